@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ptx2spv: the PTX to SPIR-V compiler as a library.
+ *
+ * A module is parsed once (syntax, symbols, the image of its variables); kernels are compiled from it one at a time, each for
+ * one target. The library knows no CUDA object and no GPU API, keeps no global state, never aborts, and gives the same bytes
+ * for the same input. A module may be used by several threads at once: compiling does not change it. */
+#ifndef CUTTLE_PTX2SPV_H
+#define CUTTLE_PTX2SPV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Changes whenever the output for some input may change; part of every cache key. */
+#define PTX2SPV_VERSION 1
+
+enum ptx2spv_status {
+    PTX2SPV_OK = 0,
+    PTX2SPV_INVALID_PTX,         /* not PTX, or against a rule of the PTX ISA */
+    PTX2SPV_UNSUPPORTED,         /* PTX that this version does not compile; the diagnostic names it */
+    PTX2SPV_UNSUPPORTED_VERSION, /* .version newer than we know */
+    PTX2SPV_NOT_FOUND,           /* no kernel of that name or index */
+    PTX2SPV_OUT_OF_MEMORY,
+    PTX2SPV_TARGET_LACKS,        /* the kernel needs a feature or a limit that the target has not */
+    PTX2SPV_INTERNAL,            /* our own fault: a verifier or an assertion failed */
+};
+
+enum ptx2spv_severity { PTX2SPV_ERROR, PTX2SPV_WARNING, PTX2SPV_INFO };
+
+/* A message about the source. `text` ends with NUL and lives only during the callback. line and column count from 1; 0 is unknown. */
+struct ptx2spv_diagnostic {
+    enum ptx2spv_severity severity;
+    enum ptx2spv_status status; /* the cause, for errors */
+    unsigned line, column;
+    const char *text;
+};
+typedef void (*ptx2spv_diagnostic_fn)(void *user, const struct ptx2spv_diagnostic *diagnostic);
+/* Receives the IR after the passes named in `dump`; text as above. */
+typedef void (*ptx2spv_dump_fn)(void *user, const char *pass, const char *text);
+
+struct ptx2spv_options {
+    ptx2spv_diagnostic_fn on_diagnostic; /* may be NULL */
+    ptx2spv_dump_fn on_dump;             /* may be NULL */
+    void *user;
+    const char *dump; /* comma-separated pass names, or "all", or NULL */
+};
+
+enum ptx2spv_dialect {
+    PTX2SPV_VULKAN, /* Shader, PhysicalStorageBuffer64, VulkanMemoryModel, structured control flow */
+    PTX2SPV_OPENCL, /* Kernel, Physical64 */
+};
+
+/* How a CUDA pointer H becomes the address that the device takes. */
+enum ptx2spv_pointer_rule {
+    PTX2SPV_POINTER_SAME,    /* device = H */
+    PTX2SPV_POINTER_OR,      /* device = H | pointer_mask */
+    PTX2SPV_POINTER_WINDOWS, /* device = H + distance of the window that holds H */
+};
+
+enum ptx2spv_warp_form {
+    PTX2SPV_WARP_NATIVE,     /* subgroup instructions, right in divergent code */
+    PTX2SPV_WARP_COLLECTIVE, /* exchange through work-group memory */
+};
+
+/* Everything about a device that the compiler may rely on. Zero means: not there. Plain data: its bytes are part of the cache key,
+ * so initialize it with memset or {0} and leave no padding unset. */
+struct ptx2spv_target {
+    uint32_t dialect;      /* enum ptx2spv_dialect */
+    uint32_t pointer_rule; /* enum ptx2spv_pointer_rule */
+    uint64_t pointer_mask; /* PTX2SPV_POINTER_OR */
+    uint32_t warp_form;    /* enum ptx2spv_warp_form */
+    uint32_t subgroup_size;
+
+    /* limits */
+    uint32_t push_constant_bytes; /* Vulkan's maxPushConstantsSize */
+    uint32_t shared_bytes;        /* work-group memory a block may have */
+    uint32_t max_block_threads;
+
+    /* features: 0 or 1 each */
+    uint8_t float64, float16, int64, int16, int8;
+    uint8_t storage8, storage16;               /* 8- and 16-bit accesses to global memory */
+    uint8_t shared_explicit_layout;            /* aliased work-group blocks of 32 and 64 bits */
+    uint8_t shared_explicit_layout8;           /* the same of 8 bits */
+    uint8_t shared_explicit_layout16;          /* the same of 16 bits */
+    uint8_t atomic_int64_global, atomic_int64_shared;
+    uint8_t atomic_float32_add_global, atomic_float32_add_shared;
+    uint8_t atomic_float64_add_global, atomic_float64_add_shared;
+    uint8_t denorm_preserve16, denorm_preserve32, denorm_preserve64; /* execution modes that may be declared */
+    uint8_t rounding_rte16, rounding_rte32, rounding_rte64;
+    uint8_t signed_zero_inf_nan16, signed_zero_inf_nan32, signed_zero_inf_nan64;
+    uint8_t maximal_reconvergence;
+    uint8_t memory_model_device_scope;
+    uint8_t shader_clock_subgroup, shader_clock_device;
+
+    /* The driver's own operation is proved exact (one correct rounding, denormals kept). Where 0 our own sequence is used. */
+    uint8_t exact_fma32, exact_fma64, exact_div32, exact_div64, exact_sqrt32, exact_sqrt64;
+    uint8_t reserved[10];
+};
+
+/* Specialization constants that every kernel declares (Vulkan). Blocks are launched one-dimensional. */
+enum ptx2spv_spec_constant {
+    PTX2SPV_SPEC_BLOCK_THREADS = 0, /* x*y*z: the local size in x */
+    PTX2SPV_SPEC_BLOCK_X = 1,
+    PTX2SPV_SPEC_BLOCK_Y = 2,
+    PTX2SPV_SPEC_BLOCK_Z = 3,
+    PTX2SPV_SPEC_SHARED_WORDS = 4, /* 32-bit words of work-group memory, static and dynamic part together; at least 1 */
+    PTX2SPV_SPEC_GRID_OFFSET = 5,  /* bool: ctaid = WorkgroupId + system.ctaid_offset (a grid that was split) */
+    PTX2SPV_SPEC_COUNT
+};
+
+/* The first bytes of the push constants (Vulkan) or of the argument block (OpenCL). The CUDA parameters follow at
+ * PTX2SPV_PARAMS_OFFSET when kernel_info.params_in_buffer is 0; otherwise they lie in memory at params_address. */
+struct ptx2spv_system_block {
+    uint64_t image_address;  /* device address of the module's variables */
+    uint64_t fault_address;  /* device address of a struct ptx2spv_fault that the host reads */
+    uint64_t params_address; /* CUDA address (H) of the parameter block, 16-byte aligned, if params_in_buffer */
+    uint32_t nctaid[3];
+    uint32_t ctaid_offset[3];
+};
+#define PTX2SPV_PARAMS_OFFSET 48
+
+/* Written by a kernel that stops with an error; the first writer of `code` wins. */
+struct ptx2spv_fault {
+    uint32_t code; /* enum ptx2spv_fault_code */
+    uint32_t reserved[3];
+};
+enum ptx2spv_fault_code { PTX2SPV_FAULT_NONE = 0, PTX2SPV_FAULT_TRAP = 1, PTX2SPV_FAULT_ASSERT = 2 };
+
+struct ptx2spv_param {
+    uint32_t offset, size, align; /* bytes, in the parameter block */
+};
+
+/* What is known of a kernel from its declaration. */
+struct ptx2spv_kernel_decl {
+    const char *name;
+    const struct ptx2spv_param *params;
+    uint32_t n_params;
+    uint32_t param_bytes; /* size of the parameter block */
+    uint32_t max_ntid[3]; /* .maxntid; 0 = not stated */
+    uint32_t req_ntid[3]; /* .reqntid; 0 = not stated */
+    uint32_t min_nctapersm, max_nreg;
+};
+
+enum ptx2spv_variable_space { PTX2SPV_VAR_GLOBAL, PTX2SPV_VAR_CONST };
+
+struct ptx2spv_variable {
+    const char *name;
+    uint64_t offset, size; /* bytes, in the image */
+    uint32_t align;
+    uint8_t space;   /* enum ptx2spv_variable_space */
+    uint8_t managed; /* .attribute(.managed) */
+    uint8_t external; /* .extern without a definition: size may be 0, no place in the image */
+    uint8_t visible;  /* .visible, .weak or .common: may be looked up by name */
+};
+
+/* `width` bytes (4 or 8) at `offset` of the image must hold the address of variable `variable` plus `addend`. */
+struct ptx2spv_relocation {
+    uint64_t offset;
+    int64_t addend;
+    uint32_t variable;
+    uint32_t width;
+};
+
+struct ptx2spv_module;
+
+/* Parses `length` bytes of PTX text (a NUL ends it earlier). *out is untouched on failure. */
+enum ptx2spv_status ptx2spv_module_create(const char *text, size_t length, const struct ptx2spv_options *options,
+                                          struct ptx2spv_module **out);
+void ptx2spv_module_destroy(struct ptx2spv_module *module);
+
+/* The results live as long as the module. An index out of range gives NULL. */
+unsigned ptx2spv_module_kernel_count(const struct ptx2spv_module *module);
+const struct ptx2spv_kernel_decl *ptx2spv_module_kernel(const struct ptx2spv_module *module, unsigned index);
+unsigned ptx2spv_module_variable_count(const struct ptx2spv_module *module);
+const struct ptx2spv_variable *ptx2spv_module_variable(const struct ptx2spv_module *module, unsigned index);
+/* The initial bytes of all variables. *size_bytes may be 0; then the result may be NULL. */
+const void *ptx2spv_module_image(const struct ptx2spv_module *module, uint64_t *size_bytes, uint32_t *align);
+const struct ptx2spv_relocation *ptx2spv_module_relocations(const struct ptx2spv_module *module, unsigned *count);
+/* .version as major*10+minor, .target as its number (sm_75: 75), .address_size in bits. */
+void ptx2spv_module_versions(const struct ptx2spv_module *module, unsigned *isa, unsigned *sm, unsigned *address_bits);
+
+/* What is known of a kernel once it is compiled. */
+struct ptx2spv_kernel_info {
+    uint32_t param_bytes;
+    uint8_t params_in_buffer;    /* see struct ptx2spv_system_block */
+    uint8_t uses_dynamic_shared; /* refers to an .extern .shared array */
+    uint8_t uses_barrier;
+    uint8_t uses_fault;
+    uint32_t static_shared_bytes;
+    uint32_t dynamic_shared_offset; /* where the dynamic part begins: static size rounded up to its alignment */
+    uint32_t local_bytes;           /* .local memory a thread */
+};
+
+struct ptx2spv_kernel {
+    uint32_t *words;
+    size_t n_words;
+    struct ptx2spv_kernel_info info;
+};
+
+/* Compiles kernel `index` for a target. *out is untouched on failure; free it with ptx2spv_kernel_finish. */
+enum ptx2spv_status ptx2spv_kernel_compile(const struct ptx2spv_module *module, unsigned index, const struct ptx2spv_target *target,
+                                           const struct ptx2spv_options *options, struct ptx2spv_kernel *out);
+void ptx2spv_kernel_finish(struct ptx2spv_kernel *kernel);
+
+/* A one-line English name of a status; never NULL. */
+const char *ptx2spv_status_string(enum ptx2spv_status status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

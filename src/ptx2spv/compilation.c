@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Diagnostics of a compilation: a message, the offending line, a caret under the column. */
+#include "compilation.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_ERRORS 20
+#define MAX_SHOWN_LINE 160
+
+/* The text of line `number` (from 1), or length 0 if there is none. */
+static const char *source_line(const struct ct_compilation *compilation, unsigned number, size_t *length)
+{
+    const char *p = compilation->source;
+    const char *end = p ? p + compilation->source_length : NULL;
+
+    *length = 0;
+    if (!p || number == 0)
+        return "";
+    while (--number && p) {
+        p = memchr(p, '\n', (size_t)(end - p));
+        p = p ? p + 1 : NULL;
+    }
+    if (!p || p >= end)
+        return "";
+    const char *stop = memchr(p, '\n', (size_t)(end - p));
+    *length = (size_t)((stop ? stop : end) - p);
+    return p;
+}
+
+static void report(struct ct_compilation *compilation, struct ct_location where, enum ptx2spv_severity severity,
+                   enum ptx2spv_status status, const char *format, va_list arguments)
+{
+    char text[1024];
+    size_t used, length;
+    const char *line = source_line(compilation, where.line, &length);
+    int printed;
+
+    if (!compilation->options.on_diagnostic)
+        return;
+    printed = vsnprintf(text, sizeof text - 2 * MAX_SHOWN_LINE - 16, format, arguments);
+    used = printed < 0 ? 0 : strlen(text);
+    if (length && length <= MAX_SHOWN_LINE && where.column && where.column <= length + 1) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "\n  %.*s\n  ", (int)length, line);
+        for (uint32_t i = 0; i + 1 < where.column && used + 2 < sizeof text; i++)
+            text[used++] = line[i] == '\t' ? '\t' : ' ';
+        text[used++] = '^';
+        text[used] = 0;
+    }
+    compilation->options.on_diagnostic(compilation->options.user,
+                                       &(struct ptx2spv_diagnostic){severity, status, where.line, where.column, text});
+}
+
+bool ct_error(struct ct_compilation *compilation, struct ct_location where, enum ptx2spv_status status, const char *format, ...)
+{
+    va_list arguments;
+
+    if (compilation->n_errors++ == 0)
+        compilation->status = status;
+    if (compilation->n_errors > MAX_ERRORS)
+        return false;
+    va_start(arguments, format);
+    report(compilation, where, PTX2SPV_ERROR, status, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+void ct_note(struct ct_compilation *compilation, struct ct_location where, enum ptx2spv_severity severity, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    report(compilation, where, severity, PTX2SPV_OK, format, arguments);
+    va_end(arguments);
+}
