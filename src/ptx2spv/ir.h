@@ -219,10 +219,18 @@ ct_value ct_emit1(struct ct_cursor *at, enum ct_op op, enum ptx_type type, enum 
 ct_value ct_emit2(struct ct_cursor *at, enum ct_op op, enum ptx_type type, enum ct_width result, ct_value a, ct_value b);
 ct_value ct_emit3(struct ct_cursor *at, enum ct_op op, enum ptx_type type, enum ct_width result, ct_value a, ct_value b, ct_value c);
 ct_value ct_emit_compare(struct ct_cursor *at, enum ct_op op, enum ptx_type type, enum ptx_compare compare, ct_value a, ct_value b);
-/* Splits `block` before `place` (which goes to the new block with all that follows, and the successors). Register form. */
+/* Splits `block` before `place` (which goes to the new block with all that follows, and the successors). The first part is left
+ * without a terminator. Predecessor lists behind it, and so phis, stay right. */
 struct ct_block *ct_block_split(struct ct_fn *fn, struct ct_block *block, struct ct_insn *place);
+/* Takes out successor number `successor`, the predecessor entry at its target and, in SSA, the phis' operands for it. The terminator
+ * is the caller's. Of several edges between two blocks the n-th successor entry goes with the n-th predecessor entry. */
+void ct_block_remove_edge(struct ct_block *block, uint32_t successor);
+void ct_block_drop_pred(struct ct_block *block, uint32_t index); /* the predecessor's half of it */
+void ct_fn_compute_defs(struct ct_fn *fn); /* SSA: def of every value. The pass driver does it before each pass */
 
 /* ---- analyses (cfg.c); each sets its props bit and needs those before it ---- */
+/* In SSA the order of the edges that were known is kept and phis lose the operands of edges that are gone; new edges come last, in
+ * order of block ids, and the phis of their target must be given operands for them by the caller. */
 void ct_fn_compute_preds(struct ct_fn *fn);
 void ct_fn_remove_unreachable(struct ct_fn *fn); /* renumbers blocks; preds and rpo fresh afterwards */
 void ct_fn_compute_rpo(struct ct_fn *fn);
