@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a backend (Vulkan, OpenCL) gives to core. A backend knows no CUDA semantics: it has devices, memory, kernels and queues.
+ *
+ * Threads: every function may be called from any thread; what is recorded into one queue is serialized by the caller.
+ * Results are CUDA error codes, mapped from the API's own in one function of the backend and logged there.
+ *
+ * Queues. A queue is an in-order list of commands with a timeline: each recorded command gets the next point, and a point is
+ * complete when everything up to it has run and its writes are visible to the host and to other queues. Recording never waits for
+ * the device (only for room in a ring, when very much is in flight). When the queue is idle a command is submitted at once; while it
+ * is busy, commands gather and go with the next submit; `flush` sends what is there. Points complete without further calls:
+ * a backend never keeps the last commands back when the device runs dry (it submits from wait, query, or a thread of its own). */
+#ifndef CT_CORE_BACKEND_H
+#define CT_CORE_BACKEND_H
+
+#include "cuda.h"
+#include "cuttle/ptx2spv.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    uint64_t v;
+} ct_devaddr; /* what a kernel dereferences */
+
+enum ct_device_kind { CT_DEVICE_DISCRETE, CT_DEVICE_INTEGRATED, CT_DEVICE_VIRTUAL, CT_DEVICE_OTHER, CT_DEVICE_CPU }; /* best first */
+
+/* How memory gets its device address (the design's five rules). */
+enum ct_address_rule {
+    CT_ADDRESS_CHOSEN,      /* memory is made at the address we ask for: device = H */
+    CT_ADDRESS_CHOSEN_MASK, /* the same at H | target.pointer_mask */
+    CT_ADDRESS_SHARED,      /* the device address is the host pointer of the mapping */
+    CT_ADDRESS_WINDOWS,     /* the driver chooses; kernels add a distance */
+    CT_ADDRESS_OWN,         /* the driver chooses; no unified addressing */
+};
+
+/* Facts of a device, known without opening it. */
+struct ct_device_info {
+    char name[256];
+    char driver[256];        /* driver name and version, for people */
+    enum ct_device_kind kind;
+    uint8_t uuid[16], luid[8];
+    uint32_t node_mask;
+    bool has_luid, has_pci;
+    uint32_t pci_domain, pci_bus, pci_device;
+    uint32_t vendor_id, device_id;
+    uint64_t memory_bytes;   /* largest device-local heap */
+    uint64_t max_allocation_bytes;
+    uint32_t compute_units;  /* 0 unknown */
+    uint32_t clock_khz, memory_clock_khz, memory_bus_bits; /* 0 unknown */
+    uint32_t l2_bytes;       /* 0 unknown */
+    uint32_t max_block_threads;
+    uint32_t shared_bytes;   /* work-group memory of a block */
+    uint32_t max_grid[3];    /* what one CUDA launch may have; the backend splits where the device takes less */
+    uint32_t copy_queues;    /* queues that copy beside kernels */
+    bool concurrent_kernels;
+    enum ct_address_rule address_rule;
+    bool host_visible_device_memory; /* all of it: copies may be plain memcpy on an idle queue */
+    bool integrated_memory;          /* host and device share one memory */
+    bool can_import_host;            /* registered host memory without a copy */
+    bool pageable_access;            /* kernels may read any host pointer */
+    bool sparse, external_memory_fd, external_semaphore_fd, dma_buf, timestamps;
+    double timestamp_period_ns;
+    struct ptx2spv_target target;
+};
+
+enum ct_memory_kind {
+    CT_MEMORY_DEVICE,      /* device-local */
+    CT_MEMORY_HOST,        /* cached, coherent, mapped; the device may read and write it */
+    CT_MEMORY_HOST_WC,     /* mapped, write-combined where there is such */
+};
+
+struct ct_memory_request {
+    uint64_t size_bytes;
+    uint64_t align;              /* power of two; of the address */
+    enum ct_memory_kind kind;
+    uint64_t want_address;       /* CHOSEN rules: the address H to be made at; 0 the driver chooses */
+};
+
+/* A piece of memory. Backends embed it in their own struct. */
+struct ct_memory {
+    struct ct_backend_device *device; /* borrowed */
+    uint64_t size_bytes;
+    ct_devaddr address;  /* of its first byte, as kernels take it */
+    void *host;          /* mapping, or NULL */
+};
+
+struct ct_copy_region { /* bytes; `rows` of `row_bytes` each, rows at their pitches, `slices` at theirs. rows, slices >= 1 */
+    uint64_t dst_offset, src_offset, row_bytes;
+    uint64_t rows, dst_pitch, src_pitch;
+    uint64_t slices, dst_slice, src_slice;
+};
+
+struct ct_kernel_image; /* a compiled kernel on a device; pipeline variants inside */
+struct ct_queue;
+struct ct_timestamp;    /* a place for one time */
+struct ct_timeline;     /* a counter that queues and the host signal and wait for */
+
+struct ct_launch {
+    struct ct_kernel_image *kernel;
+    uint32_t grid[3], block[3];
+    uint32_t dynamic_shared_bytes;
+    const void *params;         /* info.param_bytes, copied during the call; unused when params_in_buffer */
+    uint64_t params_address;    /* CUDA address, when params_in_buffer: valid until the launch's point is complete */
+    ct_devaddr image, fault;    /* as in struct ptx2spv_system_block */
+};
+
+struct ct_queue_desc {
+    int priority;   /* CUDA's: lower is more urgent */
+};
+
+struct ct_backend_device;
+
+struct ct_backend {
+    const char *name; /* "vulkan" */
+
+    /* Finds devices. *out_count may be 0. The array lives as long as the process; calling again gives the same. */
+    CUresult (*enumerate)(const struct ct_device_info **out_infos, unsigned *out_count);
+    CUresult (*device_open)(unsigned index, struct ct_backend_device **out);
+    void (*device_close)(struct ct_backend_device *device); /* idle, nothing of it left */
+    /* Free and total bytes of device memory now. */
+    CUresult (*memory_info)(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total);
+
+    CUresult (*memory_create)(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
+    /* Host pages as device memory, without a copy. pointer and size are multiples of the page size. */
+    CUresult (*memory_import_host)(struct ct_backend_device *device, void *pointer, uint64_t size_bytes, uint64_t want_address,
+                                   struct ct_memory **out);
+    void (*memory_destroy)(struct ct_memory *memory); /* no queue uses it any more; takes NULL */
+
+    CUresult (*kernel_create)(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,
+                              struct ct_kernel_image **out); /* copies what it needs */
+    void (*kernel_destroy)(struct ct_kernel_image *kernel);  /* no queue uses it any more; takes NULL */
+
+    CUresult (*queue_create)(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out);
+    void (*queue_destroy)(struct ct_queue *queue); /* idle; takes NULL */
+
+    /* Recording: the command's point is queue_point(queue) afterwards. Each is ordered behind what was recorded before. */
+    CUresult (*queue_copy)(struct ct_queue *queue, struct ct_memory *dst, struct ct_memory *src, const struct ct_copy_region *regions,
+                           unsigned n_regions); /* source and destination ranges do not overlap */
+    CUresult (*queue_fill)(struct ct_queue *queue, struct ct_memory *dst, uint64_t offset, uint64_t size_bytes,
+                           uint32_t value); /* offset and size multiples of 4 */
+    CUresult (*queue_launch)(struct ct_queue *queue, const struct ct_launch *launch);
+    CUresult (*queue_timestamp)(struct ct_queue *queue, struct ct_timestamp *timestamp); /* the time when all before it is done */
+    CUresult (*queue_signal)(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value);
+    CUresult (*queue_wait)(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value);
+    CUresult (*queue_wait_queue)(struct ct_queue *queue, struct ct_queue *other, uint64_t point); /* flushes other as needed */
+    CUresult (*queue_flush)(struct ct_queue *queue);
+
+    uint64_t (*queue_point)(struct ct_queue *queue);     /* of the last recorded command; 0 none */
+    /* Everything up to *out_point is complete. Never blocks. An error: the device is lost or the queue failed. */
+    CUresult (*queue_completed)(struct ct_queue *queue, uint64_t *out_point);
+    /* Blocks until `point` is complete (CUDA_SUCCESS) or the time is over (CUDA_ERROR_NOT_READY). UINT64_MAX: for ever. */
+    CUresult (*queue_await)(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin);
+
+    CUresult (*timestamp_create)(struct ct_backend_device *device, struct ct_timestamp **out);
+    void (*timestamp_destroy)(struct ct_timestamp *timestamp);
+    CUresult (*timestamp_read)(struct ct_timestamp *timestamp, double *out_ns); /* the last one written; complete */
+
+    CUresult (*timeline_create)(struct ct_backend_device *device, struct ct_timeline **out); /* counts from 0 */
+    void (*timeline_destroy)(struct ct_timeline *timeline);
+    CUresult (*timeline_signal)(struct ct_timeline *timeline, uint64_t value);
+    CUresult (*timeline_await)(struct ct_timeline *timeline, uint64_t value, uint64_t timeout_ns); /* NOT_READY: time is over */
+};
+
+extern const struct ct_backend ct_backend_vk;
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of config.def, read from the environment once. */
+#ifndef CT_CORE_CONFIG_H
+#define CT_CORE_CONFIG_H
+
+#include <stdbool.h>
+
+struct ct_config {
+#define CT_CONFIG_STRING const char *
+#define CT_CONFIG_BOOL bool
+#define CT_CONFIG_INT int
+#define OPTION(member, variable, type, value, help) CT_CONFIG_##type member;
+#include "config.def"
+};
+
+/* Reads the environment at the first call; the strings live as long as the process. Any thread. */
+const struct ct_config *ct_config(void);
+/* For `cuttle options`: one line an option; index from 0, NULL behind the last. */
+struct ct_option_help {
+    const char *variable, *value, *help;
+};
+bool ct_config_help(unsigned index, struct ct_option_help *out);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every lock of core with its rank. A thread takes locks in ascending rank only (debug builds assert it), so there is no cycle.
+ * Never under a lock: a user's callback, a wait for the device, a compilation. */
+#ifndef CT_CORE_LOCKS_H
+#define CT_CORE_LOCKS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+enum ct_lock_rank {
+    CT_RANK_PROCESS = 1,   /* process.c: start-up */
+    CT_RANK_DEVICE,        /* ct_device.lock: opening, primary context */
+    CT_RANK_MODULE,        /* ct_module.lock: kernels compiled so far */
+    CT_RANK_CONTEXT,       /* ct_context.lock: lists of streams and modules, settings */
+    CT_RANK_EVENT,         /* ct_event.lock: what was recorded last; before streams: record locks event, then stream */
+    CT_RANK_STREAM,        /* ct_stream.lock: recording. Two streams: the legacy stream first (its rank is one lower) */
+    CT_RANK_ARENA,         /* memory.c: free lists */
+    CT_RANK_ADDRESS_SPACE, /* address_space.c: writers */
+    CT_RANK_HANDLES,       /* object.c */
+    CT_RANK_BACKEND,       /* everything inside a backend: after all of core's */
+    CT_RANK_LOG,
+};
+
+struct ct_mutex {
+    pthread_mutex_t mutex;
+    int rank;
+};
+void ct_mutex_init(struct ct_mutex *mutex, enum ct_lock_rank rank);
+void ct_mutex_finish(struct ct_mutex *mutex);
+void ct_mutex_lock(struct ct_mutex *mutex);
+void ct_mutex_unlock(struct ct_mutex *mutex);
+bool ct_mutex_held(const struct ct_mutex *mutex); /* debug builds; true in release */
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Device and host memory of a context, and the map of every CUDA pointer of the process. */
+#ifndef CT_CORE_MEMORY_H
+#define CT_CORE_MEMORY_H
+
+#include "backend.h"
+#include "context.h"
+
+enum ct_range_kind {
+    CT_RANGE_DEVICE,     /* cuMemAlloc */
+    CT_RANGE_HOST,       /* cuMemHostAlloc, cuMemAllocHost */
+    CT_RANGE_REGISTERED, /* cuMemHostRegister */
+    CT_RANGE_MODULE,     /* the variables of a module */
+    CT_RANGE_SCRATCH,    /* ours: staging and parameters; no application pointer */
+};
+
+/* A range of CUDA addresses with one owner. */
+struct ct_range {
+    uint64_t start, size_bytes; /* CUDA addresses H */
+    enum ct_range_kind kind;
+    struct ct_context *context; /* borrowed: unmaps its ranges before it goes */
+    struct ct_memory *memory;   /* borrowed or owned as memory.c says */
+    uint64_t memory_offset;     /* of `start` in memory */
+    void *host;                 /* host pointer of `start`, or NULL */
+    uint64_t device_pointer;    /* CUdeviceptr of `start`: equal to start except where unified addressing is absent */
+    unsigned flags;             /* as given at allocation or registration */
+    unsigned long long id;      /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
+};
+
+/* The range that holds [address, address + size_bytes), whole; copied out. INVALID_VALUE if there is none or it is too short. */
+CUresult ct_address_find(uint64_t address, uint64_t size_bytes, struct ct_range *out);
+/* Adds a range; it must not overlap another (INVALID_VALUE). Removes the one that starts at `start` (copied out; INVALID_VALUE if none). */
+CUresult ct_address_insert(const struct ct_range *range);
+CUresult ct_address_remove(uint64_t start, enum ct_range_kind kind, struct ct_range *out);
+
+/* Device address that a kernel takes for a CUDA address, by the device's pointer rule. */
+ct_devaddr ct_devaddr_of(const struct ct_context *context, uint64_t address);
+
+CUresult ct_memory_arena_create(struct ct_context *context, struct ct_memory_arena **out);
+void ct_memory_arena_destroy(struct ct_memory_arena *arena); /* frees and unmaps what is left; the context is idle */
+
+/* Device memory for `kind` DEVICE or MODULE, aligned to at least 256. OUT_OF_MEMORY. */
+CUresult ct_memory_alloc(struct ct_context *context, uint64_t size_bytes, uint64_t align, enum ct_range_kind kind, uint64_t *out_address);
+CUresult ct_memory_free(struct ct_context *context, uint64_t address, enum ct_range_kind kind);
+
+/* Synchronous copies for core's own use (module images). */
+CUresult ct_copy_to_device(struct ct_context *context, uint64_t dst, const void *src, uint64_t size_bytes);
+CUresult ct_copy_from_device(struct ct_context *context, void *dst, uint64_t src, uint64_t size_bytes);
+
+#endif

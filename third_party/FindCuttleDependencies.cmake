@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# Finds everything that Cuttle builds with, as imported targets. Debian 12 names the oldest versions that we support;
+# what is newer than those headers is declared by us (src/backend_vk/vulkan_compat.h).
+#
+#   target            Debian package        minimum   used by
+#   Vulkan::Headers   libvulkan-dev         1.3.239   backend_vk (headers only: the loader is opened at run time, by volk)
+#   volk::headers     libvulkan-volk-dev    1.3.239   backend_vk
+#   SPIRV::Headers    spirv-headers         1.6.1     ptx2spv
+#   SPIRV::Tools      spirv-tools           2023.1    tests (optional)
+#   OpenCL::Headers   ocl-icd-opencl-dev    2.3       backend_cl (optional)
+#   uthash::uthash    uthash-dev            2.3       core
+#   cmocka::cmocka    libcmocka-dev         1.1.5     tests (optional)
+find_package(PkgConfig)
+
+function(cuttle_header_target target header package)
+  string(MAKE_C_IDENTIFIER "CUTTLE_${target}_INCLUDE" cache)
+  find_path(${cache} ${header})
+  mark_as_advanced(${cache})
+  if(${cache} AND NOT TARGET ${target})
+    add_library(${target} INTERFACE IMPORTED GLOBAL)
+    set_target_properties(${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${${cache}}")
+  elseif(NOT ${cache})
+    set(CuttleDependencies_MISSING "${CuttleDependencies_MISSING} ${header} (Debian: ${package})" PARENT_SCOPE)
+  endif()
+endfunction()
+
+set(CuttleDependencies_MISSING "")
+cuttle_header_target(Vulkan::Headers vulkan/vulkan_core.h libvulkan-dev)
+cuttle_header_target(volk::headers volk.h libvulkan-volk-dev)
+cuttle_header_target(SPIRV::Headers spirv/unified1/spirv.h spirv-headers)
+cuttle_header_target(uthash::uthash uthash.h uthash-dev)
+
+# Optional ones: what needs them is left out, and says so.
+function(cuttle_library_target target header library)
+  string(MAKE_C_IDENTIFIER "CUTTLE_${target}" cache)
+  find_path(${cache}_INCLUDE ${header})
+  find_library(${cache}_LIBRARY ${library})
+  mark_as_advanced(${cache}_INCLUDE ${cache}_LIBRARY)
+  if(${cache}_INCLUDE AND ${cache}_LIBRARY AND NOT TARGET ${target})
+    add_library(${target} UNKNOWN IMPORTED GLOBAL)
+    set_target_properties(${target} PROPERTIES IMPORTED_LOCATION "${${cache}_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${${cache}_INCLUDE}")
+  endif()
+endfunction()
+cuttle_library_target(SPIRV::Tools spirv-tools/libspirv.h SPIRV-Tools-shared)
+cuttle_library_target(cmocka::cmocka cmocka.h cmocka)
+cuttle_library_target(OpenCL::OpenCL CL/cl.h OpenCL)
+cuttle_library_target(PNG::PNG_C png.h png)
+
+include(FindPackageHandleStandardArgs)
+if(CuttleDependencies_MISSING)
+  set(CuttleDependencies_OK FALSE)
+else()
+  set(CuttleDependencies_OK TRUE)
+endif()
+find_package_handle_standard_args(CuttleDependencies REQUIRED_VARS CuttleDependencies_OK
+  REASON_FAILURE_MESSAGE "not found:${CuttleDependencies_MISSING}. On Debian ci/setup installs them.")
