@@ -146,6 +146,7 @@ void ct_block_set_succs(struct ct_fn *fn, struct ct_block *block, uint32_t n, st
         memcpy(copy, succs, n * sizeof *copy);
     block->succs = copy;
     block->n_succs = n;
+    fn->props &= ~CT_PROP_GRAPH;
 }
 
 bool ct_insn_is_pure(const struct ct_insn *insn)
@@ -243,24 +244,8 @@ struct ct_block *ct_block_split(struct ct_fn *fn, struct ct_block *block, struct
         for (uint32_t p = 0; p < rest->succs[s]->preds.n; p++)
             if (rest->succs[s]->preds.v[p] == block)
                 rest->succs[s]->preds.v[p] = rest;
+    fn->props &= ~CT_PROP_GRAPH;
     return rest;
-}
-
-void ct_block_remove_edge(struct ct_block *block, uint32_t successor)
-{
-    struct ct_block *target = block->succs[successor];
-    uint32_t nth = 0, at = 0;
-
-    for (uint32_t s = 0; s < successor; s++)
-        nth += block->succs[s] == target;
-    memmove(&block->succs[successor], &block->succs[successor + 1], (block->n_succs - successor - 1) * sizeof *block->succs);
-    block->n_succs--;
-
-    while (at < target->preds.n && (target->preds.v[at] != block || nth-- > 0))
-        at++;
-    if (at == target->preds.n)
-        return; /* predecessors are not known yet */
-    ct_block_drop_pred(target, at);
 }
 
 void ct_block_drop_pred(struct ct_block *block, uint32_t index)
@@ -270,9 +255,29 @@ void ct_block_drop_pred(struct ct_block *block, uint32_t index)
     memmove(&block->preds.v[index], &block->preds.v[index + 1], behind * sizeof *block->preds.v);
     block->preds.n--;
     for (struct ct_insn *phi = block->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
-        memmove(&phi->operands[index], &phi->operands[index + 1], behind * sizeof *phi->operands);
+        if (index >= phi->n_operands)
+            continue; /* not filled in yet */
         phi->n_operands--;
+        memmove(&phi->operands[index], &phi->operands[index + 1], (phi->n_operands - index) * sizeof *phi->operands);
     }
+}
+
+void ct_block_remove_edge(struct ct_fn *fn, struct ct_block *block, uint32_t successor)
+{
+    struct ct_block *target = block->succs[successor];
+    uint32_t nth = 0, at = 0;
+
+    for (uint32_t s = 0; s < successor; s++)
+        nth += block->succs[s] == target;
+    memmove(&block->succs[successor], &block->succs[successor + 1], (block->n_succs - successor - 1) * sizeof *block->succs);
+    block->n_succs--;
+    fn->props &= ~CT_PROP_GRAPH;
+
+    while (at < target->preds.n && (target->preds.v[at] != block || nth-- > 0))
+        at++;
+    if (at == target->preds.n)
+        return; /* predecessors are not known yet */
+    ct_block_drop_pred(target, at);
 }
 
 void ct_fn_compute_defs(struct ct_fn *fn)

@@ -109,6 +109,7 @@ struct ct_block {
     struct ct_block *idom;      /* NULL for the entry (CT_PROP_DOM) */
     uint32_t dom_pre, dom_post; /* intervals in the dominator tree: a dominates b iff a.pre <= b.pre && b.post <= a.post */
     struct ct_block *loop_head; /* header of the innermost loop that holds this block (itself if header); NULL none (CT_PROP_LOOPS) */
+    struct ct_block *loop_parent; /* loop headers: header of the loop around theirs; NULL none */
     uint32_t loop_depth;
 };
 
@@ -121,6 +122,7 @@ enum ct_props {
     CT_PROP_LOWERED = 16,    /* primitives only */
     CT_PROP_STRUCTURED = 32, /* fn->body is set */
     CT_PROP_RPO = 64, CT_PROP_DOM = 128, CT_PROP_LOOPS = 256, /* analyses are fresh */
+    CT_PROP_GRAPH = CT_PROP_RPO | CT_PROP_DOM | CT_PROP_LOOPS, /* what a change of the graph makes stale */
 };
 
 /* ---- structured form (structurize.c -> emit) ----
@@ -224,7 +226,7 @@ ct_value ct_emit_compare(struct ct_cursor *at, enum ct_op op, enum ptx_type type
 struct ct_block *ct_block_split(struct ct_fn *fn, struct ct_block *block, struct ct_insn *place);
 /* Takes out successor number `successor`, the predecessor entry at its target and, in SSA, the phis' operands for it. The terminator
  * is the caller's. Of several edges between two blocks the n-th successor entry goes with the n-th predecessor entry. */
-void ct_block_remove_edge(struct ct_block *block, uint32_t successor);
+void ct_block_remove_edge(struct ct_fn *fn, struct ct_block *block, uint32_t successor);
 void ct_block_drop_pred(struct ct_block *block, uint32_t index); /* the predecessor's half of it */
 void ct_fn_compute_defs(struct ct_fn *fn); /* SSA: def of every value. The pass driver does it before each pass */
 
@@ -239,6 +241,8 @@ void ct_fn_compute_loops(struct ct_fn *fn); /* needs a reducible graph */
 /* Blocks in reverse postorder; valid until the graph changes. In scratch memory. */
 struct ct_block **ct_fn_rpo_blocks(struct ct_fn *fn, uint32_t *count);
 bool ct_block_dominates(const struct ct_block *a, const struct ct_block *b);
+/* Whether each edge that goes back in reverse postorder goes to a block that dominates its source. Needs dominators. */
+bool ct_fn_is_reducible(struct ct_fn *fn);
 
 /* ---- verifier and dump ---- */
 /* Checks what fn->props promises; reports each fault as PTX2SPV_INTERNAL after printing the IR. */

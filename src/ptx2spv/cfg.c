@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Analyses of the control-flow graph: predecessors, reverse postorder, dominators (Cooper, Harvey, Kennedy, "A Simple, Fast
+ * Dominance Algorithm"), natural loops. Each marks itself fresh in fn->props; whatever edits the graph clears CT_PROP_GRAPH. */
+#include "ir.h"
+
+#include <assert.h>
+
+/* The edges into each block: those of block b are from[first[b]] .. from[first[b + 1] - 1], in order of source and successor number. */
+struct in_edges {
+    uint32_t *first;
+    struct ct_block **from;
+};
+
+static struct in_edges collect_in_edges(struct ct_fn *fn)
+{
+    struct ct_arena *scratch = &fn->compilation->scratch;
+    const uint32_t n = fn->blocks.n;
+    struct in_edges edges = {.first = CT_ARENA_ARRAY(scratch, uint32_t, (size_t)n + 2)};
+
+    /* Counts two places up, so that after the sums first[b + 1] is where the filling of b begins, and at its end where b ends. */
+    for (uint32_t b = 0; b < n; b++)
+        for (uint32_t s = 0; s < fn->blocks.v[b]->n_succs; s++)
+            edges.first[fn->blocks.v[b]->succs[s]->id + 2]++;
+    for (uint32_t b = 0; b < n; b++)
+        edges.first[b + 2] += edges.first[b + 1];
+    edges.from = CT_ARENA_ARRAY(scratch, struct ct_block *, edges.first[n + 1]);
+    for (uint32_t b = 0; b < n; b++)
+        for (uint32_t s = 0; s < fn->blocks.v[b]->n_succs; s++)
+            edges.from[edges.first[fn->blocks.v[b]->succs[s]->id + 1]++] = fn->blocks.v[b];
+    return edges;
+}
+
+/* Drops known predecessors whose edge is gone and appends new ones. `open` counts edges by source id and is zero before and after. */
+static void update_preds(struct ct_fn *fn, struct ct_block *block, struct ct_block *const *from, uint32_t n, uint32_t *open)
+{
+    for (uint32_t i = 0; i < n; i++)
+        open[from[i]->id]++;
+    for (uint32_t i = 0; i < block->preds.n;) {
+        const struct ct_block *pred = block->preds.v[i];
+
+        if (pred->id < fn->blocks.n && fn->blocks.v[pred->id] == pred && open[pred->id] > 0) {
+            open[pred->id]--;
+            i++;
+        } else {
+            ct_block_drop_pred(block, i);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (open[from[i]->id] > 0) {
+            open[from[i]->id]--;
+            *CT_PUSH(&fn->compilation->arena, &block->preds) = from[i];
+        }
+}
+
+void ct_fn_compute_preds(struct ct_fn *fn)
+{
+    const struct in_edges edges = collect_in_edges(fn);
+    uint32_t *open = CT_ARENA_ARRAY(&fn->compilation->scratch, uint32_t, fn->blocks.n);
+
+    for (uint32_t b = 0; b < fn->blocks.n; b++) {
+        struct ct_block *block = fn->blocks.v[b];
+
+        if (!(fn->props & CT_PROP_SSA))
+            block->preds.n = 0;
+        update_preds(fn, block, &edges.from[edges.first[b]], edges.first[b + 1] - edges.first[b], open);
+    }
+}
+
+void ct_fn_compute_rpo(struct ct_fn *fn)
+{
+    struct ct_arena *scratch = &fn->compilation->scratch;
+    struct ct_block **stack = CT_ARENA_ARRAY(scratch, struct ct_block *, fn->blocks.n);
+    struct ct_block **postorder = CT_ARENA_ARRAY(scratch, struct ct_block *, fn->blocks.n);
+    uint32_t *left = CT_ARENA_ARRAY(scratch, uint32_t, fn->blocks.n);
+    uint32_t depth = 0, done = 0;
+
+    for (uint32_t b = 0; b < fn->blocks.n; b++) {
+        fn->blocks.v[b]->rpo = UINT32_MAX;
+        left[b] = UINT32_MAX; /* not seen */
+    }
+    stack[depth++] = fn->blocks.v[0];
+    left[0] = fn->blocks.v[0]->n_succs;
+    while (depth) {
+        struct ct_block *block = stack[depth - 1];
+
+        /* Successors last to first: the one taken if true comes first in the reverse order. */
+        if (left[block->id] == 0) {
+            postorder[done++] = block;
+            depth--;
+            continue;
+        }
+        struct ct_block *next = block->succs[--left[block->id]];
+        if (left[next->id] == UINT32_MAX) {
+            left[next->id] = next->n_succs;
+            stack[depth++] = next;
+        }
+    }
+    for (uint32_t i = 0; i < done; i++)
+        postorder[i]->rpo = done - 1 - i;
+    fn->props |= CT_PROP_RPO;
+}
+
+struct ct_block **ct_fn_rpo_blocks(struct ct_fn *fn, uint32_t *count)
+{
+    struct ct_block **order = CT_ARENA_ARRAY(&fn->compilation->scratch, struct ct_block *, fn->blocks.n);
+    uint32_t n = 0;
+
+    if (!(fn->props & CT_PROP_RPO))
+        ct_fn_compute_rpo(fn);
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        if (fn->blocks.v[b]->rpo != UINT32_MAX) {
+            order[fn->blocks.v[b]->rpo] = fn->blocks.v[b];
+            n++;
+        }
+    *count = n;
+    return order;
+}
+
+void ct_fn_remove_unreachable(struct ct_fn *fn)
+{
+    uint32_t kept = 0;
+
+    ct_fn_compute_rpo(fn);
+    for (uint32_t b = 0; b < fn->blocks.n; b++) {
+        struct ct_block *block = fn->blocks.v[b];
+
+        if (block->rpo == UINT32_MAX) {
+            block->id = UINT32_MAX;
+            continue;
+        }
+        block->id = kept;
+        fn->blocks.v[kept++] = block;
+    }
+    fn->blocks.n = kept;
+    ct_fn_compute_preds(fn);
+}
+
+static struct ct_block *nearest_common_dominator(struct ct_block *a, struct ct_block *b)
+{
+    while (a != b)
+        if (a->rpo > b->rpo)
+            a = a->idom;
+        else
+            b = b->idom;
+    return a;
+}
+
+/* The meet of the dominators of the predecessors reached so far. */
+static struct ct_block *meet_of_preds(const struct ct_block *block, const struct ct_block *entry)
+{
+    struct ct_block *meet = NULL;
+
+    for (uint32_t p = 0; p < block->preds.n; p++) {
+        struct ct_block *pred = block->preds.v[p];
+
+        if (pred->rpo != UINT32_MAX && (pred == entry || pred->idom))
+            meet = meet ? nearest_common_dominator(meet, pred) : pred;
+    }
+    return meet;
+}
+
+/* Numbers the dominator tree: a block's interval holds those of its children. Parents come before children in `order`. */
+static void number_tree(struct ct_fn *fn, struct ct_block **order, uint32_t n)
+{
+    uint32_t *size = CT_ARENA_ARRAY(&fn->compilation->scratch, uint32_t, n);
+    uint32_t *next = CT_ARENA_ARRAY(&fn->compilation->scratch, uint32_t, n);
+
+    for (uint32_t i = n; i-- > 0;) {
+        size[i]++;
+        if (i)
+            size[order[i]->idom->rpo] += size[i];
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct ct_block *block = order[i];
+
+        block->dom_pre = i ? next[block->idom->rpo] : 0;
+        block->dom_post = block->dom_pre + size[i] - 1;
+        next[i] = block->dom_pre + 1;
+        if (i)
+            next[block->idom->rpo] += size[i];
+    }
+}
+
+void ct_fn_compute_dominators(struct ct_fn *fn)
+{
+    uint32_t n;
+    struct ct_block **order = ct_fn_rpo_blocks(fn, &n);
+    bool changed = true;
+
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        fn->blocks.v[b]->idom = NULL;
+    while (changed) {
+        changed = false;
+        for (uint32_t i = 1; i < n; i++) {
+            struct ct_block *meet = meet_of_preds(order[i], order[0]);
+
+            assert(meet);
+            changed |= order[i]->idom != meet;
+            order[i]->idom = meet;
+        }
+    }
+    number_tree(fn, order, n);
+    fn->props |= CT_PROP_DOM;
+}
+
+bool ct_block_dominates(const struct ct_block *a, const struct ct_block *b)
+{
+    return a->dom_pre <= b->dom_pre && b->dom_post <= a->dom_post;
+}
+
+bool ct_fn_is_reducible(struct ct_fn *fn)
+{
+    for (uint32_t b = 0; b < fn->blocks.n; b++) {
+        const struct ct_block *block = fn->blocks.v[b];
+
+        for (uint32_t s = 0; block->rpo != UINT32_MAX && s < block->n_succs; s++)
+            if (block->succs[s]->rpo <= block->rpo && !ct_block_dominates(block->succs[s], block))
+                return false;
+    }
+    return true;
+}
+
+/* The outermost loop found so far around a block, or the block itself. */
+static struct ct_block *outermost(struct ct_block *block)
+{
+    struct ct_block *head = block->loop_head;
+
+    while (head && head->loop_parent)
+        head = head->loop_parent;
+    return head ? head : block;
+}
+
+/* Everything that reaches the header's back edges without passing the header. Inner loops are there already and move as one. */
+static void collect_loop(struct ct_block *header, struct ct_block **work)
+{
+    uint32_t n = 0;
+
+    for (uint32_t p = 0; p < header->preds.n; p++)
+        if (header->preds.v[p]->rpo != UINT32_MAX && ct_block_dominates(header, header->preds.v[p])) {
+            header->loop_head = header;
+            break;
+        }
+    if (header->loop_head != header)
+        return;
+    work[n++] = header;
+    while (n) {
+        const struct ct_block *block = work[--n];
+
+        for (uint32_t p = 0; p < block->preds.n; p++) {
+            struct ct_block *pred = block->preds.v[p];
+
+            if (pred->rpo == UINT32_MAX || (block == header && !ct_block_dominates(header, pred)))
+                continue;
+            pred = outermost(pred);
+            if (pred == header)
+                continue;
+            if (pred->loop_head)
+                pred->loop_parent = header;
+            else
+                pred->loop_head = header;
+            work[n++] = pred;
+        }
+    }
+}
+
+void ct_fn_compute_loops(struct ct_fn *fn)
+{
+    uint32_t n;
+    struct ct_block **order = ct_fn_rpo_blocks(fn, &n);
+    struct ct_block **work = CT_ARENA_ARRAY(&fn->compilation->scratch, struct ct_block *, n);
+
+    for (uint32_t b = 0; b < fn->blocks.n; b++) {
+        fn->blocks.v[b]->loop_head = fn->blocks.v[b]->loop_parent = NULL;
+        fn->blocks.v[b]->loop_depth = 0;
+    }
+    for (uint32_t i = n; i-- > 0;)
+        collect_loop(order[i], work);
+    for (uint32_t i = 0; i < n; i++) {
+        struct ct_block *block = order[i];
+
+        if (block->loop_head == block)
+            block->loop_depth = block->loop_parent ? block->loop_parent->loop_depth + 1 : 1;
+        else if (block->loop_head)
+            block->loop_depth = block->loop_head->loop_depth;
+    }
+    fn->props |= CT_PROP_LOOPS;
+}
