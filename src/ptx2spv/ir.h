@@ -263,7 +263,9 @@ struct ct_body {
 /* AST to IR in register form; calls stay CALL instructions. For the kernel itself and, by `inline`, for each instance of a callee:
  * every call makes fresh values, blocks and local objects. False after an error was reported. */
 bool ct_build_body(struct ct_fn *fn, const struct ptx_function *source, struct ct_body *out);
-/* Structured IR to SPIR-V. */
+/* Build and the passes of passes.def, up to and with the one named `last` (also "build"; NULL: all). False after an error. */
+bool ct_fn_run_passes(struct ct_fn *fn, const char *last);
+/* Structured IR to SPIR-V: out->words and n_words, in the compilation's arena (the caller copies them out and fills out->info). */
 enum ptx2spv_status ct_emit_spirv(struct ct_fn *fn, struct ptx2spv_kernel *out);
 
 #endif
