@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The `cuttle` command: what devices there are and what they can do, and which options there are. */
+#include "config.h"
+#include "process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kind_names[] = {
+    [CT_DEVICE_DISCRETE] = "discrete GPU", [CT_DEVICE_INTEGRATED] = "integrated GPU", [CT_DEVICE_VIRTUAL] = "virtual GPU",
+    [CT_DEVICE_OTHER] = "other device",    [CT_DEVICE_CPU] = "CPU device",
+};
+
+static const char *const rule_names[] = {
+    [CT_ADDRESS_CHOSEN] = "unified: memory is made at the CUDA address",
+    [CT_ADDRESS_CHOSEN_MASK] = "unified: one OR makes the device address",
+    [CT_ADDRESS_SHARED] = "unified: host and device share addresses",
+    [CT_ADDRESS_WINDOWS] = "unified: windows",
+    [CT_ADDRESS_OWN] = "not unified: the device has its own",
+};
+
+static void print_feature(const char *name, unsigned present)
+{
+    printf("%s%s", present ? " +" : " -", name);
+}
+
+static void print_device(const struct ct_device *device)
+{
+    const struct ct_device_info *info = &device->info;
+    const struct ptx2spv_target *target = &info->target;
+
+    printf("device %d: %s\n", device->ordinal, info->name);
+    printf("  %-12s %s, through %s: %s\n", "kind", kind_names[info->kind], device->backend->name, info->driver);
+    printf("  %-12s ", "uuid");
+    for (int i = 0; i < 16; i++)
+        printf("%02x%s", info->uuid[i], i == 3 || i == 5 || i == 7 || i == 9 ? "-" : "");
+    if (info->has_pci)
+        printf(", PCI %04x:%02x:%02x", info->pci_domain, info->pci_bus, info->pci_device);
+    printf("\n  %-12s %.1f GiB, at most %.1f GiB at once\n", "memory", (double)info->memory_bytes / (1 << 30),
+           (double)info->max_allocation_bytes / (1 << 30));
+    printf("  %-12s %s\n", "addresses", rule_names[info->address_rule]);
+    printf("  %-12s up to %u threads, %u KiB of shared memory\n", "blocks", info->max_block_threads, info->shared_bytes / 1024);
+    printf("  %-12s %u lanes a subgroup, warp instructions %s\n", "warps", target->subgroup_size,
+           target->warp_form == PTX2SPV_WARP_NATIVE ? "native" : "collective");
+    printf("  %-12s", "arithmetic");
+    print_feature("fp64", target->float64);
+    print_feature("fp16", target->float16);
+    print_feature("int64 atomics", target->atomic_int64_global);
+    print_feature("fp32 atomic add", target->atomic_float32_add_global);
+    printf("\n  %-12s", "exact as is");
+    print_feature("fma32", target->exact_fma32);
+    print_feature("div32", target->exact_div32);
+    print_feature("sqrt32", target->exact_sqrt32);
+    print_feature("fma64", target->exact_fma64);
+    print_feature("div64", target->exact_div64);
+    print_feature("sqrt64", target->exact_sqrt64);
+    printf("\n  %-12s", "memory model");
+    print_feature("host import", info->can_import_host);
+    print_feature("pageable access", info->pageable_access);
+    print_feature("sparse", info->sparse);
+    print_feature("external memory", info->external_memory_fd);
+    print_feature("external semaphores", info->external_semaphore_fd);
+    print_feature("timestamps", info->timestamps);
+    printf("\n");
+}
+
+static int command_info(int argc, char **argv)
+{
+    const CUresult result = ct_process_init(0);
+
+    if (result == CUDA_ERROR_NO_DEVICE) {
+        printf("No device found. A Vulkan driver is needed; Mesa's lavapipe runs on any CPU.\n");
+        return EXIT_FAILURE;
+    }
+    if (result != CUDA_SUCCESS) {
+        fprintf(stderr, "cuttle: start-up failed with CUDA error %d\n", (int)result);
+        return EXIT_FAILURE;
+    }
+    if (argc > 0 && !strcmp(argv[0], "--name")) {
+        printf("%s\n", ct_process.devices[0].info.name);
+        return EXIT_SUCCESS;
+    }
+    for (unsigned i = 0; i < ct_process.n_devices; i++)
+        print_device(&ct_process.devices[i]);
+    return EXIT_SUCCESS;
+}
+
+static int command_options(int argc, char **argv)
+{
+    struct ct_option_help help;
+
+    (void)argc;
+    (void)argv;
+    for (unsigned i = 0; ct_config_help(i, &help); i++)
+        printf("%-28s %s (default: %s)\n", help.variable, help.help, *help.value ? help.value : "none");
+    return EXIT_SUCCESS;
+}
+
+static const struct {
+    const char *name, *help;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"info", "the devices and their abilities; --name: the name of device 0 only", command_info},
+    {"options", "the environment variables that Cuttle reads", command_options},
+};
+
+int main(int argc, char **argv)
+{
+    const size_t n = sizeof commands / sizeof commands[0];
+
+    for (size_t i = 0; argc > 1 && i < n; i++)
+        if (!strcmp(argv[1], commands[i].name))
+            return commands[i].run(argc - 2, argv + 2);
+    printf("usage: cuttle COMMAND\n");
+    for (size_t i = 0; i < n; i++)
+        printf("  %-10s %s\n", commands[i].name, commands[i].help);
+    return argc > 1 && strcmp(argv[1], "--help") ? EXIT_FAILURE : EXIT_SUCCESS;
+}
