@@ -12,8 +12,9 @@ enum ct_lock_rank {
     CT_RANK_DEVICE,        /* ct_device.lock: opening, primary context */
     CT_RANK_MODULE,        /* ct_module.lock: kernels compiled so far */
     CT_RANK_CONTEXT,       /* ct_context.lock: lists of streams and modules, settings */
-    CT_RANK_EVENT,         /* ct_event.lock: what was recorded last; before streams: record locks event, then stream */
-    CT_RANK_STREAM,        /* ct_stream.lock: recording. Two streams: the legacy stream first (its rank is one lower) */
+    CT_RANK_LEGACY_STREAM, /* the legacy stream's ct_stream.lock: with the context's, whose list of streams it walks */
+    CT_RANK_STREAM,        /* ct_stream.lock: recording */
+    CT_RANK_EVENT,         /* ct_event.lock: what was recorded last; written by who records, while the stream is still locked */
     CT_RANK_ARENA,         /* memory.c: free lists */
     CT_RANK_ADDRESS_SPACE, /* address_space.c: writers */
     CT_RANK_HANDLES,       /* object.c */
@@ -25,10 +26,14 @@ struct ct_mutex {
     pthread_mutex_t mutex;
     int rank;
 };
+/* For the locks of ct_process, which must work before anything has run. */
+#define CT_MUTEX_INITIALIZER(rank) { PTHREAD_MUTEX_INITIALIZER, (rank) }
 void ct_mutex_init(struct ct_mutex *mutex, enum ct_lock_rank rank);
 void ct_mutex_finish(struct ct_mutex *mutex);
 void ct_mutex_lock(struct ct_mutex *mutex);
 void ct_mutex_unlock(struct ct_mutex *mutex);
+/* Waits for `condition`; the mutex is held again on return, and is the last one that the caller took. */
+void ct_mutex_wait(struct ct_mutex *mutex, pthread_cond_t *condition);
 bool ct_mutex_held(const struct ct_mutex *mutex); /* debug builds; true in release */
 
 #endif

@@ -5,6 +5,7 @@
 #define CT_CORE_OBJECT_H
 
 #include "cuda.h"
+#include "locks.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -29,6 +30,22 @@ struct ct_object {
     void *handle;                              /* what the application holds; NULL before publish */
     void (*destroy)(struct ct_object *object); /* called when the last reference goes */
 };
+
+struct ct_handle_slot {
+    struct ct_object *object; /* NULL: free */
+    uint32_t generation;      /* of the object in it, or of the next one; 0: worn out, never used again */
+    uint32_t next_free;
+};
+
+/* The table of ct_process. It only grows; slots are reused with a new generation. */
+struct ct_handle_table {
+    struct ct_mutex lock;
+    struct ct_handle_slot *slots;
+    uint32_t n_slots, capacity;
+    uint32_t first_free; /* CT_NO_SLOT: none */
+};
+#define CT_NO_SLOT UINT32_MAX
+#define CT_HANDLE_TABLE_INITIALIZER { .lock = CT_MUTEX_INITIALIZER(CT_RANK_HANDLES), .first_free = CT_NO_SLOT }
 
 /* One reference, held by the caller. */
 void ct_object_init(struct ct_object *object, enum ct_object_kind kind, void (*destroy)(struct ct_object *object));

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of config.def, from the environment. */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static struct ct_config config;
+static pthread_once_t config_once = PTHREAD_ONCE_INIT;
+
+/* Copies, since the application may change its environment later. The copy lives as long as the process. */
+static const char *parse_STRING(const char *text, const char *fallback)
+{
+    char *copy = text ? strdup(text) : NULL;
+
+    return copy ? copy : fallback;
+}
+
+static bool parse_BOOL(const char *text, bool fallback)
+{
+    static const char *const off[] = { "0", "no", "off", "false" };
+
+    if (!text || !*text)
+        return fallback;
+    for (size_t i = 0; i < sizeof off / sizeof *off; i++)
+        if (!strcasecmp(text, off[i]))
+            return false;
+    return true;
+}
+
+static int parse_INT(const char *text, int fallback)
+{
+    char *end;
+    long value;
+
+    if (!text || !*text)
+        return fallback;
+    value = strtol(text, &end, 0);
+    return *end || value != (int)value ? fallback : (int)value;
+}
+
+static void read_environment(void)
+{
+#define OPTION(member, variable, type, value, help) config.member = parse_##type(getenv(variable), value);
+#include "config.def"
+}
+
+const struct ct_config *ct_config(void)
+{
+    pthread_once(&config_once, read_environment);
+    return &config;
+}
+
+bool ct_config_help(unsigned index, struct ct_option_help *out)
+{
+    static const struct ct_option_help rows[] = {
+#define OPTION(member, variable, type, value, help) { variable, #value, help },
+#include "config.def"
+    };
+
+    if (index >= sizeof rows / sizeof *rows)
+        return false;
+    *out = rows[index];
+    return true;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Locks with ranks. Debug builds keep, per thread, the list of locks held and assert that ranks ascend. */
+#include "locks.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#ifndef NDEBUG
+#define CT_MAX_HELD 16
+static _Thread_local struct {
+    const struct ct_mutex *locks[CT_MAX_HELD];
+    unsigned count;
+} held;
+
+static void note_locked(const struct ct_mutex *mutex)
+{
+    assert(held.count < CT_MAX_HELD);
+    held.locks[held.count++] = mutex;
+}
+
+static void check_rank(const struct ct_mutex *mutex)
+{
+    for (unsigned i = 0; i < held.count; i++)
+        assert(held.locks[i]->rank < mutex->rank && "locks are taken in ascending rank");
+}
+
+static void note_unlocked(const struct ct_mutex *mutex)
+{
+    unsigned i = held.count;
+
+    while (i > 0 && held.locks[i - 1] != mutex)
+        i--;
+    assert(i > 0 && "unlocked by the thread that locked");
+    for (held.count--; i <= held.count; i++)
+        held.locks[i - 1] = held.locks[i];
+}
+
+bool ct_mutex_held(const struct ct_mutex *mutex)
+{
+    for (unsigned i = 0; i < held.count; i++)
+        if (held.locks[i] == mutex)
+            return true;
+    return false;
+}
+#else
+static void note_locked(const struct ct_mutex *mutex)
+{
+    (void)mutex;
+}
+
+static void check_rank(const struct ct_mutex *mutex)
+{
+    (void)mutex;
+}
+
+static void note_unlocked(const struct ct_mutex *mutex)
+{
+    (void)mutex;
+}
+
+bool ct_mutex_held(const struct ct_mutex *mutex)
+{
+    (void)mutex;
+    return true;
+}
+#endif
+
+void ct_mutex_init(struct ct_mutex *mutex, enum ct_lock_rank rank)
+{
+    pthread_mutex_init(&mutex->mutex, NULL); /* cannot fail with default attributes on Linux */
+    mutex->rank = (int)rank;
+}
+
+void ct_mutex_finish(struct ct_mutex *mutex)
+{
+    pthread_mutex_destroy(&mutex->mutex);
+}
+
+void ct_mutex_lock(struct ct_mutex *mutex)
+{
+    check_rank(mutex);
+    pthread_mutex_lock(&mutex->mutex);
+    note_locked(mutex);
+}
+
+void ct_mutex_unlock(struct ct_mutex *mutex)
+{
+    note_unlocked(mutex);
+    pthread_mutex_unlock(&mutex->mutex);
+}
+
+void ct_mutex_wait(struct ct_mutex *mutex, pthread_cond_t *condition)
+{
+    assert(ct_mutex_held(mutex));
+    pthread_cond_wait(condition, &mutex->mutex);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One line a message, written with one write so that lines of several threads and processes do not mix; no lock is needed. */
+#include "log.h"
+
+#include "config.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CT_LOG_LINE_BYTES 4096 /* longer messages are cut */
+
+static const char *const level_names[] = { "off", "error", "warn", "info", "debug" };
+
+/* Until CUTTLE_LOG is read everything passes the macro's check; ct_log_write reads it first. */
+atomic_int ct_log_threshold = CT_LOG_DEBUG;
+
+static struct {
+    pthread_once_t once;
+    int fd;
+    const char *channels; /* comma-separated; NULL: all */
+} sink = { PTHREAD_ONCE_INIT, STDERR_FILENO, NULL };
+
+static int level_of(const char *name, size_t length)
+{
+    for (int i = 0; i <= CT_LOG_DEBUG; i++)
+        if (strlen(level_names[i]) == length && !strncmp(name, level_names[i], length))
+            return i;
+    return CT_LOG_WARN;
+}
+
+static void read_options(void)
+{
+    const struct ct_config *config = ct_config();
+    const char *colon = strchr(config->log, ':');
+    size_t length = colon ? (size_t)(colon - config->log) : strlen(config->log);
+
+    if (*config->log_file) {
+        int fd = open(config->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+
+        sink.fd = fd >= 0 ? fd : STDERR_FILENO;
+    }
+    sink.channels = colon && colon[1] ? colon + 1 : NULL;
+    atomic_store_explicit(&ct_log_threshold, level_of(config->log, length), memory_order_relaxed); /* pthread_once orders the rest */
+}
+
+void ct_log_init(void)
+{
+    pthread_once(&sink.once, read_options);
+}
+
+static bool channel_is_on(const char *channel)
+{
+    size_t length = strlen(channel);
+
+    for (const char *at = sink.channels; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (!strncmp(at, channel, length) && (at[length] == ',' || !at[length]))
+            return true;
+    }
+    return !sink.channels;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static void write_line(enum ct_log_level level, const char *channel, const char *file, int line, const char *format, va_list arguments)
+{
+    char text[CT_LOG_LINE_BYTES];
+    size_t room = sizeof text - 1;
+    int n = snprintf(text, room, "cuttle %s: %s: ", level_names[level], channel);
+    size_t at = (size_t)n;
+
+    n = vsnprintf(text + at, room - at, format, arguments);
+    at = n < 0 ? at : at + (size_t)n < room ? at + (size_t)n : room - 1;
+    if (ct_log_threshold >= CT_LOG_INFO && at < room - 1) {
+        n = snprintf(text + at, room - at, " (%s:%d)", base_name(file), line);
+        at = at + (size_t)n < room ? at + (size_t)n : room - 1;
+    }
+    text[at++] = '\n';
+    if (write(sink.fd, text, at) < 0)
+        return; /* nobody is left to be told */
+}
+
+static void log_arguments(enum ct_log_level level, const char *channel, const char *file, int line, const char *format, va_list arguments)
+{
+    ct_log_init();
+    if ((int)level <= atomic_load_explicit(&ct_log_threshold, memory_order_relaxed) && channel_is_on(channel))
+        write_line(level, channel, file, line, format, arguments);
+}
+
+void ct_log_write(enum ct_log_level level, const char *channel, const char *file, int line, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    log_arguments(level, channel, file, line, format, arguments);
+    va_end(arguments);
+}
+
+/* What applications get wrong, or probe for: of interest only to who debugs the application. */
+static enum ct_log_level level_of_code(CUresult code)
+{
+    static const int of_applications[] = {
+        CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_DEINITIALIZED,
+        CUDA_ERROR_NO_DEVICE, CUDA_ERROR_INVALID_DEVICE, CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_INVALID_CONTEXT,
+        CUDA_ERROR_INVALID_PTX, CUDA_ERROR_INVALID_SOURCE, CUDA_ERROR_FILE_NOT_FOUND, CUDA_ERROR_INVALID_HANDLE,
+        CUDA_ERROR_NOT_FOUND, CUDA_ERROR_NOT_READY, CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE, CUDA_ERROR_CONTEXT_IS_DESTROYED,
+        CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+        CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION,
+    };
+
+    for (size_t i = 0; i < sizeof of_applications / sizeof *of_applications; i++)
+        if (of_applications[i] == (int)code)
+            return CT_LOG_DEBUG;
+    return CT_LOG_WARN;
+}
+
+CUresult ct_log_failure(CUresult code, const char *channel, const char *file, int line, const char *format, ...)
+{
+    enum ct_log_level level = level_of_code(code);
+    va_list arguments;
+    char cause[CT_LOG_LINE_BYTES];
+
+    if ((int)level > atomic_load_explicit(&ct_log_threshold, memory_order_relaxed))
+        return code;
+    va_start(arguments, format);
+    vsnprintf(cause, sizeof cause, format, arguments);
+    va_end(arguments);
+    ct_log_write(level, channel, file, line, "error %d: %s", (int)code, cause);
+    return code;
+}
