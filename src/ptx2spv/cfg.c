@@ -135,6 +135,22 @@ void ct_fn_remove_unreachable(struct ct_fn *fn)
     ct_fn_compute_preds(fn);
 }
 
+void ct_fn_detach_entry(struct ct_fn *fn)
+{
+    struct ct_block *entry = fn->blocks.v[0], *before;
+
+    if (!entry->preds.n)
+        return;
+    before = ct_block_create(fn);
+    fn->blocks.v[0] = before;
+    fn->blocks.v[before->id] = entry;
+    entry->id = before->id;
+    before->id = 0;
+    ct_insn_append(before, ct_insn_create(fn, CT_OP_BR, PTX_NONE, 0, 0));
+    ct_block_set_succs(fn, before, 1, &entry);
+    ct_fn_compute_preds(fn);
+}
+
 static struct ct_block *nearest_common_dominator(struct ct_block *a, struct ct_block *b)
 {
     while (a != b)

@@ -126,29 +126,37 @@ enum ct_props {
 };
 
 /* ---- structured form (structurize.c -> emit) ----
- * A tree of regions. Jumps leave only the innermost breakable region (SCOPE or LOOP) around them, or continue the innermost LOOP
- * (also from within SCOPEs in it); falling off the end of a list goes on behind the region: of a LOOP's body: to its next round. */
+ * A tree of lists. Regions are LOOP, SCOPE and SWITCH. A jump names the region that it leaves (BREAK) or continues (CONTINUE); that is
+ * the innermost region around it, or the innermost LOOP (also from within SCOPEs and SWITCHes in it: SPIR-V allows just these). A
+ * jump is the last node of its list. Falling off the end of a list goes on behind the node that holds it; off a LOOP's body: to its
+ * next round; off the function's list: the thread ends. A jump that goes further sets the selector of the region it leaves, and TEST
+ * nodes behind that region go on from there. The tree is at most CT_NODE_DEPTH_MAX deep. */
 enum ct_node_kind {
-    CT_NODE_BLOCK,    /* the straight code of `block`, without its terminator */
+    CT_NODE_BLOCK,    /* the straight code of `block`, without its terminator, and the assignments to its successors' phis */
     CT_NODE_IF,       /* `condition`: then_list, else_list */
-    CT_NODE_SWITCH,   /* `condition`: cases, each a list; falling off a case's end goes behind the switch */
+    CT_NODE_SWITCH,   /* `condition`: cases, each a list; past the end: the last one */
     CT_NODE_LOOP,     /* then_list, for ever */
     CT_NODE_SCOPE,    /* then_list, once */
-    CT_NODE_BREAK,    /* leaves the innermost SCOPE or LOOP */
-    CT_NODE_CONTINUE, /* the innermost LOOP */
-    CT_NODE_RETURN,
+    CT_NODE_BREAK,    /* leaves `region` */
+    CT_NODE_CONTINUE, /* the next round of `region`, a LOOP */
+    CT_NODE_RETURN,   /* the thread ends */
     CT_NODE_UNREACHABLE,
     CT_NODE_SET,      /* selector `variable` = `number` */
-    CT_NODE_TEST,     /* if (selector `variable` >= `number`) then_list: the rest of a jump over several regions */
+    CT_NODE_TEST,     /* if (selector `variable` == `number`) then_list: the rest of a jump over several regions */
 };
+#define CT_NODE_DEPTH_MAX 1000 /* SPIR-V promises 1023 ("Universal Limits", control-flow nesting depth) */
 struct ct_node {
     enum ct_node_kind kind;
-    struct ct_node *next; /* in the list */
-    struct ct_block *block;
+    struct ct_node *next, *prev; /* in the list */
+    struct ct_node *parent;      /* the node that holds the list; NULL: the function */
+    uint32_t slot;               /* which list of the parent: 0 then_list, 1 else_list; SWITCH: the case */
+    uint32_t id;                 /* by order of creation */
+    struct ct_block *block;      /* BLOCK */
     ct_value condition;
     struct ct_node *then_list, *else_list;
     struct ct_node **cases;
     uint32_t n_cases;
+    struct ct_node *region;  /* BREAK, CONTINUE */
     uint32_t variable, number;
     struct ct_block *header; /* LOOP: its header, for dumps */
 };
@@ -189,7 +197,7 @@ struct ct_fn {
     bool uses_dynamic_shared, uses_barrier, uses_fault, params_in_buffer;
     /* structured form */
     struct ct_node *body;
-    uint32_t n_selectors;
+    uint32_t n_nodes, n_selectors;
     const char *last_pass;
 };
 
@@ -207,6 +215,8 @@ void ct_insn_insert_after(struct ct_insn *place, struct ct_insn *insn);
 void ct_insn_remove(struct ct_insn *insn);
 void ct_block_set_succs(struct ct_fn *fn, struct ct_block *block, uint32_t n, struct ct_block *const *succs);
 bool ct_insn_is_pure(const struct ct_insn *insn); /* the table's flag, and PARAM loads */
+/* The object (index + 1) whose storage local object `object` (index + 1) is, itself mostly. */
+uint32_t ct_local_root(const struct ct_fn *fn, uint32_t object);
 
 /* Where new instructions go: at the end of a block, or before an instruction. Emitting helpers return the result. */
 struct ct_cursor {
@@ -235,6 +245,8 @@ void ct_fn_compute_defs(struct ct_fn *fn); /* SSA: def of every value. The pass 
  * order of block ids, and the phis of their target must be given operands for them by the caller. */
 void ct_fn_compute_preds(struct ct_fn *fn);
 void ct_fn_remove_unreachable(struct ct_fn *fn); /* renumbers blocks; preds and rpo fresh afterwards */
+/* Gives the function an entry without predecessors, for what must not run again in each round of a loop. Needs preds. Register form. */
+void ct_fn_detach_entry(struct ct_fn *fn);
 void ct_fn_compute_rpo(struct ct_fn *fn);
 void ct_fn_compute_dominators(struct ct_fn *fn);
 void ct_fn_compute_loops(struct ct_fn *fn); /* needs a reducible graph */
