@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The API as a table: prototypes of every symbol, made from entry_points.def, and what is known of each.
+ *
+ * How a function comes to be. In src/api, write
+ *   - for an ENTRY or ENTRY_PTSZ row: the function under its symbol, e.g. cuLaunchKernel. Its per-thread variant is made for you: it
+ *     turns stream 0 into CU_STREAM_PER_THREAD and calls your function (per_thread_variants.c);
+ *   - for an ENTRY_PTDS row: ct_<symbol> with the stream as one more argument, e.g. ct_cuMemcpyHtoD_v2(dst, src, size, stream), where
+ *     stream is CU_STREAM_LEGACY or CU_STREAM_PER_THREAD. Both symbols are made for you and call it.
+ * Your definition takes the place of a weak stub (stubs.c) when the library is linked; nobody keeps a list of what is implemented. */
+#ifndef CT_API_ENTRY_POINTS_H
+#define CT_API_ENTRY_POINTS_H
+
+/* Here a name is the symbol itself, so that all versions of a function can stand side by side. */
+#ifndef __CUDA_API_VERSION_INTERNAL
+#ifdef CUDA_VERSION
+#error "include entry_points.h before cuda.h, or define __CUDA_API_VERSION_INTERNAL for the whole file"
+#endif
+#define __CUDA_API_VERSION_INTERNAL
+#endif
+#include "cuda.h"
+#include "cudaProfiler.h"
+
+#include <stdbool.h>
+
+/* Types of the EGL and VDPAU interfaces, as far as their layout matters to a caller. */
+typedef struct CUeglStreamConnection_st *CUeglStreamConnection;
+typedef struct CUeglFrame_st {
+    void *planes[3];
+    unsigned int numbers[9];
+} CUeglFrame;
+typedef int VdpGetProcAddress(uint32_t device, uint32_t function_id, void **function);
+
+#define CT_UNPAREN(...) __VA_ARGS__
+
+#pragma GCC visibility push(default)
+#define SYMBOL(symbol, name, version, flavour, params, args) CUresult CUDAAPI symbol params;
+#include "entry_points.def"
+#pragma GCC visibility pop
+
+/* What stands behind both symbols of an ENTRY_PTDS row. */
+#define ENTRY(symbol, name, version, params, args)
+#define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args) CUresult ct_##symbol(CT_UNPAREN params, CUstream stream);
+#define ENTRY_PTSZ(symbol, name, version, per_thread_version, params, args, streams)
+#define ENTRY_PTSZ_OWN(symbol, name, version, per_thread_version, params, args)
+#include "entry_points.def"
+
+/* What stream 0 means to a symbol. */
+enum ct_stream_flavour {
+    CT_FLAVOUR_ANY,        /* there is but one symbol */
+    CT_FLAVOUR_LEGACY,     /* the stream that waits for all others */
+    CT_FLAVOUR_PER_THREAD, /* the calling thread's own */
+};
+
+typedef void (*ct_function)(void);
+
+/* A symbol that the library exports. */
+struct ct_entry_point {
+    const char *symbol;
+    const char *name;           /* as cuGetProcAddress is asked for it */
+    unsigned char name_length;  /* bytes, without the final 0 */
+    unsigned char flavour;      /* enum ct_stream_flavour */
+    unsigned short version;     /* first CUDA version that means this symbol by the name */
+    ct_function address;        /* of the symbol */
+    ct_function implementation; /* of what does the work: the symbol, or what its variants call */
+    ct_function stub;           /* what implementation is when nobody wrote one */
+};
+
+enum {
+    CT_ENTRY_POINT_COUNT = 0
+#define SYMBOL(symbol, name, version, flavour, params, args) +1
+#include "entry_points.def"
+};
+
+/* Index from 0 to CT_ENTRY_POINT_COUNT - 1, in the order of the manual. */
+const struct ct_entry_point *ct_entry_point(unsigned index);
+/* True if calling it does more than to answer CUDA_ERROR_NOT_SUPPORTED. */
+bool ct_entry_point_is_implemented(const struct ct_entry_point *entry);
+
+#endif

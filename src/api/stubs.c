@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stubs: what a symbol of entry_points.def is until somebody writes it. Each is a weak definition that logs its name once and
+ * answers CUDA_ERROR_NOT_SUPPORTED; a definition elsewhere in src/api takes its place at link time. The objects of src/api are
+ * linked directly, never through an archive, where a weak definition would hide a later strong one.
+ * A stub also exists under a private name, by which the table at the end can tell whether it was replaced. */
+#include "entry_points.h"
+
+#include "core/log.h"
+
+#include <assert.h>
+
+#define CT_CHANNEL "api"
+
+/* Parameters have names in the table; a stub looks at none of them. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+enum entry_id {
+#define SYMBOL(symbol, name, version, flavour, params, args) ID_##symbol,
+#include "entry_points.def"
+};
+
+/* Which stubs have been called. Relaxed: it orders nothing, two threads only must not both log. */
+static atomic_bool called[CT_ENTRY_POINT_COUNT];
+
+static CUresult stub_called(enum entry_id id)
+{
+    if (!atomic_exchange_explicit(&called[id], true, memory_order_relaxed))
+        ct_log(CT_LOG_WARN, "%s is not supported; the program got CUDA_ERROR_NOT_SUPPORTED", ct_entry_point(id)->symbol);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+#define STUB(id, function, params)                                                                                                         \
+    static CUresult stub_##function params                                                                                                 \
+    {                                                                                                                                      \
+        return stub_called(id);                                                                                                            \
+    }                                                                                                                                      \
+    CUresult CUDAAPI function params __attribute__((weak, alias("stub_" #function)));
+#define ENTRY(symbol, name, version, params, args) STUB(ID_##symbol, symbol, params)
+#define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args)                                                                \
+    STUB(ID_##symbol, ct_##symbol, (CT_UNPAREN params, CUstream stream))
+#define ENTRY_PTSZ(symbol, name, version, per_thread_version, params, args, streams) STUB(ID_##symbol, symbol, params)
+#define ENTRY_PTSZ_OWN(symbol, name, version, per_thread_version, params, args) STUB(ID_##symbol, symbol, params)
+#include "entry_points.def"
+
+#define ROW(symbol_, name_, version_, flavour_, worker)                                                                                    \
+    [ID_##symbol_] = {.symbol = #symbol_,                                                                                                  \
+                      .name = #name_,                                                                                                      \
+                      .name_length = sizeof #name_ - 1,                                                                                    \
+                      .flavour = CT_FLAVOUR_##flavour_,                                                                                    \
+                      .version = (version_),                                                                                               \
+                      .address = (ct_function)symbol_,                                                                                     \
+                      .implementation = (ct_function)worker,                                                                               \
+                      .stub = (ct_function)stub_##worker},
+static const struct ct_entry_point entry_points[] = {
+#define ENTRY(symbol, name, version, params, args) ROW(symbol, name, version, ANY, symbol)
+#define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args)                                                                \
+    ROW(symbol, name, version, LEGACY, ct_##symbol)                                                                                        \
+    ROW(symbol##_ptds, name, per_thread_version, PER_THREAD, ct_##symbol)
+#define ENTRY_PTSZ(symbol, name, version, per_thread_version, params, args, streams)                                                       \
+    ENTRY_PTSZ_OWN(symbol, name, version, per_thread_version, params, args)
+#define ENTRY_PTSZ_OWN(symbol, name, version, per_thread_version, params, args)                                                            \
+    ROW(symbol, name, version, LEGACY, symbol)                                                                                             \
+    ROW(symbol##_ptsz, name, per_thread_version, PER_THREAD, symbol)
+#include "entry_points.def"
+};
+_Static_assert(sizeof entry_points / sizeof *entry_points == CT_ENTRY_POINT_COUNT, "a row for every symbol");
+
+const struct ct_entry_point *ct_entry_point(unsigned index)
+{
+    assert(index < CT_ENTRY_POINT_COUNT);
+    return &entry_points[index];
+}
+
+bool ct_entry_point_is_implemented(const struct ct_entry_point *entry)
+{
+    return entry->implementation != entry->stub;
+}
