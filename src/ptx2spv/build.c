@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build: the syntax tree of one function becomes IR in register form (every PTX register is a value that may be assigned often).
+ *
+ * A block begins at each label and behind each jump. What an opcode means stands in build.def and in the family's file. */
+#include "build.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const struct ct_build_rule rules[PTX_OPCODE_COUNT] = {
+#define BUILD(opcode, handler, guarding, integer_op, float_op) \
+    [PTX_OP_##opcode] = {ct_build_##handler, CT_GUARD_##guarding, CT_OP_##integer_op, CT_OP_##float_op},
+#include "build.def"
+};
+
+void ct_build_unsupported(struct ct_build *b, const char *what)
+{
+    if (what)
+        ct_error(b->fn->compilation, b->insn->where, PTX2SPV_UNSUPPORTED, "`%s': %s is not supported", b->insn->text, what);
+    else
+        ct_error(b->fn->compilation, b->insn->where, PTX2SPV_UNSUPPORTED, "`%s' is not supported", b->insn->text);
+}
+
+void ct_build_invalid(struct ct_build *b, const char *why)
+{
+    ct_error(b->fn->compilation, b->insn->where, PTX2SPV_INVALID_PTX, "`%s': %s", b->insn->text, why);
+}
+
+/* ---- blocks ---- */
+
+struct ct_block *ct_build_block(struct ct_build *b)
+{
+    return ct_block_create(b->fn);
+}
+
+void ct_build_enter(struct ct_build *b, struct ct_block *block)
+{
+    b->at.block = block;
+}
+
+void ct_build_jump(struct ct_build *b, struct ct_block *to)
+{
+    ct_emit_insn(&b->at, CT_OP_BR, PTX_NONE, 0, 0);
+    ct_block_set_succs(b->fn, b->at.block, 1, &to);
+}
+
+void ct_build_branch(struct ct_build *b, ct_value condition, struct ct_block *yes, struct ct_block *no)
+{
+    struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_CBR, PTX_PRED, 0, 1);
+
+    insn->operands[0] = condition;
+    ct_block_set_succs(b->fn, b->at.block, 2, (struct ct_block *[]){yes, no});
+}
+
+void ct_build_terminate(struct ct_build *b, enum ct_op op)
+{
+    ct_emit_insn(&b->at, op, PTX_NONE, 0, 0);
+    if (op == CT_OP_RET)
+        *CT_PUSH(&b->fn->compilation->arena, &b->body->returns) = b->at.block;
+    ct_build_enter(b, ct_build_block(b));
+}
+
+struct ct_block *ct_build_label(struct ct_build *b, const struct ptx_label *label)
+{
+    struct ct_block **target;
+
+    assert(label->statement <= b->source->n_body);
+    target = &b->targets[label->statement];
+    if (!*target)
+        *target = ct_build_block(b);
+    return *target;
+}
+
+/* ---- the frame: variables that live in the thread's own memory ---- */
+
+static struct ct_place *find_place(struct ct_build *b, const struct ptx_variable *variable)
+{
+    uint32_t i = (uint32_t)(((uintptr_t)variable >> 4) * 2654435761u) & b->places_mask;
+
+    while (b->places[i].variable && b->places[i].variable != variable)
+        i = (i + 1) & b->places_mask;
+    return &b->places[i];
+}
+
+uint32_t ct_build_place(struct ct_build *b, const struct ptx_variable *variable)
+{
+    return find_place(b, variable)->local;
+}
+
+uint32_t ct_build_new_local(struct ct_build *b, const struct ptx_variable *variable, uint64_t size_bytes, uint32_t align)
+{
+    struct ct_local *local = CT_PUSH(&b->fn->compilation->arena, &b->fn->locals);
+
+    local->variable = variable;
+    local->size_bytes = size_bytes;
+    local->align = align ? align : 1;
+    return b->fn->locals.n;
+}
+
+static uint32_t add_place(struct ct_build *b, const struct ptx_variable *variable)
+{
+    struct ct_place *place = find_place(b, variable);
+
+    if (!place->variable) {
+        place->variable = variable;
+        place->local = ct_build_new_local(b, variable, variable->size_bytes, variable->align);
+    }
+    return place->local;
+}
+
+/* Old-style parameters (.reg in a function's header) travel through frame objects like the others. */
+static uint32_t add_formal(struct ct_build *b, const struct ptx_variable *variable, const struct ptx_register *reg)
+{
+    const uint32_t bytes = reg ? (ptx_type_bits(reg->type) + 7) / 8 : 0;
+
+    return reg ? ct_build_new_local(b, variable, bytes, bytes) : add_place(b, variable);
+}
+
+static void place_formals(struct ct_build *b)
+{
+    const struct ptx_function *source = b->source;
+    uint32_t n = 0;
+
+    b->body->locals = CT_ARENA_ARRAY(&b->fn->compilation->arena, uint32_t, source->n_params + source->n_results);
+    for (uint32_t i = 0; i < source->n_params; i++)
+        b->body->locals[n++] = add_formal(b, source->params[i], source->param_regs ? source->param_regs[i] : NULL);
+    for (uint32_t i = 0; i < source->n_results; i++)
+        b->body->locals[n++] = add_formal(b, source->results[i], source->result_regs ? source->result_regs[i] : NULL);
+}
+
+/* Entry parameters follow each other in the parameter block, each at its own alignment. */
+static void place_entry_params(struct ct_build *b)
+{
+    uint64_t offset = 0;
+
+    b->param_offsets = CT_ARENA_ARRAY(&b->fn->compilation->scratch, uint32_t, b->source->n_params);
+    for (uint32_t i = 0; i < b->source->n_params; i++) {
+        const struct ptx_variable *param = b->source->params[i];
+        const uint64_t align = param->align ? param->align : 1;
+
+        offset = (offset + align - 1) / align * align;
+        b->param_offsets[i] = (uint32_t)offset;
+        offset += param->size_bytes;
+    }
+}
+
+static void place_variables(struct ct_build *b)
+{
+    const struct ptx_function *source = b->source;
+    uint32_t capacity = 16;
+
+    while (capacity < 2 * (source->variables.n + source->n_params + source->n_results))
+        capacity *= 2;
+    b->places = CT_ARENA_ARRAY(&b->fn->compilation->scratch, struct ct_place, capacity);
+    b->places_mask = capacity - 1;
+    if (source->is_entry)
+        place_entry_params(b);
+    else
+        place_formals(b);
+    for (uint32_t i = 0; i < source->variables.n; i++) {
+        const struct ptx_variable *variable = source->variables.v[i];
+
+        if (variable->space == PTX_SPACE_LOCAL || variable->space == PTX_SPACE_PARAM)
+            add_place(b, variable);
+    }
+}
+
+bool ct_build_param_offset(const struct ct_build *b, const struct ptx_variable *variable, uint64_t *out)
+{
+    if (!b->source->is_entry || variable->space != PTX_SPACE_PARAM)
+        return false;
+    for (uint32_t i = 0; i < b->source->n_params; i++) {
+        if (b->source->params[i] == variable) {
+            *out = b->param_offsets[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- registers ---- */
+
+static void make_registers(struct ct_build *b)
+{
+    const struct ptx_function *source = b->source;
+
+    b->registers = CT_ARENA_ARRAY(&b->fn->compilation->scratch, ct_value, source->registers.n);
+    for (uint32_t i = 0; i < source->registers.n; i++) {
+        const struct ptx_register *reg = source->registers.v[i];
+        const unsigned components = reg->vector ? reg->vector : 1;
+
+        if (ptx_type_bits(reg->type) > 64)
+            continue; /* reported where it is used */
+        for (unsigned c = 0; c < components; c++) {
+            const ct_value value = ct_value_create(b->fn, ct_width_of(reg->type));
+
+            b->fn->values.v[value.i].name = reg->index + 1;
+            if (c == 0)
+                b->registers[i] = value;
+        }
+    }
+}
+
+/* Copies between the registers and the frame objects of old-style parameters: inputs at the entry, results before ret. */
+static void move_formals(struct ct_build *b, struct ptx_register **regs, uint32_t n, uint32_t first_local, bool load)
+{
+    for (uint32_t i = 0; regs && i < n; i++) {
+        struct ct_insn *insn;
+        ct_value value;
+
+        if (!regs[i])
+            continue;
+        value = b->registers[regs[i]->index];
+        insn = ct_emit_insn(&b->at, load ? CT_OP_LOAD : CT_OP_STORE, regs[i]->type, load, load ? 1 : 2);
+        insn->space = CT_SPACE_LOCAL;
+        insn->local = b->body->locals[first_local + i];
+        insn->align_log2 = (uint8_t)__builtin_ctz((ptx_type_bits(regs[i]->type) + 7) / 8);
+        if (load)
+            insn->results[0] = value;
+        else
+            insn->operands[1] = value;
+    }
+}
+
+/* ---- statements ---- */
+
+ct_value ct_build_guard(struct ct_build *b)
+{
+    ct_value guard;
+
+    if (!b->insn->guard)
+        return CT_NO_VALUE;
+    guard = b->registers[b->insn->guard->index];
+    /* A copy: the instruction may assign to the guard's register before its last use. */
+    return b->insn->guard_negated ? ct_not(&b->at, guard) : ct_copy(&b->at, guard);
+}
+
+static void build_in_branch(struct ct_build *b)
+{
+    struct ct_block *inside = ct_build_block(b), *behind = ct_build_block(b);
+
+    ct_build_branch(b, ct_build_guard(b), inside, behind);
+    ct_build_enter(b, inside);
+    b->rule->build(b);
+    ct_build_jump(b, behind);
+    ct_build_enter(b, behind);
+}
+
+static void build_instruction(struct ct_build *b, const struct ptx_instruction *insn)
+{
+    b->insn = insn;
+    b->rule = &rules[insn->opcode];
+    b->at.where = insn->where;
+    if (!b->rule->build || insn->mods.unsupported) {
+        ct_build_unsupported(b, NULL);
+        return;
+    }
+    if (insn->guard && b->rule->guarding == CT_GUARD_BRANCH) {
+        build_in_branch(b);
+        return;
+    }
+    b->guard = b->rule->guarding == CT_GUARD_SELECT ? ct_build_guard(b) : CT_NO_VALUE;
+    b->rule->build(b);
+    b->guard = CT_NO_VALUE;
+}
+
+/* One block for each statement that a label stands before. */
+static void make_targets(struct ct_build *b)
+{
+    b->targets = CT_ARENA_ARRAY(&b->fn->compilation->scratch, struct ct_block *, (size_t)b->source->n_body + 1);
+    for (uint32_t i = 0; i < b->source->labels.n; i++)
+        if (b->source->labels.v[i]->defined)
+            ct_build_label(b, b->source->labels.v[i]);
+}
+
+static void build_statements(struct ct_build *b)
+{
+    for (uint32_t i = 0; i <= b->source->n_body; i++) {
+        if (b->targets[i]) {
+            ct_build_jump(b, b->targets[i]);
+            ct_build_enter(b, b->targets[i]);
+        }
+        if (i < b->source->n_body)
+            build_instruction(b, &b->source->body[i]);
+    }
+}
+
+/* ret, and falling off the end of the body. */
+static void build_return(struct ct_build *b)
+{
+    if (!b->source->is_entry)
+        move_formals(b, b->source->result_regs, b->source->n_results, b->source->n_params, false);
+    ct_build_terminate(b, CT_OP_RET);
+}
+
+void ct_build_leave(struct ct_build *b)
+{
+    const ct_value guard = ct_build_guard(b);
+    struct ct_block *inside = NULL, *behind = NULL;
+
+    if (guard.i) {
+        inside = ct_build_block(b);
+        behind = ct_build_block(b);
+        ct_build_branch(b, guard, inside, behind);
+        ct_build_enter(b, inside);
+    }
+    if (b->insn->opcode == PTX_OP_RET)
+        build_return(b);
+    else
+        ct_build_terminate(b, CT_OP_EXIT);
+    if (behind)
+        ct_build_enter(b, behind);
+}
+
+bool ct_build_body(struct ct_fn *fn, const struct ptx_function *source, struct ct_body *out)
+{
+    struct ct_build b = {.fn = fn, .source = source, .body = out, .at = {.fn = fn, .where = source->where}};
+    const unsigned errors = fn->compilation->n_errors;
+
+    memset(out, 0, sizeof *out);
+    out->entry = ct_build_block(&b);
+    ct_build_enter(&b, out->entry);
+    place_variables(&b);
+    make_registers(&b);
+    make_targets(&b);
+    if (!source->is_entry)
+        move_formals(&b, source->param_regs, source->n_params, 0, true);
+    build_statements(&b);
+    b.at.where = source->where;
+    build_return(&b);
+    ct_emit_insn(&b.at, CT_OP_UNREACHABLE, PTX_NONE, 0, 0); /* ends the dead block behind it */
+    return fn->compilation->n_errors == errors;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build: atom, red (PTX ISA, "Parallel Synchronization and Communication Instructions").
+ *
+ * What no device has (inc, dec, packed and 16-bit types) and what the target lacks (float addition) becomes a loop of
+ * compare-and-swap here, where a loop needs no repair of SSA form. A generic address counts as whichever space lacks more. */
+#include "build_address.h"
+#include "build_arithmetic.h"
+
+#define MAX_VALUES 2
+
+struct atomic {
+    struct ct_address address;
+    enum ptx_type type;
+    enum ptx_operation operation;
+    ct_value values[MAX_VALUES];
+    unsigned n_values;
+};
+
+static bool is_half(enum ptx_type type)
+{
+    return ptx_type_bits(type) == 16;
+}
+
+/* ---- what the target has ---- */
+
+static bool in_both(enum ct_space space, bool global, bool shared)
+{
+    return space == CT_SPACE_GLOBAL ? global : space == CT_SPACE_SHARED ? shared : global && shared;
+}
+
+static bool target_has_int64(const struct ct_build *b, enum ct_space space)
+{
+    return in_both(space, b->fn->target->atomic_int64_global, b->fn->target->atomic_int64_shared);
+}
+
+static bool target_has_add(const struct ct_build *b, enum ptx_type type, enum ct_space space)
+{
+    const struct ptx2spv_target *target = b->fn->target;
+
+    if (type == PTX_F32)
+        return in_both(space, target->atomic_float32_add_global, target->atomic_float32_add_shared);
+    if (type == PTX_F64)
+        return in_both(space, target->atomic_float64_add_global, target->atomic_float64_add_shared);
+    return !ptx_type_is_float(type);
+}
+
+static bool needs_loop(const struct ct_build *b, const struct atomic *atomic)
+{
+    if (atomic->operation == PTX_INC || atomic->operation == PTX_DEC || is_half(atomic->type))
+        return true;
+    return ptx_type_is_float(atomic->type) && !(atomic->operation == PTX_ADD && target_has_add(b, atomic->type, atomic->address.space));
+}
+
+/* ---- one instruction ---- */
+
+static struct ct_insn *emit_access(struct ct_build *b, const struct ct_address *address, enum ct_op op, enum ptx_type type,
+                                   unsigned results, unsigned operands)
+{
+    struct ct_insn *insn = ct_emit_insn(&b->at, op, type, results, operands);
+
+    ct_build_access(b, insn, address, ptx_type_bits(type) / 8);
+    insn->semantics = PTX_RELAXED;
+    if (results)
+        insn->results[0] = ct_value_create(b->fn, ct_width_of(type));
+    return insn;
+}
+
+static ct_value single_atomic(struct ct_build *b, const struct atomic *atomic, bool wanted)
+{
+    struct ct_insn *insn = emit_access(b, &atomic->address, CT_OP_ATOM, atomic->type, wanted, atomic->n_values + 1);
+
+    insn->operation = (uint8_t)atomic->operation;
+    for (unsigned i = 0; i < atomic->n_values; i++)
+        insn->operands[i + 1] = atomic->values[i];
+    return wanted ? insn->results[0] : CT_NO_VALUE;
+}
+
+/* ---- loops ---- */
+
+static ct_value added(struct ct_build *b, enum ptx_type type, ct_value x, ct_value y)
+{
+    struct ct_cursor *at = &b->at;
+    ct_value xs[2], ys[2];
+
+    if (type != PTX_F16X2)
+        return ct_op2(at, ptx_type_is_float(type) ? CT_OP_FADD : CT_OP_ADD, type, x, y);
+    ct_unpack2(at, x, &xs[0], &xs[1]);
+    ct_unpack2(at, y, &ys[0], &ys[1]);
+    for (int i = 0; i < 2; i++)
+        xs[i] = ct_op2(at, CT_OP_FADD, PTX_F16, xs[i], ys[i]);
+    return ct_pack2(at, xs[0], xs[1]);
+}
+
+/* inc: old >= limit ? 0 : old + 1. dec: old == 0 || old > limit ? limit : old - 1; that is old - 1 >= limit, as 0 - 1 wraps. */
+static ct_value counted(struct ct_build *b, bool up, ct_value old, ct_value limit)
+{
+    struct ct_cursor *at = &b->at;
+    const ct_value next = ct_add_imm(at, old, up ? 1 : UINT64_MAX);
+    const ct_value turn = ct_icmp(at, PTX_U32, PTX_GE, up ? old : next, limit);
+
+    return ct_select(at, turn, up ? ct_const32(at, 0) : limit, next);
+}
+
+static ct_value next_value(struct ct_build *b, const struct atomic *atomic, ct_value old)
+{
+    const ct_value x = atomic->values[0];
+
+    switch (atomic->operation) {
+    case PTX_INC:
+    case PTX_DEC:
+        return counted(b, atomic->operation == PTX_INC, old, x);
+    case PTX_ADD:
+        return added(b, atomic->type, old, x);
+    case PTX_EXCH:
+        return x;
+    case PTX_CAS:
+        return ct_select(&b->at, ct_icmp(&b->at, ct_bits_type(ct_width_at(&b->at, x)), PTX_EQ, old, x), atomic->values[1], old);
+    case PTX_MIN:
+    case PTX_MAX:
+        return ct_op2(&b->at, atomic->operation == PTX_MIN ? CT_OP_FMIN : CT_OP_FMAX, atomic->type, old, x);
+    case PTX_OPER_NONE:
+    case PTX_AND:
+    case PTX_OR:
+    case PTX_XOR:
+    case PTX_POPC:
+        break;
+    }
+    ct_build_unsupported(b, "this operation on this type");
+    return old;
+}
+
+/* The word around a 16-bit object: its address, and where in it the object lies. */
+struct half_word {
+    struct ct_address word;
+    ct_value first_bit;
+};
+
+static struct half_word word_around(struct ct_build *b, const struct ct_address *half)
+{
+    struct ct_cursor *at = &b->at;
+    const ct_value address = ct_add_imm(at, half->base, (uint64_t)half->offset);
+    struct half_word around = {.word = *half};
+
+    around.word.offset = 0;
+    around.word.base = ct_and_imm(at, address, ~UINT64_C(3));
+    around.first_bit = ct_shl_imm(at, ct_and_imm(at, ct_low32(at, address), 2), 3);
+    return around;
+}
+
+static ct_value half_of(struct ct_build *b, ct_value word, ct_value first_bit)
+{
+    return ct_resize(&b->at, ct_op2(&b->at, CT_OP_SHR, PTX_U32, word, first_bit), PTX_U32, CT_W_16);
+}
+
+static ct_value with_half(struct ct_build *b, ct_value word, ct_value first_bit, ct_value half)
+{
+    struct ct_cursor *at = &b->at;
+    const ct_value mask = ct_bits2(at, CT_OP_SHL, ct_const32(at, 0xffff), first_bit);
+    const ct_value placed = ct_bits2(at, CT_OP_SHL, ct_resize(at, half, PTX_U16, CT_W_32), first_bit);
+
+    return ct_or(at, ct_and(at, word, ct_not(at, mask)), placed);
+}
+
+/* old = *p; do { new = f(old); seen = cas(p, old, new); } while (seen != old, which becomes seen); the result is old. */
+static ct_value looped_atomic(struct ct_build *b, const struct atomic *atomic)
+{
+    struct ct_block *again = ct_build_block(b), *done = ct_build_block(b);
+    const bool half = is_half(atomic->type);
+    const struct half_word around = half ? word_around(b, &atomic->address) : (struct half_word){.word = atomic->address};
+    const enum ptx_type bits = half ? PTX_B32 : ct_bits_type(ct_width_of(atomic->type));
+    const ct_value old = ct_value_create(b->fn, ct_width_of(bits));
+    struct ct_insn *insn = emit_access(b, &around.word, CT_OP_LOAD, bits, 1, 1);
+    ct_value new, seen;
+
+    ct_assign(&b->at, old, insn->results[0]);
+    ct_build_jump(b, again);
+    ct_build_enter(b, again);
+    new = next_value(b, atomic, half ? half_of(b, old, around.first_bit) : old);
+    if (half)
+        new = with_half(b, old, around.first_bit, new);
+    insn = emit_access(b, &around.word, CT_OP_ATOM, bits, 1, 3);
+    insn->operation = PTX_CAS;
+    insn->operands[1] = old;
+    insn->operands[2] = new;
+    seen = insn->results[0];
+    const ct_value same = ct_icmp(&b->at, bits, PTX_EQ, seen, old);
+    ct_assign(&b->at, old, seen);
+    ct_build_branch(b, same, done, again);
+    ct_build_enter(b, done);
+    return half ? half_of(b, old, around.first_bit) : old;
+}
+
+/* ---- atom, red ---- */
+
+static bool check_atomic(struct ct_build *b, const struct atomic *atomic)
+{
+    const unsigned wanted = atomic->operation == PTX_CAS ? 2 : 1;
+    const unsigned bits = ptx_type_bits(atomic->type);
+
+    if (b->insn->mods.vector || bits < 16 || bits > 64 || atomic->type == PTX_BF16 || atomic->type == PTX_BF16X2) {
+        ct_build_unsupported(b, "this type");
+    } else if (atomic->n_values < wanted || atomic->n_values > wanted) {
+        ct_build_invalid(b, "a wrong number of operands");
+    } else if (atomic->address.space != CT_SPACE_GLOBAL && atomic->address.space != CT_SPACE_SHARED &&
+               atomic->address.space != CT_SPACE_GENERIC) {
+        ct_build_invalid(b, "atomics are on global or shared memory");
+    } else if (bits == 64 && !target_has_int64(b, atomic->address.space)) {
+        ct_error(b->fn->compilation, b->insn->where, PTX2SPV_TARGET_LACKS, "`%s': the device has no 64-bit atomics here", b->insn->text);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* Untyped, unsigned or float as the operation demands; min and max need the sign that the instruction names. */
+static void read_atomic(struct ct_build *b, unsigned first, struct atomic *out)
+{
+    out->type = b->insn->types[0];
+    out->operation = b->insn->mods.operation;
+    out->n_values = b->insn->n_operands - first - 1;
+    if (out->n_values > MAX_VALUES)
+        out->n_values = MAX_VALUES; /* a cache policy stands last */
+    if (out->operation != PTX_CAS && out->n_values > 1)
+        out->n_values = 1;
+    if (ptx_type_bits(out->type) > 64 || b->insn->mods.vector)
+        return;
+    for (unsigned i = 0; i < out->n_values; i++)
+        out->values[i] = ct_build_source(b, first + 1 + i, out->type);
+}
+
+void ct_build_atom(struct ct_build *b)
+{
+    const bool red = b->insn->opcode == PTX_OP_RED;
+    const bool wanted = !red && ct_build_has(b, 0);
+    const enum ptx_semantics semantics = b->insn->mods.semantics;
+    struct atomic atomic = {.n_values = 0};
+    ct_value result;
+
+    if (b->insn->n_operands < 2u + !red || !ct_build_address(b, !red, &atomic.address))
+        return;
+    read_atomic(b, !red, &atomic);
+    if (!check_atomic(b, &atomic))
+        return;
+    if (semantics == PTX_RELEASE || semantics == PTX_ACQ_REL)
+        ct_build_fence_of(b, PTX_RELEASE, b->insn->mods.scope);
+    result = needs_loop(b, &atomic) ? looped_atomic(b, &atomic) : single_atomic(b, &atomic, wanted);
+    if (semantics == PTX_ACQUIRE || semantics == PTX_ACQ_REL)
+        ct_build_fence_of(b, PTX_ACQUIRE, b->insn->mods.scope);
+    if (wanted)
+        ct_build_result(b, result, atomic.type);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build: integer arithmetic (PTX ISA, "Integer Arithmetic Instructions", "Extended-Precision Integer Arithmetic Instructions").
+ * Opcodes that have float forms too go to build_float.c for them. */
+#include "build_arithmetic.h"
+
+static enum ptx_type main_type(const struct ct_build *b)
+{
+    return b->insn->types[0];
+}
+
+/* ---- both halves of the packed types u16x2 and s16x2 ---- */
+
+static enum ptx_type half_type(enum ptx_type type)
+{
+    return type == PTX_U16X2 ? PTX_U16 : type == PTX_S16X2 ? PTX_S16 : PTX_NONE;
+}
+
+static ct_value binary_of_halves(struct ct_build *b, enum ct_op op, enum ptx_type type, ct_value x, ct_value y)
+{
+    ct_value xs[2], ys[2], low, high;
+
+    ct_unpack2(&b->at, x, &xs[0], &xs[1]);
+    ct_unpack2(&b->at, y, &ys[0], &ys[1]);
+    low = ct_op2(&b->at, op, type, xs[0], ys[0]);
+    high = ct_op2(&b->at, op, type, xs[1], ys[1]);
+    return ct_pack2(&b->at, low, high);
+}
+
+/* ---- add, sub, min, max, div, rem, neg, abs ---- */
+
+/* Signed 32-bit sum or difference that stops at the limits: on overflow the result has the sign that neither `x` had. */
+static ct_value saturated(struct ct_build *b, enum ct_op op, ct_value x, ct_value y)
+{
+    struct ct_cursor *at = &b->at;
+    const ct_value result = ct_bits2(at, op, x, y);
+    const ct_value differ = ct_xor(at, x, y);
+    const ct_value may = op == CT_OP_ADD ? ct_not(at, differ) : differ;
+    const ct_value overflow = ct_icmp_imm(at, PTX_S32, PTX_LT, ct_and(at, may, ct_xor(at, x, result)), 0);
+
+    return ct_select(at, overflow, ct_xor_imm(at, ct_sar_imm(at, x, 31), INT32_MAX), result);
+}
+
+static void integer_binary(struct ct_build *b)
+{
+    const enum ptx_type type = main_type(b), half = half_type(type);
+    const ct_value x = ct_build_source(b, 1, type), y = ct_build_source(b, 2, type);
+    const enum ct_op op = b->rule->integer_op;
+    ct_value result;
+
+    if (b->insn->mods.sat && type == PTX_S32)
+        result = saturated(b, op, x, y);
+    else if (half)
+        result = binary_of_halves(b, op, half, x, y);
+    else
+        result = ct_op2(&b->at, op, type, x, y);
+    ct_build_result(b, result, type);
+}
+
+void ct_build_arithmetic(struct ct_build *b)
+{
+    if (ptx_type_is_float(main_type(b)))
+        ct_build_float_operation(b, b->rule->float_op, 2);
+    else if (b->insn->mods.cc)
+        ct_build_carry_arithmetic(b, false);
+    else
+        integer_binary(b);
+}
+
+void ct_build_min_max(struct ct_build *b)
+{
+    if (b->insn->n_operands > 3)
+        ct_build_unsupported(b, "a third source");
+    else if (b->insn->mods.relu || b->insn->mods.xorsign)
+        ct_build_unsupported(b, "this modifier");
+    else
+        ct_build_arithmetic(b);
+}
+
+void ct_build_negate(struct ct_build *b)
+{
+    const enum ptx_type type = main_type(b);
+
+    if (ptx_type_is_float(type))
+        ct_build_float_operation(b, CT_OP_FNEG, 1);
+    else
+        ct_build_result(b, ct_op1(&b->at, CT_OP_NEG, type, ct_build_source(b, 1, type)), type);
+}
+
+/* |minimum| wraps to itself. */
+void ct_build_absolute(struct ct_build *b)
+{
+    const enum ptx_type type = main_type(b);
+    ct_value x;
+
+    if (ptx_type_is_float(type)) {
+        ct_build_float_operation(b, CT_OP_FABS, 1);
+        return;
+    }
+    x = ct_build_source(b, 1, type);
+    ct_build_result(b, ct_op2(&b->at, CT_OP_MAX, type, x, ct_op1(&b->at, CT_OP_NEG, type, x)), type);
+}
+
+/* ---- products ---- */
+
+static ct_value wide_product(struct ct_cursor *at, ct_value x, ct_value y)
+{
+    return ct_emit2(at, CT_OP_MULWIDE, PTX_U32, CT_W_64, x, y);
+}
+
+/* The upper half of a 64x64-bit product from four 32x32-bit ones; negative factors are corrected afterwards. */
+static ct_value high_product64(struct ct_cursor *at, enum ptx_type type, ct_value x, ct_value y)
+{
+    ct_value xs[2], ys[2], low, cross[2], high, carries;
+
+    ct_unpack2(at, x, &xs[0], &xs[1]);
+    ct_unpack2(at, y, &ys[0], &ys[1]);
+    low = wide_product(at, xs[0], ys[0]);
+    cross[0] = wide_product(at, xs[0], ys[1]);
+    cross[1] = wide_product(at, xs[1], ys[0]);
+    high = wide_product(at, xs[1], ys[1]);
+    carries = ct_shr_imm(at, low, 32);
+    for (int i = 0; i < 2; i++) {
+        carries = ct_add(at, carries, ct_zext64(at, ct_low32(at, cross[i])));
+        high = ct_add(at, high, ct_shr_imm(at, cross[i], 32));
+    }
+    high = ct_add(at, high, ct_shr_imm(at, carries, 32));
+    if (!ptx_type_is_signed(type))
+        return high;
+    high = ct_sub(at, high, ct_and(at, ct_sar_imm(at, x, 63), y));
+    return ct_sub(at, high, ct_and(at, ct_sar_imm(at, y, 63), x));
+}
+
+static ct_value product(struct ct_build *b, enum ptx_type type, enum ptx_half half, ct_value x, ct_value y)
+{
+    const enum ct_width width = ct_width_of(type);
+
+    if (half == PTX_WIDE)
+        return ct_emit2(&b->at, CT_OP_MULWIDE, type, width == CT_W_16 ? CT_W_32 : CT_W_64, x, y);
+    if (half == PTX_HI_HALF)
+        return width == CT_W_64 ? high_product64(&b->at, type, x, y) : ct_op2(&b->at, CT_OP_MULHI, type, x, y);
+    return ct_op2(&b->at, CT_OP_MUL, type, x, y);
+}
+
+/* The type of a product's result: twice as wide after .wide. */
+static enum ptx_type product_type(enum ptx_type type, enum ptx_half half)
+{
+    if (half != PTX_WIDE)
+        return type;
+    if (ptx_type_bits(type) == 16)
+        return ptx_type_is_signed(type) ? PTX_S32 : PTX_U32;
+    return ptx_type_is_signed(type) ? PTX_S64 : PTX_U64;
+}
+
+void ct_build_multiply(struct ct_build *b)
+{
+    const enum ptx_type type = main_type(b);
+    const enum ptx_half half = b->insn->mods.half;
+    ct_value x, y;
+
+    if (ptx_type_is_float(type)) {
+        ct_build_float_operation(b, CT_OP_FMUL, 2);
+        return;
+    }
+    x = ct_build_source(b, 1, type);
+    y = ct_build_source(b, 2, type);
+    ct_build_result(b, product(b, type, half, x, y), product_type(type, half));
+}
+
+void ct_build_multiply_add(struct ct_build *b)
+{
+    const enum ptx_type type = main_type(b), wide = product_type(type, b->insn->mods.half);
+    ct_value x, y, addend;
+
+    if (ptx_type_is_float(type)) {
+        ct_build_float_operation(b, CT_OP_FFMA, 3);
+        return;
+    }
+    if (b->insn->mods.cc || b->insn->opcode == PTX_OP_MADC) {
+        ct_build_carry_arithmetic(b, b->insn->opcode == PTX_OP_MADC);
+        return;
+    }
+    x = ct_build_source(b, 1, type);
+    y = ct_build_source(b, 2, type);
+    x = product(b, type, b->insn->mods.half, x, y);
+    addend = ct_build_source(b, 3, wide);
+    ct_build_result(b, b->insn->mods.sat ? saturated(b, CT_OP_ADD, x, addend) : ct_add(&b->at, x, addend), wide);
+}
+
+/* The low 24 bits of a source, with their own sign. */
+static ct_value source24(struct ct_build *b, unsigned index, enum ptx_type type)
+{
+    const ct_value x = ct_build_source(b, index, type);
+
+    return ptx_type_is_signed(type) ? ct_sar_imm(&b->at, ct_shl_imm(&b->at, x, 8), 8) : ct_and_imm(&b->at, x, 0xffffff);
+}
+
+/* mul24, mad24: .lo is bits 31..0 of the 48-bit product, .hi bits 47..16. */
+void ct_build_multiply24(struct ct_build *b)
+{
+    const enum ptx_type type = main_type(b);
+    const ct_value x = source24(b, 1, type), y = source24(b, 2, type);
+    ct_value result;
+
+    if (b->insn->mods.half == PTX_HI_HALF)
+        result = ct_low32(&b->at, ct_shr_imm(&b->at, ct_emit2(&b->at, CT_OP_MULWIDE, type, CT_W_64, x, y), 16));
+    else
+        result = ct_op2(&b->at, CT_OP_MUL, type, x, y);
+    if (b->insn->opcode == PTX_OP_MAD24) {
+        const ct_value addend = ct_build_source(b, 3, type);
+
+        result = b->insn->mods.sat ? saturated(b, CT_OP_ADD, result, addend) : ct_add(&b->at, result, addend);
+    }
+    ct_build_result(b, result, type);
+}
+
+/* ---- carry chains: CC.CF is 0 or 1 in a register of its own ---- */
+
+static ct_value carry_register(struct ct_build *b)
+{
+    if (!b->carry.i)
+        b->carry = ct_value_create(b->fn, CT_W_32);
+    return b->carry;
+}
+
+static ct_value flag(struct ct_build *b, ct_value predicate)
+{
+    return ct_select(&b->at, predicate, ct_const32(&b->at, 1), ct_const32(&b->at, 0));
+}
+
+/* x op y op carry_in (if there is one); *out is the carry or borrow, 0 or 1. */
+static ct_value with_carry(struct ct_build *b, enum ct_op op, ct_value x, ct_value y, ct_value carry_in, ct_value *out)
+{
+    struct ct_cursor *at = &b->at;
+    const enum ptx_type type = ct_unsigned_type(ct_width_at(at, x));
+    const bool add = op == CT_OP_ADD;
+    ct_value result = ct_bits2(at, op, x, y), step;
+
+    /* A sum wraps if it is below a term; a difference if the minuend is below what is taken. */
+    *out = flag(b, ct_icmp(at, type, PTX_LT, add ? result : x, add ? x : y));
+    if (!carry_in.i)
+        return result;
+    carry_in = ct_resize(at, carry_in, PTX_U32, ct_width_at(at, x));
+    step = ct_bits2(at, op, result, carry_in);
+    *out = ct_or(at, *out, flag(b, ct_icmp(at, type, PTX_LT, add ? step : result, add ? result : carry_in)));
+    return step;
+}
+
+static void set_carry(struct ct_build *b, ct_value carry)
+{
+    const ct_value reg = carry_register(b);
+
+    ct_assign(&b->at, reg, b->guard.i ? ct_select(&b->at, b->guard, carry, reg) : carry);
+}
+
+void ct_build_carry_arithmetic(struct ct_build *b, bool takes_carry)
+{
+    const enum ptx_type type = main_type(b);
+    const bool mad = b->insn->opcode == PTX_OP_MAD || b->insn->opcode == PTX_OP_MADC;
+    const bool sub = b->insn->opcode == PTX_OP_SUB || b->insn->opcode == PTX_OP_SUBC;
+    const ct_value carry_in = takes_carry ? carry_register(b) : CT_NO_VALUE;
+    ct_value x = ct_build_source(b, 1, type), y = ct_build_source(b, 2, type), carry, result;
+
+    if (mad) {
+        x = product(b, type, b->insn->mods.half, x, y);
+        y = ct_build_source(b, 3, type);
+    }
+    result = with_carry(b, sub ? CT_OP_SUB : CT_OP_ADD, x, y, carry_in, &carry);
+    if (b->insn->mods.cc)
+        set_carry(b, carry);
+    ct_build_result(b, result, type);
+}
+
+void ct_build_add_carry(struct ct_build *b)
+{
+    ct_build_carry_arithmetic(b, true);
+}
+
+void ct_build_sub_carry(struct ct_build *b)
+{
+    ct_build_carry_arithmetic(b, true);
+}
+
+/* ---- sums of differences and of products ---- */
+
+void ct_build_sad(struct ct_build *b)
+{
+    const enum ptx_type type = main_type(b);
+    const ct_value x = ct_build_source(b, 1, type), y = ct_build_source(b, 2, type), sum = ct_build_source(b, 3, type);
+    const ct_value greater = ct_op2(&b->at, CT_OP_MAX, type, x, y), less = ct_op2(&b->at, CT_OP_MIN, type, x, y);
+
+    ct_build_result(b, ct_add(&b->at, sum, ct_sub(&b->at, greater, less)), type);
+}
+
+/* Bits [first, first + bits of part) of a 32-bit value, extended by part's sign to 32 bits. */
+static ct_value part_of(struct ct_build *b, ct_value x, enum ptx_type part, unsigned first)
+{
+    return ct_extend_in_place(&b->at, first ? ct_shr_imm(&b->at, x, first) : x, part);
+}
+
+/* dp4a, dp2a: d = c + sum of products of parts of a (each `stride` bits) and bytes of b, from byte `first_byte` on. */
+static void dot(struct ct_build *b, unsigned terms, unsigned stride, unsigned first_byte)
+{
+    const bool sign_a = ptx_type_is_signed(b->insn->types[0]), sign_b = ptx_type_is_signed(b->insn->types[1]);
+    const enum ptx_type part_a = stride == 8 ? (sign_a ? PTX_S8 : PTX_U8) : (sign_a ? PTX_S16 : PTX_U16);
+    const ct_value x = ct_build_source(b, 1, PTX_B32), y = ct_build_source(b, 2, PTX_B32);
+    ct_value sum = ct_build_source(b, 3, PTX_B32);
+
+    for (unsigned i = 0; i < terms; i++) {
+        const ct_value p = part_of(b, x, part_a, i * stride);
+        const ct_value q = part_of(b, y, sign_b ? PTX_S8 : PTX_U8, (first_byte + i) * 8);
+
+        sum = ct_add(&b->at, sum, ct_op2(&b->at, CT_OP_MUL, PTX_S32, p, q));
+    }
+    ct_build_result(b, sum, PTX_S32);
+}
+
+void ct_build_dot4(struct ct_build *b)
+{
+    dot(b, 4, 8, 0);
+}
+
+void ct_build_dot2(struct ct_build *b)
+{
+    dot(b, 2, 16, b->insn->mods.half == PTX_HI_HALF ? 2 : 0);
+}

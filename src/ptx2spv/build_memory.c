@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build: ld, ldu, st, fences (PTX ISA, "Data Movement and Conversion Instructions", "Memory Consistency Model").
+ *
+ * Acquire and release are fences beside a relaxed access: acquire behind a load, release before a store. */
+#include "build_address.h"
+
+#include <assert.h>
+
+/* ---- addresses ---- */
+
+static bool is_frame_variable(struct ct_build *b, const struct ptx_variable *variable, struct ct_address *out)
+{
+    out->local = ct_build_place(b, variable);
+    if (out->local)
+        out->space = CT_SPACE_LOCAL;
+    return out->local != 0;
+}
+
+static void variable_address(struct ct_build *b, const struct ptx_operand *operand, struct ct_address *out)
+{
+    const struct ptx_variable *variable = operand->variable;
+    uint64_t param_offset;
+
+    out->offset = operand->offset;
+    if (is_frame_variable(b, variable, out))
+        return;
+    if (ct_build_param_offset(b, variable, &param_offset)) {
+        out->space = CT_SPACE_PARAM;
+        out->offset += (int64_t)param_offset;
+    } else if (variable->space == PTX_SPACE_SHARED) {
+        out->space = CT_SPACE_SHARED;
+        out->base = ct_build_address_of(b, variable, 0, CT_W_32);
+    } else {
+        out->space = CT_SPACE_GLOBAL;
+        if (variable->linkage == PTX_LINK_EXTERN) {
+            out->base = ct_build_address_of(b, variable, 0, CT_W_64); /* reports it */
+            return;
+        }
+        out->base = ct_sysval(&b->at, CT_SYS_IMAGE_BASE);
+        out->offset += (int64_t)variable->offset;
+    }
+}
+
+static enum ct_space register_space(const struct ct_build *b, enum ptx_space space)
+{
+    switch (space) {
+    case PTX_SPACE_NONE:
+        return CT_SPACE_GENERIC;
+    case PTX_SPACE_SHARED:
+        return CT_SPACE_SHARED;
+    case PTX_SPACE_LOCAL:
+        return CT_SPACE_LOCAL;
+    case PTX_SPACE_PARAM: /* the address of a parameter: see cvta */
+        return b->source->is_entry ? CT_SPACE_GLOBAL : CT_SPACE_LOCAL;
+    case PTX_SPACE_CONST:
+    case PTX_SPACE_GLOBAL:
+    case PTX_SPACE_REG:
+    case PTX_SPACE_SREG:
+    case PTX_SPACE_TEX:
+        break;
+    }
+    return CT_SPACE_GLOBAL;
+}
+
+bool ct_build_address(struct ct_build *b, unsigned index, struct ct_address *out)
+{
+    const struct ptx_operand *operand = &b->insn->operands[index];
+    enum ct_width width;
+
+    *out = (struct ct_address){.space = CT_SPACE_GENERIC};
+    if (operand->kind != PTX_OPND_ADDRESS) {
+        ct_build_invalid(b, "an address is missing");
+        return false;
+    }
+    if (operand->variable) {
+        variable_address(b, operand, out);
+        return true;
+    }
+    out->space = register_space(b, b->insn->mods.space);
+    width = out->space == CT_SPACE_SHARED || out->space == CT_SPACE_LOCAL ? CT_W_32 : CT_W_64;
+    out->offset = operand->offset;
+    if (operand->reg) {
+        const struct ptx_operand base = {.kind = PTX_OPND_REG, .reg = operand->reg, .component = operand->component};
+
+        out->base = ct_build_read(b, &base, width == CT_W_64 ? PTX_U64 : PTX_U32);
+    } else {
+        out->base = ct_emit_const(&b->at, width, operand->bits);
+    }
+    return true;
+}
+
+void ct_build_access(struct ct_build *b, struct ct_insn *insn, const struct ct_address *address, unsigned bytes)
+{
+    const struct ptx_modifiers *mods = &b->insn->mods;
+    const bool ordered = mods->semantics == PTX_ACQUIRE || mods->semantics == PTX_RELEASE || mods->semantics == PTX_ACQ_REL ||
+                         mods->semantics == PTX_SC;
+
+    insn->space = (uint8_t)address->space;
+    insn->offset = address->offset;
+    insn->local = address->local;
+    insn->semantics = ordered ? PTX_RELAXED : mods->semantics;
+    insn->scope = mods->scope;
+    insn->align_log2 = (uint8_t)__builtin_ctz(bytes);
+    if (insn->n_operands)
+        insn->operands[0] = address->base;
+}
+
+void ct_build_fence_of(struct ct_build *b, enum ptx_semantics semantics, enum ptx_scope scope)
+{
+    struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_FENCE, PTX_NONE, 0, 0);
+
+    insn->semantics = (uint8_t)semantics;
+    insn->scope = (uint8_t)scope;
+}
+
+/* ---- ld, st ---- */
+
+/* Bytes of the whole access, or 0 after an error: elements are 8 to 64 bits, at most 8 of them. */
+static unsigned access_bytes(struct ct_build *b, enum ptx_type type, uint32_t n)
+{
+    const uint32_t vector = b->insn->mods.vector ? b->insn->mods.vector : 1;
+
+    if (ptx_type_bits(type) > 64 || ptx_type_bits(type) < 8) {
+        ct_build_unsupported(b, "an access of this type");
+        return 0;
+    }
+    if (n != vector || n > 8) {
+        ct_build_invalid(b, "the vector has the wrong length");
+        return 0;
+    }
+    return ptx_type_bits(type) / 8 * n;
+}
+
+/* A whole vector register (.reg .v4 .f32 v) stands for its components. */
+static uint32_t count_of(const struct ptx_operand *operand, const struct ptx_operand **items)
+{
+    uint32_t n;
+
+    *items = ct_build_items(operand, &n);
+    return n;
+}
+
+void ct_build_load(struct ct_build *b)
+{
+    const enum ptx_type type = b->insn->types[0];
+    const struct ptx_modifiers *mods = &b->insn->mods;
+    const struct ptx_operand *items;
+    const uint32_t n = count_of(&b->insn->operands[0], &items);
+    const unsigned bytes = access_bytes(b, type, n);
+    struct ct_address address;
+    struct ct_insn *insn;
+    ct_value values[8];
+
+    if (!bytes || !ct_build_address(b, 1, &address))
+        return;
+    insn = ct_emit_insn(&b->at, CT_OP_LOAD, type, n, address.space == CT_SPACE_PARAM ? 0 : 1);
+    ct_build_access(b, insn, &address, bytes);
+    insn->read_only = mods->nc || mods->space == PTX_SPACE_CONST || b->insn->opcode == PTX_OP_LDU;
+    for (uint32_t i = 0; i < n; i++)
+        insn->results[i] = values[i] = ct_value_create(b->fn, ct_build_width(b, &items[i], type));
+    if (mods->semantics == PTX_ACQUIRE || mods->semantics == PTX_SC)
+        ct_build_fence_of(b, PTX_ACQUIRE, mods->scope);
+    for (uint32_t i = 0; i < n; i++)
+        ct_build_write(b, &items[i], values[i], type);
+}
+
+/* A value to be stored: as wide as its register, of which the low bits count. */
+static ct_value stored_value(struct ct_build *b, const struct ptx_operand *operand, enum ptx_type type)
+{
+    if (operand->kind != PTX_OPND_REG)
+        return ct_build_read(b, operand, type);
+    return ct_build_read(b, operand, ct_bits_type(ct_build_width(b, operand, type)));
+}
+
+void ct_build_store(struct ct_build *b)
+{
+    const enum ptx_type type = b->insn->types[0];
+    const struct ptx_modifiers *mods = &b->insn->mods;
+    const struct ptx_operand *items;
+    const uint32_t n = count_of(&b->insn->operands[1], &items);
+    const unsigned bytes = access_bytes(b, type, n);
+    struct ct_address address;
+    struct ct_insn *insn;
+    ct_value values[8];
+
+    if (!bytes || !ct_build_address(b, 0, &address))
+        return;
+    if (address.space == CT_SPACE_PARAM) {
+        ct_build_invalid(b, "a kernel's parameters are read only");
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        values[i] = stored_value(b, &items[i], type);
+    if (mods->semantics == PTX_RELEASE || mods->semantics == PTX_SC)
+        ct_build_fence_of(b, PTX_RELEASE, mods->scope);
+    insn = ct_emit_insn(&b->at, CT_OP_STORE, type, 0, n + 1);
+    ct_build_access(b, insn, &address, bytes);
+    for (uint32_t i = 0; i < n; i++)
+        insn->operands[i + 1] = values[i];
+}
+
+/* membar.cta .gl .sys are fence.sc of that scope; fence defaults to acq_rel. Fences of proxies order engines we have not. */
+void ct_build_fence(struct ct_build *b)
+{
+    const struct ptx_modifiers *mods = &b->insn->mods;
+    const bool membar = b->insn->opcode == PTX_OP_MEMBAR;
+    enum ptx_scope scope = mods->scope;
+
+    if (membar && (mods->mode == PTX_MODE_GL || scope == PTX_SCOPE_NONE))
+        scope = PTX_GPU;
+    if (mods->mode == PTX_MODE_PROXY)
+        scope = scope == PTX_SCOPE_NONE ? PTX_SYS : scope;
+    ct_build_fence_of(b, membar ? PTX_SC : mods->semantics ? mods->semantics : PTX_ACQ_REL, scope);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build: mov with its vectors, special registers, generic addresses (PTX ISA, "Data Movement and Conversion Instructions"). */
+#include "build.h"
+
+void ct_build_nothing(struct ct_build *b)
+{
+    (void)b; /* hints, and instructions without an effect that a program could see */
+}
+
+/* ---- special registers ---- */
+
+static ct_value lane_mask(struct ct_build *b, enum ptx_sreg sreg)
+{
+    struct ct_cursor *at = &b->at;
+    const ct_value equal = ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), ct_sysval(at, CT_SYS_LANEID));
+    const ct_value below = ct_add_imm(at, equal, UINT32_MAX);
+
+    if (sreg == PTX_SREG_LANEMASK_EQ)
+        return equal;
+    if (sreg == PTX_SREG_LANEMASK_LT)
+        return below;
+    if (sreg == PTX_SREG_LANEMASK_LE)
+        return ct_or(at, below, equal);
+    if (sreg == PTX_SREG_LANEMASK_GE)
+        return ct_not(at, below);
+    return ct_not(at, ct_or(at, below, equal)); /* gt */
+}
+
+static ct_value clock_value(struct ct_build *b, enum ptx_sreg sreg)
+{
+    struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_CLOCK, PTX_U64, 1, 0);
+    const ct_value clock = ct_value_create(b->fn, CT_W_64);
+
+    insn->results[0] = clock;
+    if (sreg == PTX_SREG_CLOCK64)
+        return clock;
+    return ct_low32(&b->at, sreg == PTX_SREG_CLOCK ? clock : ct_shr_imm(&b->at, clock, 32));
+}
+
+/* Vectors: .x .y .z from what the launch says, .w is 0. A block is a cluster of its own: this is no launch with clusters. */
+static ct_value vector_register(struct ct_build *b, enum ptx_sreg sreg, int component)
+{
+    static const uint8_t first[PTX_SREG_COUNT] = {
+        [PTX_SREG_TID] = CT_SYS_TID_X,           [PTX_SREG_NTID] = CT_SYS_NTID_X,         [PTX_SREG_CTAID] = CT_SYS_CTAID_X,
+        [PTX_SREG_NCTAID] = CT_SYS_NCTAID_X,     [PTX_SREG_CLUSTERID] = CT_SYS_CTAID_X,   [PTX_SREG_NCLUSTERID] = CT_SYS_NCTAID_X,
+        [PTX_SREG_CLUSTER_CTAID] = CT_SYS_NONE,  [PTX_SREG_CLUSTER_NCTAID] = CT_SYS_NONE,
+    };
+
+    if (component < 0) {
+        ct_build_unsupported(b, "a whole vector of a special register");
+        component = 0;
+    }
+    if (component < 3 && first[sreg])
+        return ct_sysval(&b->at, first[sreg] + (unsigned)component);
+    return ct_const32(&b->at, component < 3 && sreg == PTX_SREG_CLUSTER_NCTAID);
+}
+
+ct_value ct_build_special(struct ct_build *b, enum ptx_sreg sreg, int component)
+{
+    struct ct_cursor *at = &b->at;
+
+    switch ((unsigned)sreg) {
+    case PTX_SREG_TID: case PTX_SREG_NTID: case PTX_SREG_CTAID: case PTX_SREG_NCTAID:
+    case PTX_SREG_CLUSTERID: case PTX_SREG_NCLUSTERID: case PTX_SREG_CLUSTER_CTAID: case PTX_SREG_CLUSTER_NCTAID:
+        return vector_register(b, sreg, component);
+    case PTX_SREG_LANEMASK_EQ: case PTX_SREG_LANEMASK_LE: case PTX_SREG_LANEMASK_LT:
+    case PTX_SREG_LANEMASK_GE: case PTX_SREG_LANEMASK_GT:
+        return lane_mask(b, sreg);
+    case PTX_SREG_CLOCK: case PTX_SREG_CLOCK_HI: case PTX_SREG_CLOCK64:
+        return clock_value(b, sreg);
+    case PTX_SREG_LANEID:
+        return ct_sysval(at, CT_SYS_LANEID);
+    case PTX_SREG_WARPID:
+        return ct_shr_imm(at, ct_sysval(at, CT_SYS_TID_LINEAR), 5);
+    case PTX_SREG_NWARPID:
+        return ct_shr_imm(at, ct_add_imm(at, ct_sysval(at, CT_SYS_BLOCK_THREADS), 31), 5);
+    case PTX_SREG_SMID:
+        return ct_sysval(at, CT_SYS_SMID);
+    case PTX_SREG_NSMID:
+        return ct_sysval(at, CT_SYS_NSMID);
+    case PTX_SREG_TOTAL_SMEM_SIZE: case PTX_SREG_AGGR_SMEM_SIZE:
+        return ct_sysval(at, CT_SYS_SHARED_BYTES);
+    case PTX_SREG_WARP_SZ:
+        return ct_const32(at, 32);
+    case PTX_SREG_CLUSTER_CTARANK:
+        return ct_const32(at, 0);
+    case PTX_SREG_CLUSTER_NCTARANK:
+        return ct_const32(at, 1);
+    case PTX_SREG_IS_EXPLICIT_CLUSTER:
+        return ct_emit_const(at, CT_W_PRED, 0);
+    case PTX_SREG_CURRENT_GRAPH_EXEC:
+        return ct_const64(at, 0); /* not launched by a device-side graph */
+    default:
+        ct_build_unsupported(b, "this special register");
+        return ct_const64(at, 0);
+    }
+}
+
+/* ---- mov ---- */
+
+static enum ptx_type item_type(struct ct_build *b, enum ptx_type type, uint32_t n)
+{
+    const unsigned bits = n ? ptx_type_bits(type) / n : 0;
+
+    if (bits == 32 && n == 2)
+        return PTX_B32;
+    if (bits == 16 && (n == 2 || n == 4))
+        return PTX_B16;
+    if (bits == 8 && (n == 2 || n == 4))
+        return PTX_B8;
+    ct_build_unsupported(b, "a vector of this shape");
+    return PTX_NONE;
+}
+
+/* Bytes are put together by shifts: no value is 8 bits wide. */
+static ct_value pack_bytes(struct ct_build *b, const struct ptx_operand *items, uint32_t n)
+{
+    ct_value all = ct_const32(&b->at, 0);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const ct_value byte = ct_and_imm(&b->at, ct_resize(&b->at, ct_build_read(b, &items[i], PTX_B8), PTX_U16, CT_W_32), 0xff);
+
+        all = ct_or(&b->at, all, ct_shl_imm(&b->at, byte, 8 * i));
+    }
+    return all;
+}
+
+static void mov_pack(struct ct_build *b, enum ptx_type type, const struct ptx_operand *items, uint32_t n)
+{
+    const enum ptx_type item = item_type(b, type, n);
+    struct ct_insn *pack;
+    ct_value values[4], packed;
+
+    if (item == PTX_NONE)
+        return;
+    if (item == PTX_B8) {
+        ct_build_result(b, pack_bytes(b, items, n), type);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        values[i] = ct_build_read(b, &items[i], item);
+    pack = ct_emit_insn(&b->at, CT_OP_PACK, type, 1, n);
+    packed = ct_value_create(b->fn, ct_width_of(type));
+    pack->results[0] = packed;
+    for (uint32_t i = 0; i < n; i++)
+        pack->operands[i] = values[i];
+    ct_build_result(b, packed, type);
+}
+
+static void mov_unpack(struct ct_build *b, enum ptx_type type, const struct ptx_operand *items, uint32_t n)
+{
+    const enum ptx_type item = item_type(b, type, n);
+    ct_value whole, parts[4];
+
+    if (item == PTX_NONE)
+        return;
+    whole = ct_build_source(b, 1, type);
+    if (item == PTX_B8) {
+        for (uint32_t i = 0; i < n; i++)
+            parts[i] = ct_resize(&b->at, ct_and_imm(&b->at, i ? ct_shr_imm(&b->at, whole, 8 * i) : whole, 0xff), PTX_U16, CT_W_16);
+    } else {
+        struct ct_insn *unpack = ct_emit_insn(&b->at, CT_OP_UNPACK, item, n, 1);
+
+        unpack->operands[0] = whole;
+        for (uint32_t i = 0; i < n; i++)
+            unpack->results[i] = parts[i] = ct_value_create(b->fn, ct_width_of(item));
+    }
+    for (uint32_t i = 0; i < n; i++)
+        ct_build_write(b, &items[i], parts[i], item);
+}
+
+/* mov.v2 {a, b}, {b, a}: all sources are read before the first destination changes. */
+static void mov_items(struct ct_build *b, enum ptx_type type)
+{
+    uint32_t n_to, n_from;
+    const struct ptx_operand *to = ct_build_items(&b->insn->operands[0], &n_to);
+    const struct ptx_operand *from = ct_build_items(&b->insn->operands[1], &n_from);
+    ct_value values[8];
+
+    if (n_to != n_from || n_to > 8) {
+        ct_build_invalid(b, "vectors of different lengths");
+        return;
+    }
+    for (uint32_t i = 0; i < n_to; i++)
+        values[i] = ct_copy(&b->at, ct_build_read(b, &from[i], type));
+    for (uint32_t i = 0; i < n_to; i++)
+        ct_build_write(b, &to[i], values[i], type);
+}
+
+void ct_build_mov(struct ct_build *b)
+{
+    const enum ptx_type type = b->insn->types[0];
+    const struct ptx_operand *to = &b->insn->operands[0], *from = &b->insn->operands[1];
+
+    if (ptx_type_bits(type) > 64)
+        ct_build_unsupported(b, "a 128-bit type");
+    else if (to->kind == PTX_OPND_VECTOR && from->kind == PTX_OPND_VECTOR)
+        mov_items(b, type);
+    else if (from->kind == PTX_OPND_VECTOR)
+        mov_pack(b, type, from->items, from->n_items);
+    else if (to->kind == PTX_OPND_VECTOR)
+        mov_unpack(b, type, to->items, to->n_items);
+    else
+        ct_build_result(b, ct_build_source(b, 1, type), type);
+}
+
+/* ---- generic addresses ---- */
+
+static unsigned generic_tag(const struct ct_build *b, enum ptx_space space)
+{
+    if (space == PTX_SPACE_SHARED)
+        return CT_TAG_SHARED;
+    /* A function's parameters lie in the frame, those of an entry in the parameter block, which is global memory. */
+    if (space == PTX_SPACE_LOCAL || (space == PTX_SPACE_PARAM && !b->source->is_entry))
+        return CT_TAG_LOCAL;
+    return 0;
+}
+
+void ct_build_cvta(struct ct_build *b)
+{
+    const enum ptx_type type = b->insn->types[0];
+    const unsigned tag = generic_tag(b, b->insn->mods.space);
+    ct_value address = ct_build_source(b, 1, type);
+
+    if (tag && ptx_type_bits(type) == 32) {
+        ct_build_unsupported(b, "a 32-bit generic address");
+        return;
+    }
+    if (tag)
+        address = ct_zext64(&b->at, ct_low32(&b->at, address));
+    if (tag && !b->insn->mods.to)
+        address = ct_or_imm(&b->at, address, (uint64_t)tag << CT_TAG_SHIFT);
+    ct_build_result(b, address, type);
+}
+
+void ct_build_isspacep(struct ct_build *b)
+{
+    const enum ptx_space space = b->insn->mods.space;
+
+    if (space != PTX_SPACE_SHARED && space != PTX_SPACE_LOCAL && space != PTX_SPACE_GLOBAL) {
+        ct_build_unsupported(b, NULL);
+        return;
+    }
+    ct_build_result(b, ct_equals(&b->at, ct_shr_imm(&b->at, ct_build_source(b, 1, PTX_U64), CT_TAG_SHIFT), generic_tag(b, space)),
+                    PTX_PRED);
+}

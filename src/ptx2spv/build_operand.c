@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build: operands. Sources are read as a type, destinations are written under the guard. */
+#include "build.h"
+
+#include <string.h>
+
+bool ct_build_has(const struct ct_build *b, unsigned index)
+{
+    return index < b->insn->n_operands && b->insn->operands[index].kind != PTX_OPND_NONE &&
+           b->insn->operands[index].kind != PTX_OPND_SINK;
+}
+
+const struct ptx_operand *ct_build_items(const struct ptx_operand *operand, uint32_t *count)
+{
+    const bool many = operand->kind == PTX_OPND_VECTOR || operand->kind == PTX_OPND_PAIR || operand->kind == PTX_OPND_LIST;
+
+    *count = many ? operand->n_items : 1;
+    return many ? operand->items : operand;
+}
+
+static ct_value register_value(struct ct_build *b, const struct ptx_operand *operand)
+{
+    ct_value value = b->registers[operand->reg->index];
+
+    if (!value.i) {
+        ct_build_unsupported(b, "a register of more than 64 bits");
+        return CT_NO_VALUE;
+    }
+    if (operand->component >= 16 || (operand->component > 0 && operand->component >= (operand->reg->vector ? operand->reg->vector : 1))) {
+        ct_build_unsupported(b, "a part of a register as operand");
+        return CT_NO_VALUE;
+    }
+    if (operand->component > 0)
+        value.i += (uint32_t)operand->component;
+    return value;
+}
+
+/* ---- constants ---- */
+
+static uint64_t bits_of_double(double d)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &d, sizeof bits);
+    return bits;
+}
+
+static double double_of_bits(uint64_t bits)
+{
+    double d;
+
+    memcpy(&d, &bits, sizeof d);
+    return d;
+}
+
+static uint32_t bits_of_single(double d)
+{
+    const float f = (float)d;
+    uint32_t bits;
+
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+/* A float literal as the bits of a type: exact for 0f and 0d literals of that size, else converted to nearest. */
+static uint64_t literal_bits(const struct ptx_operand *operand, enum ptx_type type)
+{
+    float single;
+
+    if (ptx_type_bits(type) == 32)
+        return operand->is_single ? operand->single_bits : bits_of_single(double_of_bits(operand->bits));
+    if (!operand->is_single)
+        return operand->bits;
+    memcpy(&single, &operand->single_bits, sizeof single);
+    return bits_of_double((double)single);
+}
+
+static ct_value constant(struct ct_build *b, const struct ptx_operand *operand, enum ptx_type type)
+{
+    const enum ct_width width = ct_width_of(type);
+
+    if (operand->kind == PTX_OPND_INT) {
+        if (type == PTX_F32 || type == PTX_F64)
+            ct_build_invalid(b, "an integer constant stands for a float");
+        return ct_emit_const(&b->at, width, width == CT_W_PRED ? operand->bits != 0 : operand->bits);
+    }
+    if (width != CT_W_32 && width != CT_W_64)
+        ct_build_invalid(b, "a float constant does not fit the type");
+    return ct_emit_const(&b->at, width, literal_bits(operand, type));
+}
+
+bool ct_build_constant(const struct ct_build *b, unsigned index, uint64_t *bits)
+{
+    if (index >= b->insn->n_operands || b->insn->operands[index].kind != PTX_OPND_INT)
+        return false;
+    *bits = b->insn->operands[index].bits;
+    return true;
+}
+
+/* ---- addresses as numbers ---- */
+
+static ct_value image_address(struct ct_build *b, const struct ptx_variable *variable, int64_t offset)
+{
+    if (variable->linkage == PTX_LINK_EXTERN) {
+        ct_error(b->fn->compilation, b->insn->where, PTX2SPV_INVALID_PTX, "variable `%s' is declared .extern but never defined",
+                 variable->name);
+        return ct_const64(&b->at, 0);
+    }
+    return ct_add_imm(&b->at, ct_sysval(&b->at, CT_SYS_IMAGE_BASE), variable->offset + (uint64_t)offset);
+}
+
+static ct_value object_address(struct ct_build *b, enum ct_op op, uint32_t local, const struct ptx_variable *variable)
+{
+    struct ct_insn *insn = ct_emit_insn(&b->at, op, PTX_U32, 1, 0);
+
+    insn->local = local;
+    insn->variable = (struct ptx_variable *)(uintptr_t)variable; /* the tree is constant here, the IR's field is shared with others */
+    insn->results[0] = ct_value_create(b->fn, CT_W_32);
+    return insn->results[0];
+}
+
+ct_value ct_build_address_of(struct ct_build *b, const struct ptx_variable *variable, int64_t offset, enum ct_width width)
+{
+    const uint32_t local = ct_build_place(b, variable);
+    uint64_t param_offset;
+    ct_value address;
+
+    if (local)
+        address = object_address(b, CT_OP_LOCALADDR, local, NULL);
+    else if (variable->space == PTX_SPACE_SHARED)
+        address = object_address(b, CT_OP_SHAREDADDR, 0, variable);
+    else if (ct_build_param_offset(b, variable, &param_offset))
+        address = ct_add_imm(&b->at, ct_sysval(&b->at, CT_SYS_PARAM_BASE), param_offset);
+    else if (variable->space == PTX_SPACE_GLOBAL || variable->space == PTX_SPACE_CONST)
+        return ct_resize(&b->at, image_address(b, variable, offset), PTX_U64, width);
+    else {
+        ct_build_unsupported(b, "the address of this variable");
+        address = ct_const64(&b->at, 0);
+    }
+    if (offset)
+        address = ct_add_imm(&b->at, address, (uint64_t)offset);
+    return ct_resize(&b->at, address, PTX_U32, width);
+}
+
+static ct_value address_operand(struct ct_build *b, const struct ptx_operand *operand, enum ptx_type type)
+{
+    ct_value base;
+
+    if (operand->bracketed) {
+        ct_build_invalid(b, "an address in brackets is no value");
+        return CT_NO_VALUE;
+    }
+    if (operand->variable)
+        return ct_build_address_of(b, operand->variable, operand->offset, ct_width_of(type));
+    if (!operand->reg)
+        return ct_emit_const(&b->at, ct_width_of(type), operand->bits + (uint64_t)operand->offset);
+    base = register_value(b, operand);
+    return base.i ? ct_add_imm(&b->at, base, (uint64_t)operand->offset) : base;
+}
+
+/* ---- sources ---- */
+
+static ct_value read_any(struct ct_build *b, const struct ptx_operand *operand, enum ptx_type type)
+{
+    switch (operand->kind) {
+    case PTX_OPND_REG:
+        return register_value(b, operand);
+    case PTX_OPND_SREG:
+        return ct_build_special(b, operand->sreg, operand->component);
+    case PTX_OPND_INT:
+    case PTX_OPND_FLOAT:
+        return constant(b, operand, type);
+    case PTX_OPND_ADDRESS:
+        return address_operand(b, operand, type);
+    case PTX_OPND_FUNC:
+        ct_build_unsupported(b, "the address of a function");
+        return CT_NO_VALUE;
+    case PTX_OPND_NONE:
+    case PTX_OPND_VECTOR:
+    case PTX_OPND_PAIR:
+    case PTX_OPND_LABEL:
+    case PTX_OPND_LIST:
+    case PTX_OPND_SINK:
+    case PTX_OPND_SYMBOL:
+        break;
+    }
+    ct_build_invalid(b, "an operand of the wrong kind");
+    return CT_NO_VALUE;
+}
+
+ct_value ct_build_read(struct ct_build *b, const struct ptx_operand *operand, enum ptx_type type)
+{
+    const enum ct_width width = ct_width_of(type);
+    ct_value value = read_any(b, operand, type);
+
+    if (!value.i)
+        return ct_emit_const(&b->at, width, 0); /* an error was reported: keep the IR whole */
+    if ((width == CT_W_PRED) != (ct_width_at(&b->at, value) == CT_W_PRED)) {
+        ct_build_invalid(b, "predicates and numbers do not mix");
+        return ct_emit_const(&b->at, width, 0);
+    }
+    value = ct_resize(&b->at, value, type, width);
+    if (operand->negated)
+        value = ct_not(&b->at, value);
+    if (operand->minus)
+        value = ct_op1(&b->at, ptx_type_is_float(type) ? CT_OP_FNEG : CT_OP_NEG, type, value);
+    return value;
+}
+
+ct_value ct_build_source(struct ct_build *b, unsigned index, enum ptx_type type)
+{
+    if (index < b->insn->n_operands)
+        return ct_build_read(b, &b->insn->operands[index], type);
+    ct_build_invalid(b, "an operand is missing");
+    return ct_emit_const(&b->at, ct_width_of(type), 0);
+}
+
+/* ---- destinations ---- */
+
+void ct_build_write(struct ct_build *b, const struct ptx_operand *operand, ct_value value, enum ptx_type type)
+{
+    ct_value reg;
+
+    if (operand->kind == PTX_OPND_SINK)
+        return;
+    if (operand->kind != PTX_OPND_REG) {
+        ct_build_invalid(b, "the destination is no register");
+        return;
+    }
+    reg = register_value(b, operand);
+    if (!reg.i)
+        return;
+    if ((ct_width_at(&b->at, reg) == CT_W_PRED) != (ct_width_at(&b->at, value) == CT_W_PRED)) {
+        ct_build_invalid(b, "predicates and numbers do not mix");
+        return;
+    }
+    value = ct_resize(&b->at, value, type, ct_width_at(&b->at, reg));
+    if (operand->negated)
+        value = ct_not(&b->at, value);
+    ct_assign(&b->at, reg, b->guard.i ? ct_select(&b->at, b->guard, value, reg) : value);
+}
+
+void ct_build_result(struct ct_build *b, ct_value value, enum ptx_type type)
+{
+    if (b->insn->n_operands)
+        ct_build_write(b, &b->insn->operands[0], value, type);
+}
+
+enum ct_width ct_build_width(struct ct_build *b, const struct ptx_operand *operand, enum ptx_type type)
+{
+    ct_value value;
+
+    if (operand->kind != PTX_OPND_REG)
+        return ct_width_of(type);
+    value = register_value(b, operand);
+    return value.i ? ct_width_at(&b->at, value) : ct_width_of(type);
+}

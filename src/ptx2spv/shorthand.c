@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Short spellings for passes that write much IR: those that are more than one instruction. */
+#include "shorthand.h"
+
+#include <assert.h>
+
+enum ptx_type ct_bits_type(enum ct_width width)
+{
+    static const uint8_t types[] = {[CT_W_PRED] = PTX_PRED, [CT_W_16] = PTX_B16, [CT_W_32] = PTX_B32, [CT_W_64] = PTX_B64};
+
+    return types[width];
+}
+
+enum ptx_type ct_unsigned_type(enum ct_width width)
+{
+    static const uint8_t types[] = {[CT_W_PRED] = PTX_PRED, [CT_W_16] = PTX_U16, [CT_W_32] = PTX_U32, [CT_W_64] = PTX_U64};
+
+    return types[width];
+}
+
+enum ptx_type ct_signed_type(enum ct_width width)
+{
+    static const uint8_t types[] = {[CT_W_PRED] = PTX_PRED, [CT_W_16] = PTX_S16, [CT_W_32] = PTX_S32, [CT_W_64] = PTX_S64};
+
+    return types[width];
+}
+
+void ct_assign(struct ct_cursor *at, ct_value to, ct_value from)
+{
+    const enum ct_width width = ct_width_at(at, to);
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_COPY, ct_bits_type(width), 1, 1);
+
+    assert(width == ct_width_at(at, from));
+    insn->results[0] = to;
+    insn->operands[0] = from;
+    at->fn->values.v[to.i].def = insn;
+}
+
+/* The integer type of a source that is widened: EXT knows u8 s8 u16 s16 u32 s32. */
+static enum ptx_type integer_source(enum ptx_type type)
+{
+    static const uint8_t types[2][3] = {{PTX_U8, PTX_U16, PTX_U32}, {PTX_S8, PTX_S16, PTX_S32}};
+    const unsigned bits = ptx_type_bits(type);
+
+    return types[ptx_type_is_signed(type)][bits == 8 ? 0 : bits == 16 ? 1 : 2];
+}
+
+ct_value ct_resize(struct ct_cursor *at, ct_value a, enum ptx_type type, enum ct_width width)
+{
+    const enum ct_width from = ct_width_at(at, a);
+
+    if (from == width)
+        return a;
+    if (from > width)
+        return ct_emit1(at, CT_OP_TRUNC, ct_bits_type(from), width, a);
+    return ct_emit1(at, CT_OP_EXT, integer_source(type), width, a);
+}
+
+ct_value ct_extend_in_place(struct ct_cursor *at, ct_value a, enum ptx_type type)
+{
+    const enum ct_width width = ct_width_at(at, a);
+
+    if (ptx_type_bits(type) >= ct_width_bits(width))
+        return a;
+    if (ptx_type_bits(type) == 8)
+        return ct_emit1(at, CT_OP_EXT, integer_source(type), width, a);
+    return ct_resize(at, ct_resize(at, a, type, ct_width_of(type)), type, width);
+}
+
+ct_value ct_pack2(struct ct_cursor *at, ct_value low, ct_value high)
+{
+    const enum ct_width half = ct_width_at(at, low);
+    const enum ct_width whole = half == CT_W_16 ? CT_W_32 : CT_W_64;
+
+    return ct_emit2(at, CT_OP_PACK, ct_bits_type(whole), whole, low, high);
+}
+
+void ct_unpack2(struct ct_cursor *at, ct_value a, ct_value *low, ct_value *high)
+{
+    const enum ct_width half = ct_width_at(at, a) == CT_W_64 ? CT_W_32 : CT_W_16;
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_UNPACK, ct_bits_type(half), 2, 1);
+
+    insn->operands[0] = a;
+    for (int i = 0; i < 2; i++) {
+        insn->results[i] = ct_value_create(at->fn, half);
+        at->fn->values.v[insn->results[i].i].def = insn;
+    }
+    *low = insn->results[0];
+    *high = insn->results[1];
+}
+
+ct_value ct_sysval(struct ct_cursor *at, enum ct_sysval which)
+{
+    const bool wide = which == CT_SYS_IMAGE_BASE || which == CT_SYS_FAULT_BASE || which == CT_SYS_PARAM_BASE;
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_SYSVAL, wide ? PTX_U64 : PTX_U32, 1, 0);
+
+    insn->sreg = (uint8_t)which;
+    insn->results[0] = ct_value_create(at->fn, wide ? CT_W_64 : CT_W_32);
+    at->fn->values.v[insn->results[0].i].def = insn;
+    if (which == CT_SYS_PARAM_BASE)
+        at->fn->params_in_buffer = true;
+    if (which == CT_SYS_FAULT_BASE)
+        at->fn->uses_fault = true;
+    return insn->results[0];
+}

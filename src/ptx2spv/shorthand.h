@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Short spellings for passes that write much IR: results take the width of their first operand, constants that of their user. */
+#ifndef PTX2SPV_SHORTHAND_H
+#define PTX2SPV_SHORTHAND_H
+
+#include "ir.h"
+
+static inline enum ct_width ct_width_at(const struct ct_cursor *at, ct_value a)
+{
+    return ct_width_of_value(at->fn, a);
+}
+
+/* The untyped, unsigned or signed integer type as wide as a value. */
+enum ptx_type ct_bits_type(enum ct_width width);
+enum ptx_type ct_unsigned_type(enum ct_width width);
+enum ptx_type ct_signed_type(enum ct_width width);
+
+static inline ct_value ct_op1(struct ct_cursor *at, enum ct_op op, enum ptx_type type, ct_value a)
+{
+    return ct_emit1(at, op, type, ct_width_at(at, a), a);
+}
+
+static inline ct_value ct_op2(struct ct_cursor *at, enum ct_op op, enum ptx_type type, ct_value a, ct_value b)
+{
+    return ct_emit2(at, op, type, ct_width_at(at, a), a, b);
+}
+
+/* Operations on bits, where the width says all. */
+static inline ct_value ct_bits1(struct ct_cursor *at, enum ct_op op, ct_value a)
+{
+    return ct_op1(at, op, ct_bits_type(ct_width_at(at, a)), a);
+}
+
+static inline ct_value ct_bits2(struct ct_cursor *at, enum ct_op op, ct_value a, ct_value b)
+{
+    return ct_op2(at, op, ct_bits_type(ct_width_at(at, a)), a, b);
+}
+
+static inline ct_value ct_const32(struct ct_cursor *at, uint32_t bits)
+{
+    return ct_emit_const(at, CT_W_32, bits);
+}
+
+static inline ct_value ct_const64(struct ct_cursor *at, uint64_t bits)
+{
+    return ct_emit_const(at, CT_W_64, bits);
+}
+
+/* A constant as wide as `like`. */
+static inline ct_value ct_const_like(struct ct_cursor *at, ct_value like, uint64_t bits)
+{
+    return ct_emit_const(at, ct_width_at(at, like), bits);
+}
+
+static inline ct_value ct_and(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return ct_bits2(at, CT_OP_AND, a, b);
+}
+
+static inline ct_value ct_or(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return ct_bits2(at, CT_OP_OR, a, b);
+}
+
+static inline ct_value ct_xor(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return ct_bits2(at, CT_OP_XOR, a, b);
+}
+
+static inline ct_value ct_not(struct ct_cursor *at, ct_value a)
+{
+    return ct_bits1(at, CT_OP_NOT, a);
+}
+
+static inline ct_value ct_and_imm(struct ct_cursor *at, ct_value a, uint64_t bits)
+{
+    return ct_and(at, a, ct_const_like(at, a, bits));
+}
+
+static inline ct_value ct_or_imm(struct ct_cursor *at, ct_value a, uint64_t bits)
+{
+    return ct_or(at, a, ct_const_like(at, a, bits));
+}
+
+static inline ct_value ct_xor_imm(struct ct_cursor *at, ct_value a, uint64_t bits)
+{
+    return ct_xor(at, a, ct_const_like(at, a, bits));
+}
+
+static inline ct_value ct_add(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return ct_bits2(at, CT_OP_ADD, a, b);
+}
+
+static inline ct_value ct_sub(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return ct_bits2(at, CT_OP_SUB, a, b);
+}
+
+static inline ct_value ct_add_imm(struct ct_cursor *at, ct_value a, uint64_t bits)
+{
+    return ct_add(at, a, ct_const_like(at, a, bits));
+}
+
+/* Shifts by a constant below the width. */
+static inline ct_value ct_shl_imm(struct ct_cursor *at, ct_value a, uint32_t amount)
+{
+    return ct_bits2(at, CT_OP_SHL, a, ct_const32(at, amount));
+}
+
+static inline ct_value ct_shr_imm(struct ct_cursor *at, ct_value a, uint32_t amount)
+{
+    return ct_op2(at, CT_OP_SHR, ct_unsigned_type(ct_width_at(at, a)), a, ct_const32(at, amount));
+}
+
+static inline ct_value ct_sar_imm(struct ct_cursor *at, ct_value a, uint32_t amount)
+{
+    return ct_op2(at, CT_OP_SHR, ct_signed_type(ct_width_at(at, a)), a, ct_const32(at, amount));
+}
+
+static inline ct_value ct_select(struct ct_cursor *at, ct_value condition, ct_value if_true, ct_value if_false)
+{
+    const enum ct_width width = ct_width_at(at, if_true);
+
+    return ct_emit3(at, CT_OP_SELECT, ct_bits_type(width), width, condition, if_true, if_false);
+}
+
+static inline ct_value ct_icmp(struct ct_cursor *at, enum ptx_type type, enum ptx_compare compare, ct_value a, ct_value b)
+{
+    return ct_emit_compare(at, CT_OP_ICMP, type, compare, a, b);
+}
+
+static inline ct_value ct_icmp_imm(struct ct_cursor *at, enum ptx_type type, enum ptx_compare compare, ct_value a, uint64_t bits)
+{
+    return ct_icmp(at, type, compare, a, ct_const_like(at, a, bits));
+}
+
+/* a == bits, of any width. */
+static inline ct_value ct_equals(struct ct_cursor *at, ct_value a, uint64_t bits)
+{
+    return ct_icmp_imm(at, ct_bits_type(ct_width_at(at, a)), PTX_EQ, a, bits);
+}
+
+static inline ct_value ct_fcmp(struct ct_cursor *at, enum ptx_type type, enum ptx_compare compare, ct_value a, ct_value b)
+{
+    return ct_emit_compare(at, CT_OP_FCMP, type, compare, a, b);
+}
+
+static inline ct_value ct_copy(struct ct_cursor *at, ct_value a)
+{
+    return ct_bits1(at, CT_OP_COPY, a);
+}
+
+/* Assigns to a value that exists: a register before ssa, the result of the instruction that is being replaced after it. */
+void ct_assign(struct ct_cursor *at, ct_value to, ct_value from);
+
+/* The low bits of `a` as a value of `width`: cut, kept, or extended as `type` (the source as it is read) says. */
+ct_value ct_resize(struct ct_cursor *at, ct_value a, enum ptx_type type, enum ct_width width);
+/* `a` read as an integer of `type` (8 bits or more) and extended to the width of its value. */
+ct_value ct_extend_in_place(struct ct_cursor *at, ct_value a, enum ptx_type type);
+
+static inline ct_value ct_low32(struct ct_cursor *at, ct_value a)
+{
+    return ct_resize(at, a, PTX_U32, CT_W_32);
+}
+
+static inline ct_value ct_zext64(struct ct_cursor *at, ct_value a)
+{
+    return ct_resize(at, a, ct_unsigned_type(ct_width_at(at, a)), CT_W_64);
+}
+
+/* Two halves (16 or 32 bits each) to one value, low one first, and back. */
+ct_value ct_pack2(struct ct_cursor *at, ct_value low, ct_value high);
+void ct_unpack2(struct ct_cursor *at, ct_value a, ct_value *low, ct_value *high);
+
+ct_value ct_sysval(struct ct_cursor *at, enum ct_sysval which);
+
+#endif
