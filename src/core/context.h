@@ -19,8 +19,11 @@ struct ct_device {
     struct ct_device_info info;
     struct ct_mutex lock;             /* guards opening and the primary context's state */
     struct ct_backend_device *opened; /* NULL until the first context */
-    struct ct_context *primary;       /* made with the process, active while primary_retains > 0 */
-    unsigned primary_retains;
+    struct ct_context *primary;       /* made with the process, active while primary_retains > 0; its handle never changes */
+    unsigned primary_retains;         /* a reset takes the context down, but not the retains back */
+    unsigned primary_flags;           /* of the next activation; while active the context's own */
+    pthread_cond_t primary_gone;      /* a primary context was taken down: see context.c */
+    struct ct_builtins *builtins;     /* builtin.c; NULL until first needed */
 };
 
 struct ct_context {
@@ -30,6 +33,8 @@ struct ct_context {
     struct ct_backend_device *backend_device;
     bool is_primary;
     _Atomic bool active;       /* false: destroyed, or primary that nobody retains */
+    bool is_up;                /* primary: its parts exist; under device->lock */
+    atomic_uint uses;          /* calls that work in it now, plus one while active; its parts are taken down at 0 */
     unsigned flags;
     unsigned long long id;
     _Atomic int sticky_error;  /* CUresult that every call gives from now on; CUDA_SUCCESS none */
@@ -38,22 +43,56 @@ struct ct_context {
     struct ct_memory_arena *arena;  /* device memory of this context: memory.c */
     struct ct_mutex lock;           /* guards the lists and the settings below */
     struct ct_stream *streams;      /* linked through stream->next_in_context, legacy and per-thread ones included */
+    struct ct_event *events;        /* linked through event->next_in_context: event.c */
     struct ct_module *modules;
     size_t limits[CU_LIMIT_MAX];
     CUfunc_cache cache_config;
     CUsharedconfig shared_config;
-    unsigned api_version;
+    unsigned api_version;      /* 3010 from the first cuCtxCreate, else 3020 */
+    unsigned attaches;         /* cuCtxAttach: how many cuCtxDetach it takes to destroy it, less one */
 };
 
-/* The calling thread's current context, retained; also checks cuInit and the sticky error.
+/* A context has two counts. `uses` keeps it working: who holds one may touch every member below. The object's references only keep
+ * the struct; modules and the threads' stacks hold those, and turn one into a use with ct_context_use when they need it. */
+
+/* The calling thread's current context, with one use held; also checks cuInit and the sticky error.
  * NOT_INITIALIZED, DEINITIALIZED, INVALID_CONTEXT (none current), CONTEXT_IS_DESTROYED, or the sticky error. */
 CUresult ct_context_current(struct ct_context **out);
-void ct_context_release(struct ct_context *context);
-/* The live context behind a handle, retained. INVALID_CONTEXT, CONTEXT_IS_DESTROYED. */
+void ct_context_release(struct ct_context *context); /* gives the use back; takes NULL */
+/* One use of a context that the caller knows to exist as a struct. CONTEXT_IS_DESTROYED. */
+CUresult ct_context_use(struct ct_context *context);
+/* The live context behind a handle, with one use held. INVALID_CONTEXT, CONTEXT_IS_DESTROYED. */
 CUresult ct_context_lookup(CUcontext handle, struct ct_context **out);
 /* Turns a device error or a fault word into the context's sticky error and returns it; CUDA_SUCCESS if all is well. */
 CUresult ct_context_check(struct ct_context *context, CUresult result);
-/* Waits for all streams of the context. */
+/* Waits for all streams of the context, then checks it. */
 CUresult ct_context_synchronize(struct ct_context *context);
+
+/* The context behind a handle, or the current one for NULL; one use held, the sticky error not checked. */
+CUresult ct_context_lookup_or_current(CUcontext handle, struct ct_context **out);
+
+/* A context of its own for cuCtxCreate; published, active, not current anywhere. The caller gets no use: the handle stands for it. */
+CUresult ct_context_create(struct ct_device *device, unsigned flags, unsigned api_version, CUcontext *out);
+/* Ends it: no call enters any more, and its parts go when the last call has left. Not for primary contexts. INVALID_CONTEXT. */
+CUresult ct_context_destroy(CUcontext handle);
+/* INVALID_VALUE: bits that CUctx_flags lacks, or two kinds of scheduling. */
+CUresult ct_context_check_flags(unsigned flags);
+/* The value that a limit has in a new context. UNSUPPORTED_LIMIT. */
+CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t value);
+CUresult ct_context_get_limit(struct ct_context *context, CUlimit limit, size_t *out);
+
+/* The primary context of a device: its struct and handle are there from cuInit on. */
+CUresult ct_context_make_primary(struct ct_device *device, struct ct_context **out);
+void ct_context_unmake_primary(struct ct_context *context); /* never activated; takes NULL */
+CUresult ct_context_retain_primary(struct ct_device *device, CUcontext *out);
+CUresult ct_context_release_primary(struct ct_device *device); /* INVALID_CONTEXT: not retained */
+CUresult ct_context_reset_primary(struct ct_device *device);
+
+/* The calling thread's stack (context_stack.c). Its entries may be contexts that are destroyed meanwhile, or primary ones that nobody
+ * retains. */
+struct ct_context *ct_context_top_or_null(void); /* borrowed: until the calling thread changes its stack */
+CUresult ct_context_push(CUcontext handle);      /* INVALID_CONTEXT */
+CUresult ct_context_pop(CUcontext *out_or_null); /* INVALID_CONTEXT: the stack is empty */
+CUresult ct_context_set_current(CUcontext handle_or_null);
 
 #endif

@@ -15,6 +15,7 @@ enum ct_lock_rank {
     CT_RANK_LEGACY_STREAM, /* the legacy stream's ct_stream.lock: with the context's, whose list of streams it walks */
     CT_RANK_STREAM,        /* ct_stream.lock: recording */
     CT_RANK_EVENT,         /* ct_event.lock: what was recorded last; written by who records, while the stream is still locked */
+    CT_RANK_WORKER,        /* stream_worker.c: host functions that wait for their turn */
     CT_RANK_ARENA,         /* memory.c: free lists */
     CT_RANK_ADDRESS_SPACE, /* address_space.c: writers */
     CT_RANK_HANDLES,       /* object.c */

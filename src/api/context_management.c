@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Context Management, and Context Management (deprecated).
+ * NOT_INITIALIZED before cuInit. What works on the current context gives INVALID_CONTEXT if there is none, CONTEXT_IS_DESTROYED if it
+ * was destroyed meanwhile or is a primary context that nobody retains, and the error of a kernel that failed in it.
+ * INVALID_VALUE: a null pointer for a result. */
+#include "entry_points.h"
+
+#include "core/device.h"
+#include "core/log.h"
+#include "core/process.h"
+
+#define CT_CHANNEL "context"
+
+static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned api_version)
+{
+    struct ct_device *device;
+    CUcontext handle;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!pctx)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pctx is NULL");
+    if ((r = ct_device_lookup(dev, &device)) != CUDA_SUCCESS || (r = ct_context_check_flags(flags)) != CUDA_SUCCESS ||
+        (r = ct_context_create(device, flags, api_version, &handle)) != CUDA_SUCCESS)
+        return r;
+    r = ct_context_push(handle);
+    if (r == CUDA_SUCCESS)
+        *pctx = handle;
+    else
+        ct_context_destroy(handle);
+    return r;
+}
+
+/* cuCtxCreate, of CUDA 2.0: the context tells API version 3010. */
+CUresult CUDAAPI cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+    return create(pctx, flags, dev, 3010);
+}
+
+/* cuCtxCreate_v2. Makes a context and pushes it. flags: CUctx_flags. INVALID_VALUE: no such flags; INVALID_DEVICE; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+    return create(pctx, flags, dev, 3020);
+}
+
+/* cuCtxCreate_v3. UNSUPPORTED_EXEC_AFFINITY: numParams is not 0, since parts of a device cannot be set aside. */
+CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev)
+{
+    if (numParams != 0 || paramsArray)
+        return ct_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "%d parameters of execution affinity", numParams);
+    return create(pctx, flags, dev, 3020);
+}
+
+/* cuCtxCreate_v4. ctxCreateParams may be NULL. UNSUPPORTED_EXEC_AFFINITY as in _v3; NOT_SUPPORTED: compute in a graphics context. */
+CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev)
+{
+    if (ctxCreateParams && ctxCreateParams->cigParams && ctxCreateParams->execAffinityParams)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "execution affinity and CIG exclude each other");
+    if (ctxCreateParams && ctxCreateParams->cigParams)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "compute in graphics contexts");
+    if (ctxCreateParams)
+        return cuCtxCreate_v3(pctx, ctxCreateParams->execAffinityParams, ctxCreateParams->numExecAffinityParams, flags, dev);
+    return create(pctx, flags, dev, 3020);
+}
+
+/* cuCtxDestroy_v2. Waits for its work and frees what is in it; pops it if the calling thread has it on top. Elsewhere it stays current
+ * and gives CONTEXT_IS_DESTROYED. INVALID_CONTEXT: no context, or a primary one. */
+CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
+{
+    CUresult r = ct_process_check();
+
+    return r == CUDA_SUCCESS ? ct_context_destroy(ctx) : r;
+}
+
+/* cuCtxDestroy, of CUDA 2.0: the same. */
+CUresult CUDAAPI cuCtxDestroy(CUcontext ctx)
+{
+    return cuCtxDestroy_v2(ctx);
+}
+
+/* cuCtxPushCurrent_v2. INVALID_CONTEXT: no context. */
+CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
+{
+    CUresult r = ct_process_check();
+
+    return r == CUDA_SUCCESS ? ct_context_push(ctx) : r;
+}
+
+/* cuCtxPushCurrent, of CUDA 2.0: the same. */
+CUresult CUDAAPI cuCtxPushCurrent(CUcontext ctx)
+{
+    return cuCtxPushCurrent_v2(ctx);
+}
+
+/* cuCtxPopCurrent_v2. pctx may be NULL. INVALID_CONTEXT: nothing is on the stack. */
+CUresult CUDAAPI cuCtxPopCurrent_v2(CUcontext *pctx)
+{
+    CUresult r = ct_process_check();
+
+    return r == CUDA_SUCCESS ? ct_context_pop(pctx) : r;
+}
+
+/* cuCtxPopCurrent, of CUDA 2.0: the same. */
+CUresult CUDAAPI cuCtxPopCurrent(CUcontext *pctx)
+{
+    return cuCtxPopCurrent_v2(pctx);
+}
+
+/* cuCtxSetCurrent. Takes the place of the top of the stack; NULL pops it. A primary context need not be retained yet.
+ * INVALID_CONTEXT: no context. */
+CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
+{
+    CUresult r = ct_process_check();
+
+    return r == CUDA_SUCCESS ? ct_context_set_current(ctx) : r;
+}
+
+/* cuCtxGetCurrent. NULL if there is none. */
+CUresult CUDAAPI cuCtxGetCurrent(CUcontext *pctx)
+{
+    const struct ct_context *top;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!pctx)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pctx is NULL");
+    top = ct_context_top_or_null();
+    *pctx = top ? top->object.handle : NULL;
+    return CUDA_SUCCESS;
+}
+
+/* Finds the context of a query: ctx, or the current one. */
+static CUresult find_for(const void *out, CUcontext ctx, struct ct_context **context)
+{
+    CUresult r = ct_context_lookup_or_current(ctx, context);
+
+    if (r == CUDA_SUCCESS && !out) {
+        ct_context_release(*context);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer for the result is NULL");
+    }
+    return r;
+}
+
+/* The same for the current context, which must be free of errors. */
+static CUresult current_for(const void *out, struct ct_context **context)
+{
+    CUresult r = ct_context_current(context);
+
+    if (r == CUDA_SUCCESS && !out) {
+        ct_context_release(*context);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer for the result is NULL");
+    }
+    return r;
+}
+
+/* cuCtxGetDevice_v2. ctx NULL: the current one. INVALID_CONTEXT: no context. */
+CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
+{
+    struct ct_context *context;
+    CUresult r = find_for(device, ctx, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *device = context->device->ordinal;
+    ct_context_release(context);
+    return CUDA_SUCCESS;
+}
+
+/* cuCtxGetDevice. Of the current context. */
+CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
+{
+    return cuCtxGetDevice_v2(device, NULL);
+}
+
+/* cuCtxGetFlags. CUctx_flags of the current context. */
+CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
+{
+    struct ct_context *context;
+    CUresult r = current_for(flags, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *flags = context->flags;
+    ct_context_release(context);
+    return CUDA_SUCCESS;
+}
+
+/* cuCtxSetFlags. INVALID_VALUE: no such flags. */
+CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_context_check_flags(flags);
+    if (r == CUDA_SUCCESS)
+        context->flags = flags;
+    ct_context_release(context);
+    return r;
+}
+
+/* cuCtxGetId. A number that no other context of the process ever has. ctx NULL: the current one. */
+CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
+{
+    struct ct_context *context;
+    CUresult r = find_for(ctxId, ctx, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *ctxId = context->id;
+    ct_context_release(context);
+    return CUDA_SUCCESS;
+}
+
+/* cuCtxSynchronize_v2. Waits for all work of ctx (NULL: the current one). The error of work that failed. */
+CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
+{
+    struct ct_context *context;
+    CUresult r = ctx ? ct_context_lookup_or_current(ctx, &context) : ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_context_synchronize(context);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuCtxSynchronize. Waits for all work of the current context. */
+CUresult CUDAAPI cuCtxSynchronize(void)
+{
+    return cuCtxSynchronize_v2(NULL);
+}
+
+/* cuCtxSetLimit. value in the unit of the limit, mostly bytes. UNSUPPORTED_LIMIT; INVALID_VALUE: out of range. */
+CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_context_set_limit(context, limit, value);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuCtxGetLimit. UNSUPPORTED_LIMIT. */
+CUresult CUDAAPI cuCtxGetLimit(size_t *pvalue, CUlimit limit)
+{
+    struct ct_context *context;
+    CUresult r = current_for(pvalue, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_context_get_limit(context, limit, pvalue);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuCtxGetCacheConfig. */
+CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *pconfig)
+{
+    struct ct_context *context;
+    CUresult r = current_for(pconfig, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *pconfig = context->cache_config;
+    ct_context_release(context);
+    return CUDA_SUCCESS;
+}
+
+/* cuCtxSetCacheConfig. A preference, kept and without effect. INVALID_VALUE: no such configuration. */
+CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "cache configuration %d", (int)config);
+    else
+        context->cache_config = config;
+    ct_context_release(context);
+    return r;
+}
+
+/* cuCtxGetApiVersion. 3010 for a context of the first cuCtxCreate, else 3020. ctx NULL: the current one. */
+CUresult CUDAAPI cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
+{
+    struct ct_context *context;
+    CUresult r = find_for(version, ctx, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *version = context->api_version;
+    ct_context_release(context);
+    return CUDA_SUCCESS;
+}
+
+/* cuCtxGetStreamPriorityRange. Both 0: priorities make no difference. Either pointer may be NULL. */
+CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (leastPriority)
+        *leastPriority = 0;
+    if (greatestPriority)
+        *greatestPriority = 0;
+    ct_context_release(context);
+    return CUDA_SUCCESS;
+}
+
+/* cuCtxGetExecAffinity. Always the whole device. UNSUPPORTED_EXEC_AFFINITY: another type. */
+CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
+{
+    struct ct_context *context;
+    CUresult r = current_for(pExecAffinity, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) {
+        r = ct_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "affinity type %d", (int)type);
+    } else {
+        pExecAffinity->type = type;
+        pExecAffinity->param.smCount.val = (unsigned)ct_device_limit(context->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    }
+    ct_context_release(context);
+    return r;
+}
+
+/* cuCtxAttach (deprecated). The context then takes one cuCtxDetach more. INVALID_VALUE: flags is not 0. */
+CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+    struct ct_context *context;
+    CUresult r = current_for(pctx, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (flags != 0) {
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "flags is 0x%x", flags);
+    } else {
+        ct_mutex_lock(&context->lock);
+        context->attaches++;
+        ct_mutex_unlock(&context->lock);
+        *pctx = context->object.handle;
+    }
+    ct_context_release(context);
+    return r;
+}
+
+/* cuCtxDetach (deprecated). The last one destroys the context. INVALID_CONTEXT: ctx is not the current one. */
+CUresult CUDAAPI cuCtxDetach(CUcontext ctx)
+{
+    struct ct_context *context;
+    bool last = false;
+    CUresult r = ct_context_lookup_or_current(NULL, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (ctx != context->object.handle) {
+        r = ct_fail(CUDA_ERROR_INVALID_CONTEXT, "%p is not current", (void *)ctx);
+    } else {
+        ct_mutex_lock(&context->lock);
+        last = context->attaches == 0;
+        context->attaches -= !last;
+        ct_mutex_unlock(&context->lock);
+    }
+    ct_context_release(context);
+    return last ? ct_context_destroy(ctx) : r;
+}
+
+/* cuCtxGetSharedMemConfig (deprecated). */
+CUresult CUDAAPI cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
+{
+    struct ct_context *context;
+    CUresult r = current_for(pConfig, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *pConfig = context->shared_config;
+    ct_context_release(context);
+    return CUDA_SUCCESS;
+}
+
+/* cuCtxSetSharedMemConfig (deprecated). Kept and without effect: bank sizes are the hardware's. INVALID_VALUE: no such one. */
+CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((unsigned)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "shared memory configuration %d", (int)config);
+    else
+        context->shared_config = config;
+    ct_context_release(context);
+    return r;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Device Management, and Device Management (deprecated). Every function here needs cuInit (NOT_INITIALIZED) and gives
+ * INVALID_DEVICE for a number that is no device, INVALID_VALUE for a null pointer. */
+#include "entry_points.h"
+
+#include "core/device.h"
+#include "core/log.h"
+#include "core/process.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "device"
+
+/* cuDeviceGet. The handle of device `ordinal`, from 0. INVALID_DEVICE: there are fewer. */
+CUresult CUDAAPI cuDeviceGet(CUdevice *device, int ordinal)
+{
+    struct ct_device *found;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!device)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "device is NULL");
+    r = ct_device_lookup(ordinal, &found);
+    if (r == CUDA_SUCCESS)
+        *device = found->ordinal;
+    return r;
+}
+
+/* cuDeviceGetCount. */
+CUresult CUDAAPI cuDeviceGetCount(int *count)
+{
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!count)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "count is NULL");
+    *count = (int)ct_process.n_devices;
+    return CUDA_SUCCESS;
+}
+
+/* Looks a device up for a function that writes to `out`. */
+static CUresult lookup_for(const void *out, CUdevice dev, struct ct_device **device)
+{
+    CUresult r = ct_process_check();
+
+    if (r == CUDA_SUCCESS && !out)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer for the result is NULL");
+    return r == CUDA_SUCCESS ? ct_device_lookup(dev, device) : r;
+}
+
+/* cuDeviceGetName. At most len - 1 characters and a NUL. INVALID_VALUE: len < 1. */
+CUresult CUDAAPI cuDeviceGetName(char *name, int len, CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = lookup_for(name, dev, &device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (len < 1)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "len is %d", len);
+    snprintf(name, (size_t)len, "%s", device->info.name);
+    return CUDA_SUCCESS;
+}
+
+/* cuDeviceGetUuid. 16 bytes: what Vulkan and OpenCL call the device UUID. */
+CUresult CUDAAPI cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = lookup_for(uuid, dev, &device);
+
+    if (r == CUDA_SUCCESS)
+        memcpy(uuid->bytes, device->info.uuid, sizeof device->info.uuid);
+    return r;
+}
+
+/* cuDeviceGetUuid_v2. The same: a device is never cut in parts here. */
+CUresult CUDAAPI cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
+{
+    return cuDeviceGetUuid(uuid, dev);
+}
+
+/* cuDeviceGetLuid. 8 bytes. NOT_SUPPORTED: the device has none, as everywhere but on Windows. */
+CUresult CUDAAPI cuDeviceGetLuid(char *luid, unsigned int *deviceNodeMask, CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = lookup_for(luid && deviceNodeMask ? luid : NULL, dev, &device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!device->info.has_luid)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "device %d has no LUID", device->ordinal);
+    memcpy(luid, device->info.luid, sizeof device->info.luid);
+    *deviceNodeMask = device->info.node_mask;
+    return CUDA_SUCCESS;
+}
+
+/* cuDeviceTotalMem. Bytes of device memory, capped to what the result holds. */
+CUresult CUDAAPI cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = lookup_for(bytes, dev, &device);
+
+    if (r == CUDA_SUCCESS)
+        *bytes = device->info.memory_bytes > UINT_MAX ? UINT_MAX : (unsigned)device->info.memory_bytes;
+    return r;
+}
+
+/* cuDeviceTotalMem_v2. Bytes of device memory. */
+CUresult CUDAAPI cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = lookup_for(bytes, dev, &device);
+
+    if (r == CUDA_SUCCESS)
+        *bytes = device->info.memory_bytes;
+    return r;
+}
+
+/* cuDeviceGetAttribute. INVALID_VALUE: no such attribute. The values stand in core/device_attributes.def. */
+CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = lookup_for(pi, dev, &device);
+
+    return r == CUDA_SUCCESS ? ct_device_attribute(device, attrib, pi) : r;
+}
+
+/* cuDeviceGetExecAffinitySupport. Always 0: parts of a device cannot be set aside. INVALID_VALUE: no such type. */
+CUresult CUDAAPI cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = lookup_for(pi, dev, &device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "affinity type %d", (int)type);
+    *pi = 0;
+    return CUDA_SUCCESS;
+}
+
+/* cuDeviceGetByPCIBusId. pciBusId: [domain:]bus:device[.function], in hexadecimal. INVALID_VALUE: not of that form;
+ * INVALID_DEVICE: no such device. A device that is on no bus has the id 0000:00:00.0. */
+CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
+{
+    unsigned domain = 0, bus, slot, function = 0;
+    int end = 0;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!dev || !pciBusId)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
+    if (sscanf(pciBusId, "%8x:%2x:%2x%n", &domain, &bus, &slot, &end) != 3) {
+        domain = 0;
+        if (sscanf(pciBusId, "%2x:%2x%n", &bus, &slot, &end) != 2)
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "\"%s\" is no PCI bus id", pciBusId);
+    }
+    if (pciBusId[end] == '.' && sscanf(pciBusId + end, ".%1x", &function) != 1)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "\"%s\" is no PCI bus id", pciBusId);
+    for (unsigned i = 0; i < ct_process.n_devices; i++) {
+        const struct ct_device_info *info = &ct_process.devices[i].info;
+
+        if (info->pci_domain == domain && info->pci_bus == bus && info->pci_device == slot && function == 0) {
+            *dev = (CUdevice)i;
+            return CUDA_SUCCESS;
+        }
+    }
+    return ct_fail(CUDA_ERROR_INVALID_DEVICE, "no device at %s", pciBusId);
+}
+
+/* cuDeviceGetPCIBusId. domain:bus:device.function, 13 characters with the NUL; cut to len. INVALID_VALUE: len < 1. */
+CUresult CUDAAPI cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = lookup_for(pciBusId, dev, &device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (len < 1)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "len is %d", len);
+    snprintf(pciBusId, (size_t)len, "%04x:%02x:%02x.0", device->info.pci_domain, device->info.pci_bus, device->info.pci_device);
+    return CUDA_SUCCESS;
+}
+
+/* cuDeviceGetProperties (deprecated): a few attributes in one struct; sizes in bytes, clockRate in kHz. */
+CUresult CUDAAPI cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = lookup_for(prop, dev, &device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    for (int i = 0; i < 3; i++) {
+        prop->maxThreadsDim[i] = ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i);
+        prop->maxGridSize[i] = ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i);
+    }
+    prop->maxThreadsPerBlock = ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    prop->sharedMemPerBlock = ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    prop->totalConstantMemory = ct_device_limit(device, CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY);
+    prop->SIMDWidth = ct_device_limit(device, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+    prop->memPitch = ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_PITCH);
+    prop->regsPerBlock = ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK);
+    prop->clockRate = ct_device_limit(device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+    prop->textureAlign = ct_device_limit(device, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT);
+    return CUDA_SUCCESS;
+}
+
+/* cuDeviceComputeCapability (deprecated). */
+CUresult CUDAAPI cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = lookup_for(major && minor ? major : NULL, dev, &device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *major = ct_device_limit(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    *minor = ct_device_limit(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    return CUDA_SUCCESS;
+}

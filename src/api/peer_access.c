@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Peer Context Memory Access. No two devices reach each other's memory here, and the functions say so. */
+#include "entry_points.h"
+
+#include "core/context.h"
+#include "core/log.h"
+#include "core/process.h"
+
+#define CT_CHANNEL "device"
+
+/* cuDeviceCanAccessPeer. Always 0. INVALID_DEVICE, INVALID_VALUE: canAccessPeer is NULL. */
+CUresult CUDAAPI cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
+{
+    struct ct_device *device;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!canAccessPeer)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "canAccessPeer is NULL");
+    if ((r = ct_device_lookup(dev, &device)) != CUDA_SUCCESS || (r = ct_device_lookup(peerDev, &device)) != CUDA_SUCCESS)
+        return r;
+    *canAccessPeer = 0;
+    return CUDA_SUCCESS;
+}
+
+/* Both contexts of a peer function: the current one and the one given. */
+static CUresult check_contexts(CUcontext peer)
+{
+    struct ct_context *current, *other;
+    CUresult r = ct_context_current(&current);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_context_lookup(peer, &other);
+    if (r == CUDA_SUCCESS)
+        ct_context_release(other);
+    ct_context_release(current);
+    return r;
+}
+
+/* cuCtxEnablePeerAccess. PEER_ACCESS_UNSUPPORTED; before it INVALID_VALUE: Flags not 0; INVALID_CONTEXT: either context. */
+CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
+{
+    CUresult r = check_contexts(peerContext);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (Flags != 0)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "Flags is 0x%x", Flags);
+    return ct_fail(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "devices do not reach each other's memory");
+}
+
+/* cuCtxDisablePeerAccess. PEER_ACCESS_NOT_ENABLED; before it INVALID_CONTEXT: either context. */
+CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext peerContext)
+{
+    CUresult r = check_contexts(peerContext);
+
+    return r != CUDA_SUCCESS ? r : ct_fail(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "peer access was never enabled");
+}
+
+/* cuDeviceGetP2PAttribute. Every value is 0. INVALID_VALUE: no such attribute; INVALID_DEVICE: no such device, or one device twice. */
+CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
+{
+    struct ct_device *device;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!value || attrib < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK || attrib > CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "attribute %d, result at %p", (int)attrib, (void *)value);
+    if ((r = ct_device_lookup(srcDevice, &device)) != CUDA_SUCCESS || (r = ct_device_lookup(dstDevice, &device)) != CUDA_SUCCESS)
+        return r;
+    if (srcDevice == dstDevice)
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d twice", (int)srcDevice);
+    *value = 0;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Primary Context Management. NOT_INITIALIZED before cuInit; INVALID_DEVICE: no such device. */
+#include "entry_points.h"
+
+#include "core/log.h"
+#include "core/process.h"
+
+#define CT_CHANNEL "context"
+
+/* cuDevicePrimaryCtxRetain. Activates it if nobody retained it. The handle of a device's primary context never changes; it is not
+ * made current. INVALID_VALUE: pctx is NULL; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = ct_device_lookup(dev, &device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!pctx)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pctx is NULL");
+    return ct_context_retain_primary(device, pctx);
+}
+
+/* cuDevicePrimaryCtxRelease_v2. The last release ends the context. INVALID_CONTEXT: it is not retained. */
+CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = ct_device_lookup(dev, &device);
+
+    return r == CUDA_SUCCESS ? ct_context_release_primary(device) : r;
+}
+
+/* cuDevicePrimaryCtxRelease, of CUDA 7.0: the same. */
+CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+    return cuDevicePrimaryCtxRelease_v2(dev);
+}
+
+enum when { WHILE_INACTIVE, ANY_TIME };
+
+static CUresult set_flags(CUdevice dev, unsigned flags, enum when when)
+{
+    struct ct_device *device;
+    CUresult r = ct_device_lookup(dev, &device);
+
+    if (r != CUDA_SUCCESS || (r = ct_context_check_flags(flags)) != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&device->lock);
+    if (device->primary->active && when == WHILE_INACTIVE) {
+        r = CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE;
+    } else {
+        device->primary_flags = flags;
+        device->primary->flags = flags;
+    }
+    ct_mutex_unlock(&device->lock);
+    return r == CUDA_SUCCESS ? r : ct_fail(r, "flags are set before the primary context is retained");
+}
+
+/* cuDevicePrimaryCtxSetFlags_v2. flags: CUctx_flags; also of an active context. INVALID_VALUE: no such flags. */
+CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
+{
+    return set_flags(dev, flags, ANY_TIME);
+}
+
+/* cuDevicePrimaryCtxSetFlags, of CUDA 7.0. PRIMARY_CONTEXT_ACTIVE: it is too late. */
+CUresult CUDAAPI cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
+{
+    return set_flags(dev, flags, WHILE_INACTIVE);
+}
+
+/* cuDevicePrimaryCtxGetState. INVALID_VALUE: a null pointer. */
+CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
+{
+    struct ct_device *device;
+    CUresult r = ct_device_lookup(dev, &device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!flags || !active)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
+    ct_mutex_lock(&device->lock);
+    *active = device->primary->active;
+    *flags = device->primary_flags;
+    ct_mutex_unlock(&device->lock);
+    return CUDA_SUCCESS;
+}
+
+/* cuDevicePrimaryCtxReset_v2. Ends the context, whoever retains it; the retains stay to be released. */
+CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = ct_device_lookup(dev, &device);
+
+    return r == CUDA_SUCCESS ? ct_context_reset_primary(device) : r;
+}
+
+/* cuDevicePrimaryCtxReset, of CUDA 7.0: the same. */
+CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev)
+{
+    return cuDevicePrimaryCtxReset_v2(dev);
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: how they come up and go.
+ *
+ *            bring_up                   last use given back
+ *   DOWN ──────────────> ACTIVE ──> LEAVING ──────────────> DOWN (a primary one may come up again)
+ *                            end: no call enters any more
+ *
+ * Calls hold a use (context.h), so parts are never taken down under a call. Whoever gives the last use back takes them down: usually
+ * the destroying thread, sometimes one that was still inside a call. device->lock guards is_up and primary_retains; a thread that
+ * wants a primary context which is LEAVING waits for primary_gone. */
+#include "context.h"
+
+#include "device.h"
+#include "log.h"
+#include "memory.h"
+#include "module.h"
+#include "process.h"
+#include "stream.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define CT_CHANNEL "context"
+#define CT_FAULT_BYTES 4096
+
+static CUresult make_fault_memory(struct ct_context *context)
+{
+    const struct ct_memory_request request = {
+        .size_bytes = CT_FAULT_BYTES, .align = CT_FAULT_BYTES, .kind = CT_MEMORY_HOST,
+    };
+    CUresult r = context->backend->memory_create(context->backend_device, &request, &context->fault_memory);
+
+    if (r == CUDA_SUCCESS)
+        *(struct ptx2spv_fault *)context->fault_memory->host = (struct ptx2spv_fault) { 0 };
+    return r;
+}
+
+/* Takes NULL parts: also undoes a bring_up that failed half-way. */
+static void drop_parts(struct ct_context *context)
+{
+    ct_streams_destroy_all(context); /* waits for their work */
+    context->legacy_stream = NULL;
+    ct_modules_destroy_all(context);
+    ct_memory_arena_destroy(context->arena);
+    context->arena = NULL;
+    if (context->fault_memory)
+        context->backend->memory_destroy(context->fault_memory);
+    context->fault_memory = NULL;
+}
+
+static void reset_settings(struct ct_context *context, unsigned flags)
+{
+    static const size_t limits[CU_LIMIT_MAX] = { /* as CUDA's */
+        [CU_LIMIT_STACK_SIZE] = 1024,
+        [CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
+        [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20,
+        [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64,
+    };
+
+    for (int i = 0; i < CU_LIMIT_MAX; i++)
+        context->limits[i] = limits[i];
+    context->flags = flags;
+    context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
+    context->shared_config = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
+    context->attaches = 0;
+    context->id = ct_process_new_id();
+    atomic_store_explicit(&context->sticky_error, CUDA_SUCCESS, memory_order_relaxed); /* nobody else sees the context yet */
+}
+
+/* Makes the parts of a context that is DOWN; the device is open. */
+static CUresult bring_up(struct ct_context *context, unsigned flags)
+{
+    CUresult r;
+
+    context->backend_device = context->device->opened;
+    reset_settings(context, flags);
+    if ((r = make_fault_memory(context)) != CUDA_SUCCESS || (r = ct_memory_arena_create(context, &context->arena)) != CUDA_SUCCESS ||
+        (r = ct_stream_create_legacy(context, &context->legacy_stream)) != CUDA_SUCCESS) {
+        drop_parts(context);
+        return r;
+    }
+    context->is_up = true;
+    atomic_store_explicit(&context->uses, 1, memory_order_relaxed);
+    atomic_store_explicit(&context->active, true, memory_order_release); /* pairs with the acquire in ct_context_use */
+    return CUDA_SUCCESS;
+}
+
+static void take_down(struct ct_context *context)
+{
+    struct ct_device *device = context->device;
+
+    drop_parts(context);
+    ct_log(CT_LOG_DEBUG, "context %llu is gone", context->id);
+    ct_mutex_lock(&device->lock);
+    context->is_up = false;
+    pthread_cond_broadcast(&device->primary_gone);
+    ct_mutex_unlock(&device->lock);
+}
+
+/* ACTIVE to LEAVING. False: another thread was first. */
+static bool end(struct ct_context *context)
+{
+    if (!atomic_exchange_explicit(&context->active, false, memory_order_acq_rel))
+        return false;
+    ct_context_release(context);
+    return true;
+}
+
+CUresult ct_context_use(struct ct_context *context)
+{
+    unsigned uses = atomic_load_explicit(&context->uses, memory_order_relaxed);
+
+    if (!atomic_load_explicit(&context->active, memory_order_acquire)) /* pairs with bring_up */
+        return ct_fail(CUDA_ERROR_CONTEXT_IS_DESTROYED, "context %p is destroyed, or primary and not retained", context->object.handle);
+    do {
+        if (uses == 0)
+            return ct_fail(CUDA_ERROR_CONTEXT_IS_DESTROYED, "context %p is being destroyed", context->object.handle);
+    } while (!atomic_compare_exchange_weak_explicit(&context->uses, &uses, uses + 1, memory_order_acquire, memory_order_relaxed));
+    return CUDA_SUCCESS;
+}
+
+void ct_context_release(struct ct_context *context)
+{
+    if (!context)
+        return;
+    ct_object_retain(&context->object); /* take_down ends with a use of the struct, when its owner may be gone */
+    /* acq_rel: the last one sees what all the others did */
+    if (atomic_fetch_sub_explicit(&context->uses, 1, memory_order_acq_rel) == 1)
+        take_down(context);
+    ct_object_release(&context->object);
+}
+
+CUresult ct_context_lookup(CUcontext handle, struct ct_context **out)
+{
+    struct ct_context *context = (struct ct_context *)ct_object_find_or_null(CT_OBJECT_CONTEXT, handle);
+    CUresult r;
+
+    if (!context)
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "%p is no context", (void *)handle);
+    r = ct_context_use(context);
+    ct_object_release(&context->object); /* an active context has its handle, and that has a reference */
+    if (r == CUDA_SUCCESS)
+        *out = context;
+    return r;
+}
+
+/* What leaves a context unusable. */
+static bool is_sticky(CUresult result)
+{
+    static const int sticky[] = {
+        CUDA_ERROR_ECC_UNCORRECTABLE, CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_TIMEOUT, CUDA_ERROR_ASSERT,
+        CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ILLEGAL_INSTRUCTION, CUDA_ERROR_MISALIGNED_ADDRESS,
+        CUDA_ERROR_INVALID_ADDRESS_SPACE, CUDA_ERROR_INVALID_PC, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_DEVICE_UNAVAILABLE,
+    };
+
+    for (size_t i = 0; i < sizeof sticky / sizeof *sticky; i++)
+        if (sticky[i] == (int)result)
+            return true;
+    return false;
+}
+
+static CUresult fault_of(const struct ct_context *context)
+{
+    const volatile struct ptx2spv_fault *fault = context->fault_memory->host;
+
+    switch ((enum ptx2spv_fault_code)fault->code) {
+    case PTX2SPV_FAULT_NONE:
+        return CUDA_SUCCESS;
+    case PTX2SPV_FAULT_TRAP:
+        return CUDA_ERROR_LAUNCH_FAILED;
+    case PTX2SPV_FAULT_ASSERT:
+        return CUDA_ERROR_ASSERT;
+    }
+    return CUDA_ERROR_LAUNCH_FAILED; /* somebody wrote over it */
+}
+
+CUresult ct_context_check(struct ct_context *context, CUresult result)
+{
+    CUresult error = is_sticky(result) ? result : fault_of(context);
+    int none = CUDA_SUCCESS;
+
+    if (error == CUDA_SUCCESS)
+        return result;
+    if (atomic_compare_exchange_strong(&context->sticky_error, &none, error))
+        ct_log(CT_LOG_WARN, "a kernel failed with error %d; the context cannot be used any more", (int)error);
+    return (CUresult)atomic_load(&context->sticky_error);
+}
+
+CUresult ct_context_synchronize(struct ct_context *context)
+{
+    return ct_context_check(context, ct_streams_synchronize(context));
+}
+
+CUresult ct_context_check_flags(unsigned flags)
+{
+    unsigned scheduling = flags & CU_CTX_SCHED_MASK;
+
+    if (flags & ~(unsigned)CU_CTX_FLAGS_MASK || (scheduling & (scheduling - 1)))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "context flags 0x%x", flags);
+    return CUDA_SUCCESS;
+}
+
+/* Which limits there are. The others belong to features that no device here has: kernels that launch kernels, a persisting part of the
+ * L2 cache, graphics in one context with compute. */
+static CUresult check_limit(CUlimit limit)
+{
+    switch (limit) {
+    case CU_LIMIT_STACK_SIZE:
+    case CU_LIMIT_PRINTF_FIFO_SIZE:
+    case CU_LIMIT_MALLOC_HEAP_SIZE:
+    case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
+        return CUDA_SUCCESS;
+    default:
+        return ct_fail(CUDA_ERROR_UNSUPPORTED_LIMIT, "limit %d", (int)limit);
+    }
+}
+
+CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t value)
+{
+    CUresult r = check_limit(limit);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an L2 fetch granularity of %zu bytes; at most 128", value);
+    ct_mutex_lock(&context->lock);
+    context->limits[limit] = value;
+    ct_mutex_unlock(&context->lock);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_context_get_limit(struct ct_context *context, CUlimit limit, size_t *out)
+{
+    CUresult r = check_limit(limit);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&context->lock);
+    *out = context->limits[limit];
+    ct_mutex_unlock(&context->lock);
+    return CUDA_SUCCESS;
+}
+
+static void free_context(struct ct_object *object)
+{
+    struct ct_context *context = (struct ct_context *)object;
+
+    assert(!context->is_up);
+    ct_mutex_finish(&context->lock);
+    free(context);
+}
+
+/* A context that is DOWN, with one reference. */
+static CUresult make(struct ct_device *device, bool is_primary, unsigned api_version, struct ct_context **out)
+{
+    struct ct_context *context = calloc(1, sizeof *context);
+
+    if (!context)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "context");
+    ct_object_init(&context->object, CT_OBJECT_CONTEXT, free_context);
+    ct_mutex_init(&context->lock, CT_RANK_CONTEXT);
+    context->device = device;
+    context->backend = device->backend;
+    context->is_primary = is_primary;
+    context->api_version = api_version;
+    *out = context;
+    return CUDA_SUCCESS;
+}
+
+static CUresult open_device(struct ct_device *device)
+{
+    CUresult r;
+
+    ct_mutex_lock(&device->lock);
+    r = ct_device_open_locked(device);
+    ct_mutex_unlock(&device->lock);
+    return r;
+}
+
+CUresult ct_context_create(struct ct_device *device, unsigned flags, unsigned api_version, CUcontext *out)
+{
+    struct ct_context *context;
+    CUresult r = open_device(device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((r = make(device, false, api_version, &context)) != CUDA_SUCCESS)
+        return r;
+    r = bring_up(context, flags);
+    if (r == CUDA_SUCCESS) {
+        r = ct_object_publish(&context->object);
+        if (r == CUDA_SUCCESS)
+            *out = context->object.handle;
+        else
+            end(context);
+    }
+    ct_object_release(&context->object);
+    return r;
+}
+
+CUresult ct_context_destroy(CUcontext handle)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_lookup(handle, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (context->is_primary)
+        r = ct_fail(CUDA_ERROR_INVALID_CONTEXT, "a primary context is released, not destroyed");
+    else if (ct_object_unpublish(&context->object) != CUDA_SUCCESS)
+        r = CUDA_ERROR_INVALID_CONTEXT; /* another thread was first */
+    else
+        end(context);
+    if (r == CUDA_SUCCESS && ct_context_top_or_null() == context)
+        ct_context_pop(NULL);
+    ct_context_release(context);
+    return r;
+}
+
+CUresult ct_context_make_primary(struct ct_device *device, struct ct_context **out)
+{
+    struct ct_context *context;
+    CUresult r = make(device, true, 3020, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_object_publish(&context->object);
+    if (r == CUDA_SUCCESS)
+        *out = context;
+    else
+        ct_object_release(&context->object);
+    return r;
+}
+
+void ct_context_unmake_primary(struct ct_context *context)
+{
+    if (!context)
+        return;
+    ct_object_unpublish(&context->object);
+    ct_object_release(&context->object);
+}
+
+static CUresult bring_primary_up_locked(struct ct_device *device)
+{
+    CUresult r;
+
+    while (device->primary->is_up && !atomic_load(&device->primary->active))
+        ct_mutex_wait(&device->lock, &device->primary_gone);
+    if (device->primary->is_up)
+        return CUDA_SUCCESS;
+    r = ct_device_open_locked(device);
+    return r == CUDA_SUCCESS ? bring_up(device->primary, device->primary_flags) : r;
+}
+
+CUresult ct_context_retain_primary(struct ct_device *device, CUcontext *out)
+{
+    CUresult r;
+
+    ct_mutex_lock(&device->lock);
+    r = bring_primary_up_locked(device);
+    if (r == CUDA_SUCCESS) {
+        device->primary_retains++;
+        *out = device->primary->object.handle;
+    }
+    ct_mutex_unlock(&device->lock);
+    return r;
+}
+
+CUresult ct_context_release_primary(struct ct_device *device)
+{
+    bool last;
+
+    ct_mutex_lock(&device->lock);
+    if (device->primary_retains == 0) {
+        ct_mutex_unlock(&device->lock);
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "the primary context of device %d is not retained", device->ordinal);
+    }
+    last = --device->primary_retains == 0;
+    /* decided under the lock, so that a thread that retains now finds it LEAVING and waits */
+    last = last && atomic_exchange_explicit(&device->primary->active, false, memory_order_acq_rel);
+    ct_mutex_unlock(&device->lock);
+    if (last)
+        ct_context_release(device->primary);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_context_reset_primary(struct ct_device *device)
+{
+    end(device->primary);
+    return CUDA_SUCCESS;
+}

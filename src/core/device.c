@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices: their attributes, and opening them. */
+#include "device.h"
+
+#include "builtin.h"
+#include "config.h"
+#include "log.h"
+#include "process.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#define CT_CHANNEL "device"
+
+/* No GPU API tells these. Those of compute capability 7.5: programs size their launches by them, and no launch is refused for them. */
+#define CT_REGISTERS 65536
+#define CT_RESIDENT_BLOCKS 16
+#define CT_RESIDENT_THREADS 1024u
+
+#define CT_VENDOR_NVIDIA 0x10deu
+
+static int clamp_to_int(uint64_t value)
+{
+    return value > INT_MAX ? INT_MAX : (int)value;
+}
+
+static int block_threads(const struct ct_device_info *info)
+{
+    return clamp_to_int(info->max_block_threads < 1024 ? info->max_block_threads : 1024);
+}
+
+static int block_depth(const struct ct_device_info *info)
+{
+    return block_threads(info) < 64 ? block_threads(info) : 64;
+}
+
+static int shared_unasked(const struct ct_device_info *info)
+{
+    return clamp_to_int(info->shared_bytes < CT_SHARED_BYTES_UNASKED ? info->shared_bytes : CT_SHARED_BYTES_UNASKED);
+}
+
+static int has_copy_queue(const struct ct_device_info *info)
+{
+    return info->copy_queues > 0;
+}
+
+static int multiprocessors(const struct ct_device_info *info)
+{
+    return info->compute_units ? clamp_to_int(info->compute_units) : 1; /* programs divide by it */
+}
+
+/* The kernel drivers of other GPUs end a submission after seconds; NVIDIA's has a limit only under a display. */
+static int has_watchdog(const struct ct_device_info *info)
+{
+    return info->kind != CT_DEVICE_CPU && info->vendor_id != CT_VENDOR_NVIDIA;
+}
+
+static int resident_threads(const struct ct_device_info *info)
+{
+    return clamp_to_int(info->max_block_threads > CT_RESIDENT_THREADS ? info->max_block_threads : CT_RESIDENT_THREADS);
+}
+
+static int has_unified_addressing(const struct ct_device_info *info)
+{
+    return info->address_rule != CT_ADDRESS_OWN;
+}
+
+static int has_registered_pointers(const struct ct_device_info *info)
+{
+    return info->can_import_host && info->address_rule != CT_ADDRESS_OWN;
+}
+
+static int capability_major(const struct ct_device_info *info)
+{
+    (void)info;
+    return ct_config()->compute_capability / 10;
+}
+
+static int capability_minor(const struct ct_device_info *info)
+{
+    (void)info;
+    return ct_config()->compute_capability % 10;
+}
+
+static int is_cpu(const struct ct_device_info *info)
+{
+    return info->kind == CT_DEVICE_CPU;
+}
+
+/* No API tells it. CPUs have half the lanes for double; 32 is what compute capability 7.5 has. */
+static int double_ratio(const struct ct_device_info *info)
+{
+    return info->kind == CT_DEVICE_CPU ? 2 : 32;
+}
+
+static int pci_ids(const struct ct_device_info *info)
+{
+    return (int)((info->device_id & 0xffff) << 16 | (info->vendor_id & 0xffff));
+}
+
+#define CONSTANT(name, value)                                  \
+    static int read_##name(const struct ct_device_info *info)  \
+    {                                                          \
+        (void)info;                                            \
+        return (value);                                        \
+    }
+#define FIELD(name, member)                                    \
+    static int read_##name(const struct ct_device_info *info)  \
+    {                                                          \
+        return clamp_to_int(info->member);                     \
+    }
+#define RULE(name, function)                                   \
+    static int read_##name(const struct ct_device_info *info)  \
+    {                                                          \
+        return function(info);                                 \
+    }
+#include "device_attributes.def"
+
+typedef int (*attribute_fn)(const struct ct_device_info *info);
+static const attribute_fn attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
+#define CONSTANT(name, value) [CU_DEVICE_ATTRIBUTE_##name] = read_##name,
+#define FIELD(name, member) [CU_DEVICE_ATTRIBUTE_##name] = read_##name,
+#define RULE(name, function) [CU_DEVICE_ATTRIBUTE_##name] = read_##name,
+#include "device_attributes.def"
+};
+
+enum {
+    CT_N_ATTRIBUTES = 0
+#define CONSTANT(name, value) +1
+#define FIELD(name, member) +1
+#define RULE(name, function) +1
+#include "device_attributes.def"
+};
+_Static_assert(CT_N_ATTRIBUTES == CU_DEVICE_ATTRIBUTE_MAX - 1, "device_attributes.def has one row for each attribute from 1 on");
+
+CUresult ct_device_attribute(const struct ct_device *device, CUdevice_attribute attribute, int *out)
+{
+    if ((unsigned)attribute >= CU_DEVICE_ATTRIBUTE_MAX || !attributes[attribute])
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no device attribute %d", (int)attribute);
+    *out = attributes[attribute](&device->info);
+    return CUDA_SUCCESS;
+}
+
+int ct_device_limit(const struct ct_device *device, CUdevice_attribute attribute)
+{
+    return attributes[attribute](&device->info);
+}
+
+CUresult ct_device_lookup(CUdevice ordinal, struct ct_device **out)
+{
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (ordinal < 0 || (unsigned)ordinal >= ct_process.n_devices)
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d of %u", (int)ordinal, ct_process.n_devices);
+    *out = &ct_process.devices[ordinal];
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_backend *backend, unsigned backend_index,
+                        const struct ct_device_info *info)
+{
+    device->ordinal = ordinal;
+    device->backend = backend;
+    device->backend_index = backend_index;
+    device->info = *info;
+    ct_mutex_init(&device->lock, CT_RANK_DEVICE);
+    pthread_cond_init(&device->primary_gone, NULL);
+    ct_log(CT_LOG_INFO, "device %d: %s (%s, %s)", ordinal, info->name, backend->name, info->driver);
+    return ct_context_make_primary(device, &device->primary);
+}
+
+void ct_device_finish(struct ct_device *device)
+{
+    ct_context_unmake_primary(device->primary);
+    if (device->opened) {
+        ct_builtins_destroy(device->builtins);
+        device->backend->device_close(device->opened);
+    }
+    pthread_cond_destroy(&device->primary_gone);
+    ct_mutex_finish(&device->lock);
+}
+
+CUresult ct_device_open_locked(struct ct_device *device)
+{
+    if (device->opened)
+        return CUDA_SUCCESS;
+    return device->backend->device_open(device->backend_index, &device->opened);
+}

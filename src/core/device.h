@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What CUDA tells about a device, and opening it. struct ct_device stands in context.h. */
+#ifndef CT_CORE_DEVICE_H
+#define CT_CORE_DEVICE_H
+
+#include "context.h"
+
+/* Warps are 32 lanes on every device: the compiler sees to it. */
+#define CT_WARP_SIZE 32
+/* Bytes of work-group memory that a block may have without asking for more (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES). */
+#define CT_SHARED_BYTES_UNASKED (48u << 10)
+/* Constant variables of a module, in bytes. */
+#define CT_CONSTANT_BYTES (64u << 10)
+
+/* Fills in a zeroed device; not opened yet. Makes the primary context's struct and handle. */
+CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_backend *backend, unsigned backend_index,
+                        const struct ct_device_info *info);
+void ct_device_finish(struct ct_device *device);
+
+/* Opens the device unless that was done; the caller holds device->lock. It stays open as long as the process. */
+CUresult ct_device_open_locked(struct ct_device *device);
+
+/* The value of one attribute. INVALID_VALUE: there is no such attribute. */
+CUresult ct_device_attribute(const struct ct_device *device, CUdevice_attribute attribute, int *out);
+/* The same for an attribute that is known to exist. */
+int ct_device_limit(const struct ct_device *device, CUdevice_attribute attribute);
+
+#endif
