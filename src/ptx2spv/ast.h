@@ -96,7 +96,8 @@ struct ptx_register {
     uint32_t index; /* in function->registers */
 };
 
-struct ptx_init {     /* one scalar of an initializer, in order; missing ones at the end are zero */
+struct ptx_init {     /* one scalar of an initializer, in order; those not mentioned are zero */
+    uint64_t index;   /* of the scalar in the variable */
     enum { PTX_INIT_INT, PTX_INIT_FLOAT, PTX_INIT_SYMBOL } kind;
     uint64_t bits;    /* INT: the value; FLOAT: bits of the variable's type */
     struct ptx_variable *variable; /* SYMBOL: address of variable or function, plus bits as addend */

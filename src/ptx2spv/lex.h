@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lexer: PTX text to tokens, and the table of names. Every name is looked up once, here: a token points at its struct ptx_name,
+ * which knows what the word means as a directive, a type or an opcode, and which symbol it stands for at the moment. */
+#ifndef PTX2SPV_LEX_H
+#define PTX2SPV_LEX_H
+
+#include "ast.h"
+
+enum ptx_directive {
+    PTX_DIR_NONE = 0,
+#define PTX_DIRECTIVE(id, word) PTX_DIR_##id,
+#include "directives.def"
+    PTX_DIRECTIVE_COUNT
+};
+
+struct ptx_symbol;
+struct ptx_spelling;
+
+struct ptx_name {
+    const char *text; /* ends with NUL */
+    uint32_t length, hash;
+    uint8_t directive, type, opcode, sreg; /* enumerators, 0 if the word is none */
+    struct ptx_symbol *symbol;             /* innermost declaration in scope, NULL none */
+    struct ptx_spelling *spelling;         /* instruction words with all modifiers ("add.s32"), once seen */
+};
+
+struct ptx_names {
+    struct ct_compilation *compilation;
+    struct ptx_name **slots; /* open addressing, power of two, at most half full; in scratch memory */
+    uint32_t n_slots, n_used;
+};
+
+/* A token's kind: the character itself for punctuation of one character. */
+enum ptx_token_kind {
+    PTX_TOK_END = 0,
+    PTX_TOK_BAD = 256, /* text is not a token: `message` says why */
+    PTX_TOK_NAME,      /* %r1, foo, $L_1, _ */
+    PTX_TOK_WORD,      /* .global: name is without the dot */
+    PTX_TOK_INT,       /* bits */
+    PTX_TOK_FLOAT,     /* bits: a double; is_single: written as 0f, single_bits */
+    PTX_TOK_STRING,    /* text and length include the quotes */
+    PTX_TOK_SHL, PTX_TOK_SHR, PTX_TOK_EQ, PTX_TOK_NE, PTX_TOK_LE, PTX_TOK_GE, PTX_TOK_AND, PTX_TOK_OR,
+};
+
+struct ptx_token {
+    int kind;
+    struct ct_location where;
+    const char *text; /* in the source */
+    uint32_t length;
+    struct ptx_name *name;
+    uint64_t bits;
+    uint32_t single_bits;
+    bool is_single, is_unsigned;
+    const char *message;
+};
+
+struct ptx_lexer {
+    struct ptx_names *names;
+    const char *p, *end, *line_start;
+    uint32_t line;
+};
+
+/* Fills the table with directives, types, opcodes and special registers. */
+void ptx_names_init(struct ptx_names *names, struct ct_compilation *compilation);
+struct ptx_name *ptx_names_find(struct ptx_names *names, const char *text, size_t length);
+
+void ptx_lexer_init(struct ptx_lexer *lexer, struct ptx_names *names, const char *text, size_t length);
+struct ptx_token ptx_lex(struct ptx_lexer *lexer);
+/* The next character that is neither blank nor comment, 0 at the end. The lexer stays where it is. */
+int ptx_lex_peek(const struct ptx_lexer *lexer);
+/* Extends the name that was just lexed by the modifiers directly behind it: "add" to "add.rn.f32". Returns the whole spelling. */
+struct ptx_name *ptx_lex_spelling(struct ptx_lexer *lexer, const struct ptx_token *opcode);
+/* Goes on behind the end of the line. */
+void ptx_lex_skip_line(struct ptx_lexer *lexer);
+
+#endif

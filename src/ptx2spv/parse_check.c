@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operands of an instruction against its row of opcodes.def: number, kinds, types (PTX ISA, "Operand Type Checking" and "Operand
+ * Size Exceeding Instruction-Type Size"). */
+#include "parse.h"
+
+#include <string.h>
+
+/* One operand to check: its place and what the pattern wants there. */
+struct check {
+    struct ptx_parser *p;
+    const struct ptx_instruction *insn;
+    unsigned number;     /* from 1, for messages */
+    enum ptx_type type;  /* NONE: not checked */
+    bool relaxed;        /* registers may be wider than the type */
+};
+
+static bool fail_operand(const struct check *c, const struct ptx_operand *operand, const char *why)
+{
+    return ptx_fail(c->p, operand->where, "operand %u of %s: %s", c->number, c->insn->text, why);
+}
+
+/* ---- types ---- */
+
+static enum ptx_type widened(enum ptx_type type)
+{
+    switch (type) {
+    case PTX_U16:
+        return PTX_U32;
+    case PTX_S16:
+        return PTX_S32;
+    case PTX_U32:
+        return PTX_U64;
+    case PTX_S32:
+        return PTX_S64;
+    default:
+        return type;
+    }
+}
+
+static enum ptx_type nth_type(const struct ptx_instruction *insn, unsigned n)
+{
+    return n < insn->n_types ? insn->types[n] : PTX_NONE;
+}
+
+/* The type that a pattern's letter stands for. */
+static enum ptx_type type_of_letter(const struct ptx_instruction *insn, char letter)
+{
+    switch (letter) {
+    case '0':
+    case '+':
+        return nth_type(insn, 0);
+    case '1':
+    case '^':
+        return nth_type(insn, 1);
+    case '2':
+        return nth_type(insn, 2);
+    case 'w':
+        return insn->mods.half == PTX_WIDE ? widened(nth_type(insn, 0)) : nth_type(insn, 0);
+    case 'u':
+        return PTX_B32;
+    case 'v':
+        return PTX_B64;
+    case 'h':
+        return PTX_B16;
+    case 'z':
+        return PTX_PRED;
+    default:
+        return PTX_NONE;
+    }
+}
+
+enum family { FAMILY_BITS, FAMILY_INT, FAMILY_FLOAT, FAMILY_PRED };
+
+static enum family family_of(enum ptx_type type)
+{
+    if (type == PTX_PRED)
+        return FAMILY_PRED;
+    if (ptx_type_is_float(type))
+        return FAMILY_FLOAT;
+    return type >= PTX_B8 && type <= PTX_B128 ? FAMILY_BITS : FAMILY_INT;
+}
+
+/* May a register of type `reg` stand where `want` is asked for? */
+static bool types_agree(enum ptx_type want, enum ptx_type reg, bool relaxed)
+{
+    const enum family wanted = family_of(want), given = family_of(reg);
+    const unsigned want_bits = ptx_type_bits(want), reg_bits = ptx_type_bits(reg);
+
+    if (want == reg || want == PTX_NONE)
+        return true;
+    if (wanted == FAMILY_PRED || given == FAMILY_PRED)
+        return false;
+    if (relaxed ? reg_bits < want_bits : reg_bits != want_bits)
+        return false;
+    if (wanted == FAMILY_BITS || given == FAMILY_BITS || wanted == given)
+        return wanted == FAMILY_BITS || given == FAMILY_BITS || wanted == FAMILY_INT || reg_bits == want_bits;
+    return false;
+}
+
+static bool check_register(const struct check *c, const struct ptx_operand *operand)
+{
+    const struct ptx_register *reg = operand->reg;
+
+    if (reg->vector && operand->component < 0)
+        return fail_operand(c, operand, "a vector register where a scalar is wanted");
+    if (types_agree(c->type, reg->type, c->relaxed))
+        return true;
+    return ptx_fail(c->p, operand->where, "operand %u of %s: register '%s' has type .%s, not .%s", c->number, c->insn->text, reg->name,
+                    ptx_type_name(reg->type), ptx_type_name(c->type));
+}
+
+/* ---- single values ---- */
+
+static bool check_constant(const struct check *c, const struct ptx_operand *operand)
+{
+    if (c->type == PTX_NONE)
+        return true;
+    if (operand->kind == PTX_OPND_INT && family_of(c->type) == FAMILY_FLOAT && ptx_type_bits(c->type) >= 32 && c->type != PTX_F16X2 &&
+        c->type != PTX_BF16X2)
+        return fail_operand(c, operand, "an integer constant where floating point is wanted");
+    if (operand->kind == PTX_OPND_FLOAT && (family_of(c->type) == FAMILY_INT || c->type == PTX_PRED))
+        return fail_operand(c, operand, "a floating point constant where an integer is wanted");
+    return true;
+}
+
+static bool check_source(const struct check *c, const struct ptx_operand *operand)
+{
+    switch (operand->kind) {
+    case PTX_OPND_REG:
+        return check_register(c, operand);
+    case PTX_OPND_INT:
+    case PTX_OPND_FLOAT:
+        return check_constant(c, operand);
+    case PTX_OPND_SREG:
+        return true;
+    default:
+        return fail_operand(c, operand, "a register or a constant is wanted");
+    }
+}
+
+static bool check_destination(const struct check *c, const struct ptx_operand *operand)
+{
+    if (operand->kind != PTX_OPND_REG || operand->negated || operand->minus)
+        return fail_operand(c, operand, "a register is wanted");
+    return check_register(c, operand);
+}
+
+static bool check_predicate(const struct check *c, const struct ptx_operand *operand)
+{
+    if (operand->kind != PTX_OPND_REG || operand->reg->type != PTX_PRED || operand->reg->vector)
+        return fail_operand(c, operand, "a predicate register is wanted");
+    return true;
+}
+
+/* ---- vectors ---- */
+
+typedef bool check_fn(const struct check *c, const struct ptx_operand *operand);
+
+static bool check_items(const struct check *c, const struct ptx_operand *vector, check_fn *check_item, bool sinks)
+{
+    for (uint32_t i = 0; i < vector->n_items; i++) {
+        const struct ptx_operand *item = &vector->items[i];
+
+        if (!(sinks && item->kind == PTX_OPND_SINK) && !check_item(c, item))
+            return false;
+    }
+    return true;
+}
+
+/* {a, b} of mov: any types whose sizes sum up to that of the instruction. */
+static bool check_packed(const struct check *c, const struct ptx_operand *vector, check_fn *check_item, bool sinks)
+{
+    struct check item = *c;
+    unsigned bits = 0;
+    bool counted = true;
+
+    item.type = PTX_NONE;
+    if (!check_items(&item, vector, check_item, sinks))
+        return false;
+    for (uint32_t i = 0; i < vector->n_items; i++) {
+        counted &= vector->items[i].kind == PTX_OPND_REG;
+        bits += counted ? ptx_type_bits(vector->items[i].reg->type) : 0;
+    }
+    if (vector->n_items != 2 && vector->n_items != 4 && !(vector->n_items == 8))
+        return fail_operand(c, vector, "a vector has 2 or 4 elements");
+    return !counted || bits == ptx_type_bits(c->type) || fail_operand(c, vector, "the elements' sizes do not sum up to the type's");
+}
+
+/* A value that may be a vector: as many elements as .v2, .v4 say. */
+static bool check_maybe_vector(const struct check *c, const struct ptx_operand *operand, check_fn *check_item, bool sinks)
+{
+    const unsigned width = c->insn->mods.vector;
+
+    if (operand->kind == PTX_OPND_VECTOR && c->insn->opcode == PTX_OP_MOV)
+        return check_packed(c, operand, check_item, sinks);
+    if (operand->kind == PTX_OPND_VECTOR && width != operand->n_items)
+        return fail_operand(c, operand, width ? "the number of elements differs from the instruction's" : "a vector without .v2 or .v4");
+    if (operand->kind == PTX_OPND_VECTOR)
+        return check_items(c, operand, check_item, sinks);
+    if (width && operand->kind == PTX_OPND_REG && operand->reg->vector == width && operand->component < 0)
+        return types_agree(c->type, operand->reg->type, c->relaxed) || fail_operand(c, operand, "the vector's type differs");
+    if (width)
+        return fail_operand(c, operand, "a vector is wanted");
+    return check_item(c, operand);
+}
+
+/* ---- one item of the pattern ---- */
+
+static bool check_address(const struct check *c, const struct ptx_operand *operand)
+{
+    if (operand->kind != PTX_OPND_ADDRESS || !operand->bracketed)
+        return fail_operand(c, operand, "an address in brackets is wanted");
+    if (operand->reg && (operand->reg->vector || ptx_type_bits(operand->reg->type) < 32 || ptx_type_bits(operand->reg->type) > 64 ||
+                         ptx_type_is_float(operand->reg->type)))
+        return fail_operand(c, operand, "this register cannot hold an address");
+    return true;
+}
+
+static bool check_move_source(const struct check *c, const struct ptx_operand *operand)
+{
+    if (operand->kind == PTX_OPND_VECTOR)
+        return check_maybe_vector(c, operand, check_source, false);
+    if (operand->kind == PTX_OPND_REG && operand->reg->vector && operand->component < 0)
+        return fail_operand(c, operand, "a vector register where a scalar is wanted");
+    if (operand->kind == PTX_OPND_FUNC || (operand->kind == PTX_OPND_ADDRESS && !operand->bracketed)) {
+        if (ptx_type_bits(c->type) < 32 || ptx_type_bits(c->type) > 64 || ptx_type_is_float(c->type))
+            return fail_operand(c, operand, "an address does not fit in this type");
+        return true;
+    }
+    return check_source(c, operand);
+}
+
+static bool check_sinkable(const struct check *c, const struct ptx_operand *operand)
+{
+    return operand->kind == PTX_OPND_SINK || check_destination(c, operand);
+}
+
+/* d or d|p, each may be a sink. */
+static bool check_with_predicate(const struct check *c, const struct ptx_operand *operand)
+{
+    if (operand->kind != PTX_OPND_PAIR)
+        return check_sinkable(c, operand);
+    return check_sinkable(c, &operand->items[0]) &&
+           (operand->items[1].kind == PTX_OPND_SINK || check_predicate(c, &operand->items[1]));
+}
+
+static bool check_predicates(const struct check *c, const struct ptx_operand *operand)
+{
+    if (operand->kind == PTX_OPND_SINK)
+        return true;
+    if (operand->kind != PTX_OPND_PAIR)
+        return check_predicate(c, operand);
+    return check_predicates(c, &operand->items[0]) && check_predicates(c, &operand->items[1]);
+}
+
+static bool check_operand(const struct check *c, char kind, const struct ptx_operand *operand)
+{
+    switch (kind) {
+    case 'd':
+        return check_destination(c, operand);
+    case 'D':
+        return check_maybe_vector(c, operand, check_destination, true);
+    case 'E':
+        return operand->kind == PTX_OPND_SINK || check_maybe_vector(c, operand, check_destination, true);
+    case 'c':
+        return check_with_predicate(c, operand);
+    case 's':
+        return check_source(c, operand);
+    case 'S':
+        return check_maybe_vector(c, operand, check_source, false);
+    case 'm':
+        return check_move_source(c, operand);
+    case 'p':
+        return check_predicate(c, operand);
+    case 'q':
+        return operand->kind == PTX_OPND_INT || check_predicate(c, operand);
+    case 'P':
+        return check_predicates(c, operand);
+    case 'a':
+        return check_address(c, operand);
+    case 'l':
+        return operand->kind == PTX_OPND_LABEL || fail_operand(c, operand, "a label is wanted");
+    case 'i':
+        return operand->kind == PTX_OPND_INT || fail_operand(c, operand, "an integer constant is wanted");
+    default: /* 'x' */
+        return true;
+    }
+}
+
+static bool check_count(struct ptx_parser *p, const struct ptx_instruction *insn, unsigned least, unsigned most)
+{
+    if (insn->n_operands >= least && insn->n_operands <= most)
+        return true;
+    if (least == most)
+        return ptx_fail(p, insn->where, "%s takes %u operands, not %u", insn->text, least, insn->n_operands);
+    return ptx_fail(p, insn->where, "%s takes %u to %u operands, not %u", insn->text, least, most, insn->n_operands);
+}
+
+/* Walks the pattern: "d0 s0 ?s0", items of two letters. */
+static bool check_pattern(struct ptx_parser *p, const struct ptx_instruction *insn, const char *pattern)
+{
+    struct check c = {.p = p, .insn = insn};
+    unsigned least = 0, most = 0;
+    bool optional = false;
+
+    for (const char *at = pattern; *at; at += *at == ' ') {
+        optional |= *at == '?';
+        at += *at == '?';
+        if (most < insn->n_operands) {
+            c.number = most + 1;
+            c.type = type_of_letter(insn, at[1]);
+            c.relaxed = at[1] == '+' || at[1] == '^';
+            if (!check_operand(&c, at[0], &insn->operands[most]))
+                return false;
+        }
+        most++;
+        least += !optional;
+        at += 2;
+    }
+    return check_count(p, insn, least, most);
+}
+
+/* atom.cas has one value more than the others, red one less. */
+static bool check_atomic(struct ptx_parser *p, const struct ptx_instruction *insn)
+{
+    const bool is_cas = insn->mods.operation == PTX_CAS;
+
+    if (insn->opcode == PTX_OP_RED && (is_cas || insn->mods.operation == PTX_EXCH))
+        return ptx_fail(p, insn->where, "%s: red has no such operation", insn->text);
+    if (insn->opcode == PTX_OP_ATOM && is_cas && insn->n_operands < 4)
+        return ptx_fail(p, insn->where, "%s takes 4 operands, not %u", insn->text, insn->n_operands);
+    return true;
+}
+
+bool ptx_check_instruction(struct ptx_parser *p, const struct ptx_instruction *insn)
+{
+    const char *pattern = ptx_opcode_infos[insn->opcode].operands;
+
+    if (pattern[0] == '.' || insn->mods.unsupported)
+        return true;
+    if (!check_pattern(p, insn, pattern))
+        return false;
+    if (insn->opcode == PTX_OP_ATOM || insn->opcode == PTX_OP_RED)
+        return check_atomic(p, insn);
+    return true;
+}

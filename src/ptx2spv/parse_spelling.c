@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An opcode with all its modifiers and types, as one text ("ld.global.nc.v4.f32"). A module has few distinct ones and many uses, so
+ * each is taken apart and checked against opcodes.def once and remembered at its name. */
+#include "parse.h"
+
+#include <stddef.h>
+#include <string.h>
+
+
+struct modifier_row {
+    const char *word;
+    uint8_t class, value;
+};
+
+static const struct modifier_row modifier_rows[] = {
+#define PTX_MODIFIER(word, class, value) {word, PTX_CLASS_##class, value},
+#include "modifiers.def"
+};
+#define N_ROWS (sizeof modifier_rows / sizeof modifier_rows[0])
+
+/* Where a class keeps its value in struct ptx_modifiers; all members are one byte. `ignored` and `unsupported` are not stored. */
+#define ignored unsupported
+static const uint8_t class_offsets[PTX_CLASS_COUNT] = {
+#define PTX_MODIFIER_CLASS(id, member) [PTX_CLASS_##id] = offsetof(struct ptx_modifiers, member),
+#include "modifiers.def"
+};
+#undef ignored
+_Static_assert(sizeof(bool) == 1, "modifiers are stored through bytes");
+
+static bool is_stored(unsigned class)
+{
+    return class_offsets[class] != offsetof(struct ptx_modifiers, unsupported);
+}
+
+static const uint64_t refused_classes = M(CLUSTER_SPACE) | M(REFUSED);
+
+/* The row of a word whose class is among `legal`; else any row of it; NULL if no opcode has such a word. */
+static const struct modifier_row *find_row(const char *word, size_t length, uint64_t legal)
+{
+    const struct modifier_row *other = NULL;
+
+    for (size_t i = 0; i < N_ROWS; i++) {
+        const struct modifier_row *row = &modifier_rows[i];
+
+        if (strncmp(row->word, word, length) != 0 || row->word[length])
+            continue;
+        if (legal & UINT64_C(1) << row->class)
+            return row;
+        other = row;
+    }
+    return other;
+}
+
+static bool spelling_fail(struct ptx_spelling *spelling, const char *error, uint32_t at, uint32_t length)
+{
+    spelling->error = error;
+    spelling->at = at;
+    spelling->length = length;
+    return false;
+}
+
+/* Stores a modifier. A class may occur once; bar.warp.sync has a second mode. */
+static bool store(struct ptx_spelling *spelling, const struct modifier_row *row)
+{
+    uint8_t *member = (uint8_t *)&spelling->mods + class_offsets[row->class];
+
+    spelling->classes |= UINT64_C(1) << row->class;
+    if (!is_stored(row->class))
+        return true;
+    if (*member && row->class == PTX_CLASS_BAR_MODE)
+        member = &spelling->mods.mode2;
+    if (*member && row->class == PTX_CLASS_BAR_WARP) { /* bar.sync.warp: the old order */
+        spelling->mods.mode2 = *member;
+        *member = 0;
+    }
+    if (*member)
+        return false;
+    *member = row->value;
+    return true;
+}
+
+static bool add_type(struct ptx_spelling *spelling, enum ptx_type type, unsigned index, uint32_t at, uint32_t length)
+{
+    const struct ptx_opcode_info *info = &ptx_opcode_infos[spelling->opcode];
+    const bool loose = info->modifiers & M_LOOSE;
+    const unsigned n = spelling->n_types;
+
+    if (n == 4)
+        return loose || spelling_fail(spelling, "too many types", at, length);
+    if (!loose && (n >= 3 || !(info->types[n] & 1u << type)))
+        return spelling_fail(spelling, "this type is not legal for the instruction", at, length);
+    if (!loose && (info->types[n] & T_REFUSED))
+        spelling->mods.unsupported = (uint8_t)(index + 1);
+    spelling->types[spelling->n_types++] = type;
+    return true;
+}
+
+static bool add_modifier(struct ptx_spelling *spelling, const char *word, unsigned index, uint32_t at, uint32_t length)
+{
+    const uint64_t legal = ptx_opcode_infos[spelling->opcode].modifiers;
+    const struct modifier_row *row = find_row(word, length, legal);
+
+    if (legal & M_LOOSE) {
+        if (!row || (refused_classes & UINT64_C(1) << row->class))
+            spelling->mods.unsupported = (uint8_t)(index + 1);
+        else
+            store(spelling, row);
+        return true;
+    }
+    if (!row)
+        return spelling_fail(spelling, "unknown modifier", at, length);
+    if (!(legal & UINT64_C(1) << row->class))
+        return spelling_fail(spelling, "this modifier is not legal for the instruction", at, length);
+    if (refused_classes & UINT64_C(1) << row->class)
+        spelling->mods.unsupported = (uint8_t)(index + 1);
+    if (!store(spelling, row))
+        return spelling_fail(spelling, "a second modifier of the same kind", at, length);
+    return true;
+}
+
+/* Types that must be there, modifiers that must be there, modifiers that do not go with the type. */
+static bool check_whole(const struct ptx_parser *p, struct ptx_spelling *spelling, uint32_t length)
+{
+    const struct ptx_opcode_info *info = &ptx_opcode_infos[spelling->opcode];
+    uint64_t required = info->required, wrong = 0;
+    bool is_float = false;
+
+    if (info->modifiers & M_LOOSE || spelling->mods.unsupported)
+        return true;
+    for (unsigned i = 0; i < 3; i++)
+        if (info->types[i] && !(info->types[i] & T_OPT) && i >= spelling->n_types)
+            return spelling_fail(spelling, "a type is missing", 0, length);
+    for (unsigned i = 0; i < spelling->n_types; i++)
+        is_float |= ptx_type_is_float(spelling->types[i]);
+    if (spelling->n_types) {
+        wrong = is_float ? M_INTEGER_ONLY : M_FLOAT_ONLY;
+        required &= ~wrong;
+    }
+    if (spelling->classes & wrong)
+        return spelling_fail(spelling, is_float ? "a modifier of integer instructions with a floating point type"
+                                                : "a modifier of floating point instructions with an integer type", 0, length);
+    if (required && !(spelling->classes & required) && p->module->isa_version >= 14)
+        return spelling_fail(spelling, "a modifier is missing", 0, length);
+    return true;
+}
+
+static void take_apart(struct ptx_parser *p, struct ptx_spelling *spelling, const struct ptx_name *text)
+{
+    uint32_t at = (uint32_t)strcspn(text->text, ".");
+    const struct ptx_name *opcode = ptx_names_find(&p->names, text->text, at);
+
+    spelling->opcode = (enum ptx_opcode)opcode->opcode;
+    if (!spelling->opcode) {
+        spelling_fail(spelling, "unknown instruction", 0, at);
+        return;
+    }
+    for (unsigned index = 1; at < text->length; index++) {
+        const char *word = text->text + at + 1;
+        const uint32_t length = (uint32_t)strcspn(word, ".");
+        const struct ptx_name *name = ptx_names_find(&p->names, word, length);
+
+        if (index > 250) {
+            spelling_fail(spelling, "too many modifiers", at, length + 1);
+            return;
+        }
+        if (!(name->type ? add_type(spelling, (enum ptx_type)name->type, index, at, length + 1)
+                         : add_modifier(spelling, word, index, at, length)))
+            return;
+        at += length + 1;
+    }
+    check_whole(p, spelling, text->length);
+}
+
+struct ptx_spelling *ptx_spell(struct ptx_parser *p, struct ptx_name *text)
+{
+    if (!text->spelling) {
+        text->spelling = CT_ARENA_NEW(&p->compilation->scratch, struct ptx_spelling);
+        take_apart(p, text->spelling, text);
+    }
+    return text->spelling;
+}
