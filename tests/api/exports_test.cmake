@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# The library exports the symbols of the table and nothing else, and all that NVIDIA's library for linking has, where it is installed.
+# Run as cmake -DNM=.. -DLIBRARY=.. -DMAP=.. [-DNVIDIA_STUB=..] -P exports_test.cmake
+function(dynamic_symbols library out)
+  execute_process(COMMAND ${NM} -D --defined-only -P ${library} OUTPUT_VARIABLE text RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "cannot read the symbols of ${library}")
+  endif()
+  string(REGEX MATCHALL "(^|\n)[A-Za-z_0-9]+" names "${text}")
+  string(REPLACE "\n" "" names "${names}")
+  set(${out} ${names} PARENT_SCOPE)
+endfunction()
+
+file(STRINGS ${MAP} lines REGEX "^ *cu[A-Za-z]")
+string(REGEX MATCHALL "cu[A-Za-z_0-9]+" wanted "${lines}")
+list(LENGTH wanted wanted_count)
+if(wanted_count LESS 637)
+  message(FATAL_ERROR "the export map names only ${wanted_count} symbols")
+endif()
+
+dynamic_symbols(${LIBRARY} exported)
+set(extra ${exported})
+list(REMOVE_ITEM extra ${wanted})
+list(FILTER extra EXCLUDE REGEX "^(__(asan|ubsan|tsan|lsan|sanitizer|odr_asan)|_init$|_fini$)")
+set(missing ${wanted})
+list(REMOVE_ITEM missing ${exported})
+if(extra OR missing)
+  message(FATAL_ERROR "exported but not in the table: ${extra}\nin the table but not exported: ${missing}")
+endif()
+
+if(NVIDIA_STUB)
+  dynamic_symbols(${NVIDIA_STUB} theirs)
+  list(REMOVE_ITEM theirs ${exported})
+  if(theirs)
+    message(FATAL_ERROR "NVIDIA's library has, ours lacks: ${theirs}")
+  endif()
+endif()
+message(STATUS "${wanted_count} symbols")
