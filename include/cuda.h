@@ -425,13 +425,13 @@ typedef enum CUatomicOperation_enum {
 
 /* Bits: how an atomic operation is offered. */
 typedef enum CUatomicOperationCapability_enum {
-    CU_ATOMIC_CAPABILITY_SIGNED = 0,
-    CU_ATOMIC_CAPABILITY_UNSIGNED = 1,
-    CU_ATOMIC_CAPABILITY_REDUCTION = 2,
-    CU_ATOMIC_CAPABILITY_SCALAR_32 = 3,
-    CU_ATOMIC_CAPABILITY_SCALAR_64 = 4,
-    CU_ATOMIC_CAPABILITY_SCALAR_128 = 5,
-    CU_ATOMIC_CAPABILITY_VECTOR_32x4 = 6
+    CU_ATOMIC_CAPABILITY_SIGNED = 0x1,
+    CU_ATOMIC_CAPABILITY_UNSIGNED = 0x2,
+    CU_ATOMIC_CAPABILITY_REDUCTION = 0x4,
+    CU_ATOMIC_CAPABILITY_SCALAR_32 = 0x8,
+    CU_ATOMIC_CAPABILITY_SCALAR_64 = 0x10,
+    CU_ATOMIC_CAPABILITY_SCALAR_128 = 0x20,
+    CU_ATOMIC_CAPABILITY_VECTOR_32x4 = 0x40
 } CUatomicOperationCapability;
 
 typedef enum CUdeviceNumaConfig_enum {
@@ -1433,6 +1433,21 @@ typedef enum CUevent_sched_flags_enum {
     CU_EVENT_SCHED_YIELD = 0x2,
     CU_EVENT_SCHED_BLOCKING_SYNC = 0x4
 } CUevent_sched_flags;
+
+/* CU_EVENT_* and CU_CTX_* under the names for OpenCL; nothing takes them. */
+typedef enum cl_event_flags_enum {
+    NVCL_EVENT_SCHED_AUTO = 0x0,
+    NVCL_EVENT_SCHED_SPIN = 0x1,
+    NVCL_EVENT_SCHED_YIELD = 0x2,
+    NVCL_EVENT_SCHED_BLOCKING_SYNC = 0x4
+} cl_event_flags;
+
+typedef enum cl_context_flags_enum {
+    NVCL_CTX_SCHED_AUTO = 0x0,
+    NVCL_CTX_SCHED_SPIN = 0x1,
+    NVCL_CTX_SCHED_YIELD = 0x2,
+    NVCL_CTX_SCHED_BLOCKING_SYNC = 0x4
+} cl_context_flags;
 
 /* For cuEventCreate. */
 typedef enum CUevent_flags_enum {
