@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the parts of the optimizer: fold.c computes, rules.c rewrites one instruction, simplify.c walks, cleanup.c removes. */
+#ifndef PTX2SPV_SIMPLIFY_H
+#define PTX2SPV_SIMPLIFY_H
+
+#include "ir.h"
+
+/* The instruction that makes a value, if it is an integer constant; else NULL. SSA. */
+static inline struct ct_insn *ct_constant_or_null(const struct ct_fn *fn, ct_value value)
+{
+    struct ct_insn *def = fn->values.v[value.i].def;
+
+    return def && def->op == CT_OP_CONST ? def : NULL;
+}
+
+/* Computes an operation on integer constants. False if an operand is not constant, the operation not an integer one, or the result
+ * not defined (a shift or a division that the machine leaves open). */
+bool ct_fold(const struct ct_fn *fn, const struct ct_insn *insn, uint64_t *out);
+
+/* One step of simplification of a pure instruction: another value that stands for its only result (returned), or a change of the
+ * instruction in place (*changed), or nothing. New instructions go before it. */
+ct_value ct_apply_rules(struct ct_fn *fn, struct ct_insn *insn, bool *changed);
+
+/* Everything that `simplify` does; `cleanup` does it again. True if something changed. */
+bool ct_simplify(struct ct_fn *fn);
+
+/* Takes out instructions that nothing needs. */
+bool ct_remove_dead(struct ct_fn *fn);
+
+#endif
