@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules: parsing as a whole, the kernels' parameter blocks, and the image of the module's variables.
+ *
+ * The image holds every .global and .const variable, those of functions included, in source order, each at its alignment. An
+ * address in an initializer becomes a relocation; eight (or four) one-byte pieces of one address, as clang writes packed structs,
+ * become one. Addresses of functions stay zero in the image, with a warning: kernels that call through them are refused when
+ * compiled. Variables that are only declared (.extern) have no place. */
+#include "module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_PARAM_BYTES 32764 /* PTX ISA, "Kernel Function Parameters" */
+
+/* Everything that is needed while a module is made. */
+struct builder {
+    struct ptx2spv_module *module;
+    struct ct_compilation *compilation;
+    struct ptx_module *syntax;
+    CT_VEC(struct ptx_variable *) sources; /* by variable index */
+    CT_VEC(struct ptx2spv_relocation) relocations;
+};
+
+static uint64_t round_up(uint64_t value, uint64_t align)
+{
+    return (value + align - 1) / align * align;
+}
+
+static bool fail(struct builder *b, struct ct_location where, const char *what, const char *name)
+{
+    return ct_error(b->compilation, where, PTX2SPV_INVALID_PTX, "%s: '%s'", what, name);
+}
+
+/* ---- kernels ---- */
+
+static bool lay_out_params(struct builder *b, const struct ptx_function *entry, struct ptx2spv_kernel_decl *decl)
+{
+    struct ptx2spv_param *params = CT_ARENA_ARRAY(&b->compilation->arena, struct ptx2spv_param, entry->n_params);
+    uint64_t end = 0;
+
+    for (uint32_t i = 0; i < entry->n_params; i++) {
+        struct ptx_variable *param = entry->params[i];
+
+        if (param->incomplete || entry->param_regs[i])
+            return fail(b, param->where, "a kernel's parameter needs a size and lies in .param space", param->name);
+        param->offset = round_up(end, param->align);
+        if (param->size_bytes > MAX_PARAM_BYTES || param->offset + param->size_bytes > MAX_PARAM_BYTES)
+            return fail(b, param->where, "the parameters take more than 32764 bytes", entry->name);
+        end = param->offset + param->size_bytes;
+        params[i] = (struct ptx2spv_param){(uint32_t)param->offset, (uint32_t)param->size_bytes, param->align};
+    }
+    decl->params = params;
+    decl->n_params = entry->n_params;
+    decl->param_bytes = (uint32_t)end;
+    return true;
+}
+
+static bool describe_kernel(struct builder *b, const struct ptx_function *entry, struct ptx2spv_kernel_decl *decl)
+{
+    decl->name = entry->name;
+    memcpy(decl->max_ntid, entry->max_ntid, sizeof decl->max_ntid);
+    memcpy(decl->req_ntid, entry->req_ntid, sizeof decl->req_ntid);
+    decl->min_nctapersm = entry->min_nctapersm;
+    decl->max_nreg = entry->max_nreg;
+    return lay_out_params(b, entry, decl);
+}
+
+static bool collect_kernels(struct builder *b)
+{
+    struct ptx2spv_module *module = b->module;
+    const uint32_t n = b->syntax->functions.n;
+
+    module->entries = CT_ARENA_ARRAY(&b->compilation->arena, struct ptx_function *, n);
+    module->kernels = CT_ARENA_ARRAY(&b->compilation->arena, struct ptx2spv_kernel_decl, n);
+    for (uint32_t i = 0; i < n; i++) {
+        struct ptx_function *function = b->syntax->functions.v[i];
+
+        if (!function->is_entry || !function->has_body)
+            continue;
+        function->kernel_index = module->n_kernels;
+        module->entries[module->n_kernels] = function;
+        if (!describe_kernel(b, function, &module->kernels[module->n_kernels++]))
+            return false;
+    }
+    return true;
+}
+
+/* ---- variables and their places ---- */
+
+static bool has_place(const struct ptx_variable *variable)
+{
+    return variable->space == PTX_SPACE_GLOBAL || variable->space == PTX_SPACE_CONST;
+}
+
+static bool place_variable(struct builder *b, struct ptx_variable *source, struct ptx2spv_variable *out)
+{
+    struct ptx2spv_module *module = b->module;
+    const bool external = source->linkage == PTX_LINK_EXTERN;
+
+    *out = (struct ptx2spv_variable){
+        .name = source->name,
+        .size = source->size_bytes,
+        .align = source->align,
+        .space = source->space == PTX_SPACE_CONST ? PTX2SPV_VAR_CONST : PTX2SPV_VAR_GLOBAL,
+        .managed = source->managed,
+        .external = external,
+        .visible = source->linkage == PTX_LINK_VISIBLE || source->linkage == PTX_LINK_WEAK || source->linkage == PTX_LINK_COMMON,
+    };
+    if (external)
+        return true;
+    source->offset = out->offset = round_up(module->image_bytes, source->align);
+    module->image_bytes = source->offset + source->size_bytes;
+    if (module->image_bytes > INT64_MAX / 2)
+        return fail(b, source->where, "the module's variables are too large", source->name);
+    if (source->align > module->image_align)
+        module->image_align = source->align;
+    return true;
+}
+
+static void collect(struct builder *b, struct ptx_variable *const *variables, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!has_place(variables[i]))
+            continue;
+        variables[i]->index = b->sources.n; /* relocations find it by this */
+        *CT_PUSH(&b->compilation->scratch, &b->sources) = variables[i];
+    }
+}
+
+static bool place_variables(struct builder *b)
+{
+    struct ptx2spv_module *module = b->module;
+
+    collect(b, b->syntax->variables.v, b->syntax->variables.n);
+    for (uint32_t i = 0; i < b->syntax->functions.n; i++)
+        collect(b, b->syntax->functions.v[i]->variables.v, b->syntax->functions.v[i]->variables.n);
+    module->image_align = 1;
+    module->n_variables = b->sources.n;
+    module->variables = CT_ARENA_ARRAY(&b->compilation->arena, struct ptx2spv_variable, b->sources.n);
+    for (uint32_t i = 0; i < b->sources.n; i++)
+        if (!place_variable(b, b->sources.v[i], &module->variables[i]))
+            return false;
+    return true;
+}
+
+/* ---- initial bytes ---- */
+
+static unsigned scalar_bytes(const struct ptx_variable *variable)
+{
+    return (ptx_type_bits(variable->type) + 7) / 8;
+}
+
+/* Little-endian; what does not fit is cut off, what is missing (128 bits) follows the sign. */
+static void write_value(uint8_t *at, unsigned bytes, const struct ptx_init *init)
+{
+    const uint8_t fill = init->kind == PTX_INIT_INT && init->bits >> 63 ? 0xff : 0;
+
+    for (unsigned i = 0; i < bytes; i++)
+        at[i] = i < 8 ? (uint8_t)(init->bits >> 8 * i) : fill;
+}
+
+/* How many one-byte pieces of the same address start at `first`: 8, 4, or 0 if the run is neither. */
+static uint32_t piece_run(const struct ptx_variable *variable, uint32_t first)
+{
+    const struct ptx_init *inits = variable->inits + first;
+    uint32_t n = 0;
+
+    while (n < 8 && first + n < variable->n_inits && inits[n].byte_mask_bytes && inits[n].byte_shift == n &&
+           inits[n].variable == inits[0].variable && inits[n].function == inits[0].function && inits[n].bits == inits[0].bits &&
+           inits[n].index == inits[0].index + n)
+        n++;
+    return n == 8 ? 8 : n >= 4 ? 4 : 0;
+}
+
+/* An address at inits[at]. Returns how many of the initializers it takes up, 0 after an error. */
+static uint32_t relocate(struct builder *b, const struct ptx_variable *variable, uint32_t at)
+{
+    const struct ptx_init *init = &variable->inits[at];
+    const uint32_t taken = init->byte_mask_bytes ? piece_run(variable, at) : 1;
+
+    if (init->function) {
+        ct_note(b->compilation, variable->where, PTX2SPV_WARNING, "the address of function '%s' in variable '%s' is left zero",
+                init->function->name, variable->name);
+        return taken ? taken : 1;
+    }
+    if (!taken) {
+        ct_error(b->compilation, variable->where, PTX2SPV_UNSUPPORTED, "variable '%s' holds single bytes of an address",
+                 variable->name);
+        return 0;
+    }
+    if (!has_place(init->variable)) {
+        fail(b, variable->where, "an initializer takes an address outside of .global and .const", init->variable->name);
+        return 0;
+    }
+    *CT_PUSH(&b->compilation->arena, &b->relocations) = (struct ptx2spv_relocation){
+        .offset = variable->offset + init->index * scalar_bytes(variable),
+        .addend = (int64_t)init->bits,
+        .variable = init->variable->index,
+        .width = taken == 1 ? scalar_bytes(variable) : taken,
+    };
+    return taken;
+}
+
+static bool initialize(struct builder *b, const struct ptx_variable *variable)
+{
+    const unsigned bytes = scalar_bytes(variable);
+    uint8_t *base = b->module->image + variable->offset;
+
+    for (uint32_t i = 0; i < variable->n_inits;) {
+        uint32_t taken = 1;
+
+        if (variable->inits[i].kind == PTX_INIT_SYMBOL)
+            taken = relocate(b, variable, i);
+        else
+            write_value(base + variable->inits[i].index * bytes, bytes, &variable->inits[i]);
+        if (!taken)
+            return false;
+        i += taken;
+    }
+    return true;
+}
+
+static bool fill_image(struct builder *b)
+{
+    struct ptx2spv_module *module = b->module;
+
+    if (module->image_bytes && !(module->image = calloc(1, module->image_bytes)))
+        longjmp(b->compilation->exhausted, 1);
+    for (uint32_t i = 0; i < b->sources.n; i++)
+        if (!module->variables[i].external && !initialize(b, b->sources.v[i]))
+            return false;
+    module->relocations = b->relocations.v;
+    module->n_relocations = b->relocations.n;
+    return true;
+}
+
+/* ---- creation ---- */
+
+static enum ptx2spv_status build(struct ptx2spv_module *module, const char *text, size_t length)
+{
+    struct ct_compilation *compilation = &module->compilation;
+    struct builder b = {.module = module, .compilation = compilation};
+
+    module->length = strnlen(text, length);
+    module->text = ct_arena_strndup(&compilation->arena, text, module->length);
+    compilation->source = module->text;
+    compilation->source_length = module->length;
+    b.syntax = ptx_parse(compilation);
+    if (!b.syntax)
+        return compilation->status;
+    module->syntax = b.syntax;
+    if (!collect_kernels(&b) || !place_variables(&b) || !fill_image(&b))
+        return compilation->status;
+    return PTX2SPV_OK;
+}
+
+/* The frame that exhaustion of memory leaves to. */
+static enum ptx2spv_status build_guarded(struct ptx2spv_module *module, const char *text, size_t length)
+{
+    if (setjmp(module->compilation.exhausted))
+        return PTX2SPV_OUT_OF_MEMORY;
+    return build(module, text, length);
+}
+
+enum ptx2spv_status ptx2spv_module_create(const char *text, size_t length, const struct ptx2spv_options *options,
+                                          struct ptx2spv_module **out)
+{
+    struct ptx2spv_module *module = calloc(1, sizeof *module);
+    enum ptx2spv_status status;
+
+    if (!module)
+        return PTX2SPV_OUT_OF_MEMORY;
+    if (options)
+        module->compilation.options = *options;
+    module->compilation.arena.on_exhausted = module->compilation.scratch.on_exhausted = &module->compilation.exhausted;
+    status = build_guarded(module, text, length);
+    ct_arena_finish(&module->compilation.scratch);
+    module->compilation.options = (struct ptx2spv_options){0}; /* the caller's pointers may not live as long as we do */
+    if (status != PTX2SPV_OK) {
+        ptx2spv_module_destroy(module);
+        return status;
+    }
+    *out = module;
+    return PTX2SPV_OK;
+}
+
+void ptx2spv_module_destroy(struct ptx2spv_module *module)
+{
+    if (!module)
+        return;
+    free(module->image);
+    ct_arena_finish(&module->compilation.scratch);
+    ct_arena_finish(&module->compilation.arena);
+    free(module);
+}
+
+/* ---- queries ---- */
+
+unsigned ptx2spv_module_kernel_count(const struct ptx2spv_module *module)
+{
+    return module->n_kernels;
+}
+
+const struct ptx2spv_kernel_decl *ptx2spv_module_kernel(const struct ptx2spv_module *module, unsigned index)
+{
+    return index < module->n_kernels ? &module->kernels[index] : NULL;
+}
+
+unsigned ptx2spv_module_variable_count(const struct ptx2spv_module *module)
+{
+    return module->n_variables;
+}
+
+const struct ptx2spv_variable *ptx2spv_module_variable(const struct ptx2spv_module *module, unsigned index)
+{
+    return index < module->n_variables ? &module->variables[index] : NULL;
+}
+
+const void *ptx2spv_module_image(const struct ptx2spv_module *module, uint64_t *size_bytes, uint32_t *align)
+{
+    *size_bytes = module->image_bytes;
+    *align = module->image_align;
+    return module->image;
+}
+
+const struct ptx2spv_relocation *ptx2spv_module_relocations(const struct ptx2spv_module *module, unsigned *count)
+{
+    *count = module->n_relocations;
+    return module->relocations;
+}
+
+void ptx2spv_module_versions(const struct ptx2spv_module *module, unsigned *isa, unsigned *sm, unsigned *address_bits)
+{
+    *isa = module->syntax->isa_version;
+    *sm = module->syntax->sm;
+    *address_bits = module->syntax->address_bits;
+}
