@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emit: structured IR to a SPIR-V module for Vulkan 1.3.
+ * In:  SSA, primitives only, structured.   Out: words in the compilation's arena; fn->params_in_buffer is decided. Same input, same
+ * words. */
+#include "emit.h"
+
+#include <stdio.h>
+
+#define SPIRV_1_6 0x00010600u
+
+void ct_gen_refuse(struct ct_gen *g, enum ptx2spv_status status, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    ct_error(g->fn->compilation, g->where, status, "%s%s", text,
+             status == PTX2SPV_UNSUPPORTED ? " is not supported" : status == PTX2SPV_INTERNAL ? " (internal error)" : "");
+    g->failed = true;
+}
+
+void ct_gen_need(struct ct_gen *g, bool has, const char *what)
+{
+    if (!has && !g->failed)
+        ct_gen_refuse(g, PTX2SPV_TARGET_LACKS, "the kernel needs %s, which the device lacks", what);
+}
+
+typedef void gen_fn(struct ct_gen *g, const struct ct_insn *insn);
+
+static void gen_nothing(struct ct_gen *g, const struct ct_insn *insn)
+{
+    (void)g;
+    (void)insn; /* module-scope constants, made where they are used */
+}
+
+static void gen_copy(struct ct_gen *g, const struct ct_insn *insn)
+{
+    ct_gen_define(g, insn->results[0], ct_gen_use(g, insn->operands[0]));
+}
+
+static void gen_sysval(struct ct_gen *g, const struct ct_insn *insn)
+{
+    ct_gen_define(g, insn->results[0], ct_gen_sysval(g, insn->sreg));
+}
+
+static gen_fn *const emitters[CT_OP_COUNT] = {
+    [CT_OP_CONST] = gen_nothing, [CT_OP_UNDEF] = gen_nothing, [CT_OP_COPY] = gen_copy, [CT_OP_SYSVAL] = gen_sysval,
+    [CT_OP_CLOCK] = ct_gen_clock, [CT_OP_LOAD] = ct_gen_load, [CT_OP_STORE] = ct_gen_store, [CT_OP_ATOM] = ct_gen_atomic,
+    [CT_OP_FENCE] = ct_gen_fence, [CT_OP_BARRIER] = ct_gen_barrier,
+#define INTEGER(op) [CT_OP_##op] = ct_gen_integer
+    INTEGER(SELECT), INTEGER(PACK), INTEGER(UNPACK), INTEGER(ADD), INTEGER(SUB), INTEGER(MUL), INTEGER(MULHI), INTEGER(MULWIDE),
+    INTEGER(UDIV), INTEGER(SDIV), INTEGER(UREM), INTEGER(SREM), INTEGER(NEG), INTEGER(AND), INTEGER(OR), INTEGER(XOR), INTEGER(NOT),
+    INTEGER(SHL), INTEGER(SHR), INTEGER(MIN), INTEGER(MAX), INTEGER(POPC), INTEGER(CLZ), INTEGER(BREV), INTEGER(ICMP), INTEGER(TRUNC),
+    INTEGER(EXT),
+#undef INTEGER
+#define FLOAT(op) [CT_OP_##op] = ct_gen_float
+    FLOAT(FADD), FLOAT(FSUB), FLOAT(FMUL), FLOAT(FFMA), FLOAT(FDIV), FLOAT(FRCP), FLOAT(FSQRT), FLOAT(FRSQRT), FLOAT(FSIN), FLOAT(FCOS),
+    FLOAT(FLG2), FLOAT(FEX2), FLOAT(FMIN), FLOAT(FMAX), FLOAT(FNEG), FLOAT(FABS), FLOAT(FFLOOR), FLOAT(FCEIL), FLOAT(FTRUNC),
+    FLOAT(FRINT), FLOAT(FCMP), FLOAT(FTOF), FLOAT(FTOI), FLOAT(ITOF),
+#undef FLOAT
+};
+
+void ct_gen_insn(struct ct_gen *g, const struct ct_insn *insn)
+{
+    if (insn->where.line)
+        g->where = insn->where;
+    if (emitters[insn->op])
+        emitters[insn->op](g, insn);
+    else
+        ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "instruction %s", ct_op_infos[insn->op].name);
+}
+
+/* What the target description asks for and no instruction could refuse. */
+static bool check_target(struct ct_gen *g)
+{
+    if (g->target->dialect != PTX2SPV_VULKAN)
+        ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "the OpenCL dialect");
+    else if (g->target->pointer_rule == PTX2SPV_POINTER_WINDOWS)
+        ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "the pointer rule of windows");
+    else if (g->fn->shared_bytes > g->target->shared_bytes)
+        ct_gen_refuse(g, PTX2SPV_TARGET_LACKS, "the kernel has %u bytes of shared memory, the device %u", g->fn->shared_bytes,
+                      g->target->shared_bytes);
+    return !g->failed;
+}
+
+enum ptx2spv_status ct_emit_spirv(struct ct_fn *fn, struct ptx2spv_kernel *out)
+{
+    struct ct_gen g = {.fn = fn, .target = fn->target};
+
+    if (fn->source)
+        g.where = fn->source->where;
+    if (!check_target(&g))
+        return fn->compilation->status;
+    ct_fn_compute_defs(fn);
+    ct_spv_module_init(&g.m, &fn->compilation->scratch);
+    ct_gen_begin_entry(&g);
+    ct_gen_positions(&g);
+    ct_gen_plan_values(&g);
+    ct_gen_tree(&g);
+    ct_gen_end_entry(&g);
+    if (g.failed)
+        return fn->compilation->status;
+    out->words = ct_spv_module_finish(&g.m, SPIRV_1_6, &fn->compilation->arena, &out->n_words);
+    return PTX2SPV_OK;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Structured IR to SPIR-V: what the emit_*.c files share.
+ *
+ * Every IR value has an id as an integer (or bool) and, where some instruction reads it as a float, one as a float; the other form is
+ * a bitcast right behind the definition. A value that is used where its definition does not dominate the use in the emitted flow
+ * (outside the list of the tree that defines it) also lives in a Function variable; so do phis. */
+#ifndef PTX2SPV_EMIT_H
+#define PTX2SPV_EMIT_H
+
+#include "ir.h"
+#include "spirv_builder.h"
+
+#define CT_ACCESS_UNITS_MAX 8 /* elements of one access: PTX has vectors of up to 8 */
+
+struct ct_gen_value {
+    uint32_t as_int, as_float;
+    uint32_t variable;   /* Function variable, of the integer type, for uses out of sight; 0 none */
+    uint32_t incoming;   /* phis: the Function variable that predecessors write */
+    uint32_t type_float; /* bits of the float that it is read as; 0: nowhere */
+    bool wants_int;
+    /* loads from `variable` in the block being emitted */
+    uint32_t loaded_in, loaded_int, loaded_float; /* block id + 1 */
+};
+
+/* Where a block stands in the tree: its BLOCK node in preorder, and the last node of the list that holds it. */
+struct ct_gen_position {
+    uint32_t at, list_end;
+};
+
+struct ct_gen_region {
+    uint32_t merge, next_round; /* labels; next_round: LOOP only */
+    bool is_left;               /* the merge block is reached */
+};
+
+enum ct_shared_view {
+    CT_VIEW_8, CT_VIEW_16, CT_VIEW_32, CT_VIEW_64,
+    CT_VIEW_2X32, CT_VIEW_4X32,
+    CT_VIEW_F32, CT_VIEW_F64,
+    CT_VIEW_COUNT
+};
+
+struct ct_gen {
+    struct ct_fn *fn;
+    const struct ptx2spv_target *target;
+    struct ct_spv_module m;
+    struct ct_location where; /* of the instruction being emitted */
+    bool failed;              /* an error was reported */
+
+    struct ct_gen_value *values;       /* by value */
+    struct ct_gen_position *positions; /* by block id */
+    struct ct_gen_region *regions;     /* by node id */
+    uint32_t *selectors;               /* Function variables */
+    const struct ct_block *block;      /* being emitted */
+    uint32_t label;                    /* of the SPIR-V block being emitted */
+    bool open;                         /* which has no terminator yet */
+
+    /* the module's interface */
+    uint32_t entry;
+    CT_VEC(uint32_t) interface; /* global variables */
+    uint32_t spec[PTX2SPV_SPEC_COUNT];
+    uint32_t sysvals[CT_SYS_COUNT]; /* computed at the function's start when first asked for */
+    uint32_t workgroup_id, local_id, push_constants;
+    uint32_t shared[CT_VIEW_COUNT];
+    uint32_t local;      /* Function variable: array of words */
+    uint8_t float_widths; /* 1: f16, 2: f32, 4: f64 are used */
+};
+
+/* Code of the function. GEN gives the result's id. */
+#define GEN(g, op, type, ...) CT_SPV_RESULT(&(g)->m, CT_SPV_CODE, op, type, __VA_ARGS__)
+#define GEN_VOID(g, op, ...) CT_SPV_EMIT(&(g)->m, CT_SPV_CODE, op, __VA_ARGS__)
+
+/* Reports what cannot be emitted, at the current instruction. */
+void ct_gen_refuse(struct ct_gen *g, enum ptx2spv_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Refuses unless the target has a feature. */
+void ct_gen_need(struct ct_gen *g, bool has, const char *what);
+
+/* ---- emit_types.c: types, conversions between them, constants ---- */
+uint32_t ct_gen_int_type(struct ct_gen *g, unsigned bits);   /* 1: bool */
+uint32_t ct_gen_float_type(struct ct_gen *g, unsigned bits); /* notes that the width is used */
+uint32_t ct_gen_ext(struct ct_gen *g, enum GLSLstd450 which, uint32_t type, const uint32_t *operands, uint32_t n);
+/* An integer of `from` bits as one of `to` bits: cut, kept or extended. */
+uint32_t ct_gen_resize(struct ct_gen *g, uint32_t id, unsigned from, unsigned to, bool is_signed);
+/* Integers of other widths packed in one, lowest first, and back. */
+uint32_t ct_gen_pack(struct ct_gen *g, const uint32_t *parts, unsigned n, unsigned part_bits);
+void ct_gen_unpack(struct ct_gen *g, uint32_t id, unsigned n, unsigned part_bits, uint32_t *parts);
+static inline uint32_t ct_gen_u32(struct ct_gen *g, uint32_t value)
+{
+    return ct_spv_const_u32(&g->m, value);
+}
+
+/* ---- emit_values.c: IR values ---- */
+void ct_gen_plan_values(struct ct_gen *g); /* which forms and which variables are needed */
+unsigned ct_gen_bits(const struct ct_gen *g, ct_value value);
+uint32_t ct_gen_use(struct ct_gen *g, ct_value value);
+uint32_t ct_gen_use_float(struct ct_gen *g, ct_value value);
+void ct_gen_define(struct ct_gen *g, ct_value value, uint32_t id);
+void ct_gen_define_float(struct ct_gen *g, ct_value value, uint32_t id);
+void ct_gen_load_phis(struct ct_gen *g);  /* at the head of g->block */
+void ct_gen_store_phis(struct ct_gen *g); /* at its end, for its successors */
+/* A new Function variable. */
+uint32_t ct_gen_variable(struct ct_gen *g, uint32_t type);
+
+/* ---- emit_arith.c, emit_float.c: one instruction ---- */
+void ct_gen_integer(struct ct_gen *g, const struct ct_insn *insn);
+void ct_gen_float(struct ct_gen *g, const struct ct_insn *insn);
+
+/* ---- emit_memory.c: loads and stores of any space ---- */
+/* An access as memory sees it: `count` integers of `bits` each, next to each other. */
+struct ct_access {
+    const struct ct_insn *insn; /* for semantics, scope */
+    uint32_t address;           /* id: 64 bits wide for GLOBAL, 32 for SHARED and LOCAL */
+    int64_t offset;
+    unsigned bits, count;
+    uint32_t align; /* bytes */
+};
+void ct_gen_load(struct ct_gen *g, const struct ct_insn *insn);
+void ct_gen_store(struct ct_gen *g, const struct ct_insn *insn);
+bool ct_gen_is_strong(const struct ct_insn *insn); /* volatile, relaxed, acquire, ... */
+/* What is done to a generic address: once for each space that it may lie in, each behind a test of the tag, joining the results. */
+struct ct_dispatch {
+    /* Emits the access in one space; address: 64 bits for GLOBAL, else 32. */
+    void (*arm)(struct ct_gen *g, enum ct_space space, uint32_t address, void *user, uint32_t *results);
+    void *user;
+    const uint32_t *types; /* of the results */
+    uint32_t n_results;
+    bool never_local;
+};
+void ct_gen_dispatch(struct ct_gen *g, uint32_t address, const struct ct_dispatch *dispatch, uint32_t *results);
+
+/* ---- emit_global.c: accesses through PhysicalStorageBuffer pointers ---- */
+uint32_t ct_gen_global_pointer(struct ct_gen *g, uint32_t address, int64_t offset, uint32_t type);
+void ct_gen_load_global(struct ct_gen *g, const struct ct_access *access, uint32_t *units);
+void ct_gen_store_global(struct ct_gen *g, const struct ct_access *access, const uint32_t *units);
+
+/* ---- emit_words.c: shared and local memory as arrays ---- */
+uint32_t ct_gen_shared_pointer(struct ct_gen *g, enum ct_shared_view view, uint32_t address, int64_t offset);
+void ct_gen_load_words(struct ct_gen *g, enum ct_space space, const struct ct_access *access, uint32_t *units);
+void ct_gen_store_words(struct ct_gen *g, enum ct_space space, const struct ct_access *access, const uint32_t *units);
+
+/* ---- emit_atomic.c: atomics, fences, barriers ---- */
+void ct_gen_atomic(struct ct_gen *g, const struct ct_insn *insn);
+void ct_gen_fence(struct ct_gen *g, const struct ct_insn *insn);
+void ct_gen_barrier(struct ct_gen *g, const struct ct_insn *insn);
+uint32_t ct_gen_scope(struct ct_gen *g, enum ct_space space, uint8_t scope); /* id of a SPIR-V scope; enum ptx_scope */
+uint32_t ct_gen_semantics(struct ct_gen *g, uint8_t semantics);              /* id; enum ptx_semantics */
+/* The memory barrier behind an acquiring load, before a releasing store. */
+void ct_gen_order(struct ct_gen *g, const struct ct_insn *insn, enum ct_space space);
+
+/* ---- emit_entry.c: the entry point and what a kernel reads of its surroundings ---- */
+void ct_gen_begin_entry(struct ct_gen *g);
+void ct_gen_end_entry(struct ct_gen *g);
+uint32_t ct_gen_sysval(struct ct_gen *g, enum ct_sysval which);
+void ct_gen_clock(struct ct_gen *g, const struct ct_insn *insn);
+void ct_gen_load_param(struct ct_gen *g, const struct ct_insn *insn);
+uint32_t ct_gen_global_variable(struct ct_gen *g, SpvStorageClass storage, uint32_t type);
+
+/* ---- emit_control.c: the tree, blocks and labels ---- */
+void ct_gen_positions(struct ct_gen *g); /* fills in g->positions */
+void ct_gen_tree(struct ct_gen *g);
+uint32_t ct_gen_label(struct ct_gen *g);
+void ct_gen_begin_block(struct ct_gen *g, uint32_t label);
+void ct_gen_branch(struct ct_gen *g, uint32_t label);
+/* `if`: merge follows later. */
+void ct_gen_branch_if(struct ct_gen *g, uint32_t condition, uint32_t if_true, uint32_t if_false, uint32_t merge);
+
+/* ---- emit.c ---- */
+void ct_gen_insn(struct ct_gen *g, const struct ct_insn *insn);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Integer and predicate instructions. SPIR-V integers are declared without a sign: the instruction chooses. */
+#include "emit.h"
+
+static bool is_signed(const struct ct_insn *insn)
+{
+    return ptx_type_is_signed(insn->type);
+}
+
+/* Instructions that are one SPIR-V instruction. `of_bool` 0: there is none for predicates. */
+static const struct simple {
+    uint16_t of_unsigned, of_signed, of_bool;
+} simple[CT_OP_COUNT] = {
+    [CT_OP_ADD] = {SpvOpIAdd, SpvOpIAdd, 0},
+    [CT_OP_SUB] = {SpvOpISub, SpvOpISub, 0},
+    [CT_OP_MUL] = {SpvOpIMul, SpvOpIMul, 0},
+    [CT_OP_UDIV] = {SpvOpUDiv, SpvOpUDiv, 0},
+    [CT_OP_SDIV] = {SpvOpSDiv, SpvOpSDiv, 0},
+    [CT_OP_UREM] = {SpvOpUMod, SpvOpUMod, 0},
+    [CT_OP_SREM] = {SpvOpSRem, SpvOpSRem, 0},
+    [CT_OP_NEG] = {SpvOpSNegate, SpvOpSNegate, 0},
+    [CT_OP_AND] = {SpvOpBitwiseAnd, SpvOpBitwiseAnd, SpvOpLogicalAnd},
+    [CT_OP_OR] = {SpvOpBitwiseOr, SpvOpBitwiseOr, SpvOpLogicalOr},
+    [CT_OP_XOR] = {SpvOpBitwiseXor, SpvOpBitwiseXor, SpvOpLogicalNotEqual},
+    [CT_OP_NOT] = {SpvOpNot, SpvOpNot, SpvOpLogicalNot},
+    [CT_OP_SHL] = {SpvOpShiftLeftLogical, SpvOpShiftLeftLogical, 0},
+    [CT_OP_SHR] = {SpvOpShiftRightLogical, SpvOpShiftRightArithmetic, 0},
+    [CT_OP_POPC] = {SpvOpBitCount, SpvOpBitCount, 0},
+    [CT_OP_BREV] = {SpvOpBitReverse, SpvOpBitReverse, 0},
+    [CT_OP_SELECT] = {SpvOpSelect, SpvOpSelect, SpvOpSelect},
+};
+
+static void gen_simple(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const unsigned bits = ct_gen_bits(g, insn->results[0]);
+    const struct simple *row = &simple[insn->op];
+    uint32_t operands[3];
+
+    for (uint32_t i = 0; i < insn->n_operands && i < 3; i++)
+        operands[i] = ct_gen_use(g, insn->operands[i]);
+    ct_gen_define(g, insn->results[0],
+                  ct_spv_result(&g->m, CT_SPV_CODE, bits == 1 ? row->of_bool : is_signed(insn) ? row->of_signed : row->of_unsigned,
+                                ct_gen_int_type(g, bits), operands, insn->n_operands));
+}
+
+static const struct comparison {
+    uint16_t of_unsigned, of_signed, of_bool;
+} comparisons[] = {
+    [PTX_EQ] = {SpvOpIEqual, SpvOpIEqual, SpvOpLogicalEqual},
+    [PTX_NE] = {SpvOpINotEqual, SpvOpINotEqual, SpvOpLogicalNotEqual},
+    [PTX_LT] = {SpvOpULessThan, SpvOpSLessThan, 0},
+    [PTX_LE] = {SpvOpULessThanEqual, SpvOpSLessThanEqual, 0},
+    [PTX_GT] = {SpvOpUGreaterThan, SpvOpSGreaterThan, 0},
+    [PTX_GE] = {SpvOpUGreaterThanEqual, SpvOpSGreaterThanEqual, 0},
+    [PTX_LO] = {SpvOpULessThan, SpvOpULessThan, 0},
+    [PTX_LS] = {SpvOpULessThanEqual, SpvOpULessThanEqual, 0},
+    [PTX_HI] = {SpvOpUGreaterThan, SpvOpUGreaterThan, 0},
+    [PTX_HS] = {SpvOpUGreaterThanEqual, SpvOpUGreaterThanEqual, 0},
+};
+
+static void gen_compare(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const struct comparison *row = insn->compare < sizeof comparisons / sizeof *comparisons ? &comparisons[insn->compare] : NULL;
+    const bool of_bool = ct_gen_bits(g, insn->operands[0]) == 1;
+    const uint16_t op = !row ? 0 : of_bool ? row->of_bool : is_signed(insn) ? row->of_signed : row->of_unsigned;
+
+    if (!op) {
+        ct_gen_refuse(g, PTX2SPV_INTERNAL, "integer comparison %u", insn->compare);
+        return;
+    }
+    ct_gen_define(g, insn->results[0],
+                  GEN(g, op, ct_gen_int_type(g, 1), ct_gen_use(g, insn->operands[0]), ct_gen_use(g, insn->operands[1])));
+}
+
+static uint32_t widened(struct ct_gen *g, const struct ct_insn *insn, uint32_t operand, unsigned bits)
+{
+    const ct_value value = insn->operands[operand];
+
+    return ct_gen_resize(g, ct_gen_use(g, value), ct_gen_bits(g, value), bits, is_signed(insn));
+}
+
+static void gen_mulwide(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const unsigned bits = ct_gen_bits(g, insn->results[0]);
+    const uint32_t a = widened(g, insn, 0, bits), b = widened(g, insn, 1, bits);
+
+    ct_gen_define(g, insn->results[0], GEN(g, SpvOpIMul, ct_gen_int_type(g, bits), a, b));
+}
+
+/* The high half of 16 bits comes from a 32-bit product. */
+static void gen_mulhi(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const unsigned bits = ct_gen_bits(g, insn->results[0]);
+    const uint32_t type = ct_gen_int_type(g, bits);
+    uint32_t product;
+
+    if (bits == 16) {
+        product = GEN(g, SpvOpIMul, ct_gen_int_type(g, 32), widened(g, insn, 0, 32), widened(g, insn, 1, 32));
+        product = GEN(g, SpvOpShiftRightLogical, ct_gen_int_type(g, 32), product, ct_gen_u32(g, 16));
+        ct_gen_define(g, insn->results[0], ct_gen_resize(g, product, 32, 16, false));
+        return;
+    }
+    product = GEN(g, is_signed(insn) ? SpvOpSMulExtended : SpvOpUMulExtended, CT_SPV_INTERN(&g->m, SpvOpTypeStruct, 0, type, type),
+                  ct_gen_use(g, insn->operands[0]), ct_gen_use(g, insn->operands[1]));
+    ct_gen_define(g, insn->results[0], GEN(g, SpvOpCompositeExtract, type, product, 1));
+}
+
+static void gen_minmax(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const enum GLSLstd450 which = insn->op == CT_OP_MIN ? (is_signed(insn) ? GLSLstd450SMin : GLSLstd450UMin)
+                                                        : (is_signed(insn) ? GLSLstd450SMax : GLSLstd450UMax);
+    const uint32_t operands[] = {ct_gen_use(g, insn->operands[0]), ct_gen_use(g, insn->operands[1])};
+
+    ct_gen_define(g, insn->results[0], ct_gen_ext(g, which, ct_gen_int_type(g, ct_gen_bits(g, insn->results[0])), operands, 2));
+}
+
+/* 31 - index of the highest one; FindUMsb of 0 is -1. */
+static void gen_clz(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const uint32_t type = ct_gen_int_type(g, 32), operand = ct_gen_use(g, insn->operands[0]);
+    const uint32_t highest = ct_gen_ext(g, GLSLstd450FindUMsb, type, &operand, 1);
+
+    ct_gen_define(g, insn->results[0], GEN(g, SpvOpISub, type, ct_gen_u32(g, 31), highest));
+}
+
+/* Extension from 8 bits reads the low byte of a wider value. */
+static void gen_ext8(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const unsigned bits = ct_gen_bits(g, insn->results[0]);
+    const uint32_t type = ct_gen_int_type(g, bits), shift = ct_gen_u32(g, bits - 8);
+    uint32_t id = ct_gen_resize(g, ct_gen_use(g, insn->operands[0]), ct_gen_bits(g, insn->operands[0]), bits, false);
+
+    if (is_signed(insn)) {
+        id = GEN(g, SpvOpShiftLeftLogical, type, id, shift);
+        id = GEN(g, SpvOpShiftRightArithmetic, type, id, shift);
+    } else {
+        id = GEN(g, SpvOpBitwiseAnd, type, id, ct_spv_const_int(&g->m, bits, 0xff));
+    }
+    ct_gen_define(g, insn->results[0], id);
+}
+
+static void gen_resize(struct ct_gen *g, const struct ct_insn *insn)
+{
+    if (insn->op == CT_OP_EXT && ptx_type_bits(insn->type) == 8)
+        gen_ext8(g, insn);
+    else
+        ct_gen_define(g, insn->results[0], widened(g, insn, 0, ct_gen_bits(g, insn->results[0])));
+}
+
+static void gen_pack(struct ct_gen *g, const struct ct_insn *insn)
+{
+    uint32_t parts[4];
+
+    for (uint32_t i = 0; i < insn->n_operands && i < 4; i++)
+        parts[i] = ct_gen_use(g, insn->operands[i]);
+    ct_gen_define(g, insn->results[0], ct_gen_pack(g, parts, insn->n_operands, ct_gen_bits(g, insn->operands[0])));
+}
+
+static void gen_unpack(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const unsigned part_bits = ct_gen_bits(g, insn->operands[0]) / insn->n_results;
+    uint32_t parts[4];
+
+    ct_gen_unpack(g, ct_gen_use(g, insn->operands[0]), insn->n_results, part_bits, parts);
+    for (uint32_t i = 0; i < insn->n_results && i < 4; i++)
+        if (insn->results[i].i)
+            ct_gen_define(g, insn->results[i], parts[i]);
+}
+
+void ct_gen_integer(struct ct_gen *g, const struct ct_insn *insn)
+{
+    switch (insn->op) {
+    case CT_OP_ICMP: gen_compare(g, insn); break;
+    case CT_OP_MULWIDE: gen_mulwide(g, insn); break;
+    case CT_OP_MULHI: gen_mulhi(g, insn); break;
+    case CT_OP_MIN:
+    case CT_OP_MAX: gen_minmax(g, insn); break;
+    case CT_OP_CLZ: gen_clz(g, insn); break;
+    case CT_OP_TRUNC:
+    case CT_OP_EXT: gen_resize(g, insn); break;
+    case CT_OP_PACK: gen_pack(g, insn); break;
+    case CT_OP_UNPACK: gen_unpack(g, insn); break;
+    default: gen_simple(g, insn); break; /* those of the table: ct_gen_insn sends no other */
+    }
+}

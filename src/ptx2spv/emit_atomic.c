@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Atomics, fences and barriers.
+ *
+ * Scopes: cta is Workgroup; gpu and sys are Device (Vulkan has no wider one), or QueueFamily where the device lacks Device scope.
+ * Semantics carry MakeAvailable and MakeVisible, without which Vulkan's memory model moves nothing between caches. Sequential
+ * consistency does not exist in that model: fence.sc is acquire-release. */
+#include "emit.h"
+
+uint32_t ct_gen_scope(struct ct_gen *g, enum ct_space space, uint8_t scope)
+{
+    if (space == CT_SPACE_SHARED || scope == PTX_CTA)
+        return ct_gen_u32(g, SpvScopeWorkgroup);
+    if (!g->target->memory_model_device_scope)
+        return ct_gen_u32(g, SpvScopeQueueFamily);
+    ct_spv_capability(&g->m, SpvCapabilityVulkanMemoryModelDeviceScope);
+    return ct_gen_u32(g, SpvScopeDevice);
+}
+
+uint32_t ct_gen_semantics(struct ct_gen *g, uint8_t semantics)
+{
+    const uint32_t memory = SpvMemorySemanticsUniformMemoryMask | SpvMemorySemanticsWorkgroupMemoryMask;
+    const uint32_t visible = SpvMemorySemanticsMakeVisibleMask, available = SpvMemorySemanticsMakeAvailableMask;
+
+    switch (semantics) {
+    case PTX_ACQUIRE: return ct_gen_u32(g, SpvMemorySemanticsAcquireMask | memory | visible);
+    case PTX_RELEASE: return ct_gen_u32(g, SpvMemorySemanticsReleaseMask | memory | available);
+    case PTX_ACQ_REL:
+    case PTX_SC: return ct_gen_u32(g, SpvMemorySemanticsAcquireReleaseMask | memory | visible | available);
+    default: return ct_gen_u32(g, SpvMemorySemanticsMaskNone); /* relaxed, volatile, mmio */
+    }
+}
+
+void ct_gen_order(struct ct_gen *g, const struct ct_insn *insn, enum ct_space space)
+{
+    if (space == CT_SPACE_LOCAL || (insn->semantics != PTX_ACQUIRE && insn->semantics != PTX_RELEASE))
+        return;
+    GEN_VOID(g, SpvOpMemoryBarrier, ct_gen_scope(g, CT_SPACE_GLOBAL, insn->scope), ct_gen_semantics(g, insn->semantics));
+}
+
+/* ---- atomics ---- */
+
+static const struct atomic_op {
+    uint16_t of_unsigned, of_signed;
+} atomic_ops[] = {
+    [PTX_AND] = {SpvOpAtomicAnd, SpvOpAtomicAnd},   [PTX_OR] = {SpvOpAtomicOr, SpvOpAtomicOr},
+    [PTX_XOR] = {SpvOpAtomicXor, SpvOpAtomicXor},   [PTX_EXCH] = {SpvOpAtomicExchange, SpvOpAtomicExchange},
+    [PTX_ADD] = {SpvOpAtomicIAdd, SpvOpAtomicIAdd}, [PTX_MIN] = {SpvOpAtomicUMin, SpvOpAtomicSMin},
+    [PTX_MAX] = {SpvOpAtomicUMax, SpvOpAtomicSMax}, [PTX_CAS] = {SpvOpAtomicCompareExchange, SpvOpAtomicCompareExchange},
+};
+
+struct atomic_job {
+    const struct ct_insn *insn;
+    uint16_t op;
+    unsigned bits;
+    bool is_float;
+    uint32_t type, value, compared; /* value: what is combined or stored; compared: CAS */
+};
+
+/* The target's feature for float atomics in a space; shared floats need a view of their own. */
+static bool has_float_add(const struct ct_gen *g, enum ct_space space, unsigned bits)
+{
+    const struct ptx2spv_target *t = g->target;
+
+    if (space == CT_SPACE_SHARED)
+        return t->shared_explicit_layout && (bits == 32 ? t->atomic_float32_add_shared : t->atomic_float64_add_shared);
+    return bits == 32 ? t->atomic_float32_add_global : t->atomic_float64_add_global;
+}
+
+static bool has_int64(const struct ct_gen *g, enum ct_space space)
+{
+    if (space == CT_SPACE_SHARED)
+        return g->target->atomic_int64_shared && g->target->shared_explicit_layout;
+    return g->target->atomic_int64_global;
+}
+
+static void need_atomic(struct ct_gen *g, const struct atomic_job *job, enum ct_space space)
+{
+    const char *where = space == CT_SPACE_SHARED ? "shared" : "global";
+
+    if (job->is_float) {
+        if (!has_float_add(g, space, job->bits))
+            ct_gen_refuse(g, PTX2SPV_TARGET_LACKS, "the device lacks float atomics of %u bits in %s memory", job->bits, where);
+        ct_spv_extension(&g->m, "SPV_EXT_shader_atomic_float_add");
+        ct_spv_capability(&g->m, job->bits == 32 ? SpvCapabilityAtomicFloat32AddEXT : SpvCapabilityAtomicFloat64AddEXT);
+    } else if (job->bits == 64) {
+        if (!has_int64(g, space))
+            ct_gen_refuse(g, PTX2SPV_TARGET_LACKS, "the device lacks 64-bit atomics in %s memory", where);
+        ct_spv_capability(&g->m, SpvCapabilityInt64Atomics);
+    }
+}
+
+static uint32_t atomic_pointer(struct ct_gen *g, const struct atomic_job *job, enum ct_space space, uint32_t address)
+{
+    enum ct_shared_view view = job->bits == 32 ? CT_VIEW_32 : CT_VIEW_64;
+
+    if (space != CT_SPACE_SHARED)
+        return ct_gen_global_pointer(g, address, job->insn->offset, job->type);
+    if (job->is_float)
+        view = job->bits == 32 ? CT_VIEW_F32 : CT_VIEW_F64;
+    return ct_gen_shared_pointer(g, view, address, job->insn->offset);
+}
+
+static void atomic_arm(struct ct_gen *g, enum ct_space space, uint32_t address, void *user, uint32_t *results)
+{
+    const struct atomic_job *job = user;
+    uint32_t pointer, scope, semantics;
+
+    need_atomic(g, job, space);
+    if (g->failed)
+        return;
+    pointer = atomic_pointer(g, job, space, address);
+    scope = ct_gen_scope(g, space, job->insn->scope);
+    semantics = ct_gen_semantics(g, job->insn->semantics);
+    if (job->op == SpvOpAtomicCompareExchange) {
+        /* A failed exchange is a load: it may acquire and not release. */
+        const bool acquires = job->insn->semantics == PTX_ACQUIRE || job->insn->semantics == PTX_ACQ_REL;
+        const uint32_t unequal = ct_gen_semantics(g, acquires ? PTX_ACQUIRE : PTX_RELAXED);
+
+        results[0] = GEN(g, job->op, job->type, pointer, scope, semantics, unequal, job->value, job->compared);
+    } else {
+        results[0] = GEN(g, job->op, job->type, pointer, scope, semantics, job->value);
+    }
+}
+
+static void run_atomic(struct ct_gen *g, struct atomic_job *job)
+{
+    const struct ct_insn *insn = job->insn;
+    const uint32_t address = ct_gen_use(g, insn->operands[0]);
+    const bool is_cas = job->op == SpvOpAtomicCompareExchange;
+    uint32_t result = 0;
+
+    job->value = job->is_float ? ct_gen_use_float(g, insn->operands[1]) : ct_gen_use(g, insn->operands[is_cas ? 2 : 1]);
+    job->compared = is_cas ? ct_gen_use(g, insn->operands[1]) : 0;
+    /* PTX ISA, atom: the address lies in global or shared memory. */
+    if (insn->space == CT_SPACE_LOCAL)
+        ct_gen_refuse(g, PTX2SPV_INVALID_PTX, "atomic operation on local memory");
+    else if (insn->space == CT_SPACE_GENERIC)
+        ct_gen_dispatch(g, address,
+                        &(struct ct_dispatch){
+                            .arm = atomic_arm, .user = job, .types = &job->type, .n_results = 1, .never_local = true},
+                        &result);
+    else
+        atomic_arm(g, insn->space, address, job, &result);
+    if (g->failed || !insn->n_results || !insn->results[0].i)
+        return;
+    if (job->is_float)
+        ct_gen_define_float(g, insn->results[0], result);
+    else
+        ct_gen_define(g, insn->results[0], result);
+}
+
+void ct_gen_atomic(struct ct_gen *g, const struct ct_insn *insn)
+{
+    struct atomic_job job = {.insn = insn, .bits = ptx_type_bits(insn->type)};
+    const bool known = insn->operation < sizeof atomic_ops / sizeof *atomic_ops;
+
+    /* Exchanges move bits, whatever the type says. */
+    job.is_float = ptx_type_is_float(insn->type) && insn->operation != PTX_EXCH && insn->operation != PTX_CAS;
+    if (job.is_float)
+        job.op = insn->operation == PTX_ADD ? SpvOpAtomicFAddEXT : 0;
+    else if (known)
+        job.op = ptx_type_is_signed(insn->type) ? atomic_ops[insn->operation].of_signed : atomic_ops[insn->operation].of_unsigned;
+    if (!job.op || (job.bits != 32 && job.bits != 64)) {
+        ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "atomic operation %u on type .%s", insn->operation, ptx_type_name(insn->type));
+        return;
+    }
+    job.type = job.is_float ? ct_gen_float_type(g, job.bits) : ct_gen_int_type(g, job.bits);
+    run_atomic(g, &job);
+}
+
+/* ---- fences and barriers ---- */
+
+void ct_gen_fence(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const bool one_way = insn->semantics == PTX_ACQUIRE || insn->semantics == PTX_RELEASE;
+
+    GEN_VOID(g, SpvOpMemoryBarrier, ct_gen_scope(g, CT_SPACE_GLOBAL, insn->scope),
+             ct_gen_semantics(g, one_way ? insn->semantics : PTX_ACQ_REL));
+}
+
+static bool is_zero(const struct ct_gen *g, ct_value value)
+{
+    const struct ct_insn *def = g->fn->values.v[value.i].def;
+
+    return def && def->op == CT_OP_CONST && def->imm == 0;
+}
+
+/* bar.sync 0 of the whole block; it also orders the block's accesses to all memory. */
+void ct_gen_barrier(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const uint32_t block = ct_gen_u32(g, SpvScopeWorkgroup);
+
+    if (insn->mode != PTX_MODE_SYNC && insn->mode != PTX_MODE_NONE)
+        ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "instruction %s", insn->mode == PTX_MODE_ARRIVE ? "bar.arrive" : "bar.red");
+    else if (insn->n_operands > 1)
+        ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "instruction bar.sync with a thread count");
+    else if (insn->n_operands && insn->operands[0].i && !is_zero(g, insn->operands[0]))
+        ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "instruction bar.sync with another barrier than 0");
+    else
+        GEN_VOID(g, SpvOpControlBarrier, block, block, ct_gen_semantics(g, PTX_ACQ_REL));
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Float instructions without rounding, ftz and sat: `lower` has made the rest of them. Each result is NoContraction: what PTX leaves
+ * apart is not fused. */
+#include "emit.h"
+
+static uint32_t exact(struct ct_gen *g, uint32_t id)
+{
+    ct_spv_decorate(&g->m, id, SpvDecorationNoContraction, NULL, 0);
+    return id;
+}
+
+/* One SPIR-V instruction, or one of GLSL.std.450. */
+static const struct form {
+    uint16_t op, ext;
+    bool narrow; /* GLSL.std.450 has it for 16 and 32 bits only */
+} forms[CT_OP_COUNT] = {
+    [CT_OP_FADD] = {.op = SpvOpFAdd},
+    [CT_OP_FSUB] = {.op = SpvOpFSub},
+    [CT_OP_FMUL] = {.op = SpvOpFMul},
+    [CT_OP_FDIV] = {.op = SpvOpFDiv},
+    [CT_OP_FNEG] = {.op = SpvOpFNegate},
+    [CT_OP_FFMA] = {.ext = GLSLstd450Fma},
+    [CT_OP_FSQRT] = {.ext = GLSLstd450Sqrt},
+    [CT_OP_FRSQRT] = {.ext = GLSLstd450InverseSqrt},
+    [CT_OP_FSIN] = {.ext = GLSLstd450Sin, .narrow = true},
+    [CT_OP_FCOS] = {.ext = GLSLstd450Cos, .narrow = true},
+    [CT_OP_FLG2] = {.ext = GLSLstd450Log2, .narrow = true},
+    [CT_OP_FEX2] = {.ext = GLSLstd450Exp2, .narrow = true},
+    [CT_OP_FMIN] = {.ext = GLSLstd450NMin},
+    [CT_OP_FMAX] = {.ext = GLSLstd450NMax},
+    [CT_OP_FABS] = {.ext = GLSLstd450FAbs},
+    [CT_OP_FFLOOR] = {.ext = GLSLstd450Floor},
+    [CT_OP_FCEIL] = {.ext = GLSLstd450Ceil},
+    [CT_OP_FTRUNC] = {.ext = GLSLstd450Trunc},
+    [CT_OP_FRINT] = {.ext = GLSLstd450RoundEven},
+};
+
+static void gen_form(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const struct form *form = &forms[insn->op];
+    const unsigned bits = ptx_type_bits(insn->type);
+    const uint32_t type = ct_gen_float_type(g, bits);
+    uint32_t operands[3], id;
+
+    if (form->narrow && bits == 64) {
+        ct_gen_refuse(g, PTX2SPV_INTERNAL, "%s of 64 bits", ct_op_infos[insn->op].name);
+        return;
+    }
+    for (uint32_t i = 0; i < insn->n_operands && i < 3; i++)
+        operands[i] = ct_gen_use_float(g, insn->operands[i]);
+    id = form->op ? ct_spv_result(&g->m, CT_SPV_CODE, form->op, type, operands, insn->n_operands)
+                  : ct_gen_ext(g, form->ext, type, operands, insn->n_operands);
+    ct_gen_define_float(g, insn->results[0], exact(g, id));
+}
+
+static void gen_rcp(struct ct_gen *g, const struct ct_insn *insn)
+{
+    static const uint64_t ones[] = {[1] = 0x3c00, [2] = 0x3f800000, [4] = 0x3ff0000000000000};
+    const unsigned bits = ptx_type_bits(insn->type);
+    const uint32_t one = ct_spv_const_float(&g->m, bits, ones[bits / 16]);
+
+    ct_gen_define_float(g, insn->results[0],
+                        exact(g, GEN(g, SpvOpFDiv, ct_gen_float_type(g, bits), one, ct_gen_use_float(g, insn->operands[0]))));
+}
+
+static const uint16_t comparisons[] = {
+    [PTX_EQ] = SpvOpFOrdEqual,
+    [PTX_NE] = SpvOpFOrdNotEqual,
+    [PTX_LT] = SpvOpFOrdLessThan,
+    [PTX_LE] = SpvOpFOrdLessThanEqual,
+    [PTX_GT] = SpvOpFOrdGreaterThan,
+    [PTX_GE] = SpvOpFOrdGreaterThanEqual,
+    [PTX_EQU] = SpvOpFUnordEqual,
+    [PTX_NEU] = SpvOpFUnordNotEqual,
+    [PTX_LTU] = SpvOpFUnordLessThan,
+    [PTX_LEU] = SpvOpFUnordLessThanEqual,
+    [PTX_GTU] = SpvOpFUnordGreaterThan,
+    [PTX_GEU] = SpvOpFUnordGreaterThanEqual,
+};
+
+static void gen_compare(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const uint32_t a = ct_gen_use_float(g, insn->operands[0]), b = ct_gen_use_float(g, insn->operands[1]);
+    const uint32_t type = ct_gen_int_type(g, 1);
+    uint32_t id;
+
+    if (insn->compare == PTX_NUM || insn->compare == PTX_NAN) {
+        id = GEN(g, SpvOpLogicalOr, type, GEN(g, SpvOpIsNan, type, a), GEN(g, SpvOpIsNan, type, b));
+        if (insn->compare == PTX_NUM)
+            id = GEN(g, SpvOpLogicalNot, type, id);
+    } else if (insn->compare < sizeof comparisons / sizeof *comparisons && comparisons[insn->compare]) {
+        id = GEN(g, comparisons[insn->compare], type, a, b);
+    } else {
+        ct_gen_refuse(g, PTX2SPV_INTERNAL, "float comparison %u", insn->compare);
+        return;
+    }
+    ct_gen_define(g, insn->results[0], id);
+}
+
+/* FTOF, FTOI, ITOF. What is stored of an integer narrower than its value is extended by its type. */
+static void gen_convert(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const unsigned to_bits = ptx_type_bits(insn->type2);
+    const ct_value from = insn->operands[0], to = insn->results[0];
+
+    switch (insn->op) {
+    case CT_OP_FTOF:
+        ct_gen_define_float(g, to, GEN(g, SpvOpFConvert, ct_gen_float_type(g, to_bits), ct_gen_use_float(g, from)));
+        break;
+    case CT_OP_ITOF:
+        ct_gen_define_float(g, to, GEN(g, ptx_type_is_signed(insn->type) ? SpvOpConvertSToF : SpvOpConvertUToF,
+                                       ct_gen_float_type(g, to_bits), ct_gen_use(g, from)));
+        break;
+    default: /* FTOI */
+        ct_gen_define(g, to, GEN(g, ptx_type_is_signed(insn->type2) ? SpvOpConvertFToS : SpvOpConvertFToU,
+                                 ct_gen_int_type(g, ct_gen_bits(g, to)), ct_gen_use_float(g, from)));
+        break;
+    }
+}
+
+void ct_gen_float(struct ct_gen *g, const struct ct_insn *insn)
+{
+    if (insn->ftz || insn->sat || insn->rounding > PTX_RN || insn->nan) {
+        ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "instruction %s with this rounding, .ftz, .sat or .NaN", ct_op_infos[insn->op].name);
+        return;
+    }
+    switch (insn->op) {
+    case CT_OP_FRCP: gen_rcp(g, insn); break;
+    case CT_OP_FCMP: gen_compare(g, insn); break;
+    case CT_OP_FTOF:
+    case CT_OP_FTOI:
+    case CT_OP_ITOF: gen_convert(g, insn); break;
+    default: gen_form(g, insn); break; /* those of the table: ct_gen_insn sends no other */
+    }
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* IR values: their forms (integer, float) and the Function variables that carry phis and values out of the lists that define them.
+ *
+ * The tree decides what dominates what: a node is reached only through the nodes before it in its list, and those before the nodes
+ * around it. So a definition is visible in the rest of its own list and inside it; elsewhere the variable is read. */
+#include "emit.h"
+
+#include <assert.h>
+
+static struct ct_gen_value *info_of(struct ct_gen *g, ct_value value)
+{
+    assert(value.i && value.i < g->fn->values.n);
+    return &g->values[value.i];
+}
+
+unsigned ct_gen_bits(const struct ct_gen *g, ct_value value)
+{
+    return ct_width_bits(ct_width_of_value(g->fn, value));
+}
+
+static bool is_global(enum ct_op op)
+{
+    return op == CT_OP_CONST || op == CT_OP_UNDEF; /* module-scope constants: visible everywhere */
+}
+
+static bool is_visible(const struct ct_gen *g, const struct ct_insn *def, const struct ct_block *block)
+{
+    const struct ct_gen_position *from = &g->positions[def->block->id];
+    const uint32_t at = g->positions[block->id].at;
+
+    return is_global(def->op) || (from->at <= at && at <= from->list_end);
+}
+
+/* ---- the plan ---- */
+
+/* Bits of the float that an instruction reads its operand as; 0: it reads bits. */
+static unsigned operand_float_bits(const struct ct_insn *insn, uint32_t operand)
+{
+    switch (insn->op) {
+    case CT_OP_FADD: case CT_OP_FSUB: case CT_OP_FMUL: case CT_OP_FFMA: case CT_OP_FDIV: case CT_OP_FRCP:
+    case CT_OP_FSQRT: case CT_OP_FRSQRT: case CT_OP_FSIN: case CT_OP_FCOS: case CT_OP_FLG2: case CT_OP_FEX2:
+    case CT_OP_FMIN: case CT_OP_FMAX: case CT_OP_FNEG: case CT_OP_FABS: case CT_OP_FFLOOR: case CT_OP_FCEIL:
+    case CT_OP_FTRUNC: case CT_OP_FRINT: case CT_OP_FCMP: case CT_OP_FTOF: case CT_OP_FTOI:
+        return ptx_type_bits(insn->type);
+    case CT_OP_ATOM:
+        return operand > 0 && insn->operation == PTX_ADD && ptx_type_is_float(insn->type) ? ptx_type_bits(insn->type) : 0;
+    default: /* every other one, those to come included, reads bits */
+        return 0;
+    }
+}
+
+static uint32_t variable_for(struct ct_gen *g, ct_value value)
+{
+    return ct_gen_variable(g, ct_gen_int_type(g, ct_gen_bits(g, value)));
+}
+
+static void plan_use(struct ct_gen *g, ct_value value, unsigned float_bits, const struct ct_block *block)
+{
+    struct ct_gen_value *info;
+
+    if (!value.i)
+        return;
+    info = info_of(g, value);
+    if (float_bits)
+        info->type_float = float_bits;
+    else
+        info->wants_int = true;
+    if (info->variable || is_visible(g, g->fn->values.v[value.i].def, block))
+        return;
+    info->wants_int = true;
+    info->variable = variable_for(g, value);
+}
+
+static void plan_insn(struct ct_gen *g, const struct ct_insn *insn)
+{
+    if (insn->op == CT_OP_PHI)
+        info_of(g, insn->results[0])->incoming = variable_for(g, insn->results[0]);
+    for (uint32_t i = 0; i < insn->n_operands; i++)
+        plan_use(g, insn->operands[i], operand_float_bits(insn, i), insn->op == CT_OP_PHI ? insn->block->preds.v[i] : insn->block);
+}
+
+void ct_gen_plan_values(struct ct_gen *g)
+{
+    g->values = CT_ARENA_ARRAY(&g->fn->compilation->scratch, struct ct_gen_value, g->fn->values.n);
+    for (uint32_t b = 0; b < g->fn->blocks.n; b++)
+        for (const struct ct_insn *insn = g->fn->blocks.v[b]->first; insn; insn = insn->next)
+            plan_insn(g, insn);
+}
+
+/* ---- uses and definitions ---- */
+
+static uint32_t as_float(struct ct_gen *g, const struct ct_gen_value *info, uint32_t id)
+{
+    return GEN(g, SpvOpBitcast, ct_gen_float_type(g, info->type_float), id);
+}
+
+/* Reads the variable once a block. */
+static void load_value(struct ct_gen *g, ct_value value, struct ct_gen_value *info)
+{
+    if (info->loaded_in == g->block->id + 1)
+        return;
+    info->loaded_in = g->block->id + 1;
+    info->loaded_int = GEN(g, SpvOpLoad, ct_gen_int_type(g, ct_gen_bits(g, value)), info->variable);
+    info->loaded_float = info->type_float ? as_float(g, info, info->loaded_int) : 0;
+}
+
+static uint32_t constant(struct ct_gen *g, ct_value value)
+{
+    const struct ct_insn *def = g->fn->values.v[value.i].def;
+    const uint64_t bits = def->op == CT_OP_CONST ? def->imm : 0; /* what is undefined is zero: the same in every run */
+    const unsigned width = ct_gen_bits(g, value);
+
+    (void)ct_gen_int_type(g, width);
+    return width == 1 ? ct_spv_const_bool(&g->m, bits & 1) : ct_spv_const_int(&g->m, width, bits);
+}
+
+uint32_t ct_gen_use(struct ct_gen *g, ct_value value)
+{
+    struct ct_gen_value *info = info_of(g, value);
+    const struct ct_insn *def = g->fn->values.v[value.i].def;
+
+    if (is_global(def->op))
+        return constant(g, value);
+    if (is_visible(g, def, g->block))
+        return info->as_int;
+    load_value(g, value, info);
+    return info->loaded_int;
+}
+
+uint32_t ct_gen_use_float(struct ct_gen *g, ct_value value)
+{
+    struct ct_gen_value *info = info_of(g, value);
+    const struct ct_insn *def = g->fn->values.v[value.i].def;
+
+    if (is_global(def->op)) {
+        (void)ct_gen_float_type(g, info->type_float);
+        return ct_spv_const_float(&g->m, info->type_float, def->op == CT_OP_CONST ? def->imm : 0);
+    }
+    if (is_visible(g, def, g->block))
+        return info->as_float;
+    load_value(g, value, info);
+    return info->loaded_float;
+}
+
+void ct_gen_define(struct ct_gen *g, ct_value value, uint32_t id)
+{
+    struct ct_gen_value *info = info_of(g, value);
+
+    info->as_int = id;
+    if (info->type_float)
+        info->as_float = as_float(g, info, id);
+    if (info->variable)
+        GEN_VOID(g, SpvOpStore, info->variable, id);
+}
+
+void ct_gen_define_float(struct ct_gen *g, ct_value value, uint32_t id)
+{
+    struct ct_gen_value *info = info_of(g, value);
+
+    info->as_float = id;
+    if (info->wants_int)
+        info->as_int = GEN(g, SpvOpBitcast, ct_gen_int_type(g, ct_gen_bits(g, value)), id);
+    if (info->variable)
+        GEN_VOID(g, SpvOpStore, info->variable, info->as_int);
+}
+
+/* ---- phis ---- */
+
+void ct_gen_load_phis(struct ct_gen *g)
+{
+    for (const struct ct_insn *insn = g->block->first; insn && insn->op == CT_OP_PHI; insn = insn->next) {
+        const uint32_t type = ct_gen_int_type(g, ct_gen_bits(g, insn->results[0]));
+
+        ct_gen_define(g, insn->results[0], GEN(g, SpvOpLoad, type, info_of(g, insn->results[0])->incoming));
+    }
+}
+
+/* The index of a block among the predecessors of another. Several edges between two blocks carry the same values. */
+static uint32_t pred_index(const struct ct_block *block, const struct ct_block *pred)
+{
+    uint32_t p = 0;
+
+    while (p < block->preds.n && block->preds.v[p] != pred)
+        p++;
+    assert(p < block->preds.n);
+    return p;
+}
+
+void ct_gen_store_phis(struct ct_gen *g)
+{
+    CT_VEC(uint32_t) stores = {0}; /* pairs: variable, value */
+    struct ct_arena *scratch = &g->fn->compilation->scratch;
+
+    /* All values first: one may be read from a variable that is written here. */
+    for (uint32_t s = 0; s < g->block->n_succs; s++) {
+        const struct ct_block *to = g->block->succs[s];
+
+        for (const struct ct_insn *phi = to->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
+            *CT_PUSH(scratch, &stores) = info_of(g, phi->results[0])->incoming;
+            *CT_PUSH(scratch, &stores) = ct_gen_use(g, phi->operands[pred_index(to, g->block)]);
+        }
+    }
+    for (uint32_t i = 0; i < stores.n; i += 2)
+        GEN_VOID(g, SpvOpStore, stores.v[i], stores.v[i + 1]);
+}
+
+uint32_t ct_gen_variable(struct ct_gen *g, uint32_t type)
+{
+    const uint32_t pointer = ct_spv_type_pointer(&g->m, SpvStorageClassFunction, type);
+
+    return CT_SPV_RESULT(&g->m, CT_SPV_VARIABLES, SpvOpVariable, pointer, SpvStorageClassFunction);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared and local memory: arrays that byte offsets index.
+ *
+ * With VK_KHR_workgroup_memory_explicit_layout shared memory is several aliased blocks, one for each width (views). Without it, and for
+ * local memory always, it is one array of 32-bit words, and other widths are composed: 64 bits of two words, 8 and 16 bits of a part of
+ * one. A narrow store to shared memory is an atomic and, then an atomic or, so that neighbours in the word that other threads write at
+ * the same time are not lost, and threads that store the same value at once leave that value. */
+#include "emit.h"
+
+static const struct view {
+    uint8_t bytes, bits, count;
+    bool is_float;
+} views[CT_VIEW_COUNT] = {
+    [CT_VIEW_8] = {1, 8, 1, false},      [CT_VIEW_16] = {2, 16, 1, false},    [CT_VIEW_32] = {4, 32, 1, false},
+    [CT_VIEW_64] = {8, 64, 1, false},    [CT_VIEW_2X32] = {8, 32, 2, false},  [CT_VIEW_4X32] = {16, 32, 4, false},
+    [CT_VIEW_F32] = {4, 32, 1, true},    [CT_VIEW_F64] = {8, 64, 1, true},
+};
+
+static bool has_view(const struct ct_gen *g, enum ct_space space, enum ct_shared_view view)
+{
+    if (view == CT_VIEW_32)
+        return true;
+    if (space != CT_SPACE_SHARED || !g->target->shared_explicit_layout)
+        return false;
+    return view == CT_VIEW_8 ? g->target->shared_explicit_layout8 : view == CT_VIEW_16 ? g->target->shared_explicit_layout16 : true;
+}
+
+static uint32_t view_type(struct ct_gen *g, enum ct_shared_view view)
+{
+    const uint32_t scalar = views[view].is_float ? ct_gen_float_type(g, views[view].bits) : ct_gen_int_type(g, views[view].bits);
+
+    return views[view].count == 1 ? scalar : ct_spv_type_vector(&g->m, scalar, views[view].count);
+}
+
+/* ---- the variables ---- */
+
+/* An expression of specialization constants, 32 bits. */
+static uint32_t spec_op(struct ct_gen *g, SpvOp op, uint32_t a, uint32_t b)
+{
+    return CT_SPV_INTERN(&g->m, SpvOpSpecConstantOp, ct_gen_int_type(g, 32), op, a, b);
+}
+
+/* How many items of a view the segment has: its words, rounded up. */
+static uint32_t view_length(struct ct_gen *g, enum ct_shared_view view)
+{
+    const uint32_t words = g->spec[PTX2SPV_SPEC_SHARED_WORDS], bytes = views[view].bytes;
+
+    if (bytes == 4)
+        return words;
+    if (bytes < 4)
+        return spec_op(g, SpvOpIMul, words, ct_gen_u32(g, 4 / bytes));
+    return spec_op(g, SpvOpUDiv, spec_op(g, SpvOpIAdd, words, ct_gen_u32(g, bytes / 4 - 1)), ct_gen_u32(g, bytes / 4));
+}
+
+static uint32_t make_explicit_view(struct ct_gen *g, enum ct_shared_view view)
+{
+    const uint32_t array = CT_SPV_RESULT(&g->m, CT_SPV_GLOBALS, SpvOpTypeArray, 0, view_type(g, view), view_length(g, view));
+    const uint32_t block = CT_SPV_RESULT(&g->m, CT_SPV_GLOBALS, SpvOpTypeStruct, 0, array);
+    const uint32_t variable = ct_gen_global_variable(g, SpvStorageClassWorkgroup, block);
+
+    CT_SPV_DECORATE(&g->m, array, SpvDecorationArrayStride, views[view].bytes);
+    ct_spv_decorate(&g->m, block, SpvDecorationBlock, NULL, 0);
+    CT_SPV_EMIT(&g->m, CT_SPV_DECORATIONS, SpvOpMemberDecorate, block, 0, SpvDecorationOffset, 0);
+    ct_spv_decorate(&g->m, variable, SpvDecorationAliased, NULL, 0);
+    ct_spv_capability(&g->m, SpvCapabilityWorkgroupMemoryExplicitLayoutKHR);
+    if (view == CT_VIEW_8)
+        ct_spv_capability(&g->m, SpvCapabilityWorkgroupMemoryExplicitLayout8BitAccessKHR);
+    if (view == CT_VIEW_16)
+        ct_spv_capability(&g->m, SpvCapabilityWorkgroupMemoryExplicitLayout16BitAccessKHR);
+    ct_spv_extension(&g->m, "SPV_KHR_workgroup_memory_explicit_layout");
+    return variable;
+}
+
+static uint32_t make_word_array(struct ct_gen *g)
+{
+    return ct_gen_global_variable(
+        g, SpvStorageClassWorkgroup,
+        CT_SPV_INTERN(&g->m, SpvOpTypeArray, 0, ct_gen_int_type(g, 32), g->spec[PTX2SPV_SPEC_SHARED_WORDS]));
+}
+
+static uint32_t local_array(struct ct_gen *g)
+{
+    if (!g->local) {
+        const uint32_t words = (g->fn->local_bytes + 3) / 4;
+
+        g->local = ct_gen_variable(
+            g, CT_SPV_INTERN(&g->m, SpvOpTypeArray, 0, ct_gen_int_type(g, 32), ct_gen_u32(g, words ? words : 1)));
+    }
+    return g->local;
+}
+
+/* ---- pointers ---- */
+
+/* Which item of `bytes` bytes lies at address + offset. A multiple of the size as the offset is added behind the shift, where it folds
+ * into the access and different offsets share the shift: the address is then a multiple, too. */
+static uint32_t item_index(struct ct_gen *g, uint32_t address, int64_t offset, unsigned bytes)
+{
+    const uint32_t type = ct_gen_int_type(g, 32), shift = ct_gen_u32(g, (uint32_t)__builtin_ctz(bytes));
+    const bool behind = offset % (int64_t)bytes == 0;
+
+    if (offset && !behind)
+        address = GEN(g, SpvOpIAdd, type, address, ct_gen_u32(g, (uint32_t)offset));
+    if (bytes > 1)
+        address = GEN(g, SpvOpShiftRightLogical, type, address, shift);
+    if (offset && behind)
+        address = GEN(g, SpvOpIAdd, type, address, ct_gen_u32(g, (uint32_t)(offset / (int64_t)bytes)));
+    return address;
+}
+
+uint32_t ct_gen_shared_pointer(struct ct_gen *g, enum ct_shared_view view, uint32_t address, int64_t offset)
+{
+    const bool is_explicit = g->target->shared_explicit_layout;
+    const uint32_t pointer = ct_spv_type_pointer(&g->m, SpvStorageClassWorkgroup, view_type(g, view));
+    const uint32_t index = item_index(g, address, offset, views[view].bytes);
+
+    if (!g->shared[view])
+        g->shared[view] = is_explicit ? make_explicit_view(g, view) : make_word_array(g);
+    if (is_explicit)
+        return GEN(g, SpvOpAccessChain, pointer, g->shared[view], ct_gen_u32(g, 0), index);
+    return GEN(g, SpvOpAccessChain, pointer, g->shared[view], index);
+}
+
+static uint32_t pointer_to(struct ct_gen *g, enum ct_space space, enum ct_shared_view view, uint32_t address, int64_t offset)
+{
+    if (space == CT_SPACE_SHARED)
+        return ct_gen_shared_pointer(g, view, address, offset);
+    return GEN(g, SpvOpAccessChain, ct_spv_type_pointer(&g->m, SpvStorageClassFunction, ct_gen_int_type(g, 32)), local_array(g),
+               item_index(g, address, offset, 4));
+}
+
+/* ---- items ---- */
+
+static uint32_t mask_of(const struct ct_insn *insn, enum ct_space space)
+{
+    if (space != CT_SPACE_SHARED)
+        return SpvMemoryAccessMaskNone;
+    return SpvMemoryAccessNonPrivatePointerMask | (ct_gen_is_strong(insn) ? SpvMemoryAccessVolatileMask : 0u);
+}
+
+static uint32_t load_item(struct ct_gen *g, enum ct_space space, const struct ct_access *access, enum ct_shared_view view, int64_t offset)
+{
+    const uint32_t pointer = pointer_to(g, space, view, access->address, offset);
+
+    return GEN(g, SpvOpLoad, view_type(g, view), pointer, mask_of(access->insn, space));
+}
+
+static void store_item(struct ct_gen *g, enum ct_space space, const struct ct_access *access, enum ct_shared_view view, int64_t offset,
+                       uint32_t id)
+{
+    const uint32_t pointer = pointer_to(g, space, view, access->address, offset);
+
+    GEN_VOID(g, SpvOpStore, pointer, id, mask_of(access->insn, space));
+}
+
+/* How far up in its word a narrow item lies, in bits. */
+static uint32_t bit_position(struct ct_gen *g, const struct ct_access *access, int64_t offset)
+{
+    const uint32_t type = ct_gen_int_type(g, 32);
+    uint32_t address = access->address;
+
+    if (offset & 3)
+        address = GEN(g, SpvOpIAdd, type, address, ct_gen_u32(g, (uint32_t)(offset & 3)));
+    address = GEN(g, SpvOpBitwiseAnd, type, address, ct_gen_u32(g, 3));
+    return GEN(g, SpvOpShiftLeftLogical, type, address, ct_gen_u32(g, 3));
+}
+
+static uint32_t load_part(struct ct_gen *g, enum ct_space space, const struct ct_access *access, int64_t offset)
+{
+    const uint32_t word = load_item(g, space, access, CT_VIEW_32, offset);
+    const uint32_t down = GEN(g, SpvOpShiftRightLogical, ct_gen_int_type(g, 32), word, bit_position(g, access, offset));
+
+    return ct_gen_resize(g, down, 32, access->bits, false);
+}
+
+static void store_part(struct ct_gen *g, enum ct_space space, const struct ct_access *access, int64_t offset, uint32_t id)
+{
+    const uint32_t type = ct_gen_int_type(g, 32), up = bit_position(g, access, offset);
+    const uint32_t ones = GEN(g, SpvOpShiftLeftLogical, type, ct_gen_u32(g, (1u << access->bits) - 1), up);
+    const uint32_t others = GEN(g, SpvOpNot, type, ones);
+    const uint32_t bits = GEN(g, SpvOpShiftLeftLogical, type, ct_gen_resize(g, id, access->bits, 32, false), up);
+    const uint32_t pointer = pointer_to(g, space, CT_VIEW_32, access->address, offset);
+
+    if (space == CT_SPACE_SHARED) {
+        const uint32_t scope = ct_gen_u32(g, SpvScopeWorkgroup), relaxed = ct_gen_u32(g, SpvMemorySemanticsMaskNone);
+
+        GEN(g, SpvOpAtomicAnd, type, pointer, scope, relaxed, others);
+        GEN(g, SpvOpAtomicOr, type, pointer, scope, relaxed, bits);
+    } else {
+        const uint32_t kept = GEN(g, SpvOpBitwiseAnd, type, GEN(g, SpvOpLoad, type, pointer), others);
+
+        GEN_VOID(g, SpvOpStore, pointer, GEN(g, SpvOpBitwiseOr, type, kept, bits));
+    }
+}
+
+/* ---- accesses ---- */
+
+static enum ct_shared_view view_of_unit(const struct ct_access *access)
+{
+    return access->bits == 8 ? CT_VIEW_8 : access->bits == 16 ? CT_VIEW_16 : access->bits == 32 ? CT_VIEW_32 : CT_VIEW_64;
+}
+
+/* The view that takes the whole access as one vector of words, or CT_VIEW_COUNT. */
+static enum ct_shared_view vector_view(const struct ct_gen *g, enum ct_space space, const struct ct_access *access)
+{
+    const unsigned bytes = access->bits / 8 * access->count;
+
+    if (access->count < 2 || access->bits < 32 || access->align < bytes || !has_view(g, space, CT_VIEW_4X32))
+        return CT_VIEW_COUNT;
+    return bytes == 8 ? CT_VIEW_2X32 : bytes == 16 ? CT_VIEW_4X32 : CT_VIEW_COUNT;
+}
+
+static uint32_t load_unit(struct ct_gen *g, enum ct_space space, const struct ct_access *access, int64_t offset)
+{
+    uint32_t words[2];
+
+    if (has_view(g, space, view_of_unit(access)))
+        return load_item(g, space, access, view_of_unit(access), offset);
+    if (access->bits < 32)
+        return load_part(g, space, access, offset);
+    words[0] = load_item(g, space, access, CT_VIEW_32, offset);
+    words[1] = load_item(g, space, access, CT_VIEW_32, offset + 4);
+    return ct_gen_pack(g, words, 2, 32);
+}
+
+static void store_unit(struct ct_gen *g, enum ct_space space, const struct ct_access *access, int64_t offset, uint32_t id)
+{
+    uint32_t words[2];
+
+    if (has_view(g, space, view_of_unit(access))) {
+        store_item(g, space, access, view_of_unit(access), offset, id);
+    } else if (access->bits < 32) {
+        store_part(g, space, access, offset, id);
+    } else {
+        ct_gen_unpack(g, id, 2, 32, words);
+        store_item(g, space, access, CT_VIEW_32, offset, words[0]);
+        store_item(g, space, access, CT_VIEW_32, offset + 4, words[1]);
+    }
+}
+
+void ct_gen_load_words(struct ct_gen *g, enum ct_space space, const struct ct_access *access, uint32_t *units)
+{
+    const enum ct_shared_view view = vector_view(g, space, access);
+
+    if (view != CT_VIEW_COUNT) {
+        const uint32_t unit = ct_gen_int_type(g, access->bits);
+        uint32_t vector = load_item(g, space, access, view, access->offset);
+
+        if (access->bits == 64)
+            vector = GEN(g, SpvOpBitcast, ct_spv_type_vector(&g->m, unit, access->count), vector);
+        for (unsigned i = 0; i < access->count; i++)
+            units[i] = GEN(g, SpvOpCompositeExtract, unit, vector, i);
+    } else {
+        for (unsigned i = 0; i < access->count; i++)
+            units[i] = load_unit(g, space, access, access->offset + (int64_t)i * (access->bits / 8));
+    }
+    ct_gen_order(g, access->insn, space);
+}
+
+void ct_gen_store_words(struct ct_gen *g, enum ct_space space, const struct ct_access *access, const uint32_t *units)
+{
+    const enum ct_shared_view view = vector_view(g, space, access);
+
+    ct_gen_order(g, access->insn, space);
+    if (view != CT_VIEW_COUNT) {
+        const uint32_t type = ct_spv_type_vector(&g->m, ct_gen_int_type(g, access->bits), access->count);
+        uint32_t vector = ct_spv_result(&g->m, CT_SPV_CODE, SpvOpCompositeConstruct, type, units, access->count);
+
+        if (access->bits == 64)
+            vector = GEN(g, SpvOpBitcast, view_type(g, view), vector);
+        store_item(g, space, access, view, access->offset, vector);
+        return;
+    }
+    for (unsigned i = 0; i < access->count; i++)
+        store_unit(g, space, access, access->offset + (int64_t)i * (access->bits / 8), units[i]);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tree of the structured form: making, linking and walking nodes (ir.h says what they mean), and the steps of structurize. */
+#ifndef PTX2SPV_STRUCTURE_H
+#define PTX2SPV_STRUCTURE_H
+
+#include "ir.h"
+
+/* A place in the tree where nodes are appended: a list and its last node so far. */
+struct ct_place {
+    struct ct_node *parent; /* NULL: the function's list */
+    uint32_t slot;
+    struct ct_node *last; /* NULL: the list is empty */
+};
+
+static inline bool ct_node_is_region(const struct ct_node *node)
+{
+    return node->kind == CT_NODE_LOOP || node->kind == CT_NODE_SCOPE || node->kind == CT_NODE_SWITCH;
+}
+
+static inline bool ct_node_is_jump(const struct ct_node *node)
+{
+    return node->kind == CT_NODE_BREAK || node->kind == CT_NODE_CONTINUE || node->kind == CT_NODE_RETURN;
+}
+
+uint32_t ct_node_list_count(const struct ct_node *node);
+/* The head of a list; parent NULL: fn->body. */
+struct ct_node **ct_node_list(struct ct_fn *fn, struct ct_node *parent, uint32_t slot);
+
+struct ct_node *ct_node_create(struct ct_fn *fn, enum ct_node_kind kind);
+struct ct_node *ct_node_append(struct ct_fn *fn, struct ct_place *at, struct ct_node *node);
+void ct_node_insert_before(struct ct_fn *fn, struct ct_node *place, struct ct_node *node);
+void ct_node_insert_after(struct ct_node *place, struct ct_node *node);
+void ct_node_remove(struct ct_fn *fn, struct ct_node *node);
+/* Puts the nodes of a SCOPE's list in its place. */
+void ct_node_dissolve(struct ct_fn *fn, struct ct_node *scope);
+
+/* The next node in preorder, and the next one that is not inside this one; NULL at the end. */
+struct ct_node *ct_node_next(const struct ct_node *node);
+struct ct_node *ct_node_behind(const struct ct_node *node);
+
+/* Step two of structurize: drops jumps that falling through makes needless, dissolves scopes that nothing leaves, and makes selectors
+ * of what remains and SPIR-V has no branch for. False after an error was reported (nested too deeply). */
+bool ct_structure_resolve_jumps(struct ct_fn *fn);
+
+#endif
