@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Vulkan backend as core sees it. */
+#include "queue.h"
+
+static CUresult enumerate(const struct ct_device_info **out_infos, unsigned *out_count)
+{
+    const struct ct_vk_instance *instance = ct_vk_instance_get();
+
+    *out_infos = instance->infos;
+    *out_count = instance->n_devices;
+    return CUDA_SUCCESS;
+}
+
+const struct ct_backend ct_backend_vk = {
+    .name = "vulkan",
+    .enumerate = enumerate,
+    .device_open = ct_vk_device_open,
+    .device_close = ct_vk_device_close,
+    .memory_info = ct_vk_memory_info,
+    .memory_create = ct_vk_memory_create,
+    .memory_import_host = ct_vk_memory_import_host,
+    .memory_destroy = ct_vk_memory_destroy,
+    .kernel_create = ct_vk_kernel_create,
+    .kernel_destroy = ct_vk_kernel_destroy,
+    .queue_create = ct_vk_queue_create,
+    .queue_destroy = ct_vk_queue_destroy,
+    .queue_copy = ct_vk_queue_copy,
+    .queue_fill = ct_vk_queue_fill,
+    .queue_launch = ct_vk_queue_launch,
+    .queue_timestamp = ct_vk_queue_timestamp,
+    .queue_signal = ct_vk_queue_signal,
+    .queue_wait = ct_vk_queue_wait,
+    .queue_wait_queue = ct_vk_queue_wait_queue,
+    .queue_flush = ct_vk_queue_flush,
+    .queue_point = ct_vk_queue_point,
+    .queue_completed = ct_vk_queue_completed,
+    .queue_await = ct_vk_queue_await,
+    .timestamp_create = ct_vk_timestamp_create,
+    .timestamp_destroy = ct_vk_timestamp_destroy,
+    .timestamp_read = ct_vk_timestamp_read,
+    .timeline_create = ct_vk_timeline_create,
+    .timeline_destroy = ct_vk_timeline_destroy,
+    .timeline_signal = ct_vk_timeline_signal,
+    .timeline_await = ct_vk_timeline_await,
+};

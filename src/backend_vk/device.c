@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An opened device: VkDevice with its own function table, its queues, and whether it is lost. Two opens of one device are
+ * independent of each other. */
+#include "vk.h"
+
+#include "core/log.h"
+#include "queue.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "vulkan"
+
+/* Turns on the rows of features.def that the device has, and nothing else. */
+static void choose_features(const struct ct_vk_physical *physical, struct ct_vk_features *out)
+{
+    const struct ct_vk_features *have = &physical->features;
+
+    ct_vk_features_init(out, physical->has);
+#define REQUIRE(block, field) out->block.field = have->block.field;
+#define TARGET(block, field, member) out->block.field = have->block.field;
+#define ENABLE(block, field) out->block.field = have->block.field;
+#include "features.def"
+}
+
+static uint32_t choose_extensions(const struct ct_vk_physical *physical, const char *names[CT_VK_EXT_COUNT])
+{
+    enum use { QUERY, ENABLE };
+    static const struct {
+        const char *name;
+        enum use use;
+    } all[] = {
+#define EXTENSION(id, name, use) [CT_VK_EXT_##id] = { name, use },
+#include "extensions.def"
+    };
+    uint32_t n = 0;
+
+    for (unsigned i = 0; i < CT_VK_EXT_COUNT; i++)
+        if (physical->has[i] && all[i].use == ENABLE)
+            names[n++] = all[i].name;
+    return n;
+}
+
+static CUresult create_handle(struct ct_backend_device *device)
+{
+    const struct ct_vk_physical *physical = device->physical;
+    struct ct_vk_features features;
+    const char *names[CT_VK_EXT_COUNT];
+    float priorities[CT_VK_MAX_QUEUES];
+    VkDeviceQueueCreateInfo queues = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+        .queueFamilyIndex = physical->family,
+        .queueCount = physical->n_queues,
+        .pQueuePriorities = priorities,
+    };
+    VkDeviceCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+        .pNext = &features.core,
+        .queueCreateInfoCount = 1,
+        .pQueueCreateInfos = &queues,
+        .enabledExtensionCount = choose_extensions(physical, names),
+        .ppEnabledExtensionNames = names,
+    };
+
+    for (uint32_t i = 0; i < physical->n_queues; i++)
+        priorities[i] = ct_vk_queue_is_urgent(i, physical->n_queues) ? 1.0f : 0.5f;
+    choose_features(physical, &features);
+    return ct_vk_result(vkCreateDevice(physical->handle, &info, NULL, &device->handle), "vkCreateDevice");
+}
+
+static CUresult create_pipeline_cache(struct ct_backend_device *device)
+{
+    const VkPipelineCacheCreateInfo info = { .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO };
+
+    return ct_vk_result(device->vk.vkCreatePipelineCache(device->handle, &info, NULL, &device->pipeline_cache), "vkCreatePipelineCache");
+}
+
+static CUresult init(struct ct_backend_device *device)
+{
+    CUresult r = create_handle(device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    volkLoadDeviceTable(&device->vk, device->handle);
+    for (uint32_t i = 0; i < device->physical->n_queues; i++)
+        device->vk.vkGetDeviceQueue(device->handle, device->physical->family, i, &device->queues[i]);
+    if ((r = create_pipeline_cache(device)) != CUDA_SUCCESS)
+        return r;
+    if ((r = ct_vk_timestamp_pool_create(device, &device->timestamps)) != CUDA_SUCCESS)
+        return r;
+    return ct_vk_scheduler_create(device, &device->scheduler);
+}
+
+CUresult ct_vk_device_open(unsigned index, struct ct_backend_device **out)
+{
+    const struct ct_vk_instance *instance = ct_vk_instance_get();
+    struct ct_backend_device *device;
+    CUresult r;
+
+    if (index >= instance->n_devices)
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %u of %u", index, instance->n_devices);
+    if (!(device = calloc(1, sizeof *device)))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "device object");
+    device->physical = &instance->physical[index];
+    device->info = &instance->infos[index];
+    if ((r = init(device)) != CUDA_SUCCESS) {
+        ct_vk_device_close(device);
+        return r;
+    }
+    *out = device;
+    return CUDA_SUCCESS;
+}
+
+void ct_vk_device_close(struct ct_backend_device *device)
+{
+    if (!device)
+        return;
+    ct_vk_scheduler_destroy(device->scheduler);
+    ct_vk_timestamp_pool_destroy(device->timestamps);
+    if (device->pipeline_cache)
+        device->vk.vkDestroyPipelineCache(device->handle, device->pipeline_cache, NULL);
+    if (device->handle)
+        device->vk.vkDestroyDevice(device->handle, NULL);
+    free(device);
+}
+
+CUresult ct_vk_device_check(struct ct_backend_device *device)
+{
+    return (CUresult)atomic_load_explicit(&device->lost, memory_order_acquire);
+}
+
+CUresult ct_vk_device_lose(struct ct_backend_device *device, CUresult cause)
+{
+    int none = CUDA_SUCCESS;
+
+    atomic_compare_exchange_strong_explicit(&device->lost, &none, (int)cause, memory_order_release, memory_order_relaxed);
+    return cause;
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a physical device is and can do: struct ct_vk_physical for us, struct ct_device_info for core and the compiler.
+ * Facts come from features.def, float_controls.def, extensions.def and, for what drivers do not say, drivers.def. */
+#include "vk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* RADV, GFX9 and newer, grants addresses in the upper half only. */
+#define RADV_POINTER_MASK UINT64_C(0xffff800000000000)
+/* CUDA's limits of a grid; larger than a device's are reached by splitting. */
+#define CUDA_MAX_GRID_X 0x7fffffffu
+#define CUDA_MAX_GRID_YZ 65535u
+#define CUDA_MAX_BLOCK_THREADS 1024u
+#define MAX_PUSH_CONSTANT_BYTES 4096u /* more than any driver has; bounds a buffer on the stack in record.c */
+
+struct properties {
+    VkPhysicalDeviceProperties2 core;
+    VkPhysicalDeviceVulkan11Properties v11;
+    VkPhysicalDeviceVulkan12Properties v12;
+    VkPhysicalDeviceVulkan13Properties v13;
+    VkPhysicalDevicePCIBusInfoPropertiesEXT pci;
+    VkPhysicalDeviceExternalMemoryHostPropertiesEXT import;
+    VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nv;
+    VkPhysicalDeviceShaderCoreProperties2AMD amd;
+};
+
+static const struct driver_facts {
+    VkDriverId id;
+    enum ct_address_rule rule;
+    uint8_t exact[6];
+} drivers[] = {
+#define DRIVER(id, rule, fma32, fma64, div32, div64, sqrt32, sqrt64) { id, rule, { fma32, fma64, div32, div64, sqrt32, sqrt64 } },
+#include "drivers.def"
+};
+
+static const struct driver_facts *find_driver(VkDriverId id)
+{
+    static const struct driver_facts unknown = { .rule = CT_ADDRESS_OWN };
+
+    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
+        if (drivers[i].id == id)
+            return &drivers[i];
+    return &unknown;
+}
+
+/* Structures of Vulkan all begin like this. */
+static void chain(VkPhysicalDeviceFeatures2 *head, void *block, VkStructureType type)
+{
+    VkBaseOutStructure *base = block;
+
+    base->sType = type;
+    base->pNext = head->pNext;
+    head->pNext = base;
+}
+
+void ct_vk_features_init(struct ct_vk_features *features, const bool has[CT_VK_EXT_COUNT])
+{
+    VkPhysicalDeviceFeatures2 *core = &features->core;
+
+    memset(features, 0, sizeof *features);
+    core->sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+    chain(core, &features->v11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
+    chain(core, &features->v12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+    chain(core, &features->v13, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES);
+    if (has[CT_VK_EXT_EXPLICIT_LAYOUT])
+        chain(core, &features->explicit_layout, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR);
+    if (has[CT_VK_EXT_ATOMIC_FLOAT])
+        chain(core, &features->atomic_float, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT_FEATURES_EXT);
+    if (has[CT_VK_EXT_SHADER_CLOCK])
+        chain(core, &features->clock, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR);
+    if (has[CT_VK_EXT_MAXIMAL_RECONVERGENCE])
+        chain(core, &features->reconvergence, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_MAXIMAL_RECONVERGENCE_FEATURES_KHR);
+}
+
+static void link_property(struct properties *properties, void *block, VkStructureType type)
+{
+    VkBaseOutStructure *base = block;
+
+    base->sType = type;
+    base->pNext = properties->core.pNext;
+    properties->core.pNext = base;
+}
+
+static void get_properties(VkPhysicalDevice handle, const bool has[CT_VK_EXT_COUNT], struct properties *out)
+{
+    memset(out, 0, sizeof *out);
+    out->core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    link_property(out, &out->v11, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES);
+    link_property(out, &out->v12, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES);
+    link_property(out, &out->v13, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES);
+    if (has[CT_VK_EXT_PCI_BUS_INFO])
+        link_property(out, &out->pci, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT);
+    if (has[CT_VK_EXT_EXTERNAL_MEMORY_HOST])
+        link_property(out, &out->import, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT);
+    if (has[CT_VK_EXT_SM_BUILTINS])
+        link_property(out, &out->nv, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV);
+    if (has[CT_VK_EXT_CORE_PROPERTIES2])
+        link_property(out, &out->amd, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_2_AMD);
+    vkGetPhysicalDeviceProperties2(handle, &out->core);
+}
+
+static void mark_extension(const char *name, bool has[CT_VK_EXT_COUNT])
+{
+    static const char *const names[] = {
+#define EXTENSION(id, name, use) [CT_VK_EXT_##id] = name,
+#include "extensions.def"
+    };
+
+    for (unsigned i = 0; i < CT_VK_EXT_COUNT; i++)
+        if (!strcmp(name, names[i]))
+            has[i] = true;
+}
+
+static void find_extensions(const struct ct_vk_instance *instance, VkPhysicalDevice handle, bool has[CT_VK_EXT_COUNT])
+{
+    VkExtensionProperties *list;
+    uint32_t count = 0;
+
+    if (vkEnumerateDeviceExtensionProperties(handle, NULL, &count, NULL) != VK_SUCCESS || !(list = calloc(count + 1, sizeof *list)))
+        return;
+    if (vkEnumerateDeviceExtensionProperties(handle, NULL, &count, list) >= VK_SUCCESS) {
+        for (uint32_t i = 0; i < count; i++)
+            mark_extension(list[i].extensionName, has);
+    }
+    free(list);
+    /* An older validation layer knows neither the structure nor the execution mode, and calls every kernel invalid. */
+    if (instance->validating && instance->layer_spec_version < VK_MAKE_API_VERSION(0, 1, 3, 276))
+        has[CT_VK_EXT_MAXIMAL_RECONVERGENCE] = false;
+}
+
+static const char *missing_feature_or_null(const struct ct_vk_features *features)
+{
+#define REQUIRE(block, field)     \
+    if (!features->block.field)   \
+        return "feature " #field;
+#define TARGET(block, field, member)
+#define ENABLE(block, field)
+#include "features.def"
+    return NULL;
+}
+
+/* A compute family, if possible one without graphics: those run beside a desktop and have the longer time limits. */
+static bool find_family(VkPhysicalDevice handle, struct ct_vk_physical *out)
+{
+    VkQueueFamilyProperties families[32];
+    uint32_t count = sizeof families / sizeof *families;
+    bool found = false;
+
+    vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families);
+    for (uint32_t i = 0; i < count; i++) {
+        bool graphics = families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT;
+
+        if (!(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) || !families[i].queueCount || (found && graphics))
+            continue;
+        out->family = i;
+        out->n_queues = families[i].queueCount < CT_VK_MAX_QUEUES ? families[i].queueCount : CT_VK_MAX_QUEUES;
+        out->timestamp_bits = families[i].timestampValidBits;
+        found = true;
+        if (!graphics)
+            break;
+    }
+    return found;
+}
+
+static enum ct_device_kind device_kind(VkPhysicalDeviceType type)
+{
+    switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+        return CT_DEVICE_DISCRETE;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+        return CT_DEVICE_INTEGRATED;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+        return CT_DEVICE_VIRTUAL;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+        return CT_DEVICE_CPU;
+    default: /* OTHER, and values newer than the headers */
+        return CT_DEVICE_OTHER;
+    }
+}
+
+/* The driver's rule, as far as this device has what the rule needs; also the pointer rule of the target. RADV's older chips (GFX8),
+ * told by the lack of 16-bit floats, take low addresses of a small range only. */
+static enum ct_address_rule address_rule(const struct driver_facts *driver, const struct ct_vk_physical *physical)
+{
+    bool chosen = driver->rule == CT_ADDRESS_CHOSEN || driver->rule == CT_ADDRESS_CHOSEN_MASK;
+
+    if (chosen && !physical->address_capture_replay)
+        return CT_ADDRESS_OWN;
+    if (driver->rule == CT_ADDRESS_CHOSEN_MASK && !physical->features.v12.shaderFloat16)
+        return CT_ADDRESS_OWN;
+    return driver->rule;
+}
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static void fill_target(const struct ct_vk_physical *physical, const struct properties *properties, const struct driver_facts *driver,
+                        const struct ct_device_info *info, struct ptx2spv_target *target)
+{
+    const VkPhysicalDeviceLimits *limits = &properties->core.properties.limits;
+    bool masked = info->address_rule == CT_ADDRESS_CHOSEN_MASK;
+
+    target->dialect = PTX2SPV_VULKAN;
+    target->pointer_rule = masked ? PTX2SPV_POINTER_OR : PTX2SPV_POINTER_SAME;
+    target->pointer_mask = masked ? RADV_POINTER_MASK : 0;
+    target->subgroup_size = physical->require_subgroup_32 ? 32 : properties->v11.subgroupSize;
+    target->warp_form = target->subgroup_size >= 32 && info->kind != CT_DEVICE_CPU ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE;
+    target->push_constant_bytes = min_u32(limits->maxPushConstantsSize, MAX_PUSH_CONSTANT_BYTES);
+    target->shared_bytes = limits->maxComputeSharedMemorySize;
+    target->max_block_threads = info->max_block_threads;
+#define REQUIRE(block, field)
+#define TARGET(block, field, member) target->member = physical->features.block.field != 0;
+#define ENABLE(block, field)
+#include "features.def"
+#define FLOAT_CONTROL(member, property) target->member = properties->v12.property != 0;
+#include "float_controls.def"
+    target->exact_fma32 = driver->exact[0];
+    target->exact_fma64 = driver->exact[1];
+    target->exact_div32 = driver->exact[2];
+    target->exact_div64 = driver->exact[3];
+    target->exact_sqrt32 = driver->exact[4];
+    target->exact_sqrt64 = driver->exact[5];
+}
+
+static uint32_t count_compute_units(const struct properties *properties, enum ct_device_kind kind)
+{
+    if (properties->nv.shaderSMCount)
+        return properties->nv.shaderSMCount;
+    if (properties->amd.activeComputeUnitCount)
+        return properties->amd.activeComputeUnitCount;
+    return kind == CT_DEVICE_CPU ? (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) : 0;
+}
+
+static uint32_t largest_local_heap(const VkPhysicalDeviceMemoryProperties *memory)
+{
+    uint32_t best = 0;
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < memory->memoryHeapCount; i++) {
+        if ((memory->memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) && memory->memoryHeaps[i].size > bytes) {
+            best = i;
+            bytes = memory->memoryHeaps[i].size;
+        }
+    }
+    return best;
+}
+
+static void fill_identity(const struct properties *properties, const bool has[CT_VK_EXT_COUNT], struct ct_device_info *info)
+{
+    const VkPhysicalDeviceProperties *core = &properties->core.properties;
+
+    snprintf(info->name, sizeof info->name, "%s", core->deviceName);
+    snprintf(info->driver, sizeof info->driver, "%.120s %.120s", properties->v12.driverName, properties->v12.driverInfo);
+    info->kind = device_kind(core->deviceType);
+    info->vendor_id = core->vendorID;
+    info->device_id = core->deviceID;
+    memcpy(info->uuid, properties->v11.deviceUUID, sizeof info->uuid);
+    info->has_luid = properties->v11.deviceLUIDValid;
+    if (info->has_luid) {
+        memcpy(info->luid, properties->v11.deviceLUID, sizeof info->luid);
+        info->node_mask = properties->v11.deviceNodeMask;
+    }
+    info->has_pci = has[CT_VK_EXT_PCI_BUS_INFO];
+    info->pci_domain = properties->pci.pciDomain;
+    info->pci_bus = properties->pci.pciBus;
+    info->pci_device = properties->pci.pciDevice;
+}
+
+static void fill_capabilities(const struct ct_vk_physical *physical, const struct properties *properties, struct ct_device_info *info)
+{
+    const VkPhysicalDeviceLimits *limits = &properties->core.properties.limits;
+    uint64_t max_buffer = properties->v13.maxBufferSize, max_memory = properties->v11.maxMemoryAllocationSize;
+    uint32_t threads = min_u32(limits->maxComputeWorkGroupInvocations, limits->maxComputeWorkGroupSize[0]);
+
+    info->memory_bytes = physical->memory.memoryHeaps[physical->local_heap].size;
+    info->max_allocation_bytes = max_memory < max_buffer ? max_memory : max_buffer;
+    info->compute_units = count_compute_units(properties, info->kind);
+    info->max_block_threads = min_u32(threads, CUDA_MAX_BLOCK_THREADS);
+    info->shared_bytes = limits->maxComputeSharedMemorySize;
+    info->max_grid[0] = CUDA_MAX_GRID_X;
+    info->max_grid[1] = info->max_grid[2] = CUDA_MAX_GRID_YZ;
+    info->concurrent_kernels = physical->n_queues > 1;
+    info->copy_queues = physical->n_queues > 1 ? 1 : 0; /* copies of one stream run beside kernels of another */
+    info->integrated_memory = info->kind == CT_DEVICE_INTEGRATED || info->kind == CT_DEVICE_CPU;
+    info->host_visible_device_memory = info->integrated_memory;
+    info->pageable_access = info->address_rule == CT_ADDRESS_SHARED;
+    /* Under the mask rule an import would get an address of the driver's, which kernels do not form from the host pointer. */
+    info->can_import_host = physical->has[CT_VK_EXT_EXTERNAL_MEMORY_HOST] &&
+                            (info->address_rule == CT_ADDRESS_CHOSEN || info->address_rule == CT_ADDRESS_SHARED);
+    info->sparse = physical->features.core.features.sparseBinding && physical->features.core.features.sparseResidencyBuffer;
+    info->external_memory_fd = physical->has[CT_VK_EXT_EXTERNAL_MEMORY_FD];
+    info->external_semaphore_fd = physical->has[CT_VK_EXT_EXTERNAL_SEMAPHORE_FD];
+    info->dma_buf = physical->has[CT_VK_EXT_EXTERNAL_MEMORY_DMA_BUF];
+    info->timestamps = physical->timestamp_bits != 0;
+    info->timestamp_period_ns = limits->timestampPeriod;
+}
+
+static void fill_physical(const struct properties *properties, struct ct_vk_physical *out)
+{
+    const VkPhysicalDeviceVulkan13Properties *v13 = &properties->v13;
+
+    vkGetPhysicalDeviceMemoryProperties(out->handle, &out->memory);
+    out->local_heap = largest_local_heap(&out->memory);
+    for (int i = 0; i < 3; i++)
+        out->max_group_count[i] = properties->core.properties.limits.maxComputeWorkGroupCount[i];
+    out->import_alignment = properties->import.minImportedHostPointerAlignment;
+    out->address_capture_replay = out->features.v12.bufferDeviceAddressCaptureReplay;
+    out->require_subgroup_32 = out->features.v13.subgroupSizeControl && v13->minSubgroupSize <= 32 && v13->maxSubgroupSize >= 32 &&
+                               (v13->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
+}
+
+bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevice handle, struct ct_vk_physical *out,
+                          struct ct_device_info *out_info, const char **out_reason)
+{
+    struct properties properties;
+    const struct driver_facts *driver;
+    VkPhysicalDeviceProperties core;
+
+    memset(out, 0, sizeof *out);
+    memset(out_info, 0, sizeof *out_info);
+    out->handle = handle;
+    vkGetPhysicalDeviceProperties(handle, &core);
+    if (core.apiVersion < VK_API_VERSION_1_3) {
+        *out_reason = "Vulkan 1.3";
+        return false;
+    }
+    if (!find_family(handle, out)) {
+        *out_reason = "a compute queue";
+        return false;
+    }
+    find_extensions(instance, handle, out->has);
+    ct_vk_features_init(&out->features, out->has);
+    vkGetPhysicalDeviceFeatures2(handle, &out->features.core);
+    if ((*out_reason = missing_feature_or_null(&out->features)))
+        return false;
+    get_properties(handle, out->has, &properties);
+    fill_physical(&properties, out);
+    driver = find_driver(properties.v12.driverID);
+    fill_identity(&properties, out->has, out_info);
+    out_info->address_rule = address_rule(driver, out);
+    fill_capabilities(out, &properties, out_info);
+    fill_target(out, &properties, driver, out_info, &out_info->target);
+    return true;
+}

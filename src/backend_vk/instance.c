@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Vulkan instance and the list of usable devices: made once, kept until the process ends.
+ * The loader is opened at run time (volk); a machine without it simply has no Vulkan devices. */
+#define VOLK_IMPLEMENTATION
+#include "vk.h"
+
+#include "core/config.h"
+#include "core/log.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "vulkan"
+#define VALIDATION_LAYER "VK_LAYER_KHRONOS_validation"
+
+static struct {
+    pthread_once_t once;
+    struct ct_vk_instance instance;
+    atomic_uint validation_errors; /* relaxed: a count */
+} state = { .once = PTHREAD_ONCE_INIT };
+
+/* Messages that we cause knowingly. NVIDIA's driver and ANV give imported host memory a chosen device address, which is how a host
+ * pointer becomes valid in kernels; the specification does not allow the combination yet. */
+static const char *const expected_messages[] = { "VUID-VkMemoryAllocateInfo-pNext-03332" };
+
+static bool is_expected(const char *id)
+{
+    for (size_t i = 0; id && i < sizeof expected_messages / sizeof *expected_messages; i++)
+        if (!strcmp(id, expected_messages[i]))
+            return true;
+    return false;
+}
+
+static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
+                                                 const VkDebugUtilsMessengerCallbackDataEXT *data, void *user)
+{
+    (void)types;
+    (void)user;
+    if (is_expected(data->pMessageIdName))
+        ct_log(CT_LOG_DEBUG, "expected validation message: %s", data->pMessage);
+    else if (severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT)
+        ct_log(CT_LOG_ERROR, "validation error %u: %s",
+               atomic_fetch_add_explicit(&state.validation_errors, 1, memory_order_relaxed) + 1, data->pMessage);
+    else
+        ct_log(CT_LOG_WARN, "validation warning: %s", data->pMessage);
+    return VK_FALSE;
+}
+
+/* The validation layer's version, or 0 if it is not installed. */
+static uint32_t find_validation_layer(void)
+{
+    VkLayerProperties *layers;
+    uint32_t count = 0, version = 0;
+
+    if (vkEnumerateInstanceLayerProperties(&count, NULL) != VK_SUCCESS || !(layers = calloc(count + 1, sizeof *layers)))
+        return 0;
+    if (vkEnumerateInstanceLayerProperties(&count, layers) >= VK_SUCCESS) {
+        for (uint32_t i = 0; i < count; i++)
+            if (!strcmp(layers[i].layerName, VALIDATION_LAYER))
+                version = layers[i].specVersion;
+    }
+    free(layers);
+    return version;
+}
+
+static void watch_validation(VkInstance handle)
+{
+    const VkDebugUtilsMessengerCreateInfoEXT info = {
+        .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+        .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+        .messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
+        .pfnUserCallback = on_message,
+    };
+    VkDebugUtilsMessengerEXT messenger; /* lives as long as the instance */
+
+    (void)ct_vk_result(vkCreateDebugUtilsMessengerEXT(handle, &info, NULL, &messenger), "vkCreateDebugUtilsMessengerEXT");
+    ct_log(CT_LOG_INFO, "validation is on");
+}
+
+static bool create_instance(struct ct_vk_instance *instance)
+{
+    const char *const layer = VALIDATION_LAYER, *const extension = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
+    const VkApplicationInfo application = {
+        .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pEngineName = "Cuttle", .apiVersion = VK_API_VERSION_1_3
+    };
+    VkInstanceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application };
+
+    if (ct_config()->validate) {
+        instance->layer_spec_version = find_validation_layer();
+        instance->validating = instance->layer_spec_version != 0;
+        if (!instance->validating)
+            ct_log(CT_LOG_WARN, "CUTTLE_VALIDATE: %s is not installed", VALIDATION_LAYER);
+    }
+    if (instance->validating) {
+        info.enabledLayerCount = info.enabledExtensionCount = 1;
+        info.ppEnabledLayerNames = &layer;
+        info.ppEnabledExtensionNames = &extension;
+    }
+    if (ct_vk_result(vkCreateInstance(&info, NULL, &instance->handle), "vkCreateInstance") != CUDA_SUCCESS)
+        return false;
+    volkLoadInstanceOnly(instance->handle);
+    if (instance->validating)
+        watch_validation(instance->handle);
+    return true;
+}
+
+static void add_device(struct ct_vk_instance *instance, VkPhysicalDevice handle)
+{
+    unsigned at = instance->n_devices;
+    VkPhysicalDeviceProperties properties;
+    const char *reason;
+
+    vkGetPhysicalDeviceProperties(handle, &properties);
+    if (ct_vk_device_examine(instance, handle, &instance->physical[at], &instance->infos[at], &reason)) {
+        ct_log(CT_LOG_INFO, "device %u: %s, %s", at, instance->infos[at].name, instance->infos[at].driver);
+        instance->n_devices++;
+    } else {
+        ct_log(CT_LOG_INFO, "%s is left out: it lacks %s", properties.deviceName, reason);
+    }
+}
+
+static void find_devices(struct ct_vk_instance *instance)
+{
+    VkPhysicalDevice *handles = NULL;
+    uint32_t count = 0;
+
+    if (ct_vk_result(vkEnumeratePhysicalDevices(instance->handle, &count, NULL), "vkEnumeratePhysicalDevices") != CUDA_SUCCESS || !count)
+        return;
+    handles = calloc(count, sizeof *handles);
+    instance->physical = calloc(count, sizeof *instance->physical);
+    instance->infos = calloc(count, sizeof *instance->infos);
+    if (handles && instance->physical && instance->infos && vkEnumeratePhysicalDevices(instance->handle, &count, handles) >= VK_SUCCESS) {
+        for (uint32_t i = 0; i < count; i++)
+            add_device(instance, handles[i]);
+    }
+    free(handles);
+}
+
+static void start(void)
+{
+    struct ct_vk_instance *instance = &state.instance;
+
+    if (volkInitialize() != VK_SUCCESS) {
+        ct_log(CT_LOG_INFO, "no Vulkan loader (libvulkan.so.1)");
+        return;
+    }
+    if (volkGetInstanceVersion() < VK_API_VERSION_1_3) {
+        ct_log(CT_LOG_INFO, "the Vulkan loader is older than 1.3");
+        return;
+    }
+    if (create_instance(instance))
+        find_devices(instance);
+}
+
+const struct ct_vk_instance *ct_vk_instance_get(void)
+{
+    pthread_once(&state.once, start);
+    return &state.instance;
+}
+
+unsigned ct_vk_validation_errors(void)
+{
+    return atomic_load_explicit(&state.validation_errors, memory_order_relaxed);
+}

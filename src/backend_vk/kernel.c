@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A kernel on a device: its shader module, and one pipeline for each set of specialization constants that was launched.
+ * Variants are never dropped before the kernel: programs use few block shapes a kernel. */
+#include "vk.h"
+
+#include "core/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "kernel"
+
+/* The specialization constants in the order of enum ptx2spv_spec_constant: also the key of a variant. */
+struct constants {
+    uint32_t value[PTX2SPV_SPEC_COUNT];
+};
+
+struct variant {
+    struct variant *next;
+    struct constants constants;
+    VkPipeline pipeline;
+};
+
+struct ct_kernel_image {
+    struct ct_backend_device *device; /* borrowed: outlives its kernels */
+    char *name;
+    struct ptx2spv_kernel_info info;
+    VkShaderModule module;
+    VkPipelineLayout layout;
+    uint32_t push_bytes;
+    struct ct_mutex lock;     /* guards the list; rank CT_RANK_BACKEND */
+    struct variant *variants; /* the one used last comes first */
+};
+
+static CUresult create_module(struct ct_kernel_image *kernel, const struct ptx2spv_kernel *source)
+{
+    struct ct_backend_device *device = kernel->device;
+    const VkShaderModuleCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = source->n_words * sizeof *source->words,
+        .pCode = source->words,
+    };
+
+    return ct_vk_result(device->vk.vkCreateShaderModule(device->handle, &info, NULL, &kernel->module), "vkCreateShaderModule");
+}
+
+static CUresult create_layout(struct ct_kernel_image *kernel)
+{
+    struct ct_backend_device *device = kernel->device;
+    const VkPushConstantRange range = { .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = kernel->push_bytes };
+    const VkPipelineLayoutCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .pushConstantRangeCount = 1, .pPushConstantRanges = &range
+    };
+
+    if (kernel->push_bytes > device->info->target.push_constant_bytes)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s: %u bytes of push constants, the device has %u", kernel->name, kernel->push_bytes,
+                       device->info->target.push_constant_bytes);
+    return ct_vk_result(device->vk.vkCreatePipelineLayout(device->handle, &info, NULL, &kernel->layout), "vkCreatePipelineLayout");
+}
+
+CUresult ct_vk_kernel_create(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *source,
+                             struct ct_kernel_image **out)
+{
+    struct ct_kernel_image *kernel = calloc(1, sizeof *kernel);
+    CUresult r;
+
+    if (!kernel)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "kernel object");
+    ct_mutex_init(&kernel->lock, CT_RANK_BACKEND);
+    kernel->device = device;
+    kernel->info = source->info;
+    kernel->push_bytes = PTX2SPV_PARAMS_OFFSET;
+    if (!source->info.params_in_buffer)
+        kernel->push_bytes += (source->info.param_bytes + 3) & ~3u;
+    if (!(kernel->name = strdup(name)))
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "name of a kernel");
+    else if ((r = create_layout(kernel)) == CUDA_SUCCESS)
+        r = create_module(kernel, source);
+    if (r != CUDA_SUCCESS) {
+        ct_vk_kernel_destroy(kernel);
+        return r;
+    }
+    *out = kernel;
+    return CUDA_SUCCESS;
+}
+
+static void destroy_variant(struct ct_kernel_image *kernel, struct variant *variant)
+{
+    kernel->device->vk.vkDestroyPipeline(kernel->device->handle, variant->pipeline, NULL);
+    free(variant);
+}
+
+void ct_vk_kernel_destroy(struct ct_kernel_image *kernel)
+{
+    struct ct_backend_device *device;
+
+    if (!kernel)
+        return;
+    device = kernel->device;
+    for (struct variant *variant = kernel->variants, *next; variant; variant = next) {
+        next = variant->next;
+        destroy_variant(kernel, variant);
+    }
+    if (kernel->layout)
+        device->vk.vkDestroyPipelineLayout(device->handle, kernel->layout, NULL);
+    if (kernel->module)
+        device->vk.vkDestroyShaderModule(device->handle, kernel->module, NULL);
+    ct_mutex_finish(&kernel->lock);
+    free(kernel->name);
+    free(kernel);
+}
+
+const struct ptx2spv_kernel_info *ct_vk_kernel_info(const struct ct_kernel_image *kernel)
+{
+    return &kernel->info;
+}
+
+/* Bytes of work-group memory that a launch needs. */
+static uint64_t shared_bytes(const struct ptx2spv_kernel_info *info, uint32_t dynamic_bytes)
+{
+    if (!info->uses_dynamic_shared)
+        return info->static_shared_bytes;
+    return (uint64_t)info->dynamic_shared_offset + dynamic_bytes;
+}
+
+static CUresult choose_constants(const struct ct_launch *launch, bool split, struct constants *out)
+{
+    const struct ct_kernel_image *kernel = launch->kernel;
+    const struct ct_device_info *device = kernel->device->info;
+    uint64_t shared = shared_bytes(&kernel->info, launch->dynamic_shared_bytes);
+    uint64_t threads = 1;
+
+    for (int i = 0; i < 3; i++) {
+        if (!launch->block[i] || launch->block[i] > device->max_block_threads || (threads *= launch->block[i]) > device->max_block_threads)
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s: block of %u x %u x %u threads", kernel->name, launch->block[0], launch->block[1],
+                           launch->block[2]);
+    }
+    if (shared > device->shared_bytes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s: %llu bytes of shared memory, the device has %u", kernel->name,
+                       (unsigned long long)shared, device->shared_bytes);
+    out->value[PTX2SPV_SPEC_BLOCK_THREADS] = (uint32_t)threads;
+    out->value[PTX2SPV_SPEC_BLOCK_X] = launch->block[0];
+    out->value[PTX2SPV_SPEC_BLOCK_Y] = launch->block[1];
+    out->value[PTX2SPV_SPEC_BLOCK_Z] = launch->block[2];
+    out->value[PTX2SPV_SPEC_SHARED_WORDS] = shared > 4 ? (uint32_t)((shared + 3) / 4) : 1;
+    out->value[PTX2SPV_SPEC_GRID_OFFSET] = split;
+    return CUDA_SUCCESS;
+}
+
+static struct variant *find_variant_or_null_locked(struct ct_kernel_image *kernel, const struct constants *constants)
+{
+    for (struct variant **link = &kernel->variants; *link; link = &(*link)->next) {
+        struct variant *found = *link;
+
+        if (memcmp(&found->constants, constants, sizeof *constants))
+            continue;
+        *link = found->next;
+        found->next = kernel->variants;
+        kernel->variants = found;
+        return found;
+    }
+    return NULL;
+}
+
+static CUresult compile(struct ct_kernel_image *kernel, const struct constants *constants, VkPipeline *out)
+{
+    struct ct_backend_device *device = kernel->device;
+    VkSpecializationMapEntry entries[PTX2SPV_SPEC_COUNT];
+    const VkSpecializationInfo specialization = { PTX2SPV_SPEC_COUNT, entries, sizeof *constants, constants };
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo lanes = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = 32
+    };
+    VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = {
+            .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+            .pNext = device->physical->require_subgroup_32 ? &lanes : NULL,
+            .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+            .module = kernel->module,
+            .pName = "main",
+            .pSpecializationInfo = &specialization,
+        },
+        .layout = kernel->layout,
+    };
+
+    for (uint32_t i = 0; i < PTX2SPV_SPEC_COUNT; i++)
+        entries[i] = (VkSpecializationMapEntry){ i, i * (uint32_t)sizeof(uint32_t), sizeof(uint32_t) };
+    /* Full subgroups can be promised only where no lane is missing (VUID-VkPipelineShaderStageCreateInfo-pNext-02757). */
+    if (device->physical->require_subgroup_32 && device->physical->features.v13.computeFullSubgroups &&
+        constants->value[PTX2SPV_SPEC_BLOCK_THREADS] % 32 == 0)
+        info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+    return ct_vk_result(device->vk.vkCreateComputePipelines(device->handle, device->pipeline_cache, 1, &info, NULL, out),
+                        "vkCreateComputePipelines");
+}
+
+/* Compiles outside the lock; when two threads make the same variant, the second one's is dropped. */
+static CUresult add_variant(struct ct_kernel_image *kernel, const struct constants *constants, VkPipeline *out)
+{
+    struct variant *made = calloc(1, sizeof *made), *other;
+    CUresult r;
+
+    if (!made)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "variant of %s", kernel->name);
+    if ((r = compile(kernel, constants, &made->pipeline)) != CUDA_SUCCESS) {
+        free(made);
+        return r;
+    }
+    made->constants = *constants;
+    ct_log(CT_LOG_DEBUG, "%s: compiled for blocks of %u threads, %u words of shared memory", kernel->name,
+           constants->value[PTX2SPV_SPEC_BLOCK_THREADS], constants->value[PTX2SPV_SPEC_SHARED_WORDS]);
+    ct_mutex_lock(&kernel->lock);
+    other = find_variant_or_null_locked(kernel, constants);
+    if (!other) {
+        made->next = kernel->variants;
+        kernel->variants = made;
+    }
+    *out = other ? other->pipeline : made->pipeline;
+    ct_mutex_unlock(&kernel->lock);
+    if (other)
+        destroy_variant(kernel, made);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_kernel_pipeline(const struct ct_launch *launch, bool split, struct ct_vk_pipeline *out)
+{
+    struct ct_kernel_image *kernel = launch->kernel;
+    struct constants constants = { { 0 } };
+    VkPipeline pipeline = VK_NULL_HANDLE;
+    struct variant *found;
+    CUresult r = choose_constants(launch, split, &constants);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&kernel->lock);
+    if ((found = find_variant_or_null_locked(kernel, &constants)))
+        pipeline = found->pipeline;
+    ct_mutex_unlock(&kernel->lock);
+    if (!pipeline && (r = add_variant(kernel, &constants, &pipeline)) != CUDA_SUCCESS)
+        return r;
+    *out = (struct ct_vk_pipeline){ pipeline, kernel->layout, kernel->push_bytes };
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues: their making, their commands' frame, and waiting: for points, for other queues, for timelines. The rules stand in queue.h. */
+#include "queue.h"
+
+#include "core/log.h"
+
+#include <assert.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#define CT_CHANNEL "queue"
+#define SPIN_READS 64 /* between two looks at the clock */
+
+/* ---- making ---- */
+
+bool ct_vk_queue_is_urgent(unsigned index, unsigned count)
+{
+    return count >= 4 && index + 1 == count;
+}
+
+/* Streams of high priority share the urgent lane, the others take turns. */
+static struct ct_vk_lane *choose_lane_locked(struct ct_vk_scheduler *scheduler, int priority)
+{
+    unsigned count = scheduler->n_lanes;
+    bool has_urgent = ct_vk_queue_is_urgent(count - 1, count);
+
+    if (priority < 0 && has_urgent)
+        return &scheduler->lanes[count - 1];
+    return &scheduler->lanes[scheduler->next_lane++ % (has_urgent ? count - 1 : count)];
+}
+
+CUresult ct_vk_queue_create(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out)
+{
+    struct ct_vk_scheduler *scheduler = device->scheduler;
+    struct ct_queue *queue = calloc(1, sizeof *queue);
+    CUresult r;
+
+    if (!queue)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "queue object");
+    if ((r = ct_vk_line_create(device, &queue->line)) != CUDA_SUCCESS) {
+        free(queue);
+        return r;
+    }
+    queue->device = device;
+    queue->scheduler = scheduler;
+    queue->max_commands = CT_VK_BATCH_COMMANDS;
+    ct_mutex_lock(&scheduler->lock);
+    queue->lane = choose_lane_locked(scheduler, desc->priority);
+    queue->next = scheduler->queues;
+    scheduler->queues = queue;
+    ct_mutex_unlock(&scheduler->lock);
+    *out = queue;
+    return CUDA_SUCCESS;
+}
+
+static void unlink_locked(struct ct_queue *queue)
+{
+    struct ct_queue **link = &queue->scheduler->queues;
+
+    while (*link != queue)
+        link = &(*link)->next;
+    *link = queue->next;
+}
+
+void ct_vk_queue_destroy(struct ct_queue *queue)
+{
+    struct ct_vk_scheduler *scheduler;
+
+    if (!queue)
+        return;
+    scheduler = queue->scheduler;
+    ct_mutex_lock(&scheduler->lock);
+    ct_vk_scheduler_retire_locked(queue->lane);
+    assert(!queue->n_batches || ct_vk_device_check(queue->device) != CUDA_SUCCESS);
+    ct_vk_scheduler_forget_locked(queue);
+    unlink_locked(queue);
+    ct_vk_line_release_locked(queue->device, queue->line);
+    ct_mutex_unlock(&scheduler->lock);
+    free(queue);
+}
+
+/* ---- the frame of a command ---- */
+
+static void record_barrier(const struct ct_backend_device *device, const struct ct_vk_batch *batch)
+{
+    const VkPipelineStageFlags2 stages = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+    const VkAccessFlags2 writes = VK_ACCESS_2_SHADER_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
+    const VkMemoryBarrier2 barrier = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2,
+        .srcStageMask = stages,
+        .srcAccessMask = writes,
+        .dstStageMask = stages,
+        .dstAccessMask = writes | VK_ACCESS_2_SHADER_READ_BIT | VK_ACCESS_2_TRANSFER_READ_BIT,
+    };
+    const VkDependencyInfo info = { .sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, .memoryBarrierCount = 1, .pMemoryBarriers = &barrier };
+
+    device->vk.vkCmdPipelineBarrier2(batch->commands, &info);
+}
+
+/* The batch that takes the next command. */
+static CUresult open_batch_locked(struct ct_queue *queue, struct ct_vk_batch **out)
+{
+    struct ct_vk_batch *batch = queue->unsubmitted.last;
+    CUresult r;
+
+    if (!batch || batch->closed) {
+        if ((r = ct_vk_batch_take_locked(queue, &batch)) != CUDA_SUCCESS)
+            return r;
+        ct_vk_batch_append(&queue->unsubmitted, batch);
+        queue->n_batches++;
+    }
+    *out = batch;
+    return CUDA_SUCCESS;
+}
+
+/* Very much is in flight: waits until a batch of this queue ends. What only gathers (behind a wait for the host) has no bound, since
+ * the host may be us. */
+static CUresult make_room_locked(struct ct_queue *queue)
+{
+    struct ct_vk_scheduler *scheduler = queue->scheduler;
+    CUresult r = CUDA_SUCCESS;
+
+    while (r == CUDA_SUCCESS && queue->n_batches >= CT_VK_QUEUE_BATCHES && queue->n_in_flight) {
+        uint64_t next = queue->completed + 1;
+
+        ct_mutex_unlock(&scheduler->lock);
+        r = ct_vk_line_await(queue->device, queue->line, next, UINT64_MAX);
+        ct_mutex_lock(&scheduler->lock);
+        ct_vk_scheduler_retire_locked(queue->lane);
+    }
+    return r;
+}
+
+CUresult ct_vk_command_begin_locked(struct ct_queue *queue, struct ct_vk_batch **out)
+{
+    struct ct_vk_batch *batch;
+    CUresult r = ct_vk_device_check(queue->device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_vk_scheduler_retire_locked(queue->lane);
+    if ((r = make_room_locked(queue)) != CUDA_SUCCESS || (r = open_batch_locked(queue, &batch)) != CUDA_SUCCESS)
+        return r;
+    record_barrier(queue->device, batch);
+    batch->last_point = atomic_fetch_add_explicit(&queue->point, 1, memory_order_relaxed) + 1;
+    batch->n_commands++;
+    *out = batch;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_command_end_locked(struct ct_queue *queue, CUresult result)
+{
+    struct ct_vk_batch *batch = queue->unsubmitted.last;
+
+    if (batch && (batch->n_commands >= queue->max_commands || batch->cost_bytes >= CT_VK_BATCH_BYTES))
+        batch->closed = true;
+    ct_vk_scheduler_submit_locked(queue);
+    return result == CUDA_SUCCESS ? ct_vk_device_check(queue->device) : result;
+}
+
+/* ---- ordering ---- */
+
+static CUresult signal_locked(struct ct_queue *queue, struct ct_vk_line *line, uint64_t value)
+{
+    struct ct_vk_batch *batch;
+    CUresult r;
+
+    if (value <= line->recorded)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "timeline signal of %llu behind %llu", (unsigned long long)value,
+                       (unsigned long long)line->recorded);
+    if ((r = ct_vk_command_begin_locked(queue, &batch)) != CUDA_SUCCESS)
+        return r;
+    ct_vk_line_retain_locked(line);
+    line->recorded = value;
+    batch->signal = (struct ct_vk_signal){ line, value };
+    batch->closed = true;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_queue_signal(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value)
+{
+    struct ct_vk_scheduler *scheduler = queue->scheduler;
+    CUresult r;
+
+    ct_mutex_lock(&scheduler->lock);
+    r = ct_vk_command_end_locked(queue, signal_locked(queue, timeline->line, value));
+    ct_mutex_unlock(&scheduler->lock);
+    return r;
+}
+
+/* A wait holds back a whole batch: it goes into one that has nothing but waits so far. */
+static CUresult wait_locked(struct ct_queue *queue, struct ct_vk_line *line, uint64_t value)
+{
+    struct ct_vk_batch *batch = queue->unsubmitted.last;
+    CUresult r;
+
+    if (batch && (batch->n_commands > batch->n_waits || batch->n_waits == CT_VK_BATCH_WAITS))
+        batch->closed = true;
+    if ((r = ct_vk_command_begin_locked(queue, &batch)) != CUDA_SUCCESS)
+        return r;
+    ct_vk_line_retain_locked(line);
+    batch->waits[batch->n_waits++] = (struct ct_vk_signal){ line, value };
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_queue_wait(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value)
+{
+    struct ct_vk_scheduler *scheduler = queue->scheduler;
+    uint64_t now;
+    CUresult r = ct_vk_line_read(queue->device, timeline->line, &now);
+
+    if (r != CUDA_SUCCESS || now >= value)
+        return r;
+    ct_mutex_lock(&scheduler->lock);
+    r = ct_vk_command_end_locked(queue, wait_locked(queue, timeline->line, value));
+    ct_mutex_unlock(&scheduler->lock);
+    return r;
+}
+
+static void flush_locked(struct ct_queue *queue, uint64_t point)
+{
+    if (point > queue->flush_point)
+        queue->flush_point = point;
+    if (queue->line->promised < point)
+        ct_vk_scheduler_submit_locked(queue);
+}
+
+static CUresult wait_queue_locked(struct ct_queue *queue, struct ct_queue *other, uint64_t point)
+{
+    if (point > atomic_load_explicit(&other->point, memory_order_relaxed))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "wait for point %llu, which is not recorded", (unsigned long long)point);
+    flush_locked(other, point);
+    if (other->line->promised >= point && other->lane == queue->lane)
+        return CUDA_SUCCESS; /* submitted before us to the VkQueue that we share: the barrier of our next command is enough */
+    return wait_locked(queue, other->line, point);
+}
+
+CUresult ct_vk_queue_wait_queue(struct ct_queue *queue, struct ct_queue *other, uint64_t point)
+{
+    struct ct_vk_scheduler *scheduler = queue->scheduler;
+    uint64_t done;
+    CUresult r;
+
+    if (queue->device != other->device)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a queue waits for one of another device");
+    if (queue == other || !point)
+        return CUDA_SUCCESS;
+    if ((r = ct_vk_line_read(queue->device, other->line, &done)) != CUDA_SUCCESS || done >= point)
+        return r;
+    ct_mutex_lock(&scheduler->lock);
+    r = ct_vk_command_end_locked(queue, wait_queue_locked(queue, other, point));
+    ct_mutex_unlock(&scheduler->lock);
+    return r;
+}
+
+CUresult ct_vk_queue_flush(struct ct_queue *queue)
+{
+    ct_mutex_lock(&queue->scheduler->lock);
+    flush_locked(queue, atomic_load_explicit(&queue->point, memory_order_relaxed));
+    ct_mutex_unlock(&queue->scheduler->lock);
+    return ct_vk_device_check(queue->device);
+}
+
+/* ---- points ---- */
+
+uint64_t ct_vk_queue_point(struct ct_queue *queue)
+{
+    return atomic_load_explicit(&queue->point, memory_order_relaxed);
+}
+
+CUresult ct_vk_queue_completed(struct ct_queue *queue, uint64_t *out_point)
+{
+    uint64_t done;
+    CUresult r = ct_vk_device_check(queue->device);
+
+    if (r != CUDA_SUCCESS || (r = ct_vk_line_read(queue->device, queue->line, &done)) != CUDA_SUCCESS)
+        return r;
+    *out_point = done;
+    return CUDA_SUCCESS;
+}
+
+static CUresult spin_for(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns)
+{
+    uint64_t start = ct_vk_now_ns(), done;
+    CUresult r;
+
+    do {
+        for (int i = 0; i < SPIN_READS; i++) {
+            if ((r = ct_vk_queue_completed(queue, &done)) != CUDA_SUCCESS || done >= point)
+                return r;
+        }
+        sched_yield();
+    } while (ct_vk_now_ns() - start < timeout_ns);
+    return CUDA_ERROR_NOT_READY;
+}
+
+CUresult ct_vk_queue_await(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin)
+{
+    uint64_t done;
+    CUresult r = ct_vk_queue_completed(queue, &done);
+
+    if (r != CUDA_SUCCESS || done >= point)
+        return r;
+    if (point > ct_vk_queue_point(queue))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "wait for point %llu, which is not recorded", (unsigned long long)point);
+    ct_mutex_lock(&queue->scheduler->lock);
+    flush_locked(queue, point);
+    ct_mutex_unlock(&queue->scheduler->lock);
+    if (spin && queue->device->info->kind != CT_DEVICE_CPU) /* there we would take the processor from the kernel */
+        return spin_for(queue, point, timeout_ns);
+    return ct_vk_line_await(queue->device, queue->line, point, timeout_ns);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What commands are made of: copies, fills, launches, times.
+ *
+ * A command that is too much for one batch (many bytes, a grid in many pieces) goes in several, each with a point of its own. */
+#include "queue.h"
+
+#include "core/log.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "queue"
+#define COPY_CHUNK 256   /* regions in one vkCmdCopyBuffer */
+#define LAUNCH_PIECES 64 /* dispatches of a split grid in one batch */
+#define MAX_PUSH_BYTES 4096 /* target.push_constant_bytes is never more: device_info.c */
+
+_Static_assert(sizeof(struct ptx2spv_system_block) == PTX2SPV_PARAMS_OFFSET, "the parameters follow the system block");
+
+/* ---- copies ---- */
+
+/* Collects regions and hands them over in chunks. */
+struct copy {
+    struct ct_queue *queue;
+    struct ct_vk_batch *batch;
+    VkBuffer dst, src;
+    unsigned n;
+    VkBufferCopy regions[COPY_CHUNK];
+};
+
+static void copy_flush(struct copy *copy)
+{
+    if (copy->n)
+        copy->queue->device->vk.vkCmdCopyBuffer(copy->batch->commands, copy->src, copy->dst, copy->n, copy->regions);
+    copy->n = 0;
+}
+
+/* One run of bytes, in pieces no larger than a batch should be. */
+static CUresult copy_bytes(struct copy *copy, uint64_t dst, uint64_t src, uint64_t size)
+{
+    while (size) {
+        uint64_t piece = size < CT_VK_BATCH_BYTES ? size : CT_VK_BATCH_BYTES;
+        CUresult r;
+
+        if (copy->batch->cost_bytes >= CT_VK_BATCH_BYTES) {
+            copy_flush(copy);
+            (void)ct_vk_command_end_locked(copy->queue, CUDA_SUCCESS); /* full: the next begin takes another batch, or fails */
+            if ((r = ct_vk_command_begin_locked(copy->queue, &copy->batch)) != CUDA_SUCCESS)
+                return r;
+        }
+        if (copy->n == COPY_CHUNK)
+            copy_flush(copy);
+        copy->regions[copy->n++] = (VkBufferCopy){ src, dst, piece };
+        copy->batch->cost_bytes += piece;
+        dst += piece;
+        src += piece;
+        size -= piece;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Rows that touch on both sides are one run; so are slices. */
+static struct ct_copy_region merge(struct ct_copy_region region)
+{
+    if (region.row_bytes == region.dst_pitch && region.row_bytes == region.src_pitch) {
+        region.row_bytes *= region.rows;
+        region.rows = 1;
+    }
+    if (region.rows == 1 && region.row_bytes == region.dst_slice && region.row_bytes == region.src_slice) {
+        region.row_bytes *= region.slices;
+        region.slices = 1;
+    }
+    return region;
+}
+
+static CUresult copy_region(struct copy *copy, uint64_t dst_base, uint64_t src_base, struct ct_copy_region region)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    region = merge(region);
+    for (uint64_t slice = 0; slice < region.slices; slice++) {
+        uint64_t dst = dst_base + region.dst_offset + slice * region.dst_slice, src = src_base + region.src_offset + slice * region.src_slice;
+
+        for (uint64_t row = 0; row < region.rows && r == CUDA_SUCCESS; row++)
+            r = copy_bytes(copy, dst + row * region.dst_pitch, src + row * region.src_pitch, region.row_bytes);
+    }
+    return r;
+}
+
+/* offset + (slices - 1) * slice + (rows - 1) * pitch + row_bytes <= size, without overflow on the way. */
+static bool fits(uint64_t offset, const struct ct_copy_region *region, uint64_t pitch, uint64_t slice, uint64_t size)
+{
+    uint64_t rows, slices, end;
+
+    return !__builtin_mul_overflow(region->rows - 1, pitch, &rows) && !__builtin_mul_overflow(region->slices - 1, slice, &slices) &&
+           !__builtin_add_overflow(rows, slices, &end) && !__builtin_add_overflow(end, offset, &end) &&
+           !__builtin_add_overflow(end, region->row_bytes, &end) && end <= size;
+}
+
+static CUresult check_regions(const struct ct_memory *dst, const struct ct_memory *src, const struct ct_copy_region *regions, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        const struct ct_copy_region *region = &regions[i];
+
+        if (!region->rows || !region->slices || !fits(region->dst_offset, region, region->dst_pitch, region->dst_slice, dst->size_bytes) ||
+            !fits(region->src_offset, region, region->src_pitch, region->src_slice, src->size_bytes))
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "region %u of a copy is outside its memory", i);
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult copy_locked(struct copy *copy, uint64_t dst_base, uint64_t src_base, const struct ct_copy_region *regions, unsigned n)
+{
+    CUresult r = ct_vk_command_begin_locked(copy->queue, &copy->batch);
+
+    for (unsigned i = 0; i < n && r == CUDA_SUCCESS; i++)
+        r = copy_region(copy, dst_base, src_base, regions[i]);
+    copy_flush(copy);
+    return r;
+}
+
+CUresult ct_vk_queue_copy(struct ct_queue *queue, struct ct_memory *dst, struct ct_memory *src, const struct ct_copy_region *regions,
+                          unsigned n_regions)
+{
+    const struct ct_vk_memory *to = (const struct ct_vk_memory *)dst, *from = (const struct ct_vk_memory *)src;
+    struct copy copy;
+    CUresult r = check_regions(dst, src, regions, n_regions);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    copy.queue = queue;
+    copy.dst = to->buffer;
+    copy.src = from->buffer;
+    copy.n = 0;
+    ct_mutex_lock(&queue->scheduler->lock);
+    r = ct_vk_command_end_locked(queue, copy_locked(&copy, to->buffer_offset, from->buffer_offset, regions, n_regions));
+    ct_mutex_unlock(&queue->scheduler->lock);
+    return r;
+}
+
+static CUresult fill_locked(struct ct_queue *queue, const struct ct_vk_memory *dst, uint64_t offset, uint64_t size_bytes, uint32_t value)
+{
+    struct ct_vk_batch *batch;
+    CUresult r = ct_vk_command_begin_locked(queue, &batch);
+
+    if (r != CUDA_SUCCESS || !size_bytes)
+        return r;
+    queue->device->vk.vkCmdFillBuffer(batch->commands, dst->buffer, dst->buffer_offset + offset, size_bytes, value);
+    batch->cost_bytes += size_bytes;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_queue_fill(struct ct_queue *queue, struct ct_memory *dst, uint64_t offset, uint64_t size_bytes, uint32_t value)
+{
+    CUresult r;
+
+    if ((offset | size_bytes) & 3 || offset > dst->size_bytes || size_bytes > ((dst->size_bytes + 3) & ~UINT64_C(3)) - offset)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "fill of %llu bytes at %llu in memory of %llu", (unsigned long long)size_bytes,
+                       (unsigned long long)offset, (unsigned long long)dst->size_bytes);
+    ct_mutex_lock(&queue->scheduler->lock);
+    r = ct_vk_command_end_locked(queue, fill_locked(queue, (const struct ct_vk_memory *)dst, offset, size_bytes, value));
+    ct_mutex_unlock(&queue->scheduler->lock);
+    return r;
+}
+
+/* ---- launches ---- */
+
+struct dispatch {
+    struct ct_queue *queue;
+    struct ct_vk_batch *batch;
+    struct ct_vk_pipeline pipeline;
+    unsigned pieces; /* in this batch */
+    _Alignas(16) unsigned char push[MAX_PUSH_BYTES];
+};
+
+static bool needs_split(const struct ct_backend_device *device, const uint32_t grid[3])
+{
+    for (int i = 0; i < 3; i++)
+        if (grid[i] > device->physical->max_group_count[i])
+            return true;
+    return false;
+}
+
+static void fill_push_constants(const struct ct_launch *launch, struct dispatch *dispatch)
+{
+    const struct ptx2spv_kernel_info *info = ct_vk_kernel_info(launch->kernel);
+    struct ptx2spv_system_block system = {
+        .image_address = launch->image.v, .fault_address = launch->fault.v, .params_address = launch->params_address
+    };
+
+    memcpy(system.nctaid, launch->grid, sizeof system.nctaid);
+    memset(dispatch->push, 0, dispatch->pipeline.push_bytes);
+    memcpy(dispatch->push, &system, sizeof system);
+    if (!info->params_in_buffer && info->param_bytes)
+        memcpy(dispatch->push + PTX2SPV_PARAMS_OFFSET, launch->params, info->param_bytes);
+}
+
+static CUresult dispatch_begin_locked(struct dispatch *dispatch)
+{
+    struct ct_backend_device *device = dispatch->queue->device;
+    CUresult r = ct_vk_command_begin_locked(dispatch->queue, &dispatch->batch);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    dispatch->pieces = 0;
+    device->vk.vkCmdBindPipeline(dispatch->batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline.handle);
+    device->vk.vkCmdPushConstants(dispatch->batch->commands, dispatch->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                  dispatch->pipeline.push_bytes, dispatch->push);
+    return CUDA_SUCCESS;
+}
+
+/* One piece of a split grid. */
+static CUresult dispatch_piece_locked(struct dispatch *dispatch, const uint32_t offset[3], const uint32_t count[3])
+{
+    const uint32_t at = offsetof(struct ptx2spv_system_block, ctaid_offset);
+    struct ct_backend_device *device = dispatch->queue->device;
+    CUresult r;
+
+    if (dispatch->pieces++ == LAUNCH_PIECES) {
+        dispatch->batch->closed = true;
+        (void)ct_vk_command_end_locked(dispatch->queue, CUDA_SUCCESS); /* the next begin fails if the device is lost */
+        if ((r = dispatch_begin_locked(dispatch)) != CUDA_SUCCESS)
+            return r;
+    }
+    device->vk.vkCmdPushConstants(dispatch->batch->commands, dispatch->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, at,
+                                  3 * sizeof *offset, offset);
+    device->vk.vkCmdDispatch(dispatch->batch->commands, count[0], count[1], count[2]);
+    return CUDA_SUCCESS;
+}
+
+/* The piece that begins at `offset` ends at the device's limit or the grid's. */
+static uint32_t piece_of(uint32_t grid, uint32_t offset, uint32_t limit)
+{
+    return grid - offset < limit ? grid - offset : limit;
+}
+
+static CUresult dispatch_split_locked(struct dispatch *dispatch, const uint32_t grid[3])
+{
+    const uint32_t *limit = dispatch->queue->device->physical->max_group_count;
+    uint32_t at[3], count[3];
+    CUresult r = CUDA_SUCCESS;
+
+    for (at[2] = 0; at[2] < grid[2]; at[2] += count[2]) {
+        count[2] = piece_of(grid[2], at[2], limit[2]);
+        for (at[1] = 0; at[1] < grid[1]; at[1] += count[1]) {
+            count[1] = piece_of(grid[1], at[1], limit[1]);
+            for (at[0] = 0; at[0] < grid[0] && r == CUDA_SUCCESS; at[0] += count[0]) {
+                count[0] = piece_of(grid[0], at[0], limit[0]);
+                r = dispatch_piece_locked(dispatch, at, count);
+            }
+            if (r != CUDA_SUCCESS)
+                return r;
+        }
+    }
+    return r;
+}
+
+static CUresult launch_locked(struct dispatch *dispatch, const uint32_t grid[3], bool split)
+{
+    CUresult r = dispatch_begin_locked(dispatch);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (split)
+        return dispatch_split_locked(dispatch, grid);
+    dispatch->queue->device->vk.vkCmdDispatch(dispatch->batch->commands, grid[0], grid[1], grid[2]);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *launch)
+{
+    const uint32_t *grid = launch->grid, *max = queue->device->info->max_grid;
+    bool split = needs_split(queue->device, grid);
+    struct dispatch dispatch;
+    CUresult r;
+
+    if (!grid[0] || !grid[1] || !grid[2] || grid[0] > max[0] || grid[1] > max[1] || grid[2] > max[2])
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "grid of %u x %u x %u blocks", grid[0], grid[1], grid[2]);
+    if ((r = ct_vk_kernel_pipeline(launch, split, &dispatch.pipeline)) != CUDA_SUCCESS)
+        return r;
+    dispatch.queue = queue;
+    fill_push_constants(launch, &dispatch);
+    ct_mutex_lock(&queue->scheduler->lock);
+    r = ct_vk_command_end_locked(queue, launch_locked(&dispatch, grid, split));
+    ct_mutex_unlock(&queue->scheduler->lock);
+    return r;
+}
+
+/* ---- times ---- */
+
+CUresult ct_vk_queue_timestamp(struct ct_queue *queue, struct ct_timestamp *timestamp)
+{
+    struct ct_vk_batch *batch;
+    CUresult r;
+
+    ct_mutex_lock(&queue->scheduler->lock);
+    if ((r = ct_vk_command_begin_locked(queue, &batch)) == CUDA_SUCCESS)
+        ct_vk_timestamp_record(timestamp, batch->commands);
+    r = ct_vk_command_end_locked(queue, r);
+    ct_mutex_unlock(&queue->scheduler->lock);
+    return r;
+}

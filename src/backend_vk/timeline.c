@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Timelines: counters that queues and the host signal and wait for. What a host signal sets free is submitted at once. */
+#include "queue.h"
+
+#include "core/log.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "queue"
+
+CUresult ct_vk_timeline_create(struct ct_backend_device *device, struct ct_timeline **out)
+{
+    struct ct_timeline *timeline = calloc(1, sizeof *timeline);
+    CUresult r;
+
+    if (!timeline)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "timeline object");
+    timeline->device = device;
+    if ((r = ct_vk_line_create(device, &timeline->line)) != CUDA_SUCCESS) {
+        free(timeline);
+        return r;
+    }
+    *out = timeline;
+    return CUDA_SUCCESS;
+}
+
+void ct_vk_timeline_destroy(struct ct_timeline *timeline)
+{
+    struct ct_vk_scheduler *scheduler;
+
+    if (!timeline)
+        return;
+    scheduler = timeline->device->scheduler;
+    ct_mutex_lock(&scheduler->lock);
+    ct_vk_line_release_locked(timeline->device, timeline->line);
+    ct_mutex_unlock(&scheduler->lock);
+    free(timeline);
+}
+
+/* VUID-VkSemaphoreSignalInfo-value-03258..03260: above the current value, below what queues are still to signal; so behind everything. */
+static CUresult signal_locked(struct ct_timeline *timeline, uint64_t value)
+{
+    struct ct_backend_device *device = timeline->device;
+    struct ct_vk_line *line = timeline->line;
+    const VkSemaphoreSignalInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = line->semaphore, .value = value
+    };
+    CUresult r;
+
+    if (value <= line->recorded)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "timeline signal of %llu behind %llu", (unsigned long long)value,
+                       (unsigned long long)line->recorded);
+    if ((r = ct_vk_result(device->vk.vkSignalSemaphore(device->handle, &info), "vkSignalSemaphore")) != CUDA_SUCCESS)
+        return ct_vk_device_lose(device, r);
+    line->recorded = line->promised = value;
+    ct_vk_scheduler_pump_locked(device->scheduler);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_timeline_signal(struct ct_timeline *timeline, uint64_t value)
+{
+    struct ct_vk_scheduler *scheduler = timeline->device->scheduler;
+    CUresult r;
+
+    ct_mutex_lock(&scheduler->lock);
+    r = signal_locked(timeline, value);
+    ct_mutex_unlock(&scheduler->lock);
+    return r;
+}
+
+CUresult ct_vk_timeline_await(struct ct_timeline *timeline, uint64_t value, uint64_t timeout_ns)
+{
+    return ct_vk_line_await(timeline->device, timeline->line, value, timeout_ns);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Vulkan backend's own header: what its files share. Core sees only backend.h.
+ *
+ * Locks: each lock of the backend has rank CT_RANK_BACKEND and none is taken inside another. */
+#ifndef CT_VK_VK_H
+#define CT_VK_VK_H
+
+#include "core/backend.h"
+#include "core/locks.h"
+#include "vulkan_compat.h"
+
+#include <stdatomic.h>
+
+enum ct_vk_extension {
+#define EXTENSION(id, name, use) CT_VK_EXT_##id,
+#include "extensions.def"
+    CT_VK_EXT_COUNT
+};
+
+struct ct_vk_features {
+    VkPhysicalDeviceFeatures2 core;
+    VkPhysicalDeviceVulkan11Features v11;
+    VkPhysicalDeviceVulkan12Features v12;
+    VkPhysicalDeviceVulkan13Features v13;
+    VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR explicit_layout;
+    VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float;
+    VkPhysicalDeviceShaderClockFeaturesKHR clock;
+    VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR reconvergence;
+};
+
+/* Zeroes the blocks and chains them from features->core; blocks of absent extensions stay out of the chain. */
+void ct_vk_features_init(struct ct_vk_features *features, const bool has[CT_VK_EXT_COUNT]);
+
+#define CT_VK_MAX_QUEUES 8
+
+/* A usable physical device; its struct ct_device_info stands at the same index. */
+struct ct_vk_physical {
+    VkPhysicalDevice handle;
+    bool has[CT_VK_EXT_COUNT];
+    struct ct_vk_features features;   /* what the device has; pNext is meaningless here */
+    VkPhysicalDeviceMemoryProperties memory;
+    uint32_t local_heap;              /* the largest device-local heap */
+    uint32_t family, n_queues;        /* the compute family that all queues come from */
+    uint32_t max_group_count[3];
+    uint64_t import_alignment;        /* of host pointers */
+    uint32_t timestamp_bits;          /* 0: the family has no timestamps */
+    bool require_subgroup_32;         /* pipelines ask for subgroups of 32 */
+    bool address_capture_replay;
+};
+
+/* Everything that lives as long as the process: made at the first use, never freed (the application may call us until it ends). */
+struct ct_vk_instance {
+    VkInstance handle; /* VK_NULL_HANDLE: no loader or no driver */
+    bool validating;
+    uint32_t layer_spec_version; /* of the validation layer, when validating */
+    struct ct_vk_physical *physical;
+    struct ct_device_info *infos;
+    unsigned n_devices;
+};
+
+/* Loads Vulkan, makes the instance and finds the devices, once. Never fails: without Vulkan there are no devices. */
+const struct ct_vk_instance *ct_vk_instance_get(void);
+/* Errors that the validation layer has reported so far. */
+unsigned ct_vk_validation_errors(void);
+/* Examines a physical device. False: below the bar; *out_reason then names what is missing (lives as long as the process). */
+bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevice handle, struct ct_vk_physical *out,
+                          struct ct_device_info *out_info, const char **out_reason);
+
+/* The one place where Vulkan's results become CUDA's. Logs failures with the call's name. VK_TIMEOUT and VK_NOT_READY: NOT_READY. */
+CUresult ct_vk_result(VkResult result, const char *call);
+
+struct ct_vk_scheduler;      /* queue.h */
+struct ct_vk_timestamp_pool; /* timestamp.c */
+
+struct ct_backend_device {
+    const struct ct_vk_physical *physical; /* borrowed: lives as long as the process */
+    const struct ct_device_info *info;     /* borrowed: the same */
+    VkDevice handle;
+    struct VolkDeviceTable vk;
+    VkQueue queues[CT_VK_MAX_QUEUES];
+    VkPipelineCache pipeline_cache;
+    atomic_uint_fast64_t heap_used[VK_MAX_MEMORY_HEAPS]; /* relaxed: statistics */
+    atomic_int lost; /* CUresult that every queue gives from now on; CUDA_SUCCESS none. release: pairs with ct_vk_device_check */
+    struct ct_vk_scheduler *scheduler;
+    struct ct_vk_timestamp_pool *timestamps;
+};
+
+CUresult ct_vk_device_open(unsigned index, struct ct_backend_device **out);
+void ct_vk_device_close(struct ct_backend_device *device); /* takes NULL and a half-made device */
+/* CUDA_SUCCESS, or why the device cannot go on. */
+CUresult ct_vk_device_check(struct ct_backend_device *device);
+/* Marks the device as lost (the first cause stays); returns `cause`. */
+CUresult ct_vk_device_lose(struct ct_backend_device *device, CUresult cause);
+
+struct ct_vk_memory {
+    struct ct_memory base;
+    VkDeviceMemory handle;
+    VkBuffer buffer;
+    uint64_t buffer_offset; /* of base.address in the buffer: what alignment cost */
+    uint64_t charged_bytes; /* counted in device->heap_used[heap] */
+    uint32_t heap;
+};
+
+CUresult ct_vk_memory_info(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total);
+CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
+CUresult ct_vk_memory_import_host(struct ct_backend_device *device, void *pointer, uint64_t size_bytes, uint64_t want_address,
+                                  struct ct_memory **out);
+void ct_vk_memory_destroy(struct ct_memory *memory);
+
+/* What recording a launch needs to know. */
+struct ct_vk_pipeline {
+    VkPipeline handle;
+    VkPipelineLayout layout;
+    uint32_t push_bytes;
+};
+
+CUresult ct_vk_kernel_create(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,
+                             struct ct_kernel_image **out);
+void ct_vk_kernel_destroy(struct ct_kernel_image *kernel);
+/* The kernel's variant for a launch, compiled at the first use. split: the grid goes in pieces. INVALID_VALUE: more threads or
+ * shared memory than the device has. */
+CUresult ct_vk_kernel_pipeline(const struct ct_launch *launch, bool split, struct ct_vk_pipeline *out);
+const struct ptx2spv_kernel_info *ct_vk_kernel_info(const struct ct_kernel_image *kernel);
+
+CUresult ct_vk_timestamp_pool_create(struct ct_backend_device *device, struct ct_vk_timestamp_pool **out);
+void ct_vk_timestamp_pool_destroy(struct ct_vk_timestamp_pool *pool);
+CUresult ct_vk_timestamp_create(struct ct_backend_device *device, struct ct_timestamp **out);
+void ct_vk_timestamp_destroy(struct ct_timestamp *timestamp);
+CUresult ct_vk_timestamp_read(struct ct_timestamp *timestamp, double *out_ns);
+/* Records the write of the time when all that was recorded before is done. */
+void ct_vk_timestamp_record(struct ct_timestamp *timestamp, VkCommandBuffer commands);
+
+#endif
