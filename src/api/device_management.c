@@ -188,6 +188,23 @@ CUresult CUDAAPI cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
+/* cuFlushGPUDirectRDMAWrites. Returns at once: no other hardware writes to device memory behind our back
+ * (CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED is 0), so there is nothing to wait for. INVALID_CONTEXT: none is current. */
+CUresult CUDAAPI cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target, CUflushGPUDirectRDMAWritesScope scope)
+{
+    struct ct_context *context;
+    CUresult r;
+
+    if (target != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "target %d", (int)target);
+    if (scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER && scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "scope %d", (int)scope);
+    r = ct_context_current(&context);
+    if (r == CUDA_SUCCESS)
+        ct_context_release(context);
+    return r;
+}
+
 /* cuDeviceGetProperties (deprecated): a few attributes in one struct; sizes in bytes, clockRate in kHz. */
 CUresult CUDAAPI cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The `cuttle` command: what devices there are and what they can do, and which options there are. */
+/* The `cuttle` command: what devices there are and what they can do, which options and which functions there are. */
 #include "config.h"
+#include "cuttle_api.h"
 #include "process.h"
 
 #include <stdio.h>
@@ -103,6 +104,7 @@ static const struct {
 } commands[] = {
     {"info", "the devices and their abilities; --name: the name of device 0 only", command_info},
     {"options", "the environment variables that Cuttle reads", command_options},
+    {"api", "which functions of the CUDA driver API are there; docs/api.md is this text", command_api},
 };
 
 int main(int argc, char **argv)
