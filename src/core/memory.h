@@ -6,6 +6,8 @@
 #include "backend.h"
 #include "context.h"
 
+struct ct_allocation;
+
 enum ct_range_kind {
     CT_RANGE_DEVICE,     /* cuMemAlloc */
     CT_RANGE_HOST,       /* cuMemHostAlloc, cuMemAllocHost */
@@ -14,33 +16,41 @@ enum ct_range_kind {
     CT_RANGE_SCRATCH,    /* ours: staging and parameters; no application pointer */
 };
 
-/* A range of CUDA addresses with one owner. */
+/* A range of CUDA addresses with one owner. Host memory whose device pointer is another one stands in the map twice, once for each. */
 struct ct_range {
     uint64_t start, size_bytes; /* CUDA addresses H */
     enum ct_range_kind kind;
-    struct ct_context *context; /* borrowed: unmaps its ranges before it goes */
-    struct ct_memory *memory;   /* borrowed or owned as memory.c says */
+    struct ct_context *context; /* borrowed: unmaps its ranges before it goes. Who has no use of it asks by `owner` first */
+    CUcontext owner;            /* its handle */
+    struct ct_memory *memory;   /* borrowed: lives as long as the range is mapped */
     uint64_t memory_offset;     /* of `start` in memory */
     void *host;                 /* host pointer of `start`, or NULL */
     uint64_t device_pointer;    /* CUdeviceptr of `start`: equal to start except where unified addressing is absent */
     unsigned flags;             /* as given at allocation or registration */
     unsigned long long id;      /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
+    struct ct_allocation *allocation; /* who owns it: memory.c, host_memory.c; NULL for ranges of others */
 };
 
-/* The range that holds [address, address + size_bytes), whole; copied out. INVALID_VALUE if there is none or it is too short. */
+/* The range that holds [address, address + size_bytes), whole; copied out. INVALID_VALUE if there is none or it is too short.
+ * Lock-free; size 0 asks for the range that holds the byte at `address`. */
 CUresult ct_address_find(uint64_t address, uint64_t size_bytes, struct ct_range *out);
+/* The first range that has a byte in [address, address + size_bytes); false: none. */
+bool ct_address_find_any(uint64_t address, uint64_t size_bytes, struct ct_range *out);
 /* Adds a range; it must not overlap another (INVALID_VALUE). Removes the one that starts at `start` (copied out; INVALID_VALUE if none). */
 CUresult ct_address_insert(const struct ct_range *range);
 CUresult ct_address_remove(uint64_t start, enum ct_range_kind kind, struct ct_range *out);
 
 /* Device address that a kernel takes for a CUDA address, by the device's pointer rule. */
 ct_devaddr ct_devaddr_of(const struct ct_context *context, uint64_t address);
+/* And back: the CUDA address under which kernels reach memory that the driver placed. */
+uint64_t ct_address_of(const struct ct_context *context, ct_devaddr address);
 
 CUresult ct_memory_arena_create(struct ct_context *context, struct ct_memory_arena **out);
 void ct_memory_arena_destroy(struct ct_memory_arena *arena); /* frees and unmaps what is left; the context is idle */
 
 /* Device memory for `kind` DEVICE or MODULE, aligned to at least 256. OUT_OF_MEMORY. */
 CUresult ct_memory_alloc(struct ct_context *context, uint64_t size_bytes, uint64_t align, enum ct_range_kind kind, uint64_t *out_address);
+/* Takes it out of the map, waits for the work of its context, frees it. INVALID_VALUE: nothing of that kind starts at `address`. */
 CUresult ct_memory_free(struct ct_context *context, uint64_t address, enum ct_range_kind kind);
 
 /* Synchronous copies for core's own use (module images). */

@@ -6,27 +6,41 @@
 #include "backend.h"
 #include "context.h"
 
+/* What cuCtxGetStreamPriorityRange tells: priorities make no difference. Those beyond are taken for the nearest. */
+#define CT_STREAM_PRIORITY_GREATEST 0
+#define CT_STREAM_PRIORITY_LEAST 0
+
+struct ct_stream_ring;
+struct ct_stream_worker;
+
+/*   LIVE ──cuStreamDestroy, its thread ends──> DOOMED ──its work is done──> FINISHED
+ *     └────────────────the context is taken down─────────────────────────────┘
+ * LIVE and DOOMED streams stand in their context's list and have a queue; a DOOMED one has no handle and gets no new work.
+ * A FINISHED one is only a struct that somebody still refers to. */
 struct ct_stream {
     struct ct_object object;
-    struct ct_context *context;   /* borrowed: the context destroys its streams first */
+    struct ct_context *context;   /* a reference: keeps the struct, not the context's parts */
     struct ct_stream *next_in_context;
-    struct ct_queue *queue;
+    struct ct_queue *queue;       /* NULL once finished */
     unsigned flags;               /* CU_STREAM_* */
     int priority;
     bool is_legacy, is_per_thread;
+    bool listed, doomed;          /* in the context's list; guarded by context->lock */
     unsigned long long id;
     struct ct_mutex lock;         /* recording */
     struct ct_stream_ring *ring;  /* host-visible memory for parameters and staging, recycled by points */
-    uint64_t seen_legacy_point;   /* legacy work this stream already waits for */
+    struct ct_stream_worker *worker; /* runs host functions; NULL until first needed */
+    uint64_t seen_legacy_point;   /* legacy work this stream already waits for; guarded by lock */
+    uint64_t seen_by_legacy;      /* our work that the legacy stream already waits for; guarded by the legacy stream's lock */
 };
 
-/* The stream behind a handle in the current context, retained. NULL and CU_STREAM_LEGACY: the legacy stream;
- * CU_STREAM_PER_THREAD: the calling thread's. INVALID_HANDLE, INVALID_CONTEXT and what ct_context_current gives. */
+/* The stream behind a handle in the current context, retained, with one use of its context. NULL and CU_STREAM_LEGACY: the legacy
+ * stream; CU_STREAM_PER_THREAD: the calling thread's. INVALID_HANDLE, INVALID_CONTEXT and what ct_context_current gives. */
 CUresult ct_stream_lookup(CUstream handle, struct ct_stream **out);
-void ct_stream_release(struct ct_stream *stream);
+void ct_stream_release(struct ct_stream *stream); /* takes NULL */
 
 /* Locks the stream for recording and orders it with the legacy stream (or the legacy stream with all blocking ones).
- * On success the caller records into stream->queue and ends with ct_stream_end. */
+ * On success the caller records into stream->queue and ends with ct_stream_end. The caller holds no lock above CT_RANK_MODULE. */
 CUresult ct_stream_begin(struct ct_stream *stream);
 void ct_stream_end(struct ct_stream *stream);
 
@@ -36,10 +50,34 @@ void ct_stream_end(struct ct_stream *stream);
 CUresult ct_stream_scratch(struct ct_stream *stream, uint64_t size_bytes, uint64_t align, void **out_host, uint64_t *out_address,
                            struct ct_memory **out_memory, uint64_t *out_offset);
 
+/* Waits for what was recorded until now. The sticky error, if the work failed. */
 CUresult ct_stream_synchronize(struct ct_stream *stream);
+/* CUDA_SUCCESS: all is complete; NOT_READY. */
+CUresult ct_stream_query(struct ct_stream *stream);
+/* Waits until `point` of the stream's queue is complete; no lock is held. */
+CUresult ct_stream_await(struct ct_stream *stream, uint64_t point);
+/* Between begin and end: whether all that was recorded is complete, so that the host may touch memory itself. */
+bool ct_stream_is_idle_locked(struct ct_stream *stream);
+
+/* Orders what is recorded next behind `point` of another stream, which may be of another device. */
+CUresult ct_stream_wait_for(struct ct_stream *stream, struct ct_stream *other, uint64_t point);
+
+/* Runs `function` on a thread of the stream's own when what was recorded before is complete; what is recorded later waits for it.
+ * `status` tells whether that work failed. The caller holds no lock. */
+typedef void (*ct_host_function)(void *user, CUresult status);
+CUresult ct_stream_run_on_host(struct ct_stream *stream, ct_host_function function, void *user);
+/* Whether the calling thread runs a host function now: CUDA calls are not permitted there. */
+bool ct_stream_in_host_function(void);
+
+/* One that the application gets (published), or the calling thread's own. */
 CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priority, struct ct_stream **out);
-/* Context set-up and tear-down. The legacy stream: flags 0, is_legacy. destroy waits for its work. */
+/* Takes the handle away; the stream goes when its work is done. INVALID_HANDLE: another thread was faster. */
+CUresult ct_stream_destroy(struct ct_stream *stream);
+
+/* Context set-up and tear-down. The legacy stream: flags 0, is_legacy. destroy waits for its work; it takes the events along. */
 CUresult ct_stream_create_legacy(struct ct_context *context, struct ct_stream **out);
 void ct_streams_destroy_all(struct ct_context *context);
+/* Waits for all work of the context that was recorded until now. The first error. */
+CUresult ct_streams_synchronize(struct ct_context *context);
 
 #endif

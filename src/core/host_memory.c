@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Page-locked host memory (Driver API: Memory Management). Where the device cannot reach it at the host pointer, it has a second range
+ * in the map of addresses, at its device pointer. */
+#include "host_memory.h"
+
+#include "log.h"
+#include "memory_arena.h"
+#include "process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CT_CHANNEL "memory"
+#define ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
+#define REGISTER_FLAGS \
+    (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)
+
+/* Publishes `size_bytes` at `distance` from the allocation's backing. */
+static CUresult publish(struct ct_context *context, struct ct_allocation *allocation, uint64_t distance, uint64_t size_bytes,
+                        enum ct_range_kind kind, unsigned flags)
+{
+    char *host = (char *)allocation->backing.host + distance;
+    struct ct_range range = {
+        .start = (uint64_t)(uintptr_t)host,
+        .size_bytes = size_bytes,
+        .kind = kind,
+        .context = context,
+        .owner = context->object.handle,
+        .memory = allocation->backing.memory,
+        .memory_offset = distance,
+        .host = host,
+        .device_pointer = allocation->backing.address + distance,
+        .flags = flags,
+        .id = ct_process_new_id(),
+        .allocation = allocation,
+    };
+
+    return ct_allocation_publish(context, &range);
+}
+
+CUresult ct_host_memory_alloc(struct ct_context *context, uint64_t size_bytes, unsigned flags, void **out)
+{
+    enum ct_memory_kind kind = flags & CU_MEMHOSTALLOC_WRITECOMBINED ? CT_MEMORY_HOST_WC : CT_MEMORY_HOST;
+    struct ct_allocation *allocation;
+    CUresult r;
+    void *host;
+
+    if (flags & ~(unsigned)ALLOC_FLAGS)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", flags);
+    if (size_bytes == 0)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "host allocation of 0 bytes");
+    allocation = calloc(1, sizeof *allocation);
+    if (!allocation)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "allocation");
+    r = ct_backing_create_host(context, size_bytes, kind, &allocation->backing);
+    host = allocation->backing.host; /* once published, another thread may free it */
+    if (r == CUDA_SUCCESS)
+        r = publish(context, allocation, 0, size_bytes, CT_RANGE_HOST, flags);
+    if (r != CUDA_SUCCESS) {
+        ct_allocation_destroy(context, allocation);
+        return r;
+    }
+    *out = host;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_host_memory_free(struct ct_context *context, void *pointer)
+{
+    return ct_allocation_remove(context, (uint64_t)(uintptr_t)pointer, CT_RANGE_HOST);
+}
+
+/* Whole pages around [pointer, pointer + size_bytes). False: the sum wraps. */
+static bool widen_to_pages(const void *pointer, uint64_t size_bytes, uint64_t *out_first, uint64_t *out_bytes)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), start = (uint64_t)(uintptr_t)pointer, end;
+
+    if (__builtin_add_overflow(start, size_bytes, &end) || __builtin_add_overflow(end, page - 1, &end))
+        return false;
+    *out_first = start & ~(page - 1);
+    *out_bytes = (end & ~(page - 1)) - *out_first;
+    return true;
+}
+
+/* msync without MS_SYNC's effect on anonymous memory fails with ENOMEM where nothing is mapped. */
+static bool pages_exist(uint64_t first, uint64_t bytes)
+{
+    return msync((void *)(uintptr_t)first, bytes, MS_ASYNC) == 0 || errno != ENOMEM;
+}
+
+static CUresult check_registration(const void *pointer, uint64_t size_bytes, unsigned flags)
+{
+    struct ct_range other;
+
+    if (!pointer || size_bytes == 0 || flags & ~(unsigned)REGISTER_FLAGS)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "registration of %llu bytes at %p, flags 0x%x", (unsigned long long)size_bytes, pointer,
+                       flags);
+    if (flags & (CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "registration of I/O memory or read-only memory (flags 0x%x)", flags);
+    if (ct_address_find_any((uint64_t)(uintptr_t)pointer, size_bytes, &other))
+        return ct_fail(other.kind == CT_RANGE_DEVICE ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+                       "%llu bytes at %p overlap the range at 0x%llx", (unsigned long long)size_bytes, pointer,
+                       (unsigned long long)other.start);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint64_t size_bytes, unsigned flags)
+{
+    struct ct_allocation *allocation;
+    uint64_t first, bytes;
+    CUresult r = check_registration(pointer, size_bytes, flags);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!widen_to_pages(pointer, size_bytes, &first, &bytes) || !pages_exist(first, bytes))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at %p are not all mapped", (unsigned long long)size_bytes, pointer);
+    allocation = calloc(1, sizeof *allocation);
+    if (!allocation)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "registration");
+    r = ct_backing_import(context, (void *)(uintptr_t)first, bytes, &allocation->backing);
+    if (r == CUDA_SUCCESS)
+        r = publish(context, allocation, (uint64_t)(uintptr_t)pointer - first, size_bytes, CT_RANGE_REGISTERED, flags);
+    if (r != CUDA_SUCCESS)
+        ct_allocation_destroy(context, allocation);
+    return r;
+}
+
+CUresult ct_host_memory_unregister(struct ct_context *context, void *pointer)
+{
+    struct ct_range range;
+
+    if (!ct_address_find_any((uint64_t)(uintptr_t)pointer, 1, &range) || range.kind != CT_RANGE_REGISTERED || range.host != pointer ||
+        range.start != (uint64_t)(uintptr_t)pointer)
+        return ct_fail(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "no registration starts at %p", pointer);
+    return ct_allocation_remove(context, (uint64_t)(uintptr_t)pointer, CT_RANGE_REGISTERED);
+}
+
+CUresult ct_host_memory_find(const void *pointer, struct ct_range *out)
+{
+    struct ct_range range;
+
+    if (!pointer || !ct_address_find_any((uint64_t)(uintptr_t)pointer, 1, &range) ||
+        (range.kind != CT_RANGE_HOST && range.kind != CT_RANGE_REGISTERED) || (uint64_t)(uintptr_t)range.host != range.start)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%p is not in page-locked memory", pointer);
+    *out = range;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Page-locked host memory: allocated by us, or the application's own, registered. */
+#ifndef CT_CORE_HOST_MEMORY_H
+#define CT_CORE_HOST_MEMORY_H
+
+#include "memory.h"
+
+/* flags: CU_MEMHOSTALLOC_*. INVALID_VALUE: no such flags, size 0; OUT_OF_MEMORY. */
+CUresult ct_host_memory_alloc(struct ct_context *context, uint64_t size_bytes, unsigned flags, void **out);
+/* INVALID_VALUE: not the start of such an allocation. Waits for the work of its context. */
+CUresult ct_host_memory_free(struct ct_context *context, void *pointer);
+
+/* flags: CU_MEMHOSTREGISTER_*. INVALID_VALUE: size 0, pages that are not there; HOST_MEMORY_ALREADY_REGISTERED: a byte of it is known
+ * to CUDA; NOT_SUPPORTED: the device cannot, or I/O memory or read-only memory is wanted. */
+CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint64_t size_bytes, unsigned flags);
+/* HOST_MEMORY_NOT_REGISTERED: not the start of a registration. Waits for the work of its context. */
+CUresult ct_host_memory_unregister(struct ct_context *context, void *pointer);
+
+/* The range of page-locked memory that holds a host pointer. INVALID_VALUE. */
+CUresult ct_host_memory_find(const void *pointer, struct ct_range *out);
+
+#endif

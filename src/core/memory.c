@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Device memory of a context.
+ *
+ * Allocations of less than 1 MiB are carved from chunks of 2 MiB: a bitmap of 512-byte units, first fit in the first chunk that has
+ * room. Larger ones have backend memory of their own. One empty chunk is kept for the next small allocation, others are given back.
+ *
+ * Publish last, unpublish first: memory enters the map when it is ready; on free it leaves the map, then the context's work is
+ * waited for (as the native driver does), and only then may the memory be handed out again. Its addresses stay reserved until then. */
+#include "memory_arena.h"
+
+#include "log.h"
+#include "process.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "memory"
+#define SMALL_BYTES ((uint64_t)1 << 20)
+#define CHUNK_BYTES ((uint64_t)2 << 20)
+#define UNIT_BYTES ((uint64_t)512) /* what the native driver aligns to */
+#define CHUNK_UNITS (CHUNK_BYTES / UNIT_BYTES)
+#define LARGE_ALIGN ((uint64_t)64 << 10) /* of addresses that a driver chooses */
+#define STAGING_KEPT 4
+
+struct ct_memory_chunk {
+    struct ct_memory_chunk *next;
+    struct ct_backing backing;
+    uint64_t used_units;
+    uint64_t used[CHUNK_UNITS / 64]; /* a bit a unit */
+};
+
+struct ct_memory_arena {
+    struct ct_context *context; /* borrowed: it owns us */
+    struct ct_mutex lock;       /* guards everything below */
+    struct ct_memory_chunk *chunks;
+    struct ct_allocation *allocations;
+    struct ct_staging *stagings; /* free ones */
+    unsigned n_stagings;
+};
+
+/* ---- chunks ---- */
+
+/* First unit at or after `unit` whose bit is `value`; CHUNK_UNITS if there is none. */
+static uint64_t next_unit(const struct ct_memory_chunk *chunk, uint64_t unit, bool value)
+{
+    while (unit < CHUNK_UNITS) {
+        uint64_t word = chunk->used[unit / 64];
+        uint64_t wanted = (value ? word : ~word) >> (unit % 64);
+
+        if (wanted)
+            return unit + (uint64_t)__builtin_ctzll(wanted);
+        unit = (unit / 64 + 1) * 64;
+    }
+    return CHUNK_UNITS;
+}
+
+static void mark_units(struct ct_memory_chunk *chunk, uint64_t first, uint64_t count, bool used)
+{
+    for (uint64_t unit = first; unit < first + count; unit++) {
+        uint64_t bit = (uint64_t)1 << (unit % 64);
+
+        assert(!!(chunk->used[unit / 64] & bit) != used);
+        chunk->used[unit / 64] ^= bit;
+    }
+    chunk->used_units = used ? chunk->used_units + count : chunk->used_units - count;
+}
+
+/* First run of `count` free units that begins at a multiple of `align` bytes; CHUNK_UNITS: none. */
+static uint64_t find_run(const struct ct_memory_chunk *chunk, uint64_t count, uint64_t align)
+{
+    uint64_t unit = 0;
+
+    if (CHUNK_UNITS - chunk->used_units < count)
+        return CHUNK_UNITS;
+    while ((unit = next_unit(chunk, unit, false)) < CHUNK_UNITS) {
+        uint64_t address = chunk->backing.address + unit * UNIT_BYTES;
+        uint64_t aligned = unit + ((-address) & (align - 1)) / UNIT_BYTES;
+        uint64_t end = next_unit(chunk, unit, true);
+
+        if (aligned < end && end - aligned >= count)
+            return aligned;
+        unit = end;
+    }
+    return CHUNK_UNITS;
+}
+
+/* Backend memory is made and destroyed outside of the arena's lock: a driver may take its time. */
+static CUresult chunk_create(struct ct_context *context, struct ct_memory_chunk **out)
+{
+    struct ct_memory_chunk *chunk = calloc(1, sizeof *chunk);
+    CUresult r;
+
+    if (!chunk)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "chunk");
+    r = ct_backing_create_device(context, CHUNK_BYTES, LARGE_ALIGN, &chunk->backing);
+    if (r != CUDA_SUCCESS) {
+        free(chunk);
+        return r;
+    }
+    *out = chunk;
+    return CUDA_SUCCESS;
+}
+
+static void chunk_destroy(struct ct_context *context, struct ct_memory_chunk *chunk)
+{
+    if (!chunk)
+        return;
+    ct_backing_destroy(context, &chunk->backing);
+    free(chunk);
+}
+
+static bool carve_locked(struct ct_memory_chunk *chunk, uint64_t size_bytes, uint64_t align, struct ct_allocation *allocation)
+{
+    uint64_t count = (size_bytes + UNIT_BYTES - 1) / UNIT_BYTES;
+    uint64_t unit = find_run(chunk, count, align);
+
+    if (unit == CHUNK_UNITS)
+        return false;
+    mark_units(chunk, unit, count, true);
+    allocation->chunk = chunk;
+    allocation->chunk_offset = unit * UNIT_BYTES;
+    allocation->chunk_bytes = count * UNIT_BYTES;
+    return true;
+}
+
+static bool carve_from_any(struct ct_memory_arena *arena, uint64_t size_bytes, uint64_t align, struct ct_allocation *allocation)
+{
+    bool found = false;
+
+    ct_mutex_lock(&arena->lock);
+    for (struct ct_memory_chunk *chunk = arena->chunks; chunk && !found; chunk = chunk->next)
+        found = carve_locked(chunk, size_bytes, align, allocation);
+    ct_mutex_unlock(&arena->lock);
+    return found;
+}
+
+static CUresult carve(struct ct_memory_arena *arena, uint64_t size_bytes, uint64_t align, struct ct_allocation *allocation)
+{
+    struct ct_memory_chunk *chunk;
+    CUresult r;
+
+    if (carve_from_any(arena, size_bytes, align, allocation))
+        return CUDA_SUCCESS;
+    r = chunk_create(arena->context, &chunk);
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&arena->lock);
+    chunk->next = arena->chunks;
+    arena->chunks = chunk;
+    carve_locked(chunk, size_bytes, align, allocation); /* an empty chunk has room: at most half of it is asked for */
+    ct_mutex_unlock(&arena->lock);
+    return CUDA_SUCCESS;
+}
+
+/* An empty chunk beyond the first, taken out of the list; NULL if there is none. */
+static struct ct_memory_chunk *take_spare_chunk_locked(struct ct_memory_arena *arena)
+{
+    bool kept = false;
+
+    for (struct ct_memory_chunk **link = &arena->chunks; *link; link = &(*link)->next) {
+        struct ct_memory_chunk *chunk = *link;
+
+        if (chunk->used_units == 0 && kept) {
+            *link = chunk->next;
+            return chunk;
+        }
+        kept = kept || chunk->used_units == 0;
+    }
+    return NULL;
+}
+
+static void give_back_piece(struct ct_memory_arena *arena, const struct ct_allocation *allocation)
+{
+    struct ct_memory_chunk *spare;
+
+    ct_mutex_lock(&arena->lock);
+    mark_units(allocation->chunk, allocation->chunk_offset / UNIT_BYTES, allocation->chunk_bytes / UNIT_BYTES, false);
+    spare = take_spare_chunk_locked(arena);
+    ct_mutex_unlock(&arena->lock);
+    chunk_destroy(arena->context, spare);
+}
+
+/* ---- allocations ---- */
+
+void ct_allocation_destroy(struct ct_context *context, struct ct_allocation *allocation)
+{
+    if (!allocation)
+        return;
+    if (allocation->chunk)
+        give_back_piece(context->arena, allocation);
+    ct_backing_destroy(context, &allocation->backing);
+    free(allocation);
+}
+
+static void list_add(struct ct_memory_arena *arena, struct ct_allocation *allocation)
+{
+    ct_mutex_lock(&arena->lock);
+    allocation->next = arena->allocations;
+    allocation->link = &arena->allocations;
+    if (allocation->next)
+        allocation->next->link = &allocation->next;
+    arena->allocations = allocation;
+    ct_mutex_unlock(&arena->lock);
+}
+
+static void list_remove(struct ct_memory_arena *arena, struct ct_allocation *allocation)
+{
+    ct_mutex_lock(&arena->lock);
+    *allocation->link = allocation->next;
+    if (allocation->next)
+        allocation->next->link = allocation->link;
+    ct_mutex_unlock(&arena->lock);
+}
+
+CUresult ct_allocation_publish(struct ct_context *context, const struct ct_range *range)
+{
+    struct ct_allocation *allocation = range->allocation;
+    struct ct_range alias = *range, removed;
+    CUresult r;
+
+    allocation->start = range->start;
+    allocation->kind = range->kind;
+    allocation->alias = range->device_pointer != range->start ? range->device_pointer : 0;
+    alias.start = range->device_pointer;
+    list_add(context->arena, allocation); /* before the map: from then on another thread may free it */
+    r = allocation->alias ? ct_address_insert(&alias) : CUDA_SUCCESS;
+    if (r == CUDA_SUCCESS) {
+        uint64_t alias_start = allocation->alias;
+
+        r = ct_address_insert(range);
+        if (r != CUDA_SUCCESS && alias_start)
+            ct_address_remove(alias_start, range->kind, &removed);
+    }
+    if (r != CUDA_SUCCESS)
+        list_remove(context->arena, allocation);
+    return r;
+}
+
+/* Where the owner's range starts if `start` is that of a range of `kind` in the map; its ranges leave the map. */
+static CUresult unmap(uint64_t start, enum ct_range_kind kind, struct ct_range *out)
+{
+    struct ct_range alias;
+    CUresult r = ct_address_remove(start, kind, out);
+
+    if (r == CUDA_SUCCESS && out->allocation && out->allocation->alias)
+        ct_address_remove(out->allocation->alias, kind, &alias);
+    return r;
+}
+
+static CUresult remove_from(struct ct_context *context, uint64_t start, enum ct_range_kind kind)
+{
+    struct ct_range range;
+    CUresult r = unmap(start, kind, &range); /* of two threads that came here, one gets it */
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_context_synchronize(context); /* an error is told, the memory goes all the same */
+    list_remove(context->arena, range.allocation);
+    ct_allocation_destroy(context, range.allocation);
+    return r;
+}
+
+static bool is_second_address(const struct ct_range *range)
+{
+    return (range->kind == CT_RANGE_HOST || range->kind == CT_RANGE_REGISTERED) && (uint64_t)(uintptr_t)range->host != range->start;
+}
+
+CUresult ct_allocation_remove(struct ct_context *context, uint64_t start, enum ct_range_kind kind)
+{
+    struct ct_context *owner;
+    struct ct_range range;
+    CUresult r;
+
+    r = ct_address_find(start, 0, &range);
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (range.kind != kind || range.start != start || is_second_address(&range))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no allocation of that kind starts at 0x%llx", (unsigned long long)start);
+    if (range.context == context) /* which may be on its way down: not to be looked up */
+        return remove_from(context, start, kind);
+    r = ct_context_lookup(range.owner, &owner);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = remove_from(owner, start, kind);
+    ct_context_release(owner);
+    return r;
+}
+
+static CUresult allocate(struct ct_context *context, uint64_t size_bytes, uint64_t align, struct ct_allocation *allocation)
+{
+    if (size_bytes < SMALL_BYTES && align <= SMALL_BYTES / 2)
+        return carve(context->arena, size_bytes, align, allocation);
+    return ct_backing_create_device(context, size_bytes, align > LARGE_ALIGN ? align : LARGE_ALIGN, &allocation->backing);
+}
+
+static struct ct_range range_of(struct ct_context *context, const struct ct_allocation *allocation, uint64_t size_bytes,
+                                enum ct_range_kind kind)
+{
+    const struct ct_backing *backing = allocation->chunk ? &allocation->chunk->backing : &allocation->backing;
+    uint64_t offset = allocation->chunk_offset; /* 0 outside of a chunk */
+
+    return (struct ct_range){
+        .start = backing->address + offset,
+        .size_bytes = size_bytes,
+        .kind = kind,
+        .context = context,
+        .owner = context->object.handle,
+        .memory = backing->memory,
+        .memory_offset = offset,
+        .host = backing->host ? (char *)backing->host + offset : NULL,
+        .device_pointer = backing->address + offset,
+        .id = ct_process_new_id(),
+    };
+}
+
+CUresult ct_memory_alloc(struct ct_context *context, uint64_t size_bytes, uint64_t align, enum ct_range_kind kind, uint64_t *out_address)
+{
+    struct ct_allocation *allocation;
+    struct ct_range range;
+    CUresult r;
+
+    if (size_bytes == 0)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "allocation of 0 bytes");
+    allocation = calloc(1, sizeof *allocation);
+    if (!allocation)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "allocation");
+    r = allocate(context, size_bytes, align > UNIT_BYTES ? align : UNIT_BYTES, allocation);
+    if (r != CUDA_SUCCESS)
+        goto fail;
+    range = range_of(context, allocation, size_bytes, kind);
+    range.allocation = allocation;
+    r = ct_allocation_publish(context, &range);
+    if (r != CUDA_SUCCESS)
+        goto fail;
+    ct_log(CT_LOG_DEBUG, "%llu bytes at 0x%llx", (unsigned long long)size_bytes, (unsigned long long)range.start);
+    *out_address = range.start;
+    return CUDA_SUCCESS;
+fail:
+    ct_allocation_destroy(context, allocation);
+    return r;
+}
+
+CUresult ct_memory_free(struct ct_context *context, uint64_t address, enum ct_range_kind kind)
+{
+    return ct_allocation_remove(context, address, kind);
+}
+
+/* ---- staging ---- */
+
+static void staging_destroy(struct ct_context *context, struct ct_staging *staging)
+{
+    ct_backing_destroy(context, &staging->backing);
+    free(staging);
+}
+
+CUresult ct_staging_acquire(struct ct_context *context, struct ct_staging **out)
+{
+    struct ct_memory_arena *arena = context->arena;
+    struct ct_staging *staging;
+    CUresult r;
+
+    ct_mutex_lock(&arena->lock);
+    staging = arena->stagings;
+    if (staging) {
+        arena->stagings = staging->next;
+        arena->n_stagings--;
+    }
+    ct_mutex_unlock(&arena->lock);
+    if (staging) {
+        *out = staging;
+        return CUDA_SUCCESS;
+    }
+    staging = calloc(1, sizeof *staging);
+    if (!staging)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "staging");
+    r = ct_backing_create_host(context, CT_STAGING_BYTES, CT_MEMORY_HOST, &staging->backing);
+    if (r != CUDA_SUCCESS) {
+        free(staging);
+        return r;
+    }
+    *out = staging;
+    return CUDA_SUCCESS;
+}
+
+void ct_staging_release(struct ct_context *context, struct ct_staging *staging)
+{
+    struct ct_memory_arena *arena = context->arena;
+    bool keep;
+
+    if (!staging)
+        return;
+    ct_mutex_lock(&arena->lock);
+    keep = arena->n_stagings < STAGING_KEPT;
+    if (keep) {
+        staging->next = arena->stagings;
+        arena->stagings = staging;
+        arena->n_stagings++;
+    }
+    ct_mutex_unlock(&arena->lock);
+    if (!keep)
+        staging_destroy(context, staging);
+}
+
+/* ---- the arena ---- */
+
+CUresult ct_memory_arena_create(struct ct_context *context, struct ct_memory_arena **out)
+{
+    struct ct_memory_arena *arena = calloc(1, sizeof *arena);
+
+    if (!arena)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "arena");
+    arena->context = context;
+    ct_mutex_init(&arena->lock, CT_RANK_ARENA);
+    *out = arena;
+    return CUDA_SUCCESS;
+}
+
+static void destroy_allocations(struct ct_memory_arena *arena)
+{
+    while (arena->allocations) {
+        struct ct_allocation *allocation = arena->allocations;
+        struct ct_range range;
+
+        unmap(allocation->start, allocation->kind, &range);
+        list_remove(arena, allocation);
+        ct_backing_destroy(arena->context, &allocation->backing); /* pieces go with their chunks */
+        free(allocation);
+    }
+}
+
+void ct_memory_arena_destroy(struct ct_memory_arena *arena)
+{
+    if (!arena)
+        return;
+    destroy_allocations(arena);
+    while (arena->chunks) {
+        struct ct_memory_chunk *chunk = arena->chunks;
+
+        arena->chunks = chunk->next;
+        chunk_destroy(arena->context, chunk);
+    }
+    while (arena->stagings) {
+        struct ct_staging *staging = arena->stagings;
+
+        arena->stagings = staging->next;
+        staging_destroy(arena->context, staging);
+    }
+    ct_mutex_finish(&arena->lock);
+    free(arena);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a context's arena holds: every allocation of the context, and the chunks that small ones are carved from. */
+#ifndef CT_CORE_MEMORY_ARENA_H
+#define CT_CORE_MEMORY_ARENA_H
+
+#include "locks.h"
+#include "memory.h"
+#include "memory_backing.h"
+
+struct ct_memory_chunk;
+
+/* An allocation or registration: one in the arena's list, with one or two ranges in the map. */
+struct ct_allocation {
+    struct ct_allocation *next, **link; /* in the arena's list; link points at what points at us */
+    struct ct_backing backing;          /* memory of its own; zero if it is a piece of a chunk */
+    struct ct_memory_chunk *chunk;      /* or NULL */
+    uint64_t chunk_offset, chunk_bytes;
+    uint64_t start;                     /* of the range in the map */
+    uint64_t alias;                     /* start of the second range (the device pointer), or 0 */
+    enum ct_range_kind kind;
+};
+
+/* Adds the allocation to the context's list and its ranges to the map; nothing happened on failure. `range` has its allocation set
+ * and, where start and device_pointer differ, stands for both ranges. */
+CUresult ct_allocation_publish(struct ct_context *context, const struct ct_range *range);
+/* Takes the ranges that start at `start` out of the map, waits for the work of their context, then frees everything. INVALID_VALUE.
+ * Their context may be another than `context`, of which the caller has a use. */
+CUresult ct_allocation_remove(struct ct_context *context, uint64_t start, enum ct_range_kind kind);
+void ct_allocation_destroy(struct ct_context *context, struct ct_allocation *allocation);
+
+/* Read-back staging: a piece of host memory for one caller alone. At least CT_STAGING_BYTES. */
+#define CT_STAGING_BYTES ((uint64_t)1 << 20)
+struct ct_staging {
+    struct ct_staging *next;
+    struct ct_backing backing;
+};
+CUresult ct_staging_acquire(struct ct_context *context, struct ct_staging **out);
+void ct_staging_release(struct ct_context *context, struct ct_staging *staging); /* no work uses it; takes NULL */
+
+#endif
