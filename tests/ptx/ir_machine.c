@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The machine: written from ir_ops.def alone, with nothing of the compiler's own folding. */
+#include "ir_machine.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_BLOCKS_BETWEEN_EVENTS 2000
+
+struct machine {
+    struct ct_fn *fn;
+    uint64_t *values;
+    struct trace *trace;
+};
+
+static unsigned bits_of(const struct machine *m, ct_value value)
+{
+    return ct_width_bits(m->fn->values.v[value.i].width);
+}
+
+static uint64_t mask(unsigned bits)
+{
+    return bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+}
+
+static int64_t as_signed(uint64_t value, unsigned bits)
+{
+    value &= mask(bits);
+    return value >> (bits - 1) & 1 ? (int64_t)(value | ~mask(bits)) : (int64_t)value;
+}
+
+static uint64_t compare(const struct ct_insn *insn, uint64_t a, uint64_t b, unsigned bits)
+{
+    const int64_t sa = as_signed(a, bits), sb = as_signed(b, bits);
+    const bool is_signed = ptx_type_is_signed(insn->type);
+    const bool less = is_signed ? sa < sb : a < b;
+
+    switch (insn->compare) {
+    case PTX_EQ: return a == b;
+    case PTX_NE: return a != b;
+    case PTX_LT: return less;
+    case PTX_LE: return less || a == b;
+    case PTX_GT: return !less && a != b;
+    case PTX_GE: return !less;
+    }
+    fail_msg("comparison %u", insn->compare);
+    return 0;
+}
+
+static uint64_t wide_product(const struct ct_insn *insn, uint64_t a, uint64_t b, unsigned bits)
+{
+    return ptx_type_is_signed(insn->type) ? (uint64_t)(as_signed(a, bits) * as_signed(b, bits)) : a * b;
+}
+
+static uint64_t minimum(const struct ct_insn *insn, uint64_t a, uint64_t b, unsigned bits)
+{
+    return (ptx_type_is_signed(insn->type) ? as_signed(a, bits) < as_signed(b, bits) : a < b) ? a : b;
+}
+
+static uint64_t count_leading_zeros(uint64_t a)
+{
+    uint64_t n = 0;
+
+    while (n < 32 && !(a >> (31 - n) & 1))
+        n++;
+    return n;
+}
+
+static uint64_t reverse(uint64_t a)
+{
+    uint64_t result = 0;
+
+    for (int i = 0; i < 32; i++)
+        result = result << 1 | (a >> i & 1);
+    return result;
+}
+
+static uint64_t population(uint64_t a)
+{
+    uint64_t n = 0;
+
+    for (; a; a >>= 1)
+        n += a & 1;
+    return n;
+}
+
+static uint64_t compute(const struct machine *m, const struct ct_insn *insn)
+{
+    const uint64_t a = insn->n_operands > 0 ? m->values[insn->operands[0].i] : 0;
+    const uint64_t b = insn->n_operands > 1 ? m->values[insn->operands[1].i] : 0;
+    const uint64_t c = insn->n_operands > 2 ? m->values[insn->operands[2].i] : 0;
+    const unsigned bits = insn->n_operands ? bits_of(m, insn->operands[0]) : 0;
+
+    switch (insn->op) {
+    case CT_OP_CONST: return insn->imm;
+    case CT_OP_UNDEF: return 0;
+    case CT_OP_COPY: return a;
+    case CT_OP_SELECT: return a ? b : c;
+    case CT_OP_ADD: return a + b;
+    case CT_OP_SUB: return a - b;
+    case CT_OP_MUL: return a * b;
+    case CT_OP_MULHI: return wide_product(insn, a, b, bits) >> bits;
+    case CT_OP_MULWIDE: return wide_product(insn, a, b, bits);
+    case CT_OP_NEG: return ~a + 1;
+    case CT_OP_AND: return a & b;
+    case CT_OP_OR: return a | b;
+    case CT_OP_XOR: return a ^ b;
+    case CT_OP_NOT: return ~a;
+    case CT_OP_SHL: return b < bits ? a << b : 0;
+    case CT_OP_SHR: return b >= bits ? 0 : ptx_type_is_signed(insn->type) ? (uint64_t)(as_signed(a, bits) >> b) : a >> b;
+    case CT_OP_MIN: return minimum(insn, a, b, bits);
+    case CT_OP_MAX: return minimum(insn, a, b, bits) == a ? b : a;
+    case CT_OP_POPC: return population(a);
+    case CT_OP_CLZ: return count_leading_zeros(a);
+    case CT_OP_BREV: return reverse(a);
+    case CT_OP_ICMP: return compare(insn, a, b, bits);
+    case CT_OP_TRUNC: return a;
+    case CT_OP_EXT:
+        return ptx_type_is_signed(insn->type) ? (uint64_t)as_signed(a, ptx_type_bits(insn->type)) : a & mask(ptx_type_bits(insn->type));
+    default: fail_msg("the machine does not know %s", ct_op_infos[insn->op].name); return 0;
+    }
+}
+
+static uint64_t packed(const struct machine *m, const struct ct_insn *insn)
+{
+    uint64_t whole = 0;
+    unsigned shift = 0;
+
+    for (uint32_t i = 0; i < insn->n_operands; i++) {
+        whole |= m->values[insn->operands[i].i] << shift;
+        shift += bits_of(m, insn->operands[i]);
+    }
+    return whole;
+}
+
+static void set(struct machine *m, ct_value result, uint64_t value)
+{
+    m->values[result.i] = value & mask(bits_of(m, result));
+}
+
+static void run_insn(struct machine *m, const struct ct_insn *insn)
+{
+    if (insn->op == CT_OP_STORE) {
+        struct event *event = &m->trace->events[m->trace->n++];
+        const uint64_t base = insn->operands[0].i ? m->values[insn->operands[0].i] : 0;
+
+        event->offset = base + (uint64_t)insn->offset;
+        event->value = m->values[insn->operands[1].i];
+    } else if (insn->op == CT_OP_PACK) {
+        set(m, insn->results[0], packed(m, insn));
+    } else if (insn->op == CT_OP_UNPACK) {
+        const uint64_t whole = m->values[insn->operands[0].i];
+
+        for (uint32_t r = 0; r < insn->n_results; r++)
+            set(m, insn->results[r], whole >> (r * bits_of(m, insn->results[r])));
+    } else {
+        set(m, insn->results[0], compute(m, insn));
+    }
+}
+
+/* Phis read all their operands before one of them is written. */
+static void enter_block(struct machine *m, const struct ct_block *from, uint32_t successor)
+{
+    const struct ct_block *block = from->succs[successor];
+    uint64_t read[512];
+    uint32_t nth = 0, slot = 0, n = 0;
+
+    if (block->first->op != CT_OP_PHI)
+        return;
+    for (uint32_t s = 0; s < successor; s++)
+        nth += from->succs[s] == block;
+    while (block->preds.v[slot] != from || nth-- > 0)
+        assert_true(++slot < block->preds.n);
+    for (const struct ct_insn *phi = block->first; phi->op == CT_OP_PHI; phi = phi->next) {
+        assert_true(n < 512);
+        read[n++] = m->values[phi->operands[slot].i];
+    }
+    n = 0;
+    for (const struct ct_insn *phi = block->first; phi->op == CT_OP_PHI; phi = phi->next)
+        set(m, phi->results[0], read[n++]);
+}
+
+/* The successor taken, -1 at the end. */
+static int run_terminator(const struct machine *m, const struct ct_insn *insn)
+{
+    const uint64_t a = insn->n_operands ? m->values[insn->operands[0].i] : 0;
+
+    switch (insn->op) {
+    case CT_OP_BR: return 0;
+    case CT_OP_CBR: return a ? 0 : 1;
+    case CT_OP_SWITCH: return (int)(a < insn->block->n_succs ? a : insn->block->n_succs - 1);
+    default: return -1;
+    }
+}
+
+void run_ir(struct ct_fn *fn, struct trace *out)
+{
+    struct machine m = {.fn = fn, .trace = out};
+    const struct ct_block *block = fn->blocks.v[0];
+    int quiet = 0;
+
+    m.values = calloc(fn->values.n, sizeof *m.values);
+    assert_non_null(m.values);
+    out->n = 0;
+    out->end = TRACE_TIRED;
+    while (quiet++ < MAX_BLOCKS_BETWEEN_EVENTS) {
+        const struct ct_insn *insn = block->first;
+        int next;
+
+        while (insn->op == CT_OP_PHI)
+            insn = insn->next;
+        for (; insn != block->last && out->n < 256; insn = insn->next) {
+            run_insn(&m, insn);
+            quiet = insn->op == CT_OP_STORE ? 0 : quiet;
+        }
+        if (out->n == 256) {
+            out->end = TRACE_FULL;
+            break;
+        }
+        if ((next = run_terminator(&m, block->last)) < 0) {
+            out->end = TRACE_RETURNED;
+            break;
+        }
+        enter_block(&m, block, (uint32_t)next);
+        block = block->succs[next];
+    }
+    free(m.values);
+}
+
+void assert_same_trace(const struct trace *wanted, const struct trace *found)
+{
+    const bool tired = wanted->end == TRACE_TIRED || found->end == TRACE_TIRED;
+
+    for (uint32_t i = 0; i < wanted->n && i < found->n; i++) {
+        assert_int_equal(wanted->events[i].offset, found->events[i].offset);
+        assert_int_equal(wanted->events[i].value, found->events[i].value);
+    }
+    if (tired)
+        return;
+    assert_int_equal(wanted->n, found->n);
+    assert_int_equal(wanted->end, found->end);
+}
+
+/* ---- the bench ---- */
+
+jmp_buf bench_exhausted;
+
+static void keep_diagnostic(void *user, const struct ptx2spv_diagnostic *diagnostic)
+{
+    struct bench *bench = user;
+
+    const size_t used = strlen(bench->diagnostics);
+
+    bench->n_diagnostics++;
+    snprintf(bench->diagnostics + used, sizeof bench->diagnostics - used, "%s\n", diagnostic->text);
+}
+
+void bench_init(struct bench *bench)
+{
+    *bench = (struct bench){.source = {.name = "test", .is_entry = true, .has_body = true}};
+    bench->compilation.arena.on_exhausted = bench->compilation.scratch.on_exhausted = &bench_exhausted;
+    bench->compilation.options.on_diagnostic = keep_diagnostic;
+    bench->compilation.options.user = bench;
+    bench->fn = ct_fn_create(&bench->compilation, NULL, &bench->source, NULL);
+}
+
+void bench_finish(struct bench *bench)
+{
+    ct_arena_finish(&bench->compilation.scratch);
+    ct_arena_finish(&bench->compilation.arena);
+}
+
+uint32_t random_below(uint64_t *state, uint32_t limit)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return (uint32_t)((*state >> 16) % limit);
+}
+
+/* ---- random code ---- */
+
+enum { N_REGISTERS = 5 };
+
+struct generator {
+    struct ct_fn *fn;
+    uint64_t *random;
+    struct ct_cursor at;
+    ct_value registers[4][N_REGISTERS]; /* by width */
+    uint64_t n_stores;
+};
+
+static const enum ptx_type unsigned_types[] = {PTX_PRED, PTX_U16, PTX_U32, PTX_U64};
+static const enum ptx_type signed_types[] = {PTX_PRED, PTX_S16, PTX_S32, PTX_S64};
+
+static ct_value any(struct generator *g, enum ct_width width)
+{
+    return g->registers[width][random_below(g->random, N_REGISTERS)];
+}
+
+static enum ptx_type any_type(struct generator *g, enum ct_width width)
+{
+    return random_below(g->random, 2) ? signed_types[width] : unsigned_types[width];
+}
+
+static struct ct_insn *assign(struct generator *g, enum ct_op op, enum ptx_type type, ct_value to, uint32_t n_operands)
+{
+    struct ct_insn *insn = ct_emit_insn(&g->at, op, type, 1, n_operands);
+
+    insn->results[0] = to;
+    return insn;
+}
+
+static void emit_constant(struct generator *g, enum ct_width width)
+{
+    static const uint64_t liked[] = {0, 1, 2, 3, 4, 8, 31, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, UINT64_MAX, 0x100000000};
+    struct ct_insn *insn = assign(g, CT_OP_CONST, unsigned_types[width], any(g, width), 0);
+
+    insn->imm = liked[random_below(g->random, sizeof liked / sizeof *liked)] & mask(ct_width_bits(width));
+}
+
+static void emit_binary(struct generator *g, enum ct_width width)
+{
+    static const enum ct_op ops[] = {CT_OP_ADD, CT_OP_SUB, CT_OP_MUL, CT_OP_AND, CT_OP_OR,
+                                     CT_OP_XOR, CT_OP_MIN, CT_OP_MAX, CT_OP_SHL, CT_OP_SHR};
+    const enum ct_op op = ops[random_below(g->random, sizeof ops / sizeof *ops)];
+    const enum ptx_type type = any_type(g, width);
+    ct_value b = any(g, width);
+    struct ct_insn *insn;
+
+    if (op == CT_OP_SHL || op == CT_OP_SHR) {
+        b = ct_emit_const(&g->at, CT_W_32, random_below(g->random, ct_width_bits(width)));
+    }
+    insn = assign(g, op, type, any(g, width), 2);
+    insn->operands[0] = any(g, width);
+    insn->operands[1] = b;
+}
+
+static void emit_compare(struct generator *g, enum ct_width width)
+{
+    struct ct_insn *insn = assign(g, CT_OP_ICMP, any_type(g, width), any(g, CT_W_PRED), 2);
+
+    insn->compare = (uint8_t)(PTX_EQ + random_below(g->random, 6));
+    insn->operands[0] = any(g, width);
+    insn->operands[1] = any(g, width);
+}
+
+static void emit_select(struct generator *g, enum ct_width width)
+{
+    struct ct_insn *insn = assign(g, CT_OP_SELECT, unsigned_types[width], any(g, width), 3);
+
+    insn->operands[0] = any(g, CT_W_PRED);
+    insn->operands[1] = any(g, width);
+    insn->operands[2] = any(g, width);
+}
+
+static void emit_unary(struct generator *g, enum ct_op op, enum ptx_type type, enum ct_width to, enum ct_width from)
+{
+    assign(g, op, type, any(g, to), 1)->operands[0] = any(g, from);
+}
+
+static void emit_resize(struct generator *g, enum ct_width width)
+{
+    struct ct_insn *insn;
+
+    switch (random_below(g->random, 8)) {
+    case 0: emit_unary(g, CT_OP_EXT, any_type(g, CT_W_32), CT_W_64, CT_W_32); return;
+    case 1: emit_unary(g, CT_OP_EXT, any_type(g, CT_W_16), width > CT_W_16 ? width : CT_W_32, CT_W_16); return;
+    case 2: emit_unary(g, CT_OP_EXT, random_below(g->random, 2) ? PTX_S8 : PTX_U8, CT_W_16, width); return;
+    case 3: emit_unary(g, CT_OP_TRUNC, PTX_NONE, CT_W_32, CT_W_64); return;
+    case 4: emit_unary(g, CT_OP_TRUNC, PTX_NONE, CT_W_16, width > CT_W_16 ? width : CT_W_64); return;
+    case 5:
+        insn = assign(g, CT_OP_MULWIDE, any_type(g, CT_W_32), any(g, CT_W_64), 2);
+        insn->operands[0] = any(g, CT_W_32);
+        insn->operands[1] = any(g, CT_W_32);
+        return;
+    case 6:
+        insn = assign(g, CT_OP_PACK, PTX_B64, any(g, CT_W_64), 2);
+        insn->operands[0] = any(g, CT_W_32);
+        insn->operands[1] = any(g, CT_W_32);
+        return;
+    default:
+        insn = ct_emit_insn(&g->at, CT_OP_UNPACK, PTX_B32, 2, 1);
+        insn->results[0] = g->registers[CT_W_32][0];
+        insn->results[1] = g->registers[CT_W_32][1 + random_below(g->random, N_REGISTERS - 1)];
+        insn->operands[0] = any(g, CT_W_64);
+        return;
+    }
+}
+
+static void emit_store(struct generator *g, enum ct_width width)
+{
+    struct ct_insn *insn = ct_emit_insn(&g->at, CT_OP_STORE, unsigned_types[width], 0, 2);
+
+    insn->space = CT_SPACE_GLOBAL;
+    insn->operands[0] = any(g, CT_W_64);
+    insn->operands[1] = any(g, width);
+    insn->offset = (int64_t)(8 * g->n_stores++);
+}
+
+static void emit_any(struct generator *g)
+{
+    const enum ct_width width = (enum ct_width)(CT_W_16 + random_below(g->random, 3));
+
+    switch (random_below(g->random, 12)) {
+    case 0:
+    case 1: emit_constant(g, width); return;
+    case 2:
+    case 3:
+    case 4:
+    case 5: emit_binary(g, width); return;
+    case 6: emit_compare(g, width); return;
+    case 7: emit_select(g, width); return;
+    case 8: emit_resize(g, width); return;
+    case 9: emit_unary(g, random_below(g->random, 2) ? CT_OP_NOT : CT_OP_NEG, unsigned_types[width], width, width); return;
+    case 10:
+        if (random_below(g->random, 3) == 0) {
+            static const enum ct_op ops[] = {CT_OP_POPC, CT_OP_CLZ, CT_OP_BREV};
+
+            emit_unary(g, ops[random_below(g->random, 3)], PTX_B32, CT_W_32, CT_W_32);
+        } else if (random_below(g->random, 2)) {
+            emit_unary(g, CT_OP_NOT, PTX_PRED, CT_W_PRED, CT_W_PRED);
+        } else {
+            emit_unary(g, CT_OP_COPY, PTX_NONE, width, width);
+        }
+        return;
+    default: emit_store(g, width); return;
+    }
+}
+
+static void emit_terminator(struct generator *g, struct ct_block *const *blocks, uint32_t n)
+{
+    struct ct_block *targets[5];
+    const uint32_t kind = random_below(g->random, 16), n_targets = kind < 1 ? 0 : kind < 6 ? 1 : kind < 14 ? 2 : 5;
+    const enum ct_op op = n_targets == 0 ? CT_OP_RET : n_targets == 1 ? CT_OP_BR : n_targets == 2 ? CT_OP_CBR : CT_OP_SWITCH;
+    struct ct_insn *insn = ct_emit_insn(&g->at, op, PTX_NONE, 0, n_targets >= 2);
+
+    for (uint32_t i = 0; i < n_targets; i++)
+        targets[i] = blocks[random_below(g->random, n)];
+    if (n_targets >= 2)
+        insn->operands[0] = any(g, n_targets == 2 ? CT_W_PRED : CT_W_32);
+    ct_block_set_succs(g->fn, g->at.block, n_targets, targets);
+}
+
+static void init_generator(struct generator *g, struct bench *bench, uint64_t *random)
+{
+    *g = (struct generator){.fn = bench->fn, .random = random, .at = {.fn = bench->fn}};
+    for (uint32_t w = 0; w < 4; w++)
+        for (uint32_t i = 0; i < N_REGISTERS; i++)
+            g->registers[w][i] = ct_value_create(bench->fn, (enum ct_width)w);
+}
+
+void build_random(struct bench *bench, uint64_t *random, uint32_t n_blocks)
+{
+    struct ct_block *blocks[256];
+    struct generator g;
+
+    assert_true(n_blocks <= 256);
+    init_generator(&g, bench, random);
+    for (uint32_t b = 0; b < n_blocks; b++)
+        blocks[b] = ct_block_create(bench->fn);
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        g.at.block = blocks[b];
+        for (uint32_t i = random_below(random, 6); i-- > 0;)
+            emit_any(&g);
+        emit_terminator(&g, blocks, n_blocks);
+    }
+}
+
+void build_random_straight(struct bench *bench, uint64_t *random, uint32_t n_insns)
+{
+    struct generator g;
+
+    init_generator(&g, bench, random);
+    g.at.block = ct_block_create(bench->fn);
+    for (uint32_t i = 0; i < n_insns; i++)
+        emit_any(&g);
+    for (uint32_t w = CT_W_16; w <= CT_W_64; w++)
+        for (uint32_t i = 0; i < N_REGISTERS; i++)
+            emit_store(&g, (enum ct_width)w);
+    ct_emit_insn(&g.at, CT_OP_RET, PTX_NONE, 0, 0);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the integer part of the IR, register form or SSA, so that tests can compare a function before and after a pass. */
+#ifndef TESTS_PTX_IR_MACHINE_H
+#define TESTS_PTX_IR_MACHINE_H
+
+#include "ir.h"
+
+#include <setjmp.h>
+
+/* What a run does that can be seen: each STORE's offset and value, then how it ended. */
+struct event {
+    uint64_t offset, value;
+};
+struct trace {
+    struct event events[256];
+    uint32_t n;
+    enum { TRACE_RETURNED, TRACE_FULL, TRACE_TIRED } end; /* TIRED: too many blocks without an event */
+};
+
+/* Registers that nobody wrote and UNDEF read as 0. Fails the test on operations that it does not know. */
+void run_ir(struct ct_fn *fn, struct trace *out);
+/* The same events; where a run got tired, only as far as both went. */
+void assert_same_trace(const struct trace *wanted, const struct trace *found);
+
+/* A compilation of its own for a test. */
+struct bench {
+    struct ct_compilation compilation;
+    struct ptx_function source;
+    struct ct_fn *fn;
+    unsigned n_diagnostics;
+    char diagnostics[4096];
+};
+extern jmp_buf bench_exhausted; /* set by main: no memory is the end of the test program */
+void bench_init(struct bench *bench);
+void bench_finish(struct bench *bench);
+
+/* Small deterministic random numbers. */
+uint32_t random_below(uint64_t *state, uint32_t limit);
+
+/* Fills bench->fn with a random graph of `n_blocks` in register form: integer operations on a few registers, stores, all terminators. */
+void build_random(struct bench *bench, uint64_t *random, uint32_t n_blocks);
+/* The same, one block: a long run of operations on all widths, with constants that rules like. */
+void build_random_straight(struct bench *bench, uint64_t *random, uint32_t n_insns);
+
+#endif
