@@ -290,7 +290,8 @@ static void declare_modes(struct ct_gen *g)
                        (const uint8_t[]){t->rounding_rte16, t->rounding_rte32, t->rounding_rte64});
     declare_float_mode(g, SpvExecutionModeSignedZeroInfNanPreserve, SpvCapabilitySignedZeroInfNanPreserve,
                        (const uint8_t[]){t->signed_zero_inf_nan16, t->signed_zero_inf_nan32, t->signed_zero_inf_nan64});
-    if (t->maximal_reconvergence) {
+    /* Of use where subgroup instructions are; validators of the oldest SDK do not know it. */
+    if (t->maximal_reconvergence && t->warp_form == PTX2SPV_WARP_NATIVE) {
         ct_spv_extension(&g->m, "SPV_KHR_maximal_reconvergence");
         CT_SPV_EMIT(&g->m, CT_SPV_MODES, SpvOpExecutionMode, g->entry, CT_SPV_EXECUTION_MODE_MAXIMALLY_RECONVERGES_KHR);
     }

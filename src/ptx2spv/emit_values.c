@@ -186,6 +186,14 @@ static uint32_t pred_index(const struct ct_block *block, const struct ct_block *
     return p;
 }
 
+/* No operand: undefined on that edge. */
+static uint32_t phi_operand(struct ct_gen *g, const struct ct_insn *phi, uint32_t index)
+{
+    if (phi->operands[index].i)
+        return ct_gen_use(g, phi->operands[index]);
+    return ct_spv_null(&g->m, ct_gen_int_type(g, ct_gen_bits(g, phi->results[0])));
+}
+
 void ct_gen_store_phis(struct ct_gen *g)
 {
     CT_VEC(uint32_t) stores = {0}; /* pairs: variable, value */
@@ -197,7 +205,7 @@ void ct_gen_store_phis(struct ct_gen *g)
 
         for (const struct ct_insn *phi = to->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
             *CT_PUSH(scratch, &stores) = info_of(g, phi->results[0])->incoming;
-            *CT_PUSH(scratch, &stores) = ct_gen_use(g, phi->operands[pred_index(to, g->block)]);
+            *CT_PUSH(scratch, &stores) = phi_operand(g, phi, pred_index(to, g->block));
         }
     }
     for (uint32_t i = 0; i < stores.n; i += 2)

@@ -206,6 +206,11 @@ uint32_t ct_spv_const_bool(struct ct_spv_module *m, bool value)
     return ct_spv_intern(m, value ? SpvOpConstantTrue : SpvOpConstantFalse, ct_spv_type_bool(m), NULL, 0);
 }
 
+uint32_t ct_spv_null(struct ct_spv_module *m, uint32_t type)
+{
+    return ct_spv_intern(m, SpvOpConstantNull, type, NULL, 0);
+}
+
 void ct_spv_decorate(struct ct_spv_module *m, uint32_t id, SpvDecoration decoration, const uint32_t *words, uint32_t n)
 {
     ct_spv_words *to = &m->sections[CT_SPV_DECORATIONS];

@@ -65,6 +65,7 @@ uint32_t ct_spv_type_pointer(struct ct_spv_module *m, SpvStorageClass storage, u
 uint32_t ct_spv_const_int(struct ct_spv_module *m, unsigned bits, uint64_t value);
 uint32_t ct_spv_const_bool(struct ct_spv_module *m, bool value);
 uint32_t ct_spv_const_float(struct ct_spv_module *m, unsigned bits, uint64_t value_bits);
+uint32_t ct_spv_null(struct ct_spv_module *m, uint32_t type); /* zero of any type */
 uint32_t ct_spv_const_u32(struct ct_spv_module *m, uint32_t value);
 
 void ct_spv_decorate(struct ct_spv_module *m, uint32_t id, SpvDecoration decoration, const uint32_t *words, uint32_t n);
