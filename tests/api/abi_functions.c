@@ -5,6 +5,10 @@
 #include <cuda.h>
 #include <cudaProfiler.h>
 
+#ifndef __CUDA_API_PTDS
+#error "this is not NVIDIA's cuda.h"
+#endif
+
 /* Of interfaces whose own headers need those of OpenGL, EGL or VDPAU; no function of cuda.h takes them. */
 typedef struct CUeglStreamConnection_st *CUeglStreamConnection;
 typedef struct CUeglFrame_st {

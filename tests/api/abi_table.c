@@ -6,6 +6,11 @@
 
 #include "abi_table.h"
 
+/* A macro of NVIDIA's header only. */
+#if defined(__CUDA_API_PTDS) != ABI_THEIRS
+#error "this is the other side's cuda.h"
+#endif
+
 #define TEXT_OF(expansion) #expansion
 #define TEXT(macro) TEXT_OF(macro)
 

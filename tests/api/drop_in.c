@@ -3,6 +3,10 @@
  * LD_LIBRARY_PATH. Checks what it gets; the exit status says whether all was well. */
 #include <cuda.h>
 
+#ifndef __CUDA_API_PTDS
+#error "this is not NVIDIA's cuda.h"
+#endif
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
