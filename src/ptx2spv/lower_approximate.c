@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower: approximate instructions (PTX ISA: ex2, lg2, sin, cos, tanh, rsqrt, and .approx of rcp and sqrt).
+ *
+ * The device's own instruction does the work in the range where Vulkan says how good it is; subnormal arguments and results, which
+ * devices may flush though PTX without .ftz keeps them, are brought into that range by powers of two. Errors that the ISA allows:
+ * ex2 2^-22 relative, lg2 2^-22 (absolute between 0.5 and 2), rsqrt 2^-22.4, sin and cos 2^-20.5 absolute within [-pi, pi],
+ * tanh 2^-11 relative. Vulkan promises less for ex2, lg2, sin and cos ("Precision and Operation of SPIR-V Instructions"). */
+#include "lower.h"
+
+static ct_value f32(struct ct_cursor *at, double value)
+{
+    return ct_float_const(at, PTX_F32, value);
+}
+
+static ct_value op2(struct ct_cursor *at, enum ct_op op, ct_value a, ct_value b)
+{
+    return ct_op2(at, op, PTX_F32, a, b);
+}
+
+static ct_value if_small(struct ct_cursor *at, ct_value is_small, double then, double otherwise)
+{
+    return ct_select(at, is_small, f32(at, then), f32(at, otherwise));
+}
+
+static ct_value is_below(struct ct_cursor *at, ct_value x, double limit)
+{
+    return ct_fcmp(at, PTX_F32, PTX_LT, x, f32(at, limit));
+}
+
+/* 2^x = 2^(x+24) * 2^-24 where the result is subnormal. */
+static ct_value exponential(struct ct_cursor *at, ct_value x)
+{
+    const ct_value is_small = is_below(at, x, -126.0);
+    const ct_value moved = op2(at, CT_OP_FADD, x, if_small(at, is_small, 24.0, 0.0));
+    const ct_value power = ct_op1(at, CT_OP_FEX2, PTX_F32, moved);
+
+    return op2(at, CT_OP_FMUL, power, if_small(at, is_small, 0x1p-24, 1.0));
+}
+
+static ct_value logarithm(struct ct_cursor *at, ct_value x)
+{
+    const ct_value is_small = is_below(at, ct_float_magnitude(at, PTX_F32, x), 0x1p-126);
+    const ct_value scaled = op2(at, CT_OP_FMUL, x, if_small(at, is_small, 0x1p24, 1.0));
+
+    return op2(at, CT_OP_FSUB, ct_op1(at, CT_OP_FLG2, PTX_F32, scaled), if_small(at, is_small, 24.0, 0.0));
+}
+
+static ct_value inverse_root(struct ct_cursor *at, ct_value x)
+{
+    const ct_value is_small = is_below(at, ct_float_magnitude(at, PTX_F32, x), 0x1p-126);
+    const ct_value scaled = op2(at, CT_OP_FMUL, x, if_small(at, is_small, 0x1p24, 1.0));
+
+    return op2(at, CT_OP_FMUL, ct_op1(at, CT_OP_FRSQRT, PTX_F32, scaled), if_small(at, is_small, 0x1p12, 1.0));
+}
+
+/* tanh |x| = 1 - 2 / (2^(|x| * 2/ln 2) + 1); near zero, where that cancels, x - x^3/3 + 2*x^5/15. */
+static ct_value hyperbolic_tangent(struct ct_cursor *at, ct_value x)
+{
+    const ct_value magnitude = ct_float_magnitude(at, PTX_F32, x), one = f32(at, 1.0), square = op2(at, CT_OP_FMUL, x, x);
+    ct_value power = op2(at, CT_OP_FMUL, magnitude, f32(at, 2.8853900817779268)), series, far, sign;
+
+    power = ct_op1(at, CT_OP_FEX2, PTX_F32, op2(at, CT_OP_FMIN, power, f32(at, 64.0)));
+    far = op2(at, CT_OP_FDIV, f32(at, 2.0), op2(at, CT_OP_FADD, power, one));
+    far = op2(at, CT_OP_FSUB, one, far);
+    sign = ct_and_imm(at, x, 0x80000000);
+    far = ct_or(at, far, sign);
+    series = op2(at, CT_OP_FADD, op2(at, CT_OP_FMUL, square, f32(at, 2.0 / 15)), f32(at, -1.0 / 3));
+    series = op2(at, CT_OP_FADD, op2(at, CT_OP_FMUL, series, square), one);
+    series = op2(at, CT_OP_FMUL, series, x);
+    far = ct_select(at, is_below(at, magnitude, 0.25), series, far);
+    return ct_select(at, ct_float_is_nan(at, PTX_F32, x), x, far);
+}
+
+/* f64: the exact forms, of which .approx.ftz keeps the upper word (PTX ISA, "rcp.approx.ftz.f64"). */
+static ct_value approximate64(struct ct_lower *l, ct_value x)
+{
+    struct ct_cursor *at = &l->at;
+    const ct_value one = ct_float_const(at, PTX_F64, 1.0);
+    const uint64_t upper_word = 0xffffffff00000000;
+    ct_value result;
+
+    if (l->insn->ftz)
+        x = ct_and_imm(at, x, upper_word);
+    if (l->insn->op == CT_OP_FRSQRT)
+        x = ct_op1(at, CT_OP_FSQRT, PTX_F64, x);
+    result = ct_op2(at, CT_OP_FDIV, PTX_F64, one, x);
+    return l->insn->ftz ? ct_and_imm(at, result, upper_word) : result;
+}
+
+static ct_value approximate32(struct ct_lower *l, ct_value x)
+{
+    struct ct_cursor *at = &l->at;
+
+    switch ((unsigned)l->insn->op) {
+    case CT_OP_FEX2:
+        return l->insn->ftz ? ct_op1(at, CT_OP_FEX2, PTX_F32, x) : exponential(at, x);
+    case CT_OP_FLG2:
+        return l->insn->ftz ? ct_op1(at, CT_OP_FLG2, PTX_F32, x) : logarithm(at, x);
+    case CT_OP_FRSQRT:
+        return l->insn->ftz ? ct_op1(at, CT_OP_FRSQRT, PTX_F32, x) : inverse_root(at, x);
+    case CT_OP_FTANH:
+        return hyperbolic_tangent(at, x);
+    case CT_OP_FSQRT:
+        return ct_lower_root(l, PTX_F32, PTX_RN, x);
+    default: /* sin, cos, rcp */
+        return ct_op1(at, l->insn->op, PTX_F32, x);
+    }
+}
+
+/* Half precision is approximated in f32. */
+ct_value ct_lower_approximation(struct ct_lower *l, enum ptx_type type, const ct_value *operands)
+{
+    ct_value wide;
+
+    if (type == PTX_F64)
+        return approximate64(l, operands[0]);
+    if (type == PTX_F32)
+        return approximate32(l, operands[0]);
+    wide = approximate32(l, ct_float_resized(&l->at, type, PTX_F32, operands[0]));
+    return ct_float_resized(&l->at, PTX_F32, type, wide);
+}

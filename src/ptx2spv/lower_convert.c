@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower: cvt with a float on one side (PTX ISA, "cvt").
+ *
+ * The conversions of SPIR-V are trusted for what they promise: integers to the nearest float, floats that are in range towards zero,
+ * floats to wider ones. Everything else is clamped, rounded or adjusted around them. bf16 is the upper half of an f32. */
+#include "lower.h"
+
+static enum ptx_type from_type(const struct ct_lower *l)
+{
+    return l->insn->type;
+}
+
+static enum ptx_type to_type(const struct ct_lower *l)
+{
+    return l->insn->type2;
+}
+
+static ct_value convert(struct ct_cursor *at, enum ct_op op, enum ptx_type from, enum ptx_type to, ct_value x)
+{
+    const ct_value result = ct_emit1(at, op, from, ct_width_of(to), x);
+
+    at->fn->values.v[result.i].def->type2 = to;
+    return result;
+}
+
+/* ---- float to float ---- */
+
+static ct_value from_bf16(struct ct_cursor *at, ct_value x)
+{
+    return ct_shl_imm(at, ct_resize(at, x, PTX_U16, CT_W_32), 16);
+}
+
+/* The bits that fall away are rounded by an addition below them, which may carry into the exponent, and on to infinity. */
+static ct_value to_bf16(struct ct_cursor *at, enum ptx_rounding rounding, ct_value x)
+{
+    const ct_value nan = ct_const32(at, ct_float_layout_of(PTX_BF16)->nan);
+    ct_value upper;
+
+    if (rounding == PTX_RZ) {
+        upper = ct_shr_imm(at, x, 16);
+    } else {
+        const ct_value last = ct_and_imm(at, ct_shr_imm(at, x, 16), 1);
+
+        upper = ct_shr_imm(at, ct_add(at, ct_add_imm(at, x, 0x7fff), last), 16);
+    }
+    return ct_resize(at, ct_select(at, ct_float_is_nan(at, PTX_F32, x), nan, upper), PTX_U32, CT_W_16);
+}
+
+static ct_value rounded_to_integer(struct ct_cursor *at, enum ptx_type type, unsigned rounding, ct_value x)
+{
+    static const uint8_t ops[] = {[PTX_RNI] = CT_OP_FRINT, [PTX_RZI] = CT_OP_FTRUNC, [PTX_RMI] = CT_OP_FFLOOR, [PTX_RPI] = CT_OP_FCEIL};
+
+    if (rounding < PTX_RNI || rounding > PTX_RPI)
+        return x;
+    return ct_op1(at, ops[rounding], type, x);
+}
+
+/* f16 and bf16 are worked on as f32, which holds all of them. */
+static enum ptx_type working_type(enum ptx_type type)
+{
+    return type == PTX_F16 || type == PTX_BF16 ? PTX_F32 : type;
+}
+
+static ct_value unpacked(struct ct_cursor *at, enum ptx_type type, ct_value x)
+{
+    return type == PTX_BF16 ? from_bf16(at, x) : ct_float_resized(at, type, working_type(type), x);
+}
+
+/* x of a working type to any narrower or equal one. f64 reaches 16 bits through an odd f32, so that one rounding happens. */
+static ct_value packed(struct ct_lower *l, enum ptx_type from, enum ptx_type to, enum ptx_rounding rounding, ct_value x)
+{
+    struct ct_cursor *at = &l->at;
+
+    if (from == PTX_F64 && (to == PTX_F16 || to == PTX_BF16)) {
+        x = ct_float_narrowed_to_odd(at, PTX_F64, PTX_F32, x);
+        from = PTX_F32;
+    }
+    if (to == PTX_BF16) {
+        if (!ct_rounds_to_nearest(rounding) && rounding != PTX_RZ)
+            ct_lower_lacks(l, "this rounding to bf16");
+        return to_bf16(at, rounding, x);
+    }
+    if (ptx_type_bits(from) <= ptx_type_bits(to))
+        return ct_float_resized(at, from, to, x);
+    return ct_float_narrowed(at, from, to, rounding, x);
+}
+
+static ct_value float_source(struct ct_lower *l)
+{
+    const enum ptx_type from = from_type(l);
+    const ct_value x = l->insn->ftz && from == PTX_F32 ? ct_lower_operand(l, 0, from) : l->insn->operands[0];
+
+    return unpacked(&l->at, from, x);
+}
+
+static ct_value float_to_float(struct ct_lower *l)
+{
+    struct ct_cursor *at = &l->at;
+    const enum ptx_type from = from_type(l), to = to_type(l), working = working_type(from);
+    const unsigned rounding = l->insn->rounding;
+    const bool is_integral = rounding >= PTX_RNI && rounding <= PTX_RPI;
+    ct_value x = l->insn->operands[0];
+
+    if (from == to && !is_integral && !l->insn->sat)
+        return l->insn->ftz && from == PTX_F32 ? ct_lower_operand(l, 0, from) : ct_copy(at, x);
+    x = rounded_to_integer(at, working, rounding, float_source(l));
+    if (l->insn->sat)
+        x = ct_float_saturated(at, working, x);
+    x = packed(l, working, to, is_integral ? PTX_RND_NONE : rounding, x);
+    return l->insn->ftz && to == PTX_F32 ? ct_float_flushed(at, to, x) : x;
+}
+
+/* ---- float to integer ---- */
+
+/* Bits of the result for NaN: zero, but the sign bit alone from f64 or to 64 bits (PTX ISA, "cvt"). */
+static uint64_t nan_result(enum ptx_type from, enum ptx_type to)
+{
+    return from == PTX_F64 || ptx_type_bits(to) == 64 ? UINT64_C(1) << (ptx_type_bits(to) - 1) : 0;
+}
+
+static double power_of_two(unsigned exponent)
+{
+    double power = 1.0;
+
+    while (exponent--)
+        power *= 2.0;
+    return power;
+}
+
+/* x, which is integral, clamped to the range of `to`. The instruction proper sees only what is in range. */
+static ct_value clamped_to_integer(struct ct_cursor *at, enum ptx_type working, enum ptx_type to, uint64_t nan, ct_value x)
+{
+    const bool is_signed = ptx_type_is_signed(to);
+    const unsigned bits = ptx_type_bits(to), magnitude_bits = bits - is_signed;
+    const enum ptx_type whole = bits == 64 ? (is_signed ? PTX_S64 : PTX_U64) : is_signed ? PTX_S32 : PTX_U32;
+    const uint64_t greatest = magnitude_bits == 64 ? UINT64_MAX : (UINT64_C(1) << magnitude_bits) - 1;
+    const double limit = power_of_two(magnitude_bits);
+    const ct_value is_above = ct_fcmp(at, working, PTX_GE, x, ct_float_const(at, working, limit));
+    const ct_value is_below = ct_fcmp(at, working, PTX_LT, x, ct_float_const(at, working, is_signed ? -limit : 0.0));
+    const ct_value is_nan = ct_float_is_nan(at, working, x);
+    const ct_value outside = ct_or(at, ct_or(at, is_above, is_below), is_nan);
+    ct_value result = convert(at, CT_OP_FTOI, working, whole, ct_select(at, outside, ct_const_like(at, x, 0), x));
+
+    result = ct_select(at, is_above, ct_const_like(at, result, greatest), result);
+    if (is_signed)
+        result = ct_select(at, is_below, ct_const_like(at, result, ~greatest), result);
+    return nan ? ct_select(at, is_nan, ct_const_like(at, result, nan), result) : result;
+}
+
+static ct_value float_to_integer(struct ct_lower *l)
+{
+    struct ct_cursor *at = &l->at;
+    const enum ptx_type from = from_type(l), to = to_type(l), working = working_type(from);
+    const unsigned rounding = l->insn->rounding;
+    const ct_value x = rounded_to_integer(at, working, rounding == PTX_RND_NONE ? PTX_RZI : rounding, float_source(l));
+
+    return ct_resize(at, clamped_to_integer(at, working, to, nan_result(from, to), x), PTX_U32, ct_width_of(to));
+}
+
+/* ---- integer to float ---- */
+
+static bool is_long(enum ptx_type type)
+{
+    return ptx_type_bits(type) == 64;
+}
+
+/* 64 bits to f32 or f64 in a directed rounding: the nearest float, compared with x as an integer again. Only at the upper end of the
+ * range does the nearest float lie beyond every integer of the type. */
+static ct_value directed_from_long(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, enum ptx_rounding rounding, ct_value x)
+{
+    const ct_value nearest = convert(at, CT_OP_ITOF, from, to, x);
+    const ct_value limit = ct_float_const(at, to, power_of_two(64u - ptx_type_is_signed(from)));
+    const ct_value is_beyond = ct_fcmp(at, to, PTX_GE, nearest, limit);
+    const ct_value back = convert(at, CT_OP_FTOI, to, from, ct_select(at, is_beyond, ct_const_like(at, nearest, 0), nearest));
+    const ct_value is_less = ct_icmp(at, from, PTX_LT, x, back), is_greater = ct_icmp(at, from, PTX_GT, x, back);
+
+    return ct_adjusted(at, to, rounding, nearest, ct_or(at, is_beyond, is_less), ct_and(at, is_greater, ct_not(at, is_beyond)));
+}
+
+/* f16 ends at 65504: whatever lies beyond 2^17 rounds like 2^17, and what does not is exact in f32. */
+static ct_value integer_to_half(struct ct_lower *l, enum ptx_type from, enum ptx_rounding rounding, ct_value x)
+{
+    struct ct_cursor *at = &l->at;
+
+    if (ptx_type_is_signed(from))
+        x = ct_op2(at, CT_OP_MAX, from, x, ct_const_like(at, x, -(UINT64_C(1) << 17)));
+    x = ct_op2(at, CT_OP_MIN, from, x, ct_const_like(at, x, UINT64_C(1) << 17));
+    return packed(l, PTX_F32, PTX_F16, rounding, convert(at, CT_OP_ITOF, PTX_S32, PTX_F32, ct_low32(at, x)));
+}
+
+/* Integers of 32 bits are exact in f64, those of 64 bits are rounded to odd on the way to bf16 (which keeps 8 bits). */
+static ct_value integer_to_bf16(struct ct_lower *l, enum ptx_type from, enum ptx_rounding rounding, ct_value x)
+{
+    struct ct_cursor *at = &l->at;
+    const ct_value truncated = is_long(from) ? directed_from_long(at, from, PTX_F64, PTX_RZ, x) : convert(at, CT_OP_ITOF, from, PTX_F64, x);
+    ct_value sticky;
+
+    if (!is_long(from))
+        return packed(l, PTX_F64, PTX_BF16, rounding, truncated);
+    /* truncation keeps 53 bits; the low bits of x that it may have lost are below those that bf16 rounds by */
+    sticky = ct_not(at, ct_equals(at, ct_and_imm(at, x, 0x7ff), 0));
+    return packed(l, PTX_F64, PTX_BF16, rounding, ct_or(at, truncated, ct_zext64(at, ct_select(at, sticky, ct_const32(at, 1),
+                                                                                               ct_const32(at, 0)))));
+}
+
+static ct_value integer_to_float(struct ct_lower *l)
+{
+    struct ct_cursor *at = &l->at;
+    const enum ptx_rounding rounding = l->insn->rounding;
+    const enum ptx_type to = to_type(l);
+    enum ptx_type from = from_type(l);
+    ct_value x = ct_extend_in_place(at, l->insn->operands[0], from), result;
+
+    if (ptx_type_bits(from) < 32) {
+        x = ct_resize(at, x, from, CT_W_32);
+        from = ptx_type_is_signed(from) ? PTX_S32 : PTX_U32;
+    }
+    if (to == PTX_F16)
+        result = integer_to_half(l, from, rounding, x);
+    else if (to == PTX_BF16)
+        result = integer_to_bf16(l, from, rounding, x);
+    else if (ct_rounds_to_nearest(rounding) || (to == PTX_F64 && !is_long(from)))
+        result = convert(at, CT_OP_ITOF, from, to, x);
+    else if (is_long(from))
+        result = directed_from_long(at, from, to, rounding, x);
+    else
+        result = packed(l, PTX_F64, to, rounding, convert(at, CT_OP_ITOF, from, PTX_F64, x));
+    return l->insn->sat ? ct_float_saturated(at, to, result) : result;
+}
+
+ct_value ct_lower_conversion(struct ct_lower *l)
+{
+    if (!ptx_type_is_float(from_type(l)))
+        return integer_to_float(l);
+    return ptx_type_is_float(to_type(l)) ? float_to_float(l) : float_to_integer(l);
+}

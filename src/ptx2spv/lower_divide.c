@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower: quotients and square roots with one rounding (PTX ISA, "div", "rcp", "sqrt").
+ *
+ * f32 goes through f64: a quotient or root of 24-bit numbers that is no 25-bit number itself lies at least 2^-49 (relatively) away
+ * from every one, so an f64 result that is off by a few last places still rounds to the right f32. Directed roundings look at the
+ * residual, which f64 holds exactly: a - q*b or a - s*s.
+ * f64 corrects the driver's result once by its residual (Markstein) if the target is not exact; where the quotient is subnormal, or
+ * operands lie within 2^60 of the ends of the range, the driver's form stays. */
+#include "lower.h"
+
+static ct_value widen(struct ct_cursor *at, ct_value x)
+{
+    return ct_float_resized(at, PTX_F32, PTX_F64, x);
+}
+
+static ct_value times(struct ct_cursor *at, enum ptx_type type, ct_value a, ct_value b)
+{
+    return ct_op2(at, CT_OP_FMUL, type, a, b);
+}
+
+static ct_value zero_of(struct ct_cursor *at, ct_value like)
+{
+    return ct_const_like(at, like, 0);
+}
+
+/* Whether the residual says that the exact quotient lies below, above the rounded one: its sign by that of the divisor. */
+static ct_value quotient_moved(struct ct_cursor *at, enum ptx_type type, enum ptx_rounding rounding, ct_value nearest, ct_value residual,
+                               ct_value divisor)
+{
+    const enum ptx_type bits = ct_signed_type(ct_width_at(at, divisor));
+    const ct_value negative = ct_icmp_imm(at, bits, PTX_LT, divisor, 0);
+    const ct_value is_less = ct_fcmp(at, PTX_F64, PTX_LT, residual, zero_of(at, residual));
+    const ct_value is_greater = ct_fcmp(at, PTX_F64, PTX_GT, residual, zero_of(at, residual));
+
+    return ct_adjusted(at, type, rounding, nearest, ct_select(at, negative, is_greater, is_less),
+                       ct_select(at, negative, is_less, is_greater));
+}
+
+/* ---- quotients ---- */
+
+static ct_value quotient32(struct ct_lower *l, enum ptx_rounding rounding, ct_value a, ct_value b)
+{
+    struct ct_cursor *at = &l->at;
+    const ct_value wide_a = widen(at, a), wide_b = widen(at, b);
+    ct_value nearest, residual;
+
+    if (!l->fn->target->float64)
+        ct_lower_lacks(l, "exact division, and 64-bit floats to make it");
+    nearest = ct_float_resized(at, PTX_F64, PTX_F32, ct_op2(at, CT_OP_FDIV, PTX_F64, wide_a, wide_b));
+    if (ct_rounds_to_nearest(rounding))
+        return nearest;
+    residual = ct_op2(at, CT_OP_FSUB, PTX_F64, wide_a, times(at, PTX_F64, widen(at, nearest), wide_b));
+    return quotient_moved(at, PTX_F32, rounding, nearest, residual, wide_b);
+}
+
+/* a - q*b with one rounding; its operands are scaled up where it might fall below the least number: see directed_product64. */
+static ct_value residual64(struct ct_lower *l, ct_value a, ct_value b, ct_value q)
+{
+    struct ct_cursor *at = &l->at;
+    const ct_value q_magnitude = ct_float_magnitude(at, PTX_F64, q), b_magnitude = ct_float_magnitude(at, PTX_F64, b);
+    const ct_value q_smaller = ct_icmp(at, PTX_U64, PTX_LT, q_magnitude, b_magnitude);
+    const ct_value smaller = ct_select(at, q_smaller, q, b), greater = ct_select(at, q_smaller, b, q);
+    const ct_value one = ct_float_const(at, PTX_F64, 1.0);
+    const ct_value is_small = ct_fcmp(at, PTX_F64, PTX_LT, ct_float_magnitude(at, PTX_F64, a), one);
+    const ct_value scale = ct_select(at, is_small, ct_float_const(at, PTX_F64, 0x1p200), one);
+    const ct_value opposite = ct_float_negated(at, PTX_F64, times(at, PTX_F64, smaller, scale));
+
+    return ct_lower_fused(l, PTX_F64, PTX_RN, opposite, greater, times(at, PTX_F64, a, scale));
+}
+
+/* Exponents of all three numbers well inside the range, so that no step of the correction over- or underflows. */
+static ct_value is_tame(struct ct_cursor *at, ct_value x)
+{
+    const ct_value exponent = ct_and_imm(at, x, UINT64_C(0x7ff) << 52);
+
+    return ct_icmp_imm(at, PTX_U64, PTX_LT, ct_add_imm(at, exponent, -(UINT64_C(60) << 52)), (UINT64_C(0x7fe) - 120) << 52);
+}
+
+static ct_value corrected_quotient64(struct ct_lower *l, ct_value a, ct_value b, ct_value q)
+{
+    struct ct_cursor *at = &l->at;
+    const ct_value residual = ct_lower_fused(l, PTX_F64, PTX_RN, ct_float_negated(at, PTX_F64, q), b, a);
+    const ct_value inverse = ct_op2(at, CT_OP_FDIV, PTX_F64, ct_float_const(at, PTX_F64, 1.0), b);
+    const ct_value better = ct_lower_fused(l, PTX_F64, PTX_RN, residual, inverse, q);
+    const ct_value tame = ct_and(at, ct_and(at, is_tame(at, a), is_tame(at, b)), ct_and(at, is_tame(at, inverse), is_tame(at, q)));
+
+    return ct_select(at, tame, better, q);
+}
+
+static ct_value quotient64(struct ct_lower *l, enum ptx_rounding rounding, ct_value a, ct_value b)
+{
+    ct_value q = ct_op2(&l->at, CT_OP_FDIV, PTX_F64, a, b);
+
+    if (!l->fn->target->exact_div64)
+        q = corrected_quotient64(l, a, b, q);
+    if (ct_rounds_to_nearest(rounding))
+        return q;
+    return quotient_moved(&l->at, PTX_F64, rounding, q, residual64(l, a, b, q), b);
+}
+
+ct_value ct_lower_quotient(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b)
+{
+    if (type == PTX_F64)
+        return quotient64(l, rounding, a, b);
+    if (l->insn->approx || (l->fn->target->exact_div32 && ct_rounds_to_nearest(rounding)))
+        return ct_op2(&l->at, CT_OP_FDIV, type, a, b);
+    return quotient32(l, rounding, a, b);
+}
+
+/* ---- square roots ---- */
+
+static ct_value root_moved(struct ct_cursor *at, enum ptx_type type, enum ptx_rounding rounding, ct_value nearest, ct_value residual)
+{
+    return quotient_moved(at, type, rounding, nearest, residual, ct_float_const(at, PTX_F64, 1.0));
+}
+
+static ct_value root32(struct ct_lower *l, enum ptx_rounding rounding, ct_value a)
+{
+    struct ct_cursor *at = &l->at;
+    const ct_value wide_a = widen(at, a);
+    ct_value nearest, back, residual;
+
+    if (!l->fn->target->float64)
+        ct_lower_lacks(l, "exact square roots, and 64-bit floats to make them");
+    nearest = ct_float_resized(at, PTX_F64, PTX_F32, ct_op1(at, CT_OP_FSQRT, PTX_F64, wide_a));
+    if (ct_rounds_to_nearest(rounding))
+        return nearest;
+    back = widen(at, nearest);
+    residual = ct_op2(at, CT_OP_FSUB, PTX_F64, wide_a, times(at, PTX_F64, back, back));
+    return root_moved(at, PTX_F32, rounding, nearest, residual);
+}
+
+/* s + (a - s*s) / (2*s); zeros, infinities and NaNs have no such correction. */
+static ct_value corrected_root64(struct ct_lower *l, ct_value a, ct_value root, ct_value *residual)
+{
+    struct ct_cursor *at = &l->at;
+    ct_value half_inverse, better;
+
+    *residual = ct_lower_fused(l, PTX_F64, PTX_RN, ct_float_negated(at, PTX_F64, root), root, a);
+    if (l->fn->target->exact_sqrt64)
+        return root;
+    half_inverse = ct_op2(at, CT_OP_FDIV, PTX_F64, ct_float_const(at, PTX_F64, 0.5), root);
+    better = ct_lower_fused(l, PTX_F64, PTX_RN, *residual, half_inverse, root);
+    return ct_select(at, ct_and(at, is_tame(at, a), is_tame(at, root)), better, root);
+}
+
+/* Small arguments are scaled by 2^200, their roots back by 2^-100: both exact, for no root is subnormal. */
+static ct_value root64(struct ct_lower *l, enum ptx_rounding rounding, ct_value a)
+{
+    struct ct_cursor *at = &l->at;
+    const ct_value one = ct_float_const(at, PTX_F64, 1.0);
+    const bool nearest = ct_rounds_to_nearest(rounding);
+    ct_value is_small, scaled, root, residual;
+
+    if (nearest && l->fn->target->exact_sqrt64)
+        return ct_op1(at, CT_OP_FSQRT, PTX_F64, a);
+    is_small = ct_fcmp(at, PTX_F64, PTX_LT, a, ct_float_const(at, PTX_F64, 0x1p-500));
+    scaled = times(at, PTX_F64, a, ct_select(at, is_small, ct_float_const(at, PTX_F64, 0x1p200), one));
+    root = corrected_root64(l, scaled, ct_op1(at, CT_OP_FSQRT, PTX_F64, scaled), &residual);
+    if (!nearest) {
+        if (!l->fn->target->exact_sqrt64) /* of the corrected root */
+            residual = ct_lower_fused(l, PTX_F64, PTX_RN, ct_float_negated(at, PTX_F64, root), root, scaled);
+        root = root_moved(at, PTX_F64, rounding, root, residual);
+    }
+    return times(at, PTX_F64, root, ct_select(at, is_small, ct_float_const(at, PTX_F64, 0x1p-100), one));
+}
+
+ct_value ct_lower_root(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a)
+{
+    if (type == PTX_F64)
+        return root64(l, rounding, a);
+    if (l->fn->target->exact_sqrt32 && ct_rounds_to_nearest(rounding))
+        return ct_op1(&l->at, CT_OP_FSQRT, type, a);
+    return root32(l, rounding, a);
+}

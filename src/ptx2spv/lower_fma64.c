@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower: a * b + c in f64 with one rounding, from additions and multiplications that round to nearest.
+ *
+ * The product becomes a sum of two f64 (Dekker, "A floating-point technique for extending the available precision"), which are added
+ * to c with the last two errors rounded to odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums"). That is right
+ * while nothing over- or underflows on the way, so the operands are brought into a range where nothing does:
+ *   great   the product or c is 2^1000 or more: all is taken times 2^-200
+ *   tiny    the product is below 2^-950: all is taken times 2^900, and a result below 2^-122 then is rounded as the subnormal it
+ *           stands for, by adding and taking away a number whose last place is that of the subnormals
+ * What can only break a tie is replaced by any small number of its sign. */
+#include "lower.h"
+
+#define DEKKER_FACTOR 0x8000001p0 /* 2^27 + 1 */
+
+static ct_value number(struct ct_cursor *at, double value)
+{
+    return ct_float_const(at, PTX_F64, value);
+}
+
+static ct_value add(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return ct_op2(at, CT_OP_FADD, PTX_F64, a, b);
+}
+
+static ct_value subtract(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return ct_op2(at, CT_OP_FSUB, PTX_F64, a, b);
+}
+
+static ct_value multiply(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return ct_op2(at, CT_OP_FMUL, PTX_F64, a, b);
+}
+
+static ct_value magnitude(struct ct_cursor *at, ct_value a)
+{
+    return ct_float_magnitude(at, PTX_F64, a);
+}
+
+/* |a| < limit; false for NaN. */
+static ct_value is_within(struct ct_cursor *at, ct_value a, double limit)
+{
+    return ct_fcmp(at, PTX_F64, PTX_LT, magnitude(at, a), number(at, limit));
+}
+
+static ct_value is_zero(struct ct_cursor *at, ct_value a)
+{
+    return ct_equals(at, magnitude(at, a), 0);
+}
+
+static ct_value sign_of(struct ct_cursor *at, ct_value a)
+{
+    return ct_and_imm(at, a, UINT64_C(1) << 63);
+}
+
+/* `size` with the sign of a. */
+static ct_value signed_like(struct ct_cursor *at, double size, ct_value a)
+{
+    return ct_or(at, sign_of(at, a), number(at, size));
+}
+
+static ct_value choose(struct ct_cursor *at, ct_value condition, double then, double otherwise)
+{
+    return ct_select(at, condition, number(at, then), number(at, otherwise));
+}
+
+struct parts {
+    ct_value high, low;
+};
+
+/* a as a sum of two numbers of 26 bits. */
+static struct parts split(struct ct_cursor *at, ct_value a)
+{
+    const ct_value scaled = multiply(at, a, number(at, DEKKER_FACTOR));
+    struct parts parts;
+
+    parts.high = subtract(at, scaled, subtract(at, scaled, a));
+    parts.low = subtract(at, a, parts.high);
+    return parts;
+}
+
+static struct parts two_product(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    const struct parts x = split(at, a), y = split(at, b);
+    struct parts product = {.high = multiply(at, a, b)};
+
+    product.low = subtract(at, multiply(at, x.high, y.high), product.high);
+    product.low = add(at, product.low, multiply(at, x.high, y.low));
+    product.low = add(at, product.low, multiply(at, x.low, y.high));
+    product.low = add(at, product.low, multiply(at, x.low, y.low));
+    return product;
+}
+
+static struct parts two_sum(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    struct parts sum;
+
+    sum.high = ct_two_sum(at, PTX_F64, a, b, &sum.low);
+    return sum;
+}
+
+static ct_value odd_sum(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    const struct parts sum = two_sum(at, a, b);
+
+    return ct_to_odd(at, PTX_F64, sum.high, sum.low);
+}
+
+/* The operands in range. */
+struct scaled {
+    ct_value a, b, c;
+    ct_value tiny;  /* which case */
+    ct_value unscale; /* what the result is to be taken times */
+};
+
+static struct scaled scale(struct ct_cursor *at, ct_value a, ct_value b, ct_value c, ct_value product)
+{
+    const ct_value a_greater = ct_icmp(at, PTX_U64, PTX_GE, magnitude(at, a), magnitude(at, b));
+    const ct_value greater = ct_select(at, a_greater, a, b), smaller = ct_select(at, a_greater, b, a);
+    const ct_value great = ct_not(at, ct_and(at, is_within(at, product, 0x1p1000), is_within(at, c, 0x1p1000)));
+    const ct_value tiny = is_within(at, product, 0x1p-950);
+    const ct_value uneven = ct_not(at, is_within(at, greater, 0x1p600)); /* splitting might overflow */
+    const ct_value great_scale = ct_select(at, great, number(at, 0x1p-200), choose(at, uneven, 0x1p-500, 1.0));
+    const ct_value small_scale = ct_select(at, tiny, number(at, 0x1p900),
+                                           ct_select(at, great, number(at, 1.0), choose(at, uneven, 0x1p500, 1.0)));
+    const ct_value c_scale = ct_select(at, great, number(at, 0x1p-200), choose(at, tiny, 0x1p900, 1.0));
+    const ct_value c_vanishes = ct_and(at, ct_and(at, great, is_within(at, c, 0x1p-500)), ct_not(at, is_zero(at, c)));
+    struct scaled s = {.tiny = tiny};
+    ct_value vanishes;
+
+    s.a = multiply(at, greater, great_scale);
+    s.b = multiply(at, smaller, small_scale);
+    s.c = multiply(at, ct_select(at, c_vanishes, signed_like(at, 0x1p-300, c), c), c_scale);
+    s.unscale = ct_select(at, great, number(at, 0x1p200), choose(at, tiny, 0x1p-900, 1.0));
+    vanishes = ct_and(at, is_within(at, multiply(at, s.a, s.b), 0x1p-700), ct_not(at, ct_or(at, is_zero(at, a), is_zero(at, b))));
+    s.a = ct_select(at, vanishes, signed_like(at, 0x1p-700, ct_xor(at, a, b)), s.a);
+    s.b = ct_select(at, vanishes, number(at, 1.0), s.b);
+    return s;
+}
+
+/* sum + rest, rounded once: to 53 bits, or if `subnormal` to a multiple of 2^-174. */
+static ct_value rounded(struct ct_cursor *at, ct_value sum, ct_value rest, ct_value subnormal)
+{
+    const ct_value last_place = choose(at, subnormal, 0x1.8p-122, 0.0); /* 53 bits of it end at 2^-174 */
+    const struct parts lifted = two_sum(at, last_place, sum);
+
+    return subtract(at, add(at, lifted.high, odd_sum(at, lifted.low, rest)), last_place);
+}
+
+ct_value ct_fused64(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
+{
+    const ct_value product = multiply(at, a, b), plain = add(at, product, c);
+    const struct scaled s = scale(at, a, b, c, product);
+    const struct parts exact = two_product(at, s.a, s.b);
+    const struct parts lower = two_sum(at, s.c, exact.low);
+    const struct parts upper = two_sum(at, exact.high, lower.high);
+    const ct_value subnormal = ct_and(at, s.tiny, is_within(at, upper.high, 0x1p-122));
+    const ct_value sum = rounded(at, upper.high, odd_sum(at, lower.low, upper.low), subnormal);
+    ct_value result = multiply(at, sum, s.unscale);
+    ct_value no_number, negligible, zero;
+
+    /* zeros: the sign of what was rounded away, or if nothing was, that of the plain sum */
+    zero = ct_select(at, is_zero(at, upper.high), plain, sign_of(at, upper.high));
+    result = ct_select(at, is_zero(at, result), zero, result);
+    negligible = ct_fcmp(at, PTX_F64, PTX_LT, magnitude(at, product), multiply(at, magnitude(at, c), number(at, 0x1p-110)));
+    result = ct_select(at, negligible, c, result);
+    no_number = ct_not(at, ct_and(at, is_within(at, exact.high, __builtin_inf()), is_within(at, c, __builtin_inf())));
+    return ct_select(at, no_number, plain, result);
+}

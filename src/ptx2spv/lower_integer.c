@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower: integer division (PTX ISA, "div", "rem"). The ISA leaves division by zero to the machine; NVIDIA's give all ones, for the
+ * remainder too. SPIR-V leaves it undefined, and minimum / -1 as well. */
+#include "lower.h"
+
+/* A constant divisor that no guard is for: neither 0 nor -1. */
+static bool is_safe_divisor(const struct ct_lower *l)
+{
+    const struct ct_insn *def = l->fn->values.v[l->insn->operands[1].i].def;
+    const unsigned bits = ptx_type_bits(l->insn->type);
+    const uint64_t ones = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+
+    return def && def->op == CT_OP_CONST && def->imm != 0 && def->imm != ones;
+}
+
+/* 16 bits are divided as 32: drivers know few 16-bit divisions. */
+static ct_value widened(struct ct_lower *l, unsigned index)
+{
+    const ct_value x = l->insn->operands[index];
+
+    return ct_width_at(&l->at, x) == CT_W_16 ? ct_resize(&l->at, x, l->insn->type, CT_W_32) : x;
+}
+
+ct_value ct_lower_integer_division(struct ct_lower *l)
+{
+    struct ct_cursor *at = &l->at;
+    const bool is_signed = ptx_type_is_signed(l->insn->type), remainder = l->insn->op == CT_OP_REM;
+    const enum ct_op op = is_signed ? (remainder ? CT_OP_SREM : CT_OP_SDIV) : (remainder ? CT_OP_UREM : CT_OP_UDIV);
+    const ct_value a = widened(l, 0), b = widened(l, 1);
+    const enum ct_width width = ct_width_at(at, a);
+    const enum ptx_type type = is_signed ? ct_signed_type(width) : ct_unsigned_type(width);
+    ct_value unsafe, is_zero, result;
+
+    if (is_safe_divisor(l))
+        return ct_resize(at, ct_op2(at, op, type, a, b), type, ct_width_of(l->insn->type));
+    is_zero = ct_equals(at, b, 0);
+    unsafe = is_zero;
+    if (is_signed) {
+        const ct_value least = ct_equals(at, a, UINT64_C(1) << (ct_width_bits(width) - 1));
+
+        unsafe = ct_or(at, unsafe, ct_and(at, least, ct_equals(at, b, UINT64_MAX)));
+    }
+    result = ct_op2(at, op, type, a, ct_select(at, unsafe, ct_const_like(at, b, 1), b));
+    result = ct_select(at, is_zero, ct_const_like(at, result, UINT64_MAX), result);
+    return ct_resize(at, result, type, ct_width_of(l->insn->type));
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower: sums and products with one rounding of any mode, from operations that round to nearest.
+ *
+ * f32 goes through f64: a product of two is exact there, a sum is made odd (its last bit set where something was lost), and the
+ * narrowing then rounds once. f64 takes the exact error of its own sum (Knuth) or product (fma), whose sign says on which side of the
+ * nearest value the exact one lies. f16 products and sums are exact or made odd in f32. */
+#include "lower.h"
+
+static ct_value add(struct ct_cursor *at, enum ptx_type type, ct_value a, ct_value b)
+{
+    return ct_op2(at, CT_OP_FADD, type, a, b);
+}
+
+static ct_value subtract(struct ct_cursor *at, enum ptx_type type, ct_value a, ct_value b)
+{
+    return ct_op2(at, CT_OP_FSUB, type, a, b);
+}
+
+static ct_value is_less(struct ct_cursor *at, enum ptx_type type, ct_value a, ct_value b)
+{
+    return ct_fcmp(at, type, PTX_LT, a, b);
+}
+
+static ct_value is_positive(struct ct_cursor *at, enum ptx_type type, ct_value a)
+{
+    return ct_fcmp(at, type, PTX_GT, a, ct_const_like(at, a, 0));
+}
+
+static ct_value is_negative(struct ct_cursor *at, enum ptx_type type, ct_value a)
+{
+    return is_less(at, type, a, ct_const_like(at, a, 0));
+}
+
+static ct_value sign_bit(struct ct_cursor *at, ct_value bits)
+{
+    return ct_icmp_imm(at, ct_signed_type(ct_width_at(at, bits)), PTX_LT, bits, 0);
+}
+
+static ct_value is_finite(struct ct_cursor *at, enum ptx_type type, ct_value x)
+{
+    return ct_icmp_imm(at, ct_unsigned_type(ct_width_of(type)), PTX_LT, ct_float_magnitude(at, type, x),
+                       ct_float_layout_of(type)->exponent);
+}
+
+/* ---- errors, odd values, steps ---- */
+
+ct_value ct_two_sum(struct ct_cursor *at, enum ptx_type type, ct_value a, ct_value b, ct_value *error)
+{
+    const ct_value sum = add(at, type, a, b);
+    const ct_value b_part = subtract(at, type, sum, a);
+    const ct_value a_part = subtract(at, type, sum, b_part);
+    const ct_value a_error = subtract(at, type, a, a_part);
+
+    *error = add(at, type, a_error, subtract(at, type, b, b_part));
+    return sum;
+}
+
+/* The neighbour away from zero (grow) or towards it: encodings of one sign are in the order of their magnitudes. */
+static ct_value stepped(struct ct_cursor *at, ct_value x, ct_value grow)
+{
+    const ct_value one = ct_const_like(at, x, 1), minus_one = ct_const_like(at, x, UINT64_MAX);
+
+    return ct_add(at, x, ct_select(at, grow, one, minus_one));
+}
+
+ct_value ct_to_odd(struct ct_cursor *at, enum ptx_type type, ct_value nearest, ct_value error)
+{
+    const ct_value is_even = ct_equals(at, ct_and_imm(at, nearest, 1), 0);
+    const ct_value zero = ct_const_like(at, error, 0);
+    const ct_value is_inexact = ct_fcmp(at, type, PTX_NE, error, zero); /* false for NaN */
+    const ct_value grow = ct_bits2(at, CT_OP_XOR, sign_bit(at, nearest), is_positive(at, type, error));
+
+    return ct_select(at, ct_and(at, is_even, is_inexact), stepped(at, nearest, grow), nearest);
+}
+
+ct_value ct_adjusted(struct ct_cursor *at, enum ptx_type type, enum ptx_rounding rounding, ct_value nearest, ct_value is_below,
+                     ct_value is_above)
+{
+    const ct_value negative = sign_bit(at, nearest);
+    ct_value moves, grow;
+
+    (void)type;
+    if (rounding == PTX_RZ || rounding == PTX_RZI) { /* towards zero: only where the nearest value is the greater one */
+        moves = ct_select(at, negative, is_above, is_below);
+        return ct_select(at, moves, ct_add_imm(at, nearest, UINT64_MAX), nearest);
+    }
+    moves = rounding == PTX_RM ? is_below : is_above;
+    grow = rounding == PTX_RM ? negative : ct_not(at, negative);
+    return ct_select(at, moves, stepped(at, nearest, grow), nearest);
+}
+
+ct_value ct_float_narrowed(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, enum ptx_rounding rounding, ct_value x)
+{
+    const ct_value nearest = ct_float_resized(at, from, to, x);
+    ct_value back;
+
+    if (ct_rounds_to_nearest(rounding))
+        return nearest;
+    back = ct_float_resized(at, to, from, nearest);
+    return ct_adjusted(at, to, rounding, nearest, is_less(at, from, x, back), is_less(at, from, back, x));
+}
+
+ct_value ct_float_narrowed_to_odd(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, ct_value x)
+{
+    const ct_value nearest = ct_float_resized(at, from, to, x);
+    const ct_value error = subtract(at, from, x, ct_float_resized(at, to, from, nearest));
+    const ct_value is_even = ct_equals(at, ct_and_imm(at, nearest, 1), 0);
+    const ct_value inexact = ct_fcmp(at, from, PTX_NE, error, ct_const_like(at, error, 0));
+    const ct_value grow = ct_bits2(at, CT_OP_XOR, sign_bit(at, nearest), is_positive(at, from, error));
+    const ct_value is_infinite = ct_not(at, is_finite(at, to, nearest)); /* past the end: the greatest number, which is odd */
+    const ct_value moved = ct_select(at, ct_and(at, is_even, inexact), stepped(at, nearest, grow), nearest);
+
+    return ct_select(at, ct_and(at, is_infinite, is_finite(at, from, x)), ct_add_imm(at, nearest, UINT64_MAX), moved);
+}
+
+/* ---- sums ---- */
+
+/* Under .rm an exact zero sum is -0 unless both terms are +0. */
+static ct_value with_zero_sign(struct ct_cursor *at, enum ptx_type type, enum ptx_rounding rounding, ct_value sum, ct_value a, ct_value b)
+{
+    const ct_value is_zero = ct_equals(at, ct_float_magnitude(at, type, sum), 0);
+    ct_value signs;
+
+    if (rounding != PTX_RM)
+        return sum;
+    signs = ct_and_imm(at, ct_or(at, a, b), ct_float_layout_of(type)->sign);
+    return ct_select(at, is_zero, signs, sum);
+}
+
+/* a + b in f64, rounded to odd. */
+static ct_value odd_sum64(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    ct_value error;
+    const ct_value sum = ct_two_sum(at, PTX_F64, a, b, &error);
+
+    return ct_to_odd(at, PTX_F64, sum, error);
+}
+
+static ct_value wide(struct ct_lower *l, ct_value x)
+{
+    if (!l->fn->target->float64)
+        ct_lower_lacks(l, "64-bit floats, which this rounding needs");
+    return ct_float_resized(&l->at, PTX_F32, PTX_F64, x);
+}
+
+/* The overflowed sum of finite terms lies below its infinity (above the negative one), though its error is no number. */
+static void add_overflow(struct ct_cursor *at, ct_value sum, ct_value all_finite, ct_value *is_below, ct_value *is_above)
+{
+    const ct_value overflow = ct_and(at, all_finite, ct_not(at, is_finite(at, PTX_F64, sum)));
+    const ct_value negative = sign_bit(at, sum);
+
+    *is_below = ct_or(at, *is_below, ct_and(at, overflow, ct_not(at, negative)));
+    *is_above = ct_or(at, *is_above, ct_and(at, overflow, negative));
+}
+
+/* A nearest f64 value, its error, and whether the operands were finite, to a value of a directed rounding. */
+static ct_value directed64(struct ct_cursor *at, enum ptx_rounding rounding, ct_value nearest, ct_value error, ct_value all_finite)
+{
+    ct_value is_below = is_negative(at, PTX_F64, error), is_above = is_positive(at, PTX_F64, error);
+
+    add_overflow(at, nearest, all_finite, &is_below, &is_above);
+    return ct_adjusted(at, PTX_F64, rounding, nearest, is_below, is_above);
+}
+
+static ct_value both_finite(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return ct_and(at, is_finite(at, PTX_F64, a), is_finite(at, PTX_F64, b));
+}
+
+ct_value ct_lower_sum(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b)
+{
+    struct ct_cursor *at = &l->at;
+    ct_value sum, error, finite;
+
+    if (ct_rounds_to_nearest(rounding))
+        return add(at, type, a, b);
+    if (type == PTX_F64) {
+        sum = ct_two_sum(at, type, a, b, &error);
+        finite = both_finite(at, a, b);
+        sum = directed64(at, rounding, sum, error, finite);
+    } else {
+        const ct_value wide_a = wide(l, a), wide_b = wide(l, b);
+
+        sum = ct_float_narrowed(at, PTX_F64, type, rounding, odd_sum64(at, wide_a, wide_b));
+    }
+    return with_zero_sign(at, type, rounding, sum, a, b);
+}
+
+/* ---- products ---- */
+
+/* The sign of a*b - product decides. Where the product is small that difference might vanish below the least number, so it is taken
+ * of 2^200 times both; the smaller factor can bear that. */
+static ct_value directed_product64(struct ct_lower *l, enum ptx_rounding rounding, ct_value a, ct_value b)
+{
+    struct ct_cursor *at = &l->at;
+    const ct_value product = ct_op2(at, CT_OP_FMUL, PTX_F64, a, b);
+    const ct_value a_magnitude = ct_float_magnitude(at, PTX_F64, a), b_magnitude = ct_float_magnitude(at, PTX_F64, b);
+    const ct_value a_smaller = ct_icmp(at, PTX_U64, PTX_LT, a_magnitude, b_magnitude);
+    const ct_value smaller = ct_select(at, a_smaller, a, b), greater = ct_select(at, a_smaller, b, a);
+    const ct_value is_small = is_less(at, PTX_F64, ct_float_magnitude(at, PTX_F64, product), ct_float_const(at, PTX_F64, 1.0));
+    const ct_value scale = ct_select(at, is_small, ct_float_const(at, PTX_F64, 0x1p200), ct_float_const(at, PTX_F64, 1.0));
+    const ct_value scaled = ct_op2(at, CT_OP_FMUL, PTX_F64, smaller, scale);
+    const ct_value opposite = ct_float_negated(at, PTX_F64, ct_op2(at, CT_OP_FMUL, PTX_F64, product, scale));
+    const ct_value error = ct_lower_fused(l, PTX_F64, PTX_RN, scaled, greater, opposite);
+
+    return directed64(at, rounding, product, error, both_finite(at, a, b));
+}
+
+ct_value ct_lower_product(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b)
+{
+    struct ct_cursor *at = &l->at;
+    ct_value wide_a, wide_b;
+
+    if (ct_rounds_to_nearest(rounding))
+        return ct_op2(at, CT_OP_FMUL, type, a, b);
+    if (type == PTX_F64)
+        return directed_product64(l, rounding, a, b);
+    wide_a = wide(l, a);
+    wide_b = wide(l, b);
+    return ct_float_narrowed(at, PTX_F64, type, rounding, ct_op2(at, CT_OP_FMUL, PTX_F64, wide_a, wide_b));
+}
+
+/* ---- fused multiply-add ---- */
+
+/* f16 in f32, f32 in f64: the product is exact, the sum odd. */
+static ct_value fused_through(struct ct_cursor *at, enum ptx_type type, enum ptx_type inner, enum ptx_rounding rounding, ct_value a,
+                              ct_value b, ct_value c)
+{
+    const ct_value wide_a = ct_float_resized(at, type, inner, a), wide_b = ct_float_resized(at, type, inner, b);
+    const ct_value product = ct_op2(at, CT_OP_FMUL, inner, wide_a, wide_b);
+    const ct_value wide_c = ct_float_resized(at, type, inner, c);
+    ct_value error, odd;
+    const ct_value sum = ct_two_sum(at, inner, product, wide_c, &error);
+
+    odd = ct_to_odd(at, inner, sum, error);
+    return ct_float_narrowed(at, inner, type, rounding, with_zero_sign(at, inner, rounding, odd, product, wide_c));
+}
+
+static ct_value directed_fused64(struct ct_lower *l)
+{
+    ct_lower_lacks(l, "fma.f64 with a directed rounding");
+    return l->insn->operands[0];
+}
+
+ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b, ct_value c)
+{
+    struct ct_cursor *at = &l->at;
+    const struct ptx2spv_target *target = l->fn->target;
+    const bool nearest = ct_rounds_to_nearest(rounding);
+
+    if (type == PTX_F16)
+        return fused_through(at, type, PTX_F32, rounding, a, b, c);
+    if (type == PTX_F64) {
+        if (!nearest)
+            return directed_fused64(l);
+        return target->exact_fma64 ? ct_emit3(at, CT_OP_FFMA, type, CT_W_64, a, b, c) : ct_fused64(at, a, b, c);
+    }
+    if (nearest && (target->exact_fma32 || !target->float64))
+        return ct_emit3(at, CT_OP_FFMA, type, CT_W_32, a, b, c);
+    if (!target->float64)
+        ct_lower_lacks(l, "64-bit floats, which this rounding needs");
+    return fused_through(at, type, PTX_F64, rounding, a, b, c);
+}
