@@ -80,6 +80,7 @@ static CUresult bring_up(struct ct_context *context, unsigned flags)
         return r;
     }
     context->is_up = true;
+    ct_object_retain(&context->object); /* until take_down: whoever has a use also has the struct */
     atomic_store_explicit(&context->uses, 1, memory_order_relaxed);
     atomic_store_explicit(&context->active, true, memory_order_release); /* pairs with the acquire in ct_context_use */
     return CUDA_SUCCESS;
@@ -95,6 +96,7 @@ static void take_down(struct ct_context *context)
     context->is_up = false;
     pthread_cond_broadcast(&device->primary_gone);
     ct_mutex_unlock(&device->lock);
+    ct_object_release(&context->object);
 }
 
 /* ACTIVE to LEAVING. False: another thread was first. */
@@ -121,13 +123,9 @@ CUresult ct_context_use(struct ct_context *context)
 
 void ct_context_release(struct ct_context *context)
 {
-    if (!context)
-        return;
-    ct_object_retain(&context->object); /* take_down ends with a use of the struct, when its owner may be gone */
     /* acq_rel: the last one sees what all the others did */
-    if (atomic_fetch_sub_explicit(&context->uses, 1, memory_order_acq_rel) == 1)
+    if (context && atomic_fetch_sub_explicit(&context->uses, 1, memory_order_acq_rel) == 1)
         take_down(context);
-    ct_object_release(&context->object);
 }
 
 CUresult ct_context_lookup(CUcontext handle, struct ct_context **out)
@@ -138,7 +136,7 @@ CUresult ct_context_lookup(CUcontext handle, struct ct_context **out)
     if (!context)
         return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "%p is no context", (void *)handle);
     r = ct_context_use(context);
-    ct_object_release(&context->object); /* an active context has its handle, and that has a reference */
+    ct_object_release(&context->object); /* the use keeps the struct */
     if (r == CUDA_SUCCESS)
         *out = context;
     return r;

@@ -23,7 +23,7 @@ struct ct_device {
     unsigned primary_retains;         /* a reset takes the context down, but not the retains back */
     unsigned primary_flags;           /* of the next activation; while active the context's own */
     pthread_cond_t primary_gone;      /* a primary context was taken down: see context.c */
-    struct ct_builtins *builtins;     /* builtin.c; NULL until first needed */
+    struct ct_builtins *_Atomic builtins; /* builtin.c; NULL until first needed; released there, acquired there */
 };
 
 struct ct_context {
@@ -35,7 +35,7 @@ struct ct_context {
     _Atomic bool active;       /* false: destroyed, or primary that nobody retains */
     bool is_up;                /* primary: its parts exist; under device->lock */
     atomic_uint uses;          /* calls that work in it now, plus one while active; its parts are taken down at 0 */
-    unsigned flags;
+    _Atomic unsigned flags;    /* CUctx_flags */
     unsigned long long id;
     _Atomic int sticky_error;  /* CUresult that every call gives from now on; CUDA_SUCCESS none */
     struct ct_memory *fault_memory; /* struct ptx2spv_fault, host-visible */
@@ -46,8 +46,8 @@ struct ct_context {
     struct ct_event *events;        /* linked through event->next_in_context: event.c */
     struct ct_module *modules;
     size_t limits[CU_LIMIT_MAX];
-    CUfunc_cache cache_config;
-    CUsharedconfig shared_config;
+    _Atomic CUfunc_cache cache_config;
+    _Atomic CUsharedconfig shared_config;
     unsigned api_version;      /* 3010 from the first cuCtxCreate, else 3020 */
     unsigned attaches;         /* cuCtxAttach: how many cuCtxDetach it takes to destroy it, less one */
 };
@@ -58,7 +58,8 @@ struct ct_context {
 /* The calling thread's current context, with one use held; also checks cuInit and the sticky error.
  * NOT_INITIALIZED, DEINITIALIZED, INVALID_CONTEXT (none current), CONTEXT_IS_DESTROYED, or the sticky error. */
 CUresult ct_context_current(struct ct_context **out);
-void ct_context_release(struct ct_context *context); /* gives the use back; takes NULL */
+/* Gives the use back; takes NULL. The caller holds no lock: it may be the last use. */
+void ct_context_release(struct ct_context *context);
 /* One use of a context that the caller knows to exist as a struct. CONTEXT_IS_DESTROYED. */
 CUresult ct_context_use(struct ct_context *context);
 /* The live context behind a handle, with one use held. INVALID_CONTEXT, CONTEXT_IS_DESTROYED. */

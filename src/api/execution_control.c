@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Execution Control. Functions work in the current context (INVALID_CONTEXT: there is none).
+ * INVALID_HANDLE: no function, or one whose module is unloaded; INVALID_VALUE: a null pointer for a result. Where a kernel has to be
+ * compiled for the answer, what is wrong with it is the answer: NOT_SUPPORTED, INVALID_PTX, OUT_OF_MEMORY. */
+#include "entry_points.h"
+
+#include "core/launch.h"
+#include "core/log.h"
+
+#define CT_CHANNEL "launch"
+
+/* The function of a call that works in the current context. */
+static CUresult find(CUfunction handle, struct ct_function **out)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_function_lookup(handle, out);
+    ct_context_release(context);
+    return r;
+}
+
+/* The same for a call that writes to `out`. */
+static CUresult find_for(const void *out, CUfunction handle, struct ct_function **function)
+{
+    CUresult r = find(handle, function);
+
+    if (r == CUDA_SUCCESS && !out) {
+        ct_function_release(*function);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer for the result is NULL");
+    }
+    return r;
+}
+
+/* cuFuncGetAttribute. Sizes in bytes; CU_FUNC_ATTRIBUTE_NUM_REGS is 0, since drivers do not tell. INVALID_VALUE: no such attribute. */
+CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
+{
+    struct ct_function *function;
+    CUresult r = find_for(pi, hfunc, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_function_attribute(function, attrib, pi);
+    ct_function_release(function);
+    return r;
+}
+
+/* cuFuncSetAttribute. INVALID_VALUE: an attribute that cannot be set, or a value out of range; NOT_SUPPORTED: clusters. */
+CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
+{
+    struct ct_function *function;
+    CUresult r = find(hfunc, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_function_set_attribute(function, attrib, value);
+    ct_function_release(function);
+    return r;
+}
+
+/* A preference without effect: checked, and forgotten. */
+static CUresult ignore_preference(CUfunction hfunc, unsigned value, unsigned max)
+{
+    struct ct_function *function;
+    CUresult r = find(hfunc, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_function_release(function);
+    return value <= max ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "configuration %u", value);
+}
+
+/* cuFuncSetCacheConfig. A preference, without effect. INVALID_VALUE: no such configuration. */
+CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
+{
+    return ignore_preference(hfunc, (unsigned)config, CU_FUNC_CACHE_PREFER_EQUAL);
+}
+
+/* cuFuncSetSharedMemConfig (deprecated). Without effect: bank sizes are the hardware's. INVALID_VALUE: no such configuration. */
+CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
+{
+    return ignore_preference(hfunc, (unsigned)config, CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE);
+}
+
+/* cuFuncGetModule. */
+CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
+{
+    struct ct_function *function;
+    CUresult r = find_for(hmod, hfunc, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *hmod = function->module->object.handle;
+    ct_function_release(function);
+    return CUDA_SUCCESS;
+}
+
+/* cuFuncGetName. The name as in the PTX; lives as long as the module. */
+CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
+{
+    struct ct_function *function;
+    CUresult r = find_for(name, hfunc, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *name = function->decl->name;
+    ct_function_release(function);
+    return CUDA_SUCCESS;
+}
+
+/* cuFuncGetParamInfo. Offset and size in bytes of a parameter in the block of parameters; paramSize may be NULL.
+ * INVALID_VALUE: there are not so many. */
+CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
+{
+    struct ct_function *function;
+    CUresult r = find_for(paramOffset, func, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (paramIndex >= function->decl->n_params) {
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "parameter %zu of %u", paramIndex, function->decl->n_params);
+    } else {
+        *paramOffset = function->decl->params[paramIndex].offset;
+        if (paramSize)
+            *paramSize = function->decl->params[paramIndex].size;
+    }
+    ct_function_release(function);
+    return r;
+}
+
+/* cuFuncIsLoaded. Whether it is compiled. */
+CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
+{
+    struct ct_function *found;
+    CUresult r = find_for(state, function, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *state = ct_function_is_compiled(found) ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
+    ct_function_release(found);
+    return CUDA_SUCCESS;
+}
+
+/* cuFuncLoad. Compiles it now. */
+CUresult CUDAAPI cuFuncLoad(CUfunction function)
+{
+    struct ct_function *found;
+    CUresult r = find(function, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_function_compile(found);
+    ct_function_release(found);
+    return r;
+}
+
+/* cuLaunchKernel. Dimensions in blocks and threads, sharedMemBytes of dynamic shared memory. Parameters: a pointer to each in
+ * kernelParams, or one block of them by the list `extra`, not both. Does not wait for the kernel.
+ * INVALID_VALUE: a dimension of 0, dimensions or shared memory above the limits of device or kernel, or no parameters;
+ * INVALID_CONTEXT: the function is of another context; INVALID_HANDLE: function or stream. */
+CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
+                                unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+                                void **kernelParams, void **extra)
+{
+    const struct ct_launch_shape shape = {
+        .grid = { gridDimX, gridDimY, gridDimZ },
+        .block = { blockDimX, blockDimY, blockDimZ },
+        .dynamic_shared_bytes = sharedMemBytes,
+    };
+
+    return ct_launch_kernel(f, &shape, hStream, kernelParams, extra);
+}
+
+/* cuLaunchKernelEx. As cuLaunchKernel; hints among the attributes are taken and have no effect. INVALID_VALUE: no such attribute;
+ * NOT_SUPPORTED: clusters, cooperative launches, events in a launch. */
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+{
+    CUresult r;
+
+    if (!config)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "config is NULL");
+    r = ct_launch_check_attributes(config->attrs, config->numAttrs);
+    if (r != CUDA_SUCCESS)
+        return r;
+    return cuLaunchKernel(f, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY,
+                          config->blockDimZ, config->sharedMemBytes, config->hStream, kernelParams, extra);
+}

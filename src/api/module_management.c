@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Module Management. Everything but cuModuleGetLoadingMode works in the current context (INVALID_CONTEXT: there is none).
+ * INVALID_HANDLE: no module, or one that is unloaded; INVALID_VALUE: a null pointer. */
+#include "entry_points.h"
+
+#include "core/function.h"
+#include "core/log.h"
+#include "core/process.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "module"
+
+static CUresult load(struct ct_context *context, const void *image, struct ct_jit *jit, CUmodule *out)
+{
+    size_t length;
+    CUresult r = ct_module_identify(image, &length);
+
+    return r == CUDA_SUCCESS ? ct_module_load(context, image, length, jit, out) : r;
+}
+
+/* cuModuleLoadDataEx. image: PTX text that ends with NUL. The log buffers and CU_JIT_WALL_TIME are filled whether it succeeds or not.
+ * INVALID_PTX, UNSUPPORTED_PTX_VERSION; NOT_SUPPORTED: PTX that we do not compile, fat binaries, options that we lack;
+ * NO_BINARY_FOR_GPU: machine code; INVALID_IMAGE: none of all these; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues)
+{
+    struct ct_context *context;
+    struct ct_jit jit;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!module || !image)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
+    else
+        r = ct_jit_init(&jit, numOptions, options, optionValues);
+    if (r == CUDA_SUCCESS) {
+        r = load(context, image, &jit, module);
+        ct_jit_finish(&jit);
+    }
+    ct_context_release(context);
+    return r;
+}
+
+/* cuModuleLoadData. The same without options. */
+CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image)
+{
+    return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
+}
+
+/* cuModuleLoadFatBinary. Of fat binaries only the PTX text that they may really be is taken, see cuModuleLoadDataEx. */
+CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
+{
+    return cuModuleLoadDataEx(module, fatCubin, 0, NULL, NULL);
+}
+
+/* Reads to the end and puts a NUL behind it. *out is on the heap. */
+static CUresult read_all(FILE *file, const char *name, char **out)
+{
+    size_t size = 0, capacity = 1 << 16;
+    char *bytes = NULL;
+
+    do {
+        char *grown;
+
+        capacity *= 2;
+        grown = realloc(bytes, capacity);
+        if (!grown) {
+            free(bytes);
+            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes of %s", capacity, name);
+        }
+        bytes = grown;
+        size += fread(bytes + size, 1, capacity - size - 1, file);
+    } while (size == capacity - 1);
+    if (ferror(file)) {
+        free(bytes);
+        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "cannot read %s", name);
+    }
+    bytes[size] = 0;
+    *out = bytes;
+    return CUDA_SUCCESS;
+}
+
+static CUresult read_file(const char *name, char **out)
+{
+    FILE *file = fopen(name, "rb");
+    CUresult r;
+
+    if (!file)
+        return ct_fail(CUDA_ERROR_FILE_NOT_FOUND, "cannot open %s: %s", name, strerror(errno));
+    r = read_all(file, name, out);
+    fclose(file);
+    return r;
+}
+
+/* cuModuleLoad. A file with what cuModuleLoadData takes. FILE_NOT_FOUND. */
+CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
+{
+    struct ct_context *context;
+    char *bytes;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_context_release(context);
+    if (!module || !fname)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
+    r = read_file(fname, &bytes);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = cuModuleLoadData(module, bytes);
+    free(bytes);
+    return r;
+}
+
+/* The module of a call that works in the current context. */
+static CUresult find(CUmodule handle, struct ct_module **out)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_module_lookup(handle, out);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuModuleUnload. Waits for the work of its context. */
+CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
+{
+    struct ct_module *module;
+    CUresult r = find(hmod, &module);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_module_unload(module);
+    ct_module_release(module);
+    return r;
+}
+
+/* cuModuleGetLoadingMode. Always lazy: kernels are compiled when they are first used. */
+CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!mode)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "mode is NULL");
+    *mode = CU_MODULE_LAZY_LOADING;
+    return CUDA_SUCCESS;
+}
+
+/* cuModuleGetFunction. The same handle each time. NOT_FOUND: no kernel of that name. */
+CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
+{
+    struct ct_module *module;
+    CUresult r;
+
+    if (!hfunc || !name) {
+        r = ct_process_check();
+        return r != CUDA_SUCCESS ? r : ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
+    }
+    r = find(hmod, &module);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_module_function(module, name, hfunc);
+    ct_module_release(module);
+    return r;
+}
+
+/* cuModuleGetFunctionCount. */
+CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
+{
+    struct ct_module *module;
+    CUresult r = find(mod, &module);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (count)
+        *count = ptx2spv_module_kernel_count(module->ptx);
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "count is NULL");
+    ct_module_release(module);
+    return r;
+}
+
+/* cuModuleEnumerateFunctions. At most numFunctions handles, in the order of the PTX. */
+CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions, CUmodule mod)
+{
+    struct ct_module *module;
+    CUresult r = find(mod, &module);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (functions)
+        r = ct_module_list_functions(module, functions, numFunctions);
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "functions is NULL");
+    ct_module_release(module);
+    return r;
+}
+
+/* cuModuleGetGlobal_v2. Address and size in bytes of a variable; either pointer may be NULL. NOT_FOUND: no variable of that name that
+ * may be looked up; NOT_SUPPORTED: a managed one. */
+CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
+{
+    struct ct_module *module;
+    uint64_t address, size;
+    CUresult r = find(hmod, &module);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = name ? ct_module_variable(module, name, &address, &size) : ct_fail(CUDA_ERROR_INVALID_VALUE, "name is NULL");
+    if (r == CUDA_SUCCESS && dptr)
+        *dptr = address;
+    if (r == CUDA_SUCCESS && bytes)
+        *bytes = size;
+    ct_module_release(module);
+    return r;
+}

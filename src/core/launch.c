@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches: the checks, in the order of the native driver where that is known; parameters; recording. */
+#include "launch.h"
+
+#include "device.h"
+#include "log.h"
+#include "memory.h"
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "launch"
+#define CT_PARAMS_ON_STACK 1024 /* bytes; most kernels have a few pointers and numbers */
+#define CT_PARAMS_ALIGN 16
+
+static CUresult check_shape(const struct ct_function *function, const struct ct_launch_shape *shape)
+{
+    const struct ct_device *device = function->module->context->device;
+    uint64_t threads = (uint64_t)shape->block[0] * shape->block[1];
+    unsigned limit = ct_function_block_limit(function);
+
+    for (int i = 0; i < 3; i++) {
+        if (shape->grid[i] == 0 || shape->grid[i] > (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i))
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: a grid of %u x %u x %u blocks", function->decl->name, shape->grid[0],
+                           shape->grid[1], shape->grid[2]);
+        if (shape->block[i] == 0 || shape->block[i] > (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i))
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: a block of %u x %u x %u threads", function->decl->name,
+                           shape->block[0], shape->block[1], shape->block[2]);
+    }
+    threads *= shape->block[2]; /* each is within its own limit: no overflow */
+    if (threads > limit)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: a block of %llu threads; at most %u", function->decl->name,
+                       (unsigned long long)threads, limit);
+    for (int i = 0; i < 3; i++) {
+        uint32_t required = function->decl->req_ntid[i];
+
+        if (function->decl->req_ntid[0] && shape->block[i] != (required ? required : 1))
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s requires a block of other dimensions (.reqntid)", function->decl->name);
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_shared(const struct ct_function *function, unsigned dynamic_bytes)
+{
+    unsigned limit = ct_function_dynamic_shared_limit(function);
+    unsigned base = ct_function_shared_base(function);
+    unsigned total = (unsigned)ct_device_limit(function->module->context->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+
+    if (dynamic_bytes > limit)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: %u bytes of dynamic shared memory; at most %u", function->decl->name,
+                       dynamic_bytes, limit);
+    if ((uint64_t)base + dynamic_bytes > total)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: %u and %u bytes of shared memory; at most %u", function->decl->name,
+                       base, dynamic_bytes, total);
+    return CUDA_SUCCESS;
+}
+
+/* The list of `extra`: keys and values in turn, up to CU_LAUNCH_PARAM_END. */
+static CUresult read_extra(void **extra, const void **out_bytes, size_t *out_size)
+{
+    const void *bytes = NULL;
+    const size_t *size = NULL;
+
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            bytes = extra[1];
+        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            size = extra[1];
+        else
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "unknown key %p in the extra list of a launch", *extra);
+    }
+    if (!bytes || !size)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the extra list of a launch lacks the buffer or its size");
+    *out_bytes = bytes;
+    *out_size = *size;
+    return CUDA_SUCCESS;
+}
+
+static CUresult pack_extra(const struct ct_function *function, void **extra, unsigned char *out)
+{
+    const void *bytes;
+    size_t size;
+    CUresult r = read_extra(extra, &bytes, &size);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (size < function->decl->param_bytes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s has %u bytes of parameters, the buffer %zu", function->decl->name,
+                       function->decl->param_bytes, size);
+    memcpy(out, bytes, function->decl->param_bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult pack_params(const struct ct_function *function, void **params, unsigned char *out)
+{
+    const struct ptx2spv_kernel_decl *decl = function->decl;
+
+    memset(out, 0, decl->param_bytes); /* what lies between parameters is defined too */
+    for (unsigned i = 0; i < decl->n_params; i++) {
+        if (!params[i])
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: parameter %u is a null pointer", decl->name, i);
+        memcpy(out + decl->params[i].offset, params[i], decl->params[i].size);
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult pack(const struct ct_function *function, void **params, void **extra, unsigned char *out)
+{
+    if (params && extra)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: parameters both in a list and in a buffer", function->decl->name);
+    if (extra)
+        return pack_extra(function, extra, out);
+    if (params)
+        return pack_params(function, params, out);
+    if (function->decl->n_params)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s has %u parameters and was given none", function->decl->name,
+                       function->decl->n_params);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_launch_record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
+                          const void *params)
+{
+    const struct ct_context *context = stream->context;
+    struct ct_launch launch = {
+        .kernel = code->image,
+        .grid = { shape->grid[0], shape->grid[1], shape->grid[2] },
+        .block = { shape->block[0], shape->block[1], shape->block[2] },
+        .dynamic_shared_bytes = shape->dynamic_shared_bytes,
+        .params = params,
+        .image = code->variables,
+        .fault = context->fault_memory->address,
+    };
+
+    if (code->info->params_in_buffer) {
+        struct ct_memory *memory;
+        uint64_t offset;
+        void *host;
+        CUresult r = ct_stream_scratch(stream, code->info->param_bytes, CT_PARAMS_ALIGN, &host, &launch.params_address, &memory, &offset);
+
+        if (r != CUDA_SUCCESS)
+            return r;
+        memcpy(host, params, code->info->param_bytes);
+    }
+    return context->backend->queue_launch(stream->queue, &launch);
+}
+
+static CUresult record_on(struct ct_stream *stream, const struct ct_function *function, const struct ct_launch_shape *shape,
+                          const void *params)
+{
+    const struct ct_module *module = function->module;
+    struct ct_launch_code code = { .image = function->image, .info = &function->info };
+    CUresult r = ct_stream_begin(stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (module->image_address)
+        code.variables = ct_devaddr_of(stream->context, module->image_address);
+    if (!atomic_load(&module->loaded)) /* with the stream locked: see module.c */
+        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s: its module is unloaded", function->decl->name);
+    else
+        r = ct_launch_record(stream, &code, shape, params);
+    ct_stream_end(stream);
+    return r;
+}
+
+static CUresult launch_on(struct ct_stream *stream, struct ct_function *function, const struct ct_launch_shape *shape, void **params,
+                          void **extra)
+{
+    unsigned char on_stack[CT_PARAMS_ON_STACK];
+    unsigned char *bytes = on_stack;
+    CUresult r;
+
+    if (stream->context != function->module->context)
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "kernel %s is of another context than the current one", function->decl->name);
+    if ((r = check_shape(function, shape)) != CUDA_SUCCESS || (r = ct_function_compile(function)) != CUDA_SUCCESS ||
+        (r = check_shared(function, shape->dynamic_shared_bytes)) != CUDA_SUCCESS)
+        return r;
+    if (function->decl->param_bytes > sizeof on_stack && !(bytes = malloc(function->decl->param_bytes)))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u bytes of parameters", function->decl->param_bytes);
+    r = pack(function, params, extra, bytes);
+    if (r == CUDA_SUCCESS)
+        r = record_on(stream, function, shape, bytes);
+    if (bytes != on_stack)
+        free(bytes);
+    return r;
+}
+
+CUresult ct_launch_kernel(CUfunction handle, const struct ct_launch_shape *shape, CUstream stream_handle, void **params, void **extra)
+{
+    struct ct_stream *stream;
+    struct ct_function *function;
+    CUresult r = ct_stream_lookup(stream_handle, &stream); /* also: initialized, a current context */
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_function_lookup(handle, &function);
+    if (r == CUDA_SUCCESS) {
+        r = launch_on(stream, function, shape, params, extra);
+        ct_function_release(function);
+    }
+    ct_stream_release(stream);
+    return r;
+}
+
+/* What an attribute of a launch means here. */
+enum attribute_meaning {
+    MEANS_INVALID,    /* no attribute, or not one of launches */
+    MEANS_NOTHING,    /* a hint, or a permission that need not be used */
+    MEANS_NO_CLUSTER, /* dimensions: one block is no cluster */
+    MEANS_SWITCH,     /* off may be asked for */
+    MEANS_MISSING,
+};
+
+static const unsigned char attribute_meanings[] = {
+    [CU_LAUNCH_ATTRIBUTE_IGNORE] = MEANS_NOTHING,
+    [CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW] = MEANS_NOTHING,
+    [CU_LAUNCH_ATTRIBUTE_COOPERATIVE] = MEANS_SWITCH,
+    [CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION] = MEANS_NO_CLUSTER,
+    [CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE] = MEANS_NOTHING,
+    [CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION] = MEANS_NOTHING, /* an earlier kernel may, but need not, still run */
+    [CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT] = MEANS_MISSING,
+    [CU_LAUNCH_ATTRIBUTE_PRIORITY] = MEANS_NOTHING,
+    [CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP] = MEANS_NOTHING,
+    [CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN] = MEANS_NOTHING,
+    [CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION] = MEANS_NOTHING,
+    [CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT] = MEANS_MISSING,
+    [CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE] = MEANS_INVALID, /* of graph nodes only */
+    [CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = MEANS_NOTHING,
+    [CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING] = MEANS_NOTHING,
+};
+
+static CUresult check_attribute(const CUlaunchAttribute *attribute)
+{
+    unsigned id = (unsigned)attribute->id;
+    enum attribute_meaning meaning = id < sizeof attribute_meanings ? attribute_meanings[id] : MEANS_INVALID;
+
+    switch (meaning) {
+    case MEANS_NOTHING:
+        return CUDA_SUCCESS;
+    case MEANS_NO_CLUSTER:
+        if (attribute->value.clusterDim.x <= 1 && attribute->value.clusterDim.y <= 1 && attribute->value.clusterDim.z <= 1)
+            return CUDA_SUCCESS;
+        break;
+    case MEANS_SWITCH:
+        if (!attribute->value.cooperative)
+            return CUDA_SUCCESS;
+        break;
+    case MEANS_INVALID:
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u is no attribute of a launch", id);
+    case MEANS_MISSING:
+        break;
+    }
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "launch attribute %u", id);
+}
+
+CUresult ct_launch_check_attributes(const CUlaunchAttribute *attributes, unsigned count)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    if (count && !attributes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u launch attributes, but no list of them", count);
+    for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
+        r = check_attribute(&attributes[i]);
+    return r;
+}

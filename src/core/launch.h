@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launching kernels. */
+#ifndef CT_CORE_LAUNCH_H
+#define CT_CORE_LAUNCH_H
+
+#include "function.h"
+#include "stream.h"
+
+/* As cuLaunchKernel takes it: dimensions in blocks and threads, shared memory in bytes. */
+struct ct_launch_shape {
+    unsigned grid[3], block[3];
+    unsigned dynamic_shared_bytes;
+};
+
+/* Records a launch; does not wait for it. Parameters come as a pointer to each (params), or as one block (extra), not both.
+ * INVALID_HANDLE: function or stream; INVALID_CONTEXT: the function is of another context than the stream; INVALID_VALUE: dimensions,
+ * shared memory or parameters against the limits of device and kernel; what ct_function_compile gives; LAUNCH_OUT_OF_RESOURCES. */
+CUresult ct_launch_kernel(CUfunction function, const struct ct_launch_shape *shape, CUstream stream, void **params, void **extra);
+/* INVALID_VALUE: no such attribute, or not for launches; NOT_SUPPORTED: one that would change what the launch does. */
+CUresult ct_launch_check_attributes(const CUlaunchAttribute *attributes, unsigned count);
+
+/* A compiled kernel, as a queue takes it. */
+struct ct_launch_code {
+    struct ct_kernel_image *image;
+    const struct ptx2spv_kernel_info *info;
+    ct_devaddr variables; /* of its module; 0 none */
+};
+/* Records on a stream between begin and end. `params` are packed, info->param_bytes of them; they are copied. */
+CUresult ct_launch_record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
+                          const void *params);
+
+#endif

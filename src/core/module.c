@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loading and unloading modules.
+ *
+ * Unloading while other threads launch. A launch reads module->loaded with its stream locked; unloading clears it first and then waits
+ * for all streams, taking each one's lock. So a launch either saw the module loaded, and is waited for, or finds it unloaded. */
+#include "module.h"
+
+#include "function.h"
+#include "log.h"
+#include "memory.h"
+#include "stream.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "module"
+
+static void free_module(struct ct_object *object)
+{
+    struct ct_module *module = (struct ct_module *)object;
+
+    assert(!module->functions);
+    ptx2spv_module_destroy(module->ptx);
+    pthread_cond_destroy(&module->compiled);
+    ct_mutex_finish(&module->lock);
+    ct_object_release(&module->context->object);
+    free(module);
+}
+
+static struct ct_module *make_or_null(struct ct_context *context)
+{
+    struct ct_module *module = calloc(1, sizeof *module);
+
+    if (!module)
+        return NULL;
+    ct_object_init(&module->object, CT_OBJECT_MODULE, free_module);
+    ct_object_retain(&context->object);
+    module->context = context;
+    ct_mutex_init(&module->lock, CT_RANK_MODULE);
+    pthread_cond_init(&module->compiled, NULL);
+    return module;
+}
+
+static CUresult parse(struct ct_module *module, const char *text, size_t length, struct ct_jit *jit)
+{
+    const struct ptx2spv_options options = ct_jit_compiler_options(jit);
+    enum ptx2spv_status status = ptx2spv_module_create(text, length, &options, &module->ptx);
+    unsigned address_bits;
+
+    if (status != PTX2SPV_OK)
+        return ct_fail(ct_jit_result(status), "PTX not accepted: %s", ptx2spv_status_string(status));
+    ptx2spv_module_versions(module->ptx, &module->isa, &module->sm, &address_bits);
+    if (address_bits != 64)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "PTX with addresses of %u bits", address_bits);
+    return CUDA_SUCCESS;
+}
+
+/* Puts the addresses of variables into the initial bytes of others. */
+static CUresult relocate(const struct ct_module *module, unsigned char *image, uint64_t image_bytes)
+{
+    unsigned count;
+    const struct ptx2spv_relocation *relocations = ptx2spv_module_relocations(module->ptx, &count);
+
+    for (unsigned i = 0; i < count; i++) {
+        const struct ptx2spv_variable *variable = ptx2spv_module_variable(module->ptx, relocations[i].variable);
+        uint64_t address;
+
+        if (!variable || variable->external)
+            return ct_fail(CUDA_ERROR_INVALID_PTX, "initializer refers to undefined variable %s", variable ? variable->name : "");
+        assert(relocations[i].width <= sizeof address && relocations[i].offset + relocations[i].width <= image_bytes);
+        (void)image_bytes;
+        address = module->image_address + variable->offset + (uint64_t)relocations[i].addend;
+        memcpy(image + relocations[i].offset, &address, relocations[i].width); /* little-endian, as every host and device here */
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult fill_image(struct ct_module *module, const void *bytes, uint64_t size)
+{
+    unsigned char *image = malloc(size);
+    CUresult r;
+
+    if (!image)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "initial values of %llu bytes of variables", (unsigned long long)size);
+    memcpy(image, bytes, size);
+    r = relocate(module, image, size);
+    if (r == CUDA_SUCCESS)
+        r = ct_copy_to_device(module->context, module->image_address, image, size);
+    free(image);
+    return r;
+}
+
+static CUresult place_variables(struct ct_module *module)
+{
+    uint64_t size;
+    uint32_t align;
+    const void *bytes = ptx2spv_module_image(module->ptx, &size, &align);
+    CUresult r;
+
+    for (unsigned i = 0; i < ptx2spv_module_variable_count(module->ptx); i++) {
+        const struct ptx2spv_variable *variable = ptx2spv_module_variable(module->ptx, i);
+
+        if (variable->space == PTX2SPV_VAR_CONST && !variable->external)
+            module->constant_bytes += variable->size;
+    }
+    if (size == 0)
+        return CUDA_SUCCESS;
+    r = ct_memory_alloc(module->context, size, align, CT_RANGE_MODULE, &module->image_address);
+    return r == CUDA_SUCCESS ? fill_image(module, bytes, size) : r;
+}
+
+static CUresult make_functions(struct ct_module *module)
+{
+    unsigned count = ptx2spv_module_kernel_count(module->ptx);
+    CUresult r = CUDA_SUCCESS;
+
+    module->functions = calloc(count ? count : 1, sizeof(struct ct_function *));
+    if (!module->functions)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u functions", count);
+    for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
+        r = ct_function_create(module, i, &module->functions[i]);
+    return r;
+}
+
+/* Frees what the application sees of a module; it has no handle any more, or none yet. */
+static void take_apart(struct ct_module *module)
+{
+    struct ct_function **functions;
+    unsigned count = module->ptx ? ptx2spv_module_kernel_count(module->ptx) : 0;
+
+    bool was_loaded = atomic_exchange(&module->loaded, false); /* before the wait: see above */
+
+    ct_mutex_lock(&module->lock);
+    functions = module->functions;
+    module->functions = NULL;
+    ct_mutex_unlock(&module->lock);
+    if (was_loaded)
+        ct_streams_synchronize(module->context); /* an error is the context's, and is told there */
+    for (unsigned i = 0; functions && i < count; i++)
+        ct_function_retire(functions[i]);
+    free(functions);
+    if (module->image_address)
+        ct_memory_free(module->context, module->image_address, CT_RANGE_MODULE);
+}
+
+static void link_to_context(struct ct_module *module)
+{
+    struct ct_context *context = module->context;
+
+    ct_mutex_lock(&context->lock);
+    module->next_in_context = context->modules;
+    context->modules = module;
+    ct_object_retain(&module->object);
+    ct_mutex_unlock(&context->lock);
+}
+
+static void unlink_from_context(struct ct_module *module)
+{
+    struct ct_context *context = module->context;
+    struct ct_module **at = &context->modules;
+
+    ct_mutex_lock(&context->lock);
+    while (*at && *at != module)
+        at = &(*at)->next_in_context;
+    assert(*at);
+    *at = module->next_in_context;
+    ct_mutex_unlock(&context->lock);
+    ct_object_release(&module->object);
+}
+
+static void report(const struct ct_module *module, struct ct_jit *jit)
+{
+    if (jit->verbose)
+        ct_jit_inform(jit, "PTX %u.%u for sm_%u: %u kernels, %u variables; kernels are compiled when they are first used",
+                      module->isa / 10, module->isa % 10, module->sm, ptx2spv_module_kernel_count(module->ptx),
+                      ptx2spv_module_variable_count(module->ptx));
+}
+
+CUresult ct_module_load(struct ct_context *context, const char *text, size_t length, struct ct_jit *jit, CUmodule *out)
+{
+    struct ct_module *module = make_or_null(context);
+    CUresult r;
+
+    if (!module)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "module");
+    if ((r = parse(module, text, length, jit)) != CUDA_SUCCESS || (r = place_variables(module)) != CUDA_SUCCESS ||
+        (r = make_functions(module)) != CUDA_SUCCESS)
+        goto fail;
+    report(module, jit);
+    atomic_store(&module->loaded, true);
+    link_to_context(module);
+    r = ct_object_publish(&module->object);
+    if (r != CUDA_SUCCESS)
+        unlink_from_context(module);
+    else
+        *out = module->object.handle;
+fail:
+    if (r != CUDA_SUCCESS)
+        take_apart(module);
+    ct_object_release(&module->object);
+    return r;
+}
+
+/* The magic numbers of what is not PTX: the wrapper that nvcc registers, the fat binary in it, and an ELF file with machine code. */
+#define CT_MAGIC_WRAPPER 0x466243b1u
+#define CT_MAGIC_FATBIN 0xba55ed50u
+
+CUresult ct_module_identify(const void *image, size_t *out_length)
+{
+    const unsigned char *bytes = image;
+    uint32_t magic = 0;
+
+    for (unsigned i = 0; i < sizeof magic && (i == 0 || bytes[i - 1]); i++) /* a text may be shorter than a magic number */
+        magic |= (uint32_t)bytes[i] << 8 * i;
+    if (magic == CT_MAGIC_WRAPPER || magic == CT_MAGIC_FATBIN)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the image is a fat binary%s; only PTX text can be loaded",
+                       magic == CT_MAGIC_WRAPPER ? " in a wrapper" : "");
+    if (!memcmp(&magic, "\177ELF", sizeof magic))
+        return ct_fail(CUDA_ERROR_NO_BINARY_FOR_GPU, "the image is machine code of NVIDIA's (ELF); only PTX text can be loaded");
+    if (bytes[0] && bytes[0] != '\t' && bytes[0] != '\n' && bytes[0] != '\r' && (bytes[0] < ' ' || bytes[0] > '~'))
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the image is no PTX text: its first byte is 0x%02x", bytes[0]);
+    *out_length = strlen(image);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_module_unload(struct ct_module *module)
+{
+    CUresult r = ct_object_unpublish(&module->object);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    take_apart(module);
+    unlink_from_context(module);
+    return CUDA_SUCCESS;
+}
+
+void ct_modules_destroy_all(struct ct_context *context)
+{
+    struct ct_module *module;
+
+    while ((module = context->modules) != NULL) { /* nobody else is in the context */
+        ct_object_retain(&module->object);
+        ct_module_unload(module);
+        ct_object_release(&module->object);
+    }
+}
+
+CUresult ct_module_lookup(CUmodule handle, struct ct_module **out)
+{
+    struct ct_module *module = (struct ct_module *)ct_object_find_or_null(CT_OBJECT_MODULE, handle);
+    CUresult r;
+
+    if (!module)
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no module", (void *)handle);
+    r = ct_context_use(module->context);
+    if (r == CUDA_SUCCESS)
+        *out = module;
+    else
+        ct_object_release(&module->object);
+    return r;
+}
+
+void ct_module_release(struct ct_module *module)
+{
+    struct ct_context *context = module ? module->context : NULL;
+
+    if (!module)
+        return;
+    ct_object_release(&module->object);
+    ct_context_release(context); /* the use kept the struct */
+}
+
+CUresult ct_module_function(struct ct_module *module, const char *name, CUfunction *out)
+{
+    CUresult r = CUDA_ERROR_NOT_FOUND;
+
+    ct_mutex_lock(&module->lock);
+    for (unsigned i = 0; module->functions && i < ptx2spv_module_kernel_count(module->ptx); i++) {
+        if (strcmp(module->functions[i]->decl->name, name))
+            continue;
+        *out = module->functions[i]->object.handle;
+        r = CUDA_SUCCESS;
+        break;
+    }
+    ct_mutex_unlock(&module->lock);
+    return r == CUDA_SUCCESS ? r : ct_fail(r, "no kernel \"%s\" in the module", name);
+}
+
+CUresult ct_module_list_functions(struct ct_module *module, CUfunction *out, unsigned count)
+{
+    unsigned there = ptx2spv_module_kernel_count(module->ptx);
+
+    ct_mutex_lock(&module->lock);
+    for (unsigned i = 0; module->functions && i < count && i < there; i++)
+        out[i] = module->functions[i]->object.handle;
+    ct_mutex_unlock(&module->lock);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_module_variable(const struct ct_module *module, const char *name, uint64_t *out_address, uint64_t *out_size)
+{
+    for (unsigned i = 0; i < ptx2spv_module_variable_count(module->ptx); i++) {
+        const struct ptx2spv_variable *variable = ptx2spv_module_variable(module->ptx, i);
+
+        if (!variable->visible || variable->external || strcmp(variable->name, name))
+            continue;
+        if (variable->managed)
+            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variable %s", name);
+        *out_address = module->image_address + variable->offset;
+        *out_size = variable->size;
+        return CUDA_SUCCESS;
+    }
+    return ct_fail(CUDA_ERROR_NOT_FOUND, "no variable \"%s\" in the module", name);
+}
