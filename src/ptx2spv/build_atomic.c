@@ -28,19 +28,15 @@ static bool in_both(enum ct_space space, bool global, bool shared)
     return space == CT_SPACE_GLOBAL ? global : space == CT_SPACE_SHARED ? shared : global && shared;
 }
 
-static bool target_has_int64(const struct ct_build *b, enum ct_space space)
-{
-    return in_both(space, b->fn->target->atomic_int64_global, b->fn->target->atomic_int64_shared);
-}
-
 static bool target_has_add(const struct ct_build *b, enum ptx_type type, enum ct_space space)
 {
     const struct ptx2spv_target *target = b->fn->target;
+    const bool views = target->shared_explicit_layout; /* shared memory seen as anything but 32-bit words */
 
     if (type == PTX_F32)
-        return in_both(space, target->atomic_float32_add_global, target->atomic_float32_add_shared);
+        return in_both(space, target->atomic_float32_add_global, views && target->atomic_float32_add_shared);
     if (type == PTX_F64)
-        return in_both(space, target->atomic_float64_add_global, target->atomic_float64_add_shared);
+        return in_both(space, target->atomic_float64_add_global, views && target->atomic_float64_add_shared);
     return !ptx_type_is_float(type);
 }
 
@@ -204,8 +200,6 @@ static bool check_atomic(struct ct_build *b, const struct atomic *atomic)
     } else if (atomic->address.space != CT_SPACE_GLOBAL && atomic->address.space != CT_SPACE_SHARED &&
                atomic->address.space != CT_SPACE_GENERIC) {
         ct_build_invalid(b, "atomics are on global or shared memory");
-    } else if (bits == 64 && !target_has_int64(b, atomic->address.space)) {
-        ct_error(b->fn->compilation, b->insn->where, PTX2SPV_TARGET_LACKS, "`%s': the device has no 64-bit atomics here", b->insn->text);
     } else {
         return true;
     }
