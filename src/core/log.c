@@ -3,6 +3,7 @@
 #include "log.h"
 
 #include "config.h"
+#include "log_history.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -128,13 +129,17 @@ CUresult ct_log_failure(CUresult code, const char *channel, const char *file, in
 {
     enum ct_log_level level = level_of_code(code);
     va_list arguments;
-    char cause[CT_LOG_LINE_BYTES];
+    char text[CT_LOG_LINE_BYTES];
+    int n;
 
-    if ((int)level > atomic_load_explicit(&ct_log_threshold, memory_order_relaxed))
-        return code;
+    if (code == CUDA_ERROR_NOT_READY && (int)level > atomic_load_explicit(&ct_log_threshold, memory_order_relaxed))
+        return code; /* applications poll for it: no failure, and not to be slowed down */
+    n = snprintf(text, sizeof text, "error %d: ", (int)code);
     va_start(arguments, format);
-    vsnprintf(cause, sizeof cause, format, arguments);
+    vsnprintf(text + n, sizeof text - (size_t)n, format, arguments);
     va_end(arguments);
-    ct_log_write(level, channel, file, line, "error %d: %s", (int)code, cause);
+    ct_log_history_add(text);
+    if ((int)level <= atomic_load_explicit(&ct_log_threshold, memory_order_relaxed))
+        ct_log_write(level, channel, file, line, "%s", text);
     return code;
 }
