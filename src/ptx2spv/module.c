@@ -117,10 +117,11 @@ static bool place_variable(struct builder *b, struct ptx_variable *source, struc
     return true;
 }
 
-static void collect(struct builder *b, struct ptx_variable *const *variables, uint32_t n)
+/* The variables that `owner` declares (NULL: the module); an alias lists those of its target as well. */
+static void collect(struct builder *b, struct ptx_variable *const *variables, uint32_t n, const struct ptx_function *owner)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (!has_place(variables[i]))
+        if (!has_place(variables[i]) || variables[i]->function != owner)
             continue;
         variables[i]->index = b->sources.n; /* relocations find it by this */
         *CT_PUSH(&b->compilation->scratch, &b->sources) = variables[i];
@@ -131,9 +132,12 @@ static bool place_variables(struct builder *b)
 {
     struct ptx2spv_module *module = b->module;
 
-    collect(b, b->syntax->variables.v, b->syntax->variables.n);
-    for (uint32_t i = 0; i < b->syntax->functions.n; i++)
-        collect(b, b->syntax->functions.v[i]->variables.v, b->syntax->functions.v[i]->variables.n);
+    collect(b, b->syntax->variables.v, b->syntax->variables.n, NULL);
+    for (uint32_t i = 0; i < b->syntax->functions.n; i++) {
+        const struct ptx_function *function = b->syntax->functions.v[i];
+
+        collect(b, function->variables.v, function->variables.n, function);
+    }
     module->image_align = 1;
     module->n_variables = b->sources.n;
     module->variables = CT_ARENA_ARRAY(&b->compilation->arena, struct ptx2spv_variable, b->sources.n);

@@ -162,10 +162,10 @@ static bool parse_instruction(struct ptx_parser *p)
         return false;
     if (!ptx_at(p, ';'))
         return ptx_unexpected(p, "',' or ';'");
-    if (p->mark_unsupported && !insn.mods.unsupported)
-        insn.mods.unsupported = 1;
     if (!ptx_check_instruction(p, &insn))
         return false;
+    if (p->mark_unsupported && !insn.mods.unsupported)
+        insn.mods.unsupported = 1;
     *CT_PUSH(&p->compilation->scratch, &p->body) = insn;
     ptx_advance(p);
     return true;

@@ -83,7 +83,9 @@ static enum family family_of(enum ptx_type type)
 /* May a register of type `reg` stand where `want` is asked for? */
 static bool types_agree(enum ptx_type want, enum ptx_type reg, bool relaxed)
 {
-    const enum family wanted = family_of(want), given = family_of(reg);
+    /* Packed registers hold bits: any 32-bit instruction takes them. */
+    const bool packed = reg == PTX_F16X2 || reg == PTX_BF16X2;
+    const enum family wanted = family_of(want), given = packed ? FAMILY_BITS : family_of(reg);
     const unsigned want_bits = ptx_type_bits(want), reg_bits = ptx_type_bits(reg);
 
     if (want == reg || want == PTX_NONE)
@@ -111,16 +113,36 @@ static bool check_register(const struct check *c, const struct ptx_operand *oper
 
 /* ---- single values ---- */
 
+/* Integers do not become floating point, nor the reverse; but bits may be given as a literal of the same size. */
 static bool check_constant(const struct check *c, const struct ptx_operand *operand)
 {
+    const bool to_float = c->type == PTX_F32 || c->type == PTX_F64;
+
     if (c->type == PTX_NONE)
         return true;
-    if (operand->kind == PTX_OPND_INT && family_of(c->type) == FAMILY_FLOAT && ptx_type_bits(c->type) >= 32 && c->type != PTX_F16X2 &&
-        c->type != PTX_BF16X2)
-        return fail_operand(c, operand, "an integer constant where floating point is wanted");
-    if (operand->kind == PTX_OPND_FLOAT && (family_of(c->type) == FAMILY_INT || c->type == PTX_PRED))
-        return fail_operand(c, operand, "a floating point constant where an integer is wanted");
-    return true;
+    if (operand->kind == PTX_OPND_INT)
+        return !ptx_type_is_float(c->type) || fail_operand(c, operand, "an integer constant where floating point is wanted");
+    if (to_float || c->type == (operand->is_single ? PTX_B32 : PTX_B64))
+        return true;
+    return fail_operand(c, operand, "a floating point constant does not go with this type");
+}
+
+/* Only mov reads special registers; 16 bits of one is what PTX 1.x knew. */
+static bool check_special(const struct check *c, const struct ptx_operand *operand)
+{
+    static const uint8_t types[PTX_SREG_COUNT] = {
+#define PTX_SREG(id, spelling, type, vector) [PTX_SREG_##id] = PTX_##type,
+#include "sregs.def"
+    };
+    const enum ptx_type type = (enum ptx_type)types[operand->sreg];
+
+    if (operand->sreg == PTX_SREG_WARP_SZ)
+        return !ptx_type_is_float(c->type) || fail_operand(c, operand, "an integer constant where floating point is wanted");
+    if (c->insn->opcode != PTX_OP_MOV)
+        return fail_operand(c, operand, "special registers are read by mov only");
+    if (types_agree(c->type, type, false) || (ptx_type_bits(c->type) == 16 && ptx_type_bits(type) == 32))
+        return true;
+    return fail_operand(c, operand, "the special register has another type");
 }
 
 static bool check_source(const struct check *c, const struct ptx_operand *operand)
@@ -132,6 +154,11 @@ static bool check_source(const struct check *c, const struct ptx_operand *operan
     case PTX_OPND_FLOAT:
         return check_constant(c, operand);
     case PTX_OPND_SREG:
+        return check_special(c, operand);
+    case PTX_OPND_ADDRESS:
+        if (operand->bracketed)
+            return fail_operand(c, operand, "a register or a constant is wanted");
+        c->p->mark_unsupported = true; /* name+4 as a number: legal outside of mov too, never seen */
         return true;
     default:
         return fail_operand(c, operand, "a register or a constant is wanted");
@@ -140,7 +167,7 @@ static bool check_source(const struct check *c, const struct ptx_operand *operan
 
 static bool check_destination(const struct check *c, const struct ptx_operand *operand)
 {
-    if (operand->kind != PTX_OPND_REG || operand->negated || operand->minus)
+    if (operand->kind != PTX_OPND_REG || operand->negated)
         return fail_operand(c, operand, "a register is wanted");
     return check_register(c, operand);
 }

@@ -241,7 +241,7 @@ static void apply_unary(int op, struct ptx_constant *value)
 static bool parse_unary(struct ptx_parser *p, struct ptx_constant *out)
 {
     const struct ptx_token op = p->token;
-    bool is_unsigned, ok;
+    bool is_unsigned = false, ok;
 
     if (!enter(p))
         return false;

@@ -141,10 +141,15 @@ static bool parse_constant_operand(struct ptx_parser *p, struct ptx_operand *out
 
 /* ---- names ---- */
 
-/* %pm3, %pm3_64, %envreg7: legal special registers without a row in sregs.def. */
+/* Legal special registers without a row in sregs.def: %pm3, %pm3_64, %envreg7, %reserved_smem_offset_1. */
 static bool is_other_sreg(const struct ptx_token *name)
 {
-    return (name->length > 3 && memcmp(name->text, "%pm", 3) == 0) || (name->length > 7 && memcmp(name->text, "%envreg", 7) == 0);
+    static const char *const stems[] = {"%pm", "%envreg", "%reserved_smem_offset_"};
+
+    for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++)
+        if (name->length > strlen(stems[i]) && memcmp(name->text, stems[i], strlen(stems[i])) == 0)
+            return true;
+    return false;
 }
 
 static bool parse_symbol_operand(struct ptx_parser *p, const struct ptx_token *name, struct ptx_operand *out)
@@ -290,8 +295,9 @@ static bool parse_prefixed(struct ptx_parser *p, struct ptx_operand *out)
 
     if (!is_name)
         return parse_constant_operand(p, out);
-    out->negated = ptx_at(p, '!');
-    out->minus = ptx_at(p, '-');
+    if (ptx_at(p, '-'))
+        return ptx_fail(p, p->token.where, "'-' stands before constants only");
+    out->negated = true;
     ptx_advance(p);
     return parse_name_operand(p, out);
 }

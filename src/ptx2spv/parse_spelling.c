@@ -118,6 +118,60 @@ static bool add_modifier(struct ptx_spelling *spelling, const char *word, unsign
     return true;
 }
 
+struct restriction {
+    uint8_t opcode, class, value;
+    uint32_t types;
+};
+
+static const struct restriction restrictions[] = {
+#define PTX_RESTRICTION(opcode, class, value, types) {PTX_OP_##opcode, PTX_CLASS_##class, value, types},
+#include "restrictions.def"
+};
+
+static bool check_restrictions(struct ptx_spelling *spelling, uint32_t length)
+{
+    const uint32_t type = spelling->n_types ? 1u << spelling->types[spelling->n_types - 1] : 0;
+
+    for (size_t i = 0; i < sizeof restrictions / sizeof restrictions[0]; i++) {
+        const struct restriction *row = &restrictions[i];
+        const uint8_t member = ((const uint8_t *)&spelling->mods)[class_offsets[row->class]];
+
+        if (row->opcode == spelling->opcode && (row->value ? member == row->value : member != 0) && !(row->types & type))
+            return spelling_fail(spelling, "this modifier is not legal for the type", 0, length);
+    }
+    return true;
+}
+
+/* cvt (PTX ISA, "Data Movement and Conversion Instructions: cvt"): which pairs there are and what rounding they take. */
+static const char *conversion_error(const struct ptx_spelling *spelling)
+{
+    const enum ptx_type to = spelling->types[0], from = spelling->types[1];
+    const uint32_t to_bit = 1u << to, from_bit = 1u << from, numbers = T_INT8 | T_INT | T_F32 | T_F64 | T(F16) | T(BF16);
+    const bool to_float = ptx_type_is_float(to), from_float = ptx_type_is_float(from);
+    const bool narrows = to_float && from_float && to != from && ptx_type_bits(to) <= ptx_type_bits(from);
+    const unsigned rounding = spelling->mods.rounding;
+    const bool to_integral = rounding >= PTX_RNI && rounding <= PTX_RPI, to_nearest = rounding >= PTX_RN && rounding <= PTX_RP;
+
+    if (!(to_bit & numbers) || !(from_bit & numbers)) {
+        const bool known = (to == PTX_TF32 && from == PTX_F32) || (to_bit & (T(F16X2) | T(BF16X2)) && from == PTX_F32) ||
+                           (to_bit & (T(E4M3X2) | T(E5M2X2)) && (from == PTX_F32 || from == PTX_F16X2)) ||
+                           (to == PTX_F16X2 && from_bit & (T(E4M3X2) | T(E5M2X2)));
+
+        return !known ? "there is no conversion between these types" : rounding ? NULL : "a rounding modifier is missing";
+    }
+    if (spelling->mods.ftz && from != PTX_F32 && to != PTX_F32)
+        return ".ftz needs type .f32";
+    if (to_float && !from_float)
+        return to_nearest ? NULL : "a conversion from integer to floating point needs .rn, .rz, .rm or .rp";
+    if (!to_float && from_float)
+        return to_integral ? NULL : "a conversion from floating point to integer needs .rni, .rzi, .rmi or .rpi";
+    if (narrows)
+        return to_nearest || rounding == PTX_RS || rounding == PTX_RNA ? NULL : "this conversion needs .rn, .rz, .rm or .rp";
+    if (rounding && (to != from || !to_float || !to_integral))
+        return "a rounding modifier where nothing is rounded";
+    return NULL;
+}
+
 /* Types that must be there, modifiers that must be there, modifiers that do not go with the type. */
 static bool check_whole(const struct ptx_parser *p, struct ptx_spelling *spelling, uint32_t length)
 {
@@ -141,7 +195,9 @@ static bool check_whole(const struct ptx_parser *p, struct ptx_spelling *spellin
                                                 : "a modifier of floating point instructions with an integer type", 0, length);
     if (required && !(spelling->classes & required) && p->module->isa_version >= 14)
         return spelling_fail(spelling, "a modifier is missing", 0, length);
-    return true;
+    if (spelling->opcode == PTX_OP_CVT && conversion_error(spelling))
+        return spelling_fail(spelling, conversion_error(spelling), 0, length);
+    return check_restrictions(spelling, length);
 }
 
 static void take_apart(struct ptx_parser *p, struct ptx_spelling *spelling, const struct ptx_name *text)
