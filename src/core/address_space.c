@@ -254,6 +254,23 @@ static const struct node *remove_node(struct change *change, const struct node *
     return with_children(change, root, root->left, remove_node(change, root->right, node));
 }
 
+static const struct node *update_node(struct change *change, const struct node *root, const struct node *node, const struct ct_range *range)
+{
+    struct node *copy;
+
+    if (root != node && node->range.start < root->range.start)
+        return with_children(change, root, update_node(change, root->left, node, range), root->right);
+    if (root != node)
+        return with_children(change, root, root->left, update_node(change, root->right, node, range));
+    copy = make_node(change, range, node->priority);
+    if (!copy)
+        return NULL;
+    copy->left = node->left;
+    copy->right = node->right;
+    replace_node(change, node);
+    return copy;
+}
+
 /* Publishes the new root, or throws away what was made for it. */
 static CUresult finish_change_locked(struct change *change, const struct node *root)
 {
@@ -319,6 +336,17 @@ static CUresult remove_locked(uint64_t start, enum ct_range_kind kind, struct ct
     return r;
 }
 
+static CUresult update_locked(const struct ct_range *range)
+{
+    const struct node *root = atomic_load_explicit(&map.root, memory_order_relaxed);
+    const struct node *node = node_at_or_below(root, range->start);
+    struct change change = {NULL, NULL, false};
+
+    if (!node || node->range.start != range->start || node->range.size_bytes != range->size_bytes || node->range.id != range->id)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the allocation at 0x%llx is gone", (unsigned long long)range->start);
+    return finish_change_locked(&change, update_node(&change, root, node, range));
+}
+
 /* ---- public ---- */
 
 CUresult ct_address_find(uint64_t address, uint64_t size_bytes, struct ct_range *out)
@@ -358,6 +386,16 @@ CUresult ct_address_remove(uint64_t start, enum ct_range_kind kind, struct ct_ra
 
     ct_mutex_lock(&map.lock);
     r = remove_locked(start, kind, out);
+    ct_mutex_unlock(&map.lock);
+    return r;
+}
+
+CUresult ct_address_update(const struct ct_range *range)
+{
+    CUresult r;
+
+    ct_mutex_lock(&map.lock);
+    r = update_locked(range);
     ct_mutex_unlock(&map.lock);
     return r;
 }

@@ -47,6 +47,7 @@ CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t spa
         .offset = range.memory_offset + (address - range.start),
         .host = range.host ? (char *)range.host + (address - range.start) : NULL,
         .is_device = range.kind == CT_RANGE_DEVICE || range.kind == CT_RANGE_MODULE,
+        .synchronous = range.synchronous,
         .owner = range.owner,
     };
     return CUDA_SUCCESS;
@@ -420,7 +421,9 @@ static CUresult run_by_host(struct ct_stream *stream, const struct ct_copy *copy
 
 static bool may_wait(const struct ct_copy *copy, enum ct_copy_mode mode)
 {
-    return !copy->dst.memory || (mode == CT_COPY_SYNC && !(copy->dst.is_device && copy->src.is_device));
+    if (!copy->dst.memory || copy->dst.synchronous || copy->src.synchronous)
+        return true;
+    return mode == CT_COPY_SYNC && !(copy->dst.is_device && copy->src.is_device);
 }
 
 static bool host_could(const struct ct_stream *stream, const struct ct_copy *copy)

@@ -19,6 +19,7 @@ struct ct_place {
     uint64_t offset;          /* in memory */
     char *host;               /* NULL: the host cannot reach it */
     bool is_device;           /* device memory, not page-locked host memory */
+    bool synchronous;         /* work on it waits: CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
     CUcontext owner;          /* context of the memory */
 };
 

@@ -27,6 +27,7 @@ struct ct_range {
     void *host;                 /* host pointer of `start`, or NULL */
     uint64_t device_pointer;    /* CUdeviceptr of `start`: equal to start except where unified addressing is absent */
     unsigned flags;             /* as given at allocation or registration */
+    bool synchronous;           /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: copies and memset of it wait */
     unsigned long long id;      /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
     struct ct_allocation *allocation; /* who owns it: memory.c, host_memory.c; NULL for ranges of others */
 };
@@ -39,6 +40,8 @@ bool ct_address_find_any(uint64_t address, uint64_t size_bytes, struct ct_range 
 /* Adds a range; it must not overlap another (INVALID_VALUE). Removes the one that starts at `start` (copied out; INVALID_VALUE if none). */
 CUresult ct_address_insert(const struct ct_range *range);
 CUresult ct_address_remove(uint64_t start, enum ct_range_kind kind, struct ct_range *out);
+/* Puts `range` in the place of the one with the same start, size and id. INVALID_VALUE: it is gone. */
+CUresult ct_address_update(const struct ct_range *range);
 
 /* Device address that a kernel takes for a CUDA address, by the device's pointer rule. */
 ct_devaddr ct_devaddr_of(const struct ct_context *context, uint64_t address);

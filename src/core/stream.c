@@ -101,6 +101,7 @@ static CUresult make(struct ct_context *context, unsigned flags, int priority, b
     stream->priority = priority;
     stream->is_legacy = is_legacy;
     stream->id = ct_process_new_id();
+    atomic_init(&stream->sync_policy, CU_SYNC_POLICY_AUTO);
     r = context->backend->queue_create(context->backend_device, &desc, &stream->queue);
     if (r == CUDA_SUCCESS)
         r = ct_stream_ring_create(context, stream->queue, &stream->ring);
@@ -450,17 +451,22 @@ bool ct_stream_is_idle_locked(struct ct_stream *stream)
 
 /* ---- waiting ---- */
 
-/* A CPU device needs the cores that a spinning thread would take. */
-static bool may_spin(const struct ct_context *context)
+/* The stream's own policy, else the context's. A CPU device needs the cores that a spinning thread would take. */
+static bool may_spin(struct ct_stream *stream)
 {
-    unsigned scheduling = context->flags & CU_CTX_SCHED_MASK;
+    unsigned scheduling = stream->context->flags & CU_CTX_SCHED_MASK;
+    int policy = atomic_load_explicit(&stream->sync_policy, memory_order_relaxed); /* a hint: nothing hangs on it */
 
-    return context->device->info.kind != CT_DEVICE_CPU && (scheduling == CU_CTX_SCHED_AUTO || scheduling == CU_CTX_SCHED_SPIN);
+    if (stream->context->device->info.kind == CT_DEVICE_CPU)
+        return false;
+    if (policy != CU_SYNC_POLICY_AUTO)
+        return policy == CU_SYNC_POLICY_SPIN;
+    return scheduling == CU_CTX_SCHED_AUTO || scheduling == CU_CTX_SCHED_SPIN;
 }
 
 CUresult ct_stream_await(struct ct_stream *stream, uint64_t point)
 {
-    CUresult r = backend_of(stream)->queue_await(stream->queue, point, UINT64_MAX, may_spin(stream->context));
+    CUresult r = backend_of(stream)->queue_await(stream->queue, point, UINT64_MAX, may_spin(stream));
 
     return ct_context_check(stream->context, r);
 }

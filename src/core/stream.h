@@ -30,6 +30,7 @@ struct ct_stream {
     struct ct_mutex lock;         /* recording */
     struct ct_stream_ring *ring;  /* host-visible memory for parameters and staging, recycled by points */
     struct ct_stream_worker *worker; /* runs host functions; NULL until first needed */
+    atomic_int sync_policy;       /* CUsynchronizationPolicy: how threads wait for it */
     uint64_t seen_legacy_point;   /* legacy work this stream already waits for; guarded by lock */
     uint64_t seen_by_legacy;      /* our work that the legacy stream already waits for; guarded by the legacy stream's lock */
 };

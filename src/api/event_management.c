@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Event Management.
+ * Every function: NOT_INITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED as the current context gives them, INVALID_HANDLE for an event
+ * or a stream that is none, NOT_PERMITTED in a host function, and the error of a kernel that failed. */
+#include "entry_points.h"
+
+#include "core/event.h"
+#include "core/log.h"
+
+#define CT_CHANNEL "event"
+
+/* cuEventCreate. Flags: CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING. INVALID_VALUE: phEvent is NULL, others, INTERPROCESS with timing;
+ * NOT_SUPPORTED: CU_EVENT_INTERPROCESS; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+    struct ct_context *context;
+    CUresult r;
+
+    if (!phEvent)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "phEvent is NULL");
+    r = ct_context_current(&context);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_event_create(context, Flags, phEvent);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuEventRecordWithFlags. Marks all that the stream has now. flags: CU_EVENT_RECORD_DEFAULT or CU_EVENT_RECORD_EXTERNAL, which means a
+ * difference in captures only. INVALID_VALUE: others; INVALID_HANDLE also: event and stream are of two contexts. */
+CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+    struct ct_stream *stream;
+    struct ct_event *event;
+    CUresult r = ct_event_lookup(hEvent, &event);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", flags);
+    if (r == CUDA_SUCCESS)
+        r = ct_stream_lookup(hStream, &stream);
+    if (r == CUDA_SUCCESS) {
+        r = ct_event_record(event, stream);
+        ct_stream_release(stream);
+    }
+    ct_event_release(event);
+    return r;
+}
+
+/* cuEventRecord */
+CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+    return cuEventRecordWithFlags(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
+}
+
+/* cuEventQuery. SUCCESS: the recorded work is done, or none was recorded; NOT_READY. */
+CUresult CUDAAPI cuEventQuery(CUevent hEvent)
+{
+    struct ct_event *event;
+    CUresult r = ct_event_lookup(hEvent, &event);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_event_query(event);
+    ct_event_release(event);
+    return r;
+}
+
+/* cuEventSynchronize. Waits for the recorded work; comes back at once if none was recorded. */
+CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
+{
+    struct ct_event *event;
+    CUresult r = ct_event_lookup(hEvent, &event);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_event_synchronize(event);
+    ct_event_release(event);
+    return r;
+}
+
+/* cuEventDestroy_v2. Comes back at once, also while the event's work is under way. */
+CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
+{
+    struct ct_event *event;
+    CUresult r = ct_event_lookup(hEvent, &event);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_event_destroy(event);
+    ct_event_release(event);
+    return r;
+}
+
+/* cuEventDestroy, of CUDA 2.0. */
+CUresult CUDAAPI cuEventDestroy(CUevent hEvent)
+{
+    return cuEventDestroy_v2(hEvent);
+}
+
+/* cuEventElapsedTime_v2. Milliseconds from one record to the other, by the device's clock. INVALID_VALUE: pMilliseconds is NULL;
+ * INVALID_HANDLE also: one was never recorded, has no timing, or the two are of two contexts; NOT_READY: a record is under way. */
+CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+    struct ct_event *start, *end;
+    CUresult r = ct_event_lookup(hStart, &start);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_event_lookup(hEnd, &end);
+    if (r == CUDA_SUCCESS) {
+        r = pMilliseconds ? ct_event_elapsed(start, end, pMilliseconds) : ct_fail(CUDA_ERROR_INVALID_VALUE, "pMilliseconds is NULL");
+        ct_event_release(end);
+    }
+    ct_event_release(start);
+    return r;
+}
+
+/* cuEventElapsedTime */
+CUresult CUDAAPI cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+    return cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd);
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Memory Management: copies.
+ * Every function: NOT_INITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED as the current context gives them, INVALID_HANDLE for a stream
+ * that is none, and the error of a kernel that failed. INVALID_VALUE: a NULL pointer, a device pointer that is in no allocation, a
+ * range that leaves its allocation. Copies of 0 bytes succeed. ct_<symbol> stands behind <symbol> and <symbol>_ptds: `stream` is the
+ * default stream that is meant. */
+#include "entry_points.h"
+
+#include "core/copy.h"
+#include "core/log.h"
+
+#define CT_CHANNEL "copy"
+
+/* ---- one dimension ---- */
+
+struct linear {
+    enum ct_pointer_role dst_role, src_role;
+    uint64_t dst, src, bytes;
+};
+
+static CUresult copy_linear(const struct linear *c, CUstream handle, enum ct_copy_mode mode)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(handle, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_copy_linear(stream, c->dst_role, c->dst, c->src_role, c->src, c->bytes, mode);
+    ct_stream_release(stream);
+    return r;
+}
+
+/* cuMemcpy. Either pointer may be a host pointer: what it is stands in the map of addresses. */
+CUresult ct_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream stream)
+{
+    return copy_linear(&(struct linear){CT_POINTER_UNIFIED, CT_POINTER_UNIFIED, dst, src, ByteCount}, stream, CT_COPY_SYNC);
+}
+
+/* cuMemcpyHtoD_v2 */
+CUresult ct_cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream stream)
+{
+    return copy_linear(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_HOST, dstDevice, (uintptr_t)srcHost, ByteCount}, stream, CT_COPY_SYNC);
+}
+
+/* cuMemcpyDtoH_v2 */
+CUresult ct_cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream stream)
+{
+    return copy_linear(&(struct linear){CT_POINTER_HOST, CT_POINTER_DEVICE, (uintptr_t)dstHost, srcDevice, ByteCount}, stream, CT_COPY_SYNC);
+}
+
+/* cuMemcpyDtoD_v2. Does not wait. */
+CUresult ct_cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream stream)
+{
+    return copy_linear(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_DEVICE, dstDevice, srcDevice, ByteCount}, stream, CT_COPY_SYNC);
+}
+
+/* cuMemcpyAsync */
+CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
+{
+    return copy_linear(&(struct linear){CT_POINTER_UNIFIED, CT_POINTER_UNIFIED, dst, src, ByteCount}, hStream, CT_COPY_ASYNC);
+}
+
+/* cuMemcpyHtoDAsync_v2. Pageable memory has been read when the call comes back. */
+CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)
+{
+    return copy_linear(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_HOST, dstDevice, (uintptr_t)srcHost, ByteCount}, hStream,
+                       CT_COPY_ASYNC);
+}
+
+/* cuMemcpyDtoHAsync_v2. Pageable memory has been written when the call comes back. */
+CUresult CUDAAPI cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
+{
+    return copy_linear(&(struct linear){CT_POINTER_HOST, CT_POINTER_DEVICE, (uintptr_t)dstHost, srcDevice, ByteCount}, hStream,
+                       CT_COPY_ASYNC);
+}
+
+/* cuMemcpyDtoDAsync_v2 */
+CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
+{
+    return copy_linear(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_DEVICE, dstDevice, srcDevice, ByteCount}, hStream, CT_COPY_ASYNC);
+}
+
+/* ---- between contexts ---- */
+
+/* Both contexts must be alive. Where the memory is stands in the map of addresses. */
+static CUresult check_contexts(CUcontext dst, CUcontext src)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_lookup(dst, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_context_release(context);
+    r = ct_context_lookup(src, &context);
+    if (r == CUDA_SUCCESS)
+        ct_context_release(context);
+    return r;
+}
+
+static CUresult copy_peer(const struct linear *c, CUcontext dst, CUcontext src, CUstream stream, enum ct_copy_mode mode)
+{
+    CUresult r = check_contexts(dst, src);
+
+    return r == CUDA_SUCCESS ? copy_linear(c, stream, mode) : r;
+}
+
+/* cuMemcpyPeer. INVALID_CONTEXT: one of the contexts is none. */
+CUresult ct_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount,
+                         CUstream stream)
+{
+    return copy_peer(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_DEVICE, dstDevice, srcDevice, ByteCount}, dstContext, srcContext, stream,
+                     CT_COPY_SYNC);
+}
+
+/* cuMemcpyPeerAsync. Between two devices the call waits. */
+CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
+                                   size_t ByteCount, CUstream hStream)
+{
+    return copy_peer(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_DEVICE, dstDevice, srcDevice, ByteCount}, dstContext, srcContext, hStream,
+                     CT_COPY_ASYNC);
+}
+
+/* ---- two and three dimensions ---- */
+
+/* One side of a CUDA_MEMCPY3D. */
+struct side {
+    CUmemorytype type;
+    const void *host;
+    CUdeviceptr device;
+    uint64_t x_bytes, y, z, pitch, height;
+};
+
+/* The extent: bytes, rows, slices. */
+struct extent {
+    uint64_t width_bytes, height, depth;
+};
+
+/* Where a side begins, and its distances. */
+struct located {
+    struct ct_place place;
+    uint64_t pitch, slice;
+};
+
+static CUresult role_of(CUmemorytype type, enum ct_pointer_role *out)
+{
+    switch (type) {
+    case CU_MEMORYTYPE_HOST:
+        *out = CT_POINTER_HOST;
+        return CUDA_SUCCESS;
+    case CU_MEMORYTYPE_DEVICE:
+        *out = CT_POINTER_DEVICE;
+        return CUDA_SUCCESS;
+    case CU_MEMORYTYPE_UNIFIED:
+        *out = CT_POINTER_UNIFIED;
+        return CUDA_SUCCESS;
+    case CU_MEMORYTYPE_ARRAY:
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "copies of CUDA arrays");
+    }
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory type %d", (int)type);
+}
+
+/* A pitch or height of 0 means rows or slices without gaps; a smaller one than the copy needs is an error where it matters. */
+static CUresult distances(const struct side *side, const struct extent *extent, struct located *out)
+{
+    uint64_t row_end, column_end, height = side->height;
+
+    if (__builtin_add_overflow(side->x_bytes, extent->width_bytes, &row_end) || __builtin_add_overflow(side->y, extent->height, &column_end))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of more than 64 bits of address");
+    out->pitch = side->pitch ? side->pitch : row_end;
+    height = height ? height : column_end;
+    if (out->pitch < row_end || (extent->depth > 1 && height < column_end))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pitch %llu and height %llu for rows of %llu bytes, %llu of them",
+                       (unsigned long long)side->pitch, (unsigned long long)side->height, (unsigned long long)row_end,
+                       (unsigned long long)column_end);
+    if (__builtin_mul_overflow(out->pitch, height, &out->slice))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of more than 64 bits of address");
+    return CUDA_SUCCESS;
+}
+
+static CUresult locate(const struct side *side, const struct extent *extent, struct located *out)
+{
+    enum ct_pointer_role role;
+    uint64_t base, z, y, start, span;
+    CUresult r = role_of(side->type, &role);
+
+    if (r == CUDA_SUCCESS)
+        r = distances(side, extent, out);
+    if (r == CUDA_SUCCESS)
+        r = ct_copy_span(extent->width_bytes, extent->height, out->pitch, extent->depth, out->slice, &span);
+    if (r != CUDA_SUCCESS)
+        return r;
+    base = role == CT_POINTER_HOST ? (uint64_t)(uintptr_t)side->host : side->device;
+    if (!base)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a NULL pointer");
+    if (__builtin_mul_overflow(side->z, out->slice, &z) || __builtin_mul_overflow(side->y, out->pitch, &y) ||
+        __builtin_add_overflow(base, z, &start) || __builtin_add_overflow(start, y, &start) ||
+        __builtin_add_overflow(start, side->x_bytes, &start))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of more than 64 bits of address");
+    return ct_place_find(role, start, span, &out->place);
+}
+
+static CUresult copy_3d(const struct side *dst, const struct side *src, const struct extent *extent, CUstream handle, enum ct_copy_mode mode)
+{
+    struct located to, from;
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(handle, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (extent->width_bytes == 0 || extent->height == 0 || extent->depth == 0)
+        goto done;
+    if ((r = locate(dst, extent, &to)) == CUDA_SUCCESS && (r = locate(src, extent, &from)) == CUDA_SUCCESS) {
+        const struct ct_copy copy = {
+            .dst = to.place, .src = from.place,
+            .row_bytes = extent->width_bytes, .rows = extent->height, .slices = extent->depth,
+            .dst_pitch = to.pitch, .src_pitch = from.pitch, .dst_slice = to.slice, .src_slice = from.slice,
+        };
+
+        r = ct_copy_run(stream, &copy, mode);
+    }
+done:
+    ct_stream_release(stream);
+    return r;
+}
+
+static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, enum ct_copy_mode mode)
+{
+    if (!p)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pCopy is NULL");
+    return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, 0, p->dstPitch, 0},
+                   &(struct side){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, 0, p->srcPitch, 0},
+                   &(struct extent){p->WidthInBytes, p->Height, 1}, stream, mode);
+}
+
+/* cuMemcpy2D_v2. Pitches are in bytes; 0 stands for rows without gaps. INVALID_VALUE also: a pitch less than a row. NOT_SUPPORTED:
+ * CUDA arrays. */
+CUresult ct_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy, CUstream stream)
+{
+    return copy_2d(pCopy, stream, CT_COPY_SYNC);
+}
+
+/* cuMemcpy2DUnaligned_v2: the same, since no pitch is refused by cuMemcpy2D. */
+CUresult ct_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy, CUstream stream)
+{
+    return copy_2d(pCopy, stream, CT_COPY_SYNC);
+}
+
+/* cuMemcpy2DAsync_v2 */
+CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
+{
+    return copy_2d(pCopy, hStream, CT_COPY_ASYNC);
+}
+
+static CUresult copy_memcpy3d(const CUDA_MEMCPY3D *p, CUstream stream, enum ct_copy_mode mode)
+{
+    if (!p)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pCopy is NULL");
+    if (p->reserved0 || p->reserved1 || p->srcLOD || p->dstLOD)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a reserved member or a level of detail is not 0");
+    return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch, p->dstHeight},
+                   &(struct side){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch, p->srcHeight},
+                   &(struct extent){p->WidthInBytes, p->Height, p->Depth}, stream, mode);
+}
+
+/* cuMemcpy3D_v2. As cuMemcpy2D_v2; slices lie pitch * height bytes apart. */
+CUresult ct_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy, CUstream stream)
+{
+    return copy_memcpy3d(pCopy, stream, CT_COPY_SYNC);
+}
+
+/* cuMemcpy3DAsync_v2 */
+CUresult CUDAAPI cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *pCopy, CUstream hStream)
+{
+    return copy_memcpy3d(pCopy, hStream, CT_COPY_ASYNC);
+}
+
+static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, enum ct_copy_mode mode)
+{
+    CUresult r;
+
+    if (!p)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pCopy is NULL");
+    r = check_contexts(p->dstContext, p->srcContext);
+    if (r != CUDA_SUCCESS)
+        return r;
+    return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch, p->dstHeight},
+                   &(struct side){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch, p->srcHeight},
+                   &(struct extent){p->WidthInBytes, p->Height, p->Depth}, stream, mode);
+}
+
+/* cuMemcpy3DPeer. INVALID_CONTEXT: one of the contexts is none. */
+CUresult ct_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy, CUstream stream)
+{
+    return copy_3d_peer(pCopy, stream, CT_COPY_SYNC);
+}
+
+/* cuMemcpy3DPeerAsync. Between two devices the call waits. */
+CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
+{
+    return copy_3d_peer(pCopy, hStream, CT_COPY_ASYNC);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Memory Management: allocation. Copies stand in memory_copies.c, memset in memory_set.c.
+ * Every function: NOT_INITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED as the current context gives them, and the error of a kernel
+ * that failed in it. Sizes are in bytes. */
+#include "entry_points.h"
+
+#include "core/copy.h"
+#include "core/host_memory.h"
+#include "core/log.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "memory"
+#define PITCH_ALIGN ((size_t)512)
+
+/* cuMemGetInfo_v2. Free and total memory of the device; either pointer may be NULL. */
+CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
+{
+    uint64_t free_bytes, total_bytes;
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = context->backend->memory_info(context->backend_device, &free_bytes, &total_bytes);
+    ct_context_release(context);
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (free)
+        *free = free_bytes;
+    if (total)
+        *total = total_bytes;
+    return CUDA_SUCCESS;
+}
+
+static CUresult allocate(CUdeviceptr *out, uint64_t size_bytes)
+{
+    struct ct_context *context;
+    uint64_t address;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_memory_alloc(context, size_bytes, 1, CT_RANGE_DEVICE, &address);
+    ct_context_release(context);
+    if (r == CUDA_SUCCESS)
+        *out = address;
+    return r;
+}
+
+/* cuMemAlloc_v2. Aligned to 512 bytes, not cleared. INVALID_VALUE: dptr is NULL, bytesize 0; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+    if (!dptr)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "dptr is NULL");
+    return allocate(dptr, bytesize);
+}
+
+/* cuMemAllocPitch_v2. Height rows of WidthInBytes, each beginning at a multiple of 512; *pPitch is the distance between rows.
+ * ElementSizeBytes: 4, 8 or 16. INVALID_VALUE; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes)
+{
+    size_t pitch, bytes;
+    CUresult r;
+
+    if (!dptr || !pPitch || WidthInBytes == 0 || Height == 0)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "dptr %p, pPitch %p, %zu x %zu", (void *)dptr, (void *)pPitch, WidthInBytes, Height);
+    if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "elements of %u bytes", ElementSizeBytes);
+    if (__builtin_add_overflow(WidthInBytes, PITCH_ALIGN - 1, &pitch))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "rows of %zu bytes", WidthInBytes);
+    pitch &= ~(PITCH_ALIGN - 1);
+    if (__builtin_mul_overflow(pitch, Height, &bytes))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%zu rows of %zu bytes", Height, pitch);
+    r = allocate(dptr, bytes);
+    if (r == CUDA_SUCCESS)
+        *pPitch = pitch;
+    return r;
+}
+
+/* cuMemFree_v2. Waits for the work of the memory's context first. 0 is taken and does nothing.
+ * INVALID_VALUE: not the start of an allocation of cuMemAlloc or cuMemAllocPitch. */
+CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (dptr)
+        r = ct_memory_free(context, dptr, CT_RANGE_DEVICE);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuMemGetAddressRange_v2. Start and size of the allocation that holds dptr; either pointer may be NULL. NOT_FOUND: there is none. */
+CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
+{
+    struct ct_context *context;
+    struct ct_range range;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_context_release(context);
+    if (!ct_address_find_any(dptr, 1, &range))
+        return ct_fail(CUDA_ERROR_NOT_FOUND, "0x%llx is in no allocation", (unsigned long long)dptr);
+    if (pbase)
+        *pbase = range.start;
+    if (psize)
+        *psize = range.size_bytes;
+    return CUDA_SUCCESS;
+}
+
+/* cuMemHostAlloc. Page-locked host memory. Flags: CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP, _WRITECOMBINED; with unified addressing all of it
+ * is portable and mapped. INVALID_VALUE: pp is NULL, bytesize 0, no such flags; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+{
+    struct ct_context *context;
+    CUresult r;
+
+    if (!pp)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pp is NULL");
+    r = ct_context_current(&context);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_host_memory_alloc(context, bytesize, Flags, pp);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuMemAllocHost_v2: cuMemHostAlloc without flags. */
+CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+    return cuMemHostAlloc(pp, bytesize, 0);
+}
+
+/* cuMemAllocHost, of CUDA 2.0. */
+CUresult CUDAAPI cuMemAllocHost(void **pp, unsigned int bytesize)
+{
+    return cuMemHostAlloc(pp, bytesize, 0);
+}
+
+/* cuMemFreeHost. Waits for the work of the memory's context first. INVALID_VALUE: not the start of an allocation of page-locked memory. */
+CUresult CUDAAPI cuMemFreeHost(void *p)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_host_memory_free(context, p);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuMemHostGetDevicePointer_v2. Where kernels find the byte at p. Flags must be 0. INVALID_VALUE: p is not in page-locked memory. */
+CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
+{
+    struct ct_context *context;
+    struct ct_range range;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_context_release(context);
+    if (!pdptr || Flags != 0)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pdptr %p, flags 0x%x", (void *)pdptr, Flags);
+    r = ct_host_memory_find(p, &range);
+    if (r == CUDA_SUCCESS)
+        *pdptr = range.device_pointer + ((char *)p - (char *)range.host);
+    return r;
+}
+
+/* cuMemHostGetFlags. The flags of the allocation that holds p; DEVICEMAP is always among them, since all of it is mapped.
+ * INVALID_VALUE: pFlags is NULL, p is not in memory of cuMemHostAlloc. */
+CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
+{
+    struct ct_context *context;
+    struct ct_range range;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_context_release(context);
+    if (!pFlags)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pFlags is NULL");
+    r = ct_host_memory_find(p, &range);
+    if (r == CUDA_SUCCESS)
+        *pFlags = range.flags | CU_MEMHOSTALLOC_DEVICEMAP;
+    return r;
+}
+
+/* cuMemHostRegister_v2. Makes memory of the application page-locked. Flags: CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP.
+ * INVALID_VALUE: p is NULL or not mapped, bytesize 0, no such flags; HOST_MEMORY_ALREADY_REGISTERED; NOT_SUPPORTED: the device cannot use
+ * memory that it did not allocate, or IOMEMORY or READ_ONLY is asked for. */
+CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_host_memory_register(context, p, bytesize, Flags);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuMemHostRegister, of CUDA 4.0. */
+CUresult CUDAAPI cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
+{
+    return cuMemHostRegister_v2(p, bytesize, Flags);
+}
+
+/* cuMemHostUnregister. Waits for the work of the memory's context first. INVALID_VALUE: p is NULL; HOST_MEMORY_NOT_REGISTERED. */
+CUresult CUDAAPI cuMemHostUnregister(void *p)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = p ? ct_host_memory_unregister(context, p) : ct_fail(CUDA_ERROR_INVALID_VALUE, "p is NULL");
+    ct_context_release(context);
+    return r;
+}

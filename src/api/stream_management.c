@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Stream Management.
+ * Every function: NOT_INITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED as the current context gives them, INVALID_HANDLE for a stream
+ * that is none, NOT_PERMITTED in a host function, and the error of a kernel that failed. INVALID_VALUE: a NULL pointer for a result.
+ * A stream may be 0 or CU_STREAM_LEGACY (the legacy default stream) or CU_STREAM_PER_THREAD; the _ptsz variants are made elsewhere. */
+#include "entry_points.h"
+
+#include "core/event.h"
+#include "core/log.h"
+#include "core/stream.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "stream"
+
+/* cuStreamCreate. Flags: CU_STREAM_DEFAULT or CU_STREAM_NON_BLOCKING. INVALID_VALUE; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuStreamCreate(CUstream *phStream, unsigned int Flags)
+{
+    return cuStreamCreateWithPriority(phStream, Flags, 0);
+}
+
+/* cuStreamCreateWithPriority. A priority beyond cuCtxGetStreamPriorityRange is taken for the nearest in it. */
+CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
+{
+    struct ct_context *context;
+    struct ct_stream *stream;
+    CUresult r;
+
+    if (!phStream)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "phStream is NULL");
+    r = ct_context_current(&context);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_stream_create(context, flags, priority, &stream);
+    if (r == CUDA_SUCCESS)
+        *phStream = stream->object.handle;
+    ct_context_release(context);
+    return r;
+}
+
+/* cuStreamGetPriority */
+CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (priority)
+        *priority = stream->priority;
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "priority is NULL");
+    ct_stream_release(stream);
+    return r;
+}
+
+/* cuStreamGetDevice */
+CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (device)
+        *device = stream->context->device->ordinal;
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "device is NULL");
+    ct_stream_release(stream);
+    return r;
+}
+
+/* cuStreamGetFlags */
+CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (flags)
+        *flags = stream->flags;
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "flags is NULL");
+    ct_stream_release(stream);
+    return r;
+}
+
+/* cuStreamGetId. A number that no other stream of the process has or had. */
+CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (streamId)
+        *streamId = stream->id;
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "streamId is NULL");
+    ct_stream_release(stream);
+    return r;
+}
+
+/* cuStreamGetCtx */
+CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (pctx)
+        *pctx = stream->context->object.handle;
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "pctx is NULL");
+    ct_stream_release(stream);
+    return r;
+}
+
+/* cuStreamGetCtx_v2. No stream belongs to a green context: *pGreenCtx becomes NULL. */
+CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+{
+    CUresult r;
+
+    if (!pGreenCtx)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pGreenCtx is NULL");
+    r = cuStreamGetCtx(hStream, pCtx);
+    if (r == CUDA_SUCCESS)
+        *pGreenCtx = NULL;
+    return r;
+}
+
+/* cuStreamWaitEvent. What the stream gets next waits for what the event recorded last. Flags: CU_EVENT_WAIT_DEFAULT or
+ * CU_EVENT_WAIT_EXTERNAL, which means a difference in captures only. INVALID_VALUE: others. */
+CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+    struct ct_stream *stream;
+    struct ct_event *event;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", Flags);
+    if (r == CUDA_SUCCESS)
+        r = ct_event_lookup(hEvent, &event);
+    if (r == CUDA_SUCCESS) {
+        r = ct_event_wait(event, stream);
+        ct_event_release(event);
+    }
+    ct_stream_release(stream);
+    return r;
+}
+
+struct callback {
+    CUstreamCallback function;
+    CUstream stream; /* as the application gave it */
+    void *user;
+};
+
+static void call_callback(void *user, CUresult status)
+{
+    struct callback callback = *(struct callback *)user;
+
+    free(user);
+    callback.function(callback.stream, status, callback.user);
+}
+
+/* cuStreamAddCallback. The callback runs on a thread of ours, also after an error, which is its status. flags must be 0. */
+CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
+{
+    struct ct_stream *stream;
+    struct callback *call;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!callback || flags != 0) {
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "callback %s, flags 0x%x", callback ? "given" : "NULL", flags);
+    } else if (!(call = malloc(sizeof *call))) {
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "callback");
+    } else {
+        *call = (struct callback){callback, hStream, userData};
+        r = ct_stream_run_on_host(stream, call_callback, call);
+        if (r != CUDA_SUCCESS)
+            free(call);
+    }
+    ct_stream_release(stream);
+    return r;
+}
+
+/* cuStreamIsCapturing. No stream captures a graph: CU_STREAM_CAPTURE_STATUS_NONE. */
+CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_stream_release(stream);
+    if (!captureStatus)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "captureStatus is NULL");
+    *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
+/* cuStreamGetCaptureInfo and its versions. No stream captures a graph: the other results are not written. */
+CUresult CUDAAPI cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
+{
+    (void)id_out;
+    return cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+/* cuStreamGetCaptureInfo_v2 */
+CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
+                                           CUgraph *graph_out, const CUgraphNode **dependencies_out, size_t *numDependencies_out)
+{
+    (void)id_out, (void)graph_out, (void)dependencies_out, (void)numDependencies_out;
+    return cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+/* cuStreamGetCaptureInfo_v3 */
+CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
+                                           CUgraph *graph_out, const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out,
+                                           size_t *numDependencies_out)
+{
+    (void)id_out, (void)graph_out, (void)dependencies_out, (void)edgeData_out, (void)numDependencies_out;
+    return cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+/* cuStreamQuery. SUCCESS: all work is done; NOT_READY. */
+CUresult CUDAAPI cuStreamQuery(CUstream hStream)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_stream_query(stream);
+    ct_stream_release(stream);
+    return r;
+}
+
+/* cuStreamSynchronize. Waits for all work. */
+CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_stream_synchronize(stream);
+    ct_stream_release(stream);
+    return r;
+}
+
+/* cuStreamDestroy_v2. Comes back at once; the work is done, then the stream goes. INVALID_HANDLE also: a default stream. */
+CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (stream->is_legacy || stream->is_per_thread)
+        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "a default stream cannot be destroyed");
+    else
+        r = ct_stream_destroy(stream);
+    ct_stream_release(stream);
+    return r;
+}
+
+/* cuStreamDestroy, of CUDA 2.0. */
+CUresult CUDAAPI cuStreamDestroy(CUstream hStream)
+{
+    return cuStreamDestroy_v2(hStream);
+}
+
+static CUresult get_attribute(struct ct_stream *stream, CUstreamAttrID attr, CUstreamAttrValue *value)
+{
+    switch ((int)attr) {
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+        value->syncPolicy = (CUsynchronizationPolicy)atomic_load_explicit(&stream->sync_policy, memory_order_relaxed);
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        value->priority = stream->priority;
+        return CUDA_SUCCESS;
+    default:
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "stream attribute %d", (int)attr);
+    }
+}
+
+static CUresult set_attribute(struct ct_stream *stream, CUstreamAttrID attr, const CUstreamAttrValue *value)
+{
+    switch ((int)attr) {
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+        if (value->syncPolicy < CU_SYNC_POLICY_AUTO || value->syncPolicy > CU_SYNC_POLICY_BLOCKING_SYNC)
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "synchronization policy %d", (int)value->syncPolicy);
+        atomic_store_explicit(&stream->sync_policy, (int)value->syncPolicy, memory_order_relaxed); /* a hint: nothing hangs on it */
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* there is but one */
+        return CUDA_SUCCESS;
+    default:
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "stream attribute %d", (int)attr);
+    }
+}
+
+/* cuStreamCopyAttributes. Both of one context. */
+CUresult CUDAAPI cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
+{
+    struct ct_stream *dst, *src;
+    CUresult r = ct_stream_lookup(dstStream, &dst);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_stream_lookup(srcStream, &src);
+    if (r == CUDA_SUCCESS) {
+        if (dst->context != src->context)
+            r = ct_fail(CUDA_ERROR_INVALID_VALUE, "streams %llu and %llu are of two contexts", dst->id, src->id);
+        else
+            atomic_store_explicit(&dst->sync_policy, atomic_load_explicit(&src->sync_policy, memory_order_relaxed), memory_order_relaxed);
+        ct_stream_release(src);
+    }
+    ct_stream_release(dst);
+    return r;
+}
+
+/* cuStreamGetAttribute. CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY and _PRIORITY; NOT_SUPPORTED: others. */
+CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = value ? get_attribute(stream, attr, value) : ct_fail(CUDA_ERROR_INVALID_VALUE, "value is NULL");
+    ct_stream_release(stream);
+    return r;
+}
+
+/* cuStreamSetAttribute. As cuStreamGetAttribute. */
+CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = value ? set_attribute(stream, attr, value) : ct_fail(CUDA_ERROR_INVALID_VALUE, "value is NULL");
+    ct_stream_release(stream);
+    return r;
+}

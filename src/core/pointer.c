@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of a CUDA pointer (Driver API: Unified Addressing). One row an attribute: its type, what it is of memory that CUDA does
+ * not know, and how it is found. */
+#include "pointer.h"
+
+#include "log.h"
+#include "memory.h"
+
+#include <string.h>
+
+#define CT_CHANNEL "memory"
+
+/* A value on its way to the caller; the row says which member, by its size. */
+union value {
+    unsigned int u32;
+    int i32;
+    unsigned long long u64;
+    void *pointer;
+};
+
+/* What a getter may look at. */
+struct query {
+    const struct ct_context *context; /* the current one */
+    const struct ct_range *range;
+    uint64_t pointer;
+};
+
+static bool is_host(const struct ct_range *range)
+{
+    return range->kind == CT_RANGE_HOST || range->kind == CT_RANGE_REGISTERED;
+}
+
+static CUresult get_context(const struct query *q, union value *out)
+{
+    out->pointer = q->range->owner;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_memory_type(const struct query *q, union value *out)
+{
+    out->u32 = is_host(q->range) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_device_pointer(const struct query *q, union value *out)
+{
+    out->u64 = q->range->device_pointer + (q->pointer - q->range->start);
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_host_pointer(const struct query *q, union value *out)
+{
+    if (!is_host(q->range))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "device memory at 0x%llx has no host pointer", (unsigned long long)q->pointer);
+    out->pointer = (char *)q->range->host + (q->pointer - q->range->start);
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_synchronous(const struct query *q, union value *out)
+{
+    out->u32 = q->range->synchronous;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_id(const struct query *q, union value *out)
+{
+    out->u64 = q->range->id;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_no(const struct query *q, union value *out)
+{
+    (void)q;
+    out->u64 = 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_yes(const struct query *q, union value *out)
+{
+    (void)q;
+    out->u32 = 1;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_ordinal(const struct query *q, union value *out)
+{
+    out->i32 = q->range->context->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_start(const struct query *q, union value *out)
+{
+    out->u64 = q->range->start;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_size(const struct query *q, union value *out)
+{
+    out->u64 = q->range->size_bytes;
+    return CUDA_SUCCESS;
+}
+
+/* Every device works in its own memory and in page-locked memory that it was allocated or registered for. */
+static CUresult get_access(const struct query *q, union value *out)
+{
+    bool own = q->range->memory->device == q->context->backend_device;
+
+    out->u32 = own ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_nothing(const struct query *q, union value *out)
+{
+    (void)out;
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "an attribute of 0x%llx that no device has", (unsigned long long)q->pointer);
+}
+
+struct row {
+    size_t size_bytes; /* 0: no such attribute */
+    CUresult (*get)(const struct query *query, union value *out);
+    union value unknown;
+};
+
+static const struct row rows[] = {
+    [CU_POINTER_ATTRIBUTE_CONTEXT] = {sizeof(CUcontext), get_context, {.pointer = NULL}},
+    [CU_POINTER_ATTRIBUTE_MEMORY_TYPE] = {sizeof(unsigned), get_memory_type, {.u32 = 0}},
+    [CU_POINTER_ATTRIBUTE_DEVICE_POINTER] = {sizeof(CUdeviceptr), get_device_pointer, {.u64 = 0}},
+    [CU_POINTER_ATTRIBUTE_HOST_POINTER] = {sizeof(void *), get_host_pointer, {.pointer = NULL}},
+    [CU_POINTER_ATTRIBUTE_P2P_TOKENS] = {sizeof(unsigned long long), get_nothing, {.u64 = 0}},
+    [CU_POINTER_ATTRIBUTE_SYNC_MEMOPS] = {sizeof(unsigned), get_synchronous, {.u32 = 0}},
+    [CU_POINTER_ATTRIBUTE_BUFFER_ID] = {sizeof(unsigned long long), get_id, {.u64 = 0}},
+    [CU_POINTER_ATTRIBUTE_IS_MANAGED] = {sizeof(unsigned), get_no, {.u32 = 0}},
+    [CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL] = {sizeof(int), get_ordinal, {.i32 = CU_DEVICE_INVALID}},
+    [CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE] = {sizeof(unsigned), get_no, {.u32 = 0}},
+    [CU_POINTER_ATTRIBUTE_RANGE_START_ADDR] = {sizeof(CUdeviceptr), get_start, {.u64 = 0}},
+    [CU_POINTER_ATTRIBUTE_RANGE_SIZE] = {sizeof(size_t), get_size, {.u64 = 0}},
+    [CU_POINTER_ATTRIBUTE_MAPPED] = {sizeof(unsigned), get_yes, {.u32 = 0}},
+    [CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES] = {sizeof(unsigned long long), get_no, {.u64 = 0}},
+    [CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE] = {sizeof(unsigned), get_no, {.u32 = 0}},
+    [CU_POINTER_ATTRIBUTE_ACCESS_FLAGS] = {sizeof(unsigned), get_access, {.u32 = 0}},
+    [CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE] = {sizeof(CUmemoryPool), get_no, {.pointer = NULL}},
+    [CU_POINTER_ATTRIBUTE_MAPPING_SIZE] = {sizeof(size_t), get_size, {.u64 = 0}},
+    [CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR] = {sizeof(CUdeviceptr), get_start, {.u64 = 0}},
+    [CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID] = {sizeof(unsigned long long), get_id, {.u64 = 0}},
+    [CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE] = {sizeof(unsigned), get_no, {.u32 = 0}},
+};
+
+static CUresult find_row(CUpointer_attribute attribute, const struct row **out)
+{
+    if ((size_t)attribute >= sizeof rows / sizeof *rows || !rows[attribute].get)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pointer attribute %d", (int)attribute);
+    *out = &rows[attribute];
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_pointer_attribute(const struct ct_context *context, CUpointer_attribute attribute, uint64_t pointer, void *data)
+{
+    const struct row *row;
+    union value value = {.u64 = 0};
+    struct ct_range range;
+    CUresult r = find_row(attribute, &row);
+
+    if (r == CUDA_SUCCESS)
+        r = ct_address_find(pointer, 0, &range);
+    if (r == CUDA_SUCCESS)
+        r = row->get(&(struct query){context, &range, pointer}, &value);
+    if (r == CUDA_SUCCESS)
+        memcpy(data, &value, row->size_bytes);
+    return r;
+}
+
+CUresult ct_pointer_attribute_default(CUpointer_attribute attribute, void *data)
+{
+    const struct row *row;
+    CUresult r = find_row(attribute, &row);
+
+    if (r == CUDA_SUCCESS)
+        memcpy(data, &row->unknown, row->size_bytes);
+    return r;
+}
+
+CUresult ct_pointer_set_synchronous(uint64_t pointer, bool synchronous)
+{
+    struct ct_range range;
+    CUresult r = ct_address_find(pointer, 0, &range);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (range.kind != CT_RANGE_DEVICE)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in memory of cuMemAlloc", (unsigned long long)pointer);
+    range.synchronous = synchronous;
+    return ct_address_update(&range);
+}
