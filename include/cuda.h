@@ -385,7 +385,13 @@ typedef struct CUdevprop_st {
     int maxThreadsPerBlock;
     int maxThreadsDim[3];
     int maxGridSize[3];
-    int sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch, regsPerBlock, clockRate, textureAlign;
+    int sharedMemPerBlock;
+    int totalConstantMemory;
+    int SIMDWidth;
+    int memPitch;
+    int regsPerBlock;
+    int clockRate;
+    int textureAlign;
 } CUdevprop_v1, CUdevprop;
 
 /* Who may use the device. */
@@ -884,12 +890,15 @@ typedef struct CUDA_MEMCPY2D_st {
     const void *srcHost;
     CUdeviceptr srcDevice;
     CUarray srcArray;
-    size_t srcPitch, dstXInBytes, dstY;
+    size_t srcPitch;
+    size_t dstXInBytes, dstY;
     CUmemorytype dstMemoryType;
     void *dstHost;
     CUdeviceptr dstDevice;
     CUarray dstArray;
-    size_t dstPitch, WidthInBytes, Height;
+    size_t dstPitch;
+    size_t WidthInBytes;
+    size_t Height;
 } CUDA_MEMCPY2D_v2, CUDA_MEMCPY2D;
 
 /* A box of bytes from here to there; x and width in bytes. */
@@ -900,13 +909,16 @@ typedef struct CUDA_MEMCPY3D_st {
     CUdeviceptr srcDevice;
     CUarray srcArray;
     void *reserved0;
-    size_t srcPitch, srcHeight, dstXInBytes, dstY, dstZ, dstLOD;
+    size_t srcPitch, srcHeight;
+    size_t dstXInBytes, dstY, dstZ, dstLOD;
     CUmemorytype dstMemoryType;
     void *dstHost;
     CUdeviceptr dstDevice;
     CUarray dstArray;
     void *reserved1;
-    size_t dstPitch, dstHeight, WidthInBytes, Height, Depth;
+    size_t dstPitch, dstHeight;
+    size_t WidthInBytes;
+    size_t Height, Depth;
 } CUDA_MEMCPY3D_v2, CUDA_MEMCPY3D;
 
 /* A box of bytes between two contexts. */
@@ -917,13 +929,16 @@ typedef struct CUDA_MEMCPY3D_PEER_st {
     CUdeviceptr srcDevice;
     CUarray srcArray;
     CUcontext srcContext;
-    size_t srcPitch, srcHeight, dstXInBytes, dstY, dstZ, dstLOD;
+    size_t srcPitch, srcHeight;
+    size_t dstXInBytes, dstY, dstZ, dstLOD;
     CUmemorytype dstMemoryType;
     void *dstHost;
     CUdeviceptr dstDevice;
     CUarray dstArray;
     CUcontext dstContext;
-    size_t dstPitch, dstHeight, WidthInBytes, Height, Depth;
+    size_t dstPitch, dstHeight;
+    size_t WidthInBytes;
+    size_t Height, Depth;
 } CUDA_MEMCPY3D_PEER_v1, CUDA_MEMCPY3D_PEER;
 
 /* The same before CUDA 3.2, with 32-bit sizes. */
@@ -933,12 +948,15 @@ typedef struct CUDA_MEMCPY2D_v1_st {
     const void *srcHost;
     CUdeviceptr_v1 srcDevice;
     CUarray srcArray;
-    unsigned int srcPitch, dstXInBytes, dstY;
+    unsigned int srcPitch;
+    unsigned int dstXInBytes, dstY;
     CUmemorytype dstMemoryType;
     void *dstHost;
     CUdeviceptr_v1 dstDevice;
     CUarray dstArray;
-    unsigned int dstPitch, WidthInBytes, Height;
+    unsigned int dstPitch;
+    unsigned int WidthInBytes;
+    unsigned int Height;
 } CUDA_MEMCPY2D_v1;
 
 /* The same before CUDA 3.2, with 32-bit sizes. */
@@ -949,13 +967,16 @@ typedef struct CUDA_MEMCPY3D_v1_st {
     CUdeviceptr_v1 srcDevice;
     CUarray srcArray;
     void *reserved0;
-    unsigned int srcPitch, srcHeight, dstXInBytes, dstY, dstZ, dstLOD;
+    unsigned int srcPitch, srcHeight;
+    unsigned int dstXInBytes, dstY, dstZ, dstLOD;
     CUmemorytype dstMemoryType;
     void *dstHost;
     CUdeviceptr_v1 dstDevice;
     CUarray dstArray;
     void *reserved1;
-    unsigned int dstPitch, dstHeight, WidthInBytes, Height, Depth;
+    unsigned int dstPitch, dstHeight;
+    unsigned int WidthInBytes;
+    unsigned int Height, Depth;
 } CUDA_MEMCPY3D_v1;
 
 typedef enum CUmemcpyFlags_enum {
@@ -974,7 +995,8 @@ typedef enum CUmemcpySrcAccessOrder_enum {
 
 typedef struct CUmemcpyAttributes_st {
     CUmemcpySrcAccessOrder srcAccessOrder;
-    CUmemLocation srcLocHint, dstLocHint;
+    CUmemLocation srcLocHint;
+    CUmemLocation dstLocHint;
     unsigned int flags;
 } CUmemcpyAttributes_v1, CUmemcpyAttributes;
 
@@ -993,7 +1015,8 @@ typedef struct CUmemcpy3DOperand_st {
     union {
         struct {
             CUdeviceptr ptr;
-            size_t rowLength, layerHeight;
+            size_t rowLength;
+            size_t layerHeight;
             CUmemLocation locHint;
         } ptr;
         struct {
@@ -1008,7 +1031,8 @@ typedef struct CUextent3D_st {
 } CUextent3D_v1, CUextent3D;
 
 typedef struct CUDA_MEMCPY3D_BATCH_OP_st {
-    CUmemcpy3DOperand src, dst;
+    CUmemcpy3DOperand src;
+    CUmemcpy3DOperand dst;
     CUextent3D extent;
     CUmemcpySrcAccessOrder srcAccessOrder;
     unsigned int flags;
@@ -1023,7 +1047,8 @@ typedef enum CUmemDecompressAlgorithm_enum {
 
 /* One piece of compressed data for cuMemBatchDecompressAsync. */
 typedef struct CUmemDecompressParams_st {
-    size_t srcNumBytes, dstNumBytes;
+    size_t srcNumBytes;
+    size_t dstNumBytes;
     cuuint32_t *dstActBytes;
     const void *src;
     void *dst;
@@ -1095,7 +1120,8 @@ typedef struct CUmemAllocationProp_st {
     CUmemLocation location;
     void *win32HandleMetaData;
     struct {
-        unsigned char compressionType, gpuDirectRDMACapable;
+        unsigned char compressionType;
+        unsigned char gpuDirectRDMACapable;
         unsigned short usage;
         unsigned char reserved[4];
     } allocFlags;
@@ -1142,7 +1168,8 @@ typedef enum CUmulticastGranularity_flags_enum {
 typedef struct CUmulticastObjectProp_st {
     unsigned int numDevices;
     size_t size;
-    unsigned long long handleTypes, flags;
+    unsigned long long handleTypes;
+    unsigned long long flags;
 } CUmulticastObjectProp_v1, CUmulticastObjectProp;
 
 /* ---- Arrays, textures, surfaces, tensors ---- */
@@ -1177,7 +1204,8 @@ typedef struct CUDA_ARRAY_DESCRIPTOR_st {
 typedef struct CUDA_ARRAY3D_DESCRIPTOR_st {
     size_t Width, Height, Depth;
     CUarray_format Format;
-    unsigned int NumChannels, Flags;
+    unsigned int NumChannels;
+    unsigned int Flags;
 } CUDA_ARRAY3D_DESCRIPTOR_v2, CUDA_ARRAY3D_DESCRIPTOR;
 
 typedef struct CUDA_ARRAY_SPARSE_PROPERTIES_st {
@@ -1191,7 +1219,8 @@ typedef struct CUDA_ARRAY_SPARSE_PROPERTIES_st {
 } CUDA_ARRAY_SPARSE_PROPERTIES_v1, CUDA_ARRAY_SPARSE_PROPERTIES;
 
 typedef struct CUDA_ARRAY_MEMORY_REQUIREMENTS_st {
-    size_t size, alignment;
+    size_t size;
+    size_t alignment;
     unsigned int reserved[4];
 } CUDA_ARRAY_MEMORY_REQUIREMENTS_v1, CUDA_ARRAY_MEMORY_REQUIREMENTS;
 
@@ -1204,7 +1233,8 @@ typedef struct CUDA_ARRAY_DESCRIPTOR_v1_st {
 typedef struct CUDA_ARRAY3D_DESCRIPTOR_v1_st {
     unsigned int Width, Height, Depth;
     CUarray_format Format;
-    unsigned int NumChannels, Flags;
+    unsigned int NumChannels;
+    unsigned int Flags;
 } CUDA_ARRAY3D_DESCRIPTOR_v1;
 
 typedef enum CUarray_cubemap_face_enum {
@@ -1238,11 +1268,15 @@ typedef struct CUarrayMapInfo_st {
     CUarraySparseSubresourceType subresourceType;
     union {
         struct {
-            unsigned int level, layer, offsetX, offsetY, offsetZ, extentWidth, extentHeight, extentDepth;
+            unsigned int level;
+            unsigned int layer;
+            unsigned int offsetX, offsetY, offsetZ;
+            unsigned int extentWidth, extentHeight, extentDepth;
         } sparseLevel;
         struct {
             unsigned int layer;
-            unsigned long long offset, size;
+            unsigned long long offset;
+            unsigned long long size;
         } miptail;
     } subresource;
     CUmemOperationType memOperationType;
@@ -1251,7 +1285,8 @@ typedef struct CUarrayMapInfo_st {
         CUmemGenericAllocationHandle memHandle;
     } memHandle;
     unsigned long long offset;
-    unsigned int deviceBitMask, flags;
+    unsigned int deviceBitMask;
+    unsigned int flags;
     unsigned int reserved[2];
 } CUarrayMapInfo_v1, CUarrayMapInfo;
 
@@ -1326,7 +1361,8 @@ typedef struct CUDA_RESOURCE_DESC_st {
             CUdeviceptr devPtr;
             CUarray_format format;
             unsigned int numChannels;
-            size_t width, height, pitchInBytes;
+            size_t width, height;
+            size_t pitchInBytes;
         } pitch2D;
         struct {
             int reserved[32];
@@ -1338,7 +1374,10 @@ typedef struct CUDA_RESOURCE_DESC_st {
 typedef struct CUDA_RESOURCE_VIEW_DESC_st {
     CUresourceViewFormat format;
     size_t width, height, depth;
-    unsigned int firstMipmapLevel, lastMipmapLevel, firstLayer, lastLayer;
+    unsigned int firstMipmapLevel;
+    unsigned int lastMipmapLevel;
+    unsigned int firstLayer;
+    unsigned int lastLayer;
     unsigned int reserved[16];
 } CUDA_RESOURCE_VIEW_DESC_v1, CUDA_RESOURCE_VIEW_DESC;
 
@@ -1346,9 +1385,12 @@ typedef struct CUDA_RESOURCE_VIEW_DESC_st {
 typedef struct CUDA_TEXTURE_DESC_st {
     CUaddress_mode addressMode[3];
     CUfilter_mode filterMode;
-    unsigned int flags, maxAnisotropy;
+    unsigned int flags;
+    unsigned int maxAnisotropy;
     CUfilter_mode mipmapFilterMode;
-    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+    float mipmapLevelBias;
+    float minMipmapLevelClamp;
+    float maxMipmapLevelClamp;
     float borderColor[4];
     int reserved[12];
 } CUDA_TEXTURE_DESC_v1, CUDA_TEXTURE_DESC;
@@ -1594,7 +1636,8 @@ typedef struct CUaccessPolicyWindow_st {
     void *base_ptr;
     size_t num_bytes;
     float hitRatio;
-    CUaccessProperty hitProp, missProp;
+    CUaccessProperty hitProp;
+    CUaccessProperty missProp;
 } CUaccessPolicyWindow_v1, CUaccessPolicyWindow;
 
 typedef enum CUsynchronizationPolicy_enum {
@@ -1611,7 +1654,8 @@ typedef enum CUclusterSchedulingPolicy_enum {
 } CUclusterSchedulingPolicy;
 
 typedef struct CUlaunchMemSyncDomainMap_st {
-    unsigned char default_, remote;
+    unsigned char default_;
+    unsigned char remote;
 } CUlaunchMemSyncDomainMap;
 
 typedef enum CUlaunchMemSyncDomain_enum {
@@ -1632,7 +1676,8 @@ typedef union CUlaunchAttributeValue_union {
     int programmaticStreamSerializationAllowed;
     struct {
         CUevent event;
-        int flags, triggerAtBlockStart;
+        int flags;
+        int triggerAtBlockStart;
     } programmaticEvent;
     struct {
         CUevent event;
@@ -1648,7 +1693,8 @@ typedef union CUlaunchAttributeValue_union {
         int deviceUpdatable;
         CUgraphDeviceNode devNode;
     } deviceUpdatableKernelNode;
-    unsigned int sharedMemCarveout, nvlinkUtilCentricScheduling;
+    unsigned int sharedMemCarveout;
+    unsigned int nvlinkUtilCentricScheduling;
 } CUlaunchAttributeValue, CUkernelNodeAttrValue_v1, CUkernelNodeAttrValue, CUstreamAttrValue_v1, CUstreamAttrValue;
 
 typedef struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v1_st {
@@ -1715,7 +1761,8 @@ typedef struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st {
 } CUDA_EXTERNAL_MEMORY_HANDLE_DESC_v1, CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
 
 typedef struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st {
-    unsigned long long offset, size;
+    unsigned long long offset;
+    unsigned long long size;
     unsigned int flags;
     unsigned int reserved[16];
 } CUDA_EXTERNAL_MEMORY_BUFFER_DESC_v1, CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
@@ -1830,7 +1877,9 @@ typedef struct CUlaunchAttribute_st {
 
 /* For cuLaunchKernelEx. */
 typedef struct CUlaunchConfig_st {
-    unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    unsigned int gridDimX, gridDimY, gridDimZ;
+    unsigned int blockDimX, blockDimY, blockDimZ;
+    unsigned int sharedMemBytes;
     CUstream hStream;
     CUlaunchAttribute *attrs;
     unsigned int numAttrs;
@@ -1839,7 +1888,9 @@ typedef struct CUlaunchConfig_st {
 /* For cuLaunchCooperativeKernelMultiDevice (deprecated). */
 typedef struct CUDA_LAUNCH_PARAMS_st {
     CUfunction function;
-    unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    unsigned int gridDimX, gridDimY, gridDimZ;
+    unsigned int blockDimX, blockDimY, blockDimZ;
+    unsigned int sharedMemBytes;
     CUstream hStream;
     void **kernelParams;
 } CUDA_LAUNCH_PARAMS_v1, CUDA_LAUNCH_PARAMS;
@@ -1852,14 +1903,18 @@ typedef struct CUDA_LAUNCH_PARAMS_st {
 
 typedef struct CUDA_KERNEL_NODE_PARAMS_st {
     CUfunction func;
-    unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    unsigned int gridDimX, gridDimY, gridDimZ;
+    unsigned int blockDimX, blockDimY, blockDimZ;
+    unsigned int sharedMemBytes;
     void **kernelParams;
     void **extra;
 } CUDA_KERNEL_NODE_PARAMS_v1;
 
 typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
     CUfunction func;
-    unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    unsigned int gridDimX, gridDimY, gridDimZ;
+    unsigned int blockDimX, blockDimY, blockDimZ;
+    unsigned int sharedMemBytes;
     void **kernelParams;
     void **extra;
     CUkernel kern;
@@ -1868,7 +1923,9 @@ typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
 
 typedef struct CUDA_KERNEL_NODE_PARAMS_v3_st {
     CUfunction func;
-    unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    unsigned int gridDimX, gridDimY, gridDimZ;
+    unsigned int blockDimX, blockDimY, blockDimZ;
+    unsigned int sharedMemBytes;
     void **kernelParams;
     void **extra;
     CUkernel kern;
@@ -1878,14 +1935,16 @@ typedef struct CUDA_KERNEL_NODE_PARAMS_v3_st {
 typedef struct CUDA_MEMSET_NODE_PARAMS_st {
     CUdeviceptr dst;
     size_t pitch;
-    unsigned int value, elementSize;
+    unsigned int value;
+    unsigned int elementSize;
     size_t width, height;
 } CUDA_MEMSET_NODE_PARAMS_v1, CUDA_MEMSET_NODE_PARAMS;
 
 typedef struct CUDA_MEMSET_NODE_PARAMS_v2_st {
     CUdeviceptr dst;
     size_t pitch;
-    unsigned int value, elementSize;
+    unsigned int value;
+    unsigned int elementSize;
     size_t width, height;
     CUcontext ctx;
 } CUDA_MEMSET_NODE_PARAMS_v2;
@@ -1915,7 +1974,8 @@ typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
 } CUDA_CONDITIONAL_NODE_PARAMS;
 
 typedef struct CUDA_MEMCPY_NODE_PARAMS_st {
-    int flags, reserved;
+    int flags;
+    int reserved;
     CUcontext copyCtx;
     CUDA_MEMCPY3D copyParams;
 } CUDA_MEMCPY_NODE_PARAMS;
@@ -1923,14 +1983,16 @@ typedef struct CUDA_MEMCPY_NODE_PARAMS_st {
 typedef struct CUDA_MEM_ALLOC_NODE_PARAMS_v1_st {
     CUmemPoolProps poolProps;
     const CUmemAccessDesc *accessDescs;
-    size_t accessDescCount, bytesize;
+    size_t accessDescCount;
+    size_t bytesize;
     CUdeviceptr dptr;
 } CUDA_MEM_ALLOC_NODE_PARAMS_v1, CUDA_MEM_ALLOC_NODE_PARAMS;
 
 typedef struct CUDA_MEM_ALLOC_NODE_PARAMS_v2_st {
     CUmemPoolProps poolProps;
     const CUmemAccessDesc *accessDescs;
-    size_t accessDescCount, bytesize;
+    size_t accessDescCount;
+    size_t bytesize;
     CUdeviceptr dptr;
 } CUDA_MEM_ALLOC_NODE_PARAMS_v2;
 
@@ -1980,7 +2042,9 @@ typedef enum CUgraphDependencyType_enum {
 
 /* What kind of edge. */
 typedef struct CUgraphEdgeData_st {
-    unsigned char from_port, to_port, type;
+    unsigned char from_port;
+    unsigned char to_port;
+    unsigned char type;
     unsigned char reserved[5];
 } CUgraphEdgeData;
 
@@ -2151,7 +2215,9 @@ typedef enum {
 } CUdevSmResourceSplit_flags;
 
 typedef struct CUdevSmResource_st {
-    unsigned int smCount, minSmPartitionSize, smCoscheduledAlignment;
+    unsigned int smCount;
+    unsigned int minSmPartitionSize;
+    unsigned int smCoscheduledAlignment;
 } CUdevSmResource;
 
 typedef enum {
@@ -2185,7 +2251,8 @@ typedef enum CUprocessState_enum {
 } CUprocessState;
 
 typedef struct CUcheckpointLockArgs_st {
-    unsigned int timeoutMs, reserved0;
+    unsigned int timeoutMs;
+    unsigned int reserved0;
     cuuint64_t reserved1[7];
 } CUcheckpointLockArgs;
 
@@ -2194,7 +2261,8 @@ typedef struct CUcheckpointCheckpointArgs_st {
 } CUcheckpointCheckpointArgs;
 
 typedef struct CUcheckpointGpuPair_st {
-    CUuuid oldUuid, newUuid;
+    CUuuid oldUuid;
+    CUuuid newUuid;
 } CUcheckpointGpuPair;
 
 typedef struct CUcheckpointRestoreArgs_st {
