@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PTX text through the pipeline up to one pass; the dump behind that pass must and must not have certain lines. What is expected is
+ * said by the PTX ISA (meaning of the instruction) and by each pass's first comment (its Out). */
+#include "cuttle/ptx2spv.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAD ".version 7.8\n.target sm_75\n.address_size 64\n"
+#define ENTRY "\n.visible .entry k(.param .u64 p, .param .u32 n)\n{\n"
+#define REGS ".reg .pred %p<8>;\n.reg .b32 %r<32>;\n.reg .b64 %rd<16>;\n.reg .f32 %f<8>;\n.reg .b16 %rs<8>;\n"
+#define ARGUMENTS "ld.param.u64 %rd1, [p];\nld.param.u32 %r1, [n];\n"
+
+struct run {
+    enum ptx2spv_status status;
+    char *dump;
+    char messages[2048];
+    struct ptx2spv_kernel_info info;
+};
+
+static void keep_message(void *user, const struct ptx2spv_diagnostic *diagnostic)
+{
+    struct run *run = user;
+    const size_t used = strlen(run->messages);
+
+    snprintf(run->messages + used, sizeof run->messages - used, "%s\n", diagnostic->text);
+}
+
+static void keep_dump(void *user, const char *pass, const char *text)
+{
+    struct run *run = user;
+
+    (void)pass;
+    free(run->dump);
+    run->dump = strdup(text);
+    assert_non_null(run->dump);
+}
+
+static struct ptx2spv_target full_target(void)
+{
+    struct ptx2spv_target target;
+
+    memset(&target, 0, sizeof target);
+    target.subgroup_size = 32;
+    target.push_constant_bytes = 256;
+    target.shared_bytes = 48 << 10;
+    target.max_block_threads = 1024;
+    target.float64 = target.float16 = target.int64 = target.int16 = target.int8 = 1;
+    target.storage8 = target.storage16 = 1;
+    target.atomic_int64_global = 1;
+    target.memory_model_device_scope = 1;
+    target.exact_div32 = target.exact_div64 = target.exact_fma32 = target.exact_fma64 = 1;
+    target.exact_sqrt32 = target.exact_sqrt64 = 1;
+    return target;
+}
+
+/* Compiles the first kernel and keeps what was said and dumped; finish with free(run->dump). */
+static void compile(const char *text, const char *pass, const struct ptx2spv_target *target, struct run *run)
+{
+    const struct ptx2spv_options options = {.on_diagnostic = keep_message, .on_dump = keep_dump, .user = run, .dump = pass};
+    struct ptx2spv_module *module;
+    struct ptx2spv_kernel kernel;
+
+    memset(run, 0, sizeof *run);
+    run->status = ptx2spv_module_create(text, strlen(text), &options, &module);
+    if (run->status != PTX2SPV_OK)
+        return;
+    run->status = ptx2spv_kernel_compile(module, 0, target, &options, &kernel);
+    if (run->status == PTX2SPV_OK) {
+        run->info = kernel.info;
+        ptx2spv_kernel_finish(&kernel);
+    }
+    ptx2spv_module_destroy(module);
+}
+
+struct row {
+    const char *name, *pass, *text;
+    const char *has[6], *has_not[6]; /* up to the first NULL */
+};
+
+static void check_rows(const struct row *rows, size_t n)
+{
+    const struct ptx2spv_target target = full_target();
+
+    for (size_t i = 0; i < n; i++) {
+        struct run run;
+
+        compile(rows[i].text, rows[i].pass, &target, &run);
+        if (run.status != PTX2SPV_OK || !run.dump)
+            fail_msg("%s: %s\n%s", rows[i].name, ptx2spv_status_string(run.status), run.messages);
+        for (size_t j = 0; j < 6 && rows[i].has[j]; j++)
+            if (!strstr(run.dump, rows[i].has[j]))
+                fail_msg("%s: no \"%s\" in\n%s", rows[i].name, rows[i].has[j], run.dump);
+        for (size_t j = 0; j < 6 && rows[i].has_not[j]; j++)
+            if (strstr(run.dump, rows[i].has_not[j]))
+                fail_msg("%s: \"%s\" in\n%s", rows[i].name, rows[i].has_not[j], run.dump);
+        free(run.dump);
+    }
+}
+#define CHECK_ROWS(rows) check_rows(rows, sizeof(rows) / sizeof *(rows))
+
+/* ---- inline, promote ---- */
+
+#define ADD_ONE                                                            \
+    ".func (.param .b32 result) add_one(.param .b32 x)\n{\n.reg .b32 %r<4>;\n" \
+    "ld.param.u32 %r1, [x];\nadd.s32 %r2, %r1, 1;\nst.param.b32 [result], %r2;\nret;\n}\n"
+#define CALL_ADD_ONE(to, from)                                                                     \
+    "{ .param .b32 a; st.param.b32 [a], " from ";\n.param .b32 b;\ncall.uni (b), add_one, (a);\n" \
+    "ld.param.b32 " to ", [b]; }\n"
+
+static void test_inline(void **state)
+{
+    static const struct row rows[] = {
+        {"a call is gone, its objects are bound", "inline",
+         HEAD ADD_ONE ENTRY REGS ARGUMENTS CALL_ADD_ONE("%r2", "%r1") "st.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"same as"}, {"call"}},
+        {"parameters of calls become registers", "promote",
+         HEAD ADD_ONE ENTRY REGS ARGUMENTS CALL_ADD_ONE("%r2", "%r1") "st.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"in registers"}, {"load.local", "store.local"}},
+        {"two calls are two instances, and fold to one sum", "simplify",
+         HEAD ADD_ONE ENTRY REGS ARGUMENTS CALL_ADD_ONE("%r2", "%r1") CALL_ADD_ONE("%r3", "%r2") "st.global.u32 [%rd1], %r3;\nret;\n}\n",
+         {"const 0x2"}, {"const 0x1\n"}},
+        {"exit in a function ends the thread", "inline",
+         HEAD ".func leave()\n{\nexit;\n}\n" ENTRY REGS ARGUMENTS "call leave;\nst.global.u32 [%rd1], %r1;\nret;\n}\n",
+         {"exit"}, {"store", "call"}},
+    };
+
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+static void test_promote(void **state)
+{
+    static const struct row rows[] = {
+        {"cells of different sizes", "promote",
+         HEAD ENTRY REGS ".local .align 8 .b8 a[16];\n" ARGUMENTS
+              "st.local.u32 [a], %r1;\nst.local.u8 [a+4], %r1;\nst.local.u64 [a+8], %rd1;\nld.local.s8 %r2, [a+4];\n"
+              "ld.local.u64 %rd2, [a+8];\nst.global.u32 [%rd2], %r2;\nret;\n}\n",
+         {"in registers", "ext.s8"}, {".local.", "localaddr"}},
+        {"partly overlapping accesses stay in memory", "promote",
+         HEAD ENTRY REGS ".local .align 8 .b8 a[8];\n" ARGUMENTS
+              "st.local.u64 [a], %rd1;\nld.local.u32 %r2, [a+4];\nst.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"load.local.u32 [local 1+4]", "store.local.u64 [local 1]"}, {"in registers"}},
+        {"an object whose address is taken stays in memory", "promote",
+         HEAD ENTRY REGS ".local .align 4 .b8 a[64];\n" ARGUMENTS
+              "mov.u64 %rd2, a;\nmul.wide.u32 %rd3, %r1, 4;\nadd.s64 %rd4, %rd2, %rd3;\nst.local.u32 [%rd4], %r1;\n"
+              "ld.local.u32 %r2, [a+4];\nst.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"localaddr", "[local 1+4]"}, {"in registers"}},
+    };
+
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+/* ---- layout ---- */
+
+static void test_layout(void **state)
+{
+    static const struct row rows[] = {
+        {"objects lie at their alignment; only those in use", "layout",
+         HEAD ".shared .align 4 .b8 unused[400];\n.shared .align 1 .b8 first[3];\n.shared .align 16 .b8 second[32];\n" ENTRY REGS ARGUMENTS
+              "st.shared.u8 [first], %r1;\nst.shared.u32 [second+4], %r1;\nret;\n}\n",
+         {"shared first, 3 bytes, at 0", "shared second, 32 bytes, at 16"}, {"unused", "sharedaddr"}},
+        {"dynamic arrays share a place behind the static part", "layout",
+         HEAD ".extern .shared .align 16 .b8 dyn[];\n.extern .shared .align 4 .b32 dyn2[];\n" ENTRY REGS
+              ".shared .align 4 .b8 fixed[20];\n" ARGUMENTS
+              "st.shared.u32 [fixed], %r1;\nst.shared.u32 [dyn], %r1;\nst.shared.u32 [dyn2+4], %r1;\nret;\n}\n",
+         {"shared fixed, 20 bytes, at 0", "shared dyn, 0 bytes, at 32", "shared dyn2, 0 bytes, at 32"}, {NULL}},
+        {"the frame", "layout",
+         HEAD ENTRY REGS ".local .align 1 .b8 a[5];\n.local .align 8 .b8 b[8];\n" ARGUMENTS
+              "mov.u64 %rd2, a;\nmov.u64 %rd3, b;\nst.local.u8 [%rd2+1], %r1;\nst.local.u64 [%rd3], %rd1;\nret;\n}\n",
+         {"a, 5 bytes, align 1, at 0", "b, 8 bytes, align 8, at 8"}, {"localaddr"}},
+    };
+    const struct ptx2spv_target target = full_target();
+    struct run run;
+
+    (void)state;
+    CHECK_ROWS(rows);
+    compile(rows[1].text, "layout", &target, &run);
+    assert_int_equal(run.info.static_shared_bytes, 20);
+    assert_int_equal(run.info.dynamic_shared_offset, 32);
+    assert_true(run.info.uses_dynamic_shared);
+    assert_int_equal(run.info.local_bytes, 0);
+    free(run.dump);
+    compile(rows[2].text, "layout", &target, &run);
+    assert_int_equal(run.info.local_bytes, 16);
+    assert_false(run.info.uses_dynamic_shared);
+    free(run.dump);
+}
+
+/* ---- reduce ---- */
+
+static void test_reduce(void **state)
+{
+    static const struct row rows[] = {
+        {"a small second entry is split: no selector", "reduce",
+         HEAD ENTRY REGS ARGUMENTS "setp.gt.s32 %p1, %r1, 3;\nmov.u32 %r2, 0;\n@%p1 bra MID;\nTOP: add.s32 %r2, %r2, 1;\n"
+              "MID: add.s32 %r2, %r2, 2;\nsetp.lt.s32 %p2, %r2, %r1;\n@%p2 bra TOP;\nst.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"cbr"}, {"switch"}},
+        {"with a barrier inside, a dispatching block", "reduce",
+         HEAD ENTRY REGS ARGUMENTS "setp.gt.s32 %p1, %r1, 3;\nmov.u32 %r2, 0;\n@%p1 bra MID;\nTOP: add.s32 %r2, %r2, 1;\nbar.sync 0;\n"
+              "MID: add.s32 %r2, %r2, 2;\nbar.sync 0;\nsetp.lt.s32 %p2, %r2, %r1;\n@%p2 bra TOP;\nst.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"switch"}, {NULL}},
+    };
+
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+/* ---- ssa, simplify ---- */
+
+static void test_ssa(void **state)
+{
+    static const struct row rows[] = {
+        {"a loop's counter is a phi; a register that stays is not", "ssa",
+         HEAD ENTRY REGS ARGUMENTS "mov.u32 %r2, 0;\nmov.u32 %r3, 5;\nTOP: add.s32 %r2, %r2, %r3;\nsetp.lt.s32 %p1, %r2, %r1;\n@%p1 bra TOP;\n"
+              "st.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"phi"}, {"copy", "undef"}},
+        {"a register that was never written", "ssa", HEAD ENTRY REGS ARGUMENTS "st.global.u32 [%rd1], %r9;\nret;\n}\n", {"undef"}, {NULL}},
+    };
+
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+static void test_simplify(void **state)
+{
+    static const struct row rows[] = {
+        {"constants fold through", "simplify",
+         HEAD ENTRY REGS ARGUMENTS "mov.u32 %r2, 6;\nmul.lo.s32 %r3, %r2, 7;\nsub.s32 %r4, %r3, 2;\nst.global.u32 [%rd1], %r4;\nret;\n}\n",
+         {"const 0x28"}, {"mul", "sub", "const 0x6\n"}},
+        {"a constant part of an address goes into the access", "simplify",
+         HEAD ENTRY REGS ARGUMENTS "add.s64 %rd2, %rd1, 40;\nst.global.u32 [%rd2+8], %r1;\nret;\n}\n", {"+48]"}, {"add"}},
+        {"a branch that is known is no branch", "simplify",
+         HEAD ENTRY REGS ARGUMENTS "mov.u32 %r2, 3;\nsetp.gt.s32 %p1, %r2, 1;\n@%p1 bra YES;\nst.global.u32 [%rd1+8], %r1;\n"
+              "YES: st.global.u32 [%rd1+4], %r2;\nret;\n}\n",
+         {"+4]"}, {"cbr", "+8]"}},
+        {"equal expressions are computed once", "simplify",
+         HEAD ENTRY REGS ARGUMENTS "mul.lo.s32 %r2, %r1, %r1;\nmul.lo.s32 %r3, %r1, %r1;\nsub.s32 %r4, %r2, %r3;\n"
+              "st.global.u32 [%rd1], %r4;\nret;\n}\n",
+         {"const 0x0"}, {"mul", "sub"}},
+        {"division by zero is left to lower", "simplify",
+         HEAD ENTRY REGS ARGUMENTS "mov.u32 %r2, 0;\ndiv.u32 %r3, 5, %r2;\nst.global.u32 [%rd1], %r3;\nret;\n}\n", {"div.u32"}, {NULL}},
+        {"volatile loads stay, others that nobody reads go", "simplify",
+         HEAD ENTRY REGS ARGUMENTS "ld.volatile.global.u32 %r2, [%rd1];\nld.global.u16 %rs1, [%rd1+4];\nret;\n}\n", {"volatile"}, {"u16"}},
+    };
+
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+/* ---- addrspace ---- */
+
+#define TAGGED "mov.u64 %rd2, s;\ncvta.shared.u64 %rd3, %rd2;\n"
+#define SHARED_OBJECT ".shared .align 4 .b8 s[256];\n"
+
+static void test_addrspace(void **state)
+{
+    static const struct row rows[] = {
+        {"no tag is made: everything is global", "addrspace",
+         HEAD ENTRY REGS ARGUMENTS "ld.global.u64 %rd2, [%rd1];\nst.u32 [%rd2], %r1;\nld.u32 %r2, [%rd1];\nst.u32 [%rd1+4], %r2;\nret;\n}\n",
+         {"store.global.u32", "load.global.u32"}, {"generic"}},
+        {"a shared address with an index", "addrspace",
+         HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED "mul.wide.u32 %rd4, %r1, 4;\nadd.s64 %rd5, %rd3, %rd4;\nst.u32 [%rd5+4], %r1;\nret;\n}\n",
+         {"store.shared.u32"}, {"generic"}},
+        {"a local address", "addrspace",
+         HEAD ENTRY REGS ".local .align 4 .b8 a[64];\n" ARGUMENTS
+              "mov.u64 %rd2, a;\ncvta.local.u64 %rd3, %rd2;\nmul.wide.u32 %rd4, %r1, 4;\nadd.s64 %rd5, %rd3, %rd4;\nst.u32 [%rd5], %r1;\n"
+              "ld.u32 %r2, [%rd5];\nst.u32 [%rd1], %r2;\nret;\n}\n",
+         {"store.local.u32", "load.local.u32", "store.global.u32"}, {"generic"}},
+        {"round a loop, by an optimistic flow", "addrspace",
+         HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED "mov.u64 %rd6, %rd3;\nmov.u32 %r2, 0;\nTOP: st.u32 [%rd6], %r2;\nadd.s64 %rd6, %rd6, 4;\n"
+              "add.s32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, %r1;\n@%p1 bra TOP;\nret;\n}\n",
+         {"store.shared.u32"}, {"generic"}},
+        {"either space: decided when it runs", "addrspace",
+         HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED "setp.eq.u32 %p1, %r1, 0;\nselp.b64 %rd6, %rd3, %rd1, %p1;\nst.u32 [%rd6], %r1;\nret;\n}\n",
+         {"store.generic.u32"}, {NULL}},
+        {"a shared address in memory taints loads, not parameters", "addrspace",
+         HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED
+              "st.global.u64 [%rd1], %rd3;\nld.global.u64 %rd7, [%rd1+8];\nst.u32 [%rd7], %r1;\nst.u16 [%rd1+16], %r1;\nret;\n}\n",
+         {"store.generic.u32", "store.global.u16"}, {NULL}},
+        {"null beside a shared address", "addrspace",
+         HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED "setp.eq.u32 %p1, %r1, 0;\nselp.b64 %rd6, %rd3, 0, %p1;\nst.u32 [%rd6], %r1;\nret;\n}\n",
+         {"store.shared.u32"}, {"generic"}},
+    };
+
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
+/* ---- errors ---- */
+
+static void test_errors(void **state)
+{
+    static const struct {
+        const char *name, *text, *wanted;
+        enum ptx2spv_status status;
+    } rows[] = {
+        {"direct recursion", HEAD ".func f()\n{\ncall f;\nret;\n}\n" ENTRY "call f;\nret;\n}\n", "f -> f", PTX2SPV_UNSUPPORTED},
+        {"recursion through another", HEAD ".func g();\n.func f()\n{\ncall g;\nret;\n}\n.func g()\n{\ncall f;\nret;\n}\n" ENTRY "call g;\nret;\n}\n",
+         "g -> f -> g", PTX2SPV_UNSUPPORTED},
+        {"extern function", HEAD ".extern .func missing();\n" ENTRY "call missing;\nret;\n}\n", "missing", PTX2SPV_INVALID_PTX},
+        {"too much shared memory", HEAD ".shared .align 4 .b8 s[49156];\n" ENTRY REGS "st.shared.u32 [s], 1;\nret;\n}\n", "49156 bytes",
+         PTX2SPV_TARGET_LACKS},
+    };
+    const struct ptx2spv_target target = full_target();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct run run;
+
+        compile(rows[i].text, NULL, &target, &run);
+        if (run.status != rows[i].status || !strstr(run.messages, rows[i].wanted))
+            fail_msg("%s: %s: %s", rows[i].name, ptx2spv_status_string(run.status), run.messages);
+        free(run.dump);
+    }
+}
+
+static void test_target_without_float64(void **state)
+{
+    static const char text[] = HEAD ENTRY ".reg .f64 %fd<4>;\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [p];\nld.global.f64 %fd1, [%rd1];\n"
+                                          "add.f64 %fd2, %fd1, %fd1;\nst.global.f64 [%rd1], %fd2;\nret;\n}\n";
+    struct ptx2spv_target target = full_target();
+    struct run run;
+
+    (void)state;
+    compile(text, NULL, &target, &run);
+    assert_int_equal(run.status, PTX2SPV_OK);
+    target.float64 = 0;
+    compile(text, NULL, &target, &run);
+    assert_int_equal(run.status, PTX2SPV_TARGET_LACKS);
+    assert_non_null(strstr(run.messages, "64-bit float"));
+}
+
+/* f0 calls f1 twice, f1 calls f2 twice, ..: more than can ever be inlined, which must be said, and soon. */
+static void test_calls_that_double(void **state)
+{
+    const struct ptx2spv_target target = full_target();
+    char text[8192] = HEAD;
+    struct run run;
+    size_t used;
+
+    (void)state;
+    used = strlen(text);
+    used += (size_t)snprintf(text + used, sizeof text - used, ".func f40()\n{\nret;\n}\n");
+    for (int i = 39; i >= 0; i--)
+        used += (size_t)snprintf(text + used, sizeof text - used, ".func f%d()\n{\ncall f%d;\ncall f%d;\nret;\n}\n", i, i + 1, i + 1);
+    snprintf(text + used, sizeof text - used, ENTRY "call f0;\nret;\n}\n");
+    compile(text, NULL, &target, &run);
+    assert_int_equal(run.status, PTX2SPV_UNSUPPORTED);
+    assert_non_null(strstr(run.messages, "more than can be inlined"));
+}
+
+/* A chain of calls far deeper than a C stack with a frame for each would like. */
+static void test_deep_calls(void **state)
+{
+    enum { DEPTH = 3000 };
+    const struct ptx2spv_target target = full_target();
+    char *text = malloc(64 * DEPTH + 1024);
+    struct run run;
+    int used;
+
+    (void)state;
+    assert_non_null(text);
+    used = sprintf(text, HEAD ".func f%d()\n{\nret;\n}\n", DEPTH);
+    for (int i = DEPTH - 1; i >= 0; i--)
+        used += sprintf(text + used, ".func f%d()\n{\ncall f%d;\nret;\n}\n", i, i + 1);
+    sprintf(text + used, ENTRY "call f0;\nret;\n}\n");
+    compile(text, NULL, &target, &run);
+    free(text);
+    if (run.status != PTX2SPV_OK)
+        fail_msg("%s", run.messages);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_inline),    cmocka_unit_test(test_promote), cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_reduce),    cmocka_unit_test(test_ssa),     cmocka_unit_test(test_simplify),
+        cmocka_unit_test(test_addrspace), cmocka_unit_test(test_errors),  cmocka_unit_test(test_target_without_float64),
+        cmocka_unit_test(test_calls_that_double), cmocka_unit_test(test_deep_calls),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
