@@ -29,6 +29,7 @@ static CUresult publish(struct ct_context *context, struct ct_allocation *alloca
         .kind = kind,
         .context = context,
         .owner = context->object.handle,
+        .device = context->device->ordinal,
         .memory = allocation->backing.memory,
         .memory_offset = distance,
         .host = host,

@@ -306,6 +306,7 @@ static struct ct_range range_of(struct ct_context *context, const struct ct_allo
         .kind = kind,
         .context = context,
         .owner = context->object.handle,
+        .device = context->device->ordinal,
         .memory = backing->memory,
         .memory_offset = offset,
         .host = backing->host ? (char *)backing->host + offset : NULL,

@@ -22,6 +22,7 @@ struct ct_range {
     enum ct_range_kind kind;
     struct ct_context *context; /* borrowed: unmaps its ranges before it goes. Who has no use of it asks by `owner` first */
     CUcontext owner;            /* its handle */
+    CUdevice device;            /* its device */
     struct ct_memory *memory;   /* borrowed: lives as long as the range is mapped */
     uint64_t memory_offset;     /* of `start` in memory */
     void *host;                 /* host pointer of `start`, or NULL */

@@ -84,7 +84,7 @@ static CUresult get_yes(const struct query *q, union value *out)
 
 static CUresult get_ordinal(const struct query *q, union value *out)
 {
-    out->i32 = q->range->context->device->ordinal;
+    out->i32 = q->range->device;
     return CUDA_SUCCESS;
 }
 
@@ -103,7 +103,7 @@ static CUresult get_size(const struct query *q, union value *out)
 /* Every device works in its own memory and in page-locked memory that it was allocated or registered for. */
 static CUresult get_access(const struct query *q, union value *out)
 {
-    bool own = q->range->memory->device == q->context->backend_device;
+    bool own = q->range->device == q->context->device->ordinal;
 
     out->u32 = own ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
     return CUDA_SUCCESS;

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Execution Control: host functions. They run on a thread of the stream's own (core/stream_worker.c). */
+#include "entry_points.h"
+
+#include "core/log.h"
+#include "core/stream.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "stream"
+
+struct call {
+    CUhostFn function;
+    void *user;
+};
+
+static void call_function(void *user, CUresult status)
+{
+    struct call call = *(struct call *)user;
+
+    free(user);
+    if (status == CUDA_SUCCESS) /* unlike a callback it is not told of errors: it does not run */
+        call.function(call.user);
+}
+
+/* cuLaunchHostFunc. fn runs when all before it in the stream is done; what comes after waits for it. It may not call CUDA. It does not
+ * run if a kernel of the context failed. INVALID_VALUE: fn is NULL; INVALID_HANDLE: no such stream; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+{
+    struct ct_stream *stream;
+    struct call *call;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!fn) {
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "fn is NULL");
+    } else if (!(call = malloc(sizeof *call))) {
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "host function");
+    } else {
+        *call = (struct call){fn, userData};
+        r = ct_stream_run_on_host(stream, call_function, call);
+        if (r != CUDA_SUCCESS)
+            free(call);
+    }
+    ct_stream_release(stream);
+    return r;
+}
