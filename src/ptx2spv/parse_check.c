@@ -57,11 +57,9 @@ static enum ptx_type type_of_letter(const struct ptx_instruction *insn, char let
     case 'w':
         return insn->mods.half == PTX_WIDE ? widened(nth_type(insn, 0)) : nth_type(insn, 0);
     case 'u':
-        return PTX_B32;
+        return PTX_U32;
     case 'v':
-        return PTX_B64;
-    case 'h':
-        return PTX_B16;
+        return PTX_U64;
     case 'z':
         return PTX_PRED;
     default:
@@ -233,10 +231,25 @@ static bool check_maybe_vector(const struct check *c, const struct ptx_operand *
 
 /* ---- one item of the pattern ---- */
 
+/* A variable's name stands in the instruction's state space, or in one that generic addresses reach. */
+static bool check_space(const struct check *c, const struct ptx_operand *operand)
+{
+    const enum ptx_space space = (enum ptx_space)c->insn->mods.space, given = operand->variable->space;
+
+    if (given == PTX_SPACE_TEX)
+        c->p->mark_unsupported = true;
+    else if (space ? given != space : given == PTX_SPACE_CONST || given == PTX_SPACE_PARAM)
+        return ptx_fail(c->p, operand->where, "operand %u of %s: '%s' lies in another state space", c->number, c->insn->text,
+                        operand->variable->name);
+    return true;
+}
+
 static bool check_address(const struct check *c, const struct ptx_operand *operand)
 {
     if (operand->kind != PTX_OPND_ADDRESS || !operand->bracketed)
         return fail_operand(c, operand, "an address in brackets is wanted");
+    if (operand->variable)
+        return check_space(c, operand);
     if (operand->reg && (operand->reg->vector || ptx_type_bits(operand->reg->type) < 32 || ptx_type_bits(operand->reg->type) > 64 ||
                          ptx_type_is_float(operand->reg->type)))
         return fail_operand(c, operand, "this register cannot hold an address");
@@ -252,6 +265,8 @@ static bool check_move_source(const struct check *c, const struct ptx_operand *o
     if (operand->kind == PTX_OPND_FUNC || (operand->kind == PTX_OPND_ADDRESS && !operand->bracketed)) {
         if (ptx_type_bits(c->type) < 32 || ptx_type_bits(c->type) > 64 || ptx_type_is_float(c->type))
             return fail_operand(c, operand, "an address does not fit in this type");
+        if (c->insn->opcode == PTX_OP_CVTA)
+            return operand->variable ? check_space(c, operand) : fail_operand(c, operand, "a variable or a register is wanted");
         return true;
     }
     return check_source(c, operand);
@@ -354,8 +369,54 @@ static bool check_atomic(struct ptx_parser *p, const struct ptx_instruction *ins
 
     if (insn->opcode == PTX_OP_RED && (is_cas || insn->mods.operation == PTX_EXCH))
         return ptx_fail(p, insn->where, "%s: red has no such operation", insn->text);
+    if (insn->mods.operation == PTX_ADD && !insn->mods.noftz && (1u << insn->types[0] & T_HALF))
+        return ptx_fail(p, insn->where, "%s: .noftz is missing", insn->text);
     if (insn->opcode == PTX_OP_ATOM && is_cas && insn->n_operands < 4)
         return ptx_fail(p, insn->where, "%s takes 4 operands, not %u", insn->text, insn->n_operands);
+    return true;
+}
+
+/* cvt to two packed values takes two sources, .rs random bits besides. */
+static bool check_conversion(struct ptx_parser *p, const struct ptx_instruction *insn)
+{
+    const uint32_t packed = T(F16X2) | T(BF16X2) | T(E4M3X2) | T(E5M2X2);
+    const bool packs = (1u << insn->types[0] & packed) && insn->types[1] == PTX_F32;
+    const unsigned want = 2 + packs + (insn->mods.rounding == PTX_RS);
+
+    return check_count(p, insn, want, want);
+}
+
+/* bar and barrier have a form for each mode. A barrier's number is at most 15. */
+static const char *barrier_pattern(const struct ptx_instruction *insn)
+{
+    switch (insn->mods.mode) {
+    case PTX_MODE_WARP:
+    case PTX_MODE_SYNC:
+        return insn->mods.mode2 ? "su" : "su ?su";
+    case PTX_MODE_ARRIVE:
+        return "su su";
+    case PTX_MODE_RED:
+        return insn->mods.operation == PTX_POPC ? "du su x- ?q-" : "dz su x- ?q-";
+    default:
+        return "...";
+    }
+}
+
+static bool check_barrier(struct ptx_parser *p, const struct ptx_instruction *insn)
+{
+    const bool is_reduction = insn->mods.mode == PTX_MODE_RED;
+    const struct ptx_operand *last = insn->n_operands ? &insn->operands[insn->n_operands - 1] : NULL;
+    const struct check c = {.p = p, .insn = insn, .number = insn->n_operands};
+
+    if (insn->mods.scope == PTX_CLUSTER)
+        p->mark_unsupported = true;
+    else if (insn->mods.mode == PTX_MODE_NONE)
+        return ptx_fail(p, insn->where, "%s: .sync, .arrive or .red is missing", insn->text);
+    else if (!check_pattern(p, insn, barrier_pattern(insn)) || (is_reduction && !check_operand(&c, 'q', last)))
+        return false;
+    for (uint32_t i = 0; i < insn->n_operands && insn->mods.mode != PTX_MODE_WARP; i++)
+        if (i == (is_reduction ? 1 : 0) && insn->operands[i].kind == PTX_OPND_INT && insn->operands[i].bits > 15)
+            return ptx_fail(p, insn->operands[i].where, "%s: barriers are numbered 0 to 15", insn->text);
     return true;
 }
 
@@ -363,11 +424,17 @@ bool ptx_check_instruction(struct ptx_parser *p, const struct ptx_instruction *i
 {
     const char *pattern = ptx_opcode_infos[insn->opcode].operands;
 
-    if (pattern[0] == '.' || insn->mods.unsupported)
+    if (insn->mods.unsupported)
+        return true;
+    if (insn->opcode == PTX_OP_BAR || insn->opcode == PTX_OP_BARRIER)
+        return check_barrier(p, insn);
+    if (pattern[0] == '.')
         return true;
     if (!check_pattern(p, insn, pattern))
         return false;
     if (insn->opcode == PTX_OP_ATOM || insn->opcode == PTX_OP_RED)
         return check_atomic(p, insn);
+    if (insn->opcode == PTX_OP_CVT)
+        return check_conversion(p, insn);
     return true;
 }

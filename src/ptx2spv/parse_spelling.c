@@ -128,6 +128,14 @@ static const struct restriction restrictions[] = {
 #include "restrictions.def"
 };
 
+/* The most bits that a vector load or store moves: 128, or 256 since sm_100. */
+static bool check_vector(struct ptx_spelling *spelling, uint32_t length)
+{
+    if (spelling->mods.vector * ptx_type_bits(spelling->types[0]) > 256)
+        return spelling_fail(spelling, "the vector is too large", 0, length);
+    return true;
+}
+
 static bool check_restrictions(struct ptx_spelling *spelling, uint32_t length)
 {
     const uint32_t type = spelling->n_types ? 1u << spelling->types[spelling->n_types - 1] : 0;
@@ -142,13 +150,23 @@ static bool check_restrictions(struct ptx_spelling *spelling, uint32_t length)
     return true;
 }
 
+/* Do all values of one integer type lie in the other's range? Then .sat has nothing to do, and is an error. */
+static bool holds_all(enum ptx_type to, enum ptx_type from)
+{
+    const unsigned to_bits = ptx_type_bits(to), from_bits = ptx_type_bits(from);
+
+    if (ptx_type_is_signed(to) == ptx_type_is_signed(from))
+        return to_bits >= from_bits;
+    return ptx_type_is_signed(to) && to_bits > from_bits;
+}
+
 /* cvt (PTX ISA, "Data Movement and Conversion Instructions: cvt"): which pairs there are and what rounding they take. */
 static const char *conversion_error(const struct ptx_spelling *spelling)
 {
     const enum ptx_type to = spelling->types[0], from = spelling->types[1];
     const uint32_t to_bit = 1u << to, from_bit = 1u << from, numbers = T_INT8 | T_INT | T_F32 | T_F64 | T(F16) | T(BF16);
     const bool to_float = ptx_type_is_float(to), from_float = ptx_type_is_float(from);
-    const bool narrows = to_float && from_float && to != from && ptx_type_bits(to) <= ptx_type_bits(from);
+    const bool narrows = to_float && from_float && ptx_type_bits(to) < ptx_type_bits(from);
     const unsigned rounding = spelling->mods.rounding;
     const bool to_integral = rounding >= PTX_RNI && rounding <= PTX_RPI, to_nearest = rounding >= PTX_RN && rounding <= PTX_RP;
 
@@ -161,12 +179,16 @@ static const char *conversion_error(const struct ptx_spelling *spelling)
     }
     if (spelling->mods.ftz && from != PTX_F32 && to != PTX_F32)
         return ".ftz needs type .f32";
+    if (spelling->mods.sat && (to == PTX_BF16 || from == PTX_BF16 || (!to_float && !from_float && holds_all(to, from))))
+        return ".sat does not apply to these types";
     if (to_float && !from_float)
         return to_nearest ? NULL : "a conversion from integer to floating point needs .rn, .rz, .rm or .rp";
     if (!to_float && from_float)
         return to_integral ? NULL : "a conversion from floating point to integer needs .rni, .rzi, .rmi or .rpi";
     if (narrows)
         return to_nearest || rounding == PTX_RS || rounding == PTX_RNA ? NULL : "this conversion needs .rn, .rz, .rm or .rp";
+    if (to_float && from_float && (to == PTX_BF16 || from == PTX_BF16))
+        return NULL; /* a rounding may stand there, but need not */
     if (rounding && (to != from || !to_float || !to_integral))
         return "a rounding modifier where nothing is rounded";
     return NULL;
@@ -197,7 +219,7 @@ static bool check_whole(const struct ptx_parser *p, struct ptx_spelling *spellin
         return spelling_fail(spelling, "a modifier is missing", 0, length);
     if (spelling->opcode == PTX_OP_CVT && conversion_error(spelling))
         return spelling_fail(spelling, conversion_error(spelling), 0, length);
-    return check_restrictions(spelling, length);
+    return check_vector(spelling, length) && check_restrictions(spelling, length);
 }
 
 static void take_apart(struct ptx_parser *p, struct ptx_spelling *spelling, const struct ptx_name *text)
