@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The compiler with its n-th allocation failing, for n = 1, 2, ..: it says so, leaks nothing (a sanitizer build looks at that) and
+ * succeeds as soon as none fails. malloc and calloc are wrapped by the linker. */
+#include "cuttle/ptx2spv.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char text[] =
+    ".version 7.8\n.target sm_75\n.address_size 64\n.global .align 4 .u32 g[4] = {1, 2};\n.shared .align 4 .b8 s[64];\n"
+    ".func (.param .b32 r) f(.param .b32 x)\n{\n.reg .b32 %r<4>;\nld.param.u32 %r1, [x];\nadd.s32 %r2, %r1, 1;\nst.param.b32 [r], %r2;\nret;\n}\n"
+    ".visible .entry k(.param .u64 p, .param .u32 n)\n{\n.reg .pred %p<4>;\n.reg .b32 %r<16>;\n.reg .b64 %rd<4>;\n.reg .f32 %f<4>;\n"
+    "ld.param.u64 %rd1, [p];\nld.param.u32 %r1, [n];\nmov.u32 %r2, %tid.x;\nst.shared.u32 [s], %r2;\nbar.sync 0;\n"
+    "TOP: { .param .b32 a; st.param.b32 [a], %r2;\n.param .b32 b;\ncall.uni (b), f, (a);\nld.param.b32 %r2, [b]; }\n"
+    "setp.lt.s32 %p1, %r2, %r1;\n@%p1 bra TOP;\nld.global.f32 %f1, [%rd1];\ndiv.rn.f32 %f2, %f1, %f1;\nst.global.f32 [%rd1], %f2;\nret;\n}\n";
+
+static long allocations_left = -1; /* below 0: all succeed */
+
+void *__real_malloc(size_t size_bytes);
+void *__real_calloc(size_t count, size_t size_bytes);
+void *__wrap_malloc(size_t size_bytes);
+void *__wrap_calloc(size_t count, size_t size_bytes);
+
+static int fails(void)
+{
+    return allocations_left >= 0 && allocations_left-- == 0;
+}
+
+void *__wrap_malloc(size_t size_bytes)
+{
+    return fails() ? NULL : __real_malloc(size_bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t size_bytes)
+{
+    return fails() ? NULL : __real_calloc(count, size_bytes);
+}
+
+static enum ptx2spv_status compile(void)
+{
+    struct ptx2spv_target target;
+    struct ptx2spv_module *module = NULL;
+    struct ptx2spv_kernel kernel = {0};
+    enum ptx2spv_status status;
+
+    memset(&target, 0, sizeof target);
+    target.push_constant_bytes = 256;
+    target.shared_bytes = 48 << 10;
+    target.max_block_threads = 1024;
+    target.float64 = target.int64 = target.int16 = target.int8 = target.storage8 = target.storage16 = 1;
+    status = ptx2spv_module_create(text, sizeof text - 1, NULL, &module);
+    if (status != PTX2SPV_OK) {
+        assert_null(module);
+        return status;
+    }
+    status = ptx2spv_kernel_compile(module, 0, &target, NULL, &kernel);
+    if (status != PTX2SPV_OK)
+        assert_null(kernel.words);
+    ptx2spv_kernel_finish(&kernel);
+    ptx2spv_module_destroy(module);
+    return status;
+}
+
+static void test_each_allocation_fails_once(void **state)
+{
+    enum ptx2spv_status status = PTX2SPV_OUT_OF_MEMORY;
+    long n = 0;
+
+    (void)state;
+    allocations_left = -1;
+    assert_int_equal(compile(), PTX2SPV_OK);
+    for (; status == PTX2SPV_OUT_OF_MEMORY && n < 10000; n++) {
+        allocations_left = n;
+        status = compile();
+    }
+    allocations_left = -1;
+    assert_int_equal(status, PTX2SPV_OK);
+    assert_true(n > 5); /* several did fail */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_allocation_fails_once)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
