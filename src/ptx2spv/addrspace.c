@@ -193,7 +193,7 @@ static void run_flow(struct flow *flow)
                 for (uint32_t r = 0; r < insn->n_results; r++) {
                     uint8_t *place = &flow->classes[insn->results[r].i];
                     /* Downwards only, so that it ends. */
-                    const enum tag_class found = meet((enum tag_class)*place, class_of_result(flow, insn, r));
+                    const enum tag_class found = meet((enum tag_class) * place, class_of_result(flow, insn, r));
 
                     changed |= *place != found;
                     *place = (uint8_t)found;

@@ -93,18 +93,9 @@ static const char *const scope_names[] = {[PTX_CTA] = "cta", [PTX_CLUSTER] = "cl
 _Static_assert(sizeof scope_names / sizeof *scope_names == PTX_SYS + 1, "a name for each");
 
 static const char *const mode_names[] = {
-    [PTX_MODE_UP] = "up",
-    [PTX_MODE_DOWN] = "down",
-    [PTX_MODE_BFLY] = "bfly",
-    [PTX_MODE_IDX] = "idx",
-    [PTX_MODE_ALL] = "all",
-    [PTX_MODE_ANY] = "any",
-    [PTX_MODE_UNI] = "uni",
-    [PTX_MODE_BALLOT] = "ballot",
-    [PTX_MODE_SYNC] = "sync",
-    [PTX_MODE_ARRIVE] = "arrive",
-    [PTX_MODE_RED] = "red",
-    [PTX_MODE_WARP] = "warp",
+    [PTX_MODE_UP] = "up",     [PTX_MODE_DOWN] = "down",     [PTX_MODE_BFLY] = "bfly", [PTX_MODE_IDX] = "idx",
+    [PTX_MODE_ALL] = "all",   [PTX_MODE_ANY] = "any",       [PTX_MODE_UNI] = "uni",   [PTX_MODE_BALLOT] = "ballot",
+    [PTX_MODE_SYNC] = "sync", [PTX_MODE_ARRIVE] = "arrive", [PTX_MODE_RED] = "red",   [PTX_MODE_WARP] = "warp",
 };
 
 /* ".name" if the table has one for this row. */
@@ -198,8 +189,7 @@ static void put_insn(struct writer *out, const struct ct_insn *insn)
     for (uint32_t r = 0; r < insn->n_results; r++) {
         const uint32_t i = insn->results[r].i;
 
-        put(out, "%s%%%" PRIu32 ":%u", r ? ", " : "", i,
-            i && i < out->fn->values.n ? ct_width_bits(out->fn->values.v[i].width) : 0);
+        put(out, "%s%%%" PRIu32 ":%u", r ? ", " : "", i, i && i < out->fn->values.n ? ct_width_bits(out->fn->values.v[i].width) : 0);
     }
     if (insn->n_results)
         put(out, " = ");
@@ -233,7 +223,9 @@ static void put_node(struct writer *out, const struct ct_node *node, int indent)
 {
     put(out, "%*s", indent, "");
     switch (node->kind) {
-    case CT_NODE_BLOCK: put(out, "b%" PRIu32 "\n", node->block->id); return;
+    case CT_NODE_BLOCK:
+        put(out, "b%" PRIu32 "\n", node->block->id);
+        return;
     case CT_NODE_IF:
         put(out, "if %%%" PRIu32 "\n", node->condition.i);
         put_nodes(out, node->then_list, indent + 2);
@@ -253,11 +245,21 @@ static void put_node(struct writer *out, const struct ct_node *node, int indent)
         put(out, "scope\n");
         put_nodes(out, node->then_list, indent + 2);
         return;
-    case CT_NODE_BREAK: put(out, "break\n"); return;
-    case CT_NODE_CONTINUE: put(out, "continue\n"); return;
-    case CT_NODE_RETURN: put(out, "return\n"); return;
-    case CT_NODE_UNREACHABLE: put(out, "unreachable\n"); return;
-    case CT_NODE_SET: put(out, "set %" PRIu32 " to %" PRIu32 "\n", node->variable, node->number); return;
+    case CT_NODE_BREAK:
+        put(out, "break\n");
+        return;
+    case CT_NODE_CONTINUE:
+        put(out, "continue\n");
+        return;
+    case CT_NODE_RETURN:
+        put(out, "return\n");
+        return;
+    case CT_NODE_UNREACHABLE:
+        put(out, "unreachable\n");
+        return;
+    case CT_NODE_SET:
+        put(out, "set %" PRIu32 " to %" PRIu32 "\n", node->variable, node->number);
+        return;
     case CT_NODE_TEST:
         put(out, "if %" PRIu32 " >= %" PRIu32 "\n", node->variable, node->number);
         put_nodes(out, node->then_list, indent + 2);
@@ -289,8 +291,8 @@ static void put_objects(struct writer *out)
         put(out, "\n");
     }
     for (uint32_t i = 0; i < fn->shared.n; i++)
-        put(out, "  shared %s, %" PRIu64 " bytes, at %" PRIu32 "\n", fn->shared.v[i].variable->name,
-            fn->shared.v[i].variable->size_bytes, fn->shared.v[i].offset);
+        put(out, "  shared %s, %" PRIu64 " bytes, at %" PRIu32 "\n", fn->shared.v[i].variable->name, fn->shared.v[i].variable->size_bytes,
+            fn->shared.v[i].offset);
 }
 
 char *ct_fn_dump(struct ct_fn *fn, struct ct_arena *arena)

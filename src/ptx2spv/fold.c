@@ -3,10 +3,10 @@
 #include "simplify.h"
 
 struct arguments {
-    uint64_t a, b;    /* operands, zero beyond their width */
-    int64_t sa, sb;   /* the first two as signed */
-    unsigned bits;    /* of operand 0 */
-    bool is_signed;   /* insn->type */
+    uint64_t a, b;  /* operands, zero beyond their width */
+    int64_t sa, sb; /* the first two as signed */
+    unsigned bits;  /* of operand 0 */
+    bool is_signed; /* insn->type */
 };
 
 static uint64_t low_bits(uint64_t value, unsigned bits)
@@ -34,13 +34,26 @@ static bool fold_compare(const struct ct_insn *insn, const struct arguments *x, 
     const int order = order_of(x);
 
     switch (insn->compare) {
-    case PTX_EQ: *out = order == 0; return true;
-    case PTX_NE: *out = order != 0; return true;
-    case PTX_LT: *out = order < 0; return true;
-    case PTX_LE: *out = order <= 0; return true;
-    case PTX_GT: *out = order > 0; return true;
-    case PTX_GE: *out = order >= 0; return true;
-    default: return false;
+    case PTX_EQ:
+        *out = order == 0;
+        return true;
+    case PTX_NE:
+        *out = order != 0;
+        return true;
+    case PTX_LT:
+        *out = order < 0;
+        return true;
+    case PTX_LE:
+        *out = order <= 0;
+        return true;
+    case PTX_GT:
+        *out = order > 0;
+        return true;
+    case PTX_GE:
+        *out = order >= 0;
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -91,34 +104,73 @@ static bool fold_shift(enum ct_op op, const struct arguments *x, uint64_t *out)
 static bool compute(const struct ct_insn *insn, const struct arguments *x, uint64_t *out)
 {
     switch (insn->op) {
-    case CT_OP_COPY: *out = x->a; return true;
-    case CT_OP_ADD: *out = x->a + x->b; return true;
-    case CT_OP_SUB: *out = x->a - x->b; return true;
-    case CT_OP_MUL: *out = x->a * x->b; return true;
-    case CT_OP_MULHI: *out = product(x) >> x->bits; return x->bits <= 32;
-    case CT_OP_MULWIDE: *out = product(x); return x->bits <= 32;
-    case CT_OP_NEG: *out = 0 - x->a; return true;
-    case CT_OP_AND: *out = x->a & x->b; return true;
-    case CT_OP_OR: *out = x->a | x->b; return true;
-    case CT_OP_XOR: *out = x->a ^ x->b; return true;
-    case CT_OP_NOT: *out = ~x->a; return true;
+    case CT_OP_COPY:
+        *out = x->a;
+        return true;
+    case CT_OP_ADD:
+        *out = x->a + x->b;
+        return true;
+    case CT_OP_SUB:
+        *out = x->a - x->b;
+        return true;
+    case CT_OP_MUL:
+        *out = x->a * x->b;
+        return true;
+    case CT_OP_MULHI:
+        *out = product(x) >> x->bits;
+        return x->bits <= 32;
+    case CT_OP_MULWIDE:
+        *out = product(x);
+        return x->bits <= 32;
+    case CT_OP_NEG:
+        *out = 0 - x->a;
+        return true;
+    case CT_OP_AND:
+        *out = x->a & x->b;
+        return true;
+    case CT_OP_OR:
+        *out = x->a | x->b;
+        return true;
+    case CT_OP_XOR:
+        *out = x->a ^ x->b;
+        return true;
+    case CT_OP_NOT:
+        *out = ~x->a;
+        return true;
     case CT_OP_SHL:
-    case CT_OP_SHR: return fold_shift(insn->op, x, out);
+    case CT_OP_SHR:
+        return fold_shift(insn->op, x, out);
     case CT_OP_DIV:
     case CT_OP_REM:
     case CT_OP_UDIV:
     case CT_OP_SDIV:
     case CT_OP_UREM:
-    case CT_OP_SREM: return fold_division(insn->op, x, out);
-    case CT_OP_MIN: *out = order_of(x) <= 0 ? x->a : x->b; return true;
-    case CT_OP_MAX: *out = order_of(x) >= 0 ? x->a : x->b; return true;
-    case CT_OP_POPC: *out = (uint64_t)__builtin_popcountll(x->a); return true;
-    case CT_OP_CLZ: *out = x->a ? (uint64_t)__builtin_clz((unsigned)x->a) : 32; return true;
-    case CT_OP_BREV: *out = reversed32(x->a); return true;
-    case CT_OP_ICMP: return fold_compare(insn, x, out);
-    case CT_OP_TRUNC: *out = x->a; return true;
-    case CT_OP_EXT: return fold_extension(insn, x, out);
-    default: return false; /* floats, memory, warps: not folded */
+    case CT_OP_SREM:
+        return fold_division(insn->op, x, out);
+    case CT_OP_MIN:
+        *out = order_of(x) <= 0 ? x->a : x->b;
+        return true;
+    case CT_OP_MAX:
+        *out = order_of(x) >= 0 ? x->a : x->b;
+        return true;
+    case CT_OP_POPC:
+        *out = (uint64_t)__builtin_popcountll(x->a);
+        return true;
+    case CT_OP_CLZ:
+        *out = x->a ? (uint64_t)__builtin_clz((unsigned)x->a) : 32;
+        return true;
+    case CT_OP_BREV:
+        *out = reversed32(x->a);
+        return true;
+    case CT_OP_ICMP:
+        return fold_compare(insn, x, out);
+    case CT_OP_TRUNC:
+        *out = x->a;
+        return true;
+    case CT_OP_EXT:
+        return fold_extension(insn, x, out);
+    default:
+        return false; /* floats, memory, warps: not folded */
     }
 }
 

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MAX_INSTANCES 65536u   /* calls that double at each level grow without bound otherwise */
+#define MAX_INSTANCES 65536u /* calls that double at each level grow without bound otherwise */
 #define MAX_VALUES (1u << 24)
 
 struct instance {

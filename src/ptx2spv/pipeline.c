@@ -119,8 +119,8 @@ static bool check_target(struct ct_fn *fn)
         return lacks(fn, fn->source->where, "64-bit integers");
     if (fn->shared_bytes > target->shared_bytes)
         return ct_error(fn->compilation, fn->source->where, PTX2SPV_TARGET_LACKS,
-                        "%s: %" PRIu32 " bytes of shared memory, but the device has %" PRIu32 " for a block", fn->name,
-                        fn->shared_bytes, target->shared_bytes);
+                        "%s: %" PRIu32 " bytes of shared memory, but the device has %" PRIu32 " for a block", fn->name, fn->shared_bytes,
+                        target->shared_bytes);
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
             if (!check_insn(fn, insn))
@@ -231,14 +231,22 @@ void ptx2spv_kernel_finish(struct ptx2spv_kernel *kernel)
 const char *ptx2spv_status_string(enum ptx2spv_status status)
 {
     switch (status) {
-    case PTX2SPV_OK: return "success";
-    case PTX2SPV_INVALID_PTX: return "invalid PTX";
-    case PTX2SPV_UNSUPPORTED: return "PTX that is not supported";
-    case PTX2SPV_UNSUPPORTED_VERSION: return "PTX version that is not supported";
-    case PTX2SPV_NOT_FOUND: return "no such kernel";
-    case PTX2SPV_OUT_OF_MEMORY: return "out of memory";
-    case PTX2SPV_TARGET_LACKS: return "the device lacks what the kernel needs";
-    case PTX2SPV_INTERNAL: return "internal error of the compiler";
+    case PTX2SPV_OK:
+        return "success";
+    case PTX2SPV_INVALID_PTX:
+        return "invalid PTX";
+    case PTX2SPV_UNSUPPORTED:
+        return "PTX that is not supported";
+    case PTX2SPV_UNSUPPORTED_VERSION:
+        return "PTX version that is not supported";
+    case PTX2SPV_NOT_FOUND:
+        return "no such kernel";
+    case PTX2SPV_OUT_OF_MEMORY:
+        return "out of memory";
+    case PTX2SPV_TARGET_LACKS:
+        return "the device lacks what the kernel needs";
+    case PTX2SPV_INTERNAL:
+        return "internal error of the compiler";
     }
     return "unknown status";
 }

@@ -11,15 +11,15 @@
 
 #include <string.h>
 
-#define MAX_COPIED_INSNS 96u         /* for one component */
+#define MAX_COPIED_INSNS 96u /* for one component */
 #define MAX_COPIED_INSNS_IN_ALL 4096u
-#define MAX_ENTRIES_TRIED 8u         /* as the header, when splitting */
+#define MAX_ENTRIES_TRIED 8u /* as the header, when splitting */
 #define TOO_MANY UINT32_MAX
 
-struct block_state { /* by block id */
-    uint32_t region;    /* number of the region that the block is in, of those still to be looked at */
-    uint32_t component; /* number of its component; 0 none */
-    uint32_t reached;   /* stamp of the walk that met it */
+struct block_state {           /* by block id */
+    uint32_t region;           /* number of the region that the block is in, of those still to be looked at */
+    uint32_t component;        /* number of its component; 0 none */
+    uint32_t reached;          /* stamp of the walk that met it */
     uint32_t index, low, next; /* Tarjan's walk of the region: order (0 not seen), least reached, next successor */
     bool on_stack;
     struct ct_block *copy; /* valid with the stamp of the splitting */
@@ -317,8 +317,7 @@ static void enter(struct reducer *rd, struct ct_block *block, uint32_t *order)
 
 /* Tarjan, "Depth-first search and linear graph algorithms", without recursion, from one block, within one region. Components come
  * one behind the other in `found`, each with its root last; they are worked on later, since the walk needs the graph as it is. */
-static void walk(struct reducer *rd, struct ct_block *start, uint32_t region, uint32_t *order, struct blocks *found,
-                 struct blocks *roots)
+static void walk(struct reducer *rd, struct ct_block *start, uint32_t region, uint32_t *order, struct blocks *found, struct blocks *roots)
 {
     enter(rd, start, order);
     while (rd->path.n) {

@@ -191,8 +191,8 @@ static ct_value rule_xor(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 static ct_value rule_not(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 {
     const struct ct_insn *inner = made_by(fn, insn->operands[0], CT_OP_NOT);
-    static const uint8_t opposites[] = {[PTX_EQ] = PTX_NE, [PTX_NE] = PTX_EQ, [PTX_LT] = PTX_GE,
-                                        [PTX_LE] = PTX_GT, [PTX_GT] = PTX_LE, [PTX_GE] = PTX_LT};
+    static const uint8_t opposites[] = {
+        [PTX_EQ] = PTX_NE, [PTX_NE] = PTX_EQ, [PTX_LT] = PTX_GE, [PTX_LE] = PTX_GT, [PTX_GT] = PTX_LE, [PTX_GE] = PTX_LT};
 
     if (inner) /* not not x */
         return inner->operands[0];
@@ -398,10 +398,10 @@ static ct_value rule_copy(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 
 typedef ct_value (*rule_fn)(struct ct_fn *fn, struct ct_insn *insn, bool *changed);
 static const rule_fn rules[CT_OP_COUNT] = {
-    [CT_OP_COPY] = rule_copy, [CT_OP_PHI] = rule_phi,       [CT_OP_SELECT] = rule_select, [CT_OP_PACK] = rule_pack,
-    [CT_OP_ADD] = rule_add,   [CT_OP_SUB] = rule_sub,       [CT_OP_MUL] = rule_mul,       [CT_OP_AND] = rule_and,
-    [CT_OP_OR] = rule_or,     [CT_OP_XOR] = rule_xor,       [CT_OP_NOT] = rule_not,       [CT_OP_SHL] = rule_shift,
-    [CT_OP_SHR] = rule_shift, [CT_OP_MIN] = rule_min_max,   [CT_OP_MAX] = rule_min_max,   [CT_OP_ICMP] = rule_compare,
+    [CT_OP_COPY] = rule_copy,   [CT_OP_PHI] = rule_phi,     [CT_OP_SELECT] = rule_select, [CT_OP_PACK] = rule_pack,
+    [CT_OP_ADD] = rule_add,     [CT_OP_SUB] = rule_sub,     [CT_OP_MUL] = rule_mul,       [CT_OP_AND] = rule_and,
+    [CT_OP_OR] = rule_or,       [CT_OP_XOR] = rule_xor,     [CT_OP_NOT] = rule_not,       [CT_OP_SHL] = rule_shift,
+    [CT_OP_SHR] = rule_shift,   [CT_OP_MIN] = rule_min_max, [CT_OP_MAX] = rule_min_max,   [CT_OP_ICMP] = rule_compare,
     [CT_OP_TRUNC] = rule_trunc, [CT_OP_EXT] = rule_ext,
 };
 

@@ -14,10 +14,10 @@ struct block_list {
 
 struct variable { /* a register, by its number in fn->values */
     uint32_t n_defs;
-    bool general; /* not: one definition, which reaches every use */
-    bool renamed; /* its own number is taken by a definition */
-    struct ct_block *block; /* the first definition: where, */
-    uint32_t number;        /* and as which instruction of the block */
+    bool general;                      /* not: one definition, which reaches every use */
+    bool renamed;                      /* its own number is taken by a definition */
+    struct ct_block *block;            /* the first definition: where, */
+    uint32_t number;                   /* and as which instruction of the block */
     struct block_list *defs, *exposed; /* general ones: blocks that write it; blocks that read it before writing it */
 };
 
@@ -34,7 +34,7 @@ struct ssa {
     /* by block id */
     struct frontier {
         CT_VEC(struct ct_block *) blocks;
-    } *frontiers;
+    } * frontiers;
     struct ct_insn **last_phi;
     uint32_t *writes, *live, *has_phi; /* the last variable for which the block had this; numbers are tried in ascending order */
     struct ct_block **work;
@@ -79,8 +79,7 @@ static void find_general(struct ssa *s)
                 struct variable *variable = &s->variables[insn->operands[i].i];
 
                 if (!variable->general && insn->operands[i].i)
-                    variable->general = variable->block == block ? variable->number >= number
-                                                                 : !ct_block_dominates(variable->block, block);
+                    variable->general = variable->block == block ? variable->number >= number : !ct_block_dominates(variable->block, block);
             }
     }
 }

@@ -13,11 +13,13 @@
 
 static const char text[] =
     ".version 7.8\n.target sm_75\n.address_size 64\n.global .align 4 .u32 g[4] = {1, 2};\n.shared .align 4 .b8 s[64];\n"
-    ".func (.param .b32 r) f(.param .b32 x)\n{\n.reg .b32 %r<4>;\nld.param.u32 %r1, [x];\nadd.s32 %r2, %r1, 1;\nst.param.b32 [r], %r2;\nret;\n}\n"
+    ".func (.param .b32 r) f(.param .b32 x)\n{\n.reg .b32 %r<4>;\nld.param.u32 %r1, [x];\nadd.s32 %r2, %r1, 1;\nst.param.b32 [r], "
+    "%r2;\nret;\n}\n"
     ".visible .entry k(.param .u64 p, .param .u32 n)\n{\n.reg .pred %p<4>;\n.reg .b32 %r<16>;\n.reg .b64 %rd<4>;\n.reg .f32 %f<4>;\n"
     "ld.param.u64 %rd1, [p];\nld.param.u32 %r1, [n];\nmov.u32 %r2, %tid.x;\nst.shared.u32 [s], %r2;\nbar.sync 0;\n"
     "TOP: { .param .b32 a; st.param.b32 [a], %r2;\n.param .b32 b;\ncall.uni (b), f, (a);\nld.param.b32 %r2, [b]; }\n"
-    "setp.lt.s32 %p1, %r2, %r1;\n@%p1 bra TOP;\nld.global.f32 %f1, [%rd1];\ndiv.rn.f32 %f2, %f1, %f1;\nst.global.f32 [%rd1], %f2;\nret;\n}\n";
+    "setp.lt.s32 %p1, %r2, %r1;\n@%p1 bra TOP;\nld.global.f32 %f1, [%rd1];\ndiv.rn.f32 %f2, %f1, %f1;\nst.global.f32 [%rd1], "
+    "%f2;\nret;\n}\n";
 
 static long allocations_left = -1; /* below 0: all succeed */
 

@@ -42,12 +42,18 @@ static uint64_t compare(const struct ct_insn *insn, uint64_t a, uint64_t b, unsi
     const bool less = is_signed ? sa < sb : a < b;
 
     switch (insn->compare) {
-    case PTX_EQ: return a == b;
-    case PTX_NE: return a != b;
-    case PTX_LT: return less;
-    case PTX_LE: return less || a == b;
-    case PTX_GT: return !less && a != b;
-    case PTX_GE: return !less;
+    case PTX_EQ:
+        return a == b;
+    case PTX_NE:
+        return a != b;
+    case PTX_LT:
+        return less;
+    case PTX_LE:
+        return less || a == b;
+    case PTX_GT:
+        return !less && a != b;
+    case PTX_GE:
+        return !less;
     }
     fail_msg("comparison %u", insn->compare);
     return 0;
@@ -98,32 +104,57 @@ static uint64_t compute(const struct machine *m, const struct ct_insn *insn)
     const unsigned bits = insn->n_operands ? bits_of(m, insn->operands[0]) : 0;
 
     switch (insn->op) {
-    case CT_OP_CONST: return insn->imm;
-    case CT_OP_UNDEF: return 0;
-    case CT_OP_COPY: return a;
-    case CT_OP_SELECT: return a ? b : c;
-    case CT_OP_ADD: return a + b;
-    case CT_OP_SUB: return a - b;
-    case CT_OP_MUL: return a * b;
-    case CT_OP_MULHI: return wide_product(insn, a, b, bits) >> bits;
-    case CT_OP_MULWIDE: return wide_product(insn, a, b, bits);
-    case CT_OP_NEG: return ~a + 1;
-    case CT_OP_AND: return a & b;
-    case CT_OP_OR: return a | b;
-    case CT_OP_XOR: return a ^ b;
-    case CT_OP_NOT: return ~a;
-    case CT_OP_SHL: return b < bits ? a << b : 0;
-    case CT_OP_SHR: return b >= bits ? 0 : ptx_type_is_signed(insn->type) ? (uint64_t)(as_signed(a, bits) >> b) : a >> b;
-    case CT_OP_MIN: return minimum(insn, a, b, bits);
-    case CT_OP_MAX: return minimum(insn, a, b, bits) == a ? b : a;
-    case CT_OP_POPC: return population(a);
-    case CT_OP_CLZ: return count_leading_zeros(a);
-    case CT_OP_BREV: return reverse(a);
-    case CT_OP_ICMP: return compare(insn, a, b, bits);
-    case CT_OP_TRUNC: return a;
+    case CT_OP_CONST:
+        return insn->imm;
+    case CT_OP_UNDEF:
+        return 0;
+    case CT_OP_COPY:
+        return a;
+    case CT_OP_SELECT:
+        return a ? b : c;
+    case CT_OP_ADD:
+        return a + b;
+    case CT_OP_SUB:
+        return a - b;
+    case CT_OP_MUL:
+        return a * b;
+    case CT_OP_MULHI:
+        return wide_product(insn, a, b, bits) >> bits;
+    case CT_OP_MULWIDE:
+        return wide_product(insn, a, b, bits);
+    case CT_OP_NEG:
+        return ~a + 1;
+    case CT_OP_AND:
+        return a & b;
+    case CT_OP_OR:
+        return a | b;
+    case CT_OP_XOR:
+        return a ^ b;
+    case CT_OP_NOT:
+        return ~a;
+    case CT_OP_SHL:
+        return b < bits ? a << b : 0;
+    case CT_OP_SHR:
+        return b >= bits ? 0 : ptx_type_is_signed(insn->type) ? (uint64_t)(as_signed(a, bits) >> b) : a >> b;
+    case CT_OP_MIN:
+        return minimum(insn, a, b, bits);
+    case CT_OP_MAX:
+        return minimum(insn, a, b, bits) == a ? b : a;
+    case CT_OP_POPC:
+        return population(a);
+    case CT_OP_CLZ:
+        return count_leading_zeros(a);
+    case CT_OP_BREV:
+        return reverse(a);
+    case CT_OP_ICMP:
+        return compare(insn, a, b, bits);
+    case CT_OP_TRUNC:
+        return a;
     case CT_OP_EXT:
         return ptx_type_is_signed(insn->type) ? (uint64_t)as_signed(a, ptx_type_bits(insn->type)) : a & mask(ptx_type_bits(insn->type));
-    default: fail_msg("the machine does not know %s", ct_op_infos[insn->op].name); return 0;
+    default:
+        fail_msg("the machine does not know %s", ct_op_infos[insn->op].name);
+        return 0;
     }
 }
 
@@ -192,10 +223,14 @@ static int run_terminator(const struct machine *m, const struct ct_insn *insn)
     const uint64_t a = insn->n_operands ? m->values[insn->operands[0].i] : 0;
 
     switch (insn->op) {
-    case CT_OP_BR: return 0;
-    case CT_OP_CBR: return a ? 0 : 1;
-    case CT_OP_SWITCH: return (int)(a < insn->block->n_succs ? a : insn->block->n_succs - 1);
-    default: return -1;
+    case CT_OP_BR:
+        return 0;
+    case CT_OP_CBR:
+        return a ? 0 : 1;
+    case CT_OP_SWITCH:
+        return (int)(a < insn->block->n_succs ? a : insn->block->n_succs - 1);
+    default:
+        return -1;
     }
 }
 
@@ -370,11 +405,21 @@ static void emit_resize(struct generator *g, enum ct_width width)
     struct ct_insn *insn;
 
     switch (random_below(g->random, 8)) {
-    case 0: emit_unary(g, CT_OP_EXT, any_type(g, CT_W_32), CT_W_64, CT_W_32); return;
-    case 1: emit_unary(g, CT_OP_EXT, any_type(g, CT_W_16), width > CT_W_16 ? width : CT_W_32, CT_W_16); return;
-    case 2: emit_unary(g, CT_OP_EXT, random_below(g->random, 2) ? PTX_S8 : PTX_U8, CT_W_16, width); return;
-    case 3: emit_unary(g, CT_OP_TRUNC, PTX_NONE, CT_W_32, CT_W_64); return;
-    case 4: emit_unary(g, CT_OP_TRUNC, PTX_NONE, CT_W_16, width > CT_W_16 ? width : CT_W_64); return;
+    case 0:
+        emit_unary(g, CT_OP_EXT, any_type(g, CT_W_32), CT_W_64, CT_W_32);
+        return;
+    case 1:
+        emit_unary(g, CT_OP_EXT, any_type(g, CT_W_16), width > CT_W_16 ? width : CT_W_32, CT_W_16);
+        return;
+    case 2:
+        emit_unary(g, CT_OP_EXT, random_below(g->random, 2) ? PTX_S8 : PTX_U8, CT_W_16, width);
+        return;
+    case 3:
+        emit_unary(g, CT_OP_TRUNC, PTX_NONE, CT_W_32, CT_W_64);
+        return;
+    case 4:
+        emit_unary(g, CT_OP_TRUNC, PTX_NONE, CT_W_16, width > CT_W_16 ? width : CT_W_64);
+        return;
     case 5:
         insn = assign(g, CT_OP_MULWIDE, any_type(g, CT_W_32), any(g, CT_W_64), 2);
         insn->operands[0] = any(g, CT_W_32);
@@ -410,15 +455,27 @@ static void emit_any(struct generator *g)
 
     switch (random_below(g->random, 12)) {
     case 0:
-    case 1: emit_constant(g, width); return;
+    case 1:
+        emit_constant(g, width);
+        return;
     case 2:
     case 3:
     case 4:
-    case 5: emit_binary(g, width); return;
-    case 6: emit_compare(g, width); return;
-    case 7: emit_select(g, width); return;
-    case 8: emit_resize(g, width); return;
-    case 9: emit_unary(g, random_below(g->random, 2) ? CT_OP_NOT : CT_OP_NEG, unsigned_types[width], width, width); return;
+    case 5:
+        emit_binary(g, width);
+        return;
+    case 6:
+        emit_compare(g, width);
+        return;
+    case 7:
+        emit_select(g, width);
+        return;
+    case 8:
+        emit_resize(g, width);
+        return;
+    case 9:
+        emit_unary(g, random_below(g->random, 2) ? CT_OP_NOT : CT_OP_NEG, unsigned_types[width], width, width);
+        return;
     case 10:
         if (random_below(g->random, 3) == 0) {
             static const enum ct_op ops[] = {CT_OP_POPC, CT_OP_CLZ, CT_OP_BREV};
@@ -430,7 +487,9 @@ static void emit_any(struct generator *g)
             emit_unary(g, CT_OP_COPY, PTX_NONE, width, width);
         }
         return;
-    default: emit_store(g, width); return;
+    default:
+        emit_store(g, width);
+        return;
     }
 }
 

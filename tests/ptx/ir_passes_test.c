@@ -384,9 +384,12 @@ static void test_planted_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_graphs),           cmocka_unit_test(test_random_straight_code),
-        cmocka_unit_test(test_large_irreducible_graphs), cmocka_unit_test(test_dominators),
-        cmocka_unit_test(test_loops),                    cmocka_unit_test(test_planted_faults),
+        cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_random_straight_code),
+        cmocka_unit_test(test_large_irreducible_graphs),
+        cmocka_unit_test(test_dominators),
+        cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_planted_faults),
     };
 
     if (setjmp(bench_exhausted))

@@ -107,28 +107,36 @@ static void check_rows(const struct row *rows, size_t n)
 
 /* ---- inline, promote ---- */
 
-#define ADD_ONE                                                            \
-    ".func (.param .b32 result) add_one(.param .b32 x)\n{\n.reg .b32 %r<4>;\n" \
+#define ADD_ONE                                                                                                                            \
+    ".func (.param .b32 result) add_one(.param .b32 x)\n{\n.reg .b32 %r<4>;\n"                                                             \
     "ld.param.u32 %r1, [x];\nadd.s32 %r2, %r1, 1;\nst.param.b32 [result], %r2;\nret;\n}\n"
-#define CALL_ADD_ONE(to, from)                                                                     \
-    "{ .param .b32 a; st.param.b32 [a], " from ";\n.param .b32 b;\ncall.uni (b), add_one, (a);\n" \
+#define CALL_ADD_ONE(to, from)                                                                                                             \
+    "{ .param .b32 a; st.param.b32 [a], " from ";\n.param .b32 b;\ncall.uni (b), add_one, (a);\n"                                          \
     "ld.param.b32 " to ", [b]; }\n"
 
 static void test_inline(void **state)
 {
     static const struct row rows[] = {
-        {"a call is gone, its objects are bound", "inline",
+        {"a call is gone, its objects are bound",
+         "inline",
          HEAD ADD_ONE ENTRY REGS ARGUMENTS CALL_ADD_ONE("%r2", "%r1") "st.global.u32 [%rd1], %r2;\nret;\n}\n",
-         {"same as"}, {"call"}},
-        {"parameters of calls become registers", "promote",
+         {"same as"},
+         {"call"}},
+        {"parameters of calls become registers",
+         "promote",
          HEAD ADD_ONE ENTRY REGS ARGUMENTS CALL_ADD_ONE("%r2", "%r1") "st.global.u32 [%rd1], %r2;\nret;\n}\n",
-         {"in registers"}, {"load.local", "store.local"}},
-        {"two calls are two instances, and fold to one sum", "simplify",
+         {"in registers"},
+         {"load.local", "store.local"}},
+        {"two calls are two instances, and fold to one sum",
+         "simplify",
          HEAD ADD_ONE ENTRY REGS ARGUMENTS CALL_ADD_ONE("%r2", "%r1") CALL_ADD_ONE("%r3", "%r2") "st.global.u32 [%rd1], %r3;\nret;\n}\n",
-         {"const 0x2"}, {"const 0x1\n"}},
-        {"exit in a function ends the thread", "inline",
+         {"const 0x2"},
+         {"const 0x1\n"}},
+        {"exit in a function ends the thread",
+         "inline",
          HEAD ".func leave()\n{\nexit;\n}\n" ENTRY REGS ARGUMENTS "call leave;\nst.global.u32 [%rd1], %r1;\nret;\n}\n",
-         {"exit"}, {"store", "call"}},
+         {"exit"},
+         {"store", "call"}},
     };
 
     (void)state;
@@ -138,20 +146,26 @@ static void test_inline(void **state)
 static void test_promote(void **state)
 {
     static const struct row rows[] = {
-        {"cells of different sizes", "promote",
+        {"cells of different sizes",
+         "promote",
          HEAD ENTRY REGS ".local .align 8 .b8 a[16];\n" ARGUMENTS
-              "st.local.u32 [a], %r1;\nst.local.u8 [a+4], %r1;\nst.local.u64 [a+8], %rd1;\nld.local.s8 %r2, [a+4];\n"
-              "ld.local.u64 %rd2, [a+8];\nst.global.u32 [%rd2], %r2;\nret;\n}\n",
-         {"in registers", "ext.s8"}, {".local.", "localaddr"}},
-        {"partly overlapping accesses stay in memory", "promote",
+                         "st.local.u32 [a], %r1;\nst.local.u8 [a+4], %r1;\nst.local.u64 [a+8], %rd1;\nld.local.s8 %r2, [a+4];\n"
+                         "ld.local.u64 %rd2, [a+8];\nst.global.u32 [%rd2], %r2;\nret;\n}\n",
+         {"in registers", "ext.s8"},
+         {".local.", "localaddr"}},
+        {"partly overlapping accesses stay in memory",
+         "promote",
          HEAD ENTRY REGS ".local .align 8 .b8 a[8];\n" ARGUMENTS
-              "st.local.u64 [a], %rd1;\nld.local.u32 %r2, [a+4];\nst.global.u32 [%rd1], %r2;\nret;\n}\n",
-         {"load.local.u32 [local 1+4]", "store.local.u64 [local 1]"}, {"in registers"}},
-        {"an object whose address is taken stays in memory", "promote",
+                         "st.local.u64 [a], %rd1;\nld.local.u32 %r2, [a+4];\nst.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"load.local.u32 [local 1+4]", "store.local.u64 [local 1]"},
+         {"in registers"}},
+        {"an object whose address is taken stays in memory",
+         "promote",
          HEAD ENTRY REGS ".local .align 4 .b8 a[64];\n" ARGUMENTS
-              "mov.u64 %rd2, a;\nmul.wide.u32 %rd3, %r1, 4;\nadd.s64 %rd4, %rd2, %rd3;\nst.local.u32 [%rd4], %r1;\n"
-              "ld.local.u32 %r2, [a+4];\nst.global.u32 [%rd1], %r2;\nret;\n}\n",
-         {"localaddr", "[local 1+4]"}, {"in registers"}},
+                         "mov.u64 %rd2, a;\nmul.wide.u32 %rd3, %r1, 4;\nadd.s64 %rd4, %rd2, %rd3;\nst.local.u32 [%rd4], %r1;\n"
+                         "ld.local.u32 %r2, [a+4];\nst.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"localaddr", "[local 1+4]"},
+         {"in registers"}},
     };
 
     (void)state;
@@ -163,19 +177,25 @@ static void test_promote(void **state)
 static void test_layout(void **state)
 {
     static const struct row rows[] = {
-        {"objects lie at their alignment; only those in use", "layout",
+        {"objects lie at their alignment; only those in use",
+         "layout",
          HEAD ".shared .align 4 .b8 unused[400];\n.shared .align 1 .b8 first[3];\n.shared .align 16 .b8 second[32];\n" ENTRY REGS ARGUMENTS
               "st.shared.u8 [first], %r1;\nst.shared.u32 [second+4], %r1;\nret;\n}\n",
-         {"shared first, 3 bytes, at 0", "shared second, 32 bytes, at 16"}, {"unused", "sharedaddr"}},
-        {"dynamic arrays share a place behind the static part", "layout",
+         {"shared first, 3 bytes, at 0", "shared second, 32 bytes, at 16"},
+         {"unused", "sharedaddr"}},
+        {"dynamic arrays share a place behind the static part",
+         "layout",
          HEAD ".extern .shared .align 16 .b8 dyn[];\n.extern .shared .align 4 .b32 dyn2[];\n" ENTRY REGS
               ".shared .align 4 .b8 fixed[20];\n" ARGUMENTS
               "st.shared.u32 [fixed], %r1;\nst.shared.u32 [dyn], %r1;\nst.shared.u32 [dyn2+4], %r1;\nret;\n}\n",
-         {"shared fixed, 20 bytes, at 0", "shared dyn, 0 bytes, at 32", "shared dyn2, 0 bytes, at 32"}, {NULL}},
-        {"the frame", "layout",
+         {"shared fixed, 20 bytes, at 0", "shared dyn, 0 bytes, at 32", "shared dyn2, 0 bytes, at 32"},
+         {NULL}},
+        {"the frame",
+         "layout",
          HEAD ENTRY REGS ".local .align 1 .b8 a[5];\n.local .align 8 .b8 b[8];\n" ARGUMENTS
-              "mov.u64 %rd2, a;\nmov.u64 %rd3, b;\nst.local.u8 [%rd2+1], %r1;\nst.local.u64 [%rd3], %rd1;\nret;\n}\n",
-         {"a, 5 bytes, align 1, at 0", "b, 8 bytes, align 8, at 8"}, {"localaddr"}},
+                         "mov.u64 %rd2, a;\nmov.u64 %rd3, b;\nst.local.u8 [%rd2+1], %r1;\nst.local.u64 [%rd3], %rd1;\nret;\n}\n",
+         {"a, 5 bytes, align 1, at 0", "b, 8 bytes, align 8, at 8"},
+         {"localaddr"}},
     };
     const struct ptx2spv_target target = full_target();
     struct run run;
@@ -199,14 +219,20 @@ static void test_layout(void **state)
 static void test_reduce(void **state)
 {
     static const struct row rows[] = {
-        {"a small second entry is split: no selector", "reduce",
-         HEAD ENTRY REGS ARGUMENTS "setp.gt.s32 %p1, %r1, 3;\nmov.u32 %r2, 0;\n@%p1 bra MID;\nTOP: add.s32 %r2, %r2, 1;\n"
-              "MID: add.s32 %r2, %r2, 2;\nsetp.lt.s32 %p2, %r2, %r1;\n@%p2 bra TOP;\nst.global.u32 [%rd1], %r2;\nret;\n}\n",
-         {"cbr"}, {"switch"}},
-        {"with a barrier inside, a dispatching block", "reduce",
-         HEAD ENTRY REGS ARGUMENTS "setp.gt.s32 %p1, %r1, 3;\nmov.u32 %r2, 0;\n@%p1 bra MID;\nTOP: add.s32 %r2, %r2, 1;\nbar.sync 0;\n"
-              "MID: add.s32 %r2, %r2, 2;\nbar.sync 0;\nsetp.lt.s32 %p2, %r2, %r1;\n@%p2 bra TOP;\nst.global.u32 [%rd1], %r2;\nret;\n}\n",
-         {"switch"}, {NULL}},
+        {"a small second entry is split: no selector",
+         "reduce",
+         HEAD ENTRY REGS ARGUMENTS
+         "setp.gt.s32 %p1, %r1, 3;\nmov.u32 %r2, 0;\n@%p1 bra MID;\nTOP: add.s32 %r2, %r2, 1;\n"
+         "MID: add.s32 %r2, %r2, 2;\nsetp.lt.s32 %p2, %r2, %r1;\n@%p2 bra TOP;\nst.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"cbr"},
+         {"switch"}},
+        {"with a barrier inside, a dispatching block",
+         "reduce",
+         HEAD ENTRY REGS ARGUMENTS
+         "setp.gt.s32 %p1, %r1, 3;\nmov.u32 %r2, 0;\n@%p1 bra MID;\nTOP: add.s32 %r2, %r2, 1;\nbar.sync 0;\n"
+         "MID: add.s32 %r2, %r2, 2;\nbar.sync 0;\nsetp.lt.s32 %p2, %r2, %r1;\n@%p2 bra TOP;\nst.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"switch"},
+         {NULL}},
     };
 
     (void)state;
@@ -218,10 +244,13 @@ static void test_reduce(void **state)
 static void test_ssa(void **state)
 {
     static const struct row rows[] = {
-        {"a loop's counter is a phi; a register that stays is not", "ssa",
-         HEAD ENTRY REGS ARGUMENTS "mov.u32 %r2, 0;\nmov.u32 %r3, 5;\nTOP: add.s32 %r2, %r2, %r3;\nsetp.lt.s32 %p1, %r2, %r1;\n@%p1 bra TOP;\n"
-              "st.global.u32 [%rd1], %r2;\nret;\n}\n",
-         {"phi"}, {"copy", "undef"}},
+        {"a loop's counter is a phi; a register that stays is not",
+         "ssa",
+         HEAD ENTRY REGS ARGUMENTS
+         "mov.u32 %r2, 0;\nmov.u32 %r3, 5;\nTOP: add.s32 %r2, %r2, %r3;\nsetp.lt.s32 %p1, %r2, %r1;\n@%p1 bra TOP;\n"
+         "st.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"phi"},
+         {"copy", "undef"}},
         {"a register that was never written", "ssa", HEAD ENTRY REGS ARGUMENTS "st.global.u32 [%rd1], %r9;\nret;\n}\n", {"undef"}, {NULL}},
     };
 
@@ -232,23 +261,38 @@ static void test_ssa(void **state)
 static void test_simplify(void **state)
 {
     static const struct row rows[] = {
-        {"constants fold through", "simplify",
+        {"constants fold through",
+         "simplify",
          HEAD ENTRY REGS ARGUMENTS "mov.u32 %r2, 6;\nmul.lo.s32 %r3, %r2, 7;\nsub.s32 %r4, %r3, 2;\nst.global.u32 [%rd1], %r4;\nret;\n}\n",
-         {"const 0x28"}, {"mul", "sub", "const 0x6\n"}},
-        {"a constant part of an address goes into the access", "simplify",
-         HEAD ENTRY REGS ARGUMENTS "add.s64 %rd2, %rd1, 40;\nst.global.u32 [%rd2+8], %r1;\nret;\n}\n", {"+48]"}, {"add"}},
-        {"a branch that is known is no branch", "simplify",
+         {"const 0x28"},
+         {"mul", "sub", "const 0x6\n"}},
+        {"a constant part of an address goes into the access",
+         "simplify",
+         HEAD ENTRY REGS ARGUMENTS "add.s64 %rd2, %rd1, 40;\nst.global.u32 [%rd2+8], %r1;\nret;\n}\n",
+         {"+48]"},
+         {"add"}},
+        {"a branch that is known is no branch",
+         "simplify",
          HEAD ENTRY REGS ARGUMENTS "mov.u32 %r2, 3;\nsetp.gt.s32 %p1, %r2, 1;\n@%p1 bra YES;\nst.global.u32 [%rd1+8], %r1;\n"
-              "YES: st.global.u32 [%rd1+4], %r2;\nret;\n}\n",
-         {"+4]"}, {"cbr", "+8]"}},
-        {"equal expressions are computed once", "simplify",
+                                   "YES: st.global.u32 [%rd1+4], %r2;\nret;\n}\n",
+         {"+4]"},
+         {"cbr", "+8]"}},
+        {"equal expressions are computed once",
+         "simplify",
          HEAD ENTRY REGS ARGUMENTS "mul.lo.s32 %r2, %r1, %r1;\nmul.lo.s32 %r3, %r1, %r1;\nsub.s32 %r4, %r2, %r3;\n"
-              "st.global.u32 [%rd1], %r4;\nret;\n}\n",
-         {"const 0x0"}, {"mul", "sub"}},
-        {"division by zero is left to lower", "simplify",
-         HEAD ENTRY REGS ARGUMENTS "mov.u32 %r2, 0;\ndiv.u32 %r3, 5, %r2;\nst.global.u32 [%rd1], %r3;\nret;\n}\n", {"div.u32"}, {NULL}},
-        {"volatile loads stay, others that nobody reads go", "simplify",
-         HEAD ENTRY REGS ARGUMENTS "ld.volatile.global.u32 %r2, [%rd1];\nld.global.u16 %rs1, [%rd1+4];\nret;\n}\n", {"volatile"}, {"u16"}},
+                                   "st.global.u32 [%rd1], %r4;\nret;\n}\n",
+         {"const 0x0"},
+         {"mul", "sub"}},
+        {"division by zero is left to lower",
+         "simplify",
+         HEAD ENTRY REGS ARGUMENTS "mov.u32 %r2, 0;\ndiv.u32 %r3, 5, %r2;\nst.global.u32 [%rd1], %r3;\nret;\n}\n",
+         {"div.u32"},
+         {NULL}},
+        {"volatile loads stay, others that nobody reads go",
+         "simplify",
+         HEAD ENTRY REGS ARGUMENTS "ld.volatile.global.u32 %r2, [%rd1];\nld.global.u16 %rs1, [%rd1+4];\nret;\n}\n",
+         {"volatile"},
+         {"u16"}},
     };
 
     (void)state;
@@ -263,31 +307,51 @@ static void test_simplify(void **state)
 static void test_addrspace(void **state)
 {
     static const struct row rows[] = {
-        {"no tag is made: everything is global", "addrspace",
-         HEAD ENTRY REGS ARGUMENTS "ld.global.u64 %rd2, [%rd1];\nst.u32 [%rd2], %r1;\nld.u32 %r2, [%rd1];\nst.u32 [%rd1+4], %r2;\nret;\n}\n",
-         {"store.global.u32", "load.global.u32"}, {"generic"}},
-        {"a shared address with an index", "addrspace",
-         HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED "mul.wide.u32 %rd4, %r1, 4;\nadd.s64 %rd5, %rd3, %rd4;\nst.u32 [%rd5+4], %r1;\nret;\n}\n",
-         {"store.shared.u32"}, {"generic"}},
-        {"a local address", "addrspace",
-         HEAD ENTRY REGS ".local .align 4 .b8 a[64];\n" ARGUMENTS
-              "mov.u64 %rd2, a;\ncvta.local.u64 %rd3, %rd2;\nmul.wide.u32 %rd4, %r1, 4;\nadd.s64 %rd5, %rd3, %rd4;\nst.u32 [%rd5], %r1;\n"
-              "ld.u32 %r2, [%rd5];\nst.u32 [%rd1], %r2;\nret;\n}\n",
-         {"store.local.u32", "load.local.u32", "store.global.u32"}, {"generic"}},
-        {"round a loop, by an optimistic flow", "addrspace",
-         HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED "mov.u64 %rd6, %rd3;\nmov.u32 %r2, 0;\nTOP: st.u32 [%rd6], %r2;\nadd.s64 %rd6, %rd6, 4;\n"
-              "add.s32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, %r1;\n@%p1 bra TOP;\nret;\n}\n",
-         {"store.shared.u32"}, {"generic"}},
-        {"either space: decided when it runs", "addrspace",
-         HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED "setp.eq.u32 %p1, %r1, 0;\nselp.b64 %rd6, %rd3, %rd1, %p1;\nst.u32 [%rd6], %r1;\nret;\n}\n",
-         {"store.generic.u32"}, {NULL}},
-        {"a shared address in memory taints loads, not parameters", "addrspace",
+        {"no tag is made: everything is global",
+         "addrspace",
+         HEAD ENTRY REGS ARGUMENTS
+         "ld.global.u64 %rd2, [%rd1];\nst.u32 [%rd2], %r1;\nld.u32 %r2, [%rd1];\nst.u32 [%rd1+4], %r2;\nret;\n}\n",
+         {"store.global.u32", "load.global.u32"},
+         {"generic"}},
+        {"a shared address with an index",
+         "addrspace",
          HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED
-              "st.global.u64 [%rd1], %rd3;\nld.global.u64 %rd7, [%rd1+8];\nst.u32 [%rd7], %r1;\nst.u16 [%rd1+16], %r1;\nret;\n}\n",
-         {"store.generic.u32", "store.global.u16"}, {NULL}},
-        {"null beside a shared address", "addrspace",
-         HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED "setp.eq.u32 %p1, %r1, 0;\nselp.b64 %rd6, %rd3, 0, %p1;\nst.u32 [%rd6], %r1;\nret;\n}\n",
-         {"store.shared.u32"}, {"generic"}},
+         "mul.wide.u32 %rd4, %r1, 4;\nadd.s64 %rd5, %rd3, %rd4;\nst.u32 [%rd5+4], %r1;\nret;\n}\n",
+         {"store.shared.u32"},
+         {"generic"}},
+        {"a local address",
+         "addrspace",
+         HEAD ENTRY REGS
+         ".local .align 4 .b8 a[64];\n" ARGUMENTS
+         "mov.u64 %rd2, a;\ncvta.local.u64 %rd3, %rd2;\nmul.wide.u32 %rd4, %r1, 4;\nadd.s64 %rd5, %rd3, %rd4;\nst.u32 [%rd5], %r1;\n"
+         "ld.u32 %r2, [%rd5];\nst.u32 [%rd1], %r2;\nret;\n}\n",
+         {"store.local.u32", "load.local.u32", "store.global.u32"},
+         {"generic"}},
+        {"round a loop, by an optimistic flow",
+         "addrspace",
+         HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED
+         "mov.u64 %rd6, %rd3;\nmov.u32 %r2, 0;\nTOP: st.u32 [%rd6], %r2;\nadd.s64 %rd6, %rd6, 4;\n"
+         "add.s32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, %r1;\n@%p1 bra TOP;\nret;\n}\n",
+         {"store.shared.u32"},
+         {"generic"}},
+        {"either space: decided when it runs",
+         "addrspace",
+         HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED
+         "setp.eq.u32 %p1, %r1, 0;\nselp.b64 %rd6, %rd3, %rd1, %p1;\nst.u32 [%rd6], %r1;\nret;\n}\n",
+         {"store.generic.u32"},
+         {NULL}},
+        {"a shared address in memory taints loads, not parameters",
+         "addrspace",
+         HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED
+         "st.global.u64 [%rd1], %rd3;\nld.global.u64 %rd7, [%rd1+8];\nst.u32 [%rd7], %r1;\nst.u16 [%rd1+16], %r1;\nret;\n}\n",
+         {"store.generic.u32", "store.global.u16"},
+         {NULL}},
+        {"null beside a shared address",
+         "addrspace",
+         HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED
+         "setp.eq.u32 %p1, %r1, 0;\nselp.b64 %rd6, %rd3, 0, %p1;\nst.u32 [%rd6], %r1;\nret;\n}\n",
+         {"store.shared.u32"},
+         {"generic"}},
     };
 
     (void)state;
@@ -303,8 +367,9 @@ static void test_errors(void **state)
         enum ptx2spv_status status;
     } rows[] = {
         {"direct recursion", HEAD ".func f()\n{\ncall f;\nret;\n}\n" ENTRY "call f;\nret;\n}\n", "f -> f", PTX2SPV_UNSUPPORTED},
-        {"recursion through another", HEAD ".func g();\n.func f()\n{\ncall g;\nret;\n}\n.func g()\n{\ncall f;\nret;\n}\n" ENTRY "call g;\nret;\n}\n",
-         "g -> f -> g", PTX2SPV_UNSUPPORTED},
+        {"recursion through another",
+         HEAD ".func g();\n.func f()\n{\ncall g;\nret;\n}\n.func g()\n{\ncall f;\nret;\n}\n" ENTRY "call g;\nret;\n}\n", "g -> f -> g",
+         PTX2SPV_UNSUPPORTED},
         {"extern function", HEAD ".extern .func missing();\n" ENTRY "call missing;\nret;\n}\n", "missing", PTX2SPV_INVALID_PTX},
         {"too much shared memory", HEAD ".shared .align 4 .b8 s[49156];\n" ENTRY REGS "st.shared.u32 [s], 1;\nret;\n}\n", "49156 bytes",
          PTX2SPV_TARGET_LACKS},
@@ -381,10 +446,17 @@ static void test_deep_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_inline),    cmocka_unit_test(test_promote), cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_reduce),    cmocka_unit_test(test_ssa),     cmocka_unit_test(test_simplify),
-        cmocka_unit_test(test_addrspace), cmocka_unit_test(test_errors),  cmocka_unit_test(test_target_without_float64),
-        cmocka_unit_test(test_calls_that_double), cmocka_unit_test(test_deep_calls),
+        cmocka_unit_test(test_inline),
+        cmocka_unit_test(test_promote),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_reduce),
+        cmocka_unit_test(test_ssa),
+        cmocka_unit_test(test_simplify),
+        cmocka_unit_test(test_addrspace),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_target_without_float64),
+        cmocka_unit_test(test_calls_that_double),
+        cmocka_unit_test(test_deep_calls),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
