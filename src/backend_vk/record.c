@@ -12,7 +12,7 @@
 
 #define CT_CHANNEL "queue"
 #define COPY_CHUNK 256   /* regions in one vkCmdCopyBuffer */
-#define LAUNCH_PIECES 64 /* dispatches of a split grid in one batch */
+#define LAUNCH_PIECES 8  /* dispatches of a split grid in one batch: each is as large as the device takes */
 #define MAX_PUSH_BYTES 4096 /* target.push_constant_bytes is never more: device_info.c */
 
 _Static_assert(sizeof(struct ptx2spv_system_block) == PTX2SPV_PARAMS_OFFSET, "the parameters follow the system block");

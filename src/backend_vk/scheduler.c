@@ -78,13 +78,26 @@ static CUresult hand_over(struct ct_backend_device *device, const struct ct_vk_b
     return ct_vk_result(device->vk.vkQueueSubmit2(batch->queue->lane->handle, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit2");
 }
 
+/* Values only grow: when the host has gone past this one meanwhile, there is nothing left to signal. */
+static void drop_stale_signal_locked(struct ct_backend_device *device, struct ct_vk_batch *batch)
+{
+    struct ct_vk_line *line = batch->signal.line;
+
+    if (!line || batch->signal.value > line->promised)
+        return;
+    ct_vk_line_release_locked(device, line);
+    batch->signal.line = NULL;
+}
+
 /* Submits the first batch. A failure loses the device: what was recorded cannot be taken back, and later points would never come. */
 static void submit_first_locked(struct ct_queue *queue)
 {
     struct ct_vk_batch *batch = ct_vk_batch_remove_first(&queue->unsubmitted);
-    CUresult r = hand_over(queue->device, batch);
+    CUresult r;
 
     batch->closed = true;
+    drop_stale_signal_locked(queue->device, batch);
+    r = hand_over(queue->device, batch);
     if (r != CUDA_SUCCESS) {
         ct_vk_device_lose(queue->device, r);
         queue->n_batches--;

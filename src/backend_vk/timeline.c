@@ -37,7 +37,7 @@ void ct_vk_timeline_destroy(struct ct_timeline *timeline)
     free(timeline);
 }
 
-/* VUID-VkSemaphoreSignalInfo-value-03258..03260: above the current value, below what queues are still to signal; so behind everything. */
+/* Values only grow, and a host signal may not overtake one that a queue is about to make (VUID-VkSemaphoreSignalInfo-value-03258, 03259). */
 static CUresult signal_locked(struct ct_timeline *timeline, uint64_t value)
 {
     struct ct_backend_device *device = timeline->device;
@@ -45,14 +45,19 @@ static CUresult signal_locked(struct ct_timeline *timeline, uint64_t value)
     const VkSemaphoreSignalInfo info = {
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = line->semaphore, .value = value
     };
-    CUresult r;
+    uint64_t now;
+    CUresult r = ct_vk_line_read(device, line, &now);
 
-    if (value <= line->recorded)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "timeline signal of %llu behind %llu", (unsigned long long)value,
-                       (unsigned long long)line->recorded);
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (value <= now || line->promised > now)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "host signals %llu on a timeline at %llu, on its way to %llu", (unsigned long long)value,
+                       (unsigned long long)now, (unsigned long long)line->promised);
     if ((r = ct_vk_result(device->vk.vkSignalSemaphore(device->handle, &info), "vkSignalSemaphore")) != CUDA_SUCCESS)
         return ct_vk_device_lose(device, r);
-    line->recorded = line->promised = value;
+    line->promised = value;
+    if (value > line->recorded)
+        line->recorded = value;
     ct_vk_scheduler_pump_locked(device->scheduler);
     return CUDA_SUCCESS;
 }
