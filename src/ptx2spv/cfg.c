@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Analyses of the control-flow graph: predecessors, reverse postorder, dominators (Cooper, Harvey, Kennedy, "A Simple, Fast
- * Dominance Algorithm"), natural loops. Each marks itself fresh in fn->props; whatever edits the graph clears CT_PROP_GRAPH. */
+/* Analyses of the control-flow graph: predecessors, reverse postorder, dominators, natural loops. Each marks itself fresh in
+ * fn->props; whatever edits the graph clears CT_PROP_GRAPH. */
 #include "ir.h"
-
-#include <assert.h>
 
 /* The edges into each block: those of block b are from[first[b]] .. from[first[b + 1] - 1], in order of source and successor number. */
 struct in_edges {
@@ -30,21 +28,42 @@ static struct in_edges collect_in_edges(struct ct_fn *fn)
     return edges;
 }
 
+/* Keeps the entries `kept` (ascending) of the predecessors, and of the phis what belongs to them. */
+static void keep_preds(struct ct_block *block, const uint32_t *kept, uint32_t n)
+{
+    for (struct ct_insn *phi = block->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
+        uint32_t filled = 0;
+
+        for (; filled < n && kept[filled] < phi->n_operands; filled++)
+            phi->operands[filled] = phi->operands[kept[filled]];
+        /* Operands beyond the known predecessors are for new edges. */
+        for (uint32_t i = block->preds.n; i < phi->n_operands; i++)
+            phi->operands[filled++] = phi->operands[i];
+        phi->n_operands = filled;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        block->preds.v[i] = block->preds.v[kept[i]];
+    block->preds.n = n;
+}
+
 /* Drops known predecessors whose edge is gone and appends new ones. `open` counts edges by source id and is zero before and after. */
 static void update_preds(struct ct_fn *fn, struct ct_block *block, struct ct_block *const *from, uint32_t n, uint32_t *open)
 {
+    uint32_t *kept = block->preds.n ? CT_ARENA_ARRAY(&fn->compilation->scratch, uint32_t, block->preds.n) : NULL;
+    uint32_t n_kept = 0;
+
     for (uint32_t i = 0; i < n; i++)
         open[from[i]->id]++;
-    for (uint32_t i = 0; i < block->preds.n;) {
+    for (uint32_t i = 0; i < block->preds.n; i++) {
         const struct ct_block *pred = block->preds.v[i];
 
         if (pred->id < fn->blocks.n && fn->blocks.v[pred->id] == pred && open[pred->id] > 0) {
             open[pred->id]--;
-            i++;
-        } else {
-            ct_block_drop_pred(block, i);
+            kept[n_kept++] = i;
         }
     }
+    if (n_kept < block->preds.n)
+        keep_preds(block, kept, n_kept);
     for (uint32_t i = 0; i < n; i++)
         if (open[from[i]->id] > 0) {
             open[from[i]->id]--;
@@ -151,28 +170,125 @@ void ct_fn_detach_entry(struct ct_fn *fn)
     ct_fn_compute_preds(fn);
 }
 
-static struct ct_block *nearest_common_dominator(struct ct_block *a, struct ct_block *b)
+/* Lengauer, Tarjan, "A Fast Algorithm for Finding Dominators in a Flowgraph", the simple form. Vertices are preorder numbers of a
+ * depth-first search. */
+struct dominator_search {
+    struct ct_block **blocks; /* by vertex */
+    uint32_t *vertex;         /* by block id */
+    uint32_t *parent, *semi, *idom;
+    uint32_t *ancestor, *label; /* the forest of vertices done: UINT32_MAX at its roots; vertex with the least semi on the way up */
+    uint32_t *bucket, *next;    /* lists of the vertices with a given semidominator; UINT32_MAX ends */
+    uint32_t *path;             /* for evaluate */
+    uint32_t n;
+};
+
+static void visit(struct dominator_search *ds, struct ct_block *block, uint32_t parent)
 {
-    while (a != b)
-        if (a->rpo > b->rpo)
-            a = a->idom;
-        else
-            b = b->idom;
-    return a;
+    ds->vertex[block->id] = ds->n;
+    ds->parent[ds->n] = parent;
+    ds->blocks[ds->n++] = block;
 }
 
-/* The meet of the dominators of the predecessors reached so far. */
-static struct ct_block *meet_of_preds(const struct ct_block *block, const struct ct_block *entry)
+static void number_vertices(struct dominator_search *ds, struct ct_fn *fn)
 {
-    struct ct_block *meet = NULL;
+    struct ct_block **stack = CT_ARENA_ARRAY(&fn->compilation->scratch, struct ct_block *, fn->blocks.n);
+    uint32_t *next = CT_ARENA_ARRAY(&fn->compilation->scratch, uint32_t, fn->blocks.n);
+    uint32_t depth = 0;
 
-    for (uint32_t p = 0; p < block->preds.n; p++) {
-        struct ct_block *pred = block->preds.v[p];
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        ds->vertex[b] = UINT32_MAX;
+    stack[depth++] = fn->blocks.v[0];
+    visit(ds, fn->blocks.v[0], 0);
+    while (depth) {
+        const struct ct_block *block = stack[depth - 1];
 
-        if (pred->rpo != UINT32_MAX && (pred == entry || pred->idom))
-            meet = meet ? nearest_common_dominator(meet, pred) : pred;
+        if (next[block->id] == block->n_succs) {
+            depth--;
+            continue;
+        }
+        struct ct_block *succ = block->succs[next[block->id]++];
+        if (ds->vertex[succ->id] == UINT32_MAX) {
+            visit(ds, succ, ds->vertex[block->id]);
+            stack[depth++] = succ;
+        }
     }
-    return meet;
+}
+
+/* The vertex with the least semidominator between v and the root of its tree; shortens the way for the next one. */
+static uint32_t evaluate(struct dominator_search *ds, uint32_t v)
+{
+    uint32_t n = 0;
+
+    if (ds->ancestor[v] == UINT32_MAX)
+        return v;
+    for (uint32_t at = v; ds->ancestor[ds->ancestor[at]] != UINT32_MAX; at = ds->ancestor[at])
+        ds->path[n++] = at;
+    while (n) {
+        const uint32_t at = ds->path[--n], above = ds->ancestor[at];
+
+        if (ds->semi[ds->label[above]] < ds->semi[ds->label[at]])
+            ds->label[at] = ds->label[above];
+        ds->ancestor[at] = ds->ancestor[above];
+    }
+    return ds->label[v];
+}
+
+static void find_semidominators(struct dominator_search *ds)
+{
+    for (uint32_t w = ds->n; w-- > 1;) {
+        const uint32_t parent = ds->parent[w];
+
+        for (uint32_t p = 0; p < ds->blocks[w]->preds.n; p++) {
+            const uint32_t v = ds->vertex[ds->blocks[w]->preds.v[p]->id];
+
+            if (v != UINT32_MAX && ds->semi[evaluate(ds, v)] < ds->semi[w])
+                ds->semi[w] = ds->semi[evaluate(ds, v)];
+        }
+        ds->next[w] = ds->bucket[ds->semi[w]];
+        ds->bucket[ds->semi[w]] = w;
+        ds->ancestor[w] = parent;
+        for (uint32_t v = ds->bucket[parent]; v != UINT32_MAX; v = ds->next[v]) {
+            const uint32_t u = evaluate(ds, v);
+
+            ds->idom[v] = ds->semi[u] < ds->semi[v] ? u : parent;
+        }
+        ds->bucket[parent] = UINT32_MAX;
+    }
+    for (uint32_t w = 1; w < ds->n; w++)
+        if (ds->idom[w] != ds->semi[w])
+            ds->idom[w] = ds->idom[ds->idom[w]];
+}
+
+static uint32_t *new_column(struct ct_fn *fn)
+{
+    return CT_ARENA_ARRAY(&fn->compilation->scratch, uint32_t, fn->blocks.n);
+}
+
+static void find_dominators(struct ct_fn *fn)
+{
+    struct dominator_search ds = {
+        .blocks = CT_ARENA_ARRAY(&fn->compilation->scratch, struct ct_block *, fn->blocks.n),
+        .vertex = new_column(fn),
+        .parent = new_column(fn),
+        .semi = new_column(fn),
+        .idom = new_column(fn),
+        .ancestor = new_column(fn),
+        .label = new_column(fn),
+        .bucket = new_column(fn),
+        .next = new_column(fn),
+        .path = new_column(fn),
+    };
+
+    number_vertices(&ds, fn);
+    for (uint32_t v = 0; v < ds.n; v++) {
+        ds.semi[v] = ds.label[v] = v;
+        ds.ancestor[v] = ds.bucket[v] = UINT32_MAX;
+    }
+    find_semidominators(&ds);
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        fn->blocks.v[b]->idom = NULL;
+    for (uint32_t w = 1; w < ds.n; w++)
+        ds.blocks[w]->idom = ds.blocks[ds.idom[w]];
 }
 
 /* Numbers the dominator tree: a block's interval holds those of its children. Parents come before children in `order`. */
@@ -201,20 +317,8 @@ void ct_fn_compute_dominators(struct ct_fn *fn)
 {
     uint32_t n;
     struct ct_block **order = ct_fn_rpo_blocks(fn, &n);
-    bool changed = true;
 
-    for (uint32_t b = 0; b < fn->blocks.n; b++)
-        fn->blocks.v[b]->idom = NULL;
-    while (changed) {
-        changed = false;
-        for (uint32_t i = 1; i < n; i++) {
-            struct ct_block *meet = meet_of_preds(order[i], order[0]);
-
-            assert(meet);
-            changed |= order[i]->idom != meet;
-            order[i]->idom = meet;
-        }
-    }
+    find_dominators(fn);
     number_tree(fn, order, n);
     fn->props |= CT_PROP_DOM;
 }

@@ -95,7 +95,8 @@ static bool lacks(struct ct_fn *fn, struct ct_location where, const char *what)
 static bool check_insn(struct ct_fn *fn, const struct ct_insn *insn)
 {
     const struct ptx2spv_target *target = fn->target;
-    const bool computes_f64 = insn->op != CT_OP_LOAD && insn->op != CT_OP_STORE && (insn->type == PTX_F64 || insn->type2 == PTX_F64);
+    const bool computes = insn->op >= CT_OP_FADD && insn->op <= CT_OP_ITOF; /* the chapter on floats in ir_ops.def */
+    const bool computes_f64 = computes && (insn->type == PTX_F64 || insn->type2 == PTX_F64);
 
     if (computes_f64 && !target->float64)
         return lacks(fn, insn->where, "64-bit floating point");
