@@ -124,7 +124,8 @@ CUresult ct_context_current(struct ct_context **out)
     sticky = (CUresult)atomic_load_explicit(&context->sticky_error, memory_order_relaxed); /* the code is all there is to see */
     if (sticky != CUDA_SUCCESS) {
         ct_context_release(context);
-        return ct_fail(sticky, "an earlier error of this context, which has to be destroyed");
+        ct_log(CT_LOG_DEBUG, "an earlier kernel failed with error %d", (int)sticky); /* which ct_context_check has told */
+        return sticky;
     }
     *out = context;
     return CUDA_SUCCESS;

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Execution control and occupancy. */
+#include "api_test.h"
+
+#include "api_kernels.h"
+
+#include <pthread.h>
+
+static const char ptx[] = PTX_HEADER PTX_RAMP PTX_NOTHING PTX_SHARED("room", 1024) PTX_DYNAMIC PTX_REQUIRED PTX_BOUNDED PTX_WHERE
+    PTX_PARAMS PTX_MANY;
+
+static CUmodule module;
+static CUdeviceptr out; /* 64 KiB */
+#define OUT_BYTES 65536
+
+static int load_module(void **state)
+{
+    if (with_context(state) != 0 || cuModuleLoadData(&module, ptx) != CUDA_SUCCESS || cuMemAlloc(&out, OUT_BYTES) != CUDA_SUCCESS)
+        return -1;
+    return 0;
+}
+
+static int unload_module(void **state)
+{
+    if (cuMemFree(out) != CUDA_SUCCESS || cuModuleUnload(module) != CUDA_SUCCESS)
+        return -1;
+    return without_context(state);
+}
+
+static CUfunction get(const char *name)
+{
+    CUfunction function = NULL;
+
+    ok(cuModuleGetFunction(&function, module, name));
+    return function;
+}
+
+static int device_limit(CUdevice_attribute which)
+{
+    int value = 0;
+
+    ok(cuDeviceGetAttribute(&value, which, 0));
+    return value;
+}
+
+/* One launch of a kernel without parameters. */
+static CUresult launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared)
+{
+    return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, NULL, NULL, NULL);
+}
+
+static void read_words(uint32_t *words, size_t count)
+{
+    ok(cuMemcpyDtoH(words, out, count * 4)); /* waits for the kernels before */
+}
+
+static void a_kernel_writes_what_it_should(void **state)
+{
+    uint32_t a = 1000, count = 1003, words[1024];
+    void *params[] = { &out, &a, &count };
+
+    (void)state;
+    ok(cuMemsetD32(out, 5, 1024));
+    ok(cuLaunchKernel(get("ramp"), 8, 1, 1, 128, 1, 1, 0, NULL, params, NULL));
+    read_words(words, 1024);
+    for (uint32_t i = 0; i < 1024; i++)
+        assert_int_equal(words[i], i < count ? a + i : 5);
+}
+
+static void parameters_as_one_block(void **state)
+{
+    struct {
+        CUdeviceptr out;
+        uint32_t a, count;
+    } block = { out, 7, 100 };
+    size_t size = sizeof block;
+    void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+    void *params[] = { &block.out, &block.a, &block.count }, *unknown[] = { (void *)17, NULL, CU_LAUNCH_PARAM_END };
+    uint32_t words[100];
+
+    (void)state;
+    ok(cuMemsetD32(out, 0, 100));
+    ok(cuLaunchKernel(get("ramp"), 1, 1, 1, 128, 1, 1, 0, NULL, NULL, extra));
+    read_words(words, 100);
+    for (uint32_t i = 0; i < 100; i++)
+        assert_int_equal(words[i], 7 + i);
+    gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(get("ramp"), 1, 1, 1, 1, 1, 1, 0, NULL, params, extra));
+    gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(get("ramp"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(get("ramp"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, unknown));
+    size = 8;
+    gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(get("ramp"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
+}
+
+static void parameters_of_all_sizes(void **state)
+{
+    uint8_t b = 0xab;
+    uint16_t h = 0xbeef;
+    uint32_t w = 0xdeadbeef, three[3] = { 1, 2, 0xffffffff };
+    uint64_t q = 0x0123456789abcdef;
+    void *params[] = { &b, &out, &h, &w, &q, three };
+    unsigned char bytes[28];
+
+    (void)state;
+    ok(cuLaunchKernel(get("params"), 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    ok(cuMemcpyDtoH(bytes, out, sizeof bytes));
+    assert_int_equal(bytes[0], b);
+    assert_memory_equal(bytes + 2, &h, 2);
+    assert_memory_equal(bytes + 4, &w, 4);
+    assert_memory_equal(bytes + 8, &q, 8);
+    assert_memory_equal(bytes + 16, three, 12);
+}
+
+/* They are copied during the call: each launch keeps its own while later ones are prepared. */
+static void many_bytes_of_parameters(void **state)
+{
+    static uint32_t words[996], got[200];
+    CUfunction many = get("many");
+
+    (void)state;
+    for (uint32_t i = 0; i < 200; i++) {
+        CUdeviceptr place = out + 4 * i;
+        uint32_t index = i * 4 + 3;
+        void *params[] = { &place, &index, words };
+
+        for (uint32_t j = 0; j < 996; j++)
+            words[j] = i * 1000 + j;
+        ok(cuLaunchKernel(many, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    }
+    read_words(got, 200);
+    for (uint32_t i = 0; i < 200; i++)
+        assert_int_equal(got[i], i * 1000 + i * 4 + 3);
+}
+
+static void indices_and_dimensions(void **state)
+{
+    static const uint32_t shapes[][6] = {
+        { 1, 1, 1, 1, 1, 1 },   { 7, 5, 3, 4, 3, 2 }, { 1, 1, 9, 1, 1, 64 },
+        { 3, 70, 2, 5, 13, 1 }, { 70000, 1, 1, 2, 1, 1 }, { 1, 65535, 1, 1, 1, 1 },
+    };
+    CUfunction where = get("where");
+    void *params[] = { &out };
+    uint32_t words[12];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const uint32_t *s = shapes[i];
+
+        ok(cuMemsetD32(out, 0xffffffff, 12));
+        ok(cuLaunchKernel(where, s[0], s[1], s[2], s[3], s[4], s[5], 0, NULL, params, NULL));
+        read_words(words, 12);
+        for (int j = 0; j < 6; j++) {
+            assert_int_equal(words[j], s[j]);
+            assert_int_equal(words[6 + j], s[j] - 1);
+        }
+    }
+}
+
+static void grids_and_blocks_out_of_bounds(void **state)
+{
+    CUfunction f = get("nothing");
+    unsigned threads = (unsigned)device_limit(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    unsigned z = (unsigned)device_limit(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
+    unsigned gy = (unsigned)device_limit(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y);
+
+    (void)state;
+    gives(CUDA_ERROR_INVALID_VALUE, launch(f, 0, 1, 1, 1, 1, 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 0, 1, 1, 1, 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 1, 0, 1, 1, 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 1, 1, 0, 1, 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 1, 1, 1, 0, 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 1, 1, 1, 1, 0, 0));
+    ok(launch(f, 1, 1, 1, threads, 1, 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 1, 1, threads + 1, 1, 1, 0));
+    ok(launch(f, 1, 1, 1, 2, threads / 2, 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 1, 1, 2, threads / 2 + 1, 1, 0));
+    ok(launch(f, 1, 1, 1, 1, 1, z, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 1, 1, 1, 1, z + 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 1, 1, 0x80000000, 2, 1, 0)); /* a product that wraps */
+    gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, gy + 1, 1, 1, 1, 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 1, 0xffffffff, 1, 1, 1, 0));
+    ok(cuCtxSynchronize());
+}
+
+static void what_a_kernel_declares_is_a_limit(void **state)
+{
+    (void)state;
+    ok(launch(get("bounded"), 2, 1, 1, 64, 1, 1, 0));
+    ok(launch(get("bounded"), 2, 1, 1, 8, 8, 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(get("bounded"), 2, 1, 1, 65, 1, 1, 0));
+    ok(launch(get("required"), 2, 1, 1, 8, 4, 2, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(get("required"), 2, 1, 1, 4, 8, 2, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(get("required"), 2, 1, 1, 1, 1, 1, 0));
+    ok(cuCtxSynchronize());
+}
+
+static void static_shared_memory(void **state)
+{
+    void *params[] = { &out };
+    uint32_t word;
+
+    (void)state;
+    ok(cuLaunchKernel(get("room"), 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+    read_words(&word, 1);
+    assert_int_equal(word, 77);
+}
+
+static void dynamic_shared_memory(void **state)
+{
+    CUfunction reverse = get("reverse");
+    void *params[] = { &out };
+    uint32_t words[64];
+    unsigned unasked = (unsigned)device_limit(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    unsigned asked = (unsigned)device_limit(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+
+    (void)state;
+    for (unsigned bytes = 256; bytes <= unasked; bytes = bytes < unasked ? unasked : bytes + 1) {
+        ok(cuMemsetD32(out, 0, 64));
+        ok(cuLaunchKernel(reverse, 1, 1, 1, 64, 1, 1, bytes, NULL, params, NULL));
+        read_words(words, 64);
+        for (uint32_t i = 0; i < 64; i++)
+            assert_int_equal(words[i], 63 - i);
+    }
+    gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(reverse, 1, 1, 1, 64, 1, 1, unasked + 4, NULL, params, NULL));
+    ok(cuFuncSetAttribute(reverse, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)asked));
+    ok(cuLaunchKernel(reverse, 1, 1, 1, 64, 1, 1, asked, NULL, params, NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(reverse, 1, 1, 1, 64, 1, 1, asked + 4, NULL, params, NULL));
+    ok(cuFuncSetAttribute(reverse, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1024));
+    gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(reverse, 1, 1, 1, 64, 1, 1, 1028, NULL, params, NULL));
+    ok(cuCtxSynchronize());
+}
+
+static void handles_that_cannot_be_launched(void **state)
+{
+    CUfunction nothing = get("nothing");
+    CUcontext context;
+
+    (void)state;
+    gives(CUDA_ERROR_INVALID_HANDLE, launch(NULL, 1, 1, 1, 1, 1, 1, 0));
+    gives(CUDA_ERROR_INVALID_HANDLE, launch(MADE_UP(CUfunction), 1, 1, 1, 1, 1, 1, 0));
+    gives(CUDA_ERROR_INVALID_HANDLE, launch((CUfunction)module, 1, 1, 1, 1, 1, 1, 0));
+    ok(cuCtxPopCurrent(&context));
+    gives(CUDA_ERROR_INVALID_CONTEXT, launch(nothing, 1, 1, 1, 1, 1, 1, 0));
+    ok(cuCtxPushCurrent(context));
+}
+
+static void launch_with_attributes(void **state)
+{
+    CUlaunchAttribute attributes[2] = { { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY }, { .id = CU_LAUNCH_ATTRIBUTE_IGNORE } };
+    CUlaunchConfig config = { .gridDimX = 2, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 50, .blockDimY = 1, .blockDimZ = 1,
+                              .attrs = attributes, .numAttrs = 2 };
+    uint32_t a = 3, count = 100, words[100];
+    void *params[] = { &out, &a, &count };
+
+    (void)state;
+    ok(cuMemsetD32(out, 0, 100));
+    ok(cuLaunchKernelEx(&config, get("ramp"), params, NULL));
+    read_words(words, 100);
+    assert_true(words[0] == 3 && words[99] == 102);
+    config.numAttrs = 0;
+    config.attrs = NULL;
+    ok(cuLaunchKernelEx(&config, get("ramp"), params, NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernelEx(NULL, get("ramp"), params, NULL));
+    config.numAttrs = 1;
+    config.attrs = attributes;
+    attributes[0].id = (CUlaunchAttributeID)1000;
+    gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernelEx(&config, get("ramp"), params, NULL));
+    ok(cuCtxSynchronize());
+}
+
+static void launches_run_in_order(void **state)
+{
+    CUfunction ramp = get("ramp");
+    uint32_t words[16], count = 16;
+
+    (void)state;
+    for (uint32_t a = 0; a < 1000; a++) {
+        void *params[] = { &out, &a, &count };
+
+        ok(cuLaunchKernel(ramp, 1, 1, 1, 16, 1, 1, 0, NULL, params, NULL));
+    }
+    read_words(words, 16);
+    for (uint32_t i = 0; i < 16; i++)
+        assert_int_equal(words[i], 999 + i);
+}
+
+struct worker {
+    CUcontext context;
+    CUfunction ramp;
+    uint32_t number;
+    int wrong;
+};
+
+static void *launch_often(void *argument)
+{
+    struct worker *worker = argument;
+    CUdeviceptr mine = out + worker->number * 1024;
+    uint32_t count = 256, words[256];
+
+    cuCtxSetCurrent(worker->context);
+    for (uint32_t round = 0; round < 50; round++) {
+        uint32_t a = worker->number * 1000000 + round;
+        void *params[] = { &mine, &a, &count };
+
+        worker->wrong += cuLaunchKernel(worker->ramp, 4, 1, 1, 64, 1, 1, 0, NULL, params, NULL) != CUDA_SUCCESS;
+        worker->wrong += cuMemcpyDtoH(words, mine, sizeof words) != CUDA_SUCCESS;
+        for (uint32_t i = 0; i < 256; i++)
+            worker->wrong += words[i] != a + i;
+    }
+    return NULL;
+}
+
+static void threads_launch_at_once(void **state)
+{
+    struct worker workers[4];
+    pthread_t threads[4];
+
+    for (uint32_t i = 0; i < 4; i++) {
+        workers[i] = (struct worker) { *state, get("ramp"), i, 0 };
+        assert_int_equal(pthread_create(&threads[i], NULL, launch_often, &workers[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(workers[i].wrong, 0);
+    }
+}
+
+/* A trap ends its context, not the process. */
+static void a_trap_ends_its_context(void **state)
+{
+    CUcontext context;
+    CUmodule trapping;
+    CUfunction stops;
+    CUdeviceptr memory;
+
+    (void)state;
+    ok(cuCtxCreate(&context, NULL, 0, 0));
+    ok(cuModuleLoadData(&trapping, PTX_HEADER PTX_TRAP));
+    ok(cuModuleGetFunction(&stops, trapping, "stops"));
+    ok(launch(stops, 1, 1, 1, 32, 1, 1, 0));
+    gives(CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
+    gives(CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
+    gives(CUDA_ERROR_LAUNCH_FAILED, launch(stops, 1, 1, 1, 32, 1, 1, 0));
+    gives(CUDA_ERROR_LAUNCH_FAILED, cuMemAlloc(&memory, 16));
+    cuCtxDestroy(context);
+}
+
+static void after_a_trap_other_contexts_work(void **state)
+{
+    (void)state;
+    ok(launch(get("nothing"), 1, 1, 1, 1, 1, 1, 0));
+    ok(cuCtxSynchronize());
+}
+
+static size_t a_kilobyte_for_each_warp(int block)
+{
+    return (size_t)block / 32 * 1024;
+}
+
+static void occupancy(void **state)
+{
+    CUfunction nothing = get("nothing"), room = get("room"), bounded = get("bounded");
+    int blocks, grid, block, threads = device_limit(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    int resident = device_limit(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+    int most_blocks = device_limit(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+    int shared = device_limit(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    size_t bytes;
+
+    (void)state;
+    ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, threads, 0));
+    assert_int_equal(blocks, resident / threads);
+    ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, 32, 0));
+    assert_int_equal(blocks, most_blocks < resident / 32 ? most_blocks : resident / 32);
+    ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, room, 32, (size_t)shared - 1024));
+    assert_true(blocks >= 1);
+    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessor(NULL, nothing, 32, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, 0, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, nothing, 32, 0, 0x100));
+    ok(cuOccupancyMaxPotentialBlockSize(&grid, &block, nothing, NULL, 0, 0));
+    assert_true(block >= 32 && block <= threads && resident / block * block == resident);
+    assert_true(grid >= device_limit(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+    ok(cuOccupancyMaxPotentialBlockSize(&grid, &block, nothing, NULL, 0, 100));
+    assert_in_range(block, 1, 100);
+    ok(cuOccupancyMaxPotentialBlockSize(&grid, &block, bounded, NULL, 0, 0));
+    assert_in_range(block, 1, 64);
+    ok(cuOccupancyMaxPotentialBlockSize(&grid, &block, nothing, a_kilobyte_for_each_warp, 0, 0));
+    assert_true(a_kilobyte_for_each_warp(block) <= (size_t)shared);
+    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxPotentialBlockSize(NULL, &block, nothing, NULL, 0, 0));
+    ok(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, nothing, 1, 32));
+    assert_int_equal(bytes, shared);
+    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyAvailableDynamicSMemPerBlock(NULL, nothing, 1, 32));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kernel_writes_what_it_should),
+        cmocka_unit_test(parameters_as_one_block),
+        cmocka_unit_test(parameters_of_all_sizes),
+        cmocka_unit_test(many_bytes_of_parameters),
+        cmocka_unit_test(indices_and_dimensions),
+        cmocka_unit_test(grids_and_blocks_out_of_bounds),
+        cmocka_unit_test(what_a_kernel_declares_is_a_limit),
+        cmocka_unit_test(static_shared_memory),
+        cmocka_unit_test(dynamic_shared_memory),
+        cmocka_unit_test(handles_that_cannot_be_launched),
+        cmocka_unit_test(launch_with_attributes),
+        cmocka_unit_test(launches_run_in_order),
+        cmocka_unit_test(threads_launch_at_once),
+        cmocka_unit_test(occupancy),
+        cmocka_unit_test(a_trap_ends_its_context),
+        cmocka_unit_test(after_a_trap_other_contexts_work),
+    };
+
+    return cmocka_run_group_tests_name("launches", tests, load_module, unload_module);
+}
