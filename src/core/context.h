@@ -56,7 +56,8 @@ struct ct_context {
  * the struct; modules and the threads' stacks hold those, and turn one into a use with ct_context_use when they need it. */
 
 /* The calling thread's current context, with one use held; also checks cuInit and the sticky error.
- * NOT_INITIALIZED, DEINITIALIZED, INVALID_CONTEXT (none current), CONTEXT_IS_DESTROYED, or the sticky error. */
+ * NOT_INITIALIZED, DEINITIALIZED, INVALID_CONTEXT (none current), CONTEXT_IS_DESTROYED, or the sticky error; NOT_PERMITTED in a host
+ * function of a stream. */
 CUresult ct_context_current(struct ct_context **out);
 /* Gives the use back; takes NULL. The caller holds no lock: it may be the last use. */
 void ct_context_release(struct ct_context *context);

@@ -5,6 +5,7 @@
 
 #include "log.h"
 #include "process.h"
+#include "stream.h"
 
 #include <stdlib.h>
 
@@ -116,9 +117,11 @@ CUresult ct_context_set_current(CUcontext handle_or_null)
 CUresult ct_context_current(struct ct_context **out)
 {
     struct ct_context *context;
-    CUresult r = ct_context_lookup_or_current(NULL, &context);
-    CUresult sticky;
+    CUresult r, sticky;
 
+    if (ct_stream_in_host_function())
+        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream calls CUDA");
+    r = ct_context_lookup_or_current(NULL, &context);
     if (r != CUDA_SUCCESS)
         return r;
     sticky = (CUresult)atomic_load_explicit(&context->sticky_error, memory_order_relaxed); /* the code is all there is to see */

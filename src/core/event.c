@@ -163,8 +163,6 @@ CUresult ct_event_lookup(CUevent handle, struct ct_event **out)
     struct ct_event *event;
     CUresult r;
 
-    if (ct_stream_in_host_function())
-        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream calls CUDA");
     r = ct_context_current(&current);
     if (r != CUDA_SUCCESS)
         return r;

@@ -343,8 +343,6 @@ CUresult ct_stream_lookup(CUstream handle, struct ct_stream **out)
     struct ct_context *context;
     CUresult r;
 
-    if (ct_stream_in_host_function())
-        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream calls CUDA");
     r = ct_context_current(&context);
     if (r != CUDA_SUCCESS)
         return r;

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events: records, waits, times, and what they refuse. */
+#include "api_test.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+/* Host functions that stand before a semaphore of one's own: 0 closed, 1 open. */
+static void CUDA_CB stand_before(void *user)
+{
+    while (!atomic_load((atomic_int *)user))
+        usleep(200);
+}
+
+static void CUDA_CB add_one(void *user)
+{
+    atomic_fetch_add((atomic_int *)user, 1);
+}
+
+static void events_refuse(void **state)
+{
+    CUevent event, untimed;
+    float ms = 0;
+
+    (void)state;
+    gives(CUDA_ERROR_INVALID_VALUE, cuEventCreate(NULL, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, cuEventCreate(&event, 0x100));
+    gives(CUDA_ERROR_INVALID_VALUE, cuEventCreate(&event, CU_EVENT_INTERPROCESS));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuEventDestroy(NULL));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(NULL, NULL));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuEventQuery(NULL));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuEventSynchronize(NULL));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuStreamWaitEvent(NULL, NULL, 0));
+    ok(cuEventCreate(&event, 0));
+    ok(cuEventCreate(&untimed, CU_EVENT_DISABLE_TIMING));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&ms, event, event)); /* never recorded */
+    ok(cuEventRecord(event, NULL));
+    ok(cuEventRecord(untimed, NULL));
+    ok(cuEventSynchronize(untimed));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&ms, event, untimed));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&ms, event, NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, cuEventElapsedTime(NULL, event, event));
+    gives(CUDA_ERROR_INVALID_VALUE, cuEventRecordWithFlags(event, NULL, 0x10));
+    gives(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(NULL, event, 0x10));
+    ok(cuEventDestroy(event));
+    ok(cuEventDestroy(untimed));
+}
+
+static void an_event_without_a_record_is_done(void **state)
+{
+    CUevent event;
+    CUstream stream;
+
+    (void)state;
+    ok(cuEventCreate(&event, CU_EVENT_BLOCKING_SYNC));
+    ok(cuStreamCreate(&stream, 0));
+    ok(cuEventQuery(event));
+    ok(cuEventSynchronize(event));
+    ok(cuStreamWaitEvent(stream, event, 0));
+    ok(cuStreamSynchronize(stream));
+    ok(cuStreamDestroy(stream));
+    ok(cuEventDestroy(event));
+}
+
+static void query_and_synchronize(void **state)
+{
+    static const unsigned flags[] = {0, CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING};
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        atomic_int open = 0;
+        CUstream stream;
+        CUevent event;
+
+        ok(cuEventCreate(&event, flags[i]));
+        ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        ok(cuLaunchHostFunc(stream, stand_before, &open));
+        ok(cuEventRecord(event, stream));
+        gives(CUDA_ERROR_NOT_READY, cuEventQuery(event));
+        atomic_store(&open, 1);
+        ok(cuEventSynchronize(event));
+        ok(cuEventQuery(event));
+        ok(cuStreamDestroy(stream));
+        ok(cuEventQuery(event)); /* outlives the stream */
+        ok(cuEventDestroy(event));
+    }
+}
+
+static void a_stream_waits_for_an_event_of_another(void **state)
+{
+    atomic_int open = 0, count = 0;
+    CUstream first, second;
+    CUevent event;
+
+    (void)state;
+    ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    ok(cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
+    ok(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+    ok(cuLaunchHostFunc(first, stand_before, &open));
+    ok(cuEventRecord(event, first));
+    ok(cuStreamWaitEvent(second, event, 0));
+    ok(cuLaunchHostFunc(second, add_one, &count));
+    ok(cuEventRecord(event, NULL)); /* a later record does not change what the wait is for */
+    usleep(20000);
+    assert_int_equal(atomic_load(&count), 0);
+    gives(CUDA_ERROR_NOT_READY, cuStreamQuery(second));
+    atomic_store(&open, 1);
+    ok(cuStreamSynchronize(second));
+    assert_int_equal(atomic_load(&count), 1);
+    ok(cuStreamDestroy(first));
+    ok(cuStreamDestroy(second));
+    ok(cuEventDestroy(event));
+}
+
+/* A chain across streams: data goes round, each stream adds to it. */
+static void a_chain_of_streams(void **state)
+{
+    enum { COUNT = 8, ROUNDS = 25, WORDS = 4096 };
+    CUstream streams[COUNT];
+    CUevent events[COUNT];
+    CUdeviceptr p[COUNT + 1];
+    unsigned got[WORDS];
+
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        ok(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+        ok(cuEventCreate(&events[i], CU_EVENT_DISABLE_TIMING));
+    }
+    for (int i = 0; i <= COUNT; i++)
+        ok(cuMemAlloc(&p[i], sizeof got));
+    for (unsigned round = 1; round <= ROUNDS; round++) {
+        if (round > 1)
+            ok(cuStreamWaitEvent(streams[0], events[COUNT - 1], 0));
+        ok(cuMemsetD32Async(p[0], round * 1000, WORDS, streams[0]));
+        for (int i = 0; i < COUNT; i++) {
+            if (i > 0)
+                ok(cuStreamWaitEvent(streams[i], events[i - 1], 0));
+            ok(cuMemcpyDtoDAsync(p[i + 1], p[i], sizeof got, streams[i]));
+            ok(cuEventRecord(events[i], streams[i]));
+        }
+    }
+    ok(cuEventSynchronize(events[COUNT - 1]));
+    ok(cuMemcpyDtoH(got, p[COUNT], sizeof got));
+    for (int i = 0; i < WORDS; i++)
+        assert_int_equal(got[i], ROUNDS * 1000);
+    for (int i = 0; i < COUNT; i++) {
+        ok(cuStreamDestroy(streams[i]));
+        ok(cuEventDestroy(events[i]));
+    }
+    for (int i = 0; i <= COUNT; i++)
+        ok(cuMemFree(p[i]));
+}
+
+static void an_event_may_be_destroyed_before_its_record_is_done(void **state)
+{
+    atomic_int open = 0;
+    CUstream stream;
+    CUevent event;
+
+    (void)state;
+    ok(cuEventCreate(&event, 0));
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    ok(cuLaunchHostFunc(stream, stand_before, &open));
+    ok(cuEventRecord(event, stream));
+    ok(cuEventDestroy(event));
+    ok(cuEventCreate(&event, 0));
+    atomic_store(&open, 1);
+    ok(cuStreamSynchronize(stream));
+    ok(cuEventDestroy(event));
+    ok(cuStreamDestroy(stream));
+}
+
+static void times_grow_and_are_not_wild(void **state)
+{
+    CUevent start, middle, end;
+    float whole = -1, first = -1, second = -1;
+    CUdeviceptr p;
+
+    (void)state;
+    ok(cuMemAlloc(&p, 16 << 20));
+    ok(cuEventCreate(&start, 0));
+    ok(cuEventCreate(&middle, 0));
+    ok(cuEventCreate(&end, 0));
+    ok(cuEventRecord(start, NULL));
+    for (int i = 0; i < 10; i++)
+        ok(cuMemsetD32Async(p, (unsigned)i, 4 << 20, NULL));
+    ok(cuEventRecord(middle, NULL));
+    for (int i = 0; i < 10; i++)
+        ok(cuMemsetD32Async(p, (unsigned)i, 4 << 20, NULL));
+    ok(cuEventRecord(end, NULL));
+    ok(cuEventSynchronize(end));
+    ok(cuEventElapsedTime(&whole, start, end));
+    ok(cuEventElapsedTime(&first, start, middle));
+    ok(cuEventElapsedTime(&second, middle, end));
+    assert_true(whole > 0 && first >= 0 && second >= 0);
+    assert_true(whole < 60000);
+    assert_true(first + second > whole * 0.99f && first + second < whole * 1.01f + 0.01f);
+    ok(cuEventElapsedTime(&whole, start, start));
+    assert_true(whole == 0);
+    ok(cuEventDestroy(start));
+    ok(cuEventDestroy(middle));
+    ok(cuEventDestroy(end));
+    ok(cuMemFree(p));
+}
+
+static void elapsed_time_is_not_ready_while_a_record_is_under_way(void **state)
+{
+    atomic_int open = 0;
+    CUevent start, end;
+    CUstream stream;
+    float ms = -1;
+
+    (void)state;
+    ok(cuEventCreate(&start, 0));
+    ok(cuEventCreate(&end, 0));
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    ok(cuEventRecord(start, stream));
+    ok(cuLaunchHostFunc(stream, stand_before, &open));
+    ok(cuEventRecord(end, stream));
+    gives(CUDA_ERROR_NOT_READY, cuEventElapsedTime(&ms, start, end));
+    atomic_store(&open, 1);
+    ok(cuEventSynchronize(end));
+    ok(cuEventElapsedTime(&ms, start, end));
+    assert_true(ms >= 0);
+    ok(cuStreamDestroy(stream));
+    ok(cuEventDestroy(start));
+    ok(cuEventDestroy(end));
+}
+
+/* Recorded again in another stream while the first record is under way: the last record counts. */
+static void the_last_record_counts(void **state)
+{
+    atomic_int open = 0;
+    CUstream busy, idle;
+    CUevent event;
+    float ms = -1;
+
+    (void)state;
+    ok(cuEventCreate(&event, 0));
+    ok(cuStreamCreate(&busy, CU_STREAM_NON_BLOCKING));
+    ok(cuStreamCreate(&idle, CU_STREAM_NON_BLOCKING));
+    ok(cuLaunchHostFunc(busy, stand_before, &open));
+    ok(cuEventRecord(event, busy));
+    gives(CUDA_ERROR_NOT_READY, cuEventQuery(event));
+    ok(cuEventRecord(event, idle));
+    ok(cuEventSynchronize(event));
+    ok(cuEventElapsedTime(&ms, event, event));
+    assert_true(ms == 0);
+    atomic_store(&open, 1);
+    ok(cuStreamDestroy(busy));
+    ok(cuStreamDestroy(idle));
+    ok(cuCtxSynchronize());
+    ok(cuEventDestroy(event));
+}
+
+static void an_event_belongs_to_its_context(void **state)
+{
+    CUcontext second, popped;
+    CUevent event, foreign;
+    CUdevice device;
+    CUstream stream;
+
+    (void)state;
+    ok(cuEventCreate(&event, 0));
+    ok(cuStreamCreate(&stream, 0));
+    ok(cuCtxGetDevice(&device));
+#if CUDA_VERSION >= 13000
+    ok(cuCtxCreate(&second, NULL, 0, device));
+#else
+    ok(cuCtxCreate(&second, 0, device));
+#endif
+    ok(cuEventCreate(&foreign, 0));
+    ok(cuEventRecord(foreign, NULL));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(event, NULL));
+    ok(cuCtxPopCurrent(&popped));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(foreign, stream));
+    ok(cuStreamWaitEvent(stream, foreign, 0)); /* waits cross contexts */
+    ok(cuStreamSynchronize(stream));
+    ok(cuCtxDestroy(second));
+    ok(cuStreamDestroy(stream));
+    ok(cuEventDestroy(event));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_refuse),
+        cmocka_unit_test(an_event_without_a_record_is_done),
+        cmocka_unit_test(query_and_synchronize),
+        cmocka_unit_test(a_stream_waits_for_an_event_of_another),
+        cmocka_unit_test(a_chain_of_streams),
+        cmocka_unit_test(an_event_may_be_destroyed_before_its_record_is_done),
+        cmocka_unit_test(times_grow_and_are_not_wild),
+        cmocka_unit_test(elapsed_time_is_not_ready_while_a_record_is_under_way),
+        cmocka_unit_test(the_last_record_counts),
+        cmocka_unit_test(an_event_belongs_to_its_context),
+    };
+
+    return cmocka_run_group_tests(tests, with_context, without_context);
+}
