@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Approximations, within the bounds that the PTX ISA states for them, against the host's f64 functions. */
+#include "rows.h"
+
+#define WANT(id, expression)                        \
+    static uint64_t want_##id(const uint64_t *in)   \
+    {                                               \
+        const float a = f32_of(in[0]), b = f32_of(in[1]); \
+                                                    \
+        (void)a, (void)b;                           \
+        return bits_of_f64(expression);             \
+    }
+#define UNARY(id, text, kind, bound, least, greatest) {#id, text, F32, {F32}, want_##id, kind, bound, least, greatest}
+
+WANT(ex2, exp2(a))
+WANT(ex2_ftz, exp2(flush(a)) < 0x1p-126 ? 0 : exp2(flush(a)))
+WANT(lg2, log2(a))
+WANT(lg2_near_1, log2(a))
+WANT(sin, sin(a))
+WANT(cos, cos(a))
+WANT(tanh, tanh(a))
+WANT(tanh_far, tanh(a))
+WANT(rsqrt, 1 / sqrt(a))
+WANT(rsqrt_ftz, 1 / sqrt(flush(a)))
+WANT(sqrt, sqrt(a))
+WANT(rcp, 1 / (double)a)
+WANT(div, a / (double)fminf(fmaxf(fabsf(b), 0x1p-120f), 0x1p120f))
+
+static uint64_t want_rcp64(const uint64_t *in)
+{
+    return bits_of_f64(1 / f64_of(in[0]));
+}
+
+static uint64_t want_rsqrt64(const uint64_t *in)
+{
+    return bits_of_f64(1 / sqrt(f64_of(in[0])));
+}
+
+/* Divisors beyond 2^126 are not bounded by the ISA. */
+#define IN_RANGE "abs.f32 %b, %b; max.f32 %b, %b, 0f03800000; min.f32 %b, %b, 0f7B800000; "
+
+static const struct row rows[] = {
+    UNARY(ex2, "ex2.approx.f32 %d, %a;", RELATIVE, 0x1p-22, -140, 127.9),
+    UNARY(ex2_ftz, "ex2.approx.ftz.f32 %d, %a;", RELATIVE, 0x1p-22, -125, 127.9),
+    UNARY(lg2, "lg2.approx.f32 %d, %a;", RELATIVE, 0x1p-22, 2, 1e30),
+    UNARY(lg2_near_1, "lg2.approx.f32 %d, %a;", ABSOLUTE, 0x1p-22, 0.5, 2),
+    UNARY(sin, "sin.approx.f32 %d, %a;", ABSOLUTE, 0x1p-20, -3.14159, 3.14159),
+    UNARY(cos, "cos.approx.f32 %d, %a;", ABSOLUTE, 0x1p-20, -3.14159, 3.14159),
+    UNARY(tanh, "tanh.approx.f32 %d, %a;", RELATIVE, 0x1p-11, -2, 2),
+    UNARY(tanh_far, "tanh.approx.f32 %d, %a;", RELATIVE, 0x1p-11, -100, 100),
+    UNARY(rsqrt, "rsqrt.approx.f32 %d, %a;", RELATIVE, 0x1p-22, 0, 1e30),
+    UNARY(rsqrt_ftz, "rsqrt.approx.ftz.f32 %d, %a;", RELATIVE, 0x1p-22, 0, 100),
+    UNARY(sqrt, "sqrt.approx.f32 %d, %a;", RELATIVE, 0x1p-22, 0, 1e30),
+    UNARY(rcp, "rcp.approx.f32 %d, %a;", RELATIVE, 0x1p-22, -1000, 1000),
+    {"div", IN_RANGE "div.approx.f32 %d, %a, %b;", F32, {F32, F32}, want_div, RELATIVE, 0x1p-21, 1, 2},
+    {"div_full", IN_RANGE "div.full.f32 %d, %a, %b;", F32, {F32, F32}, want_div, RELATIVE, 0x1p-21, 1, 2},
+    {"rcp64", "rcp.approx.ftz.f64 %d, %a;", F64, {F64}, want_rcp64, RELATIVE, 0x1p-18, 1, 1e10},
+    {"rsqrt64", "rsqrt.approx.f64 %d, %a;", F64, {F64}, want_rsqrt64, RELATIVE, 0x1p-51, 1e-10, 1e10},
+};
+const struct table table_approximate = {"approximate", rows, sizeof rows / sizeof *rows};
