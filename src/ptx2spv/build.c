@@ -308,8 +308,10 @@ void ct_build_leave(struct ct_build *b)
         build_return(b);
     else
         ct_build_terminate(b, CT_OP_EXIT);
-    if (behind)
+    if (behind) {
+        ct_build_jump(b, behind); /* ends the dead block behind the return */
         ct_build_enter(b, behind);
+    }
 }
 
 bool ct_build_body(struct ct_fn *fn, const struct ptx_function *source, struct ct_body *out)
