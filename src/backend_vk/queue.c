@@ -70,7 +70,10 @@ void ct_vk_queue_destroy(struct ct_queue *queue)
         return;
     scheduler = queue->scheduler;
     ct_mutex_lock(&scheduler->lock);
-    ct_vk_scheduler_retire_locked(queue->lane);
+    if (ct_vk_device_check(queue->device) != CUDA_SUCCESS) /* given up by us; the driver may still be at work on what it has */
+        (void)queue->device->vk.vkDeviceWaitIdle(queue->device->handle);
+    else
+        ct_vk_scheduler_retire_locked(queue->lane);
     assert(!queue->n_batches || ct_vk_device_check(queue->device) != CUDA_SUCCESS);
     ct_vk_scheduler_forget_locked(queue);
     unlink_locked(queue);

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Vulkan backend when the driver fails: each call that a function makes fails once, the function says so in CUDA's terms, nothing
+ * leaks (address sanitizer), and the next try works. Calls are made to fail in the device's own function table. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "backend_vk_kernels.h"
+#include "backend_vk/vk.h"
+#include "core/backend.h"
+
+#include <spirv-tools/libspirv.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LONG_ENOUGH UINT64_C(60000000000)
+
+static const struct ct_backend *const vk = &ct_backend_vk;
+
+/* A driver call that takes anything and fails; the caller's arguments are ignored. */
+static VkResult fail_out_of_memory(void)
+{
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+static VkResult fail_lost(void)
+{
+    return VK_ERROR_DEVICE_LOST;
+}
+
+static VkDeviceAddress wrong_address(void)
+{
+    return UINT64_C(0xdead0000);
+}
+
+struct fixture {
+    struct ct_backend_device *device;
+    struct VolkDeviceTable good;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    assert_int_equal(vk->device_open(0, &f->device), CUDA_SUCCESS);
+    f->good = f->device->vk;
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    f->device->vk = f->good;
+    vk->device_close(f->device);
+    free(f);
+    return 0;
+}
+
+/* ---- making things ---- */
+
+static CUresult make_memory(struct ct_backend_device *device)
+{
+    const struct ct_memory_request request = { .size_bytes = 4096, .align = 256, .kind = CT_MEMORY_HOST };
+    struct ct_memory *memory;
+    CUresult r = vk->memory_create(device, &request, &memory);
+
+    if (r == CUDA_SUCCESS)
+        vk->memory_destroy(memory);
+    return r;
+}
+
+static struct ct_kernel_image *kernel_or_null(struct ct_backend_device *device, CUresult *out)
+{
+    spv_context context = spvContextCreate(SPV_ENV_VULKAN_1_3);
+    struct ct_kernel_image *image = NULL;
+    spv_binary binary = NULL;
+
+    assert_int_equal(spvTextToBinary(context, kernel_step, strlen(kernel_step), &binary, NULL), SPV_SUCCESS);
+    *out = vk->kernel_create(device, "step",
+                             &(struct ptx2spv_kernel){ binary->code, binary->wordCount, { .param_bytes = sizeof(struct kernel_params) } },
+                             &image);
+    spvBinaryDestroy(binary);
+    spvContextDestroy(context);
+    return image;
+}
+
+static CUresult make_kernel(struct ct_backend_device *device)
+{
+    CUresult r;
+
+    vk->kernel_destroy(kernel_or_null(device, &r));
+    return r;
+}
+
+static CUresult make_queue(struct ct_backend_device *device)
+{
+    struct ct_queue *queue;
+    CUresult r = vk->queue_create(device, &(struct ct_queue_desc){ 0 }, &queue);
+
+    if (r == CUDA_SUCCESS)
+        vk->queue_destroy(queue);
+    return r;
+}
+
+static CUresult make_timeline(struct ct_backend_device *device)
+{
+    struct ct_timeline *timeline;
+    CUresult r = vk->timeline_create(device, &timeline);
+
+    if (r == CUDA_SUCCESS)
+        vk->timeline_destroy(timeline);
+    return r;
+}
+
+static CUresult make_timestamp(struct ct_backend_device *device)
+{
+    struct ct_timestamp *timestamp;
+    CUresult r = vk->timestamp_create(device, &timestamp);
+
+    if (r == CUDA_SUCCESS)
+        vk->timestamp_destroy(timestamp);
+    return r;
+}
+
+/* One command on a new queue; also the making of its command buffer and, for launches, of the pipeline. */
+static CUresult run_once(struct ct_backend_device *device, struct ct_kernel_image *kernel)
+{
+    const struct kernel_params params = { 0, 0, 0 }; /* no thread is inside */
+    const struct ct_launch launch = { .kernel = kernel, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .params = &params };
+    struct ct_queue *queue;
+    CUresult r;
+
+    assert_int_equal(vk->queue_create(device, &(struct ct_queue_desc){ 0 }, &queue), CUDA_SUCCESS);
+    if ((r = vk->queue_launch(queue, &launch)) == CUDA_SUCCESS)
+        r = vk->queue_await(queue, vk->queue_point(queue), LONG_ENOUGH, false);
+    vk->queue_destroy(queue);
+    return r;
+}
+
+#define FAILS(call, with) { #call, offsetof(struct VolkDeviceTable, call), (PFN_vkVoidFunction)(with) }
+
+struct failure {
+    const char *call;
+    size_t offset;
+    PFN_vkVoidFunction with;
+};
+
+static void inject(struct fixture *f, const struct failure *failure)
+{
+    memcpy((char *)&f->device->vk + failure->offset, &failure->with, sizeof failure->with);
+}
+
+static void test_making_things(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        CUresult (*make)(struct ct_backend_device *device);
+        struct failure failure;
+        CUresult want;
+    } rows[] = {
+        { make_memory, FAILS(vkCreateBuffer, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
+        { make_memory, FAILS(vkAllocateMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
+        { make_memory, FAILS(vkBindBufferMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
+        { make_memory, FAILS(vkMapMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
+        { make_kernel, FAILS(vkCreateShaderModule, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
+        { make_kernel, FAILS(vkCreatePipelineLayout, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
+        { make_queue, FAILS(vkCreateSemaphore, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
+        { make_timeline, FAILS(vkCreateSemaphore, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
+        { make_timestamp, FAILS(vkCreateQueryPool, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CUresult got;
+
+        inject(f, &rows[i].failure);
+        got = rows[i].make(f->device);
+        f->device->vk = f->good;
+        if (got != rows[i].want)
+            fail_msg("%s: %d", rows[i].failure.call, (int)got);
+        assert_int_equal(rows[i].make(f->device), CUDA_SUCCESS);
+    }
+}
+
+/* An address other than the one asked for is an error, where addresses can be asked for. */
+static void test_address_not_granted(void **state)
+{
+    struct fixture *f = *state;
+    const struct failure failure = FAILS(vkGetBufferDeviceAddress, wrong_address);
+    const struct ct_memory_request request = {
+        .size_bytes = 1 << 21, .align = 1 << 21, .kind = CT_MEMORY_DEVICE, .want_address = UINT64_C(0x110000000000)
+    };
+    const struct ct_device_info *info = f->device->info;
+    bool chosen = info->address_rule == CT_ADDRESS_CHOSEN || info->address_rule == CT_ADDRESS_CHOSEN_MASK;
+    struct ct_memory *memory = NULL;
+
+    inject(f, &failure);
+    assert_int_equal(vk->memory_create(f->device, &request, &memory), chosen ? CUDA_ERROR_MAP_FAILED : CUDA_ERROR_NOT_SUPPORTED);
+    assert_null(memory);
+}
+
+/* Recording fails before anything is promised: the queue is as it was. Rows in the order of the calls: a success leaves something behind. */
+static void test_recording(void **state)
+{
+    struct fixture *f = *state;
+    static const struct failure rows[] = {
+        FAILS(vkCreateComputePipelines, fail_out_of_memory),
+        FAILS(vkCreateCommandPool, fail_out_of_memory),
+        FAILS(vkAllocateCommandBuffers, fail_out_of_memory),
+        FAILS(vkBeginCommandBuffer, fail_out_of_memory),
+    };
+    CUresult r;
+    struct ct_kernel_image *kernel = kernel_or_null(f->device, &r);
+
+    assert_int_equal(r, CUDA_SUCCESS);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        inject(f, &rows[i]);
+        r = run_once(f->device, kernel);
+        f->device->vk = f->good;
+        if (r != CUDA_ERROR_OUT_OF_MEMORY)
+            fail_msg("%s: %d", rows[i].call, (int)r);
+    }
+    assert_int_equal(run_once(f->device, kernel), CUDA_SUCCESS);
+    vk->kernel_destroy(kernel);
+}
+
+/* A lost device: the call that finds out and every later one say so, waits return, all can be destroyed. */
+static void lose_device(struct fixture *f, const struct failure *failure)
+{
+    struct ct_queue *queue, *other;
+    struct ct_timeline *timeline;
+    CUresult r;
+    uint64_t done;
+    struct ct_kernel_image *kernel = kernel_or_null(f->device, &r);
+
+    assert_int_equal(vk->timeline_create(f->device, &timeline), CUDA_SUCCESS);
+    assert_int_equal(vk->queue_create(f->device, &(struct ct_queue_desc){ 0 }, &queue), CUDA_SUCCESS);
+    assert_int_equal(vk->queue_create(f->device, &(struct ct_queue_desc){ 0 }, &other), CUDA_SUCCESS);
+    assert_int_equal(vk->queue_wait(other, timeline, 1), CUDA_SUCCESS); /* gathers, and will never go */
+    inject(f, failure);
+    assert_int_not_equal(run_once(f->device, kernel), CUDA_SUCCESS);
+    f->device->vk = f->good;
+    assert_int_equal(run_once(f->device, kernel), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(vk->queue_completed(queue, &done), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(vk->queue_await(other, 1, LONG_ENOUGH, false), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(vk->queue_flush(other), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(vk->timeline_await(timeline, 1, LONG_ENOUGH), CUDA_ERROR_LAUNCH_FAILED);
+    vk->queue_destroy(other);
+    vk->queue_destroy(queue);
+    vk->timeline_destroy(timeline);
+    vk->kernel_destroy(kernel);
+}
+
+static void test_lost_at_submission(void **state)
+{
+    lose_device(*state, &(struct failure)FAILS(vkQueueSubmit2, fail_lost));
+}
+
+static void test_lost_at_query(void **state)
+{
+    lose_device(*state, &(struct failure)FAILS(vkGetSemaphoreCounterValue, fail_lost));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_making_things, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_address_not_granted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recording, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lost_at_submission, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lost_at_query, setup, teardown),
+    };
+    const struct ct_device_info *infos;
+    unsigned count;
+
+    if (vk->enumerate(&infos, &count) != CUDA_SUCCESS || !count) {
+        printf("no Vulkan device\n");
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
