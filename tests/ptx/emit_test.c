@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PTX to SPIR-V for several devices: spirv-val takes every module; the code has the form that was measured to be fast; what a device
+ * lacks or what is not compiled is refused by name. Expectations: the SPIR-V specification, by way of spirv-val, and the PTX ISA. */
+#include "spirv_machine.h"
+
+#include <setjmp.h>
+#include <spirv/unified1/spirv.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BASE                                                                                                                  \
+    .dialect = PTX2SPV_VULKAN, .max_block_threads = 1024, .shared_bytes = 32768, .int64 = 1, .int16 = 1, .int8 = 1, .float64 = 1, \
+    .float16 = 1, .storage8 = 1, .storage16 = 1, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8
+#define FEATURES                                                                                                          \
+    .memory_model_device_scope = 1, .shared_explicit_layout = 1, .shared_explicit_layout8 = 1, .shared_explicit_layout16 = 1, \
+    .atomic_int64_global = 1, .atomic_int64_shared = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,      \
+    .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .denorm_preserve16 = 1, .denorm_preserve32 = 1,          \
+    .denorm_preserve64 = 1, .rounding_rte16 = 1, .rounding_rte32 = 1, .rounding_rte64 = 1, .signed_zero_inf_nan16 = 1,       \
+    .signed_zero_inf_nan32 = 1, .signed_zero_inf_nan64 = 1, .shader_clock_subgroup = 1, .exact_fma32 = 1, .exact_fma64 = 1
+
+static const struct {
+    const char *name;
+    struct ptx2spv_target target;
+} devices[] = {
+    {"plain", {BASE, .push_constant_bytes = 128, .memory_model_device_scope = 1}},
+    {"rich", {BASE, FEATURES, .push_constant_bytes = 256}},
+    {"queue family scope", {BASE, .push_constant_bytes = 128}},
+    {"parameters in memory", {BASE, FEATURES, .push_constant_bytes = PTX2SPV_PARAMS_OFFSET}},
+    {"pointers behind a mask",
+     {BASE, FEATURES, .push_constant_bytes = 128, .pointer_rule = PTX2SPV_POINTER_OR, .pointer_mask = UINT64_C(0xffff800000000000)}},
+};
+enum { PLAIN, RICH };
+
+/* ---- compiling a body ---- */
+
+struct outcome {
+    enum ptx2spv_status status;
+    struct ptx2spv_kernel kernel;
+    char messages[1024];
+};
+
+static void keep_message(void *user, const struct ptx2spv_diagnostic *diagnostic)
+{
+    struct outcome *outcome = user;
+    const size_t used = strlen(outcome->messages);
+
+    snprintf(outcome->messages + used, sizeof outcome->messages - used, "%u:%u: %s\n", diagnostic->line, diagnostic->column,
+             diagnostic->text);
+}
+
+/* Instructions of a kernel `k` with plenty of registers, three parameters and a variable of each space. */
+static void compile(const char *body, const struct ptx2spv_target *target, struct outcome *out)
+{
+    static const char head[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                               ".global .align 16 .b8 g[64];\n"
+                               ".visible .entry k(.param .u64 out, .param .u32 n, .param .align 8 .b8 s[24])\n{\n"
+                               ".reg .pred p<8>; .reg .b16 h<16>; .reg .b32 r<16>; .reg .b64 d<16>;\n"
+                               ".reg .f32 f<16>; .reg .f64 e<16>;\n"
+                               ".shared .align 16 .b8 sh[1024]; .local .align 16 .b8 lo[64];\n"
+                               "ld.param.u64 d0, [out]; ld.param.u32 r0, [n];\n";
+    char text[8192];
+    struct ptx2spv_options options = {.on_diagnostic = keep_message, .user = out};
+    struct ptx2spv_module *module = NULL;
+
+    *out = (struct outcome){0};
+    assert_true(snprintf(text, sizeof text, "%s%s\nret;\n}\n", head, body) < (int)sizeof text);
+    out->status = ptx2spv_module_create(text, strlen(text), &options, &module);
+    if (out->status == PTX2SPV_OK)
+        out->status = ptx2spv_kernel_compile(module, 0, target, &options, &out->kernel);
+    ptx2spv_module_destroy(module);
+}
+
+/* ---- what must compile, and be valid, everywhere ---- */
+
+static const struct {
+    const char *name, *body;
+} rows[] = {
+    {"empty", ""},
+    {"global, each width",
+     "ld.global.u8 h0,[d0]; ld.global.s8 r1,[d0+1]; ld.global.u16 h2,[d0+2]; ld.global.s16 r2,[d0+4]; ld.global.b32 r3,[d0+8];"
+     "ld.global.b64 d1,[d0+16]; ld.global.f32 f0,[d0+24]; ld.global.f64 e0,[d0+32];"
+     "st.global.u8 [d0+64],h0; st.global.u16 [d0+66],h2; st.global.b32 [d0+68],r3; st.global.b64 [d0+72],d1;"
+     "st.global.u8 [d0+80],r1; st.global.u16 [d0+82],r2; st.global.f32 [d0+84],f0; st.global.f64 [d0+88],e0;"},
+    {"global vectors",
+     "ld.global.v2.u8 {h0,h1},[d0]; ld.global.v4.u8 {h2,h3,h4,h5},[d0+4]; ld.global.v2.u16 {h6,h7},[d0+8];"
+     "ld.global.v4.u16 {h8,h9,h10,h11},[d0+16]; ld.global.v2.b32 {r1,r2},[d0+24]; ld.global.v4.b32 {r3,r4,r5,r6},[d0+32];"
+     "ld.global.v2.b64 {d1,d2},[d0+48]; st.global.v2.u8 [d0],{h1,h0}; st.global.v4.u8 [d0+4],{h5,h4,h3,h2};"
+     "st.global.v2.u16 [d0+8],{h7,h6}; st.global.v4.u16 [d0+16],{h11,h10,h9,h8}; st.global.v2.b32 [d0+24],{r2,r1};"
+     "st.global.v4.b32 [d0+32],{r6,r5,r4,r3}; st.global.v2.b64 [d0+48],{d2,d1};"},
+    {"shared, each width",
+     "mov.u32 r1,%tid.x; shl.b32 r2,r1,4; ld.shared.u8 h0,[r2+1]; ld.shared.s8 r3,[r2+2]; ld.shared.u16 h1,[r2+2];"
+     "ld.shared.b32 r4,[r2+4]; ld.shared.b64 d1,[r2+8]; st.shared.u8 [r2+3],h0; st.shared.u16 [r2+6],h1; st.shared.b32 [r2],r4;"
+     "st.shared.b64 [r2+16],d1; st.shared.u8 [r2+5],r3;"},
+    {"shared vectors",
+     "mov.u32 r1,%tid.x; shl.b32 r2,r1,4; ld.shared.v2.u8 {h0,h1},[r2]; ld.shared.v4.u8 {h2,h3,h4,h5},[r2+4];"
+     "ld.shared.v4.u16 {h6,h7,h8,h9},[r2+8]; ld.shared.v2.b32 {r3,r4},[r2]; ld.shared.v4.b32 {r5,r6,r7,r8},[r2];"
+     "ld.shared.v2.b64 {d1,d2},[r2]; st.shared.v2.u8 [r2],{h1,h0}; st.shared.v4.u8 [r2+4],{h5,h4,h3,h2};"
+     "st.shared.v4.u16 [r2+8],{h9,h8,h7,h6}; st.shared.v2.b32 [r2],{r4,r3}; st.shared.v4.b32 [r2],{r8,r7,r6,r5};"
+     "st.shared.v2.b64 [r2],{d2,d1};"},
+    {"local",
+     "and.b32 r2,r0,48; ld.local.u8 h0,[r2+1]; ld.local.u16 h1,[r2+2]; ld.local.b32 r4,[r2+4]; ld.local.b64 d1,[r2+8];"
+     "st.local.u8 [r2+3],h0; st.local.u16 [r2+6],h1; st.local.b32 [r2],r4; st.local.b64 [r2+8],d1;"
+     "ld.local.v4.b32 {r5,r6,r7,r8},[r2]; st.local.v2.b64 [r2],{d1,d1}; st.global.b32 [d0],r5;"},
+    {"generic",
+     "setp.eq.u32 p0,r0,1; setp.eq.u32 p1,r0,2; cvta.shared.u64 d1,sh; cvta.local.u64 d2,lo; selp.b64 d3,d1,d0,p0; selp.b64 d3,d2,d3,p1;"
+     "ld.b32 r1,[d3+4]; st.b32 [d3],r1; ld.v2.b64 {d4,d5},[d3+16]; st.u8 [d3+8],r1; ld.s8 r2,[d3+9]; st.v4.b32 [d3+16],{r1,r2,r1,r2};"
+     "@p0 atom.add.u32 r3,[d3],1; st.global.u32 [d0+64],r3;"},
+    {"parameters at odd places",
+     "ld.param.u8 h0,[s+1]; ld.param.s16 r1,[s+2]; ld.param.b32 r2,[s+4]; ld.param.b64 d1,[s+8]; ld.param.v2.b32 {r3,r4},[s+16];"
+     "st.global.b32 [d0],r1; st.global.b32 [d0+4],r2; st.global.b64 [d0+8],d1; st.global.b32 [d0+16],r4; st.global.u8 [d0+20],h0;"},
+    {"atomics of 32 bits",
+     "atom.global.add.u32 r1,[d0],r0; atom.global.min.s32 r2,[d0+4],r0; atom.global.max.u32 r3,[d0+8],r0; atom.global.and.b32 r4,[d0],r0;"
+     "atom.global.or.b32 r5,[d0],r0; atom.global.xor.b32 r6,[d0],r0; atom.global.exch.b32 r7,[d0],r0; atom.global.cas.b32 r8,[d0],r1,r2;"
+     "atom.global.inc.u32 r9,[d0],r0; atom.global.dec.u32 r9,[d0],r0; atom.global.add.f32 f1,[d0],0f3f800000; red.global.add.u32 [d0],r9;"
+     "atom.shared.add.u32 r1,[sh],r0; atom.shared.cas.b32 r1,[sh],r2,r3; atom.shared.add.f32 f2,[sh+4],f1; red.shared.max.s32 [sh],r1;"
+     "atom.acquire.gpu.global.add.u32 r1,[d0],1; atom.release.cta.global.exch.b32 r2,[d0],1; atom.acq_rel.sys.global.cas.b32 r3,[d0],r1,r2;"},
+    {"ordered accesses",
+     "ld.volatile.global.u32 r1,[d0]; st.volatile.global.u32 [d0],r1; ld.relaxed.gpu.global.u32 r2,[d0]; st.relaxed.cta.global.u32 [d0],r2;"
+     "ld.acquire.gpu.global.u32 r3,[d0]; st.release.sys.global.u32 [d0],r3; ld.volatile.shared.u32 r4,[sh]; st.volatile.shared.u32 [sh],r4;"
+     "ld.volatile.global.u64 d1,[d0+8]; st.volatile.global.v2.u32 [d0+8],{r1,r2}; ld.volatile.global.u8 h0,[d0]; st.volatile.shared.u8 [sh],h0;"},
+    {"barriers and fences",
+     "bar.sync 0; barrier.sync 0; membar.cta; membar.gl; membar.sys; fence.acq_rel.gpu; fence.sc.sys;"},
+    {"read only", "ld.global.nc.v4.f32 {f0,f1,f2,f3},[d0]; ld.global.nc.u8 h0,[d0]; st.global.f32 [d0],f2; st.global.u8 [d0],h0;"},
+    {"integers",
+     "mul.wide.s32 d1,r0,r0; mul.hi.u32 r1,r0,r0; mad.lo.s32 r2,r0,r1,r0; mul.hi.s64 d2,d1,d1; div.s32 r3,r1,r0; rem.u64 d3,d1,d2;"
+     "popc.b32 r4,r1; clz.b64 r5,d1; brev.b32 r6,r2; bfe.s32 r7,r1,3,5; bfi.b32 r8,r1,r2,4,8; prmt.b32 r9,r1,r2,0x3210; abs.s32 r10,r9;"
+     "min.s16 h1,h0,h0; shr.s64 d4,d3,r0; st.global.v4.b32 [d0],{r3,r4,r5,r6}; st.global.v4.b32 [d0+16],{r7,r8,r9,r10};"
+     "st.global.b64 [d0+32],d4; st.global.u16 [d0+40],h1;"},
+    {"floats",
+     "ld.global.f32 f0,[d0]; ld.global.f64 e0,[d0+8]; fma.rn.f32 f1,f0,f0,f0; add.rz.f32 f2,f0,f1; mul.ftz.f32 f3,f1,f2; div.rn.f32 f4,f0,f1;"
+     "sqrt.rn.f64 e1,e0; rcp.rn.f32 f5,f0; sin.approx.f32 f6,f0; ex2.approx.ftz.f32 f7,f0; min.f32 f8,f0,f1; cvt.rzi.s32.f32 r1,f0;"
+     "cvt.rn.f32.f64 f9,e0; cvt.f64.f32 e2,f0; cvt.rn.f16.f32 h1,f0; cvt.f32.f16 f10,h1; neg.f32 f11,f0; abs.f64 e3,e0; fma.rn.f64 e4,e0,e1,e2;"
+     "add.f32 f12,f2,f3; add.f32 f12,f12,f4; add.f32 f12,f12,f5; add.f32 f12,f12,f6; add.f32 f12,f12,f7; add.f32 f12,f12,f8;"
+     "add.f32 f12,f12,f9; add.f32 f12,f12,f10; add.f32 f12,f12,f11; add.f64 e5,e3,e4; setp.ltu.f32 p0,f0,f1; testp.notanumber.f32 p1,f0;"
+     "@p0 st.global.f32 [d0],f12; @p1 st.global.f64 [d0+8],e5; st.global.u32 [d0+16],r1;"},
+    {"special registers",
+     "mov.u32 r1,%tid.x; mov.u32 r2,%tid.y; mov.u32 r3,%tid.z; mov.u32 r4,%ntid.y; mov.u32 r5,%ctaid.z; mov.u32 r6,%nctaid.y;"
+     "mov.u32 r7,%laneid; mov.u32 r8,%smid; mov.u32 r9,%total_smem_size; st.global.v4.u32 [d0],{r1,r2,r3,r4};"
+     "st.global.v4.u32 [d0+16],{r5,r6,r7,r8}; st.global.u32 [d0+32],r9;"},
+    {"module variables", "mov.u64 d1,g; ld.global.u32 r1,[g+4]; st.global.u32 [d1+8],r1;"},
+    {"exits",
+     "setp.eq.u32 p0,r0,0; @p0 ret; L: ld.global.u32 r1,[d0]; setp.eq.u32 p1,r1,7; @p1 exit; setp.gt.u32 p2,r1,9; @p2 bra M;"
+     "st.global.u32 [d0+4],r1; bra L; M: st.global.u32 [d0+8],r1; setp.eq.u32 p3,r1,11; @p3 trap;"},
+    {"indexed branch",
+     "T: .branchtargets A,B,C; and.b32 r1,r0,1; brx.idx r1,T; A: st.global.u32 [d0],r1; bra D; B: st.global.u32 [d0+4],r1; C: "
+     "st.global.u32 [d0+8],r1; D: st.global.u32 [d0+12],r0;"},
+};
+
+static void test_valid_everywhere(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
+            struct outcome outcome;
+
+            compile(rows[r].body, &devices[d].target, &outcome);
+            if (outcome.status != PTX2SPV_OK)
+                fail_msg("%s for %s: %s", rows[r].name, devices[d].name, outcome.messages);
+            print_message("%s for %s\n", rows[r].name, devices[d].name);
+            assert_valid_spirv(outcome.kernel.words, outcome.kernel.n_words);
+            ptx2spv_kernel_finish(&outcome.kernel);
+        }
+}
+
+static void test_same_input_same_words(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct outcome one, two;
+
+        compile(rows[r].body, &devices[RICH].target, &one);
+        compile(rows[r].body, &devices[RICH].target, &two);
+        assert_int_equal(one.kernel.n_words, two.kernel.n_words);
+        assert_memory_equal(one.kernel.words, two.kernel.words, one.kernel.n_words * sizeof *one.kernel.words);
+        ptx2spv_kernel_finish(&one.kernel);
+        ptx2spv_kernel_finish(&two.kernel);
+    }
+}
+
+/* ---- the form of the code ---- */
+
+static const struct {
+    const char *name, *body;
+    int device;
+    uint32_t opcode;
+    unsigned count;
+} forms[] = {
+    {"one conversion an access", "ld.global.v4.f32 {f0,f1,f2,f3},[d0+16]; st.global.v4.f32 [d0+32],{f3,f2,f1,f0};", RICH,
+     SpvOpConvertUToPtr, 2},
+    {"a vector is one load", "ld.global.v4.u8 {h0,h1,h2,h3},[d0]; st.global.u8 [d0],h3;", RICH, SpvOpConvertUToPtr, 2},
+    {"no selection around a predicated return", "setp.eq.u32 p0,r0,0; @p0 ret; st.global.u32 [d0],r0;", RICH, SpvOpSelectionMerge, 1},
+    {"no scope for a loop", "L: sub.u32 r0,r0,1; st.global.u32 [d0],r0; setp.ne.u32 p0,r0,0; @p0 bra L;", RICH, SpvOpSwitch, 0},
+    {"a cast shared pointer needs no dispatch", "cvta.shared.u64 d1,sh; ld.u32 r1,[d1]; st.global.u32 [d0],r1;", PLAIN,
+     SpvOpSelectionMerge, 0},
+    {"an unknown pointer dispatches where there is shared memory", "cvta.shared.u64 d2,sh; st.global.u64 [d0+8],d2;"
+     "ld.global.u64 d1,[d0]; ld.u32 r1,[d1]; st.global.u32 [d0],r1;", PLAIN, SpvOpSelectionMerge, 1},
+    {"and does not where no shared pointer is about", "ld.global.u64 d1,[d0]; ld.u32 r1,[d1]; st.global.u32 [d0],r1;", PLAIN, SpvOpSelectionMerge, 0},
+    {"narrow shared stores are two atomics without views", "st.shared.u8 [sh+1],r0;", PLAIN, SpvOpAtomicOr, 1},
+    {"and one store with them", "st.shared.u8 [sh+1],r0;", RICH, SpvOpAtomicOr, 0},
+    {"add.f32 is one instruction", "ld.global.f32 f0,[d0]; add.f32 f1,f0,f0; st.global.f32 [d0],f1;", RICH, SpvOpFAdd, 1},
+};
+
+static void test_form(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct outcome outcome;
+
+        compile(forms[i].body, &devices[forms[i].device].target, &outcome);
+        if (outcome.status != PTX2SPV_OK)
+            fail_msg("%s: %s", forms[i].name, outcome.messages);
+        const unsigned found = count_spirv(outcome.kernel.words, outcome.kernel.n_words, forms[i].opcode);
+        if (found != forms[i].count)
+            fail_msg("%s: %u instead of %u", forms[i].name, found, forms[i].count);
+        ptx2spv_kernel_finish(&outcome.kernel);
+    }
+}
+
+/* ---- what is known of a kernel ---- */
+
+static void test_info(void **state)
+{
+    struct outcome outcome;
+
+    (void)state;
+    compile("bar.sync 0; st.shared.u32 [sh],r0;", &devices[RICH].target, &outcome);
+    assert_int_equal(outcome.kernel.info.param_bytes, 40);
+    assert_int_equal(outcome.kernel.info.static_shared_bytes, 1024);
+    assert_true(outcome.kernel.info.uses_barrier);
+    assert_false(outcome.kernel.info.params_in_buffer);
+    ptx2spv_kernel_finish(&outcome.kernel);
+    compile("st.global.u32 [d0],r0;", &(struct ptx2spv_target){BASE, .push_constant_bytes = PTX2SPV_PARAMS_OFFSET + 39}, &outcome);
+    assert_true(outcome.kernel.info.params_in_buffer);
+    assert_false(outcome.kernel.info.uses_barrier);
+    ptx2spv_kernel_finish(&outcome.kernel);
+}
+
+/* ---- refusals ---- */
+
+static const struct {
+    const char *name, *body, *message;
+    enum ptx2spv_status status;
+    struct ptx2spv_target target;
+} refusals[] = {
+    {"shuffle", "shfl.sync.idx.b32 r1,r0,0,31,-1; st.global.u32 [d0],r1;", "shfl", PTX2SPV_UNSUPPORTED, {BASE, FEATURES}},
+    {"named barrier", "bar.sync 1;", "another barrier than 0", PTX2SPV_UNSUPPORTED, {BASE, FEATURES}},
+    {"partial barrier", "bar.sync 0,64;", "thread count", PTX2SPV_UNSUPPORTED, {BASE, FEATURES}},
+    {"arrive", "bar.arrive 0,64;", "bar.arrive", PTX2SPV_UNSUPPORTED, {BASE, FEATURES}},
+    {"no f64", "ld.global.f64 e0,[d0]; add.f64 e0,e0,e0; st.global.f64 [d0],e0;", "64-bit float", PTX2SPV_TARGET_LACKS,
+     {.dialect = PTX2SPV_VULKAN, .shared_bytes = 32768, .int64 = 1, .int16 = 1, .int8 = 1}},
+    {"no bytes", "ld.global.u8 h0,[d0]; st.global.u8 [d0],h0;", "8-bit accesses", PTX2SPV_TARGET_LACKS,
+     {.dialect = PTX2SPV_VULKAN, .shared_bytes = 32768, .int64 = 1, .int16 = 1, .int8 = 1}},
+    {"no 64-bit atomics", "atom.global.add.u64 d1,[d0],1;", "64-bit atomic", PTX2SPV_TARGET_LACKS, {BASE}},
+    {"windows", "st.global.u32 [d0],r0;", "windows", PTX2SPV_UNSUPPORTED, {BASE, .pointer_rule = PTX2SPV_POINTER_WINDOWS}},
+    {"OpenCL", "st.global.u32 [d0],r0;", "OpenCL", PTX2SPV_UNSUPPORTED, {.dialect = PTX2SPV_OPENCL, .int64 = 1, .shared_bytes = 32768}},
+    {"too much shared memory", "st.shared.u32 [sh],r0;", "shared memory", PTX2SPV_TARGET_LACKS,
+     {.dialect = PTX2SPV_VULKAN, .shared_bytes = 1023, .int64 = 1}},
+};
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        struct outcome outcome;
+
+        compile(refusals[i].body, &refusals[i].target, &outcome);
+        if (outcome.status != refusals[i].status || !strstr(outcome.messages, refusals[i].message))
+            fail_msg("%s: %s: %s", refusals[i].name, ptx2spv_status_string(outcome.status), outcome.messages);
+        assert_null(outcome.kernel.words);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_valid_everywhere), cmocka_unit_test(test_same_input_same_words), cmocka_unit_test(test_form),
+        cmocka_unit_test(test_info),             cmocka_unit_test(test_refusals),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
