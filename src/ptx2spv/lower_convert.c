@@ -46,13 +46,39 @@ static ct_value to_bf16(struct ct_cursor *at, enum ptx_rounding rounding, ct_val
     return ct_resize(at, ct_select(at, ct_float_is_nan(at, PTX_F32, x), nan, upper), PTX_U32, CT_W_16);
 }
 
+/* f64: adding and taking away 2^52 leaves the nearest integer; numbers beyond it have no fraction. Written out because drivers get
+ * their own wrong (lavapipe 25.0.7: trunc beyond 2^31, roundEven of ties). The sign of zero is kept. */
+static ct_value rounded_to_integer64(struct ct_cursor *at, unsigned rounding, ct_value x)
+{
+    const ct_value limit = ct_float_const(at, PTX_F64, 0x1p52), one = ct_float_const(at, PTX_F64, 1.0);
+    const ct_value magnitude = ct_float_magnitude(at, PTX_F64, x), sign = ct_and_imm(at, x, UINT64_C(1) << 63);
+    const ct_value has_fraction = ct_fcmp(at, PTX_F64, PTX_LT, magnitude, limit);
+    const ct_value nearest = ct_float2(at, CT_OP_FSUB, PTX_F64, ct_float2(at, CT_OP_FADD, PTX_F64, magnitude, limit), limit);
+    const ct_value is_negative = ct_icmp_imm(at, PTX_S64, PTX_LT, x, 0);
+    const ct_value too_great = ct_fcmp(at, PTX_F64, PTX_GT, nearest, magnitude), too_small = ct_fcmp(at, PTX_F64, PTX_LT, nearest, magnitude);
+    const ct_value no = ct_emit_const(at, CT_W_PRED, 0);
+    ct_value up = no, down = no, result;
+
+    if (rounding == PTX_RZI)
+        down = too_great;
+    else if (rounding == PTX_RMI || rounding == PTX_RPI) {
+        const ct_value grows = rounding == PTX_RMI ? is_negative : ct_not(at, is_negative); /* away from zero */
+
+        up = ct_and(at, grows, too_small);
+        down = ct_and(at, ct_not(at, grows), too_great);
+    }
+    result = ct_select(at, up, ct_float2(at, CT_OP_FADD, PTX_F64, nearest, one), nearest);
+    result = ct_select(at, down, ct_float2(at, CT_OP_FSUB, PTX_F64, nearest, one), result);
+    return ct_select(at, has_fraction, ct_or(at, result, sign), x);
+}
+
 static ct_value rounded_to_integer(struct ct_cursor *at, enum ptx_type type, unsigned rounding, ct_value x)
 {
     static const uint8_t ops[] = {[PTX_RNI] = CT_OP_FRINT, [PTX_RZI] = CT_OP_FTRUNC, [PTX_RMI] = CT_OP_FFLOOR, [PTX_RPI] = CT_OP_FCEIL};
 
     if (rounding < PTX_RNI || rounding > PTX_RPI)
         return x;
-    return ct_op1(at, ops[rounding], type, x);
+    return type == PTX_F64 ? rounded_to_integer64(at, rounding, x) : ct_op1(at, ops[rounding], type, x);
 }
 
 /* f16 and bf16 are worked on as f32, which holds all of them. */
@@ -127,7 +153,7 @@ static double power_of_two(unsigned exponent)
     return power;
 }
 
-/* x, which is integral, clamped to the range of `to`. The instruction proper sees only what is in range. */
+/* x truncated and clamped to the range of `to`. The instruction proper sees only what is in range. */
 static ct_value clamped_to_integer(struct ct_cursor *at, enum ptx_type working, enum ptx_type to, uint64_t nan, ct_value x)
 {
     const bool is_signed = ptx_type_is_signed(to);
@@ -152,8 +178,10 @@ static ct_value float_to_integer(struct ct_lower *l)
     struct ct_cursor *at = &l->at;
     const enum ptx_type from = from_type(l), to = to_type(l), working = working_type(from);
     const unsigned rounding = l->insn->rounding;
-    const ct_value x = rounded_to_integer(at, working, rounding == PTX_RND_NONE ? PTX_RZI : rounding, float_source(l));
+    ct_value x = float_source(l);
 
+    if (rounding != PTX_RND_NONE && rounding != PTX_RZI) /* the instruction proper truncates */
+        x = rounded_to_integer(at, working, rounding, x);
     return ct_resize(at, clamped_to_integer(at, working, to, nan_result(from, to), x), PTX_U32, ct_width_of(to));
 }
 

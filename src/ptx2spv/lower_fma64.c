@@ -10,6 +10,8 @@
  * What can only break a tie is replaced by any small number of its sign. */
 #include "lower.h"
 
+#include <math.h>
+
 #define DEKKER_FACTOR 0x8000001p0 /* 2^27 + 1 */
 
 static ct_value number(struct ct_cursor *at, double value)
@@ -132,19 +134,21 @@ static struct scaled scale(struct ct_cursor *at, ct_value a, ct_value b, ct_valu
     s.b = multiply(at, smaller, small_scale);
     s.c = multiply(at, ct_select(at, c_vanishes, signed_like(at, 0x1p-300, c), c), c_scale);
     s.unscale = ct_select(at, great, number(at, 0x1p200), choose(at, tiny, 0x1p-900, 1.0));
-    vanishes = ct_and(at, is_within(at, multiply(at, s.a, s.b), 0x1p-700), ct_not(at, ct_or(at, is_zero(at, a), is_zero(at, b))));
+    vanishes = ct_and(at, tiny, is_within(at, multiply(at, s.a, s.b), 0x1p-700));
+    vanishes = ct_and(at, vanishes, ct_not(at, ct_or(at, is_zero(at, a), is_zero(at, b))));
     s.a = ct_select(at, vanishes, signed_like(at, 0x1p-700, ct_xor(at, a, b)), s.a);
     s.b = ct_select(at, vanishes, number(at, 1.0), s.b);
     return s;
 }
 
-/* sum + rest, rounded once: to 53 bits, or if `subnormal` to a multiple of 2^-174. */
+/* sum + rest, rounded once: to 53 bits, or if `subnormal` to a multiple of 2^-174, where 53 bits of 2^-122 and of everything up to
+ * twice that end. */
 static ct_value rounded(struct ct_cursor *at, ct_value sum, ct_value rest, ct_value subnormal)
 {
-    const ct_value last_place = choose(at, subnormal, 0x1.8p-122, 0.0); /* 53 bits of it end at 2^-174 */
-    const struct parts lifted = two_sum(at, last_place, sum);
+    const ct_value lift = ct_select(at, subnormal, signed_like(at, 0x1p-122, sum), number(at, 0.0));
+    const struct parts lifted = two_sum(at, lift, sum);
 
-    return subtract(at, add(at, lifted.high, odd_sum(at, lifted.low, rest)), last_place);
+    return subtract(at, add(at, lifted.high, odd_sum(at, lifted.low, rest)), lift);
 }
 
 ct_value ct_fused64(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
@@ -157,13 +161,15 @@ ct_value ct_fused64(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
     const ct_value subnormal = ct_and(at, s.tiny, is_within(at, upper.high, 0x1p-122));
     const ct_value sum = rounded(at, upper.high, odd_sum(at, lower.low, upper.low), subnormal);
     ct_value result = multiply(at, sum, s.unscale);
+    const ct_value finite_factors = ct_and(at, is_within(at, a, INFINITY), is_within(at, b, INFINITY));
+    const ct_value infinite_c = ct_equals(at, magnitude(at, c), UINT64_C(0x7ff) << 52);
     ct_value no_number, negligible, zero;
 
     /* zeros: the sign of what was rounded away, or if nothing was, that of the plain sum */
     zero = ct_select(at, is_zero(at, upper.high), plain, sign_of(at, upper.high));
     result = ct_select(at, is_zero(at, result), zero, result);
+    no_number = ct_not(at, ct_and(at, is_within(at, exact.high, INFINITY), is_within(at, c, INFINITY)));
+    result = ct_select(at, no_number, plain, result);
     negligible = ct_fcmp(at, PTX_F64, PTX_LT, magnitude(at, product), multiply(at, magnitude(at, c), number(at, 0x1p-110)));
-    result = ct_select(at, negligible, c, result);
-    no_number = ct_not(at, ct_and(at, is_within(at, exact.high, __builtin_inf()), is_within(at, c, __builtin_inf())));
-    return ct_select(at, no_number, plain, result);
+    return ct_select(at, ct_or(at, negligible, ct_and(at, infinite_c, finite_factors)), c, result);
 }

@@ -201,7 +201,11 @@ static ct_value directed_product64(struct ct_lower *l, enum ptx_rounding roundin
     const ct_value scale = ct_select(at, is_small, ct_float_const(at, PTX_F64, 0x1p200), ct_float_const(at, PTX_F64, 1.0));
     const ct_value scaled = ct_op2(at, CT_OP_FMUL, PTX_F64, smaller, scale);
     const ct_value opposite = ct_float_negated(at, PTX_F64, ct_op2(at, CT_OP_FMUL, PTX_F64, product, scale));
-    const ct_value error = ct_lower_fused(l, PTX_F64, PTX_RN, scaled, greater, opposite);
+    const ct_value vanished = ct_and(at, ct_equals(at, ct_float_magnitude(at, PTX_F64, product), 0),
+                                     ct_not(at, ct_equals(at, ct_select(at, a_smaller, a_magnitude, b_magnitude), 0)));
+    const ct_value signed_one = ct_or(at, ct_and_imm(at, ct_xor(at, a, b), ct_float_layout_of(PTX_F64)->sign), ct_float_const(at, PTX_F64, 1.0));
+    const ct_value difference = ct_lower_fused(l, PTX_F64, PTX_RN, scaled, greater, opposite);
+    const ct_value error = ct_select(at, vanished, signed_one, difference);
 
     return directed64(at, rounding, product, error, both_finite(at, a, b));
 }
