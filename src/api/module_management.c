@@ -77,7 +77,7 @@ static CUresult read_all(FILE *file, const char *name, char **out)
     } while (size == capacity - 1);
     if (ferror(file)) {
         free(bytes);
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "cannot read %s", name);
+        return ct_fail(CUDA_ERROR_FILE_NOT_FOUND, "cannot read %s: %s", name, strerror(errno)); /* a folder */
     }
     bytes[size] = 0;
     *out = bytes;
