@@ -25,7 +25,7 @@ static const struct {
     uintptr_t max;
 } options_known[CU_JIT_NUM_OPTIONS] = {
 #define ROW(name, meaning, max) [CU_JIT_##name] = { "CU_JIT_" #name, meaning, max }
-    ROW(MAX_REGISTERS, MEANS_SOMETHING, UINT32_MAX),
+    ROW(MAX_REGISTERS, MEANS_NOTHING, UINT32_MAX),
     ROW(THREADS_PER_BLOCK, MEANS_NOTHING, UINT32_MAX), /* any block fits: the number asked for is also the answer */
     ROW(WALL_TIME, MEANS_SOMETHING, UINTPTR_MAX),
     ROW(INFO_LOG_BUFFER, MEANS_SOMETHING, UINTPTR_MAX),
@@ -68,9 +68,6 @@ static void take_option(struct ct_jit *jit, CUjit_option option, void **value)
     size_t number = (uintptr_t)*value & UINT32_MAX; /* options of type unsigned int: the rest of the pointer is not promised */
 
     switch ((int)option) {
-    case CU_JIT_MAX_REGISTERS:
-        jit->max_registers = (unsigned)number;
-        break;
     case CU_JIT_WALL_TIME:
         jit->wall_time = value;
         break;

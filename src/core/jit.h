@@ -19,7 +19,6 @@ struct ct_jit_log {
 /* One load. All zero: no options. */
 struct ct_jit {
     struct ct_jit_log info, error;
-    unsigned max_registers; /* 0: not stated */
     bool verbose;
     struct timespec start;
 
