@@ -165,8 +165,8 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned in
                                 void **kernelParams, void **extra)
 {
     const struct ct_launch_shape shape = {
-        .grid = { gridDimX, gridDimY, gridDimZ },
-        .block = { blockDimX, blockDimY, blockDimZ },
+        .grid = {gridDimX, gridDimY, gridDimZ},
+        .block = {blockDimX, blockDimY, blockDimZ},
         .dynamic_shared_bytes = sharedMemBytes,
     };
 
@@ -184,6 +184,6 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
     r = ct_launch_check_attributes(config->attrs, config->numAttrs);
     if (r != CUDA_SUCCESS)
         return r;
-    return cuLaunchKernel(f, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY,
-                          config->blockDimZ, config->sharedMemBytes, config->hStream, kernelParams, extra);
+    return cuLaunchKernel(f, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY, config->blockDimZ,
+                          config->sharedMemBytes, config->hStream, kernelParams, extra);
 }

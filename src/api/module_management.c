@@ -25,7 +25,8 @@ static CUresult load(struct ct_context *context, const void *image, struct ct_ji
 /* cuModuleLoadDataEx. image: PTX text that ends with NUL. The log buffers and CU_JIT_WALL_TIME are filled whether it succeeds or not.
  * INVALID_PTX, UNSUPPORTED_PTX_VERSION; NOT_SUPPORTED: PTX that we do not compile, fat binaries, options that we lack;
  * NO_BINARY_FOR_GPU: machine code; INVALID_IMAGE: none of all these; OUT_OF_MEMORY. */
-CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues)
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
+                                    void **optionValues)
 {
     struct ct_context *context;
     struct ct_jit jit;

@@ -32,8 +32,8 @@ static bool flags_are_valid(unsigned flags)
 }
 
 /* cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags. The flags make no difference. */
-CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize,
-                                                                      unsigned int flags)
+CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,
+                                                                      size_t dynamicSMemSize, unsigned int flags)
 {
     struct ct_function *function;
     CUresult r = find(func, numBlocks && blockSize > 0 && flags_are_valid(flags), &function);
@@ -56,7 +56,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int
                                                            CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize,
                                                            int blockSizeLimit, unsigned int flags)
 {
-    const struct ct_occupancy_query query = { blockSizeToDynamicSMemSize, dynamicSMemSize, (unsigned)blockSizeLimit };
+    const struct ct_occupancy_query query = {blockSizeToDynamicSMemSize, dynamicSMemSize, (unsigned)blockSizeLimit};
     struct ct_function *function;
     CUresult r = find(func, minGridSize && blockSize && blockSizeLimit >= 0 && flags_are_valid(flags), &function);
 

@@ -15,6 +15,7 @@
 #define CT_BLOCK 256
 #define CT_MAX_BLOCKS_IN_ROW 4096u /* then threads take several elements each */
 
+/* clang-format off */
 /* Thread (x, y) of the grid writes elements x, x + threads in a row, .. of rows y, y + blocks in a column, .. */
 #define MEMSET_KERNEL(bits, log2_bytes)                                  \
     ".visible .entry memset" #bits "(.param .u64 address, .param .u64 pitch, .param .u64 width, .param .u64 height, .param .u32 value)\n" \
@@ -68,6 +69,8 @@
 static const char source[] = ".version 6.0\n"
                              ".target sm_50\n"
                              ".address_size 64\n" MEMSET_KERNEL(8, 0) MEMSET_KERNEL(16, 1) MEMSET_KERNEL(32, 2);
+
+/* clang-format on */
 
 /* In the order of the source. */
 enum { CT_MEMSET8, CT_MEMSET16, CT_MEMSET32, CT_N_BUILTINS };
@@ -165,7 +168,7 @@ CUresult ct_builtin_memset(struct ct_stream *stream, uint64_t address, uint64_t 
     const struct ct_device *device = stream->context->device;
     const struct ct_builtins *builtins = atomic_load_explicit(&device->builtins, memory_order_acquire);
     unsigned index = element_bytes == 1 ? CT_MEMSET8 : element_bytes == 2 ? CT_MEMSET16 : CT_MEMSET32;
-    const struct memset_params params = { address, pitch, width, height, value };
+    const struct memset_params params = {address, pitch, width, height, value};
     unsigned block = (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 
     if (width == 0 || height == 0)
@@ -173,11 +176,11 @@ CUresult ct_builtin_memset(struct ct_stream *stream, uint64_t address, uint64_t 
     if (!builtins)
         return ct_fail(CUDA_ERROR_UNKNOWN, "our own kernels were not prepared");
     block = block < CT_BLOCK ? block : CT_BLOCK;
-    const struct ct_launch_code code = { .image = builtins->kernels[index].image, .info = &builtins->kernels[index].info };
+    const struct ct_launch_code code = {.image = builtins->kernels[index].image, .info = &builtins->kernels[index].info};
     const struct ct_launch_shape shape = {
-        .grid = { blocks_for(width, block, CT_MAX_BLOCKS_IN_ROW),
-                  blocks_for(height, 1, (uint64_t)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)), 1 },
-        .block = { block, 1, 1 },
+        .grid = {blocks_for(width, block, CT_MAX_BLOCKS_IN_ROW),
+                 blocks_for(height, 1, (uint64_t)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)), 1},
+        .block = {block, 1, 1},
     };
     return ct_launch_record(stream, &code, &shape, &params);
 }

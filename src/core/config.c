@@ -20,7 +20,7 @@ static const char *parse_STRING(const char *text, const char *fallback)
 
 static bool parse_BOOL(const char *text, bool fallback)
 {
-    static const char *const off[] = { "0", "no", "off", "false" };
+    static const char *const off[] = {"0", "no", "off", "false"};
 
     if (!text || !*text)
         return fallback;
@@ -56,7 +56,7 @@ const struct ct_config *ct_config(void)
 bool ct_config_help(unsigned index, struct ct_option_help *out)
 {
     static const struct ct_option_help rows[] = {
-#define OPTION(member, variable, type, value, help) { variable, #value, help },
+#define OPTION(member, variable, type, value, help) {variable, #value, help},
 #include "config.def"
     };
 

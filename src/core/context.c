@@ -26,12 +26,14 @@
 static CUresult make_fault_memory(struct ct_context *context)
 {
     const struct ct_memory_request request = {
-        .size_bytes = CT_FAULT_BYTES, .align = CT_FAULT_BYTES, .kind = CT_MEMORY_HOST,
+        .size_bytes = CT_FAULT_BYTES,
+        .align = CT_FAULT_BYTES,
+        .kind = CT_MEMORY_HOST,
     };
     CUresult r = context->backend->memory_create(context->backend_device, &request, &context->fault_memory);
 
     if (r == CUDA_SUCCESS)
-        *(struct ptx2spv_fault *)context->fault_memory->host = (struct ptx2spv_fault) { 0 };
+        *(struct ptx2spv_fault *)context->fault_memory->host = (struct ptx2spv_fault){0};
     return r;
 }
 
@@ -50,7 +52,8 @@ static void drop_parts(struct ct_context *context)
 
 static void reset_settings(struct ct_context *context, unsigned flags)
 {
-    static const size_t limits[CU_LIMIT_MAX] = { /* as CUDA's */
+    static const size_t limits[CU_LIMIT_MAX] = {
+        /* as CUDA's */
         [CU_LIMIT_STACK_SIZE] = 1024,
         [CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
         [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20,
@@ -146,9 +149,9 @@ CUresult ct_context_lookup(CUcontext handle, struct ct_context **out)
 static bool is_sticky(CUresult result)
 {
     static const int sticky[] = {
-        CUDA_ERROR_ECC_UNCORRECTABLE, CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_TIMEOUT, CUDA_ERROR_ASSERT,
-        CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ILLEGAL_INSTRUCTION, CUDA_ERROR_MISALIGNED_ADDRESS,
-        CUDA_ERROR_INVALID_ADDRESS_SPACE, CUDA_ERROR_INVALID_PC, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_DEVICE_UNAVAILABLE,
+        CUDA_ERROR_ECC_UNCORRECTABLE,    CUDA_ERROR_ILLEGAL_ADDRESS,     CUDA_ERROR_LAUNCH_TIMEOUT,     CUDA_ERROR_ASSERT,
+        CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ILLEGAL_INSTRUCTION, CUDA_ERROR_MISALIGNED_ADDRESS, CUDA_ERROR_INVALID_ADDRESS_SPACE,
+        CUDA_ERROR_INVALID_PC,           CUDA_ERROR_LAUNCH_FAILED,       CUDA_ERROR_DEVICE_UNAVAILABLE,
     };
 
     for (size_t i = 0; i < sizeof sticky / sizeof *sticky; i++)

@@ -17,39 +17,39 @@ struct ct_device {
     const struct ct_backend *backend;
     unsigned backend_index;
     struct ct_device_info info;
-    struct ct_mutex lock;             /* guards opening and the primary context's state */
-    struct ct_backend_device *opened; /* NULL until the first context */
-    struct ct_context *primary;       /* made with the process, active while primary_retains > 0; its handle never changes */
-    unsigned primary_retains;         /* a reset takes the context down, but not the retains back */
-    unsigned primary_flags;           /* of the next activation; while active the context's own */
-    pthread_cond_t primary_gone;      /* a primary context was taken down: see context.c */
+    struct ct_mutex lock;                 /* guards opening and the primary context's state */
+    struct ct_backend_device *opened;     /* NULL until the first context */
+    struct ct_context *primary;           /* made with the process, active while primary_retains > 0; its handle never changes */
+    unsigned primary_retains;             /* a reset takes the context down, but not the retains back */
+    unsigned primary_flags;               /* of the next activation; while active the context's own */
+    pthread_cond_t primary_gone;          /* a primary context was taken down: see context.c */
     struct ct_builtins *_Atomic builtins; /* builtin.c; NULL until first needed; released there, acquired there */
 };
 
 struct ct_context {
     struct ct_object object;
-    struct ct_device *device;  /* borrowed: outlives every context */
+    struct ct_device *device; /* borrowed: outlives every context */
     const struct ct_backend *backend;
     struct ct_backend_device *backend_device;
     bool is_primary;
-    _Atomic bool active;       /* false: destroyed, or primary that nobody retains */
-    bool is_up;                /* primary: its parts exist; under device->lock */
-    atomic_uint uses;          /* calls that work in it now, plus one while active; its parts are taken down at 0 */
-    _Atomic unsigned flags;    /* CUctx_flags */
+    _Atomic bool active;    /* false: destroyed, or primary that nobody retains */
+    bool is_up;             /* primary: its parts exist; under device->lock */
+    atomic_uint uses;       /* calls that work in it now, plus one while active; its parts are taken down at 0 */
+    _Atomic unsigned flags; /* CUctx_flags */
     unsigned long long id;
-    _Atomic int sticky_error;  /* CUresult that every call gives from now on; CUDA_SUCCESS none */
+    _Atomic int sticky_error;       /* CUresult that every call gives from now on; CUDA_SUCCESS none */
     struct ct_memory *fault_memory; /* struct ptx2spv_fault, host-visible */
     struct ct_stream *legacy_stream;
-    struct ct_memory_arena *arena;  /* device memory of this context: memory.c */
-    struct ct_mutex lock;           /* guards the lists and the settings below */
-    struct ct_stream *streams;      /* linked through stream->next_in_context, legacy and per-thread ones included */
-    struct ct_event *events;        /* linked through event->next_in_context: event.c */
+    struct ct_memory_arena *arena; /* device memory of this context: memory.c */
+    struct ct_mutex lock;          /* guards the lists and the settings below */
+    struct ct_stream *streams;     /* linked through stream->next_in_context, legacy and per-thread ones included */
+    struct ct_event *events;       /* linked through event->next_in_context: event.c */
     struct ct_module *modules;
     size_t limits[CU_LIMIT_MAX];
     _Atomic CUfunc_cache cache_config;
     _Atomic CUsharedconfig shared_config;
-    unsigned api_version;      /* 3010 from the first cuCtxCreate, else 3020 */
-    unsigned attaches;         /* cuCtxAttach: how many cuCtxDetach it takes to destroy it, less one */
+    unsigned api_version; /* 3010 from the first cuCtxCreate, else 3020 */
+    unsigned attaches;    /* cuCtxAttach: how many cuCtxDetach it takes to destroy it, less one */
 };
 
 /* A context has two counts. `uses` keeps it working: who holds one may touch every member below. The object's references only keep

@@ -29,7 +29,7 @@ static void forget_stack(void *value)
     while (leaving->depth > 0)
         ct_object_release(&leaving->entries[--leaving->depth]->object);
     free(leaving->entries);
-    *leaving = (struct stack) { 0 };
+    *leaving = (struct stack){0};
 }
 
 static void make_exit_key(void)

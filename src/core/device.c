@@ -98,21 +98,21 @@ static int pci_ids(const struct ct_device_info *info)
     return (int)((info->device_id & 0xffff) << 16 | (info->vendor_id & 0xffff));
 }
 
-#define CONSTANT(name, value)                                  \
-    static int read_##name(const struct ct_device_info *info)  \
-    {                                                          \
-        (void)info;                                            \
-        return (value);                                        \
+#define CONSTANT(name, value)                                                                                                              \
+    static int read_##name(const struct ct_device_info *info)                                                                              \
+    {                                                                                                                                      \
+        (void)info;                                                                                                                        \
+        return (value);                                                                                                                    \
     }
-#define FIELD(name, member)                                    \
-    static int read_##name(const struct ct_device_info *info)  \
-    {                                                          \
-        return clamp_to_int(info->member);                     \
+#define FIELD(name, member)                                                                                                                \
+    static int read_##name(const struct ct_device_info *info)                                                                              \
+    {                                                                                                                                      \
+        return clamp_to_int(info->member);                                                                                                 \
     }
-#define RULE(name, function)                                   \
-    static int read_##name(const struct ct_device_info *info)  \
-    {                                                          \
-        return function(info);                                 \
+#define RULE(name, function)                                                                                                               \
+    static int read_##name(const struct ct_device_info *info)                                                                              \
+    {                                                                                                                                      \
+        return function(info);                                                                                                             \
     }
 #include "device_attributes.def"
 

@@ -99,8 +99,7 @@ static CUresult compile(struct ct_function *function)
     const struct ptx2spv_options options = ct_jit_compiler_options(NULL);
     struct ptx2spv_kernel kernel;
     struct ct_kernel_image *image;
-    enum ptx2spv_status status =
-        ptx2spv_kernel_compile(module->ptx, function->index, &context->device->info.target, &options, &kernel);
+    enum ptx2spv_status status = ptx2spv_kernel_compile(module->ptx, function->index, &context->device->info.target, &options, &kernel);
     CUresult r;
 
     if (status != PTX2SPV_OK)
@@ -119,9 +118,9 @@ static CUresult compile(struct ct_function *function)
 static void finish_compile(struct ct_function *function, CUresult r)
 {
     struct ct_module *module = function->module;
-    enum ct_compile_state state = r == CUDA_SUCCESS                ? CT_COMPILE_DONE
+    enum ct_compile_state state = r == CUDA_SUCCESS               ? CT_COMPILE_DONE
                                   : r == CUDA_ERROR_OUT_OF_MEMORY ? CT_COMPILE_NONE /* there may be more another time */
-                                                                   : CT_COMPILE_FAILED;
+                                                                  : CT_COMPILE_FAILED;
 
     ct_mutex_lock(&module->lock);
     function->compile_error = r;

@@ -11,8 +11,8 @@ enum ct_compile_state { CT_COMPILE_NONE, CT_COMPILE_RUNNING, CT_COMPILE_DONE, CT
 
 struct ct_function {
     struct ct_object object;
-    struct ct_module *module; /* a reference */
-    unsigned index;           /* in the compiler's module */
+    struct ct_module *module;               /* a reference */
+    unsigned index;                         /* in the compiler's module */
     const struct ptx2spv_kernel_decl *decl; /* borrowed from it */
 
     atomic_int state; /* enum ct_compile_state; written under module->lock. DONE, released, shows the two members below */

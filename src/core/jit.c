@@ -13,9 +13,9 @@
 #define CT_CHANNEL "jit"
 
 enum option_meaning {
-    MEANS_NOTHING,      /* a hint to NVIDIA's compiler, without effect here */
-    MEANS_UNSUPPORTED,  /* changes what a program means: refused if it is asked for */
-    MEANS_SOMETHING,    /* handled in take_option */
+    MEANS_NOTHING,     /* a hint to NVIDIA's compiler, without effect here */
+    MEANS_UNSUPPORTED, /* changes what a program means: refused if it is asked for */
+    MEANS_SOMETHING,   /* handled in take_option */
 };
 
 /* Values in range are 0 .. max. */
@@ -24,7 +24,7 @@ static const struct {
     enum option_meaning meaning;
     uintptr_t max;
 } options_known[CU_JIT_NUM_OPTIONS] = {
-#define ROW(name, meaning, max) [CU_JIT_##name] = { "CU_JIT_" #name, meaning, max }
+#define ROW(name, meaning, max) [CU_JIT_##name] = {"CU_JIT_" #name, meaning, max}
     ROW(MAX_REGISTERS, MEANS_NOTHING, UINT32_MAX),
     ROW(THREADS_PER_BLOCK, MEANS_NOTHING, UINT32_MAX), /* any block fits: the number asked for is also the answer */
     ROW(WALL_TIME, MEANS_SOMETHING, UINTPTR_MAX),
@@ -46,8 +46,8 @@ static const struct {
     ROW(GLOBAL_SYMBOL_ADDRESSES, MEANS_UNSUPPORTED, UINTPTR_MAX),
     ROW(GLOBAL_SYMBOL_COUNT, MEANS_UNSUPPORTED, UINTPTR_MAX),
     ROW(LTO, MEANS_UNSUPPORTED, UINTPTR_MAX),
-    ROW(FTZ, MEANS_NOTHING, UINTPTR_MAX),       /* these four apply to link-time optimization only: */
-    ROW(PREC_DIV, MEANS_NOTHING, UINTPTR_MAX),  /* in PTX each instruction says it for itself */
+    ROW(FTZ, MEANS_NOTHING, UINTPTR_MAX),      /* these four apply to link-time optimization only: */
+    ROW(PREC_DIV, MEANS_NOTHING, UINTPTR_MAX), /* in PTX each instruction says it for itself */
     ROW(PREC_SQRT, MEANS_NOTHING, UINTPTR_MAX),
     ROW(FMA, MEANS_NOTHING, UINTPTR_MAX),
     ROW(REFERENCED_KERNEL_NAMES, MEANS_NOTHING, UINTPTR_MAX), /* what the linker may throw away; we keep all */
@@ -114,7 +114,7 @@ static bool has_option(unsigned count, const CUjit_option *options, CUjit_option
 
 CUresult ct_jit_init(struct ct_jit *jit, unsigned count, const CUjit_option *options, void **values)
 {
-    *jit = (struct ct_jit) { 0 };
+    *jit = (struct ct_jit){0};
     clock_gettime(CLOCK_MONOTONIC, &jit->start);
     if (count && (!options || !values))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u JIT options, but no list of them", count);
@@ -166,7 +166,9 @@ void ct_jit_inform(struct ct_jit *jit, const char *format, ...)
 void ct_jit_diagnostic(void *user, const struct ptx2spv_diagnostic *diagnostic)
 {
     static const char *const severities[] = {
-        [PTX2SPV_ERROR] = "error   ", [PTX2SPV_WARNING] = "warning ", [PTX2SPV_INFO] = "info    ",
+        [PTX2SPV_ERROR] = "error   ",
+        [PTX2SPV_WARNING] = "warning ",
+        [PTX2SPV_INFO] = "info    ",
     };
     struct ct_jit *jit = user;
     bool is_error = diagnostic->severity == PTX2SPV_ERROR;
@@ -240,7 +242,7 @@ struct ptx2spv_options ct_jit_compiler_options(struct ct_jit *jit_or_null)
 {
     const char *dump = ct_config()->dump;
 
-    return (struct ptx2spv_options) {
+    return (struct ptx2spv_options){
         .on_diagnostic = ct_jit_diagnostic,
         .on_dump = *dump ? print_dump : NULL,
         .user = jit_or_null,

@@ -25,8 +25,8 @@ static CUresult check_shape(const struct ct_function *function, const struct ct_
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: a grid of %u x %u x %u blocks", function->decl->name, shape->grid[0],
                            shape->grid[1], shape->grid[2]);
         if (shape->block[i] == 0 || shape->block[i] > (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i))
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: a block of %u x %u x %u threads", function->decl->name,
-                           shape->block[0], shape->block[1], shape->block[2]);
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: a block of %u x %u x %u threads", function->decl->name, shape->block[0],
+                           shape->block[1], shape->block[2]);
     }
     threads *= shape->block[2]; /* each is within its own limit: no overflow */
     if (threads > limit)
@@ -51,8 +51,8 @@ static CUresult check_shared(const struct ct_function *function, unsigned dynami
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: %u bytes of dynamic shared memory; at most %u", function->decl->name,
                        dynamic_bytes, limit);
     if ((uint64_t)base + dynamic_bytes > total)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: %u and %u bytes of shared memory; at most %u", function->decl->name,
-                       base, dynamic_bytes, total);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: %u and %u bytes of shared memory; at most %u", function->decl->name, base,
+                       dynamic_bytes, total);
     return CUDA_SUCCESS;
 }
 
@@ -125,8 +125,8 @@ CUresult ct_launch_record(struct ct_stream *stream, const struct ct_launch_code 
     const struct ct_context *context = stream->context;
     struct ct_launch launch = {
         .kernel = code->image,
-        .grid = { shape->grid[0], shape->grid[1], shape->grid[2] },
-        .block = { shape->block[0], shape->block[1], shape->block[2] },
+        .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
+        .block = {shape->block[0], shape->block[1], shape->block[2]},
         .dynamic_shared_bytes = shape->dynamic_shared_bytes,
         .params = params,
         .image = code->variables,
@@ -150,7 +150,7 @@ static CUresult record_on(struct ct_stream *stream, const struct ct_function *fu
                           const void *params)
 {
     const struct ct_module *module = function->module;
-    struct ct_launch_code code = { .image = function->image, .info = &function->info };
+    struct ct_launch_code code = {.image = function->image, .info = &function->info};
     CUresult r = ct_stream_begin(stream);
 
     if (r != CUDA_SUCCESS)

@@ -28,7 +28,10 @@ struct ct_mutex {
     int rank;
 };
 /* For the locks of ct_process, which must work before anything has run. */
-#define CT_MUTEX_INITIALIZER(rank) { PTHREAD_MUTEX_INITIALIZER, (rank) }
+#define CT_MUTEX_INITIALIZER(rank)                                                                                                         \
+    {                                                                                                                                      \
+        PTHREAD_MUTEX_INITIALIZER, (rank)                                                                                                  \
+    }
 void ct_mutex_init(struct ct_mutex *mutex, enum ct_lock_rank rank);
 void ct_mutex_finish(struct ct_mutex *mutex);
 void ct_mutex_lock(struct ct_mutex *mutex);

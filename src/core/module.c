@@ -172,9 +172,8 @@ static void unlink_from_context(struct ct_module *module)
 static void report(const struct ct_module *module, struct ct_jit *jit)
 {
     if (jit->verbose)
-        ct_jit_inform(jit, "PTX %u.%u for sm_%u: %u kernels, %u variables; kernels are compiled when they are first used",
-                      module->isa / 10, module->isa % 10, module->sm, ptx2spv_module_kernel_count(module->ptx),
-                      ptx2spv_module_variable_count(module->ptx));
+        ct_jit_inform(jit, "PTX %u.%u for sm_%u: %u kernels, %u variables; kernels are compiled when they are first used", module->isa / 10,
+                      module->isa % 10, module->sm, ptx2spv_module_kernel_count(module->ptx), ptx2spv_module_variable_count(module->ptx));
 }
 
 CUresult ct_module_load(struct ct_context *context, const char *text, size_t length, struct ct_jit *jit, CUmodule *out)

@@ -13,13 +13,13 @@ struct ct_module {
     struct ct_object object;
     struct ct_context *context; /* a reference */
     struct ct_module *next_in_context;
-    _Atomic bool loaded;        /* false: unloaded. Launches read it with their stream locked, see ct_module_unload */
+    _Atomic bool loaded; /* false: unloaded. Launches read it with their stream locked, see ct_module_unload */
     struct ptx2spv_module *ptx;
-    unsigned isa, sm;           /* of the PTX: 75 is .version 7.5, sm_75 */
-    uint64_t image_address;     /* CUDA address of the variables; 0 none */
+    unsigned isa, sm;       /* of the PTX: 75 is .version 7.5, sm_75 */
+    uint64_t image_address; /* CUDA address of the variables; 0 none */
     uint64_t constant_bytes;
-    struct ct_mutex lock;       /* also guards what functions know of their compilation */
-    pthread_cond_t compiled;    /* a function was compiled, or failed to be */
+    struct ct_mutex lock;           /* also guards what functions know of their compilation */
+    pthread_cond_t compiled;        /* a function was compiled, or failed to be */
     struct ct_function **functions; /* one for each kernel, a reference each; NULL once unloaded */
 };
 

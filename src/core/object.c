@@ -59,7 +59,7 @@ static uint32_t take_slot_locked(struct ct_handle_table *table)
     if (table->n_slots == table->capacity && !grow_locked(table))
         return CT_NO_SLOT;
     slot = table->n_slots++;
-    table->slots[slot] = (struct ct_handle_slot) { .generation = 1 };
+    table->slots[slot] = (struct ct_handle_slot){.generation = 1};
     return slot;
 }
 

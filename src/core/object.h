@@ -45,7 +45,10 @@ struct ct_handle_table {
     uint32_t first_free; /* CT_NO_SLOT: none */
 };
 #define CT_NO_SLOT UINT32_MAX
-#define CT_HANDLE_TABLE_INITIALIZER { .lock = CT_MUTEX_INITIALIZER(CT_RANK_HANDLES), .first_free = CT_NO_SLOT }
+#define CT_HANDLE_TABLE_INITIALIZER                                                                                                        \
+    {                                                                                                                                      \
+        .lock = CT_MUTEX_INITIALIZER(CT_RANK_HANDLES), .first_free = CT_NO_SLOT                                                            \
+    }
 
 /* One reference, held by the caller. */
 void ct_object_init(struct ct_object *object, enum ct_object_kind kind, void (*destroy)(struct ct_object *object));

@@ -18,7 +18,7 @@ struct ct_process ct_process = {
     .handles = CT_HANDLE_TABLE_INITIALIZER,
 };
 
-static const struct ct_backend *const backends[] = { &ct_backend_vk };
+static const struct ct_backend *const backends[] = {&ct_backend_vk};
 #define CT_N_BACKENDS (sizeof backends / sizeof *backends)
 
 /* A device before the process takes it. */
@@ -47,7 +47,7 @@ static CUresult add_backend(struct candidates *list, const struct ct_backend *ba
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of devices");
     list->items = items;
     for (unsigned i = 0; i < count; i++)
-        items[list->count++] = (struct candidate) { backend, &infos[i], i };
+        items[list->count++] = (struct candidate){backend, &infos[i], i};
     return CUDA_SUCCESS;
 }
 
@@ -101,7 +101,7 @@ static bool word_matches(const char *word, size_t length, unsigned number, const
 static CUresult apply_choice(struct candidates *list)
 {
     const char *word = ct_config()->device;
-    struct candidates chosen = { NULL, 0 };
+    struct candidates chosen = {NULL, 0};
     bool *taken;
 
     if (!*word || !list->count)
@@ -167,7 +167,7 @@ __attribute__((destructor)) static void note_exit(void)
 
 static CUresult start_locked(void)
 {
-    struct candidates list = { NULL, 0 };
+    struct candidates list = {NULL, 0};
     CUresult r = find_candidates(&list);
 
     if (r == CUDA_SUCCESS)

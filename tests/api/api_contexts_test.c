@@ -287,7 +287,7 @@ static void settings_of_a_context(void **state)
 
 static void limits_of_a_context(void **state)
 {
-    static const CUlimit settable[] = { CU_LIMIT_STACK_SIZE, CU_LIMIT_PRINTF_FIFO_SIZE, CU_LIMIT_MALLOC_HEAP_SIZE };
+    static const CUlimit settable[] = {CU_LIMIT_STACK_SIZE, CU_LIMIT_PRINTF_FIFO_SIZE, CU_LIMIT_MALLOC_HEAP_SIZE};
     CUcontext context;
     size_t value;
 
@@ -380,7 +380,7 @@ static void *retain_and_release(void *argument)
 static void threads_retain_and_release_the_primary(void **state)
 {
     pthread_t threads[4];
-    int failures[4] = { 0 };
+    int failures[4] = {0};
 
     (void)state;
     for (int i = 0; i < 4; i++)

@@ -3,6 +3,8 @@
 #ifndef CUTTLE_TESTS_API_KERNELS_H
 #define CUTTLE_TESTS_API_KERNELS_H
 
+/* clang-format off */
+
 #define PTX_HEADER ".version 6.0\n.target sm_50\n.address_size 64\n"
 
 /* out[thread] = a + thread, for `count` threads. */

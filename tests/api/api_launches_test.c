@@ -6,8 +6,8 @@
 
 #include <pthread.h>
 
-static const char ptx[] = PTX_HEADER PTX_RAMP PTX_NOTHING PTX_SHARED("room", 1024) PTX_DYNAMIC PTX_REQUIRED PTX_BOUNDED PTX_WHERE
-    PTX_PARAMS PTX_MANY;
+static const char ptx[] =
+    PTX_HEADER PTX_RAMP PTX_NOTHING PTX_SHARED("room", 1024) PTX_DYNAMIC PTX_REQUIRED PTX_BOUNDED PTX_WHERE PTX_PARAMS PTX_MANY;
 
 static CUmodule module;
 static CUdeviceptr out; /* 64 KiB */
@@ -57,7 +57,7 @@ static void read_words(uint32_t *words, size_t count)
 static void a_kernel_writes_what_it_should(void **state)
 {
     uint32_t a = 1000, count = 1003, words[1024];
-    void *params[] = { &out, &a, &count };
+    void *params[] = {&out, &a, &count};
 
     (void)state;
     ok(cuMemsetD32(out, 5, 1024));
@@ -72,10 +72,10 @@ static void parameters_as_one_block(void **state)
     struct {
         CUdeviceptr out;
         uint32_t a, count;
-    } block = { out, 7, 100 };
+    } block = {out, 7, 100};
     size_t size = sizeof block;
-    void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
-    void *params[] = { &block.out, &block.a, &block.count }, *unknown[] = { (void *)17, NULL, CU_LAUNCH_PARAM_END };
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+    void *params[] = {&block.out, &block.a, &block.count}, *unknown[] = {(void *)17, NULL, CU_LAUNCH_PARAM_END};
     uint32_t words[100];
 
     (void)state;
@@ -95,9 +95,9 @@ static void parameters_of_all_sizes(void **state)
 {
     uint8_t b = 0xab;
     uint16_t h = 0xbeef;
-    uint32_t w = 0xdeadbeef, three[3] = { 1, 2, 0xffffffff };
+    uint32_t w = 0xdeadbeef, three[3] = {1, 2, 0xffffffff};
     uint64_t q = 0x0123456789abcdef;
-    void *params[] = { &b, &out, &h, &w, &q, three };
+    void *params[] = {&b, &out, &h, &w, &q, three};
     unsigned char bytes[28];
 
     (void)state;
@@ -120,7 +120,7 @@ static void many_bytes_of_parameters(void **state)
     for (uint32_t i = 0; i < 200; i++) {
         CUdeviceptr place = out + 4 * i;
         uint32_t index = i * 4 + 3;
-        void *params[] = { &place, &index, words };
+        void *params[] = {&place, &index, words};
 
         for (uint32_t j = 0; j < 996; j++)
             words[j] = i * 1000 + j;
@@ -134,11 +134,10 @@ static void many_bytes_of_parameters(void **state)
 static void indices_and_dimensions(void **state)
 {
     static const uint32_t shapes[][6] = {
-        { 1, 1, 1, 1, 1, 1 },   { 7, 5, 3, 4, 3, 2 }, { 1, 1, 9, 1, 1, 64 },
-        { 3, 70, 2, 5, 13, 1 }, { 70000, 1, 1, 2, 1, 1 }, { 1, 65535, 1, 1, 1, 1 },
+        {1, 1, 1, 1, 1, 1}, {7, 5, 3, 4, 3, 2}, {1, 1, 9, 1, 1, 64}, {3, 70, 2, 5, 13, 1}, {70000, 1, 1, 2, 1, 1}, {1, 65535, 1, 1, 1, 1},
     };
     CUfunction where = get("where");
-    void *params[] = { &out };
+    void *params[] = {&out};
     uint32_t words[12];
 
     (void)state;
@@ -195,7 +194,7 @@ static void what_a_kernel_declares_is_a_limit(void **state)
 
 static void static_shared_memory(void **state)
 {
-    void *params[] = { &out };
+    void *params[] = {&out};
     uint32_t word;
 
     (void)state;
@@ -207,7 +206,7 @@ static void static_shared_memory(void **state)
 static void dynamic_shared_memory(void **state)
 {
     CUfunction reverse = get("reverse");
-    void *params[] = { &out };
+    void *params[] = {&out};
     uint32_t words[64];
     unsigned unasked = (unsigned)device_limit(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
     unsigned asked = (unsigned)device_limit(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
@@ -245,11 +244,11 @@ static void handles_that_cannot_be_launched(void **state)
 
 static void launch_with_attributes(void **state)
 {
-    CUlaunchAttribute attributes[2] = { { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY }, { .id = CU_LAUNCH_ATTRIBUTE_IGNORE } };
-    CUlaunchConfig config = { .gridDimX = 2, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 50, .blockDimY = 1, .blockDimZ = 1,
-                              .attrs = attributes, .numAttrs = 2 };
+    CUlaunchAttribute attributes[2] = {{.id = CU_LAUNCH_ATTRIBUTE_PRIORITY}, {.id = CU_LAUNCH_ATTRIBUTE_IGNORE}};
+    CUlaunchConfig config = {
+        .gridDimX = 2, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 50, .blockDimY = 1, .blockDimZ = 1, .attrs = attributes, .numAttrs = 2};
     uint32_t a = 3, count = 100, words[100];
-    void *params[] = { &out, &a, &count };
+    void *params[] = {&out, &a, &count};
 
     (void)state;
     ok(cuMemsetD32(out, 0, 100));
@@ -274,7 +273,7 @@ static void launches_run_in_order(void **state)
 
     (void)state;
     for (uint32_t a = 0; a < 1000; a++) {
-        void *params[] = { &out, &a, &count };
+        void *params[] = {&out, &a, &count};
 
         ok(cuLaunchKernel(ramp, 1, 1, 1, 16, 1, 1, 0, NULL, params, NULL));
     }
@@ -299,7 +298,7 @@ static void *launch_often(void *argument)
     cuCtxSetCurrent(worker->context);
     for (uint32_t round = 0; round < 50; round++) {
         uint32_t a = worker->number * 1000000 + round;
-        void *params[] = { &mine, &a, &count };
+        void *params[] = {&mine, &a, &count};
 
         worker->wrong += cuLaunchKernel(worker->ramp, 4, 1, 1, 64, 1, 1, 0, NULL, params, NULL) != CUDA_SUCCESS;
         worker->wrong += cuMemcpyDtoH(words, mine, sizeof words) != CUDA_SUCCESS;
@@ -315,7 +314,7 @@ static void threads_launch_at_once(void **state)
     pthread_t threads[4];
 
     for (uint32_t i = 0; i < 4; i++) {
-        workers[i] = (struct worker) { *state, get("ramp"), i, 0 };
+        workers[i] = (struct worker){*state, get("ramp"), i, 0};
         assert_int_equal(pthread_create(&threads[i], NULL, launch_often, &workers[i]), 0);
     }
     for (int i = 0; i < 4; i++) {

@@ -8,14 +8,13 @@
 #include <unistd.h>
 
 /* Variables of every kind, and one that holds addresses of others. */
-static const char variables[] = PTX_HEADER
-    ".visible .global .align 4 .u32 answer = 42;\n"
-    ".visible .global .align 8 .u64 table[3] = { 1, 0x8000000000000000, 3 };\n"
-    ".visible .const .align 4 .f32 half = 0f3F000000;\n"
-    ".visible .global .align 1 .b8 text[6] = { 104, 101, 108, 108, 111, 0 };\n"
-    ".visible .global .align 256 .b8 zeros[1000];\n"
-    ".visible .global .align 8 .u64 pointers[2] = { generic(answer), generic(table) + 16 };\n"
-    ".global .align 4 .u32 hidden = 7;\n" PTX_NOTHING PTX_RAMP;
+static const char variables[] = PTX_HEADER ".visible .global .align 4 .u32 answer = 42;\n"
+                                           ".visible .global .align 8 .u64 table[3] = { 1, 0x8000000000000000, 3 };\n"
+                                           ".visible .const .align 4 .f32 half = 0f3F000000;\n"
+                                           ".visible .global .align 1 .b8 text[6] = { 104, 101, 108, 108, 111, 0 };\n"
+                                           ".visible .global .align 256 .b8 zeros[1000];\n"
+                                           ".visible .global .align 8 .u64 pointers[2] = { generic(answer), generic(table) + 16 };\n"
+                                           ".global .align 4 .u32 hidden = 7;\n" PTX_NOTHING PTX_RAMP;
 
 static CUmodule load(const char *ptx)
 {
@@ -33,7 +32,7 @@ static void variables_have_address_size_and_value(void **state)
     uint32_t word;
     uint64_t longs[3];
     float real;
-    char text[1000], none[1000] = { 0 };
+    char text[1000], none[1000] = {0};
 
     (void)state;
     ok(cuModuleGetGlobal(&answer, &bytes, module, "answer"));
@@ -126,7 +125,7 @@ static void handles_that_are_no_modules(void **state)
 static void functions_are_counted_and_listed(void **state)
 {
     CUmodule module = load(variables), owner;
-    CUfunction list[4] = { NULL, NULL, NULL, NULL }, nothing, ramp;
+    CUfunction list[4] = {NULL, NULL, NULL, NULL}, nothing, ramp;
     unsigned count;
     const char *name;
 
@@ -148,7 +147,7 @@ static void functions_are_counted_and_listed(void **state)
 
 static void parameters_are_described(void **state)
 {
-    static const size_t offsets[] = { 0, 8, 16, 20, 24, 32 }, sizes[] = { 1, 8, 2, 4, 8, 12 };
+    static const size_t offsets[] = {0, 8, 16, 20, 24, 32}, sizes[] = {1, 8, 2, 4, 8, 12};
     CUmodule module = load(PTX_HEADER PTX_PARAMS PTX_NOTHING);
     CUfunction function;
     size_t offset, size;
@@ -275,14 +274,15 @@ static void errors_are_told_with_line_and_column(void **state)
 {
     char errors[1000], infos[1000] = "x";
     float wall_time = -1;
-    CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_INFO_LOG_BUFFER,
-                               CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, CU_JIT_WALL_TIME, CU_JIT_OPTIMIZATION_LEVEL };
-    void *values[] = { errors, (void *)sizeof errors, infos, (void *)sizeof infos, NULL, (void *)3 };
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+                              CU_JIT_INFO_LOG_BUFFER,  CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+                              CU_JIT_WALL_TIME,        CU_JIT_OPTIMIZATION_LEVEL};
+    void *values[] = {errors, (void *)sizeof errors, infos, (void *)sizeof infos, NULL, (void *)3};
     CUmodule module;
 
     (void)state;
-    gives(CUDA_ERROR_INVALID_PTX, cuModuleLoadDataEx(&module, PTX_HEADER ".visible .entry broken()\n{\n  frobnicate.u32 %r1;\n}\n",
-                                                     6, options, values));
+    gives(CUDA_ERROR_INVALID_PTX,
+          cuModuleLoadDataEx(&module, PTX_HEADER ".visible .entry broken()\n{\n  frobnicate.u32 %r1;\n}\n", 6, options, values));
     assert_non_null(strstr(errors, "line 6"));
     assert_int_equal((size_t)values[1], strlen(errors));
     memcpy(&wall_time, &values[4], sizeof wall_time);
@@ -292,8 +292,8 @@ static void errors_are_told_with_line_and_column(void **state)
 static void a_full_log_is_cut(void **state)
 {
     char errors[20];
-    CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_ERROR_LOG_BUFFER }; /* in either order */
-    void *values[] = { (void *)(sizeof errors - 4), errors };
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_ERROR_LOG_BUFFER}; /* in either order */
+    void *values[] = {(void *)(sizeof errors - 4), errors};
     CUmodule module;
 
     (void)state;
@@ -306,8 +306,8 @@ static void a_full_log_is_cut(void **state)
 static void jit_options_are_checked(void **state)
 {
     CUjit_option unknown = (CUjit_option)1000, level = CU_JIT_OPTIMIZATION_LEVEL;
-    CUjit_option several[] = { CU_JIT_MAX_REGISTERS, CU_JIT_LOG_VERBOSE, CU_JIT_GENERATE_DEBUG_INFO, CU_JIT_TARGET_FROM_CUCONTEXT };
-    void *values[] = { (void *)32, (void *)1, NULL, NULL }, *five = (void *)5, *none = NULL;
+    CUjit_option several[] = {CU_JIT_MAX_REGISTERS, CU_JIT_LOG_VERBOSE, CU_JIT_GENERATE_DEBUG_INFO, CU_JIT_TARGET_FROM_CUCONTEXT};
+    void *values[] = {(void *)32, (void *)1, NULL, NULL}, *five = (void *)5, *none = NULL;
     CUmodule module;
 
     (void)state;
@@ -323,7 +323,7 @@ static void images_of_other_kinds(void **state)
     static const union {
         uint32_t words[16];
         char bytes[64];
-    } elf = { .bytes = "\177ELF\2\1\1" };
+    } elf = {.bytes = "\177ELF\2\1\1"};
     CUmodule module;
     CUresult r = cuModuleLoadData(&module, &elf);
 
@@ -409,7 +409,7 @@ static void threads_compile_one_kernel(void **state)
 
         ok(cuModuleGetFunction(&function, module, "room"));
         for (int i = 0; i < THREADS; i++) {
-            jobs[i] = (struct compile) { *state, function, CUDA_ERROR_UNKNOWN };
+            jobs[i] = (struct compile){*state, function, CUDA_ERROR_UNKNOWN};
             assert_int_equal(pthread_create(&threads[i], NULL, compile, &jobs[i]), 0);
         }
         for (int i = 0; i < THREADS; i++) {

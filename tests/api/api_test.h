@@ -23,13 +23,13 @@ static inline const char *api_error_name(CUresult code)
 }
 
 /* Fails the test unless `call` gives `code`; says what it gave instead. */
-#define gives(code, call)                                                                                            \
-    do {                                                                                                             \
-        CUresult gives_expected = (code), gives_got = (call);                                                        \
-        if (gives_got != gives_expected) {                                                                           \
-            print_error("%s: %s, not %s\n", #call, api_error_name(gives_got), api_error_name(gives_expected));       \
-            _fail(__FILE__, __LINE__);                                                                               \
-        }                                                                                                            \
+#define gives(code, call)                                                                                                                  \
+    do {                                                                                                                                   \
+        CUresult gives_expected = (code), gives_got = (call);                                                                              \
+        if (gives_got != gives_expected) {                                                                                                 \
+            print_error("%s: %s, not %s\n", #call, api_error_name(gives_got), api_error_name(gives_expected));                             \
+            _fail(__FILE__, __LINE__);                                                                                                     \
+        }                                                                                                                                  \
     } while (0)
 #define ok(call) gives(CUDA_SUCCESS, call)
 

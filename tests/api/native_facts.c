@@ -30,18 +30,18 @@ static unsigned long long id;
 static CUjit_option bad_option = (CUjit_option)1000;
 static void *values[1];
 static uint32_t one = 1;
-static void *params[3] = { &memory, &one, &one };
+static void *params[3] = {&memory, &one, &one};
 static struct {
     CUdeviceptr out;
     uint32_t a, count;
     char more[16];
 } block;
 static size_t exact = 16, large = 32, small = 8;
-static void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &exact, CU_LAUNCH_PARAM_END };
-static void *extra_large[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &large, CU_LAUNCH_PARAM_END };
-static void *extra_small[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &small, CU_LAUNCH_PARAM_END };
-static void *extra_sizeless[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_END };
-static void *extra_unknown[] = { (void *)17, NULL, CU_LAUNCH_PARAM_END };
+static void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &exact, CU_LAUNCH_PARAM_END};
+static void *extra_large[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &large, CU_LAUNCH_PARAM_END};
+static void *extra_small[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &small, CU_LAUNCH_PARAM_END};
+static void *extra_sizeless[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_END};
+static void *extra_unknown[] = {(void *)17, NULL, CU_LAUNCH_PARAM_END};
 
 static CUresult shape(CUfunction f, unsigned grid, unsigned threads, unsigned shared, CUstream stream)
 {
@@ -51,8 +51,8 @@ static CUresult shape(CUfunction f, unsigned grid, unsigned threads, unsigned sh
 static CUresult with_attribute(int which, int value)
 {
     CUlaunchAttribute attribute;
-    CUlaunchConfig config = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1,
-                              .attrs = &attribute, .numAttrs = 1 };
+    CUlaunchConfig config = {
+        .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1, .attrs = &attribute, .numAttrs = 1};
 
     memset(&attribute, 0, sizeof attribute);
     attribute.id = (CUlaunchAttributeID)which;
@@ -117,24 +117,24 @@ static const char *name_of(CUresult code)
 
 #define JOIN(a, b) a##b
 #define NAME(line) JOIN(call_, line)
-#define FACT(group, label, code, call)             \
-    static CUresult NAME(__LINE__)(size_t *out)    \
-    {                                              \
-        (void)out;                                 \
-        return call;                               \
+#define FACT(group, label, code, call)                                                                                                     \
+    static CUresult NAME(__LINE__)(size_t * out)                                                                                           \
+    {                                                                                                                                      \
+        (void)out;                                                                                                                         \
+        return call;                                                                                                                       \
     }
-#define NUMBER(group, label, value, call, variable) \
-    static CUresult NAME(__LINE__)(size_t *out)    \
-    {                                              \
-        CUresult r = call;                         \
-        *out = (size_t)variable;                   \
-        return r;                                  \
+#define NUMBER(group, label, value, call, variable)                                                                                        \
+    static CUresult NAME(__LINE__)(size_t * out)                                                                                           \
+    {                                                                                                                                      \
+        CUresult r = call;                                                                                                                 \
+        *out = (size_t)variable;                                                                                                           \
+        return r;                                                                                                                          \
     }
 #include "native_facts.def"
 
 static const struct fact facts[] = {
-#define FACT(group, label, code, call) { GROUP_##group, #group ": " label, code, false, 0, NAME(__LINE__) },
-#define NUMBER(group, label, value, call, variable) { GROUP_##group, #group ": " label, CUDA_SUCCESS, true, value, NAME(__LINE__) },
+#define FACT(group, label, code, call) {GROUP_##group, #group ": " label, code, false, 0, NAME(__LINE__)},
+#define NUMBER(group, label, value, call, variable) {GROUP_##group, #group ": " label, CUDA_SUCCESS, true, value, NAME(__LINE__)},
 #include "native_facts.def"
 };
 
