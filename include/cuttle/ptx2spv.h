@@ -98,7 +98,8 @@ struct ptx2spv_target {
 
     /* The driver's own operation is proved exact (one correct rounding, denormals kept). Where 0 our own sequence is used. */
     uint8_t exact_fma32, exact_fma64, exact_div32, exact_div64, exact_sqrt32, exact_sqrt64;
-    uint8_t reserved[10];
+    uint8_t near_exp2; /* the driver's Exp2 is within 2^-22 (relative) wherever the result is normal; else our own sequence is used */
+    uint8_t reserved[9];
 };
 
 /* Specialization constants that every kernel declares (Vulkan). Blocks are launched one-dimensional. */

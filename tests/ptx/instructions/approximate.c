@@ -10,6 +10,9 @@
         (void)a, (void)b;                           \
         return bits_of_f64(expression);             \
     }
+#define POWER_20_5 0x1.6ap-21 /* 2^-20.5 */
+#define POWER_14_7 0x1.3b2p-15
+#define POWER_22_9 0x1.125p-23
 #define UNARY(id, text, kind, bound, least, greatest) {#id, text, F32, {F32}, want_##id, kind, bound, least, greatest}
 
 WANT(ex2, exp2(a))
@@ -18,6 +21,8 @@ WANT(lg2, log2(a))
 WANT(lg2_near_1, log2(a))
 WANT(sin, sin(a))
 WANT(cos, cos(a))
+WANT(sin_far, sin(a))
+WANT(cos_far, cos(a))
 WANT(tanh, tanh(a))
 WANT(tanh_far, tanh(a))
 WANT(rsqrt, 1 / sqrt(a))
@@ -44,13 +49,15 @@ static const struct row rows[] = {
     UNARY(ex2_ftz, "ex2.approx.ftz.f32 %d, %a;", RELATIVE, 0x1p-22, -125, 127.9),
     UNARY(lg2, "lg2.approx.f32 %d, %a;", RELATIVE, 0x1p-22, 2, 1e30),
     UNARY(lg2_near_1, "lg2.approx.f32 %d, %a;", ABSOLUTE, 0x1p-22, 0.5, 2),
-    UNARY(sin, "sin.approx.f32 %d, %a;", ABSOLUTE, 0x1p-20, -3.14159, 3.14159),
-    UNARY(cos, "cos.approx.f32 %d, %a;", ABSOLUTE, 0x1p-20, -3.14159, 3.14159),
+    UNARY(sin, "sin.approx.f32 %d, %a;", ABSOLUTE, POWER_20_5, -6.2831, 6.2831),
+    UNARY(cos, "cos.approx.f32 %d, %a;", ABSOLUTE, POWER_20_5, -6.2831, 6.2831),
+    UNARY(sin_far, "sin.approx.f32 %d, %a;", ABSOLUTE, POWER_14_7, -314.15, 314.15),
+    UNARY(cos_far, "cos.approx.ftz.f32 %d, %a;", ABSOLUTE, POWER_14_7, -314.15, 314.15),
     UNARY(tanh, "tanh.approx.f32 %d, %a;", RELATIVE, 0x1p-11, -2, 2),
     UNARY(tanh_far, "tanh.approx.f32 %d, %a;", RELATIVE, 0x1p-11, -100, 100),
-    UNARY(rsqrt, "rsqrt.approx.f32 %d, %a;", RELATIVE, 0x1p-22, 0, 1e30),
-    UNARY(rsqrt_ftz, "rsqrt.approx.ftz.f32 %d, %a;", RELATIVE, 0x1p-22, 0, 100),
-    UNARY(sqrt, "sqrt.approx.f32 %d, %a;", RELATIVE, 0x1p-22, 0, 1e30),
+    UNARY(rsqrt, "rsqrt.approx.f32 %d, %a;", RELATIVE, POWER_22_9, 0, 1e30),
+    UNARY(rsqrt_ftz, "rsqrt.approx.ftz.f32 %d, %a;", RELATIVE, POWER_22_9, 0, 100),
+    UNARY(sqrt, "sqrt.approx.f32 %d, %a;", RELATIVE, 0x1p-23, 0, 1e30),
     UNARY(rcp, "rcp.approx.f32 %d, %a;", RELATIVE, 0x1p-22, -1000, 1000),
     {"div", IN_RANGE "div.approx.f32 %d, %a, %b;", F32, {F32, F32}, want_div, RELATIVE, 0x1p-21, 1, 2},
     {"div_full", IN_RANGE "div.full.f32 %d, %a, %b;", F32, {F32, F32}, want_div, RELATIVE, 0x1p-21, 1, 2},
