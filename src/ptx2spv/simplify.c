@@ -16,6 +16,11 @@ struct entry { /* of the hash table, and of the list of entries to take back */
     uint32_t hash, below; /* index + 1 of the next entry of the same bucket */
 };
 
+struct jump { /* a branch of which only one way is taken */
+    struct ct_insn *branch;
+    uint32_t taken;
+};
+
 struct simplifier {
     struct ct_fn *fn;
     struct ct_arena *scratch;
@@ -24,7 +29,8 @@ struct simplifier {
     uint32_t *buckets; /* index + 1 in entries */
     uint32_t mask;
     CT_VEC(struct entry) entries;
-    bool changed, edges_removed;
+    CT_VEC(struct jump) jumps;
+    bool changed;
 };
 
 /* ---- replacing ---- */
@@ -181,17 +187,16 @@ static void fold_address(struct simplifier *s, struct ct_insn *insn)
 
 /* ---- branches ---- */
 
-static void become_jump(struct simplifier *s, struct ct_insn *branch, uint32_t taken)
+static void become_jump(struct ct_fn *fn, struct ct_insn *branch, uint32_t taken)
 {
     struct ct_block *block = branch->block;
 
     for (uint32_t i = block->n_succs; i-- > 0;)
         if (i != taken)
-            ct_block_remove_edge(s->fn, block, i);
+            ct_block_remove_edge(fn, block, i);
     branch->op = CT_OP_BR;
     branch->type = PTX_NONE;
     branch->n_operands = 0;
-    s->changed = s->edges_removed = true;
 }
 
 static bool begins_with_phi(const struct ct_block *block)
@@ -199,6 +204,8 @@ static bool begins_with_phi(const struct ct_block *block)
     return block->first->op == CT_OP_PHI;
 }
 
+/* Edges stay until the walk is over: a loop that nothing enters any more defines values in terms of themselves, and rules would go
+ * round in it for ever. */
 static void simplify_branch(struct simplifier *s, struct ct_insn *branch)
 {
     struct ct_block *block = branch->block;
@@ -207,10 +214,11 @@ static void simplify_branch(struct simplifier *s, struct ct_insn *branch)
     if (condition && condition->op == CT_OP_CONST) {
         const uint64_t last = block->n_succs - 1;
 
-        become_jump(s, branch, branch->op == CT_OP_CBR ? !condition->imm : (uint32_t)(condition->imm < last ? condition->imm : last));
+        *CT_PUSH(s->scratch, &s->jumps) =
+            (struct jump){branch, branch->op == CT_OP_CBR ? !condition->imm : (uint32_t)(condition->imm < last ? condition->imm : last)};
     } else if (branch->op == CT_OP_CBR && block->succs[0] == block->succs[1]) {
         if (!begins_with_phi(block->succs[0])) /* phis may tell the two edges apart */
-            become_jump(s, branch, 0);
+            *CT_PUSH(s->scratch, &s->jumps) = (struct jump){branch, 0};
     } else if (branch->op == CT_OP_CBR && condition && condition->op == CT_OP_NOT) {
         struct ct_block *yes = block->succs[0];
 
@@ -357,10 +365,12 @@ bool ct_simplify(struct ct_fn *fn)
         prepare(&s, fn);
         walk_tree(&s);
         refresh_phis(&s);
-        if (s.edges_removed)
+        for (uint32_t i = 0; i < s.jumps.n; i++)
+            become_jump(fn, s.jumps.v[i].branch, s.jumps.v[i].taken);
+        if (s.jumps.n)
             ct_fn_remove_unreachable(fn);
-        changed |= s.changed;
-        again = s.edges_removed || (s.changed && round == 0);
+        changed |= s.changed || s.jumps.n;
+        again = s.jumps.n || (s.changed && round == 0);
     }
     changed |= merge_blocks(fn);
     changed |= ct_remove_dead(fn);

@@ -13,10 +13,13 @@
 
 #define MAX_BLOCKS_BETWEEN_EVENTS 2000
 
+enum { FRAME_BYTES = 4096, OBJECT_BYTES = 64 };
+
 struct machine {
     struct ct_fn *fn;
     uint64_t *values;
     struct trace *trace;
+    uint8_t frame[FRAME_BYTES]; /* before layout each object has OBJECT_BYTES of it */
 };
 
 static unsigned bits_of(const struct machine *m, ct_value value)
@@ -175,9 +178,44 @@ static void set(struct machine *m, ct_value result, uint64_t value)
     m->values[result.i] = value & mask(bits_of(m, result));
 }
 
+/* One element of the frame, little-endian; 8 to 64 bits. */
+static uint64_t read_frame(const struct machine *m, uint64_t at, unsigned bytes)
+{
+    uint64_t value = 0;
+
+    assert_true(at + bytes <= FRAME_BYTES);
+    for (unsigned i = 0; i < bytes; i++)
+        value |= (uint64_t)m->frame[at + i] << 8 * i;
+    return value;
+}
+
+static void write_frame(struct machine *m, uint64_t at, unsigned bytes, uint64_t value)
+{
+    assert_true(at + bytes <= FRAME_BYTES);
+    for (unsigned i = 0; i < bytes; i++)
+        m->frame[at + i] = (uint8_t)(value >> 8 * i);
+}
+
+static void access_frame(struct machine *m, const struct ct_insn *insn)
+{
+    const unsigned bytes = ptx_type_bits(insn->type) / 8;
+    uint64_t at = (uint64_t)insn->offset;
+
+    at += insn->local ? (ct_local_root(m->fn, insn->local) - 1) * OBJECT_BYTES : m->values[insn->operands[0].i];
+    for (uint32_t i = 0; insn->op == CT_OP_STORE && i + 1 < insn->n_operands; i++)
+        write_frame(m, at + i * bytes, bytes, m->values[insn->operands[i + 1].i]);
+    for (uint32_t i = 0; insn->op == CT_OP_LOAD && i < insn->n_results; i++) {
+        const uint64_t value = read_frame(m, at + i * bytes, bytes);
+
+        set(m, insn->results[i], ptx_type_is_signed(insn->type) ? (uint64_t)as_signed(value, 8 * bytes) : value);
+    }
+}
+
 static void run_insn(struct machine *m, const struct ct_insn *insn)
 {
-    if (insn->op == CT_OP_STORE) {
+    if ((insn->op == CT_OP_STORE || insn->op == CT_OP_LOAD) && insn->space == CT_SPACE_LOCAL) {
+        access_frame(m, insn);
+    } else if (insn->op == CT_OP_STORE) {
         struct event *event = &m->trace->events[m->trace->n++];
         const uint64_t base = insn->operands[0].i ? m->values[insn->operands[0].i] : 0;
 
@@ -362,16 +400,16 @@ static void emit_constant(struct generator *g, enum ct_width width)
 
 static void emit_binary(struct generator *g, enum ct_width width)
 {
-    static const enum ct_op ops[] = {CT_OP_ADD, CT_OP_SUB, CT_OP_MUL, CT_OP_AND, CT_OP_OR,
-                                     CT_OP_XOR, CT_OP_MIN, CT_OP_MAX, CT_OP_SHL, CT_OP_SHR};
-    const enum ct_op op = ops[random_below(g->random, sizeof ops / sizeof *ops)];
+    static const enum ct_op ops[] = {CT_OP_ADD, CT_OP_SUB, CT_OP_MUL, CT_OP_AND, CT_OP_OR,   CT_OP_XOR,
+                                     CT_OP_MIN, CT_OP_MAX, CT_OP_SHL, CT_OP_SHR, CT_OP_MULHI};
+    const uint32_t n_ops = sizeof ops / sizeof *ops - (width == CT_W_64); /* MULHI: 16 and 32 bits only */
+    const enum ct_op op = ops[random_below(g->random, n_ops)];
     const enum ptx_type type = any_type(g, width);
     ct_value b = any(g, width);
     struct ct_insn *insn;
 
-    if (op == CT_OP_SHL || op == CT_OP_SHR) {
+    if (op == CT_OP_SHL || op == CT_OP_SHR)
         b = ct_emit_const(&g->at, CT_W_32, random_below(g->random, ct_width_bits(width)));
-    }
     insn = assign(g, op, type, any(g, width), 2);
     insn->operands[0] = any(g, width);
     insn->operands[1] = b;
@@ -493,6 +531,27 @@ static void emit_any(struct generator *g)
     }
 }
 
+/* An access to a local object: mostly at its natural place, sometimes across its neighbours. */
+static void emit_local(struct generator *g)
+{
+    static const enum ptx_type types[] = {PTX_U8, PTX_S8, PTX_U16, PTX_S16, PTX_B32, PTX_S32, PTX_U64, PTX_F64};
+    const enum ptx_type type = types[random_below(g->random, 8)];
+    const unsigned bytes = ptx_type_bits(type) / 8;
+    const enum ct_width least = ct_width_of(type), width = (enum ct_width)(least + random_below(g->random, CT_W_64 - least + 1));
+    const bool load = random_below(g->random, 2), crooked = random_below(g->random, 40) == 0;
+    struct ct_insn *insn = ct_emit_insn(&g->at, load ? CT_OP_LOAD : CT_OP_STORE, type, load, load ? 1 : 2);
+
+    /* Elements of one size live in one quarter of the object: else nearly all would overlap. */
+    insn->space = CT_SPACE_LOCAL;
+    insn->local = 1 + random_below(g->random, g->fn->locals.n);
+    insn->offset =
+        crooked ? random_below(g->random, OBJECT_BYTES - 8) : __builtin_ctz(bytes) * 16 + random_below(g->random, 16 / bytes) * bytes;
+    if (load)
+        insn->results[0] = any(g, width);
+    else
+        insn->operands[1] = any(g, width);
+}
+
 static void emit_terminator(struct generator *g, struct ct_block *const *blocks, uint32_t n)
 {
     struct ct_block *targets[5];
@@ -530,6 +589,30 @@ void build_random(struct bench *bench, uint64_t *random, uint32_t n_blocks)
             emit_any(&g);
         emit_terminator(&g, blocks, n_blocks);
     }
+}
+
+void build_random_locals(struct bench *bench, uint64_t *random, uint32_t n_insns)
+{
+    struct generator g;
+
+    init_generator(&g, bench, random);
+    for (uint32_t i = 0; i < 6; i++) {
+        struct ct_local *local = CT_PUSH(&bench->compilation.arena, &bench->fn->locals);
+
+        local->size_bytes = OBJECT_BYTES;
+        local->align = 8;
+        local->same_as = i >= 4 ? 1 + random_below(random, i) : 0;
+    }
+    g.at.block = ct_block_create(bench->fn);
+    for (uint32_t i = 0; i < n_insns; i++) {
+        emit_local(&g);
+        if (random_below(random, 3) == 0)
+            emit_any(&g);
+    }
+    for (uint32_t w = CT_W_16; w <= CT_W_64; w++)
+        for (uint32_t i = 0; i < N_REGISTERS; i++)
+            emit_store(&g, (enum ct_width)w);
+    ct_emit_insn(&g.at, CT_OP_RET, PTX_NONE, 0, 0);
 }
 
 void build_random_straight(struct bench *bench, uint64_t *random, uint32_t n_insns)

@@ -41,5 +41,7 @@ uint32_t random_below(uint64_t *state, uint32_t limit);
 void build_random(struct bench *bench, uint64_t *random, uint32_t n_blocks);
 /* The same, one block: a long run of operations on all widths, with constants that rules like. */
 void build_random_straight(struct bench *bench, uint64_t *random, uint32_t n_insns);
+/* The same, with accesses to six local objects of which the last two are names for others. */
+void build_random_locals(struct bench *bench, uint64_t *random, uint32_t n_insns);
 
 #endif

@@ -35,22 +35,30 @@ static void check_step(struct bench *bench, const struct step *step, const struc
     assert_same_trace(wanted, &found);
 }
 
-static const struct step steps[] = {
+static const struct step graph_steps[] = {
     {"reduce", ct_pass_reduce, CT_PROP_REDUCIBLE},
     {"ssa", ct_pass_ssa, CT_PROP_SSA},
     {"simplify", ct_pass_simplify, 0},
     {"cleanup", ct_pass_cleanup, 0},
 };
 
-static void run_steps(struct bench *bench)
+static const struct step frame_steps[] = {
+    {"promote", ct_pass_promote, 0},
+    {"layout", ct_pass_layout, CT_PROP_LAID_OUT},
+    {"ssa", ct_pass_ssa, CT_PROP_SSA},
+    {"simplify", ct_pass_simplify, 0},
+};
+
+static void run_steps(struct bench *bench, const struct step *steps, size_t n)
 {
     struct trace wanted;
 
     assert_true(ct_fn_verify(bench->fn));
     run_ir(bench->fn, &wanted);
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+    for (size_t i = 0; i < n; i++)
         check_step(bench, &steps[i], &wanted);
 }
+#define RUN_STEPS(bench, steps) run_steps(bench, steps, sizeof(steps) / sizeof *(steps))
 
 static void test_random_graphs(void **state)
 {
@@ -62,7 +70,7 @@ static void test_random_graphs(void **state)
 
         bench_init(&bench);
         build_random(&bench, &random, 1 + random_below(&random, 24));
-        run_steps(&bench);
+        RUN_STEPS(&bench, graph_steps);
         bench_finish(&bench);
     }
 }
@@ -77,7 +85,7 @@ static void test_random_straight_code(void **state)
 
         bench_init(&bench);
         build_random_straight(&bench, &random, 5 + random_below(&random, 60));
-        run_steps(&bench);
+        RUN_STEPS(&bench, graph_steps);
         bench_finish(&bench);
     }
 }
@@ -93,9 +101,30 @@ static void test_large_irreducible_graphs(void **state)
 
         bench_init(&bench);
         build_random(&bench, &random, 150 + random_below(&random, 100));
-        run_steps(&bench);
+        RUN_STEPS(&bench, graph_steps);
         bench_finish(&bench);
     }
+}
+
+/* Objects become registers, or get a place; both kinds must have occurred. */
+static void test_random_locals(void **state)
+{
+    uint64_t random = SEED + 5;
+    uint32_t promoted = 0, placed = 0;
+
+    (void)state;
+    for (int i = 0; i < N_GRAPHS; i++) {
+        struct bench bench;
+
+        bench_init(&bench);
+        build_random_locals(&bench, &random, 1 + random_below(&random, 60));
+        RUN_STEPS(&bench, frame_steps);
+        for (uint32_t l = 0; l < bench.fn->locals.n; l++)
+            promoted += bench.fn->locals.v[l].promoted;
+        placed += bench.fn->local_bytes > 0;
+        bench_finish(&bench);
+    }
+    assert_true(promoted > N_GRAPHS / 4 && placed > N_GRAPHS / 4);
 }
 
 /* ---- analyses ---- */
@@ -384,11 +413,8 @@ static void test_planted_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_graphs),
-        cmocka_unit_test(test_random_straight_code),
-        cmocka_unit_test(test_large_irreducible_graphs),
-        cmocka_unit_test(test_dominators),
-        cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_random_graphs),  cmocka_unit_test(test_random_straight_code), cmocka_unit_test(test_large_irreducible_graphs),
+        cmocka_unit_test(test_random_locals),  cmocka_unit_test(test_dominators),           cmocka_unit_test(test_loops),
         cmocka_unit_test(test_planted_faults),
     };
 
