@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #define SPIRV_1_6 0x00010600u
+#define IDS_MAX 0x3fffffu /* SPIR-V, "Universal Limits" */
 
 void ct_gen_refuse(struct ct_gen *g, enum ptx2spv_status status, const char *format, ...)
 {
@@ -100,6 +101,8 @@ enum ptx2spv_status ct_emit_spirv(struct ct_fn *fn, struct ptx2spv_kernel *out)
     ct_gen_plan_values(&g);
     ct_gen_tree(&g);
     ct_gen_end_entry(&g);
+    if (!g.failed && g.m.bound > IDS_MAX)
+        ct_gen_refuse(&g, PTX2SPV_UNSUPPORTED, "a kernel of %u SPIR-V ids", g.m.bound);
     if (g.failed)
         return fn->compilation->status;
     out->words = ct_spv_module_finish(&g.m, SPIRV_1_6, &fn->compilation->arena, &out->n_words);

@@ -10,6 +10,8 @@
  * A merge block that nothing reaches is unreachable and ends the list. Trees are at most CT_NODE_DEPTH_MAX deep, so recursion is safe. */
 #include "emit.h"
 
+#define SWITCH_LITERALS_MAX 16383 /* SPIR-V, "Universal Limits" */
+
 uint32_t ct_gen_label(struct ct_gen *g)
 {
     return ct_spv_id(&g->m);
@@ -148,6 +150,10 @@ static void gen_switch(struct ct_gen *g, const struct ct_node *node)
     uint32_t *labels = CT_ARENA_ARRAY(scratch, uint32_t, node->n_cases);
     ct_spv_words words = {0};
 
+    if (last > SWITCH_LITERALS_MAX) {
+        ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "an indexed branch with %u targets", node->n_cases);
+        return;
+    }
     region->merge = ct_gen_label(g);
     for (uint32_t i = 0; i <= last; i++)
         labels[i] = arm_label(g, node->cases[i], region->merge);

@@ -62,7 +62,8 @@ void ct_spv_emit(struct ct_spv_module *m, enum ct_spv_section section, SpvOp op,
 }
 
 /* Where the result id and type stand among the words of an instruction. */
-static void push_with_result(struct ct_spv_module *m, ct_spv_words *to, SpvOp op, uint32_t type, uint32_t id, const uint32_t *words, uint32_t n)
+static void push_with_result(struct ct_spv_module *m, ct_spv_words *to, SpvOp op, uint32_t type, uint32_t id, const uint32_t *words,
+                             uint32_t n)
 {
     push(m, to, first_word(op, n + (type ? 3 : 2)));
     if (type)

@@ -12,7 +12,16 @@
 #include <stdint.h>
 
 /* In the order of "Logical Layout of a Module". Capabilities and extensions are kept as sets until the end. */
-enum ct_spv_section { CT_SPV_ENTRY, CT_SPV_MODES, CT_SPV_NAMES, CT_SPV_DECORATIONS, CT_SPV_GLOBALS, CT_SPV_VARIABLES, CT_SPV_PROLOGUE, CT_SPV_CODE, CT_SPV_SECTION_COUNT };
+enum ct_spv_section {
+    CT_SPV_ENTRY,
+    CT_SPV_MODES,
+    CT_SPV_DECORATIONS,
+    CT_SPV_GLOBALS,
+    CT_SPV_VARIABLES, /* the function's head and its variables */
+    CT_SPV_PROLOGUE,  /* straight code at its start */
+    CT_SPV_CODE,
+    CT_SPV_SECTION_COUNT
+};
 
 enum { CT_SPV_MAX_CAPABILITIES = 32, CT_SPV_MAX_EXTENSIONS = 16 };
 

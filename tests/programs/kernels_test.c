@@ -224,7 +224,8 @@ static void expect_scan(struct data *d)
 }
 static const char scan[] =
     ".shared .align 4 .b8 s[1024]; mov.u32 r9,s; mad.lo.u32 r1,t,4,r9; setp.eq.u32 p,t,0; @p add.u32 v,v,n; st.shared.u32 [r1],v;"
-    "bar.sync 0; mov.u32 r2,1; L: setp.lt.u32 p,t,r2; mov.u32 r5,0; @p bra S; sub.u32 r3,t,r2; mad.lo.u32 r4,r3,4,r9; ld.shared.u32 r5,[r4];"
+    "bar.sync 0; mov.u32 r2,1; L: setp.lt.u32 p,t,r2; mov.u32 r5,0; @p bra S; sub.u32 r3,t,r2; mad.lo.u32 r4,r3,4,r9;"
+    " ld.shared.u32 r5,[r4];"
     "S: bar.sync 0; ld.shared.u32 r6,[r1]; add.u32 r6,r6,r5; st.shared.u32 [r1],r6; bar.sync 0; shl.b32 r2,r2,1; setp.lt.u32 p,r2,256;"
     "@p bra L; ld.shared.u32 x,[r1];";
 
@@ -273,7 +274,8 @@ static void make_ptx(char *text, size_t size, const char *body, unsigned filler_
         snprintf(filler, sizeof filler, ".param .align 16 .b8 filler[%u], ", filler_bytes);
     const int length =
         snprintf(text, size,
-                 ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u64 in, %s.param .u32 count)\n{\n"
+                 ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u64 in,"
+                 " %s.param .u32 count)\n{\n"
                  ".reg .pred p; .reg .b16 h<8>; .reg .b32 r<10>; .reg .b64 d<8>; .reg .b64 o, i; .reg .b32 t, v, n, x, w, z;\n"
                  "ld.param.u64 o,[out]; ld.param.u64 i,[in]; ld.param.u32 n,[count];\n"
                  "mov.u32 t,%%tid.x; mov.u32 w,%%tid.y; mov.u32 z,%%ntid.x; mad.lo.u32 t,w,z,t; mov.u32 w,%%ntid.y; mul.lo.u32 z,z,w;\n"

@@ -117,11 +117,13 @@ static const struct {
      "atom.global.or.b32 r5,[d0],r0; atom.global.xor.b32 r6,[d0],r0; atom.global.exch.b32 r7,[d0],r0; atom.global.cas.b32 r8,[d0],r1,r2;"
      "atom.global.inc.u32 r9,[d0],r0; atom.global.dec.u32 r9,[d0],r0; atom.global.add.f32 f1,[d0],0f3f800000; red.global.add.u32 [d0],r9;"
      "atom.shared.add.u32 r1,[sh],r0; atom.shared.cas.b32 r1,[sh],r2,r3; atom.shared.add.f32 f2,[sh+4],f1; red.shared.max.s32 [sh],r1;"
-     "atom.acquire.gpu.global.add.u32 r1,[d0],1; atom.release.cta.global.exch.b32 r2,[d0],1; atom.acq_rel.sys.global.cas.b32 r3,[d0],r1,r2;"},
+     "atom.acquire.gpu.global.add.u32 r1,[d0],1; atom.release.cta.global.exch.b32 r2,[d0],1;"
+     " atom.acq_rel.sys.global.cas.b32 r3,[d0],r1,r2;"},
     {"ordered accesses",
      "ld.volatile.global.u32 r1,[d0]; st.volatile.global.u32 [d0],r1; ld.relaxed.gpu.global.u32 r2,[d0]; st.relaxed.cta.global.u32 [d0],r2;"
      "ld.acquire.gpu.global.u32 r3,[d0]; st.release.sys.global.u32 [d0],r3; ld.volatile.shared.u32 r4,[sh]; st.volatile.shared.u32 [sh],r4;"
-     "ld.volatile.global.u64 d1,[d0+8]; st.volatile.global.v2.u32 [d0+8],{r1,r2}; ld.volatile.global.u8 h0,[d0]; st.volatile.shared.u8 [sh],h0;"},
+     "ld.volatile.global.u64 d1,[d0+8]; st.volatile.global.v2.u32 [d0+8],{r1,r2}; ld.volatile.global.u8 h0,[d0];"
+     " st.volatile.shared.u8 [sh],h0;"},
     {"barriers and fences",
      "bar.sync 0; barrier.sync 0; membar.cta; membar.gl; membar.sys; fence.acq_rel.gpu; fence.sc.sys;"},
     {"read only", "ld.global.nc.v4.f32 {f0,f1,f2,f3},[d0]; ld.global.nc.u8 h0,[d0]; st.global.f32 [d0],f2; st.global.u8 [d0],h0;"},
@@ -131,9 +133,11 @@ static const struct {
      "min.s16 h1,h0,h0; shr.s64 d4,d3,r0; st.global.v4.b32 [d0],{r3,r4,r5,r6}; st.global.v4.b32 [d0+16],{r7,r8,r9,r10};"
      "st.global.b64 [d0+32],d4; st.global.u16 [d0+40],h1;"},
     {"floats",
-     "ld.global.f32 f0,[d0]; ld.global.f64 e0,[d0+8]; fma.rn.f32 f1,f0,f0,f0; add.rz.f32 f2,f0,f1; mul.ftz.f32 f3,f1,f2; div.rn.f32 f4,f0,f1;"
+     "ld.global.f32 f0,[d0]; ld.global.f64 e0,[d0+8]; fma.rn.f32 f1,f0,f0,f0; add.rz.f32 f2,f0,f1; mul.ftz.f32 f3,f1,f2;"
+     " div.rn.f32 f4,f0,f1;"
      "sqrt.rn.f64 e1,e0; rcp.rn.f32 f5,f0; sin.approx.f32 f6,f0; ex2.approx.ftz.f32 f7,f0; min.f32 f8,f0,f1; cvt.rzi.s32.f32 r1,f0;"
-     "cvt.rn.f32.f64 f9,e0; cvt.f64.f32 e2,f0; cvt.rn.f16.f32 h1,f0; cvt.f32.f16 f10,h1; neg.f32 f11,f0; abs.f64 e3,e0; fma.rn.f64 e4,e0,e1,e2;"
+     "cvt.rn.f32.f64 f9,e0; cvt.f64.f32 e2,f0; cvt.rn.f16.f32 h1,f0; cvt.f32.f16 f10,h1; neg.f32 f11,f0; abs.f64 e3,e0;"
+     " fma.rn.f64 e4,e0,e1,e2;"
      "add.f32 f12,f2,f3; add.f32 f12,f12,f4; add.f32 f12,f12,f5; add.f32 f12,f12,f6; add.f32 f12,f12,f7; add.f32 f12,f12,f8;"
      "add.f32 f12,f12,f9; add.f32 f12,f12,f10; add.f32 f12,f12,f11; add.f64 e5,e3,e4; setp.ltu.f32 p0,f0,f1; testp.notanumber.f32 p1,f0;"
      "@p0 st.global.f32 [d0],f12; @p1 st.global.f64 [d0+8],e5; st.global.u32 [d0+16],r1;"},
@@ -198,7 +202,8 @@ static const struct {
      SpvOpSelectionMerge, 0},
     {"an unknown pointer dispatches where there is shared memory", "cvta.shared.u64 d2,sh; st.global.u64 [d0+8],d2;"
      "ld.global.u64 d1,[d0]; ld.u32 r1,[d1]; st.global.u32 [d0],r1;", PLAIN, SpvOpSelectionMerge, 1},
-    {"and does not where no shared pointer is about", "ld.global.u64 d1,[d0]; ld.u32 r1,[d1]; st.global.u32 [d0],r1;", PLAIN, SpvOpSelectionMerge, 0},
+    {"and does not where no shared pointer is about", "ld.global.u64 d1,[d0]; ld.u32 r1,[d1]; st.global.u32 [d0],r1;",
+     PLAIN, SpvOpSelectionMerge, 0},
     {"narrow shared stores are two atomics without views", "st.shared.u8 [sh+1],r0;", PLAIN, SpvOpAtomicOr, 1},
     {"and one store with them", "st.shared.u8 [sh+1],r0;", RICH, SpvOpAtomicOr, 0},
     {"add.f32 is one instruction", "ld.global.f32 f0,[d0]; add.f32 f1,f0,f0; st.global.f32 [d0],f1;", RICH, SpvOpFAdd, 1},
