@@ -320,7 +320,7 @@ static const char *lex_punctuation(struct ptx_token *token, const char *p, const
     static const struct {
         char text[3];
         int kind;
-    } pairs[] = {{"<<", PTX_TOK_SHL}, {">>", PTX_TOK_SHR}, {"==", PTX_TOK_EQ}, {"!=", PTX_TOK_NE},
+    } pairs[] = {{"<<", PTX_TOK_SHL}, {">>", PTX_TOK_SHR}, {"==", PTX_TOK_EQ},  {"!=", PTX_TOK_NE},
                  {"<=", PTX_TOK_LE},  {">=", PTX_TOK_GE},  {"&&", PTX_TOK_AND}, {"||", PTX_TOK_OR}};
 
     for (size_t i = 0; end - p > 1 && i < sizeof pairs / sizeof pairs[0]; i++) {

@@ -39,7 +39,14 @@ enum ptx_token_kind {
     PTX_TOK_INT,       /* bits */
     PTX_TOK_FLOAT,     /* bits: a double; is_single: written as 0f, single_bits */
     PTX_TOK_STRING,    /* text and length include the quotes */
-    PTX_TOK_SHL, PTX_TOK_SHR, PTX_TOK_EQ, PTX_TOK_NE, PTX_TOK_LE, PTX_TOK_GE, PTX_TOK_AND, PTX_TOK_OR,
+    PTX_TOK_SHL,
+    PTX_TOK_SHR,
+    PTX_TOK_EQ,
+    PTX_TOK_NE,
+    PTX_TOK_LE,
+    PTX_TOK_GE,
+    PTX_TOK_AND,
+    PTX_TOK_OR,
 };
 
 struct ptx_token {

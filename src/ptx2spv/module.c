@@ -188,8 +188,7 @@ static uint32_t relocate(struct builder *b, const struct ptx_variable *variable,
         return taken ? taken : 1;
     }
     if (!taken) {
-        ct_error(b->compilation, variable->where, PTX2SPV_UNSUPPORTED, "variable '%s' holds single bytes of an address",
-                 variable->name);
+        ct_error(b->compilation, variable->where, PTX2SPV_UNSUPPORTED, "variable '%s' holds single bytes of an address", variable->name);
         return 0;
     }
     if (!has_place(init->variable)) {

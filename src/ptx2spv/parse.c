@@ -213,8 +213,8 @@ static bool parse_version(struct ptx_parser *p)
     if (i < number.length || major == 0 || minor > 9)
         return ptx_unexpected(p, "a version such as 8.0");
     if (major > NEWEST_MAJOR)
-        return ct_error(p->compilation, number.where, PTX2SPV_UNSUPPORTED_VERSION, "PTX version %u.%u is newer than %d.x", major,
-                        minor, NEWEST_MAJOR);
+        return ct_error(p->compilation, number.where, PTX2SPV_UNSUPPORTED_VERSION, "PTX version %u.%u is newer than %d.x", major, minor,
+                        NEWEST_MAJOR);
     p->module->isa_version = major * 10 + minor;
     ptx_advance(p);
     return true;

@@ -23,7 +23,7 @@ struct ptx_register_range {
 enum { PTX_SYM_RANGE = PTX_SYM_TARGETS + 1, PTX_SYM_PARAM_REG }; /* beside enum ptx_symbol_kind */
 
 struct ptx_symbol {
-    int kind; /* enum ptx_symbol_kind or one of the above */
+    int kind;       /* enum ptx_symbol_kind or one of the above */
     uint32_t depth; /* of the scope that declares it */
     struct ct_location where;
     struct ptx_name *name;
@@ -42,14 +42,14 @@ struct ptx_symbol {
 /* A label as the parser sees it: a use before the definition makes an entry of its own in the scope of the use, which is bound to
  * the definition when a scope that has one is left. The tree's operands point at `label`; ptx_labels_resolve redirects them. */
 struct ptx_label_entry {
-    struct ptx_label label; /* first: a struct ptx_label * of the parser is a struct ptx_label_entry * */
+    struct ptx_label label;        /* first: a struct ptx_label * of the parser is a struct ptx_label_entry * */
     struct ptx_label_entry *bound; /* NULL: this is the definition, or not resolved yet */
     struct ptx_name *name;
 };
 
 struct ptx_scope_frame {
-    struct ptx_symbol *symbols;                /* newest first */
-    CT_VEC(struct ptx_label_entry *) pending;  /* labels used here and not defined yet */
+    struct ptx_symbol *symbols;               /* newest first */
+    CT_VEC(struct ptx_label_entry *) pending; /* labels used here and not defined yet */
 };
 
 struct ptx_alias {
@@ -62,26 +62,26 @@ struct ptx_parser {
     struct ptx_lexer lexer;
     struct ptx_token token; /* the current one */
     struct ptx_module *module;
-    struct ptx_function *function; /* being parsed, NULL at module scope */
-    CT_VEC(struct ptx_scope_frame) scopes; /* [0] is the module */
-    CT_VEC(struct ptx_instruction) body;   /* of the function; copied out at its end */
-    CT_VEC(struct ptx_operand) operands;   /* of the instruction and, as a stack, of its lists */
+    struct ptx_function *function;             /* being parsed, NULL at module scope */
+    CT_VEC(struct ptx_scope_frame) scopes;     /* [0] is the module */
+    CT_VEC(struct ptx_instruction) body;       /* of the function; copied out at its end */
+    CT_VEC(struct ptx_operand) operands;       /* of the instruction and, as a stack, of its lists */
     CT_VEC(struct ptx_targets *) target_lists; /* of the function */
     CT_VEC(struct ptx_alias) aliases;
-    uint32_t depth;   /* of expressions and initializer braces */
-    enum ptx_opcode opcode;   /* of the instruction whose operands are parsed */
-    bool mark_unsupported;    /* it uses legal PTX that the tree cannot hold */
+    uint32_t depth;         /* of expressions and initializer braces */
+    enum ptx_opcode opcode; /* of the instruction whose operands are parsed */
+    bool mark_unsupported;  /* it uses legal PTX that the tree cannot hold */
 };
 
 /* ---- tokens ---- */
 void ptx_advance(struct ptx_parser *p);
 bool ptx_at(const struct ptx_parser *p, int kind);
 bool ptx_at_directive(const struct ptx_parser *p, enum ptx_directive directive);
-bool ptx_accept(struct ptx_parser *p, int kind);                            /* advances if it is there */
+bool ptx_accept(struct ptx_parser *p, int kind); /* advances if it is there */
 bool ptx_accept_directive(struct ptx_parser *p, enum ptx_directive directive);
-bool ptx_expect(struct ptx_parser *p, int kind, const char *what);          /* the same, or an error: "what expected" */
+bool ptx_expect(struct ptx_parser *p, int kind, const char *what); /* the same, or an error: "what expected" */
 bool ptx_expect_name(struct ptx_parser *p, struct ptx_token *out, const char *what);
-bool ptx_unexpected(struct ptx_parser *p, const char *wanted);              /* reports the current token; returns false */
+bool ptx_unexpected(struct ptx_parser *p, const char *wanted); /* reports the current token; returns false */
 bool ptx_fail(struct ptx_parser *p, struct ct_location where, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* A name or token of the source, shortened for a message, with its length first: for "%.*s". */
 #define PTX_SHOW(text, length) ((int)((length) > 80 ? 80 : (length))), (text)

@@ -9,9 +9,9 @@
 struct check {
     struct ptx_parser *p;
     const struct ptx_instruction *insn;
-    unsigned number;     /* from 1, for messages */
-    enum ptx_type type;  /* NONE: not checked */
-    bool relaxed;        /* registers may be wider than the type */
+    unsigned number;    /* from 1, for messages */
+    enum ptx_type type; /* NONE: not checked */
+    bool relaxed;       /* registers may be wider than the type */
 };
 
 static bool fail_operand(const struct check *c, const struct ptx_operand *operand, const char *why)
@@ -282,8 +282,7 @@ static bool check_with_predicate(const struct check *c, const struct ptx_operand
 {
     if (operand->kind != PTX_OPND_PAIR)
         return check_sinkable(c, operand);
-    return check_sinkable(c, &operand->items[0]) &&
-           (operand->items[1].kind == PTX_OPND_SINK || check_predicate(c, &operand->items[1]));
+    return check_sinkable(c, &operand->items[0]) && (operand->items[1].kind == PTX_OPND_SINK || check_predicate(c, &operand->items[1]));
 }
 
 static bool check_predicates(const struct check *c, const struct ptx_operand *operand)

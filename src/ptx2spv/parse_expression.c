@@ -27,8 +27,8 @@ static const struct {
     int token;
     uint8_t precedence;
 } operators[] = {
-    {PTX_TOK_OR, 1}, {PTX_TOK_AND, 2}, {'|', 3}, {'^', 4},         {'&', 5},         {PTX_TOK_EQ, 6}, {PTX_TOK_NE, 6}, {'<', 7}, {'>', 7},
-    {PTX_TOK_LE, 7}, {PTX_TOK_GE, 7},  {PTX_TOK_SHL, 8}, {PTX_TOK_SHR, 8}, {'+', 9}, {'-', 9},        {'*', 10},        {'/', 10}, {'%', 10},
+    {PTX_TOK_OR, 1}, {PTX_TOK_AND, 2}, {'|', 3},         {'^', 4},         {'&', 5}, {PTX_TOK_EQ, 6}, {PTX_TOK_NE, 6}, {'<', 7},  {'>', 7},
+    {PTX_TOK_LE, 7}, {PTX_TOK_GE, 7},  {PTX_TOK_SHL, 8}, {PTX_TOK_SHR, 8}, {'+', 9}, {'-', 9},        {'*', 10},       {'/', 10}, {'%', 10},
 };
 
 static unsigned precedence_of(int token)
@@ -209,8 +209,7 @@ static bool parse_primary(struct ptx_parser *p, struct ptx_constant *out)
     if (token.kind == PTX_TOK_INT) {
         *out = make_int(token.bits, token.is_unsigned);
     } else if (token.kind == PTX_TOK_FLOAT) {
-        *out = (struct ptx_constant){
-            .is_float = true, .is_single = token.is_single, .bits = token.bits, .single_bits = token.single_bits};
+        *out = (struct ptx_constant){.is_float = true, .is_single = token.is_single, .bits = token.bits, .single_bits = token.single_bits};
     } else if (token.kind == PTX_TOK_NAME && token.name->sreg == PTX_SREG_WARP_SZ) {
         *out = make_int(32, false);
     } else if (token.kind == '(') {

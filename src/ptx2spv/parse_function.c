@@ -204,8 +204,7 @@ static bool parse_definition(struct ptx_parser *p, struct ptx_function *function
     while (symbol && symbol->depth > 0)
         symbol = symbol->outer;
     if (symbol && symbol->function != function)
-        return ptx_fail(p, function->where, "function '%s' is defined already, in line %u", function->name,
-                        symbol->function->where.line);
+        return ptx_fail(p, function->where, "function '%s' is defined already, in line %u", function->name, symbol->function->where.line);
     if (function->linkage == PTX_LINK_EXTERN)
         return ptx_fail(p, function->where, "function '%s' is .extern and has a body", function->name);
     function->has_body = true;
@@ -254,9 +253,8 @@ bool ptx_parse_prototype(struct ptx_parser *p, const struct ptx_token *name)
         return false;
     symbol->function = create_function(p, name);
     symbol->function->is_prototype = true;
-    return parse_results(p, false, symbol->function) && ptx_expect_name(p, &sink, "'_'") &&
-           parse_inputs(p, false, symbol->function) && parse_tunings(p, symbol->function) &&
-           ptx_expect(p, ';', "';' behind the prototype");
+    return parse_results(p, false, symbol->function) && ptx_expect_name(p, &sink, "'_'") && parse_inputs(p, false, symbol->function) &&
+           parse_tunings(p, symbol->function) && ptx_expect(p, ';', "';' behind the prototype");
 }
 
 /* ---- aliases ---- */

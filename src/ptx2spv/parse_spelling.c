@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <string.h>
 
-
 struct modifier_row {
     const char *word;
     uint8_t class, value;
@@ -213,8 +212,10 @@ static bool check_whole(const struct ptx_parser *p, struct ptx_spelling *spellin
         required &= ~wrong;
     }
     if (spelling->classes & wrong)
-        return spelling_fail(spelling, is_float ? "a modifier of integer instructions with a floating point type"
-                                                : "a modifier of floating point instructions with an integer type", 0, length);
+        return spelling_fail(spelling,
+                             is_float ? "a modifier of integer instructions with a floating point type"
+                                      : "a modifier of floating point instructions with an integer type",
+                             0, length);
     if (required && !(spelling->classes & required) && p->module->isa_version >= 14)
         return spelling_fail(spelling, "a modifier is missing", 0, length);
     if (spelling->opcode == PTX_OP_CVT && conversion_error(spelling))

@@ -168,8 +168,7 @@ static unsigned type_bytes(enum ptx_type type)
 static bool set_size(struct ptx_parser *p, struct ptx_variable *variable, uint64_t count)
 {
     variable->count = count;
-    if (__builtin_mul_overflow(count, (uint64_t)type_bytes(variable->type), &variable->size_bytes) ||
-        variable->size_bytes > INT64_MAX / 2)
+    if (__builtin_mul_overflow(count, (uint64_t)type_bytes(variable->type), &variable->size_bytes) || variable->size_bytes > INT64_MAX / 2)
         return ptx_fail(p, variable->where, "variable '%s' is too large", variable->name);
     return true;
 }
@@ -362,13 +361,19 @@ static bool parse_initializer(struct ptx_parser *p, const struct declaration *d,
 /* ---- variables ---- */
 
 /* A variable behind its declaration words: name and dimensions. */
-static bool make_variable(struct ptx_parser *p, const struct declaration *d, const struct ptx_token *name,
-                          struct dimensions *dimensions, struct ptx_variable *variable)
+static bool make_variable(struct ptx_parser *p, const struct declaration *d, const struct ptx_token *name, struct dimensions *dimensions,
+                          struct ptx_variable *variable)
 {
     uint64_t count;
 
-    *variable = (struct ptx_variable){.name = name->name->text, .where = name->where, .linkage = d->linkage, .space = d->space,
-                                      .type = d->type, .vector = (uint8_t)d->vector, .managed = d->managed, .function = p->function};
+    *variable = (struct ptx_variable){.name = name->name->text,
+                                      .where = name->where,
+                                      .linkage = d->linkage,
+                                      .space = d->space,
+                                      .type = d->type,
+                                      .vector = (uint8_t)d->vector,
+                                      .managed = d->managed,
+                                      .function = p->function};
     if (d->is_opaque)
         variable->space = PTX_SPACE_TEX;
     variable->align = d->align ? (uint32_t)d->align : type_bytes(d->type) * (d->vector ? d->vector : 1);
@@ -473,17 +478,16 @@ bool ptx_parse_variables(struct ptx_parser *p, enum ptx_linkage linkage)
 
 static bool parse_register_range(struct ptx_parser *p, const struct declaration *d, struct ptx_symbol *symbol)
 {
-    uint64_t count;
-
-    if (!ptx_at(p, PTX_TOK_INT))
-        return ptx_unexpected(p, "the number of registers");
-    count = p->token.bits;
-    if (count > UINT32_MAX)
-        return ptx_fail(p, p->token.where, "the number of registers is out of range");
-    ptx_advance(p);
+    /* A range from the start, empty until its number is known: the symbol stays in scope after an error. */
     symbol->kind = PTX_SYM_RANGE;
     symbol->range = CT_ARENA_NEW(&p->compilation->scratch, struct ptx_register_range);
-    *symbol->range = (struct ptx_register_range){d->type, (uint8_t)d->vector, (uint32_t)count};
+    *symbol->range = (struct ptx_register_range){d->type, (uint8_t)d->vector, 0};
+    if (!ptx_at(p, PTX_TOK_INT))
+        return ptx_unexpected(p, "the number of registers");
+    if (p->token.bits > UINT32_MAX)
+        return ptx_fail(p, p->token.where, "the number of registers is out of range");
+    symbol->range->count = (uint32_t)p->token.bits;
+    ptx_advance(p);
     return ptx_expect(p, '>', "'>'");
 }
 

@@ -18,7 +18,7 @@ static const struct {
 
 const struct ptx_opcode_info ptx_opcode_infos[PTX_OPCODE_COUNT] = {
     [PTX_OP_NONE] = {"none", "", {0, 0, 0}, 0, 0},
-#define PTX_OPCODE(id, spelling, operands, types0, types1, types2, modifiers, required) \
+#define PTX_OPCODE(id, spelling, operands, types0, types1, types2, modifiers, required)                                                    \
     [PTX_OP_##id] = {spelling, operands, {types0, types1, types2}, modifiers, required},
 #include "opcodes.def"
 };

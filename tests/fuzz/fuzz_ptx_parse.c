@@ -32,8 +32,7 @@ static void check_module(const struct ptx2spv_module *module)
     if (size_bytes && !image)
         abort();
     for (unsigned i = 0; i < n_relocations; i++)
-        if (relocations[i].offset + relocations[i].width > size_bytes ||
-            !ptx2spv_module_variable(module, relocations[i].variable))
+        if (relocations[i].offset + relocations[i].width > size_bytes || !ptx2spv_module_variable(module, relocations[i].variable))
             abort();
     for (unsigned i = 0; i < ptx2spv_module_kernel_count(module); i++)
         if (!ptx2spv_module_kernel(module, i)->name)

@@ -20,9 +20,8 @@
 static const struct {
     const char *name;
     enum ptx2spv_status status;
-} statuses[] = {{"INVALID_PTX", PTX2SPV_INVALID_PTX},
-                {"UNSUPPORTED", PTX2SPV_UNSUPPORTED},
-                {"UNSUPPORTED_VERSION", PTX2SPV_UNSUPPORTED_VERSION}};
+} statuses[] = {
+    {"INVALID_PTX", PTX2SPV_INVALID_PTX}, {"UNSUPPORTED", PTX2SPV_UNSUPPORTED}, {"UNSUPPORTED_VERSION", PTX2SPV_UNSUPPORTED_VERSION}};
 
 struct expectation {
     char status[32], words[128];
@@ -148,8 +147,8 @@ static void errors_do_not_hide_each_other(void **state)
 {
     static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                                ".entry k()\n{\n.reg .b32 %r<3>;\n"
-                               "add.u32 %r1, %x, 1;\n"       /* line 7 */
-                               "foo %r1;\n"                  /* line 8 */
+                               "add.u32 %r1, %x, 1;\n" /* line 7 */
+                               "foo %r1;\n"            /* line 8 */
                                "mov.u32 %r1, 5;\n"
                                "mov.b64 {%r1, ?}, 5;\n"      /* line 10: a brace of an operand does not end the function */
                                "mov.u32 %r1, %y;\nret;\n}\n" /* line 11 */

@@ -79,8 +79,7 @@ static void kernels_and_parameters(void **state)
         create(HEAD ".func helper() { ret; }\n.extern .entry elsewhere(.param .u32 a);\n.visible .entry none { ret; }\n"
                     ".visible .entry many(.param .u8 a, .param .u32 b, .param .u16 c, .param .f64 d, .param .align 16 .b8 e[20], "
                     ".param .u8 f, .param .v4 .f32 g) .maxntid 128, 2 .minnctapersm 4 { ret; }\n");
-    static const struct ptx2spv_param want[] = {{0, 1, 1},   {4, 4, 4},  {8, 2, 2},   {16, 8, 8},
-                                                {32, 20, 16}, {52, 1, 1}, {64, 16, 16}};
+    static const struct ptx2spv_param want[] = {{0, 1, 1}, {4, 4, 4}, {8, 2, 2}, {16, 8, 8}, {32, 20, 16}, {52, 1, 1}, {64, 16, 16}};
     const struct ptx2spv_kernel_decl *many = ptx2spv_module_kernel(module, 1);
 
     (void)state;
@@ -142,7 +141,8 @@ static void which_variables_have_a_place(void **state)
 
 static void variables_do_not_overlap(void **state)
 {
-    struct ptx2spv_module *module = create(HEAD ".global .u8 a;\n.global .align 256 .u8 b[3];\n.const .u64 c;\n.global .u8 d[5];\n.global .v2 .u64 e;\n");
+    struct ptx2spv_module *module =
+        create(HEAD ".global .u8 a;\n.global .align 256 .u8 b[3];\n.const .u64 c;\n.global .u8 d[5];\n.global .v2 .u64 e;\n");
     uint64_t end = 0;
 
     (void)state;

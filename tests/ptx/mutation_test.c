@@ -28,8 +28,23 @@ const char *__asan_default_options(void)
 }
 
 static const char *const words[] = {
-    ";", ",", "{", "}", "(", ")", "[", "]", ".reg ", ".global ", ".u32 ", ".f64 ", "%r1", "0x7fffffffffffffff", "-1", "1.5", ".v4",
-    "<999999999>", "@%p1 ", "bra ", "call ", ".param .b32 x", "/*", "\"", "|", "!", "=", ".align 4 ", "_", "generic(", "%tid", ".x", "\0",
+    ";",     ",",
+    "{",     "}",
+    "(",     ")",
+    "[",     "]",
+    ".reg ", ".global ",
+    ".u32 ", ".f64 ",
+    "%r1",   "0x7fffffffffffffff",
+    "-1",    "1.5",
+    ".v4",   "<999999999>",
+    "@%p1 ", "bra ",
+    "call ", ".param .b32 x",
+    "/*",    "\"",
+    "|",     "!",
+    "=",     ".align 4 ",
+    "_",     "generic(",
+    "%tid",  ".x",
+    "\0",
 };
 
 struct text {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
-#define REGISTERS                                                                                                                 \
+#define REGISTERS                                                                                                                          \
     ".reg .pred %p<4>; .reg .b16 %rs<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<8>; .reg .f64 %fd<4>; .reg .v4 .f32 quad;\n"
 
 /* One parsed text; finish it. */
@@ -283,7 +283,8 @@ static void linkage_and_attributes(void **state)
 static void register_ranges(void **state)
 {
     const struct ptx_function *k;
-    struct parsed *parsed = parse_body("mov.b32 %r7, %r0; { .reg .f32 %r<3>; mov.f32 %r2, 0f00000000; mov.b32 %r7, 1; } mov.b32 %r2, %r7; ret;", &k);
+    struct parsed *parsed =
+        parse_body("mov.b32 %r7, %r0; { .reg .f32 %r<3>; mov.f32 %r2, 0f00000000; mov.b32 %r7, 1; } mov.b32 %r2, %r7; ret;", &k);
 
     (void)state;
     assert_string_equal(k->body[0].operands[0].reg->name, "%r7");
@@ -388,7 +389,8 @@ static void words_of_two_meanings(void **state)
     const struct ptx_function *k;
     struct parsed *parsed = parse_body("setp.lo.u32 %p1, %r1, %r2; mul.lo.u32 %r1, %r2, %r3; vote.sync.uni.pred %p1, %p2, -1; bra.uni L; L:"
                                        "bar.red.and.pred %p1, 0, %p2; setp.eq.and.b32 %p1, %r1, %r2, %p2; min.NaN.f32 %f1, %f2, %f3; "
-                                       "setp.nan.f32 %p1, %f1, %f2;", &k);
+                                       "setp.nan.f32 %p1, %f1, %f2;",
+                                       &k);
 
     (void)state;
     assert_int_equal(k->body[0].mods.compare, PTX_LO);
@@ -409,7 +411,8 @@ static void hints_without_effect(void **state)
 {
     const struct ptx_function *k;
     struct parsed *parsed = parse_body("ld.global.nc.L1::no_allocate.L2::256B.v2.f32 {%f1, %f2}, [%rd1]; st.global.cs.u32 [%rd1], %r1;"
-                                       "ld.global.L2::cache_hint.u32 %r1, [%rd1], %rd2; ld.global.cv.u32 %r1, [%rd1];", &k);
+                                       "ld.global.L2::cache_hint.u32 %r1, [%rd1], %rd2; ld.global.cv.u32 %r1, [%rd1];",
+                                       &k);
 
     (void)state;
     assert_true(k->body[0].mods.nc);
@@ -453,11 +456,12 @@ static void unsupported_words_are_marked(void **state)
 static void operand_kinds(void **state)
 {
     const struct ptx_function *k;
-    struct parsed *parsed =
-        parse_body("@!%p1 mov.u32 %r1, %tid.y; mov.u32 %r1, -5; mov.f32 %f1, 0f3F800000; mov.u64 %rd1, g + 8; ld.global.u32 %r1, [%rd1 + -4];"
-                   "ld.global.u32 %r1, [g+4]; ld.global.u32 %r1, g[2]; mov.b64 {%r1, _}, %rd1; setp.ne.s32 %p1|%p2, %r1, WARP_SZ;"
-                   "mov.f32 %f1, quad.z; mov.u32 %r1, WARP_SZ - 1; ld.shared.u32 %r1, [16]; selp.b32 %r1, 1, 0, %p1;"
-                   "add.f32 %f1, %f2, -1.5;", &k);
+    struct parsed *parsed = parse_body(
+        "@!%p1 mov.u32 %r1, %tid.y; mov.u32 %r1, -5; mov.f32 %f1, 0f3F800000; mov.u64 %rd1, g + 8; ld.global.u32 %r1, [%rd1 + -4];"
+        "ld.global.u32 %r1, [g+4]; ld.global.u32 %r1, g[2]; mov.b64 {%r1, _}, %rd1; setp.ne.s32 %p1|%p2, %r1, WARP_SZ;"
+        "mov.f32 %f1, quad.z; mov.u32 %r1, WARP_SZ - 1; ld.shared.u32 %r1, [16]; selp.b32 %r1, 1, 0, %p1;"
+        "add.f32 %f1, %f2, -1.5;",
+        &k);
     const struct ptx_instruction *insn = k->body;
 
     (void)state;
@@ -541,8 +545,9 @@ static void calls(void **state)
 
 static void declaration_then_definition(void **state)
 {
-    struct parsed *parsed = parse(HEAD ".func (.param .b32 r) f(.param .b32 a);\n.entry k() { .param .b32 x; .param .b32 y; call (x), f, (y); ret; }\n"
-                                       ".func (.param .b32 r) f(.param .b32 a) { ret; }\n");
+    struct parsed *parsed =
+        parse(HEAD ".func (.param .b32 r) f(.param .b32 a);\n.entry k() { .param .b32 x; .param .b32 y; call (x), f, (y); ret; }\n"
+                   ".func (.param .b32 r) f(.param .b32 a) { ret; }\n");
     const struct ptx_function *k = parsed->module->functions.v[1];
 
     (void)state;
