@@ -54,12 +54,10 @@ static void destroy(struct ct_backend_device *device, struct ct_vk_batch *batch)
 
 static CUresult init(struct ct_backend_device *device, struct ct_vk_batch *batch)
 {
-    const VkCommandPoolCreateInfo pool = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, .queueFamilyIndex = device->physical->family
-    };
+    const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                          .queueFamilyIndex = device->physical->family};
     VkCommandBufferAllocateInfo commands = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY, .commandBufferCount = 1
-    };
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY, .commandBufferCount = 1};
     CUresult r = ct_vk_result(device->vk.vkCreateCommandPool(device->handle, &pool, NULL, &batch->pool), "vkCreateCommandPool");
 
     if (r != CUDA_SUCCESS)
@@ -70,9 +68,8 @@ static CUresult init(struct ct_backend_device *device, struct ct_vk_batch *batch
 
 static CUresult begin(struct ct_backend_device *device, struct ct_vk_batch *batch)
 {
-    const VkCommandBufferBeginInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT
-    };
+    const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                           .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
 
     return ct_vk_result(device->vk.vkBeginCommandBuffer(batch->commands, &info), "vkBeginCommandBuffer");
 }

@@ -29,7 +29,7 @@ static uint32_t choose_extensions(const struct ct_vk_physical *physical, const c
         const char *name;
         enum use use;
     } all[] = {
-#define EXTENSION(id, name, use) [CT_VK_EXT_##id] = { name, use },
+#define EXTENSION(id, name, use) [CT_VK_EXT_##id] = {name, use},
 #include "extensions.def"
     };
     uint32_t n = 0;
@@ -69,7 +69,7 @@ static CUresult create_handle(struct ct_backend_device *device)
 
 static CUresult create_pipeline_cache(struct ct_backend_device *device)
 {
-    const VkPipelineCacheCreateInfo info = { .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO };
+    const VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
 
     return ct_vk_result(device->vk.vkCreatePipelineCache(device->handle, &info, NULL, &device->pipeline_cache), "vkCreatePipelineCache");
 }

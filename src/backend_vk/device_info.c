@@ -32,13 +32,13 @@ static const struct driver_facts {
     enum ct_address_rule rule;
     uint8_t exact[6];
 } drivers[] = {
-#define DRIVER(id, rule, fma32, fma64, div32, div64, sqrt32, sqrt64) { id, rule, { fma32, fma64, div32, div64, sqrt32, sqrt64 } },
+#define DRIVER(id, rule, fma32, fma64, div32, div64, sqrt32, sqrt64) {id, rule, {fma32, fma64, div32, div64, sqrt32, sqrt64}},
 #include "drivers.def"
 };
 
 static const struct driver_facts *find_driver(VkDriverId id)
 {
-    static const struct driver_facts unknown = { .rule = CT_ADDRESS_OWN };
+    static const struct driver_facts unknown = {.rule = CT_ADDRESS_OWN};
 
     for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
         if (drivers[i].id == id)
@@ -133,8 +133,8 @@ static void find_extensions(const struct ct_vk_instance *instance, VkPhysicalDev
 
 static const char *missing_feature_or_null(const struct ct_vk_features *features)
 {
-#define REQUIRE(block, field)     \
-    if (!features->block.field)   \
+#define REQUIRE(block, field)                                                                                                              \
+    if (!features->block.field)                                                                                                            \
         return "feature " #field;
 #define TARGET(block, field, member)
 #define ENABLE(block, field)
@@ -340,6 +340,10 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
         return false;
     get_properties(handle, out->has, &properties);
     fill_physical(&properties, out);
+    if (!out->memory.memoryTypeCount) {
+        *out_reason = "memory"; /* RADV without hardware, which only compiles */
+        return false;
+    }
     driver = find_driver(properties.v12.driverID);
     fill_identity(&properties, out->has, out_info);
     out_info->address_rule = address_rule(driver, out);

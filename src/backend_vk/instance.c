@@ -18,14 +18,14 @@ static struct {
     pthread_once_t once;
     struct ct_vk_instance instance;
     atomic_uint validation_errors; /* relaxed: a count */
-} state = { .once = PTHREAD_ONCE_INIT };
+} state = {.once = PTHREAD_ONCE_INIT};
 
 /* Messages that we cause knowingly.
  * 03332: NVIDIA's driver and ANV give imported host memory a chosen device address, which is how a host pointer becomes valid in
  * kernels; the specification does not allow the combination yet.
  * 03259: the layer (1.3.239) takes a queue's signal for pending although vkWaitSemaphores has returned its value. timeline.c refuses
  * what the rule is about: a host signal while the counter has not reached what queues were given to signal. */
-static const char *const expected_messages[] = { "VUID-VkMemoryAllocateInfo-pNext-03332", "VUID-VkSemaphoreSignalInfo-value-03259" };
+static const char *const expected_messages[] = {"VUID-VkMemoryAllocateInfo-pNext-03332", "VUID-VkSemaphoreSignalInfo-value-03259"};
 
 static bool is_expected(const char *id)
 {
@@ -43,8 +43,8 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlag
     if (is_expected(data->pMessageIdName))
         ct_log(CT_LOG_DEBUG, "expected validation message: %s", data->pMessage);
     else if (severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT)
-        ct_log(CT_LOG_ERROR, "validation error %u: %s",
-               atomic_fetch_add_explicit(&state.validation_errors, 1, memory_order_relaxed) + 1, data->pMessage);
+        ct_log(CT_LOG_ERROR, "validation error %u: %s", atomic_fetch_add_explicit(&state.validation_errors, 1, memory_order_relaxed) + 1,
+               data->pMessage);
     else
         ct_log(CT_LOG_WARN, "validation warning: %s", data->pMessage);
     return VK_FALSE;
@@ -85,9 +85,8 @@ static bool create_instance(struct ct_vk_instance *instance)
 {
     const char *const layer = VALIDATION_LAYER, *const extension = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
     const VkApplicationInfo application = {
-        .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pEngineName = "Cuttle", .apiVersion = VK_API_VERSION_1_3
-    };
-    VkInstanceCreateInfo info = { .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application };
+        .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pEngineName = "Cuttle", .apiVersion = VK_API_VERSION_1_3};
+    VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application};
 
     if (ct_config()->validate) {
         instance->layer_spec_version = find_validation_layer();

@@ -47,10 +47,9 @@ static CUresult create_module(struct ct_kernel_image *kernel, const struct ptx2s
 static CUresult create_layout(struct ct_kernel_image *kernel)
 {
     struct ct_backend_device *device = kernel->device;
-    const VkPushConstantRange range = { .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = kernel->push_bytes };
+    const VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = kernel->push_bytes};
     const VkPipelineLayoutCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .pushConstantRangeCount = 1, .pPushConstantRanges = &range
-    };
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .pushConstantRangeCount = 1, .pPushConstantRanges = &range};
 
     if (kernel->push_bytes > device->info->target.push_constant_bytes)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s: %u bytes of push constants, the device has %u", kernel->name, kernel->push_bytes,
@@ -166,25 +165,25 @@ static CUresult compile(struct ct_kernel_image *kernel, const struct constants *
 {
     struct ct_backend_device *device = kernel->device;
     VkSpecializationMapEntry entries[PTX2SPV_SPEC_COUNT];
-    const VkSpecializationInfo specialization = { PTX2SPV_SPEC_COUNT, entries, sizeof *constants, constants };
+    const VkSpecializationInfo specialization = {PTX2SPV_SPEC_COUNT, entries, sizeof *constants, constants};
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo lanes = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = 32
-    };
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = 32};
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-        .stage = {
-            .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-            .pNext = device->physical->require_subgroup_32 ? &lanes : NULL,
-            .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-            .module = kernel->module,
-            .pName = "main",
-            .pSpecializationInfo = &specialization,
-        },
+        .stage =
+            {
+                .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                .pNext = device->physical->require_subgroup_32 ? &lanes : NULL,
+                .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                .module = kernel->module,
+                .pName = "main",
+                .pSpecializationInfo = &specialization,
+            },
         .layout = kernel->layout,
     };
 
     for (uint32_t i = 0; i < PTX2SPV_SPEC_COUNT; i++)
-        entries[i] = (VkSpecializationMapEntry){ i, i * (uint32_t)sizeof(uint32_t), sizeof(uint32_t) };
+        entries[i] = (VkSpecializationMapEntry){i, i * (uint32_t)sizeof(uint32_t), sizeof(uint32_t)};
     /* Full subgroups can be promised only where no lane is missing (VUID-VkPipelineShaderStageCreateInfo-pNext-02757). */
     if (device->physical->require_subgroup_32 && device->physical->features.v13.computeFullSubgroups &&
         constants->value[PTX2SPV_SPEC_BLOCK_THREADS] % 32 == 0)
@@ -224,7 +223,7 @@ static CUresult add_variant(struct ct_kernel_image *kernel, const struct constan
 CUresult ct_vk_kernel_pipeline(const struct ct_launch *launch, bool split, struct ct_vk_pipeline *out)
 {
     struct ct_kernel_image *kernel = launch->kernel;
-    struct constants constants = { { 0 } };
+    struct constants constants = {{0}};
     VkPipeline pipeline = VK_NULL_HANDLE;
     struct variant *found;
     CUresult r = choose_constants(launch, split, &constants);
@@ -237,6 +236,6 @@ CUresult ct_vk_kernel_pipeline(const struct ct_launch *launch, bool split, struc
     ct_mutex_unlock(&kernel->lock);
     if (!pipeline && (r = add_variant(kernel, &constants, &pipeline)) != CUDA_SUCCESS)
         return r;
-    *out = (struct ct_vk_pipeline){ pipeline, kernel->layout, kernel->push_bytes };
+    *out = (struct ct_vk_pipeline){pipeline, kernel->layout, kernel->push_bytes};
     return CUDA_SUCCESS;
 }

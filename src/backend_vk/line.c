@@ -12,16 +12,16 @@
 
 CUresult ct_vk_line_create(struct ct_backend_device *device, struct ct_vk_line **out)
 {
-    const VkSemaphoreTypeCreateInfo type = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE
-    };
-    const VkSemaphoreCreateInfo info = { .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type };
+    const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                            .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
     struct ct_vk_line *line = calloc(1, sizeof *line);
     CUresult r;
 
     if (!line)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "timeline object");
-    if ((r = ct_vk_result(device->vk.vkCreateSemaphore(device->handle, &info, NULL, &line->semaphore), "vkCreateSemaphore")) != CUDA_SUCCESS) {
+    if ((r = ct_vk_result(device->vk.vkCreateSemaphore(device->handle, &info, NULL, &line->semaphore), "vkCreateSemaphore")) !=
+        CUDA_SUCCESS) {
         free(line);
         return r;
     }
@@ -59,8 +59,7 @@ CUresult ct_vk_line_read(struct ct_backend_device *device, const struct ct_vk_li
 CUresult ct_vk_line_await(struct ct_backend_device *device, const struct ct_vk_line *line, uint64_t value, uint64_t timeout_ns)
 {
     const VkSemaphoreWaitInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, .semaphoreCount = 1, .pSemaphores = &line->semaphore, .pValues = &value
-    };
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, .semaphoreCount = 1, .pSemaphores = &line->semaphore, .pValues = &value};
     CUresult r;
 
     for (;;) {

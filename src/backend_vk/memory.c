@@ -29,11 +29,11 @@ struct wishes {
 static struct wishes wishes_of(const struct ct_backend_device *device, enum ct_memory_kind kind)
 {
     static const struct wishes by_kind[] = {
-        [CT_MEMORY_DEVICE] = { 0, LOCAL, VISIBLE },
-        [CT_MEMORY_HOST] = { VISIBLE | COHERENT, CACHED, LOCAL },
-        [CT_MEMORY_HOST_WC] = { VISIBLE | COHERENT, 0, LOCAL | CACHED },
+        [CT_MEMORY_DEVICE] = {0, LOCAL, VISIBLE},
+        [CT_MEMORY_HOST] = {VISIBLE | COHERENT, CACHED, LOCAL},
+        [CT_MEMORY_HOST_WC] = {VISIBLE | COHERENT, 0, LOCAL | CACHED},
     };
-    static const struct wishes visible_device = { VISIBLE | COHERENT, LOCAL | CACHED, 0 };
+    static const struct wishes visible_device = {VISIBLE | COHERENT, LOCAL | CACHED, 0};
 
     return kind == CT_MEMORY_DEVICE && device->info->host_visible_device_memory ? visible_device : by_kind[kind];
 }
@@ -58,9 +58,9 @@ static bool choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t
 /* What is to be made. */
 struct plan {
     uint64_t size_bytes;
-    uint64_t opaque_address;  /* 0: the driver chooses */
-    void *import;             /* host pages, or NULL */
-    uint32_t allowed_types;   /* beside what the buffer allows */
+    uint64_t opaque_address; /* 0: the driver chooses */
+    void *import;            /* host pages, or NULL */
+    uint32_t allowed_types;  /* beside what the buffer allows */
     struct wishes wishes;
 };
 
@@ -89,19 +89,17 @@ static CUresult allocate(struct ct_vk_memory *memory, const struct plan *plan)
     struct ct_backend_device *device = memory->base.device;
     const VkPhysicalDeviceMemoryProperties *types = &device->physical->memory;
     VkMemoryRequirements requirements;
-    VkMemoryOpaqueCaptureAddressAllocateInfo chosen = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_OPAQUE_CAPTURE_ADDRESS_ALLOCATE_INFO, .opaqueCaptureAddress = plan->opaque_address
-    };
-    VkMemoryAllocateFlagsInfo flags = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO, .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT
-    };
+    VkMemoryOpaqueCaptureAddressAllocateInfo chosen = {.sType = VK_STRUCTURE_TYPE_MEMORY_OPAQUE_CAPTURE_ADDRESS_ALLOCATE_INFO,
+                                                       .opaqueCaptureAddress = plan->opaque_address};
+    VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+                                       .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
     VkImportMemoryHostPointerInfoEXT import = {
         .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
         .pNext = &flags,
         .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
         .pHostPointer = plan->import,
     };
-    VkMemoryAllocateInfo info = { .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = plan->import ? (void *)&import : &flags };
+    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = plan->import ? (void *)&import : &flags};
     CUresult r;
 
     if (plan->opaque_address) {
@@ -123,7 +121,7 @@ static CUresult allocate(struct ct_vk_memory *memory, const struct plan *plan)
 static CUresult read_address(struct ct_vk_memory *memory, const struct plan *plan)
 {
     struct ct_backend_device *device = memory->base.device;
-    const VkBufferDeviceAddressInfo info = { .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = memory->buffer };
+    const VkBufferDeviceAddressInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = memory->buffer};
 
     memory->base.address.v = device->vk.vkGetBufferDeviceAddress(device->handle, &info);
     if (!memory->base.address.v)
@@ -216,8 +214,8 @@ CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_m
     CUresult r;
 
     if (!request->size_bytes || (align & (align - 1)) || (request->want_address & (align - 1)))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory of %llu bytes, aligned to %llu, at %#llx",
-                       (unsigned long long)request->size_bytes, (unsigned long long)align, (unsigned long long)request->want_address);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory of %llu bytes, aligned to %llu, at %#llx", (unsigned long long)request->size_bytes,
+                       (unsigned long long)align, (unsigned long long)request->want_address);
     if (request->want_address && !addresses_are_chosen(device))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s takes no chosen addresses", device->info->name);
     if (plan.size_bytes < request->size_bytes || plan.size_bytes > device->info->max_allocation_bytes)
@@ -237,16 +235,16 @@ CUresult ct_vk_memory_import_host(struct ct_backend_device *device, void *pointe
                                   struct ct_memory **out)
 {
     const uint64_t align = device->physical->import_alignment;
-    VkMemoryHostPointerPropertiesEXT properties = { .sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT };
-    struct plan plan = { .size_bytes = size_bytes, .import = pointer, .wishes = { VISIBLE | COHERENT, CACHED, 0 } };
+    VkMemoryHostPointerPropertiesEXT properties = {.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
+    struct plan plan = {.size_bytes = size_bytes, .import = pointer, .wishes = {VISIBLE | COHERENT, CACHED, 0}};
     struct ct_vk_memory *memory;
     CUresult r;
 
     if (!device->info->can_import_host)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import host memory", device->info->name);
     if (!pointer || !size_bytes || (((uintptr_t)pointer | size_bytes) & (align - 1)))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "import of %llu bytes at %p: not multiples of %llu", (unsigned long long)size_bytes, pointer,
-                       (unsigned long long)align);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "import of %llu bytes at %p: not multiples of %llu", (unsigned long long)size_bytes,
+                       pointer, (unsigned long long)align);
     if (addresses_are_chosen(device))
         plan.opaque_address = want_address;
     r = ct_vk_result(device->vk.vkGetMemoryHostPointerPropertiesEXT(device->handle, VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
@@ -258,7 +256,8 @@ CUresult ct_vk_memory_import_host(struct ct_backend_device *device, void *pointe
     if ((r = create(device, &plan, &memory)) != CUDA_SUCCESS)
         return r;
     if (want_address && memory->base.address.v != want_address) {
-        r = ct_fail(CUDA_ERROR_MAP_FAILED, "host memory at %p got device address %#llx", pointer, (unsigned long long)memory->base.address.v);
+        r = ct_fail(CUDA_ERROR_MAP_FAILED, "host memory at %p got device address %#llx", pointer,
+                    (unsigned long long)memory->base.address.v);
         ct_vk_memory_destroy(&memory->base);
         return r;
     }
@@ -286,8 +285,8 @@ void ct_vk_memory_destroy(struct ct_memory *base)
 CUresult ct_vk_memory_info(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total)
 {
     const struct ct_vk_physical *physical = device->physical;
-    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT };
-    VkPhysicalDeviceMemoryProperties2 properties = { .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, .pNext = &budget };
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+    VkPhysicalDeviceMemoryProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, .pNext = &budget};
     uint32_t heap = physical->local_heap;
     uint64_t total = physical->memory.memoryHeaps[heap].size, limit = total;
     uint64_t used = atomic_load_explicit(&device->heap_used[heap], memory_order_relaxed);

@@ -95,7 +95,7 @@ static void record_barrier(const struct ct_backend_device *device, const struct 
         .dstStageMask = stages,
         .dstAccessMask = writes | VK_ACCESS_2_SHADER_READ_BIT | VK_ACCESS_2_TRANSFER_READ_BIT,
     };
-    const VkDependencyInfo info = { .sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, .memoryBarrierCount = 1, .pMemoryBarriers = &barrier };
+    const VkDependencyInfo info = {.sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, .memoryBarrierCount = 1, .pMemoryBarriers = &barrier};
 
     device->vk.vkCmdPipelineBarrier2(batch->commands, &info);
 }
@@ -175,7 +175,7 @@ static CUresult signal_locked(struct ct_queue *queue, struct ct_vk_line *line, u
         return r;
     ct_vk_line_retain_locked(line);
     line->recorded = value;
-    batch->signal = (struct ct_vk_signal){ line, value };
+    batch->signal = (struct ct_vk_signal){line, value};
     batch->closed = true;
     return CUDA_SUCCESS;
 }
@@ -202,7 +202,7 @@ static CUresult wait_locked(struct ct_queue *queue, struct ct_vk_line *line, uin
     if ((r = ct_vk_command_begin_locked(queue, &batch)) != CUDA_SUCCESS)
         return r;
     ct_vk_line_retain_locked(line);
-    batch->waits[batch->n_waits++] = (struct ct_vk_signal){ line, value };
+    batch->waits[batch->n_waits++] = (struct ct_vk_signal){line, value};
     return CUDA_SUCCESS;
 }
 

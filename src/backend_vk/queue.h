@@ -24,12 +24,12 @@
 #define CT_VK_BATCH_COMMANDS 64                /* at 2 us a dispatch (H200) a batch of 64 costs far more than its submission */
 #define CT_VK_BATCH_BYTES (UINT64_C(64) << 20) /* of copies: milliseconds even over PCIe */
 #define CT_VK_BATCH_WAITS 8
-#define CT_VK_QUEUE_BATCHES 64                 /* in flight or gathered before recording waits for room */
+#define CT_VK_QUEUE_BATCHES 64 /* in flight or gathered before recording waits for room */
 
 struct ct_vk_line {
     VkSemaphore semaphore;
-    uint64_t recorded;   /* greatest value that was signalled or will be */
-    uint64_t promised;   /* greatest value signalled by the host or by what is submitted */
+    uint64_t recorded; /* greatest value that was signalled or will be */
+    uint64_t promised; /* greatest value signalled by the host or by what is submitted */
     unsigned references;
 };
 
@@ -72,9 +72,9 @@ struct ct_vk_scheduler {
     struct ct_vk_lane lanes[CT_VK_MAX_QUEUES];
     unsigned n_lanes, next_lane;
     struct ct_queue *queues;
-    struct ct_vk_batch *ready;        /* begun, empty */
-    struct ct_vk_batch *used;         /* to be reset */
-    unsigned n_spare, n_held;         /* batches in both lists; queues whose first batch waits for a promise */
+    struct ct_vk_batch *ready; /* begun, empty */
+    struct ct_vk_batch *used;  /* to be reset */
+    unsigned n_spare, n_held;  /* batches in both lists; queues whose first batch waits for a promise */
     bool stop;
 };
 
@@ -85,12 +85,12 @@ struct ct_queue {
     struct ct_vk_line *line;
     struct ct_queue *next;
     struct ct_vk_batch_list unsubmitted;
-    atomic_uint_fast64_t point;    /* written under the lock; relaxed: a reader that matters recorded it or was told by who did */
-    uint64_t completed;            /* as last read */
-    uint64_t flush_point;          /* somebody waits for what is recorded up to here */
+    atomic_uint_fast64_t point; /* written under the lock; relaxed: a reader that matters recorded it or was told by who did */
+    uint64_t completed;         /* as last read */
+    uint64_t flush_point;       /* somebody waits for what is recorded up to here */
     unsigned n_in_flight, n_batches;
-    unsigned max_commands;         /* of a batch: fewer when its commands are long */
-    bool held, gathering;          /* counted in scheduler->n_held and lane->n_gathering */
+    unsigned max_commands; /* of a batch: fewer when its commands are long */
+    bool held, gathering;  /* counted in scheduler->n_held and lane->n_gathering */
 };
 
 /* queue.c: the last lanes of a family are for streams of high priority, where there are enough. */
@@ -105,7 +105,7 @@ CUresult ct_vk_line_read(struct ct_backend_device *device, const struct ct_vk_li
 CUresult ct_vk_line_await(struct ct_backend_device *device, const struct ct_vk_line *line, uint64_t value, uint64_t timeout_ns);
 
 /* batch.c */
-CUresult ct_vk_batch_take_locked(struct ct_queue *queue, struct ct_vk_batch **out); /* begun and empty */
+CUresult ct_vk_batch_take_locked(struct ct_queue *queue, struct ct_vk_batch **out);         /* begun and empty */
 void ct_vk_batch_give_locked(struct ct_vk_scheduler *scheduler, struct ct_vk_batch *batch); /* complete, or never submitted */
 void ct_vk_batch_prepare_locked(struct ct_vk_scheduler *scheduler); /* has one ready; costs time that the device has work in */
 void ct_vk_batch_free_spares(struct ct_vk_scheduler *scheduler);

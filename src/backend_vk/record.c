@@ -11,8 +11,10 @@
 #include <string.h>
 
 #define CT_CHANNEL "queue"
-#define COPY_CHUNK 256   /* regions in one vkCmdCopyBuffer */
-#define LAUNCH_PIECES 8  /* dispatches of a split grid in one batch: each is as large as the device takes */
+#define COPY_CHUNK 256 /* regions in one vkCmdCopyBuffer */
+/* Blocks of a grid in one submission. Drivers kill a submission after 2 s and more: with 500 blocks resident this leaves 1 ms for a block.
+ * Smaller would cost launches of ordinary kernels, larger grids take a millisecond and more a piece. */
+#define SUBMIT_GROUPS (UINT64_C(1) << 20)
 #define MAX_PUSH_BYTES 4096 /* target.push_constant_bytes is never more: device_info.c */
 
 _Static_assert(sizeof(struct ptx2spv_system_block) == PTX2SPV_PARAMS_OFFSET, "the parameters follow the system block");
@@ -50,7 +52,7 @@ static CUresult copy_bytes(struct copy *copy, uint64_t dst, uint64_t src, uint64
         }
         if (copy->n == COPY_CHUNK)
             copy_flush(copy);
-        copy->regions[copy->n++] = (VkBufferCopy){ src, dst, piece };
+        copy->regions[copy->n++] = (VkBufferCopy){src, dst, piece};
         copy->batch->cost_bytes += piece;
         dst += piece;
         src += piece;
@@ -79,7 +81,8 @@ static CUresult copy_region(struct copy *copy, uint64_t dst_base, uint64_t src_b
 
     region = merge(region);
     for (uint64_t slice = 0; slice < region.slices; slice++) {
-        uint64_t dst = dst_base + region.dst_offset + slice * region.dst_slice, src = src_base + region.src_offset + slice * region.src_slice;
+        uint64_t dst = dst_base + region.dst_offset + slice * region.dst_slice,
+                 src = src_base + region.src_offset + slice * region.src_slice;
 
         for (uint64_t row = 0; row < region.rows && r == CUDA_SUCCESS; row++)
             r = copy_bytes(copy, dst + row * region.dst_pitch, src + row * region.src_pitch, region.row_bytes);
@@ -169,7 +172,7 @@ struct dispatch {
     struct ct_queue *queue;
     struct ct_vk_batch *batch;
     struct ct_vk_pipeline pipeline;
-    unsigned pieces; /* in this batch */
+    uint64_t groups; /* in this batch */
     _Alignas(16) unsigned char push[MAX_PUSH_BYTES];
 };
 
@@ -178,15 +181,28 @@ static bool needs_split(const struct ct_backend_device *device, const uint32_t g
     for (int i = 0; i < 3; i++)
         if (grid[i] > device->physical->max_group_count[i])
             return true;
-    return false;
+    return (uint64_t)grid[0] * grid[1] > SUBMIT_GROUPS / grid[2];
+}
+
+/* How far a piece may reach in each dimension: x first, so that pieces are runs of blocks in CUDA's order where they can be. */
+static void choose_piece(const struct ct_backend_device *device, const uint32_t grid[3], uint32_t out[3])
+{
+    uint64_t room = SUBMIT_GROUPS;
+
+    for (int i = 0; i < 3; i++) {
+        uint32_t most = device->physical->max_group_count[i];
+
+        most = most < room ? most : (uint32_t)room;
+        out[i] = grid[i] < most ? grid[i] : most;
+        room = room / out[i] ? room / out[i] : 1;
+    }
 }
 
 static void fill_push_constants(const struct ct_launch *launch, struct dispatch *dispatch)
 {
     const struct ptx2spv_kernel_info *info = ct_vk_kernel_info(launch->kernel);
     struct ptx2spv_system_block system = {
-        .image_address = launch->image.v, .fault_address = launch->fault.v, .params_address = launch->params_address
-    };
+        .image_address = launch->image.v, .fault_address = launch->fault.v, .params_address = launch->params_address};
 
     memcpy(system.nctaid, launch->grid, sizeof system.nctaid);
     memset(dispatch->push, 0, dispatch->pipeline.push_bytes);
@@ -202,7 +218,7 @@ static CUresult dispatch_begin_locked(struct dispatch *dispatch)
 
     if (r != CUDA_SUCCESS)
         return r;
-    dispatch->pieces = 0;
+    dispatch->groups = 0;
     device->vk.vkCmdBindPipeline(dispatch->batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline.handle);
     device->vk.vkCmdPushConstants(dispatch->batch->commands, dispatch->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                   dispatch->pipeline.push_bytes, dispatch->push);
@@ -214,21 +230,23 @@ static CUresult dispatch_piece_locked(struct dispatch *dispatch, const uint32_t 
 {
     const uint32_t at = offsetof(struct ptx2spv_system_block, ctaid_offset);
     struct ct_backend_device *device = dispatch->queue->device;
+    uint64_t groups = (uint64_t)count[0] * count[1] * count[2];
     CUresult r;
 
-    if (dispatch->pieces++ == LAUNCH_PIECES) {
+    if (dispatch->groups && dispatch->groups + groups > SUBMIT_GROUPS) {
         dispatch->batch->closed = true;
         (void)ct_vk_command_end_locked(dispatch->queue, CUDA_SUCCESS); /* the next begin fails if the device is lost */
         if ((r = dispatch_begin_locked(dispatch)) != CUDA_SUCCESS)
             return r;
     }
-    device->vk.vkCmdPushConstants(dispatch->batch->commands, dispatch->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, at,
-                                  3 * sizeof *offset, offset);
+    dispatch->groups += groups;
+    device->vk.vkCmdPushConstants(dispatch->batch->commands, dispatch->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, at, 3 * sizeof *offset,
+                                  offset);
     device->vk.vkCmdDispatch(dispatch->batch->commands, count[0], count[1], count[2]);
     return CUDA_SUCCESS;
 }
 
-/* The piece that begins at `offset` ends at the device's limit or the grid's. */
+/* The piece that begins at `offset` ends at its own limit or the grid's. */
 static uint32_t piece_of(uint32_t grid, uint32_t offset, uint32_t limit)
 {
     return grid - offset < limit ? grid - offset : limit;
@@ -236,10 +254,10 @@ static uint32_t piece_of(uint32_t grid, uint32_t offset, uint32_t limit)
 
 static CUresult dispatch_split_locked(struct dispatch *dispatch, const uint32_t grid[3])
 {
-    const uint32_t *limit = dispatch->queue->device->physical->max_group_count;
-    uint32_t at[3], count[3];
+    uint32_t limit[3], at[3], count[3];
     CUresult r = CUDA_SUCCESS;
 
+    choose_piece(dispatch->queue->device, grid, limit);
     for (at[2] = 0; at[2] < grid[2]; at[2] += count[2]) {
         count[2] = piece_of(grid[2], at[2], limit[2]);
         for (at[1] = 0; at[1] < grid[1]; at[1] += count[1]) {
@@ -270,12 +288,13 @@ static CUresult launch_locked(struct dispatch *dispatch, const uint32_t grid[3],
 CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *launch)
 {
     const uint32_t *grid = launch->grid, *max = queue->device->info->max_grid;
-    bool split = needs_split(queue->device, grid);
     struct dispatch dispatch;
+    bool split;
     CUresult r;
 
     if (!grid[0] || !grid[1] || !grid[2] || grid[0] > max[0] || grid[1] > max[1] || grid[2] > max[2])
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "grid of %u x %u x %u blocks", grid[0], grid[1], grid[2]);
+    split = needs_split(queue->device, grid);
     if ((r = ct_vk_kernel_pipeline(launch, split, &dispatch.pipeline)) != CUDA_SUCCESS)
         return r;
     dispatch.queue = queue;

@@ -35,7 +35,7 @@ static void record_host_barrier(struct ct_backend_device *device, const struct c
         .dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT,
         .dstAccessMask = VK_ACCESS_2_HOST_READ_BIT,
     };
-    const VkDependencyInfo info = { .sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, .memoryBarrierCount = 1, .pMemoryBarriers = &barrier };
+    const VkDependencyInfo info = {.sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, .memoryBarrierCount = 1, .pMemoryBarriers = &barrier};
 
     device->vk.vkCmdPipelineBarrier2(batch->commands, &info);
 }
@@ -53,9 +53,7 @@ static VkSemaphoreSubmitInfo semaphore_info(const struct ct_vk_line *line, uint6
 static CUresult hand_over(struct ct_backend_device *device, const struct ct_vk_batch *batch)
 {
     VkSemaphoreSubmitInfo waits[CT_VK_BATCH_WAITS], signals[2];
-    const VkCommandBufferSubmitInfo commands = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO, .commandBuffer = batch->commands
-    };
+    const VkCommandBufferSubmitInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO, .commandBuffer = batch->commands};
     const VkSubmitInfo2 info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2,
         .waitSemaphoreInfoCount = batch->n_waits,
@@ -282,7 +280,7 @@ void ct_vk_scheduler_submit_locked(struct ct_queue *queue)
 
 void ct_vk_scheduler_forget_locked(struct ct_queue *queue)
 {
-    struct ct_vk_batch_list others = { NULL, NULL };
+    struct ct_vk_batch_list others = {NULL, NULL};
 
     while (queue->unsubmitted.first)
         ct_vk_batch_give_locked(queue->scheduler, ct_vk_batch_remove_first(&queue->unsubmitted));

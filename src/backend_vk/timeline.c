@@ -37,14 +37,13 @@ void ct_vk_timeline_destroy(struct ct_timeline *timeline)
     free(timeline);
 }
 
-/* Values only grow, and a host signal may not overtake one that a queue is about to make (VUID-VkSemaphoreSignalInfo-value-03258, 03259). */
+/* Values only grow, and a host signal may not overtake one that a queue is about to make (VUID-VkSemaphoreSignalInfo-value-03258, 03259).
+ */
 static CUresult signal_locked(struct ct_timeline *timeline, uint64_t value)
 {
     struct ct_backend_device *device = timeline->device;
     struct ct_vk_line *line = timeline->line;
-    const VkSemaphoreSignalInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = line->semaphore, .value = value
-    };
+    const VkSemaphoreSignalInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = line->semaphore, .value = value};
     uint64_t now;
     CUresult r = ct_vk_line_read(device, line, &now);
 

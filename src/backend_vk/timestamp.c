@@ -56,8 +56,7 @@ void ct_vk_timestamp_pool_destroy(struct ct_vk_timestamp_pool *pool)
 static CUresult add_slab_locked(struct ct_vk_timestamp_pool *pool)
 {
     const VkQueryPoolCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = SLAB_SLOTS
-    };
+        .sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, .queryType = VK_QUERY_TYPE_TIMESTAMP, .queryCount = SLAB_SLOTS};
     struct slab *slab = calloc(1, sizeof *slab);
     CUresult r;
 
@@ -144,8 +143,8 @@ CUresult ct_vk_timestamp_read(struct ct_timestamp *timestamp, double *out_ns)
 
     if (!atomic_load_explicit(&timestamp->written, memory_order_relaxed))
         return CUDA_ERROR_NOT_READY;
-    result = device->vk.vkGetQueryPoolResults(device->handle, timestamp->slab->queries, timestamp->slot, 1, sizeof ticks, &ticks, sizeof ticks,
-                                              VK_QUERY_RESULT_64_BIT);
+    result = device->vk.vkGetQueryPoolResults(device->handle, timestamp->slab->queries, timestamp->slot, 1, sizeof ticks, &ticks,
+                                              sizeof ticks, VK_QUERY_RESULT_64_BIT);
     if (result != VK_SUCCESS)
         return ct_vk_result(result, "vkGetQueryPoolResults");
     if (bits < 64)

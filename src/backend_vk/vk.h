@@ -37,14 +37,14 @@ void ct_vk_features_init(struct ct_vk_features *features, const bool has[CT_VK_E
 struct ct_vk_physical {
     VkPhysicalDevice handle;
     bool has[CT_VK_EXT_COUNT];
-    struct ct_vk_features features;   /* what the device has; pNext is meaningless here */
+    struct ct_vk_features features; /* what the device has; pNext is meaningless here */
     VkPhysicalDeviceMemoryProperties memory;
-    uint32_t local_heap;              /* the largest device-local heap */
-    uint32_t family, n_queues;        /* the compute family that all queues come from */
+    uint32_t local_heap;       /* the largest device-local heap */
+    uint32_t family, n_queues; /* the compute family that all queues come from */
     uint32_t max_group_count[3];
-    uint64_t import_alignment;        /* of host pointers */
-    uint32_t timestamp_bits;          /* 0: the family has no timestamps */
-    bool require_subgroup_32;         /* pipelines ask for subgroups of 32 */
+    uint64_t import_alignment; /* of host pointers */
+    uint32_t timestamp_bits;   /* 0: the family has no timestamps */
+    bool require_subgroup_32;  /* pipelines ask for subgroups of 32 */
     bool address_capture_replay;
 };
 

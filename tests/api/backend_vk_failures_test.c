@@ -67,7 +67,7 @@ static int teardown(void **state)
 
 static CUresult make_memory(struct ct_backend_device *device)
 {
-    const struct ct_memory_request request = { .size_bytes = 4096, .align = 256, .kind = CT_MEMORY_HOST };
+    const struct ct_memory_request request = {.size_bytes = 4096, .align = 256, .kind = CT_MEMORY_HOST};
     struct ct_memory *memory;
     CUresult r = vk->memory_create(device, &request, &memory);
 
@@ -83,9 +83,8 @@ static struct ct_kernel_image *kernel_or_null(struct ct_backend_device *device, 
     spv_binary binary = NULL;
 
     assert_int_equal(spvTextToBinary(context, kernel_step, strlen(kernel_step), &binary, NULL), SPV_SUCCESS);
-    *out = vk->kernel_create(device, "step",
-                             &(struct ptx2spv_kernel){ binary->code, binary->wordCount, { .param_bytes = sizeof(struct kernel_params) } },
-                             &image);
+    *out = vk->kernel_create(
+        device, "step", &(struct ptx2spv_kernel){binary->code, binary->wordCount, {.param_bytes = sizeof(struct kernel_params)}}, &image);
     spvBinaryDestroy(binary);
     spvContextDestroy(context);
     return image;
@@ -102,7 +101,7 @@ static CUresult make_kernel(struct ct_backend_device *device)
 static CUresult make_queue(struct ct_backend_device *device)
 {
     struct ct_queue *queue;
-    CUresult r = vk->queue_create(device, &(struct ct_queue_desc){ 0 }, &queue);
+    CUresult r = vk->queue_create(device, &(struct ct_queue_desc){0}, &queue);
 
     if (r == CUDA_SUCCESS)
         vk->queue_destroy(queue);
@@ -132,19 +131,22 @@ static CUresult make_timestamp(struct ct_backend_device *device)
 /* One command on a new queue; also the making of its command buffer and, for launches, of the pipeline. */
 static CUresult run_once(struct ct_backend_device *device, struct ct_kernel_image *kernel)
 {
-    const struct kernel_params params = { 0, 0, 0 }; /* no thread is inside */
-    const struct ct_launch launch = { .kernel = kernel, .grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .params = &params };
+    const struct kernel_params params = {0, 0, 0}; /* no thread is inside */
+    const struct ct_launch launch = {.kernel = kernel, .grid = {1, 1, 1}, .block = {1, 1, 1}, .params = &params};
     struct ct_queue *queue;
     CUresult r;
 
-    assert_int_equal(vk->queue_create(device, &(struct ct_queue_desc){ 0 }, &queue), CUDA_SUCCESS);
+    assert_int_equal(vk->queue_create(device, &(struct ct_queue_desc){0}, &queue), CUDA_SUCCESS);
     if ((r = vk->queue_launch(queue, &launch)) == CUDA_SUCCESS)
         r = vk->queue_await(queue, vk->queue_point(queue), LONG_ENOUGH, false);
     vk->queue_destroy(queue);
     return r;
 }
 
-#define FAILS(call, with) { #call, offsetof(struct VolkDeviceTable, call), (PFN_vkVoidFunction)(with) }
+#define FAILS(call, with)                                                                                                                  \
+    {                                                                                                                                      \
+#call, offsetof(struct VolkDeviceTable, call), (PFN_vkVoidFunction)(with)                                                          \
+    }
 
 struct failure {
     const char *call;
@@ -165,15 +167,15 @@ static void test_making_things(void **state)
         struct failure failure;
         CUresult want;
     } rows[] = {
-        { make_memory, FAILS(vkCreateBuffer, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
-        { make_memory, FAILS(vkAllocateMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
-        { make_memory, FAILS(vkBindBufferMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
-        { make_memory, FAILS(vkMapMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
-        { make_kernel, FAILS(vkCreateShaderModule, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
-        { make_kernel, FAILS(vkCreatePipelineLayout, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
-        { make_queue, FAILS(vkCreateSemaphore, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
-        { make_timeline, FAILS(vkCreateSemaphore, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
-        { make_timestamp, FAILS(vkCreateQueryPool, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY },
+        {make_memory, FAILS(vkCreateBuffer, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
+        {make_memory, FAILS(vkAllocateMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
+        {make_memory, FAILS(vkBindBufferMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
+        {make_memory, FAILS(vkMapMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
+        {make_kernel, FAILS(vkCreateShaderModule, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
+        {make_kernel, FAILS(vkCreatePipelineLayout, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
+        {make_queue, FAILS(vkCreateSemaphore, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
+        {make_timeline, FAILS(vkCreateSemaphore, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
+        {make_timestamp, FAILS(vkCreateQueryPool, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -194,8 +196,7 @@ static void test_address_not_granted(void **state)
     struct fixture *f = *state;
     const struct failure failure = FAILS(vkGetBufferDeviceAddress, wrong_address);
     const struct ct_memory_request request = {
-        .size_bytes = 1 << 21, .align = 1 << 21, .kind = CT_MEMORY_DEVICE, .want_address = UINT64_C(0x110000000000)
-    };
+        .size_bytes = 1 << 21, .align = 1 << 21, .kind = CT_MEMORY_DEVICE, .want_address = UINT64_C(0x110000000000)};
     const struct ct_device_info *info = f->device->info;
     bool chosen = info->address_rule == CT_ADDRESS_CHOSEN || info->address_rule == CT_ADDRESS_CHOSEN_MASK;
     struct ct_memory *memory = NULL;
@@ -205,7 +206,8 @@ static void test_address_not_granted(void **state)
     assert_null(memory);
 }
 
-/* Recording fails before anything is promised: the queue is as it was. Rows in the order of the calls: a success leaves something behind. */
+/* Recording fails before anything is promised: the queue is as it was. Rows in the order of the calls: a success leaves something behind.
+ */
 static void test_recording(void **state)
 {
     struct fixture *f = *state;
@@ -240,8 +242,8 @@ static void lose_device(struct fixture *f, const struct failure *failure)
     struct ct_kernel_image *kernel = kernel_or_null(f->device, &r);
 
     assert_int_equal(vk->timeline_create(f->device, &timeline), CUDA_SUCCESS);
-    assert_int_equal(vk->queue_create(f->device, &(struct ct_queue_desc){ 0 }, &queue), CUDA_SUCCESS);
-    assert_int_equal(vk->queue_create(f->device, &(struct ct_queue_desc){ 0 }, &other), CUDA_SUCCESS);
+    assert_int_equal(vk->queue_create(f->device, &(struct ct_queue_desc){0}, &queue), CUDA_SUCCESS);
+    assert_int_equal(vk->queue_create(f->device, &(struct ct_queue_desc){0}, &other), CUDA_SUCCESS);
     assert_int_equal(vk->queue_wait(other, timeline, 1), CUDA_SUCCESS); /* gathers, and will never go */
     inject(f, failure);
     assert_int_not_equal(run_once(f->device, kernel), CUDA_SUCCESS);
