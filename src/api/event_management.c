@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: Event Management.
- * Every function: NOT_INITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED as the current context gives them, INVALID_HANDLE for an event
- * or a stream that is none, NOT_PERMITTED in a host function, and the error of a kernel that failed. */
+ * Every function: NOT_INITIALIZED, INVALID_HANDLE for an event or a stream that is none, NOT_PERMITTED in a host function, and the error
+ * of a kernel that failed in its context. A context need not be current, but to create an event. */
 #include "entry_points.h"
 
 #include "core/event.h"
@@ -14,20 +14,17 @@
 CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {
     struct ct_context *context;
-    CUresult r;
+    CUresult r = ct_context_current(&context);
 
-    if (!phEvent)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "phEvent is NULL");
-    r = ct_context_current(&context);
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_event_create(context, Flags, phEvent);
+    r = phEvent ? ct_event_create(context, Flags, phEvent) : ct_fail(CUDA_ERROR_INVALID_VALUE, "phEvent is NULL");
     ct_context_release(context);
     return r;
 }
 
-/* cuEventRecordWithFlags. Marks all that the stream has now. flags: CU_EVENT_RECORD_DEFAULT or CU_EVENT_RECORD_EXTERNAL, which means a
- * difference in captures only. INVALID_VALUE: others; INVALID_HANDLE also: event and stream are of two contexts. */
+/* cuEventRecordWithFlags. Marks all that the stream has now. ILLEGAL_STATE: CU_EVENT_RECORD_EXTERNAL outside of a capture;
+ * INVALID_VALUE: other flags; INVALID_HANDLE also: event and stream are of two contexts. */
 CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
 {
     struct ct_stream *stream;
@@ -36,8 +33,8 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", flags);
+    if (flags != CU_EVENT_RECORD_DEFAULT)
+        r = ct_fail(flags == CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_VALUE, "flags 0x%x", flags);
     if (r == CUDA_SUCCESS)
         r = ct_stream_lookup(hStream, &stream);
     if (r == CUDA_SUCCESS) {
@@ -99,8 +96,8 @@ CUresult CUDAAPI cuEventDestroy(CUevent hEvent)
     return cuEventDestroy_v2(hEvent);
 }
 
-/* cuEventElapsedTime_v2. Milliseconds from one record to the other, by the device's clock. INVALID_VALUE: pMilliseconds is NULL;
- * INVALID_HANDLE also: one was never recorded, has no timing, or the two are of two contexts; NOT_READY: a record is under way. */
+/* cuEventElapsedTime_v2. Milliseconds from one record to the other, by the device's clock.
+ * INVALID_HANDLE also: pMilliseconds is NULL (so does the native driver), one was never recorded, has no timing, or the two are of two contexts; NOT_READY: a record is under way. */
 CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
     struct ct_event *start, *end;
@@ -110,7 +107,7 @@ CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUe
         return r;
     r = ct_event_lookup(hEnd, &end);
     if (r == CUDA_SUCCESS) {
-        r = pMilliseconds ? ct_event_elapsed(start, end, pMilliseconds) : ct_fail(CUDA_ERROR_INVALID_VALUE, "pMilliseconds is NULL");
+        r = pMilliseconds ? ct_event_elapsed(start, end, pMilliseconds) : ct_fail(CUDA_ERROR_INVALID_HANDLE, "pMilliseconds is NULL");
         ct_event_release(end);
     }
     ct_event_release(start);

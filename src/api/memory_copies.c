@@ -82,19 +82,22 @@ CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevi
 
 /* ---- between contexts ---- */
 
-/* Both contexts must be alive. Where the memory is stands in the map of addresses. */
-static CUresult check_contexts(CUcontext dst, CUcontext src)
+/* A context must be alive; NULL is taken for the current one. Where the memory is stands in the map of addresses. */
+static CUresult check_context(CUcontext handle)
 {
     struct ct_context *context;
-    CUresult r = ct_context_lookup(dst, &context);
+    CUresult r = handle ? ct_context_lookup(handle, &context) : ct_context_current(&context);
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    ct_context_release(context);
-    r = ct_context_lookup(src, &context);
     if (r == CUDA_SUCCESS)
         ct_context_release(context);
     return r;
+}
+
+static CUresult check_contexts(CUcontext dst, CUcontext src)
+{
+    CUresult r = check_context(dst);
+
+    return r == CUDA_SUCCESS ? check_context(src) : r;
 }
 
 static CUresult copy_peer(const struct linear *c, CUcontext dst, CUcontext src, CUstream stream, enum ct_copy_mode mode)
@@ -104,7 +107,7 @@ static CUresult copy_peer(const struct linear *c, CUcontext dst, CUcontext src, 
     return r == CUDA_SUCCESS ? copy_linear(c, stream, mode) : r;
 }
 
-/* cuMemcpyPeer. INVALID_CONTEXT: one of the contexts is none. */
+/* cuMemcpyPeer. INVALID_CONTEXT: one of the contexts is none; NULL is the current one. */
 CUresult ct_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount,
                          CUstream stream)
 {
@@ -288,7 +291,7 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, enum 
                    &(struct extent){p->WidthInBytes, p->Height, p->Depth}, stream, mode);
 }
 
-/* cuMemcpy3DPeer. INVALID_CONTEXT: one of the contexts is none. */
+/* cuMemcpy3DPeer. INVALID_CONTEXT: one of the contexts is none; NULL is the current one. */
 CUresult ct_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy, CUstream stream)
 {
     return copy_3d_peer(pCopy, stream, CT_COPY_SYNC);

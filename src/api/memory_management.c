@@ -33,7 +33,8 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
     return CUDA_SUCCESS;
 }
 
-static CUresult allocate(CUdeviceptr *out, uint64_t size_bytes)
+/* cuMemAlloc_v2. Aligned to 512 bytes, not cleared. INVALID_VALUE: dptr is NULL, bytesize 0; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
     struct ct_context *context;
     uint64_t address;
@@ -41,19 +42,11 @@ static CUresult allocate(CUdeviceptr *out, uint64_t size_bytes)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_memory_alloc(context, size_bytes, 1, CT_RANGE_DEVICE, &address);
+    r = dptr ? ct_memory_alloc(context, bytesize, 1, CT_RANGE_DEVICE, &address) : ct_fail(CUDA_ERROR_INVALID_VALUE, "dptr is NULL");
     ct_context_release(context);
     if (r == CUDA_SUCCESS)
-        *out = address;
+        *dptr = address;
     return r;
-}
-
-/* cuMemAlloc_v2. Aligned to 512 bytes, not cleared. INVALID_VALUE: dptr is NULL, bytesize 0; OUT_OF_MEMORY. */
-CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
-{
-    if (!dptr)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "dptr is NULL");
-    return allocate(dptr, bytesize);
 }
 
 /* cuMemAllocPitch_v2. Height rows of WidthInBytes, each beginning at a multiple of 512; *pPitch is the distance between rows.
@@ -72,23 +65,24 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     pitch &= ~(PITCH_ALIGN - 1);
     if (__builtin_mul_overflow(pitch, Height, &bytes))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%zu rows of %zu bytes", Height, pitch);
-    r = allocate(dptr, bytes);
+    r = cuMemAlloc_v2(dptr, bytes);
     if (r == CUDA_SUCCESS)
         *pPitch = pitch;
     return r;
 }
 
-/* cuMemFree_v2. Waits for the work of the memory's context first. 0 is taken and does nothing.
+/* cuMemFree_v2. Waits for the work of the memory's context first; that one need not be current. 0 is taken and does nothing.
  * INVALID_VALUE: not the start of an allocation of cuMemAlloc or cuMemAllocPitch. */
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
     struct ct_context *context;
     CUresult r = ct_context_current(&context);
 
-    if (r != CUDA_SUCCESS)
+    if (r == CUDA_ERROR_INVALID_CONTEXT)
+        context = NULL;
+    else if (r != CUDA_SUCCESS)
         return r;
-    if (dptr)
-        r = ct_memory_free(context, dptr, CT_RANGE_DEVICE);
+    r = dptr ? ct_memory_free(context, dptr, CT_RANGE_DEVICE) : CUDA_SUCCESS;
     ct_context_release(context);
     return r;
 }
@@ -113,18 +107,15 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
 }
 
 /* cuMemHostAlloc. Page-locked host memory. Flags: CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP, _WRITECOMBINED; with unified addressing all of it
- * is portable and mapped. INVALID_VALUE: pp is NULL, bytesize 0, no such flags; OUT_OF_MEMORY. */
+ * is portable and mapped. 0 bytes give NULL. INVALID_VALUE: pp is NULL, no such flags; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
     struct ct_context *context;
-    CUresult r;
+    CUresult r = ct_context_current(&context);
 
-    if (!pp)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pp is NULL");
-    r = ct_context_current(&context);
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_host_memory_alloc(context, bytesize, Flags, pp);
+    r = pp ? ct_host_memory_alloc(context, bytesize, Flags, pp) : ct_fail(CUDA_ERROR_INVALID_VALUE, "pp is NULL");
     ct_context_release(context);
     return r;
 }
@@ -141,7 +132,8 @@ CUresult CUDAAPI cuMemAllocHost(void **pp, unsigned int bytesize)
     return cuMemHostAlloc(pp, bytesize, 0);
 }
 
-/* cuMemFreeHost. Waits for the work of the memory's context first. INVALID_VALUE: not the start of an allocation of page-locked memory. */
+/* cuMemFreeHost. Waits for the work of the memory's context first. Takes NULL. INVALID_VALUE: not the start of an allocation of
+ * page-locked memory. */
 CUresult CUDAAPI cuMemFreeHost(void *p)
 {
     struct ct_context *context;
@@ -212,7 +204,8 @@ CUresult CUDAAPI cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
     return cuMemHostRegister_v2(p, bytesize, Flags);
 }
 
-/* cuMemHostUnregister. Waits for the work of the memory's context first. INVALID_VALUE: p is NULL; HOST_MEMORY_NOT_REGISTERED. */
+/* cuMemHostUnregister. Waits for the work of the memory's context first. INVALID_VALUE: p is NULL, or in memory that CUDA knows but not
+ * the start of a registration; HOST_MEMORY_NOT_REGISTERED. */
 CUresult CUDAAPI cuMemHostUnregister(void *p)
 {
     struct ct_context *context;

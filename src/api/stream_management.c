@@ -24,14 +24,11 @@ CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int fla
 {
     struct ct_context *context;
     struct ct_stream *stream;
-    CUresult r;
+    CUresult r = ct_context_current(&context);
 
-    if (!phStream)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "phStream is NULL");
-    r = ct_context_current(&context);
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_stream_create(context, flags, priority, &stream);
+    r = phStream ? ct_stream_create(context, flags, priority, &stream) : ct_fail(CUDA_ERROR_INVALID_VALUE, "phStream is NULL");
     if (r == CUDA_SUCCESS)
         *phStream = stream->object.handle;
     ct_context_release(context);
@@ -131,8 +128,8 @@ CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx
     return r;
 }
 
-/* cuStreamWaitEvent. What the stream gets next waits for what the event recorded last. Flags: CU_EVENT_WAIT_DEFAULT or
- * CU_EVENT_WAIT_EXTERNAL, which means a difference in captures only. INVALID_VALUE: others. */
+/* cuStreamWaitEvent. What the stream gets next waits for what the event recorded last. ILLEGAL_STATE: CU_EVENT_WAIT_EXTERNAL outside of
+ * a capture; INVALID_VALUE: other flags. */
 CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 {
     struct ct_stream *stream;
@@ -141,8 +138,8 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", Flags);
+    if (Flags != CU_EVENT_WAIT_DEFAULT)
+        r = ct_fail(Flags == CU_EVENT_WAIT_EXTERNAL ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_VALUE, "flags 0x%x", Flags);
     if (r == CUDA_SUCCESS)
         r = ct_event_lookup(hEvent, &event);
     if (r == CUDA_SUCCESS) {
@@ -286,8 +283,12 @@ static CUresult get_attribute(struct ct_stream *stream, CUstreamAttrID attr, CUs
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
         value->priority = stream->priority;
         return CUDA_SUCCESS;
-    default:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "stream attribute %d", (int)attr);
+    default:
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "streams have no attribute %d", (int)attr);
     }
 }
 
@@ -301,8 +302,12 @@ static CUresult set_attribute(struct ct_stream *stream, CUstreamAttrID attr, con
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* there is but one */
         return CUDA_SUCCESS;
-    default:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "stream attribute %d", (int)attr);
+    default:
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "streams have no attribute %d", (int)attr);
     }
 }
 
@@ -326,7 +331,8 @@ CUresult CUDAAPI cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
     return r;
 }
 
-/* cuStreamGetAttribute. CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY and _PRIORITY; NOT_SUPPORTED: others. */
+/* cuStreamGetAttribute. CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY and _PRIORITY. NOT_SUPPORTED: others that
+ * streams have; INVALID_VALUE. */
 CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
 {
     struct ct_stream *stream;

@@ -61,6 +61,9 @@ struct ct_context {
 CUresult ct_context_current(struct ct_context **out);
 /* Gives the use back; takes NULL. The caller holds no lock: it may be the last use. */
 void ct_context_release(struct ct_context *context);
+/* One use of a context other than the current one for a call of the application: that of a stream or an event it names.
+ * CONTEXT_IS_DESTROYED, NOT_PERMITTED, or the sticky error. */
+CUresult ct_context_enter(struct ct_context *context);
 /* One use of a context that the caller knows to exist as a struct. CONTEXT_IS_DESTROYED. */
 CUresult ct_context_use(struct ct_context *context);
 /* The live context behind a handle, with one use held. INVALID_CONTEXT, CONTEXT_IS_DESTROYED. */

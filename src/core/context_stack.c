@@ -114,24 +114,41 @@ CUresult ct_context_set_current(CUcontext handle_or_null)
     return CUDA_SUCCESS;
 }
 
+/* Gives the use back where a kernel failed. */
+static CUresult refuse_if_failed(struct ct_context *context)
+{
+    CUresult sticky = (CUresult)atomic_load_explicit(&context->sticky_error, memory_order_relaxed); /* the code is all there is to see */
+
+    if (sticky == CUDA_SUCCESS)
+        return CUDA_SUCCESS;
+    ct_context_release(context);
+    ct_log(CT_LOG_DEBUG, "an earlier kernel failed with error %d", (int)sticky); /* which ct_context_check has told */
+    return sticky;
+}
+
 CUresult ct_context_current(struct ct_context **out)
 {
     struct ct_context *context;
-    CUresult r, sticky;
+    CUresult r;
 
     if (ct_stream_in_host_function())
         return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream calls CUDA");
     r = ct_context_lookup_or_current(NULL, &context);
-    if (r != CUDA_SUCCESS)
-        return r;
-    sticky = (CUresult)atomic_load_explicit(&context->sticky_error, memory_order_relaxed); /* the code is all there is to see */
-    if (sticky != CUDA_SUCCESS) {
-        ct_context_release(context);
-        ct_log(CT_LOG_DEBUG, "an earlier kernel failed with error %d", (int)sticky); /* which ct_context_check has told */
-        return sticky;
-    }
-    *out = context;
-    return CUDA_SUCCESS;
+    if (r == CUDA_SUCCESS)
+        r = refuse_if_failed(context);
+    if (r == CUDA_SUCCESS)
+        *out = context;
+    return r;
+}
+
+CUresult ct_context_enter(struct ct_context *context)
+{
+    CUresult r;
+
+    if (ct_stream_in_host_function())
+        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream calls CUDA");
+    r = ct_context_use(context);
+    return r == CUDA_SUCCESS ? refuse_if_failed(context) : r;
 }
 
 CUresult ct_context_lookup_or_current(CUcontext handle, struct ct_context **out)

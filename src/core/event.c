@@ -8,6 +8,7 @@
 #include "event.h"
 
 #include "log.h"
+#include "process.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -159,20 +160,19 @@ CUresult ct_event_create(struct ct_context *context, unsigned flags, CUevent *ou
 
 CUresult ct_event_lookup(CUevent handle, struct ct_event **out)
 {
-    struct ct_context *current;
     struct ct_event *event;
-    CUresult r;
+    CUresult r = ct_process_check();
 
-    r = ct_context_current(&current);
     if (r != CUDA_SUCCESS)
         return r;
     event = (struct ct_event *)ct_object_find_or_null(CT_OBJECT_EVENT, handle);
-    r = event ? ct_context_use(event->context) : ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no event", (void *)handle);
+    if (!event)
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no event", (void *)handle);
+    r = ct_context_enter(event->context);
     if (r == CUDA_SUCCESS)
         *out = event;
-    else if (event)
+    else
         ct_object_release(&event->object);
-    ct_context_release(current);
     return r;
 }
 

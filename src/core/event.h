@@ -10,7 +10,7 @@ struct ct_event;
 
 /* A published event of the context. INVALID_VALUE: flags; NOT_SUPPORTED: CU_EVENT_INTERPROCESS. */
 CUresult ct_event_create(struct ct_context *context, unsigned flags, CUevent *out);
-/* The event behind a handle, retained, with one use of its context. INVALID_HANDLE, and what ct_context_current gives. */
+/* The event behind a handle, retained, with one use of its context. INVALID_HANDLE, and what ct_context_enter gives. */
 CUresult ct_event_lookup(CUevent handle, struct ct_event **out);
 void ct_event_release(struct ct_event *event); /* takes NULL */
 /* The handle is dead; work that records the event or waits for it goes on. */

@@ -51,8 +51,10 @@ CUresult ct_host_memory_alloc(struct ct_context *context, uint64_t size_bytes, u
 
     if (flags & ~(unsigned)ALLOC_FLAGS)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", flags);
-    if (size_bytes == 0)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "host allocation of 0 bytes");
+    if (size_bytes == 0) { /* as the native driver does */
+        *out = NULL;
+        return CUDA_SUCCESS;
+    }
     allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "allocation");
@@ -70,7 +72,7 @@ CUresult ct_host_memory_alloc(struct ct_context *context, uint64_t size_bytes, u
 
 CUresult ct_host_memory_free(struct ct_context *context, void *pointer)
 {
-    return ct_allocation_remove(context, (uint64_t)(uintptr_t)pointer, CT_RANGE_HOST);
+    return pointer ? ct_allocation_remove(context, (uint64_t)(uintptr_t)pointer, CT_RANGE_HOST) : CUDA_SUCCESS;
 }
 
 /* Whole pages around [pointer, pointer + size_bytes). False: the sum wraps. */
@@ -101,7 +103,7 @@ static CUresult check_registration(const void *pointer, uint64_t size_bytes, uns
     if (flags & (CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "registration of I/O memory or read-only memory (flags 0x%x)", flags);
     if (ct_address_find_any((uint64_t)(uintptr_t)pointer, size_bytes, &other))
-        return ct_fail(other.kind == CT_RANGE_DEVICE ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+        return ct_fail(other.kind == CT_RANGE_REGISTERED ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_ERROR_INVALID_VALUE,
                        "%llu bytes at %p overlap the range at 0x%llx", (unsigned long long)size_bytes, pointer,
                        (unsigned long long)other.start);
     return CUDA_SUCCESS;
@@ -132,9 +134,8 @@ CUresult ct_host_memory_unregister(struct ct_context *context, void *pointer)
 {
     struct ct_range range;
 
-    if (!ct_address_find_any((uint64_t)(uintptr_t)pointer, 1, &range) || range.kind != CT_RANGE_REGISTERED || range.host != pointer ||
-        range.start != (uint64_t)(uintptr_t)pointer)
-        return ct_fail(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "no registration starts at %p", pointer);
+    if (!ct_address_find_any((uint64_t)(uintptr_t)pointer, 1, &range))
+        return ct_fail(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "%p is not registered", pointer);
     return ct_allocation_remove(context, (uint64_t)(uintptr_t)pointer, CT_RANGE_REGISTERED);
 }
 

@@ -5,15 +5,15 @@
 
 #include "memory.h"
 
-/* flags: CU_MEMHOSTALLOC_*. INVALID_VALUE: no such flags, size 0; OUT_OF_MEMORY. */
+/* flags: CU_MEMHOSTALLOC_*. Size 0 gives NULL. INVALID_VALUE: no such flags; OUT_OF_MEMORY. */
 CUresult ct_host_memory_alloc(struct ct_context *context, uint64_t size_bytes, unsigned flags, void **out);
-/* INVALID_VALUE: not the start of such an allocation. Waits for the work of its context. */
+/* INVALID_VALUE: not the start of such an allocation. Waits for the work of its context. Takes NULL. */
 CUresult ct_host_memory_free(struct ct_context *context, void *pointer);
 
-/* flags: CU_MEMHOSTREGISTER_*. INVALID_VALUE: size 0, pages that are not there; HOST_MEMORY_ALREADY_REGISTERED: a byte of it is known
- * to CUDA; NOT_SUPPORTED: the device cannot, or I/O memory or read-only memory is wanted. */
+/* flags: CU_MEMHOSTREGISTER_*. INVALID_VALUE: size 0, pages that are not there; memory that CUDA allocated;
+ * HOST_MEMORY_ALREADY_REGISTERED: a byte of it is; NOT_SUPPORTED: the device cannot, or I/O memory or read-only memory is wanted. */
 CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint64_t size_bytes, unsigned flags);
-/* HOST_MEMORY_NOT_REGISTERED: not the start of a registration. Waits for the work of its context. */
+/* HOST_MEMORY_NOT_REGISTERED; INVALID_VALUE: not the start of a registration. Waits for the work of its context. */
 CUresult ct_host_memory_unregister(struct ct_context *context, void *pointer);
 
 /* The range of page-locked memory that holds a host pointer. INVALID_VALUE. */

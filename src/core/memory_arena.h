@@ -24,7 +24,7 @@ struct ct_allocation {
  * and, where start and device_pointer differ, stands for both ranges. */
 CUresult ct_allocation_publish(struct ct_context *context, const struct ct_range *range);
 /* Takes the ranges that start at `start` out of the map, waits for the work of their context, then frees everything. INVALID_VALUE.
- * Their context may be another than `context`, of which the caller has a use. */
+ * Their context may be another than `context`, which the caller uses, or which is NULL: none is current. */
 CUresult ct_allocation_remove(struct ct_context *context, uint64_t start, enum ct_range_kind kind);
 void ct_allocation_destroy(struct ct_context *context, struct ct_allocation *allocation);
 

@@ -20,7 +20,7 @@ union value {
 
 /* What a getter may look at. */
 struct query {
-    const struct ct_context *context; /* the current one */
+    const struct ct_context *context; /* the current one, or NULL */
     const struct ct_range *range;
     uint64_t pointer;
 };
@@ -103,7 +103,7 @@ static CUresult get_size(const struct query *q, union value *out)
 /* Every device works in its own memory and in page-locked memory that it was allocated or registered for. */
 static CUresult get_access(const struct query *q, union value *out)
 {
-    bool own = q->range->device == q->context->device->ordinal;
+    bool own = !q->context || q->range->device == q->context->device->ordinal;
 
     out->u32 = own ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
     return CUDA_SUCCESS;
@@ -169,14 +169,20 @@ CUresult ct_pointer_attribute(const struct ct_context *context, CUpointer_attrib
     return r;
 }
 
-CUresult ct_pointer_attribute_default(CUpointer_attribute attribute, void *data)
+CUresult ct_pointer_attribute_default(CUpointer_attribute attribute, uint64_t pointer, void *data)
 {
     const struct row *row;
+    union value value;
+    struct ct_range range;
     CUresult r = find_row(attribute, &row);
 
-    if (r == CUDA_SUCCESS)
-        memcpy(data, &row->unknown, row->size_bytes);
-    return r;
+    if (r != CUDA_SUCCESS)
+        return r;
+    value = row->unknown;
+    if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && !ct_address_find_any(pointer, 1, &range))
+        value.u64 = pointer; /* ordinary host memory, as far as one can tell */
+    memcpy(data, &value, row->size_bytes);
+    return CUDA_SUCCESS;
 }
 
 CUresult ct_pointer_set_synchronous(uint64_t pointer, bool synchronous)
@@ -186,8 +192,8 @@ CUresult ct_pointer_set_synchronous(uint64_t pointer, bool synchronous)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (range.kind != CT_RANGE_DEVICE)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in memory of cuMemAlloc", (unsigned long long)pointer);
+    if (range.kind == CT_RANGE_MODULE || range.kind == CT_RANGE_SCRATCH)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in memory that was allocated", (unsigned long long)pointer);
     range.synchronous = synchronous;
     return ct_address_update(&range);
 }

@@ -330,7 +330,7 @@ static CUresult find(CUstream handle, struct ct_stream **out)
 
     if (!stream)
         return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no stream", (void *)handle);
-    r = ct_context_use(stream->context);
+    r = ct_context_enter(stream->context);
     if (r == CUDA_SUCCESS)
         *out = stream;
     else
@@ -341,16 +341,15 @@ static CUresult find(CUstream handle, struct ct_stream **out)
 CUresult ct_stream_lookup(CUstream handle, struct ct_stream **out)
 {
     struct ct_context *context;
-    CUresult r;
+    CUresult r = ct_process_check();
 
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD)
+        return find(handle, out);
     r = ct_context_current(&context);
     if (r != CUDA_SUCCESS)
         return r;
-    if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
-        r = find(handle, out);
-        ct_context_release(context);
-        return r;
-    }
     r = default_stream(context, handle, out);
     if (r != CUDA_SUCCESS)
         ct_context_release(context);

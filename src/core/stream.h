@@ -35,8 +35,9 @@ struct ct_stream {
     uint64_t seen_by_legacy;      /* our work that the legacy stream already waits for; guarded by the legacy stream's lock */
 };
 
-/* The stream behind a handle in the current context, retained, with one use of its context. NULL and CU_STREAM_LEGACY: the legacy
- * stream; CU_STREAM_PER_THREAD: the calling thread's. INVALID_HANDLE, INVALID_CONTEXT and what ct_context_current gives. */
+/* The stream behind a handle, retained, with one use of its context, which need not be the current one. Of the current context are NULL
+ * and CU_STREAM_LEGACY: the legacy stream; CU_STREAM_PER_THREAD: the calling thread's. INVALID_HANDLE, and what ct_context_current and
+ * ct_context_enter give. */
 CUresult ct_stream_lookup(CUstream handle, struct ct_stream **out);
 void ct_stream_release(struct ct_stream *stream); /* takes NULL */
 

@@ -137,6 +137,8 @@ static void unified_copies(void **state)
     ok(cuMemcpy(device_a, (CUdeviceptr)(uintptr_t)pageable, BYTES));
     ok(cuMemcpy(device_b, device_a, BYTES));
     ok(cuMemcpy((CUdeviceptr)(uintptr_t)pinned, device_b, BYTES));
+    ok(cuMemcpyHtoD(device_b, (void *)(uintptr_t)device_a, BYTES)); /* pointers are what they are, whatever the function's name */
+    ok(cuMemcpyHtoD((CUdeviceptr)(uintptr_t)pinned, pageable, BYTES));
     ok(cuMemcpy((CUdeviceptr)(uintptr_t)copy, (CUdeviceptr)(uintptr_t)pinned, BYTES));
     assert_memory_equal(copy, pageable, BYTES);
     memset(copy, 0, BYTES);
@@ -161,7 +163,7 @@ static void peer_copies_on_one_device(void **state)
     ok(cuMemsetD8(device_b, 0, BYTES));
     ok(cuMemcpyPeerAsync(device_b, context, device_a, context, BYTES, NULL));
     check_device(device_b);
-    gives(CUDA_ERROR_INVALID_CONTEXT, cuMemcpyPeer(device_b, NULL, device_a, context, 16));
+    ok(cuMemcpyPeer(device_b, NULL, device_a, context, 16)); /* NULL: the current one */
 }
 
 static void copies_of_nothing_succeed(void **state)
@@ -196,6 +198,7 @@ static void copies_refuse(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(pageable, device_a + 1, SIZE_MAX));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoD(device_a, device_b + BYTES - 8, 16));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD((CUdeviceptr)(uintptr_t)&local, pageable, 4));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoD(device_a, (CUdeviceptr)(uintptr_t)&local, 4));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoDAsync(device_a + BYTES, pageable, 1, NULL));
     ok(cuMemcpyHtoD(device_a + BYTES - 1, pageable, 1));
 }
@@ -457,7 +460,8 @@ static void memset_refuses(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(device_a + BYTES, 1, 1));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemsetD16(device_a + 1, 1, 16));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemsetD32(device_a + 2, 1, 16));
-    gives(CUDA_ERROR_INVALID_VALUE, cuMemsetD32(device_a, 1, SIZE_MAX / 2));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(device_a, 1, (size_t)1 << 40));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemsetD2D8(device_a, 4, 1, 8, 2));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemsetD2D32(device_a, 63, 1, 4, 4));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemsetD2D8(device_a, 64, 1, 64, BYTES / 64 + 1));
 }

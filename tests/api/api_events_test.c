@@ -41,9 +41,11 @@ static void events_refuse(void **state)
     ok(cuEventSynchronize(untimed));
     gives(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&ms, event, untimed));
     gives(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&ms, event, NULL));
-    gives(CUDA_ERROR_INVALID_VALUE, cuEventElapsedTime(NULL, event, event));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(NULL, event, event));
     gives(CUDA_ERROR_INVALID_VALUE, cuEventRecordWithFlags(event, NULL, 0x10));
     gives(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(NULL, event, 0x10));
+    gives(CUDA_ERROR_ILLEGAL_STATE, cuEventRecordWithFlags(event, NULL, CU_EVENT_RECORD_EXTERNAL));
+    gives(CUDA_ERROR_ILLEGAL_STATE, cuStreamWaitEvent(NULL, event, CU_EVENT_WAIT_EXTERNAL));
     ok(cuEventDestroy(event));
     ok(cuEventDestroy(untimed));
 }
@@ -255,6 +257,21 @@ static void the_last_record_counts(void **state)
     ok(cuEventDestroy(event));
 }
 
+static void events_need_no_current_context(void **state)
+{
+    CUcontext context = *state;
+    CUevent event;
+
+    ok(cuEventCreate(&event, 0));
+    ok(cuEventRecord(event, NULL));
+    ok(cuCtxSetCurrent(NULL));
+    ok(cuEventSynchronize(event));
+    ok(cuEventQuery(event));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuEventQuery(NULL));
+    ok(cuCtxSetCurrent(context));
+    ok(cuEventDestroy(event));
+}
+
 static void an_event_belongs_to_its_context(void **state)
 {
     CUcontext second, popped;
@@ -274,6 +291,8 @@ static void an_event_belongs_to_its_context(void **state)
     ok(cuEventCreate(&foreign, 0));
     ok(cuEventRecord(foreign, NULL));
     gives(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(event, NULL));
+    ok(cuEventQuery(event)); /* it may be asked from anywhere */
+    ok(cuStreamQuery(stream));
     ok(cuCtxPopCurrent(&popped));
     gives(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(foreign, stream));
     ok(cuStreamWaitEvent(stream, foreign, 0)); /* waits cross contexts */
@@ -295,6 +314,7 @@ int main(void)
         cmocka_unit_test(times_grow_and_are_not_wild),
         cmocka_unit_test(elapsed_time_is_not_ready_while_a_record_is_under_way),
         cmocka_unit_test(the_last_record_counts),
+        cmocka_unit_test(events_need_no_current_context),
         cmocka_unit_test(an_event_belongs_to_its_context),
     };
 

@@ -424,6 +424,8 @@ static void attributes(void **state)
     memset(&value, 0, sizeof value);
     ok(cuStreamGetAttribute(b, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value));
     assert_int_equal(value.syncPolicy, CU_SYNC_POLICY_YIELD);
+    gives(CUDA_ERROR_INVALID_VALUE, cuStreamGetAttribute(b, (CUstreamAttrID)CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value));
+    ok(cuStreamGetAttribute(b, CU_STREAM_ATTRIBUTE_PRIORITY, &value));
     ok(cuStreamDestroy(a));
     ok(cuStreamDestroy(b));
 }
