@@ -230,11 +230,15 @@ static void flush_locked(struct ct_queue *queue, uint64_t point)
 
 static CUresult wait_queue_locked(struct ct_queue *queue, struct ct_queue *other, uint64_t point)
 {
+    struct ct_vk_batch *batch;
+
     if (point > atomic_load_explicit(&other->point, memory_order_relaxed))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "wait for point %llu, which is not recorded", (unsigned long long)point);
     flush_locked(other, point);
     if (other->line->promised >= point && other->lane == queue->lane)
-        return CUDA_SUCCESS; /* submitted before us to the VkQueue that we share: the barrier of our next command is enough */
+        /* Submitted before us to the VkQueue that we share: a barrier is enough. It is a command, since who awaits our point after
+         * this must find the other queue's work done. */
+        return ct_vk_command_begin_locked(queue, &batch);
     return wait_locked(queue, other->line, point);
 }
 

@@ -282,6 +282,25 @@ static void launches_run_in_order(void **state)
         assert_int_equal(words[i], 999 + i);
 }
 
+/* The legacy stream waits for the others, and so does a copy in it, though nothing was ever recorded there. */
+static void a_copy_waits_for_other_streams(void **state)
+{
+    CUfunction ramp = get("ramp");
+    uint32_t count = OUT_BYTES / 4, word;
+
+    (void)state;
+    for (uint32_t a = 1; a <= 100; a++) {
+        void *params[] = {&out, &a, &count};
+        CUstream stream;
+
+        ok(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+        ok(cuLaunchKernel(ramp, count / 64, 1, 1, 64, 1, 1, 0, stream, params, NULL));
+        ok(cuMemcpyDtoH(&word, out + OUT_BYTES - 4, 4));
+        assert_int_equal(word, a + count - 1);
+        ok(cuStreamDestroy(stream));
+    }
+}
+
 struct worker {
     CUcontext context;
     CUfunction ramp;
@@ -404,6 +423,7 @@ int main(void)
         cmocka_unit_test(handles_that_cannot_be_launched),
         cmocka_unit_test(launch_with_attributes),
         cmocka_unit_test(launches_run_in_order),
+        cmocka_unit_test(a_copy_waits_for_other_streams),
         cmocka_unit_test(threads_launch_at_once),
         cmocka_unit_test(occupancy),
         cmocka_unit_test(a_trap_ends_its_context),
