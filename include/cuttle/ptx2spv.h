@@ -196,6 +196,7 @@ struct ptx2spv_kernel_info {
     uint32_t local_bytes;           /* .local memory a thread */
 };
 
+/* A SPIR-V module with one entry point, "main". */
 struct ptx2spv_kernel {
     uint32_t *words;
     size_t n_words;
