@@ -367,6 +367,7 @@ struct generator {
     struct ct_cursor at;
     ct_value registers[4][N_REGISTERS]; /* by width */
     uint64_t n_stores;
+    bool crooked; /* local accesses may lie across each other */
 };
 
 static const enum ptx_type unsigned_types[] = {PTX_PRED, PTX_U16, PTX_U32, PTX_U64};
@@ -538,7 +539,7 @@ static void emit_local(struct generator *g)
     const enum ptx_type type = types[random_below(g->random, 8)];
     const unsigned bytes = ptx_type_bits(type) / 8;
     const enum ct_width least = ct_width_of(type), width = (enum ct_width)(least + random_below(g->random, CT_W_64 - least + 1));
-    const bool load = random_below(g->random, 2), crooked = random_below(g->random, 40) == 0;
+    const bool load = random_below(g->random, 2), crooked = g->crooked && random_below(g->random, 10) == 0;
     struct ct_insn *insn = ct_emit_insn(&g->at, load ? CT_OP_LOAD : CT_OP_STORE, type, load, load ? 1 : 2);
 
     /* Elements of one size live in one quarter of the object: else nearly all would overlap. */
@@ -596,6 +597,7 @@ void build_random_locals(struct bench *bench, uint64_t *random, uint32_t n_insns
     struct generator g;
 
     init_generator(&g, bench, random);
+    g.crooked = random_below(random, 2);
     for (uint32_t i = 0; i < 6; i++) {
         struct ct_local *local = CT_PUSH(&bench->compilation.arena, &bench->fn->locals);
 
@@ -604,6 +606,12 @@ void build_random_locals(struct bench *bench, uint64_t *random, uint32_t n_insns
         local->same_as = i >= 4 ? 1 + random_below(random, i) : 0;
     }
     g.at.block = ct_block_create(bench->fn);
+    for (uint32_t w = CT_W_16; w <= CT_W_64; w++)
+        for (uint32_t i = 0; i < N_REGISTERS; i++) {
+            struct ct_insn *insn = assign(&g, CT_OP_CONST, unsigned_types[w], g.registers[w][i], 0);
+
+            insn->imm = (*random + i) & mask(ct_width_bits((enum ct_width)w));
+        }
     for (uint32_t i = 0; i < n_insns; i++) {
         emit_local(&g);
         if (random_below(random, 3) == 0)
