@@ -128,16 +128,20 @@ static bool check_constant(const struct check *c, const struct ptx_operand *oper
 /* Only mov reads special registers; 16 bits of one is what PTX 1.x knew. */
 static bool check_special(const struct check *c, const struct ptx_operand *operand)
 {
-    static const uint8_t types[PTX_SREG_COUNT] = {
-#define PTX_SREG(id, spelling, type, vector) [PTX_SREG_##id] = PTX_##type,
+    static const struct {
+        uint8_t type, has_components;
+    } sregs[PTX_SREG_COUNT] = {
+#define PTX_SREG(id, spelling, type, vector) [PTX_SREG_##id] = {PTX_##type, vector},
 #include "sregs.def"
     };
-    const enum ptx_type type = (enum ptx_type)types[operand->sreg];
+    const enum ptx_type type = (enum ptx_type)sregs[operand->sreg].type;
 
     if (operand->sreg == PTX_SREG_WARP_SZ)
         return !ptx_type_is_float(c->type) || fail_operand(c, operand, "an integer constant where floating point is wanted");
     if (c->insn->opcode != PTX_OP_MOV)
         return fail_operand(c, operand, "special registers are read by mov only");
+    if ((operand->component >= 0 || c->insn->mods.vector) != sregs[operand->sreg].has_components)
+        return fail_operand(c, operand, "a component such as .x is missing or has no place");
     if (types_agree(c->type, type, false) || (ptx_type_bits(c->type) == 16 && ptx_type_bits(type) == 32))
         return true;
     return fail_operand(c, operand, "the special register has another type");
@@ -216,7 +220,7 @@ static bool check_maybe_vector(const struct check *c, const struct ptx_operand *
 {
     const unsigned width = c->insn->mods.vector;
 
-    if (operand->kind == PTX_OPND_VECTOR && c->insn->opcode == PTX_OP_MOV)
+    if (operand->kind == PTX_OPND_VECTOR && c->insn->opcode == PTX_OP_MOV && !width)
         return check_packed(c, operand, check_item, sinks);
     if (operand->kind == PTX_OPND_VECTOR && width != operand->n_items)
         return fail_operand(c, operand, width ? "the number of elements differs from the instruction's" : "a vector without .v2 or .v4");
@@ -258,7 +262,7 @@ static bool check_address(const struct check *c, const struct ptx_operand *opera
 
 static bool check_move_source(const struct check *c, const struct ptx_operand *operand)
 {
-    if (operand->kind == PTX_OPND_VECTOR)
+    if (operand->kind == PTX_OPND_VECTOR || (c->insn->mods.vector && operand->kind != PTX_OPND_SREG))
         return check_maybe_vector(c, operand, check_source, false);
     if (operand->kind == PTX_OPND_REG && operand->reg->vector && operand->component < 0)
         return fail_operand(c, operand, "a vector register where a scalar is wanted");
@@ -361,7 +365,6 @@ static bool check_pattern(struct ptx_parser *p, const struct ptx_instruction *in
     return check_count(p, insn, least, most);
 }
 
-/* atom.cas has one value more than the others, red one less. */
 static bool check_atomic(struct ptx_parser *p, const struct ptx_instruction *insn)
 {
     const bool is_cas = insn->mods.operation == PTX_CAS;
@@ -370,9 +373,7 @@ static bool check_atomic(struct ptx_parser *p, const struct ptx_instruction *ins
         return ptx_fail(p, insn->where, "%s: red has no such operation", insn->text);
     if (insn->mods.operation == PTX_ADD && !insn->mods.noftz && (1u << insn->types[0] & T_HALF))
         return ptx_fail(p, insn->where, "%s: .noftz is missing", insn->text);
-    if (insn->opcode == PTX_OP_ATOM && is_cas && insn->n_operands < 4)
-        return ptx_fail(p, insn->where, "%s takes 4 operands, not %u", insn->text, insn->n_operands);
-    return true;
+    return check_pattern(p, insn, is_cas ? "E0 a- S0 S0 ?sv" : ptx_opcode_infos[insn->opcode].operands);
 }
 
 /* cvt to two packed values takes two sources, .rs random bits besides. */
@@ -423,16 +424,16 @@ bool ptx_check_instruction(struct ptx_parser *p, const struct ptx_instruction *i
 {
     const char *pattern = ptx_opcode_infos[insn->opcode].operands;
 
-    if (insn->mods.unsupported)
+    if (insn->mods.unsupported || p->mark_unsupported)
         return true;
     if (insn->opcode == PTX_OP_BAR || insn->opcode == PTX_OP_BARRIER)
         return check_barrier(p, insn);
     if (pattern[0] == '.')
         return true;
-    if (!check_pattern(p, insn, pattern))
-        return false;
     if (insn->opcode == PTX_OP_ATOM || insn->opcode == PTX_OP_RED)
         return check_atomic(p, insn);
+    if (!check_pattern(p, insn, pattern))
+        return false;
     if (insn->opcode == PTX_OP_CVT)
         return check_conversion(p, insn);
     return true;

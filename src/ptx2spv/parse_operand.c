@@ -295,11 +295,12 @@ static bool parse_prefixed(struct ptx_parser *p, struct ptx_operand *out)
 
     if (!is_name)
         return parse_constant_operand(p, out);
-    if (ptx_at(p, '-'))
+    out->minus = ptx_at(p, '-');
+    if (out->minus && !(ptx_opcode_infos[p->opcode].modifiers & M_LOOSE)) /* vmad takes it */
         return ptx_fail(p, p->token.where, "'-' stands before constants only");
-    out->negated = true;
+    out->negated = ptx_at(p, '!');
     ptx_advance(p);
-    return parse_name_operand(p, out);
+    return ptx_at(p, PTX_TOK_NAME) ? parse_name_operand(p, out) : ptx_unexpected(p, "the name of a register");
 }
 
 static bool parse_single(struct ptx_parser *p, struct ptx_operand *out)

@@ -107,13 +107,13 @@ static bool add_modifier(struct ptx_spelling *spelling, const char *word, unsign
         return true;
     }
     if (!row)
-        return spelling_fail(spelling, "unknown modifier", at, length);
+        return spelling_fail(spelling, "unknown modifier", at, length + 1);
     if (!(legal & UINT64_C(1) << row->class))
-        return spelling_fail(spelling, "this modifier is not legal for the instruction", at, length);
+        return spelling_fail(spelling, "this modifier is not legal for the instruction", at, length + 1);
     if (refused_classes & UINT64_C(1) << row->class)
         spelling->mods.unsupported = (uint8_t)(index + 1);
     if (!store(spelling, row))
-        return spelling_fail(spelling, "a second modifier of the same kind", at, length);
+        return spelling_fail(spelling, "a second modifier of the same kind", at, length + 1);
     return true;
 }
 
