@@ -443,6 +443,32 @@ static void test_deep_calls(void **state)
         fail_msg("%s", run.messages);
 }
 
+/* The cache of compiled kernels rests on it. Memory is laid out anew each time, which hashes of addresses would show. */
+static void test_same_input_same_bytes(void **state)
+{
+    static const char text[] = HEAD ADD_ONE ENTRY REGS SHARED_OBJECT
+        ".shared .align 8 .b8 t[64];\n.local .align 4 .b8 a[64];\n" ARGUMENTS TAGGED CALL_ADD_ONE("%r2", "%r1")
+            CALL_ADD_ONE("%r3", "%r2") "mov.u64 %rd4, a;\nmul.wide.u32 %rd5, %r1, 4;\nadd.s64 %rd6, %rd4, %rd5;\n"
+                                       "st.local.u32 [%rd6], %r3;\nst.shared.u32 [t], %r3;\nTOP: add.s32 %r2, %r2, %r3;\nsetp.lt.s32 %p1, "
+                                       "%r2, %r1;\n@%p1 bra TOP;\n"
+                                       "st.u32 [%rd3], %r2;\nld.local.u32 %r4, [a];\nst.global.u32 [%rd1], %r4;\nret;\n}\n";
+    const struct ptx2spv_target target = full_target();
+    struct ptx2spv_module *modules[2];
+    struct ptx2spv_kernel kernels[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ptx2spv_module_create(text, sizeof text - 1, NULL, &modules[i]), PTX2SPV_OK);
+        assert_int_equal(ptx2spv_kernel_compile(modules[i], 0, &target, NULL, &kernels[i]), PTX2SPV_OK);
+    }
+    assert_int_equal(kernels[0].n_words, kernels[1].n_words);
+    assert_memory_equal(kernels[0].words, kernels[1].words, kernels[0].n_words * sizeof *kernels[0].words);
+    for (int i = 0; i < 2; i++) {
+        ptx2spv_kernel_finish(&kernels[i]);
+        ptx2spv_module_destroy(modules[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +483,7 @@ int main(void)
         cmocka_unit_test(test_target_without_float64),
         cmocka_unit_test(test_calls_that_double),
         cmocka_unit_test(test_deep_calls),
+        cmocka_unit_test(test_same_input_same_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
