@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_PARAM_BYTES 32764 /* PTX ISA, "Kernel Function Parameters" */
+#define MAX_TEXT_BYTES INT32_MAX /* places and lengths of tokens are 32-bit numbers */
+#define MAX_PARAM_BYTES 32764    /* PTX ISA, "Kernel Function Parameters" */
 
 /* Everything that is needed while a module is made. */
 struct builder {
@@ -239,12 +240,20 @@ static bool fill_image(struct builder *b)
 
 /* ---- creation ---- */
 
+static enum ptx2spv_status refuse_length(struct ct_compilation *compilation)
+{
+    ct_error(compilation, (struct ct_location){0, 0}, PTX2SPV_UNSUPPORTED, "the text is longer than 2 GiB");
+    return compilation->status;
+}
+
 static enum ptx2spv_status build(struct ptx2spv_module *module, const char *text, size_t length)
 {
     struct ct_compilation *compilation = &module->compilation;
     struct builder b = {.module = module, .compilation = compilation};
 
     module->length = strnlen(text, length);
+    if (module->length > MAX_TEXT_BYTES)
+        return refuse_length(compilation);
     module->text = ct_arena_strndup(&compilation->arena, text, module->length);
     compilation->source = module->text;
     compilation->source_length = module->length;

@@ -20,7 +20,7 @@ struct ptx_register_range {
     uint32_t count;
 };
 
-enum { PTX_SYM_RANGE = PTX_SYM_TARGETS + 1, PTX_SYM_PARAM_REG }; /* beside enum ptx_symbol_kind */
+enum { PTX_SYM_RANGE = PTX_SYM_TARGETS + 1 }; /* beside enum ptx_symbol_kind */
 
 struct ptx_symbol {
     int kind;       /* enum ptx_symbol_kind or one of the above */

@@ -285,34 +285,44 @@ static bool parse_scalar(struct ptx_parser *p, struct initializer *into, uint64_
     return true;
 }
 
-/* list: { element , ... }, an element a list of the next dimension or a scalar. Covers scalars [base, base + extent). */
-static bool parse_list(struct ptx_parser *p, struct initializer *into, uint32_t level, uint64_t base, uint64_t extent)
-{
-    uint64_t step, at = 0;
-    bool is_open;
+/* The scalars that one pair of braces covers. */
+struct block {
+    uint32_t level;        /* of the dimension */
+    uint64_t base, extent; /* scalars [base, base + extent) of the variable */
+    uint64_t step;         /* scalars of one element in braces; 0: there may be none */
+    uint64_t at;           /* next scalar, from base */
+};
 
-    if (!count_scalars(into->declaration, into->dimensions, level + 1, &step))
+static bool parse_list(struct ptx_parser *p, struct initializer *into, struct block *block);
+
+/* element: a list of the next dimension or of a vector's components, or a scalar */
+static bool parse_element(struct ptx_parser *p, struct initializer *into, struct block *block)
+{
+    const bool is_list = ptx_at(p, '{') && block->step;
+    struct block inner = {.level = block->level + 1, .extent = block->step};
+
+    if (is_list)
+        block->at = (block->at + block->step - 1) / block->step * block->step;
+    if (block->at >= block->extent)
+        return ptx_fail(p, p->token.where, "too many initializers for '%s'", into->variable->name);
+    inner.base = block->base + block->at;
+    block->at += is_list ? block->step : 1;
+    return is_list ? parse_list(p, into, &inner) : parse_scalar(p, into, inner.base);
+}
+
+/* list: { element , ... } */
+static bool parse_list(struct ptx_parser *p, struct initializer *into, struct block *block)
+{
+    const uint32_t n_dimensions = into->dimensions->counts.n;
+
+    if (!count_scalars(into->declaration, into->dimensions, block->level + 1, &block->step))
         return ptx_fail(p, p->token.where, "variable '%s' is too large", into->variable->name);
-    is_open = level >= into->dimensions->counts.n; /* braces around the components of a vector or a single scalar */
-    if (is_open)
-        step = 1;
+    if (block->level + (into->declaration->vector ? 0 : 1) >= n_dimensions)
+        block->step = 0;
     ptx_advance(p);
     while (!ptx_at(p, '}')) {
-        if (ptx_at(p, '{')) {
-            if (step == 1 && into->declaration->vector == 0)
-                return ptx_unexpected(p, "a constant");
-            at = (at + step - 1) / step * step;
-            if (at >= extent)
-                return ptx_fail(p, p->token.where, "too many initializers for '%s'", into->variable->name);
-            if (is_open || !parse_list(p, into, level + 1, base + at, step))
-                return is_open ? ptx_unexpected(p, "a constant") : false;
-            at += step;
-        } else {
-            if (at >= extent)
-                return ptx_fail(p, p->token.where, "too many initializers for '%s'", into->variable->name);
-            if (!parse_scalar(p, into, base + at++))
-                return false;
-        }
+        if (!parse_element(p, into, block))
+            return false;
         if (!ptx_accept(p, ','))
             break;
     }
@@ -331,6 +341,7 @@ static bool parse_initializer(struct ptx_parser *p, const struct declaration *d,
                               struct ptx_variable *variable)
 {
     struct initializer into = {.variable = variable, .declaration = d, .dimensions = dimensions};
+    struct block whole = {.extent = variable->incomplete ? UINT64_MAX / 16 : variable->count};
     uint64_t inner;
     bool ok;
 
@@ -339,7 +350,7 @@ static bool parse_initializer(struct ptx_parser *p, const struct declaration *d,
     if (d->is_opaque)
         return skip_opaque_initializer(p);
     if (ptx_at(p, '{'))
-        ok = parse_list(p, &into, 0, 0, variable->incomplete ? UINT64_MAX / 16 : variable->count);
+        ok = parse_list(p, &into, &whole);
     else if (variable->is_array || variable->vector)
         return ptx_unexpected(p, "'{'");
     else

@@ -239,6 +239,22 @@ static void nested_initializers(void **state)
     finish(parsed);
 }
 
+/* Braces go with dimensions, also those of one element, and with a vector's components. */
+static void braces_of_small_dimensions(void **state)
+{
+    struct parsed *parsed =
+        parse(HEAD ".global .u32 x[2][1] = {{1}, {2}};\n.global .u32 y = {7};\n.global .v2 .u32 z[2] = {{1, 2}, {3, 4}};\n");
+    const struct ptx_variable *x = find_variable(parsed, "x"), *z = find_variable(parsed, "z");
+
+    (void)state;
+    assert_int_equal(x->n_inits, 2);
+    assert_int_equal(x->inits[1].index, 1);
+    assert_int_equal(find_variable(parsed, "y")->inits[0].bits, 7);
+    assert_int_equal(z->n_inits, 4);
+    assert_int_equal(z->inits[3].index, 3);
+    finish(parsed);
+}
+
 static void addresses_in_initializers(void **state)
 {
     struct parsed *parsed = parse(HEAD ".global .u32 a[4];\n.func f() { ret; }\n"
@@ -616,6 +632,7 @@ int main(void)
         cmocka_unit_test(floating_point_constants),
         cmocka_unit_test(shapes_of_variables),
         cmocka_unit_test(nested_initializers),
+        cmocka_unit_test(braces_of_small_dimensions),
         cmocka_unit_test(addresses_in_initializers),
         cmocka_unit_test(linkage_and_attributes),
         cmocka_unit_test(register_ranges),
