@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The map of addresses beside a plain list, and with readers and writers at once. */
+#include "api_test.h"
+
+#include "core/memory.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+static struct ct_range range_at(uint64_t start, uint64_t size_bytes, unsigned long long id)
+{
+    return (struct ct_range){.start = start, .size_bytes = size_bytes, .device_pointer = start, .id = id, .kind = CT_RANGE_DEVICE};
+}
+
+static void find_knows_the_edges(void **state)
+{
+    const struct ct_range range = range_at(0x1000, 0x100, 1);
+    struct ct_range found;
+
+    (void)state;
+    ok(ct_address_insert(&range));
+    ok(ct_address_find(0x1000, 0x100, &found));
+    assert_int_equal(found.id, 1);
+    ok(ct_address_find(0x10ff, 1, &found));
+    ok(ct_address_find(0x10ff, 0, &found));
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_find(0xfff, 1, &found));
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_find(0x1100, 1, &found));
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_find(0x1100, 0, &found));
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_find(0x1000, 0x101, &found));
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_find(0x1001, UINT64_MAX, &found));
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_find(0, 1, &found));
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_find(UINT64_MAX, 1, &found));
+    assert_true(ct_address_find_any(0xf00, 0x101, &found));
+    assert_false(ct_address_find_any(0xf00, 0x100, &found));
+    assert_true(ct_address_find_any(0x10ff, 0x1000, &found));
+    assert_false(ct_address_find_any(0x1100, 0x1000, &found));
+    ok(ct_address_remove(0x1000, CT_RANGE_DEVICE, &found));
+    assert_int_equal(found.id, 1);
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_find(0x1000, 1, &found));
+}
+
+static void insert_refuses_what_overlaps(void **state)
+{
+    static const struct {
+        uint64_t start, size;
+    } bad[] = {{0x1000, 1}, {0x10ff, 1}, {0xfff, 2}, {0xf00, 0x1000}, {0x1050, 0x10}, {0x2000, 0}, {UINT64_MAX, 2}};
+    const struct ct_range good = range_at(0x1000, 0x100, 1), before = range_at(0xf00, 0x100, 2), behind = range_at(0x1100, 0x100, 3);
+    struct ct_range removed;
+
+    (void)state;
+    ok(ct_address_insert(&good));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const struct ct_range range = range_at(bad[i].start, bad[i].size, 9);
+
+        gives(CUDA_ERROR_INVALID_VALUE, ct_address_insert(&range));
+    }
+    ok(ct_address_insert(&before));
+    ok(ct_address_insert(&behind));
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_remove(0x1001, CT_RANGE_DEVICE, &removed));
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_remove(0x1000, CT_RANGE_HOST, &removed));
+    ok(ct_address_remove(0x1000, CT_RANGE_DEVICE, &removed));
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_remove(0x1000, CT_RANGE_DEVICE, &removed));
+    ok(ct_address_remove(0xf00, CT_RANGE_DEVICE, &removed));
+    ok(ct_address_remove(0x1100, CT_RANGE_DEVICE, &removed));
+}
+
+static void update_keeps_the_rest(void **state)
+{
+    struct ct_range range = range_at(0x5000, 0x100, 7), found;
+
+    (void)state;
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_update(&range));
+    for (uint64_t i = 0; i < 32; i++) {
+        struct ct_range other = range_at(0x1000 + i * 0x1000, 0x100, i == 4 ? 7 : 100 + i);
+
+        ok(ct_address_insert(&other));
+    }
+    range.synchronous = true;
+    ok(ct_address_update(&range));
+    for (uint64_t i = 0; i < 32; i++) {
+        ok(ct_address_find(0x1000 + i * 0x1000, 0x100, &found));
+        assert_int_equal(found.synchronous, i == 4);
+    }
+    range.id = 8; /* another allocation at the same address */
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_update(&range));
+    for (uint64_t i = 0; i < 32; i++)
+        ok(ct_address_remove(0x1000 + i * 0x1000, CT_RANGE_DEVICE, &found));
+}
+
+/* Random changes, each state compared with an array of slots. */
+static void random_changes(void **state)
+{
+    enum { SLOTS = 512, ROUNDS = 20000 };
+    static unsigned long long in_slot[SLOTS];
+    unsigned seed = 7;
+
+    (void)state;
+    for (unsigned round = 1; round <= ROUNDS; round++) {
+        unsigned slot = (seed = seed * 1664525u + 1013904223u) >> 16 & (SLOTS - 1), asked = seed >> 3 & (SLOTS - 1);
+        uint64_t start = 0x100000 + slot * 0x1000ull;
+        struct ct_range found;
+
+        if (in_slot[slot]) {
+            ok(ct_address_remove(start, CT_RANGE_DEVICE, &found));
+            assert_int_equal(found.id, in_slot[slot]);
+            in_slot[slot] = 0;
+        } else {
+            const struct ct_range range = range_at(start, 1 + seed % 0x1000, round);
+
+            ok(ct_address_insert(&range));
+            in_slot[slot] = round;
+        }
+        assert_int_equal(ct_address_find_any(0x100000 + asked * 0x1000ull, 1, &found), in_slot[asked] != 0);
+        if (in_slot[asked])
+            assert_int_equal(found.id, in_slot[asked]);
+    }
+    for (unsigned slot = 0; slot < SLOTS; slot++) {
+        struct ct_range removed;
+
+        if (in_slot[slot])
+            ok(ct_address_remove(0x100000 + slot * 0x1000ull, CT_RANGE_DEVICE, &removed));
+    }
+}
+
+static atomic_bool stop;
+static atomic_uint wrong;
+
+/* A range that is always there is always found; one that comes and goes is found whole or not at all. */
+static void *read_all_the_time(void *user)
+{
+    (void)user;
+    for (unsigned i = 0; !atomic_load(&stop); i++) {
+        uint64_t at = 0x800000 + (i % 64) * 0x1000ull;
+        struct ct_range found;
+
+        if (ct_address_find(0x700000 + 8, 8, &found) != CUDA_SUCCESS || found.id != 42)
+            atomic_fetch_add(&wrong, 1);
+        if (ct_address_find_any(at, 1, &found) && (found.start != at || found.id != at || found.device_pointer != at))
+            atomic_fetch_add(&wrong, 1);
+    }
+    return NULL;
+}
+
+static void *write_some(void *user)
+{
+    unsigned part = (unsigned)(uintptr_t)user;
+
+    for (unsigned i = 0; i < 4000; i++) {
+        uint64_t start = 0x800000 + (part * 16 + i % 16) * 0x1000ull;
+        const struct ct_range range = range_at(start, 0x800, start);
+        struct ct_range removed;
+
+        if (ct_address_insert(&range) != CUDA_SUCCESS || ct_address_remove(start, CT_RANGE_DEVICE, &removed) != CUDA_SUCCESS)
+            atomic_fetch_add(&wrong, 1);
+    }
+    return NULL;
+}
+
+static void readers_beside_writers(void **state)
+{
+    const struct ct_range fixed = range_at(0x700000, 0x100, 42);
+    pthread_t readers[3], writers[4];
+    struct ct_range removed;
+
+    (void)state;
+    ok(ct_address_insert(&fixed));
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&readers[i], NULL, read_all_the_time, NULL), 0);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&writers[i], NULL, write_some, (void *)(uintptr_t)i), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(writers[i], NULL);
+    atomic_store(&stop, true);
+    for (int i = 0; i < 3; i++)
+        pthread_join(readers[i], NULL);
+    assert_int_equal(atomic_load(&wrong), 0);
+    ok(ct_address_remove(0x700000, CT_RANGE_DEVICE, &removed));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(find_knows_the_edges), cmocka_unit_test(insert_refuses_what_overlaps), cmocka_unit_test(update_keeps_the_rest),
+        cmocka_unit_test(random_changes),       cmocka_unit_test(readers_beside_writers),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,764 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The mock backend: one lock for everything, and a thread for each queue that runs its commands in order. It checks what
+ * core/backend.h asks of core; what is wrong is printed and counted. */
+#include "mock_backend.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DEVICE_BYTES ((uint64_t)512 << 20)
+#define OWN_FIRST 0x700000000000u   /* addresses of a driver that places memory itself; nothing of the host lies there */
+#define MASK 0xffff800000000000u
+#define PAGE 4096
+
+struct ct_backend_device {
+    int unused;
+};
+
+struct memory {
+    struct ct_memory base;
+    char *bytes;
+    bool mapped; /* by us */
+};
+
+struct ct_timestamp {
+    double ns;
+    unsigned pending; /* commands that will write it */
+};
+
+struct ct_timeline {
+    uint64_t value;
+    unsigned pending;
+};
+
+enum kind { COPY, FILL, TIMESTAMP, SIGNAL, WAIT, WAIT_QUEUE };
+
+/* How far a queue is; outlives it while others wait for it. */
+struct line {
+    uint64_t completed;
+    unsigned references;
+};
+
+struct command {
+    struct command *next;
+    enum kind kind;
+    struct memory *dst, *src;
+    struct ct_copy_region region;
+    uint64_t offset, size_bytes, value;
+    struct ct_timestamp *timestamp;
+    struct ct_timeline *timeline;
+    struct line *line;
+};
+
+struct ct_queue {
+    pthread_t thread;
+    struct command *first, **end;
+    struct line *line;
+    uint64_t recorded;
+    bool stopping;
+};
+
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    struct mock_counts counts;
+    uint64_t used_bytes, next_own, commands;
+    unsigned fail_in, faults;
+    bool failed;
+    CUresult failure;
+    struct ct_device_info info;
+    struct ct_backend_device device;
+    bool ready, rule_set;
+} mock = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .next_own = OWN_FIRST};
+
+static void lock(void)
+{
+    pthread_mutex_lock(&mock.mutex);
+}
+
+static void unlock(void)
+{
+    pthread_mutex_unlock(&mock.mutex);
+}
+
+static void changed(void)
+{
+    pthread_cond_broadcast(&mock.changed);
+}
+
+static void fault_unless(bool right, const char *what)
+{
+    if (right)
+        return;
+    fprintf(stderr, "mock: %s\n", what);
+    mock.faults++;
+}
+
+/* ---- control ---- */
+
+void mock_use_rule(enum ct_address_rule rule)
+{
+    mock.info.address_rule = rule;
+    mock.rule_set = true;
+}
+
+struct mock_counts mock_count(void)
+{
+    struct mock_counts counts;
+
+    lock();
+    counts = mock.counts;
+    unlock();
+    return counts;
+}
+
+void mock_fail_call(unsigned n, CUresult result)
+{
+    lock();
+    mock.fail_in = n;
+    mock.failure = result;
+    mock.failed = false;
+    unlock();
+}
+
+bool mock_has_failed(void)
+{
+    bool failed;
+
+    lock();
+    failed = mock.failed;
+    unlock();
+    return failed;
+}
+
+uint64_t mock_commands(void)
+{
+    uint64_t commands;
+
+    lock();
+    commands = mock.commands;
+    unlock();
+    return commands;
+}
+
+unsigned mock_faults(void)
+{
+    unsigned faults;
+
+    lock();
+    faults = mock.faults;
+    unlock();
+    return faults;
+}
+
+/* A test program that leaves something behind, or made core do wrong, has failed, whatever it found itself. */
+__attribute__((destructor)) static void check_at_exit(void)
+{
+    const struct mock_counts *c = &mock.counts;
+
+    if (c->memories || c->queues || c->timestamps || c->timelines)
+        fprintf(stderr, "mock: left behind: %u memories, %u queues, %u timestamps, %u timelines\n", c->memories, c->queues, c->timestamps,
+                c->timelines);
+    if (mock.faults || c->memories || c->queues || c->timestamps || c->timelines)
+        _exit(99);
+}
+
+/* Each call that can fail passes here, with the lock held. */
+static CUresult pass(void)
+{
+    if (mock.fail_in == 0 || --mock.fail_in > 0)
+        return CUDA_SUCCESS;
+    mock.failed = true;
+    return mock.failure;
+}
+
+/* ---- device ---- */
+
+static enum ct_address_rule rule_of_environment(void)
+{
+    static const struct {
+        const char *name;
+        enum ct_address_rule rule;
+    } rules[] = {{"chosen", CT_ADDRESS_CHOSEN}, {"mask", CT_ADDRESS_CHOSEN_MASK}, {"own", CT_ADDRESS_OWN}};
+    const char *name = getenv("MOCK_ADDRESS_RULE");
+
+    for (size_t i = 0; name && i < sizeof rules / sizeof *rules; i++)
+        if (!strcmp(name, rules[i].name))
+            return rules[i].rule;
+    return CT_ADDRESS_SHARED;
+}
+
+static CUresult mock_enumerate(const struct ct_device_info **out_infos, unsigned *out_count)
+{
+    struct ct_device_info *info = &mock.info;
+
+    lock();
+    if (!mock.ready) {
+        if (!mock.rule_set)
+            info->address_rule = rule_of_environment();
+        snprintf(info->name, sizeof info->name, "mock");
+        info->kind = info->address_rule == CT_ADDRESS_SHARED ? CT_DEVICE_CPU : CT_DEVICE_DISCRETE;
+        info->host_visible_device_memory = info->address_rule == CT_ADDRESS_SHARED;
+        info->memory_bytes = DEVICE_BYTES;
+        info->max_allocation_bytes = DEVICE_BYTES / 2;
+        info->max_block_threads = 1024;
+        info->can_import_host = true;
+        info->timestamps = true;
+        info->timestamp_period_ns = 1;
+        info->target.pointer_rule = info->address_rule == CT_ADDRESS_CHOSEN_MASK ? PTX2SPV_POINTER_OR : PTX2SPV_POINTER_SAME;
+        info->target.pointer_mask = info->address_rule == CT_ADDRESS_CHOSEN_MASK ? MASK : 0;
+        for (int i = 0; i < 3; i++)
+            info->max_grid[i] = 65535;
+        mock.ready = true;
+    }
+    unlock();
+    *out_infos = info;
+    *out_count = 1;
+    return CUDA_SUCCESS;
+}
+
+static CUresult mock_device_open(unsigned index, struct ct_backend_device **out)
+{
+    (void)index;
+    *out = &mock.device;
+    return CUDA_SUCCESS;
+}
+
+static void mock_device_close(struct ct_backend_device *device)
+{
+    (void)device;
+}
+
+static CUresult mock_memory_info(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total)
+{
+    (void)device;
+    lock();
+    *out_free = DEVICE_BYTES - mock.used_bytes;
+    *out_total = DEVICE_BYTES;
+    unlock();
+    return CUDA_SUCCESS;
+}
+
+/* ---- memory ---- */
+
+static bool is_chosen(void)
+{
+    return mock.info.address_rule == CT_ADDRESS_CHOSEN || mock.info.address_rule == CT_ADDRESS_CHOSEN_MASK;
+}
+
+static ct_devaddr place(uint64_t want, void *host, uint64_t size_bytes)
+{
+    uint64_t address;
+
+    if (want) {
+        fault_unless(is_chosen() && want % 65536 == 0, "an address is wanted that cannot be chosen");
+        return (ct_devaddr){want | mock.info.target.pointer_mask};
+    }
+    if (mock.info.address_rule == CT_ADDRESS_SHARED)
+        return (ct_devaddr){(uint64_t)(uintptr_t)host};
+    address = mock.next_own;
+    mock.next_own += (size_bytes + 0x1fffff) & ~(uint64_t)0x1fffff;
+    return (ct_devaddr){address | mock.info.target.pointer_mask};
+}
+
+/* Pages of our own, for anything with less than the 2 MiB that no test asks for. */
+static CUresult map_bytes(struct memory *memory, uint64_t size_bytes, uint64_t align)
+{
+    uint64_t bytes = (size_bytes + align + PAGE - 1) / PAGE * PAGE;
+    char *mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t skip;
+
+    if (mapping == MAP_FAILED)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    skip = -(uint64_t)(uintptr_t)mapping & (align - 1) & ~(uint64_t)(PAGE - 1);
+    if (skip)
+        munmap(mapping, skip);
+    memory->bytes = mapping + skip;
+    memory->mapped = true;
+    munmap(memory->bytes + (size_bytes + PAGE - 1) / PAGE * PAGE, bytes - skip - (size_bytes + PAGE - 1) / PAGE * PAGE);
+    return CUDA_SUCCESS;
+}
+
+static CUresult mock_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out)
+{
+    bool on_device = request->kind == CT_MEMORY_DEVICE;
+    struct memory *memory;
+    CUresult r;
+
+    lock();
+    r = pass();
+    if (r == CUDA_SUCCESS && on_device && request->size_bytes > DEVICE_BYTES - mock.used_bytes)
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    unlock();
+    if (r != CUDA_SUCCESS)
+        return r;
+    memory = calloc(1, sizeof *memory);
+    if (!memory || map_bytes(memory, request->size_bytes, request->align > PAGE ? request->align : PAGE) != CUDA_SUCCESS) {
+        free(memory);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    memset(memory->bytes, 0xcd, request->size_bytes); /* nobody promises zeros */
+    lock();
+    fault_unless(!on_device || !is_chosen() || request->want_address, "device memory without an address on a device that takes one");
+    memory->base.device = device;
+    memory->base.size_bytes = request->size_bytes;
+    memory->base.address = place(request->want_address, memory->bytes, request->size_bytes);
+    memory->base.host = on_device && mock.info.address_rule != CT_ADDRESS_SHARED ? NULL : memory->bytes;
+    mock.counts.memories++;
+    mock.used_bytes += on_device ? request->size_bytes : 0;
+    unlock();
+    *out = &memory->base;
+    return CUDA_SUCCESS;
+}
+
+static CUresult mock_memory_import_host(struct ct_backend_device *device, void *pointer, uint64_t size_bytes, uint64_t want_address,
+                                        struct ct_memory **out)
+{
+    struct memory *memory;
+    CUresult r;
+
+    lock();
+    r = pass();
+    fault_unless((uint64_t)(uintptr_t)pointer % PAGE == 0 && size_bytes % PAGE == 0 && size_bytes > 0, "an import of no whole pages");
+    unlock();
+    if (r != CUDA_SUCCESS)
+        return r;
+    memory = calloc(1, sizeof *memory);
+    if (!memory)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    memory->bytes = pointer;
+    lock();
+    memory->base = (struct ct_memory){.device = device, .size_bytes = size_bytes, .host = pointer};
+    memory->base.address = place(want_address, pointer, size_bytes);
+    mock.counts.memories++;
+    unlock();
+    *out = &memory->base;
+    return CUDA_SUCCESS;
+}
+
+static void mock_memory_destroy(struct ct_memory *base)
+{
+    struct memory *memory = (struct memory *)base;
+
+    if (!memory)
+        return;
+    lock();
+    mock.counts.memories--;
+    if (memory->mapped && (!base->host || mock.info.address_rule == CT_ADDRESS_SHARED))
+        mock.used_bytes -= base->size_bytes < mock.used_bytes ? base->size_bytes : mock.used_bytes;
+    unlock();
+    if (memory->mapped)
+        munmap(memory->bytes, (base->size_bytes + PAGE - 1) / PAGE * PAGE);
+    free(memory);
+}
+
+/* ---- queues ---- */
+
+static void release_line(struct line *line)
+{
+    if (--line->references == 0)
+        free(line);
+}
+
+static double now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void run_copy(const struct command *c)
+{
+    const struct ct_copy_region *r = &c->region;
+
+    for (uint64_t slice = 0; slice < r->slices; slice++)
+        for (uint64_t row = 0; row < r->rows; row++)
+            memcpy(c->dst->bytes + r->dst_offset + slice * r->dst_slice + row * r->dst_pitch,
+                   c->src->bytes + r->src_offset + slice * r->src_slice + row * r->src_pitch, r->row_bytes);
+}
+
+static void run_fill(const struct command *c)
+{
+    uint32_t value = (uint32_t)c->value;
+
+    for (uint64_t i = 0; i < c->size_bytes; i += 4)
+        memcpy(c->dst->bytes + c->offset + i, &value, 4);
+}
+
+/* With the lock held, which copies and fills give up meanwhile. */
+static void run_command(const struct command *c)
+{
+    switch (c->kind) {
+    case COPY:
+    case FILL:
+        unlock();
+        if (c->kind == COPY)
+            run_copy(c);
+        else
+            run_fill(c);
+        lock();
+        break;
+    case TIMESTAMP:
+        c->timestamp->ns = now_ns();
+        c->timestamp->pending--;
+        break;
+    case SIGNAL:
+        fault_unless(c->value > c->timeline->value, "a timeline is signalled backwards");
+        c->timeline->value = c->value;
+        c->timeline->pending--;
+        break;
+    case WAIT:
+        while (c->timeline->value < c->value)
+            pthread_cond_wait(&mock.changed, &mock.mutex);
+        c->timeline->pending--;
+        break;
+    case WAIT_QUEUE:
+        while (c->line->completed < c->value)
+            pthread_cond_wait(&mock.changed, &mock.mutex);
+        release_line(c->line);
+        break;
+    }
+}
+
+static void *queue_main(void *user)
+{
+    struct ct_queue *queue = user;
+
+    lock();
+    while (queue->first || !queue->stopping) {
+        struct command *command = queue->first;
+
+        if (!command) {
+            pthread_cond_wait(&mock.changed, &mock.mutex);
+            continue;
+        }
+        run_command(command);
+        queue->first = command->next;
+        if (!queue->first)
+            queue->end = &queue->first;
+        queue->line->completed++;
+        mock.commands++;
+        free(command);
+        changed();
+    }
+    unlock();
+    return NULL;
+}
+
+static CUresult mock_queue_create(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out)
+{
+    struct ct_queue *queue;
+    CUresult r;
+
+    (void)device, (void)desc;
+    lock();
+    r = pass();
+    unlock();
+    if (r != CUDA_SUCCESS)
+        return r;
+    queue = calloc(1, sizeof *queue);
+    if (!queue || !(queue->line = calloc(1, sizeof *queue->line))) {
+        free(queue);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    queue->line->references = 1;
+    queue->end = &queue->first;
+    if (pthread_create(&queue->thread, NULL, queue_main, queue) != 0) {
+        free(queue->line);
+        free(queue);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    lock();
+    mock.counts.queues++;
+    unlock();
+    *out = queue;
+    return CUDA_SUCCESS;
+}
+
+static void mock_queue_destroy(struct ct_queue *queue)
+{
+    if (!queue)
+        return;
+    lock();
+    fault_unless(queue->line->completed == queue->recorded, "a queue is destroyed that is not idle");
+    queue->stopping = true;
+    mock.counts.queues--;
+    changed();
+    unlock();
+    pthread_join(queue->thread, NULL);
+    lock();
+    release_line(queue->line);
+    unlock();
+    free(queue);
+}
+
+static CUresult record(struct ct_queue *queue, const struct command *command)
+{
+    struct command *copy = malloc(sizeof *copy);
+    CUresult r;
+
+    if (!copy)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *copy = *command;
+    copy->next = NULL;
+    lock();
+    r = pass();
+    if (r == CUDA_SUCCESS) {
+        *queue->end = copy;
+        queue->end = &copy->next;
+        queue->recorded++;
+        if (copy->kind == TIMESTAMP)
+            copy->timestamp->pending++;
+        if (copy->kind == SIGNAL || copy->kind == WAIT)
+            copy->timeline->pending++;
+        if (copy->kind == WAIT_QUEUE)
+            copy->line->references++;
+        changed();
+    } else {
+        free(copy);
+    }
+    unlock();
+    return r;
+}
+
+/* Whole spans only: core never lets them cross within one memory. */
+static void check_region(const struct ct_memory *dst, const struct ct_memory *src, const struct ct_copy_region *r)
+{
+    uint64_t dst_end = r->dst_offset + (r->slices - 1) * r->dst_slice + (r->rows - 1) * r->dst_pitch + r->row_bytes;
+    uint64_t src_end = r->src_offset + (r->slices - 1) * r->src_slice + (r->rows - 1) * r->src_pitch + r->row_bytes;
+
+    lock();
+    fault_unless(r->slices > 0 && r->rows > 0 && r->row_bytes > 0, "a copy of nothing");
+    fault_unless(dst_end <= dst->size_bytes && src_end <= src->size_bytes, "a copy beyond memory");
+    fault_unless(dst != src || dst_end <= r->src_offset || src_end <= r->dst_offset, "an overlapping copy");
+    unlock();
+}
+
+static CUresult mock_queue_copy(struct ct_queue *queue, struct ct_memory *dst, struct ct_memory *src, const struct ct_copy_region *regions,
+                                unsigned n_regions)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < n_regions && r == CUDA_SUCCESS; i++) {
+        check_region(dst, src, &regions[i]);
+        r = record(queue, &(struct command){.kind = COPY, .dst = (struct memory *)dst, .src = (struct memory *)src, .region = regions[i]});
+    }
+    return r;
+}
+
+static CUresult mock_queue_fill(struct ct_queue *queue, struct ct_memory *dst, uint64_t offset, uint64_t size_bytes, uint32_t value)
+{
+    lock();
+    fault_unless(offset % 4 == 0 && size_bytes % 4 == 0 && size_bytes > 0, "a fill that is not of words");
+    fault_unless(offset + size_bytes <= dst->size_bytes, "a fill beyond memory");
+    unlock();
+    return record(queue, &(struct command){.kind = FILL, .dst = (struct memory *)dst, .offset = offset, .size_bytes = size_bytes, .value = value});
+}
+
+static CUresult mock_queue_launch(struct ct_queue *queue, const struct ct_launch *launch)
+{
+    (void)queue, (void)launch;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static CUresult mock_queue_timestamp(struct ct_queue *queue, struct ct_timestamp *timestamp)
+{
+    return record(queue, &(struct command){.kind = TIMESTAMP, .timestamp = timestamp});
+}
+
+static CUresult mock_queue_signal(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value)
+{
+    return record(queue, &(struct command){.kind = SIGNAL, .timeline = timeline, .value = value});
+}
+
+static CUresult mock_queue_wait(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value)
+{
+    return record(queue, &(struct command){.kind = WAIT, .timeline = timeline, .value = value});
+}
+
+static CUresult mock_queue_wait_queue(struct ct_queue *queue, struct ct_queue *other, uint64_t point)
+{
+    lock();
+    fault_unless(queue != other && point <= other->recorded, "a wait for a point that is not recorded");
+    unlock();
+    return record(queue, &(struct command){.kind = WAIT_QUEUE, .line = other->line, .value = point});
+}
+
+static CUresult mock_queue_flush(struct ct_queue *queue)
+{
+    (void)queue;
+    return CUDA_SUCCESS;
+}
+
+static uint64_t mock_queue_point(struct ct_queue *queue)
+{
+    uint64_t point;
+
+    lock();
+    point = queue->recorded;
+    unlock();
+    return point;
+}
+
+static CUresult mock_queue_completed(struct ct_queue *queue, uint64_t *out_point)
+{
+    lock();
+    *out_point = queue->line->completed;
+    unlock();
+    return CUDA_SUCCESS;
+}
+
+static CUresult mock_queue_await(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin)
+{
+    (void)spin, (void)timeout_ns; /* core waits for ever only */
+    lock();
+    fault_unless(point <= queue->recorded, "a point is awaited that is not recorded");
+    while (queue->line->completed < point)
+        pthread_cond_wait(&mock.changed, &mock.mutex);
+    unlock();
+    return CUDA_SUCCESS;
+}
+
+/* ---- timestamps and timelines ---- */
+
+static CUresult mock_timestamp_create(struct ct_backend_device *device, struct ct_timestamp **out)
+{
+    struct ct_timestamp *timestamp;
+    CUresult r;
+
+    (void)device;
+    lock();
+    r = pass();
+    timestamp = r == CUDA_SUCCESS ? calloc(1, sizeof *timestamp) : NULL;
+    if (r == CUDA_SUCCESS && !timestamp)
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (timestamp)
+        mock.counts.timestamps++;
+    unlock();
+    if (r == CUDA_SUCCESS)
+        *out = timestamp;
+    return r;
+}
+
+static void mock_timestamp_destroy(struct ct_timestamp *timestamp)
+{
+    if (!timestamp)
+        return;
+    lock();
+    fault_unless(timestamp->pending == 0, "a timestamp is destroyed that will be written");
+    mock.counts.timestamps--;
+    unlock();
+    free(timestamp);
+}
+
+static CUresult mock_timestamp_read(struct ct_timestamp *timestamp, double *out_ns)
+{
+    lock();
+    fault_unless(timestamp->pending == 0, "a timestamp is read that will be written");
+    *out_ns = timestamp->ns;
+    unlock();
+    return CUDA_SUCCESS;
+}
+
+static CUresult mock_timeline_create(struct ct_backend_device *device, struct ct_timeline **out)
+{
+    struct ct_timeline *timeline;
+    CUresult r;
+
+    (void)device;
+    lock();
+    r = pass();
+    timeline = r == CUDA_SUCCESS ? calloc(1, sizeof *timeline) : NULL;
+    if (r == CUDA_SUCCESS && !timeline)
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    if (timeline)
+        mock.counts.timelines++;
+    unlock();
+    if (r == CUDA_SUCCESS)
+        *out = timeline;
+    return r;
+}
+
+static void mock_timeline_destroy(struct ct_timeline *timeline)
+{
+    if (!timeline)
+        return;
+    lock();
+    fault_unless(timeline->pending == 0, "a timeline is destroyed that is waited for");
+    mock.counts.timelines--;
+    unlock();
+    free(timeline);
+}
+
+static CUresult mock_timeline_signal(struct ct_timeline *timeline, uint64_t value)
+{
+    lock();
+    fault_unless(value > timeline->value, "a timeline is signalled backwards");
+    timeline->value = value;
+    changed();
+    unlock();
+    return CUDA_SUCCESS;
+}
+
+static CUresult mock_timeline_await(struct ct_timeline *timeline, uint64_t value, uint64_t timeout_ns)
+{
+    (void)timeout_ns; /* core waits for ever only */
+    lock();
+    while (timeline->value < value)
+        pthread_cond_wait(&mock.changed, &mock.mutex);
+    unlock();
+    return CUDA_SUCCESS;
+}
+
+/* ---- kernels: there are none ---- */
+
+static CUresult mock_kernel_create(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,
+                                   struct ct_kernel_image **out)
+{
+    (void)device, (void)name, (void)kernel, (void)out;
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static void mock_kernel_destroy(struct ct_kernel_image *kernel)
+{
+    (void)kernel;
+}
+
+const struct ct_backend ct_backend_vk = {
+    .name = "vulkan",
+    .enumerate = mock_enumerate,
+    .device_open = mock_device_open,
+    .device_close = mock_device_close,
+    .memory_info = mock_memory_info,
+    .memory_create = mock_memory_create,
+    .memory_import_host = mock_memory_import_host,
+    .memory_destroy = mock_memory_destroy,
+    .kernel_create = mock_kernel_create,
+    .kernel_destroy = mock_kernel_destroy,
+    .queue_create = mock_queue_create,
+    .queue_destroy = mock_queue_destroy,
+    .queue_copy = mock_queue_copy,
+    .queue_fill = mock_queue_fill,
+    .queue_launch = mock_queue_launch,
+    .queue_timestamp = mock_queue_timestamp,
+    .queue_signal = mock_queue_signal,
+    .queue_wait = mock_queue_wait,
+    .queue_wait_queue = mock_queue_wait_queue,
+    .queue_flush = mock_queue_flush,
+    .queue_point = mock_queue_point,
+    .queue_completed = mock_queue_completed,
+    .queue_await = mock_queue_await,
+    .timestamp_create = mock_timestamp_create,
+    .timestamp_destroy = mock_timestamp_destroy,
+    .timestamp_read = mock_timestamp_read,
+    .timeline_create = mock_timeline_create,
+    .timeline_destroy = mock_timeline_destroy,
+    .timeline_signal = mock_timeline_signal,
+    .timeline_await = mock_timeline_await,
+};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A backend without a device, for tests of core's memory, streams and events: memory is the host's, a thread for each queue does its
+ * work. It takes the place of the Vulkan backend (the same symbol), so that the whole API runs on it. */
+#ifndef CUTTLE_TESTS_MOCK_BACKEND_H
+#define CUTTLE_TESTS_MOCK_BACKEND_H
+
+#include "core/backend.h"
+
+/* Before the first call of CUDA. The environment's MOCK_ADDRESS_RULE ("shared", "chosen", "mask", "own") is taken otherwise.
+ * Only with "shared" does the host see device memory; with "own" host memory has a device pointer of its own. */
+void mock_use_rule(enum ct_address_rule rule);
+
+/* What exists now. */
+struct mock_counts {
+    unsigned memories, queues, timestamps, timelines;
+};
+struct mock_counts mock_count(void);
+
+/* The call that can fail number `n` from now (1 is the next) gives `result`; 0: none. */
+void mock_fail_call(unsigned n, CUresult result);
+/* Whether that has come to pass. */
+bool mock_has_failed(void);
+
+/* Commands of all queues that have run, and bytes that they copied. */
+uint64_t mock_commands(void);
+/* Faults in what core did: overlapping copies, ranges beyond memory, a queue destroyed that is not idle ... 0 is right. */
+unsigned mock_faults(void);
+
+#endif
