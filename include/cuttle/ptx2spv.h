@@ -98,8 +98,12 @@ struct ptx2spv_target {
 
     /* The driver's own operation is proved exact (one correct rounding, denormals kept). Where 0 our own sequence is used. */
     uint8_t exact_fma32, exact_fma64, exact_div32, exact_div64, exact_sqrt32, exact_sqrt64;
+    /* f32 subnormals survive comparison, minimum, maximum and widening; addition and multiplication keep them everywhere. Granted by
+     * DenormPreserve, or proved of the driver: NVIDIA 580 flushes them there (measured on an H200), and in Fma too. */
+    uint8_t keeps_subnormals32;
     uint8_t near_exp2; /* the driver's Exp2 is within 2^-22 (relative) wherever the result is normal; else our own sequence is used */
-    uint8_t reserved[9];
+    uint8_t sync_resumed; /* every kernel with synchronization points is cut at them (for tests) */
+    uint8_t reserved[8];
 };
 
 /* Specialization constants that every kernel declares (Vulkan). Blocks are launched one-dimensional. */
@@ -194,6 +198,9 @@ struct ptx2spv_kernel_info {
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_offset; /* where the dynamic part begins: static size rounded up to its alignment */
     uint32_t local_bytes;           /* .local memory a thread */
+    /* Work-group memory that the kernel takes besides for exchanges between its threads: a fixed part, and for each thread of the block.
+     * It counts towards the device's limit; PTX2SPV_SPEC_SHARED_WORDS does not include it. */
+    uint32_t exchange_bytes, exchange_thread_bytes;
 };
 
 /* A SPIR-V module with one entry point, "main". */

@@ -9,6 +9,7 @@ struct ct_lower {
     struct ct_fn *fn;
     struct ct_cursor at;  /* before the instruction that is being replaced */
     struct ct_insn *insn; /* that one */
+    ct_value tiny;        /* set by an operation that .ftz is on: whether its exact result is below the least normal f32 */
     uint8_t *flushed;     /* by value that existed before: known to be no subnormal f32 */
     uint32_t n_flushed;
 };

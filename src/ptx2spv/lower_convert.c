@@ -125,14 +125,18 @@ static ct_value float_to_float(struct ct_lower *l)
     const enum ptx_type from = from_type(l), to = to_type(l), working = working_type(from);
     const unsigned rounding = l->insn->rounding;
     const bool is_integral = rounding >= PTX_RNI && rounding <= PTX_RPI;
-    ct_value x = l->insn->operands[0];
+    ct_value x = l->insn->operands[0], tiny = CT_NO_VALUE;
 
     if (from == to && !is_integral && !l->insn->sat)
         return l->insn->ftz && from == PTX_F32 ? ct_lower_operand(l, 0, from) : ct_copy(at, x);
     x = rounded_to_integer(at, working, rounding, float_source(l));
     if (l->insn->sat)
         x = ct_float_saturated(at, working, x);
+    if (l->insn->ftz && from == PTX_F64) /* tiny before it is rounded, as for products */
+        tiny = ct_fcmp(at, from, PTX_LT, ct_float_magnitude(at, from, x), ct_float_const(at, from, 0x1p-126));
     x = packed(l, working, to, is_integral ? PTX_RND_NONE : rounding, x);
+    if (tiny.i)
+        return ct_select(at, tiny, ct_and_imm(at, x, ct_float_layout_of(to)->sign), x);
     return l->insn->ftz && to == PTX_F32 ? ct_float_flushed(at, to, x) : x;
 }
 

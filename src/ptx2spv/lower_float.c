@@ -60,24 +60,42 @@ ct_value ct_float_flushed(struct ct_cursor *at, enum ptx_type type, ct_value x)
     return ct_select(at, small, ct_and_imm(at, x, layout->sign), x);
 }
 
+/* Encodings of positive numbers are in their order; minus one, zero goes behind all, as negative ones and NaNs are. */
 ct_value ct_float_saturated(struct ct_cursor *at, enum ptx_type type, ct_value x)
 {
     const struct ct_float_layout *layout = ct_float_layout_of(type);
-    const ct_value zero = ct_const_like(at, x, 0), one = ct_const_like(at, x, layout->one);
-    const ct_value positive = ct_select(at, ct_fcmp(at, type, PTX_GT, x, zero), x, zero);
+    const enum ptx_type bits = ct_unsigned_type(ct_width_of(type));
+    const ct_value positive = ct_icmp_imm(at, bits, PTX_LT, ct_add_imm(at, x, UINT64_MAX), layout->exponent);
+    const ct_value below_one = ct_op2(at, CT_OP_MIN, bits, x, ct_const_like(at, x, layout->one));
 
-    return ct_select(at, ct_fcmp(at, type, PTX_LT, positive, one), positive, one);
+    return ct_select(at, positive, below_one, ct_const_like(at, x, 0));
+}
+
+static ct_value resized(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, ct_value x)
+{
+    const ct_value result = ct_emit1(at, CT_OP_FTOF, from, ct_width_of(to), x);
+
+    at->fn->values.v[result.i].def->type2 = to;
+    return result;
+}
+
+/* Subnormals are taken times 2^32 for the way, if it would lose them. */
+static ct_value widened_with_care(struct ct_cursor *at, ct_value x)
+{
+    const ct_value is_small = ct_equals(at, ct_and_imm(at, x, ct_float_layout_of(PTX_F32)->exponent), 0);
+    const ct_value up = ct_select(at, is_small, ct_float_const(at, PTX_F32, 0x1p32), ct_float_const(at, PTX_F32, 1.0));
+    const ct_value down = ct_select(at, is_small, ct_float_const(at, PTX_F64, 0x1p-32), ct_float_const(at, PTX_F64, 1.0));
+
+    return ct_op2(at, CT_OP_FMUL, PTX_F64, resized(at, PTX_F32, PTX_F64, ct_op2(at, CT_OP_FMUL, PTX_F32, x, up)), down);
 }
 
 ct_value ct_float_resized(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, ct_value x)
 {
-    ct_value result;
-
     if (from == to)
         return x;
-    result = ct_emit1(at, CT_OP_FTOF, from, ct_width_of(to), x);
-    at->fn->values.v[result.i].def->type2 = to;
-    return result;
+    if (from == PTX_F32 && to == PTX_F64 && !at->fn->target->keeps_subnormals32)
+        return widened_with_care(at, x);
+    return resized(at, from, to, x);
 }
 
 ct_value ct_lower_operand(struct ct_lower *l, unsigned index, enum ptx_type type)
@@ -91,6 +109,60 @@ ct_value ct_lower_operand(struct ct_lower *l, unsigned index, enum ptx_type type
 
 /* ---- comparison ---- */
 
+/* Where the driver's comparison takes subnormals for zeros: the sign of a - b, which addition keeps, read from its bits. The
+ * difference of equal infinities is NaN, which is neither. */
+static ct_value is_less_by_difference(struct ct_cursor *at, ct_value difference)
+{
+    return ct_icmp_imm(at, PTX_U32, PTX_LE, ct_add_imm(at, difference, -UINT64_C(0x80000001)), 0x7f7fffff);
+}
+
+static ct_value is_greater_by_difference(struct ct_cursor *at, ct_value difference)
+{
+    return ct_icmp_imm(at, PTX_U32, PTX_LE, ct_add_imm(at, difference, UINT64_MAX), 0x7f7fffff);
+}
+
+/* Ordered comparisons. Taking subnormals for zeros can only make <=, >= and == too true, so these are the driver's, corrected. */
+static ct_value ordered_with_care(struct ct_cursor *at, enum ptx_compare compare, ct_value a, ct_value b)
+{
+    const ct_value difference = ct_op2(at, CT_OP_FSUB, PTX_F32, a, b);
+    const ct_value less = is_less_by_difference(at, difference), greater = is_greater_by_difference(at, difference);
+
+    switch ((unsigned)compare) {
+    case PTX_LT:
+        return less;
+    case PTX_GT:
+        return greater;
+    case PTX_NE:
+        return ct_or(at, less, greater);
+    case PTX_LE:
+        return ct_and(at, ct_fcmp(at, PTX_F32, compare, a, b), ct_not(at, greater));
+    case PTX_GE:
+        return ct_and(at, ct_fcmp(at, PTX_F32, compare, a, b), ct_not(at, less));
+    default: /* EQ */
+        return ct_and(at, ct_fcmp(at, PTX_F32, PTX_EQ, a, b), ct_not(at, ct_or(at, less, greater)));
+    }
+}
+
+static ct_value compared_with_care(struct ct_cursor *at, enum ptx_compare compare, ct_value a, ct_value b)
+{
+    static const uint8_t opposites[] = {[PTX_EQU] = PTX_NE, [PTX_NEU] = PTX_EQ, [PTX_LTU] = PTX_GE,
+                                        [PTX_LEU] = PTX_GT, [PTX_GTU] = PTX_LE, [PTX_GEU] = PTX_LT};
+
+    if (compare == PTX_NUM || compare == PTX_NAN)
+        return ct_fcmp(at, PTX_F32, compare, a, b);
+    if (compare >= PTX_EQU)
+        return ct_not(at, ordered_with_care(at, opposites[compare], a, b));
+    return ordered_with_care(at, compare, a, b);
+}
+
+/* A comparison that sees subnormals. */
+static ct_value compared(struct ct_cursor *at, enum ptx_type type, enum ptx_compare compare, ct_value a, ct_value b)
+{
+    if (type == PTX_F32 && !at->fn->target->keeps_subnormals32)
+        return compared_with_care(at, compare, a, b);
+    return ct_fcmp(at, type, compare, a, b);
+}
+
 static bool half_is_missing(const struct ct_lower *l)
 {
     return l->insn->type == PTX_F16 && !l->fn->target->float16;
@@ -103,30 +175,44 @@ static ct_value comparison_operand(struct ct_lower *l, unsigned index)
     return half_is_missing(l) ? ct_float_resized(&l->at, PTX_F16, PTX_F32, x) : x;
 }
 
+/* What .ftz has flushed compares as well by a driver that flushes too. */
 ct_value ct_lower_comparison(struct ct_lower *l)
 {
+    const bool with_care = l->insn->type == PTX_F32 && !l->fn->target->keeps_subnormals32;
     const enum ptx_type type = half_is_missing(l) ? PTX_F32 : l->insn->type;
     ct_value a, b;
 
-    if (!l->insn->ftz && !half_is_missing(l))
+    if (!l->insn->ftz && !half_is_missing(l) && !with_care)
         return CT_NO_VALUE;
     a = comparison_operand(l, 0);
     b = comparison_operand(l, 1);
-    return ct_fcmp(&l->at, type, l->insn->compare, a, b);
+    return l->insn->ftz ? ct_fcmp(&l->at, type, l->insn->compare, a, b) : compared(&l->at, type, l->insn->compare, a, b);
 }
 
 /* ---- minimum, maximum ---- */
 
-/* The primitive gives the number beside a NaN, and either of two zeros: the sign of equal operands is settled by their bits, which
- * differ for zeros only. Two NaNs, or with .NaN one, give the device's NaN. */
+/* The number beside a NaN, or the lesser or greater one; which of two zeros is open. */
+static ct_value chosen_extreme(struct ct_lower *l, enum ptx_type type, ct_value a, ct_value b)
+{
+    struct ct_cursor *at = &l->at;
+    ct_value takes_a;
+
+    if (type != PTX_F32 || l->fn->target->keeps_subnormals32)
+        return ct_op2(at, l->insn->op, type, a, b);
+    takes_a = compared(at, type, l->insn->op == CT_OP_FMIN ? PTX_LT : PTX_GT, a, b);
+    takes_a = ct_or(at, takes_a, ct_float_is_nan(at, type, b));
+    return ct_select(at, takes_a, a, b);
+}
+
+/* The sign of equal operands is settled by their bits, which differ for zeros only. Two NaNs, or with .NaN one, give the device's. */
 static ct_value extreme(struct ct_lower *l, enum ptx_type type, const ct_value *operands)
 {
     struct ct_cursor *at = &l->at;
     const ct_value a = operands[0], b = operands[1], nan = ct_const_like(at, a, ct_float_layout_of(type)->nan);
-    const ct_value chosen = ct_op2(at, l->insn->op, type, a, b);
-    const ct_value equal = ct_fcmp(at, type, PTX_EQ, a, b);
+    const ct_value chosen = chosen_extreme(l, type, a, b);
+    const ct_value both_zero = ct_equals(at, ct_float_magnitude(at, type, ct_or(at, a, b)), 0);
     const ct_value settled = l->insn->op == CT_OP_FMIN ? ct_or(at, a, b) : ct_and(at, a, b);
-    const ct_value result = ct_select(at, equal, settled, chosen);
+    const ct_value result = ct_select(at, both_zero, settled, chosen);
 
     if (l->insn->nan)
         return ct_select(at, ct_fcmp(at, type, PTX_NAN, a, b), nan, result);
@@ -182,6 +268,15 @@ static bool may_stay(const struct ct_lower *l)
     return insn->op == CT_OP_FADD || insn->op == CT_OP_FSUB || insn->op == CT_OP_FMUL;
 }
 
+/* A result is flushed if it is tiny before it is rounded: a product of just below 2^-126 that rounds up to it is zero (measured on an
+ * H200). Where the operation says nothing of that, the rounded result decides; sums are exact there. */
+static ct_value flushed_result(struct ct_lower *l, enum ptx_type type, ct_value result)
+{
+    if (!l->tiny.i || type != PTX_F32)
+        return ct_float_flushed(&l->at, type, result);
+    return ct_select(&l->at, l->tiny, ct_and_imm(&l->at, result, ct_float_layout_of(type)->sign), result);
+}
+
 static bool is_sign_operation(const struct ct_insn *insn)
 {
     return insn->op == CT_OP_FNEG || insn->op == CT_OP_FABS;
@@ -198,8 +293,9 @@ ct_value ct_lower_float_operation(struct ct_lower *l)
         return CT_NO_VALUE;
     for (uint32_t i = 0; i < insn->n_operands; i++)
         operands[i] = ct_float_resized(&l->at, type, inner, ct_lower_operand(l, i, type));
+    l->tiny = CT_NO_VALUE;
     result = ct_float_resized(&l->at, inner, type, core(l, inner, operands));
     if (insn->ftz && !is_sign_operation(insn))
-        result = ct_float_flushed(&l->at, type, result);
+        result = flushed_result(l, type, result);
     return insn->sat ? ct_float_saturated(&l->at, type, result) : result;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower: integer division (PTX ISA, "div", "rem"). The ISA leaves division by zero to the machine; NVIDIA's give all ones, for the
- * remainder too. SPIR-V leaves it undefined, and minimum / -1 as well. */
+ * remainder too. SPIR-V leaves it undefined, and minimum / -1 as well. Vulkan also leaves the remainder of
+ * negative numbers undefined (NVIDIA 580 gives the dividend for divisors of -1), but not their quotient: signed remainders are made of it. */
 #include "lower.h"
 
 /* A constant divisor that no guard is for: neither 0 nor -1. */
@@ -21,26 +22,35 @@ static ct_value widened(struct ct_lower *l, unsigned index)
     return ct_width_at(&l->at, x) == CT_W_16 ? ct_resize(&l->at, x, l->insn->type, CT_W_32) : x;
 }
 
+static ct_value divided(struct ct_cursor *at, bool is_signed, bool remainder, ct_value a, ct_value b)
+{
+    const enum ct_width width = ct_width_at(at, a);
+    ct_value quotient;
+
+    if (!is_signed)
+        return ct_op2(at, remainder ? CT_OP_UREM : CT_OP_UDIV, ct_unsigned_type(width), a, b);
+    quotient = ct_op2(at, CT_OP_SDIV, ct_signed_type(width), a, b);
+    return remainder ? ct_sub(at, a, ct_bits2(at, CT_OP_MUL, quotient, b)) : quotient;
+}
+
 ct_value ct_lower_integer_division(struct ct_lower *l)
 {
     struct ct_cursor *at = &l->at;
-    const bool is_signed = ptx_type_is_signed(l->insn->type), remainder = l->insn->op == CT_OP_REM;
-    const enum ct_op op = is_signed ? (remainder ? CT_OP_SREM : CT_OP_SDIV) : (remainder ? CT_OP_UREM : CT_OP_UDIV);
+    const enum ptx_type type = l->insn->type;
+    const bool is_signed = ptx_type_is_signed(type), remainder = l->insn->op == CT_OP_REM;
     const ct_value a = widened(l, 0), b = widened(l, 1);
-    const enum ct_width width = ct_width_at(at, a);
-    const enum ptx_type type = is_signed ? ct_signed_type(width) : ct_unsigned_type(width);
     ct_value unsafe, is_zero, result;
 
     if (is_safe_divisor(l))
-        return ct_resize(at, ct_op2(at, op, type, a, b), type, ct_width_of(l->insn->type));
+        return ct_resize(at, divided(at, is_signed, remainder, a, b), type, ct_width_of(type));
     is_zero = ct_equals(at, b, 0);
     unsafe = is_zero;
     if (is_signed) {
-        const ct_value least = ct_equals(at, a, UINT64_C(1) << (ct_width_bits(width) - 1));
+        const ct_value least = ct_equals(at, a, UINT64_C(1) << (ct_width_bits(ct_width_at(at, a)) - 1));
 
         unsafe = ct_or(at, unsafe, ct_and(at, least, ct_equals(at, b, UINT64_MAX)));
     }
-    result = ct_op2(at, op, type, a, ct_select(at, unsafe, ct_const_like(at, b, 1), b));
+    result = divided(at, is_signed, remainder, a, ct_select(at, unsafe, ct_const_like(at, b, 1), b));
     result = ct_select(at, is_zero, ct_const_like(at, result, UINT64_MAX), result);
-    return ct_resize(at, result, type, ct_width_of(l->insn->type));
+    return ct_resize(at, result, type, ct_width_of(type));
 }

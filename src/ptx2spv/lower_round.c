@@ -89,6 +89,31 @@ ct_value ct_adjusted(struct ct_cursor *at, enum ptx_type type, enum ptx_rounding
     return ct_select(at, moves, stepped(at, nearest, grow), nearest);
 }
 
+/* The magnitude of an f16 as the encoding of an f32. In integers: drivers take a conversion to f16 and back for none. */
+static ct_value encoded_as_f32(struct ct_cursor *at, ct_value half)
+{
+    const ct_value magnitude = ct_and_imm(at, ct_resize(at, half, PTX_U16, CT_W_32), 0x7fff);
+    const ct_value subnormal = ct_icmp_imm(at, PTX_U32, PTX_LT, magnitude, 0x0400);
+    const ct_value infinite = ct_equals(at, magnitude, 0x7c00);
+    const ct_value normal = ct_add_imm(at, ct_shl_imm(at, magnitude, 13), UINT64_C(112) << 23);
+    const ct_value small = ct_emit1(at, CT_OP_ITOF, PTX_U32, CT_W_32, magnitude);
+    ct_value result;
+
+    at->fn->values.v[small.i].def->type2 = PTX_F32;
+    result = ct_select(at, subnormal, ct_op2(at, CT_OP_FMUL, PTX_F32, small, ct_float_const(at, PTX_F32, 0x1p-24)), normal);
+    return ct_select(at, infinite, ct_const32(at, 0x7f800000), result);
+}
+
+static ct_value narrowed_to_half(struct ct_cursor *at, enum ptx_rounding rounding, ct_value x, ct_value nearest)
+{
+    const ct_value magnitude = ct_float_magnitude(at, PTX_F32, x), back = encoded_as_f32(at, nearest);
+    const ct_value negative = sign_bit(at, x), number = ct_not(at, ct_float_is_nan(at, PTX_F32, x));
+    const ct_value smaller = ct_and(at, number, ct_icmp(at, PTX_U32, PTX_LT, magnitude, back));
+    const ct_value greater = ct_and(at, number, ct_icmp(at, PTX_U32, PTX_GT, magnitude, back));
+
+    return ct_adjusted(at, PTX_F16, rounding, nearest, ct_select(at, negative, greater, smaller), ct_select(at, negative, smaller, greater));
+}
+
 ct_value ct_float_narrowed(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, enum ptx_rounding rounding, ct_value x)
 {
     const ct_value nearest = ct_float_resized(at, from, to, x);
@@ -96,6 +121,8 @@ ct_value ct_float_narrowed(struct ct_cursor *at, enum ptx_type from, enum ptx_ty
 
     if (ct_rounds_to_nearest(rounding))
         return nearest;
+    if (from == PTX_F32 && to == PTX_F16)
+        return narrowed_to_half(at, rounding, x, nearest);
     back = ct_float_resized(at, to, from, nearest);
     return ct_adjusted(at, to, rounding, nearest, is_less(at, from, x, back), is_less(at, from, back, x));
 }
@@ -188,6 +215,28 @@ ct_value ct_lower_sum(struct ct_lower *l, enum ptx_type type, enum ptx_rounding 
 
 /* ---- products ---- */
 
+/* Notes for .ftz whether an f64 value, exact or odd, is below the least normal f32. */
+static void note_tiny64(struct ct_lower *l, ct_value wide)
+{
+    if (l->insn->ftz)
+        l->tiny = is_less(&l->at, PTX_F64, ct_float_magnitude(&l->at, PTX_F64, wide), ct_float_const(&l->at, PTX_F64, 0x1p-126));
+}
+
+/* The same by the operation done again 2^24 higher, where results of that size have all their bits. Factors of such a result are
+ * below 2^50, or what overflows compares as not tiny. */
+static void note_tiny_scaled(struct ct_lower *l, enum ct_op op, ct_value a, ct_value b, ct_value c)
+{
+    struct ct_cursor *at = &l->at;
+    const ct_value scale = ct_float_const(at, PTX_F32, 0x1p24), scaled = ct_op2(at, CT_OP_FMUL, PTX_F32, a, scale);
+    ct_value result;
+
+    if (op == CT_OP_FMUL)
+        result = ct_op2(at, op, PTX_F32, scaled, b);
+    else
+        result = ct_emit3(at, op, PTX_F32, CT_W_32, scaled, b, ct_op2(at, CT_OP_FMUL, PTX_F32, c, scale));
+    l->tiny = is_less(at, PTX_F32, ct_float_magnitude(at, PTX_F32, result), ct_float_const(at, PTX_F32, 0x1p-102));
+}
+
 /* The sign of a*b - product decides. Where the product is small that difference might vanish below the least number, so it is taken
  * of 2^200 times both; the smaller factor can bear that. */
 static ct_value directed_product64(struct ct_lower *l, enum ptx_rounding rounding, ct_value a, ct_value b)
@@ -213,23 +262,29 @@ static ct_value directed_product64(struct ct_lower *l, enum ptx_rounding roundin
 ct_value ct_lower_product(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b)
 {
     struct ct_cursor *at = &l->at;
-    ct_value wide_a, wide_b;
+    ct_value wide_a, wide_b, product;
 
-    if (ct_rounds_to_nearest(rounding))
+    if (ct_rounds_to_nearest(rounding)) {
+        if (l->insn->ftz && type == PTX_F32)
+            note_tiny_scaled(l, CT_OP_FMUL, a, b, b);
         return ct_op2(at, CT_OP_FMUL, type, a, b);
+    }
     if (type == PTX_F64)
         return directed_product64(l, rounding, a, b);
     wide_a = wide(l, a);
     wide_b = wide(l, b);
-    return ct_float_narrowed(at, PTX_F64, type, rounding, ct_op2(at, CT_OP_FMUL, PTX_F64, wide_a, wide_b));
+    product = ct_op2(at, CT_OP_FMUL, PTX_F64, wide_a, wide_b);
+    note_tiny64(l, product);
+    return ct_float_narrowed(at, PTX_F64, type, rounding, product);
 }
 
 /* ---- fused multiply-add ---- */
 
 /* f16 in f32, f32 in f64: the product is exact, the sum odd. */
-static ct_value fused_through(struct ct_cursor *at, enum ptx_type type, enum ptx_type inner, enum ptx_rounding rounding, ct_value a,
+static ct_value fused_through(struct ct_lower *l, enum ptx_type type, enum ptx_type inner, enum ptx_rounding rounding, ct_value a,
                               ct_value b, ct_value c)
 {
+    struct ct_cursor *at = &l->at;
     const ct_value wide_a = ct_float_resized(at, type, inner, a), wide_b = ct_float_resized(at, type, inner, b);
     const ct_value product = ct_op2(at, CT_OP_FMUL, inner, wide_a, wide_b);
     const ct_value wide_c = ct_float_resized(at, type, inner, c);
@@ -237,6 +292,8 @@ static ct_value fused_through(struct ct_cursor *at, enum ptx_type type, enum ptx
     const ct_value sum = ct_two_sum(at, inner, product, wide_c, &error);
 
     odd = ct_to_odd(at, inner, sum, error);
+    if (inner == PTX_F64)
+        note_tiny64(l, odd);
     return ct_float_narrowed(at, inner, type, rounding, with_zero_sign(at, inner, rounding, odd, product, wide_c));
 }
 
@@ -253,15 +310,18 @@ ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_roundin
     const bool nearest = ct_rounds_to_nearest(rounding);
 
     if (type == PTX_F16)
-        return fused_through(at, type, PTX_F32, rounding, a, b, c);
+        return fused_through(l, type, PTX_F32, rounding, a, b, c);
     if (type == PTX_F64) {
         if (!nearest)
             return directed_fused64(l);
         return target->exact_fma64 ? ct_emit3(at, CT_OP_FFMA, type, CT_W_64, a, b, c) : ct_fused64(at, a, b, c);
     }
-    if (nearest && (target->exact_fma32 || !target->float64))
+    if (nearest && (target->exact_fma32 || !target->float64)) {
+        if (l->insn->ftz)
+            note_tiny_scaled(l, CT_OP_FFMA, a, b, c);
         return ct_emit3(at, CT_OP_FFMA, type, CT_W_32, a, b, c);
+    }
     if (!target->float64)
         ct_lower_lacks(l, "64-bit floats, which this rounding needs");
-    return fused_through(at, type, PTX_F64, rounding, a, b, c);
+    return fused_through(l, type, PTX_F64, rounding, a, b, c);
 }

@@ -22,6 +22,22 @@ static int is_normal(float a)
     return fpclassify(a) == FP_NORMAL || a == 0;
 }
 
+/* .ftz of a product: what is below the least normal number before it is rounded is zero. */
+static float flush_tiny(double exact, float rounded)
+{
+    return fabs(exact) < 0x1p-126 ? copysignf(0, rounded) : rounded;
+}
+
+static float mul_ftz(float a, float b)
+{
+    return flush_tiny((double)flush(a) * flush(b), mul_f32(NEAREST, flush(a), flush(b)));
+}
+
+static float fma_ftz(float a, float b, float c)
+{
+    return flush_tiny(fma_f64(ZERO, flush(a), flush(b), flush(c)), fma_f32(NEAREST, flush(a), flush(b), flush(c)));
+}
+
 #define ROUNDED(R, id, suffix, mode) \
     R(add_##id, "add." suffix ".f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, add_f32(mode, a, b)) \
     R(sub_##id, "sub." suffix ".f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, add_f32(mode, a, -b)) \
@@ -43,14 +59,14 @@ static int is_normal(float a)
       add_f32(NEAREST, mul_f32(NEAREST, a, b), c)) \
     R(add_f32_ftz, "add.ftz.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, flush(add_f32(NEAREST, flush(a), flush(b)))) \
     R(sub_f32_ftz_rz, "sub.rz.ftz.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, flush(add_f32(ZERO, flush(a), -flush(b)))) \
-    R(mul_f32_ftz, "mul.ftz.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, flush(mul_f32(NEAREST, flush(a), flush(b)))) \
-    R(fma_f32_ftz, "fma.rn.ftz.f32 %d, %a, %b, %c;", F32, F32, F32, F32, NONE, flush(fma_f32(NEAREST, flush(a), flush(b), flush(c)))) \
+    R(mul_f32_ftz, "mul.ftz.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, mul_ftz(a, b)) \
+    R(fma_f32_ftz, "fma.rn.ftz.f32 %d, %a, %b, %c;", F32, F32, F32, F32, NONE, fma_ftz(a, b, c)) \
     R(div_f32_ftz, "div.rn.ftz.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, flush(div_f32(NEAREST, flush(a), flush(b)))) \
     R(rcp_f32_ftz, "rcp.rn.ftz.f32 %d, %a;", F32, F32, NONE, NONE, NONE, flush(div_f32(NEAREST, 1, flush(a)))) \
     R(sqrt_f32_ftz, "sqrt.rn.ftz.f32 %d, %a;", F32, F32, NONE, NONE, NONE, sqrt_f32(NEAREST, flush(a))) \
     R(add_f32_sat, "add.sat.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, saturate(add_f32(NEAREST, a, b))) \
     R(fma_f32_sat, "fma.rn.sat.f32 %d, %a, %b, %c;", F32, F32, F32, F32, NONE, saturate(fma_f32(NEAREST, a, b, c))) \
-    R(mul_f32_ftz_sat, "mul.ftz.sat.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, saturate(flush(mul_f32(NEAREST, flush(a), flush(b))))) \
+    R(mul_f32_ftz_sat, "mul.ftz.sat.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, saturate(mul_ftz(a, b))) \
     R(min_f32, "min.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, least(a, b)) \
     R(max_f32, "max.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, greatest(a, b)) \
     R(min_f32_ftz, "min.ftz.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, least(flush(a), flush(b))) \

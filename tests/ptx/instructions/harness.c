@@ -103,7 +103,7 @@ static char *module_text(const struct table *table)
 {
     struct text text = {0};
 
-    put(&text, ".version 7.5\n.target sm_75\n.address_size 64\n");
+    put(&text, ".version 7.8\n.target sm_80\n.address_size 64\n");
     for (unsigned i = 0; i < table->n_rows; i++)
         put_kernel(&text, &table->rows[i], i);
     return text.bytes;
