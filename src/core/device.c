@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CT_CHANNEL "device"
 
@@ -158,6 +159,21 @@ CUresult ct_device_lookup(CUdevice ordinal, struct ct_device **out)
     return CUDA_SUCCESS;
 }
 
+/* How kernels are compiled may be forced, for tests: devices whose own form is right are made to run the other. */
+static void apply_options(struct ct_device *device)
+{
+    struct ptx2spv_target *target = &device->info.target;
+
+    if (!strcmp(ct_config()->warp, "collective"))
+        target->warp_form = PTX2SPV_WARP_COLLECTIVE;
+    else if (*ct_config()->warp)
+        ct_log(CT_LOG_WARN, "CUTTLE_WARP=%s is not known; it may be collective", ct_config()->warp);
+    if (!strcmp(ct_config()->sync, "resumed"))
+        target->sync_resumed = 1;
+    else if (*ct_config()->sync)
+        ct_log(CT_LOG_WARN, "CUTTLE_SYNC=%s is not known; it may be resumed", ct_config()->sync);
+}
+
 CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_backend *backend, unsigned backend_index,
                         const struct ct_device_info *info)
 {
@@ -165,6 +181,7 @@ CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_b
     device->backend = backend;
     device->backend_index = backend_index;
     device->info = *info;
+    apply_options(device);
     ct_mutex_init(&device->lock, CT_RANK_DEVICE);
     pthread_cond_init(&device->primary_gone, NULL);
     ct_log(CT_LOG_INFO, "device %d: %s (%s, %s)", ordinal, info->name, backend->name, info->driver);

@@ -41,8 +41,10 @@ static CUresult check_shape(const struct ct_function *function, const struct ct_
     return CUDA_SUCCESS;
 }
 
-static CUresult check_shared(const struct ct_function *function, unsigned dynamic_bytes)
+/* The kernel's own shared memory, and what threads exchange through on devices without warp instructions of their own. */
+static CUresult check_shared(const struct ct_function *function, unsigned dynamic_bytes, unsigned block_threads)
 {
+    uint64_t exchange = function->info.exchange_bytes + (uint64_t)function->info.exchange_thread_bytes * block_threads;
     unsigned limit = ct_function_dynamic_shared_limit(function);
     unsigned base = ct_function_shared_base(function);
     unsigned total = (unsigned)ct_device_limit(function->module->context->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
@@ -53,6 +55,9 @@ static CUresult check_shared(const struct ct_function *function, unsigned dynami
     if ((uint64_t)base + dynamic_bytes > total)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: %u and %u bytes of shared memory; at most %u", function->decl->name, base,
                        dynamic_bytes, total);
+    if (base + dynamic_bytes + exchange > total)
+        return ct_fail(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "kernel %s: its warp instructions take %llu bytes of shared memory beside %u; at most %u",
+                       function->decl->name, (unsigned long long)exchange, base + dynamic_bytes, total);
     return CUDA_SUCCESS;
 }
 
@@ -175,7 +180,7 @@ static CUresult launch_on(struct ct_stream *stream, struct ct_function *function
     if (stream->context != function->module->context)
         return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "kernel %s is of another context than the current one", function->decl->name);
     if ((r = check_shape(function, shape)) != CUDA_SUCCESS || (r = ct_function_compile(function)) != CUDA_SUCCESS ||
-        (r = check_shared(function, shape->dynamic_shared_bytes)) != CUDA_SUCCESS)
+        (r = check_shared(function, shape->dynamic_shared_bytes, shape->block[0] * shape->block[1] * shape->block[2])) != CUDA_SUCCESS)
         return r;
     if (function->decl->param_bytes > sizeof on_stack && !(bytes = malloc(function->decl->param_bytes)))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u bytes of parameters", function->decl->param_bytes);

@@ -59,7 +59,7 @@ struct ct_gen {
     CT_VEC(uint32_t) interface; /* global variables */
     uint32_t spec[PTX2SPV_SPEC_COUNT];
     uint32_t sysvals[CT_SYS_COUNT]; /* computed at the function's start when first asked for */
-    uint32_t workgroup_id, local_id, push_constants;
+    uint32_t workgroup_id, local_id, push_constants, subgroup_lane;
     uint32_t shared[CT_VIEW_COUNT];
     uint32_t local;      /* Function variable: array of words */
     uint8_t float_widths; /* 1: f16, 2: f32, 4: f64 are used */
@@ -145,6 +145,11 @@ uint32_t ct_gen_scope(struct ct_gen *g, enum ct_space space, uint8_t scope); /* 
 uint32_t ct_gen_semantics(struct ct_gen *g, uint8_t semantics);              /* id; enum ptx_semantics */
 /* The memory barrier behind an acquiring load, before a releasing store. */
 void ct_gen_order(struct ct_gen *g, const struct ct_insn *insn, enum ct_space space);
+
+/* ---- emit_warp.c: what lanes of a subgroup do together ---- */
+void ct_gen_laneread(struct ct_gen *g, const struct ct_insn *insn);
+void ct_gen_ballot(struct ct_gen *g, const struct ct_insn *insn);
+void ct_gen_warpsync(struct ct_gen *g, const struct ct_insn *insn);
 
 /* ---- emit_entry.c: the entry point and what a kernel reads of its surroundings ---- */
 void ct_gen_begin_entry(struct ct_gen *g);

@@ -165,6 +165,7 @@ static uint32_t compute_sysval(struct ct_gen *g, enum ct_sysval which)
     case CT_SYS_SMID: return ct_gen_u32(g, 0);
     case CT_SYS_NSMID: return ct_gen_u32(g, 1);
     case CT_SYS_SHARED_BYTES:
+    case CT_SYS_EXCHANGE_BASE:
         return CT_SPV_INTERN(&g->m, SpvOpSpecConstantOp, uint, SpvOpIMul, g->spec[PTX2SPV_SPEC_SHARED_WORDS], ct_gen_u32(g, 4));
     case CT_SYS_IMAGE_BASE: return system_member(g, MEMBER_IMAGE);
     case CT_SYS_FAULT_BASE: return system_member(g, MEMBER_FAULT);

@@ -40,10 +40,23 @@ static uint32_t spec_op(struct ct_gen *g, SpvOp op, uint32_t a, uint32_t b)
     return CT_SPV_INTERN(&g->m, SpvOpSpecConstantOp, ct_gen_int_type(g, 32), op, a, b);
 }
 
+/* Words of the segment: the kernel's own, and behind them the exchange area. */
+static uint32_t segment_words(struct ct_gen *g)
+{
+    uint32_t words = g->spec[PTX2SPV_SPEC_SHARED_WORDS];
+
+    if (g->fn->exchange_words)
+        words = spec_op(g, SpvOpIAdd, words, ct_gen_u32(g, g->fn->exchange_words));
+    if (g->fn->exchange_thread_words)
+        words = spec_op(g, SpvOpIAdd, words,
+                        spec_op(g, SpvOpIMul, g->spec[PTX2SPV_SPEC_BLOCK_THREADS], ct_gen_u32(g, g->fn->exchange_thread_words)));
+    return words;
+}
+
 /* How many items of a view the segment has: its words, rounded up. */
 static uint32_t view_length(struct ct_gen *g, enum ct_shared_view view)
 {
-    const uint32_t words = g->spec[PTX2SPV_SPEC_SHARED_WORDS], bytes = views[view].bytes;
+    const uint32_t words = segment_words(g), bytes = views[view].bytes;
 
     if (bytes == 4)
         return words;
@@ -75,7 +88,7 @@ static uint32_t make_word_array(struct ct_gen *g)
 {
     return ct_gen_global_variable(
         g, SpvStorageClassWorkgroup,
-        CT_SPV_INTERN(&g->m, SpvOpTypeArray, 0, ct_gen_int_type(g, 32), g->spec[PTX2SPV_SPEC_SHARED_WORDS]));
+        CT_SPV_INTERN(&g->m, SpvOpTypeArray, 0, ct_gen_int_type(g, 32), segment_words(g)));
 }
 
 static uint32_t local_array(struct ct_gen *g)

@@ -49,6 +49,7 @@ enum ct_sysval {
     CT_SYS_LANEID,
     CT_SYS_SMID, CT_SYS_NSMID,
     CT_SYS_SHARED_BYTES,   /* static and dynamic part together */
+    CT_SYS_EXCHANGE_BASE,  /* offset of the exchange area in the segment: behind both, see sync.h */
     CT_SYS_IMAGE_BASE,     /* 64 bits: CUDA address of the module's image */
     CT_SYS_FAULT_BASE,     /* 64 bits: CUDA address of struct ptx2spv_fault */
     CT_SYS_PARAM_BASE,     /* 64 bits: CUDA address of the parameter block; reading it sets fn->params_in_buffer */
@@ -115,6 +116,7 @@ struct ct_block {
 
 enum ct_props {
     CT_PROP_CALLS_INLINED = 1,
+    CT_PROP_SYNCHRONIZED = 1024, /* barriers are of the whole block; no warp instructions but where the device has them */
     CT_PROP_LAID_OUT = 512,  /* no LOCALADDR, SHAREDADDR, insn->local */
     CT_PROP_REDUCIBLE = 2,
     CT_PROP_SSA = 4,
@@ -194,6 +196,7 @@ struct ct_fn {
     uint32_t dynamic_shared_offset;
     uint32_t local_bytes;            /* .local frame; grows by inlining */
     uint32_t local_align;
+    uint32_t exchange_words, exchange_thread_words; /* the area: fixed part, and for each thread of the block; 0 none */
     bool uses_dynamic_shared, uses_barrier, uses_fault, params_in_buffer;
     /* structured form */
     struct ct_node *body;

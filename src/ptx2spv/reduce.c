@@ -7,7 +7,7 @@
  *   splitting: one entry h stays the header, what the other entries lead to within the component until h is copied for those who
  *              come from outside; only while the copies are few and hold no synchronization, which must stay in one place; or
  *   dispatch:  every jump to an entry sets a selector and goes to a new block, the header, which switches on it. */
-#include "ir.h"
+#include "sync.h"
 
 #include <string.h>
 
@@ -121,18 +121,12 @@ static void redirect(struct reducer *rd, struct ct_block *to, uint32_t component
 
 /* ---- splitting ---- */
 
-static bool is_synchronization(enum ct_op op)
-{
-    return op == CT_OP_BARRIER || op == CT_OP_SHFL || op == CT_OP_VOTE || op == CT_OP_MATCH || op == CT_OP_ACTIVEMASK ||
-           op == CT_OP_WARPSYNC || op == CT_OP_REDUX;
-}
-
 static uint32_t insns_to_copy(const struct ct_block *block)
 {
     uint32_t n = 0;
 
     for (const struct ct_insn *insn = block->first; insn; insn = insn->next, n++)
-        if (is_synchronization(insn->op) || n > MAX_COPIED_INSNS)
+        if (ct_is_sync(insn->op) || n > MAX_COPIED_INSNS)
             return TOO_MANY;
     return n;
 }

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collective: synchronization points become what the device can do.
+ * In:  register form, calls inlined, laid out.   Out: barriers 0 of the whole block, which, but on native devices, every thread of the
+ *      block reaches together; native devices also LANEREAD, BALLOT, WARPSYNC.
+ *
+ * Native (GPUs whose subgroup instructions and barriers are right in divergent code): warp instructions become reads of other lanes'
+ * registers, named and counted barriers counters that threads wait on, bar.red an exchange.
+ * Collective (everything else): where all points of the kernel are reached by the whole block together, each becomes an exchange in
+ * place; else the kernel is cut at its points (resume.c). Target: sync_resumed asks for the latter always. */
+#include "sync.h"
+
+#include <string.h>
+
+/* A barrier of all threads of the block that waits: any number, no count. */
+static bool is_full(const struct ct_insn *insn)
+{
+    const bool red = insn->mode == PTX_MODE_RED;
+
+    return insn->mode != PTX_MODE_ARRIVE && insn->n_operands - red <= 1;
+}
+
+static bool is_plain(const struct ct_insn *insn)
+{
+    return insn->op == CT_OP_BARRIER && is_full(insn) && insn->mode != PTX_MODE_RED;
+}
+
+/* What the pass must rewrite, and whether that takes the exchange area. */
+static bool is_rewritten(const struct ct_insn *insn, bool native)
+{
+    return ct_is_sync(insn->op) && !is_plain(insn) && !(native && insn->op == CT_OP_WARPSYNC);
+}
+
+static bool needs_exchange(const struct ct_insn *insn, bool native)
+{
+    return is_rewritten(insn, native) && !(native && ct_is_warp_op(insn->op));
+}
+
+static void note_columns(struct ct_exchange *x, const struct ct_insn *insn)
+{
+    if (insn->op == CT_OP_SHFL || insn->op == CT_OP_REDUX || insn->op == CT_OP_MATCH)
+        x->column[CT_COLUMN_LOW] = true;
+    if (insn->op == CT_OP_MATCH && ct_width_of_value(x->fn, insn->operands[0]) == CT_W_64)
+        x->column[CT_COLUMN_HIGH] = true;
+}
+
+/* ---- in place ---- */
+
+/* A barrier of the whole block needs no number of its own: the block meets at one at a time. */
+static void make_barrier_zero(struct ct_fn *fn, struct ct_insn *insn)
+{
+    struct ct_cursor at = {.fn = fn, .block = insn->block, .before = insn, .where = insn->where};
+
+    insn->operands[0] = ct_const32(&at, 0);
+    insn->mode = PTX_MODE_SYNC;
+}
+
+static void reduce_in_place(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn)
+{
+    const ct_value word = ct_exchange_bar_word(at, ct_const32(at, 0), CT_BAR_PRED_TOTAL), mine = ct_exchange_predicate(at, insn);
+    ct_value held;
+
+    ct_exchange_atomic(at, PTX_ADD, word, mine);
+    ct_exchange_barrier(at);
+    held = ct_exchange_load(at, word);
+    ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, x->threads, held));
+    ct_exchange_barrier(at);
+    ct_exchange_atomic(at, PTX_ADD, word, ct_sub(at, ct_const32(at, 0), mine));
+}
+
+static void exchange_in_place(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn)
+{
+    if (insn->op == CT_OP_BARRIER) {
+        reduce_in_place(at, x, insn);
+        return;
+    }
+    ct_exchange_post(at, x, insn);
+    ct_exchange_barrier(at);
+    if (insn->op == CT_OP_WARPSYNC)
+        return;
+    ct_exchange_results(at, x, insn, ct_and(at, ct_exchange_mask(at, insn), x->existing));
+    ct_exchange_barrier(at);
+    ct_exchange_unpost(at, x, insn);
+}
+
+/* ---- native ---- */
+
+static void native_warp_op(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn)
+{
+    const ct_value active = ct_emit1(at, CT_OP_BALLOT, PTX_B32, CT_W_32, ct_emit_const(at, CT_W_PRED, true));
+
+    x->native = true;
+    ct_exchange_post(at, x, insn);
+    ct_exchange_results(at, x, insn, ct_and(at, ct_exchange_mask(at, insn), active));
+    x->native = false;
+}
+
+static void fence(struct ct_cursor *at)
+{
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_FENCE, PTX_NONE, 0, 0);
+
+    insn->semantics = PTX_ACQ_REL;
+    insn->scope = PTX_CTA;
+}
+
+/* The n-th use of a barrier of `count` threads is complete when n * count have come. */
+static void wait_for_total(struct ct_cursor *at, ct_value word, ct_value ticket, ct_value count)
+{
+    struct ct_block *head = ct_block_create(at->fn), *done = ct_block_create(at->fn);
+    const ct_value uses = ct_add_imm(at, ct_op2(at, CT_OP_UDIV, PTX_U32, ticket, count), 1);
+    const ct_value goal = ct_op2(at, CT_OP_MUL, PTX_U32, uses, count);
+    ct_value total;
+
+    ct_cursor_jump(at, head);
+    ct_cursor_enter(at, head);
+    total = ct_exchange_atomic(at, PTX_ADD, word, ct_const32(at, 0));
+    ct_cursor_branch(at, ct_icmp_imm(at, PTX_S32, PTX_GE, ct_sub(at, total, goal), 0), done, head);
+    ct_cursor_enter(at, done);
+}
+
+static void native_barrier(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn)
+{
+    const bool red = insn->mode == PTX_MODE_RED;
+    const ct_value number = insn->operands[0];
+    const ct_value asked = insn->n_operands - red > 1 ? insn->operands[1] : x->threads;
+    const ct_value count = ct_select(at, ct_equals(at, asked, 0), x->threads, asked);
+    const ct_value word = ct_exchange_bar_word(at, number, CT_BAR_TOTAL), sums = ct_exchange_bar_word(at, number, CT_BAR_PRED_TOTAL);
+    ct_value mine = CT_NO_VALUE, ticket;
+
+    if (red)
+        ct_exchange_atomic(at, PTX_ADD, sums, mine = ct_exchange_predicate(at, insn));
+    fence(at);
+    ticket = ct_exchange_atomic(at, PTX_ADD, word, ct_const32(at, 1));
+    if (insn->mode == PTX_MODE_ARRIVE)
+        return;
+    wait_for_total(at, word, ticket, count);
+    fence(at);
+    if (red) { /* once more, so that all have read before the predicates are taken back */
+        const ct_value held = ct_exchange_load(at, sums);
+
+        ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, count, held));
+        fence(at);
+        ticket = ct_exchange_atomic(at, PTX_ADD, word, ct_const32(at, 1));
+        wait_for_total(at, word, ticket, count);
+        ct_exchange_atomic(at, PTX_ADD, sums, ct_sub(at, ct_const32(at, 0), mine));
+        fence(at);
+    }
+}
+
+/* ---- the pass ---- */
+
+struct points {
+    CT_VEC(struct ct_insn *) list;
+    bool rewritten, exchange, divergent;
+};
+
+static struct points find_points(struct ct_fn *fn, const bool *divergent, bool native)
+{
+    struct points points = {0};
+
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next) {
+            if (!ct_is_sync(insn->op))
+                continue;
+            *CT_PUSH(&fn->compilation->scratch, &points.list) = insn;
+            points.rewritten |= is_rewritten(insn, native);
+            points.exchange |= needs_exchange(insn, native);
+            points.divergent |= (divergent && divergent[b]) || (insn->op == CT_OP_BARRIER && !is_full(insn));
+        }
+    return points;
+}
+
+static void expand(struct ct_fn *fn, struct ct_exchange *x, struct ct_insn *insn, bool native)
+{
+    struct ct_block *block = insn->block, *rest = ct_block_split(fn, block, insn);
+    struct ct_cursor at = {.fn = fn, .block = block, .where = insn->where};
+
+    ct_insn_remove(insn);
+    if (native && ct_is_warp_op(insn->op))
+        native_warp_op(&at, x, insn);
+    else if (native && !is_full(insn))
+        native_barrier(&at, x, insn);
+    else
+        exchange_in_place(&at, x, insn);
+    ct_cursor_jump(&at, rest);
+}
+
+static void expand_all(struct ct_fn *fn, const struct points *points, bool native)
+{
+    struct ct_exchange x = {.fn = fn};
+    struct ct_cursor at = {.fn = fn, .where = fn->source->where};
+    struct ct_block *body;
+
+    for (uint32_t i = 0; i < points->list.n && !native; i++)
+        note_columns(&x, points->list.v[i]);
+    ct_fn_compute_preds(fn);
+    ct_fn_detach_entry(fn);
+    at.block = fn->blocks.v[0];
+    body = ct_block_split(fn, at.block, at.block->first);
+    if (points->exchange)
+        ct_exchange_begin(&at, &x);
+    else
+        x.lane = ct_sysval(&at, CT_SYS_LANEID);
+    ct_cursor_jump(&at, body);
+    for (uint32_t i = 0; i < points->list.n; i++) {
+        struct ct_insn *insn = points->list.v[i];
+
+        if (is_rewritten(insn, native))
+            expand(fn, &x, insn, native);
+        else if (is_plain(insn))
+            make_barrier_zero(fn, insn);
+    }
+    if (points->exchange)
+        ct_exchange_finish(&x);
+}
+
+enum ct_pass_result ct_pass_collective(struct ct_fn *fn)
+{
+    const bool native = fn->target->warp_form == PTX2SPV_WARP_NATIVE && !fn->target->sync_resumed;
+    const bool *divergent = native ? NULL : ct_find_divergent_blocks(fn);
+    const bool spins = !native && ct_mark_spins(fn);
+    const struct points points = find_points(fn, divergent, native);
+
+    if (!native && (spins || (points.list.n && (points.divergent || fn->target->sync_resumed)))) {
+        struct ct_exchange x = {.fn = fn, .column[CT_COLUMN_SIGN] = true, .column[CT_COLUMN_MASK] = true};
+
+        for (uint32_t i = 0; i < points.list.n; i++)
+            note_columns(&x, points.list.v[i]);
+        ct_resume(fn, &x);
+    } else if (points.rewritten) {
+        expand_all(fn, &points, native);
+    } else {
+        for (uint32_t i = 0; i < points.list.n; i++)
+            if (is_plain(points.list.v[i]))
+                make_barrier_zero(fn, points.list.v[i]);
+        return CT_PASS_UNCHANGED;
+    }
+    ct_fn_remove_unreachable(fn);
+    return CT_PASS_CHANGED;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The exchange area: its words, and what warp instructions and barriers compute from them (PTX ISA, "Parallel Synchronization and
+ * Communication Instructions", "shfl.sync"). */
+#include "sync.h"
+
+enum { WORD_ENDED = 0, WORD_ENDED_LANES = 1, WORD_BALLOTS = WORD_ENDED_LANES + CT_MAX_WARPS, WORD_BARS = WORD_BALLOTS + CT_MAX_WARPS,
+       FIXED_WORDS = WORD_BARS + CT_MAX_BARRIERS * CT_BAR_WORDS };
+
+bool ct_is_warp_op(enum ct_op op)
+{
+    return op == CT_OP_SHFL || op == CT_OP_VOTE || op == CT_OP_MATCH || op == CT_OP_ACTIVEMASK || op == CT_OP_WARPSYNC || op == CT_OP_REDUX;
+}
+
+bool ct_is_sync(enum ct_op op)
+{
+    return op == CT_OP_BARRIER || ct_is_warp_op(op);
+}
+
+/* ---- control flow ---- */
+
+void ct_cursor_jump(struct ct_cursor *at, struct ct_block *to)
+{
+    ct_emit_insn(at, CT_OP_BR, PTX_NONE, 0, 0);
+    ct_block_set_succs(at->fn, at->block, 1, &to);
+}
+
+void ct_cursor_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no)
+{
+    ct_emit_insn(at, CT_OP_CBR, PTX_PRED, 0, 1)->operands[0] = condition;
+    ct_block_set_succs(at->fn, at->block, 2, (struct ct_block *[]){yes, no});
+}
+
+void ct_lane_loop_begin(struct ct_cursor *at, ct_value mask, struct ct_lane_loop *loop)
+{
+    struct ct_block *inside = ct_block_create(at->fn);
+    ct_value next;
+
+    loop->head = ct_block_create(at->fn);
+    loop->done = ct_block_create(at->fn);
+    loop->rest = ct_copy(at, mask);
+    ct_cursor_jump(at, loop->head);
+    ct_cursor_enter(at, loop->head);
+    ct_cursor_branch(at, ct_equals(at, loop->rest, 0), loop->done, inside);
+    ct_cursor_enter(at, inside);
+    loop->lane = ct_op1(at, CT_OP_CLZ, PTX_B32, ct_op1(at, CT_OP_BREV, PTX_B32, loop->rest));
+    next = ct_and(at, loop->rest, ct_add_imm(at, loop->rest, UINT32_MAX));
+    ct_assign(at, loop->rest, next);
+}
+
+void ct_lane_loop_end(struct ct_cursor *at, struct ct_lane_loop *loop)
+{
+    ct_cursor_jump(at, loop->head);
+    ct_cursor_enter(at, loop->done);
+}
+
+/* ---- words ---- */
+
+static ct_value area(struct ct_cursor *at, uint32_t word)
+{
+    return ct_add_imm(at, ct_sysval(at, CT_SYS_EXCHANGE_BASE), 4 * word);
+}
+
+static ct_value indexed(struct ct_cursor *at, uint32_t word, ct_value index)
+{
+    return ct_add(at, area(at, word), ct_shl_imm(at, index, 2));
+}
+
+ct_value ct_exchange_load(struct ct_cursor *at, ct_value address)
+{
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_LOAD, PTX_B32, 1, 1);
+
+    insn->space = CT_SPACE_SHARED;
+    insn->align_log2 = 2;
+    insn->operands[0] = address;
+    return insn->results[0] = ct_value_create(at->fn, CT_W_32);
+}
+
+void ct_exchange_store(struct ct_cursor *at, ct_value address, ct_value value)
+{
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_STORE, PTX_B32, 0, 2);
+
+    insn->space = CT_SPACE_SHARED;
+    insn->align_log2 = 2;
+    insn->operands[0] = address;
+    insn->operands[1] = value;
+}
+
+ct_value ct_exchange_atomic(struct ct_cursor *at, enum ptx_operation operation, ct_value address, ct_value value)
+{
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_ATOM, operation == PTX_ADD ? PTX_U32 : PTX_B32, 1, 2);
+
+    insn->space = CT_SPACE_SHARED;
+    insn->operation = (uint8_t)operation;
+    insn->semantics = PTX_RELAXED;
+    insn->scope = PTX_CTA;
+    insn->align_log2 = 2;
+    insn->operands[0] = address;
+    insn->operands[1] = value;
+    return insn->results[0] = ct_value_create(at->fn, CT_W_32);
+}
+
+ct_value ct_exchange_ended_word(struct ct_cursor *at)
+{
+    return area(at, WORD_ENDED);
+}
+
+ct_value ct_exchange_ended_lanes_word(struct ct_cursor *at, const struct ct_exchange *x)
+{
+    return indexed(at, WORD_ENDED_LANES, x->warp);
+}
+
+static ct_value ballot_word(struct ct_cursor *at, const struct ct_exchange *x)
+{
+    return indexed(at, WORD_BALLOTS, x->warp);
+}
+
+/* A barrier's number is taken modulo 16: others are undefined, and must not reach beyond the area. */
+ct_value ct_exchange_bar_word(struct ct_cursor *at, ct_value number, enum ct_bar_word which)
+{
+    const ct_value first = ct_op2(at, CT_OP_MUL, PTX_U32, ct_and_imm(at, number, CT_MAX_BARRIERS - 1), ct_const32(at, CT_BAR_WORDS));
+
+    return indexed(at, WORD_BARS + which, first);
+}
+
+/* How many columns of those that the kernel uses stand before this one. */
+static uint32_t column_index(const struct ct_exchange *x, enum ct_column column)
+{
+    uint32_t index = 0;
+
+    for (unsigned c = 0; c < column; c++)
+        index += x->column[c];
+    return index;
+}
+
+static ct_value in_column(struct ct_cursor *at, const struct ct_exchange *x, enum ct_column column, ct_value low)
+{
+    const uint32_t index = column_index(x, column);
+
+    return index ? ct_add(at, low, ct_op2(at, CT_OP_MUL, PTX_U32, x->column_bytes, ct_const32(at, index))) : low;
+}
+
+ct_value ct_exchange_own(struct ct_cursor *at, const struct ct_exchange *x, enum ct_column column)
+{
+    return in_column(at, x, column, x->own);
+}
+
+/* A lane that the block has not: lane 0's word instead, which exists. */
+ct_value ct_exchange_of_lane(struct ct_cursor *at, const struct ct_exchange *x, enum ct_column column, ct_value lane)
+{
+    if (x->native)
+        return ct_emit2(at, CT_OP_LANEREAD, PTX_B32, CT_W_32, x->shown[column], lane);
+    const ct_value exists = ct_icmp(at, PTX_U32, PTX_LT, ct_add(at, x->first, lane), x->threads);
+    const ct_value bytes = ct_shl_imm(at, ct_select(at, exists, lane, ct_const32(at, 0)), 2);
+
+    return ct_exchange_load(at, in_column(at, x, column, ct_add(at, x->warp_base, bytes)));
+}
+
+/* ---- the area as a whole ---- */
+
+void ct_exchange_barrier(struct ct_cursor *at)
+{
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_BARRIER, PTX_PRED, 0, 1);
+    const ct_value zero = ct_value_create(at->fn, CT_W_32);
+    struct ct_insn *number = ct_insn_create(at->fn, CT_OP_CONST, PTX_B32, 1, 0);
+
+    insn->mode = PTX_MODE_SYNC;
+    number->results[0] = insn->operands[0] = zero;
+    ct_insn_insert_before(insn, number);
+    at->fn->uses_barrier = true;
+}
+
+static void clear_fixed_part(struct ct_cursor *at, const struct ct_exchange *x)
+{
+    struct ct_block *head = ct_block_create(at->fn), *inside = ct_block_create(at->fn), *done = ct_block_create(at->fn);
+    const ct_value i = ct_copy(at, x->thread);
+
+    ct_cursor_jump(at, head);
+    ct_cursor_enter(at, head);
+    ct_cursor_branch(at, ct_icmp_imm(at, PTX_U32, PTX_LT, i, FIXED_WORDS), inside, done);
+    ct_cursor_enter(at, inside);
+    ct_exchange_store(at, indexed(at, 0, i), ct_const32(at, 0));
+    ct_assign(at, i, ct_add(at, i, x->threads));
+    ct_cursor_jump(at, head);
+    ct_cursor_enter(at, done);
+}
+
+void ct_exchange_begin(struct ct_cursor *at, struct ct_exchange *x)
+{
+    ct_value left;
+
+    x->fn = at->fn;
+    x->thread = ct_sysval(at, CT_SYS_TID_LINEAR);
+    x->threads = ct_sysval(at, CT_SYS_BLOCK_THREADS);
+    x->lane = ct_and_imm(at, x->thread, 31);
+    x->warp = ct_shr_imm(at, x->thread, 5);
+    x->first = ct_and_imm(at, x->thread, ~UINT32_C(31));
+    x->column_bytes = ct_shl_imm(at, x->threads, 2);
+    x->own = indexed(at, FIXED_WORDS, x->thread);
+    x->warp_base = indexed(at, FIXED_WORDS, x->first);
+    left = ct_sub(at, x->threads, x->first);
+    x->existing = ct_select(at, ct_icmp_imm(at, PTX_U32, PTX_GE, left, 32), ct_const32(at, UINT32_MAX),
+                            ct_add_imm(at, ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), ct_and_imm(at, left, 31)), UINT32_MAX));
+    clear_fixed_part(at, x);
+    if (x->column[CT_COLUMN_SIGN])
+        ct_exchange_store(at, ct_exchange_own(at, x, CT_COLUMN_SIGN), ct_const32(at, 0));
+    ct_exchange_barrier(at);
+}
+
+void ct_exchange_finish(struct ct_exchange *x)
+{
+    x->fn->exchange_words = FIXED_WORDS;
+    x->fn->exchange_thread_words = column_index(x, CT_COLUMN_COUNT);
+}
+
+/* ---- posting ---- */
+
+ct_value ct_exchange_mask(struct ct_cursor *at, const struct ct_insn *insn)
+{
+    switch (insn->op) {
+    case CT_OP_SHFL: return insn->operands[3];
+    case CT_OP_WARPSYNC: return insn->operands[0];
+    case CT_OP_ACTIVEMASK: return ct_const32(at, UINT32_MAX);
+    default: return insn->operands[1];
+    }
+}
+
+static ct_value own_bit(struct ct_cursor *at, const struct ct_exchange *x)
+{
+    return ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), x->lane);
+}
+
+static void show(struct ct_cursor *at, struct ct_exchange *x, enum ct_column column, ct_value value)
+{
+    if (x->native)
+        x->shown[column] = ct_copy(at, value);
+    else
+        ct_exchange_store(at, ct_exchange_own(at, x, column), value);
+}
+
+void ct_exchange_post(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn)
+{
+    ct_value low, high;
+
+    switch (insn->op) {
+    case CT_OP_VOTE:
+        if (!x->native)
+            ct_exchange_atomic(at, PTX_OR, ballot_word(at, x), ct_select(at, insn->operands[0], own_bit(at, x), ct_const32(at, 0)));
+        break;
+    case CT_OP_SHFL:
+    case CT_OP_REDUX:
+        show(at, x, CT_COLUMN_LOW, insn->operands[0]);
+        break;
+    case CT_OP_MATCH:
+        low = insn->operands[0];
+        if (ct_width_at(at, low) == CT_W_64) {
+            ct_unpack2(at, insn->operands[0], &low, &high);
+            show(at, x, CT_COLUMN_HIGH, high);
+        }
+        show(at, x, CT_COLUMN_LOW, low);
+        break;
+    default: /* nothing to show */
+        break;
+    }
+}
+
+void ct_exchange_unpost(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn)
+{
+    if (insn->op == CT_OP_VOTE)
+        ct_exchange_atomic(at, PTX_AND, ballot_word(at, x), ct_not(at, own_bit(at, x)));
+}
+
+/* ---- results ---- */
+
+/* The source lane and whether it is in range, as the ISA's table of shfl has them. */
+static void shuffle_source(struct ct_cursor *at, const struct ct_exchange *x, const struct ct_insn *insn, ct_value *source, ct_value *in_range)
+{
+    const ct_value b = ct_and_imm(at, insn->operands[1], 31), clamp = ct_and_imm(at, insn->operands[2], 31);
+    const ct_value segment = ct_and_imm(at, ct_shr_imm(at, insn->operands[2], 8), 31), inside = ct_not(at, segment);
+    const ct_value least = ct_and(at, x->lane, segment), most = ct_or(at, least, ct_and(at, clamp, inside));
+    enum ptx_compare compare = PTX_LE;
+    ct_value j;
+
+    if (insn->mode == PTX_MODE_UP) {
+        j = ct_sub(at, x->lane, b);
+        compare = PTX_GE;
+    } else if (insn->mode == PTX_MODE_DOWN) {
+        j = ct_add(at, x->lane, b);
+    } else if (insn->mode == PTX_MODE_BFLY) {
+        j = ct_xor(at, x->lane, b);
+    } else {
+        j = ct_or(at, least, ct_and(at, b, inside));
+    }
+    *in_range = ct_icmp(at, PTX_S32, compare, j, most);
+    *source = ct_and_imm(at, ct_select(at, *in_range, j, x->lane), 31);
+}
+
+static void shuffle(struct ct_cursor *at, const struct ct_exchange *x, const struct ct_insn *insn)
+{
+    ct_value source, in_range, value;
+
+    shuffle_source(at, x, insn, &source, &in_range);
+    value = ct_exchange_of_lane(at, x, CT_COLUMN_LOW, source);
+    if (insn->results[0].i)
+        ct_assign(at, insn->results[0], value);
+    if (insn->n_results > 1 && insn->results[1].i)
+        ct_assign(at, insn->results[1], in_range);
+}
+
+static void vote(struct ct_cursor *at, const struct ct_exchange *x, const struct ct_insn *insn, ct_value members)
+{
+    const ct_value ballot = x->native ? ct_emit1(at, CT_OP_BALLOT, PTX_B32, CT_W_32, insn->operands[0])
+                                      : ct_exchange_load(at, ballot_word(at, x));
+    const ct_value held = ct_and(at, ballot, members);
+    const ct_value none = ct_equals(at, held, 0), all = ct_icmp(at, PTX_B32, PTX_EQ, held, members);
+    ct_value result = held;
+
+    if (insn->mode == PTX_MODE_ALL)
+        result = all;
+    else if (insn->mode == PTX_MODE_ANY)
+        result = ct_not(at, none);
+    else if (insn->mode == PTX_MODE_UNI)
+        result = ct_or(at, all, none);
+    ct_assign(at, insn->results[0], result);
+}
+
+static ct_value lanes_with_my_value(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value members)
+{
+    const bool wide = ct_width_at(at, insn->operands[0]) == CT_W_64;
+    const ct_value equal = ct_copy(at, ct_const32(at, 0));
+    ct_value low = insn->operands[0], high = CT_NO_VALUE, same, bit;
+    struct ct_lane_loop loop;
+
+    if (wide)
+        ct_unpack2(at, insn->operands[0], &low, &high);
+    ct_lane_loop_begin(at, members, &loop);
+    same = ct_icmp(at, PTX_B32, PTX_EQ, ct_exchange_of_lane(at, x, CT_COLUMN_LOW, loop.lane), low);
+    if (wide)
+        same = ct_and(at, same, ct_icmp(at, PTX_B32, PTX_EQ, ct_exchange_of_lane(at, x, CT_COLUMN_HIGH, loop.lane), high));
+    bit = ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), loop.lane);
+    ct_assign(at, equal, ct_or(at, equal, ct_select(at, same, bit, ct_const32(at, 0))));
+    ct_lane_loop_end(at, &loop);
+    return equal;
+}
+
+static void match(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value members)
+{
+    ct_value equal = lanes_with_my_value(at, x, insn, members);
+
+    if (insn->mode == PTX_MODE_ALL) {
+        const ct_value all = ct_icmp(at, PTX_B32, PTX_EQ, equal, members);
+
+        equal = ct_select(at, all, members, ct_const32(at, 0));
+        if (insn->n_results > 1 && insn->results[1].i)
+            ct_assign(at, insn->results[1], all);
+    }
+    if (insn->results[0].i)
+        ct_assign(at, insn->results[0], equal);
+}
+
+static enum ct_op reduction_op(const struct ct_insn *insn, uint32_t *neutral)
+{
+    const bool is_signed = ptx_type_is_signed(insn->type);
+
+    *neutral = 0;
+    switch (insn->operation) {
+    case PTX_AND: *neutral = UINT32_MAX; return CT_OP_AND;
+    case PTX_OR: return CT_OP_OR;
+    case PTX_XOR: return CT_OP_XOR;
+    case PTX_MIN: *neutral = is_signed ? INT32_MAX : UINT32_MAX; return CT_OP_MIN;
+    case PTX_MAX: *neutral = is_signed ? (uint32_t)INT32_MIN : 0; return CT_OP_MAX;
+    default: return CT_OP_ADD;
+    }
+}
+
+static void reduce(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value members)
+{
+    uint32_t neutral;
+    const enum ct_op op = reduction_op(insn, &neutral);
+    const ct_value sum = ct_copy(at, ct_const32(at, neutral));
+    struct ct_lane_loop loop;
+
+    ct_lane_loop_begin(at, members, &loop);
+    ct_assign(at, sum, ct_op2(at, op, insn->type, sum, ct_exchange_of_lane(at, x, CT_COLUMN_LOW, loop.lane)));
+    ct_lane_loop_end(at, &loop);
+    ct_assign(at, insn->results[0], sum);
+}
+
+void ct_exchange_results(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value members)
+{
+    switch (insn->op) {
+    case CT_OP_SHFL: shuffle(at, x, insn); break;
+    case CT_OP_VOTE: vote(at, x, insn, members); break;
+    case CT_OP_MATCH: match(at, x, insn, members); break;
+    case CT_OP_REDUX: reduce(at, x, insn, members); break;
+    case CT_OP_ACTIVEMASK: ct_assign(at, insn->results[0], members); break;
+    default: break; /* bar.warp.sync has none */
+    }
+}
+
+/* ---- bar.red ---- */
+
+ct_value ct_exchange_predicate(struct ct_cursor *at, const struct ct_insn *insn)
+{
+    return ct_select(at, insn->operands[insn->n_operands - 1], ct_const32(at, 1), ct_const32(at, 0));
+}
+
+ct_value ct_exchange_bar_result(struct ct_cursor *at, const struct ct_insn *insn, ct_value threads, ct_value held)
+{
+    if (insn->operation == PTX_POPC)
+        return held;
+    if (insn->operation == PTX_OR)
+        return ct_icmp_imm(at, PTX_B32, PTX_NE, held, 0);
+    return ct_icmp(at, PTX_B32, PTX_EQ, held, threads);
+}

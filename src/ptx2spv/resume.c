@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The resumed form: a kernel is cut at its synchronization points into segments and becomes one loop that all threads of the block go round
+ * together until the last one has ended:
+ *
+ *   entry   clear the exchange area; point = 0, ready
+ *   head    ready?  switch (point) to the segment behind it. A segment ends where it meets a point: it posts, sets `point`, is not
+ *           ready; or where the thread ends: it counts itself as ended
+ *   post    block barrier; everything posted is seen
+ *           switch (point): have all that this thread waits for come? Then take the results and be ready
+ *           all ended? which barriers are complete?
+ *           block barrier; everybody has read
+ *           thread 0 moves the completed barriers on; ballots are taken back; go round or return
+ *
+ * Nothing in it depends on the shape of the control flow: early exits, one barrier met from two branches, loops of different lengths,
+ * groups of lanes that meet from different branches. Registers carry a thread's state, since this is register form. A loop that spins
+ * on memory another thread writes is a point without condition, so that the others get on. */
+#include "sync.h"
+
+enum { SIGN_ENDED = 0xffff, SIGN_ACTIVE = 0x8000 };
+
+struct resume {
+    struct ct_fn *fn;
+    struct ct_exchange *x;
+    struct ct_arena *scratch;
+    CT_VEC(struct ct_insn *) points;      /* point i + 1 */
+    CT_VEC(struct ct_block *) segments;   /* segments.v[i]: where the thread goes on behind point i; 0 is the start */
+    CT_VEC(struct ct_block *) evaluations;
+    uint32_t barriers; /* mask of the barrier numbers in use */
+    bool votes;
+    ct_value point, ready, clear; /* registers; clear: own bit in the ballot is to be taken back */
+    struct ct_block *head, *post, *after;
+};
+
+static ct_value constant_predicate(struct ct_cursor *at, bool value)
+{
+    return ct_emit_const(at, CT_W_PRED, value);
+}
+
+/* Same sign: the same instruction with the same qualifiers, which is what lanes of one mask must agree in. */
+static uint32_t sign_of(const struct resume *rs, uint32_t point)
+{
+    const struct ct_insn *insn = rs->points.v[point - 1];
+
+    if (insn->op == CT_OP_ACTIVEMASK)
+        return SIGN_ACTIVE + point;
+    for (uint32_t i = 0; i < point; i++) {
+        const struct ct_insn *other = rs->points.v[i];
+
+        if (other->op == insn->op && other->mode == insn->mode && other->type == insn->type && other->operation == insn->operation)
+            return i + 1;
+    }
+    return point;
+}
+
+static void wait_at(struct ct_cursor *at, struct resume *rs, uint32_t point)
+{
+    ct_assign(at, rs->point, ct_const32(at, point));
+    ct_assign(at, rs->ready, constant_predicate(at, false));
+    ct_cursor_jump(at, rs->post);
+}
+
+/* ---- what a thread does before it waits ---- */
+
+static ct_value expected_count(struct ct_cursor *at, const struct ct_insn *insn)
+{
+    const bool red = insn->mode == PTX_MODE_RED;
+
+    return insn->n_operands - red > 1 ? insn->operands[1] : ct_const32(at, 0);
+}
+
+static void count_arrival(struct ct_cursor *at, const struct ct_insn *insn)
+{
+    const ct_value number = insn->operands[0];
+
+    ct_exchange_store(at, ct_exchange_bar_word(at, number, CT_BAR_EXPECTED), expected_count(at, insn));
+    if (insn->mode == PTX_MODE_RED)
+        ct_exchange_atomic(at, PTX_ADD, ct_exchange_bar_word(at, number, CT_BAR_PRED_TOTAL), ct_exchange_predicate(at, insn));
+    ct_exchange_atomic(at, PTX_ADD, ct_exchange_bar_word(at, number, CT_BAR_TOTAL), ct_const32(at, 1));
+}
+
+static void sign(struct ct_cursor *at, struct resume *rs, ct_value value)
+{
+    ct_exchange_store(at, ct_exchange_own(at, rs->x, CT_COLUMN_SIGN), value);
+}
+
+static void post_point(struct ct_cursor *at, struct resume *rs, uint32_t point)
+{
+    const struct ct_insn *insn = rs->points.v[point - 1];
+
+    if (insn->op == CT_OP_BARRIER) {
+        sign(at, rs, ct_const32(at, 0));
+        count_arrival(at, insn);
+    } else if (ct_is_warp_op(insn->op)) {
+        ct_exchange_post(at, rs->x, insn);
+        ct_exchange_store(at, ct_exchange_own(at, rs->x, CT_COLUMN_MASK), ct_exchange_mask(at, insn));
+        sign(at, rs, ct_const32(at, sign_of(rs, point)));
+    } else {
+        sign(at, rs, ct_const32(at, 0)); /* a spinning loop */
+    }
+    wait_at(at, rs, point);
+}
+
+static void end_thread(struct resume *rs, struct ct_block *block)
+{
+    struct ct_cursor at = {.fn = rs->fn, .block = block, .where = block->last->where};
+    const ct_value bit = (ct_insn_remove(block->last), ct_bits2(&at, CT_OP_SHL, ct_const32(&at, 1), rs->x->lane));
+
+    ct_block_set_succs(rs->fn, block, 0, NULL);
+    sign(&at, rs, ct_const32(&at, SIGN_ENDED));
+    ct_exchange_atomic(&at, PTX_OR, ct_exchange_ended_lanes_word(&at, rs->x), bit);
+    ct_exchange_atomic(&at, PTX_ADD, ct_exchange_ended_word(&at), ct_const32(&at, 1));
+    wait_at(&at, rs, rs->points.n + 1);
+}
+
+/* ---- whether what it waits for has come ---- */
+
+static ct_value needed(struct ct_cursor *at, const struct resume *rs, ct_value number)
+{
+    const ct_value expected = ct_exchange_load(at, ct_exchange_bar_word(at, number, CT_BAR_EXPECTED));
+    const ct_value alive = ct_sub(at, rs->x->threads, ct_exchange_load(at, ct_exchange_ended_word(at)));
+
+    return ct_select(at, ct_equals(at, expected, 0), alive, expected);
+}
+
+static ct_value since_start(struct ct_cursor *at, ct_value number, enum ct_bar_word total, enum ct_bar_word start)
+{
+    return ct_sub(at, ct_exchange_load(at, ct_exchange_bar_word(at, number, total)),
+                  ct_exchange_load(at, ct_exchange_bar_word(at, number, start)));
+}
+
+static void evaluate_barrier(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn)
+{
+    const ct_value number = insn->operands[0], need = needed(at, rs, number);
+    const ct_value come = since_start(at, number, CT_BAR_TOTAL, CT_BAR_START);
+
+    ct_assign(at, rs->ready, ct_icmp(at, PTX_U32, PTX_GE, come, need));
+    if (insn->n_results) {
+        const ct_value held = since_start(at, number, CT_BAR_PRED_TOTAL, CT_BAR_PRED_START);
+
+        ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, come, held));
+    }
+}
+
+/* activemask: the lanes that came to this very place in the same round. */
+static void evaluate_activemask(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t point)
+{
+    const ct_value here = ct_copy(at, ct_const32(at, 0));
+    struct ct_lane_loop loop;
+    ct_value same, bit;
+
+    ct_lane_loop_begin(at, rs->x->existing, &loop);
+    same = ct_equals(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_SIGN, loop.lane), sign_of(rs, point));
+    bit = ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), loop.lane);
+    ct_assign(at, here, ct_or(at, here, ct_select(at, same, bit, ct_const32(at, 0))));
+    ct_lane_loop_end(at, &loop);
+    ct_exchange_results(at, rs->x, insn, here);
+    ct_assign(at, rs->ready, constant_predicate(at, true));
+}
+
+/* All lanes of the mask that have not ended wait at a point of the same sign with the same mask. */
+static void evaluate_warp_op(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t point)
+{
+    const ct_value mask = ct_exchange_mask(at, insn);
+    const ct_value ended = ct_exchange_load(at, ct_exchange_ended_lanes_word(at, rs->x));
+    const ct_value members = ct_and(at, ct_and(at, mask, rs->x->existing), ct_not(at, ended));
+    const ct_value missing = ct_copy(at, ct_const32(at, 0));
+    struct ct_block *come = ct_block_create(rs->fn);
+    struct ct_lane_loop loop;
+    ct_value differs;
+
+    ct_lane_loop_begin(at, members, &loop);
+    differs = ct_or(at, ct_xor_imm(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_SIGN, loop.lane), sign_of(rs, point)),
+                    ct_xor(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_MASK, loop.lane), mask));
+    ct_assign(at, missing, ct_or(at, missing, differs));
+    ct_lane_loop_end(at, &loop);
+    ct_cursor_branch(at, ct_equals(at, missing, 0), come, rs->after);
+    ct_cursor_enter(at, come);
+    ct_exchange_results(at, rs->x, insn, members);
+    ct_assign(at, rs->ready, constant_predicate(at, true));
+    if (insn->op == CT_OP_VOTE)
+        ct_assign(at, rs->clear, constant_predicate(at, true));
+}
+
+static void make_evaluation(struct resume *rs, uint32_t point)
+{
+    const struct ct_insn *insn = rs->points.v[point - 1];
+    struct ct_cursor at = {.fn = rs->fn, .block = rs->evaluations.v[point], .where = insn->where};
+
+    if (insn->op == CT_OP_BARRIER)
+        evaluate_barrier(&at, rs, insn);
+    else if (insn->op == CT_OP_ACTIVEMASK)
+        evaluate_activemask(&at, rs, insn, point);
+    else if (ct_is_warp_op(insn->op))
+        evaluate_warp_op(&at, rs, insn, point);
+    else
+        ct_assign(&at, rs->ready, constant_predicate(&at, true));
+    ct_cursor_jump(&at, rs->after);
+}
+
+/* ---- cutting ---- */
+
+static void note_barrier(struct resume *rs, const struct ct_insn *insn)
+{
+    const struct ct_insn *number = insn->operands[0].i ? insn->prev : NULL;
+
+    for (; number; number = number->prev)
+        if (number->n_results && number->results[0].i == insn->operands[0].i)
+            break;
+    /* The number is a constant right before the barrier in all that compilers write; a register may hold any. */
+    rs->barriers |= number && number->op == CT_OP_CONST ? 1u << (number->imm % CT_MAX_BARRIERS) : (1u << CT_MAX_BARRIERS) - 1;
+}
+
+static void arrive_only(struct resume *rs, struct ct_insn *insn)
+{
+    struct ct_cursor at = {.fn = rs->fn, .block = insn->block, .before = insn, .where = insn->where};
+
+    count_arrival(&at, insn);
+    ct_insn_remove(insn);
+}
+
+static void collect_points(struct resume *rs)
+{
+    struct ct_insn *next;
+
+    for (uint32_t b = 0; b < rs->fn->blocks.n; b++)
+        for (struct ct_insn *insn = rs->fn->blocks.v[b]->first; insn; insn = next) {
+            next = insn->next;
+            if (!ct_is_sync(insn->op) && insn->op != CT_OP_YIELD)
+                continue;
+            if (insn->op == CT_OP_BARRIER)
+                note_barrier(rs, insn);
+            rs->votes |= insn->op == CT_OP_VOTE;
+            if (insn->op == CT_OP_BARRIER && insn->mode == PTX_MODE_ARRIVE)
+                arrive_only(rs, insn);
+            else
+                *CT_PUSH(rs->scratch, &rs->points) = insn;
+        }
+}
+
+static void cut_at_point(struct resume *rs, uint32_t point)
+{
+    struct ct_insn *insn = rs->points.v[point - 1];
+    struct ct_block *before = insn->block, *rest = ct_block_split(rs->fn, before, insn);
+    struct ct_cursor at = {.fn = rs->fn, .block = before, .where = insn->where};
+
+    ct_insn_remove(insn);
+    post_point(&at, rs, point);
+    *CT_PUSH(rs->scratch, &rs->segments) = rest;
+}
+
+/* ---- the loop ---- */
+
+static void make_switch(struct ct_cursor *at, const struct resume *rs, struct ct_block *const *targets, uint32_t n)
+{
+    ct_emit_insn(at, CT_OP_SWITCH, PTX_U32, 0, 1)->operands[0] = rs->point;
+    ct_block_set_succs(rs->fn, at->block, n, targets);
+}
+
+struct moved { /* a barrier's new start words, decided before the second barrier and stored behind it */
+    ct_value complete, start, pred_start;
+};
+
+static struct moved decide_barrier(struct ct_cursor *at, struct resume *rs, uint32_t number)
+{
+    const ct_value which = ct_const32(at, number), need = needed(at, rs, which);
+    const ct_value total = ct_exchange_load(at, ct_exchange_bar_word(at, which, CT_BAR_TOTAL));
+    const ct_value come = ct_sub(at, total, ct_exchange_load(at, ct_exchange_bar_word(at, which, CT_BAR_START)));
+    const ct_value any = ct_icmp_imm(at, PTX_B32, PTX_NE, come, 0), first = ct_equals(at, rs->x->thread, 0);
+
+    return (struct moved){
+        .complete = ct_and(at, ct_and(at, any, first), ct_icmp(at, PTX_U32, PTX_GE, come, need)),
+        .start = total,
+        .pred_start = ct_exchange_load(at, ct_exchange_bar_word(at, which, CT_BAR_PRED_TOTAL)),
+    };
+}
+
+static void move_barrier(struct ct_cursor *at, struct resume *rs, uint32_t number, const struct moved *moved)
+{
+    struct ct_block *store = ct_block_create(rs->fn), *behind = ct_block_create(rs->fn);
+
+    ct_cursor_branch(at, moved->complete, store, behind);
+    ct_cursor_enter(at, store);
+    ct_exchange_store(at, ct_exchange_bar_word(at, ct_const32(at, number), CT_BAR_START), moved->start);
+    ct_exchange_store(at, ct_exchange_bar_word(at, ct_const32(at, number), CT_BAR_PRED_START), moved->pred_start);
+    ct_cursor_jump(at, behind);
+    ct_cursor_enter(at, behind);
+}
+
+static void take_back_ballot(struct ct_cursor *at, struct resume *rs)
+{
+    static const struct ct_insn vote = {.op = CT_OP_VOTE};
+    struct ct_block *clear = ct_block_create(rs->fn), *behind = ct_block_create(rs->fn);
+
+    ct_cursor_branch(at, rs->clear, clear, behind);
+    ct_cursor_enter(at, clear);
+    ct_exchange_unpost(at, rs->x, &vote);
+    ct_assign(at, rs->clear, constant_predicate(at, false));
+    ct_cursor_jump(at, behind);
+    ct_cursor_enter(at, behind);
+}
+
+static void make_round(struct resume *rs)
+{
+    struct ct_cursor at = {.fn = rs->fn, .block = rs->post, .where = rs->fn->source->where};
+    struct ct_block *finish = ct_block_create(rs->fn);
+    struct moved moved[CT_MAX_BARRIERS];
+    ct_value all_ended;
+
+    ct_exchange_barrier(&at);
+    make_switch(&at, rs, rs->evaluations.v, rs->evaluations.n);
+    ct_cursor_enter(&at, rs->after);
+    all_ended = ct_icmp(&at, PTX_U32, PTX_GE, ct_exchange_load(&at, ct_exchange_ended_word(&at)), rs->x->threads);
+    for (uint32_t i = 0; i < CT_MAX_BARRIERS; i++)
+        if (rs->barriers >> i & 1)
+            moved[i] = decide_barrier(&at, rs, i);
+    ct_exchange_barrier(&at);
+    for (uint32_t i = 0; i < CT_MAX_BARRIERS; i++)
+        if (rs->barriers >> i & 1)
+            move_barrier(&at, rs, i, &moved[i]);
+    if (rs->votes)
+        take_back_ballot(&at, rs);
+    ct_cursor_branch(&at, all_ended, finish, rs->head);
+    ct_cursor_enter(&at, finish);
+    ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
+}
+
+static void make_head(struct ct_cursor *at, struct resume *rs)
+{
+    struct ct_block *run = ct_block_create(rs->fn);
+
+    ct_assign(at, rs->point, ct_const32(at, 0));
+    ct_assign(at, rs->ready, constant_predicate(at, true));
+    ct_assign(at, rs->clear, constant_predicate(at, false));
+    ct_cursor_jump(at, rs->head);
+    ct_cursor_enter(at, rs->head);
+    ct_cursor_branch(at, rs->ready, run, rs->post);
+    ct_cursor_enter(at, run);
+    make_switch(at, rs, rs->segments.v, rs->segments.n);
+}
+
+void ct_resume(struct ct_fn *fn, struct ct_exchange *x)
+{
+    struct resume rs = {.fn = fn, .x = x, .scratch = &fn->compilation->scratch};
+    struct ct_cursor at;
+    struct ct_block *entry;
+    uint32_t n;
+
+    ct_fn_compute_preds(fn);
+    ct_fn_detach_entry(fn);
+    entry = fn->blocks.v[0];
+    rs.head = ct_block_create(fn);
+    rs.post = ct_block_create(fn);
+    rs.after = ct_block_create(fn);
+    rs.point = ct_value_create(fn, CT_W_32);
+    rs.ready = ct_value_create(fn, CT_W_PRED);
+    rs.clear = ct_value_create(fn, CT_W_PRED);
+    *CT_PUSH(rs.scratch, &rs.segments) = ct_block_split(fn, entry, entry->first);
+    collect_points(&rs);
+    at = (struct ct_cursor){.fn = fn, .block = entry, .where = fn->source->where};
+    ct_exchange_begin(&at, x);
+    for (uint32_t i = 1; i <= rs.points.n; i++)
+        cut_at_point(&rs, i);
+    n = fn->blocks.n;
+    for (uint32_t b = 0; b < n; b++)
+        if (fn->blocks.v[b]->last && (fn->blocks.v[b]->last->op == CT_OP_RET || fn->blocks.v[b]->last->op == CT_OP_EXIT))
+            end_thread(&rs, fn->blocks.v[b]);
+    *CT_PUSH(rs.scratch, &rs.evaluations) = rs.after;
+    for (uint32_t i = 1; i <= rs.points.n; i++)
+        *CT_PUSH(rs.scratch, &rs.evaluations) = ct_block_create(fn);
+    *CT_PUSH(rs.scratch, &rs.evaluations) = rs.after; /* ended */
+    for (uint32_t i = 1; i <= rs.points.n; i++)
+        make_evaluation(&rs, i);
+    make_round(&rs);
+    make_head(&at, &rs);
+    ct_exchange_finish(x);
+}

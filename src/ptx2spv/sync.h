@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Synchronization points: warp instructions and barriers, and the work-group memory through which threads exchange at them.
+ *
+ *   uniform.c     which of them a whole block reaches together
+ *   collective.c  the pass: chooses the form, expands points in place
+ *   spin.c        loops that wait for another thread
+ *   resume.c      cuts a kernel at its points (the form that is right for any control flow)
+ *   exchange.c    the memory and the arithmetic of both
+ *
+ * The exchange area lies behind the kernel's shared memory (CT_SYS_EXCHANGE_BASE), in 32-bit words:
+ *   fixed part   threads that have ended; for each warp its ended lanes and its ballot; for each barrier its counters (enum ct_bar_word)
+ *   columns      one word a thread each (enum ct_column), as many as the kernel needs
+ * Counters of barriers only grow: what was counted before a barrier last completed is in its START words, so nothing is reset while
+ * others may count. Bits of a ballot are cleared by the lane that set them, after all have read. */
+#ifndef PTX2SPV_SYNC_H
+#define PTX2SPV_SYNC_H
+
+#include "shorthand.h"
+
+enum { CT_MAX_WARPS = 32, CT_MAX_BARRIERS = 16 };
+
+enum ct_bar_word { CT_BAR_TOTAL, CT_BAR_START, CT_BAR_EXPECTED, CT_BAR_PRED_TOTAL, CT_BAR_PRED_START, CT_BAR_WORDS };
+
+enum ct_column {
+    CT_COLUMN_LOW,  /* what a thread posts: 32 bits, or the low half of 64 */
+    CT_COLUMN_HIGH, /* match.b64 only */
+    CT_COLUMN_SIGN, /* resumed form: the kind of point that the thread waits at; 0 none */
+    CT_COLUMN_MASK, /* resumed form: its member mask */
+    CT_COLUMN_COUNT
+};
+
+/* What the kernel needs of the exchange area. Natively lanes read each other's registers instead, and nothing but `lane` is set. */
+struct ct_exchange {
+    struct ct_fn *fn;
+    bool native;
+    ct_value shown[CT_COLUMN_COUNT]; /* natively: what the thread posted last */
+    bool column[CT_COLUMN_COUNT];
+    /* registers that every point uses, computed once at the kernel's start */
+    ct_value thread;     /* number in the block */
+    ct_value lane;
+    ct_value threads;    /* in the block */
+    ct_value warp;       /* thread / 32 */
+    ct_value first;      /* thread number of lane 0 of the warp */
+    ct_value own;        /* byte offset of the thread's word in column LOW, and */
+    ct_value warp_base;  /* of lane 0's word; other columns are column_bytes further each */
+    ct_value column_bytes;
+    ct_value existing;   /* mask of the warp's lanes that the block has */
+};
+
+bool ct_is_warp_op(enum ct_op op); /* as PTX has them */
+bool ct_is_sync(enum ct_op op); /* those and barriers */
+
+/* ---- uniform.c: by block id, in scratch memory. Renumbers blocks. ---- */
+const bool *ct_find_divergent_blocks(struct ct_fn *fn);
+
+/* ---- spin.c: puts YIELD where a loop waits for another thread; whether there is such a loop ---- */
+bool ct_mark_spins(struct ct_fn *fn);
+
+/* ---- exchange.c ---- */
+/* Emits the common registers and the clearing of the area, with the barrier behind it. */
+void ct_exchange_begin(struct ct_cursor *at, struct ct_exchange *x);
+/* Sizes for the emitter and the caller of the compiler: fn->exchange_words, fn->exchange_thread_words. */
+void ct_exchange_finish(struct ct_exchange *x);
+void ct_exchange_barrier(struct ct_cursor *at); /* every thread of the block */
+
+/* Words of the fixed part. */
+ct_value ct_exchange_ended_word(struct ct_cursor *at);                                    /* address */
+ct_value ct_exchange_ended_lanes_word(struct ct_cursor *at, const struct ct_exchange *x); /* address */
+ct_value ct_exchange_bar_word(struct ct_cursor *at, ct_value number, enum ct_bar_word which);
+ct_value ct_exchange_load(struct ct_cursor *at, ct_value address);
+void ct_exchange_store(struct ct_cursor *at, ct_value address, ct_value value);
+ct_value ct_exchange_atomic(struct ct_cursor *at, enum ptx_operation operation, ct_value address, ct_value value); /* old value */
+ct_value ct_exchange_own(struct ct_cursor *at, const struct ct_exchange *x, enum ct_column column);                /* address */
+ct_value ct_exchange_of_lane(struct ct_cursor *at, const struct ct_exchange *x, enum ct_column column, ct_value lane);
+
+/* What a warp instruction shows to the others, before they read. */
+void ct_exchange_post(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn);
+/* Its results from what the lanes of `members` posted. The cursor may stand in another block afterwards. */
+void ct_exchange_results(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value members);
+/* Takes back what must not be seen again; after everybody has read. */
+void ct_exchange_unpost(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn);
+/* Member mask of a warp instruction; all lanes for activemask. */
+ct_value ct_exchange_mask(struct ct_cursor *at, const struct ct_insn *insn);
+
+/* A loop over the set bits of a mask, lowest first:  body gets the lane's number. Cursor: behind the loop afterwards. */
+struct ct_lane_loop {
+    struct ct_block *head, *done;
+    ct_value rest, lane;
+};
+void ct_lane_loop_begin(struct ct_cursor *at, ct_value mask, struct ct_lane_loop *loop);
+void ct_lane_loop_end(struct ct_cursor *at, struct ct_lane_loop *loop);
+
+/* bar.red: result of `operation` from how many threads took part and of how many the predicate held. */
+ct_value ct_exchange_bar_result(struct ct_cursor *at, const struct ct_insn *insn, ct_value threads, ct_value held);
+ct_value ct_exchange_predicate(struct ct_cursor *at, const struct ct_insn *insn); /* of bar.red as 0 or 1 */
+
+/* ---- resume.c ---- */
+/* x->column says which columns the points need; SIGN and MASK among them. */
+void ct_resume(struct ct_fn *fn, struct ct_exchange *x);
+
+/* Control flow for passes in register form. */
+void ct_cursor_jump(struct ct_cursor *at, struct ct_block *to);
+void ct_cursor_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no);
+static inline void ct_cursor_enter(struct ct_cursor *at, struct ct_block *block)
+{
+    at->block = block;
+    at->before = NULL;
+}
+
+#endif

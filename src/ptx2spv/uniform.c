@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uniform: which blocks all threads of a work-group reach together, in register form.
+ *
+ * A register varies if one of its definitions reads something that differs between threads, or stands in a block that only some of
+ * them may reach. A block is divergent if it lies between a branch on a varying register and that branch's immediate
+ * post-dominator; a thread that ends counts as reaching the function's end, so what follows an early exit is divergent. The two rules
+ * are applied until nothing changes. The answer errs on the side of divergence. */
+#include "sync.h"
+
+#include <string.h>
+
+#define MAX_VISITS (1u << 22) /* of blocks by all walks together; beyond, everything counts as divergent */
+
+struct analysis {
+    struct ct_fn *fn;
+    struct ct_arena *scratch;
+    bool *varying;       /* by value */
+    bool *divergent;     /* by block id */
+    bool *walked;        /* branches whose region was marked, by block id */
+    uint32_t *post_idom; /* by block id: id of the immediate post-dominator; n is the end of all */
+    uint32_t *order;     /* by block id: number in a postorder of the reversed graph */
+    uint32_t n, visits;
+};
+
+/* ---- post-dominators: Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm", on the reversed graph ---- */
+
+/* Numbers the blocks from which the end can be reached; the others (endless loops) keep 0 and count as leading to the end. */
+static void number_reversed(struct analysis *a, struct ct_block **by_order)
+{
+    CT_VEC(struct ct_block *) stack = {0};
+    uint32_t *next = CT_ARENA_ARRAY(a->scratch, uint32_t, a->n), n = 0;
+    bool *seen = CT_ARENA_ARRAY(a->scratch, bool, a->n);
+
+    for (uint32_t root = 0; root < a->n; root++) {
+        struct ct_block *block = a->fn->blocks.v[root];
+
+        if (block->n_succs || seen[root])
+            continue;
+        seen[root] = true;
+        *CT_PUSH(a->scratch, &stack) = block;
+        while (stack.n) {
+            block = stack.v[stack.n - 1];
+            if (next[block->id] < block->preds.n) {
+                struct ct_block *pred = block->preds.v[next[block->id]++];
+
+                if (seen[pred->id])
+                    continue;
+                seen[pred->id] = true;
+                *CT_PUSH(a->scratch, &stack) = pred;
+                continue;
+            }
+            stack.n--;
+            by_order[n] = block;
+            a->order[block->id] = ++n;
+        }
+    }
+    a->order[a->n] = n + 1; /* the end of all */
+}
+
+static uint32_t intersect(const struct analysis *a, uint32_t x, uint32_t y)
+{
+    while (x != y) {
+        if (a->order[x] < a->order[y])
+            x = a->post_idom[x];
+        else
+            y = a->post_idom[y];
+    }
+    return x;
+}
+
+static void find_post_dominators(struct analysis *a)
+{
+    struct ct_block **by_order = CT_ARENA_ARRAY(a->scratch, struct ct_block *, a->n);
+    bool changed = true;
+
+    a->order = CT_ARENA_ARRAY(a->scratch, uint32_t, (size_t)a->n + 1);
+    a->post_idom = CT_ARENA_ARRAY(a->scratch, uint32_t, (size_t)a->n + 1);
+    number_reversed(a, by_order);
+    for (uint32_t i = 0; i <= a->n; i++)
+        a->post_idom[i] = UINT32_MAX;
+    a->post_idom[a->n] = a->n;
+    while (changed) {
+        changed = false;
+        for (uint32_t i = a->order[a->n] - 1; i-- > 0;) {
+            const struct ct_block *block = by_order[i];
+            uint32_t found = block->n_succs ? UINT32_MAX : a->n;
+
+            for (uint32_t s = 0; s < block->n_succs; s++) {
+                const uint32_t id = a->order[block->succs[s]->id] ? block->succs[s]->id : a->n;
+
+                if (id == a->n || a->post_idom[id] != UINT32_MAX)
+                    found = found == UINT32_MAX ? id : intersect(a, found, id);
+            }
+            if (found != a->post_idom[block->id]) {
+                a->post_idom[block->id] = found;
+                changed = true;
+            }
+        }
+    }
+}
+
+/* ---- varying values ---- */
+
+static bool is_source_of_variance(const struct ct_insn *insn)
+{
+    switch (insn->op) {
+    case CT_OP_SYSVAL:
+        return (insn->sreg >= CT_SYS_TID_X && insn->sreg <= CT_SYS_TID_Z) || insn->sreg == CT_SYS_TID_LINEAR || insn->sreg == CT_SYS_LANEID;
+    case CT_OP_LOAD:
+        return insn->space != CT_SPACE_PARAM && !(insn->read_only && insn->space == CT_SPACE_GLOBAL);
+    default:
+        return insn->op == CT_OP_ATOM || insn->op == CT_OP_CLOCK || insn->op == CT_OP_UNDEF || ct_is_warp_op(insn->op);
+    }
+}
+
+static bool insn_varies(const struct analysis *a, const struct ct_insn *insn)
+{
+    if (a->divergent[insn->block->id] || is_source_of_variance(insn))
+        return true;
+    if (insn->op == CT_OP_BARRIER)
+        return false; /* bar.red: one result for all that take part */
+    for (uint32_t i = 0; i < insn->n_operands; i++)
+        if (insn->operands[i].i && a->varying[insn->operands[i].i])
+            return true;
+    return false;
+}
+
+static bool spread_variance(struct analysis *a)
+{
+    bool changed = false;
+
+    for (uint32_t b = 0; b < a->n; b++)
+        for (const struct ct_insn *insn = a->fn->blocks.v[b]->first; insn; insn = insn->next) {
+            if (!insn->n_results || !insn_varies(a, insn))
+                continue;
+            for (uint32_t i = 0; i < insn->n_results; i++) {
+                changed |= insn->results[i].i && !a->varying[insn->results[i].i];
+                a->varying[insn->results[i].i] = true;
+            }
+        }
+    return changed;
+}
+
+/* ---- divergent blocks ---- */
+
+/* Marks what the branch that ends `block` leads to before its immediate post-dominator. */
+static void mark_region(struct analysis *a, const struct ct_block *block)
+{
+    const uint32_t meet = a->post_idom[block->id] == UINT32_MAX ? a->n : a->post_idom[block->id];
+    bool *seen = CT_ARENA_ARRAY(a->scratch, bool, a->n);
+    CT_VEC(const struct ct_block *) work = {0};
+
+    *CT_PUSH(a->scratch, &work) = block;
+    while (work.n) {
+        const struct ct_block *from = work.v[--work.n];
+
+        for (uint32_t s = 0; s < from->n_succs; s++) {
+            const struct ct_block *to = from->succs[s];
+
+            if (to->id == meet || seen[to->id])
+                continue;
+            seen[to->id] = true;
+            a->divergent[to->id] = true;
+            a->visits++;
+            *CT_PUSH(a->scratch, &work) = to;
+        }
+    }
+}
+
+static bool spread_divergence(struct analysis *a)
+{
+    bool changed = false;
+
+    for (uint32_t b = 0; b < a->n && a->visits < MAX_VISITS; b++) {
+        const struct ct_block *block = a->fn->blocks.v[b];
+
+        if (a->walked[b] || block->n_succs < 2 || !block->last->n_operands || !a->varying[block->last->operands[0].i])
+            continue;
+        a->walked[b] = true;
+        mark_region(a, block);
+        changed = true;
+    }
+    return changed;
+}
+
+const bool *ct_find_divergent_blocks(struct ct_fn *fn)
+{
+    struct analysis a = {.fn = fn, .scratch = &fn->compilation->scratch};
+
+    ct_fn_remove_unreachable(fn);
+    a.n = fn->blocks.n;
+    a.varying = CT_ARENA_ARRAY(a.scratch, bool, fn->values.n + 1);
+    a.divergent = CT_ARENA_ARRAY(a.scratch, bool, a.n);
+    a.walked = CT_ARENA_ARRAY(a.scratch, bool, a.n);
+    find_post_dominators(&a);
+    for (bool changed = true; changed;) {
+        changed = spread_variance(&a);
+        changed |= spread_divergence(&a);
+    }
+    if (a.visits >= MAX_VISITS)
+        memset(a.divergent, true, a.n * sizeof *a.divergent);
+    return a.divergent;
+}
