@@ -10,6 +10,7 @@
  * Where the host reaches device memory as fast as the device does (CPU devices), it copies itself once the stream is idle. */
 #include "copy.h"
 
+#include "config.h"
 #include "log.h"
 #include "memory_arena.h"
 #include "stream_ring.h"
@@ -406,7 +407,9 @@ static CUresult run_foreign(struct ct_stream *stream, const struct ct_copy *copy
 
 bool ct_copy_host_is_fast(const struct ct_context *context)
 {
-    return context->device->info.host_visible_device_memory && context->device->info.kind == CT_DEVICE_CPU;
+    const struct ct_device_info *info = &context->device->info;
+
+    return info->host_visible_device_memory && info->kind == CT_DEVICE_CPU && ct_config()->copy_by_host;
 }
 
 /* Waits for the stream, then the host copies. */
