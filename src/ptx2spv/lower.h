@@ -9,7 +9,7 @@ struct ct_lower {
     struct ct_fn *fn;
     struct ct_cursor at;  /* before the instruction that is being replaced */
     struct ct_insn *insn; /* that one */
-    ct_value tiny;        /* set by an operation that .ftz is on: whether its exact result is below the least normal f32 */
+    ct_value tiny;        /* set by an operation that .ftz is on: see ct_is_tiny64 */
     uint8_t *flushed;     /* by value that existed before: known to be no subnormal f32 */
     uint32_t n_flushed;
 };
@@ -58,6 +58,10 @@ ct_value ct_adjusted(struct ct_cursor *at, enum ptx_type type, enum ptx_rounding
 ct_value ct_float_narrowed(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, enum ptx_rounding rounding, ct_value x);
 /* The same, rounded to odd. */
 ct_value ct_float_narrowed_to_odd(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, ct_value x);
+
+/* Whether x, an exact f64 or one rounded to odd, is below the least normal f32 once it is rounded to 24 bits of any exponent: such
+ * results are what .ftz flushes (measured on an H200). */
+ct_value ct_is_tiny64(struct ct_cursor *at, enum ptx_rounding rounding, ct_value x);
 
 /* Cores: one rounding of the exact result; operands and result are plain values of l->insn->type. */
 ct_value ct_lower_sum(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b);

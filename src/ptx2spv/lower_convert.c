@@ -132,8 +132,8 @@ static ct_value float_to_float(struct ct_lower *l)
     x = rounded_to_integer(at, working, rounding, float_source(l));
     if (l->insn->sat)
         x = ct_float_saturated(at, working, x);
-    if (l->insn->ftz && from == PTX_F64) /* tiny before it is rounded, as for products */
-        tiny = ct_fcmp(at, from, PTX_LT, ct_float_magnitude(at, from, x), ct_float_const(at, from, 0x1p-126));
+    if (l->insn->ftz && from == PTX_F64)
+        tiny = ct_is_tiny64(at, rounding, x);
     x = packed(l, working, to, is_integral ? PTX_RND_NONE : rounding, x);
     if (tiny.i)
         return ct_select(at, tiny, ct_and_imm(at, x, ct_float_layout_of(to)->sign), x);

@@ -130,18 +130,24 @@ static ct_value root32(struct ct_lower *l, enum ptx_rounding rounding, ct_value 
     return root_moved(at, PTX_F32, rounding, nearest, residual);
 }
 
-/* s + (a - s*s) / (2*s); zeros, infinities and NaNs have no such correction. */
-static ct_value corrected_root64(struct ct_lower *l, ct_value a, ct_value root, ct_value *residual)
+static ct_value residual_of_product(struct ct_lower *l, ct_value a, ct_value x, ct_value y)
+{
+    return ct_lower_fused(l, PTX_F64, PTX_RN, ct_float_negated(&l->at, PTX_F64, x), y, a);
+}
+
+/* s + (a - s*s) / (2*s), then Tuckerman's test: s is the nearest root if a lies above s*(s - ulp) and not above s*(s + ulp). Zeros,
+ * infinities and NaNs stay. */
+static ct_value corrected_root64(struct ct_lower *l, ct_value a, ct_value root)
 {
     struct ct_cursor *at = &l->at;
-    ct_value half_inverse, better;
+    const ct_value half_inverse = ct_op2(at, CT_OP_FDIV, PTX_F64, ct_float_const(at, PTX_F64, 0.5), root);
+    const ct_value better = ct_lower_fused(l, PTX_F64, PTX_RN, residual_of_product(l, a, root, root), half_inverse, root);
+    const ct_value below = ct_add_imm(at, better, UINT64_MAX), above = ct_add_imm(at, better, 1);
+    const ct_value low = residual_of_product(l, a, better, below), high = residual_of_product(l, a, better, above);
+    ct_value nearest = ct_select(at, ct_fcmp(at, PTX_F64, PTX_LE, low, zero_of(at, low)), below, better);
 
-    *residual = ct_lower_fused(l, PTX_F64, PTX_RN, ct_float_negated(at, PTX_F64, root), root, a);
-    if (l->fn->target->exact_sqrt64)
-        return root;
-    half_inverse = ct_op2(at, CT_OP_FDIV, PTX_F64, ct_float_const(at, PTX_F64, 0.5), root);
-    better = ct_lower_fused(l, PTX_F64, PTX_RN, *residual, half_inverse, root);
-    return ct_select(at, ct_and(at, is_tame(at, a), is_tame(at, root)), better, root);
+    nearest = ct_select(at, ct_fcmp(at, PTX_F64, PTX_GT, high, zero_of(at, high)), above, nearest);
+    return ct_select(at, ct_and(at, is_tame(at, a), is_tame(at, root)), nearest, root);
 }
 
 /* Small arguments are scaled by 2^200, their roots back by 2^-100: both exact, for no root is subnormal. */
@@ -150,18 +156,17 @@ static ct_value root64(struct ct_lower *l, enum ptx_rounding rounding, ct_value 
     struct ct_cursor *at = &l->at;
     const ct_value one = ct_float_const(at, PTX_F64, 1.0);
     const bool nearest = ct_rounds_to_nearest(rounding);
-    ct_value is_small, scaled, root, residual;
+    ct_value is_small, scaled, root;
 
     if (nearest && l->fn->target->exact_sqrt64)
         return ct_op1(at, CT_OP_FSQRT, PTX_F64, a);
     is_small = ct_fcmp(at, PTX_F64, PTX_LT, a, ct_float_const(at, PTX_F64, 0x1p-500));
     scaled = times(at, PTX_F64, a, ct_select(at, is_small, ct_float_const(at, PTX_F64, 0x1p200), one));
-    root = corrected_root64(l, scaled, ct_op1(at, CT_OP_FSQRT, PTX_F64, scaled), &residual);
-    if (!nearest) {
-        if (!l->fn->target->exact_sqrt64) /* of the corrected root */
-            residual = ct_lower_fused(l, PTX_F64, PTX_RN, ct_float_negated(at, PTX_F64, root), root, scaled);
-        root = root_moved(at, PTX_F64, rounding, root, residual);
-    }
+    root = ct_op1(at, CT_OP_FSQRT, PTX_F64, scaled);
+    if (!l->fn->target->exact_sqrt64)
+        root = corrected_root64(l, scaled, root);
+    if (!nearest)
+        root = root_moved(at, PTX_F64, rounding, root, residual_of_product(l, scaled, root, root));
     return times(at, PTX_F64, root, ct_select(at, is_small, ct_float_const(at, PTX_F64, 0x1p-100), one));
 }
 

@@ -268,8 +268,8 @@ static bool may_stay(const struct ct_lower *l)
     return insn->op == CT_OP_FADD || insn->op == CT_OP_FSUB || insn->op == CT_OP_FMUL;
 }
 
-/* A result is flushed if it is tiny before it is rounded: a product of just below 2^-126 that rounds up to it is zero (measured on an
- * H200). Where the operation says nothing of that, the rounded result decides; sums are exact there. */
+/* A result is flushed if it were tiny with an unbounded exponent (ct_is_tiny64): a product of 2^-126 - 2^-150 is zero though it rounds
+ * up to 2^-126. Where the operation says nothing of that, the rounded result decides; sums are exact there. */
 static ct_value flushed_result(struct ct_lower *l, enum ptx_type type, ct_value result)
 {
     if (!l->tiny.i || type != PTX_F32)

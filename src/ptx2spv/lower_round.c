@@ -215,11 +215,23 @@ ct_value ct_lower_sum(struct ct_lower *l, enum ptx_type type, enum ptx_rounding 
 
 /* ---- products ---- */
 
-/* Notes for .ftz whether an f64 value, exact or odd, is below the least normal f32. */
-static void note_tiny64(struct ct_lower *l, ct_value wide)
+ct_value ct_is_tiny64(struct ct_cursor *at, enum ptx_rounding rounding, ct_value x)
+{
+    const ct_value magnitude = ct_float_magnitude(at, PTX_F64, x), negative = sign_bit(at, x);
+    const ct_value towards = ct_float_const(at, PTX_F64, 0x1p-126), away = ct_float_const(at, PTX_F64, 0x1.fffffe0000001p-127);
+
+    if (ct_rounds_to_nearest(rounding))
+        return is_less(at, PTX_F64, magnitude, ct_float_const(at, PTX_F64, 0x1.ffffffp-127));
+    if (rounding == PTX_RZ)
+        return is_less(at, PTX_F64, magnitude, towards);
+    return is_less(at, PTX_F64, magnitude,
+                   rounding == PTX_RM ? ct_select(at, negative, away, towards) : ct_select(at, negative, towards, away));
+}
+
+static void note_tiny64(struct ct_lower *l, enum ptx_rounding rounding, ct_value wide)
 {
     if (l->insn->ftz)
-        l->tiny = is_less(&l->at, PTX_F64, ct_float_magnitude(&l->at, PTX_F64, wide), ct_float_const(&l->at, PTX_F64, 0x1p-126));
+        l->tiny = ct_is_tiny64(&l->at, rounding, wide);
 }
 
 /* The same by the operation done again 2^24 higher, where results of that size have all their bits. Factors of such a result are
@@ -274,7 +286,7 @@ ct_value ct_lower_product(struct ct_lower *l, enum ptx_type type, enum ptx_round
     wide_a = wide(l, a);
     wide_b = wide(l, b);
     product = ct_op2(at, CT_OP_FMUL, PTX_F64, wide_a, wide_b);
-    note_tiny64(l, product);
+    note_tiny64(l, rounding, product);
     return ct_float_narrowed(at, PTX_F64, type, rounding, product);
 }
 
@@ -293,7 +305,7 @@ static ct_value fused_through(struct ct_lower *l, enum ptx_type type, enum ptx_t
 
     odd = ct_to_odd(at, inner, sum, error);
     if (inner == PTX_F64)
-        note_tiny64(l, odd);
+        note_tiny64(l, rounding, odd);
     return ct_float_narrowed(at, inner, type, rounding, with_zero_sign(at, inner, rounding, odd, product, wide_c));
 }
 

@@ -124,6 +124,9 @@ static uint32_t permuted_by_mode(uint32_t a, uint32_t b, uint32_t c, const char 
     return permuted(a, b, selectors);
 }
 
+/* Positions and lengths are from 0 to 255 by the ISA; the hardware takes the low byte for 32 bits only. */
+#define IN_BYTES "and.b32 %b, %b, 255; and.b32 %c, %c, 255; "
+
 #define ROWS(R) \
     R(popc_b32, "popc.b32 %d, %a;", U32, U32, NONE, NONE, NONE, count(a)) \
     R(popc_b64, "popc.b64 %d, %a;", U32, U64, NONE, NONE, NONE, count(a)) \
@@ -137,14 +140,14 @@ static uint32_t permuted_by_mode(uint32_t a, uint32_t b, uint32_t c, const char 
     R(bfind_s64, "bfind.s64 %d, %a;", U32, U64, NONE, NONE, NONE, highest(a, 64, 1, 0)) \
     R(bfind_shift_u32, "bfind.shiftamt.u32 %d, %a;", U32, U32, NONE, NONE, NONE, highest(a, 32, 0, 1)) \
     R(bfind_shift_s64, "bfind.shiftamt.s64 %d, %a;", U32, U64, NONE, NONE, NONE, highest(a, 64, 1, 1)) \
-    R(fns, "and.b32 %b, %b, 31; fns.b32 %d, %a, %b, %c;", B32, B32, B32, S32, NONE, nth_set(a, b & 31, c)) \
+    R(fns, "and.b32 %b, %b, 31; max.s32 %c, %c, -40; fns.b32 %d, %a, %b, %c;", B32, B32, B32, S32, NONE, nth_set(a, b & 31, c < -40 ? -40 : c)) \
     R(bfe_u32, "bfe.u32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, extract(a, b, c, 32, 0)) \
     R(bfe_s32, "bfe.s32 %d, %a, %b, %c;", S32, U32, U32, U32, NONE, extract(a, b, c, 32, 1)) \
-    R(bfe_u64, "bfe.u64 %d, %a, %b, %c;", U64, U64, U32, U32, NONE, extract(a, b, c, 64, 0)) \
-    R(bfe_s64, "bfe.s64 %d, %a, %b, %c;", S64, U64, U32, U32, NONE, extract(a, b, c, 64, 1)) \
+    R(bfe_u64, IN_BYTES "bfe.u64 %d, %a, %b, %c;", U64, U64, U32, U32, NONE, extract(a, b, c, 64, 0)) \
+    R(bfe_s64, IN_BYTES "bfe.s64 %d, %a, %b, %c;", S64, U64, U32, U32, NONE, extract(a, b, c, 64, 1)) \
     R(bfe_imm, "bfe.s32 %d, %a, 3, 5;", S32, U32, NONE, NONE, NONE, extract(a, 3, 5, 32, 1)) \
     R(bfi_b32, "bfi.b32 %d, %a, %b, %c, %e;", B32, B32, B32, U32, U32, insert(a, b, c, e, 32)) \
-    R(bfi_b64, "bfi.b64 %d, %a, %b, %c, %e;", B64, B64, B64, U32, U32, insert(a, b, c, e, 64)) \
+    R(bfi_b64, "and.b32 %c, %c, 255; and.b32 %e, %e, 255; bfi.b64 %d, %a, %b, %c, %e;", B64, B64, B64, U32, U32, insert(a, b, c, e, 64)) \
     R(bmsk_clamp, "bmsk.clamp.b32 %d, %a, %b;", B32, U32, U32, NONE, NONE, mask(a, b)) \
     R(bmsk_wrap, "bmsk.wrap.b32 %d, %a, %b;", B32, U32, U32, NONE, NONE, mask(a & 31, b & 31)) \
     R(szext_clamp_s32, "szext.clamp.s32 %d, %a, %b;", S32, U32, U32, NONE, NONE, extended(a, b > 32 ? 32 : b, 1)) \

@@ -22,10 +22,10 @@ static int is_normal(float a)
     return fpclassify(a) == FP_NORMAL || a == 0;
 }
 
-/* .ftz of a product: what is below the least normal number before it is rounded is zero. */
+/* .ftz of a product: zero if it would be below the least normal number when rounded with any exponent. exact: rounded towards zero. */
 static float flush_tiny(double exact, float rounded)
 {
-    return fabs(exact) < 0x1p-126 ? copysignf(0, rounded) : rounded;
+    return fabs(exact) < 0x1.ffffffp-127 ? copysignf(0, rounded) : rounded;
 }
 
 static float mul_ftz(float a, float b)
