@@ -97,7 +97,8 @@ CUresult CUDAAPI cuEventDestroy(CUevent hEvent)
 }
 
 /* cuEventElapsedTime_v2. Milliseconds from one record to the other, by the device's clock.
- * INVALID_HANDLE also: pMilliseconds is NULL (so does the native driver), one was never recorded, has no timing, or the two are of two contexts; NOT_READY: a record is under way. */
+ * INVALID_HANDLE also: pMilliseconds is NULL (so does the native driver), one was never recorded, has no timing, or the two are of two
+ * contexts; NOT_READY: a record is under way. */
 CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
     struct ct_event *start, *end;

@@ -39,13 +39,15 @@ CUresult ct_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstrea
 /* cuMemcpyHtoD_v2 */
 CUresult ct_cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream stream)
 {
-    return copy_linear(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_HOST, dstDevice, (uintptr_t)srcHost, ByteCount}, stream, CT_COPY_SYNC);
+    return copy_linear(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_HOST, dstDevice, (uintptr_t)srcHost, ByteCount}, stream,
+                       CT_COPY_SYNC);
 }
 
 /* cuMemcpyDtoH_v2 */
 CUresult ct_cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream stream)
 {
-    return copy_linear(&(struct linear){CT_POINTER_HOST, CT_POINTER_DEVICE, (uintptr_t)dstHost, srcDevice, ByteCount}, stream, CT_COPY_SYNC);
+    return copy_linear(&(struct linear){CT_POINTER_HOST, CT_POINTER_DEVICE, (uintptr_t)dstHost, srcDevice, ByteCount}, stream,
+                       CT_COPY_SYNC);
 }
 
 /* cuMemcpyDtoD_v2. Does not wait. */
@@ -111,16 +113,16 @@ static CUresult copy_peer(const struct linear *c, CUcontext dst, CUcontext src, 
 CUresult ct_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount,
                          CUstream stream)
 {
-    return copy_peer(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_DEVICE, dstDevice, srcDevice, ByteCount}, dstContext, srcContext, stream,
-                     CT_COPY_SYNC);
+    return copy_peer(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_DEVICE, dstDevice, srcDevice, ByteCount}, dstContext, srcContext,
+                     stream, CT_COPY_SYNC);
 }
 
 /* cuMemcpyPeerAsync. Between two devices the call waits. */
 CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
                                    size_t ByteCount, CUstream hStream)
 {
-    return copy_peer(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_DEVICE, dstDevice, srcDevice, ByteCount}, dstContext, srcContext, hStream,
-                     CT_COPY_ASYNC);
+    return copy_peer(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_DEVICE, dstDevice, srcDevice, ByteCount}, dstContext, srcContext,
+                     hStream, CT_COPY_ASYNC);
 }
 
 /* ---- two and three dimensions ---- */
@@ -167,7 +169,8 @@ static CUresult distances(const struct side *side, const struct extent *extent, 
 {
     uint64_t row_end, column_end, height = side->height;
 
-    if (__builtin_add_overflow(side->x_bytes, extent->width_bytes, &row_end) || __builtin_add_overflow(side->y, extent->height, &column_end))
+    if (__builtin_add_overflow(side->x_bytes, extent->width_bytes, &row_end) ||
+        __builtin_add_overflow(side->y, extent->height, &column_end))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of more than 64 bits of address");
     out->pitch = side->pitch ? side->pitch : row_end;
     height = height ? height : column_end;
@@ -202,7 +205,8 @@ static CUresult locate(const struct side *side, const struct extent *extent, str
     return ct_place_find(role, start, span, &out->place);
 }
 
-static CUresult copy_3d(const struct side *dst, const struct side *src, const struct extent *extent, CUstream handle, enum ct_copy_mode mode)
+static CUresult copy_3d(const struct side *dst, const struct side *src, const struct extent *extent, CUstream handle,
+                        enum ct_copy_mode mode)
 {
     struct located to, from;
     struct ct_stream *stream;
@@ -214,9 +218,15 @@ static CUresult copy_3d(const struct side *dst, const struct side *src, const st
         goto done;
     if ((r = locate(dst, extent, &to)) == CUDA_SUCCESS && (r = locate(src, extent, &from)) == CUDA_SUCCESS) {
         const struct ct_copy copy = {
-            .dst = to.place, .src = from.place,
-            .row_bytes = extent->width_bytes, .rows = extent->height, .slices = extent->depth,
-            .dst_pitch = to.pitch, .src_pitch = from.pitch, .dst_slice = to.slice, .src_slice = from.slice,
+            .dst = to.place,
+            .src = from.place,
+            .row_bytes = extent->width_bytes,
+            .rows = extent->height,
+            .slices = extent->depth,
+            .dst_pitch = to.pitch,
+            .src_pitch = from.pitch,
+            .dst_slice = to.slice,
+            .src_slice = from.slice,
         };
 
         r = ct_copy_run(stream, &copy, mode);

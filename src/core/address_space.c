@@ -48,7 +48,7 @@ static struct {
     struct shard shards[READER_SHARDS];
     struct ct_mutex lock;
     struct node *retired[3]; /* by epoch modulo 3 */
-} map = { .lock = CT_MUTEX_INITIALIZER(CT_RANK_ADDRESS_SPACE) };
+} map = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_ADDRESS_SPACE)};
 
 static _Thread_local unsigned own_shard; /* index + 1; 0: none yet */
 
@@ -167,8 +167,8 @@ static void advance_epoch_locked(void)
 
 /* The nodes that one change makes and replaces, so that it can be undone when memory runs out half-way. */
 struct change {
-    struct node *made;          /* linked through next_retired */
-    struct node *replaced;      /* the same */
+    struct node *made;     /* linked through next_retired */
+    struct node *replaced; /* the same */
     bool failed;
 };
 
@@ -207,7 +207,8 @@ static const struct node *with_children(struct change *change, const struct node
 }
 
 /* Splits into what starts below `start` and the rest. */
-static void split(struct change *change, const struct node *node, uint64_t start, const struct node **out_below, const struct node **out_rest)
+static void split(struct change *change, const struct node *node, uint64_t start, const struct node **out_below,
+                  const struct node **out_rest)
 {
     const struct node *below, *rest;
 

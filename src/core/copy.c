@@ -37,7 +37,8 @@ CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t spa
         return CUDA_SUCCESS;
     }
     r = ct_address_find(address, span_bytes, &range);
-    if (r != CUDA_SUCCESS && role == CT_POINTER_HOST && range.kind == CT_RANGE_REGISTERED && (uint64_t)(uintptr_t)range.host == range.start) {
+    if (r != CUDA_SUCCESS && role == CT_POINTER_HOST && range.kind == CT_RANGE_REGISTERED &&
+        (uint64_t)(uintptr_t)range.host == range.start) {
         *out = (struct ct_place){.host = (char *)(uintptr_t)address}; /* only its beginning was registered: ordinary memory */
         return CUDA_SUCCESS;
     }
@@ -156,8 +157,13 @@ static void copy_rows(char *dst, uint64_t dst_pitch, const char *src, uint64_t s
 static struct ct_copy_region region_of_piece(const struct piece *piece, uint64_t dst, uint64_t dst_pitch, uint64_t src, uint64_t src_pitch)
 {
     return (struct ct_copy_region){
-        .dst_offset = dst, .src_offset = src, .row_bytes = piece->bytes,
-        .rows = piece->rows, .dst_pitch = dst_pitch, .src_pitch = src_pitch, .slices = 1,
+        .dst_offset = dst,
+        .src_offset = src,
+        .row_bytes = piece->bytes,
+        .rows = piece->rows,
+        .dst_pitch = dst_pitch,
+        .src_pitch = src_pitch,
+        .slices = 1,
     };
 }
 
@@ -178,9 +184,15 @@ static void copy_by_host(const struct ct_copy *copy)
 static CUresult record_direct_locked(struct ct_stream *stream, const struct ct_copy *copy)
 {
     const struct ct_copy_region region = {
-        .dst_offset = copy->dst.offset, .src_offset = copy->src.offset, .row_bytes = copy->row_bytes,
-        .rows = copy->rows, .dst_pitch = copy->dst_pitch, .src_pitch = copy->src_pitch,
-        .slices = copy->slices, .dst_slice = copy->dst_slice, .src_slice = copy->src_slice,
+        .dst_offset = copy->dst.offset,
+        .src_offset = copy->src.offset,
+        .row_bytes = copy->row_bytes,
+        .rows = copy->rows,
+        .dst_pitch = copy->dst_pitch,
+        .src_pitch = copy->src_pitch,
+        .slices = copy->slices,
+        .dst_slice = copy->dst_slice,
+        .src_slice = copy->src_slice,
     };
 
     return backend_of(stream)->queue_copy(stream->queue, copy->dst.memory, copy->src.memory, &region, 1);
@@ -367,9 +379,13 @@ static struct ct_place moved(const struct ct_place *place, uint64_t distance)
 static CUresult bounce(const struct ct_copy *copy, const struct piece *piece, char *buffer)
 {
     struct ct_copy half = {
-        .row_bytes = piece->bytes, .rows = piece->rows, .slices = 1,
-        .dst = {.host = buffer}, .dst_pitch = piece->bytes,
-        .src = moved(&copy->src, src_distance(copy, &piece->at)), .src_pitch = copy->src_pitch,
+        .row_bytes = piece->bytes,
+        .rows = piece->rows,
+        .slices = 1,
+        .dst = {.host = buffer},
+        .dst_pitch = piece->bytes,
+        .src = moved(&copy->src, src_distance(copy, &piece->at)),
+        .src_pitch = copy->src_pitch,
     };
     CUresult r = run_in_owner(copy->src.owner, &half);
 
@@ -469,8 +485,8 @@ CUresult ct_copy_run(struct ct_stream *stream, const struct ct_copy *copy, enum 
     return run_recorded(stream, &c, mode);
 }
 
-CUresult ct_copy_linear(struct ct_stream *stream, enum ct_pointer_role dst_role, uint64_t dst, enum ct_pointer_role src_role,
-                        uint64_t src, uint64_t size_bytes, enum ct_copy_mode mode)
+CUresult ct_copy_linear(struct ct_stream *stream, enum ct_pointer_role dst_role, uint64_t dst, enum ct_pointer_role src_role, uint64_t src,
+                        uint64_t size_bytes, enum ct_copy_mode mode)
 {
     struct ct_copy copy = {.row_bytes = size_bytes, .rows = 1, .slices = 1};
     CUresult r;

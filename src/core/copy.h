@@ -45,8 +45,8 @@ enum ct_copy_mode {
 CUresult ct_copy_run(struct ct_stream *stream, const struct ct_copy *copy, enum ct_copy_mode mode);
 
 /* The one-dimensional form, with the places found. */
-CUresult ct_copy_linear(struct ct_stream *stream, enum ct_pointer_role dst_role, uint64_t dst, enum ct_pointer_role src_role,
-                        uint64_t src, uint64_t size_bytes, enum ct_copy_mode mode);
+CUresult ct_copy_linear(struct ct_stream *stream, enum ct_pointer_role dst_role, uint64_t dst, enum ct_pointer_role src_role, uint64_t src,
+                        uint64_t size_bytes, enum ct_copy_mode mode);
 
 /* Whether the host may read and write this device's memory as fast as the device's own copies. */
 bool ct_copy_host_is_fast(const struct ct_context *context);

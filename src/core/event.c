@@ -20,7 +20,7 @@
  * A record is complete when its stream's queue is at its point. */
 struct ct_event {
     struct ct_object object;
-    struct ct_context *context;     /* a reference: keeps the struct */
+    struct ct_context *context; /* a reference: keeps the struct */
     struct ct_event *next_in_context;
     unsigned flags;                 /* CU_EVENT_* */
     bool doomed;                    /* no handle any more; guarded by context->lock */

@@ -15,7 +15,7 @@
 
 #define CT_CHANNEL "memory"
 #define ALLOC_FLAGS (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
-#define REGISTER_FLAGS \
+#define REGISTER_FLAGS                                                                                                                     \
     (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)
 
 /* Publishes `size_bytes` at `distance` from the allocation's backing. */

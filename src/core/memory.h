@@ -20,16 +20,16 @@ enum ct_range_kind {
 struct ct_range {
     uint64_t start, size_bytes; /* CUDA addresses H */
     enum ct_range_kind kind;
-    struct ct_context *context; /* borrowed: unmaps its ranges before it goes. Who has no use of it asks by `owner` first */
-    CUcontext owner;            /* its handle */
-    CUdevice device;            /* its device */
-    struct ct_memory *memory;   /* borrowed: lives as long as the range is mapped */
-    uint64_t memory_offset;     /* of `start` in memory */
-    void *host;                 /* host pointer of `start`, or NULL */
-    uint64_t device_pointer;    /* CUdeviceptr of `start`: equal to start except where unified addressing is absent */
-    unsigned flags;             /* as given at allocation or registration */
-    bool synchronous;           /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: copies and memset of it wait */
-    unsigned long long id;      /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
+    struct ct_context *context;       /* borrowed: unmaps its ranges before it goes. Who has no use of it asks by `owner` first */
+    CUcontext owner;                  /* its handle */
+    CUdevice device;                  /* its device */
+    struct ct_memory *memory;         /* borrowed: lives as long as the range is mapped */
+    uint64_t memory_offset;           /* of `start` in memory */
+    void *host;                       /* host pointer of `start`, or NULL */
+    uint64_t device_pointer;          /* CUdeviceptr of `start`: equal to start except where unified addressing is absent */
+    unsigned flags;                   /* as given at allocation or registration */
+    bool synchronous;                 /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: copies and memset of it wait */
+    unsigned long long id;            /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
     struct ct_allocation *allocation; /* who owns it: memory.c, host_memory.c; NULL for ranges of others */
 };
 

@@ -15,8 +15,8 @@ struct ct_allocation {
     struct ct_backing backing;          /* memory of its own; zero if it is a piece of a chunk */
     struct ct_memory_chunk *chunk;      /* or NULL */
     uint64_t chunk_offset, chunk_bytes;
-    uint64_t start;                     /* of the range in the map */
-    uint64_t alias;                     /* start of the second range (the device pointer), or 0 */
+    uint64_t start; /* of the range in the map */
+    uint64_t alias; /* start of the second range (the device pointer), or 0 */
     enum ct_range_kind kind;
 };
 

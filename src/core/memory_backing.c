@@ -100,8 +100,7 @@ static CUresult check_chosen(struct ct_context *context, CUresult r, struct ct_b
     want = ct_devaddr_of(context, backing->address).v;
     if (backing->memory->address.v == want)
         return CUDA_SUCCESS;
-    ct_log(CT_LOG_WARN, "memory wanted at 0x%llx came at 0x%llx", (unsigned long long)want,
-           (unsigned long long)backing->memory->address.v);
+    ct_log(CT_LOG_WARN, "memory wanted at 0x%llx came at 0x%llx", (unsigned long long)want, (unsigned long long)backing->memory->address.v);
     context->backend->memory_destroy(backing->memory);
     backing->memory = NULL;
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -161,8 +160,8 @@ CUresult ct_backing_create_device(struct ct_context *context, uint64_t size_byte
     if (info->address_rule == CT_ADDRESS_WINDOWS)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "device memory by the address rule \"windows\"");
     if (size_bytes > info->max_allocation_bytes)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes wanted, the device gives at most %llu at once",
-                       (unsigned long long)size_bytes, (unsigned long long)info->max_allocation_bytes);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes wanted, the device gives at most %llu at once", (unsigned long long)size_bytes,
+                       (unsigned long long)info->max_allocation_bytes);
     r = check_free(context, size_bytes);
     if (r == CUDA_SUCCESS)
         r = is_chosen(context) ? create_chosen(context, &request, &backing) : create_placed_by_driver(context, &request, &backing);

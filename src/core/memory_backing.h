@@ -9,11 +9,11 @@
 /* Zero is none. */
 struct ct_backing {
     struct ct_memory *memory;
-    uint64_t address;       /* CUDA address of its first byte */
-    void *host;             /* host pointer of its first byte, or NULL */
-    void *reserved;         /* host address space held at `address` (CHOSEN rules), or NULL */
+    uint64_t address; /* CUDA address of its first byte */
+    void *host;       /* host pointer of its first byte, or NULL */
+    void *reserved;   /* host address space held at `address` (CHOSEN rules), or NULL */
     uint64_t reserved_bytes;
-    void *pages;            /* anonymous pages of ours that were imported, or NULL */
+    void *pages; /* anonymous pages of ours that were imported, or NULL */
     uint64_t pages_bytes;
 };
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define CT_CHANNEL "memset"
-#define FILL_ROWS 16           /* up to so many rows are filled one by one */
+#define FILL_ROWS 16 /* up to so many rows are filled one by one */
 #define HOST_FILL_BYTES ((uint64_t)64 << 10)
 
 /* What to write: the element's bytes, repeated to 4. Rows and fills begin at multiples of the element. */
@@ -54,7 +54,12 @@ static void write_pattern(char *to, uint64_t bytes, uint32_t pattern, unsigned p
 static CUresult copy_rows_locked(struct ct_stream *stream, const struct fill *fill, uint64_t offset, uint64_t bytes, uint64_t rows)
 {
     struct ct_copy_region region = {
-        .dst_offset = offset, .row_bytes = bytes, .rows = rows, .dst_pitch = fill->pitch, .src_pitch = 0, .slices = 1,
+        .dst_offset = offset,
+        .row_bytes = bytes,
+        .rows = rows,
+        .dst_pitch = fill->pitch,
+        .src_pitch = 0,
+        .slices = 1,
     };
     struct ct_ring_piece staged;
     CUresult r = ct_stream_ring_take(stream->ring, bytes, 4, &staged);
@@ -102,7 +107,8 @@ static CUresult fill_locked(struct ct_stream *stream, const struct fill *fill)
 static void fill_by_host(const struct fill *fill)
 {
     for (uint64_t row = 0; row < fill->rows; row++)
-        write_pattern(fill->place.host + row * fill->pitch, fill->row_bytes, fill->pattern, (unsigned)((fill->place.offset + row * fill->pitch) % 4));
+        write_pattern(fill->place.host + row * fill->pitch, fill->row_bytes, fill->pattern,
+                      (unsigned)((fill->place.offset + row * fill->pitch) % 4));
 }
 
 static CUresult run(struct ct_stream *stream, const struct fill *fill, enum ct_copy_mode mode)

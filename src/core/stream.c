@@ -145,7 +145,7 @@ static void reap(struct ct_context *context)
         ct_object_release(&stream->object);
 }
 
-static void doom(struct ct_stream *stream)
+void ct_stream_doom(struct ct_stream *stream)
 {
     ct_mutex_lock(&stream->context->lock);
     stream->doomed = true;
@@ -172,8 +172,17 @@ CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priori
     if (r == CUDA_SUCCESS)
         *out = stream;
     else
-        doom(stream);
+        ct_stream_doom(stream);
     ct_object_release(&stream->object); /* the list and the table have theirs */
+    return r;
+}
+
+CUresult ct_stream_create_own(struct ct_context *context, struct ct_stream **out)
+{
+    CUresult r = make(context, CU_STREAM_DEFAULT, 0, false, out);
+
+    if (r == CUDA_SUCCESS)
+        (*out)->is_per_thread = true;
     return r;
 }
 
@@ -191,7 +200,7 @@ CUresult ct_stream_destroy(struct ct_stream *stream)
     CUresult r = ct_object_unpublish(&stream->object);
 
     if (r == CUDA_SUCCESS)
-        doom(stream);
+        ct_stream_doom(stream);
     return r;
 }
 
@@ -217,95 +226,6 @@ void ct_streams_destroy_all(struct ct_context *context)
     }
 }
 
-/* ---- the calling thread's own streams ---- */
-
-struct own_stream {
-    struct own_stream *next;
-    struct ct_stream *stream; /* retained */
-};
-
-static pthread_once_t own_streams_once = PTHREAD_ONCE_INIT;
-static pthread_key_t own_streams_key; /* struct own_stream *: one for each context that the thread used */
-static bool own_streams_usable;
-
-static void drop_own_stream(struct own_stream *own)
-{
-    struct ct_stream *stream = own->stream;
-    struct ct_context *context = stream->context;
-    bool alive;
-
-    ct_object_retain(&context->object);
-    alive = ct_context_use(context) == CUDA_SUCCESS; /* else the stream is finished, or its context's last user finishes it */
-    if (alive && stream->queue)
-        doom(stream);
-    ct_object_release(&stream->object);
-    if (alive)
-        ct_context_release(context);
-    ct_object_release(&context->object);
-    free(own);
-}
-
-static void thread_ends(void *user)
-{
-    struct own_stream *own = user, *next;
-
-    for (; own; own = next) {
-        next = own->next;
-        drop_own_stream(own);
-    }
-}
-
-static void make_own_streams_key(void)
-{
-    own_streams_usable = pthread_key_create(&own_streams_key, thread_ends) == 0;
-}
-
-/* The library may be unloaded before its threads end. */
-__attribute__((destructor)) static void delete_own_streams_key(void)
-{
-    if (own_streams_usable)
-        pthread_key_delete(own_streams_key);
-}
-
-static CUresult make_own(struct ct_context *context, struct ct_stream **out)
-{
-    struct own_stream *own = malloc(sizeof *own);
-    CUresult r;
-
-    if (!own)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the thread's stream");
-    r = make(context, CU_STREAM_DEFAULT, 0, false, &own->stream);
-    if (r != CUDA_SUCCESS) {
-        free(own);
-        return r;
-    }
-    own->stream->is_per_thread = true;
-    own->next = pthread_getspecific(own_streams_key);
-    if (pthread_setspecific(own_streams_key, own) != 0) {
-        drop_own_stream(own);
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the thread's stream");
-    }
-    *out = own->stream;
-    return CUDA_SUCCESS;
-}
-
-/* Streams of contexts that were taken down go when the thread ends, or when their context is used by the thread again. */
-static CUresult own_stream_of_thread(struct ct_context *context, struct ct_stream **out)
-{
-    struct own_stream *own;
-
-    pthread_once(&own_streams_once, make_own_streams_key);
-    if (!own_streams_usable)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no key for the threads' streams");
-    for (own = pthread_getspecific(own_streams_key); own; own = own->next) {
-        if (own->stream->context != context || !own->stream->queue) /* queue: set and cleared while our use was not held */
-            continue;
-        *out = own->stream;
-        return CUDA_SUCCESS;
-    }
-    return make_own(context, out);
-}
-
 /* ---- look-up ---- */
 
 static CUresult default_stream(struct ct_context *context, CUstream handle, struct ct_stream **out)
@@ -314,7 +234,7 @@ static CUresult default_stream(struct ct_context *context, CUstream handle, stru
     CUresult r = CUDA_SUCCESS;
 
     if (handle == CU_STREAM_PER_THREAD)
-        r = own_stream_of_thread(context, &stream);
+        r = ct_stream_own_of_thread(context, &stream);
     if (r != CUDA_SUCCESS)
         return r;
     ct_object_retain(&stream->object);

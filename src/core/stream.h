@@ -19,20 +19,20 @@ struct ct_stream_worker;
  * A FINISHED one is only a struct that somebody still refers to. */
 struct ct_stream {
     struct ct_object object;
-    struct ct_context *context;   /* a reference: keeps the struct, not the context's parts */
+    struct ct_context *context; /* a reference: keeps the struct, not the context's parts */
     struct ct_stream *next_in_context;
-    struct ct_queue *queue;       /* NULL once finished */
-    unsigned flags;               /* CU_STREAM_* */
+    struct ct_queue *queue; /* NULL once finished */
+    unsigned flags;         /* CU_STREAM_* */
     int priority;
     bool is_legacy, is_per_thread;
-    bool listed, doomed;          /* in the context's list; guarded by context->lock */
+    bool listed, doomed; /* in the context's list; guarded by context->lock */
     unsigned long long id;
-    struct ct_mutex lock;         /* recording */
-    struct ct_stream_ring *ring;  /* host-visible memory for parameters and staging, recycled by points */
+    struct ct_mutex lock;            /* recording */
+    struct ct_stream_ring *ring;     /* host-visible memory for parameters and staging, recycled by points */
     struct ct_stream_worker *worker; /* runs host functions; NULL until first needed */
-    atomic_int sync_policy;       /* CUsynchronizationPolicy: how threads wait for it */
-    uint64_t seen_legacy_point;   /* legacy work this stream already waits for; guarded by lock */
-    uint64_t seen_by_legacy;      /* our work that the legacy stream already waits for; guarded by the legacy stream's lock */
+    atomic_int sync_policy;          /* CUsynchronizationPolicy: how threads wait for it */
+    uint64_t seen_legacy_point;      /* legacy work this stream already waits for; guarded by lock */
+    uint64_t seen_by_legacy;         /* our work that the legacy stream already waits for; guarded by the legacy stream's lock */
 };
 
 /* The stream behind a handle, retained, with one use of its context, which need not be the current one. Of the current context are NULL
@@ -71,10 +71,17 @@ CUresult ct_stream_run_on_host(struct ct_stream *stream, ct_host_function functi
 /* Whether the calling thread runs a host function now: CUDA calls are not permitted there. */
 bool ct_stream_in_host_function(void);
 
-/* One that the application gets (published), or the calling thread's own. */
+/* One for the application, with a handle. */
 CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priority, struct ct_stream **out);
 /* Takes the handle away; the stream goes when its work is done. INVALID_HANDLE: another thread was faster. */
 CUresult ct_stream_destroy(struct ct_stream *stream);
+
+/* The calling thread's stream in a context of which it has a use; not retained: the thread keeps it. */
+CUresult ct_stream_own_of_thread(struct ct_context *context, struct ct_stream **out);
+/* One for a thread, without a handle; the reference is the caller's. */
+CUresult ct_stream_create_own(struct ct_context *context, struct ct_stream **out);
+/* It gets no new work, and goes when what it has is done. */
+void ct_stream_doom(struct ct_stream *stream);
 
 /* Context set-up and tear-down. The legacy stream: flags 0, is_legacy. destroy waits for its work; it takes the events along. */
 CUresult ct_stream_create_legacy(struct ct_context *context, struct ct_stream **out);

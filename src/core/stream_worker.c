@@ -22,10 +22,10 @@ struct item {
 };
 
 struct ct_stream_worker {
-    struct ct_context *context;   /* borrowed: in use while a stream of it has a queue */
+    struct ct_context *context; /* borrowed: in use while a stream of it has a queue */
     struct ct_timeline *timeline;
-    uint64_t last_value;          /* guarded by the stream's lock */
-    struct ct_mutex lock;         /* guards what follows */
+    uint64_t last_value;  /* guarded by the stream's lock */
+    struct ct_mutex lock; /* guards what follows */
     pthread_cond_t changed;
     struct item *first, **end;
     bool stopping;

@@ -35,7 +35,8 @@ static int take_down(void **state)
 
 static const struct {
     size_t offset, bytes;
-} spans[] = {{0, 1}, {1, 1}, {3, 2}, {0, 4}, {2, 7}, {5, 4096}, {4093, 65536}, {1, 65537}, {7, (1 << 20) - 3}, {0, BYTES}, {13, BYTES - 13}};
+} spans[] = {{0, 1},     {1, 1},          {3, 2}, {0, 4}, {2, 7}, {5, 4096}, {4093, 65536}, {1, 65537}, {7, (1 << 20) - 3},
+             {0, BYTES}, {13, BYTES - 13}};
 #define N_SPANS (sizeof spans / sizeof *spans)
 
 static void check_device(CUdeviceptr device)
@@ -247,14 +248,10 @@ struct shape {
 };
 
 static const struct shape shapes[] = {
-    {1, 1, 1, 64, 64, 1, 1, 0, 0, 0, 0, 0, 0},
-    {17, 5, 1, 32, 64, 8, 8, 3, 1, 0, 5, 2, 0},
-    {64, 16, 1, 64, 64, 16, 16, 0, 0, 0, 0, 0, 0},
-    {1000, 300, 1, 1024, 2048, 301, 302, 1, 1, 0, 2, 2, 0},
-    {513, 7, 5, 768, 1024, 9, 11, 2, 1, 1, 7, 3, 1},
-    {64, 8, 4, 64, 64, 8, 8, 0, 0, 0, 0, 0, 0},
-    {5, 500, 3, 32, 64, 501, 500, 4, 0, 0, 3, 0, 0},
-    {700000, 2, 1, 700032, 800000, 2, 2, 9, 0, 0, 1, 0, 0},
+    {1, 1, 1, 64, 64, 1, 1, 0, 0, 0, 0, 0, 0},       {17, 5, 1, 32, 64, 8, 8, 3, 1, 0, 5, 2, 0},
+    {64, 16, 1, 64, 64, 16, 16, 0, 0, 0, 0, 0, 0},   {1000, 300, 1, 1024, 2048, 301, 302, 1, 1, 0, 2, 2, 0},
+    {513, 7, 5, 768, 1024, 9, 11, 2, 1, 1, 7, 3, 1}, {64, 8, 4, 64, 64, 8, 8, 0, 0, 0, 0, 0, 0},
+    {5, 500, 3, 32, 64, 501, 500, 4, 0, 0, 3, 0, 0}, {700000, 2, 1, 700032, 800000, 2, 2, 9, 0, 0, 1, 0, 0},
 };
 
 static void copy_by_host(const struct shape *s, unsigned char *dst, const unsigned char *src)
@@ -268,19 +265,39 @@ static void copy_by_host(const struct shape *s, unsigned char *dst, const unsign
 static CUDA_MEMCPY3D copy_of(const struct shape *s)
 {
     return (CUDA_MEMCPY3D){
-        .srcXInBytes = s->src_x, .srcY = s->src_y, .srcZ = s->src_z, .srcPitch = s->src_pitch, .srcHeight = s->src_height,
-        .dstXInBytes = s->dst_x, .dstY = s->dst_y, .dstZ = s->dst_z, .dstPitch = s->dst_pitch, .dstHeight = s->dst_height,
-        .WidthInBytes = s->width, .Height = s->height, .Depth = s->depth,
+        .srcXInBytes = s->src_x,
+        .srcY = s->src_y,
+        .srcZ = s->src_z,
+        .srcPitch = s->src_pitch,
+        .srcHeight = s->src_height,
+        .dstXInBytes = s->dst_x,
+        .dstY = s->dst_y,
+        .dstZ = s->dst_z,
+        .dstPitch = s->dst_pitch,
+        .dstHeight = s->dst_height,
+        .WidthInBytes = s->width,
+        .Height = s->height,
+        .Depth = s->depth,
     };
 }
 
 static CUresult run_2d_or_3d(const CUDA_MEMCPY3D *c, unsigned way)
 {
     const CUDA_MEMCPY2D flat = {
-        .srcXInBytes = c->srcXInBytes, .srcY = c->srcY, .srcMemoryType = c->srcMemoryType, .srcHost = c->srcHost,
-        .srcDevice = c->srcDevice, .srcPitch = c->srcPitch, .dstXInBytes = c->dstXInBytes, .dstY = c->dstY,
-        .dstMemoryType = c->dstMemoryType, .dstHost = c->dstHost, .dstDevice = c->dstDevice, .dstPitch = c->dstPitch,
-        .WidthInBytes = c->WidthInBytes, .Height = c->Height,
+        .srcXInBytes = c->srcXInBytes,
+        .srcY = c->srcY,
+        .srcMemoryType = c->srcMemoryType,
+        .srcHost = c->srcHost,
+        .srcDevice = c->srcDevice,
+        .srcPitch = c->srcPitch,
+        .dstXInBytes = c->dstXInBytes,
+        .dstY = c->dstY,
+        .dstMemoryType = c->dstMemoryType,
+        .dstHost = c->dstHost,
+        .dstDevice = c->dstDevice,
+        .dstPitch = c->dstPitch,
+        .WidthInBytes = c->WidthInBytes,
+        .Height = c->Height,
     };
 
     if (c->Depth > 1)
@@ -341,8 +358,14 @@ static void pitched_copies(void **state)
 static void pitched_copies_refuse(void **state)
 {
     const CUDA_MEMCPY2D good = {
-        .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = pageable, .srcPitch = 64,
-        .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = device_a, .dstPitch = 64, .WidthInBytes = 64, .Height = 16,
+        .srcMemoryType = CU_MEMORYTYPE_HOST,
+        .srcHost = pageable,
+        .srcPitch = 64,
+        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+        .dstDevice = device_a,
+        .dstPitch = 64,
+        .WidthInBytes = 64,
+        .Height = 16,
     };
     CUDA_MEMCPY2D bad;
 
@@ -420,7 +443,8 @@ static void memset_rows(void **state)
 {
     static const struct {
         size_t offset, pitch, width, height;
-    } rows[] = {{0, 64, 3, 5}, {8, 64, 16, 100}, {4, 68, 17, 3000}, {12, 132, 33, 1}, {0, 64, 16, 64}, {4, 300000, 60000, 3}, {4, 8, 1, 20}};
+    } rows[] = {{0, 64, 3, 5},   {8, 64, 16, 100},      {4, 68, 17, 3000}, {12, 132, 33, 1},
+                {0, 64, 16, 64}, {4, 300000, 60000, 3}, {4, 8, 1, 20}};
 
     (void)state;
     for (unsigned element = 1; element <= 4; element *= 2) {

@@ -43,11 +43,11 @@ static void let_go(struct hands *hands)
 }
 
 /* Runs the steps until one fails. */
-#define TRY(call)                       \
-    do {                                \
-        CUresult try_result = (call);   \
-        if (try_result != CUDA_SUCCESS) \
-            return try_result;          \
+#define TRY(call)                                                                                                                          \
+    do {                                                                                                                                   \
+        CUresult try_result = (call);                                                                                                      \
+        if (try_result != CUDA_SUCCESS)                                                                                                    \
+            return try_result;                                                                                                             \
     } while (0)
 
 static CUresult memory_and_copies(struct hands *h)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define DEVICE_BYTES ((uint64_t)512 << 20)
-#define OWN_FIRST 0x700000000000u   /* addresses of a driver that places memory itself; nothing of the host lies there */
+#define OWN_FIRST 0x700000000000u /* addresses of a driver that places memory itself; nothing of the host lies there */
 #define MASK 0xffff800000000000u
 #define PAGE 4096
 
@@ -558,7 +558,8 @@ static CUresult mock_queue_fill(struct ct_queue *queue, struct ct_memory *dst, u
     fault_unless(offset % 4 == 0 && size_bytes % 4 == 0 && size_bytes > 0, "a fill that is not of words");
     fault_unless(offset + size_bytes <= dst->size_bytes, "a fill beyond memory");
     unlock();
-    return record(queue, &(struct command){.kind = FILL, .dst = (struct memory *)dst, .offset = offset, .size_bytes = size_bytes, .value = value});
+    return record(queue,
+                  &(struct command){.kind = FILL, .dst = (struct memory *)dst, .offset = offset, .size_bytes = size_bytes, .value = value});
 }
 
 static CUresult mock_queue_launch(struct ct_queue *queue, const struct ct_launch *launch)
