@@ -440,9 +440,9 @@ static CUresult run_by_host(struct ct_stream *stream, const struct ct_copy *copy
 
 static bool may_wait(const struct ct_copy *copy, enum ct_copy_mode mode)
 {
-    if (!copy->dst.memory || copy->dst.synchronous || copy->src.synchronous)
+    if (!copy->dst.memory)
         return true;
-    return mode == CT_COPY_SYNC && !(copy->dst.is_device && copy->src.is_device);
+    return mode == CT_COPY_SYNC && (copy->dst.synchronous || copy->src.synchronous || !copy->dst.is_device || !copy->src.is_device);
 }
 
 static bool host_could(const struct ct_stream *stream, const struct ct_copy *copy)

@@ -19,7 +19,7 @@ struct ct_place {
     uint64_t offset;          /* in memory */
     char *host;               /* NULL: the host cannot reach it */
     bool is_device;           /* device memory, not page-locked host memory */
-    bool synchronous;         /* work on it waits: CU_POINTER_ATTRIBUTE_SYNC_MEMOPS */
+    bool synchronous;         /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: SYNC means it, always */
     CUcontext owner;          /* context of the memory */
 };
 
@@ -39,7 +39,7 @@ CUresult ct_copy_span(uint64_t row_bytes, uint64_t rows, uint64_t pitch, uint64_
 
 /* When the call comes back ("API synchronization behavior" of the manual). */
 enum ct_copy_mode {
-    CT_COPY_SYNC,  /* when it is done; copies within device memory do not wait */
+    CT_COPY_SYNC,  /* when it is done; copies within device memory do not wait, unless it is `synchronous` */
     CT_COPY_ASYNC, /* when it is recorded; with pageable memory when that has been read or written */
 };
 CUresult ct_copy_run(struct ct_stream *stream, const struct ct_copy *copy, enum ct_copy_mode mode);

@@ -28,7 +28,7 @@ struct ct_range {
     void *host;                       /* host pointer of `start`, or NULL */
     uint64_t device_pointer;          /* CUdeviceptr of `start`: equal to start except where unified addressing is absent */
     unsigned flags;                   /* as given at allocation or registration */
-    bool synchronous;                 /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: copies and memset of it wait */
+    bool synchronous;                 /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: see struct ct_place */
     unsigned long long id;            /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
     struct ct_allocation *allocation; /* who owns it: memory.c, host_memory.c; NULL for ranges of others */
 };

@@ -127,7 +127,7 @@ static CUresult run(struct ct_stream *stream, const struct fill *fill, enum ct_c
     r = fill_locked(stream, fill);
     point = backend_of(stream)->queue_point(stream->queue);
     ct_stream_end(stream);
-    if (r == CUDA_SUCCESS && (fill->place.synchronous || (mode == CT_COPY_SYNC && !fill->place.is_device)))
+    if (r == CUDA_SUCCESS && mode == CT_COPY_SYNC && (fill->place.synchronous || !fill->place.is_device))
         return ct_stream_await(stream, point);
     return ct_context_check(stream->context, r);
 }

@@ -191,8 +191,10 @@ static void sync_memops_can_be_switched(void **state)
     ok(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, device));
     ok(cuPointerGetAttribute(&got, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, device + 3));
     assert_int_equal(got, 1);
-    ok(cuMemsetD8Async(device, 3, BYTES, NULL));
-    ok(cuStreamQuery(NULL)); /* it has waited */
+    for (int i = 0; i < 20; i++) {
+        ok(cuMemcpyDtoD(device, device + BYTES / 2, BYTES / 2));
+        ok(cuStreamQuery(NULL)); /* it has waited */
+    }
     ok(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (CUdeviceptr)(uintptr_t)host));
 }
 
