@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const struct ct_build_rule rules[PTX_OPCODE_COUNT] = {
-#define BUILD(opcode, handler, guarding, integer_op, float_op) \
+#define BUILD(opcode, handler, guarding, integer_op, float_op)                                                                             \
     [PTX_OP_##opcode] = {ct_build_##handler, CT_GUARD_##guarding, CT_OP_##integer_op, CT_OP_##float_op},
 #include "build.def"
 };

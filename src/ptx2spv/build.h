@@ -18,7 +18,7 @@ enum ct_guarding {
 
 struct ct_build_rule { /* a row of build.def */
     ct_build_fn build;
-    uint8_t guarding;        /* enum ct_guarding */
+    uint8_t guarding;             /* enum ct_guarding */
     uint8_t integer_op, float_op; /* enum ct_op, for the handlers that serve many opcodes */
 };
 
@@ -34,25 +34,25 @@ struct ct_build {
     struct ct_cursor at;
     const struct ptx_instruction *insn; /* the current one, its rule, */
     const struct ct_build_rule *rule;
-    ct_value guard;                     /* and its guard while results are written under CT_GUARD_SELECT */
-    ct_value *registers;                /* by ptx_register.index: the value of the first component; others follow it */
-    ct_value carry;                     /* CC.CF: 0 or 1, 32 bits; made at its first use */
-    struct ct_block **targets;          /* by statement: the block that begins there, where a label stands */
-    struct ct_place *places;            /* open-addressed hash of frame variables */
+    ct_value guard;            /* and its guard while results are written under CT_GUARD_SELECT */
+    ct_value *registers;       /* by ptx_register.index: the value of the first component; others follow it */
+    ct_value carry;            /* CC.CF: 0 or 1, 32 bits; made at its first use */
+    struct ct_block **targets; /* by statement: the block that begins there, where a label stands */
+    struct ct_place *places;   /* open-addressed hash of frame variables */
     uint32_t places_mask;
-    uint32_t *param_offsets;            /* entries: byte offset of each parameter in the parameter block */
+    uint32_t *param_offsets; /* entries: byte offset of each parameter in the parameter block */
 };
 
 /* ---- build.c ---- */
 /* Reports that the instruction, or `what` of it unless NULL, is legal PTX that this compiler lacks. */
 void ct_build_unsupported(struct ct_build *b, const char *what);
 void ct_build_invalid(struct ct_build *b, const char *why);
-struct ct_block *ct_build_block(struct ct_build *b);              /* a new one */
-void ct_build_jump(struct ct_build *b, struct ct_block *to);      /* ends the current block */
+struct ct_block *ct_build_block(struct ct_build *b);         /* a new one */
+void ct_build_jump(struct ct_build *b, struct ct_block *to); /* ends the current block */
 void ct_build_branch(struct ct_build *b, ct_value condition, struct ct_block *yes, struct ct_block *no);
-void ct_build_terminate(struct ct_build *b, enum ct_op op);       /* RET, EXIT, UNREACHABLE; goes on in a dead block */
-void ct_build_enter(struct ct_build *b, struct ct_block *block);  /* goes on at the end of block */
-ct_value ct_build_guard(struct ct_build *b); /* the guard with its negation; CT_NO_VALUE if the instruction has none */
+void ct_build_terminate(struct ct_build *b, enum ct_op op);      /* RET, EXIT, UNREACHABLE; goes on in a dead block */
+void ct_build_enter(struct ct_build *b, struct ct_block *block); /* goes on at the end of block */
+ct_value ct_build_guard(struct ct_build *b);                     /* the guard with its negation; CT_NO_VALUE if the instruction has none */
 struct ct_block *ct_build_label(struct ct_build *b, const struct ptx_label *label);
 /* The frame object of a .local or body-level .param variable, or of a function's parameter. 0 if it is none. */
 uint32_t ct_build_place(struct ct_build *b, const struct ptx_variable *variable);

@@ -153,8 +153,10 @@ void ct_build_szext(struct ct_build *b)
     const ct_value inside = ct_op2(at, CT_OP_MIN, PTX_U32, length, ct_const32(at, 32));
     const ct_value spare = ct_sub(at, ct_const32(at, 32), inside); /* 32 for no bits at all */
 
-    ct_build_result(b, ct_build_clamped_shift(at, CT_OP_SHR, type, ct_build_clamped_shift(at, CT_OP_SHL, PTX_B32, x, spare),
-                                     ct_select(at, ct_equals(at, spare, 32), ct_const32(at, 0), spare)), type);
+    ct_build_result(b,
+                    ct_build_clamped_shift(at, CT_OP_SHR, type, ct_build_clamped_shift(at, CT_OP_SHL, PTX_B32, x, spare),
+                                           ct_select(at, ct_equals(at, spare, 32), ct_const32(at, 0), spare)),
+                    type);
 }
 
 /* ---- fns ---- */

@@ -43,10 +43,10 @@ static ct_value function_of_two(struct ct_cursor *at, unsigned table, ct_value y
     static const struct {
         uint8_t op, invert_y, invert_z, invert; /* op CONST: a constant, COPY: only y or (invert_z 2) only z */
     } rows[16] = {
-        {CT_OP_CONST, 0, 0, 0}, {CT_OP_OR, 0, 0, 1},   {CT_OP_AND, 1, 0, 0}, {CT_OP_COPY, 0, 0, 1},
-        {CT_OP_AND, 0, 1, 0},   {CT_OP_COPY, 0, 2, 1}, {CT_OP_XOR, 0, 0, 0}, {CT_OP_AND, 0, 0, 1},
+        {CT_OP_CONST, 0, 0, 0}, {CT_OP_OR, 0, 0, 1},   {CT_OP_AND, 1, 0, 0},  {CT_OP_COPY, 0, 0, 1},
+        {CT_OP_AND, 0, 1, 0},   {CT_OP_COPY, 0, 2, 1}, {CT_OP_XOR, 0, 0, 0},  {CT_OP_AND, 0, 0, 1},
         {CT_OP_AND, 0, 0, 0},   {CT_OP_XOR, 0, 0, 1},  {CT_OP_COPY, 0, 2, 0}, {CT_OP_OR, 1, 0, 0},
-        {CT_OP_COPY, 0, 0, 0},  {CT_OP_OR, 0, 1, 0},   {CT_OP_OR, 0, 0, 0},  {CT_OP_CONST, 0, 0, 1},
+        {CT_OP_COPY, 0, 0, 0},  {CT_OP_OR, 0, 1, 0},   {CT_OP_OR, 0, 0, 0},   {CT_OP_CONST, 0, 0, 1},
     };
 
     if (rows[table].op == CT_OP_CONST)

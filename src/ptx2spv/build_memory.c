@@ -92,8 +92,8 @@ bool ct_build_address(struct ct_build *b, unsigned index, struct ct_address *out
 void ct_build_access(struct ct_build *b, struct ct_insn *insn, const struct ct_address *address, unsigned bytes)
 {
     const struct ptx_modifiers *mods = &b->insn->mods;
-    const bool ordered = mods->semantics == PTX_ACQUIRE || mods->semantics == PTX_RELEASE || mods->semantics == PTX_ACQ_REL ||
-                         mods->semantics == PTX_SC;
+    const bool ordered =
+        mods->semantics == PTX_ACQUIRE || mods->semantics == PTX_RELEASE || mods->semantics == PTX_ACQ_REL || mods->semantics == PTX_SC;
 
     insn->space = (uint8_t)address->space;
     insn->offset = address->offset;

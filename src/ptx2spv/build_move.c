@@ -41,9 +41,9 @@ static ct_value clock_value(struct ct_build *b, enum ptx_sreg sreg)
 static ct_value vector_register(struct ct_build *b, enum ptx_sreg sreg, int component)
 {
     static const uint8_t first[PTX_SREG_COUNT] = {
-        [PTX_SREG_TID] = CT_SYS_TID_X,           [PTX_SREG_NTID] = CT_SYS_NTID_X,         [PTX_SREG_CTAID] = CT_SYS_CTAID_X,
-        [PTX_SREG_NCTAID] = CT_SYS_NCTAID_X,     [PTX_SREG_CLUSTERID] = CT_SYS_CTAID_X,   [PTX_SREG_NCLUSTERID] = CT_SYS_NCTAID_X,
-        [PTX_SREG_CLUSTER_CTAID] = CT_SYS_NONE,  [PTX_SREG_CLUSTER_NCTAID] = CT_SYS_NONE,
+        [PTX_SREG_TID] = CT_SYS_TID_X,          [PTX_SREG_NTID] = CT_SYS_NTID_X,         [PTX_SREG_CTAID] = CT_SYS_CTAID_X,
+        [PTX_SREG_NCTAID] = CT_SYS_NCTAID_X,    [PTX_SREG_CLUSTERID] = CT_SYS_CTAID_X,   [PTX_SREG_NCLUSTERID] = CT_SYS_NCTAID_X,
+        [PTX_SREG_CLUSTER_CTAID] = CT_SYS_NONE, [PTX_SREG_CLUSTER_NCTAID] = CT_SYS_NONE,
     };
 
     if (component < 0) {
@@ -60,13 +60,24 @@ ct_value ct_build_special(struct ct_build *b, enum ptx_sreg sreg, int component)
     struct ct_cursor *at = &b->at;
 
     switch ((unsigned)sreg) {
-    case PTX_SREG_TID: case PTX_SREG_NTID: case PTX_SREG_CTAID: case PTX_SREG_NCTAID:
-    case PTX_SREG_CLUSTERID: case PTX_SREG_NCLUSTERID: case PTX_SREG_CLUSTER_CTAID: case PTX_SREG_CLUSTER_NCTAID:
+    case PTX_SREG_TID:
+    case PTX_SREG_NTID:
+    case PTX_SREG_CTAID:
+    case PTX_SREG_NCTAID:
+    case PTX_SREG_CLUSTERID:
+    case PTX_SREG_NCLUSTERID:
+    case PTX_SREG_CLUSTER_CTAID:
+    case PTX_SREG_CLUSTER_NCTAID:
         return vector_register(b, sreg, component);
-    case PTX_SREG_LANEMASK_EQ: case PTX_SREG_LANEMASK_LE: case PTX_SREG_LANEMASK_LT:
-    case PTX_SREG_LANEMASK_GE: case PTX_SREG_LANEMASK_GT:
+    case PTX_SREG_LANEMASK_EQ:
+    case PTX_SREG_LANEMASK_LE:
+    case PTX_SREG_LANEMASK_LT:
+    case PTX_SREG_LANEMASK_GE:
+    case PTX_SREG_LANEMASK_GT:
         return lane_mask(b, sreg);
-    case PTX_SREG_CLOCK: case PTX_SREG_CLOCK_HI: case PTX_SREG_CLOCK64:
+    case PTX_SREG_CLOCK:
+    case PTX_SREG_CLOCK_HI:
+    case PTX_SREG_CLOCK64:
         return clock_value(b, sreg);
     case PTX_SREG_LANEID:
         return ct_sysval(at, CT_SYS_LANEID);
@@ -78,7 +89,8 @@ ct_value ct_build_special(struct ct_build *b, enum ptx_sreg sreg, int component)
         return ct_sysval(at, CT_SYS_SMID);
     case PTX_SREG_NSMID:
         return ct_sysval(at, CT_SYS_NSMID);
-    case PTX_SREG_TOTAL_SMEM_SIZE: case PTX_SREG_AGGR_SMEM_SIZE:
+    case PTX_SREG_TOTAL_SMEM_SIZE:
+    case PTX_SREG_AGGR_SMEM_SIZE:
         return ct_sysval(at, CT_SYS_SHARED_BYTES);
     case PTX_SREG_WARP_SZ:
         return ct_const32(at, 32);

@@ -6,8 +6,7 @@
 
 bool ct_build_has(const struct ct_build *b, unsigned index)
 {
-    return index < b->insn->n_operands && b->insn->operands[index].kind != PTX_OPND_NONE &&
-           b->insn->operands[index].kind != PTX_OPND_SINK;
+    return index < b->insn->n_operands && b->insn->operands[index].kind != PTX_OPND_NONE && b->insn->operands[index].kind != PTX_OPND_SINK;
 }
 
 const struct ptx_operand *ct_build_items(const struct ptx_operand *operand, uint32_t *count)

@@ -3,7 +3,7 @@
  *
  * The device's own instruction does the work in the range where Vulkan says how good it is; subnormal arguments and results, which
  * devices may flush though PTX without .ftz keeps them, are brought into that range by powers of two. Errors that the ISA allows:
- * ex2 2^-22 relative, lg2 2^-22 (absolute between 0.5 and 2), rsqrt 2^-22.9, sin and cos 2^-20.5 absolute within [-2pi, 2pi],
+ * ex2 2^-22 relative, lg2 2^-22 (absolute between 0.5 and 2), rsqrt 2^-22.9, sin and cos 2^-20.5 absolute within [-pi, pi],
  * tanh 2^-11 relative. Vulkan promises less ("Precision and Operation of SPIR-V Instructions"): ex2 is our own unless the target is
  * known to be good; lg2, sin, cos and rsqrt are the device's, which NVIDIA's and lavapipe keep within these bounds. */
 #include "lower.h"
@@ -48,8 +48,7 @@ static ct_value power_of_two(struct ct_cursor *at, ct_value n)
  * with every third f in that interval the error was at most 2^-23.17. 2^n goes in two halves, so that only the last product rounds. */
 static ct_value own_exponential(struct ct_cursor *at, ct_value x)
 {
-    static const float coefficients[] = {0x1.444p-13f,    0x1.5f48cp-10f,  0x1.3b2a1cp-7f, 0x1.c6aeccp-5f,
-                                         0x1.ebfbep-3f, 0x1.62e43p-1f, 1.0f};
+    static const float coefficients[] = {0x1.444p-13f, 0x1.5f48cp-10f, 0x1.3b2a1cp-7f, 0x1.c6aeccp-5f, 0x1.ebfbep-3f, 0x1.62e43p-1f, 1.0f};
     const ct_value clamped = op2(at, CT_OP_FMAX, op2(at, CT_OP_FMIN, x, f32(at, 200.0)), f32(at, -200.0));
     const ct_value whole = ct_op1(at, CT_OP_FRINT, PTX_F32, clamped);
     const ct_value fraction = op2(at, CT_OP_FSUB, clamped, whole);

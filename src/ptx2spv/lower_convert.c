@@ -55,7 +55,8 @@ static ct_value rounded_to_integer64(struct ct_cursor *at, unsigned rounding, ct
     const ct_value has_fraction = ct_fcmp(at, PTX_F64, PTX_LT, magnitude, limit);
     const ct_value nearest = ct_float2(at, CT_OP_FSUB, PTX_F64, ct_float2(at, CT_OP_FADD, PTX_F64, magnitude, limit), limit);
     const ct_value is_negative = ct_icmp_imm(at, PTX_S64, PTX_LT, x, 0);
-    const ct_value too_great = ct_fcmp(at, PTX_F64, PTX_GT, nearest, magnitude), too_small = ct_fcmp(at, PTX_F64, PTX_LT, nearest, magnitude);
+    const ct_value too_great = ct_fcmp(at, PTX_F64, PTX_GT, nearest, magnitude),
+                   too_small = ct_fcmp(at, PTX_F64, PTX_LT, nearest, magnitude);
     const ct_value no = ct_emit_const(at, CT_W_PRED, 0);
     ct_value up = no, down = no, result;
 
@@ -231,8 +232,8 @@ static ct_value integer_to_bf16(struct ct_lower *l, enum ptx_type from, enum ptx
         return packed(l, PTX_F64, PTX_BF16, rounding, truncated);
     /* truncation keeps 53 bits; the low bits of x that it may have lost are below those that bf16 rounds by */
     sticky = ct_not(at, ct_equals(at, ct_and_imm(at, x, 0x7ff), 0));
-    return packed(l, PTX_F64, PTX_BF16, rounding, ct_or(at, truncated, ct_zext64(at, ct_select(at, sticky, ct_const32(at, 1),
-                                                                                               ct_const32(at, 0)))));
+    return packed(l, PTX_F64, PTX_BF16, rounding,
+                  ct_or(at, truncated, ct_zext64(at, ct_select(at, sticky, ct_const32(at, 1), ct_const32(at, 0)))));
 }
 
 static ct_value integer_to_float(struct ct_lower *l)

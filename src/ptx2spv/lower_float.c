@@ -145,8 +145,8 @@ static ct_value ordered_with_care(struct ct_cursor *at, enum ptx_compare compare
 
 static ct_value compared_with_care(struct ct_cursor *at, enum ptx_compare compare, ct_value a, ct_value b)
 {
-    static const uint8_t opposites[] = {[PTX_EQU] = PTX_NE, [PTX_NEU] = PTX_EQ, [PTX_LTU] = PTX_GE,
-                                        [PTX_LEU] = PTX_GT, [PTX_GTU] = PTX_LE, [PTX_GEU] = PTX_LT};
+    static const uint8_t opposites[] = {
+        [PTX_EQU] = PTX_NE, [PTX_NEU] = PTX_EQ, [PTX_LTU] = PTX_GE, [PTX_LEU] = PTX_GT, [PTX_GTU] = PTX_LE, [PTX_GEU] = PTX_LT};
 
     if (compare == PTX_NUM || compare == PTX_NAN)
         return ct_fcmp(at, PTX_F32, compare, a, b);

@@ -111,7 +111,7 @@ static ct_value odd_sum(struct ct_cursor *at, ct_value a, ct_value b)
 /* The operands in range. */
 struct scaled {
     ct_value a, b, c;
-    ct_value tiny;  /* which case */
+    ct_value tiny;    /* which case */
     ct_value unscale; /* what the result is to be taken times */
 };
 
@@ -123,8 +123,8 @@ static struct scaled scale(struct ct_cursor *at, ct_value a, ct_value b, ct_valu
     const ct_value tiny = is_within(at, product, 0x1p-950);
     const ct_value uneven = ct_not(at, is_within(at, greater, 0x1p600)); /* splitting might overflow */
     const ct_value great_scale = ct_select(at, great, number(at, 0x1p-200), choose(at, uneven, 0x1p-500, 1.0));
-    const ct_value small_scale = ct_select(at, tiny, number(at, 0x1p900),
-                                           ct_select(at, great, number(at, 1.0), choose(at, uneven, 0x1p500, 1.0)));
+    const ct_value small_scale =
+        ct_select(at, tiny, number(at, 0x1p900), ct_select(at, great, number(at, 1.0), choose(at, uneven, 0x1p500, 1.0)));
     const ct_value c_scale = ct_select(at, great, number(at, 0x1p-200), choose(at, tiny, 0x1p900, 1.0));
     const ct_value c_vanishes = ct_and(at, ct_and(at, great, is_within(at, c, 0x1p-500)), ct_not(at, is_zero(at, c)));
     struct scaled s = {.tiny = tiny};
@@ -142,10 +142,10 @@ static struct scaled scale(struct ct_cursor *at, ct_value a, ct_value b, ct_valu
 }
 
 /* sum + rest, rounded once: to 53 bits, or if `subnormal` to a multiple of 2^-174, where 53 bits of 2^-122 and of everything up to
- * twice that end. */
-static ct_value rounded(struct ct_cursor *at, ct_value sum, ct_value rest, ct_value subnormal)
+ * twice that end. `leading` has the sign of the whole. */
+static ct_value rounded(struct ct_cursor *at, ct_value sum, ct_value rest, ct_value leading, ct_value subnormal)
 {
-    const ct_value lift = ct_select(at, subnormal, signed_like(at, 0x1p-122, sum), number(at, 0.0));
+    const ct_value lift = ct_select(at, subnormal, signed_like(at, 0x1p-122, leading), number(at, 0.0));
     const struct parts lifted = two_sum(at, lift, sum);
 
     return subtract(at, add(at, lifted.high, odd_sum(at, lifted.low, rest)), lift);
@@ -159,14 +159,16 @@ ct_value ct_fused64(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
     const struct parts lower = two_sum(at, s.c, exact.low);
     const struct parts upper = two_sum(at, exact.high, lower.high);
     const ct_value subnormal = ct_and(at, s.tiny, is_within(at, upper.high, 0x1p-122));
-    const ct_value sum = rounded(at, upper.high, odd_sum(at, lower.low, upper.low), subnormal);
+    const ct_value rest = odd_sum(at, lower.low, upper.low);
+    const ct_value leading = ct_select(at, is_zero(at, upper.high), rest, upper.high);
+    const ct_value sum = rounded(at, upper.high, rest, leading, subnormal);
     ct_value result = multiply(at, sum, s.unscale);
     const ct_value finite_factors = ct_and(at, is_within(at, a, INFINITY), is_within(at, b, INFINITY));
     const ct_value infinite_c = ct_equals(at, magnitude(at, c), UINT64_C(0x7ff) << 52);
     ct_value no_number, negligible, zero;
 
     /* zeros: the sign of what was rounded away, or if nothing was, that of the plain sum */
-    zero = ct_select(at, is_zero(at, upper.high), plain, sign_of(at, upper.high));
+    zero = ct_select(at, is_zero(at, leading), plain, sign_of(at, leading));
     result = ct_select(at, is_zero(at, result), zero, result);
     no_number = ct_not(at, ct_and(at, is_within(at, exact.high, INFINITY), is_within(at, c, INFINITY)));
     result = ct_select(at, no_number, plain, result);

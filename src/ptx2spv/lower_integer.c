@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower: integer division (PTX ISA, "div", "rem"). The ISA leaves division by zero to the machine; NVIDIA's give all ones, for the
  * remainder too. SPIR-V leaves it undefined, and minimum / -1 as well. Vulkan also leaves the remainder of
- * negative numbers undefined (NVIDIA 580 gives the dividend for divisors of -1), but not their quotient: signed remainders are made of it. */
+ * negative numbers undefined (NVIDIA 580 gives the dividend for divisors of -1), but not their quotient: signed remainders are made of it.
+ */
 #include "lower.h"
 
 /* A constant divisor that no guard is for: neither 0 nor -1. */

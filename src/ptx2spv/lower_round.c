@@ -111,7 +111,8 @@ static ct_value narrowed_to_half(struct ct_cursor *at, enum ptx_rounding roundin
     const ct_value smaller = ct_and(at, number, ct_icmp(at, PTX_U32, PTX_LT, magnitude, back));
     const ct_value greater = ct_and(at, number, ct_icmp(at, PTX_U32, PTX_GT, magnitude, back));
 
-    return ct_adjusted(at, PTX_F16, rounding, nearest, ct_select(at, negative, greater, smaller), ct_select(at, negative, smaller, greater));
+    return ct_adjusted(at, PTX_F16, rounding, nearest, ct_select(at, negative, greater, smaller),
+                       ct_select(at, negative, smaller, greater));
 }
 
 ct_value ct_float_narrowed(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, enum ptx_rounding rounding, ct_value x)
@@ -264,7 +265,8 @@ static ct_value directed_product64(struct ct_lower *l, enum ptx_rounding roundin
     const ct_value opposite = ct_float_negated(at, PTX_F64, ct_op2(at, CT_OP_FMUL, PTX_F64, product, scale));
     const ct_value vanished = ct_and(at, ct_equals(at, ct_float_magnitude(at, PTX_F64, product), 0),
                                      ct_not(at, ct_equals(at, ct_select(at, a_smaller, a_magnitude, b_magnitude), 0)));
-    const ct_value signed_one = ct_or(at, ct_and_imm(at, ct_xor(at, a, b), ct_float_layout_of(PTX_F64)->sign), ct_float_const(at, PTX_F64, 1.0));
+    const ct_value signed_one =
+        ct_or(at, ct_and_imm(at, ct_xor(at, a, b), ct_float_layout_of(PTX_F64)->sign), ct_float_const(at, PTX_F64, 1.0));
     const ct_value difference = ct_lower_fused(l, PTX_F64, PTX_RN, scaled, greater, opposite);
     const ct_value error = ct_select(at, vanished, signed_one, difference);
 

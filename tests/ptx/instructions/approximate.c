@@ -29,7 +29,7 @@ WANT(rsqrt, 1 / sqrt(a))
 WANT(rsqrt_ftz, 1 / sqrt(flush(a)))
 WANT(sqrt, sqrt(a))
 WANT(rcp, 1 / (double)a)
-WANT(div, a / (double)fminf(fmaxf(fabsf(b), 0x1p-120f), 0x1p120f))
+WANT(div, a / (isnan(b) ? 0x1p-120 : (double)fminf(fmaxf(fabsf(b), 0x1p-120f), 0x1p120f)))
 
 static uint64_t want_rcp64(const uint64_t *in)
 {
@@ -49,8 +49,8 @@ static const struct row rows[] = {
     UNARY(ex2_ftz, "ex2.approx.ftz.f32 %d, %a;", RELATIVE, 0x1p-22, -125, 127.9),
     UNARY(lg2, "lg2.approx.f32 %d, %a;", RELATIVE, 0x1p-22, 2, 1e30),
     UNARY(lg2_near_1, "lg2.approx.f32 %d, %a;", ABSOLUTE, 0x1p-22, 0.5, 2),
-    UNARY(sin, "sin.approx.f32 %d, %a;", ABSOLUTE, POWER_20_5, -6.2831, 6.2831),
-    UNARY(cos, "cos.approx.f32 %d, %a;", ABSOLUTE, POWER_20_5, -6.2831, 6.2831),
+    UNARY(sin, "sin.approx.f32 %d, %a;", ABSOLUTE, POWER_20_5, -3.1415, 3.1415),
+    UNARY(cos, "cos.approx.f32 %d, %a;", ABSOLUTE, POWER_20_5, -3.1415, 3.1415),
     UNARY(sin_far, "sin.approx.f32 %d, %a;", ABSOLUTE, POWER_14_7, -314.15, 314.15),
     UNARY(cos_far, "cos.approx.ftz.f32 %d, %a;", ABSOLUTE, POWER_14_7, -314.15, 314.15),
     UNARY(tanh, "tanh.approx.f32 %d, %a;", RELATIVE, 0x1p-11, -2, 2),

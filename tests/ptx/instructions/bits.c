@@ -140,7 +140,8 @@ static uint32_t permuted_by_mode(uint32_t a, uint32_t b, uint32_t c, const char 
     R(bfind_s64, "bfind.s64 %d, %a;", U32, U64, NONE, NONE, NONE, highest(a, 64, 1, 0)) \
     R(bfind_shift_u32, "bfind.shiftamt.u32 %d, %a;", U32, U32, NONE, NONE, NONE, highest(a, 32, 0, 1)) \
     R(bfind_shift_s64, "bfind.shiftamt.s64 %d, %a;", U32, U64, NONE, NONE, NONE, highest(a, 64, 1, 1)) \
-    R(fns, "and.b32 %b, %b, 31; max.s32 %c, %c, -40; fns.b32 %d, %a, %b, %c;", B32, B32, B32, S32, NONE, nth_set(a, b & 31, c < -40 ? -40 : c)) \
+    R(fns, "and.b32 %b, %b, 31; max.s32 %c, %c, -40; fns.b32 %d, %a, %b, %c;", B32, B32, B32, S32, NONE, \
+      nth_set(a, b & 31, c < -40 ? -40 : c)) \
     R(bfe_u32, "bfe.u32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, extract(a, b, c, 32, 0)) \
     R(bfe_s32, "bfe.s32 %d, %a, %b, %c;", S32, U32, U32, U32, NONE, extract(a, b, c, 32, 1)) \
     R(bfe_u64, IN_BYTES "bfe.u64 %d, %a, %b, %c;", U64, U64, U32, U32, NONE, extract(a, b, c, 64, 0)) \

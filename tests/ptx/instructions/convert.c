@@ -95,7 +95,8 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     R(f32_f64_rz, "cvt.rz.f32.f64 %d, %a;", F32, F64, NONE, NONE, NONE, narrow_f32(ZERO, a)) \
     R(f32_f64_rm, "cvt.rm.f32.f64 %d, %a;", F32, F64, NONE, NONE, NONE, narrow_f32(DOWN, a)) \
     R(f32_f64_rp, "cvt.rp.f32.f64 %d, %a;", F32, F64, NONE, NONE, NONE, narrow_f32(UP, a)) \
-    R(f32_f64_ftz, "cvt.rn.ftz.f32.f64 %d, %a;", F32, F64, NONE, NONE, NONE, fabs(a) < 0x1.ffffffp-127 ? copysignf(0, (float)a) : narrow_f32(NEAREST, a)) \
+    R(f32_f64_ftz, "cvt.rn.ftz.f32.f64 %d, %a;", F32, F64, NONE, NONE, NONE, \
+      fabs(a) < 0x1.ffffffp-127 ? copysignf(0, (float)a) : narrow_f32(NEAREST, a)) \
     R(f32_f64_sat, "cvt.rn.sat.f32.f64 %d, %a;", F32, F64, NONE, NONE, NONE, narrow_f32(NEAREST, a > 0 ? (a < 1 ? a : 1) : 0)) \
     R(f16_f32_rn, "cvt.rn.f16.f32 %d, %a;", F16, F32, NONE, NONE, NONE, f16_from_double(a, NEAREST)) \
     R(f16_f32_rz, "cvt.rz.f16.f32 %d, %a;", F16, F32, NONE, NONE, NONE, f16_from_double(a, ZERO)) \

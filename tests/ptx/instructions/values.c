@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #define MAX_EDGE_CASES 2048
+#ifndef RANDOM_CASES /* a longer search is built with more */
 #define RANDOM_CASES 512
+#endif
 
 unsigned type_bits(enum type type)
 {
