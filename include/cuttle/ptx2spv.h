@@ -51,7 +51,7 @@ struct ptx2spv_options {
 
 enum ptx2spv_dialect {
     PTX2SPV_VULKAN, /* Shader, PhysicalStorageBuffer64, VulkanMemoryModel, structured control flow */
-    PTX2SPV_OPENCL, /* Kernel, Physical64 */
+    PTX2SPV_OPENCL, /* Kernel, Addresses, Physical64; to be built with -cl-std=CL3.0 */
 };
 
 /* How a CUDA pointer H becomes the address that the device takes. */
@@ -83,7 +83,7 @@ struct ptx2spv_target {
     /* features: 0 or 1 each */
     uint8_t float64, float16, int64, int16, int8;
     uint8_t storage8, storage16;               /* 8- and 16-bit accesses to global memory */
-    uint8_t shared_explicit_layout;            /* aliased work-group blocks of 32 and 64 bits */
+    uint8_t shared_explicit_layout;            /* aliased work-group blocks of 32 and 64 bits (OpenCL: always) */
     uint8_t shared_explicit_layout8;           /* the same of 8 bits */
     uint8_t shared_explicit_layout16;          /* the same of 16 bits */
     uint8_t atomic_int64_global, atomic_int64_shared;
@@ -117,7 +117,7 @@ enum ptx2spv_spec_constant {
     PTX2SPV_SPEC_COUNT
 };
 
-/* The first bytes of the push constants (Vulkan) or of the argument block (OpenCL). The CUDA parameters follow at
+/* The first bytes of the push constants (Vulkan) or of the argument block (OpenCL). Vulkan: the CUDA parameters follow at
  * PTX2SPV_PARAMS_OFFSET when kernel_info.params_in_buffer is 0; otherwise they lie in memory at params_address. */
 struct ptx2spv_system_block {
     uint64_t image_address;  /* device address of the module's variables */
@@ -127,6 +127,20 @@ struct ptx2spv_system_block {
     uint32_t ctaid_offset[3];
 };
 #define PTX2SPV_PARAMS_OFFSET 48
+
+/* OpenCL: kernels have no specialization constants; what they need to know of the launch stands in the argument block. The kernel's
+ * arguments: 0, a pointer to global memory that holds this block, 16-byte aligned, and from PTX2SPV_OPENCL_PARAMS_OFFSET on the CUDA
+ * parameters (kernel_info.params_in_buffer is always 0, params_address unused); nobody writes it while the kernel runs. 1, only if
+ * kernel_info.uses_shared: local memory of shared_bytes + exchange_bytes + exchange_thread_bytes * threads of the block, at least 4.
+ * Launches are one-dimensional, with x*y*z work-items a group; grids in three dimensions of groups: global sizes are
+ * {gridDim.x * threads, gridDim.y, gridDim.z}. Groups always have ctaid = group id + system.ctaid_offset. Blocks have at most 8192
+ * threads. */
+struct ptx2spv_opencl_block {
+    struct ptx2spv_system_block system;
+    uint32_t ntid[3];
+    uint32_t shared_bytes; /* static and dynamic part together, a multiple of 4 */
+};
+#define PTX2SPV_OPENCL_PARAMS_OFFSET 64
 
 /* Written by a kernel that stops with an error; the first writer of `code` wins. */
 struct ptx2spv_fault {
@@ -192,6 +206,7 @@ void ptx2spv_module_versions(const struct ptx2spv_module *module, unsigned *isa,
 struct ptx2spv_kernel_info {
     uint32_t param_bytes;
     uint8_t params_in_buffer;    /* see struct ptx2spv_system_block */
+    uint8_t uses_shared;         /* has work-group memory: variables in .shared, or an exchange area */
     uint8_t uses_dynamic_shared; /* refers to an .extern .shared array */
     uint8_t uses_barrier;
     uint8_t uses_fault;

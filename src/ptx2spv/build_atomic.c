@@ -31,7 +31,7 @@ static bool in_both(enum ct_space space, bool global, bool shared)
 static bool target_has_add(const struct ct_build *b, enum ptx_type type, enum ct_space space)
 {
     const struct ptx2spv_target *target = b->fn->target;
-    const bool views = target->shared_explicit_layout; /* shared memory seen as anything but 32-bit words */
+    const bool views = ct_target_has_views(target);
 
     if (type == PTX_F32)
         return in_both(space, target->atomic_float32_add_global, views && target->atomic_float32_add_shared);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emit: structured IR to a SPIR-V module for Vulkan 1.3.
- * In:  SSA, primitives only, structured.   Out: words in the compilation's arena; fn->params_in_buffer is decided. Same input, same
- * words. */
+/* emit: structured IR to a SPIR-V module for Vulkan 1.3 or OpenCL 2.2 and newer.
+ * In:  SSA, primitives only, structured.   Out: words in the compilation's arena; fn->params_in_buffer and
+ * fn->uses_shared are decided. Same input, same words. What the two dialects share is here; emit_vulkan.c, emit_opencl.c have the rest. */
 #include "emit.h"
 
 #include <stdio.h>
 
-#define SPIRV_1_6 0x00010600u
 #define IDS_MAX 0x3fffffu /* SPIR-V, "Universal Limits" */
 
 void ct_gen_refuse(struct ct_gen *g, enum ptx2spv_status status, const char *format, ...)
@@ -77,9 +76,7 @@ void ct_gen_insn(struct ct_gen *g, const struct ct_insn *insn)
 /* What the target description asks for and no instruction could refuse. */
 static bool check_target(struct ct_gen *g)
 {
-    if (g->target->dialect != PTX2SPV_VULKAN)
-        ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "the OpenCL dialect");
-    else if (g->target->pointer_rule == PTX2SPV_POINTER_WINDOWS)
+    if (g->target->pointer_rule == PTX2SPV_POINTER_WINDOWS)
         ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "the pointer rule of windows");
     else if (g->fn->shared_bytes > g->target->shared_bytes)
         ct_gen_refuse(g, PTX2SPV_TARGET_LACKS, "the kernel has %u bytes of shared memory, the device %u", g->fn->shared_bytes,
@@ -87,14 +84,28 @@ static bool check_target(struct ct_gen *g)
     return !g->failed;
 }
 
+static bool uses_shared(const struct ct_fn *fn)
+{
+    if (fn->shared_bytes || fn->uses_dynamic_shared || fn->exchange_words || fn->exchange_thread_words)
+        return true;
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (insn->space == CT_SPACE_SHARED)
+                return true;
+    return false;
+}
+
 enum ptx2spv_status ct_emit_spirv(struct ct_fn *fn, struct ptx2spv_kernel *out)
 {
-    struct ct_gen g = {.fn = fn, .target = fn->target};
+    const struct ct_dialect *dialect = fn->target->dialect == PTX2SPV_OPENCL ? &ct_dialect_opencl : &ct_dialect_vulkan;
+    struct ct_spv_environment environment = dialect->environment;
+    struct ct_gen g = {.fn = fn, .target = fn->target, .dialect = dialect, .version = dialect->environment.version};
 
     if (fn->source)
         g.where = fn->source->where;
     if (!check_target(&g))
         return fn->compilation->status;
+    fn->uses_shared = uses_shared(fn);
     ct_fn_compute_defs(fn);
     ct_spv_module_init(&g.m, &fn->compilation->scratch);
     ct_gen_begin_entry(&g);
@@ -106,6 +117,7 @@ enum ptx2spv_status ct_emit_spirv(struct ct_fn *fn, struct ptx2spv_kernel *out)
         ct_gen_refuse(&g, PTX2SPV_UNSUPPORTED, "a kernel of %u SPIR-V ids", g.m.bound);
     if (g.failed)
         return fn->compilation->status;
-    out->words = ct_spv_module_finish(&g.m, SPIRV_1_6, &fn->compilation->arena, &out->n_words);
+    environment.version = g.version;
+    out->words = ct_spv_module_finish(&g.m, &environment, &fn->compilation->arena, &out->n_words);
     return PTX2SPV_OK;
 }

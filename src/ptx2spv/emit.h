@@ -10,6 +10,12 @@
 #include "ir.h"
 #include "spirv_builder.h"
 
+enum ct_ext {
+#define EXT(id, glsl, opencl) CT_EXT_##id,
+#include "emit_ext.def"
+    CT_EXT_COUNT
+};
+
 #define CT_ACCESS_UNITS_MAX 8 /* elements of one access: PTX has vectors of up to 8 */
 
 struct ct_gen_value {
@@ -39,10 +45,39 @@ enum ct_shared_view {
     CT_VIEW_COUNT
 };
 
+struct ct_gen;
+struct ct_access;
+
+/* What SPIR-V says differently for Vulkan and for OpenCL. Functions give ids. */
+struct ct_dialect {
+    struct ct_spv_environment environment;
+    SpvExecutionModel execution_model;
+    const uint16_t *extended;      /* instruction numbers in that set, by enum ct_ext */
+    SpvStorageClass global_storage; /* of global memory */
+    bool has_pointers;    /* shared and local memory, too, are reached through pointers of any type */
+    bool decorates_exact; /* float operations are kept apart by a decoration of each */
+    void (*begin)(struct ct_gen *g); /* capabilities, interface, the function up to its first label */
+    void (*end)(struct ct_gen *g);   /* execution modes; may raise g->version */
+    uint32_t (*sysval)(struct ct_gen *g, enum ct_sysval which);                /* computed at the function's start */
+    uint32_t (*param)(struct ct_gen *g, uint32_t offset, unsigned bits);       /* part of the parameters, as an integer */
+    uint32_t (*pointer)(struct ct_gen *g, enum ct_space space, uint32_t address, int64_t offset, uint32_t type);
+    /* Memory operands of an OpLoad or OpStore that is not atomic, at most 3; gives their count. Declares what the access needs. */
+    uint32_t (*memory_operands)(struct ct_gen *g, SpvOp op, enum ct_space space, const struct ct_access *access, uint32_t *words);
+    uint32_t (*scope)(struct ct_gen *g, enum ct_space space, uint8_t scope); /* enum ptx_scope */
+    uint32_t (*semantics)(struct ct_gen *g, uint8_t semantics);              /* enum ptx_semantics */
+    /* integer operations: bits 32 (multiply_high: or 64) */
+    uint32_t (*multiply_high)(struct ct_gen *g, unsigned bits, bool is_signed, uint32_t a, uint32_t b);
+    uint32_t (*leading_zeros)(struct ct_gen *g, uint32_t x);
+    uint32_t (*reverse_bits)(struct ct_gen *g, uint32_t x);
+};
+extern const struct ct_dialect ct_dialect_vulkan, ct_dialect_opencl;
+
 struct ct_gen {
     struct ct_fn *fn;
     const struct ptx2spv_target *target;
+    const struct ct_dialect *dialect;
     struct ct_spv_module m;
+    uint32_t version; /* of SPIR-V */
     struct ct_location where; /* of the instruction being emitted */
     bool failed;              /* an error was reported */
 
@@ -62,12 +97,15 @@ struct ct_gen {
     uint32_t workgroup_id, local_id, push_constants, subgroup_lane;
     uint32_t shared[CT_VIEW_COUNT];
     uint32_t local;      /* Function variable: array of words */
+    uint32_t argument_block, shared_base, local_base; /* OpenCL: pointers to bytes */
     uint8_t float_widths; /* 1: f16, 2: f32, 4: f64 are used */
 };
 
 /* Code of the function. GEN gives the result's id. */
 #define GEN(g, op, type, ...) CT_SPV_RESULT(&(g)->m, CT_SPV_CODE, op, type, __VA_ARGS__)
 #define GEN_VOID(g, op, ...) CT_SPV_EMIT(&(g)->m, CT_SPV_CODE, op, __VA_ARGS__)
+/* Code at the function's start, for system values. */
+#define GEN_EARLY(g, op, type, ...) CT_SPV_RESULT(&(g)->m, CT_SPV_PROLOGUE, op, type, __VA_ARGS__)
 
 /* Reports what cannot be emitted, at the current instruction. */
 void ct_gen_refuse(struct ct_gen *g, enum ptx2spv_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -77,7 +115,7 @@ void ct_gen_need(struct ct_gen *g, bool has, const char *what);
 /* ---- emit_types.c: types, conversions between them, constants ---- */
 uint32_t ct_gen_int_type(struct ct_gen *g, unsigned bits);   /* 1: bool */
 uint32_t ct_gen_float_type(struct ct_gen *g, unsigned bits); /* notes that the width is used */
-uint32_t ct_gen_ext(struct ct_gen *g, enum GLSLstd450 which, uint32_t type, const uint32_t *operands, uint32_t n);
+uint32_t ct_gen_ext(struct ct_gen *g, enum ct_ext which, uint32_t type, const uint32_t *operands, uint32_t n);
 /* An integer of `from` bits as one of `to` bits: cut, kept or extended. */
 uint32_t ct_gen_resize(struct ct_gen *g, uint32_t id, unsigned from, unsigned to, bool is_signed);
 /* Integers of other widths packed in one, lowest first, and back. */
@@ -127,12 +165,13 @@ struct ct_dispatch {
 };
 void ct_gen_dispatch(struct ct_gen *g, uint32_t address, const struct ct_dispatch *dispatch, uint32_t *results);
 
-/* ---- emit_global.c: accesses through PhysicalStorageBuffer pointers ---- */
+/* ---- emit_pointers.c: accesses through pointers ---- */
 uint32_t ct_gen_global_pointer(struct ct_gen *g, uint32_t address, int64_t offset, uint32_t type);
-void ct_gen_load_global(struct ct_gen *g, const struct ct_access *access, uint32_t *units);
-void ct_gen_store_global(struct ct_gen *g, const struct ct_access *access, const uint32_t *units);
+void ct_gen_load_pointed(struct ct_gen *g, enum ct_space space, const struct ct_access *access, uint32_t *units);
+void ct_gen_store_pointed(struct ct_gen *g, enum ct_space space, const struct ct_access *access, const uint32_t *units);
 
-/* ---- emit_words.c: shared and local memory as arrays ---- */
+/* ---- emit_words.c: shared and local memory as arrays, where there are no pointers ---- */
+uint32_t ct_gen_local_array(struct ct_gen *g);
 uint32_t ct_gen_shared_pointer(struct ct_gen *g, enum ct_shared_view view, uint32_t address, int64_t offset);
 void ct_gen_load_words(struct ct_gen *g, enum ct_space space, const struct ct_access *access, uint32_t *units);
 void ct_gen_store_words(struct ct_gen *g, enum ct_space space, const struct ct_access *access, const uint32_t *units);
@@ -141,8 +180,14 @@ void ct_gen_store_words(struct ct_gen *g, enum ct_space space, const struct ct_a
 void ct_gen_atomic(struct ct_gen *g, const struct ct_insn *insn);
 void ct_gen_fence(struct ct_gen *g, const struct ct_insn *insn);
 void ct_gen_barrier(struct ct_gen *g, const struct ct_insn *insn);
-uint32_t ct_gen_scope(struct ct_gen *g, enum ct_space space, uint8_t scope); /* id of a SPIR-V scope; enum ptx_scope */
-uint32_t ct_gen_semantics(struct ct_gen *g, uint8_t semantics);              /* id; enum ptx_semantics */
+static inline uint32_t ct_gen_scope(struct ct_gen *g, enum ct_space space, uint8_t scope)
+{
+    return g->dialect->scope(g, space, scope);
+}
+static inline uint32_t ct_gen_semantics(struct ct_gen *g, uint8_t semantics)
+{
+    return g->dialect->semantics(g, semantics);
+}
 /* The memory barrier behind an acquiring load, before a releasing store. */
 void ct_gen_order(struct ct_gen *g, const struct ct_insn *insn, enum ct_space space);
 
@@ -158,6 +203,8 @@ uint32_t ct_gen_sysval(struct ct_gen *g, enum ct_sysval which);
 void ct_gen_clock(struct ct_gen *g, const struct ct_insn *insn);
 void ct_gen_load_param(struct ct_gen *g, const struct ct_insn *insn);
 uint32_t ct_gen_global_variable(struct ct_gen *g, SpvStorageClass storage, uint32_t type);
+/* Float execution modes for the widths that are used, as far as the device grants them. Whether there are any. */
+bool ct_gen_float_modes(struct ct_gen *g);
 
 /* ---- emit_control.c: the tree, blocks and labels ---- */
 void ct_gen_positions(struct ct_gen *g); /* fills in g->positions */

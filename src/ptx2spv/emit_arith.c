@@ -26,7 +26,6 @@ static const struct simple {
     [CT_OP_SHL] = {SpvOpShiftLeftLogical, SpvOpShiftLeftLogical, 0},
     [CT_OP_SHR] = {SpvOpShiftRightLogical, SpvOpShiftRightArithmetic, 0},
     [CT_OP_POPC] = {SpvOpBitCount, SpvOpBitCount, 0},
-    [CT_OP_BREV] = {SpvOpBitReverse, SpvOpBitReverse, 0},
     [CT_OP_SELECT] = {SpvOpSelect, SpvOpSelect, SpvOpSelect},
 };
 
@@ -91,7 +90,6 @@ static void gen_mulwide(struct ct_gen *g, const struct ct_insn *insn)
 static void gen_mulhi(struct ct_gen *g, const struct ct_insn *insn)
 {
     const unsigned bits = ct_gen_bits(g, insn->results[0]);
-    const uint32_t type = ct_gen_int_type(g, bits);
     uint32_t product;
 
     if (bits == 16) {
@@ -100,27 +98,17 @@ static void gen_mulhi(struct ct_gen *g, const struct ct_insn *insn)
         ct_gen_define(g, insn->results[0], ct_gen_resize(g, product, 32, 16, false));
         return;
     }
-    product = GEN(g, is_signed(insn) ? SpvOpSMulExtended : SpvOpUMulExtended, CT_SPV_INTERN(&g->m, SpvOpTypeStruct, 0, type, type),
-                  ct_gen_use(g, insn->operands[0]), ct_gen_use(g, insn->operands[1]));
-    ct_gen_define(g, insn->results[0], GEN(g, SpvOpCompositeExtract, type, product, 1));
+    ct_gen_define(g, insn->results[0],
+                  g->dialect->multiply_high(g, bits, is_signed(insn), ct_gen_use(g, insn->operands[0]), ct_gen_use(g, insn->operands[1])));
 }
 
 static void gen_minmax(struct ct_gen *g, const struct ct_insn *insn)
 {
-    const enum GLSLstd450 which = insn->op == CT_OP_MIN ? (is_signed(insn) ? GLSLstd450SMin : GLSLstd450UMin)
-                                                        : (is_signed(insn) ? GLSLstd450SMax : GLSLstd450UMax);
+    const enum ct_ext which = insn->op == CT_OP_MIN ? (is_signed(insn) ? CT_EXT_SMIN : CT_EXT_UMIN)
+                                                    : (is_signed(insn) ? CT_EXT_SMAX : CT_EXT_UMAX);
     const uint32_t operands[] = {ct_gen_use(g, insn->operands[0]), ct_gen_use(g, insn->operands[1])};
 
     ct_gen_define(g, insn->results[0], ct_gen_ext(g, which, ct_gen_int_type(g, ct_gen_bits(g, insn->results[0])), operands, 2));
-}
-
-/* 31 - index of the highest one; FindUMsb of 0 is -1. */
-static void gen_clz(struct ct_gen *g, const struct ct_insn *insn)
-{
-    const uint32_t type = ct_gen_int_type(g, 32), operand = ct_gen_use(g, insn->operands[0]);
-    const uint32_t highest = ct_gen_ext(g, GLSLstd450FindUMsb, type, &operand, 1);
-
-    ct_gen_define(g, insn->results[0], GEN(g, SpvOpISub, type, ct_gen_u32(g, 31), highest));
 }
 
 /* Extension from 8 bits reads the low byte of a wider value. */
@@ -175,7 +163,8 @@ void ct_gen_integer(struct ct_gen *g, const struct ct_insn *insn)
     case CT_OP_MULHI: gen_mulhi(g, insn); break;
     case CT_OP_MIN:
     case CT_OP_MAX: gen_minmax(g, insn); break;
-    case CT_OP_CLZ: gen_clz(g, insn); break;
+    case CT_OP_CLZ: ct_gen_define(g, insn->results[0], g->dialect->leading_zeros(g, ct_gen_use(g, insn->operands[0]))); break;
+    case CT_OP_BREV: ct_gen_define(g, insn->results[0], g->dialect->reverse_bits(g, ct_gen_use(g, insn->operands[0]))); break;
     case CT_OP_TRUNC:
     case CT_OP_EXT: gen_resize(g, insn); break;
     case CT_OP_PACK: gen_pack(g, insn); break;

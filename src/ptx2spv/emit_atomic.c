@@ -1,34 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Atomics, fences and barriers.
- *
- * Scopes: cta is Workgroup; gpu and sys are Device (Vulkan has no wider one), or QueueFamily where the device lacks Device scope.
- * Semantics carry MakeAvailable and MakeVisible, without which Vulkan's memory model moves nothing between caches. Sequential
- * consistency does not exist in that model: fence.sc is acquire-release. */
+/* Atomics, fences and barriers. What scopes and semantics are in SPIR-V the dialects know. */
 #include "emit.h"
-
-uint32_t ct_gen_scope(struct ct_gen *g, enum ct_space space, uint8_t scope)
-{
-    if (space == CT_SPACE_SHARED || scope == PTX_CTA)
-        return ct_gen_u32(g, SpvScopeWorkgroup);
-    if (!g->target->memory_model_device_scope)
-        return ct_gen_u32(g, SpvScopeQueueFamily);
-    ct_spv_capability(&g->m, SpvCapabilityVulkanMemoryModelDeviceScope);
-    return ct_gen_u32(g, SpvScopeDevice);
-}
-
-uint32_t ct_gen_semantics(struct ct_gen *g, uint8_t semantics)
-{
-    const uint32_t memory = SpvMemorySemanticsUniformMemoryMask | SpvMemorySemanticsWorkgroupMemoryMask;
-    const uint32_t visible = SpvMemorySemanticsMakeVisibleMask, available = SpvMemorySemanticsMakeAvailableMask;
-
-    switch (semantics) {
-    case PTX_ACQUIRE: return ct_gen_u32(g, SpvMemorySemanticsAcquireMask | memory | visible);
-    case PTX_RELEASE: return ct_gen_u32(g, SpvMemorySemanticsReleaseMask | memory | available);
-    case PTX_ACQ_REL:
-    case PTX_SC: return ct_gen_u32(g, SpvMemorySemanticsAcquireReleaseMask | memory | visible | available);
-    default: return ct_gen_u32(g, SpvMemorySemanticsMaskNone); /* relaxed, volatile, mmio */
-    }
-}
 
 void ct_gen_order(struct ct_gen *g, const struct ct_insn *insn, enum ct_space space)
 {
@@ -62,14 +34,14 @@ static bool has_float_add(const struct ct_gen *g, enum ct_space space, unsigned 
     const struct ptx2spv_target *t = g->target;
 
     if (space == CT_SPACE_SHARED)
-        return t->shared_explicit_layout && (bits == 32 ? t->atomic_float32_add_shared : t->atomic_float64_add_shared);
+        return ct_target_has_views(t) && (bits == 32 ? t->atomic_float32_add_shared : t->atomic_float64_add_shared);
     return bits == 32 ? t->atomic_float32_add_global : t->atomic_float64_add_global;
 }
 
 static bool has_int64(const struct ct_gen *g, enum ct_space space)
 {
     if (space == CT_SPACE_SHARED)
-        return g->target->atomic_int64_shared && g->target->shared_explicit_layout;
+        return g->target->atomic_int64_shared && ct_target_has_views(g->target);
     return g->target->atomic_int64_global;
 }
 
@@ -93,8 +65,8 @@ static uint32_t atomic_pointer(struct ct_gen *g, const struct atomic_job *job, e
 {
     enum ct_shared_view view = job->bits == 32 ? CT_VIEW_32 : CT_VIEW_64;
 
-    if (space != CT_SPACE_SHARED)
-        return ct_gen_global_pointer(g, address, job->insn->offset, job->type);
+    if (space != CT_SPACE_SHARED || g->dialect->has_pointers)
+        return g->dialect->pointer(g, space, address, job->insn->offset, job->type);
     if (job->is_float)
         view = job->bits == 32 ? CT_VIEW_F32 : CT_VIEW_F64;
     return ct_gen_shared_pointer(g, view, address, job->insn->offset);
@@ -172,10 +144,10 @@ void ct_gen_atomic(struct ct_gen *g, const struct ct_insn *insn)
 
 void ct_gen_fence(struct ct_gen *g, const struct ct_insn *insn)
 {
-    const bool one_way = insn->semantics == PTX_ACQUIRE || insn->semantics == PTX_RELEASE;
+    const bool is_named = insn->semantics == PTX_ACQUIRE || insn->semantics == PTX_RELEASE || insn->semantics == PTX_SC;
 
     GEN_VOID(g, SpvOpMemoryBarrier, ct_gen_scope(g, CT_SPACE_GLOBAL, insn->scope),
-             ct_gen_semantics(g, one_way ? insn->semantics : PTX_ACQ_REL));
+             ct_gen_semantics(g, is_named ? insn->semantics : PTX_ACQ_REL));
 }
 
 static bool is_zero(const struct ct_gen *g, ct_value value)

@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Float instructions without rounding, ftz and sat: `lower` has made the rest of them. Each result is NoContraction: what PTX leaves
- * apart is not fused. */
+/* Float instructions without rounding, ftz and sat: `lower` has made the rest of them. What PTX leaves apart is not fused:
+ * each result is NoContraction, or the entry point ContractionOff (OpenCL). */
 #include "emit.h"
 
 static uint32_t exact(struct ct_gen *g, uint32_t id)
 {
-    ct_spv_decorate(&g->m, id, SpvDecorationNoContraction, NULL, 0);
+    if (g->dialect->decorates_exact)
+        ct_spv_decorate(&g->m, id, SpvDecorationNoContraction, NULL, 0);
     return id;
 }
 
-/* One SPIR-V instruction, or one of GLSL.std.450. */
+/* One SPIR-V instruction, or an extended one. */
 static const struct form {
     uint16_t op, ext;
-    bool narrow; /* GLSL.std.450 has it for 16 and 32 bits only */
+    bool narrow; /* for 16 and 32 bits only */
 } forms[CT_OP_COUNT] = {
     [CT_OP_FADD] = {.op = SpvOpFAdd},
     [CT_OP_FSUB] = {.op = SpvOpFSub},
     [CT_OP_FMUL] = {.op = SpvOpFMul},
     [CT_OP_FDIV] = {.op = SpvOpFDiv},
     [CT_OP_FNEG] = {.op = SpvOpFNegate},
-    [CT_OP_FFMA] = {.ext = GLSLstd450Fma},
-    [CT_OP_FSQRT] = {.ext = GLSLstd450Sqrt},
-    [CT_OP_FRSQRT] = {.ext = GLSLstd450InverseSqrt},
-    [CT_OP_FSIN] = {.ext = GLSLstd450Sin, .narrow = true},
-    [CT_OP_FCOS] = {.ext = GLSLstd450Cos, .narrow = true},
-    [CT_OP_FLG2] = {.ext = GLSLstd450Log2, .narrow = true},
-    [CT_OP_FEX2] = {.ext = GLSLstd450Exp2, .narrow = true},
-    [CT_OP_FMIN] = {.ext = GLSLstd450NMin},
-    [CT_OP_FMAX] = {.ext = GLSLstd450NMax},
-    [CT_OP_FABS] = {.ext = GLSLstd450FAbs},
-    [CT_OP_FFLOOR] = {.ext = GLSLstd450Floor},
-    [CT_OP_FCEIL] = {.ext = GLSLstd450Ceil},
-    [CT_OP_FTRUNC] = {.ext = GLSLstd450Trunc},
-    [CT_OP_FRINT] = {.ext = GLSLstd450RoundEven},
+    [CT_OP_FFMA] = {.ext = CT_EXT_FMA},
+    [CT_OP_FSQRT] = {.ext = CT_EXT_SQRT},
+    [CT_OP_FRSQRT] = {.ext = CT_EXT_RSQRT},
+    [CT_OP_FSIN] = {.ext = CT_EXT_SIN, .narrow = true},
+    [CT_OP_FCOS] = {.ext = CT_EXT_COS, .narrow = true},
+    [CT_OP_FLG2] = {.ext = CT_EXT_LOG2, .narrow = true},
+    [CT_OP_FEX2] = {.ext = CT_EXT_EXP2, .narrow = true},
+    [CT_OP_FMIN] = {.ext = CT_EXT_FMIN},
+    [CT_OP_FMAX] = {.ext = CT_EXT_FMAX},
+    [CT_OP_FABS] = {.ext = CT_EXT_FABS},
+    [CT_OP_FFLOOR] = {.ext = CT_EXT_FLOOR},
+    [CT_OP_FCEIL] = {.ext = CT_EXT_CEIL},
+    [CT_OP_FTRUNC] = {.ext = CT_EXT_TRUNC},
+    [CT_OP_FRINT] = {.ext = CT_EXT_RINT},
 };
 
 static void gen_form(struct ct_gen *g, const struct ct_insn *insn)

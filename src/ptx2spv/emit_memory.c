@@ -133,8 +133,8 @@ static void load_arm(struct ct_gen *g, enum ct_space space, uint32_t address, vo
     struct ct_access access = *(struct ct_access *)user;
 
     access.address = address;
-    if (space == CT_SPACE_GLOBAL)
-        ct_gen_load_global(g, &access, results);
+    if (space == CT_SPACE_GLOBAL || g->dialect->has_pointers)
+        ct_gen_load_pointed(g, space, &access, results);
     else
         ct_gen_load_words(g, space, &access, results);
 }
@@ -179,8 +179,8 @@ static void store_arm(struct ct_gen *g, enum ct_space space, uint32_t address, v
 
     (void)results;
     access.address = address;
-    if (space == CT_SPACE_GLOBAL)
-        ct_gen_store_global(g, &access, job->units);
+    if (space == CT_SPACE_GLOBAL || g->dialect->has_pointers)
+        ct_gen_store_pointed(g, space, &access, job->units);
     else
         ct_gen_store_words(g, space, &access, job->units);
 }

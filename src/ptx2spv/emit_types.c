@@ -23,9 +23,9 @@ uint32_t ct_gen_float_type(struct ct_gen *g, unsigned bits)
     return ct_spv_type_float(&g->m, bits);
 }
 
-uint32_t ct_gen_ext(struct ct_gen *g, enum GLSLstd450 which, uint32_t type, const uint32_t *operands, uint32_t n)
+uint32_t ct_gen_ext(struct ct_gen *g, enum ct_ext which, uint32_t type, const uint32_t *operands, uint32_t n)
 {
-    uint32_t words[5] = {g->m.glsl, which};
+    uint32_t words[5] = {g->m.extended, g->dialect->extended[which]};
 
     for (uint32_t i = 0; i < n; i++)
         words[i + 2] = operands[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared and local memory: arrays that byte offsets index.
+/* Shared and local memory in Vulkan: arrays that byte offsets index.
  *
  * With VK_KHR_workgroup_memory_explicit_layout shared memory is several aliased blocks, one for each width (views). Without it, and for
  * local memory always, it is one array of 32-bit words, and other widths are composed: 64 bits of two words, 8 and 16 bits of a part of
@@ -91,7 +91,7 @@ static uint32_t make_word_array(struct ct_gen *g)
         CT_SPV_INTERN(&g->m, SpvOpTypeArray, 0, ct_gen_int_type(g, 32), segment_words(g)));
 }
 
-static uint32_t local_array(struct ct_gen *g)
+uint32_t ct_gen_local_array(struct ct_gen *g)
 {
     if (!g->local) {
         const uint32_t words = (g->fn->local_bytes + 3) / 4;
@@ -137,7 +137,7 @@ static uint32_t pointer_to(struct ct_gen *g, enum ct_space space, enum ct_shared
 {
     if (space == CT_SPACE_SHARED)
         return ct_gen_shared_pointer(g, view, address, offset);
-    return GEN(g, SpvOpAccessChain, ct_spv_type_pointer(&g->m, SpvStorageClassFunction, ct_gen_int_type(g, 32)), local_array(g),
+    return GEN(g, SpvOpAccessChain, ct_spv_type_pointer(&g->m, SpvStorageClassFunction, ct_gen_int_type(g, 32)), ct_gen_local_array(g),
                item_index(g, address, offset, 4));
 }
 
@@ -150,10 +150,20 @@ static uint32_t mask_of(const struct ct_insn *insn, enum ct_space space)
     return SpvMemoryAccessNonPrivatePointerMask | (ct_gen_is_strong(insn) ? SpvMemoryAccessVolatileMask : 0u);
 }
 
+/* Volatile and relaxed accesses of whole words to shared memory are atomic ones: NVIDIA's driver (580) moves a Volatile load of a
+ * Workgroup variable out of a loop that waits for another warp, and then drops the loop. */
+static bool is_atomic(const struct ct_access *access, enum ct_space space, enum ct_shared_view view)
+{
+    return space == CT_SPACE_SHARED && view == CT_VIEW_32 && ct_gen_is_strong(access->insn);
+}
+
 static uint32_t load_item(struct ct_gen *g, enum ct_space space, const struct ct_access *access, enum ct_shared_view view, int64_t offset)
 {
     const uint32_t pointer = pointer_to(g, space, view, access->address, offset);
 
+    if (is_atomic(access, space, view))
+        return GEN(g, SpvOpAtomicLoad, ct_gen_int_type(g, 32), pointer, ct_gen_scope(g, space, access->insn->scope),
+                   ct_gen_semantics(g, PTX_RELAXED));
     return GEN(g, SpvOpLoad, view_type(g, view), pointer, mask_of(access->insn, space));
 }
 
@@ -162,7 +172,10 @@ static void store_item(struct ct_gen *g, enum ct_space space, const struct ct_ac
 {
     const uint32_t pointer = pointer_to(g, space, view, access->address, offset);
 
-    GEN_VOID(g, SpvOpStore, pointer, id, mask_of(access->insn, space));
+    if (is_atomic(access, space, view))
+        GEN_VOID(g, SpvOpAtomicStore, pointer, ct_gen_scope(g, space, access->insn->scope), ct_gen_semantics(g, PTX_RELAXED), id);
+    else
+        GEN_VOID(g, SpvOpStore, pointer, id, mask_of(access->insn, space));
 }
 
 /* How far up in its word a narrow item lies, in bits. */

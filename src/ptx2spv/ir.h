@@ -61,6 +61,12 @@ enum ct_sysval {
 #define CT_TAG_SHARED 0x53u /* low 32 bits: offset in the block's shared segment */
 #define CT_TAG_LOCAL 0x4cu  /* low 32 bits: offset in the thread's local memory */
 
+/* Whether shared memory can be accessed as more than 32-bit words. */
+static inline bool ct_target_has_views(const struct ptx2spv_target *target)
+{
+    return target->dialect == PTX2SPV_OPENCL || target->shared_explicit_layout;
+}
+
 enum ct_space { CT_SPACE_GENERIC, CT_SPACE_GLOBAL, CT_SPACE_SHARED, CT_SPACE_LOCAL, CT_SPACE_PARAM };
 
 struct ct_block;
@@ -197,6 +203,7 @@ struct ct_fn {
     uint32_t local_bytes;            /* .local frame; grows by inlining */
     uint32_t local_align;
     uint32_t exchange_words, exchange_thread_words; /* the area: fixed part, and for each thread of the block; 0 none */
+    bool uses_shared; /* has work-group memory: set by emit */
     bool uses_dynamic_shared, uses_barrier, uses_fault, params_in_buffer;
     /* structured form */
     struct ct_node *body;

@@ -146,6 +146,7 @@ static void fill_info(const struct job *job, const struct ct_fn *fn, struct ptx2
     *info = (struct ptx2spv_kernel_info){
         .param_bytes = job->decl->param_bytes,
         .params_in_buffer = fn->params_in_buffer,
+        .uses_shared = fn->uses_shared,
         .uses_dynamic_shared = fn->uses_dynamic_shared,
         .uses_barrier = fn->uses_barrier,
         .uses_fault = fn->uses_fault,

@@ -12,7 +12,7 @@ void ct_spv_module_init(struct ct_spv_module *m, struct ct_arena *arena)
 {
     *m = (struct ct_spv_module){.arena = arena, .bound = 1, .n_buckets = FIRST_BUCKETS};
     m->buckets = CT_ARENA_ARRAY(arena, uint32_t, m->n_buckets);
-    m->glsl = ct_spv_id(m);
+    m->extended = ct_spv_id(m);
 }
 
 uint32_t ct_spv_id(struct ct_spv_module *m)
@@ -235,23 +235,24 @@ static void push_text_instruction(struct ct_spv_module *m, ct_spv_words *to, Spv
     to->v[at] = first_word(op, to->n - at);
 }
 
-static void push_preamble(struct ct_spv_module *m, ct_spv_words *to, uint32_t version)
+static void push_preamble(struct ct_spv_module *m, ct_spv_words *to, const struct ct_spv_environment *environment)
 {
-    push_all(m, to, CT_SPV_WORDS(SpvMagicNumber, version, 0, m->bound, 0));
+    push_all(m, to, CT_SPV_WORDS(SpvMagicNumber, environment->version, 0, m->bound, 0));
     for (uint32_t i = 0; i < m->n_capabilities; i++)
         push_all(m, to, CT_SPV_WORDS(first_word(SpvOpCapability, 2), m->capabilities[i]));
     for (uint32_t i = 0; i < m->n_extensions; i++)
         push_text_instruction(m, to, SpvOpExtension, 0, m->extensions[i]);
-    push_text_instruction(m, to, SpvOpExtInstImport, m->glsl, "GLSL.std.450");
-    push_all(m, to, CT_SPV_WORDS(first_word(SpvOpMemoryModel, 3), SpvAddressingModelPhysicalStorageBuffer64, SpvMemoryModelVulkan));
+    push_text_instruction(m, to, SpvOpExtInstImport, m->extended, environment->extended_set);
+    push_all(m, to, CT_SPV_WORDS(first_word(SpvOpMemoryModel, 3), environment->addressing, environment->memory));
 }
 
-uint32_t *ct_spv_module_finish(struct ct_spv_module *m, uint32_t version, struct ct_arena *arena, size_t *n_words)
+uint32_t *ct_spv_module_finish(struct ct_spv_module *m, const struct ct_spv_environment *environment, struct ct_arena *arena,
+                               size_t *n_words)
 {
     ct_spv_words all = {0};
     uint32_t *copy;
 
-    push_preamble(m, &all, version);
+    push_preamble(m, &all, environment);
     for (int s = 0; s < CT_SPV_SECTION_COUNT; s++)
         push_all(m, &all, m->sections[s].v, m->sections[s].n);
     copy = CT_ARENA_ARRAY(arena, uint32_t, all.n);

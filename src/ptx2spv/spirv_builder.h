@@ -6,7 +6,6 @@
 
 #include "arena.h"
 
-#include <spirv/unified1/GLSL.std.450.h>
 #include <spirv/unified1/spirv.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,7 +35,7 @@ struct ct_spv_module {
     struct ct_arena *arena; /* borrowed */
     ct_spv_words sections[CT_SPV_SECTION_COUNT];
     uint32_t bound; /* ids used so far, plus one */
-    uint32_t glsl;  /* id of the GLSL.std.450 set */
+    uint32_t extended; /* id of the set of extended instructions */
     uint32_t capabilities[CT_SPV_MAX_CAPABILITIES], n_capabilities;
     const char *extensions[CT_SPV_MAX_EXTENSIONS]; /* borrowed literals */
     uint32_t n_extensions;
@@ -80,7 +79,15 @@ uint32_t ct_spv_const_u32(struct ct_spv_module *m, uint32_t value);
 void ct_spv_decorate(struct ct_spv_module *m, uint32_t id, SpvDecoration decoration, const uint32_t *words, uint32_t n);
 #define CT_SPV_DECORATE(m, id, decoration, ...) ct_spv_decorate((m), (id), (decoration), CT_SPV_WORDS(__VA_ARGS__))
 
-/* The whole module for the given version word (0x00010600 is 1.6), memory model included; words in `arena`. */
-uint32_t *ct_spv_module_finish(struct ct_spv_module *m, uint32_t version, struct ct_arena *arena, size_t *n_words);
+/* What the head of a module says of where it runs. */
+struct ct_spv_environment {
+    uint32_t version;         /* 0x00010600 is 1.6 */
+    const char *extended_set; /* name of the set of extended instructions */
+    SpvAddressingModel addressing;
+    SpvMemoryModel memory;
+};
+/* The whole module; words in `arena`. */
+uint32_t *ct_spv_module_finish(struct ct_spv_module *m, const struct ct_spv_environment *environment, struct ct_arena *arena,
+                               size_t *n_words);
 
 #endif

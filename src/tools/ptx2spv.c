@@ -15,7 +15,7 @@ static const char usage_text[] =
     "usage: ptx2spv [options] file.ptx\n"
     "  -o FILE          write the SPIR-V of one kernel there (default: check only)\n"
     "  --kernel NAME    which kernel; needed if the file has several\n"
-    "  --target NAME    what the device can do: vulkan (default), lavapipe, h200\n"
+    "  --target NAME    what the device can do: vulkan (default), lavapipe, h200, opencl, intel_cpu, pocl\n"
     "  --dump PASS      print the IR after a pass; several with commas, or all\n"
     "  --list           print the kernels, with the bytes of their parameters\n"
     "  --help           this text\n"
@@ -27,6 +27,11 @@ static const char usage_text[] =
 #define EVERY_DEVICE                                                                                                        \
     .dialect = PTX2SPV_VULKAN, .pointer_rule = PTX2SPV_POINTER_SAME, .max_block_threads = 1024, .float64 = 1, .float16 = 1, \
     .int64 = 1, .int16 = 1, .int8 = 1, .storage8 = 1, .storage16 = 1, .atomic_int64_global = 1, .memory_model_device_scope = 1
+
+/* And of any OpenCL 3.0 device with 64-bit addresses and shared virtual memory. */
+#define EVERY_OPENCL                                                                                                                \
+    .dialect = PTX2SPV_OPENCL, .pointer_rule = PTX2SPV_POINTER_SAME, .max_block_threads = 1024, .float64 = 1, .int64 = 1, .int16 = 1, \
+    .int8 = 1, .atomic_int64_global = 1, .atomic_int64_shared = 1, .exact_fma64 = 1, .exact_div64 = 1, .exact_sqrt64 = 1
 
 static const struct {
     const char *name;
@@ -46,6 +51,15 @@ static const struct {
       .denorm_preserve16 = 1, .denorm_preserve32 = 1, .denorm_preserve64 = 1, .rounding_rte16 = 1, .rounding_rte32 = 1,
       .rounding_rte64 = 1, .signed_zero_inf_nan16 = 1, .signed_zero_inf_nan32 = 1, .signed_zero_inf_nan64 = 1,
       .maximal_reconvergence = 1, .shader_clock_subgroup = 1, .shader_clock_device = 1, .exact_fma32 = 1, .exact_fma64 = 1}},
+    {"opencl", {EVERY_OPENCL, .shared_bytes = 32768, .subgroup_size = 8, .warp_form = PTX2SPV_WARP_COLLECTIVE}},
+    {"intel_cpu",
+     {EVERY_OPENCL, .shared_bytes = 262144, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_NATIVE, .float16 = 1,
+      .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1, .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1,
+      .exact_fma32 = 1, .exact_div32 = 1, .exact_sqrt32 = 1, .near_exp2 = 1}},
+    {"pocl",
+     {EVERY_OPENCL, .shared_bytes = 1048576, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_COLLECTIVE, .atomic_float32_add_global = 1,
+      .atomic_float32_add_shared = 1, .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .exact_fma32 = 1,
+      .exact_div32 = 1, .exact_sqrt32 = 1}},
 };
 
 static const struct ptx2spv_target *find_target(const char *name)

@@ -22,6 +22,14 @@
     .denorm_preserve64 = 1, .rounding_rte16 = 1, .rounding_rte32 = 1, .rounding_rte64 = 1, .signed_zero_inf_nan16 = 1,       \
     .signed_zero_inf_nan32 = 1, .signed_zero_inf_nan64 = 1, .shader_clock_subgroup = 1, .exact_fma32 = 1, .exact_fma64 = 1
 
+#define OPENCL                                                                                                            \
+    .dialect = PTX2SPV_OPENCL, .max_block_threads = 1024, .shared_bytes = 32768, .int64 = 1, .int16 = 1, .int8 = 1, .float64 = 1, \
+    .float16 = 1
+#define OPENCL_FEATURES                                                                                                   \
+    .atomic_int64_global = 1, .atomic_int64_shared = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,      \
+    .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .denorm_preserve32 = 1, .rounding_rte64 = 1,             \
+    .signed_zero_inf_nan16 = 1, .shader_clock_device = 1, .exact_fma32 = 1, .exact_fma64 = 1, .exact_div64 = 1, .near_exp2 = 1
+
 static const struct {
     const char *name;
     struct ptx2spv_target target;
@@ -32,8 +40,13 @@ static const struct {
     {"parameters in memory", {BASE, FEATURES, .push_constant_bytes = PTX2SPV_PARAMS_OFFSET}},
     {"pointers behind a mask",
      {BASE, FEATURES, .push_constant_bytes = 128, .pointer_rule = PTX2SPV_POINTER_OR, .pointer_mask = UINT64_C(0xffff800000000000)}},
+    {"plain OpenCL", {OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8}},
+    {"rich OpenCL", {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32}},
+    {"OpenCL, pointers behind a mask",
+     {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 16, .pointer_rule = PTX2SPV_POINTER_OR,
+      .pointer_mask = UINT64_C(0xffff800000000000)}},
 };
-enum { PLAIN, RICH };
+enum { PLAIN, RICH, OPENCL_PLAIN = 5, OPENCL_RICH };
 
 /* ---- compiling a body ---- */
 
@@ -126,6 +139,15 @@ static const struct {
      " st.volatile.shared.u8 [sh],h0;"},
     {"barriers and fences",
      "bar.sync 0; barrier.sync 0; membar.cta; membar.gl; membar.sys; fence.acq_rel.gpu; fence.sc.sys;"},
+    {"barriers of parts of a block", "bar.sync 1; bar.sync 2,64; bar.arrive 3,64; bar.sync 3,64; setp.eq.u32 p0,r0,0;"
+     "bar.red.popc.u32 r1,0,p0; bar.red.and.pred p1,1,64,p0; @p1 st.global.u32 [d0],r1;"},
+    {"warp instructions",
+     "setp.eq.u32 p0,r0,0; shfl.sync.idx.b32 r1,r0,0,31,-1; shfl.sync.up.b32 r2|p1,r1,1,0,-1; shfl.sync.down.b32 r3,r2,1,31,-1;"
+     "shfl.sync.bfly.b32 r4,r3,16,31,-1; vote.sync.all.pred p2,p0,-1; vote.sync.any.pred p3,p0,-1; vote.sync.uni.pred p4,p0,-1;"
+     "vote.sync.ballot.b32 r5,p0,-1; activemask.b32 r6; bar.warp.sync -1; @p1 st.global.u32 [d0],r4; @p2 st.global.u32 [d0+4],r5;"
+     "@p3 st.global.u32 [d0+8],r6; @p4 st.global.u32 [d0+12],r6;"},
+    {"a warp instruction in a branch", "mov.u32 r1,%tid.x; setp.lt.u32 p0,r1,48; @!p0 bra L; mov.u32 r2,%laneid; setp.eq.u32 p1,r2,3;"
+     "vote.sync.ballot.b32 r5,p1,0xffff; st.global.u32 [d0],r5; L: bar.sync 0; st.global.u32 [d0+4],r1;"},
     {"read only", "ld.global.nc.v4.f32 {f0,f1,f2,f3},[d0]; ld.global.nc.u8 h0,[d0]; st.global.f32 [d0],f2; st.global.u8 [d0],h0;"},
     {"integers",
      "mul.wide.s32 d1,r0,r0; mul.hi.u32 r1,r0,r0; mad.lo.s32 r2,r0,r1,r0; mul.hi.s64 d2,d1,d1; div.s32 r3,r1,r0; rem.u64 d3,d1,d2;"
@@ -207,6 +229,11 @@ static const struct {
     {"narrow shared stores are two atomics without views", "st.shared.u8 [sh+1],r0;", PLAIN, SpvOpAtomicOr, 1},
     {"and one store with them", "st.shared.u8 [sh+1],r0;", RICH, SpvOpAtomicOr, 0},
     {"add.f32 is one instruction", "ld.global.f32 f0,[d0]; add.f32 f1,f0,f0; st.global.f32 [d0],f1;", RICH, SpvOpFAdd, 1},
+    {"OpenCL: a narrow shared store is one store", "st.shared.u8 [sh+1],r0;", OPENCL_PLAIN, SpvOpAtomicOr, 0},
+    {"OpenCL: 64 bits of shared memory are one access", "ld.shared.u64 d1,[sh+8]; st.shared.u64 [sh],d1;", OPENCL_PLAIN, SpvOpStore, 1},
+    {"OpenCL: the block and shared memory are arguments", "st.shared.u32 [sh],r0;", OPENCL_PLAIN, SpvOpFunctionParameter, 2},
+    {"OpenCL: the block alone where nothing is shared", "st.global.u32 [d0],r0;", OPENCL_PLAIN, SpvOpFunctionParameter, 1},
+    {"OpenCL: no specialization constants", "mov.u32 r1,%tid.y; st.global.u32 [d0],r1;", OPENCL_RICH, SpvOpSpecConstant, 0},
 };
 
 static void test_form(void **state)
@@ -241,6 +268,12 @@ static void test_info(void **state)
     compile("st.global.u32 [d0],r0;", &(struct ptx2spv_target){BASE, .push_constant_bytes = PTX2SPV_PARAMS_OFFSET + 39}, &outcome);
     assert_true(outcome.kernel.info.params_in_buffer);
     assert_false(outcome.kernel.info.uses_barrier);
+    assert_false(outcome.kernel.info.uses_shared);
+    ptx2spv_kernel_finish(&outcome.kernel);
+    /* OpenCL: parameters lie in the argument block, however many there are. */
+    compile("st.shared.u32 [sh],r0;", &(struct ptx2spv_target){OPENCL}, &outcome);
+    assert_true(outcome.kernel.info.uses_shared);
+    assert_false(outcome.kernel.info.params_in_buffer);
     ptx2spv_kernel_finish(&outcome.kernel);
 }
 
@@ -251,17 +284,12 @@ static const struct {
     enum ptx2spv_status status;
     struct ptx2spv_target target;
 } refusals[] = {
-    {"shuffle", "shfl.sync.idx.b32 r1,r0,0,31,-1; st.global.u32 [d0],r1;", "shfl", PTX2SPV_UNSUPPORTED, {BASE, FEATURES}},
-    {"named barrier", "bar.sync 1;", "another barrier than 0", PTX2SPV_UNSUPPORTED, {BASE, FEATURES}},
-    {"partial barrier", "bar.sync 0,64;", "thread count", PTX2SPV_UNSUPPORTED, {BASE, FEATURES}},
-    {"arrive", "bar.arrive 0,64;", "bar.arrive", PTX2SPV_UNSUPPORTED, {BASE, FEATURES}},
     {"no f64", "ld.global.f64 e0,[d0]; add.f64 e0,e0,e0; st.global.f64 [d0],e0;", "64-bit float", PTX2SPV_TARGET_LACKS,
      {.dialect = PTX2SPV_VULKAN, .shared_bytes = 32768, .int64 = 1, .int16 = 1, .int8 = 1}},
     {"no bytes", "ld.global.u8 h0,[d0]; st.global.u8 [d0],h0;", "8-bit accesses", PTX2SPV_TARGET_LACKS,
      {.dialect = PTX2SPV_VULKAN, .shared_bytes = 32768, .int64 = 1, .int16 = 1, .int8 = 1}},
     {"no 64-bit atomics", "atom.global.add.u64 d1,[d0],1;", "64-bit atomic", PTX2SPV_TARGET_LACKS, {BASE}},
     {"windows", "st.global.u32 [d0],r0;", "windows", PTX2SPV_UNSUPPORTED, {BASE, .pointer_rule = PTX2SPV_POINTER_WINDOWS}},
-    {"OpenCL", "st.global.u32 [d0],r0;", "OpenCL", PTX2SPV_UNSUPPORTED, {.dialect = PTX2SPV_OPENCL, .int64 = 1, .shared_bytes = 32768}},
     {"too much shared memory", "st.shared.u32 [sh],r0;", "shared memory", PTX2SPV_TARGET_LACKS,
      {.dialect = PTX2SPV_VULKAN, .shared_bytes = 1023, .int64 = 1}},
 };

@@ -9,7 +9,7 @@
  * their address the offset. Fails the test on instructions that it does not know. */
 void run_spirv(const uint32_t *words, size_t n_words, struct trace *out);
 
-/* Fails the test unless spirv-val (the library) takes the module for Vulkan 1.3. Does nothing where the library is not there. */
+/* Fails the test unless spirv-val (the library) takes the module for Vulkan 1.3 or OpenCL, as its head says. Does nothing where the library is not there. */
 void assert_valid_spirv(const uint32_t *words, size_t n_words);
 
 /* How many instructions of an opcode a module has. */

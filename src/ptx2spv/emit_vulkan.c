@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Vulkan dialect: specialization constants, push constants (the system block of cuttle/ptx2spv.h and the parameters behind it),
+ * PhysicalStorageBuffer pointers, Vulkan's memory model.
+ *
+ * Blocks are launched one-dimensional; threadIdx is worked out from LocalInvocationId.x, written so that a driver which knows the
+ * specialization constants is left with LocalInvocationId.x itself for one-dimensional blocks. */
+#include "emit.h"
+#include "spirv_newer.h"
+
+#include <spirv/unified1/GLSL.std.450.h>
+#include <stddef.h>
+
+#define SPIRV_1_6 0x00010600u
+
+enum { MEMBER_IMAGE, MEMBER_FAULT, MEMBER_PARAMS, MEMBER_NCTAID, MEMBER_CTAID_OFFSET = 6, MEMBER_WORDS = 9 };
+static const uint8_t member_offsets[] = {
+    offsetof(struct ptx2spv_system_block, image_address),    offsetof(struct ptx2spv_system_block, fault_address),
+    offsetof(struct ptx2spv_system_block, params_address),   offsetof(struct ptx2spv_system_block, nctaid[0]),
+    offsetof(struct ptx2spv_system_block, nctaid[1]),        offsetof(struct ptx2spv_system_block, nctaid[2]),
+    offsetof(struct ptx2spv_system_block, ctaid_offset[0]),  offsetof(struct ptx2spv_system_block, ctaid_offset[1]),
+    offsetof(struct ptx2spv_system_block, ctaid_offset[2]),  PTX2SPV_PARAMS_OFFSET,
+};
+_Static_assert(sizeof(struct ptx2spv_system_block) <= PTX2SPV_PARAMS_OFFSET, "parameters lie behind the system block");
+
+/* ---- specialization and push constants ---- */
+
+static void make_spec_constants(struct ct_gen *g)
+{
+    for (uint32_t i = 0; i < PTX2SPV_SPEC_COUNT; i++) {
+        if (i == PTX2SPV_SPEC_GRID_OFFSET)
+            g->spec[i] = ct_spv_result(&g->m, CT_SPV_GLOBALS, SpvOpSpecConstantFalse, ct_gen_int_type(g, 1), NULL, 0);
+        else
+            g->spec[i] = CT_SPV_RESULT(&g->m, CT_SPV_GLOBALS, SpvOpSpecConstant, ct_gen_int_type(g, 32), 1);
+        CT_SPV_DECORATE(&g->m, g->spec[i], SpvDecorationSpecId, i);
+    }
+}
+
+/* Bytes that a PARAM load reads up to. */
+static uint64_t param_end(const struct ct_insn *insn)
+{
+    if (insn->op != CT_OP_LOAD || insn->space != CT_SPACE_PARAM || insn->offset < 0)
+        return 0;
+    return (uint64_t)insn->offset + (uint64_t)insn->n_results * ptx_type_bits(insn->type) / 8;
+}
+
+/* As many words of parameters are declared as are read. */
+static uint64_t count_param_words(const struct ct_fn *fn)
+{
+    uint64_t end = 0;
+
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (param_end(insn) > end)
+                end = param_end(insn);
+    return (end + 3) / 4;
+}
+
+/* struct { u64 image, fault, params; u32 nctaid[3], ctaid_offset[3], words[]; }, the arrays of three as single members. */
+static void make_push_constants(struct ct_gen *g, uint32_t n_words)
+{
+    const uint32_t uint = ct_gen_int_type(g, 32), ulong = ct_gen_int_type(g, 64);
+    const bool has_params = n_words && !g->fn->params_in_buffer;
+    uint32_t members[] = {ulong, ulong, ulong, uint, uint, uint, uint, uint, uint, 0}, block;
+
+    if (has_params) {
+        members[MEMBER_WORDS] = CT_SPV_RESULT(&g->m, CT_SPV_GLOBALS, SpvOpTypeArray, 0, uint, ct_gen_u32(g, n_words));
+        CT_SPV_DECORATE(&g->m, members[MEMBER_WORDS], SpvDecorationArrayStride, 4);
+    }
+    block = ct_spv_result(&g->m, CT_SPV_GLOBALS, SpvOpTypeStruct, 0, members, has_params ? MEMBER_WORDS + 1 : MEMBER_WORDS);
+    ct_spv_decorate(&g->m, block, SpvDecorationBlock, NULL, 0);
+    for (uint32_t i = 0; i < (has_params ? MEMBER_WORDS + 1u : MEMBER_WORDS); i++)
+        CT_SPV_EMIT(&g->m, CT_SPV_DECORATIONS, SpvOpMemberDecorate, block, i, SpvDecorationOffset, member_offsets[i]);
+    g->push_constants = ct_gen_global_variable(g, SpvStorageClassPushConstant, block);
+}
+
+static uint32_t system_member(struct ct_gen *g, uint32_t member)
+{
+    const uint32_t type = ct_gen_int_type(g, member <= MEMBER_PARAMS ? 64 : 32);
+    const uint32_t pointer = ct_spv_type_pointer(&g->m, SpvStorageClassPushConstant, type);
+
+    return GEN_EARLY(g, SpvOpLoad, type, GEN_EARLY(g, SpvOpAccessChain, pointer, g->push_constants, ct_gen_u32(g, member)));
+}
+
+/* ---- system values ---- */
+
+static uint32_t builtin_component(struct ct_gen *g, uint32_t *variable, SpvBuiltIn which, uint32_t component)
+{
+    const uint32_t uint = ct_gen_int_type(g, 32);
+    const uint32_t pointer = ct_spv_type_pointer(&g->m, SpvStorageClassInput, uint);
+
+    if (!*variable) {
+        *variable = ct_gen_global_variable(g, SpvStorageClassInput, ct_spv_type_vector(&g->m, uint, 3));
+        CT_SPV_DECORATE(&g->m, *variable, SpvDecorationBuiltIn, which);
+    }
+    return GEN_EARLY(g, SpvOpLoad, uint, GEN_EARLY(g, SpvOpAccessChain, pointer, *variable, ct_gen_u32(g, component)));
+}
+
+static uint32_t spec_is_one(struct ct_gen *g, enum ptx2spv_spec_constant which)
+{
+    return CT_SPV_INTERN(&g->m, SpvOpSpecConstantOp, ct_gen_int_type(g, 1), SpvOpIEqual, g->spec[which], ct_gen_u32(g, 1));
+}
+
+/* With n = LocalInvocationId.x: x = n % X, y = n / X % Y, z = n / (X * Y). */
+static uint32_t thread_index(struct ct_gen *g, enum ct_sysval which)
+{
+    const uint32_t uint = ct_gen_int_type(g, 32), n = ct_gen_sysval(g, CT_SYS_TID_LINEAR), zero = ct_gen_u32(g, 0);
+    const uint32_t x = g->spec[PTX2SPV_SPEC_BLOCK_X], y = g->spec[PTX2SPV_SPEC_BLOCK_Y];
+    const uint32_t flat_y = spec_is_one(g, PTX2SPV_SPEC_BLOCK_Y), flat_z = spec_is_one(g, PTX2SPV_SPEC_BLOCK_Z);
+
+    if (which == CT_SYS_TID_X) {
+        const uint32_t flat = CT_SPV_INTERN(&g->m, SpvOpSpecConstantOp, ct_gen_int_type(g, 1), SpvOpLogicalAnd, flat_y, flat_z);
+
+        return GEN_EARLY(g, SpvOpSelect, uint, flat, n, GEN_EARLY(g, SpvOpUMod, uint, n, x));
+    }
+    if (which == CT_SYS_TID_Y) {
+        const uint32_t rows = GEN_EARLY(g, SpvOpUDiv, uint, n, x);
+        const uint32_t row = GEN_EARLY(g, SpvOpSelect, uint, flat_z, rows, GEN_EARLY(g, SpvOpUMod, uint, rows, y));
+
+        return GEN_EARLY(g, SpvOpSelect, uint, flat_y, zero, row);
+    }
+    const uint32_t plane = CT_SPV_INTERN(&g->m, SpvOpSpecConstantOp, uint, SpvOpIMul, x, y);
+    return GEN_EARLY(g, SpvOpSelect, uint, flat_z, zero, GEN_EARLY(g, SpvOpUDiv, uint, n, plane));
+}
+
+static uint32_t block_index(struct ct_gen *g, uint32_t component)
+{
+    const uint32_t uint = ct_gen_int_type(g, 32);
+    const uint32_t id = builtin_component(g, &g->workgroup_id, SpvBuiltInWorkgroupId, component);
+    const uint32_t offset = system_member(g, MEMBER_CTAID_OFFSET + component);
+
+    return GEN_EARLY(g, SpvOpIAdd, uint, id, GEN_EARLY(g, SpvOpSelect, uint, g->spec[PTX2SPV_SPEC_GRID_OFFSET], offset, ct_gen_u32(g, 0)));
+}
+
+static uint32_t vulkan_sysval(struct ct_gen *g, enum ct_sysval which)
+{
+    const uint32_t uint = ct_gen_int_type(g, 32);
+
+    switch (which) {
+    case CT_SYS_TID_X:
+    case CT_SYS_TID_Y:
+    case CT_SYS_TID_Z: return thread_index(g, which);
+    case CT_SYS_NTID_X:
+    case CT_SYS_NTID_Y:
+    case CT_SYS_NTID_Z: return g->spec[PTX2SPV_SPEC_BLOCK_X + (which - CT_SYS_NTID_X)];
+    case CT_SYS_CTAID_X:
+    case CT_SYS_CTAID_Y:
+    case CT_SYS_CTAID_Z: return block_index(g, which - CT_SYS_CTAID_X);
+    case CT_SYS_NCTAID_X:
+    case CT_SYS_NCTAID_Y:
+    case CT_SYS_NCTAID_Z: return system_member(g, MEMBER_NCTAID + (which - CT_SYS_NCTAID_X));
+    case CT_SYS_TID_LINEAR: return builtin_component(g, &g->local_id, SpvBuiltInLocalInvocationId, 0);
+    case CT_SYS_BLOCK_THREADS: return g->spec[PTX2SPV_SPEC_BLOCK_THREADS];
+    case CT_SYS_SHARED_BYTES:
+    case CT_SYS_EXCHANGE_BASE:
+        return CT_SPV_INTERN(&g->m, SpvOpSpecConstantOp, uint, SpvOpIMul, g->spec[PTX2SPV_SPEC_SHARED_WORDS], ct_gen_u32(g, 4));
+    case CT_SYS_IMAGE_BASE: return system_member(g, MEMBER_IMAGE);
+    case CT_SYS_FAULT_BASE: return system_member(g, MEMBER_FAULT);
+    case CT_SYS_PARAM_BASE: return system_member(g, MEMBER_PARAMS);
+    default: /* those that ct_gen_sysval knows for every dialect */
+        ct_gen_refuse(g, PTX2SPV_INTERNAL, "system value %d", (int)which);
+        return ct_gen_u32(g, 0);
+    }
+}
+
+/* ---- parameters ---- */
+
+static uint32_t param_word(struct ct_gen *g, uint32_t word)
+{
+    const uint32_t uint = ct_gen_int_type(g, 32);
+    const uint32_t pointer = ct_spv_type_pointer(&g->m, SpvStorageClassPushConstant, uint);
+
+    if (g->fn->params_in_buffer)
+        return GEN(g, SpvOpLoad, uint,
+                   ct_gen_global_pointer(g, ct_gen_sysval(g, CT_SYS_PARAM_BASE), (int64_t)word * 4, uint),
+                   SpvMemoryAccessAlignedMask, 4);
+    return GEN(g, SpvOpLoad, uint,
+               GEN(g, SpvOpAccessChain, pointer, g->push_constants, ct_gen_u32(g, MEMBER_WORDS), ct_gen_u32(g, word)));
+}
+
+/* 32 bits from any byte offset on, of which `bytes` matter: what lies behind them is not read. */
+static uint32_t param_bits(struct ct_gen *g, uint32_t offset, unsigned bytes)
+{
+    const uint32_t uint = ct_gen_int_type(g, 32), skipped = offset % 4;
+    uint32_t low = param_word(g, offset / 4), high;
+
+    if (skipped)
+        low = GEN(g, SpvOpShiftRightLogical, uint, low, ct_gen_u32(g, 8 * skipped));
+    if (skipped + bytes <= 4)
+        return low;
+    high = GEN(g, SpvOpShiftLeftLogical, uint, param_word(g, offset / 4 + 1), ct_gen_u32(g, 8 * (4 - skipped)));
+    return GEN(g, SpvOpBitwiseOr, uint, low, high);
+}
+
+static uint32_t vulkan_param(struct ct_gen *g, uint32_t offset, unsigned bits)
+{
+    uint32_t parts[2] = {param_bits(g, offset, bits < 32 ? bits / 8 : 4)};
+
+    if (bits < 64)
+        return ct_gen_resize(g, parts[0], 32, bits, false);
+    parts[1] = param_bits(g, offset + 4, 4);
+    return ct_gen_pack(g, parts, 2, 32);
+}
+
+/* ---- memory ---- */
+
+/* Shared and local memory have no pointers (emit_words.c). */
+static uint32_t vulkan_pointer(struct ct_gen *g, enum ct_space space, uint32_t address, int64_t offset, uint32_t type)
+{
+    if (space != CT_SPACE_GLOBAL)
+        ct_gen_refuse(g, PTX2SPV_INTERNAL, "pointer in space %d", (int)space);
+    return ct_gen_global_pointer(g, address, offset, type);
+}
+
+static void need_storage(struct ct_gen *g, unsigned bits)
+{
+    if (bits == 8) {
+        ct_gen_need(g, g->target->storage8, "8-bit accesses to global memory");
+        ct_spv_capability(&g->m, SpvCapabilityStorageBuffer8BitAccess);
+    } else if (bits == 16) {
+        ct_gen_need(g, g->target->storage16, "16-bit accesses to global memory");
+        ct_spv_capability(&g->m, SpvCapabilityStorageBuffer16BitAccess);
+    }
+}
+
+/* An access is NonPrivate, so that barriers and fences order it, unless nobody writes the place while the kernel runs (ld.global.nc).
+ * A strong one is made available or visible at its scope. */
+static uint32_t vulkan_memory_operands(struct ct_gen *g, SpvOp op, enum ct_space space, const struct ct_access *access, uint32_t *words)
+{
+    const SpvMemoryAccessMask make =
+        op == SpvOpLoad ? SpvMemoryAccessMakePointerVisibleMask : SpvMemoryAccessMakePointerAvailableMask;
+
+    need_storage(g, access->bits);
+    words[0] = SpvMemoryAccessAlignedMask;
+    words[1] = access->align;
+    if (!access->insn->read_only)
+        words[0] |= SpvMemoryAccessNonPrivatePointerMask;
+    if (!ct_gen_is_strong(access->insn))
+        return 2;
+    words[0] |= (uint32_t)make | SpvMemoryAccessVolatileMask | SpvMemoryAccessNonPrivatePointerMask;
+    words[2] = ct_gen_scope(g, space, access->insn->scope);
+    return 3;
+}
+
+/* cta is Workgroup; gpu and sys are Device (there is no wider one), or QueueFamily where the device lacks Device scope. */
+static uint32_t vulkan_scope(struct ct_gen *g, enum ct_space space, uint8_t scope)
+{
+    if (space == CT_SPACE_SHARED || scope == PTX_CTA)
+        return ct_gen_u32(g, SpvScopeWorkgroup);
+    if (!g->target->memory_model_device_scope)
+        return ct_gen_u32(g, SpvScopeQueueFamily);
+    ct_spv_capability(&g->m, SpvCapabilityVulkanMemoryModelDeviceScope);
+    return ct_gen_u32(g, SpvScopeDevice);
+}
+
+/* MakeAvailable and MakeVisible: without them Vulkan's memory model moves nothing between caches. Sequential consistency does not
+ * exist in it: acquire-release. */
+static uint32_t vulkan_semantics(struct ct_gen *g, uint8_t semantics)
+{
+    const uint32_t memory = SpvMemorySemanticsUniformMemoryMask | SpvMemorySemanticsWorkgroupMemoryMask;
+    const uint32_t visible = SpvMemorySemanticsMakeVisibleMask, available = SpvMemorySemanticsMakeAvailableMask;
+
+    switch (semantics) {
+    case PTX_ACQUIRE: return ct_gen_u32(g, SpvMemorySemanticsAcquireMask | memory | visible);
+    case PTX_RELEASE: return ct_gen_u32(g, SpvMemorySemanticsReleaseMask | memory | available);
+    case PTX_ACQ_REL:
+    case PTX_SC: return ct_gen_u32(g, SpvMemorySemanticsAcquireReleaseMask | memory | visible | available);
+    default: return ct_gen_u32(g, SpvMemorySemanticsMaskNone); /* relaxed, volatile, mmio */
+    }
+}
+
+/* ---- integers ---- */
+
+static uint32_t vulkan_multiply_high(struct ct_gen *g, unsigned bits, bool is_signed, uint32_t a, uint32_t b)
+{
+    const uint32_t type = ct_gen_int_type(g, bits), pair = CT_SPV_INTERN(&g->m, SpvOpTypeStruct, 0, type, type);
+
+    return GEN(g, SpvOpCompositeExtract, type, GEN(g, is_signed ? SpvOpSMulExtended : SpvOpUMulExtended, pair, a, b), 1);
+}
+
+/* 31 - index of the highest one; FindUMsb of 0 is -1. */
+static uint32_t vulkan_leading_zeros(struct ct_gen *g, uint32_t x)
+{
+    const uint32_t type = ct_gen_int_type(g, 32);
+    const uint32_t highest = GEN(g, SpvOpExtInst, type, g->m.extended, GLSLstd450FindUMsb, x);
+
+    return GEN(g, SpvOpISub, type, ct_gen_u32(g, 31), highest);
+}
+
+static uint32_t vulkan_reverse_bits(struct ct_gen *g, uint32_t x)
+{
+    return GEN(g, SpvOpBitReverse, ct_gen_int_type(g, 32), x);
+}
+
+/* ---- the function ---- */
+
+static void vulkan_begin(struct ct_gen *g)
+{
+    const uint64_t n_words = count_param_words(g->fn);
+    const uint32_t of_void = ct_spv_type_void(&g->m), type = CT_SPV_INTERN(&g->m, SpvOpTypeFunction, 0, of_void);
+
+    if (PTX2SPV_PARAMS_OFFSET + n_words * 4 > g->target->push_constant_bytes)
+        g->fn->params_in_buffer = true;
+    ct_spv_capability(&g->m, SpvCapabilityShader);
+    ct_spv_capability(&g->m, SpvCapabilityPhysicalStorageBufferAddresses);
+    ct_spv_capability(&g->m, SpvCapabilityVulkanMemoryModel);
+    make_spec_constants(g);
+    make_push_constants(g, (uint32_t)n_words);
+    g->entry = CT_SPV_RESULT(&g->m, CT_SPV_VARIABLES, SpvOpFunction, of_void, SpvFunctionControlMaskNone, type);
+}
+
+static void vulkan_end(struct ct_gen *g)
+{
+    CT_SPV_EMIT(&g->m, CT_SPV_MODES, SpvOpExecutionModeId, g->entry, SpvExecutionModeLocalSizeId, g->spec[PTX2SPV_SPEC_BLOCK_THREADS],
+                ct_gen_u32(g, 1), ct_gen_u32(g, 1));
+    ct_gen_float_modes(g);
+    /* Of use where subgroup instructions are; validators of the oldest SDK do not know it. */
+    if (g->target->maximal_reconvergence && g->target->warp_form == PTX2SPV_WARP_NATIVE) {
+        ct_spv_extension(&g->m, "SPV_KHR_maximal_reconvergence");
+        CT_SPV_EMIT(&g->m, CT_SPV_MODES, SpvOpExecutionMode, g->entry, CT_SPV_EXECUTION_MODE_MAXIMALLY_RECONVERGES_KHR);
+    }
+}
+
+static const uint16_t vulkan_extended[CT_EXT_COUNT] = {
+#define EXT(id, glsl, opencl) [CT_EXT_##id] = GLSLstd450##glsl,
+#include "emit_ext.def"
+};
+
+const struct ct_dialect ct_dialect_vulkan = {
+    .environment = {.version = SPIRV_1_6,
+                    .extended_set = "GLSL.std.450",
+                    .addressing = SpvAddressingModelPhysicalStorageBuffer64,
+                    .memory = SpvMemoryModelVulkan},
+    .execution_model = SpvExecutionModelGLCompute,
+    .extended = vulkan_extended,
+    .global_storage = SpvStorageClassPhysicalStorageBuffer,
+    .decorates_exact = true,
+    .begin = vulkan_begin,
+    .end = vulkan_end,
+    .sysval = vulkan_sysval,
+    .param = vulkan_param,
+    .pointer = vulkan_pointer,
+    .memory_operands = vulkan_memory_operands,
+    .scope = vulkan_scope,
+    .semantics = vulkan_semantics,
+    .multiply_high = vulkan_multiply_high,
+    .leading_zeros = vulkan_leading_zeros,
+    .reverse_bits = vulkan_reverse_bits,
+};
