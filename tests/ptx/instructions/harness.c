@@ -2,6 +2,7 @@
 /* Runs every row of every table on device 0, or those whose names contain the argument. Ends with 1 if any differs.
  *   instructions [--list] [--show N] [NAME] */
 #include "harness.h"
+#include "prelude.h"
 
 #include <cuda.h>
 #include <math.h>
@@ -103,7 +104,7 @@ static char *module_text(const struct table *table)
 {
     struct text text = {0};
 
-    put(&text, ".version 7.8\n.target sm_80\n.address_size 64\n");
+    put(&text, "%s", prelude);
     for (unsigned i = 0; i < table->n_rows; i++)
         put_kernel(&text, &table->rows[i], i);
     return text.bytes;

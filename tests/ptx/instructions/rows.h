@@ -15,7 +15,7 @@
 #define DOWN FE_DOWNWARD
 #define UP FE_UPWARD
 
-#define get_NONE(bits) 0
+#define get_NONE(bits) ((void)(bits), 0)
 #define get_PRED(bits) ((bits) & 1)
 #define get_F32(bits) f32_of(bits)
 #define get_F64(bits) f64_of(bits)
