@@ -159,6 +159,15 @@ CUresult ct_device_lookup(CUdevice ordinal, struct ct_device **out)
     return CUDA_SUCCESS;
 }
 
+static void take_fast_math(struct ct_device *device)
+{
+    struct ptx2spv_target *target = &device->info.target;
+
+    target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 1;
+    target->exact_fma64 = target->exact_div64 = target->exact_sqrt64 = 1;
+    ct_log(CT_LOG_WARN, "device %d: CUTTLE_MATH=fast: fma, division and square root are as exact as the driver makes them", device->ordinal);
+}
+
 /* How kernels are compiled may be forced, for tests: devices whose own form is right are made to run the other. */
 static void apply_options(struct ct_device *device)
 {
@@ -168,6 +177,10 @@ static void apply_options(struct ct_device *device)
         target->warp_form = PTX2SPV_WARP_COLLECTIVE;
     else if (*ct_config()->warp)
         ct_log(CT_LOG_WARN, "CUTTLE_WARP=%s is not known; it may be collective", ct_config()->warp);
+    if (!strcmp(ct_config()->math, "fast"))
+        take_fast_math(device);
+    else if (*ct_config()->math)
+        ct_log(CT_LOG_WARN, "CUTTLE_MATH=%s is not known; it may be fast", ct_config()->math);
     if (!strcmp(ct_config()->sync, "resumed"))
         target->sync_resumed = 1;
     else if (*ct_config()->sync)

@@ -5,7 +5,7 @@
  *
  * Native (GPUs whose subgroup instructions and barriers are right in divergent code): warp instructions become reads of other lanes'
  * registers, named and counted barriers counters that threads wait on, bar.red an exchange.
- * Collective (everything else): where all points of the kernel are reached by the whole block together, each becomes an exchange in
+ * Collective (everything else, and kernels with loops that wait for other threads): where all points of the kernel are reached by the whole block together, each becomes an exchange in
  * place; else the kernel is cut at its points (resume.c). Target: sync_resumed asks for the latter always. */
 #include "sync.h"
 
@@ -215,12 +215,13 @@ static void expand_all(struct ct_fn *fn, const struct points *points, bool nativ
 
 enum ct_pass_result ct_pass_collective(struct ct_fn *fn)
 {
-    const bool native = fn->target->warp_form == PTX2SPV_WARP_NATIVE && !fn->target->sync_resumed;
+    const bool has_warps = fn->target->warp_form == PTX2SPV_WARP_NATIVE;
+    const bool spins = ct_mark_spins(fn, has_warps ? CT_SPINS_FOR_LOCKS : CT_SPINS_ALL);
+    const bool native = has_warps && !spins && !fn->target->sync_resumed;
     const bool *divergent = native ? NULL : ct_find_divergent_blocks(fn);
-    const bool spins = !native && ct_mark_spins(fn);
     const struct points points = find_points(fn, divergent, native);
 
-    if (!native && (spins || (points.list.n && (points.divergent || fn->target->sync_resumed)))) {
+    if (spins || (!native && points.list.n && (points.divergent || fn->target->sync_resumed))) {
         struct ct_exchange x = {.fn = fn, .column[CT_COLUMN_SIGN] = true, .column[CT_COLUMN_MASK] = true};
 
         for (uint32_t i = 0; i < points.list.n; i++)

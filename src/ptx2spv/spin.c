@@ -2,6 +2,9 @@
 /* Loops that wait for another thread, in register form: while (!flag) or while (atomicCAS(&lock, 0, 1)). On devices that run the threads of a
  * block in turn such a loop never ends by itself, so it gets a point at which the others go on (YIELD).
  *
+ * On GPUs warps go on side by side, but SPIR-V may hold the lanes of one warp back behind a loop until the last has left it, so a lane
+ * that holds a lock never gives it back: loops that take locks need the point there, too.
+ *
  * Looked for: a volatile, relaxed or acquire load, an exchange, or a compare-and-swap with a constant, in a cycle that has a branch whose
  * condition comes from what was read. A compare-and-swap with a value read before is a retry, which nobody has to wait for. */
 #include "sync.h"
@@ -79,11 +82,11 @@ static void find_constants(struct search *s)
 
 /* ---- what is read, and whether a branch depends on it ---- */
 
-static bool may_wait(const struct search *s, const struct ct_insn *insn)
+static bool may_wait(const struct search *s, const struct ct_insn *insn, enum ct_spins which)
 {
     if (insn->space == CT_SPACE_LOCAL || insn->space == CT_SPACE_PARAM || !insn->n_results)
         return false;
-    if (insn->op == CT_OP_LOAD)
+    if (insn->op == CT_OP_LOAD && which == CT_SPINS_ALL)
         return insn->semantics == PTX_VOLATILE || insn->semantics == PTX_RELAXED || insn->semantics == PTX_ACQUIRE || insn->semantics == PTX_SC;
     if (insn->op != CT_OP_ATOM)
         return false;
@@ -122,7 +125,7 @@ static bool decides_in_its_cycle(const struct search *s, const struct ct_insn *r
     return false;
 }
 
-bool ct_mark_spins(struct ct_fn *fn)
+bool ct_mark_spins(struct ct_fn *fn, enum ct_spins which)
 {
     struct search s = {.fn = fn, .scratch = &fn->compilation->scratch};
     bool found = false;
@@ -135,7 +138,7 @@ bool ct_mark_spins(struct ct_fn *fn)
         if (!s.component[b])
             continue;
         for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (may_wait(&s, insn) && decides_in_its_cycle(&s, insn)) {
+            if (may_wait(&s, insn, which) && decides_in_its_cycle(&s, insn)) {
                 ct_insn_insert_before(insn, ct_insn_create(fn, CT_OP_YIELD, PTX_NONE, 0, 0));
                 found = true;
             }

@@ -54,7 +54,8 @@ bool ct_is_sync(enum ct_op op); /* those and barriers */
 const bool *ct_find_divergent_blocks(struct ct_fn *fn);
 
 /* ---- spin.c: puts YIELD where a loop waits for another thread; whether there is such a loop ---- */
-bool ct_mark_spins(struct ct_fn *fn);
+enum ct_spins { CT_SPINS_ALL, CT_SPINS_FOR_LOCKS };
+bool ct_mark_spins(struct ct_fn *fn, enum ct_spins which);
 
 /* ---- exchange.c ---- */
 /* Emits the common registers and the clearing of the area, with the barrier behind it. */

@@ -231,7 +231,7 @@ static const char spin[] =
     "mov.u32 x,v; mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; mov.u32 r1,0; st.volatile.shared.u32 [r3+512],r1; bar.sync 0;"
     "setp.ge.u32 p,t,64; @p bra OUT; setp.ge.u32 p,t,32; @p bra WAIT; st.shared.u32 [r4],v; membar.cta; bar.warp.sync -1;"
     "add.u32 r1,n,1; setp.eq.u32 p,t,0; @p st.volatile.shared.u32 [r3+512],r1; bra OUT;"
-    "WAIT: ld.volatile.shared.u32 r1,[r3+512]; setp.eq.u32 p,r1,0; @p bra WAIT; membar.cta; ld.shared.u32 x,[r4-128]; add.u32 x,x,r1;"
+    "WAIT: ld.volatile.shared.u32 r1,[r3+512]; setp.eq.u32 p,r1,0; @p bra WAIT; membar.cta; ld.shared.u32 x,[r4+-128]; add.u32 x,x,r1;"
     "sub.u32 x,x,1; OUT:";
 
 /* A spin lock around a counter in shared memory, taken by every thread; then its final value. */
