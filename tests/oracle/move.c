@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data movement (PTX ISA, "Data Movement and Conversion Instructions", "Stack Manipulation Instructions"). */
+#include "machine.h"
+
+#include <string.h>
+
+/* ---- mov ---- */
+
+/* One value to the parts of a destination, or the reverse; the first item is the lowest. */
+static void unpack(struct oracle_step *s, const struct ptx_operand *to, const uint64_t words[2], unsigned width)
+{
+    const unsigned part = width / to->n_items;
+    const enum ptx_type type = part == 64 ? PTX_B64 : part == 32 ? PTX_B32 : part == 16 ? PTX_B16 : PTX_B8;
+
+    for (uint32_t i = 0; i < to->n_items; i++)
+        oracle_write(s, &to->items[i], type, words[i * part / 64] >> (i * part % 64));
+}
+
+static void mov_wide(struct oracle_step *s)
+{
+    const struct ptx_operand *to = &s->insn->operands[0], *from = &s->insn->operands[1];
+    uint64_t words[2] = {0};
+    uint64_t *place;
+
+    if (from->kind == PTX_OPND_VECTOR) {
+        const unsigned part = 128 / from->n_items;
+
+        for (uint32_t i = 0; i < from->n_items; i++)
+            words[i * part / 64] |= oracle_read(s, &from->items[i], part == 64 ? PTX_B64 : PTX_B32) << (i * part % 64);
+    } else if ((place = oracle_words(s, from))) {
+        memcpy(words, place, sizeof words);
+    }
+    if (to->kind == PTX_OPND_VECTOR)
+        unpack(s, to, words, 128);
+    else if ((place = oracle_words(s, to)))
+        memcpy(place, words, sizeof words);
+}
+
+void oracle_do_mov(struct oracle_step *s)
+{
+    const enum ptx_type type = oracle_type(s, 0);
+    const struct ptx_operand *to = &s->insn->operands[0];
+    uint64_t words[2] = {0};
+
+    if (type == PTX_B128) {
+        mov_wide(s);
+        return;
+    }
+    if (s->insn->mods.vector) { /* whole vector registers */
+        for (unsigned i = 0; i < s->insn->mods.vector && to->kind == PTX_OPND_REG; i++)
+            s->frame->registers[to->reg->index][i] = s->frame->registers[s->insn->operands[1].reg->index][i];
+        return;
+    }
+    words[0] = oracle_source(s, 1, type);
+    if (to->kind == PTX_OPND_VECTOR)
+        unpack(s, to, words, ptx_type_bits(type));
+    else
+        oracle_write(s, to, type, words[0]);
+}
+
+/* ---- addresses ---- */
+
+void oracle_do_cvta(struct oracle_step *s)
+{
+    const enum ptx_type type = oracle_type(s, 0);
+    const uint64_t window = oracle_window_of((enum ptx_space)s->insn->mods.space), address = oracle_source(s, 1, type);
+
+    oracle_result(s, type, s->insn->mods.to ? address - window : address + window);
+}
+
+/* The windows of constants and parameters lie within that of global memory. */
+void oracle_do_isspacep(struct oracle_step *s)
+{
+    const uint64_t address = oracle_source(s, 1, PTX_U64);
+    const enum ptx_space given = oracle_space_of_window(address), asked = (enum ptx_space)s->insn->mods.space;
+    bool result = given == asked;
+
+    if (asked == PTX_SPACE_GLOBAL)
+        result = given == PTX_SPACE_GLOBAL || given == PTX_SPACE_PARAM;
+    if (asked == PTX_SPACE_CONST)
+        for (uint32_t i = 0; i < s->grid->module->n_places; i++) {
+            const struct oracle_object *object = s->grid->module->places[i].object;
+
+            result |= object->space == PTX_SPACE_CONST && address - object->address < object->size_bytes;
+        }
+    oracle_result(s, PTX_PRED, result);
+}
+
+/* ---- loads and stores ---- */
+
+static bool is_strong(const struct oracle_step *s)
+{
+    return s->insn->mods.semantics > PTX_WEAK;
+}
+
+/* Elements of the access: one, or those of .v2, .v4, .v8. A vector register counts as its components. */
+static unsigned element_count(const struct oracle_step *s)
+{
+    return s->insn->mods.vector ? s->insn->mods.vector : 1;
+}
+
+static struct ptx_operand element_at(const struct ptx_operand *operand, unsigned index)
+{
+    struct ptx_operand item = *operand;
+
+    if (operand->kind == PTX_OPND_VECTOR)
+        return operand->items[index];
+    if (operand->kind == PTX_OPND_REG && operand->reg->vector && operand->component < 0)
+        item.component = (int8_t)index;
+    return item;
+}
+
+static uint8_t *access_bytes(struct oracle_step *s, unsigned address_at, int access, uint64_t *generic)
+{
+    const enum ptx_type type = oracle_type(s, 0);
+    const unsigned size = (ptx_type_bits(type) + 7) / 8 * element_count(s);
+    enum ptx_space space = (enum ptx_space)s->insn->mods.space;
+    const uint64_t address = oracle_address(s, &s->insn->operands[address_at]);
+
+    *generic = address + oracle_window_of(space);
+    return oracle_failed(s) ? NULL : oracle_memory(s, space, address, size, size, access | (is_strong(s) ? ORACLE_STRONG : 0));
+}
+
+void oracle_do_load(struct oracle_step *s)
+{
+    const enum ptx_type type = oracle_type(s, 0);
+    const unsigned bytes = ptx_type_bits(type) / 8;
+    uint64_t generic;
+    const uint8_t *from = access_bytes(s, 1, ORACLE_READ, &generic);
+
+    if (!from)
+        return;
+    for (unsigned i = 0; i < element_count(s); i++) {
+        const struct ptx_operand to = element_at(&s->insn->operands[0], i);
+        uint64_t bits = 0, *words;
+
+        if (bytes == 16) {
+            if ((words = oracle_words(s, &to)))
+                memcpy(words, from + i * bytes, 16);
+            continue;
+        }
+        memcpy(&bits, from + i * bytes, bytes);
+        oracle_write(s, &to, type, bits);
+    }
+    if (is_strong(s))
+        oracle_strong_read(s, generic, s->insn->mods.semantics == PTX_ACQUIRE);
+}
+
+void oracle_do_store(struct oracle_step *s)
+{
+    const enum ptx_type type = oracle_type(s, 0);
+    const unsigned bytes = ptx_type_bits(type) / 8;
+    uint64_t generic;
+    uint8_t *to = access_bytes(s, 0, ORACLE_WRITE, &generic);
+
+    if (!to)
+        return;
+    for (unsigned i = 0; i < element_count(s); i++) {
+        const struct ptx_operand from = element_at(&s->insn->operands[1], i);
+        uint64_t bits, *words;
+
+        if (bytes == 16) {
+            if ((words = oracle_words(s, &from)))
+                memcpy(to + i * bytes, words, 16);
+            continue;
+        }
+        bits = oracle_read(s, &from, type);
+        memcpy(to + i * bytes, &bits, bytes);
+    }
+    if (is_strong(s))
+        oracle_strong_write(s, generic, s->insn->mods.semantics == PTX_RELEASE, false);
+}
+
+void oracle_do_nothing(struct oracle_step *s)
+{
+    (void)s;
+}
+
+/* ---- the stack ---- */
+
+/* alloca d, size {, align}: lives until the function returns. */
+void oracle_do_alloca(struct oracle_step *s)
+{
+    const enum ptx_type type = oracle_type(s, 0);
+    const uint64_t size = oracle_source(s, 1, type), align = s->insn->n_operands > 2 ? oracle_source(s, 2, PTX_U32) : 8;
+    struct oracle_thread *thread = s->thread;
+
+    if (size > 1 << 24 || align == 0 || align > 1 << 16) {
+        oracle_fail(s, ORACLE_OUT_OF_BOUNDS, "alloca of %llu bytes", (unsigned long long)size);
+        return;
+    }
+    thread->local_top = (thread->local_top + align - 1) / align * align;
+    oracle_objects_add(&thread->locals, oracle_object_create(PTX_SPACE_LOCAL, thread->local_top, size, false));
+    oracle_result(s, type, thread->local_top);
+    thread->local_top += size + 1;
+}
+
+/* Nothing is reused before the function returns, so the stack pointer is only a number. */
+void oracle_do_stack(struct oracle_step *s)
+{
+    if (s->insn->opcode == PTX_OP_STACKSAVE)
+        oracle_result(s, oracle_type(s, 0), s->thread->local_top);
+}

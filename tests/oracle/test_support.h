@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the oracle's own tests share. */
+#ifndef ORACLE_TEST_SUPPORT_H
+#define ORACLE_TEST_SUPPORT_H
+
+#include "oracle.h"
+
+/* A whole file as text, to be freed; ends the process if it cannot be read. */
+char *test_read_file(const char *path);
+
+/* One run of a kernel that takes pointers to `in` and `out`, words each, and a count. */
+struct test_run {
+    const char *text, *kernel;
+    uint32_t blocks, threads;
+    uint32_t *in, *out;
+    uint32_t n_in, n_out; /* words */
+    uint32_t count;
+    uint32_t dynamic_shared_bytes;
+    bool find_grid_races, allow_divergent;
+    uint32_t schedule;
+    uint64_t step_limit;
+};
+/* Every PTX kernel here has the parameters (.u64 in, .u64 out, .u32 count). */
+enum oracle_status test_run(const struct test_run *run, struct oracle_result *result);
+
+#endif
