@@ -94,3 +94,9 @@ void ct_mutex_wait(struct ct_mutex *mutex, pthread_cond_t *condition)
     assert(ct_mutex_held(mutex));
     pthread_cond_wait(condition, &mutex->mutex);
 }
+
+bool ct_mutex_wait_until(struct ct_mutex *mutex, pthread_cond_t *condition, const struct timespec *deadline)
+{
+    assert(ct_mutex_held(mutex));
+    return pthread_cond_timedwait(condition, &mutex->mutex, deadline) == 0;
+}

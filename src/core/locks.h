@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <time.h>
 
 enum ct_lock_rank {
     CT_RANK_PROCESS = 1,   /* process.c: start-up */
@@ -38,6 +39,8 @@ void ct_mutex_lock(struct ct_mutex *mutex);
 void ct_mutex_unlock(struct ct_mutex *mutex);
 /* Waits for `condition`; the mutex is held again on return, and is the last one that the caller took. */
 void ct_mutex_wait(struct ct_mutex *mutex, pthread_cond_t *condition);
+/* The same until `deadline` on the condition's clock. False: the time is over. */
+bool ct_mutex_wait_until(struct ct_mutex *mutex, pthread_cond_t *condition, const struct timespec *deadline);
 bool ct_mutex_held(const struct ct_mutex *mutex); /* debug builds; true in release */
 
 #endif
