@@ -7,7 +7,7 @@
 #   volk::headers     libvulkan-volk-dev    1.3.239   backend_vk
 #   SPIRV::Headers    spirv-headers         1.6.1     ptx2spv
 #   SPIRV::Tools      spirv-tools           2023.1    tests (optional)
-#   OpenCL::Headers   ocl-icd-opencl-dev    2.3       backend_cl (optional)
+#   OpenCL::Headers   opencl-headers        3.0~2023  backend_cl (optional; headers only: the loader is opened at run time)
 #   uthash::uthash    uthash-dev            2.3       core
 #   cmocka::cmocka    libcmocka-dev         1.1.5     tests (optional)
 find_package(PkgConfig)
@@ -31,6 +31,12 @@ cuttle_header_target(SPIRV::Headers spirv/unified1/spirv.h spirv-headers)
 cuttle_header_target(uthash::uthash uthash.h uthash-dev)
 
 # Optional ones: what needs them is left out, and says so.
+find_path(CUTTLE_OpenCL__Headers_INCLUDE CL/cl.h)
+mark_as_advanced(CUTTLE_OpenCL__Headers_INCLUDE)
+if(CUTTLE_OpenCL__Headers_INCLUDE AND NOT TARGET OpenCL::Headers)
+  add_library(OpenCL::Headers INTERFACE IMPORTED GLOBAL)
+  set_target_properties(OpenCL::Headers PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${CUTTLE_OpenCL__Headers_INCLUDE}")
+endif()
 function(cuttle_library_target target header)
   string(MAKE_C_IDENTIFIER "CUTTLE_${target}" cache)
   find_path(${cache}_INCLUDE ${header})

@@ -163,5 +163,6 @@ struct ct_backend {
 };
 
 extern const struct ct_backend ct_backend_vk;
+extern const struct ct_backend ct_backend_cl; /* only where built: CT_WITH_OPENCL */
 
 #endif

@@ -18,7 +18,12 @@ struct ct_process ct_process = {
     .handles = CT_HANDLE_TABLE_INITIALIZER,
 };
 
-static const struct ct_backend *const backends[] = {&ct_backend_vk};
+static const struct ct_backend *const backends[] = {
+    &ct_backend_vk,
+#ifdef CT_WITH_OPENCL
+    &ct_backend_cl,
+#endif
+};
 #define CT_N_BACKENDS (sizeof backends / sizeof *backends)
 
 /* A device before the process takes it. */

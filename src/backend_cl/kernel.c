@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A kernel on a device: one program with one kernel object, for every shape of block. The object holds the arguments of the next
+ * launch, so it is locked while a launch is made from it. */
+#include "cl.h"
+
+#include "core/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "kernel"
+/* Intel's runtime takes atomics on generic pointers and barriers of one subgroup for what they are only with the built-in functions of
+ * OpenCL 2 and newer; which ones it takes is up to this option. */
+#define BUILD_OPTIONS "-cl-std=CL3.0"
+
+struct ct_kernel_image {
+    struct ct_backend_device *device; /* borrowed: outlives its kernels */
+    char *name;
+    struct ptx2spv_kernel_info info;
+    cl_kernel handle;
+    struct ct_mutex lock; /* guards the handle's arguments, and what follows; rank CT_RANK_BACKEND */
+    uint64_t generation;  /* of the list of allocations that the handle knows */
+};
+
+static void log_build(const struct ct_kernel_image *kernel, cl_program program)
+{
+    const struct ct_backend_device *device = kernel->device;
+    size_t size = 0;
+    char *text;
+
+    if (device->api->clGetProgramBuildInfo(program, device->physical->handle, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) != CL_SUCCESS ||
+        !size || !(text = malloc(size)))
+        return;
+    if (device->api->clGetProgramBuildInfo(program, device->physical->handle, CL_PROGRAM_BUILD_LOG, size, text, NULL) == CL_SUCCESS)
+        ct_log(CT_LOG_WARN, "%s does not build: %s", kernel->name, text);
+    free(text);
+}
+
+static CUresult build_program(struct ct_kernel_image *kernel, const struct ptx2spv_kernel *source, cl_program *out)
+{
+    const struct ct_backend_device *device = kernel->device;
+    cl_int result;
+    cl_program program =
+        device->api->clCreateProgramWithIL(device->context, source->words, source->n_words * sizeof *source->words, &result);
+    CUresult r = ct_cl_result(result, "clCreateProgramWithIL");
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    result = device->api->clBuildProgram(program, 1, &device->physical->handle, BUILD_OPTIONS, NULL, NULL);
+    if (result != CL_SUCCESS) {
+        log_build(kernel, program);
+        device->api->clReleaseProgram(program);
+        return ct_cl_result(result, "clBuildProgram");
+    }
+    *out = program;
+    return CUDA_SUCCESS;
+}
+
+static CUresult allow_any_pointer(struct ct_kernel_image *kernel)
+{
+    const struct ct_backend_device *device = kernel->device;
+    const cl_bool yes = CL_TRUE;
+
+    if (device->physical->memory_form != CT_CL_SYSTEM)
+        return CUDA_SUCCESS;
+    return ct_cl_result(device->api->clSetKernelExecInfo(kernel->handle, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, sizeof yes, &yes),
+                        "clSetKernelExecInfo");
+}
+
+static CUresult init(struct ct_kernel_image *kernel, const struct ptx2spv_kernel *source)
+{
+    const struct ct_cl_api *api = kernel->device->api;
+    struct ct_cl_signals *signals = ct_cl_signals_save();
+    cl_program program;
+    CUresult r = build_program(kernel, source, &program);
+    cl_int result;
+
+    if (r == CUDA_SUCCESS) {
+        kernel->handle = api->clCreateKernel(program, "main", &result);
+        api->clReleaseProgram(program); /* the kernel keeps it */
+        r = ct_cl_result(result, "clCreateKernel");
+    }
+    ct_cl_signals_restore(signals);
+    return r == CUDA_SUCCESS ? allow_any_pointer(kernel) : r;
+}
+
+CUresult ct_cl_kernel_create(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *source,
+                             struct ct_kernel_image **out)
+{
+    struct ct_kernel_image *kernel = calloc(1, sizeof *kernel);
+    CUresult r;
+
+    if (!kernel)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "kernel object");
+    ct_mutex_init(&kernel->lock, CT_RANK_BACKEND);
+    kernel->device = device;
+    kernel->info = source->info;
+    kernel->name = strdup(name);
+    r = kernel->name ? init(kernel, source) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "name of a kernel");
+    if (r != CUDA_SUCCESS) {
+        ct_cl_kernel_destroy(kernel);
+        return r;
+    }
+    *out = kernel;
+    return CUDA_SUCCESS;
+}
+
+void ct_cl_kernel_destroy(struct ct_kernel_image *kernel)
+{
+    if (!kernel)
+        return;
+    if (kernel->handle)
+        kernel->device->api->clReleaseKernel(kernel->handle);
+    ct_mutex_finish(&kernel->lock);
+    free(kernel->name);
+    free(kernel);
+}
+
+const struct ptx2spv_kernel_info *ct_cl_kernel_info(const struct ct_kernel_image *kernel)
+{
+    return &kernel->info;
+}
+
+/* Bytes of .shared of a launch, whole words. */
+static uint64_t shared_bytes(const struct ptx2spv_kernel_info *info, uint32_t dynamic_bytes)
+{
+    uint64_t bytes = info->static_shared_bytes;
+
+    if (info->uses_dynamic_shared)
+        bytes = (uint64_t)info->dynamic_shared_offset + dynamic_bytes;
+    return (bytes + 3) & ~UINT64_C(3);
+}
+
+static CUresult shape_block(const struct ct_launch *launch, struct ct_cl_dispatch *out)
+{
+    const struct ct_kernel_image *kernel = launch->kernel;
+    const uint32_t *block = launch->block, most = kernel->device->info->max_block_threads;
+    uint64_t threads = 1;
+
+    for (int i = 0; i < 3; i++) {
+        if (!block[i] || block[i] > most || (threads *= block[i]) > most)
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s: block of %u x %u x %u threads", kernel->name, block[0], block[1], block[2]);
+    }
+    out->local[0] = threads;
+    out->local[1] = out->local[2] = 1;
+    return CUDA_SUCCESS;
+}
+
+static CUresult shape_grid(const struct ct_launch *launch, struct ct_cl_dispatch *out)
+{
+    const uint32_t *grid = launch->grid, *max = launch->kernel->device->info->max_grid;
+
+    if (!grid[0] || !grid[1] || !grid[2] || grid[0] > max[0] || grid[1] > max[1] || grid[2] > max[2])
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s: grid of %u x %u x %u blocks", launch->kernel->name, grid[0], grid[1], grid[2]);
+    for (int i = 0; i < 3; i++)
+        out->global[i] = grid[i] * out->local[i];
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_cl_kernel_shape(const struct ct_launch *launch, struct ct_cl_dispatch *out)
+{
+    const struct ct_kernel_image *kernel = launch->kernel;
+    const struct ptx2spv_kernel_info *info = &kernel->info;
+    uint64_t shared = shared_bytes(info, launch->dynamic_shared_bytes), all;
+    CUresult r;
+
+    if ((r = shape_block(launch, out)) != CUDA_SUCCESS || (r = shape_grid(launch, out)) != CUDA_SUCCESS)
+        return r;
+    all = shared + info->exchange_bytes + info->exchange_thread_bytes * (uint64_t)out->local[0];
+    if (all > kernel->device->info->shared_bytes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s: %llu bytes of shared memory, the device has %u", kernel->name,
+                       (unsigned long long)all, kernel->device->info->shared_bytes);
+    out->kernel = launch->kernel;
+    out->shared_bytes = (uint32_t)shared;
+    out->argument_bytes = !info->uses_shared ? 0 : all ? (size_t)all : 4; /* an argument has some size */
+    return CUDA_SUCCESS;
+}
+
+static CUresult set_arguments_locked(const struct ct_cl_dispatch *dispatch)
+{
+    const struct ct_kernel_image *kernel = dispatch->kernel;
+    const struct ct_cl_api *api = kernel->device->api;
+    CUresult r = ct_cl_result(api->clSetKernelArgSVMPointer(kernel->handle, 0, dispatch->arguments), "clSetKernelArgSVMPointer");
+
+    if (r == CUDA_SUCCESS && dispatch->argument_bytes)
+        r = ct_cl_result(api->clSetKernelArg(kernel->handle, 1, dispatch->argument_bytes, NULL), "clSetKernelArg");
+    return r;
+}
+
+static CUresult enqueue(const struct ct_cl_dispatch *dispatch, cl_command_queue queue, cl_event *out_event)
+{
+    struct ct_kernel_image *kernel = dispatch->kernel;
+    CUresult r;
+
+    ct_mutex_lock(&kernel->lock);
+    r = set_arguments_locked(dispatch);
+    if (r == CUDA_SUCCESS)
+        r = ct_cl_result(kernel->device->api->clEnqueueNDRangeKernel(queue, kernel->handle, 3, NULL, dispatch->global, dispatch->local, 0,
+                                                                     NULL, out_event),
+                         "clEnqueueNDRangeKernel");
+    ct_mutex_unlock(&kernel->lock);
+    return r;
+}
+
+/* Kernels find memory by pointers in memory, so each may reach all there is. */
+static CUresult tell_allocations(struct ct_kernel_image *kernel)
+{
+    struct ct_backend_device *device = kernel->device;
+    uint64_t generation;
+    size_t count;
+    void **list;
+    CUresult r = ct_cl_memory_list(device, &list, &count, &generation);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&kernel->lock);
+    if (kernel->generation < generation) {
+        r = ct_cl_result(device->api->clSetKernelExecInfo(kernel->handle, CL_KERNEL_EXEC_INFO_SVM_PTRS, count * sizeof *list, list),
+                         "clSetKernelExecInfo");
+        if (r == CUDA_SUCCESS)
+            kernel->generation = generation;
+    }
+    ct_mutex_unlock(&kernel->lock);
+    free(list);
+    return r;
+}
+
+static bool knows_allocations(struct ct_kernel_image *kernel)
+{
+    bool knows;
+
+    ct_mutex_lock(&kernel->lock);
+    knows = kernel->generation >= atomic_load_explicit(&kernel->device->generation, memory_order_relaxed);
+    ct_mutex_unlock(&kernel->lock);
+    return knows;
+}
+
+CUresult ct_cl_kernel_enqueue(const struct ct_cl_dispatch *dispatch, cl_command_queue queue, cl_event *out_event)
+{
+    struct ct_kernel_image *kernel = dispatch->kernel;
+    CUresult r;
+
+    if (kernel->device->physical->memory_form == CT_CL_BUFFER && !knows_allocations(kernel) &&
+        (r = tell_allocations(kernel)) != CUDA_SUCCESS)
+        return r;
+    return enqueue(dispatch, queue, out_event);
+}

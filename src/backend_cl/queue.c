@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues: their making, their commands' frame, and waiting: for points and for other queues. The rules stand in queue.h. */
+#include "queue.h"
+
+#include "core/log.h"
+
+#include <assert.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define CT_CHANNEL "queue"
+#define FIRST_PENDING 64
+#define MAX_RUNNING 4096 /* commands in flight before recording waits for room */
+#define NS_PER_S UINT64_C(1000000000)
+#define YIELD_NS 50000 /* how long a wait with an end polls before it begins to sleep */
+#define MAX_SLEEP_NS 500000
+
+/* ---- making ---- */
+
+static CUresult init(struct ct_queue *queue)
+{
+    const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
+    struct ct_backend_device *device = queue->device;
+    cl_int result;
+
+    if (!(queue->pending = calloc(FIRST_PENDING, sizeof *queue->pending)))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "queue object");
+    queue->capacity = FIRST_PENDING;
+    queue->handle = device->api->clCreateCommandQueueWithProperties(device->context, device->physical->handle, properties, &result);
+    return ct_cl_result(result, "clCreateCommandQueueWithProperties");
+}
+
+CUresult ct_cl_queue_create(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out)
+{
+    struct ct_queue *queue = calloc(1, sizeof *queue);
+    CUresult r;
+
+    (void)desc; /* a CPU's queues have one priority */
+    if (!queue)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "queue object");
+    queue->device = device;
+    ct_mutex_init(&queue->lock, CT_RANK_BACKEND);
+    if ((r = init(queue)) != CUDA_SUCCESS) {
+        ct_cl_queue_destroy(queue);
+        return r;
+    }
+    *out = queue;
+    return CUDA_SUCCESS;
+}
+
+static struct ct_cl_pending *pending_at(const struct ct_queue *queue, size_t i)
+{
+    return &queue->pending[(queue->first + i) & (queue->capacity - 1)];
+}
+
+void ct_cl_queue_destroy(struct ct_queue *queue)
+{
+    if (!queue)
+        return;
+    if (queue->handle)
+        queue->device->api->clReleaseCommandQueue(queue->handle);
+    for (size_t i = 0; i < queue->count; i++)
+        queue->device->api->clReleaseEvent(pending_at(queue, i)->event);
+    ct_cl_arguments_destroy(queue);
+    ct_mutex_finish(&queue->lock);
+    free(queue->pending);
+    free(queue);
+}
+
+/* ---- how far a queue is ---- */
+
+/* CL_COMPLETE, a state before that, or an error below zero. */
+static cl_int status_of(const struct ct_queue *queue, cl_event event)
+{
+    cl_int status = CL_QUEUED, result;
+
+    result = queue->device->api->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+    return result == CL_SUCCESS ? status : result;
+}
+
+static CUresult fail_command(const struct ct_queue *queue, cl_int status)
+{
+    return ct_cl_device_lose(queue->device, ct_fail(CUDA_ERROR_LAUNCH_FAILED, "a command ended with OpenCL error %d", (int)status));
+}
+
+static void drop_first_locked(struct ct_queue *queue)
+{
+    struct ct_cl_pending *first = pending_at(queue, 0);
+
+    queue->completed = first->point;
+    queue->device->api->clReleaseEvent(first->event);
+    queue->first = (queue->first + 1) & (queue->capacity - 1);
+    queue->count--;
+}
+
+/* Drops what is complete. */
+static CUresult retire_locked(struct ct_queue *queue)
+{
+    while (queue->count) {
+        cl_int status = status_of(queue, pending_at(queue, 0)->event);
+
+        if (status < 0)
+            return fail_command(queue, status);
+        if (status != CL_COMPLETE)
+            break;
+        drop_first_locked(queue);
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult retire(struct ct_queue *queue, uint64_t *out_point)
+{
+    CUresult r;
+
+    ct_mutex_lock(&queue->lock);
+    r = retire_locked(queue);
+    *out_point = queue->completed;
+    ct_mutex_unlock(&queue->lock);
+    return r;
+}
+
+/* The event whose completion means that `point` is complete, with a reference; NULL: it is already. */
+static cl_event event_of_or_null(struct ct_queue *queue, uint64_t point)
+{
+    cl_event event = NULL;
+
+    ct_mutex_lock(&queue->lock);
+    if (queue->count && pending_at(queue, queue->count - 1)->point >= point) {
+        uint64_t distance = point > pending_at(queue, 0)->point ? point - pending_at(queue, 0)->point : 0;
+
+        event = pending_at(queue, distance)->event; /* points of the list are consecutive */
+        queue->device->api->clRetainEvent(event);
+    }
+    ct_mutex_unlock(&queue->lock);
+    return event;
+}
+
+uint64_t ct_cl_queue_point(struct ct_queue *queue)
+{
+    return atomic_load_explicit(&queue->point, memory_order_relaxed);
+}
+
+CUresult ct_cl_queue_completed(struct ct_queue *queue, uint64_t *out_point)
+{
+    uint64_t point;
+    CUresult r = ct_cl_device_check(queue->device);
+
+    if (r != CUDA_SUCCESS || (r = retire(queue, &point)) != CUDA_SUCCESS)
+        return r;
+    *out_point = point;
+    return CUDA_SUCCESS;
+}
+
+/* ---- waiting on the host ---- */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static CUresult wait_for(const struct ct_queue *queue, cl_event event)
+{
+    cl_int result = queue->device->api->clWaitForEvents(1, &event);
+
+    return result == CL_SUCCESS ? CUDA_SUCCESS : ct_cl_device_lose(queue->device, ct_cl_result(result, "clWaitForEvents"));
+}
+
+/* OpenCL has no wait with an end. */
+static CUresult poll_for(const struct ct_queue *queue, cl_event event, uint64_t timeout_ns, bool spin)
+{
+    const uint64_t start = now_ns();
+    struct timespec pause = {0, 10000};
+    CUresult r;
+
+    for (;;) {
+        cl_int status = status_of(queue, event);
+        uint64_t waited = now_ns() - start;
+
+        if (status < 0)
+            return fail_command(queue, status);
+        if (status == CL_COMPLETE)
+            return CUDA_SUCCESS;
+        if ((r = ct_cl_device_check(queue->device)) != CUDA_SUCCESS)
+            return r;
+        if (waited >= timeout_ns)
+            return CUDA_ERROR_NOT_READY;
+        if (spin || waited < YIELD_NS) {
+            sched_yield();
+        } else {
+            nanosleep(&pause, NULL);
+            pause.tv_nsec = pause.tv_nsec < MAX_SLEEP_NS ? pause.tv_nsec * 2 : MAX_SLEEP_NS;
+        }
+    }
+}
+
+CUresult ct_cl_queue_await(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin)
+{
+    cl_event event;
+    uint64_t done;
+    CUresult r = ct_cl_queue_completed(queue, &done);
+
+    if (r != CUDA_SUCCESS || done >= point)
+        return r;
+    if (point > ct_cl_queue_point(queue))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "wait for point %llu, which is not recorded", (unsigned long long)point);
+    if (!(event = event_of_or_null(queue, point)))
+        return CUDA_SUCCESS;
+    spin = spin && queue->device->info->kind != CT_DEVICE_CPU; /* there we would take the processor from the kernel */
+    r = timeout_ns == UINT64_MAX && !spin ? wait_for(queue, event) : poll_for(queue, event, timeout_ns, spin);
+    queue->device->api->clReleaseEvent(event);
+    return r;
+}
+
+/* ---- the frame of a command ---- */
+
+static CUresult grow_locked(struct ct_queue *queue)
+{
+    struct ct_cl_pending *pending;
+
+    if (queue->count < queue->capacity)
+        return CUDA_SUCCESS;
+    if (!(pending = malloc(2 * queue->capacity * sizeof *pending)))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %zu commands", queue->count);
+    for (size_t i = 0; i < queue->count; i++)
+        pending[i] = *pending_at(queue, i);
+    free(queue->pending);
+    queue->pending = pending;
+    queue->capacity *= 2;
+    queue->first = 0;
+    return CUDA_SUCCESS;
+}
+
+/* Very much is in flight: waits until the oldest ends, if it runs. What waits for the host has no bound, since the host may be us. */
+static CUresult make_room(struct ct_queue *queue)
+{
+    cl_event oldest = NULL;
+    CUresult r;
+
+    ct_mutex_lock(&queue->lock);
+    r = retire_locked(queue);
+    if (r == CUDA_SUCCESS)
+        r = grow_locked(queue);
+    if (r == CUDA_SUCCESS && queue->count >= MAX_RUNNING && status_of(queue, pending_at(queue, 0)->event) == CL_RUNNING) {
+        oldest = pending_at(queue, 0)->event;
+        queue->device->api->clRetainEvent(oldest);
+    }
+    ct_mutex_unlock(&queue->lock);
+    if (oldest) {
+        r = wait_for(queue, oldest);
+        queue->device->api->clReleaseEvent(oldest);
+    }
+    return r;
+}
+
+CUresult ct_cl_command_begin(struct ct_queue *queue)
+{
+    CUresult r = ct_cl_device_check(queue->device);
+
+    return r == CUDA_SUCCESS ? make_room(queue) : r;
+}
+
+CUresult ct_cl_command_end(struct ct_queue *queue, CUresult result, cl_event event)
+{
+    if (result != CUDA_SUCCESS)
+        return result;
+    ct_mutex_lock(&queue->lock);
+    assert(queue->count < queue->capacity);
+    *pending_at(queue, queue->count) = (struct ct_cl_pending){event, ct_cl_queue_point(queue) + 1};
+    queue->count++;
+    atomic_fetch_add_explicit(&queue->point, 1, memory_order_relaxed);
+    ct_mutex_unlock(&queue->lock);
+    return ct_cl_queue_flush(queue);
+}
+
+/* ---- ordering ---- */
+
+CUresult ct_cl_queue_wait_event(struct ct_queue *queue, cl_event awaited)
+{
+    cl_event event = NULL;
+    CUresult r = ct_cl_command_begin(queue);
+
+    if (r == CUDA_SUCCESS)
+        r = ct_cl_result(queue->device->api->clEnqueueBarrierWithWaitList(queue->handle, 1, &awaited, &event),
+                         "clEnqueueBarrierWithWaitList");
+    return ct_cl_command_end(queue, r, event);
+}
+
+CUresult ct_cl_queue_wait_queue(struct ct_queue *queue, struct ct_queue *other, uint64_t point)
+{
+    cl_event event;
+    uint64_t done;
+    CUresult r;
+
+    if (queue->device != other->device)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a queue waits for one of another device");
+    if (queue == other || !point)
+        return CUDA_SUCCESS;
+    if ((r = ct_cl_queue_completed(other, &done)) != CUDA_SUCCESS || done >= point)
+        return r;
+    if (point > ct_cl_queue_point(other))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "wait for point %llu, which is not recorded", (unsigned long long)point);
+    if (!(event = event_of_or_null(other, point)))
+        return CUDA_SUCCESS;
+    r = ct_cl_queue_wait_event(queue, event);
+    queue->device->api->clReleaseEvent(event);
+    return r;
+}
+
+CUresult ct_cl_queue_flush(struct ct_queue *queue)
+{
+    CUresult r = ct_cl_device_check(queue->device);
+
+    return r == CUDA_SUCCESS ? ct_cl_result(queue->device->api->clFlush(queue->handle), "clFlush") : r;
+}
