@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of backend_vk_test.c in SPIR-V assembly, written by hand to the contract of cuttle/ptx2spv.h: six specialization constants,
+/* Kernels of backend_test.c in SPIR-V assembly, written by hand to the contract of cuttle/ptx2spv.h: six specialization constants,
  * the system block at the start of the push constants, the parameters at 48. */
 #ifndef BACKEND_VK_KERNELS_H
 #define BACKEND_VK_KERNELS_H
