@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cleanup: what the passes since `simplify` left behind goes.
- * In:  SSA, lowered.   Out: the same, simplified once more, with nothing dead.
+ * In:  SSA, lowered.   Out: the same, simplified once more, with nothing dead and no block that only jumps on, unless its
+ *      successor's phis need it to tell two ways of a branch apart.
  * An instruction lives if it has an effect or something that lives reads one of its results. */
 #include "simplify.h"
+
+#include <string.h>
 
 /* Loads that nobody reads are not missed, unless they order other accesses or watch a device. */
 static bool is_removable(const struct ct_insn *insn)
@@ -64,7 +67,87 @@ bool ct_remove_dead(struct ct_fn *fn)
     return changed;
 }
 
+/* ---- blocks that only jump on ---- */
+
+static bool only_jumps(const struct ct_block *block)
+{
+    return block->first->op == CT_OP_BR && block->succs[0] != block;
+}
+
+/* Whether an edge from `pred` to `to` may carry what entry `entry` of to's predecessors carries: there is no edge between them yet, or
+ * it carries the same. */
+static bool may_lead_to(const struct ct_block *pred, const struct ct_block *to, uint32_t entry)
+{
+    for (uint32_t p = 0; p < to->preds.n; p++)
+        if (to->preds.v[p] == pred && !ct_phis_agree(to, p, entry))
+            return false;
+    return true;
+}
+
+static void reserve_phi_operands(struct ct_fn *fn, struct ct_block *block, uint32_t n)
+{
+    for (struct ct_insn *phi = block->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
+        ct_value *grown = CT_ARENA_ARRAY(&fn->compilation->arena, ct_value, phi->n_operands + n);
+
+        memcpy(grown, phi->operands, phi->n_operands * sizeof *grown);
+        phi->operands = grown;
+    }
+}
+
+/* Leads entry `p` of the empty block's predecessors past it. The phis have room for one more operand. */
+static void lead_past(struct ct_fn *fn, struct ct_block *empty, uint32_t p, uint32_t entry)
+{
+    struct ct_block *pred = empty->preds.v[p], *to = empty->succs[0];
+    uint32_t s = 0;
+
+    while (pred->succs[s] != empty)
+        s++;
+    pred->succs[s] = to;
+    *CT_PUSH(&fn->compilation->arena, &to->preds) = pred;
+    for (struct ct_insn *phi = to->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
+        phi->operands[phi->n_operands] = phi->operands[entry];
+        phi->n_operands++;
+    }
+    ct_block_drop_pred(empty, p);
+}
+
+static bool forward_block(struct ct_fn *fn, struct ct_block *empty)
+{
+    struct ct_block *to = empty->succs[0];
+    const uint32_t n = empty->preds.n;
+    uint32_t entry = 0;
+
+    while (to->preds.v[entry] != empty)
+        entry++;
+    reserve_phi_operands(fn, to, n);
+    for (uint32_t p = n; p-- > 0;)
+        if (may_lead_to(empty->preds.v[p], to, entry))
+            lead_past(fn, empty, p, entry);
+    return empty->preds.n < n;
+}
+
+/* B: br C   =>   whoever jumps to B jumps to C. What C's phis have from B is defined above B, so above all that jump to it. */
+static bool forward_blocks(struct ct_fn *fn)
+{
+    bool changed = false;
+
+    for (uint32_t b = 1; b < fn->blocks.n; b++)
+        if (only_jumps(fn->blocks.v[b]))
+            changed |= forward_block(fn, fn->blocks.v[b]);
+    if (changed) {
+        fn->props &= ~(uint32_t)CT_PROP_GRAPH;
+        ct_fn_remove_unreachable(fn);
+    }
+    return changed;
+}
+
 enum ct_pass_result ct_pass_cleanup(struct ct_fn *fn)
 {
-    return ct_simplify(fn) ? CT_PASS_CHANGED : CT_PASS_UNCHANGED;
+    bool changed = ct_simplify(fn);
+
+    if (forward_blocks(fn)) { /* two ways of a branch may lead to one block now */
+        ct_simplify(fn);
+        changed = true;
+    }
+    return changed ? CT_PASS_CHANGED : CT_PASS_UNCHANGED;
 }

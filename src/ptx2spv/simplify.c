@@ -204,6 +204,23 @@ static bool begins_with_phi(const struct ct_block *block)
     return block->first->op == CT_OP_PHI;
 }
 
+/* Whether it is all the same by which of its edges `block` goes to `to`. Before the walk is over phis may still be refreshed, which
+ * makes operands more alike, never less. */
+static bool edges_agree(const struct ct_block *block, const struct ct_block *to)
+{
+    uint32_t first = UINT32_MAX;
+
+    for (uint32_t p = 0; p < to->preds.n; p++) {
+        if (to->preds.v[p] != block)
+            continue;
+        if (first == UINT32_MAX)
+            first = p;
+        else if (!ct_phis_agree(to, first, p))
+            return false;
+    }
+    return true;
+}
+
 /* Edges stay until the walk is over: a loop that nothing enters any more defines values in terms of themselves, and rules would go
  * round in it for ever. */
 static void simplify_branch(struct simplifier *s, struct ct_insn *branch)
@@ -217,7 +234,7 @@ static void simplify_branch(struct simplifier *s, struct ct_insn *branch)
         *CT_PUSH(s->scratch, &s->jumps) =
             (struct jump){branch, branch->op == CT_OP_CBR ? !condition->imm : (uint32_t)(condition->imm < last ? condition->imm : last)};
     } else if (branch->op == CT_OP_CBR && block->succs[0] == block->succs[1]) {
-        if (!begins_with_phi(block->succs[0])) /* phis may tell the two edges apart */
+        if (edges_agree(block, block->succs[0]))
             *CT_PUSH(s->scratch, &s->jumps) = (struct jump){branch, 0};
     } else if (branch->op == CT_OP_CBR && condition && condition->op == CT_OP_NOT) {
         struct ct_block *yes = block->succs[0];

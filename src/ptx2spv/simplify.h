@@ -13,6 +13,15 @@ static inline struct ct_insn *ct_constant_or_null(const struct ct_fn *fn, ct_val
     return def && def->op == CT_OP_CONST ? def : NULL;
 }
 
+/* Whether the phis of a block have the same operands for two of its predecessor entries. */
+static inline bool ct_phis_agree(const struct ct_block *block, uint32_t a, uint32_t b)
+{
+    for (const struct ct_insn *phi = block->first; phi && phi->op == CT_OP_PHI; phi = phi->next)
+        if (phi->operands[a].i != phi->operands[b].i)
+            return false;
+    return true;
+}
+
 /* Computes an operation on integer constants. False if an operand is not constant, the operation not an integer one, or the result
  * not defined (a shift or a division that the machine leaves open). */
 bool ct_fold(const struct ct_fn *fn, const struct ct_insn *insn, uint64_t *out);

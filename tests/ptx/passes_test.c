@@ -299,6 +299,36 @@ static void test_simplify(void **state)
     CHECK_ROWS(rows);
 }
 
+/* ---- cleanup, structurize ---- */
+
+static void test_empty_blocks(void **state)
+{
+    static const struct row rows[] = {
+        {"exits of a loop by a block that only jumps on are plain breaks",
+         "structurize",
+         HEAD ENTRY REGS ARGUMENTS "mov.u32 %r2, 0;\nTOP: setp.ge.u32 %p1, %r2, %r1;\n@%p1 bra DONE;\nld.global.u32 %r3, [%rd1];\n"
+                                   "setp.eq.u32 %p2, %r3, 0;\n@%p2 bra EDGE;\nadd.u32 %r2, %r2, 3;\nbra TOP;\nEDGE: bra NEXT;\n"
+                                   "NEXT: bra DONE;\nDONE: st.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"loop", "break"},
+         {"set ", "scope"}},
+        {"two ways to one place are no branch",
+         "cleanup",
+         HEAD ENTRY REGS ARGUMENTS "setp.eq.u32 %p1, %r1, 0;\n@%p1 bra A;\nbra B;\nA: bra C;\nB: bra C;\n"
+                                   "C: st.global.u32 [%rd1], %r1;\nret;\n}\n",
+         {"store"},
+         {"br", "icmp"}},
+        {"ways that carry different values stay apart",
+         "cleanup",
+         HEAD ENTRY REGS ARGUMENTS "setp.eq.u32 %p1, %r1, 0;\nmov.u32 %r2, 7;\n@%p1 bra C;\nmov.u32 %r2, 9;\n"
+                                   "C: st.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"cbr", "= phi b", "const 0x7", "const 0x9"},
+         {NULL}},
+    };
+
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
 /* ---- addrspace ---- */
 
 #define TAGGED "mov.u64 %rd2, s;\ncvta.shared.u64 %rd3, %rd2;\n"
@@ -478,6 +508,7 @@ int main(void)
         cmocka_unit_test(test_reduce),
         cmocka_unit_test(test_ssa),
         cmocka_unit_test(test_simplify),
+        cmocka_unit_test(test_empty_blocks),
         cmocka_unit_test(test_addrspace),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_target_without_float64),
