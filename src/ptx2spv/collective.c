@@ -150,7 +150,9 @@ static void native_barrier(struct ct_cursor *at, struct ct_exchange *x, const st
 
 struct points {
     CT_VEC(struct ct_insn *) list;
-    bool rewritten, exchange, divergent;
+    bool rewritten, exchange;
+    bool divergent;         /* some are not reached by the whole block together */
+    bool divergent_barrier; /* among them a barrier */
 };
 
 static struct points find_points(struct ct_fn *fn, const bool *divergent, bool native)
@@ -164,7 +166,9 @@ static struct points find_points(struct ct_fn *fn, const bool *divergent, bool n
             *CT_PUSH(&fn->compilation->scratch, &points.list) = insn;
             points.rewritten |= is_rewritten(insn, native);
             points.exchange |= needs_exchange(insn, native);
-            points.divergent |= (divergent && divergent[b]) || (insn->op == CT_OP_BARRIER && !is_full(insn));
+            const bool is_divergent = (divergent && divergent[b]) || (insn->op == CT_OP_BARRIER && !is_full(insn));
+            points.divergent |= is_divergent;
+            points.divergent_barrier |= is_divergent && insn->op == CT_OP_BARRIER;
         }
     return points;
 }
@@ -215,10 +219,11 @@ static void expand_all(struct ct_fn *fn, const struct points *points, bool nativ
 
 enum ct_pass_result ct_pass_collective(struct ct_fn *fn)
 {
-    const bool has_warps = fn->target->warp_form == PTX2SPV_WARP_NATIVE;
-    const bool spins = ct_mark_spins(fn, has_warps ? CT_SPINS_FOR_LOCKS : CT_SPINS_ALL);
-    const bool native = has_warps && !spins && !fn->target->sync_resumed;
-    const bool *divergent = native ? NULL : ct_find_divergent_blocks(fn);
+    const bool may_be_native = fn->target->warp_form == PTX2SPV_WARP_NATIVE && !fn->target->sync_resumed;
+    const bool in_turn = fn->target->threads_in_turn;
+    const bool spins = ct_mark_spins(fn, may_be_native && !in_turn ? CT_SPINS_FOR_LOCKS : CT_SPINS_ALL);
+    const bool *divergent = may_be_native && !spins && !in_turn ? NULL : ct_find_divergent_blocks(fn);
+    const bool native = may_be_native && !spins && !(in_turn && find_points(fn, divergent, true).divergent_barrier);
     const struct points points = find_points(fn, divergent, native);
 
     if (spins || (!native && points.list.n && (points.divergent || fn->target->sync_resumed))) {

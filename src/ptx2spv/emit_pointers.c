@@ -49,6 +49,7 @@ static bool is_atomic(const struct ct_gen *g, enum ct_space space, const struct 
            (access->bits == 32 || (access->bits == 64 && g->target->atomic_int64_global));
 }
 
+/* Loads acquire, so that no driver moves them out of a loop that waits (see emit_words.c). */
 static uint32_t relaxed(struct ct_gen *g)
 {
     return ct_gen_u32(g, SpvMemorySemanticsMaskNone);
@@ -71,7 +72,8 @@ void ct_gen_load_pointed(struct ct_gen *g, enum ct_space space, const struct ct_
 
         if (is_atomic(g, space, access)) {
             note_atomic(g, access);
-            units[0] = GEN(g, SpvOpAtomicLoad, type, pointer, ct_gen_scope(g, space, access->insn->scope), relaxed(g));
+            units[0] = GEN(g, SpvOpAtomicLoad, type, pointer, ct_gen_scope(g, space, access->insn->scope),
+                           ct_gen_semantics(g, PTX_ACQUIRE));
             break;
         }
         words[0] = pointer;
