@@ -155,10 +155,18 @@ static ct_value compared_with_care(struct ct_cursor *at, enum ptx_compare compar
     return ordered_with_care(at, compare, a, b);
 }
 
+/* A constant that is neither zero nor subnormal: it compares the same with a subnormal and with a zero of its sign. */
+static bool is_far_from_zero(const struct ct_cursor *at, ct_value x)
+{
+    const struct ct_insn *def = at->fn->values.v[x.i].def;
+
+    return def && def->op == CT_OP_CONST && (def->imm & ct_float_layout_of(PTX_F32)->exponent) != 0;
+}
+
 /* A comparison that sees subnormals. */
 static ct_value compared(struct ct_cursor *at, enum ptx_type type, enum ptx_compare compare, ct_value a, ct_value b)
 {
-    if (type == PTX_F32 && !at->fn->target->keeps_subnormals32)
+    if (type == PTX_F32 && !at->fn->target->keeps_subnormals32 && !is_far_from_zero(at, a) && !is_far_from_zero(at, b))
         return compared_with_care(at, compare, a, b);
     return ct_fcmp(at, type, compare, a, b);
 }
