@@ -17,12 +17,11 @@ static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned a
     CUcontext handle;
     CUresult r = ct_process_check();
 
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS || (r = ct_device_lookup(dev, &device)) != CUDA_SUCCESS)
         return r;
     if (!pctx)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "pctx is NULL");
-    if ((r = ct_device_lookup(dev, &device)) != CUDA_SUCCESS || (r = ct_context_check_flags(flags)) != CUDA_SUCCESS ||
-        (r = ct_context_create(device, flags, api_version, &handle)) != CUDA_SUCCESS)
+    if ((r = ct_context_check_flags(flags)) != CUDA_SUCCESS || (r = ct_context_create(device, flags, api_version, &handle)) != CUDA_SUCCESS)
         return r;
     r = ct_context_push(handle);
     if (r == CUDA_SUCCESS)
@@ -64,11 +63,19 @@ CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreatePar
     return create(pctx, flags, dev, 3020);
 }
 
-/* cuCtxDestroy_v2. Waits for its work and frees what is in it; pops it if the calling thread has it on top. Elsewhere it stays current
- * and gives CONTEXT_IS_DESTROYED. INVALID_CONTEXT: no context, or a primary one. */
-CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
+/* Initialized, and a context is given at all. */
+static CUresult check_given(CUcontext ctx)
 {
     CUresult r = ct_process_check();
+
+    return r != CUDA_SUCCESS || ctx ? r : ct_fail(CUDA_ERROR_INVALID_VALUE, "ctx is NULL");
+}
+
+/* cuCtxDestroy_v2. Waits for its work and frees what is in it; pops it if the calling thread has it on top. Elsewhere it stays current
+ * and gives CONTEXT_IS_DESTROYED. INVALID_VALUE: ctx is NULL; INVALID_CONTEXT: no context, or a primary one. */
+CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
+{
+    CUresult r = check_given(ctx);
 
     return r == CUDA_SUCCESS ? ct_context_destroy(ctx) : r;
 }
@@ -79,10 +86,10 @@ CUresult CUDAAPI cuCtxDestroy(CUcontext ctx)
     return cuCtxDestroy_v2(ctx);
 }
 
-/* cuCtxPushCurrent_v2. INVALID_CONTEXT: no context. */
+/* cuCtxPushCurrent_v2. INVALID_VALUE: ctx is NULL; INVALID_CONTEXT: no context. */
 CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
 {
-    CUresult r = ct_process_check();
+    CUresult r = check_given(ctx);
 
     return r == CUDA_SUCCESS ? ct_context_push(ctx) : r;
 }
@@ -155,17 +162,15 @@ static CUresult current_for(const void *out, struct ct_context **context)
     return r;
 }
 
-/* cuCtxGetDevice_v2. ctx NULL: the current one. INVALID_CONTEXT: no context. */
+/* cuCtxGetDevice_v2. ctx NULL: the current one. Also of a context that is not active, since its device never changes.
+ * INVALID_VALUE: device is NULL; INVALID_CONTEXT: no context. */
 CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 {
-    struct ct_context *context;
-    CUresult r = find_for(device, ctx, &context);
+    CUresult r = ct_process_check();
 
     if (r != CUDA_SUCCESS)
         return r;
-    *device = context->device->ordinal;
-    ct_context_release(context);
-    return CUDA_SUCCESS;
+    return device ? ct_context_ordinal(ctx, device) : ct_fail(CUDA_ERROR_INVALID_VALUE, "device is NULL");
 }
 
 /* cuCtxGetDevice. Of the current context. */
@@ -174,11 +179,11 @@ CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
     return cuCtxGetDevice_v2(device, NULL);
 }
 
-/* cuCtxGetFlags. CUctx_flags of the current context. */
+/* cuCtxGetFlags. CUctx_flags of the current context, also where a kernel failed. */
 CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
 {
     struct ct_context *context;
-    CUresult r = current_for(flags, &context);
+    CUresult r = find_for(flags, NULL, &context);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -234,7 +239,8 @@ CUresult CUDAAPI cuCtxSynchronize(void)
     return cuCtxSynchronize_v2(NULL);
 }
 
-/* cuCtxSetLimit. value in the unit of the limit, mostly bytes. UNSUPPORTED_LIMIT; INVALID_VALUE: out of range. */
+/* cuCtxSetLimit. value in the unit of the limit, mostly bytes. UNSUPPORTED_LIMIT: one that no device here has; INVALID_VALUE: no such
+ * limit, or out of range. */
 CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
 {
     struct ct_context *context;
@@ -247,7 +253,7 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
     return r;
 }
 
-/* cuCtxGetLimit. UNSUPPORTED_LIMIT. */
+/* cuCtxGetLimit. UNSUPPORTED_LIMIT: one that no device here has; INVALID_VALUE: no such limit. */
 CUresult CUDAAPI cuCtxGetLimit(size_t *pvalue, CUlimit limit)
 {
     struct ct_context *context;

@@ -22,15 +22,16 @@ static CUresult find(CUfunction handle, struct ct_function **out)
     return r;
 }
 
-/* The same for a call that writes to `out`. */
+/* The same for a call that writes to `out`, which is looked at first. */
 static CUresult find_for(const void *out, CUfunction handle, struct ct_function **function)
 {
-    CUresult r = find(handle, function);
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
 
-    if (r == CUDA_SUCCESS && !out) {
-        ct_function_release(*function);
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer for the result is NULL");
-    }
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = out ? ct_function_lookup(handle, function) : ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer for the result is NULL");
+    ct_context_release(context);
     return r;
 }
 
@@ -156,10 +157,12 @@ CUresult CUDAAPI cuFuncLoad(CUfunction function)
     return r;
 }
 
-/* cuLaunchKernel. Dimensions in blocks and threads, sharedMemBytes of dynamic shared memory. Parameters: a pointer to each in
- * kernelParams, or one block of them by the list `extra`, not both. Does not wait for the kernel.
+/* cuLaunchKernel. Dimensions in blocks and threads, sharedMemBytes of dynamic shared memory. A kernel with .reqntid may be launched with
+ * a block of 1 x 1 x 1, which means the one it requires. Parameters: a pointer to each in kernelParams, or one block of them by the list
+ * `extra`, not both; of a block that is too small the rest is 0. Does not wait for the kernel.
  * INVALID_VALUE: a dimension of 0, dimensions or shared memory above the limits of device or kernel, or no parameters;
- * INVALID_CONTEXT: the function is of another context; INVALID_HANDLE: function or stream. */
+ * LAUNCH_OUT_OF_RESOURCES: a block of more parameters than the kernel has;
+ * INVALID_HANDLE: no stream, no function, or a function of another context than the current one. */
 CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
                                 unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
                                 void **kernelParams, void **extra)

@@ -78,7 +78,7 @@ static CUresult read_all(FILE *file, const char *name, char **out)
     } while (size == capacity - 1);
     if (ferror(file)) {
         free(bytes);
-        return ct_fail(CUDA_ERROR_FILE_NOT_FOUND, "cannot read %s: %s", name, strerror(errno)); /* a folder */
+        return ct_fail(CUDA_ERROR_FILE_NOT_FOUND, "cannot read %s: %s", name, strerror(errno)); /* a folder, see native_facts.def */
     }
     bytes[size] = 0;
     *out = bytes;
@@ -156,20 +156,18 @@ CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
     return CUDA_SUCCESS;
 }
 
-/* cuModuleGetFunction. The same handle each time. NOT_FOUND: no kernel of that name. */
+/* cuModuleGetFunction. The same handle each time. NOT_FOUND: no kernel of that name; INVALID_VALUE: also an empty name. */
 CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 {
     struct ct_module *module;
-    CUresult r;
+    CUresult r = find(hmod, &module);
 
-    if (!hfunc || !name) {
-        r = ct_process_check();
-        return r != CUDA_SUCCESS ? r : ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
-    }
-    r = find(hmod, &module);
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_module_function(module, name, hfunc);
+    if (hfunc && name && *name)
+        r = ct_module_function(module, name, hfunc);
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "no place for the function, or no name");
     ct_module_release(module);
     return r;
 }
@@ -206,8 +204,8 @@ CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int 
     return r;
 }
 
-/* cuModuleGetGlobal_v2. Address and size in bytes of a variable; either pointer may be NULL. NOT_FOUND: no variable of that name that
- * may be looked up; NOT_SUPPORTED: a managed one. */
+/* cuModuleGetGlobal_v2. Address and size in bytes of a variable; one of the two pointers may be NULL. NOT_FOUND: no variable of that
+ * name; INVALID_VALUE: it is a kernel's, or both pointers are NULL; NOT_SUPPORTED: a managed variable. */
 CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
 {
     struct ct_module *module;
@@ -216,7 +214,10 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = name ? ct_module_variable(module, name, &address, &size) : ct_fail(CUDA_ERROR_INVALID_VALUE, "name is NULL");
+    if (name && (dptr || bytes))
+        r = ct_module_variable(module, name, &address, &size);
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "no name, or no place for address or size");
     if (r == CUDA_SUCCESS && dptr)
         *dptr = address;
     if (r == CUDA_SUCCESS && bytes)

@@ -24,7 +24,8 @@ CUresult CUDAAPI cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevic
     return CUDA_SUCCESS;
 }
 
-/* Both contexts of a peer function: the current one, and another one that is given. */
+/* Both contexts of a peer function: the current one, and the one that is given. Of one that is its own peer the manual says
+ * INVALID_CONTEXT; NVIDIA's driver 580 makes no exception of it, nor do we. */
 static CUresult check_contexts(CUcontext peer)
 {
     struct ct_context *current, *other;
@@ -33,17 +34,13 @@ static CUresult check_contexts(CUcontext peer)
     if (r != CUDA_SUCCESS)
         return r;
     r = ct_context_lookup(peer, &other);
-    if (r == CUDA_SUCCESS) {
-        if (other == current)
-            r = ct_fail(CUDA_ERROR_INVALID_CONTEXT, "the peer is the current context");
+    if (r == CUDA_SUCCESS)
         ct_context_release(other);
-    }
     ct_context_release(current);
     return r;
 }
 
-/* cuCtxEnablePeerAccess. PEER_ACCESS_UNSUPPORTED; before it INVALID_VALUE: Flags not 0; INVALID_CONTEXT: either context, or
- * both are the same. */
+/* cuCtxEnablePeerAccess. PEER_ACCESS_UNSUPPORTED; before it INVALID_VALUE: Flags not 0; INVALID_CONTEXT: either context. */
 CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 {
     CUresult r = check_contexts(peerContext);
@@ -55,7 +52,7 @@ CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags
     return ct_fail(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "devices do not reach each other's memory");
 }
 
-/* cuCtxDisablePeerAccess. PEER_ACCESS_NOT_ENABLED; before it INVALID_CONTEXT: either context, or both are the same. */
+/* cuCtxDisablePeerAccess. PEER_ACCESS_NOT_ENABLED; before it INVALID_CONTEXT: either context. */
 CUresult CUDAAPI cuCtxDisablePeerAccess(CUcontext peerContext)
 {
     CUresult r = check_contexts(peerContext);

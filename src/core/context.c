@@ -205,6 +205,8 @@ CUresult ct_context_check_flags(unsigned flags)
  * L2 cache, graphics in one context with compute. */
 static CUresult check_limit(CUlimit limit)
 {
+    if ((unsigned)limit >= CU_LIMIT_MAX)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no limit %d", (int)limit);
     switch (limit) {
     case CU_LIMIT_STACK_SIZE:
     case CU_LIMIT_PRINTF_FIFO_SIZE:

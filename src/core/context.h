@@ -82,7 +82,7 @@ CUresult ct_context_create(struct ct_device *device, unsigned flags, unsigned ap
 CUresult ct_context_destroy(CUcontext handle);
 /* INVALID_VALUE: bits that CUctx_flags lacks, or two kinds of scheduling. */
 CUresult ct_context_check_flags(unsigned flags);
-/* The value that a limit has in a new context. UNSUPPORTED_LIMIT. */
+/* Limits are kept in their own units. UNSUPPORTED_LIMIT; INVALID_VALUE: no such limit, or out of range. */
 CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t value);
 CUresult ct_context_get_limit(struct ct_context *context, CUlimit limit, size_t *out);
 
@@ -96,6 +96,8 @@ CUresult ct_context_reset_primary(struct ct_device *device);
 /* The calling thread's stack (context_stack.c). Its entries may be contexts that are destroyed meanwhile, or primary ones that nobody
  * retains. */
 struct ct_context *ct_context_top_or_null(void); /* borrowed: until the calling thread changes its stack */
+/* The device of a context, or of the current one for NULL, active or not. INVALID_CONTEXT. */
+CUresult ct_context_ordinal(CUcontext handle_or_null, CUdevice *out);
 CUresult ct_context_push(CUcontext handle);      /* INVALID_CONTEXT */
 CUresult ct_context_pop(CUcontext *out_or_null); /* INVALID_CONTEXT: the stack is empty */
 CUresult ct_context_set_current(CUcontext handle_or_null);

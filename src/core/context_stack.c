@@ -69,6 +69,23 @@ struct ct_context *ct_context_top_or_null(void)
     return stack.depth ? stack.entries[stack.depth - 1] : NULL;
 }
 
+CUresult ct_context_ordinal(CUcontext handle_or_null, CUdevice *out)
+{
+    struct ct_context *context = ct_context_top_or_null();
+    CUresult r;
+
+    if (handle_or_null) {
+        r = find(handle_or_null, &context);
+        if (r != CUDA_SUCCESS)
+            return r;
+        ct_object_release(&context->object); /* devices outlive it */
+    }
+    if (!context)
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "no context is current");
+    *out = context->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
 CUresult ct_context_push(CUcontext handle)
 {
     struct ct_context *context;
@@ -158,8 +175,10 @@ CUresult ct_context_lookup_or_current(CUcontext handle, struct ct_context **out)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (handle)
-        return ct_context_lookup(handle, out);
+    if (handle) { /* CONTEXT_IS_DESTROYED is for current ones; a handle is that of a context, or not */
+        r = ct_context_lookup(handle, out);
+        return r == CUDA_ERROR_CONTEXT_IS_DESTROYED ? CUDA_ERROR_INVALID_CONTEXT : r;
+    }
     top = ct_context_top_or_null();
     if (!top)
         return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "no context is current");

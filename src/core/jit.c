@@ -18,48 +18,47 @@ enum option_meaning {
     MEANS_SOMETHING,   /* handled in take_option */
 };
 
-/* Values in range are 0 .. max. */
+/* Of a hint any value is taken, as NVIDIA's driver 580 takes an optimization level of 5. */
 static const struct {
     const char *name;
     enum option_meaning meaning;
-    uintptr_t max;
 } options_known[CU_JIT_NUM_OPTIONS] = {
-#define ROW(name, meaning, max) [CU_JIT_##name] = {"CU_JIT_" #name, meaning, max}
-    ROW(MAX_REGISTERS, MEANS_NOTHING, UINT32_MAX),
-    ROW(THREADS_PER_BLOCK, MEANS_NOTHING, UINT32_MAX), /* any block fits: the number asked for is also the answer */
-    ROW(WALL_TIME, MEANS_SOMETHING, UINTPTR_MAX),
-    ROW(INFO_LOG_BUFFER, MEANS_SOMETHING, UINTPTR_MAX),
-    ROW(INFO_LOG_BUFFER_SIZE_BYTES, MEANS_SOMETHING, UINTPTR_MAX),
-    ROW(ERROR_LOG_BUFFER, MEANS_SOMETHING, UINTPTR_MAX),
-    ROW(ERROR_LOG_BUFFER_SIZE_BYTES, MEANS_SOMETHING, UINTPTR_MAX),
-    ROW(OPTIMIZATION_LEVEL, MEANS_NOTHING, 4),
-    ROW(TARGET_FROM_CUCONTEXT, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(TARGET, MEANS_NOTHING, UINT32_MAX), /* kernels are compiled for the device that they run on */
-    ROW(FALLBACK_STRATEGY, MEANS_NOTHING, CU_PREFER_BINARY),
-    ROW(GENERATE_DEBUG_INFO, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(LOG_VERBOSE, MEANS_SOMETHING, UINTPTR_MAX),
-    ROW(GENERATE_LINE_INFO, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(CACHE_MODE, MEANS_NOTHING, CU_JIT_CACHE_OPTION_CA),
-    ROW(NEW_SM3X_OPT, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(FAST_COMPILE, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(GLOBAL_SYMBOL_NAMES, MEANS_UNSUPPORTED, UINTPTR_MAX),
-    ROW(GLOBAL_SYMBOL_ADDRESSES, MEANS_UNSUPPORTED, UINTPTR_MAX),
-    ROW(GLOBAL_SYMBOL_COUNT, MEANS_UNSUPPORTED, UINTPTR_MAX),
-    ROW(LTO, MEANS_UNSUPPORTED, UINTPTR_MAX),
-    ROW(FTZ, MEANS_NOTHING, UINTPTR_MAX),      /* these four apply to link-time optimization only: */
-    ROW(PREC_DIV, MEANS_NOTHING, UINTPTR_MAX), /* in PTX each instruction says it for itself */
-    ROW(PREC_SQRT, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(FMA, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(REFERENCED_KERNEL_NAMES, MEANS_NOTHING, UINTPTR_MAX), /* what the linker may throw away; we keep all */
-    ROW(REFERENCED_KERNEL_COUNT, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(REFERENCED_VARIABLE_NAMES, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(REFERENCED_VARIABLE_COUNT, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(OPTIMIZE_UNUSED_DEVICE_VARIABLES, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(POSITION_INDEPENDENT_CODE, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(MIN_CTA_PER_SM, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(MAX_THREADS_PER_BLOCK, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(OVERRIDE_DIRECTIVE_VALUES, MEANS_NOTHING, UINTPTR_MAX),
-    ROW(SPLIT_COMPILE, MEANS_NOTHING, UINTPTR_MAX),
+#define ROW(name, meaning) [CU_JIT_##name] = {"CU_JIT_" #name, meaning}
+    ROW(MAX_REGISTERS, MEANS_NOTHING),
+    ROW(THREADS_PER_BLOCK, MEANS_NOTHING), /* any block fits: the number asked for is also the answer */
+    ROW(WALL_TIME, MEANS_SOMETHING),
+    ROW(INFO_LOG_BUFFER, MEANS_SOMETHING),
+    ROW(INFO_LOG_BUFFER_SIZE_BYTES, MEANS_SOMETHING),
+    ROW(ERROR_LOG_BUFFER, MEANS_SOMETHING),
+    ROW(ERROR_LOG_BUFFER_SIZE_BYTES, MEANS_SOMETHING),
+    ROW(OPTIMIZATION_LEVEL, MEANS_NOTHING),
+    ROW(TARGET_FROM_CUCONTEXT, MEANS_NOTHING),
+    ROW(TARGET, MEANS_NOTHING), /* kernels are compiled for the device that they run on */
+    ROW(FALLBACK_STRATEGY, MEANS_NOTHING),
+    ROW(GENERATE_DEBUG_INFO, MEANS_NOTHING),
+    ROW(LOG_VERBOSE, MEANS_SOMETHING),
+    ROW(GENERATE_LINE_INFO, MEANS_NOTHING),
+    ROW(CACHE_MODE, MEANS_NOTHING),
+    ROW(NEW_SM3X_OPT, MEANS_NOTHING),
+    ROW(FAST_COMPILE, MEANS_NOTHING),
+    ROW(GLOBAL_SYMBOL_NAMES, MEANS_UNSUPPORTED),
+    ROW(GLOBAL_SYMBOL_ADDRESSES, MEANS_UNSUPPORTED),
+    ROW(GLOBAL_SYMBOL_COUNT, MEANS_UNSUPPORTED),
+    ROW(LTO, MEANS_UNSUPPORTED),
+    ROW(FTZ, MEANS_NOTHING),      /* these four apply to link-time optimization only: */
+    ROW(PREC_DIV, MEANS_NOTHING), /* in PTX each instruction says it for itself */
+    ROW(PREC_SQRT, MEANS_NOTHING),
+    ROW(FMA, MEANS_NOTHING),
+    ROW(REFERENCED_KERNEL_NAMES, MEANS_NOTHING), /* what the linker may throw away; we keep all */
+    ROW(REFERENCED_KERNEL_COUNT, MEANS_NOTHING),
+    ROW(REFERENCED_VARIABLE_NAMES, MEANS_NOTHING),
+    ROW(REFERENCED_VARIABLE_COUNT, MEANS_NOTHING),
+    ROW(OPTIMIZE_UNUSED_DEVICE_VARIABLES, MEANS_NOTHING),
+    ROW(POSITION_INDEPENDENT_CODE, MEANS_NOTHING),
+    ROW(MIN_CTA_PER_SM, MEANS_NOTHING),
+    ROW(MAX_THREADS_PER_BLOCK, MEANS_NOTHING),
+    ROW(OVERRIDE_DIRECTIVE_VALUES, MEANS_NOTHING),
+    ROW(SPLIT_COMPILE, MEANS_NOTHING),
 #undef ROW
 };
 
@@ -93,13 +92,9 @@ static void take_option(struct ct_jit *jit, CUjit_option option, void **value)
 
 static CUresult check_option(CUjit_option option, const void *value)
 {
-    uintptr_t number = (uintptr_t)value;
-
     if ((unsigned)option >= CU_JIT_NUM_OPTIONS || !options_known[option].name)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no JIT option %d", (int)option);
-    if (options_known[option].max <= UINT32_MAX && (number & UINT32_MAX) > options_known[option].max)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s is %ju", options_known[option].name, (uintmax_t)(number & UINT32_MAX));
-    if (options_known[option].meaning == MEANS_UNSUPPORTED && number != 0)
+    if (options_known[option].meaning == MEANS_UNSUPPORTED && value)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "JIT option %s", options_known[option].name);
     return CUDA_SUCCESS;
 }

@@ -14,6 +14,26 @@
 #define CT_PARAMS_ON_STACK 1024 /* bytes; most kernels have a few pointers and numbers */
 #define CT_PARAMS_ALIGN 16
 
+static uint32_t required_block(const struct ct_function *function, int dimension)
+{
+    uint32_t required = function->decl->req_ntid[dimension];
+
+    return required ? required : 1;
+}
+
+/* A kernel that names its block may be launched without: CUDA C++ kernels with __block_size__ as kernel<<<grid>>>, which comes here as
+ * a block of 1 x 1 x 1 (Programming Guide, Thread Block Clusters). NVIDIA's driver 580 takes that, and no other block. */
+static struct ct_launch_shape complete_shape(const struct ct_function *function, const struct ct_launch_shape *shape)
+{
+    struct ct_launch_shape complete = *shape;
+
+    if (!function->decl->req_ntid[0] || shape->block[0] != 1 || shape->block[1] != 1 || shape->block[2] != 1)
+        return complete;
+    for (int i = 0; i < 3; i++)
+        complete.block[i] = required_block(function, i);
+    return complete;
+}
+
 static CUresult check_shape(const struct ct_function *function, const struct ct_launch_shape *shape)
 {
     const struct ct_device *device = function->module->context->device;
@@ -32,12 +52,9 @@ static CUresult check_shape(const struct ct_function *function, const struct ct_
     if (threads > limit)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: a block of %llu threads; at most %u", function->decl->name,
                        (unsigned long long)threads, limit);
-    for (int i = 0; i < 3; i++) {
-        uint32_t required = function->decl->req_ntid[i];
-
-        if (function->decl->req_ntid[0] && shape->block[i] != (required ? required : 1))
+    for (int i = 0; i < 3; i++)
+        if (function->decl->req_ntid[0] && shape->block[i] != required_block(function, i))
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s requires a block of other dimensions (.reqntid)", function->decl->name);
-    }
     return CUDA_SUCCESS;
 }
 
@@ -84,16 +101,21 @@ static CUresult read_extra(void **extra, const void **out_bytes, size_t *out_siz
 
 static CUresult pack_extra(const struct ct_function *function, void **extra, unsigned char *out)
 {
+    const uint32_t needed = function->decl->param_bytes;
     const void *bytes;
     size_t size;
     CUresult r = read_extra(extra, &bytes, &size);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (size < function->decl->param_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s has %u bytes of parameters, the buffer %zu", function->decl->name,
-                       function->decl->param_bytes, size);
-    memcpy(out, bytes, function->decl->param_bytes);
+    /* The padding at the end of a struct of all parameters does no harm. */
+    if (size > ((size_t)needed + CT_PARAMS_ALIGN - 1) / CT_PARAMS_ALIGN * CT_PARAMS_ALIGN)
+        return ct_fail(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "kernel %s has %u bytes of parameters, the buffer %zu", function->decl->name,
+                       needed, size);
+    if (size < needed)
+        ct_log(CT_LOG_DEBUG, "kernel %s has %u bytes of parameters, the buffer %zu: the rest is 0", function->decl->name, needed, size);
+    memset(out, 0, needed);
+    memcpy(out, bytes, size < needed ? size : needed);
     return CUDA_SUCCESS;
 }
 
@@ -170,15 +192,16 @@ static CUresult record_on(struct ct_stream *stream, const struct ct_function *fu
     return r;
 }
 
-static CUresult launch_on(struct ct_stream *stream, struct ct_function *function, const struct ct_launch_shape *shape, void **params,
+static CUresult launch_on(struct ct_stream *stream, struct ct_function *function, const struct ct_launch_shape *asked, void **params,
                           void **extra)
 {
+    const struct ct_launch_shape complete = complete_shape(function, asked), *shape = &complete;
     unsigned char on_stack[CT_PARAMS_ON_STACK];
     unsigned char *bytes = on_stack;
     CUresult r;
 
     if (stream->context != function->module->context)
-        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "kernel %s is of another context than the current one", function->decl->name);
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s is of another context than the stream", function->decl->name);
     if ((r = check_shape(function, shape)) != CUDA_SUCCESS || (r = ct_function_compile(function)) != CUDA_SUCCESS ||
         (r = check_shared(function, shape->dynamic_shared_bytes, shape->block[0] * shape->block[1] * shape->block[2])) != CUDA_SUCCESS)
         return r;
@@ -231,7 +254,7 @@ static const unsigned char attribute_meanings[] = {
     [CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN] = MEANS_NOTHING,
     [CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION] = MEANS_NOTHING,
     [CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT] = MEANS_MISSING,
-    [CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE] = MEANS_INVALID, /* of graph nodes only */
+    [CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE] = MEANS_MISSING,
     [CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = MEANS_NOTHING,
     [CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING] = MEANS_NOTHING,
 };

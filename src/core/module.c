@@ -205,9 +205,27 @@ fail:
 #define CT_MAGIC_WRAPPER 0x466243b1u
 #define CT_MAGIC_FATBIN 0xba55ed50u
 
+/* Behind white space and comments. */
+static const char *skip_to_word(const char *text)
+{
+    for (;;) {
+        const char *end;
+
+        text += strspn(text, " \t\r\n\f\v");
+        if (text[0] == '/' && text[1] == '/')
+            end = strchr(text, '\n');
+        else if (text[0] == '/' && text[1] == '*')
+            end = (end = strstr(text + 2, "*/")) ? end + 2 : NULL;
+        else
+            return text;
+        text = end ? end : text + strlen(text);
+    }
+}
+
 CUresult ct_module_identify(const void *image, size_t *out_length)
 {
     const unsigned char *bytes = image;
+    const char *word;
     uint32_t magic = 0;
 
     for (unsigned i = 0; i < sizeof magic && (i == 0 || bytes[i - 1]); i++) /* a text may be shorter than a magic number */
@@ -219,6 +237,9 @@ CUresult ct_module_identify(const void *image, size_t *out_length)
         return ct_fail(CUDA_ERROR_NO_BINARY_FOR_GPU, "the image is machine code of NVIDIA's (ELF); only PTX text can be loaded");
     if (bytes[0] && bytes[0] != '\t' && bytes[0] != '\n' && bytes[0] != '\r' && (bytes[0] < ' ' || bytes[0] > '~'))
         return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the image is no PTX text: its first byte is 0x%02x", bytes[0]);
+    word = skip_to_word(image);
+    if (strncmp(word, ".version", 8))
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the image is no PTX text: it begins with \"%.20s\", not .version", word);
     *out_length = strlen(image);
     return CUDA_SUCCESS;
 }
@@ -297,12 +318,20 @@ CUresult ct_module_list_functions(struct ct_module *module, CUfunction *out, uns
     return CUDA_SUCCESS;
 }
 
+static bool is_kernel(const struct ct_module *module, const char *name)
+{
+    for (unsigned i = 0; i < ptx2spv_module_kernel_count(module->ptx); i++)
+        if (!strcmp(ptx2spv_module_kernel(module->ptx, i)->name, name))
+            return true;
+    return false;
+}
+
 CUresult ct_module_variable(const struct ct_module *module, const char *name, uint64_t *out_address, uint64_t *out_size)
 {
     for (unsigned i = 0; i < ptx2spv_module_variable_count(module->ptx); i++) {
         const struct ptx2spv_variable *variable = ptx2spv_module_variable(module->ptx, i);
 
-        if (!variable->visible || variable->external || strcmp(variable->name, name))
+        if (variable->external || strcmp(variable->name, name)) /* .visible or not: NVIDIA's driver 580 finds all */
             continue;
         if (variable->managed)
             return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variable %s", name);
@@ -310,5 +339,7 @@ CUresult ct_module_variable(const struct ct_module *module, const char *name, ui
         *out_size = variable->size;
         return CUDA_SUCCESS;
     }
+    if (is_kernel(module, name))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s is a kernel, not a variable", name);
     return ct_fail(CUDA_ERROR_NOT_FOUND, "no variable \"%s\" in the module", name);
 }

@@ -41,7 +41,7 @@ void ct_module_release(struct ct_module *module); /* gives both back; takes NULL
 CUresult ct_module_function(struct ct_module *module, const char *name, CUfunction *out);
 /* Handles of the first `count` kernels at most. */
 CUresult ct_module_list_functions(struct ct_module *module, CUfunction *out, unsigned count);
-/* A variable that may be looked up: its CUDA address and size in bytes. NOT_FOUND. */
+/* A variable, .visible or not: its CUDA address and size in bytes. NOT_FOUND; INVALID_VALUE: the name of a kernel. */
 CUresult ct_module_variable(const struct ct_module *module, const char *name, uint64_t *out_address, uint64_t *out_size);
 
 #endif

@@ -81,6 +81,18 @@
 #define PTX_REQUIRED ".visible .entry required()\n.reqntid 8, 4, 2\n{\n    ret;\n}\n"
 #define PTX_BOUNDED ".visible .entry bounded()\n.maxntid 64\n{\n    ret;\n}\n"
 
+/* A block of 8 x 4 x 2, too; counts threads. */
+#define PTX_COUNTED                                                                       \
+    ".visible .entry counted(.param .u64 out)\n"                                          \
+    ".reqntid 8, 4, 2\n"                                                                  \
+    "{\n"                                                                                 \
+    "    .reg .b32 %r1;\n"                                                                \
+    "    .reg .b64 %d1;\n"                                                                \
+    "    ld.param.u64 %d1, [out];\n"                                                      \
+    "    atom.global.add.u32 %r1, [%d1], 1;\n"                                            \
+    "    ret;\n"                                                                          \
+    "}\n"
+
 /* Writes dimensions and indices of the last thread of the last block, 12 numbers, to out. */
 #define PTX_WHERE                                                                         \
     ".visible .entry where(.param .u64 out)\n"                                            \

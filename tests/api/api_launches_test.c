@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 static const char ptx[] =
-    PTX_HEADER PTX_RAMP PTX_NOTHING PTX_SHARED("room", 1024) PTX_DYNAMIC PTX_REQUIRED PTX_BOUNDED PTX_WHERE PTX_PARAMS PTX_MANY;
+    PTX_HEADER PTX_RAMP PTX_NOTHING PTX_SHARED("room", 1024) PTX_DYNAMIC PTX_REQUIRED PTX_COUNTED PTX_BOUNDED PTX_WHERE PTX_PARAMS PTX_MANY;
 
 static CUmodule module;
 static CUdeviceptr out; /* 64 KiB */
@@ -87,8 +87,15 @@ static void parameters_as_one_block(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(get("ramp"), 1, 1, 1, 1, 1, 1, 0, NULL, params, extra));
     gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(get("ramp"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
     gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(get("ramp"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, unknown));
-    size = 8;
-    gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(get("ramp"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
+    size = 32;
+    gives(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, cuLaunchKernel(get("ramp"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
+    if (!on_cuttle())
+        return;
+    size = 12; /* is taken; the count that is missing is 0 here, and anything there */
+    ok(cuMemsetD32(out, 5, 1));
+    ok(cuLaunchKernel(get("ramp"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
+    read_words(words, 1);
+    assert_int_equal(words[0], 5);
 }
 
 static void parameters_of_all_sizes(void **state)
@@ -188,8 +195,23 @@ static void what_a_kernel_declares_is_a_limit(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, launch(get("bounded"), 2, 1, 1, 65, 1, 1, 0));
     ok(launch(get("required"), 2, 1, 1, 8, 4, 2, 0));
     gives(CUDA_ERROR_INVALID_VALUE, launch(get("required"), 2, 1, 1, 4, 8, 2, 0));
-    gives(CUDA_ERROR_INVALID_VALUE, launch(get("required"), 2, 1, 1, 1, 1, 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(get("required"), 2, 1, 1, 2, 1, 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, launch(get("required"), 2, 1, 1, 64, 1, 1, 0));
     ok(cuCtxSynchronize());
+}
+
+/* A block of 1 x 1 x 1 is the one that the kernel requires. */
+static void a_required_block_may_be_left_out(void **state)
+{
+    CUfunction counted = get("counted");
+    void *params[] = {&out};
+    uint32_t threads;
+
+    (void)state;
+    ok(cuMemsetD32(out, 0, 1));
+    ok(cuLaunchKernel(counted, 3, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    read_words(&threads, 1);
+    assert_int_equal(threads, 3 * 8 * 4 * 2);
 }
 
 static void static_shared_memory(void **state)
@@ -235,8 +257,10 @@ static void handles_that_cannot_be_launched(void **state)
 
     (void)state;
     gives(CUDA_ERROR_INVALID_HANDLE, launch(NULL, 1, 1, 1, 1, 1, 1, 0));
-    gives(CUDA_ERROR_INVALID_HANDLE, launch(MADE_UP(CUfunction), 1, 1, 1, 1, 1, 1, 0));
-    gives(CUDA_ERROR_INVALID_HANDLE, launch((CUfunction)module, 1, 1, 1, 1, 1, 1, 0));
+    if (on_cuttle()) {
+        gives(CUDA_ERROR_INVALID_HANDLE, launch(MADE_UP(CUfunction), 1, 1, 1, 1, 1, 1, 0));
+        gives(CUDA_ERROR_INVALID_HANDLE, launch((CUfunction)module, 1, 1, 1, 1, 1, 1, 0));
+    }
     ok(cuCtxPopCurrent(&context));
     gives(CUDA_ERROR_INVALID_CONTEXT, launch(nothing, 1, 1, 1, 1, 1, 1, 0));
     ok(cuCtxPushCurrent(context));
@@ -342,33 +366,6 @@ static void threads_launch_at_once(void **state)
     }
 }
 
-/* A trap ends its context, not the process. */
-static void a_trap_ends_its_context(void **state)
-{
-    CUcontext context;
-    CUmodule trapping;
-    CUfunction stops;
-    CUdeviceptr memory;
-
-    (void)state;
-    ok(cuCtxCreate(&context, NULL, 0, 0));
-    ok(cuModuleLoadData(&trapping, PTX_HEADER PTX_TRAP));
-    ok(cuModuleGetFunction(&stops, trapping, "stops"));
-    ok(launch(stops, 1, 1, 1, 32, 1, 1, 0));
-    gives(CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
-    gives(CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
-    gives(CUDA_ERROR_LAUNCH_FAILED, launch(stops, 1, 1, 1, 32, 1, 1, 0));
-    gives(CUDA_ERROR_LAUNCH_FAILED, cuMemAlloc(&memory, 16));
-    cuCtxDestroy(context);
-}
-
-static void after_a_trap_other_contexts_work(void **state)
-{
-    (void)state;
-    ok(launch(get("nothing"), 1, 1, 1, 1, 1, 1, 0));
-    ok(cuCtxSynchronize());
-}
-
 static size_t a_kilobyte_for_each_warp(int block)
 {
     return (size_t)block / 32 * 1024;
@@ -390,9 +387,7 @@ static void occupancy(void **state)
     assert_int_equal(blocks, most_blocks < resident / 32 ? most_blocks : resident / 32);
     ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, room, 32, (size_t)shared - 1024));
     assert_true(blocks >= 1);
-    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessor(NULL, nothing, 32, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, 0, 0));
-    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, nothing, 32, 0, 0x100));
     ok(cuOccupancyMaxPotentialBlockSize(&grid, &block, nothing, NULL, 0, 0));
     assert_true(block >= 32 && block <= threads && resident / block * block == resident);
     assert_true(grid >= device_limit(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
@@ -402,9 +397,25 @@ static void occupancy(void **state)
     assert_in_range(block, 1, 64);
     ok(cuOccupancyMaxPotentialBlockSize(&grid, &block, nothing, a_kilobyte_for_each_warp, 0, 0));
     assert_true(a_kilobyte_for_each_warp(block) <= (size_t)shared);
-    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxPotentialBlockSize(NULL, &block, nothing, NULL, 0, 0));
     ok(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, nothing, 1, 32));
-    assert_int_equal(bytes, shared);
+    if (on_cuttle()) /* by the limit of the function, which may be set higher; NVIDIA's driver may go to that of the device at once */
+        assert_int_equal(bytes, shared);
+    assert_true(bytes >= (size_t)shared);
+}
+
+/* In a native driver they end the process. */
+static void occupancy_without_a_place_for_it(void **state)
+{
+    CUfunction nothing = get("nothing");
+    int number;
+
+    (void)state;
+    if (!on_cuttle())
+        skip();
+    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessor(NULL, nothing, 32, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&number, nothing, 32, 0, 0x100));
+    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxPotentialBlockSize(NULL, &number, nothing, NULL, 0, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxPotentialBlockSize(&number, NULL, nothing, NULL, 0, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyAvailableDynamicSMemPerBlock(NULL, nothing, 1, 32));
 }
 
@@ -418,6 +429,7 @@ int main(void)
         cmocka_unit_test(indices_and_dimensions),
         cmocka_unit_test(grids_and_blocks_out_of_bounds),
         cmocka_unit_test(what_a_kernel_declares_is_a_limit),
+        cmocka_unit_test(a_required_block_may_be_left_out),
         cmocka_unit_test(static_shared_memory),
         cmocka_unit_test(dynamic_shared_memory),
         cmocka_unit_test(handles_that_cannot_be_launched),
@@ -426,8 +438,7 @@ int main(void)
         cmocka_unit_test(a_copy_waits_for_other_streams),
         cmocka_unit_test(threads_launch_at_once),
         cmocka_unit_test(occupancy),
-        cmocka_unit_test(a_trap_ends_its_context),
-        cmocka_unit_test(after_a_trap_other_contexts_work),
+        cmocka_unit_test(occupancy_without_a_place_for_it),
     };
 
     return cmocka_run_group_tests_name("launches", tests, load_module, unload_module);

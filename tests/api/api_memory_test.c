@@ -206,6 +206,7 @@ static void registered_memory_works(void **state)
     unsigned char *pages = mmap(NULL, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     unsigned char *start = pages + page / 2;
     CUdeviceptr device, mapped;
+    int own_pointer;
 
     (void)state;
     assert_ptr_not_equal(pages, MAP_FAILED);
@@ -214,6 +215,9 @@ static void registered_memory_works(void **state)
     gives(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister(start, bytes, 0));
     gives(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister(start + page, page, 0));
     ok(cuMemHostGetDevicePointer(&mapped, start, 0));
+    ok(cuDeviceGetAttribute(&own_pointer, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 0));
+    if (own_pointer)
+        assert_ptr_equal((void *)(uintptr_t)mapped, start);
     ok(cuMemAlloc(&device, bytes));
     ok(cuMemsetD8(device, 9, bytes));
     ok(cuMemcpyDtoD(mapped, device, bytes));

@@ -55,6 +55,9 @@ static void variables_have_address_size_and_value(void **state)
     assert_int_equal(address % 256, 0);
     ok(cuMemcpyDtoH(text, address, 1000));
     assert_memory_equal(text, none, 1000);
+    ok(cuModuleGetGlobal(&address, NULL, module, "hidden")); /* though it is not .visible */
+    ok(cuMemcpyDtoH(&word, address, 4));
+    assert_int_equal(word, 7);
     ok(cuModuleGetGlobal(&address, &bytes, module, "pointers"));
     ok(cuMemcpyDtoH(longs, address, 16));
     assert_true(longs[0] == answer && longs[1] == table + 16);
@@ -93,9 +96,13 @@ static void what_is_not_there_is_not_found(void **state)
     gives(CUDA_ERROR_NOT_FOUND, cuModuleGetFunction(&function, module, "no such kernel"));
     gives(CUDA_ERROR_NOT_FOUND, cuModuleGetFunction(&function, module, "answer"));
     gives(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal(&address, &bytes, module, "no such variable"));
-    gives(CUDA_ERROR_NOT_FOUND, cuModuleGetGlobal(&address, &bytes, module, "nothing"));
-    gives(CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(NULL, module, "nothing"));
-    gives(CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(&function, module, NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, cuModuleGetGlobal(&address, &bytes, module, "nothing")); /* a kernel */
+    gives(CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(&function, module, ""));
+    gives(CUDA_ERROR_INVALID_VALUE, cuModuleGetGlobal(NULL, NULL, module, "answer"));
+    if (on_cuttle()) {
+        gives(CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(NULL, module, "nothing"));
+        gives(CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(&function, module, NULL));
+    }
     gives(CUDA_ERROR_INVALID_VALUE, cuModuleGetGlobal(&address, &bytes, module, NULL));
     ok(cuModuleUnload(module));
 }
@@ -104,20 +111,35 @@ static void handles_that_are_no_modules(void **state)
 {
     CUmodule module = load(PTX_HEADER PTX_NOTHING);
     CUfunction function;
+
+    (void)state;
+    ok(cuModuleUnload(module));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuModuleUnload(module));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuModuleUnload(NULL));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuModuleGetFunction(&function, NULL, "nothing"));
+}
+
+static void foreign_handles_do_no_harm(void **state)
+{
+    CUmodule module;
+    CUfunction function;
     CUdeviceptr address;
     unsigned count;
     int value;
 
     (void)state;
+    if (!on_cuttle())
+        skip();
+    module = load(PTX_HEADER PTX_NOTHING);
     ok(cuModuleGetFunction(&function, module, "nothing"));
     ok(cuModuleUnload(module));
-    gives(CUDA_ERROR_INVALID_HANDLE, cuModuleUnload(module));
     gives(CUDA_ERROR_INVALID_HANDLE, cuModuleGetFunction(&function, module, "nothing"));
     gives(CUDA_ERROR_INVALID_HANDLE, cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
     gives(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
     gives(CUDA_ERROR_INVALID_HANDLE, cuModuleUnload(MADE_UP(CUmodule)));
-    gives(CUDA_ERROR_INVALID_HANDLE, cuModuleUnload(NULL));
     gives(CUDA_ERROR_INVALID_HANDLE, cuModuleUnload((CUmodule)function));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, MADE_UP(CUfunction)));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuFuncSetAttribute(MADE_UP(CUfunction), CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 1));
     gives(CUDA_ERROR_INVALID_HANDLE, cuModuleGetFunctionCount(&count, MADE_UP(CUmodule)));
     gives(CUDA_ERROR_INVALID_HANDLE, cuModuleGetGlobal(&address, NULL, MADE_UP(CUmodule), "answer"));
 }
@@ -188,7 +210,8 @@ static void function_attributes(void **state)
     ok(cuModuleGetFunction(&required, module, "required"));
     assert_int_equal(attribute(room, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), most);
     assert_int_equal(attribute(bounded, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), 64);
-    assert_int_equal(attribute(required, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), 64);
+    if (on_cuttle()) /* NVIDIA's driver 580 leaves .reqntid out */
+        assert_int_equal(attribute(required, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), 64);
     assert_int_equal(attribute(room, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES), 1024);
     assert_int_equal(attribute(bounded, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES), 0);
     assert_int_equal(attribute(room, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), per_block - 1024);
@@ -200,7 +223,6 @@ static void function_attributes(void **state)
         attribute(room, (CUfunction_attribute)i);
     gives(CUDA_ERROR_INVALID_VALUE, cuFuncGetAttribute(&most, (CUfunction_attribute)1000, room));
     gives(CUDA_ERROR_INVALID_VALUE, cuFuncGetAttribute(NULL, CU_FUNC_ATTRIBUTE_NUM_REGS, room));
-    gives(CUDA_ERROR_INVALID_HANDLE, cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_NUM_REGS, MADE_UP(CUfunction)));
     gives(CUDA_ERROR_INVALID_HANDLE, cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_NUM_REGS, NULL));
     ok(cuModuleUnload(module));
 }
@@ -223,7 +245,6 @@ static void function_attributes_that_can_be_set(void **state)
     assert_int_equal(attribute(room, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT), 100);
     gives(CUDA_ERROR_INVALID_VALUE, cuFuncSetAttribute(room, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 101));
     gives(CUDA_ERROR_INVALID_VALUE, cuFuncSetAttribute(room, CU_FUNC_ATTRIBUTE_NUM_REGS, 32));
-    gives(CUDA_ERROR_INVALID_HANDLE, cuFuncSetAttribute(MADE_UP(CUfunction), CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 1));
     ok(cuFuncSetCacheConfig(room, CU_FUNC_CACHE_PREFER_SHARED));
     ok(cuModuleUnload(module));
 }
@@ -238,7 +259,8 @@ static void functions_load_when_they_are_needed(void **state)
     (void)state;
     ok(cuModuleGetLoadingMode(&mode));
     assert_true(mode == CU_MODULE_LAZY_LOADING || mode == CU_MODULE_EAGER_LOADING);
-    gives(CUDA_ERROR_INVALID_VALUE, cuModuleGetLoadingMode(NULL));
+    if (on_cuttle())
+        gives(CUDA_ERROR_INVALID_VALUE, cuModuleGetLoadingMode(NULL));
     ok(cuModuleGetFunction(&ramp, module, "ramp"));
     ok(cuFuncIsLoaded(&loaded, ramp));
     ok(cuFuncLoad(ramp));
@@ -255,8 +277,8 @@ static void ptx_that_is_none(void **state)
         PTX_HEADER ".visible .entry broken()\n{\n    add.u32 %r1, %r2, %r3;\n    ret;\n}\n", /* no such registers */
         PTX_HEADER "}\n",
         PTX_HEADER ".global .u32 x = ;\n",
-        ".target sm_50\n.address_size 64\n" PTX_NOTHING, /* no .version */
     };
+    static const char *const no_images[] = {"", "hello world\n", ".target sm_50\n.address_size 64\n" PTX_NOTHING};
     CUmodule module = MADE_UP(CUmodule);
 
     (void)state;
@@ -264,10 +286,12 @@ static void ptx_that_is_none(void **state)
         gives(CUDA_ERROR_INVALID_PTX, cuModuleLoadData(&module, texts[i]));
         assert_ptr_equal(module, MADE_UP(CUmodule));
     }
+    for (size_t i = 0; i < sizeof no_images / sizeof *no_images; i++)
+        gives(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&module, no_images[i]));
     gives(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, cuModuleLoadData(&module, ".version 99.0\n.target sm_50\n.address_size 64\n" PTX_NOTHING));
     gives(CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(NULL, variables));
     gives(CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(&module, NULL));
-    ok(cuModuleUnload(load(PTX_HEADER PTX_NOTHING))); /* all goes on */
+    ok(cuModuleUnload(load("//\n// by hand\n//\n/* or\n not */ " PTX_HEADER PTX_NOTHING))); /* all goes on */
 }
 
 static void errors_are_told_with_line_and_column(void **state)
@@ -312,8 +336,10 @@ static void jit_options_are_checked(void **state)
 
     (void)state;
     gives(CUDA_ERROR_INVALID_VALUE, cuModuleLoadDataEx(&module, variables, 1, &unknown, &none));
-    gives(CUDA_ERROR_INVALID_VALUE, cuModuleLoadDataEx(&module, variables, 1, &level, &five));
-    gives(CUDA_ERROR_INVALID_VALUE, cuModuleLoadDataEx(&module, variables, 1, NULL, NULL));
+    ok(cuModuleLoadDataEx(&module, variables, 1, &level, &five)); /* no such level, but a hint is a hint */
+    ok(cuModuleUnload(module));
+    if (on_cuttle())
+        gives(CUDA_ERROR_INVALID_VALUE, cuModuleLoadDataEx(&module, variables, 1, NULL, NULL));
     ok(cuModuleLoadDataEx(&module, variables, 4, several, values));
     ok(cuModuleUnload(module));
 }
@@ -375,6 +401,8 @@ static void a_context_takes_its_modules_along(void **state)
     ok(cuModuleGetFunction(&function, module, "nothing"));
     ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
     ok(cuCtxDestroy(context));
+    if (!on_cuttle())
+        return; /* which gives CONTEXT_IS_DESTROYED, and may crash */
     gives(CUDA_ERROR_INVALID_HANDLE, cuModuleUnload(module));
     gives(CUDA_ERROR_INVALID_HANDLE, cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
 }
@@ -427,6 +455,7 @@ int main(void)
         cmocka_unit_test(a_variable_can_be_written),
         cmocka_unit_test(what_is_not_there_is_not_found),
         cmocka_unit_test(handles_that_are_no_modules),
+        cmocka_unit_test(foreign_handles_do_no_harm),
         cmocka_unit_test(functions_are_counted_and_listed),
         cmocka_unit_test(parameters_are_described),
         cmocka_unit_test(function_attributes),

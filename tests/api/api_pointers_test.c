@@ -193,7 +193,8 @@ static void sync_memops_can_be_switched(void **state)
     assert_int_equal(got, 1);
     for (int i = 0; i < 20; i++) {
         ok(cuMemcpyDtoD(device, device + BYTES / 2, BYTES / 2));
-        ok(cuStreamQuery(NULL)); /* it has waited */
+        if (on_cuttle()) /* it has waited; NVIDIA's driver 580 was seen to say NOT_READY */
+            ok(cuStreamQuery(NULL));
     }
     ok(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (CUdeviceptr)(uintptr_t)host));
 }

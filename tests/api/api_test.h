@@ -4,6 +4,8 @@
 #ifndef CUTTLE_TESTS_API_TEST_H
 #define CUTTLE_TESTS_API_TEST_H
 
+#include "which_driver.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +35,7 @@ static inline const char *api_error_name(CUresult code)
     } while (0)
 #define ok(call) gives(CUDA_SUCCESS, call)
 
-/* A pointer that no API gave out and nobody may dereference. */
+/* A pointer that no API gave out and nobody may dereference: for on_cuttle only. */
 #define MADE_UP(type) ((type)(uintptr_t)0x123456789abcdef0)
 
 /* Group fixture: cuInit, and the primary context of device 0 current. */

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a kernel that traps does to its context, and to others. A program of its own, since on NVIDIA's driver nothing of CUDA works in
+ * the process afterwards: of LAUNCH_FAILED the manual says that the process must be terminated and relaunched. Ours ends the context in
+ * which it happened and no other: the others' queues and memory are untouched, so giving up on them would protect nothing. */
+#include "api_test.h"
+
+#include "api_kernels.h"
+
+static CUcontext other; /* is there before */
+static CUfunction nothing;
+
+static int initialize(void **state)
+{
+    CUmodule module;
+
+    (void)state;
+    if (cuInit(0) != CUDA_SUCCESS || cuCtxCreate(&other, NULL, 0, 0) != CUDA_SUCCESS ||
+        cuModuleLoadData(&module, PTX_HEADER PTX_NOTHING) != CUDA_SUCCESS ||
+        cuModuleGetFunction(&nothing, module, "nothing") != CUDA_SUCCESS)
+        return -1;
+    return 0;
+}
+
+static CUresult launch(CUfunction function)
+{
+    return cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL);
+}
+
+static void a_trap_ends_its_context(void **state)
+{
+    CUcontext broken;
+    CUmodule module;
+    CUfunction stops;
+    CUdeviceptr memory;
+    unsigned flags;
+
+    (void)state;
+    ok(cuCtxCreate(&broken, NULL, 0, 0));
+    ok(cuModuleLoadData(&module, PTX_HEADER PTX_TRAP));
+    ok(cuModuleGetFunction(&stops, module, "stops"));
+    ok(launch(stops));
+    gives(CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
+    gives(CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
+    gives(CUDA_ERROR_LAUNCH_FAILED, launch(stops));
+    gives(CUDA_ERROR_LAUNCH_FAILED, cuMemAlloc(&memory, 16));
+    ok(cuCtxGetFlags(&flags));
+    ok(cuCtxDestroy(broken));
+}
+
+static void after_a_trap_other_contexts_work(void **state)
+{
+    CUcontext context;
+
+    (void)state;
+    if (!on_cuttle())
+        skip();
+    ok(launch(nothing));
+    ok(cuCtxSynchronize());
+    ok(cuCtxDestroy(other));
+    ok(cuCtxCreate(&context, NULL, 0, 0));
+    ok(cuCtxSynchronize());
+    ok(cuCtxDestroy(context));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_trap_ends_its_context),
+        cmocka_unit_test(after_a_trap_other_contexts_work),
+    };
+
+    return cmocka_run_group_tests_name("traps", tests, initialize, NULL);
+}
