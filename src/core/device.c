@@ -181,8 +181,10 @@ static void apply_options(struct ct_device *device)
         ct_log(CT_LOG_WARN, "CUTTLE_WARP=%s is not known; it may be collective", ct_config()->warp);
     if (!strcmp(ct_config()->math, "fast"))
         take_fast_math(device);
+    else if (!strcmp(ct_config()->math, "exact")) /* a driver's fma that flushes subnormals is exact but for them */
+        target->exact_fma32 &= target->keeps_subnormals32;
     else if (*ct_config()->math)
-        ct_log(CT_LOG_WARN, "CUTTLE_MATH=%s is not known; it may be fast", ct_config()->math);
+        ct_log(CT_LOG_WARN, "CUTTLE_MATH=%s is not known; it may be fast or exact", ct_config()->math);
     if (!strcmp(ct_config()->sync, "resumed"))
         target->sync_resumed = 1;
     else if (*ct_config()->sync)
