@@ -103,7 +103,9 @@ struct ptx2spv_target {
     uint8_t keeps_subnormals32;
     uint8_t near_exp2; /* the driver's Exp2 is within 2^-22 (relative) wherever the result is normal; else our own sequence is used */
     uint8_t sync_resumed; /* every kernel with synchronization points is cut at them (for tests) */
-    uint8_t reserved[8];
+    uint8_t threads_in_turn; /* WARP_NATIVE on CPUs: between barriers the warps of a block run one after the other, so none may wait for
+                                another, and every thread must reach every barrier */
+    uint8_t reserved[7];
 };
 
 /* Specialization constants that every kernel declares (Vulkan). Blocks are launched one-dimensional. */

@@ -270,6 +270,16 @@ static void fill_features(const struct subject *subject, struct ptx2spv_target *
     target->shader_clock_subgroup = (clock & CL_DEVICE_KERNEL_CLOCK_SCOPE_SUB_GROUP_KHR) != 0;
 }
 
+/* CPU devices are this machine's processor. */
+static bool processor_has_fma(void)
+{
+#ifdef __x86_64__
+    return __builtin_cpu_supports("fma");
+#else
+    return true; /* every other 64-bit one */
+#endif
+}
+
 static void fill_target(const struct subject *subject, const struct driver_facts *driver, const struct ct_device_info *info,
                         struct ptx2spv_target *target)
 {
@@ -279,11 +289,12 @@ static void fill_target(const struct subject *subject, const struct driver_facts
     target->pointer_rule = PTX2SPV_POINTER_SAME;
     target->warp_form = native ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE;
     target->subgroup_size = native ? 32 : 1; /* collective: not asked for */
+    target->threads_in_turn = info->kind == CT_DEVICE_CPU;
     target->shared_bytes = info->shared_bytes;
     target->max_block_threads = info->max_block_threads;
     fill_features(subject, target);
-    target->exact_fma32 = driver->exact[0];
-    target->exact_fma64 = driver->exact[1];
+    target->exact_fma32 = driver->exact[0] && (info->kind != CT_DEVICE_CPU || processor_has_fma());
+    target->exact_fma64 = driver->exact[1] && (info->kind != CT_DEVICE_CPU || processor_has_fma());
     target->exact_div32 = driver->exact[2];
     target->exact_div64 = driver->exact[3];
     target->exact_sqrt32 = driver->exact[4];

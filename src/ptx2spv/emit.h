@@ -55,6 +55,7 @@ struct ct_dialect {
     const uint16_t *extended;      /* instruction numbers in that set, by enum ct_ext */
     SpvStorageClass global_storage; /* of global memory */
     bool has_pointers;    /* shared and local memory, too, are reached through pointers of any type */
+    bool shifts_alike;    /* the distance of a shift is as wide as what is shifted (LLVM) */
     bool decorates_exact; /* float operations are kept apart by a decoration of each */
     void (*begin)(struct ct_gen *g); /* capabilities, interface, the function up to its first label */
     void (*end)(struct ct_gen *g);   /* execution modes; may raise g->version */
@@ -118,6 +119,9 @@ uint32_t ct_gen_float_type(struct ct_gen *g, unsigned bits); /* notes that the w
 uint32_t ct_gen_ext(struct ct_gen *g, enum ct_ext which, uint32_t type, const uint32_t *operands, uint32_t n);
 /* An integer of `from` bits as one of `to` bits: cut, kept or extended. */
 uint32_t ct_gen_resize(struct ct_gen *g, uint32_t id, unsigned from, unsigned to, bool is_signed);
+/* x of `bits` shifted by a 32-bit distance. */
+uint32_t ct_gen_shift(struct ct_gen *g, SpvOp op, unsigned bits, uint32_t x, uint32_t distance);
+uint32_t ct_gen_shift_by(struct ct_gen *g, SpvOp op, unsigned bits, uint32_t x, unsigned distance);
 /* Integers of other widths packed in one, lowest first, and back. */
 uint32_t ct_gen_pack(struct ct_gen *g, const uint32_t *parts, unsigned n, unsigned part_bits);
 void ct_gen_unpack(struct ct_gen *g, uint32_t id, unsigned n, unsigned part_bits, uint32_t *parts);

@@ -23,8 +23,6 @@ static const struct simple {
     [CT_OP_OR] = {SpvOpBitwiseOr, SpvOpBitwiseOr, SpvOpLogicalOr},
     [CT_OP_XOR] = {SpvOpBitwiseXor, SpvOpBitwiseXor, SpvOpLogicalNotEqual},
     [CT_OP_NOT] = {SpvOpNot, SpvOpNot, SpvOpLogicalNot},
-    [CT_OP_SHL] = {SpvOpShiftLeftLogical, SpvOpShiftLeftLogical, 0},
-    [CT_OP_SHR] = {SpvOpShiftRightLogical, SpvOpShiftRightArithmetic, 0},
     [CT_OP_POPC] = {SpvOpBitCount, SpvOpBitCount, 0},
     [CT_OP_SELECT] = {SpvOpSelect, SpvOpSelect, SpvOpSelect},
 };
@@ -40,6 +38,15 @@ static void gen_simple(struct ct_gen *g, const struct ct_insn *insn)
     ct_gen_define(g, insn->results[0],
                   ct_spv_result(&g->m, CT_SPV_CODE, bits == 1 ? row->of_bool : is_signed(insn) ? row->of_signed : row->of_unsigned,
                                 ct_gen_int_type(g, bits), operands, insn->n_operands));
+}
+
+static void gen_shift(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const SpvOp right = is_signed(insn) ? SpvOpShiftRightArithmetic : SpvOpShiftRightLogical;
+
+    ct_gen_define(g, insn->results[0],
+                  ct_gen_shift(g, insn->op == CT_OP_SHL ? SpvOpShiftLeftLogical : right, ct_gen_bits(g, insn->results[0]),
+                               ct_gen_use(g, insn->operands[0]), ct_gen_use(g, insn->operands[1])));
 }
 
 static const struct comparison {
@@ -115,14 +122,13 @@ static void gen_minmax(struct ct_gen *g, const struct ct_insn *insn)
 static void gen_ext8(struct ct_gen *g, const struct ct_insn *insn)
 {
     const unsigned bits = ct_gen_bits(g, insn->results[0]);
-    const uint32_t type = ct_gen_int_type(g, bits), shift = ct_gen_u32(g, bits - 8);
     uint32_t id = ct_gen_resize(g, ct_gen_use(g, insn->operands[0]), ct_gen_bits(g, insn->operands[0]), bits, false);
 
     if (is_signed(insn)) {
-        id = GEN(g, SpvOpShiftLeftLogical, type, id, shift);
-        id = GEN(g, SpvOpShiftRightArithmetic, type, id, shift);
+        id = ct_gen_shift_by(g, SpvOpShiftLeftLogical, bits, id, bits - 8);
+        id = ct_gen_shift_by(g, SpvOpShiftRightArithmetic, bits, id, bits - 8);
     } else {
-        id = GEN(g, SpvOpBitwiseAnd, type, id, ct_spv_const_int(&g->m, bits, 0xff));
+        id = GEN(g, SpvOpBitwiseAnd, ct_gen_int_type(g, bits), id, ct_spv_const_int(&g->m, bits, 0xff));
     }
     ct_gen_define(g, insn->results[0], id);
 }
@@ -163,6 +169,8 @@ void ct_gen_integer(struct ct_gen *g, const struct ct_insn *insn)
     case CT_OP_MULHI: gen_mulhi(g, insn); break;
     case CT_OP_MIN:
     case CT_OP_MAX: gen_minmax(g, insn); break;
+    case CT_OP_SHL:
+    case CT_OP_SHR: gen_shift(g, insn); break;
     case CT_OP_CLZ: ct_gen_define(g, insn->results[0], g->dialect->leading_zeros(g, ct_gen_use(g, insn->operands[0]))); break;
     case CT_OP_BREV: ct_gen_define(g, insn->results[0], g->dialect->reverse_bits(g, ct_gen_use(g, insn->operands[0]))); break;
     case CT_OP_TRUNC:

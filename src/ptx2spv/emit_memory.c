@@ -41,7 +41,7 @@ static void split_units(struct ct_gen *g, const struct ct_access *access, const 
         uint32_t id = units[i / each];
 
         if (i % each)
-            id = GEN(g, SpvOpShiftRightLogical, ct_gen_int_type(g, access->bits), id, ct_gen_u32(g, i % each * element));
+            id = ct_gen_shift_by(g, SpvOpShiftRightLogical, access->bits, id, i % each * element);
         elements[i] = ct_gen_resize(g, id, access->bits, element, false);
     }
 }
@@ -55,7 +55,7 @@ static void join_units(struct ct_gen *g, const struct ct_access *access, const u
         uint32_t id = ct_gen_resize(g, elements[i], element, access->bits, false);
 
         if (i % each) {
-            id = GEN(g, SpvOpShiftLeftLogical, type, id, ct_gen_u32(g, i % each * element));
+            id = ct_gen_shift_by(g, SpvOpShiftLeftLogical, access->bits, id, i % each * element);
             id = GEN(g, SpvOpBitwiseOr, type, units[i / each], id);
         }
         units[i / each] = id;
@@ -102,8 +102,7 @@ void ct_gen_dispatch(struct ct_gen *g, uint32_t address, const struct ct_dispatc
         if (!may_lie_in(g, dispatch, tagged[i].space))
             continue;
         if (!tag)
-            tag = ct_gen_resize(g, GEN(g, SpvOpShiftRightLogical, ct_gen_int_type(g, 64), address, ct_gen_u32(g, CT_TAG_SHIFT)), 64, 32,
-                                false);
+            tag = ct_gen_resize(g, ct_gen_shift_by(g, SpvOpShiftRightLogical, 64, address, CT_TAG_SHIFT), 64, 32, false);
         *arm = (struct arm){.space = tagged[i].space, .label = ct_gen_label(g)};
         other = ct_gen_label(g);
         merges[n_merges] = ct_gen_label(g);

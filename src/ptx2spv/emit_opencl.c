@@ -275,6 +275,7 @@ const struct ct_dialect ct_dialect_opencl = {
     .extended = opencl_extended,
     .global_storage = SpvStorageClassCrossWorkgroup,
     .has_pointers = true,
+    .shifts_alike = true,
     .begin = opencl_begin,
     .end = opencl_end,
     .sysval = opencl_sysval,

@@ -39,6 +39,16 @@ uint32_t ct_gen_resize(struct ct_gen *g, uint32_t id, unsigned from, unsigned to
     return GEN(g, is_signed && to > from ? SpvOpSConvert : SpvOpUConvert, ct_gen_int_type(g, to), id);
 }
 
+uint32_t ct_gen_shift(struct ct_gen *g, SpvOp op, unsigned bits, uint32_t x, uint32_t distance)
+{
+    return GEN(g, op, ct_gen_int_type(g, bits), x, g->dialect->shifts_alike ? ct_gen_resize(g, distance, 32, bits, false) : distance);
+}
+
+uint32_t ct_gen_shift_by(struct ct_gen *g, SpvOp op, unsigned bits, uint32_t x, unsigned distance)
+{
+    return GEN(g, op, ct_gen_int_type(g, bits), x, g->dialect->shifts_alike ? ct_spv_const_int(&g->m, bits, distance) : ct_gen_u32(g, distance));
+}
+
 uint32_t ct_gen_pack(struct ct_gen *g, const uint32_t *parts, unsigned n, unsigned part_bits)
 {
     const uint32_t vector = ct_spv_type_vector(&g->m, ct_gen_int_type(g, part_bits), n);
