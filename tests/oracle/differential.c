@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random kernels: the oracle against the CUDA device that libcuda.so.1 has, Cuttle's or NVIDIA's.
+ *   oracle_differential [--seed FIRST] [--count N] [--features LIST] [--write DIR] [--no-shrink] [--print]
+ *   oracle_differential FILE...      runs kept cases again
+ * Ends with 1 if a kernel differs, 77 if there is no device. Seeds run in a process of their own, so that one that dies is told. */
+#include "differential.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXIT_SKIPPED 77
+#define SEED_PATIENCE_S 120
+#define SHRINK_ATTEMPTS 600
+#define MAX_FAILURES 5 /* then it is enough */
+
+struct options {
+    uint64_t seed, count;
+    unsigned features;
+    const char *directory; /* for shrunk kernels */
+    bool shrinks, prints;
+};
+
+/* What the process that runs seeds tells, also if it dies. */
+struct progress {
+    uint64_t next; /* the seed that is running */
+    unsigned failures;
+    bool no_device;
+};
+
+static void attempt_program(const struct program *program, differential_function *attempt, struct trial *trial)
+{
+    char *text = generator_print(program);
+    const struct differential_case c = {text, &program->launch, &program->data};
+
+    attempt(&c, trial);
+    free(text);
+}
+
+static void report(const struct options *options, struct program *program, struct trial *trial, differential_function *attempt)
+{
+    char path[4096];
+
+    printf("seed %" PRIu64 " %s: %s\n", program->seed, differential_verdict_name(trial->verdict), trial->message);
+    if (!options->shrinks)
+        return;
+    alarm(0);
+    differential_shrink(program, trial->verdict, attempt, SHRINK_ATTEMPTS);
+    attempt_program(program, attempt, trial);
+    snprintf(path, sizeof path, "%s/seed_%" PRIu64 ".ptx", options->directory, program->seed);
+    if (differential_write(path, program, trial))
+        printf("  shrunk: %s\n", path);
+    fflush(stdout);
+}
+
+static void run_seeds(const struct options *options, struct progress *progress)
+{
+    for (; progress->next < options->seed + options->count && progress->failures < MAX_FAILURES; progress->next++) {
+        struct program *program = generator_create(progress->next, options->features);
+        struct trial trial = {0};
+
+        alarm(SEED_PATIENCE_S);
+        attempt_program(program, differential_try, &trial);
+        progress->no_device = trial.verdict == VERDICT_NO_DEVICE;
+        if (trial.verdict != VERDICT_SAME && !progress->no_device) {
+            progress->failures++;
+            report(options, program, &trial, differential_try);
+        }
+        generator_destroy(program);
+        if (progress->no_device)
+            return;
+    }
+}
+
+/* A seed that took its process along, once more by itself. */
+static void report_death(const struct options *options, uint64_t seed)
+{
+    struct program *program = generator_create(seed, options->features);
+    struct trial trial = {0};
+
+    attempt_program(program, differential_try_apart, &trial);
+    if (trial.verdict == VERDICT_SAME)
+        printf("seed %" PRIu64 ": the process ended, but not when it ran alone\n", seed);
+    else
+        report(options, program, &trial, differential_try_apart);
+    generator_destroy(program);
+}
+
+static int run_all(const struct options *options)
+{
+    struct progress *progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (progress == MAP_FAILED)
+        return 1;
+    *progress = (struct progress){.next = options->seed};
+    while (progress->next < options->seed + options->count && progress->failures < MAX_FAILURES && !progress->no_device) {
+        int status;
+        pid_t child;
+
+        fflush(stdout);
+        child = fork();
+        if (child == 0) {
+            run_seeds(options, progress);
+            fflush(stdout);
+            _exit(0);
+        }
+        if (child < 0 || waitpid(child, &status, 0) != child)
+            return 1;
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+            progress->failures++;
+            report_death(options, progress->next++);
+        }
+    }
+    if (progress->no_device) {
+        fprintf(stderr, "no CUDA device: skipped\n");
+        return EXIT_SKIPPED;
+    }
+    printf("%" PRIu64 " kernels, %u failed\n", progress->next - options->seed, progress->failures);
+    return progress->failures != 0;
+}
+
+static int run_file(const char *path)
+{
+    struct generator_launch launch;
+    struct generator_data data;
+    struct trial trial = {0};
+    char *text;
+
+    if (!differential_read(path, &text, &launch, &data))
+        return 1;
+    differential_try_apart(&(struct differential_case){text, &launch, &data}, &trial);
+    free(text);
+    if (trial.verdict == VERDICT_NO_DEVICE)
+        return EXIT_SKIPPED;
+    if (trial.verdict != VERDICT_SAME)
+        printf("%s %s: %s\n", path, differential_verdict_name(trial.verdict), trial.message);
+    return trial.verdict != VERDICT_SAME;
+}
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: oracle_differential [--seed FIRST] [--count N] [--features LIST] [--write DIR] [--no-shrink] [--print]\n"
+                    "       oracle_differential FILE...\nfeatures, * by default; all, none, -NAME take away:\n");
+    for (unsigned i = 0; i < FEATURE_COUNT; i++)
+        fprintf(stderr, "  %c %-16s %s\n", generator_default_features() >> i & 1 ? '*' : ' ', generator_feature_name(i),
+                generator_feature_help(i));
+    return 2;
+}
+
+static bool read_option(struct options *options, const char *name, const char *value)
+{
+    if (!strcmp(name, "--seed"))
+        options->seed = strtoull(value, NULL, 0);
+    else if (!strcmp(name, "--count"))
+        options->count = strtoull(value, NULL, 0);
+    else if (!strcmp(name, "--write"))
+        options->directory = value;
+    else
+        return !strcmp(name, "--features") && generator_parse_features(value, &options->features);
+    return true;
+}
+
+static int print_program(const struct options *options)
+{
+    struct program *program = generator_create(options->seed, options->features);
+    char *text = generator_print(program);
+
+    fputs(text, stdout);
+    free(text);
+    generator_destroy(program);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.seed = 1, .count = 100, .features = generator_default_features(), .directory = ".", .shrinks = true};
+    int files = 0, worst = 0;
+
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] != '-') {
+            const int status = run_file(argv[i]);
+
+            worst = status > worst ? status : worst;
+            files++;
+        } else if (!strcmp(argv[i], "--no-shrink")) {
+            options.shrinks = false;
+        } else if (!strcmp(argv[i], "--print")) {
+            options.prints = true;
+        } else if (i + 1 == argc || !read_option(&options, argv[i], argv[i + 1])) {
+            return usage();
+        } else {
+            i++;
+        }
+    }
+    if (files)
+        return worst;
+    return options.prints ? print_program(&options) : run_all(&options);
+}

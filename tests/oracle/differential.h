@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random kernels in the oracle and on a CUDA device: what the two make of a case, and the shrinking of those that differ. */
+#ifndef DIFFERENTIAL_H
+#define DIFFERENTIAL_H
+
+#include "generate.h"
+
+enum verdict {
+    VERDICT_SAME,
+    VERDICT_DIFFERENT,    /* memory differs behind the kernel */
+    VERDICT_NOT_COMPILED, /* the device's compiler refuses the module */
+    VERDICT_NOT_RUN,      /* the launch or something after it fails */
+    VERDICT_DIES,         /* the process ends or hangs */
+    VERDICT_UNDEFINED,    /* the oracle reports a fault: the generator's, or of a shrunk kernel */
+    VERDICT_NO_DEVICE,
+};
+
+struct trial {
+    enum verdict verdict;
+    char message[512];
+};
+
+struct differential_case {
+    const char *text;
+    const struct generator_launch *launch;
+    const struct generator_data *data;
+};
+
+/* Runs a case in the oracle, then on device 0 of the CUDA driver, and compares `out` and `acc` bit for bit. */
+void differential_try(const struct differential_case *c, struct trial *out);
+/* The same in a process of its own: the calling one must not have called CUDA. */
+void differential_try_apart(const struct differential_case *c, struct trial *out);
+typedef void differential_function(const struct differential_case *c, struct trial *out);
+
+const char *differential_verdict_name(enum verdict verdict);
+
+/* Makes a failing program as small as it goes with the same verdict by `attempt`. At most `limit` attempts. */
+void differential_shrink(struct program *program, enum verdict verdict, differential_function *attempt, unsigned limit);
+
+/* Files of cases: PTX with the launch and the seed of the data in their first lines. */
+bool differential_write(const char *path, const struct program *program, const struct trial *trial);
+/* Reads such a file; *text is to be freed. */
+bool differential_read(const char *path, char **text, struct generator_launch *launch, struct generator_data *data);
+
+#endif
