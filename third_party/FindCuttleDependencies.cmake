@@ -9,6 +9,8 @@
 #   SPIRV::Tools      spirv-tools           2023.1    tests (optional)
 #   OpenCL::Headers   opencl-headers        3.0~2023  backend_cl (optional; headers only: the loader is opened at run time)
 #   uthash::uthash    uthash-dev            2.3       core
+#   LZ4::LZ4          liblz4-dev            1.9.4     core (fat binaries)
+#   Zstd::Zstd        libzstd-dev           1.5.4     core (fat binaries)
 #   cmocka::cmocka    libcmocka-dev         1.1.5     tests (optional)
 find_package(PkgConfig)
 
@@ -47,6 +49,14 @@ function(cuttle_library_target target header)
     set_target_properties(${target} PROPERTIES IMPORTED_LOCATION "${${cache}_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${${cache}_INCLUDE}")
   endif()
 endfunction()
+function(cuttle_required_library target header package)
+  cuttle_library_target(${target} ${header} ${ARGN})
+  if(NOT TARGET ${target})
+    set(CuttleDependencies_MISSING "${CuttleDependencies_MISSING} ${header} (Debian: ${package})" PARENT_SCOPE)
+  endif()
+endfunction()
+cuttle_required_library(LZ4::LZ4 lz4.h liblz4-dev lz4)
+cuttle_required_library(Zstd::Zstd zstd.h libzstd-dev zstd)
 cuttle_library_target(SPIRV::Tools spirv-tools/libspirv.h SPIRV-Tools-shared SPIRV-Tools)
 if(TARGET SPIRV::Tools AND CUTTLE_SPIRV__Tools_LIBRARY MATCHES "\\.a$") # Debian 12: a static C++ library only
   set_property(TARGET SPIRV::Tools PROPERTY INTERFACE_LINK_LIBRARIES stdc++ m)

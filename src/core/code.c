@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Code: from an image to parsed PTX. */
+#include "code.h"
+
+#include "image.h"
+#include "log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "module"
+
+static void free_code(struct ct_object *object)
+{
+    struct ct_code *code = (struct ct_code *)object;
+
+    ptx2spv_module_destroy(code->ptx);
+    free(code);
+}
+
+static CUresult parse(struct ct_code *code, const struct ct_ptx *ptx, struct ct_jit *jit)
+{
+    const struct ptx2spv_options options = ct_jit_compiler_options(jit);
+    enum ptx2spv_status status = ptx2spv_module_create(ptx->text, ptx->length, &options, &code->ptx);
+    unsigned address_bits;
+
+    if (status != PTX2SPV_OK)
+        return ct_fail(ct_jit_result(status), "PTX not accepted: %s", ptx2spv_status_string(status));
+    ptx2spv_module_versions(code->ptx, &code->isa, &code->sm, &address_bits);
+    if (address_bits != 64)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "PTX with addresses of %u bits", address_bits);
+    return CUDA_SUCCESS;
+}
+
+static void report(const struct ct_code *code, struct ct_jit *jit)
+{
+    if (jit->verbose)
+        ct_jit_inform(jit, "PTX %u.%u for sm_%u: %u kernels, %u variables; kernels are compiled when they are first used", code->isa / 10,
+                      code->isa % 10, code->sm, ptx2spv_module_kernel_count(code->ptx), ptx2spv_module_variable_count(code->ptx));
+}
+
+static CUresult make(const struct ct_image *image, struct ct_jit *jit, struct ct_code **out)
+{
+    struct ct_code *code;
+    CUresult r;
+
+    if (image->count != 1) {
+        ct_log(CT_LOG_WARN, "%u PTX modules that have to be linked (nvcc -rdc=true): that is not supported", image->count);
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    code = calloc(1, sizeof *code);
+    if (!code)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "code");
+    ct_object_init(&code->object, CT_OBJECT_NONE, free_code);
+    r = parse(code, &image->texts[0], jit);
+    if (r == CUDA_SUCCESS) {
+        report(code, jit);
+        *out = code;
+    } else {
+        ct_object_release(&code->object);
+    }
+    return r;
+}
+
+CUresult ct_code_create(const void *image, size_t size, struct ct_jit *jit, struct ct_code **out)
+{
+    struct ct_image found;
+    CUresult r = ct_image_read(image, size, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = make(&found, jit, out);
+    ct_image_finish(&found);
+    return r;
+}
+
+bool ct_code_find_managed(const struct ct_code *code, const char *name)
+{
+    for (unsigned i = 0; i < ptx2spv_module_variable_count(code->ptx); i++) {
+        const struct ptx2spv_variable *variable = ptx2spv_module_variable(code->ptx, i);
+
+        if (variable->managed && !strcmp(variable->name, name))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Code: the PTX of an image, parsed. It belongs to no context; the modules of a library share one. Never changed once it is made. */
+#ifndef CT_CORE_CODE_H
+#define CT_CORE_CODE_H
+
+#include "jit.h"
+#include "object.h"
+
+struct ct_code {
+    struct ct_object object; /* counted, without a handle */
+    struct ptx2spv_module *ptx;
+    unsigned isa, sm; /* of the PTX: 75 is .version 7.5, sm_75 */
+};
+
+/* Parses what an image holds: of `size` bytes, or of CT_SIZE_UNKNOWN (image.h). The image may go afterwards. INVALID_PTX,
+ * UNSUPPORTED_PTX_VERSION, NOT_SUPPORTED, OUT_OF_MEMORY, and what ct_image_read gives. What is wrong inside of a kernel is found when it
+ * is compiled. */
+CUresult ct_code_create(const void *image, size_t size, struct ct_jit *jit, struct ct_code **out);
+/* Whether it has a managed variable of that name. */
+bool ct_code_find_managed(const struct ct_code *code, const char *name);
+
+#endif
