@@ -17,7 +17,7 @@ static CUresult find(CUfunction handle, struct ct_function **out)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_function_lookup(handle, out);
+    r = ct_function_lookup(handle, context, out);
     ct_context_release(context);
     return r;
 }
@@ -30,7 +30,7 @@ static CUresult find_for(const void *out, CUfunction handle, struct ct_function 
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = out ? ct_function_lookup(handle, function) : ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer for the result is NULL");
+    r = out ? ct_function_lookup(handle, context, function) : ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer for the result is NULL");
     ct_context_release(context);
     return r;
 }

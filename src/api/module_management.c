@@ -4,29 +4,34 @@
 #include "entry_points.h"
 
 #include "core/function.h"
+#include "core/image.h"
 #include "core/log.h"
 #include "core/process.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define CT_CHANNEL "module"
 
-static CUresult load(struct ct_context *context, const void *image, struct ct_jit *jit, CUmodule *out)
+static CUresult load(struct ct_context *context, const void *image, size_t size, struct ct_jit *jit, CUmodule *out)
 {
-    size_t length;
-    CUresult r = ct_module_identify(image, &length);
+    struct ct_code *code;
+    CUresult r = ct_code_create(image, size, jit, &code);
 
-    return r == CUDA_SUCCESS ? ct_module_load(context, image, length, jit, out) : r;
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_module_load(context, code, out);
+    ct_object_release(&code->object);
+    return r;
 }
 
-/* cuModuleLoadDataEx. image: PTX text that ends with NUL. The log buffers and CU_JIT_WALL_TIME are filled whether it succeeds or not.
- * INVALID_PTX, UNSUPPORTED_PTX_VERSION; NOT_SUPPORTED: PTX that we do not compile, fat binaries, options that we lack;
- * NO_BINARY_FOR_GPU: machine code; INVALID_IMAGE: none of all these; OUT_OF_MEMORY. */
-CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
-                                    void **optionValues)
+/* JIT options as the API takes them. */
+struct options {
+    unsigned count;
+    CUjit_option *options;
+    void **values;
+};
+
+static CUresult load_with_options(CUmodule *module, const void *image, size_t size, struct options options)
 {
     struct ct_context *context;
     struct ct_jit jit;
@@ -37,70 +42,42 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigne
     if (!module || !image)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
     else
-        r = ct_jit_init(&jit, numOptions, options, optionValues);
+        r = ct_jit_init(&jit, options.count, options.options, options.values);
     if (r == CUDA_SUCCESS) {
-        r = load(context, image, &jit, module);
+        r = load(context, image, size, &jit, module);
         ct_jit_finish(&jit);
     }
     ct_context_release(context);
     return r;
 }
 
+/* cuModuleLoadDataEx. image: PTX text that ends with NUL, a fat binary, or the wrapper of one that nvcc registers with the runtime. The
+ * log buffers and CU_JIT_WALL_TIME are filled whether it succeeds or not.
+ * INVALID_PTX, UNSUPPORTED_PTX_VERSION; NOT_SUPPORTED: PTX that we do not compile, several PTX modules to be linked, options that we lack;
+ * NO_BINARY_FOR_GPU: machine code without PTX; INVALID_IMAGE: none of all these; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
+                                    void **optionValues)
+{
+    return load_with_options(module, image, CT_SIZE_UNKNOWN, (struct options){numOptions, options, optionValues});
+}
+
 /* cuModuleLoadData. The same without options. */
 CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image)
 {
-    return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
+    return load_with_options(module, image, CT_SIZE_UNKNOWN, (struct options){0});
 }
 
-/* cuModuleLoadFatBinary. Of fat binaries only the PTX text that they may really be is taken, see cuModuleLoadDataEx. */
+/* cuModuleLoadFatBinary. The same: what the image is, it says itself. */
 CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 {
-    return cuModuleLoadDataEx(module, fatCubin, 0, NULL, NULL);
+    return load_with_options(module, fatCubin, CT_SIZE_UNKNOWN, (struct options){0});
 }
 
-/* Reads to the end and puts a NUL behind it. *out is on the heap. */
-static CUresult read_all(FILE *file, const char *name, char **out)
-{
-    size_t size = 0, capacity = 1 << 16;
-    char *bytes = NULL;
-
-    do {
-        char *grown;
-
-        capacity *= 2;
-        grown = realloc(bytes, capacity);
-        if (!grown) {
-            free(bytes);
-            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes of %s", capacity, name);
-        }
-        bytes = grown;
-        size += fread(bytes + size, 1, capacity - size - 1, file);
-    } while (size == capacity - 1);
-    if (ferror(file)) {
-        free(bytes);
-        return ct_fail(CUDA_ERROR_FILE_NOT_FOUND, "cannot read %s: %s", name, strerror(errno)); /* a folder, see native_facts.def */
-    }
-    bytes[size] = 0;
-    *out = bytes;
-    return CUDA_SUCCESS;
-}
-
-static CUresult read_file(const char *name, char **out)
-{
-    FILE *file = fopen(name, "rb");
-    CUresult r;
-
-    if (!file)
-        return ct_fail(CUDA_ERROR_FILE_NOT_FOUND, "cannot open %s: %s", name, strerror(errno));
-    r = read_all(file, name, out);
-    fclose(file);
-    return r;
-}
-
-/* cuModuleLoad. A file with what cuModuleLoadData takes. FILE_NOT_FOUND. */
+/* cuModuleLoad. A file with what cuModuleLoadData takes, or a host program or library with a fat binary in it. FILE_NOT_FOUND. */
 CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
 {
     struct ct_context *context;
+    size_t size;
     char *bytes;
     CUresult r = ct_context_current(&context);
 
@@ -109,10 +86,10 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
     ct_context_release(context);
     if (!module || !fname)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
-    r = read_file(fname, &bytes);
+    r = ct_image_read_file(fname, &bytes, &size);
     if (r != CUDA_SUCCESS)
         return r;
-    r = cuModuleLoadData(module, bytes);
+    r = load_with_options(module, bytes, size, (struct options){0});
     free(bytes);
     return r;
 }

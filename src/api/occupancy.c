@@ -16,7 +16,7 @@ static CUresult find(CUfunction handle, bool is_valid, struct ct_function **out)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = is_valid ? ct_function_lookup(handle, out) : ct_fail(CUDA_ERROR_INVALID_VALUE, "arguments of an occupancy query");
+    r = is_valid ? ct_function_lookup(handle, context, out) : ct_fail(CUDA_ERROR_INVALID_VALUE, "arguments of an occupancy query");
     ct_context_release(context);
     if (r != CUDA_SUCCESS)
         return r;

@@ -4,6 +4,7 @@
 
 #include "config.h"
 #include "device.h"
+#include "library.h"
 #include "log.h"
 
 #include <errno.h>
@@ -53,13 +54,25 @@ void ct_function_retire(struct ct_function *function)
     ct_object_release(&function->object);
 }
 
-CUresult ct_function_lookup(CUfunction handle, struct ct_function **out)
+static CUresult lookup_kernel(CUkernel handle, struct ct_context *context, struct ct_function **out)
+{
+    struct ct_kernel *kernel = (struct ct_kernel *)ct_object_find_or_null(CT_OBJECT_KERNEL, handle);
+    CUresult r;
+
+    if (!kernel)
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no function, nor a kernel", (void *)handle);
+    r = ct_kernel_function(kernel, context, out);
+    ct_object_release(&kernel->object);
+    return r;
+}
+
+CUresult ct_function_lookup(CUfunction handle, struct ct_context *context, struct ct_function **out)
 {
     struct ct_function *function = (struct ct_function *)ct_object_find_or_null(CT_OBJECT_FUNCTION, handle);
     CUresult r;
 
     if (!function)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no function", (void *)handle);
+        return lookup_kernel((CUkernel)handle, context, out);
     r = ct_context_use(function->module->context);
     if (r == CUDA_SUCCESS)
         *out = function;
@@ -210,7 +223,7 @@ static int static_attribute(const struct ct_function *function, CUfunction_attri
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
         return (int)function->module->constant_bytes;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-        return (int)function->module->sm;
+        return (int)function->module->code->sm;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
         return ct_config()->compute_capability;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:

@@ -29,8 +29,10 @@ CUresult ct_function_create(struct ct_module *module, unsigned index, struct ct_
 /* Takes its handle and the caller's reference away. */
 void ct_function_retire(struct ct_function *function);
 
-/* A function of a loaded module of any context, retained, with one use of its context. INVALID_HANDLE, CONTEXT_IS_DESTROYED. */
-CUresult ct_function_lookup(CUfunction handle, struct ct_function **out);
+/* A function of a loaded module of any context, retained, with one use of its context; or, where the handle is a library's kernel
+ * (CUkernel), its function in `context`, of which the caller holds a use. INVALID_HANDLE, CONTEXT_IS_DESTROYED; for a kernel also what
+ * ct_library_module gives. */
+CUresult ct_function_lookup(CUfunction handle, struct ct_context *context, struct ct_function **out);
 void ct_function_release(struct ct_function *function); /* gives both back; takes NULL */
 
 /* Compiles it unless that was done. The caller holds no lock. NOT_SUPPORTED, INVALID_PTX, OUT_OF_MEMORY and what a backend gives. */

@@ -223,7 +223,7 @@ CUresult ct_launch_kernel(CUfunction handle, const struct ct_launch_shape *shape
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_function_lookup(handle, &function);
+    r = ct_function_lookup(handle, stream->context, &function);
     if (r == CUDA_SUCCESS) {
         r = launch_on(stream, function, shape, params, extra);
         ct_function_release(function);

@@ -11,6 +11,7 @@
 enum ct_lock_rank {
     CT_RANK_PROCESS = 1,   /* process.c: start-up */
     CT_RANK_DEVICE,        /* ct_device.lock: opening, primary context */
+    CT_RANK_LIBRARY,       /* ct_library.lock: its modules in contexts */
     CT_RANK_MODULE,        /* ct_module.lock: kernels compiled so far */
     CT_RANK_CONTEXT,       /* ct_context.lock: lists of streams and modules, settings */
     CT_RANK_LEGACY_STREAM, /* the legacy stream's ct_stream.lock: with the context's, whose list of streams it walks */

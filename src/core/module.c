@@ -21,14 +21,14 @@ static void free_module(struct ct_object *object)
     struct ct_module *module = (struct ct_module *)object;
 
     assert(!module->functions);
-    ptx2spv_module_destroy(module->ptx);
+    ct_object_release(&module->code->object);
     pthread_cond_destroy(&module->compiled);
     ct_mutex_finish(&module->lock);
     ct_object_release(&module->context->object);
     free(module);
 }
 
-static struct ct_module *make_or_null(struct ct_context *context)
+static struct ct_module *make_or_null(struct ct_context *context, struct ct_code *code)
 {
     struct ct_module *module = calloc(1, sizeof *module);
 
@@ -37,23 +37,12 @@ static struct ct_module *make_or_null(struct ct_context *context)
     ct_object_init(&module->object, CT_OBJECT_MODULE, free_module);
     ct_object_retain(&context->object);
     module->context = context;
+    ct_object_retain(&code->object);
+    module->code = code;
+    module->ptx = code->ptx;
     ct_mutex_init(&module->lock, CT_RANK_MODULE);
     pthread_cond_init(&module->compiled, NULL);
     return module;
-}
-
-static CUresult parse(struct ct_module *module, const char *text, size_t length, struct ct_jit *jit)
-{
-    const struct ptx2spv_options options = ct_jit_compiler_options(jit);
-    enum ptx2spv_status status = ptx2spv_module_create(text, length, &options, &module->ptx);
-    unsigned address_bits;
-
-    if (status != PTX2SPV_OK)
-        return ct_fail(ct_jit_result(status), "PTX not accepted: %s", ptx2spv_status_string(status));
-    ptx2spv_module_versions(module->ptx, &module->isa, &module->sm, &address_bits);
-    if (address_bits != 64)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "PTX with addresses of %u bits", address_bits);
-    return CUDA_SUCCESS;
 }
 
 /* Puts the addresses of variables into the initial bytes of others. */
@@ -127,7 +116,7 @@ static CUresult make_functions(struct ct_module *module)
 static void take_apart(struct ct_module *module)
 {
     struct ct_function **functions;
-    unsigned count = module->ptx ? ptx2spv_module_kernel_count(module->ptx) : 0;
+    unsigned count = ptx2spv_module_kernel_count(module->ptx);
 
     bool was_loaded = atomic_exchange(&module->loaded, false); /* before the wait: see above */
 
@@ -169,24 +158,15 @@ static void unlink_from_context(struct ct_module *module)
     ct_object_release(&module->object);
 }
 
-static void report(const struct ct_module *module, struct ct_jit *jit)
+CUresult ct_module_load(struct ct_context *context, struct ct_code *code, CUmodule *out)
 {
-    if (jit->verbose)
-        ct_jit_inform(jit, "PTX %u.%u for sm_%u: %u kernels, %u variables; kernels are compiled when they are first used", module->isa / 10,
-                      module->isa % 10, module->sm, ptx2spv_module_kernel_count(module->ptx), ptx2spv_module_variable_count(module->ptx));
-}
-
-CUresult ct_module_load(struct ct_context *context, const char *text, size_t length, struct ct_jit *jit, CUmodule *out)
-{
-    struct ct_module *module = make_or_null(context);
+    struct ct_module *module = make_or_null(context, code);
     CUresult r;
 
     if (!module)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "module");
-    if ((r = parse(module, text, length, jit)) != CUDA_SUCCESS || (r = place_variables(module)) != CUDA_SUCCESS ||
-        (r = make_functions(module)) != CUDA_SUCCESS)
+    if ((r = place_variables(module)) != CUDA_SUCCESS || (r = make_functions(module)) != CUDA_SUCCESS)
         goto fail;
-    report(module, jit);
     atomic_store(&module->loaded, true);
     link_to_context(module);
     r = ct_object_publish(&module->object);
@@ -199,49 +179,6 @@ fail:
         take_apart(module);
     ct_object_release(&module->object);
     return r;
-}
-
-/* The magic numbers of what is not PTX: the wrapper that nvcc registers, the fat binary in it, and an ELF file with machine code. */
-#define CT_MAGIC_WRAPPER 0x466243b1u
-#define CT_MAGIC_FATBIN 0xba55ed50u
-
-/* Behind white space and comments. */
-static const char *skip_to_word(const char *text)
-{
-    for (;;) {
-        const char *end;
-
-        text += strspn(text, " \t\r\n\f\v");
-        if (text[0] == '/' && text[1] == '/')
-            end = strchr(text, '\n');
-        else if (text[0] == '/' && text[1] == '*')
-            end = (end = strstr(text + 2, "*/")) ? end + 2 : NULL;
-        else
-            return text;
-        text = end ? end : text + strlen(text);
-    }
-}
-
-CUresult ct_module_identify(const void *image, size_t *out_length)
-{
-    const unsigned char *bytes = image;
-    const char *word;
-    uint32_t magic = 0;
-
-    for (unsigned i = 0; i < sizeof magic && (i == 0 || bytes[i - 1]); i++) /* a text may be shorter than a magic number */
-        magic |= (uint32_t)bytes[i] << 8 * i;
-    if (magic == CT_MAGIC_WRAPPER || magic == CT_MAGIC_FATBIN)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the image is a fat binary%s; only PTX text can be loaded",
-                       magic == CT_MAGIC_WRAPPER ? " in a wrapper" : "");
-    if (!memcmp(&magic, "\177ELF", sizeof magic))
-        return ct_fail(CUDA_ERROR_NO_BINARY_FOR_GPU, "the image is machine code of NVIDIA's (ELF); only PTX text can be loaded");
-    if (bytes[0] && bytes[0] != '\t' && bytes[0] != '\n' && bytes[0] != '\r' && (bytes[0] < ' ' || bytes[0] > '~'))
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the image is no PTX text: its first byte is 0x%02x", bytes[0]);
-    word = skip_to_word(image);
-    if (strncmp(word, ".version", 8))
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the image is no PTX text: it begins with \"%.20s\", not .version", word);
-    *out_length = strlen(image);
-    return CUDA_SUCCESS;
 }
 
 CUresult ct_module_unload(struct ct_module *module)
@@ -305,6 +242,23 @@ CUresult ct_module_function(struct ct_module *module, const char *name, CUfuncti
     }
     ct_mutex_unlock(&module->lock);
     return r == CUDA_SUCCESS ? r : ct_fail(r, "no kernel \"%s\" in the module", name);
+}
+
+CUresult ct_module_function_at(struct ct_module *module, unsigned index, struct ct_function **out)
+{
+    struct ct_function *function = NULL;
+
+    assert(index < ptx2spv_module_kernel_count(module->ptx));
+    ct_mutex_lock(&module->lock);
+    if (module->functions) {
+        function = module->functions[index];
+        ct_object_retain(&function->object);
+    }
+    ct_mutex_unlock(&module->lock);
+    if (!function)
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the module of a kernel was unloaded");
+    *out = function;
+    return CUDA_SUCCESS;
 }
 
 CUresult ct_module_list_functions(struct ct_module *module, CUfunction *out, unsigned count)

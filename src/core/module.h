@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules: PTX that was parsed, and the device memory of its variables. Their kernels are functions (function.h). */
+/* Modules: code in a context, with the device memory of its variables. Their kernels are functions (function.h). */
 #ifndef CT_CORE_MODULE_H
 #define CT_CORE_MODULE_H
 
+#include "code.h"
 #include "context.h"
-#include "jit.h"
 #include "locks.h"
 
 struct ct_function;
@@ -14,8 +14,8 @@ struct ct_module {
     struct ct_context *context; /* a reference */
     struct ct_module *next_in_context;
     _Atomic bool loaded; /* false: unloaded. Launches read it with their stream locked, see ct_module_unload */
-    struct ptx2spv_module *ptx;
-    unsigned isa, sm;       /* of the PTX: 75 is .version 7.5, sm_75 */
+    struct ct_code *code;       /* a reference */
+    struct ptx2spv_module *ptx; /* code's */
     uint64_t image_address; /* CUDA address of the variables; 0 none */
     uint64_t constant_bytes;
     struct ct_mutex lock;           /* also guards what functions know of their compilation */
@@ -23,12 +23,8 @@ struct ct_module {
     struct ct_function **functions; /* one for each kernel, a reference each; NULL once unloaded */
 };
 
-/* Loads PTX text of `length` bytes (a NUL ends it earlier). On success *out is the handle. INVALID_PTX, UNSUPPORTED_PTX_VERSION,
- * NOT_SUPPORTED, OUT_OF_MEMORY. Kernels are compiled later, so what is wrong inside of one is found at its first launch. */
-CUresult ct_module_load(struct ct_context *context, const char *text, size_t length, struct ct_jit *jit, CUmodule *out);
-/* Whether an image, as cuModuleLoadData takes it, is PTX text; if so its length. INVALID_IMAGE, NOT_SUPPORTED (fat binaries),
- * NO_BINARY_FOR_GPU (NVIDIA's machine code). Reads no further than it must, since the length is not known. */
-CUresult ct_module_identify(const void *image, size_t *out_length);
+/* Makes a module of the code in a context: places its variables. On success *out is the handle. INVALID_PTX, OUT_OF_MEMORY. */
+CUresult ct_module_load(struct ct_context *context, struct ct_code *code, CUmodule *out);
 /* Takes the handles away, waits for the work of the context, frees the variables. INVALID_HANDLE: another thread was faster. */
 CUresult ct_module_unload(struct ct_module *module);
 void ct_modules_destroy_all(struct ct_context *context); /* its streams are gone */
@@ -39,6 +35,8 @@ void ct_module_release(struct ct_module *module); /* gives both back; takes NULL
 
 /* The handle of the kernel of that name. NOT_FOUND. */
 CUresult ct_module_function(struct ct_module *module, const char *name, CUfunction *out);
+/* The function of kernel `index`, retained, without a use of its context. INVALID_HANDLE: unloaded meanwhile. */
+CUresult ct_module_function_at(struct ct_module *module, unsigned index, struct ct_function **out);
 /* Handles of the first `count` kernels at most. */
 CUresult ct_module_list_functions(struct ct_module *module, CUfunction *out, unsigned count);
 /* A variable, .visible or not: its CUDA address and size in bytes. NOT_FOUND; INVALID_VALUE: the name of a kernel. */

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Library Management. A library needs no context; what is asked of it in a context (module, function, address) is made in the
+ * current one. NOT_INITIALIZED before cuInit; INVALID_HANDLE: no library or kernel, or one that is unloaded; INVALID_VALUE: a null
+ * pointer. */
+#include "entry_points.h"
+
+#include "core/image.h"
+#include "core/library.h"
+#include "core/log.h"
+#include "core/process.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "library"
+
+static CUresult check_option(CUlibraryOption option, const void *value)
+{
+    switch ((int)option) {
+    case CU_LIBRARY_BINARY_IS_PRESERVED:
+        return CUDA_SUCCESS; /* the image may stay; it is not needed */
+    case CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE:
+        return value ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a table of functions for host and device") : CUDA_SUCCESS;
+    }
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no library option %d", (int)option);
+}
+
+static CUresult check_options(unsigned count, const CUlibraryOption *options, void **values)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    if (count && !options)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u library options, but no list of them", count);
+    for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
+        r = check_option(options[i], values ? values[i] : NULL);
+    return r;
+}
+
+/* Options as the API takes them. */
+struct options {
+    unsigned n_jit, n_library;
+    CUjit_option *jit;
+    void **jit_values;
+    CUlibraryOption *library;
+    void **library_values;
+};
+
+static CUresult load(CUlibrary *library, const void *image, size_t size, const struct options *options)
+{
+    struct ct_jit jit;
+    CUresult r = check_options(options->n_library, options->library, options->library_values);
+
+    if (r != CUDA_SUCCESS || (r = ct_jit_init(&jit, options->n_jit, options->jit, options->jit_values)) != CUDA_SUCCESS)
+        return r;
+    r = ct_library_load(image, size, &jit, library);
+    ct_jit_finish(&jit);
+    return r;
+}
+
+static CUresult check_two(const void *first, const void *second)
+{
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    return first && second ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
+}
+
+/* cuLibraryLoadData. Takes the images of cuModuleLoadDataEx, with its options and errors; the image is not needed afterwards. The log
+ * buffers are those of the load: kernels are compiled later. INVALID_VALUE: also an unknown library option. */
+CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
+                                   unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
+                                   unsigned int numLibraryOptions)
+{
+    const struct options options = {numJitOptions, numLibraryOptions, jitOptions, jitOptionsValues, libraryOptions, libraryOptionValues};
+    CUresult r = check_two(library, code);
+
+    return r == CUDA_SUCCESS ? load(library, code, CT_SIZE_UNKNOWN, &options) : r;
+}
+
+/* cuLibraryLoadFromFile. The same from a file; see cuModuleLoad. FILE_NOT_FOUND. */
+CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, CUjit_option *jitOptions, void **jitOptionsValues,
+                                       unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
+                                       unsigned int numLibraryOptions)
+{
+    const struct options options = {numJitOptions, numLibraryOptions, jitOptions, jitOptionsValues, libraryOptions, libraryOptionValues};
+    size_t size;
+    char *bytes;
+    CUresult r = check_two(library, fileName);
+
+    if (r != CUDA_SUCCESS || (r = ct_image_read_file(fileName, &bytes, &size)) != CUDA_SUCCESS)
+        return r;
+    r = load(library, bytes, size, &options);
+    free(bytes);
+    return r;
+}
+
+/* The library of a call whose pointers are good if `is_valid`. */
+static CUresult find(CUlibrary handle, bool is_valid, struct ct_library **out)
+{
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS || (r = ct_library_lookup(handle, out)) != CUDA_SUCCESS)
+        return r;
+    if (is_valid)
+        return CUDA_SUCCESS;
+    ct_object_release(&(*out)->object);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
+}
+
+static CUresult find_kernel(CUkernel handle, bool is_valid, struct ct_kernel **out)
+{
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS || (r = ct_kernel_lookup(handle, out)) != CUDA_SUCCESS)
+        return r;
+    if (is_valid)
+        return CUDA_SUCCESS;
+    ct_object_release(&(*out)->object);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
+}
+
+/* cuLibraryUnload. Its kernels, and its modules in all contexts, go with it; waits for the work of those contexts. */
+CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
+{
+    struct ct_library *found;
+    CUresult r = find(library, true, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_library_unload(found);
+    ct_object_release(&found->object);
+    return r;
+}
+
+/* cuLibraryGetKernel. The same handle each time; it may be used wherever a CUfunction may. NOT_FOUND: no kernel of that name. */
+CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
+{
+    struct ct_library *found;
+    CUresult r = find(library, pKernel && name && *name, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_library_kernel(found, name, pKernel);
+    ct_object_release(&found->object);
+    return r;
+}
+
+/* cuLibraryGetKernelCount. */
+CUresult CUDAAPI cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
+{
+    struct ct_library *found;
+    CUresult r = find(lib, count, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *count = ptx2spv_module_kernel_count(found->code->ptx);
+    ct_object_release(&found->object);
+    return CUDA_SUCCESS;
+}
+
+/* cuLibraryEnumerateKernels. At most numKernels handles, in the order of the PTX. */
+CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
+{
+    struct ct_library *found;
+    CUresult r = find(lib, kernels, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_library_list_kernels(found, kernels, numKernels);
+    ct_object_release(&found->object);
+    return CUDA_SUCCESS;
+}
+
+/* The module of a library in the current context, retained, with one use of the context. */
+static CUresult find_module(CUlibrary handle, bool is_valid, struct ct_context **out_context, struct ct_module **out)
+{
+    struct ct_library *library;
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = find(handle, is_valid, &library);
+    if (r == CUDA_SUCCESS) {
+        r = ct_library_module(library, context, out);
+        ct_object_release(&library->object);
+    }
+    if (r == CUDA_SUCCESS)
+        *out_context = context;
+    else
+        ct_context_release(context);
+    return r;
+}
+
+/* cuLibraryGetModule. INVALID_CONTEXT: none is current. */
+CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
+{
+    struct ct_context *context;
+    struct ct_module *module;
+    CUresult r = find_module(library, pMod, &context, &module);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *pMod = module->object.handle;
+    ct_object_release(&module->object);
+    ct_context_release(context);
+    return CUDA_SUCCESS;
+}
+
+/* cuKernelGetFunction. The function in the current context. INVALID_CONTEXT: none is current. */
+CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
+{
+    struct ct_context *context;
+    struct ct_function *function;
+    struct ct_kernel *found;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = find_kernel(kernel, pFunc, &found);
+    if (r == CUDA_SUCCESS) {
+        r = ct_kernel_function(found, context, &function);
+        ct_object_release(&found->object);
+    }
+    if (r == CUDA_SUCCESS) {
+        *pFunc = function->object.handle;
+        ct_function_release(function);
+    }
+    ct_context_release(context);
+    return r;
+}
+
+/* cuKernelGetLibrary. */
+CUresult CUDAAPI cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
+{
+    struct ct_kernel *found;
+    CUresult r = find_kernel(kernel, pLib, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *pLib = found->library->object.handle;
+    ct_object_release(&found->object);
+    return CUDA_SUCCESS;
+}
+
+/* cuLibraryGetGlobal. Address in the current context and size in bytes of a variable; one of the two pointers may be NULL.
+ * NOT_FOUND: no variable of that name; INVALID_CONTEXT: no context is current. */
+CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+    struct ct_context *context;
+    struct ct_module *module;
+    uint64_t address, size;
+    CUresult r = find_module(library, (dptr || bytes) && name, &context, &module);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_module_variable(module, name, &address, &size);
+    if (r == CUDA_SUCCESS && dptr)
+        *dptr = address;
+    if (r == CUDA_SUCCESS && bytes)
+        *bytes = size;
+    ct_object_release(&module->object);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuLibraryGetManaged. NOT_FOUND: no managed variable of that name; NOT_SUPPORTED: there is one, but no managed memory. */
+CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+    struct ct_library *found;
+    CUresult r = find(library, (dptr || bytes) && name, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_code_find_managed(found->code, name) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_FOUND;
+    ct_object_release(&found->object);
+    return ct_fail(r, "managed variable %s", name);
+}
+
+/* cuLibraryGetUnifiedFunction. NOT_FOUND: devices have no functions whose pointer the host could call
+ * (CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS is 0). */
+CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
+{
+    struct ct_library *found;
+    CUresult r = find(library, fptr && symbol, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_object_release(&found->object);
+    return ct_fail(CUDA_ERROR_NOT_FOUND, "no unified function %s", symbol);
+}
+
+/* cuKernelGetAttribute. As cuFuncGetAttribute, for all contexts of a device. INVALID_DEVICE. */
+CUresult CUDAAPI cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
+{
+    struct ct_device *device;
+    struct ct_kernel *found;
+    CUresult r = find_kernel(kernel, pi, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_device_lookup(dev, &device);
+    if (r == CUDA_SUCCESS)
+        r = ct_kernel_attribute(found, device, attrib, pi);
+    ct_object_release(&found->object);
+    return r;
+}
+
+/* cuKernelSetAttribute. As cuFuncSetAttribute, for all contexts of a device, those that come later included. INVALID_DEVICE. */
+CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev)
+{
+    struct ct_device *device;
+    struct ct_kernel *found;
+    CUresult r = find_kernel(kernel, true, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_device_lookup(dev, &device);
+    if (r == CUDA_SUCCESS)
+        r = ct_kernel_set_attribute(found, device, attrib, val);
+    ct_object_release(&found->object);
+    return r;
+}
+
+/* cuKernelSetCacheConfig. A preference, without effect. INVALID_VALUE: no such configuration; INVALID_DEVICE. */
+CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
+{
+    struct ct_device *device;
+    struct ct_kernel *found;
+    CUresult r = find_kernel(kernel, true, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_object_release(&found->object);
+    r = ct_device_lookup(dev, &device);
+    if (r == CUDA_SUCCESS && (unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "configuration %d", (int)config);
+    return r;
+}
+
+/* cuKernelGetName. The name as in the PTX; lives as long as the library. */
+CUresult CUDAAPI cuKernelGetName(const char **name, CUkernel hfunc)
+{
+    struct ct_kernel *found;
+    CUresult r = find_kernel(hfunc, name, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *name = found->decl->name;
+    ct_object_release(&found->object);
+    return CUDA_SUCCESS;
+}
+
+/* cuKernelGetParamInfo. Offset and size in bytes of a parameter in the block of parameters; paramSize may be NULL.
+ * INVALID_VALUE: there are not so many. */
+CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
+{
+    struct ct_kernel *found;
+    CUresult r = find_kernel(kernel, paramOffset, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (paramIndex >= found->decl->n_params) {
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "parameter %zu of %u", paramIndex, found->decl->n_params);
+    } else {
+        *paramOffset = found->decl->params[paramIndex].offset;
+        if (paramSize)
+            *paramSize = found->decl->params[paramIndex].size;
+    }
+    ct_object_release(&found->object);
+    return r;
+}
