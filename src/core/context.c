@@ -10,6 +10,7 @@
  * wants a primary context which is LEAVING waits for primary_gone. */
 #include "context.h"
 
+#include "context_local.h"
 #include "device.h"
 #include "log.h"
 #include "memory.h"
@@ -93,6 +94,7 @@ static void take_down(struct ct_context *context)
 {
     struct ct_device *device = context->device;
 
+    ct_context_local_end(context);
     drop_parts(context);
     ct_log(CT_LOG_DEBUG, "context %llu is gone", context->id);
     ct_mutex_lock(&device->lock);
@@ -249,6 +251,7 @@ static void free_context(struct ct_object *object)
     struct ct_context *context = (struct ct_context *)object;
 
     assert(!context->is_up);
+    ct_context_local_finish(context);
     ct_mutex_finish(&context->lock);
     free(context);
 }
