@@ -38,6 +38,22 @@ struct candidates {
     unsigned count;
 };
 
+/* A GPU that two APIs reach is one device: that of the first backend. */
+static bool is_listed(const struct candidates *list, const struct ct_backend *backend, const struct ct_device_info *info)
+{
+    for (unsigned i = 0; i < list->count; i++) {
+        const struct ct_device_info *other = list->items[i].info;
+        bool same_place = info->has_pci && other->has_pci && info->pci_domain == other->pci_domain && info->pci_bus == other->pci_bus &&
+                          info->pci_device == other->pci_device;
+
+        if (list->items[i].backend != backend && (same_place || !memcmp(info->uuid, other->uuid, sizeof info->uuid))) {
+            ct_log(CT_LOG_INFO, "%s is left out of backend %s: it is listed already", info->name, backend->name);
+            return true;
+        }
+    }
+    return false;
+}
+
 static CUresult add_backend(struct candidates *list, const struct ct_backend *backend)
 {
     const struct ct_device_info *infos;
@@ -51,12 +67,14 @@ static CUresult add_backend(struct candidates *list, const struct ct_backend *ba
     if (!items)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of devices");
     list->items = items;
-    for (unsigned i = 0; i < count; i++)
-        items[list->count++] = (struct candidate){backend, &infos[i], i};
+    for (unsigned i = 0; i < count; i++) {
+        if (!is_listed(list, backend, &infos[i]))
+            items[list->count++] = (struct candidate){backend, &infos[i], i};
+    }
     return CUDA_SUCCESS;
 }
 
-/* All devices, best kind first; devices of one kind keep the order of their backend. A backend that fails does not hide the others. */
+/* All devices, best kind first; devices of one kind keep the order of their backends. A backend that fails does not hide the others. */
 static CUresult find_candidates(struct candidates *list)
 {
     const char *only = ct_config()->backend;
