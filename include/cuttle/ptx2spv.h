@@ -134,9 +134,8 @@ struct ptx2spv_system_block {
  * arguments: 0, a pointer to global memory that holds this block, 16-byte aligned, and from PTX2SPV_OPENCL_PARAMS_OFFSET on the CUDA
  * parameters (kernel_info.params_in_buffer is always 0, params_address unused); nobody writes it while the kernel runs. 1, only if
  * kernel_info.uses_shared: local memory of shared_bytes + exchange_bytes + exchange_thread_bytes * threads of the block, at least 4.
- * Launches are one-dimensional, with x*y*z work-items a group; grids in three dimensions of groups: global sizes are
- * {gridDim.x * threads, gridDim.y, gridDim.z}. Groups always have ctaid = group id + system.ctaid_offset. Blocks have at most 8192
- * threads. */
+ * Groups have the dimensions of the block, or, if kernel_info.linear_block, one dimension of x*y*z work-items; there are as many groups
+ * in each dimension as the grid has blocks. ctaid = group id + system.ctaid_offset. Blocks have at most 8192 threads. */
 struct ptx2spv_opencl_block {
     struct ptx2spv_system_block system;
     uint32_t ntid[3];
@@ -210,6 +209,7 @@ struct ptx2spv_kernel_info {
     uint8_t params_in_buffer;    /* see struct ptx2spv_system_block */
     uint8_t uses_shared;         /* has work-group memory: variables in .shared, or an exchange area */
     uint8_t uses_dynamic_shared; /* refers to an .extern .shared array */
+    uint8_t linear_block;        /* launched one-dimensional, so that lanes are CUDA's lanes (Vulkan: always) */
     uint8_t uses_barrier;
     uint8_t uses_fault;
     uint32_t static_shared_bytes;

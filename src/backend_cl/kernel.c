@@ -141,8 +141,8 @@ static CUresult shape_block(const struct ct_launch *launch, struct ct_cl_dispatc
         if (!block[i] || block[i] > most || (threads *= block[i]) > most)
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s: block of %u x %u x %u threads", kernel->name, block[0], block[1], block[2]);
     }
-    out->local[0] = threads;
-    out->local[1] = out->local[2] = 1;
+    for (int i = 0; i < 3; i++)
+        out->local[i] = kernel->info.linear_block ? (i ? 1 : threads) : block[i];
     return CUDA_SUCCESS;
 }
 
@@ -166,7 +166,7 @@ CUresult ct_cl_kernel_shape(const struct ct_launch *launch, struct ct_cl_dispatc
 
     if ((r = shape_block(launch, out)) != CUDA_SUCCESS || (r = shape_grid(launch, out)) != CUDA_SUCCESS)
         return r;
-    all = shared + info->exchange_bytes + info->exchange_thread_bytes * (uint64_t)out->local[0];
+    all = shared + info->exchange_bytes + info->exchange_thread_bytes * (uint64_t)(out->local[0] * out->local[1] * out->local[2]);
     if (all > kernel->device->info->shared_bytes)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s: %llu bytes of shared memory, the device has %u", kernel->name,
                        (unsigned long long)all, kernel->device->info->shared_bytes);

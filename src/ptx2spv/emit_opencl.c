@@ -2,7 +2,12 @@
 /* The OpenCL dialect: physical 64-bit pointers into every memory, OpenCL's memory model.
  *
  * The kernel's arguments: a pointer to the argument block (struct ptx2spv_opencl_block and the parameters behind it), and, if the kernel
- * has shared memory, a pointer to it. Blocks are launched one-dimensional; threadIdx is worked out from LocalInvocationId.x. */
+ * has shared memory, a pointer to it.
+ *
+ * Runtimes on CPUs make vectors of neighbours in x, and need to see that these access neighbours in memory: groups have the block's
+ * dimensions and threadIdx is LocalInvocationId. But kernels with subgroup instructions are launched one-dimensional, as Intel's runtime
+ * cuts subgroups along x only (not linearly, as CUDA), and threadIdx is worked out. They ask for subgroups of 32, too, which others are
+ * better off without: 256 threads of a tiled matrix product took 3 times as long in 32 lanes as in the runtime's own choice of 8. */
 #include "emit.h"
 
 #include <spirv/unified1/OpenCL.std.h>
@@ -44,17 +49,20 @@ static uint32_t param_base(struct ct_gen *g)
 
 /* ---- system values ---- */
 
-static uint32_t builtin_component(struct ct_gen *g, uint32_t *variable, SpvBuiltIn which, uint32_t component)
+/* *vector: its value, 0 before the first use. */
+static uint32_t builtin_component(struct ct_gen *g, uint32_t *vector, SpvBuiltIn which, uint32_t component)
 {
-    const uint32_t ulong = ct_gen_int_type(g, 64), vector = ct_spv_type_vector(&g->m, ulong, 3);
+    const uint32_t ulong = ct_gen_int_type(g, 64), type = ct_spv_type_vector(&g->m, ulong, 3);
 
-    if (!*variable) {
-        *variable = ct_gen_global_variable(g, SpvStorageClassInput, vector);
-        CT_SPV_DECORATE(&g->m, *variable, SpvDecorationBuiltIn, which);
+    if (!*vector) {
+        const uint32_t variable = ct_gen_global_variable(g, SpvStorageClassInput, type);
+
+        CT_SPV_DECORATE(&g->m, variable, SpvDecorationBuiltIn, which);
+        *vector = GEN_EARLY(g, SpvOpLoad, type, variable);
     }
-    return GEN_EARLY(g, SpvOpUConvert, ct_gen_int_type(g, 32),
-                     GEN_EARLY(g, SpvOpCompositeExtract, ulong, GEN_EARLY(g, SpvOpLoad, vector, *variable), component));
+    return GEN_EARLY(g, SpvOpUConvert, ct_gen_int_type(g, 32), GEN_EARLY(g, SpvOpCompositeExtract, ulong, *vector, component));
 }
+
 
 static uint32_t early_product(struct ct_gen *g, uint32_t a, uint32_t b)
 {
@@ -73,12 +81,16 @@ static uint32_t small_quotient(struct ct_gen *g, uint32_t n, uint32_t d)
     return GEN_EARLY(g, SpvOpConvertFToS, ct_gen_int_type(g, 32), GEN_EARLY(g, SpvOpFMul, type, middle, inverse));
 }
 
-/* With n = LocalInvocationId.x: x = n % X, y = n / X % Y, z = n / (X * Y). */
+/* Linear, with n = LocalInvocationId.x: x = n % X, y = n / X % Y, z = n / (X * Y). */
 static uint32_t thread_index(struct ct_gen *g, enum ct_sysval which)
 {
-    const uint32_t uint = ct_gen_int_type(g, 32), n = ct_gen_sysval(g, CT_SYS_TID_LINEAR), x = ct_gen_sysval(g, CT_SYS_NTID_X);
-    uint32_t plane, rows;
+    uint32_t uint, n, x, plane, rows;
 
+    if (!g->fn->linear_block)
+        return builtin_component(g, &g->local_id, SpvBuiltInLocalInvocationId, which - CT_SYS_TID_X);
+    uint = ct_gen_int_type(g, 32);
+    n = ct_gen_sysval(g, CT_SYS_TID_LINEAR);
+    x = ct_gen_sysval(g, CT_SYS_NTID_X);
     if (which == CT_SYS_TID_X)
         return GEN_EARLY(g, SpvOpISub, uint, n, early_product(g, small_quotient(g, n, x), x));
     plane = early_product(g, x, ct_gen_sysval(g, CT_SYS_NTID_Y));
@@ -86,6 +98,19 @@ static uint32_t thread_index(struct ct_gen *g, enum ct_sysval which)
         return small_quotient(g, n, plane);
     rows = early_product(g, ct_gen_sysval(g, CT_SYS_TID_Z), ct_gen_sysval(g, CT_SYS_NTID_Y));
     return GEN_EARLY(g, SpvOpISub, uint, small_quotient(g, n, x), rows);
+}
+
+/* x + X * (y + Y * z). LocalInvocationIndex would say it, but Intel's CPU runtime (2026.2) does not link it from SPIR-V. */
+static uint32_t linear_index(struct ct_gen *g)
+{
+    const uint32_t uint = ct_gen_int_type(g, 32);
+    uint32_t rows;
+
+    if (g->fn->linear_block)
+        return builtin_component(g, &g->local_id, SpvBuiltInLocalInvocationId, 0);
+    rows = early_product(g, ct_gen_sysval(g, CT_SYS_NTID_Y), ct_gen_sysval(g, CT_SYS_TID_Z));
+    rows = GEN_EARLY(g, SpvOpIAdd, uint, ct_gen_sysval(g, CT_SYS_TID_Y), rows);
+    return GEN_EARLY(g, SpvOpIAdd, uint, ct_gen_sysval(g, CT_SYS_TID_X), early_product(g, ct_gen_sysval(g, CT_SYS_NTID_X), rows));
 }
 
 static uint32_t block_index(struct ct_gen *g, uint32_t component)
@@ -116,7 +141,7 @@ static uint32_t opencl_sysval(struct ct_gen *g, enum ct_sysval which)
     case CT_SYS_NCTAID_X:
     case CT_SYS_NCTAID_Y:
     case CT_SYS_NCTAID_Z: return argument(g, offsetof(struct ptx2spv_system_block, nctaid) + 4 * (which - CT_SYS_NCTAID_X), 32);
-    case CT_SYS_TID_LINEAR: return builtin_component(g, &g->local_id, SpvBuiltInLocalInvocationId, 0);
+    case CT_SYS_TID_LINEAR: return linear_index(g);
     case CT_SYS_BLOCK_THREADS: return block_threads(g);
     case CT_SYS_SHARED_BYTES:
     case CT_SYS_EXCHANGE_BASE: return argument(g, offsetof(struct ptx2spv_opencl_block, shared_bytes), 32);
@@ -222,6 +247,15 @@ static uint32_t function_parameter(struct ct_gen *g, uint32_t type)
     return ct_spv_result(&g->m, CT_SPV_VARIABLES, SpvOpFunctionParameter, type, NULL, 0);
 }
 
+static bool has_subgroup_ops(const struct ct_fn *fn)
+{
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (insn->op == CT_OP_LANEREAD || insn->op == CT_OP_BALLOT || insn->op == CT_OP_WARPSYNC)
+                return true;
+    return false;
+}
+
 static void opencl_begin(struct ct_gen *g)
 {
     const uint32_t of_void = ct_spv_type_void(&g->m), block = byte_pointer(g, SpvStorageClassCrossWorkgroup);
@@ -229,6 +263,7 @@ static void opencl_begin(struct ct_gen *g)
     const uint32_t type = ct_spv_intern(&g->m, SpvOpTypeFunction, 0, words, g->fn->uses_shared ? 3 : 2);
 
     g->fn->params_in_buffer = false;
+    g->fn->linear_block = has_subgroup_ops(g->fn);
     ct_spv_capability(&g->m, SpvCapabilityKernel);
     ct_spv_capability(&g->m, SpvCapabilityAddresses);
     g->entry = CT_SPV_RESULT(&g->m, CT_SPV_VARIABLES, SpvOpFunction, of_void, SpvFunctionControlMaskNone, type);
@@ -240,24 +275,16 @@ static void opencl_begin(struct ct_gen *g)
         g->shared_base = function_parameter(g, shared);
 }
 
-static bool uses_subgroups(const struct ct_gen *g)
-{
-    for (uint32_t i = 0; i < g->m.n_capabilities; i++)
-        if (g->m.capabilities[i] == SpvCapabilityGroupNonUniform)
-            return true;
-    return false;
-}
-
 static void opencl_end(struct ct_gen *g)
 {
     ct_spv_emit(&g->m, CT_SPV_MODES, SpvOpExecutionMode, (const uint32_t[]){g->entry, SpvExecutionModeContractionOff}, 2);
-    if (g->target->warp_form == PTX2SPV_WARP_NATIVE && g->target->subgroup_size == 32) {
+    if (g->fn->linear_block && g->target->subgroup_size == 32) {
         ct_spv_capability(&g->m, SpvCapabilitySubgroupDispatch);
         CT_SPV_EMIT(&g->m, CT_SPV_MODES, SpvOpExecutionMode, g->entry, SpvExecutionModeSubgroupSize, 32);
     }
     if (ct_gen_float_modes(g))
         ct_spv_extension(&g->m, "SPV_KHR_float_controls");
-    if (uses_subgroups(g))
+    if (g->fn->linear_block)
         g->version = SPIRV_1_3;
 }
 

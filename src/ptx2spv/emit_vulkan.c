@@ -298,6 +298,7 @@ static void vulkan_begin(struct ct_gen *g)
     const uint64_t n_words = count_param_words(g->fn);
     const uint32_t of_void = ct_spv_type_void(&g->m), type = CT_SPV_INTERN(&g->m, SpvOpTypeFunction, 0, of_void);
 
+    g->fn->linear_block = true;
     if (PTX2SPV_PARAMS_OFFSET + n_words * 4 > g->target->push_constant_bytes)
         g->fn->params_in_buffer = true;
     ct_spv_capability(&g->m, SpvCapabilityShader);

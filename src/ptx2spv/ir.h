@@ -203,7 +203,7 @@ struct ct_fn {
     uint32_t local_bytes;            /* .local frame; grows by inlining */
     uint32_t local_align;
     uint32_t exchange_words, exchange_thread_words; /* the area: fixed part, and for each thread of the block; 0 none */
-    bool uses_shared; /* has work-group memory: set by emit */
+    bool uses_shared, linear_block; /* set by emit: struct ptx2spv_kernel_info */
     bool uses_dynamic_shared, uses_barrier, uses_fault, params_in_buffer;
     /* structured form */
     struct ct_node *body;

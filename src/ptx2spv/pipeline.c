@@ -148,6 +148,7 @@ static void fill_info(const struct job *job, const struct ct_fn *fn, struct ptx2
         .params_in_buffer = fn->params_in_buffer,
         .uses_shared = fn->uses_shared,
         .uses_dynamic_shared = fn->uses_dynamic_shared,
+        .linear_block = fn->linear_block,
         .uses_barrier = fn->uses_barrier,
         .uses_fault = fn->uses_fault,
         .static_shared_bytes = fn->shared_bytes,
