@@ -82,6 +82,8 @@ static enum tag_class bitwise(const struct flow *flow, const struct ct_insn *ins
     const uint64_t top = constant->imm >> CT_TAG_SHIFT;
     if (insn->op == CT_OP_AND)
         return top == 0xff ? other : top == 0 ? UNTAGGED : MIXED;
+    if (insn->op == CT_OP_XOR && top && other == class_of_bits(constant->imm)) /* cvta.to */
+        return UNTAGGED;
     return top == 0 ? other : other == UNTAGGED && insn->op == CT_OP_OR ? class_of_bits(constant->imm) : MIXED;
 }
 

@@ -238,10 +238,11 @@ void ct_build_cvta(struct ct_build *b)
         ct_build_unsupported(b, "a 32-bit generic address");
         return;
     }
-    if (tag)
-        address = ct_zext64(&b->at, ct_low32(&b->at, address));
-    if (tag && !b->insn->mods.to)
-        address = ct_or_imm(&b->at, address, (uint64_t)tag << CT_TAG_SHIFT);
+    /* The tag goes by an exclusive or: what had another one, as a null pointer has, must not become an offset. clang compares so. */
+    if (tag && b->insn->mods.to)
+        address = ct_xor_imm(&b->at, address, (uint64_t)tag << CT_TAG_SHIFT);
+    else if (tag)
+        address = ct_or_imm(&b->at, ct_zext64(&b->at, ct_low32(&b->at, address)), (uint64_t)tag << CT_TAG_SHIFT);
     ct_build_result(b, address, type);
 }
 

@@ -356,16 +356,24 @@ static ct_value narrow(struct ct_cursor *at, ct_value value)
     }
 }
 
-/* trunc(ext(x)) => x; the low half of 64-bit address arithmetic, as of shared memory, is 32-bit arithmetic. */
+/* trunc(ext(x)) => x; trunc(x ^ tag) => trunc(x); the low half of 64-bit address arithmetic, as of shared memory, is 32-bit
+ * arithmetic. */
 static ct_value rule_trunc(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 {
     const ct_value a = insn->operands[0];
+    const struct ct_insn *flip = made_by(fn, a, CT_OP_XOR);
+    const struct ct_insn *flipped = flip ? ct_constant_or_null(fn, flip->operands[1]) : NULL;
     const struct ct_insn *inner = made_by(fn, a, CT_OP_EXT);
     const enum ct_width to = ct_width_of_value(fn, insn->results[0]);
     struct ct_cursor at = before(fn, insn);
 
     if (inner && ct_width_of_value(fn, inner->operands[0]) == to && ptx_type_bits(inner->type) == ct_width_bits(to))
         return inner->operands[0];
+    if (flipped && to == CT_W_32 && (uint32_t)flipped->imm == 0) {
+        insn->operands[0] = flip->operands[0];
+        *changed = true;
+        return CT_NO_VALUE;
+    }
     if (to != CT_W_32 || ct_width_of_value(fn, a) != CT_W_64 || !can_narrow(fn, a, 0))
         return CT_NO_VALUE;
     *changed = true;
