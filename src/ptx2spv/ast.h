@@ -217,6 +217,7 @@ struct ptx_function {
     CT_VEC(struct ptx_label *) labels;
     uint32_t max_ntid[3], req_ntid[3], min_nctapersm, max_nreg;
     uint32_t kernel_index; /* among the module's kernels, entries only */
+    uint32_t address_number; /* among the functions whose address is taken, from 1; 0: it is not. Given by functions.c */
 };
 
 struct ptx_module {

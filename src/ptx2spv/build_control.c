@@ -47,22 +47,9 @@ void ct_build_brx(struct ct_build *b)
 
 /* ---- the end of a thread ---- */
 
-/* The first thread that stops with an error says why; the host reads it when the kernel is done. */
 static void build_fault(struct ct_build *b, enum ptx2spv_fault_code code)
 {
-    const ct_value address = ct_sysval(&b->at, CT_SYS_FAULT_BASE);
-    const ct_value none = ct_const32(&b->at, PTX2SPV_FAULT_NONE), reason = ct_const32(&b->at, code);
-    struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_ATOM, PTX_B32, 1, 3);
-
-    insn->operation = PTX_CAS;
-    insn->space = CT_SPACE_GLOBAL;
-    insn->semantics = PTX_RELAXED;
-    insn->scope = PTX_SYS;
-    insn->align_log2 = 2;
-    insn->results[0] = ct_value_create(b->fn, CT_W_32);
-    insn->operands[0] = address;
-    insn->operands[1] = none;
-    insn->operands[2] = reason;
+    ct_emit_fault(&b->at, code);
     ct_build_terminate(b, CT_OP_EXIT);
 }
 
@@ -128,7 +115,8 @@ static void move_registers(struct ct_build *b, const struct ptx_operand *operand
             move_register(b, locals[i], formals[i]->type, &operands[i], load);
 }
 
-static void direct_call(struct ct_build *b, struct ptx_function *callee, const struct call_lists *lists)
+/* A call of `callee`, or of one with the same parameters at `address`, if that is given. */
+static struct ct_insn *build_call(struct ct_build *b, struct ptx_function *callee, const struct call_lists *lists, ct_value address)
 {
     const uint32_t n = callee->n_params + callee->n_results;
     uint32_t *locals = CT_ARENA_ARRAY(&b->fn->compilation->arena, uint32_t, n);
@@ -141,14 +129,36 @@ static void direct_call(struct ct_build *b, struct ptx_function *callee, const s
     for (uint32_t i = 0; i < n; i++) {
         if (!locals[i]) {
             ct_build_invalid(b, "an argument is no .param variable of the caller");
-            return;
+            return NULL;
         }
     }
     move_registers(b, lists->arguments, callee->params, locals, callee->n_params, false);
-    insn = ct_emit_insn(&b->at, CT_OP_CALL, PTX_NONE, 0, 0);
+    insn = ct_emit_insn(&b->at, CT_OP_CALL, PTX_NONE, 0, address.i != 0);
     insn->callee = callee;
     insn->call_locals = locals;
+    if (address.i)
+        insn->operands[0] = address;
     move_registers(b, lists->results, callee->results, locals + callee->n_params, callee->n_results, true);
+    return insn;
+}
+
+/* call (results), register, (arguments), prototype-or-targets. */
+static void call_address(struct ct_build *b, const struct call_lists *lists)
+{
+    const struct ptx_operand *last = b->insn->n_operands > 3 ? &b->insn->operands[3] : NULL;
+    struct ptx_targets *targets = last ? last->targets : NULL;
+    struct ptx_function *signature = targets && targets->functions && targets->n ? targets->functions[0] : last ? last->function : NULL;
+    struct ct_insn *call;
+
+    if (!signature) {
+        ct_build_invalid(b, "a call through a register needs a prototype or a list of functions");
+        return;
+    }
+    if (!check_call(b, signature, lists))
+        return;
+    call = build_call(b, signature, lists, ct_copy(&b->at, ct_build_source(b, 1, PTX_U64)));
+    if (call)
+        call->targets = targets;
 }
 
 void ct_build_call(struct ct_build *b)
@@ -157,17 +167,17 @@ void ct_build_call(struct ct_build *b)
     struct ptx_function *callee;
     struct call_lists lists;
 
+    lists.results = list_of(b->insn, 0, &lists.n_results);
+    lists.arguments = list_of(b->insn, 2, &lists.n_arguments);
     if (!target || target->kind != PTX_OPND_FUNC || !target->function) {
-        ct_build_unsupported(b, "an indirect call");
+        call_address(b, &lists);
         return;
     }
     callee = target->function;
-    lists.results = list_of(b->insn, 0, &lists.n_results);
-    lists.arguments = list_of(b->insn, 2, &lists.n_arguments);
     if (!callee->has_body && strcmp(callee->name, "__assertfail") == 0)
         build_fault(b, PTX2SPV_FAULT_ASSERT);
     else if (check_call(b, callee, &lists))
-        direct_call(b, callee, &lists);
+        build_call(b, callee, &lists, CT_NO_VALUE);
 }
 
 /* ---- barriers ---- */

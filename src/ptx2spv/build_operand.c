@@ -172,8 +172,7 @@ static ct_value read_any(struct ct_build *b, const struct ptx_operand *operand, 
     case PTX_OPND_ADDRESS:
         return address_operand(b, operand, type);
     case PTX_OPND_FUNC:
-        ct_build_unsupported(b, "the address of a function");
-        return CT_NO_VALUE;
+        return ct_const64(&b->at, ct_function_address(operand->function));
     case PTX_OPND_NONE:
     case PTX_OPND_VECTOR:
     case PTX_OPND_PAIR:

@@ -61,6 +61,13 @@ enum ct_sysval {
 #define CT_TAG_SHARED 0x53u /* low 32 bits: offset in the block's shared segment */
 #define CT_TAG_LOCAL 0x4cu  /* low 32 bits: offset in the thread's local memory */
 
+/* The address of a function: a number with a tag of its own, so that no null, no number and no address of data is one. */
+#define CT_TAG_FUNCTION 0x46u
+static inline uint64_t ct_function_address(const struct ptx_function *function)
+{
+    return (uint64_t)CT_TAG_FUNCTION << CT_TAG_SHIFT | function->address_number;
+}
+
 /* Whether shared memory can be accessed as more than 32-bit words. */
 static inline bool ct_target_has_views(const struct ptx2spv_target *target)
 {
@@ -88,9 +95,9 @@ struct ct_insn {
     int64_t offset;    /* LOAD, STORE, ATOM */
     uint32_t local;              /* LOCALADDR; LOAD, STORE without address: index in fn->locals + 1; 0 none */
     struct ptx_variable *variable; /* SHAREDADDR */
-    struct ptx_function *callee;   /* CALL */
+    struct ptx_function *callee;   /* CALL; through an address: a prototype or any function of the same parameters */
     uint32_t *call_locals;         /* CALL: local objects (index + 1): callee's n_params inputs, then n_results results */
-    struct ptx_targets *targets;   /* CALL indirect: candidates, or NULL */
+    struct ptx_targets *targets;   /* CALL through an address: the functions that it may call, or NULL */
     ct_value *results;
     ct_value *operands;
     uint32_t n_results, n_operands;

@@ -3,8 +3,8 @@
  *
  * The image holds every .global and .const variable, those of functions included, in source order, each at its alignment. An
  * address in an initializer becomes a relocation; eight (or four) one-byte pieces of one address, as clang writes packed structs,
- * become one. Addresses of functions stay zero in the image, with a warning: kernels that call through them are refused when
- * compiled. Variables that are only declared (.extern) have no place. */
+ * become one. Addresses of functions are constants (functions.c). Variables that are only declared (.extern) have no place. */
+#include "ir.h"
 #include "module.h"
 
 #include <stdlib.h>
@@ -171,8 +171,7 @@ static uint32_t piece_run(const struct ptx_variable *variable, uint32_t first)
     uint32_t n = 0;
 
     while (n < 8 && first + n < variable->n_inits && inits[n].byte_mask_bytes && inits[n].byte_shift == n &&
-           inits[n].variable == inits[0].variable && inits[n].function == inits[0].function && inits[n].bits == inits[0].bits &&
-           inits[n].index == inits[0].index + n)
+           inits[n].variable == inits[0].variable && inits[n].bits == inits[0].bits && inits[n].index == inits[0].index + n)
         n++;
     return n == 8 ? 8 : n >= 4 ? 4 : 0;
 }
@@ -183,11 +182,6 @@ static uint32_t relocate(struct builder *b, const struct ptx_variable *variable,
     const struct ptx_init *init = &variable->inits[at];
     const uint32_t taken = init->byte_mask_bytes ? piece_run(variable, at) : 1;
 
-    if (init->function) {
-        ct_note(b->compilation, variable->where, PTX2SPV_WARNING, "the address of function '%s' in variable '%s' is left zero",
-                init->function->name, variable->name);
-        return taken ? taken : 1;
-    }
     if (!taken) {
         ct_error(b->compilation, variable->where, PTX2SPV_UNSUPPORTED, "variable '%s' holds single bytes of an address", variable->name);
         return 0;
@@ -205,18 +199,30 @@ static uint32_t relocate(struct builder *b, const struct ptx_variable *variable,
     return taken;
 }
 
+/* The whole address of a function, or one byte of it. */
+static void write_function(uint8_t *at, unsigned bytes, const struct ptx_init *init)
+{
+    const uint64_t address = ct_function_address(init->function) + init->bits;
+
+    for (unsigned i = 0; i < bytes; i++)
+        at[i] = (uint8_t)(address >> 8 * (init->byte_shift + i));
+}
+
 static bool initialize(struct builder *b, const struct ptx_variable *variable)
 {
     const unsigned bytes = scalar_bytes(variable);
     uint8_t *base = b->module->image + variable->offset;
 
     for (uint32_t i = 0; i < variable->n_inits;) {
+        const struct ptx_init *init = &variable->inits[i];
         uint32_t taken = 1;
 
-        if (variable->inits[i].kind == PTX_INIT_SYMBOL)
+        if (init->function)
+            write_function(base + init->index * bytes, bytes, init);
+        else if (init->kind == PTX_INIT_SYMBOL)
             taken = relocate(b, variable, i);
         else
-            write_value(base + variable->inits[i].index * bytes, bytes, &variable->inits[i]);
+            write_value(base + init->index * bytes, bytes, init);
         if (!taken)
             return false;
         i += taken;
@@ -261,6 +267,7 @@ static enum ptx2spv_status build(struct ptx2spv_module *module, const char *text
     if (!b.syntax)
         return compilation->status;
     module->syntax = b.syntax;
+    ptx_number_functions(b.syntax);
     if (!collect_kernels(&b) || !place_variables(&b) || !fill_image(&b))
         return compilation->status;
     return PTX2SPV_OK;

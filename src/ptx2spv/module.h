@@ -24,4 +24,7 @@ struct ptx2spv_module {
     uint32_t image_align;
 };
 
+/* Gives each function whose address the module takes its address_number. */
+void ptx_number_functions(struct ptx_module *module);
+
 #endif

@@ -103,3 +103,20 @@ ct_value ct_sysval(struct ct_cursor *at, enum ct_sysval which)
         at->fn->uses_fault = true;
     return insn->results[0];
 }
+
+void ct_emit_fault(struct ct_cursor *at, enum ptx2spv_fault_code code)
+{
+    const ct_value address = ct_sysval(at, CT_SYS_FAULT_BASE);
+    const ct_value none = ct_const32(at, PTX2SPV_FAULT_NONE), reason = ct_const32(at, code);
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_ATOM, PTX_B32, 1, 3);
+
+    insn->operation = PTX_CAS;
+    insn->space = CT_SPACE_GLOBAL;
+    insn->semantics = PTX_RELAXED;
+    insn->scope = PTX_SYS;
+    insn->align_log2 = 2;
+    insn->results[0] = ct_value_create(at->fn, CT_W_32);
+    insn->operands[0] = address;
+    insn->operands[1] = none;
+    insn->operands[2] = reason;
+}

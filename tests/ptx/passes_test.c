@@ -114,6 +114,12 @@ static void check_rows(const struct row *rows, size_t n)
     "{ .param .b32 a; st.param.b32 [a], " from ";\n.param .b32 b;\ncall.uni (b), add_one, (a);\n"                                          \
     "ld.param.b32 " to ", [b]; }\n"
 
+/* A function of another kind, and a call of add_one's kind through %rd2. */
+#define TWO_WORDS ".func (.param .b64 result) two_words(.param .b32 x)\n{\nst.param.b64 [result], 5;\nret;\n}\n"
+#define CALL_BY_ADDRESS(before)                                                                                                            \
+    "P: .callprototype (.param .b32 _) _ (.param .b32 _);\n{ .param .b32 a; st.param.b32 [a], %r1;\n.param .b32 b;\n" before              \
+    "call (b), %rd2, (a), P;\nld.param.b32 %r2, [b]; }\n"
+
 static void test_inline(void **state)
 {
     static const struct row rows[] = {
@@ -137,6 +143,12 @@ static void test_inline(void **state)
          HEAD ".func leave()\n{\nexit;\n}\n" ENTRY REGS ARGUMENTS "call leave;\nst.global.u32 [%rd1], %r1;\nret;\n}\n",
          {"exit"},
          {"store", "call"}},
+        {"a call by address chooses among the functions that fit",
+         "inline",
+         HEAD ADD_ONE TWO_WORDS ENTRY REGS ARGUMENTS "mov.u64 %rd2, add_one;\nmov.u64 %rd3, two_words;\nld.global.u64 %rd2, [%rd1];\n"
+                                                     CALL_BY_ADDRESS("") "st.global.u32 [%rd1], %r2;\nret;\n}\n",
+         {"switch", "const 0x4600000000000001", "atom", "const 0x1\n"},
+         {"call", "const 0x5\n"}},
     };
 
     (void)state;
@@ -403,6 +415,7 @@ static void test_errors(void **state)
         {"extern function", HEAD ".extern .func missing();\n" ENTRY "call missing;\nret;\n}\n", "missing", PTX2SPV_INVALID_PTX},
         {"too much shared memory", HEAD ".shared .align 4 .b8 s[49156];\n" ENTRY REGS "st.shared.u32 [s], 1;\nret;\n}\n", "49156 bytes",
          PTX2SPV_TARGET_LACKS},
+        {"a call through a register of no known kind", HEAD ENTRY REGS ARGUMENTS "call %rd1;\nret;\n}\n", "prototype", PTX2SPV_INVALID_PTX},
     };
     const struct ptx2spv_target target = full_target();
 
@@ -415,6 +428,25 @@ static void test_errors(void **state)
             fail_msg("%s: %s: %s", rows[i].name, ptx2spv_status_string(run.status), run.messages);
         free(run.dump);
     }
+}
+
+/* What calls through an address may reach and never will is no error, but is told. */
+static void test_recursion_by_address(void **state)
+{
+    static const char text[] = HEAD ".func (.param .b32 result) f(.param .b32 x)\n{\n" REGS
+                                    "ld.param.u32 %r1, [x];\nmov.u64 %rd2, f;\n" CALL_BY_ADDRESS("") "st.param.b32 [result], %r2;\n"
+                                    "ret;\n}\n" ENTRY REGS ARGUMENTS "mov.u64 %rd2, f;\n" CALL_BY_ADDRESS("")
+                                    "st.global.u32 [%rd1], %r2;\nret;\n}\n";
+    const struct ptx2spv_target target = full_target();
+    struct run run;
+
+    (void)state;
+    compile(text, "inline", &target, &run);
+    assert_int_equal(run.status, PTX2SPV_OK);
+    assert_non_null(strstr(run.messages, "recursion is not supported: f -> f, by address"));
+    assert_non_null(run.dump);
+    assert_null(strstr(run.dump, "call"));
+    free(run.dump);
 }
 
 static void test_target_without_float64(void **state)
@@ -511,6 +543,7 @@ int main(void)
         cmocka_unit_test(test_empty_blocks),
         cmocka_unit_test(test_addrspace),
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_recursion_by_address),
         cmocka_unit_test(test_target_without_float64),
         cmocka_unit_test(test_calls_that_double),
         cmocka_unit_test(test_deep_calls),

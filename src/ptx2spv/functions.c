@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses of functions (ir.h, CT_TAG_FUNCTION): each function whose address a module takes, in an instruction or in a variable's
+ * initial value, has a number. Functions that are only called have none and are no candidates of calls through addresses. */
+#include "module.h"
+
+struct numbering {
+    uint32_t n; /* given so far */
+};
+
+static void take_address(struct numbering *numbering, struct ptx_function *function)
+{
+    if (!function->address_number)
+        function->address_number = ++numbering->n;
+}
+
+static void visit_operand(struct numbering *numbering, const struct ptx_operand *operand)
+{
+    if (operand->kind == PTX_OPND_FUNC)
+        take_address(numbering, operand->function);
+    for (uint32_t i = 0; i < operand->n_items; i++) /* as deep as the parser lets them nest */
+        visit_operand(numbering, &operand->items[i]);
+}
+
+static void visit_body(struct numbering *numbering, const struct ptx_function *function)
+{
+    for (uint32_t i = 0; i < function->n_body; i++) {
+        const struct ptx_instruction *insn = &function->body[i];
+
+        for (uint32_t o = 0; o < insn->n_operands; o++)
+            if (insn->opcode != PTX_OP_CALL || o != 1) /* what a call names is called, its address is not taken */
+                visit_operand(numbering, &insn->operands[o]);
+    }
+}
+
+static void visit_variables(struct numbering *numbering, struct ptx_variable *const *variables, uint32_t n)
+{
+    for (uint32_t v = 0; v < n; v++)
+        for (uint32_t i = 0; i < variables[v]->n_inits; i++)
+            if (variables[v]->inits[i].function)
+                take_address(numbering, variables[v]->inits[i].function);
+}
+
+void ptx_number_functions(struct ptx_module *module)
+{
+    struct numbering numbering = {0};
+
+    visit_variables(&numbering, module->variables.v, module->variables.n);
+    for (uint32_t i = 0; i < module->functions.n; i++) {
+        const struct ptx_function *function = module->functions.v[i];
+
+        visit_variables(&numbering, function->variables.v, function->variables.n);
+        visit_body(&numbering, function);
+    }
+}
