@@ -105,7 +105,8 @@ struct ptx2spv_target {
     uint8_t sync_resumed; /* every kernel with synchronization points is cut at them (for tests) */
     uint8_t threads_in_turn; /* WARP_NATIVE on CPUs: between barriers the warps of a block run one after the other, so none may wait for
                                 another, and every thread must reach every barrier */
-    uint8_t reserved[7];
+    uint8_t exact_zeros; /* adding and dividing heed a constant zero's sign: lavapipe takes x + 0 for x (-0 too), x / 0 for undefined */
+    uint8_t reserved[6];
 };
 
 /* Specialization constants that every kernel declares (Vulkan). Blocks are launched one-dimensional. */

@@ -301,6 +301,7 @@ static void fill_target(const struct subject *subject, const struct driver_facts
     target->exact_sqrt64 = driver->exact[5];
     target->keeps_subnormals32 = driver->keeps_subnormals32;
     target->near_exp2 = driver->near_exp2;
+    target->exact_zeros = 1;
 }
 
 static void fill_physical(const struct subject *subject, enum ct_device_kind kind, struct ct_cl_physical *out)

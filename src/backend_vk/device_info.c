@@ -30,10 +30,10 @@ struct properties {
 static const struct driver_facts {
     VkDriverId id;
     enum ct_address_rule rule;
-    uint8_t exact[6], subnormals32, exp2;
+    uint8_t exact[6], subnormals32, exp2, zeros;
 } drivers[] = {
-#define DRIVER(id, rule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2) \
-    {id, rule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2},
+#define DRIVER(id, rule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros) \
+    {id, rule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros},
 #include "drivers.def"
 };
 
@@ -228,6 +228,7 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     target->exact_sqrt64 = driver->exact[5];
     target->keeps_subnormals32 = target->denorm_preserve32 || driver->subnormals32;
     target->near_exp2 = driver->exp2;
+    target->exact_zeros = driver->zeros;
 }
 
 static uint32_t count_compute_units(const struct properties *properties, enum ct_device_kind kind)

@@ -3,6 +3,8 @@
  * each result is NoContraction, or the entry point ContractionOff (OpenCL). */
 #include "emit.h"
 
+#include "simplify.h"
+
 static uint32_t exact(struct ct_gen *g, uint32_t id)
 {
     if (g->dialect->decorates_exact)
@@ -36,6 +38,41 @@ static const struct form {
     [CT_OP_FRINT] = {.ext = CT_EXT_RINT},
 };
 
+/* A constant zero where the target must not know it for one: the grid's z, at most 65535, shifted out, with the constant's sign. */
+static uint32_t hidden_zero(struct ct_gen *g, unsigned bits, bool negative)
+{
+    const uint32_t uint = ct_gen_int_type(g, 32), type = ct_gen_float_type(g, bits);
+    const uint32_t zero = ct_gen_shift_by(g, SpvOpShiftRightLogical, 32, ct_gen_sysval(g, CT_SYS_NCTAID_Z), 16);
+    const uint32_t top = negative ? GEN(g, SpvOpBitwiseOr, uint, zero, ct_gen_u32(g, UINT32_C(1) << 31)) : zero;
+    const uint32_t words[2] = {zero, top};
+
+    return GEN(g, SpvOpBitcast, type, bits == 64 ? ct_gen_pack(g, words, 2, 32) : top);
+}
+
+/* The constant zero that a value is, converted perhaps from another width; else NULL. */
+static const struct ct_insn *zero_or_null(const struct ct_fn *fn, ct_value value, unsigned bits)
+{
+    const struct ct_insn *def = fn->values.v[value.i].def;
+
+    if (def && def->op == CT_OP_FTOF) {
+        value = def->operands[0];
+        bits = ptx_type_bits(def->type);
+    }
+    def = ct_constant_or_null(fn, value);
+    return def && def->imm << (65 - bits) == 0 ? def : NULL;
+}
+
+static uint32_t use_operand(struct ct_gen *g, const struct ct_insn *insn, uint32_t index)
+{
+    const bool sums = insn->op == CT_OP_FADD || insn->op == CT_OP_FSUB || insn->op == CT_OP_FFMA || insn->op == CT_OP_FDIV;
+    const unsigned bits = ptx_type_bits(insn->type);
+    const struct ct_insn *zero = zero_or_null(g->fn, insn->operands[index], bits);
+
+    if (g->target->exact_zeros || !sums || bits == 16 || !zero)
+        return ct_gen_use_float(g, insn->operands[index]);
+    return hidden_zero(g, bits, zero->imm != 0);
+}
+
 static void gen_form(struct ct_gen *g, const struct ct_insn *insn)
 {
     const struct form *form = &forms[insn->op];
@@ -48,7 +85,7 @@ static void gen_form(struct ct_gen *g, const struct ct_insn *insn)
         return;
     }
     for (uint32_t i = 0; i < insn->n_operands && i < 3; i++)
-        operands[i] = ct_gen_use_float(g, insn->operands[i]);
+        operands[i] = use_operand(g, insn, i);
     id = form->op ? ct_spv_result(&g->m, CT_SPV_CODE, form->op, type, operands, insn->n_operands)
                   : ct_gen_ext(g, form->ext, type, operands, insn->n_operands);
     ct_gen_define_float(g, insn->results[0], exact(g, id));

@@ -31,7 +31,8 @@ static const char usage_text[] =
 /* And of any OpenCL 3.0 device with 64-bit addresses and shared virtual memory. */
 #define EVERY_OPENCL                                                                                                                \
     .dialect = PTX2SPV_OPENCL, .pointer_rule = PTX2SPV_POINTER_SAME, .max_block_threads = 1024, .float64 = 1, .int64 = 1, .int16 = 1, \
-    .int8 = 1, .atomic_int64_global = 1, .atomic_int64_shared = 1, .exact_fma64 = 1, .exact_div64 = 1, .exact_sqrt64 = 1
+    .int8 = 1, .atomic_int64_global = 1, .atomic_int64_shared = 1, .exact_fma64 = 1, .exact_div64 = 1, .exact_sqrt64 = 1, \
+    .exact_zeros = 1
 
 static const struct {
     const char *name;
@@ -50,7 +51,8 @@ static const struct {
       .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1, .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1,
       .denorm_preserve16 = 1, .denorm_preserve32 = 1, .denorm_preserve64 = 1, .rounding_rte16 = 1, .rounding_rte32 = 1,
       .rounding_rte64 = 1, .signed_zero_inf_nan16 = 1, .signed_zero_inf_nan32 = 1, .signed_zero_inf_nan64 = 1,
-      .maximal_reconvergence = 1, .shader_clock_subgroup = 1, .shader_clock_device = 1, .exact_fma32 = 1, .exact_fma64 = 1}},
+      .maximal_reconvergence = 1, .shader_clock_subgroup = 1, .shader_clock_device = 1, .exact_fma32 = 1, .exact_fma64 = 1,
+      .exact_zeros = 1}},
     {"opencl", {EVERY_OPENCL, .shared_bytes = 32768, .subgroup_size = 8, .warp_form = PTX2SPV_WARP_COLLECTIVE}},
     {"intel_cpu",
      {EVERY_OPENCL, .shared_bytes = 262144, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_NATIVE, .threads_in_turn = 1, .float16 = 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random kernels: the oracle against the CUDA device that libcuda.so.1 has, Cuttle's or NVIDIA's.
- *   oracle_differential [--seed FIRST] [--count N] [--features LIST] [--write DIR] [--no-shrink] [--print]
+ *   oracle_differential [--seed FIRST] [--count N] [--features LIST] [--write DIR] [--no-shrink] [--print] [--oracle-only]
  *   oracle_differential FILE...      runs kept cases again
  * Ends with 1 if a kernel differs, 77 if there is no device. Seeds run in a process of their own, so that one that dies is told. */
 #include "differential.h"
@@ -23,6 +23,7 @@ struct options {
     unsigned features;
     const char *directory; /* for shrunk kernels */
     bool shrinks, prints;
+    differential_function *attempt;
 };
 
 /* What the process that runs seeds tells, also if it dies. */
@@ -64,11 +65,11 @@ static void run_seeds(const struct options *options, struct progress *progress)
         struct trial trial = {0};
 
         alarm(SEED_PATIENCE_S);
-        attempt_program(program, differential_try, &trial);
+        attempt_program(program, options->attempt, &trial);
         progress->no_device = trial.verdict == VERDICT_NO_DEVICE;
         if (trial.verdict != VERDICT_SAME && !progress->no_device) {
             progress->failures++;
-            report(options, program, &trial, differential_try);
+            report(options, program, &trial, options->attempt);
         }
         generator_destroy(program);
         if (progress->no_device)
@@ -144,6 +145,7 @@ static int run_file(const char *path)
 static int usage(void)
 {
     fprintf(stderr, "usage: oracle_differential [--seed FIRST] [--count N] [--features LIST] [--write DIR] [--no-shrink] [--print]\n"
+                    "                           [--oracle-only]\n"
                     "       oracle_differential FILE...\nfeatures, * by default; all, none, -NAME take away:\n");
     for (unsigned i = 0; i < FEATURE_COUNT; i++)
         fprintf(stderr, "  %c %-16s %s\n", generator_default_features() >> i & 1 ? '*' : ' ', generator_feature_name(i),
@@ -177,7 +179,8 @@ static int print_program(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.seed = 1, .count = 100, .features = generator_default_features(), .directory = ".", .shrinks = true};
+    struct options options = {.seed = 1, .count = 100, .features = generator_default_features(), .directory = ".", .shrinks = true,
+                              .attempt = differential_try};
     int files = 0, worst = 0;
 
     for (int i = 1; i < argc; i++) {
@@ -190,6 +193,8 @@ int main(int argc, char **argv)
             options.shrinks = false;
         } else if (!strcmp(argv[i], "--print")) {
             options.prints = true;
+        } else if (!strcmp(argv[i], "--oracle-only")) {
+            options.attempt = differential_try_orders;
         } else if (i + 1 == argc || !read_option(&options, argv[i], argv[i + 1])) {
             return usage();
         } else {

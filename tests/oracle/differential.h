@@ -30,6 +30,8 @@ struct differential_case {
 void differential_try(const struct differential_case *c, struct trial *out);
 /* The same in a process of its own: the calling one must not have called CUDA. */
 void differential_try_apart(const struct differential_case *c, struct trial *out);
+/* Without a device: the oracle against itself, with its threads in another order. */
+void differential_try_orders(const struct differential_case *c, struct trial *out);
 typedef void differential_function(const struct differential_case *c, struct trial *out);
 
 const char *differential_verdict_name(enum verdict verdict);

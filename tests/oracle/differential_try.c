@@ -63,7 +63,7 @@ static void *allocate(size_t n)
 #define ACC_ADDRESS UINT64_C(0x20000000)
 #define OUT_ADDRESS UINT64_C(0x30000000)
 
-static bool run_in_oracle(const struct differential_case *c, struct memory *memory, struct trial *trial)
+static bool run_in_oracle(const struct differential_case *c, uint32_t schedule, struct memory *memory, struct trial *trial)
 {
     struct generator_data data = *c->data;
     struct oracle_result result;
@@ -81,6 +81,7 @@ static bool run_in_oracle(const struct differential_case *c, struct memory *memo
                                    .n_ranges = 3,
                                    .find_races = true,
                                    .find_grid_races = true,
+                                   .schedule = schedule,
                                    .step_limit = STEP_LIMIT};
 
     if (!module)
@@ -224,7 +225,19 @@ void differential_try(const struct differential_case *c, struct trial *out)
 
     prepare(c, &want);
     prepare(c, &got);
-    if (run_in_oracle(c, &want, out) && run_on_device(c, &got, out))
+    if (run_in_oracle(c, 0, &want, out) && run_on_device(c, &got, out))
+        compare(&want, &got, out);
+    free(want.out);
+    free(got.out);
+}
+
+void differential_try_orders(const struct differential_case *c, struct trial *out)
+{
+    struct memory want, got;
+
+    prepare(c, &want);
+    prepare(c, &got);
+    if (run_in_oracle(c, 0, &want, out) && run_in_oracle(c, 12345, &got, out))
         compare(&want, &got, out);
     free(want.out);
     free(got.out);

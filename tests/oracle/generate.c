@@ -284,7 +284,7 @@ struct program *generator_create(uint64_t seed, unsigned asked)
     generator_fill(seed, &program->data);
     g.tree->n_functions = g.features & FEATURE_CALLS ? pick(&g, MAX_FUNCTIONS + 1) : 0;
     for (unsigned i = 0; i <= g.tree->n_functions; i++)
-        grow_function(&g, i, i == g.tree->n_functions ? 36 : 8);
+        grow_function(&g, i, i == g.tree->n_functions ? 28 : 7);
     g.tree->n_labels = g.n_labels;
     g.tree->features = g.features;
     return program;

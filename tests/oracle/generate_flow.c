@@ -246,8 +246,8 @@ static bool may_exit(const struct context *c)
 
 static struct node *make_statement(const struct context *c)
 {
-    const unsigned what = pick(c->g, 100);
-    const bool may_nest = c->depth < 4;
+    const bool may_nest = c->depth < 4, is_outermost = c->depth == 0;
+    const unsigned what = pick(c->g, is_outermost ? 80 : 100); /* the frame is made of flow, its leaves of words */
     struct node *node;
 
     if (what < 16 && (node = together_create(c)))

@@ -155,7 +155,7 @@ struct node *together_create(const struct context *c)
 
     if (c->mask && (!may_meet || pick(c->g, 2)))
         return make_warp(c);
-    if (may_split && pick(c->g, 3) == 0)
+    if (may_split && pick(c->g, 2))
         return make_named(c);
     return may_meet ? make_barrier(c) : NULL;
 }
