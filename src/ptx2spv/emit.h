@@ -97,6 +97,7 @@ struct ct_gen {
     uint32_t sysvals[CT_SYS_COUNT]; /* computed at the function's start when first asked for */
     uint32_t workgroup_id, local_id, push_constants, subgroup_lane;
     uint32_t shared[CT_VIEW_COUNT];
+    bool has_wide_words; /* see emit_wide.c: shared[CT_VIEW_64] is the only view */
     uint32_t local;      /* Function variable: array of words */
     uint32_t argument_block, shared_base, local_base; /* OpenCL: pointers to bytes */
     uint8_t float_widths; /* 1: f16, 2: f32, 4: f64 are used */
@@ -179,6 +180,20 @@ uint32_t ct_gen_local_array(struct ct_gen *g);
 uint32_t ct_gen_shared_pointer(struct ct_gen *g, enum ct_shared_view view, uint32_t address, int64_t offset);
 void ct_gen_load_words(struct ct_gen *g, enum ct_space space, const struct ct_access *access, uint32_t *units);
 void ct_gen_store_words(struct ct_gen *g, enum ct_space space, const struct ct_access *access, const uint32_t *units);
+
+/* ---- emit_wide.c: shared memory as an array of 64-bit words ---- */
+bool ct_gen_wants_wide_words(const struct ct_fn *fn);
+/* A 32-bit item at address + offset. */
+uint32_t ct_gen_wide_load(struct ct_gen *g, uint32_t address, int64_t offset, uint32_t scope, uint32_t semantics);
+struct ct_wide_update {
+    uint32_t address;
+    int64_t offset;
+    uint32_t scope, semantics, semantics_unequal; /* ids, of the exchange that succeeds and of those that do not */
+    uint32_t (*replace)(struct ct_gen *g, uint32_t old, const void *user); /* what the item becomes */
+    const void *user;
+};
+/* Replaces a 32-bit item by what it becomes; gives what it was. Nothing comes in between. */
+uint32_t ct_gen_wide_update(struct ct_gen *g, const struct ct_wide_update *update);
 
 /* ---- emit_atomic.c: atomics, fences, barriers ---- */
 void ct_gen_atomic(struct ct_gen *g, const struct ct_insn *insn);

@@ -41,7 +41,7 @@ static bool has_float_add(const struct ct_gen *g, enum ct_space space, unsigned 
 static bool has_int64(const struct ct_gen *g, enum ct_space space)
 {
     if (space == CT_SPACE_SHARED)
-        return g->target->atomic_int64_shared && ct_target_has_views(g->target);
+        return g->target->atomic_int64_shared && (ct_target_has_views(g->target) || g->has_wide_words);
     return g->target->atomic_int64_global;
 }
 
@@ -72,6 +72,32 @@ static uint32_t atomic_pointer(struct ct_gen *g, const struct atomic_job *job, e
     return ct_gen_shared_pointer(g, view, address, job->insn->offset);
 }
 
+/* What a 32-bit item of shared memory becomes, where it is no word of its own. */
+static uint32_t combine(struct ct_gen *g, uint32_t old, const void *user)
+{
+    static const struct {
+        uint16_t atomic, plain; /* plain: of two integers; or a comparison that keeps the old value */
+        bool is_choice;
+    } plain_ops[] = {
+        {SpvOpAtomicAnd, SpvOpBitwiseAnd, false},   {SpvOpAtomicOr, SpvOpBitwiseOr, false},     {SpvOpAtomicXor, SpvOpBitwiseXor, false},
+        {SpvOpAtomicIAdd, SpvOpIAdd, false},        {SpvOpAtomicUMin, SpvOpULessThan, true},    {SpvOpAtomicSMin, SpvOpSLessThan, true},
+        {SpvOpAtomicUMax, SpvOpUGreaterThan, true}, {SpvOpAtomicSMax, SpvOpSGreaterThan, true},
+    };
+    const struct atomic_job *job = user;
+    const uint32_t boolean = ct_gen_int_type(g, 1);
+
+    if (job->op == SpvOpAtomicCompareExchange)
+        return GEN(g, SpvOpSelect, job->type, GEN(g, SpvOpIEqual, boolean, old, job->compared), job->value, old);
+    for (size_t i = 0; i < sizeof plain_ops / sizeof *plain_ops; i++) {
+        if (plain_ops[i].atomic != job->op)
+            continue;
+        if (!plain_ops[i].is_choice)
+            return GEN(g, plain_ops[i].plain, job->type, old, job->value);
+        return GEN(g, SpvOpSelect, job->type, GEN(g, plain_ops[i].plain, boolean, old, job->value), old, job->value);
+    }
+    return job->value; /* an exchange */
+}
+
 static void atomic_arm(struct ct_gen *g, enum ct_space space, uint32_t address, void *user, uint32_t *results)
 {
     const struct atomic_job *job = user;
@@ -80,14 +106,18 @@ static void atomic_arm(struct ct_gen *g, enum ct_space space, uint32_t address, 
     need_atomic(g, job, space);
     if (g->failed)
         return;
-    pointer = atomic_pointer(g, job, space, address);
+    /* A failed exchange is a load: it may acquire and not release. */
+    const bool acquires = job->insn->semantics == PTX_ACQUIRE || job->insn->semantics == PTX_ACQ_REL;
+    const uint32_t unequal = ct_gen_semantics(g, acquires ? PTX_ACQUIRE : PTX_RELAXED);
+
     scope = ct_gen_scope(g, space, job->insn->scope);
     semantics = ct_gen_semantics(g, job->insn->semantics);
+    if (g->has_wide_words && space == CT_SPACE_SHARED && job->bits == 32) {
+        results[0] = ct_gen_wide_update(g, &(struct ct_wide_update){address, job->insn->offset, scope, semantics, unequal, combine, job});
+        return;
+    }
+    pointer = atomic_pointer(g, job, space, address);
     if (job->op == SpvOpAtomicCompareExchange) {
-        /* A failed exchange is a load: it may acquire and not release. */
-        const bool acquires = job->insn->semantics == PTX_ACQUIRE || job->insn->semantics == PTX_ACQ_REL;
-        const uint32_t unequal = ct_gen_semantics(g, acquires ? PTX_ACQUIRE : PTX_RELAXED);
-
         results[0] = GEN(g, job->op, job->type, pointer, scope, semantics, unequal, job->value, job->compared);
     } else {
         results[0] = GEN(g, job->op, job->type, pointer, scope, semantics, job->value);
@@ -108,8 +138,7 @@ static void run_atomic(struct ct_gen *g, struct atomic_job *job)
         ct_gen_refuse(g, PTX2SPV_INVALID_PTX, "atomic operation on local memory");
     else if (insn->space == CT_SPACE_GENERIC)
         ct_gen_dispatch(g, address,
-                        &(struct ct_dispatch){
-                            .arm = atomic_arm, .user = job, .types = &job->type, .n_results = 1, .never_local = true},
+                        &(struct ct_dispatch){.arm = atomic_arm, .user = job, .types = &job->type, .n_results = 1, .never_local = true},
                         &result);
     else
         atomic_arm(g, insn->space, address, job, &result);

@@ -4,21 +4,22 @@
  * With VK_KHR_workgroup_memory_explicit_layout shared memory is several aliased blocks, one for each width (views). Without it, and for
  * local memory always, it is one array of 32-bit words, and other widths are composed: 64 bits of two words, 8 and 16 bits of a part of
  * one. A narrow store to shared memory is an atomic and, then an atomic or, so that neighbours in the word that other threads write at
- * the same time are not lost, and threads that store the same value at once leave that value. */
+ * the same time are not lost, and threads that store the same value at once leave that value. Kernels with 64-bit atomics have one
+ * array of 64-bit words instead (emit_wide.c). */
 #include "emit.h"
 
 static const struct view {
     uint8_t bytes, bits, count;
     bool is_float;
 } views[CT_VIEW_COUNT] = {
-    [CT_VIEW_8] = {1, 8, 1, false},      [CT_VIEW_16] = {2, 16, 1, false},    [CT_VIEW_32] = {4, 32, 1, false},
-    [CT_VIEW_64] = {8, 64, 1, false},    [CT_VIEW_2X32] = {8, 32, 2, false},  [CT_VIEW_4X32] = {16, 32, 4, false},
-    [CT_VIEW_F32] = {4, 32, 1, true},    [CT_VIEW_F64] = {8, 64, 1, true},
+    [CT_VIEW_8] = {1, 8, 1, false},   [CT_VIEW_16] = {2, 16, 1, false},   [CT_VIEW_32] = {4, 32, 1, false},
+    [CT_VIEW_64] = {8, 64, 1, false}, [CT_VIEW_2X32] = {8, 32, 2, false}, [CT_VIEW_4X32] = {16, 32, 4, false},
+    [CT_VIEW_F32] = {4, 32, 1, true}, [CT_VIEW_F64] = {8, 64, 1, true},
 };
 
 static bool has_view(const struct ct_gen *g, enum ct_space space, enum ct_shared_view view)
 {
-    if (view == CT_VIEW_32)
+    if (view == CT_VIEW_32 || (space == CT_SPACE_SHARED && view == CT_VIEW_64 && g->has_wide_words))
         return true;
     if (space != CT_SPACE_SHARED || !g->target->shared_explicit_layout)
         return false;
@@ -84,11 +85,10 @@ static uint32_t make_explicit_view(struct ct_gen *g, enum ct_shared_view view)
     return variable;
 }
 
-static uint32_t make_word_array(struct ct_gen *g)
+static uint32_t make_word_array(struct ct_gen *g, enum ct_shared_view view)
 {
-    return ct_gen_global_variable(
-        g, SpvStorageClassWorkgroup,
-        CT_SPV_INTERN(&g->m, SpvOpTypeArray, 0, ct_gen_int_type(g, 32), segment_words(g)));
+    return ct_gen_global_variable(g, SpvStorageClassWorkgroup,
+                                  CT_SPV_INTERN(&g->m, SpvOpTypeArray, 0, view_type(g, view), view_length(g, view)));
 }
 
 uint32_t ct_gen_local_array(struct ct_gen *g)
@@ -96,8 +96,7 @@ uint32_t ct_gen_local_array(struct ct_gen *g)
     if (!g->local) {
         const uint32_t words = (g->fn->local_bytes + 3) / 4;
 
-        g->local = ct_gen_variable(
-            g, CT_SPV_INTERN(&g->m, SpvOpTypeArray, 0, ct_gen_int_type(g, 32), ct_gen_u32(g, words ? words : 1)));
+        g->local = ct_gen_variable(g, CT_SPV_INTERN(&g->m, SpvOpTypeArray, 0, ct_gen_int_type(g, 32), ct_gen_u32(g, words ? words : 1)));
     }
     return g->local;
 }
@@ -127,7 +126,7 @@ uint32_t ct_gen_shared_pointer(struct ct_gen *g, enum ct_shared_view view, uint3
     const uint32_t index = item_index(g, address, offset, views[view].bytes);
 
     if (!g->shared[view])
-        g->shared[view] = is_explicit ? make_explicit_view(g, view) : make_word_array(g);
+        g->shared[view] = is_explicit ? make_explicit_view(g, view) : make_word_array(g, view);
     if (is_explicit)
         return GEN(g, SpvOpAccessChain, pointer, g->shared[view], ct_gen_u32(g, 0), index);
     return GEN(g, SpvOpAccessChain, pointer, g->shared[view], index);
@@ -158,21 +157,70 @@ static bool is_atomic(const struct ct_access *access, enum ct_space space, enum 
     return space == CT_SPACE_SHARED && view == CT_VIEW_32 && ct_gen_is_strong(access->insn);
 }
 
+/* A 32-bit item in an array of 64-bit words. */
+static bool is_half(const struct ct_gen *g, enum ct_space space, enum ct_shared_view view)
+{
+    return g->has_wide_words && space == CT_SPACE_SHARED && view == CT_VIEW_32;
+}
+
 static uint32_t load_item(struct ct_gen *g, enum ct_space space, const struct ct_access *access, enum ct_shared_view view, int64_t offset)
 {
-    const uint32_t pointer = pointer_to(g, space, view, access->address, offset);
+    uint32_t pointer;
 
+    if (is_half(g, space, view))
+        return ct_gen_wide_load(g, access->address, offset, ct_gen_scope(g, space, access->insn->scope),
+                                ct_gen_semantics(g, ct_gen_is_strong(access->insn) ? PTX_ACQUIRE : PTX_RELAXED));
+    pointer = pointer_to(g, space, view, access->address, offset);
     if (is_atomic(access, space, view))
         return GEN(g, SpvOpAtomicLoad, ct_gen_int_type(g, 32), pointer, ct_gen_scope(g, space, access->insn->scope),
                    ct_gen_semantics(g, PTX_ACQUIRE));
     return GEN(g, SpvOpLoad, view_type(g, view), pointer, mask_of(access->insn, space));
 }
 
+static uint32_t replace_all(struct ct_gen *g, uint32_t old, const void *user)
+{
+    (void)g;
+    (void)old;
+    return *(const uint32_t *)user;
+}
+
+/* What is kept and what comes of an item of 8 or 16 bits. */
+struct part {
+    uint32_t others, bits;
+};
+
+static uint32_t replace_part(struct ct_gen *g, uint32_t old, const void *user)
+{
+    const uint32_t type = ct_gen_int_type(g, 32);
+    const struct part *part = user;
+
+    return GEN(g, SpvOpBitwiseOr, type, GEN(g, SpvOpBitwiseAnd, type, old, part->others), part->bits);
+}
+
+static void store_half(struct ct_gen *g, const struct ct_access *access, int64_t offset,
+                       uint32_t (*replace)(struct ct_gen *g, uint32_t old, const void *user), const void *user)
+{
+    const uint32_t relaxed = ct_gen_semantics(g, PTX_RELAXED);
+
+    ct_gen_wide_update(g, &(struct ct_wide_update){.address = access->address,
+                                                   .offset = offset,
+                                                   .scope = ct_gen_scope(g, CT_SPACE_SHARED, access->insn->scope),
+                                                   .semantics = relaxed,
+                                                   .semantics_unequal = relaxed,
+                                                   .replace = replace,
+                                                   .user = user});
+}
+
 static void store_item(struct ct_gen *g, enum ct_space space, const struct ct_access *access, enum ct_shared_view view, int64_t offset,
                        uint32_t id)
 {
-    const uint32_t pointer = pointer_to(g, space, view, access->address, offset);
+    uint32_t pointer;
 
+    if (is_half(g, space, view)) {
+        store_half(g, access, offset, replace_all, &id);
+        return;
+    }
+    pointer = pointer_to(g, space, view, access->address, offset);
     if (is_atomic(access, space, view))
         GEN_VOID(g, SpvOpAtomicStore, pointer, ct_gen_scope(g, space, access->insn->scope), ct_gen_semantics(g, PTX_RELAXED), id);
     else
@@ -205,8 +253,13 @@ static void store_part(struct ct_gen *g, enum ct_space space, const struct ct_ac
     const uint32_t ones = GEN(g, SpvOpShiftLeftLogical, type, ct_gen_u32(g, (1u << access->bits) - 1), up);
     const uint32_t others = GEN(g, SpvOpNot, type, ones);
     const uint32_t bits = GEN(g, SpvOpShiftLeftLogical, type, ct_gen_resize(g, id, access->bits, 32, false), up);
-    const uint32_t pointer = pointer_to(g, space, CT_VIEW_32, access->address, offset);
+    uint32_t pointer;
 
+    if (is_half(g, space, CT_VIEW_32)) {
+        store_half(g, access, offset, replace_part, &(struct part){others, bits});
+        return;
+    }
+    pointer = pointer_to(g, space, CT_VIEW_32, access->address, offset);
     if (space == CT_SPACE_SHARED) {
         const uint32_t scope = ct_gen_u32(g, SpvScopeWorkgroup), relaxed = ct_gen_u32(g, SpvMemorySemanticsMaskNone);
 

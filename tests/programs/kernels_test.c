@@ -129,6 +129,42 @@ static const char atomics[] =
     "B: add.u32 r4,r3,v; mov.u32 r5,r3; atom.shared.cas.b32 r3,[s+12],r5,r4; setp.ne.u32 p,r3,r5; @p bra B; bar.sync 0;"
     "and.b32 r6,t,3; shl.b32 r6,r6,2; mov.u32 r7,s; add.u32 r7,r7,r6; ld.shared.u32 x,[r7];";
 
+/* The same of 64 bits, beside items of 32 and 8 bits that share words, and through a generic pointer. Thread t reads word t % 8. */
+static void expect_wide_atomics(struct data *d)
+{
+    uint64_t words[8] = {0, (uint64_t)INT64_MIN, d->n, 0, 0, 0, 0, d->n};
+    uint32_t sum = 0, most = 0;
+    double floats = 0;
+
+    for (uint32_t t = 0; t < N; t++) {
+        const uint64_t value = (uint64_t)d->in[t] * 0x9e3779b1u + t;
+
+        words[0] += value;
+        words[1] = (int64_t)value > (int64_t)words[1] ? value : words[1];
+        words[2] += value * 3;
+        floats += d->in[t] >> 8;
+        sum += d->in[t];
+        most = d->in[t] > most ? d->in[t] : most;
+        words[6] ^= value;
+    }
+    memcpy(&words[3], &floats, sizeof floats);
+    words[4] = (uint64_t)most << 32 | sum;
+    for (unsigned i = 0; i < 8; i++)
+        words[5] |= (uint64_t)(uint8_t)(i * 37 + d->n) << 8 * i;
+    for (uint32_t t = 0; t < N; t++)
+        d->out[t] = (uint32_t)(words[t & 7] ^ words[t & 7] >> 32);
+}
+static const char wide_atomics[] =
+    ".shared .align 16 .b8 s[64]; .reg .f64 e; mov.u32 r9,s; setp.ne.u32 p,t,0; @p bra A; mov.u64 d1,0; cvt.u64.u32 d2,n;"
+    "st.shared.v2.u64 [s],{d1,0x8000000000000000}; st.shared.u64 [s+16],d2; st.shared.u64 [s+24],d1; st.shared.v2.u32 [s+32],{0,0};"
+    "st.shared.u64 [s+40],d1; st.shared.v4.u32 [s+48],{0,0,0,0}; A: bar.sync 0; mul.wide.u32 d1,v,0x9e3779b1; cvt.u64.u32 d2,t;"
+    "add.u64 d1,d1,d2; red.shared.add.u64 [s],d1; atom.shared.max.s64 d2,[s+8],d1; mul.lo.u64 d3,d1,3; ld.shared.u64 d4,[s+16];"
+    "B: add.u64 d5,d4,d3; mov.u64 d6,d4; atom.shared.cas.b64 d4,[s+16],d6,d5; setp.ne.u64 p,d4,d6; @p bra B; shr.u32 r1,v,8;"
+    "cvt.rn.f64.u32 e,r1; red.shared.add.f64 [s+24],e; red.shared.add.u32 [s+32],v; atom.shared.max.u32 r1,[s+36],v;"
+    "setp.gt.u32 p,t,7; @p bra C; mad.lo.u32 r1,t,37,n; add.u32 r2,r9,t; st.shared.u8 [r2+40],r1; C: cvt.u64.u32 d2,r9;"
+    "cvta.shared.u64 d2,d2; atom.xor.b64 d3,[d2+48],d1; cvt.u64.u32 d4,n; atom.shared.exch.b64 d5,[s+56],d4; bar.sync 0;"
+    "and.b32 r6,t,7; mad.lo.u32 r7,r6,8,r9; ld.shared.u64 d1,[r7]; shr.u64 d2,d1,32; xor.b64 d1,d1,d2; cvt.u32.u64 x,d1;";
+
 /* ---- control flow ---- */
 
 /* Two loops; the inner one is left to its own end, to the outer one's next round, out of both, and out of the kernel. */
@@ -258,6 +294,7 @@ static const struct row rows[] = {
     {"local memory", local, expect_local, {0}, {0}},
     {"generic pointers", generic, expect_generic, {0}, {0}},
     {"shared atomics", atomics, expect_atomics, {0}, {0}},
+    {"shared atomics of 64 bits", wide_atomics, expect_wide_atomics, {0}, {0}},
     {"exits of nested loops", exits, expect_exits, {0}, {0}},
     {"indexed branch", table, expect_table, {0}, {0}},
     {"loop with two entries", two_entries, expect_two_entries, {0}, {0}},

@@ -192,6 +192,29 @@ static void test_valid_everywhere(void **state)
         }
 }
 
+/* Every row once more with shared memory as words of 64 bits, as its 64-bit atomics want it where there are no views. */
+static void test_wide_words(void **state)
+{
+    static const struct ptx2spv_target target = {
+        BASE, .push_constant_bytes = 128, .memory_model_device_scope = 1, .atomic_int64_global = 1, .atomic_int64_shared = 1};
+    static const char wide[] = "atom.shared.max.s64 d15,[sh+8],1; atom.shared.cas.b64 d15,[sh+16],d15,2; atom.shared.add.f64 e15,[sh],e15;"
+                               "cvta.shared.u64 d14,sh; st.global.u64 [d0+8],d14; ld.global.u64 d13,[d0]; atom.add.u64 d12,[d13],d15;";
+    char body[8192];
+
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct outcome outcome;
+
+        snprintf(body, sizeof body, "%s %s", wide, rows[r].body);
+        compile(body, &target, &outcome);
+        if (outcome.status != PTX2SPV_OK)
+            fail_msg("%s: %s", rows[r].name, outcome.messages);
+        assert_valid_spirv(outcome.kernel.words, outcome.kernel.n_words);
+        assert_true(count_spirv(outcome.kernel.words, outcome.kernel.n_words, SpvOpAtomicSMax) == 1);
+        ptx2spv_kernel_finish(&outcome.kernel);
+    }
+}
+
 static void test_same_input_same_words(void **state)
 {
     (void)state;
@@ -311,7 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_valid_everywhere), cmocka_unit_test(test_same_input_same_words), cmocka_unit_test(test_form),
-        cmocka_unit_test(test_info),             cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_info),             cmocka_unit_test(test_refusals),              cmocka_unit_test(test_wide_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
