@@ -104,8 +104,7 @@ static bool check_call(struct inliner *in, const struct waiting_call *waiting)
         return ct_error(compilation, where, PTX2SPV_INVALID_PTX, "call of the extern function %s, which the module does not define",
                         callee->name);
     if (find_recursion(waiting))
-        return ct_error(compilation, where, PTX2SPV_UNSUPPORTED, "recursion is not supported: %s",
-                        name_cycle(in, waiting->caller, callee));
+        return ct_error(compilation, where, PTX2SPV_UNSUPPORTED, "recursion is not supported: %s", name_cycle(in, waiting->caller, callee));
     if (++in->n_instances > MAX_INSTANCES || in->fn->values.n > MAX_VALUES)
         return ct_error(compilation, where, PTX2SPV_UNSUPPORTED,
                         "%s calls more than can be inlined: %" PRIu32 " functions, %" PRIu32 " values", in->fn->name, in->n_instances,

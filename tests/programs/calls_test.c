@@ -188,23 +188,30 @@ static void test_compiled(void **state)
     ".func (.param .b32 r) " name "(.param .b32 a, .param .b32 b)\n{ .reg .b32 x, y; ld.param.b32 x,[a]; ld.param.b32 y,[b];\n" code       \
     " st.param.b32 [r],x; ret; }\n"
 #define CALL(target, list)                                                                                                                 \
-    "{ .param .b32 a; .param .b32 b; .param .b32 r; st.param.b32 [a],v; st.param.b32 [b],t; call (r), " target ", (a, b), " list          \
+    "{ .param .b32 a; .param .b32 b; .param .b32 r; st.param.b32 [a],v; st.param.b32 [b],t; call (r), " target ", (a, b), " list           \
     "; ld.param.b32 x,[r]; }\n"
 
 /* in[0] chooses: `code` makes the address f of it (in v) and calls. */
 #define MODULE(code)                                                                                                                       \
     ".version 7.0\n.target sm_70\n.address_size 64\n" BINARY("plus", "add.u32 x,x,y;") BINARY("minus", "sub.u32 x,x,y;")                   \
         BINARY("times", "mul.lo.u32 x,x,y;") ".func (.param .b64 r) other(.param .b32 a, .param .b32 b)\n{ ret; }\n"                       \
-    ".func (.param .b32 r) again(.param .b32 a, .param .b32 b)\n{ .reg .b32 v, t, x; .reg .b64 f; .reg .pred p; ld.param.b32 v,[a];\n"     \
-    "ld.param.b32 t,[b]; mov.u64 f,again; setp.ne.u32 p,v,6; @p mov.u64 f,plus; P: .callprototype (.param .b32 _) _ (.param .b32 _,"       \
-    " .param .b32 _);\n" CALL("f", "P") "st.param.b32 [r],x; ret; }\n"                                                                     \
-    ".global .align 8 .u64 table[4] = {plus, minus, times, generic(times)};\n.global .align 4 .b8 bytes[12] = {1, 2, 3, 4, 0xFF(minus),"   \
-    " 0xFF00(minus), 0xFF0000(minus), 0xFF000000(minus), 0xFF00000000(minus), 0xFF0000000000(minus), 0xFF000000000000(minus),"             \
-    " 0xFF00000000000000(minus)};\n"                                                                                                       \
-    ".visible .entry k(.param .u64 out, .param .u64 in, .param .u32 n)\n{ .reg .pred p; .reg .b32 t, v, x, lo, hi; .reg .b64 f, o, i;\n"   \
-    "ld.param.u64 i,[in]; ld.param.u64 o,[out]; ld.global.u32 v,[i]; mov.u32 t,%tid.x; mul.wide.u32 f,t,4; add.u64 o,o,f;\n"               \
-    "L: .calltargets plus, times;\nP: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b32 _);\n" code                             \
-    "st.global.u32 [o],x; ret; }\n"
+                                             ".func (.param .b32 r) again(.param .b32 a, .param .b32 b)\n{ .reg .b32 v, t, x; .reg .b64 "  \
+                                             "f; .reg .pred p; ld.param.b32 v,[a];\n"                                                      \
+                                             "ld.param.b32 t,[b]; mov.u64 f,again; setp.ne.u32 p,v,6; @p mov.u64 f,plus; P: "              \
+                                             ".callprototype (.param .b32 _) _ (.param .b32 _,"                                            \
+                                             " .param .b32 _);\n" CALL(                                                                    \
+                                                 "f", "P") "st.param.b32 [r],x; ret; }\n"                                                  \
+                                                           ".global .align 8 .u64 table[4] = {plus, minus, times, "                        \
+                                                           "generic(times)};\n.global .align 4 .b8 bytes[12] = {1, 2, 3, 4, 0xFF(minus),"  \
+                                                           " 0xFF00(minus), 0xFF0000(minus), 0xFF000000(minus), 0xFF00000000(minus), "     \
+                                                           "0xFF0000000000(minus), 0xFF000000000000(minus),"                               \
+                                                           " 0xFF00000000000000(minus)};\n"                                                \
+                                                           ".visible .entry k(.param .u64 out, .param .u64 in, .param .u32 n)\n{ .reg "    \
+                                                           ".pred p; .reg .b32 t, v, x, lo, hi; .reg .b64 f, o, i;\n"                      \
+                                                           "ld.param.u64 i,[in]; ld.param.u64 o,[out]; ld.global.u32 v,[i]; mov.u32 "      \
+                                                           "t,%tid.x; mul.wide.u32 f,t,4; add.u64 o,o,f;\n"                                \
+                                                           "L: .calltargets plus, times;\nP: .callprototype (.param .b32 _) _ (.param "    \
+                                                           ".b32 _, .param .b32 _);\n" code "st.global.u32 [o],x; ret; }\n"
 
 #define FROM_TABLE "mov.u64 f,table; mul.wide.u32 i,v,8; add.u64 f,f,i; ld.global.u64 f,[f];\n"
 
