@@ -58,8 +58,16 @@ enum ptx2spv_dialect {
 enum ptx2spv_pointer_rule {
     PTX2SPV_POINTER_SAME,    /* device = H */
     PTX2SPV_POINTER_OR,      /* device = H | pointer_mask */
-    PTX2SPV_POINTER_WINDOWS, /* device = H + distance of the window that holds H */
+    PTX2SPV_POINTER_WINDOWS, /* device = H + distance of the window that holds H, if one does */
 };
+
+/* A range of host addresses and what lies between it and the device's, modulo 2^64. What counts is the address in the register, before a
+ * constant offset: it may lie some way off the object, so nothing else should lie near the edges, and windows are best made wider than
+ * their memory. */
+struct ptx2spv_window {
+    uint64_t base, size_bytes, distance;
+};
+#define PTX2SPV_WINDOWS_MAX 8
 
 enum ptx2spv_warp_form {
     PTX2SPV_WARP_NATIVE,     /* subgroup instructions, right in divergent code */
@@ -106,7 +114,8 @@ struct ptx2spv_target {
     uint8_t threads_in_turn; /* WARP_NATIVE on CPUs: between barriers the warps of a block run one after the other, so none may wait for
                                 another, and every thread must reach every barrier */
     uint8_t exact_zeros; /* adding and dividing heed a constant zero's sign: lavapipe takes x + 0 for x (-0 too), x / 0 for undefined */
-    uint8_t reserved[6];
+    uint8_t reserved[12];
+    struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: none overlap; one of size 0 ends the table */
 };
 
 /* Specialization constants that every kernel declares (Vulkan). Blocks are launched one-dimensional. */

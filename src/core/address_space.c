@@ -401,16 +401,48 @@ CUresult ct_address_update(const struct ct_range *range)
     return r;
 }
 
+/* ---- pointer rules ---- */
+
+/* What PTX2SPV_POINTER_WINDOWS adds to an address. */
+static uint64_t distance_at(const struct ptx2spv_target *target, uint64_t address)
+{
+    for (unsigned i = 0; i < PTX2SPV_WINDOWS_MAX && target->windows[i].size_bytes; i++)
+        if (address - target->windows[i].base < target->windows[i].size_bytes)
+            return target->windows[i].distance;
+    return 0;
+}
+
+/* The same of a device address, which lies in the window's image. */
+static uint64_t distance_to(const struct ptx2spv_target *target, uint64_t device_address)
+{
+    for (unsigned i = 0; i < PTX2SPV_WINDOWS_MAX && target->windows[i].size_bytes; i++)
+        if (device_address - target->windows[i].distance - target->windows[i].base < target->windows[i].size_bytes)
+            return target->windows[i].distance;
+    return 0;
+}
+
 ct_devaddr ct_devaddr_of(const struct ct_context *context, uint64_t address)
 {
     const struct ptx2spv_target *target = &context->device->info.target;
 
-    return (ct_devaddr){target->pointer_rule == PTX2SPV_POINTER_OR ? address | target->pointer_mask : address};
+    switch (target->pointer_rule) {
+    case PTX2SPV_POINTER_OR:
+        return (ct_devaddr){address | target->pointer_mask};
+    case PTX2SPV_POINTER_WINDOWS:
+        return (ct_devaddr){address + distance_at(target, address)};
+    }
+    return (ct_devaddr){address};
 }
 
 uint64_t ct_address_of(const struct ct_context *context, ct_devaddr address)
 {
     const struct ptx2spv_target *target = &context->device->info.target;
 
-    return target->pointer_rule == PTX2SPV_POINTER_OR ? address.v & ~target->pointer_mask : address.v;
+    switch (target->pointer_rule) {
+    case PTX2SPV_POINTER_OR:
+        return address.v & ~target->pointer_mask;
+    case PTX2SPV_POINTER_WINDOWS:
+        return address.v - distance_to(target, address.v);
+    }
+    return address.v;
 }

@@ -76,9 +76,7 @@ void ct_gen_insn(struct ct_gen *g, const struct ct_insn *insn)
 /* What the target description asks for and no instruction could refuse. */
 static bool check_target(struct ct_gen *g)
 {
-    if (g->target->pointer_rule == PTX2SPV_POINTER_WINDOWS)
-        ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "the pointer rule of windows");
-    else if (g->fn->shared_bytes > g->target->shared_bytes)
+    if (g->fn->shared_bytes > g->target->shared_bytes)
         ct_gen_refuse(g, PTX2SPV_TARGET_LACKS, "the kernel has %u bytes of shared memory, the device %u", g->fn->shared_bytes,
                       g->target->shared_bytes);
     return !g->failed;

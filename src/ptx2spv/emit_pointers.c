@@ -5,13 +5,37 @@
  * Strong accesses of one 32- or 64-bit word of global memory are atomic loads and stores; other strong ones are volatile. */
 #include "emit.h"
 
-/* PTX2SPV_POINTER_OR: the mask goes on the base, so that the constant offset can still fold into the access. */
+#include <stddef.h>
+
+_Static_assert(offsetof(struct ptx2spv_target, windows) ==
+                   offsetof(struct ptx2spv_target, reserved) + sizeof((struct ptx2spv_target *)0)->reserved,
+               "the target's bytes are a key: no padding");
+
+/* The distance of the window that holds an address, else 0: one comparison a window, without a branch. */
+static uint32_t distance_of(struct ct_gen *g, uint32_t address)
+{
+    const uint32_t type = ct_gen_int_type(g, 64), boolean = ct_gen_int_type(g, 1);
+    uint32_t distance = ct_spv_const_int(&g->m, 64, 0);
+
+    for (unsigned i = 0; i < PTX2SPV_WINDOWS_MAX && g->target->windows[i].size_bytes; i++) {
+        const struct ptx2spv_window *window = &g->target->windows[i];
+        const uint32_t place = GEN(g, SpvOpISub, type, address, ct_spv_const_int(&g->m, 64, window->base));
+        const uint32_t is_inside = GEN(g, SpvOpULessThan, boolean, place, ct_spv_const_int(&g->m, 64, window->size_bytes));
+
+        distance = GEN(g, SpvOpSelect, type, is_inside, ct_spv_const_int(&g->m, 64, window->distance), distance);
+    }
+    return distance;
+}
+
+/* The rule works on the base, so that the constant offset can still fold into the access. */
 uint32_t ct_gen_global_pointer(struct ct_gen *g, uint32_t address, int64_t offset, uint32_t type)
 {
     const uint32_t ulong = ct_gen_int_type(g, 64);
 
     if (g->target->pointer_rule == PTX2SPV_POINTER_OR)
         address = GEN(g, SpvOpBitwiseOr, ulong, address, ct_spv_const_int(&g->m, 64, g->target->pointer_mask));
+    if (g->target->pointer_rule == PTX2SPV_POINTER_WINDOWS)
+        address = GEN(g, SpvOpIAdd, ulong, address, distance_of(g, address));
     if (offset)
         address = GEN(g, SpvOpIAdd, ulong, address, ct_spv_const_int(&g->m, 64, (uint64_t)offset));
     return GEN(g, SpvOpConvertUToPtr, ct_spv_type_pointer(&g->m, g->dialect->global_storage, type), address);
@@ -72,8 +96,8 @@ void ct_gen_load_pointed(struct ct_gen *g, enum ct_space space, const struct ct_
 
         if (is_atomic(g, space, access)) {
             note_atomic(g, access);
-            units[0] = GEN(g, SpvOpAtomicLoad, type, pointer, ct_gen_scope(g, space, access->insn->scope),
-                           ct_gen_semantics(g, PTX_ACQUIRE));
+            units[0] =
+                GEN(g, SpvOpAtomicLoad, type, pointer, ct_gen_scope(g, space, access->insn->scope), ct_gen_semantics(g, PTX_ACQUIRE));
             break;
         }
         words[0] = pointer;

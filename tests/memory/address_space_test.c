@@ -2,6 +2,8 @@
 /* The map of addresses beside a plain list, and with readers and writers at once. */
 #include "api_test.h"
 
+#include "core/context.h"
+#include "core/device.h"
 #include "core/memory.h"
 
 #include <pthread.h>
@@ -177,11 +179,35 @@ static void readers_beside_writers(void **state)
     ok(ct_address_remove(0x700000, CT_RANGE_DEVICE, &removed));
 }
 
+/* Addresses in a window move by its distance, which may be negative, there and back; all others stay. */
+static void windows_move_addresses(void **state)
+{
+    static const struct {
+        uint64_t address, device;
+    } rows[] = {
+        {0x100000000000, 0x7f0000000000}, {0x1000000fffff, 0x7f00000fffff},
+        {0x100000100000, 0x100000100000}, {0x0fffffffffff, 0x0fffffffffff},
+        {0x200000000000, 0x1ffff0000000}, {0x200000001fff, 0x1ffff0001fff},
+        {0x200000002000, 0x200000002000}, {0, 0},
+    };
+    struct ct_device device = {0};
+    const struct ct_context context = {.device = &device};
+
+    (void)state;
+    device.info.target.pointer_rule = PTX2SPV_POINTER_WINDOWS;
+    device.info.target.windows[0] = (struct ptx2spv_window){0x100000000000, 0x100000, 0x6f0000000000};
+    device.info.target.windows[1] = (struct ptx2spv_window){0x200000000000, 0x2000, -(uint64_t)0x10000000};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(ct_devaddr_of(&context, rows[i].address).v, rows[i].device);
+        assert_int_equal(ct_address_of(&context, (ct_devaddr){rows[i].device}), rows[i].address);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(find_knows_the_edges), cmocka_unit_test(insert_refuses_what_overlaps), cmocka_unit_test(update_keeps_the_rest),
-        cmocka_unit_test(random_changes),       cmocka_unit_test(readers_beside_writers),
+        cmocka_unit_test(random_changes),       cmocka_unit_test(readers_beside_writers),       cmocka_unit_test(windows_move_addresses),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,13 +40,17 @@ static const struct {
     {"parameters in memory", {BASE, FEATURES, .push_constant_bytes = PTX2SPV_PARAMS_OFFSET}},
     {"pointers behind a mask",
      {BASE, FEATURES, .push_constant_bytes = 128, .pointer_rule = PTX2SPV_POINTER_OR, .pointer_mask = UINT64_C(0xffff800000000000)}},
+    {"pointers by windows",
+     {BASE, FEATURES, .push_constant_bytes = 128, .pointer_rule = PTX2SPV_POINTER_WINDOWS,
+      .windows = {{UINT64_C(0x100000000000), UINT64_C(1) << 40, UINT64_C(0x7fff00000000)},
+                  {UINT64_C(0x300000000000), 1 << 30, -(uint64_t)4096}}}},
     {"plain OpenCL", {OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8}},
     {"rich OpenCL", {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32}},
     {"OpenCL, pointers behind a mask",
      {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 16, .pointer_rule = PTX2SPV_POINTER_OR,
       .pointer_mask = UINT64_C(0xffff800000000000)}},
 };
-enum { PLAIN, RICH, OPENCL_PLAIN = 5, OPENCL_RICH };
+enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH };
 
 /* ---- compiling a body ---- */
 
@@ -251,6 +255,9 @@ static const struct {
      PLAIN, SpvOpSelectionMerge, 0},
     {"narrow shared stores are two atomics without views", "st.shared.u8 [sh+1],r0;", PLAIN, SpvOpAtomicOr, 1},
     {"and one store with them", "st.shared.u8 [sh+1],r0;", RICH, SpvOpAtomicOr, 0},
+    {"a window is a comparison and a choice", "st.global.u32 [d0],r0;", WINDOWS, SpvOpULessThan, 2},
+    {"and all of them one sum more", "st.global.u32 [d0],r0;", WINDOWS, SpvOpIAdd, 1},
+    {"before the constant offset", "st.global.u32 [d0+8],r0;", WINDOWS, SpvOpIAdd, 2},
     {"add.f32 is one instruction", "ld.global.f32 f0,[d0]; add.f32 f1,f0,f0; st.global.f32 [d0],f1;", RICH, SpvOpFAdd, 1},
     {"OpenCL: a narrow shared store is one store", "st.shared.u8 [sh+1],r0;", OPENCL_PLAIN, SpvOpAtomicOr, 0},
     {"OpenCL: 64 bits of shared memory are one access", "ld.shared.u64 d1,[sh+8]; st.shared.u64 [sh],d1;", OPENCL_PLAIN, SpvOpStore, 1},
@@ -312,7 +319,6 @@ static const struct {
     {"no bytes", "ld.global.u8 h0,[d0]; st.global.u8 [d0],h0;", "8-bit accesses", PTX2SPV_TARGET_LACKS,
      {.dialect = PTX2SPV_VULKAN, .shared_bytes = 32768, .int64 = 1, .int16 = 1, .int8 = 1}},
     {"no 64-bit atomics", "atom.global.add.u64 d1,[d0],1;", "64-bit atomic", PTX2SPV_TARGET_LACKS, {BASE}},
-    {"windows", "st.global.u32 [d0],r0;", "windows", PTX2SPV_UNSUPPORTED, {BASE, .pointer_rule = PTX2SPV_POINTER_WINDOWS}},
     {"too much shared memory", "st.shared.u32 [sh],r0;", "shared memory", PTX2SPV_TARGET_LACKS,
      {.dialect = PTX2SPV_VULKAN, .shared_bytes = 1023, .int64 = 1}},
 };
