@@ -117,7 +117,9 @@ static uint32_t block_index(struct ct_gen *g, uint32_t component)
 {
     const uint32_t offset = argument(g, offsetof(struct ptx2spv_system_block, ctaid_offset) + 4 * component, 32);
 
-    return GEN_EARLY(g, SpvOpIAdd, ct_gen_int_type(g, 32), builtin_component(g, &g->workgroup_id, SpvBuiltInWorkgroupId, component), offset);
+    const uint32_t group = builtin_component(g, &g->workgroup_id, SpvBuiltInWorkgroupId, component);
+
+    return GEN_EARLY(g, SpvOpIAdd, ct_gen_int_type(g, 32), group, offset);
 }
 
 static uint32_t block_threads(struct ct_gen *g)

@@ -46,7 +46,9 @@ uint32_t ct_gen_shift(struct ct_gen *g, SpvOp op, unsigned bits, uint32_t x, uin
 
 uint32_t ct_gen_shift_by(struct ct_gen *g, SpvOp op, unsigned bits, uint32_t x, unsigned distance)
 {
-    return GEN(g, op, ct_gen_int_type(g, bits), x, g->dialect->shifts_alike ? ct_spv_const_int(&g->m, bits, distance) : ct_gen_u32(g, distance));
+    const unsigned distance_bits = g->dialect->shifts_alike ? bits : 32;
+
+    return GEN(g, op, ct_gen_int_type(g, bits), x, ct_spv_const_int(&g->m, distance_bits, distance));
 }
 
 uint32_t ct_gen_pack(struct ct_gen *g, const uint32_t *parts, unsigned n, unsigned part_bits)
