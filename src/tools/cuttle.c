@@ -71,7 +71,7 @@ static int command_info(int argc, char **argv)
     const CUresult result = ct_process_init(0);
 
     if (result == CUDA_ERROR_NO_DEVICE) {
-        printf("No device found. A Vulkan driver is needed; Mesa's lavapipe runs on any CPU.\n");
+        printf("No device found. A driver for Vulkan 1.3 or OpenCL 3.0 is needed; Mesa's lavapipe runs on any CPU.\n");
         return EXIT_FAILURE;
     }
     if (result != CUDA_SUCCESS) {

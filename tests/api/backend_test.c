@@ -62,7 +62,7 @@ static struct ct_kernel_image *make_kernel(struct ct_backend_device *device, con
     spv_context context = spvContextCreate(subject->spirv);
     spv_binary binary = NULL;
     struct ptx2spv_kernel kernel = {
-        .info = {.param_bytes = sizeof(struct kernel_params), .uses_shared = shared, .uses_dynamic_shared = shared}};
+        .info = {.param_bytes = sizeof(struct kernel_params), .uses_shared = shared, .uses_dynamic_shared = shared, .linear_block = true}};
     struct ct_kernel_image *image = NULL;
 
     assert_int_equal(spvTextToBinary(context, text, strlen(text), &binary, NULL), SPV_SUCCESS);
