@@ -142,7 +142,7 @@ CUresult CUDAAPI cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type
     return r;
 }
 
-/* cuDeviceGetByPCIBusId. pciBusId: [domain:]bus:device[.function], in hexadecimal. INVALID_VALUE: not of that form;
+/* cuDeviceGetByPCIBusId. pciBusId: domain:bus:device[.function] or bus:device.function, in hexadecimal. INVALID_VALUE: neither;
  * INVALID_DEVICE: no such device. A device that is on no bus has the id 0000:00:00.0. */
 CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 {
@@ -156,7 +156,7 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
     if (sscanf(pciBusId, "%8x:%2x:%2x%n", &domain, &bus, &slot, &end) != 3) {
         domain = 0;
-        if (sscanf(pciBusId, "%2x:%2x%n", &bus, &slot, &end) != 2)
+        if (sscanf(pciBusId, "%2x:%2x%n", &bus, &slot, &end) != 2 || pciBusId[end] != '.')
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "\"%s\" is no PCI bus id", pciBusId);
     }
     if (pciBusId[end] == '.' && sscanf(pciBusId + end, ".%1x", &function) != 1)
@@ -172,7 +172,7 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
     return ct_fail(CUDA_ERROR_INVALID_DEVICE, "no device at %s", pciBusId);
 }
 
-/* cuDeviceGetPCIBusId. domain:bus:device.function, 13 characters with the NUL; cut to len. INVALID_VALUE: len < 1. */
+/* cuDeviceGetPCIBusId. domain:bus:device.function, 13 characters with the NUL. INVALID_VALUE: len is less. */
 CUresult CUDAAPI cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 {
     struct ct_device *device;
@@ -180,7 +180,7 @@ CUresult CUDAAPI cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (len < 1)
+    if (len < 13)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "len is %d", len);
     snprintf(pciBusId, (size_t)len, "%04x:%02x:%02x.0", device->info.pci_domain, device->info.pci_bus, device->info.pci_device);
     return CUDA_SUCCESS;

@@ -68,13 +68,13 @@ CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attri
 
     if (r != CUDA_SUCCESS)
         return r;
+    if (value && srcDevice == dstDevice)
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d twice", (int)srcDevice);
     if (!value || attrib < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
         attrib > CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "attribute %d, result at %p", (int)attrib, (void *)value);
     if ((r = ct_device_lookup(srcDevice, &device)) != CUDA_SUCCESS || (r = ct_device_lookup(dstDevice, &device)) != CUDA_SUCCESS)
         return r;
-    if (srcDevice == dstDevice)
-        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d twice", (int)srcDevice);
     *value = 0;
     return CUDA_SUCCESS;
 }
