@@ -248,6 +248,7 @@ static void destroyed_streams_finish_their_work(void **state)
     gate_close(&gate);
     ok(cuMemAlloc(&p, 4));
     ok(cuMemsetD32(p, 0, 1));
+    ok(cuCtxSynchronize()); /* a memset does not wait for itself, and a non-blocking stream not for the legacy one */
     ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     ok(cuLaunchHostFunc(stream, stand_before, &gate));
     ok(cuMemsetD32Async(p, 42, 1, stream));
