@@ -24,7 +24,6 @@ struct ct_device {
     unsigned primary_retains;             /* a reset takes the context down, but not the retains back */
     unsigned primary_flags;               /* of the next activation; while active the context's own */
     pthread_cond_t primary_gone;          /* a primary context was taken down: see context.c */
-    struct ct_builtins *_Atomic builtins; /* builtin.c; NULL until first needed; released there, acquired there */
 };
 
 struct ct_context {

@@ -2,7 +2,6 @@
 /* Devices: their attributes, and opening them. */
 #include "device.h"
 
-#include "builtin.h"
 #include "config.h"
 #include "log.h"
 #include "process.h"
@@ -208,10 +207,8 @@ CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_b
 void ct_device_finish(struct ct_device *device)
 {
     ct_context_unmake_primary(device->primary);
-    if (device->opened) {
-        ct_builtins_destroy(device->builtins);
+    if (device->opened)
         device->backend->device_close(device->opened);
-    }
     pthread_cond_destroy(&device->primary_gone);
     ct_mutex_finish(&device->lock);
 }
