@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random kernels: the oracle against the CUDA device that libcuda.so.1 has, Cuttle's or NVIDIA's.
- *   oracle_differential [--seed FIRST] [--count N] [--features LIST] [--write DIR] [--no-shrink] [--print] [--oracle-only]
+ *   oracle_differential [--seed FIRST] [--count N] [--seconds N] [--features LIST] [--write DIR]
+ *                       [--patience SECONDS] [--no-shrink] [--print] [--oracle-only]
  *   oracle_differential FILE...      runs kept cases again
  * Ends with 1 if a kernel differs, 77 if there is no device. Seeds run in a process of their own, so that one that dies is told. */
 #include "differential.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXIT_SKIPPED 77
-#define SEED_PATIENCE_S 120
 #define SHRINK_ATTEMPTS 600
 #define MAX_FAILURES 5 /* then it is enough */
 
 struct options {
     uint64_t seed, count;
+    time_t deadline;     /* 0: none */
+    unsigned patience_s; /* of a seed */
     unsigned features;
     const char *directory; /* for shrunk kernels */
     bool shrinks, prints;
@@ -58,13 +62,19 @@ static void report(const struct options *options, struct program *program, struc
     fflush(stdout);
 }
 
+static bool goes_on(const struct options *options, const struct progress *progress)
+{
+    return progress->next < options->seed + options->count && progress->failures < MAX_FAILURES && !progress->no_device &&
+           (!options->deadline || time(NULL) < options->deadline);
+}
+
 static void run_seeds(const struct options *options, struct progress *progress)
 {
-    for (; progress->next < options->seed + options->count && progress->failures < MAX_FAILURES; progress->next++) {
+    for (; goes_on(options, progress); progress->next++) {
         struct program *program = generator_create(progress->next, options->features);
         struct trial trial = {0};
 
-        alarm(SEED_PATIENCE_S);
+        alarm(options->patience_s);
         attempt_program(program, options->attempt, &trial);
         progress->no_device = trial.verdict == VERDICT_NO_DEVICE;
         if (trial.verdict != VERDICT_SAME && !progress->no_device) {
@@ -78,15 +88,20 @@ static void run_seeds(const struct options *options, struct progress *progress)
 }
 
 /* A seed that took its process along, once more by itself. */
-static void report_death(const struct options *options, uint64_t seed)
+static void report_death(const struct options *options, uint64_t seed, int status)
 {
     struct program *program = generator_create(seed, options->features);
     struct trial trial = {0};
 
-    attempt_program(program, differential_try_apart, &trial);
-    if (trial.verdict == VERDICT_SAME)
-        printf("seed %" PRIu64 ": the process ended, but not when it ran alone\n", seed);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        printf("seed %" PRIu64 " took longer than %u s\n", seed, options->patience_s);
     else
+        printf("seed %" PRIu64 " ended the process: %s %d\n", seed, WIFSIGNALED(status) ? "signal" : "exit status",
+               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    fflush(stdout);
+    if (options->shrinks)
+        attempt_program(program, differential_try_apart, &trial);
+    if (trial.verdict != VERDICT_SAME)
         report(options, program, &trial, differential_try_apart);
     generator_destroy(program);
 }
@@ -98,7 +113,7 @@ static int run_all(const struct options *options)
     if (progress == MAP_FAILED)
         return 1;
     *progress = (struct progress){.next = options->seed};
-    while (progress->next < options->seed + options->count && progress->failures < MAX_FAILURES && !progress->no_device) {
+    while (goes_on(options, progress)) {
         int status;
         pid_t child;
 
@@ -113,7 +128,7 @@ static int run_all(const struct options *options)
             return 1;
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
             progress->failures++;
-            report_death(options, progress->next++);
+            report_death(options, progress->next++, status);
         }
     }
     if (progress->no_device) {
@@ -144,8 +159,8 @@ static int run_file(const char *path)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: oracle_differential [--seed FIRST] [--count N] [--features LIST] [--write DIR] [--no-shrink] [--print]\n"
-                    "                           [--oracle-only]\n"
+    fprintf(stderr, "usage: oracle_differential [--seed FIRST] [--count N] [--seconds N] [--features LIST] [--write DIR] [--no-shrink]\n"
+                    "                           [--patience SECONDS] [--print] [--oracle-only]\n"
                     "       oracle_differential FILE...\nfeatures, * by default; all, none, -NAME take away:\n");
     for (unsigned i = 0; i < FEATURE_COUNT; i++)
         fprintf(stderr, "  %c %-16s %s\n", generator_default_features() >> i & 1 ? '*' : ' ', generator_feature_name(i),
@@ -159,6 +174,10 @@ static bool read_option(struct options *options, const char *name, const char *v
         options->seed = strtoull(value, NULL, 0);
     else if (!strcmp(name, "--count"))
         options->count = strtoull(value, NULL, 0);
+    else if (!strcmp(name, "--seconds"))
+        options->deadline = time(NULL) + (time_t)strtoul(value, NULL, 0);
+    else if (!strcmp(name, "--patience"))
+        options->patience_s = (unsigned)strtoul(value, NULL, 0);
     else if (!strcmp(name, "--write"))
         options->directory = value;
     else
@@ -179,7 +198,12 @@ static int print_program(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.seed = 1, .count = 100, .features = generator_default_features(), .directory = ".", .shrinks = true,
+    struct options options = {.seed = 1,
+                              .count = 100,
+                              .features = generator_default_features(),
+                              .directory = ".",
+                              .patience_s = 120,
+                              .shrinks = true,
                               .attempt = differential_try};
     int files = 0, worst = 0;
 

@@ -173,9 +173,8 @@ bool differential_read(const char *path, char **text, struct generator_launch *l
 
     *text = read_text(path);
     header = *text ? strstr(*text, "// seed ") : NULL;
-    if (!header ||
-        sscanf(header, "// seed %" SCNu64 " grid %u %u %u block %u %u %u shared %u", &seed, &launch->grid[0], &launch->grid[1],
-               &launch->grid[2], &launch->block[0], &launch->block[1], &launch->block[2], &launch->dynamic_shared_bytes) != 8) {
+    if (!header || sscanf(header, "// seed %" SCNu64 " grid %u %u %u block %u %u %u shared %u", &seed, &launch->grid[0], &launch->grid[1],
+                          &launch->grid[2], &launch->block[0], &launch->block[1], &launch->block[2], &launch->dynamic_shared_bytes) != 8) {
         fprintf(stderr, "%s: no line with seed and launch\n", path);
         free(*text);
         return false;

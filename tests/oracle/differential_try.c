@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define STEP_LIMIT 50000000
-#define UNTOUCHED 0xcd   /* what `out` holds before the kernel */
-#define PATIENCE_S 60    /* of a process for one case */
+#define UNTOUCHED 0xcd /* what `out` holds before the kernel */
+#define PATIENCE_S 60  /* of a process for one case */
 
 struct memory {
     uint8_t *out;
@@ -108,8 +108,8 @@ static bool open_device(struct trial *trial)
 
     if (is_open)
         return true;
-    if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&device, 0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS ||
-        cuCtxSetCurrent(context) != CUDA_SUCCESS)
+    if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&device, 0) != CUDA_SUCCESS ||
+        cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS)
         return conclude(trial, VERDICT_NO_DEVICE, "no CUDA device");
     return is_open = true;
 }
@@ -121,7 +121,8 @@ static bool ok(CUresult result, const char *what, struct trial *trial)
     if (result == CUDA_SUCCESS)
         return true;
     cuGetErrorName(result, &name);
-    return conclude(trial, VERDICT_NOT_RUN, "%s gave %s", what, name ? name : "an unknown error");
+    return conclude(trial, result == CUDA_ERROR_NOT_SUPPORTED ? VERDICT_NOT_COMPILED : VERDICT_NOT_RUN, "%s gave %s", what,
+                    name ? name : "an unknown error");
 }
 
 struct device_memory {
@@ -147,8 +148,8 @@ static bool launch_on(CUfunction function, const struct differential_case *c, co
     p.in = device->in;
     p.acc = device->acc;
     p.out = device->out;
-    return ok(cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], c->launch->dynamic_shared_bytes, NULL, params,
-                             NULL),
+    return ok(cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], c->launch->dynamic_shared_bytes, NULL,
+                             params, NULL),
               "cuLaunchKernel", trial) &&
            ok(cuCtxSynchronize(), "cuCtxSynchronize", trial);
 }

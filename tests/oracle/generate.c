@@ -172,7 +172,8 @@ static struct node *kernel_results(struct generator *g)
     }
     for (unsigned i = 0; i < 6 && g->features & FEATURE_FLOATS; i++) {
         snprintf(line, sizeof line,
-                 "    testp.notanumber.f32 %%nan, %%f%u;\n    selp.f32 %%f%u, 0f7fc00000, %%f%u, %%nan;\n    st.global.f32 [%%slot+%u], %%f%u;\n",
+                 "    testp.notanumber.f32 %%nan, %%f%u;\n    selp.f32 %%f%u, 0f7fc00000, %%f%u, %%nan;\n    st.global.f32 [%%slot+%u], "
+                 "%%f%u;\n",
                  i, i, i, 124 + 4 * i, i);
         node_append(&tail, result_node(g, line));
     }
@@ -207,7 +208,8 @@ static struct node *function_results(struct generator *g)
 static void grow_function(struct generator *g, unsigned index, unsigned budget)
 {
     const bool is_kernel = index == g->tree->n_functions;
-    struct context c = {.g = g, .function = &g->tree->functions[index], .n_callable = index, .is_kernel = is_kernel, .is_uniform = is_kernel};
+    struct context c = {
+        .g = g, .function = &g->tree->functions[index], .n_callable = index, .is_kernel = is_kernel, .is_uniform = is_kernel};
 
     if (g->features & FEATURE_WARPS)
         c.mask = c.function->n_masks = 1;
@@ -219,8 +221,8 @@ static void grow_function(struct generator *g, unsigned index, unsigned budget)
 /* Small blocks, some of them with a last warp that is not full, some of several dimensions. */
 static void choose_launch(struct generator *g)
 {
-    static const uint8_t blocks[][3] = {{32, 1, 1}, {64, 1, 1}, {128, 1, 1}, {1, 1, 1}, {33, 1, 1}, {48, 1, 1}, {16, 4, 1},
-                                        {8, 3, 2}, {5, 7, 1}, {96, 1, 1}, {4, 4, 4}, {100, 1, 1}, {32, 2, 2}, {7, 1, 1}};
+    static const uint8_t blocks[][3] = {{32, 1, 1}, {64, 1, 1}, {128, 1, 1}, {1, 1, 1}, {33, 1, 1},  {48, 1, 1}, {16, 4, 1},
+                                        {8, 3, 2},  {5, 7, 1},  {96, 1, 1},  {4, 4, 4}, {100, 1, 1}, {32, 2, 2}, {7, 1, 1}};
     static const uint8_t grids[][3] = {{1, 1, 1}, {1, 1, 1}, {2, 1, 1}, {3, 1, 1}, {2, 2, 1}, {1, 2, 2}};
     struct program *program = g->program;
     const uint8_t *block = blocks[pick(g, sizeof blocks / sizeof *blocks)], *grid = grids[pick(g, sizeof grids / sizeof *grids)];
@@ -257,13 +259,14 @@ void generator_fill(uint64_t seed, struct generator_data *out)
     out->params.b = (uint32_t)generator_random(&g);
 }
 
-/* What a kernel has, of what it may have; not what cannot stand together: barriers are not to be met by fewer threads than there are, unless that is asked for. */
+/* What a kernel has, of what it may have; not what cannot stand together: barriers are not to be met by fewer threads than there are,
+ * unless that is asked for. */
 static void choose_features(struct generator *g)
 {
     unsigned *bits = &g->features;
 
     for (unsigned i = 0; i < FEATURE_COUNT; i++) /* some of what is asked for, in every combination */
-        if (pick(g, 8) < (i == FEATURE_BIT_FLOATS ? 5 : 2))
+        if (pick(g, 8) < (i == FEATURE_BIT_FLOATS ? 6 : 2))
             *bits &= ~(1u << i);
     if (*bits & FEATURE_EXITS && *bits & FEATURE_BARRIERS && !(*bits & FEATURE_EXIT_BARRIERS))
         *bits &= pick(g, 3) ? ~(unsigned)FEATURE_EXITS : ~(unsigned)FEATURE_BARRIERS;
@@ -406,7 +409,8 @@ static void print_function(const struct program *program, struct text *out, unsi
     print_registers(program, out, function);
     print_locals(out, &body);
     text_put(out, "    .reg .b32 %%x;\n    .reg .b64 %%y;\n    ld.param.b32 %%x, [a0];\n    ld.param.b64 %%y, [a1];\n");
-    text_put(out, "    ld.param.b64 %%in, [a2];\n    ld.param.b64 %%mine, [a3];\n    mov.u32 %%lane, %%laneid;\n    setp.eq.u32 %%yes, 0, 0;\n");
+    text_put(out,
+             "    ld.param.b64 %%in, [a2];\n    ld.param.b64 %%mine, [a3];\n    mov.u32 %%lane, %%laneid;\n    setp.eq.u32 %%yes, 0, 0;\n");
     if (takes_mask)
         text_put(out, "    ld.param.b32 %%m0, [a4];\n");
     print_initial_values(out, &body, "%x", "%y");
@@ -424,7 +428,9 @@ static void print_places(struct text *out)
     text_put(out, "    .reg .b64 %%out, %%slot, %%acc, %%y;\n    .reg .pred %%odd;\n");
     text_put(out, "    ld.param.u64 %%in, [p_in];\n    ld.param.u64 %%out, [p_out];\n    ld.param.u64 %%acc, [p_acc];\n");
     text_put(out, "    ld.param.u32 %%ua, [p_a];\n    ld.param.u32 %%ub, [p_b];\n");
-    text_put(out, "    mov.u32 %%self, %%tid.z;\n    mov.u32 %%n, %%ntid.y;\n    mov.u32 %%x, %%tid.y;\n    mad.lo.u32 %%self, %%self, %%n, %%x;\n");
+    text_put(
+        out,
+        "    mov.u32 %%self, %%tid.z;\n    mov.u32 %%n, %%ntid.y;\n    mov.u32 %%x, %%tid.y;\n    mad.lo.u32 %%self, %%self, %%n, %%x;\n");
     text_put(out, "    mov.u32 %%n, %%ntid.x;\n    mov.u32 %%x, %%tid.x;\n    mad.lo.u32 %%self, %%self, %%n, %%x;\n");
     text_put(out, "    mov.u32 %%x, %%ntid.y;\n    mul.lo.u32 %%n, %%n, %%x;\n    mov.u32 %%x, %%ntid.z;\n    mul.lo.u32 %%n, %%n, %%x;\n");
     text_put(out, "    mov.u32 %%block, %%ctaid.z;\n    mov.u32 %%x, %%nctaid.y;\n    mov.u32 %%last, %%ctaid.y;\n");
@@ -432,7 +438,8 @@ static void print_places(struct text *out)
     text_put(out, "    mad.lo.u32 %%block, %%block, %%x, %%last;\n    mad.lo.u32 %%x, %%block, %%n, %%self;\n");
     text_put(out, "    mad.wide.u32 %%slot, %%x, %d, %%out;\n    add.u64 %%mine, %%slot, %d;\n", GENERATOR_SLOT_BYTES,
              GENERATOR_SLOT_BYTES - WORK_BYTES);
-    text_put(out, "    mov.u32 %%lane, %%laneid;\n    setp.eq.u32 %%yes, 0, 0;\n    and.b32 %%last, %%self, 32;\n    setp.ne.u32 %%odd, %%last, 0;\n");
+    text_put(out, "    mov.u32 %%lane, %%laneid;\n    setp.eq.u32 %%yes, 0, 0;\n    and.b32 %%last, %%self, 32;\n    setp.ne.u32 %%odd, "
+                  "%%last, 0;\n");
 }
 
 /* Lanes of the warp that exist. */
@@ -466,7 +473,8 @@ static void print_shared(const struct program *program, struct text *out, const 
         text_put(out, "    .shared .align 4 .b8 passed[%u];\n    mov.u32 %%wx, passed;\n    mad.lo.u32 %%wx, %%self, 4, %%wx;\n", 4 * n);
     if (speaks_of(body, "%sums")) {
         any = true;
-        text_put(out, "    .shared .align 8 .b8 counted[%d];\n    mov.u32 %%sums, counted;\n    setp.eq.u32 %%nan, %%self, 0;\n", SUMS_BYTES);
+        text_put(out, "    .shared .align 8 .b8 counted[%d];\n    mov.u32 %%sums, counted;\n    setp.eq.u32 %%nan, %%self, 0;\n",
+                 SUMS_BYTES);
         for (unsigned i = 0; i < SUMS_BYTES; i += 8)
             text_put(out, "    @%%nan st.shared.b64 [%%sums+%u], %u;\n", i, i * 0x10101);
     }
@@ -481,14 +489,16 @@ static void print_kernel(const struct program *program, struct text *out)
 
     print_list(&body, function->body);
     print_list(&body, function->results);
-    text_put(out, ".visible .entry " GENERATOR_KERNEL "(.param .u64 p_in, .param .u64 p_out, .param .u64 p_acc, .param .u32 p_a, "
-                  ".param .u32 p_b, .param .align 4 .b8 p_table[%d])\n{\n", GENERATOR_TABLE_BYTES);
+    text_put(out,
+             ".visible .entry " GENERATOR_KERNEL "(.param .u64 p_in, .param .u64 p_out, .param .u64 p_acc, .param .u32 p_a, "
+             ".param .u32 p_b, .param .align 4 .b8 p_table[%d])\n{\n",
+             GENERATOR_TABLE_BYTES);
     print_registers(program, out, function);
     print_places(out);
     print_locals(out, &body);
     print_shared(program, out, &body);
     if (function->n_masks)
-        print_first_mask(out, program->tree->n_threads);
+        print_first_mask(out, program->launch.block[0] * program->launch.block[1] * program->launch.block[2]);
     text_put(out, "    ld.global.u32 %%x, [%%in];\n    mad.lo.u32 %%x, %%self, 0x9e3779b1, %%x;\n    xor.b32 %%x, %%x, %%block;\n");
     text_put(out, "    mul.wide.u32 %%y, %%x, %%x;\n");
     print_initial_values(out, &body, "%x", "%y");

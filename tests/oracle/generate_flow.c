@@ -26,8 +26,10 @@ static void put_condition(const struct context *c, struct text *out, unsigned co
 {
     if (is_uniform)
         text_put(out, "    and.b32 %%cr%u, %s, %u;\n    setp.%s.u32 %%c%u, %%cr%u, %u;\n", condition,
-                 pick(c->g, 2) ? "%ua" : pick(c->g, 2) ? "%ub" : "%block", 1u << pick(c->g, 3), pick(c->g, 2) ? "ne" : "eq", condition,
-                 condition, 0);
+                 pick(c->g, 2)   ? "%ua"
+                 : pick(c->g, 2) ? "%ub"
+                                 : "%block",
+                 1u << pick(c->g, 3), pick(c->g, 2) ? "ne" : "eq", condition, condition, 0);
     else if (pick(c->g, 3))
         text_put(out, "    setp.%s.%s %%c%u, %%r%u, %%r%u;\n", pick(c->g, 2) ? "lt" : "ge", pick(c->g, 2) ? "s32" : "u32", condition,
                  pick(c->g, 12), pick(c->g, 12));
@@ -144,7 +146,8 @@ static struct node *make_switch(const struct context *c)
     text_put(&node->parts[0].text, "L%u_targets: .branchtargets", label);
     for (unsigned i = 0; i < n; i++)
         text_put(&node->parts[0].text, "%s L%u_%u", i ? "," : "", label, pick(g, 5) ? i : 0);
-    text_put(&node->parts[0].text, ";\n    and.b32 %%cr%u, %%r%u, %u;\n    brx.idx %%cr%u, L%u_targets;\n", label, pick(g, 12), n - 1, label, label);
+    text_put(&node->parts[0].text, ";\n    and.b32 %%cr%u, %%r%u, %u;\n    brx.idx %%cr%u, L%u_targets;\n", label, pick(g, 12), n - 1,
+             label, label);
     for (unsigned i = 0; i < n; i++) {
         text_put(&node->parts[i].text, "L%u_%u:\n", label, i);
         node->parts[i].children = flow_list(&in, 1 + pick(g, 3));
@@ -212,7 +215,8 @@ static struct node *make_call(const struct context *c)
 
         text_put(out, "    L%u: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b64 _, .param .b64 _, .param .b64 _%s);\n", label,
                  takes_mask ? ", .param .b32 _" : "");
-        text_put(out, "    mov.u64 %%callee, f%u;\n    call (v_r), %%callee, (v0, v1, v2, v3%s), L%u;\n", callee, takes_mask ? ", v4" : "", label);
+        text_put(out, "    mov.u64 %%callee, f%u;\n    call (v_r), %%callee, (v0, v1, v2, v3%s), L%u;\n", callee, takes_mask ? ", v4" : "",
+                 label);
     } else {
         text_put(out, "    call%s (v_r), f%u, (v0, v1, v2, v3%s);\n", pick(g, 2) ? ".uni" : "", callee, takes_mask ? ", v4" : "");
     }
@@ -232,7 +236,8 @@ static struct node *make_exit(const struct context *c)
     put_condition(c, out, condition, false);
     if (c->mask)
         put_ballot(out, c->mask, "!", condition, c->mask);
-    text_put(out, "    @%%c%u st.global.b32 [%%slot+4], %%r%u;\n    @%%c%u %s;\n", condition, pick(g, 12), condition, pick(g, 2) ? "ret" : "exit");
+    text_put(out, "    @%%c%u st.global.b32 [%%slot+4], %%r%u;\n    @%%c%u %s;\n", condition, pick(g, 12), condition,
+             pick(g, 2) ? "ret" : "exit");
     g->n_exits++;
     return node;
 }

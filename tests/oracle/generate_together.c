@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What threads do together. Shared memory beside the threads' own parts: `exchange` (%ex is the thread's place) and, for warps, one more
- * like it (%wx) have 4 bytes for each thread, `sums` has 16 words that only atomics change. Each statement ends with what makes the next one safe. */
+ * like it (%wx) have 4 bytes for each thread, `sums` has 16 words that only atomics change. Each statement ends with what makes the next
+ * one safe. */
 #include "generate_tree.h"
 
 /* ---- over the block, where all threads that are left are ---- */
@@ -23,7 +24,8 @@ static void count_in_shared(const struct context *c, struct text *out)
 /* bar.red: how many, all, any. */
 static void barrier_reduction(const struct context *c, struct text *out)
 {
-    expand(c, out, "<bar.red.popc.u32 $r, 0, $P;|bar.red.and.pred $p, 0, $P;|bar.red.or.pred $p, 0, !$P;|barrier.red.popc.u32 $r, 3, !$P;>");
+    expand(c, out,
+           "<bar.red.popc.u32 $r, 0, $P;|bar.red.and.pred $p, 0, $P;|bar.red.or.pred $p, 0, !$P;|barrier.red.popc.u32 $r, 3, !$P;>");
 }
 
 static struct node *make_barrier(const struct context *c)
@@ -55,8 +57,9 @@ static void put_pipe(const struct context *c, struct text *out, unsigned label)
     text_put(out, "    bar.arrive %u, %u;\n", barrier, n);
     expand(c, out, "$gadd.u32 $r, $R, $R;");
     text_put(out, "    bra.uni L%u_end;\nL%u_odd:\n    bar.sync %u, %u;\n", label, label, barrier, n);
-    expand(c, out, "and.b32 $0, $s, 31;and.b32 $1, %self, -32;add.u32 $0, $0, $1;sub.u32 $0, $0, 32;shl.b32 $0, $0, 2;add.u32 $0, %exchange, $0;"
-                   "ld.shared.b32 $r, [$0];");
+    expand(c, out,
+           "and.b32 $0, $s, 31;and.b32 $1, %self, -32;add.u32 $0, $0, $1;sub.u32 $0, $0, 32;shl.b32 $0, $0, 2;add.u32 $0, %exchange, $0;"
+           "ld.shared.b32 $r, [$0];");
     text_put(out, "L%u_end:\n    bar.sync 0;\n", label);
 }
 
@@ -72,8 +75,9 @@ static void put_groups(const struct context *c, struct text *out, unsigned label
         for (unsigned i = 0; i < rounds; i++) {
             expand(c, out, "st.shared.b32 [%ex], $s;");
             text_put(out, "    bar.sync %u, %u;\n", barrier, half);
-            expand(c, out, "and.b32 $0, $s, 31;and.b32 $1, %self, -32;add.u32 $0, $0, $1;shl.b32 $0, $0, 2;add.u32 $0, %exchange, $0;"
-                           "ld.shared.b32 $r, [$0];");
+            expand(c, out,
+                   "and.b32 $0, $s, 31;and.b32 $1, %self, -32;add.u32 $0, $0, $1;shl.b32 $0, $0, 2;add.u32 $0, %exchange, $0;"
+                   "ld.shared.b32 $r, [$0];");
             text_put(out, "    bar.sync %u, %u;\n", barrier + 1, half);
         }
         if (!side)
@@ -97,8 +101,8 @@ static struct node *make_named(const struct context *c)
 /* ---- over the lanes of a mask ---- */
 
 /* The lane that a shuffle reads may not be here; then the result is taken to be the thread's own value. $2: that lane. */
-static const char only_present[] =
-    "selp.b32 $2, $2, %lane, $8;shr.u32 $3, $m, $2;and.b32 $3, $3, 1;setp.ne.u32 $9, $3, 0;selp.b32 $r, $0, $R, $9;selp.b32 $r, $R, $s, $8;";
+static const char only_present[] = "selp.b32 $2, $2, %lane, $8;shr.u32 $3, $m, $2;and.b32 $3, $3, 1;setp.ne.u32 $9, $3, 0;selp.b32 $r, $0, "
+                                   "$R, $9;selp.b32 $r, $R, $s, $8;";
 
 static void shuffle(const struct context *c, struct text *out)
 {

@@ -64,8 +64,8 @@ struct context {
     struct function *function;
     unsigned n_callable; /* functions below this number may be called */
     bool is_kernel;
-    bool is_uniform;     /* all threads of the block that are left come here together */
-    unsigned mask;       /* number + 1 of the register that holds the lanes that are here, 0: not known */
+    bool is_uniform; /* all threads of the block that are left come here together */
+    unsigned mask;   /* number + 1 of the register that holds the lanes that are here, 0: not known */
     unsigned depth, loops;
 };
 

@@ -18,10 +18,13 @@ static const struct word {
 
 /* ---- constants ---- */
 
-static const uint64_t numbers[] = {0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 255, 256, 0x7fff, 0x8000, 0xffff, 0x10000, 0x7fffffff,
+static const uint64_t numbers[] = {0,          1,          2,          3,          5,          7,          8,
+                                   15,         16,         31,         32,         33,         63,         64,
+                                   255,        256,        0x7fff,     0x8000,     0xffff,     0x10000,    0x7fffffff,
                                    0x80000000, 0xffffffff, 0x55555555, 0xaaaaaaaa, 0x01020304, 0xfffffffe, 0x12345678};
-static const uint32_t singles[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x40490fdb, 0x00000001, 0x807fffff, 0x00800000,
-                                   0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x4f000000, 0xcf000001, 0x4b800001, 0x34000000, 0x3f7fffff};
+static const uint32_t singles[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x40490fdb,
+                                   0x00000001, 0x807fffff, 0x00800000, 0x7f7fffff, 0x7f800000, 0xff800000,
+                                   0x7fc00000, 0x4f000000, 0xcf000001, 0x4b800001, 0x34000000, 0x3f7fffff};
 static const uint64_t doubles[] = {0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff8000000000000, 0x400921fb54442d18,
                                    0x0000000000000001, 0x800fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff, 0x7ff0000000000000,
                                    0xfff0000000000000, 0x7ff8000000000000, 0x41e0000000000000, 0x43e0000000000000, 0x3cb0000000000000,
@@ -37,7 +40,7 @@ static uint64_t number(struct generator *g)
 /* ---- placeholders ---- */
 
 struct registers {
-    char name;  /* as PTX names it: %r0.. */
+    char name; /* as PTX names it: %r0.. */
     unsigned n;
 };
 
@@ -104,12 +107,12 @@ struct temporaries {
 static void put_temporary(const struct context *c, struct text *out, struct temporaries *t, char letter)
 {
     static const char *const names[TEMP_COUNT] = {"th", "tr", "tq", "tf", "td", "tp"};
-    const enum temporary kind = letter == 'c'                    ? TEMP_B16
-                                : letter == 'a'                  ? TEMP_F32
-                                : letter == 'z'                  ? TEMP_F64
-                                : letter <= '4'                  ? TEMP_B32
-                                : letter <= '7'                  ? TEMP_B64
-                                                                 : TEMP_PRED;
+    const enum temporary kind = letter == 'c'   ? TEMP_B16
+                                : letter == 'a' ? TEMP_F32
+                                : letter == 'z' ? TEMP_F64
+                                : letter <= '4' ? TEMP_B32
+                                : letter <= '7' ? TEMP_B64
+                                                : TEMP_PRED;
     unsigned *number_of = &t->number[(unsigned char)letter & 127];
 
     if (!*number_of)
