@@ -20,6 +20,7 @@ static void free_function(struct ct_object *object)
 
     function->module->context->backend->kernel_destroy(function->image); /* its module was unloaded: no launch is under way */
     ct_object_release(&function->module->object);
+    free(function->setup);
     free(function);
 }
 

@@ -22,6 +22,8 @@ struct ct_function {
 
     atomic_int max_dynamic_shared; /* bytes that a launch may ask for; -1: what the device allows unasked */
     atomic_int carveout;           /* percent, a hint; -1 none */
+
+    struct ct_launch_setup *setup; /* of the launch calls of CUDA 2 (launch_setup.c); NULL until used; guarded by module->lock */
 };
 
 /* Makes the function of kernel `index` and publishes it; the caller gets a reference. */

@@ -59,6 +59,46 @@ static void kernels_pass_for_functions(void **state)
     ok(cuLibraryUnload(library));
 }
 
+/* Each call that takes a function takes a kernel, and means its function in the current context. */
+static void every_call_on_functions_takes_kernels(void **state)
+{
+    CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
+    CUlibrary library = load();
+    CUkernel kernel;
+    CUfunction as_function;
+    CUfunctionLoadingState loading;
+    CUmodule module, of_kernel;
+    const char *name;
+    size_t offset, bytes;
+    int grid, block, value;
+
+    (void)state;
+    ok(cuLibraryGetKernel(&kernel, library, "reverse"));
+    as_function = (CUfunction)kernel;
+    ok(cuFuncLoad(as_function));
+    ok(cuFuncIsLoaded(&loading, as_function));
+    assert_int_equal(loading, CU_FUNCTION_LOADING_STATE_LOADED);
+    ok(cuFuncGetName(&name, as_function));
+    assert_string_equal(name, "reverse");
+    ok(cuLibraryGetModule(&module, library));
+    ok(cuFuncGetModule(&of_kernel, as_function));
+    assert_ptr_equal(of_kernel, module);
+    ok(cuFuncGetParamInfo(as_function, 0, &offset, &bytes));
+    assert_true(offset == 0 && bytes == 8);
+    ok(cuFuncSetAttribute(as_function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 512));
+    ok(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel, 0));
+    assert_int_equal(value, 512);
+    ok(cuFuncSetCacheConfig(as_function, CU_FUNC_CACHE_PREFER_L1));
+    ok(cuOccupancyMaxPotentialBlockSize(&grid, &block, as_function, NULL, 0, 0));
+    assert_true(grid >= 1 && block >= 1);
+    ok(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, as_function, 1, 32));
+    assert_true(bytes >= 512);
+    ok(cuLibraryGetKernel(&kernel, library, "nothing"));
+    ok(cuLaunchKernelEx(&config, (CUfunction)kernel, NULL, NULL));
+    ok(cuCtxSynchronize());
+    ok(cuLibraryUnload(library));
+}
+
 static void kernels_are_listed(void **state)
 {
     static const char *const names[] = {"nothing", "ramp", "reverse"};
@@ -261,7 +301,8 @@ static void threads_share_a_library(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_pass_for_functions), cmocka_unit_test(kernels_are_listed),
+        cmocka_unit_test(kernels_pass_for_functions),
+        cmocka_unit_test(every_call_on_functions_takes_kernels), cmocka_unit_test(kernels_are_listed),
         cmocka_unit_test(variables_are_found),        cmocka_unit_test(one_kernel_runs_in_many_contexts),
         cmocka_unit_test(attributes_are_the_devices), cmocka_unit_test(attributes_need_no_context),
         cmocka_unit_test(libraries_come_from_files),  cmocka_unit_test(wrong_use_is_told),

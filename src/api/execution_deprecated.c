@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Execution Control (deprecated): the launch calls of CUDA 2, of which some bindings still make use. Functions work in the
+ * current context (INVALID_CONTEXT: there is none). What is set for a function stays from launch to launch; threads that set different
+ * things for one function at once get a mixture of them, as ever.
+ * INVALID_HANDLE: no function, or one whose module is unloaded; OUT_OF_MEMORY. */
+#include "entry_points.h"
+
+#include "core/launch_setup.h"
+
+/* The function of a call that works in the current context. */
+static CUresult find(CUfunction handle, struct ct_function **out)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_function_lookup(handle, context, out);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuFuncSetBlockShape. Dimensions of a block in threads. INVALID_VALUE: one below 1; the launch refuses those above the limits. */
+CUresult CUDAAPI cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
+{
+    struct ct_function *function;
+    CUresult r = find(hfunc, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_launch_setup_block(function, x, y, z);
+    ct_function_release(function);
+    return r;
+}
+
+/* cuFuncSetSharedSize. Bytes of dynamic shared memory of each block. */
+CUresult CUDAAPI cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)
+{
+    struct ct_function *function;
+    CUresult r = find(hfunc, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_launch_setup_shared(function, bytes);
+    ct_function_release(function);
+    return r;
+}
+
+/* cuParamSetSize. Bytes of all parameters. INVALID_VALUE: more than the kernel has. */
+CUresult CUDAAPI cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
+{
+    struct ct_function *function;
+    CUresult r = find(hfunc, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_launch_setup_param_size(function, numbytes);
+    ct_function_release(function);
+    return r;
+}
+
+/* cuParamSetv. numbytes of parameters from ptr, copied now to `offset` bytes into the block of parameters.
+ * INVALID_VALUE: outside that block, or ptr is NULL. */
+CUresult CUDAAPI cuParamSetv(CUfunction hfunc, int offset, void *ptr, unsigned int numbytes)
+{
+    struct ct_function *function;
+    CUresult r = find(hfunc, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_launch_setup_param(function, offset, ptr, numbytes);
+    ct_function_release(function);
+    return r;
+}
+
+/* cuParamSeti. A parameter of four bytes. */
+CUresult CUDAAPI cuParamSeti(CUfunction hfunc, int offset, unsigned int value)
+{
+    return cuParamSetv(hfunc, offset, &value, sizeof value);
+}
+
+/* cuParamSetf. A parameter of four bytes. */
+CUresult CUDAAPI cuParamSetf(CUfunction hfunc, int offset, float value)
+{
+    return cuParamSetv(hfunc, offset, &value, sizeof value);
+}
+
+/* cuLaunchGridAsync. A grid of grid_width x grid_height blocks in a stream. INVALID_VALUE: a dimension below 1, or no block shape was
+ * set; otherwise as cuLaunchKernel. */
+CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstream hStream)
+{
+    struct ct_function *function;
+    CUresult r = find(f, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_launch_setup_launch(function, grid_width, grid_height, hStream);
+    ct_function_release(function);
+    return r;
+}
+
+/* cuLaunchGrid. In the legacy default stream. */
+CUresult CUDAAPI cuLaunchGrid(CUfunction f, int grid_width, int grid_height)
+{
+    return cuLaunchGridAsync(f, grid_width, grid_height, CU_STREAM_LEGACY);
+}
+
+/* cuLaunch. One block. */
+CUresult CUDAAPI cuLaunch(CUfunction f)
+{
+    return cuLaunchGrid(f, 1, 1);
+}
