@@ -110,14 +110,27 @@ static bool contains_ignoring_case(const char *text, const char *part, size_t le
     return false;
 }
 
-static bool word_matches(const char *word, size_t length, unsigned number, const char *name)
+static bool is_number(const char *word, size_t length)
 {
-    char *end;
-    unsigned long value = isdigit((unsigned char)*word) ? strtoul(word, &end, 10) : 0;
+    while (length > 0 && isdigit((unsigned char)word[length - 1]))
+        length--;
+    return length == 0;
+}
 
-    if (isdigit((unsigned char)*word) && end == word + length)
-        return value == number;
-    return contains_ignoring_case(name, word, length);
+/* A number takes its device each time that it stands there; a name takes those that nothing took before. */
+static bool word_takes(const char *word, size_t length, unsigned number, const char *name, bool taken)
+{
+    if (is_number(word, length))
+        return strtoul(word, NULL, 10) == number;
+    return !taken && contains_ignoring_case(name, word, length);
+}
+
+/* Upper limit of devices: each word may take each of `count`, but only names take more than one, and those once. */
+static size_t most_devices(const char *words, size_t count)
+{
+    for (; *words; words++)
+        count += *words == ',';
+    return count + 1;
 }
 
 /* Keeps what CUTTLE_DEVICE names: the first word's devices first. */
@@ -129,13 +142,13 @@ static CUresult apply_choice(struct candidates *list)
 
     if (!*word || !list->count)
         return CUDA_SUCCESS;
-    chosen.items = calloc(list->count, sizeof *chosen.items);
+    chosen.items = calloc(most_devices(word, list->count), sizeof *chosen.items);
     taken = calloc(list->count, sizeof *taken);
     while (chosen.items && taken && *word) {
         size_t length = strcspn(word, ",");
 
         for (unsigned i = 0; length && i < list->count; i++) {
-            if (taken[i] || !word_matches(word, length, i, list->items[i].info->name))
+            if (!word_takes(word, length, i, list->items[i].info->name, taken[i]))
                 continue;
             taken[i] = true;
             chosen.items[chosen.count++] = list->items[i];
@@ -150,6 +163,19 @@ static CUresult apply_choice(struct candidates *list)
     return list->items ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of devices");
 }
 
+/* A device that is listed more than once is several to programs, which tell devices apart by their UUIDs. */
+static struct ct_device_info info_of(const struct candidates *list, unsigned index)
+{
+    const struct candidate *item = &list->items[index];
+    struct ct_device_info info = *item->info;
+    unsigned before = 0;
+
+    for (unsigned i = 0; i < index; i++)
+        before += list->items[i].info == item->info;
+    info.uuid[sizeof info.uuid - 1] ^= (uint8_t)before;
+    return info;
+}
+
 static CUresult make_devices(const struct candidates *list)
 {
     struct ct_device *devices = calloc(list->count, sizeof *devices);
@@ -160,8 +186,9 @@ static CUresult make_devices(const struct candidates *list)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "devices");
     for (; made < list->count && r == CUDA_SUCCESS; made++) {
         const struct candidate *item = &list->items[made];
+        const struct ct_device_info info = info_of(list, made);
 
-        r = ct_device_init(&devices[made], (int)made, item->backend, item->backend_index, item->info);
+        r = ct_device_init(&devices[made], (int)made, item->backend, item->backend_index, &info);
     }
     if (r != CUDA_SUCCESS) {
         while (made > 0)

@@ -84,17 +84,20 @@ static void names_that_nothing_has(void **state)
 
 static void devices_by_number_and_by_name(void **state)
 {
-    char name[64];
+    char name[64], twice[130];
 
     (void)state;
     assert_int_equal(devices_with("", "0"), 1);
-    assert_int_equal(devices_with("", "0,0"), 1); /* once only */
+    assert_int_equal(devices_with("", "0,0"), 2); /* a number counts each time */
+    assert_int_equal(devices_with("", "0,0,,0"), 3);
     assert_int_equal(devices_with("", "1000,0"), 1);
     name_of(0, name, sizeof name);
     name[5] = 0;
     for (char *at = name; *at; at++) /* case makes no difference */
         *at = *at >= 'a' && *at <= 'z' ? *at - 32 : *at;
     assert_in_range(devices_with("", name), 1, 50);
+    snprintf(twice, sizeof twice, "%s,%s", name, name); /* a name takes each device once */
+    assert_int_equal(devices_with("", twice), devices_with("", name));
 }
 
 int main(void)
