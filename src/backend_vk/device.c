@@ -74,17 +74,25 @@ static CUresult create_pipeline_cache(struct ct_backend_device *device)
     return ct_vk_result(device->vk.vkCreatePipelineCache(device->handle, &info, NULL, &device->pipeline_cache), "vkCreatePipelineCache");
 }
 
-static CUresult init(struct ct_backend_device *device)
+/* What compiling needs. */
+static CUresult init_compiler(struct ct_backend_device *device)
 {
     CUresult r = create_handle(device);
 
     if (r != CUDA_SUCCESS)
         return r;
     volkLoadDeviceTable(&device->vk, device->handle);
+    return create_pipeline_cache(device);
+}
+
+static CUresult init(struct ct_backend_device *device)
+{
+    CUresult r = init_compiler(device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
     for (uint32_t i = 0; i < device->physical->n_queues; i++)
         device->vk.vkGetDeviceQueue(device->handle, device->physical->family, i, &device->queues[i]);
-    if ((r = create_pipeline_cache(device)) != CUDA_SUCCESS)
-        return r;
     if ((r = ct_vk_timestamp_pool_create(device, &device->timestamps)) != CUDA_SUCCESS)
         return r;
     return ct_vk_scheduler_create(device, &device->scheduler);
@@ -103,6 +111,25 @@ CUresult ct_vk_device_open(unsigned index, struct ct_backend_device **out)
     device->physical = &instance->physical[index];
     device->info = &instance->infos[index];
     if ((r = init(device)) != CUDA_SUCCESS) {
+        ct_vk_device_close(device);
+        return r;
+    }
+    *out = device;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_device_open_compiler(const struct ct_vk_physical *physical, const struct ct_device_info *info,
+                                    struct ct_backend_device **out)
+{
+    struct ct_backend_device *device = calloc(1, sizeof *device);
+    CUresult r;
+
+    if (!device)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "device object");
+    device->physical = physical;
+    device->info = info;
+    device->capture_statistics = physical->features.executable.pipelineExecutableInfo;
+    if ((r = init_compiler(device)) != CUDA_SUCCESS) {
         ct_vk_device_close(device);
         return r;
     }

@@ -74,6 +74,8 @@ void ct_vk_features_init(struct ct_vk_features *features, const bool has[CT_VK_E
         chain(core, &features->clock, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CLOCK_FEATURES_KHR);
     if (has[CT_VK_EXT_MAXIMAL_RECONVERGENCE])
         chain(core, &features->reconvergence, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_MAXIMAL_RECONVERGENCE_FEATURES_KHR);
+    if (has[CT_VK_EXT_PIPELINE_EXECUTABLE_PROPERTIES])
+        chain(core, &features->executable, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR);
 }
 
 static void link_property(struct properties *properties, void *block, VkStructureType type)
@@ -344,14 +346,12 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
         return false;
     get_properties(handle, out->has, &properties);
     fill_physical(&properties, out);
-    if (!out->memory.memoryTypeCount) {
-        *out_reason = "memory"; /* RADV without hardware, which only compiles */
-        return false;
-    }
     driver = find_driver(properties.v12.driverID);
     fill_identity(&properties, out->has, out_info);
     out_info->address_rule = address_rule(driver, out);
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);
-    return true;
+    if ((out->memory_missing = !out->memory.memoryTypeCount))
+        *out_reason = "memory";
+    return !out->memory_missing;
 }

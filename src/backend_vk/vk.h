@@ -26,6 +26,7 @@ struct ct_vk_features {
     VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float;
     VkPhysicalDeviceShaderClockFeaturesKHR clock;
     VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR reconvergence;
+    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable;
 };
 
 /* Zeroes the blocks and chains them from features->core; blocks of absent extensions stay out of the chain. */
@@ -46,6 +47,7 @@ struct ct_vk_physical {
     uint32_t timestamp_bits;   /* 0: the family has no timestamps */
     bool require_subgroup_32;  /* pipelines ask for subgroups of 32 */
     bool address_capture_replay;
+    bool memory_missing; /* no memory types: RADV without hardware, which only compiles */
 };
 
 /* Everything that lives as long as the process: made at the first use, never freed (the application may call us until it ends). */
@@ -62,7 +64,8 @@ struct ct_vk_instance {
 const struct ct_vk_instance *ct_vk_instance_get(void);
 /* Errors that the validation layer has reported so far. */
 unsigned ct_vk_validation_errors(void);
-/* Examines a physical device. False: below the bar; *out_reason then names what is missing (lives as long as the process). */
+/* Examines a physical device. False: below the bar; *out_reason then names what is missing (lives as long as the process). All facts are
+ * filled in even so if out->memory_missing: it can compile, and nothing else. */
 bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevice handle, struct ct_vk_physical *out,
                           struct ct_device_info *out_info, const char **out_reason);
 
@@ -79,6 +82,7 @@ struct ct_backend_device {
     struct VolkDeviceTable vk;
     VkQueue queues[CT_VK_MAX_QUEUES];
     VkPipelineCache pipeline_cache;
+    bool capture_statistics; /* pipelines keep the compiler's statistics */
     atomic_uint_fast64_t heap_used[VK_MAX_MEMORY_HEAPS]; /* relaxed: statistics */
     atomic_int lost; /* CUresult that every queue gives from now on; CUDA_SUCCESS none. release: pairs with ct_vk_device_check */
     struct ct_vk_scheduler *scheduler;
@@ -86,6 +90,10 @@ struct ct_backend_device {
 };
 
 CUresult ct_vk_device_open(unsigned index, struct ct_backend_device **out);
+/* Opens a device that only compiles kernels: it has no queues and needs no memory, and its pipelines keep statistics where the driver
+ * has any. For tests with a driver's compiler and no GPU. `physical` and `info` must outlive it. */
+CUresult ct_vk_device_open_compiler(const struct ct_vk_physical *physical, const struct ct_device_info *info,
+                                    struct ct_backend_device **out);
 void ct_vk_device_close(struct ct_backend_device *device); /* takes NULL and a half-made device */
 /* CUDA_SUCCESS, or why the device cannot go on. */
 CUresult ct_vk_device_check(struct ct_backend_device *device);
