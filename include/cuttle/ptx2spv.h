@@ -27,6 +27,8 @@ enum ptx2spv_status {
     PTX2SPV_OUT_OF_MEMORY,
     PTX2SPV_TARGET_LACKS,        /* the kernel needs a feature or a limit that the target has not */
     PTX2SPV_INTERNAL,            /* our own fault: a verifier or an assertion failed */
+    PTX2SPV_UNDEFINED,           /* a function or variable is used and defined nowhere */
+    PTX2SPV_MULTIPLY_DEFINED,    /* a name is defined twice, or in ways that do not fit */
 };
 
 enum ptx2spv_severity { PTX2SPV_ERROR, PTX2SPV_WARNING, PTX2SPV_INFO };
@@ -37,6 +39,7 @@ struct ptx2spv_diagnostic {
     enum ptx2spv_status status; /* the cause, for errors */
     unsigned line, column;
     const char *text;
+    const char *name; /* of the input, as the linker was told it; NULL: none */
 };
 typedef void (*ptx2spv_diagnostic_fn)(void *user, const struct ptx2spv_diagnostic *diagnostic);
 /* Receives the IR after the passes named in `dump`; text as above. */
@@ -197,10 +200,36 @@ struct ptx2spv_relocation {
 
 struct ptx2spv_module;
 
-/* Parses `length` bytes of PTX text (a NUL ends it earlier). *out is untouched on failure. */
+/* Parses `length` bytes of PTX text (a NUL ends it earlier). *out is untouched on failure. UNDEFINED: it uses an extern function or
+ * variable that it does not define. */
 enum ptx2spv_status ptx2spv_module_create(const char *text, size_t length, const struct ptx2spv_options *options,
                                           struct ptx2spv_module **out);
 void ptx2spv_module_destroy(struct ptx2spv_module *module);
+
+/* A linker makes one module of several texts. Names that are .visible, .weak, .common or .extern mean the same in all of them, others
+ * belong to their text. */
+struct ptx2spv_linker;
+struct ptx2spv_input {
+    const char *text;
+    size_t length;    /* bytes; a NUL ends the text earlier */
+    const char *name; /* for messages; may be NULL */
+    bool on_demand;   /* left out unless it defines what others lack: a member of a library */
+};
+#define PTX2SPV_INPUTS_MAX 65535
+
+/* OUT_OF_MEMORY. */
+enum ptx2spv_status ptx2spv_linker_create(struct ptx2spv_linker **out);
+/* Parses a text, of which a copy is kept. MULTIPLY_DEFINED: a name means something else to a text before. After a failure the linker
+ * gives the same answer to everything. */
+enum ptx2spv_status ptx2spv_linker_add(struct ptx2spv_linker *linker, const struct ptx2spv_input *input,
+                                       const struct ptx2spv_options *options);
+/* Makes the module; the linker is spent. *out is untouched on failure. UNDEFINED: something is used and nowhere defined;
+ * NOT_FOUND: there is no text. */
+enum ptx2spv_status ptx2spv_linker_finish(struct ptx2spv_linker *linker, const struct ptx2spv_options *options,
+                                          struct ptx2spv_module **out);
+void ptx2spv_linker_destroy(struct ptx2spv_linker *linker);
+/* Whether input `index` became a part of the module; on_demand ones may not. */
+bool ptx2spv_module_uses_input(const struct ptx2spv_module *module, unsigned index);
 
 /* The results live as long as the module. An index out of range gives NULL. */
 unsigned ptx2spv_module_kernel_count(const struct ptx2spv_module *module);

@@ -211,7 +211,10 @@ CUresult ct_jit_result(enum ptx2spv_status status)
     case PTX2SPV_OK:
         return CUDA_SUCCESS;
     case PTX2SPV_INVALID_PTX:
+    case PTX2SPV_UNDEFINED:
         return CUDA_ERROR_INVALID_PTX;
+    case PTX2SPV_MULTIPLY_DEFINED:
+        return CUDA_ERROR_INVALID_SOURCE; /* as NVIDIA's linker answers */
     case PTX2SPV_UNSUPPORTED:
     case PTX2SPV_TARGET_LACKS:
         return CUDA_ERROR_NOT_SUPPORTED;

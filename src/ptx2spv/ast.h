@@ -88,6 +88,7 @@ enum ptx_symbol_kind { PTX_SYM_REG, PTX_SYM_VAR, PTX_SYM_FUNC, PTX_SYM_LABEL, PT
 
 struct ptx_variable;
 struct ptx_function;
+struct ct_symbol;
 
 struct ptx_register {
     const char *name; /* "%r12" */
@@ -124,6 +125,7 @@ struct ptx_variable {
     uint64_t offset;
     uint32_t index;
     struct ptx_function *function; /* the one it is declared in, NULL at module scope */
+    struct ct_symbol *symbol;      /* as a function has it */
 };
 
 /* ---- operands ---- */
@@ -218,6 +220,7 @@ struct ptx_function {
     uint32_t max_ntid[3], req_ntid[3], min_nctapersm, max_nreg;
     uint32_t kernel_index; /* among the module's kernels, entries only */
     uint32_t address_number; /* among the functions whose address is taken, from 1; 0: it is not. Given by functions.c */
+    struct ct_symbol *symbol; /* what its name means to all texts of a module, given by link.c; NULL: its own text's affair */
 };
 
 struct ptx_module {
@@ -228,8 +231,8 @@ struct ptx_module {
     CT_VEC(struct ptx_variable *) variables;  /* module scope */
 };
 
-/* Parses compilation->source into a module allocated in compilation->arena. NULL after an error was reported.
- * Does not check what needs a whole program (undefined externs). */
-struct ptx_module *ptx_parse(struct ct_compilation *compilation);
+/* Parses one of compilation->sources into a module allocated in compilation->arena. NULL after an error was reported.
+ * Does not check what needs a whole program (undefined externs): link.h does. */
+struct ptx_module *ptx_parse(struct ct_compilation *compilation, uint32_t source);
 
 #endif

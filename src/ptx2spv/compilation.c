@@ -8,14 +8,21 @@
 #define MAX_ERRORS 20
 #define MAX_SHOWN_LINE 160
 
-/* The text of line `number` (from 1), or length 0 if there is none. */
-static const char *source_line(const struct ct_compilation *compilation, unsigned number, size_t *length)
+static const struct ct_source *source_of(const struct ct_compilation *compilation, struct ct_location where)
 {
-    const char *p = compilation->source;
-    const char *end = p ? p + compilation->source_length : NULL;
+    static const struct ct_source none = {0};
+
+    return where.line && where.source < compilation->n_sources ? &compilation->sources[where.source] : &none;
+}
+
+/* The text of line `number` (from 1), or length 0 if there is none. */
+static const char *source_line(const struct ct_source *source, unsigned number, size_t *length)
+{
+    const char *p = source->text;
+    const char *end = p ? p + source->length : NULL;
 
     *length = 0;
-    if (!p || number == 0)
+    if (!p)
         return "";
     while (--number && p) {
         p = memchr(p, '\n', (size_t)(end - p));
@@ -33,7 +40,8 @@ static void report(struct ct_compilation *compilation, struct ct_location where,
 {
     char text[1024];
     size_t used, length;
-    const char *line = source_line(compilation, where.line, &length);
+    const struct ct_source *source = source_of(compilation, where);
+    const char *line = source_line(source, where.line, &length);
     int printed;
 
     if (!compilation->options.on_diagnostic)
@@ -48,7 +56,7 @@ static void report(struct ct_compilation *compilation, struct ct_location where,
         text[used] = 0;
     }
     compilation->options.on_diagnostic(compilation->options.user,
-                                       &(struct ptx2spv_diagnostic){severity, status, where.line, where.column, text});
+                                       &(struct ptx2spv_diagnostic){severity, status, where.line, where.column, text, source->name});
 }
 
 bool ct_error(struct ct_compilation *compilation, struct ct_location where, enum ptx2spv_status status, const char *format, ...)

@@ -10,7 +10,16 @@
 #include <stdint.h>
 
 struct ct_location {
-    uint32_t line, column; /* from 1; 0 is unknown */
+    uint32_t line;   /* from 1; 0 is unknown */
+    uint16_t column; /* the same; UINT16_MAX: that or more */
+    uint16_t source; /* in compilation->sources */
+};
+
+/* One PTX text of those that a module is made of. */
+struct ct_source {
+    const char *name; /* for messages; NULL: the only one, or without a name */
+    const char *text; /* ends with NUL */
+    size_t length;
 };
 
 struct ct_compilation {
@@ -20,8 +29,8 @@ struct ct_compilation {
     struct ptx2spv_options options;
     enum ptx2spv_status status; /* of the first error */
     unsigned n_errors;
-    const char *source; /* borrowed: the text, for the line that an error shows; may be NULL */
-    size_t source_length;
+    const struct ct_source *sources; /* borrowed: for the line that an error shows; may be NULL */
+    uint32_t n_sources;
 };
 
 /* Reports an error: "message" plus the offending source line with a caret. The first one decides compilation->status.

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses of functions (ir.h, CT_TAG_FUNCTION): each function whose address a module takes, in an instruction or in a variable's
+/* What functions are like, and their addresses (ir.h, CT_TAG_FUNCTION): each function whose address a module takes, in an instruction or in a variable's
  * initial value, has a number. Functions that are only called have none and are no candidates of calls through addresses. */
 #include "module.h"
+
+#include <string.h>
 
 struct numbering {
     uint32_t n; /* given so far */
@@ -51,4 +53,40 @@ void ptx_number_functions(struct ptx_module *module)
         visit_variables(&numbering, function->variables.v, function->variables.n);
         visit_body(&numbering, function);
     }
+}
+
+/* Bytes of a parameter; those of old style are registers. */
+static uint64_t formal_bytes(const struct ptx_variable *formal)
+{
+    return formal->is_array ? formal->size_bytes : (ptx_type_bits(formal->type) + 7) / 8;
+}
+
+static bool same_formals(struct ptx_variable *const *a, uint32_t n_a, struct ptx_variable *const *b, uint32_t n_b)
+{
+    bool same = n_a == n_b;
+
+    for (uint32_t i = 0; same && i < n_a; i++)
+        same = formal_bytes(a[i]) == formal_bytes(b[i]);
+    return same;
+}
+
+bool ptx_same_signature(const struct ptx_function *a, const struct ptx_function *b)
+{
+    return same_formals(a->params, a->n_params, b->params, b->n_params) && same_formals(a->results, a->n_results, b->results, b->n_results);
+}
+
+/* CUDA C++ Programming Guide, "Formatted Output", "Dynamic Global Memory Allocation", "Assertion"; and what libcudadevrt.a, the runtime on
+ * the device, asks of its driver: names with a prefix. */
+bool ptx_is_system_function(const char *name)
+{
+    static const char *const names[] = {"vprintf", "malloc", "free", "__assertfail"};
+    static const char *const prefixes[] = {"cnp", "__cuda_syscall_"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+            return true;
+    return false;
 }

@@ -12,6 +12,7 @@
  * parameters fit, or to a trap for all other addresses. Such a branch offers more functions than will ever be called there: a method
  * that calls a virtual method of the same kind seems to call itself. So a cycle that goes through an address is no error before
  * some thread runs into it: what would close it is a trap, and a warning says so. */
+#include "module.h"
 #include "shorthand.h"
 
 #include <inttypes.h>
@@ -47,18 +48,6 @@ static void find_calls(struct inliner *in, uint32_t first, const struct instance
         for (struct ct_insn *insn = in->fn->blocks.v[b]->first; insn; insn = insn->next)
             if (insn->op == CT_OP_CALL)
                 *CT_PUSH(in->scratch, &in->waiting) = (struct waiting_call){insn, caller, false};
-}
-
-/* Functions that every CUDA device has without a definition (CUDA C++ Programming Guide, "Formatted Output", "Dynamic Global
- * Memory Allocation", "Assertion"). */
-static bool is_system_function(const char *name)
-{
-    static const char *const names[] = {"vprintf", "malloc", "free", "__assertfail"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(name, names[i]))
-            return true;
-    return false;
 }
 
 /* "f -> g -> f" for a call of `callee` in `caller`. */
@@ -98,7 +87,7 @@ static bool check_call(struct inliner *in, const struct waiting_call *waiting)
     const struct ptx_function *callee = waiting->call->callee;
     const struct ct_location where = waiting->call->where;
 
-    if (!callee->has_body && is_system_function(callee->name))
+    if (!callee->has_body && ptx_is_system_function(callee->name))
         return ct_error(compilation, where, PTX2SPV_UNSUPPORTED, "the system function %s is not supported", callee->name);
     if (!callee->has_body)
         return ct_error(compilation, where, PTX2SPV_INVALID_PTX, "call of the extern function %s, which the module does not define",
@@ -133,27 +122,10 @@ static void jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to, s
 
 /* ---- calls through addresses ---- */
 
-/* Bytes of a parameter; those of old style are registers. */
-static uint64_t formal_bytes(const struct ptx_variable *formal)
-{
-    return formal->is_array ? formal->size_bytes : (ptx_type_bits(formal->type) + 7) / 8;
-}
-
-static bool same_formals(struct ptx_variable *const *a, uint32_t n_a, struct ptx_variable *const *b, uint32_t n_b)
-{
-    bool same = n_a == n_b;
-
-    for (uint32_t i = 0; same && i < n_a; i++)
-        same = formal_bytes(a[i]) == formal_bytes(b[i]);
-    return same;
-}
-
-/* A function that a call through an address may reach, by its parameters' and results' sizes: more the ISA does not ask to fit. */
+/* A function that a call through an address may reach. */
 static bool is_candidate(const struct ptx_function *function, const struct ptx_function *signature)
 {
-    return function->address_number && function->has_body && !function->is_entry &&
-           same_formals(function->params, function->n_params, signature->params, signature->n_params) &&
-           same_formals(function->results, function->n_results, signature->results, signature->n_results);
+    return function->address_number && function->has_body && !function->is_entry && ptx_same_signature(function, signature);
 }
 
 struct candidates { /* by address number: from first on; NULL where a function does not fit */

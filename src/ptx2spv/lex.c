@@ -344,11 +344,18 @@ static bool starts_name(const char *p, const char *end)
     return (*p == '$' || *p == '%') && end - p > 1 && is_follow(p[1]);
 }
 
+static struct ct_location place(const struct ptx_lexer *lexer)
+{
+    const ptrdiff_t column = lexer->p - lexer->line_start + 1;
+
+    return (struct ct_location){lexer->line, (uint16_t)(column < UINT16_MAX ? column : UINT16_MAX), lexer->source};
+}
+
 struct ptx_token ptx_lex(struct ptx_lexer *lexer)
 {
     const bool complete = skip_blanks(lexer);
     const char *p = lexer->p, *end = lexer->end;
-    struct ptx_token token = {.text = p, .where = {lexer->line, (uint32_t)(p - lexer->line_start) + 1}};
+    struct ptx_token token = {.text = p, .where = place(lexer)};
 
     if (!complete) {
         finish_bad(&token, "a comment has no end", p);
@@ -395,9 +402,17 @@ void ptx_lex_skip_line(struct ptx_lexer *lexer)
     lexer->p = newline ? newline : lexer->end;
 }
 
-void ptx_lexer_init(struct ptx_lexer *lexer, struct ptx_names *names, const char *text, size_t length)
+void ptx_lexer_init(struct ptx_lexer *lexer, struct ptx_names *names, uint32_t index)
 {
-    const char *nul = memchr(text, 0, length);
+    const struct ct_source *source = &names->compilation->sources[index];
+    const char *text = source->text, *nul = memchr(text, 0, source->length);
 
-    *lexer = (struct ptx_lexer){.names = names, .p = text, .end = nul ? nul : text + length, .line_start = text, .line = 1};
+    *lexer = (struct ptx_lexer){
+        .names = names,
+        .p = text,
+        .end = nul ? nul : text + source->length,
+        .line_start = text,
+        .line = 1,
+        .source = (uint16_t)index,
+    };
 }

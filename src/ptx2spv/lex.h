@@ -65,13 +65,15 @@ struct ptx_lexer {
     struct ptx_names *names;
     const char *p, *end, *line_start;
     uint32_t line;
+    uint16_t source; /* for the places of tokens */
 };
 
 /* Fills the table with directives, types, opcodes and special registers. */
 void ptx_names_init(struct ptx_names *names, struct ct_compilation *compilation);
 struct ptx_name *ptx_names_find(struct ptx_names *names, const char *text, size_t length);
 
-void ptx_lexer_init(struct ptx_lexer *lexer, struct ptx_names *names, const char *text, size_t length);
+/* Reads source `index` of the names' compilation. */
+void ptx_lexer_init(struct ptx_lexer *lexer, struct ptx_names *names, uint32_t index);
 struct ptx_token ptx_lex(struct ptx_lexer *lexer);
 /* The next character that is neither blank nor comment, 0 at the end. The lexer stays where it is. */
 int ptx_lex_peek(const struct ptx_lexer *lexer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules: parsing as a whole, the kernels' parameter blocks, and the image of the module's variables.
+/* Modules: the kernels' parameter blocks, the image of the module's variables, and what is asked of both.
  *
  * The image holds every .global and .const variable, those of functions included, in source order, each at its alignment. An
  * address in an initializer becomes a relocation; eight (or four) one-byte pieces of one address, as clang writes packed structs,
@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TEXT_BYTES INT32_MAX /* places and lengths of tokens are 32-bit numbers */
 #define MAX_PARAM_BYTES 32764    /* PTX ISA, "Kernel Function Parameters" */
 
 /* Everything that is needed while a module is made. */
@@ -244,62 +243,15 @@ static bool fill_image(struct builder *b)
     return true;
 }
 
-/* ---- creation ---- */
+/* ---- creation and destruction ---- */
 
-static enum ptx2spv_status refuse_length(struct ct_compilation *compilation)
+enum ptx2spv_status ct_module_lay_out(struct ptx2spv_module *module)
 {
-    ct_error(compilation, (struct ct_location){0, 0}, PTX2SPV_UNSUPPORTED, "the text is longer than 2 GiB");
-    return compilation->status;
-}
+    struct builder b = {.module = module, .compilation = &module->compilation, .syntax = module->syntax};
 
-static enum ptx2spv_status build(struct ptx2spv_module *module, const char *text, size_t length)
-{
-    struct ct_compilation *compilation = &module->compilation;
-    struct builder b = {.module = module, .compilation = compilation};
-
-    module->length = strnlen(text, length);
-    if (module->length > MAX_TEXT_BYTES)
-        return refuse_length(compilation);
-    module->text = ct_arena_strndup(&compilation->arena, text, module->length);
-    compilation->source = module->text;
-    compilation->source_length = module->length;
-    b.syntax = ptx_parse(compilation);
-    if (!b.syntax)
-        return compilation->status;
-    module->syntax = b.syntax;
-    ptx_number_functions(b.syntax);
+    ptx_number_functions(module->syntax);
     if (!collect_kernels(&b) || !place_variables(&b) || !fill_image(&b))
-        return compilation->status;
-    return PTX2SPV_OK;
-}
-
-/* The frame that exhaustion of memory leaves to. */
-static enum ptx2spv_status build_guarded(struct ptx2spv_module *module, const char *text, size_t length)
-{
-    if (setjmp(module->compilation.exhausted))
-        return PTX2SPV_OUT_OF_MEMORY;
-    return build(module, text, length);
-}
-
-enum ptx2spv_status ptx2spv_module_create(const char *text, size_t length, const struct ptx2spv_options *options,
-                                          struct ptx2spv_module **out)
-{
-    struct ptx2spv_module *module = calloc(1, sizeof *module);
-    enum ptx2spv_status status;
-
-    if (!module)
-        return PTX2SPV_OUT_OF_MEMORY;
-    if (options)
-        module->compilation.options = *options;
-    module->compilation.arena.on_exhausted = module->compilation.scratch.on_exhausted = &module->compilation.exhausted;
-    status = build_guarded(module, text, length);
-    ct_arena_finish(&module->compilation.scratch);
-    module->compilation.options = (struct ptx2spv_options){0}; /* the caller's pointers may not live as long as we do */
-    if (status != PTX2SPV_OK) {
-        ptx2spv_module_destroy(module);
-        return status;
-    }
-    *out = module;
+        return module->compilation.status;
     return PTX2SPV_OK;
 }
 
@@ -314,6 +266,11 @@ void ptx2spv_module_destroy(struct ptx2spv_module *module)
 }
 
 /* ---- queries ---- */
+
+bool ptx2spv_module_uses_input(const struct ptx2spv_module *module, unsigned index)
+{
+    return index < module->n_inputs && module->uses[index];
+}
 
 unsigned ptx2spv_module_kernel_count(const struct ptx2spv_module *module)
 {

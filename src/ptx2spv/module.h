@@ -8,10 +8,10 @@
 #include "compilation.h"
 
 struct ptx2spv_module {
-    struct ct_compilation compilation; /* of the parser; its arena holds everything below but the image */
-    const char *text;                  /* the source, our copy; ends with NUL */
-    size_t length;
-    const struct ptx_module *syntax;
+    struct ct_compilation compilation; /* of the parser; its arena holds everything below but the image, and our copies of the texts */
+    struct ptx_module *syntax;
+    const bool *uses; /* by input: is it a part of the module? */
+    uint32_t n_inputs;
     struct ptx_function **entries; /* by kernel index */
     struct ptx2spv_kernel_decl *kernels;
     uint32_t n_kernels;
@@ -24,7 +24,14 @@ struct ptx2spv_module {
     uint32_t image_align;
 };
 
+/* Describes the kernels and lays out the variables of module->syntax. */
+enum ptx2spv_status ct_module_lay_out(struct ptx2spv_module *module);
+
 /* Gives each function whose address the module takes its address_number. */
 void ptx_number_functions(struct ptx_module *module);
+/* Whether parameters and results are of the same sizes: more the ISA does not ask to fit. */
+bool ptx_same_signature(const struct ptx_function *a, const struct ptx_function *b);
+/* Functions that every CUDA device has without a definition. */
+bool ptx_is_system_function(const char *name);
 
 #endif

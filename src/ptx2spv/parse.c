@@ -336,14 +336,14 @@ static void parse_module(struct ptx_parser *p)
     ptx_resolve_aliases(p);
 }
 
-struct ptx_module *ptx_parse(struct ct_compilation *compilation)
+struct ptx_module *ptx_parse(struct ct_compilation *compilation, uint32_t source)
 {
     struct ptx_parser parser = {.compilation = compilation};
 
     parser.module = CT_ARENA_NEW(&compilation->arena, struct ptx_module);
     parser.module->address_bits = 64;
     ptx_names_init(&parser.names, compilation);
-    ptx_lexer_init(&parser.lexer, &parser.names, compilation->source, compilation->source_length);
+    ptx_lexer_init(&parser.lexer, &parser.names, source);
     ptx_scope_push(&parser);
     ptx_advance(&parser);
     parse_module(&parser);

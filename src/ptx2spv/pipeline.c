@@ -213,8 +213,8 @@ enum ptx2spv_status ptx2spv_kernel_compile(const struct ptx2spv_module *module, 
     if (options)
         job->compilation.options = *options;
     job->compilation.arena.on_exhausted = job->compilation.scratch.on_exhausted = &job->compilation.exhausted;
-    job->compilation.source = module->text;
-    job->compilation.source_length = module->length;
+    job->compilation.sources = module->compilation.sources;
+    job->compilation.n_sources = module->compilation.n_sources;
 
     status = compile_guarded(job);
     if (status == PTX2SPV_OK)
@@ -252,6 +252,10 @@ const char *ptx2spv_status_string(enum ptx2spv_status status)
         return "the device lacks what the kernel needs";
     case PTX2SPV_INTERNAL:
         return "internal error of the compiler";
+    case PTX2SPV_UNDEFINED:
+        return "use of what is not defined";
+    case PTX2SPV_MULTIPLY_DEFINED:
+        return "two definitions of one name";
     }
     return "unknown status";
 }

@@ -20,6 +20,7 @@ struct parsed {
     struct ct_compilation compilation;
     const struct ptx_module *module;
     char *text;
+    struct ct_source source;
 };
 
 static void on_diagnostic(void *user, const struct ptx2spv_diagnostic *diagnostic)
@@ -32,7 +33,7 @@ static void run(struct parsed *parsed)
 {
     if (setjmp(parsed->compilation.exhausted))
         fail_msg("out of memory");
-    parsed->module = ptx_parse(&parsed->compilation);
+    parsed->module = ptx_parse(&parsed->compilation, 0);
 }
 
 static struct parsed *parse(const char *text)
@@ -43,8 +44,9 @@ static struct parsed *parse(const char *text)
     parsed->compilation.arena.on_exhausted = parsed->compilation.scratch.on_exhausted = &parsed->compilation.exhausted;
     parsed->compilation.options.on_diagnostic = on_diagnostic;
     parsed->text = strdup(text);
-    parsed->compilation.source = parsed->text;
-    parsed->compilation.source_length = strlen(text);
+    parsed->source = (struct ct_source){NULL, parsed->text, strlen(text)};
+    parsed->compilation.sources = &parsed->source;
+    parsed->compilation.n_sources = 1;
     run(parsed);
     ct_arena_finish(&parsed->compilation.scratch); /* the tree must not lean on it */
     assert_non_null(parsed->module);

@@ -412,7 +412,7 @@ static void test_errors(void **state)
         {"recursion through another",
          HEAD ".func g();\n.func f()\n{\ncall g;\nret;\n}\n.func g()\n{\ncall f;\nret;\n}\n" ENTRY "call g;\nret;\n}\n", "g -> f -> g",
          PTX2SPV_UNSUPPORTED},
-        {"extern function", HEAD ".extern .func missing();\n" ENTRY "call missing;\nret;\n}\n", "missing", PTX2SPV_INVALID_PTX},
+        {"extern function", HEAD ".extern .func missing();\n" ENTRY "call missing;\nret;\n}\n", "missing", PTX2SPV_UNDEFINED},
         {"too much shared memory", HEAD ".shared .align 4 .b8 s[49156];\n" ENTRY REGS "st.shared.u32 [s], 1;\nret;\n}\n", "49156 bytes",
          PTX2SPV_TARGET_LACKS},
         {"a call through a register of no known kind", HEAD ENTRY REGS ARGUMENTS "call %rd1;\nret;\n}\n", "prototype", PTX2SPV_INVALID_PTX},

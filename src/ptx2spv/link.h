@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* link: the syntax trees of several texts become one.
+ * In:  trees as the parser leaves them.   Out: one tree in which each name that is known outside of its text has one meaning, and no
+ *      operand or initializer refers to anything else; what is used is defined. A text alone goes the same way.
+ *
+ * PTX ISA, "Linking Directives": .visible defines, .weak gives way to any other definition, of .common ones the largest stays, .extern
+ * refers. What has none of these belongs to its text. Libraries' members come in when something that others lack is defined there. */
+#ifndef PTX2SPV_LINK_H
+#define PTX2SPV_LINK_H
+
+#include "ast.h"
+
+struct ct_link_unit {
+    struct ptx_module *tree;
+    bool on_demand, is_taken;
+};
+
+/* Everything is in the compilation's arena. */
+struct ct_link {
+    struct ct_compilation *compilation;
+    CT_VEC(struct ct_link_unit) units; /* as compilation->sources */
+    struct ct_symbol **slots;          /* open addressing, a power of two, at most half full */
+    uint32_t n_slots, n_symbols;
+    CT_VEC(struct ct_symbol *) wanted; /* declared when nothing had defined them */
+};
+
+/* Adds a tree. False after the error that a name means something else to a tree before. */
+bool ct_link_add(struct ct_link *link, struct ptx_module *tree, bool on_demand);
+/* The whole, in the order of the trees. NULL after an error. */
+struct ptx_module *ct_link_finish(struct ct_link *link);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Linkers: how a module comes into being, of one text or of several. The module is there from the start: its compilation parses the
+ * texts, and its arena holds their trees. */
+#include "link.h"
+#include "module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TEXT_BYTES INT32_MAX /* places and lengths of tokens are 32-bit numbers */
+
+struct ptx2spv_linker {
+    struct ptx2spv_module *module; /* NULL once it is given away */
+    struct ct_link link;
+    CT_VEC(struct ct_source) sources;
+    enum ptx2spv_status status; /* of the first failure */
+};
+
+enum ptx2spv_status ptx2spv_linker_create(struct ptx2spv_linker **out)
+{
+    struct ptx2spv_linker *linker = calloc(1, sizeof *linker);
+    struct ptx2spv_module *module = calloc(1, sizeof *module);
+
+    if (!linker || !module) {
+        free(linker);
+        free(module);
+        return PTX2SPV_OUT_OF_MEMORY;
+    }
+    module->compilation.arena.on_exhausted = module->compilation.scratch.on_exhausted = &module->compilation.exhausted;
+    linker->module = module;
+    linker->link.compilation = &module->compilation;
+    *out = linker;
+    return PTX2SPV_OK;
+}
+
+void ptx2spv_linker_destroy(struct ptx2spv_linker *linker)
+{
+    if (!linker)
+        return;
+    ptx2spv_module_destroy(linker->module);
+    free(linker);
+}
+
+/* ---- texts ---- */
+
+static enum ptx2spv_status refuse(struct ct_compilation *compilation, const char *why)
+{
+    ct_error(compilation, (struct ct_location){0}, PTX2SPV_UNSUPPORTED, "%s", why);
+    return compilation->status;
+}
+
+static enum ptx2spv_status add(struct ptx2spv_linker *linker, const struct ptx2spv_input *input)
+{
+    struct ct_compilation *compilation = &linker->module->compilation;
+    const size_t length = strnlen(input->text, input->length);
+    struct ptx_module *tree;
+
+    if (length > MAX_TEXT_BYTES)
+        return refuse(compilation, "the text is longer than 2 GiB");
+    if (linker->sources.n == PTX2SPV_INPUTS_MAX)
+        return refuse(compilation, "more than 65535 texts");
+    *CT_PUSH(&compilation->arena, &linker->sources) = (struct ct_source){
+        .name = input->name ? ct_arena_strndup(&compilation->arena, input->name, strlen(input->name)) : NULL,
+        .text = ct_arena_strndup(&compilation->arena, input->text, length),
+        .length = length,
+    };
+    compilation->sources = linker->sources.v;
+    compilation->n_sources = linker->sources.n;
+    tree = ptx_parse(compilation, linker->sources.n - 1);
+    return tree && ct_link_add(&linker->link, tree, input->on_demand) ? PTX2SPV_OK : compilation->status;
+}
+
+/* The frame that exhaustion of memory leaves to; so is finish_guarded. */
+static enum ptx2spv_status add_guarded(struct ptx2spv_linker *linker, const struct ptx2spv_input *input)
+{
+    if (setjmp(linker->module->compilation.exhausted))
+        return PTX2SPV_OUT_OF_MEMORY;
+    return add(linker, input);
+}
+
+static void set_options(struct ptx2spv_linker *linker, const struct ptx2spv_options *options)
+{
+    linker->module->compilation.options = options ? *options : (struct ptx2spv_options){0};
+}
+
+enum ptx2spv_status ptx2spv_linker_add(struct ptx2spv_linker *linker, const struct ptx2spv_input *input,
+                                       const struct ptx2spv_options *options)
+{
+    if (linker->status != PTX2SPV_OK || !linker->module)
+        return linker->status;
+    set_options(linker, options);
+    linker->status = add_guarded(linker, input);
+    ct_arena_finish(&linker->module->compilation.scratch); /* a parser's tables; most modules have one text */
+    set_options(linker, NULL); /* the caller's pointers may not live as long as we do */
+    return linker->status;
+}
+
+/* ---- the module ---- */
+
+static enum ptx2spv_status finish(struct ptx2spv_linker *linker)
+{
+    struct ptx2spv_module *module = linker->module;
+    const uint32_t n = linker->link.units.n;
+    bool *uses = CT_ARENA_ARRAY(&module->compilation.arena, bool, n);
+
+    module->syntax = ct_link_finish(&linker->link);
+    if (!module->syntax)
+        return module->compilation.status;
+    for (uint32_t i = 0; i < n; i++)
+        uses[i] = linker->link.units.v[i].is_taken;
+    module->uses = uses;
+    module->n_inputs = n;
+    return ct_module_lay_out(module);
+}
+
+static enum ptx2spv_status finish_guarded(struct ptx2spv_linker *linker)
+{
+    if (setjmp(linker->module->compilation.exhausted))
+        return PTX2SPV_OUT_OF_MEMORY;
+    return finish(linker);
+}
+
+enum ptx2spv_status ptx2spv_linker_finish(struct ptx2spv_linker *linker, const struct ptx2spv_options *options,
+                                          struct ptx2spv_module **out)
+{
+    if (linker->status != PTX2SPV_OK)
+        return linker->status;
+    if (!linker->module || !linker->sources.n)
+        return PTX2SPV_NOT_FOUND;
+    set_options(linker, options);
+    linker->status = finish_guarded(linker);
+    ct_arena_finish(&linker->module->compilation.scratch);
+    set_options(linker, NULL);
+    if (linker->status != PTX2SPV_OK)
+        return linker->status;
+    *out = linker->module;
+    linker->module = NULL;
+    return PTX2SPV_OK;
+}
+
+enum ptx2spv_status ptx2spv_module_create(const char *text, size_t length, const struct ptx2spv_options *options,
+                                          struct ptx2spv_module **out)
+{
+    const struct ptx2spv_input input = {.text = text, .length = length};
+    struct ptx2spv_linker *linker;
+    enum ptx2spv_status status = ptx2spv_linker_create(&linker);
+
+    if (status != PTX2SPV_OK)
+        return status;
+    status = ptx2spv_linker_add(linker, &input, options);
+    if (status == PTX2SPV_OK)
+        status = ptx2spv_linker_finish(linker, options, out);
+    ptx2spv_linker_destroy(linker);
+    return status;
+}

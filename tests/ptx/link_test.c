@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Linking several texts into one module. Expectations: the PTX ISA, "Linking Directives", and what NVIDIA's linker says of names that do
+ * not fit together. */
+#include "cuttle/ptx2spv.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
+#define KERNEL ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\n"
+
+/* Names that end with .o are those of a library's members. */
+struct text {
+    const char *name, *text;
+};
+
+struct linked {
+    struct ptx2spv_module *module;
+    enum ptx2spv_status status;
+    char log[4096];
+};
+
+static void on_diagnostic(void *user, const struct ptx2spv_diagnostic *diagnostic)
+{
+    struct linked *linked = user;
+    const size_t used = strlen(linked->log);
+
+    snprintf(linked->log + used, sizeof linked->log - used, "%s:%u: %s\n", diagnostic->name ? diagnostic->name : "", diagnostic->line,
+             diagnostic->text);
+}
+
+static void link_texts(struct linked *out, const struct text *texts, unsigned n)
+{
+    const struct ptx2spv_options options = {.on_diagnostic = on_diagnostic, .user = out};
+    struct ptx2spv_linker *linker;
+
+    *out = (struct linked){0};
+    assert_int_equal(ptx2spv_linker_create(&linker), PTX2SPV_OK);
+    for (unsigned i = 0; i < n && out->status == PTX2SPV_OK; i++) {
+        const bool is_member = texts[i].name && strstr(texts[i].name, ".o");
+        const struct ptx2spv_input input = {texts[i].text, strlen(texts[i].text), texts[i].name, is_member};
+
+        out->status = ptx2spv_linker_add(linker, &input, &options);
+    }
+    if (out->status == PTX2SPV_OK)
+        out->status = ptx2spv_linker_finish(linker, &options, &out->module);
+    else
+        assert_int_equal(ptx2spv_linker_finish(linker, &options, &out->module), out->status);
+    ptx2spv_linker_destroy(linker);
+}
+
+#define LINK(out, ...)                                                            \
+    do {                                                                          \
+        const struct text texts_[] = {__VA_ARGS__};                               \
+        link_texts((out), texts_, (unsigned)(sizeof texts_ / sizeof *texts_));    \
+    } while (0)
+
+static void expect_linked(const struct linked *linked)
+{
+    if (linked->status != PTX2SPV_OK)
+        fail_msg("%s", linked->log);
+}
+
+/* The only variable of that name that has a place. */
+static const struct ptx2spv_variable *find(const struct linked *linked, const char *name, unsigned *count)
+{
+    const struct ptx2spv_variable *found = NULL;
+
+    *count = 0;
+    for (unsigned i = 0; i < ptx2spv_module_variable_count(linked->module); i++) {
+        const struct ptx2spv_variable *variable = ptx2spv_module_variable(linked->module, i);
+
+        if (strcmp(variable->name, name) || variable->external)
+            continue;
+        ++*count;
+        found = variable;
+    }
+    return found;
+}
+
+static uint32_t word_at(const struct linked *linked, uint64_t offset)
+{
+    uint64_t size_bytes;
+    uint32_t align, word;
+    const uint8_t *image = ptx2spv_module_image(linked->module, &size_bytes, &align);
+
+    assert_true(offset + sizeof word <= size_bytes);
+    memcpy(&word, image + offset, sizeof word);
+    return word;
+}
+
+static uint32_t value_of(const struct linked *linked, const char *name)
+{
+    unsigned count;
+    const struct ptx2spv_variable *variable = find(linked, name, &count);
+
+    assert_int_equal(count, 1);
+    return word_at(linked, variable->offset);
+}
+
+/* Compiles kernel 0 for some Vulkan device. */
+static void expect_compiled(const struct linked *linked)
+{
+    struct ptx2spv_target target = {
+        .warp_form = PTX2SPV_WARP_NATIVE,
+        .subgroup_size = 32,
+        .push_constant_bytes = 256,
+        .shared_bytes = 49152,
+        .max_block_threads = 1024,
+        .int64 = 1,
+    };
+    struct ptx2spv_kernel kernel;
+
+    expect_linked(linked);
+    assert_int_equal(ptx2spv_kernel_compile(linked->module, 0, &target, NULL, &kernel), PTX2SPV_OK);
+    ptx2spv_kernel_finish(&kernel);
+}
+
+static void extern_names_find_their_definitions(void **state)
+{
+    struct linked linked;
+    unsigned count;
+
+    (void)state;
+    LINK(&linked,
+         {"a", HEAD ".extern .global .u32 v; .extern .const .u32 c[2]; .extern .shared .u32 s; .extern .func (.param .b32 r) f(.param .b32 x);\n" KERNEL
+                    ".param .b32 x, r; ld.global.u32 %r1, [v]; st.param.b32 [x], %r1; call (r), f, (x); ld.const.u32 %r2, [c+4]; st.shared.u32 [s], "
+                    "%r2; ret; }\n"},
+         {"b", HEAD ".visible .global .u32 v = 7; .visible .const .u32 c[2] = {1, 2}; .visible .shared .u32 s;\n"
+                    ".visible .func (.param .b32 r) f(.param .b32 x) { .reg .b32 %r1; ld.param.b32 %r1, [x]; st.param.b32 [r], %r1; ret; }\n"});
+    expect_compiled(&linked);
+    assert_int_equal(value_of(&linked, "v"), 7);
+    assert_int_equal(find(&linked, "c", &count)->size, 8);
+    assert_int_equal(ptx2spv_module_variable_count(linked.module), 2); /* the declarations are gone */
+    ptx2spv_module_destroy(linked.module);
+}
+
+static void names_without_a_directive_stay_apart(void **state)
+{
+    struct linked linked;
+    unsigned count;
+
+    (void)state;
+    LINK(&linked, {"a", HEAD ".global .u32 v = 1; .func f() { ret; }\n" KERNEL "call f; ld.global.u32 %r1, [v]; ret; }\n"},
+         {"b", HEAD ".global .u32 v = 2; .func f() { ret; }\n"}, {"c", HEAD ".visible .global .u32 v = 3;"});
+    expect_compiled(&linked);
+    find(&linked, "v", &count);
+    assert_int_equal(count, 3);
+    ptx2spv_module_destroy(linked.module);
+}
+
+/* An initial value that is the address of another text's variable, and of a function. */
+static void initializers_take_addresses_of_others(void **state)
+{
+    struct linked linked;
+    const struct ptx2spv_relocation *relocations;
+    const struct ptx2spv_variable *p, *v;
+    unsigned count;
+
+    (void)state;
+    LINK(&linked,
+         {"a", HEAD ".extern .global .u32 v[]; .extern .func f();\n.visible .global .u64 p = generic(v) + 4; .visible .global .u64 q = f;"},
+         {"b", HEAD ".global .u32 before; .visible .global .u32 v[4]; .visible .func f() { ret; }"});
+    expect_linked(&linked);
+    p = find(&linked, "p", &count);
+    v = find(&linked, "v", &count);
+    relocations = ptx2spv_module_relocations(linked.module, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(relocations[0].offset, p->offset);
+    assert_int_equal(relocations[0].addend, 4);
+    assert_int_equal(relocations[0].width, 8);
+    assert_ptr_equal(ptx2spv_module_variable(linked.module, relocations[0].variable), v);
+    assert_true(value_of(&linked, "q") != 0);
+    ptx2spv_module_destroy(linked.module);
+}
+
+static void weak_gives_way(void **state)
+{
+    struct linked linked;
+
+    (void)state;
+    LINK(&linked, {"a", HEAD ".weak .global .u32 v = 1; .weak .global .u32 w = 10;\n.weak .func f() { ret; }\n" KERNEL "call f; ret; }"},
+         {"b", HEAD ".visible .global .u32 v = 2; .weak .global .u32 w = 20; .visible .func f() { trap; }"});
+    expect_compiled(&linked);
+    assert_int_equal(value_of(&linked, "v"), 2);
+    assert_int_equal(value_of(&linked, "w"), 10);
+    ptx2spv_module_destroy(linked.module);
+}
+
+static void kernels_may_be_weak(void **state)
+{
+    struct linked linked;
+
+    (void)state;
+    LINK(&linked, {"a", HEAD ".weak .entry k() { ret; }"}, {"b", HEAD ".weak .entry k() { ret; }\n.visible .entry l() { ret; }"});
+    expect_linked(&linked);
+    assert_int_equal(ptx2spv_module_kernel_count(linked.module), 2);
+    ptx2spv_module_destroy(linked.module);
+}
+
+static void the_largest_common_stays(void **state)
+{
+    struct linked linked;
+    unsigned count;
+
+    (void)state;
+    LINK(&linked, {"a", HEAD ".common .global .align 4 .u32 v; .common .global .u32 w[4] = {5, 6, 7, 8};"},
+         {"b", HEAD ".common .global .align 64 .b8 v[100]; .common .global .u32 w;"},
+         {"c", HEAD ".common .global .f64 v; .extern .global .u32 w[]; .common .global .u32 x;"}, {"d", HEAD ".visible .global .u32 x = 9;"});
+    expect_linked(&linked);
+    assert_int_equal(find(&linked, "v", &count)->size, 100);
+    assert_int_equal(count, 1);
+    assert_int_equal(find(&linked, "v", &count)->align, 64);
+    assert_int_equal(value_of(&linked, "w"), 5);
+    assert_int_equal(value_of(&linked, "x"), 9);
+    ptx2spv_module_destroy(linked.module);
+}
+
+static void dynamic_shared_arrays_need_no_definition(void **state)
+{
+    struct linked linked;
+
+    (void)state;
+    LINK(&linked, {"a", HEAD ".extern .shared .align 16 .b8 s[];\n" KERNEL "ld.shared.u32 %r1, [s]; ret; }"},
+         {"b", HEAD ".extern .shared .align 8 .f64 s[];\n.visible .func f() { .reg .f64 %d1; ld.shared.f64 %d1, [s]; ret; }"});
+    expect_compiled(&linked);
+    ptx2spv_module_destroy(linked.module);
+}
+
+/* Members of a library that nobody needs stay out, even where they would not fit. */
+static void libraries_give_what_is_wanted(void **state)
+{
+    struct linked linked;
+
+    (void)state;
+    LINK(&linked, {"second.o", HEAD ".visible .global .u32 v = 4; .visible .global .u32 twice;"},
+         {"first.o", HEAD ".extern .global .u32 v;\n.visible .func f() { .reg .b32 %r1; ld.global.u32 %r1, [v]; ret; }"},
+         {"other.o", HEAD ".visible .entry k() { ret; }\n.visible .global .u32 twice;\n.extern .func nowhere();"},
+         {"a", HEAD ".extern .func f();\n" KERNEL "call f; ret; }"});
+    expect_compiled(&linked);
+    assert_true(ptx2spv_module_uses_input(linked.module, 0));
+    assert_true(ptx2spv_module_uses_input(linked.module, 1));
+    assert_false(ptx2spv_module_uses_input(linked.module, 2));
+    assert_true(ptx2spv_module_uses_input(linked.module, 3));
+    assert_false(ptx2spv_module_uses_input(linked.module, 4));
+    ptx2spv_module_destroy(linked.module);
+}
+
+static void versions_are_the_newest(void **state)
+{
+    struct linked linked;
+    unsigned isa, sm, address_bits;
+
+    (void)state;
+    LINK(&linked, {"a", ".version 7.0\n.target sm_90\n"}, {"b", ".version 8.1\n.target sm_60\n"});
+    expect_linked(&linked);
+    ptx2spv_module_versions(linked.module, &isa, &sm, &address_bits);
+    assert_int_equal(isa, 81);
+    assert_int_equal(sm, 90);
+    ptx2spv_module_destroy(linked.module);
+}
+
+static void what_does_not_fit(void **state)
+{
+    static const struct {
+        const char *what, *a, *b, *message;
+    } rows[] = {
+        {"two variables", ".visible .global .u32 v;", ".visible .global .u32 v;", "b:4: Multiple definition of 'v' in 'b', first defined in 'a'"},
+        {"two functions", ".visible .func f() { ret; }", ".visible .func f() { ret; }", "Multiple definition of 'f' in 'b', first defined in 'a'"},
+        {"two kernels", ".visible .entry k() { ret; }", ".visible .entry k() { ret; }", "Multiple definition of 'k'"},
+        {"two commons with values", ".common .global .u32 v = 1;", ".common .global .u32 v = 1;", "Multiple definition of 'v'"},
+        {"a common with a value that is not the largest", ".common .global .u32 v = 1;", ".common .global .u32 v[2];", "Size doesn't match for 'v'"},
+        {"a size", ".extern .global .u32 v[4];", ".visible .global .u32 v[8];", "Size doesn't match for 'v' in 'b', first specified in 'a'"},
+        {"a state space", ".extern .const .u32 v;", ".visible .global .u32 v;", "Memory space doesn't match for 'v'"},
+        {"a function and a variable", ".visible .func f() { ret; }", ".visible .global .u32 f;", "Memory space doesn't match for 'f'"},
+        {"a result", ".extern .func (.param .b32 r) f();", ".visible .func f() { ret; }", "Prototype doesn't match for 'f'"},
+        {"a parameter", ".extern .func f(.param .b64 a);", ".visible .func f(.param .b32 a) { ret; }", "Prototype doesn't match for 'f'"},
+        {"a kernel and a function", ".extern .func f();", ".visible .entry f() { ret; }", "Prototype doesn't match for 'f'"},
+    };
+    char a[512], b[512];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct linked linked;
+
+        snprintf(a, sizeof a, HEAD "%s\n", rows[i].a);
+        snprintf(b, sizeof b, HEAD "%s\n", rows[i].b);
+        LINK(&linked, {"a", a}, {"b", b});
+        if (linked.status != PTX2SPV_MULTIPLY_DEFINED || !strstr(linked.log, rows[i].message))
+            fail_msg("%s: %s: %s", rows[i].what, ptx2spv_status_string(linked.status), linked.log);
+    }
+}
+
+static void what_is_defined_nowhere(void **state)
+{
+    struct linked linked;
+
+    (void)state;
+    LINK(&linked, {"a", HEAD ".extern .func f();\n" KERNEL "call f;\ncall f; ret; }"}, {"b", HEAD});
+    assert_int_equal(linked.status, PTX2SPV_UNDEFINED);
+    assert_string_equal(linked.log, "a:8: Undefined reference to 'f' in 'a'\n  call f;\n       ^\n"); /* once, where it is used first */
+    LINK(&linked, {"a", HEAD}, {"b", HEAD ".extern .global .u32 v; .global .u64 p = v;"});
+    assert_int_equal(linked.status, PTX2SPV_UNDEFINED);
+    LINK(&linked, {NULL, HEAD ".extern .func f();\n" KERNEL "call f; ret; }"});
+    assert_int_equal(linked.status, PTX2SPV_UNDEFINED);
+    assert_non_null(strstr(linked.log, "Unresolved extern function 'f'"));
+    LINK(&linked, {NULL, HEAD ".extern .global .u32 v;\n" KERNEL "ld.global.u32 %r1, [v]; ret; }"});
+    assert_int_equal(linked.status, PTX2SPV_UNDEFINED);
+    assert_non_null(strstr(linked.log, "Unresolved extern variable 'v'"));
+    LINK(&linked, {NULL, HEAD ".extern .func f(); .extern .global .u32 v;\n" KERNEL "ret; }"}); /* declared is not used */
+    expect_linked(&linked);
+    ptx2spv_module_destroy(linked.module);
+}
+
+/* Errors of the syntax, and of kernels when they are compiled, name the text that they are in. */
+static void errors_name_their_text(void **state)
+{
+    struct linked linked;
+    const struct ptx2spv_options options = {.on_diagnostic = on_diagnostic, .user = &linked};
+    const struct ptx2spv_target target = {.subgroup_size = 32, .push_constant_bytes = 256, .int64 = 1};
+    struct ptx2spv_kernel kernel;
+
+    (void)state;
+    LINK(&linked, {"good", HEAD}, {"bad", HEAD "\n.nonsense"});
+    assert_int_equal(linked.status, PTX2SPV_INVALID_PTX);
+    assert_memory_equal(linked.log, "bad:5: ", 7);
+    LINK(&linked, {"caller", HEAD ".extern .func f();\n" KERNEL "call f; ret; }"},
+         {"called", HEAD "\n\n\n.visible .func f() { .reg .b64 %rd1;\ncall.uni f; ret; }"});
+    expect_linked(&linked);
+    assert_int_equal(ptx2spv_kernel_compile(linked.module, 0, &target, &options, &kernel), PTX2SPV_UNSUPPORTED);
+    assert_memory_equal(linked.log, "called:8: recursion", 19);
+    ptx2spv_module_destroy(linked.module);
+}
+
+static void a_linker_without_texts(void **state)
+{
+    struct ptx2spv_linker *linker;
+    struct ptx2spv_module *module = NULL;
+
+    (void)state;
+    assert_int_equal(ptx2spv_linker_create(&linker), PTX2SPV_OK);
+    assert_int_equal(ptx2spv_linker_finish(linker, NULL, &module), PTX2SPV_NOT_FOUND);
+    assert_null(module);
+    ptx2spv_linker_destroy(linker);
+    ptx2spv_linker_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(extern_names_find_their_definitions),
+        cmocka_unit_test(names_without_a_directive_stay_apart),
+        cmocka_unit_test(initializers_take_addresses_of_others),
+        cmocka_unit_test(weak_gives_way),
+        cmocka_unit_test(kernels_may_be_weak),
+        cmocka_unit_test(the_largest_common_stays),
+        cmocka_unit_test(dynamic_shared_arrays_need_no_definition),
+        cmocka_unit_test(libraries_give_what_is_wanted),
+        cmocka_unit_test(versions_are_the_newest),
+        cmocka_unit_test(what_does_not_fit),
+        cmocka_unit_test(what_is_defined_nowhere),
+        cmocka_unit_test(errors_name_their_text),
+        cmocka_unit_test(a_linker_without_texts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
