@@ -193,6 +193,12 @@ EXPORT CUresult cuModuleUnload(CUmodule module)
     return CUDA_SUCCESS;
 }
 
+EXPORT CUresult cuFuncLoad(CUfunction function)
+{
+    (void)function;
+    return CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
 {
     if (!oracle_module_has_kernel(module->module, name))

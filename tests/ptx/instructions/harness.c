@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs every row of every table on device 0, or those whose names contain the argument. Ends with 1 if any differs.
- *   instructions [--list] [--show N] [NAME] */
+ *   instructions [--list] [--show N] [--without ROW] [--may-refuse WORD] [NAME]
+ * --without leaves a row out. --may-refuse: a device may say CUDA_ERROR_NOT_SUPPORTED of rows with this word in their text, "f16" for one. */
 #include "harness.h"
 #include "prelude.h"
 
@@ -19,7 +20,9 @@ static const struct table *const tables[] = {
 #include "tables.def"
 };
 
-static unsigned shown = 3; /* differences printed a row */
+static unsigned shown = 3;           /* differences printed a row */
+static const char *left_out = NULL;   /* a row's name */
+static const char *may_refuse = NULL; /* a word of rows */
 
 static bool check(CUresult result, const char *what)
 {
@@ -172,6 +175,12 @@ static unsigned compare_all(const struct row *row, const uint64_t *operands, con
     return wrong;
 }
 
+/* Whether the device says that it lacks what the row needs, where it may. */
+static bool is_refused(const struct row *row, CUfunction function)
+{
+    return may_refuse && strstr(row->text, may_refuse) && cuFuncLoad(function) == CUDA_ERROR_NOT_SUPPORTED;
+}
+
 static bool run_on_device(CUfunction function, const uint64_t *operands, uint64_t *results, unsigned n)
 {
     const size_t in_bytes = (size_t)n * MAX_SOURCES * sizeof *operands, out_bytes = (size_t)n * sizeof *results;
@@ -201,6 +210,10 @@ static bool run_row(CUmodule module, const struct row *row, unsigned number)
     snprintf(name, sizeof name, "k%u", number);
     if (!check(cuModuleGetFunction(&function, module, name), "cuModuleGetFunction"))
         return false;
+    if (is_refused(row, function)) {
+        printf("%s: refused\n", row->name);
+        return true;
+    }
     operands = operands_create(row, &n);
     results = calloc(n, sizeof *results);
     if (operands && results && run_on_device(function, operands, results, n)) {
@@ -239,7 +252,7 @@ static unsigned run_table(const struct table *table, const char *filter, unsigne
         return table->n_rows;
     }
     for (unsigned i = 0; i < table->n_rows; i++) {
-        if (filter && !strstr(table->rows[i].name, filter))
+        if ((filter && !strstr(table->rows[i].name, filter)) || (left_out && !strcmp(table->rows[i].name, left_out)))
             continue;
         ++*n_run;
         failed += !run_row(module, &table->rows[i], i);
@@ -269,6 +282,19 @@ static bool open_device(CUcontext *context)
            check(cuCtxSetCurrent(*context), "cuCtxSetCurrent");
 }
 
+static bool read_option(const char *name, const char *value)
+{
+    if (!strcmp(name, "--show"))
+        shown = (unsigned)atoi(value);
+    else if (!strcmp(name, "--without"))
+        left_out = value;
+    else if (!strcmp(name, "--may-refuse"))
+        may_refuse = value;
+    else
+        return false;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     const char *filter = NULL;
@@ -280,11 +306,12 @@ int main(int argc, char **argv)
             list_rows();
             return 0;
         }
-        if (!strcmp(argv[i], "--show") && i + 1 < argc)
-            shown = (unsigned)atoi(argv[++i]);
+        if (i + 1 < argc && read_option(argv[i], argv[i + 1]))
+            i++;
         else
             filter = argv[i];
     }
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what was told stays told if a driver ends the process */
     if (!open_device(&context)) {
         fprintf(stderr, "no CUDA device: skipped\n");
         return EXIT_SKIPPED;
