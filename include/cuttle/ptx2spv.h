@@ -163,6 +163,18 @@ struct ptx2spv_fault {
 };
 enum ptx2spv_fault_code { PTX2SPV_FAULT_NONE = 0, PTX2SPV_FAULT_TRAP = 1, PTX2SPV_FAULT_ASSERT = 2 };
 
+/* What device-side printf writes. A module that prints has a variable PTX2SPV_PRINT_VARIABLE of 8 bytes; before any of its kernels runs
+ * the host puts the CUDA address of a ring there (0: printf gives -2). Records lie behind each other in the ring's words, modulo their
+ * number; a record that starts at word w (modulo 2^32) has a first word of w + 1 in the upper half and, in the lower, how many words it
+ * has, written last. Then come the format's text with its 0, in whole words, and for each conversion a word with the bits of the
+ * argument, or for %s its text in whole words; a `*` takes a word, too. New records overwrite the oldest. */
+#define PTX2SPV_PRINT_VARIABLE "__cuttle_print"
+struct ptx2spv_print_ring {
+    uint64_t words; /* CUDA address of mask + 1 64-bit words, zero at first */
+    uint32_t mask;  /* a power of two, less one */
+    uint32_t head;  /* where the next record begins; kernels add to it */
+};
+
 struct ptx2spv_param {
     uint32_t offset, size, align; /* bytes, in the parameter block */
 };

@@ -15,6 +15,7 @@
 #include "log.h"
 #include "memory.h"
 #include "module.h"
+#include "print.h"
 #include "process.h"
 #include "stream.h"
 
@@ -43,7 +44,10 @@ static void drop_parts(struct ct_context *context)
 {
     ct_streams_destroy_all(context); /* waits for their work */
     context->legacy_stream = NULL;
+    ct_print_flush(context);
     ct_modules_destroy_all(context);
+    if (context->arena)
+        ct_print_destroy(context);
     ct_memory_arena_destroy(context->arena);
     context->arena = NULL;
     if (context->fault_memory)
@@ -182,6 +186,7 @@ CUresult ct_context_check(struct ct_context *context, CUresult result)
     CUresult error = is_sticky(result) ? result : fault_of(context);
     int none = CUDA_SUCCESS;
 
+    ct_print_flush(context); /* every call that waits or asks comes by here; what was printed is told before an error is */
     if (error == CUDA_SUCCESS)
         return result;
     if (atomic_compare_exchange_strong(&context->sticky_error, &none, error))
@@ -228,6 +233,8 @@ CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t 
         return r;
     if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "an L2 fetch granularity of %zu bytes; at most 128", value);
+    if (limit == CU_LIMIT_PRINTF_FIFO_SIZE && (r = ct_print_resize(context, &value)) != CUDA_SUCCESS)
+        return r;
     ct_mutex_lock(&context->lock);
     context->limits[limit] = value;
     ct_mutex_unlock(&context->lock);

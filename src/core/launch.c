@@ -5,6 +5,7 @@
 #include "device.h"
 #include "log.h"
 #include "memory.h"
+#include "print.h"
 #include "stream.h"
 
 #include <stdlib.h>
@@ -208,6 +209,10 @@ static CUresult launch_on(struct ct_stream *stream, struct ct_function *function
     if (function->decl->param_bytes > sizeof on_stack && !(bytes = malloc(function->decl->param_bytes)))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u bytes of parameters", function->decl->param_bytes);
     r = pack(function, params, extra, bytes);
+    if (function->module->prints) {
+        ct_print_flush(stream->context); /* as CUDA does at the beginning of a launch */
+        ct_print_note_launch(stream->context);
+    }
     if (r == CUDA_SUCCESS)
         r = record_on(stream, function, shape, bytes);
     if (bytes != on_stack)

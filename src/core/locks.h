@@ -22,6 +22,7 @@ enum ct_lock_rank {
     CT_RANK_ADDRESS_SPACE, /* address_space.c: writers */
     CT_RANK_HANDLES,       /* object.c */
     CT_RANK_BACKEND,       /* everything inside a backend: after all of core's */
+    CT_RANK_PRINT, /* print.c: reading records; nothing but the standard output is used under it */
     CT_RANK_LOG,
 };
 

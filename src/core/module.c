@@ -8,6 +8,7 @@
 #include "function.h"
 #include "log.h"
 #include "memory.h"
+#include "print.h"
 #include "stream.h"
 
 #include <assert.h>
@@ -65,6 +66,24 @@ static CUresult relocate(const struct ct_module *module, unsigned char *image, u
     return CUDA_SUCCESS;
 }
 
+/* Puts the address of the context's ring into the image of a module that prints. */
+static CUresult connect_print(struct ct_module *module, unsigned char *image)
+{
+    for (unsigned i = 0; i < ptx2spv_module_variable_count(module->ptx); i++) {
+        const struct ptx2spv_variable *variable = ptx2spv_module_variable(module->ptx, i);
+        uint64_t address;
+        CUresult r;
+
+        if (strcmp(variable->name, PTX2SPV_PRINT_VARIABLE) || variable->external || variable->size != sizeof address)
+            continue;
+        if ((r = ct_print_prepare(module->context, &address)) != CUDA_SUCCESS)
+            return r;
+        memcpy(image + variable->offset, &address, sizeof address);
+        module->prints = true;
+    }
+    return CUDA_SUCCESS;
+}
+
 static CUresult fill_image(struct ct_module *module, const void *bytes, uint64_t size)
 {
     unsigned char *image = malloc(size);
@@ -74,6 +93,8 @@ static CUresult fill_image(struct ct_module *module, const void *bytes, uint64_t
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "initial values of %llu bytes of variables", (unsigned long long)size);
     memcpy(image, bytes, size);
     r = relocate(module, image, size);
+    if (r == CUDA_SUCCESS)
+        r = connect_print(module, image);
     if (r == CUDA_SUCCESS)
         r = ct_copy_to_device(module->context, module->image_address, image, size);
     free(image);
@@ -125,7 +146,7 @@ static void take_apart(struct ct_module *module)
     module->functions = NULL;
     ct_mutex_unlock(&module->lock);
     if (was_loaded)
-        ct_streams_synchronize(module->context); /* an error is the context's, and is told there */
+        ct_context_synchronize(module->context); /* an error is the context's, and is told there */
     for (unsigned i = 0; functions && i < count; i++)
         ct_function_retire(functions[i]);
     free(functions);

@@ -97,12 +97,42 @@ enum ptx2spv_status ptx2spv_linker_add(struct ptx2spv_linker *linker, const stru
 
 /* ---- the module ---- */
 
+static bool has_text(const struct ptx2spv_linker *linker, const char *text)
+{
+    for (uint32_t i = 0; i < linker->sources.n; i++)
+        if (!strcmp(linker->sources.v[i].text, text))
+            return true;
+    return false;
+}
+
+/* What the functions that every device has are made of, for those that some text declares. */
+static enum ptx2spv_status add_system_functions(struct ptx2spv_linker *linker)
+{
+    const uint32_t n = linker->link.units.n;
+    enum ptx2spv_status status = PTX2SPV_OK;
+
+    for (uint32_t u = 0; u < n; u++) {
+        const struct ptx_module *tree = linker->link.units.v[u].tree;
+
+        for (uint32_t i = 0; i < tree->functions.n && status == PTX2SPV_OK; i++) {
+            const char *text = ptx_system_function_or_null(tree->functions.v[i]);
+
+            if (text && !has_text(linker, text))
+                status = add(linker, &(struct ptx2spv_input){.name = "system functions", .text = text, .length = strlen(text), .on_demand = true});
+        }
+    }
+    return status;
+}
+
 static enum ptx2spv_status finish(struct ptx2spv_linker *linker)
 {
     struct ptx2spv_module *module = linker->module;
     const uint32_t n = linker->link.units.n;
     bool *uses = CT_ARENA_ARRAY(&module->compilation.arena, bool, n);
+    enum ptx2spv_status status = add_system_functions(linker);
 
+    if (status != PTX2SPV_OK)
+        return status;
     module->syntax = ct_link_finish(&linker->link);
     if (!module->syntax)
         return module->compilation.status;
