@@ -85,8 +85,7 @@ struct ct_cl_memory {
 
 CUresult ct_cl_memory_info(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total);
 CUresult ct_cl_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
-CUresult ct_cl_memory_import_host(struct ct_backend_device *device, void *pointer, uint64_t size_bytes, uint64_t want_address,
-                                  struct ct_memory **out);
+CUresult ct_cl_memory_import_host(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
 void ct_cl_memory_destroy(struct ct_memory *memory);
 /* CT_CL_BUFFER: the start of every allocation, and the list's generation. *out is malloc'd. */
 CUresult ct_cl_memory_list(struct ct_backend_device *device, void ***out, size_t *out_count, uint64_t *out_generation);

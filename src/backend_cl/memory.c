@@ -126,9 +126,10 @@ CUresult ct_cl_memory_create(struct ct_backend_device *device, const struct ct_m
     return CUDA_SUCCESS;
 }
 
-CUresult ct_cl_memory_import_host(struct ct_backend_device *device, void *pointer, uint64_t size_bytes, uint64_t want_address,
-                                  struct ct_memory **out)
+CUresult ct_cl_memory_import_host(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out)
 {
+    void *const pointer = import->pages;
+    const uint64_t size_bytes = import->size_bytes, want_address = import->want_address;
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     struct ct_cl_memory *memory;
 

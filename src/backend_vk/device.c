@@ -40,23 +40,37 @@ static uint32_t choose_extensions(const struct ct_vk_physical *physical, const c
     return n;
 }
 
+static bool has_own_sparse_family(const struct ct_vk_physical *physical)
+{
+    return physical->has_sparse_family && physical->sparse_family != physical->family;
+}
+
 static CUresult create_handle(struct ct_backend_device *device)
 {
     const struct ct_vk_physical *physical = device->physical;
+    const float sparse_priority = 1.0f;
     struct ct_vk_features features;
     const char *names[CT_VK_EXT_COUNT];
     float priorities[CT_VK_MAX_QUEUES];
-    VkDeviceQueueCreateInfo queues = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-        .queueFamilyIndex = physical->family,
-        .queueCount = physical->n_queues,
-        .pQueuePriorities = priorities,
+    VkDeviceQueueCreateInfo queues[2] = {
+        {
+            .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+            .queueFamilyIndex = physical->family,
+            .queueCount = physical->n_queues,
+            .pQueuePriorities = priorities,
+        },
+        {
+            .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+            .queueFamilyIndex = physical->sparse_family,
+            .queueCount = 1,
+            .pQueuePriorities = &sparse_priority,
+        },
     };
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &features.core,
-        .queueCreateInfoCount = 1,
-        .pQueueCreateInfos = &queues,
+        .queueCreateInfoCount = has_own_sparse_family(physical) ? 2 : 1,
+        .pQueueCreateInfos = queues,
         .enabledExtensionCount = choose_extensions(physical, names),
         .ppEnabledExtensionNames = names,
     };
@@ -65,6 +79,14 @@ static CUresult create_handle(struct ct_backend_device *device)
         priorities[i] = ct_vk_queue_is_urgent(i, physical->n_queues) ? 1.0f : 0.5f;
     choose_features(physical, &features);
     return ct_vk_result(vkCreateDevice(physical->handle, &info, NULL, &device->handle), "vkCreateDevice");
+}
+
+static void get_sparse_queue(struct ct_backend_device *device)
+{
+    ct_mutex_init(&device->own_lock, CT_RANK_BACKEND);
+    device->sparse_lock = &device->own_lock;
+    if (device->physical->has_sparse_family)
+        device->vk.vkGetDeviceQueue(device->handle, device->physical->sparse_family, 0, &device->sparse_queue);
 }
 
 static CUresult create_pipeline_cache(struct ct_backend_device *device)
@@ -82,6 +104,7 @@ static CUresult init_compiler(struct ct_backend_device *device)
     if (r != CUDA_SUCCESS)
         return r;
     volkLoadDeviceTable(&device->vk, device->handle);
+    get_sparse_queue(device);
     return create_pipeline_cache(device);
 }
 
@@ -95,7 +118,11 @@ static CUresult init(struct ct_backend_device *device)
         device->vk.vkGetDeviceQueue(device->handle, device->physical->family, i, &device->queues[i]);
     if ((r = ct_vk_timestamp_pool_create(device, &device->timestamps)) != CUDA_SUCCESS)
         return r;
-    return ct_vk_scheduler_create(device, &device->scheduler);
+    if ((r = ct_vk_scheduler_create(device, &device->scheduler)) != CUDA_SUCCESS)
+        return r;
+    if (device->sparse_queue && !has_own_sparse_family(device->physical))
+        device->sparse_lock = &device->scheduler->lock; /* it is the first of `queues`, which the scheduler submits to */
+    return CUDA_SUCCESS;
 }
 
 CUresult ct_vk_device_open(unsigned index, struct ct_backend_device **out)
@@ -147,6 +174,8 @@ void ct_vk_device_close(struct ct_backend_device *device)
         device->vk.vkDestroyPipelineCache(device->handle, device->pipeline_cache, NULL);
     if (device->handle)
         device->vk.vkDestroyDevice(device->handle, NULL);
+    if (device->sparse_lock)
+        ct_mutex_finish(&device->own_lock);
     free(device);
 }
 

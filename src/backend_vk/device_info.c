@@ -8,12 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* RADV, GFX9 and newer, grants addresses in the upper half only. */
-#define RADV_POINTER_MASK UINT64_C(0xffff800000000000)
 /* CUDA's limits of a grid; larger than a device's are reached by splitting. */
 #define CUDA_MAX_GRID_X 0x7fffffffu
 #define CUDA_MAX_GRID_YZ 65535u
 #define CUDA_MAX_BLOCK_THREADS 1024u
+#define UNKNOWN_GRANULE 65536u        /* what every driver grants that was tried */
 #define MAX_PUSH_CONSTANT_BYTES 4096u /* more than any driver has; bounds a buffer on the stack in record.c */
 
 struct properties {
@@ -30,16 +29,17 @@ struct properties {
 static const struct driver_facts {
     VkDriverId id;
     enum ct_address_rule rule;
+    uint64_t granule;
     uint8_t exact[6], subnormals32, exp2, zeros;
 } drivers[] = {
-#define DRIVER(id, rule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros) \
-    {id, rule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros},
+#define DRIVER(id, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros)                                   \
+    {id, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros},
 #include "drivers.def"
 };
 
 static const struct driver_facts *find_driver(VkDriverId id)
 {
-    static const struct driver_facts unknown = {.rule = CT_ADDRESS_OWN};
+    static const struct driver_facts unknown = {.rule = CT_ADDRESS_CHOSEN, .granule = UNKNOWN_GRANULE};
 
     for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
         if (drivers[i].id == id)
@@ -168,6 +168,24 @@ static bool find_family(VkPhysicalDevice handle, struct ct_vk_physical *out)
     return found;
 }
 
+/* A family that binds sparse memory, if possible the one that all else goes to. */
+static void find_sparse_family(VkPhysicalDevice handle, struct ct_vk_physical *out)
+{
+    VkQueueFamilyProperties families[32];
+    uint32_t count = sizeof families / sizeof *families;
+
+    if (!out->features.core.features.sparseBinding)
+        return;
+    vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!(families[i].queueFlags & VK_QUEUE_SPARSE_BINDING_BIT) || !families[i].queueCount ||
+            (out->has_sparse_family && i != out->family))
+            continue;
+        out->sparse_family = i;
+        out->has_sparse_family = true;
+    }
+}
+
 static enum ct_device_kind device_kind(VkPhysicalDeviceType type)
 {
     switch (type) {
@@ -184,19 +202,6 @@ static enum ct_device_kind device_kind(VkPhysicalDeviceType type)
     }
 }
 
-/* The driver's rule, as far as this device has what the rule needs; also the pointer rule of the target. RADV's older chips (GFX8),
- * told by the lack of 16-bit floats, take low addresses of a small range only. */
-static enum ct_address_rule address_rule(const struct driver_facts *driver, const struct ct_vk_physical *physical)
-{
-    bool chosen = driver->rule == CT_ADDRESS_CHOSEN || driver->rule == CT_ADDRESS_CHOSEN_MASK;
-
-    if (chosen && !physical->address_capture_replay)
-        return CT_ADDRESS_OWN;
-    if (driver->rule == CT_ADDRESS_CHOSEN_MASK && !physical->features.v12.shaderFloat16)
-        return CT_ADDRESS_OWN;
-    return driver->rule;
-}
-
 static uint32_t min_u32(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
@@ -206,11 +211,8 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
                         const struct ct_device_info *info, struct ptx2spv_target *target)
 {
     const VkPhysicalDeviceLimits *limits = &properties->core.properties.limits;
-    bool masked = info->address_rule == CT_ADDRESS_CHOSEN_MASK;
 
     target->dialect = PTX2SPV_VULKAN;
-    target->pointer_rule = masked ? PTX2SPV_POINTER_OR : PTX2SPV_POINTER_SAME;
-    target->pointer_mask = masked ? RADV_POINTER_MASK : 0;
     target->subgroup_size = physical->require_subgroup_32 ? 32 : properties->v11.subgroupSize;
     target->warp_form = target->subgroup_size >= 32 && info->kind != CT_DEVICE_CPU ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE;
     target->push_constant_bytes = min_u32(limits->maxPushConstantsSize, MAX_PUSH_CONSTANT_BYTES);
@@ -284,7 +286,7 @@ static void fill_capabilities(const struct ct_vk_physical *physical, const struc
     uint32_t threads = min_u32(limits->maxComputeWorkGroupInvocations, limits->maxComputeWorkGroupSize[0]);
 
     info->memory_bytes = physical->memory.memoryHeaps[physical->local_heap].size;
-    info->max_allocation_bytes = max_memory < max_buffer ? max_memory : max_buffer;
+    info->max_allocation_bytes = max_memory < max_buffer ? max_memory : max_buffer; /* before pieces are glued: address_rule.c */
     info->compute_units = count_compute_units(properties, info->kind);
     info->max_block_threads = min_u32(threads, CUDA_MAX_BLOCK_THREADS);
     info->shared_bytes = limits->maxComputeSharedMemorySize;
@@ -294,10 +296,6 @@ static void fill_capabilities(const struct ct_vk_physical *physical, const struc
     info->copy_queues = physical->n_queues > 1 ? 1 : 0; /* copies of one stream run beside kernels of another */
     info->integrated_memory = info->kind == CT_DEVICE_INTEGRATED || info->kind == CT_DEVICE_CPU;
     info->host_visible_device_memory = info->integrated_memory;
-    info->pageable_access = info->address_rule == CT_ADDRESS_SHARED;
-    /* Under the mask rule an import would get an address of the driver's, which kernels do not form from the host pointer. */
-    info->can_import_host = physical->has[CT_VK_EXT_EXTERNAL_MEMORY_HOST] &&
-                            (info->address_rule == CT_ADDRESS_CHOSEN || info->address_rule == CT_ADDRESS_SHARED);
     info->sparse = physical->features.core.features.sparseBinding && physical->features.core.features.sparseResidencyBuffer;
     info->external_memory_fd = physical->has[CT_VK_EXT_EXTERNAL_MEMORY_FD];
     info->external_semaphore_fd = physical->has[CT_VK_EXT_EXTERNAL_SEMAPHORE_FD];
@@ -347,11 +345,14 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     get_properties(handle, out->has, &properties);
     fill_physical(&properties, out);
     driver = find_driver(properties.v12.driverID);
+    out->address_granule = driver->granule;
     fill_identity(&properties, out->has, out_info);
-    out_info->address_rule = address_rule(driver, out);
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);
-    if ((out->memory_missing = !out->memory.memoryTypeCount))
+    find_sparse_family(handle, out);
+    out->memory_missing = !out->memory.memoryTypeCount;
+    ct_vk_address_rule_probe(out, out_info, driver->rule);
+    if (out->memory_missing)
         *out_reason = "memory";
     return !out->memory_missing;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory: one VkDeviceMemory with one VkBuffer over all of it, made at a chosen device address where the address rule says so.
+/* Memory at an address: how the driver is brought to give the one that the address rule wants (enum ct_vk_placement), and how memory
+ * larger than it makes at once is glued of pieces.
  *
- * Chosen addresses: the memory gets the address (VkMemoryOpaqueCaptureAddressAllocateInfo), the buffer is made with the capture-replay
- * flag and an opaque address of 0, so that it takes the memory's. Drivers may succeed and still put it elsewhere: the address is read
- * back and compared. NVIDIA's driver 580 breaks later allocations once an address in use was asked for, so nothing is tried twice. */
-#include "vk.h"
+ * Pieces of a sparse buffer begin and end at multiples of 2 MiB where they are that large: libdrm rounds larger ranges to the fragments of
+ * its page tables, and two registrations in one such fragment must not meet. */
+#include "memory.h"
 
+#include "core/address_rule.h"
 #include "core/log.h"
 
 #include <stdlib.h>
@@ -16,141 +17,86 @@
 #define VISIBLE VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
 #define COHERENT VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
 #define CACHED VK_MEMORY_PROPERTY_HOST_CACHED_BIT
-/* Atomics and performance behave differently in these; protected memory cannot be used at all. */
-#define SKIPPED                                                                                                                            \
-    (VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD | VK_MEMORY_PROPERTY_PROTECTED_BIT |          \
-     VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT)
+#define FRAGMENT_BYTES ((uint64_t)2 << 20)
 
-/* What a memory type must have, should have, should not have; missing a wish costs one point. */
-struct wishes {
-    VkMemoryPropertyFlags must, like, dislike;
-};
+static const struct ct_vk_wishes import_wishes = {VISIBLE | COHERENT, CACHED, 0};
 
-static struct wishes wishes_of(const struct ct_backend_device *device, enum ct_memory_kind kind)
+static struct ct_vk_wishes wishes_of(const struct ct_backend_device *device, enum ct_memory_kind kind)
 {
-    static const struct wishes by_kind[] = {
+    static const struct ct_vk_wishes by_kind[] = {
         [CT_MEMORY_DEVICE] = {0, LOCAL, VISIBLE},
         [CT_MEMORY_HOST] = {VISIBLE | COHERENT, CACHED, LOCAL},
         [CT_MEMORY_HOST_WC] = {VISIBLE | COHERENT, 0, LOCAL | CACHED},
     };
-    static const struct wishes visible_device = {VISIBLE | COHERENT, LOCAL | CACHED, 0};
+    static const struct ct_vk_wishes visible_device = {VISIBLE | COHERENT, LOCAL | CACHED, 0};
 
     return kind == CT_MEMORY_DEVICE && device->info->host_visible_device_memory ? visible_device : by_kind[kind];
 }
 
-/* The best type among `allowed` bits; false if none will do. */
-static bool choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed, struct wishes wishes, uint32_t *out)
+/* ---- pieces ---- */
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
-    int best = -1;
-
-    for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
-        VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
-        int score = 64 - 2 * __builtin_popcount(wishes.like & ~flags) - __builtin_popcount(wishes.dislike & flags);
-
-        if (!(allowed & (1u << i)) || (flags & wishes.must) != wishes.must || (flags & SKIPPED) || score <= best)
-            continue;
-        best = score;
-        *out = i;
-    }
-    return best >= 0;
+    return a < b ? a : b;
 }
 
-/* What is to be made. */
-struct plan {
-    uint64_t size_bytes;
-    uint64_t opaque_address; /* 0: the driver chooses */
-    void *import;            /* host pages, or NULL */
-    uint32_t allowed_types;  /* beside what the buffer allows */
-    struct wishes wishes;
-};
-
-static CUresult create_buffer(struct ct_vk_memory *memory, const struct plan *plan)
+/* Bytes of the piece that comes next, with `left` bytes to go. */
+static uint64_t next_piece(const struct ct_backend_device *device, const struct ct_vk_piece_plan *whole, uint64_t offset)
 {
-    struct ct_backend_device *device = memory->base.device;
-    const VkExternalMemoryBufferCreateInfo external = {
-        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
-        .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
-    };
-    const VkBufferCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-        .pNext = plan->import ? &external : NULL,
-        .flags = plan->opaque_address ? VK_BUFFER_CREATE_DEVICE_ADDRESS_CAPTURE_REPLAY_BIT : 0,
-        .size = plan->size_bytes,
-        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
-                 VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
-        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
-    };
+    uint64_t left = whole->size_bytes - offset, to_fragment = -(whole->chosen_address + offset) & (FRAGMENT_BYTES - 1);
 
-    return ct_vk_result(device->vk.vkCreateBuffer(device->handle, &info, NULL, &memory->buffer), "vkCreateBuffer");
+    if (whole->sparse && to_fragment)
+        return min_u64(left, to_fragment);
+    if (whole->sparse && left > FRAGMENT_BYTES)
+        left &= ~(FRAGMENT_BYTES - 1);
+    return min_u64(left, device->physical->piece_bytes);
 }
 
-static CUresult allocate(struct ct_vk_memory *memory, const struct plan *plan)
+static unsigned count_pieces(const struct ct_backend_device *device, const struct ct_vk_piece_plan *whole)
+{
+    unsigned n = 0;
+
+    for (uint64_t offset = 0; offset < whole->size_bytes; offset += next_piece(device, whole, offset))
+        n++;
+    return n;
+}
+
+static CUresult add_piece(struct ct_vk_memory *memory, const struct ct_vk_piece_plan *whole, uint64_t offset)
 {
     struct ct_backend_device *device = memory->base.device;
-    const VkPhysicalDeviceMemoryProperties *types = &device->physical->memory;
-    VkMemoryRequirements requirements;
-    VkMemoryOpaqueCaptureAddressAllocateInfo chosen = {.sType = VK_STRUCTURE_TYPE_MEMORY_OPAQUE_CAPTURE_ADDRESS_ALLOCATE_INFO,
-                                                       .opaqueCaptureAddress = plan->opaque_address};
-    VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
-                                       .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
-    VkImportMemoryHostPointerInfoEXT import = {
-        .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
-        .pNext = &flags,
-        .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
-        .pHostPointer = plan->import,
-    };
-    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = plan->import ? (void *)&import : &flags};
+    struct ct_vk_piece *piece = &memory->pieces[memory->n_made];
+    struct ct_vk_piece_plan plan = *whole;
+    uint64_t address;
     CUresult r;
 
-    if (plan->opaque_address) {
-        flags.flags |= VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_CAPTURE_REPLAY_BIT;
-        flags.pNext = &chosen;
-    }
-    device->vk.vkGetBufferMemoryRequirements(device->handle, memory->buffer, &requirements);
-    info.allocationSize = plan->import ? plan->size_bytes : requirements.size;
-    if (!choose_type(types, requirements.memoryTypeBits & plan->allowed_types, plan->wishes, &info.memoryTypeIndex))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory type for this", device->info->name);
-    if ((r = ct_vk_result(device->vk.vkAllocateMemory(device->handle, &info, NULL, &memory->handle), "vkAllocateMemory")) != CUDA_SUCCESS)
+    plan.size_bytes = next_piece(device, whole, offset);
+    plan.chosen_address = whole->chosen_address ? whole->chosen_address + offset : 0;
+    plan.wanted_address = whole->wanted_address ? whole->wanted_address + offset : offset ? memory->base.address.v + offset : 0;
+    plan.import = whole->import ? (char *)whole->import + offset : NULL;
+    if ((r = ct_vk_piece_create(device, &plan, piece, &address)) != CUDA_SUCCESS)
         return r;
-    memory->heap = types->memoryTypes[info.memoryTypeIndex].heapIndex;
-    memory->charged_bytes = plan->import ? 0 : info.allocationSize;
-    atomic_fetch_add_explicit(&device->heap_used[memory->heap], memory->charged_bytes, memory_order_relaxed);
-    return ct_vk_result(device->vk.vkBindBufferMemory(device->handle, memory->buffer, memory->handle, 0), "vkBindBufferMemory");
-}
-
-static CUresult read_address(struct ct_vk_memory *memory, const struct plan *plan)
-{
-    struct ct_backend_device *device = memory->base.device;
-    const VkBufferDeviceAddressInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = memory->buffer};
-
-    memory->base.address.v = device->vk.vkGetBufferDeviceAddress(device->handle, &info);
-    if (!memory->base.address.v)
-        return ct_fail(CUDA_ERROR_MAP_FAILED, "the driver gave no device address");
-    if (plan->opaque_address && memory->base.address.v != plan->opaque_address)
-        return ct_fail(CUDA_ERROR_MAP_FAILED, "asked for device address %#llx, got %#llx", (unsigned long long)plan->opaque_address,
-                       (unsigned long long)memory->base.address.v);
+    piece->offset = offset;
+    if (!offset)
+        memory->base.address.v = address;
+    memory->n_made++;
     return CUDA_SUCCESS;
 }
 
-static CUresult map(struct ct_vk_memory *memory)
+/* Makes memory by a plan for all of it. *out is untouched on failure. */
+static CUresult glue(struct ct_backend_device *device, const struct ct_vk_piece_plan *whole, struct ct_vk_memory **out)
 {
-    struct ct_backend_device *device = memory->base.device;
-
-    return ct_vk_result(device->vk.vkMapMemory(device->handle, memory->handle, 0, VK_WHOLE_SIZE, 0, &memory->base.host), "vkMapMemory");
-}
-
-/* Makes memory by a plan; *out is untouched on failure. */
-static CUresult create(struct ct_backend_device *device, const struct plan *plan, struct ct_vk_memory **out)
-{
-    struct ct_vk_memory *memory = calloc(1, sizeof *memory);
-    CUresult r;
+    unsigned n = count_pieces(device, whole);
+    struct ct_vk_memory *memory = calloc(1, sizeof *memory + n * sizeof *memory->pieces);
+    CUresult r = CUDA_SUCCESS;
 
     if (!memory)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory object");
     memory->base.device = device;
-    memory->base.size_bytes = plan->size_bytes;
-    if ((r = create_buffer(memory, plan)) != CUDA_SUCCESS || (r = allocate(memory, plan)) != CUDA_SUCCESS ||
-        (r = read_address(memory, plan)) != CUDA_SUCCESS) {
+    memory->base.size_bytes = whole->size_bytes;
+    memory->n_pieces = n;
+    for (uint64_t offset = 0; offset < whole->size_bytes && r == CUDA_SUCCESS; offset += next_piece(device, whole, offset))
+        r = add_piece(memory, whole, offset);
+    if (r != CUDA_SUCCESS) {
         ct_vk_memory_destroy(&memory->base);
         return r;
     }
@@ -158,110 +104,232 @@ static CUresult create(struct ct_backend_device *device, const struct plan *plan
     return CUDA_SUCCESS;
 }
 
-/* The driver's choice, moved up to a multiple of `align`: made again with room when it does not fall on one by itself. */
-static CUresult create_aligned(struct ct_backend_device *device, const struct plan *plan, uint64_t align, struct ct_vk_memory **out)
+const struct ct_vk_piece *ct_vk_memory_piece(const struct ct_vk_memory *memory, uint64_t offset)
 {
-    struct plan roomy = *plan;
+    unsigned low = 0, high = memory->n_pieces;
+
+    while (high - low > 1) {
+        unsigned middle = (low + high) / 2;
+
+        if (memory->pieces[middle].offset <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &memory->pieces[low];
+}
+
+/* ---- the driver's own address ---- */
+
+/* Moved up to a multiple of `align`: made again with room when it does not fall on one by itself. */
+static CUresult create_aligned(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, uint64_t align,
+                               struct ct_vk_memory **out)
+{
+    struct ct_vk_piece_plan roomy = *plan;
     struct ct_vk_memory *memory;
-    CUresult r = create(device, plan, &memory);
+    CUresult r = glue(device, plan, &memory);
 
     if (r == CUDA_SUCCESS && (memory->base.address.v & (align - 1))) {
         ct_vk_memory_destroy(&memory->base);
-        if (__builtin_add_overflow(plan->size_bytes, align, &roomy.size_bytes))
-            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes", (unsigned long long)plan->size_bytes);
-        r = create(device, &roomy, &memory);
+        if (__builtin_add_overflow(plan->size_bytes, align, &roomy.size_bytes) || roomy.size_bytes > device->physical->piece_bytes)
+            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes, aligned to %llu", (unsigned long long)plan->size_bytes,
+                           (unsigned long long)align);
+        r = glue(device, &roomy, &memory);
     }
     if (r != CUDA_SUCCESS)
         return r;
-    memory->buffer_offset = -memory->base.address.v & (align - 1);
-    memory->base.address.v += memory->buffer_offset;
-    memory->base.size_bytes = plan->size_bytes;
+    memory->pieces[0].buffer_offset = -memory->base.address.v & (align - 1);
+    memory->pieces[0].size_bytes = plan->size_bytes;
+    memory->base.address.v += memory->pieces[0].buffer_offset;
     *out = memory;
     return CUDA_SUCCESS;
 }
 
+/* Maps memory of one piece; of more there is no mapping in one run. */
 static CUresult map_if_visible(struct ct_vk_memory *memory, enum ct_memory_kind kind)
 {
     struct ct_backend_device *device = memory->base.device;
+    void *start;
     CUresult r;
 
-    if (kind == CT_MEMORY_DEVICE && !device->info->host_visible_device_memory)
+    if (memory->n_pieces > 1 || (kind == CT_MEMORY_DEVICE && !device->info->host_visible_device_memory))
         return CUDA_SUCCESS;
-    if ((r = map(memory)) != CUDA_SUCCESS)
+    r = ct_vk_result(device->vk.vkMapMemory(device->handle, memory->pieces[0].handle, 0, VK_WHOLE_SIZE, 0, &start), "vkMapMemory");
+    if (r != CUDA_SUCCESS)
         return r;
-    memory->base.host = (char *)memory->base.host + memory->buffer_offset;
+    memory->base.host = (char *)start + memory->pieces[0].buffer_offset;
     if (device->info->address_rule == CT_ADDRESS_SHARED && (uintptr_t)memory->base.host != memory->base.address.v)
-        return ct_fail(CUDA_ERROR_UNKNOWN, "%s: device address %#llx is not the host's %p", device->info->name,
+        return ct_fail(CUDA_ERROR_MAP_FAILED, "%s: device address %#llx is not the host's %p", device->info->name,
                        (unsigned long long)memory->base.address.v, memory->base.host);
     return CUDA_SUCCESS;
 }
 
-static bool addresses_are_chosen(const struct ct_backend_device *device)
+static CUresult create_by_driver(struct ct_backend_device *device, const struct ct_memory_request *request,
+                                 const struct ct_vk_piece_plan *plan, struct ct_vk_memory **out)
 {
-    return device->info->address_rule == CT_ADDRESS_CHOSEN || device->info->address_rule == CT_ADDRESS_CHOSEN_MASK;
-}
-
-CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out)
-{
-    struct plan plan = {
-        .size_bytes = (request->size_bytes + 3) & ~UINT64_C(3), /* fills work on whole words */
-        .opaque_address = request->want_address ? request->want_address | device->info->target.pointer_mask : 0,
-        .allowed_types = UINT32_MAX,
-        .wishes = wishes_of(device, request->kind),
-    };
-    uint64_t align = request->align ? request->align : 1;
     struct ct_vk_memory *memory;
-    CUresult r;
+    CUresult r = create_aligned(device, plan, request->align ? request->align : 1, &memory);
 
-    if (!request->size_bytes || (align & (align - 1)) || (request->want_address & (align - 1)))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory of %llu bytes, aligned to %llu, at %#llx", (unsigned long long)request->size_bytes,
-                       (unsigned long long)align, (unsigned long long)request->want_address);
-    if (request->want_address && !addresses_are_chosen(device))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s takes no chosen addresses", device->info->name);
-    if (plan.size_bytes < request->size_bytes || plan.size_bytes > device->info->max_allocation_bytes)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes at once", (unsigned long long)request->size_bytes);
-    if ((r = plan.opaque_address ? create(device, &plan, &memory) : create_aligned(device, &plan, align, &memory)) != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS)
         return r;
     if ((r = map_if_visible(memory, request->kind)) != CUDA_SUCCESS) {
         ct_vk_memory_destroy(&memory->base);
         return r;
     }
+    *out = memory;
+    return CUDA_SUCCESS;
+}
+
+/* ---- chosen addresses ---- */
+
+static CUresult create_opaque(struct ct_backend_device *device, const struct ct_memory_request *request,
+                              const struct ct_vk_piece_plan *plan, struct ct_vk_memory **out)
+{
+    struct ct_vk_piece_plan chosen = *plan;
+    struct ct_vk_memory *memory;
+    CUresult r;
+
+    chosen.chosen_address = chosen.wanted_address = ct_rule_devaddr(&device->info->target, request->want_address).v;
+    if ((r = glue(device, &chosen, &memory)) != CUDA_SUCCESS)
+        return r;
+    if ((r = map_if_visible(memory, request->kind)) != CUDA_SUCCESS) {
+        ct_vk_memory_destroy(&memory->base);
+        return r;
+    }
+    *out = memory;
+    return CUDA_SUCCESS;
+}
+
+/* ---- imported pages ---- */
+
+/* The pages' own mapping is `import`; `at` is the CUDA address to be made at, or 0. */
+static CUresult import_pages(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_vk_memory **out)
+{
+    const struct ct_vk_physical *physical = device->physical;
+    VkMemoryHostPointerPropertiesEXT properties = {.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
+    struct ct_vk_piece_plan plan = {
+        .size_bytes = import->size_bytes,
+        .import = import->pages,
+        .import_type = import->io_memory ? VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_MAPPED_FOREIGN_MEMORY_BIT_EXT
+                                         : VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
+        .wishes = import_wishes,
+    };
+    CUresult r;
+
+    if (physical->placement == CT_VK_PLACED_PAGES)
+        plan.import_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT; /* whatever the CPU reaches */
+    r = ct_vk_result(device->vk.vkGetMemoryHostPointerPropertiesEXT(device->handle, plan.import_type, import->pages, &properties),
+                     "vkGetMemoryHostPointerPropertiesEXT");
+    if (r != CUDA_SUCCESS)
+        return r;
+    plan.allowed_types = properties.memoryTypeBits;
+    if (import->want_address)
+        plan.wanted_address = ct_rule_devaddr(&device->info->target, import->want_address).v;
+    if (physical->placement == CT_VK_PLACED_OPAQUE)
+        plan.chosen_address = plan.wanted_address;
+    plan.sparse = physical->sparse_import && plan.chosen_address;
+    return glue(device, &plan, out);
+}
+
+static CUresult create_on_pages(struct ct_backend_device *device, struct ct_vk_pages *pages, uint64_t want_address,
+                                struct ct_vk_memory **out)
+{
+    const struct ct_host_import import = {.pages = pages->device, .size_bytes = pages->size_bytes, .want_address = want_address};
+    struct ct_vk_memory *memory;
+    CUresult r = import_pages(device, &import, &memory);
+
+    if (r != CUDA_SUCCESS) {
+        ct_vk_pages_unmap(pages);
+        return r;
+    }
+    memory->pages = *pages;
+    memory->base.host = pages->host;
+    *out = memory;
+    return CUDA_SUCCESS;
+}
+
+/* Host memory where addresses are chosen: anonymous pages at H, which are imported at H. */
+static CUresult create_host_pages(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_vk_memory **out)
+{
+    struct ct_vk_pages pages;
+    CUresult r = ct_vk_pages_map(request->size_bytes, request->align, request->want_address, &pages);
+
+    return r == CUDA_SUCCESS ? create_on_pages(device, &pages, request->want_address, out) : r;
+}
+
+/* Every kind of memory on CPU devices that are to have other addresses than the host, or that make no such large memory at once. */
+static CUresult create_cpu_pages(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_vk_memory **out)
+{
+    uint64_t want = request->want_address, device_at = want ? ct_rule_devaddr(&device->info->target, want).v : 0;
+    bool twice = device_at != want || device->info->address_rule == CT_ADDRESS_OWN;
+    struct ct_vk_pages pages;
+    CUresult r = twice ? ct_vk_pages_map_twice(request->size_bytes, request->align, want, device_at, &pages)
+                       : ct_vk_pages_map(request->size_bytes, request->align, want, &pages);
+
+    return r == CUDA_SUCCESS ? create_on_pages(device, &pages, want, out) : r;
+}
+
+/* ---- public ---- */
+
+static CUresult check_request(const struct ct_backend_device *device, const struct ct_memory_request *request)
+{
+    uint64_t align = request->align ? request->align : 1;
+
+    if (!request->size_bytes || (align & (align - 1)) || (request->want_address & (align - 1)))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory of %llu bytes, aligned to %llu, at %#llx", (unsigned long long)request->size_bytes,
+                       (unsigned long long)align, (unsigned long long)request->want_address);
+    if (request->want_address && !ct_address_is_placed(device->info->address_rule))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s takes no chosen addresses", device->info->name);
+    if (request->size_bytes > device->info->max_allocation_bytes)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes at once", (unsigned long long)request->size_bytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out)
+{
+    const struct ct_vk_physical *physical = device->physical;
+    const struct ct_vk_piece_plan plan = {
+        .size_bytes = (request->size_bytes + 3) & ~UINT64_C(3), /* fills work on whole words */
+        .allowed_types = UINT32_MAX,
+        .wishes = wishes_of(device, request->kind),
+    };
+    bool large = plan.size_bytes > physical->piece_bytes;
+    struct ct_vk_memory *memory;
+    CUresult r = check_request(device, request);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (physical->placement == CT_VK_PLACED_PAGES || (large && device->info->address_rule == CT_ADDRESS_SHARED))
+        r = create_cpu_pages(device, request, &memory);
+    else if (!request->want_address && large)
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes in one piece", (unsigned long long)request->size_bytes);
+    else if (!request->want_address)
+        r = create_by_driver(device, request, &plan, &memory);
+    else if (request->kind == CT_MEMORY_HOST || (request->kind == CT_MEMORY_HOST_WC && large))
+        r = create_host_pages(device, request, &memory);
+    else
+        r = create_opaque(device, request, &plan, &memory);
+    if (r != CUDA_SUCCESS)
+        return r;
     memory->base.size_bytes = request->size_bytes;
     *out = &memory->base;
     return CUDA_SUCCESS;
 }
 
-CUresult ct_vk_memory_import_host(struct ct_backend_device *device, void *pointer, uint64_t size_bytes, uint64_t want_address,
-                                  struct ct_memory **out)
+CUresult ct_vk_memory_import_host(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out)
 {
     const uint64_t align = device->physical->import_alignment;
-    VkMemoryHostPointerPropertiesEXT properties = {.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
-    struct plan plan = {.size_bytes = size_bytes, .import = pointer, .wishes = {VISIBLE | COHERENT, CACHED, 0}};
     struct ct_vk_memory *memory;
     CUresult r;
 
     if (!device->info->can_import_host)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import host memory", device->info->name);
-    if (!pointer || !size_bytes || (((uintptr_t)pointer | size_bytes) & (align - 1)))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "import of %llu bytes at %p: not multiples of %llu", (unsigned long long)size_bytes,
-                       pointer, (unsigned long long)align);
-    if (addresses_are_chosen(device))
-        plan.opaque_address = want_address;
-    r = ct_vk_result(device->vk.vkGetMemoryHostPointerPropertiesEXT(device->handle, VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
-                                                                    pointer, &properties),
-                     "vkGetMemoryHostPointerPropertiesEXT");
-    if (r != CUDA_SUCCESS)
+    if (!import->pages || !import->size_bytes || (((uintptr_t)import->pages | import->size_bytes) & (align - 1)))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "import of %llu bytes at %p: not multiples of %llu",
+                       (unsigned long long)import->size_bytes, import->pages, (unsigned long long)align);
+    if ((r = import_pages(device, import, &memory)) != CUDA_SUCCESS)
         return r;
-    plan.allowed_types = properties.memoryTypeBits;
-    if ((r = create(device, &plan, &memory)) != CUDA_SUCCESS)
-        return r;
-    if (want_address && memory->base.address.v != want_address) {
-        r = ct_fail(CUDA_ERROR_MAP_FAILED, "host memory at %p got device address %#llx", pointer,
-                    (unsigned long long)memory->base.address.v);
-        ct_vk_memory_destroy(&memory->base);
-        return r;
-    }
-    memory->base.host = pointer;
+    memory->base.host = import->pages;
     *out = &memory->base;
     return CUDA_SUCCESS;
 }
@@ -269,16 +337,12 @@ CUresult ct_vk_memory_import_host(struct ct_backend_device *device, void *pointe
 void ct_vk_memory_destroy(struct ct_memory *base)
 {
     struct ct_vk_memory *memory = (struct ct_vk_memory *)base;
-    struct ct_backend_device *device;
 
     if (!memory)
         return;
-    device = base->device;
-    if (memory->buffer)
-        device->vk.vkDestroyBuffer(device->handle, memory->buffer, NULL);
-    if (memory->handle)
-        device->vk.vkFreeMemory(device->handle, memory->handle, NULL); /* unmaps */
-    atomic_fetch_sub_explicit(&device->heap_used[memory->heap], memory->charged_bytes, memory_order_relaxed);
+    for (unsigned i = 0; i < memory->n_made; i++)
+        ct_vk_piece_destroy(base->device, &memory->pieces[i]);
+    ct_vk_pages_unmap(&memory->pages);
     free(memory);
 }
 

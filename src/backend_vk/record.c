@@ -5,6 +5,7 @@
 #include "queue.h"
 
 #include "core/log.h"
+#include "memory.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -25,7 +26,8 @@ _Static_assert(sizeof(struct ptx2spv_system_block) == PTX2SPV_PARAMS_OFFSET, "th
 struct copy {
     struct ct_queue *queue;
     struct ct_vk_batch *batch;
-    VkBuffer dst, src;
+    const struct ct_vk_memory *to, *from;
+    VkBuffer dst, src; /* of the regions */
     unsigned n;
     VkBufferCopy regions[COPY_CHUNK];
 };
@@ -37,11 +39,29 @@ static void copy_flush(struct copy *copy)
     copy->n = 0;
 }
 
-/* One run of bytes, in pieces no larger than a batch should be. */
+/* Bytes that lie in one piece of memory on either side. */
+static void add_region(struct copy *copy, const struct ct_vk_piece *to, const struct ct_vk_piece *from, const VkBufferCopy *region)
+{
+    if (copy->n == COPY_CHUNK || copy->dst != to->buffer || copy->src != from->buffer)
+        copy_flush(copy);
+    copy->dst = to->buffer;
+    copy->src = from->buffer;
+    copy->regions[copy->n++] = *region;
+    copy->batch->cost_bytes += region->size;
+}
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* One run of bytes, in parts no larger than a batch should be. */
 static CUresult copy_bytes(struct copy *copy, uint64_t dst, uint64_t src, uint64_t size)
 {
     while (size) {
-        uint64_t piece = size < CT_VK_BATCH_BYTES ? size : CT_VK_BATCH_BYTES;
+        const struct ct_vk_piece *to = ct_vk_memory_piece(copy->to, dst), *from = ct_vk_memory_piece(copy->from, src);
+        uint64_t into = dst - to->offset, out_of = src - from->offset;
+        uint64_t part = min_u64(min_u64(size, CT_VK_BATCH_BYTES), min_u64(to->size_bytes - into, from->size_bytes - out_of));
         CUresult r;
 
         if (copy->batch->cost_bytes >= CT_VK_BATCH_BYTES) {
@@ -50,13 +70,10 @@ static CUresult copy_bytes(struct copy *copy, uint64_t dst, uint64_t src, uint64
             if ((r = ct_vk_command_begin_locked(copy->queue, &copy->batch)) != CUDA_SUCCESS)
                 return r;
         }
-        if (copy->n == COPY_CHUNK)
-            copy_flush(copy);
-        copy->regions[copy->n++] = (VkBufferCopy){src, dst, piece};
-        copy->batch->cost_bytes += piece;
-        dst += piece;
-        src += piece;
-        size -= piece;
+        add_region(copy, to, from, &(VkBufferCopy){from->buffer_offset + out_of, to->buffer_offset + into, part});
+        dst += part;
+        src += part;
+        size -= part;
     }
     return CUDA_SUCCESS;
 }
@@ -75,14 +92,13 @@ static struct ct_copy_region merge(struct ct_copy_region region)
     return region;
 }
 
-static CUresult copy_region(struct copy *copy, uint64_t dst_base, uint64_t src_base, struct ct_copy_region region)
+static CUresult copy_region(struct copy *copy, struct ct_copy_region region)
 {
     CUresult r = CUDA_SUCCESS;
 
     region = merge(region);
     for (uint64_t slice = 0; slice < region.slices; slice++) {
-        uint64_t dst = dst_base + region.dst_offset + slice * region.dst_slice,
-                 src = src_base + region.src_offset + slice * region.src_slice;
+        uint64_t dst = region.dst_offset + slice * region.dst_slice, src = region.src_offset + slice * region.src_slice;
 
         for (uint64_t row = 0; row < region.rows && r == CUDA_SUCCESS; row++)
             r = copy_bytes(copy, dst + row * region.dst_pitch, src + row * region.src_pitch, region.row_bytes);
@@ -112,12 +128,12 @@ static CUresult check_regions(const struct ct_memory *dst, const struct ct_memor
     return CUDA_SUCCESS;
 }
 
-static CUresult copy_locked(struct copy *copy, uint64_t dst_base, uint64_t src_base, const struct ct_copy_region *regions, unsigned n)
+static CUresult copy_locked(struct copy *copy, const struct ct_copy_region *regions, unsigned n)
 {
     CUresult r = ct_vk_command_begin_locked(copy->queue, &copy->batch);
 
     for (unsigned i = 0; i < n && r == CUDA_SUCCESS; i++)
-        r = copy_region(copy, dst_base, src_base, regions[i]);
+        r = copy_region(copy, regions[i]);
     copy_flush(copy);
     return r;
 }
@@ -125,18 +141,18 @@ static CUresult copy_locked(struct copy *copy, uint64_t dst_base, uint64_t src_b
 CUresult ct_vk_queue_copy(struct ct_queue *queue, struct ct_memory *dst, struct ct_memory *src, const struct ct_copy_region *regions,
                           unsigned n_regions)
 {
-    const struct ct_vk_memory *to = (const struct ct_vk_memory *)dst, *from = (const struct ct_vk_memory *)src;
     struct copy copy;
     CUresult r = check_regions(dst, src, regions, n_regions);
 
     if (r != CUDA_SUCCESS)
         return r;
     copy.queue = queue;
-    copy.dst = to->buffer;
-    copy.src = from->buffer;
+    copy.to = (const struct ct_vk_memory *)dst;
+    copy.from = (const struct ct_vk_memory *)src;
+    copy.dst = copy.src = VK_NULL_HANDLE;
     copy.n = 0;
     ct_mutex_lock(&queue->scheduler->lock);
-    r = ct_vk_command_end_locked(queue, copy_locked(&copy, to->buffer_offset, from->buffer_offset, regions, n_regions));
+    r = ct_vk_command_end_locked(queue, copy_locked(&copy, regions, n_regions));
     ct_mutex_unlock(&queue->scheduler->lock);
     return r;
 }
@@ -146,10 +162,17 @@ static CUresult fill_locked(struct ct_queue *queue, const struct ct_vk_memory *d
     struct ct_vk_batch *batch;
     CUresult r = ct_vk_command_begin_locked(queue, &batch);
 
-    if (r != CUDA_SUCCESS || !size_bytes)
+    if (r != CUDA_SUCCESS)
         return r;
-    queue->device->vk.vkCmdFillBuffer(batch->commands, dst->buffer, dst->buffer_offset + offset, size_bytes, value);
     batch->cost_bytes += size_bytes;
+    while (size_bytes) {
+        const struct ct_vk_piece *piece = ct_vk_memory_piece(dst, offset);
+        uint64_t into = offset - piece->offset, part = min_u64(size_bytes, ((piece->size_bytes + 3) & ~UINT64_C(3)) - into);
+
+        queue->device->vk.vkCmdFillBuffer(batch->commands, piece->buffer, piece->buffer_offset + into, part, value);
+        offset += part;
+        size_bytes -= part;
+    }
     return CUDA_SUCCESS;
 }
 

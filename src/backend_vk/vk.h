@@ -34,6 +34,13 @@ void ct_vk_features_init(struct ct_vk_features *features, const bool has[CT_VK_E
 
 #define CT_VK_MAX_QUEUES 8
 
+/* How memory comes to the address that the device's address rule wants. */
+enum ct_vk_placement {
+    CT_VK_PLACED_BY_DRIVER, /* the rule takes what the driver gives */
+    CT_VK_PLACED_OPAQUE,    /* by opaque capture addresses */
+    CT_VK_PLACED_PAGES,     /* CPU devices: imported pages have the address of their mapping, so they are mapped there */
+};
+
 /* A usable physical device; its struct ct_device_info stands at the same index. */
 struct ct_vk_physical {
     VkPhysicalDevice handle;
@@ -47,7 +54,13 @@ struct ct_vk_physical {
     uint32_t timestamp_bits;   /* 0: the family has no timestamps */
     bool require_subgroup_32;  /* pipelines ask for subgroups of 32 */
     bool address_capture_replay;
-    bool memory_missing; /* no memory types: RADV without hardware, which only compiles */
+    enum ct_vk_placement placement;
+    bool sparse_import;       /* imported pages take a chosen address by way of a sparse buffer only */
+    bool has_sparse_family;   /* a queue family that binds sparse memory */
+    uint32_t sparse_family;   /* may be `family` */
+    uint64_t piece_bytes;     /* the largest memory that is made or imported at once; larger is glued */
+    uint64_t address_granule; /* of the addresses that the driver grants */
+    bool memory_missing;      /* no memory types: RADV without hardware, which only compiles */
 };
 
 /* Everything that lives as long as the process: made at the first use, never freed (the application may call us until it ends). */
@@ -69,6 +82,10 @@ unsigned ct_vk_validation_errors(void);
 bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevice handle, struct ct_vk_physical *out,
                           struct ct_device_info *out_info, const char **out_reason);
 
+/* address_rule.c: finds the address rule of a device by trying what it grants, and fills in all that follows from it. `likely` is the rule
+ * that is known of the driver: tried first, since some are better not asked for what they do not grant. */
+void ct_vk_address_rule_probe(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule likely);
+
 /* The one place where Vulkan's results become CUDA's. Logs failures with the call's name. VK_TIMEOUT and VK_NOT_READY: NOT_READY. */
 CUresult ct_vk_result(VkResult result, const char *call);
 
@@ -81,8 +98,11 @@ struct ct_backend_device {
     VkDevice handle;
     struct VolkDeviceTable vk;
     VkQueue queues[CT_VK_MAX_QUEUES];
+    VkQueue sparse_queue;         /* or none */
+    struct ct_mutex own_lock;     /* of a sparse queue that is none of `queues`; rank CT_RANK_BACKEND */
+    struct ct_mutex *sparse_lock; /* who uses sparse_queue holds it */
     VkPipelineCache pipeline_cache;
-    bool capture_statistics; /* pipelines keep the compiler's statistics */
+    bool capture_statistics;                             /* pipelines keep the compiler's statistics */
     atomic_uint_fast64_t heap_used[VK_MAX_MEMORY_HEAPS]; /* relaxed: statistics */
     atomic_int lost; /* CUresult that every queue gives from now on; CUDA_SUCCESS none. release: pairs with ct_vk_device_check */
     struct ct_vk_scheduler *scheduler;
@@ -100,19 +120,9 @@ CUresult ct_vk_device_check(struct ct_backend_device *device);
 /* Marks the device as lost (the first cause stays); returns `cause`. */
 CUresult ct_vk_device_lose(struct ct_backend_device *device, CUresult cause);
 
-struct ct_vk_memory {
-    struct ct_memory base;
-    VkDeviceMemory handle;
-    VkBuffer buffer;
-    uint64_t buffer_offset; /* of base.address in the buffer: what alignment cost */
-    uint64_t charged_bytes; /* counted in device->heap_used[heap] */
-    uint32_t heap;
-};
-
 CUresult ct_vk_memory_info(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total);
 CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
-CUresult ct_vk_memory_import_host(struct ct_backend_device *device, void *pointer, uint64_t size_bytes, uint64_t want_address,
-                                  struct ct_memory **out);
+CUresult ct_vk_memory_import_host(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
 void ct_vk_memory_destroy(struct ct_memory *memory);
 
 /* What recording a launch needs to know. */

@@ -30,9 +30,21 @@ enum ct_address_rule {
     CT_ADDRESS_CHOSEN,      /* memory is made at the address we ask for: device = H */
     CT_ADDRESS_CHOSEN_MASK, /* the same at H | target.pointer_mask */
     CT_ADDRESS_SHARED,      /* the device address is the host pointer of the mapping */
-    CT_ADDRESS_WINDOWS,     /* the driver chooses; kernels add a distance */
+    CT_ADDRESS_WINDOWS,     /* at H plus the distance of H's window in target.windows */
     CT_ADDRESS_OWN,         /* the driver chooses; no unified addressing */
 };
+
+/* Whether memory is made at a CUDA address H that core has reserved in the host's address space. */
+static inline bool ct_address_is_placed(enum ct_address_rule rule)
+{
+    return rule == CT_ADDRESS_CHOSEN || rule == CT_ADDRESS_CHOSEN_MASK || rule == CT_ADDRESS_WINDOWS;
+}
+
+/* Where such addresses may lie. */
+struct ct_address_arena {
+    uint64_t first, end;
+};
+#define CT_ADDRESS_ARENAS 4
 
 /* Facts of a device, known without opening it. */
 struct ct_device_info {
@@ -55,9 +67,12 @@ struct ct_device_info {
     uint32_t copy_queues;    /* queues that copy beside kernels */
     bool concurrent_kernels;
     enum ct_address_rule address_rule;
+    struct ct_address_arena arenas[CT_ADDRESS_ARENAS]; /* of placed addresses; one that is empty ends the table */
     bool host_visible_device_memory; /* all of it: copies may be plain memcpy on an idle queue */
     bool integrated_memory;          /* host and device share one memory */
     bool can_import_host;            /* registered host memory without a copy */
+    bool import_at_pointer;          /* placed rules: imported pages can be made at their own host pointer, whatever page that is */
+    bool import_read_only;           /* pages that the process may only read can be imported, too */
     bool pageable_access;            /* kernels may read any host pointer */
     bool sparse, external_memory_fd, external_semaphore_fd, dma_buf, timestamps;
     double timestamp_period_ns;
@@ -66,15 +81,23 @@ struct ct_device_info {
 
 enum ct_memory_kind {
     CT_MEMORY_DEVICE,      /* device-local */
-    CT_MEMORY_HOST,        /* cached, coherent, mapped; the device may read and write it */
-    CT_MEMORY_HOST_WC,     /* mapped, write-combined where there is such */
+    CT_MEMORY_HOST,        /* cached, coherent, mapped; the device may read and write it. Made at an H it is mapped there, too */
+    CT_MEMORY_HOST_WC,     /* mapped, write-combined where there is such; the mapping is anywhere */
 };
 
 struct ct_memory_request {
     uint64_t size_bytes;
     uint64_t align;              /* power of two; of the address */
     enum ct_memory_kind kind;
-    uint64_t want_address;       /* CHOSEN rules: the address H to be made at; 0 the driver chooses */
+    uint64_t want_address;       /* placed rules: the CUDA address H to be made at, reserved by the caller; 0 anywhere */
+};
+
+/* Host pages that are to be device memory, without a copy. */
+struct ct_host_import {
+    void *pages;
+    uint64_t size_bytes;   /* it and `pages` are multiples of the page size */
+    uint64_t want_address; /* placed rules: the CUDA address to be made at: in the arena, or `pages` itself; 0 anywhere */
+    bool io_memory;        /* registers of another device rather than memory */
 };
 
 /* A piece of memory. Backends embed it in their own struct. */
@@ -121,10 +144,10 @@ struct ct_backend {
     /* Free and total bytes of device memory now. */
     CUresult (*memory_info)(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total);
 
+    /* The address is read back and compared: memory that came elsewhere than wanted is given back, MAP_FAILED. After a failure the caller
+     * never asks for that address again. Memory larger than the driver makes at once is glued of adjacent pieces. */
     CUresult (*memory_create)(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
-    /* Host pages as device memory, without a copy. pointer and size are multiples of the page size. */
-    CUresult (*memory_import_host)(struct ct_backend_device *device, void *pointer, uint64_t size_bytes, uint64_t want_address,
-                                   struct ct_memory **out);
+    CUresult (*memory_import_host)(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
     void (*memory_destroy)(struct ct_memory *memory); /* no queue uses it any more; takes NULL */
 
     CUresult (*kernel_create)(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,

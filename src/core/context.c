@@ -14,6 +14,7 @@
 #include "device.h"
 #include "log.h"
 #include "memory.h"
+#include "memory_backing.h"
 #include "module.h"
 #include "print.h"
 #include "process.h"
@@ -27,16 +28,26 @@
 
 static CUresult make_fault_memory(struct ct_context *context)
 {
-    const struct ct_memory_request request = {
-        .size_bytes = CT_FAULT_BYTES,
-        .align = CT_FAULT_BYTES,
-        .kind = CT_MEMORY_HOST,
-    };
-    CUresult r = context->backend->memory_create(context->backend_device, &request, &context->fault_memory);
+    struct ct_backing *fault = calloc(1, sizeof *fault);
+    CUresult r;
 
-    if (r == CUDA_SUCCESS)
-        *(struct ptx2spv_fault *)context->fault_memory->host = (struct ptx2spv_fault){0};
-    return r;
+    if (!fault)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "fault memory");
+    if ((r = ct_backing_create_host(context, CT_FAULT_BYTES, CT_MEMORY_HOST, fault)) != CUDA_SUCCESS) {
+        free(fault);
+        return r;
+    }
+    *(struct ptx2spv_fault *)fault->host = (struct ptx2spv_fault){0};
+    context->fault = fault;
+    return CUDA_SUCCESS;
+}
+
+static void drop_fault_memory(struct ct_context *context)
+{
+    if (context->fault)
+        ct_backing_destroy(context, context->fault);
+    free(context->fault);
+    context->fault = NULL;
 }
 
 /* Takes NULL parts: also undoes a bring_up that failed half-way. */
@@ -50,9 +61,7 @@ static void drop_parts(struct ct_context *context)
         ct_print_destroy(context);
     ct_memory_arena_destroy(context->arena);
     context->arena = NULL;
-    if (context->fault_memory)
-        context->backend->memory_destroy(context->fault_memory);
-    context->fault_memory = NULL;
+    drop_fault_memory(context);
 }
 
 static void reset_settings(struct ct_context *context, unsigned flags)
@@ -168,7 +177,7 @@ static bool is_sticky(CUresult result)
 
 static CUresult fault_of(const struct ct_context *context)
 {
-    const volatile struct ptx2spv_fault *fault = context->fault_memory->host;
+    const volatile struct ptx2spv_fault *fault = context->fault->host;
 
     switch ((enum ptx2spv_fault_code)fault->code) {
     case PTX2SPV_FAULT_NONE:

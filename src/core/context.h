@@ -39,7 +39,7 @@ struct ct_context {
     _Atomic unsigned flags; /* CUctx_flags */
     unsigned long long id;
     _Atomic int sticky_error;       /* CUresult that every call gives from now on; CUDA_SUCCESS none */
-    struct ct_memory *fault_memory; /* struct ptx2spv_fault, host-visible */
+    struct ct_backing *fault;       /* struct ptx2spv_fault in host memory: memory_backing.h */
     struct ct_stream *legacy_stream;
     struct ct_memory_arena *arena; /* device memory of this context: memory.c */
     struct ct_mutex lock;          /* guards the lists and the settings below */

@@ -65,11 +65,11 @@ static int has_unified_addressing(const struct ct_device_info *info)
     return info->address_rule != CT_ADDRESS_OWN;
 }
 
-/* Whether kernels use registered memory at the host's own pointers. Not by the chosen rules: drivers take addresses at multiples of
- * 64 KiB while pages begin where they like, so a registration gets an address of the arena (ct_backing_import). */
+/* Whether kernels use registered memory at the host's own pointers. Not where drivers take addresses at multiples of 64 KiB only, while
+ * pages begin where they like: there a registration gets an address of the arena (ct_backing_import). */
 static int has_registered_pointers(const struct ct_device_info *info)
 {
-    return info->can_import_host && info->address_rule == CT_ADDRESS_SHARED;
+    return info->can_import_host && (info->address_rule == CT_ADDRESS_SHARED || info->import_at_pointer);
 }
 
 static int capability_major(const struct ct_device_info *info)

@@ -122,7 +122,7 @@ CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint
     allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "registration");
-    r = ct_backing_import(context, (void *)(uintptr_t)first, bytes, &allocation->backing);
+    r = ct_backing_import(context, &(struct ct_host_import){.pages = (void *)(uintptr_t)first, .size_bytes = bytes}, &allocation->backing);
     if (r == CUDA_SUCCESS)
         r = publish(context, allocation, (uint64_t)(uintptr_t)pointer - first, size_bytes, CT_RANGE_REGISTERED, flags);
     if (r != CUDA_SUCCESS)

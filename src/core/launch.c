@@ -6,6 +6,7 @@
 #include "log.h"
 #include "memory.h"
 #include "print.h"
+#include "memory_backing.h"
 #include "stream.h"
 
 #include <stdlib.h>
@@ -158,7 +159,7 @@ CUresult ct_launch_record(struct ct_stream *stream, const struct ct_launch_code 
         .dynamic_shared_bytes = shape->dynamic_shared_bytes,
         .params = params,
         .image = code->variables,
-        .fault = context->fault_memory->address,
+        .fault = context->fault->memory->address,
     };
 
     if (code->info->params_in_buffer) {

@@ -8,7 +8,7 @@
 #include "stream_ring.h"
 
 #include "log.h"
-#include "memory.h"
+#include "memory_backing.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 
 struct block {
     struct block *next; /* newer */
-    struct ct_memory *memory;
+    struct ct_backing backing;
     uint64_t used_bytes;
     uint64_t point; /* of the last command that uses it */
     bool open;
@@ -38,27 +38,26 @@ struct ct_stream_ring {
 
 static CUresult block_create(struct ct_stream_ring *ring, uint64_t size_bytes, bool large, struct block **out)
 {
-    const struct ct_memory_request request = {.size_bytes = size_bytes, .align = 256, .kind = CT_MEMORY_HOST};
     struct block *block = calloc(1, sizeof *block);
     CUresult r;
 
     if (!block)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "ring block");
-    r = ring->context->backend->memory_create(ring->context->backend_device, &request, &block->memory);
+    r = ct_backing_create_host(ring->context, size_bytes, CT_MEMORY_HOST, &block->backing);
     if (r != CUDA_SUCCESS) {
         free(block);
         return r;
     }
     block->large = large;
-    *(large ? &ring->large_bytes : &ring->shared_bytes) += block->memory->size_bytes;
+    *(large ? &ring->large_bytes : &ring->shared_bytes) += block->backing.memory->size_bytes;
     *out = block;
     return CUDA_SUCCESS;
 }
 
 static void block_destroy(struct ct_stream_ring *ring, struct block *block)
 {
-    *(block->large ? &ring->large_bytes : &ring->shared_bytes) -= block->memory->size_bytes;
-    ring->context->backend->memory_destroy(block->memory);
+    *(block->large ? &ring->large_bytes : &ring->shared_bytes) -= block->backing.memory->size_bytes;
+    ct_backing_destroy(ring->context, &block->backing);
     free(block);
 }
 
@@ -160,7 +159,7 @@ static bool has_room(const struct block *block, uint64_t size_bytes, uint64_t al
 {
     uint64_t offset = (block->used_bytes + align - 1) & ~(align - 1);
 
-    if (block->large || offset > block->memory->size_bytes || size_bytes > block->memory->size_bytes - offset)
+    if (block->large || offset > block->backing.memory->size_bytes || size_bytes > block->backing.memory->size_bytes - offset)
         return false;
     *out_offset = offset;
     return true;
@@ -181,9 +180,9 @@ CUresult ct_stream_ring_take(struct ct_stream_ring *ring, uint64_t size_bytes, u
         return r;
     block->used_bytes = offset + size_bytes;
     block->open = true;
-    out->host = (char *)block->memory->host + offset;
-    out->address = ct_address_of(ring->context, block->memory->address) + offset;
-    out->memory = block->memory;
+    out->host = (char *)block->backing.host + offset;
+    out->address = block->backing.address + offset;
+    out->memory = block->backing.memory;
     out->offset = offset;
     return CUDA_SUCCESS;
 }

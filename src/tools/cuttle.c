@@ -9,16 +9,17 @@
 #include <string.h>
 
 static const char *const kind_names[] = {
-    [CT_DEVICE_DISCRETE] = "discrete GPU", [CT_DEVICE_INTEGRATED] = "integrated GPU", [CT_DEVICE_VIRTUAL] = "virtual GPU",
-    [CT_DEVICE_OTHER] = "other device",    [CT_DEVICE_CPU] = "CPU device",
+    [CT_DEVICE_DISCRETE] = "discrete GPU", [CT_DEVICE_INTEGRATED] = "integrated GPU",
+    [CT_DEVICE_VIRTUAL] = "virtual GPU",   [CT_DEVICE_OTHER] = "other device",
+    [CT_DEVICE_CPU] = "CPU device",
 };
 
 static const char *const rule_names[] = {
-    [CT_ADDRESS_CHOSEN] = "unified: memory is made at the CUDA address",
-    [CT_ADDRESS_CHOSEN_MASK] = "unified: one OR makes the device address",
-    [CT_ADDRESS_SHARED] = "unified: host and device share addresses",
-    [CT_ADDRESS_WINDOWS] = "unified: windows",
-    [CT_ADDRESS_OWN] = "not unified: the device has its own",
+    [CT_ADDRESS_CHOSEN] = "chosen: unified, memory is made at the CUDA address",
+    [CT_ADDRESS_CHOSEN_MASK] = "mask: unified, one OR makes the device address",
+    [CT_ADDRESS_SHARED] = "shared: unified, host and device have the same addresses",
+    [CT_ADDRESS_WINDOWS] = "windows: unified, a table of windows makes the device address",
+    [CT_ADDRESS_OWN] = "own: not unified, the device has its own",
 };
 
 static void print_feature(const char *name, unsigned present)
@@ -40,7 +41,10 @@ static void print_device(const struct ct_device *device)
         printf(", PCI %04x:%02x:%02x", info->pci_domain, info->pci_bus, info->pci_device);
     printf("\n  %-12s %.1f GiB, at most %.1f GiB at once\n", "memory", (double)info->memory_bytes / (1 << 30),
            (double)info->max_allocation_bytes / (1 << 30));
-    printf("  %-12s %s\n", "addresses", rule_names[info->address_rule]);
+    printf("  %-12s %s", "addresses", rule_names[info->address_rule]);
+    if (target->pointer_rule == PTX2SPV_POINTER_OR)
+        printf(": 0x%llx", (unsigned long long)target->pointer_mask);
+    printf("\n");
     printf("  %-12s up to %u threads, %u KiB of shared memory\n", "blocks", info->max_block_threads, info->shared_bytes / 1024);
     printf("  %-12s %u lanes a subgroup, warp instructions %s\n", "warps", target->subgroup_size,
            target->warp_form == PTX2SPV_WARP_NATIVE ? "native" : "collective");

@@ -11,6 +11,7 @@
 #include "backend_cl_kernels.h"
 #include "backend_vk_kernels.h"
 #include "backend_vk/vk.h"
+#include "core/address_rule.h"
 #include "core/backend.h"
 
 #include <pthread.h>
@@ -265,8 +266,8 @@ static void test_chosen_addresses(void **state)
 {
     struct fixture *f = *state;
     const uint64_t size = 4 << 20, align = 2 << 20;
-    bool chosen = f->info->address_rule == CT_ADDRESS_CHOSEN || f->info->address_rule == CT_ADDRESS_CHOSEN_MASK;
-    void *hint = (void *)(uintptr_t)0x100000000000;
+    bool chosen = ct_address_is_placed(f->info->address_rule);
+    void *hint = (void *)(uintptr_t)(f->info->arenas[0].first ? f->info->arenas[0].first : 0x100000000000);
     char *reserved = mmap(hint, 4 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     struct ct_memory *memory = NULL;
 
@@ -280,7 +281,7 @@ static void test_chosen_addresses(void **state)
             break;
         }
         ok(backend->memory_create(f->device, &request, &memory));
-        assert_int_equal(memory->address.v, want | f->info->target.pointer_mask);
+        assert_int_equal(memory->address.v, ct_rule_devaddr(&f->info->target, want).v);
         ok(backend->queue_fill(f->queue, memory, 0, WORDS * 4, 5));
         launch_step(f, f->queue, memory, 1, WORDS);
         assert_int_equal(download(f, f->queue, memory, WORDS * 4)[WORDS - 1], step_on_host(5, 1));
@@ -296,8 +297,8 @@ static void use_imported(struct fixture *f, uint32_t *pages, uint64_t size, uint
 
     for (uint32_t i = 0; i < WORDS; i++)
         pages[i] = i;
-    ok(backend->memory_import_host(f->device, pages, size, want, &memory));
-    assert_int_equal(memory->address.v, want);
+    ok(backend->memory_import_host(f->device, &(struct ct_host_import){pages, size, want, false}, &memory));
+    assert_int_equal(memory->address.v, ct_rule_devaddr(&f->info->target, want).v);
     assert_ptr_equal(memory->host, pages);
     launch_step(f, f->queue, memory, 9, WORDS);
     await_all(f->queue);
@@ -318,12 +319,15 @@ static void test_imported_host_memory(void **state)
 
     assert_ptr_not_equal(reserved, MAP_FAILED);
     if (!f->info->can_import_host) {
-        assert_int_equal(backend->memory_import_host(f->device, pages, size, 0, &memory), CUDA_ERROR_NOT_SUPPORTED);
+        assert_int_equal(backend->memory_import_host(f->device, &(struct ct_host_import){pages, size, 0, false}, &memory),
+                         CUDA_ERROR_NOT_SUPPORTED);
     } else {
-        assert_int_equal(backend->memory_import_host(f->device, pages, size - 1, 0, &memory), CUDA_ERROR_INVALID_VALUE);
-        assert_int_equal(backend->memory_import_host(f->device, NULL, size, 0, &memory), CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(backend->memory_import_host(f->device, &(struct ct_host_import){pages, size - 1, 0, false}, &memory),
+                         CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(backend->memory_import_host(f->device, &(struct ct_host_import){NULL, size, 0, false}, &memory),
+                         CUDA_ERROR_INVALID_VALUE);
         use_imported(f, pages, size, (uintptr_t)pages);
-        if (f->info->address_rule == CT_ADDRESS_CHOSEN)
+        if (ct_address_is_placed(f->info->address_rule) && !f->info->import_at_pointer)
             use_imported(f, odd_pages, size, (uintptr_t)aligned + align);
         else
             use_imported(f, odd_pages, size, (uintptr_t)odd_pages);

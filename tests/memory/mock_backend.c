@@ -23,7 +23,8 @@ struct ct_backend_device {
 struct memory {
     struct ct_memory base;
     char *bytes;
-    bool mapped; /* by us */
+    bool mapped;   /* by us */
+    bool reserved; /* in addresses that core holds */
 };
 
 struct ct_timestamp {
@@ -208,6 +209,8 @@ static CUresult mock_enumerate(const struct ct_device_info **out_infos, unsigned
         info->max_allocation_bytes = DEVICE_BYTES / 2;
         info->max_block_threads = 1024;
         info->can_import_host = true;
+        if (ct_address_is_placed(info->address_rule))
+            info->arenas[0] = (struct ct_address_arena){0x100000000000, 0x3fff00000000};
         info->timestamps = true;
         info->timestamp_period_ns = 1;
         info->target.pointer_rule = info->address_rule == CT_ADDRESS_CHOSEN_MASK ? PTX2SPV_POINTER_OR : PTX2SPV_POINTER_SAME;
@@ -284,6 +287,23 @@ static CUresult map_bytes(struct memory *memory, uint64_t size_bytes, uint64_t a
     return CUDA_SUCCESS;
 }
 
+/* Pages in core's own reservation: host memory at a chosen address is mapped there. */
+static CUresult map_at(struct memory *memory, uint64_t want, uint64_t size_bytes)
+{
+    void *at = (void *)(uintptr_t)want;
+
+    memory->bytes = mmap(at, (size_bytes + PAGE - 1) / PAGE * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    memory->mapped = memory->reserved = memory->bytes == at;
+    return memory->mapped ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult map_request(struct memory *memory, const struct ct_memory_request *request)
+{
+    if (request->want_address && request->kind == CT_MEMORY_HOST)
+        return map_at(memory, request->want_address, request->size_bytes);
+    return map_bytes(memory, request->size_bytes, request->align > PAGE ? request->align : PAGE);
+}
+
 static CUresult mock_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out)
 {
     bool on_device = request->kind == CT_MEMORY_DEVICE;
@@ -298,7 +318,7 @@ static CUresult mock_memory_create(struct ct_backend_device *device, const struc
     if (r != CUDA_SUCCESS)
         return r;
     memory = calloc(1, sizeof *memory);
-    if (!memory || map_bytes(memory, request->size_bytes, request->align > PAGE ? request->align : PAGE) != CUDA_SUCCESS) {
+    if (!memory || map_request(memory, request) != CUDA_SUCCESS) {
         free(memory);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -316,9 +336,10 @@ static CUresult mock_memory_create(struct ct_backend_device *device, const struc
     return CUDA_SUCCESS;
 }
 
-static CUresult mock_memory_import_host(struct ct_backend_device *device, void *pointer, uint64_t size_bytes, uint64_t want_address,
-                                        struct ct_memory **out)
+static CUresult mock_memory_import_host(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out)
 {
+    void *const pointer = import->pages;
+    const uint64_t size_bytes = import->size_bytes, want_address = import->want_address;
     struct memory *memory;
     CUresult r;
 
@@ -352,7 +373,9 @@ static void mock_memory_destroy(struct ct_memory *base)
     if (memory->mapped && (!base->host || mock.info.address_rule == CT_ADDRESS_SHARED))
         mock.used_bytes -= base->size_bytes < mock.used_bytes ? base->size_bytes : mock.used_bytes;
     unlock();
-    if (memory->mapped)
+    if (memory->reserved)
+        mmap(memory->bytes, (base->size_bytes + PAGE - 1) / PAGE * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    else if (memory->mapped)
         munmap(memory->bytes, (base->size_bytes + PAGE - 1) / PAGE * PAGE);
     free(memory);
 }

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which address rule a device gets. Each candidate is tried on a device of its own: memory is made where the rule wants it, and what came
+ * is compared. The order is that of the design: chosen addresses, chosen behind a mask, shared, windows, the driver's own.
+ *
+ * CUTTLE_ADDRESS_RULE names a rule, and then the candidates that are only there to test it count, too: with a made-up mask or made-up
+ * windows on drivers that take any address, and on CPU devices with pages that are mapped twice. No driver that is known needs windows:
+ * each grants addresses or shares the host's. */
+#include "memory.h"
+
+#include "core/address_rule.h"
+#include "core/config.h"
+#include "core/log.h"
+#include "core/reservation.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CT_CHANNEL "vulkan"
+#define GIB ((uint64_t)1 << 30)
+#define DEVICE_BYTES ((uint64_t)2 << 20)
+#define HOST_BYTES ((uint64_t)64 << 10)
+#define PIECE_ALIGN ((uint64_t)64 << 10)
+/* No driver's import is known to break below 4 GiB: ANV keeps the size in 32 bits. */
+#define MAX_PIECE_BYTES (4 * GIB - ((uint64_t)2 << 20))
+
+/* Free in PIE and non-PIE processes, and within what drivers that grant the host's addresses take. */
+#define HIGH_ARENA                                                                                                                         \
+    {                                                                                                                                      \
+        {                                                                                                                                  \
+            0x100000000000, 0x3fff00000000                                                                                                 \
+        }                                                                                                                                  \
+    }
+/* RADV on GFX8 has 64 GiB of addresses or more, in the upper half of Raven 512 GiB; its own begin at 4 GiB. */
+#define LOW_ARENA                                                                                                                          \
+    {                                                                                                                                      \
+        {                                                                                                                                  \
+            16 * GIB, 62 * GIB                                                                                                             \
+        }                                                                                                                                  \
+    }
+/* For tests: a bit that heap, stack and mappings of a process have set anyway, so that registered memory is where the mask leaves it. */
+#define TEST_MASK UINT64_C(0x400000000000)
+#define TEST_MASK_ARENA                                                                                                                    \
+    {                                                                                                                                      \
+        {                                                                                                                                  \
+            0x280000000000, 0x2fff00000000                                                                                                 \
+        }                                                                                                                                  \
+    }
+/* For tests: two, of different distances; the arenas lie well inside. */
+#define TEST_WINDOWS                                                                                                                       \
+    {                                                                                                                                      \
+        {0x200000000000, 512 * GIB, 0x480000000000},                                                                                       \
+        {                                                                                                                                  \
+            0x240000000000, 512 * GIB, 0x460000000000                                                                                      \
+        }                                                                                                                                  \
+    }
+#define TEST_WINDOW_ARENAS                                                                                                                 \
+    {                                                                                                                                      \
+        {0x200000000000 + GIB, 0x200000000000 + 511 * GIB},                                                                                \
+        {                                                                                                                                  \
+            0x240000000000 + GIB, 0x240000000000 + 511 * GIB                                                                               \
+        }                                                                                                                                  \
+    }
+/* RADV from GFX9 on grants addresses in the upper half only. */
+#define RADV_MASK UINT64_C(0xffff800000000000)
+
+struct candidate {
+    enum ct_address_rule rule;
+    enum ct_vk_placement placement;
+    bool for_tests;     /* counts only where its rule is asked for */
+    bool sparse_import; /* a driver known to grant this ignores the address chosen for an import */
+    uint64_t mask;
+    struct ct_address_arena arenas[CT_ADDRESS_ARENAS];
+    struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX];
+};
+
+static const struct candidate candidates[] = {
+    {CT_ADDRESS_CHOSEN, CT_VK_PLACED_OPAQUE, false, false, 0, HIGH_ARENA, {{0}}},
+    {CT_ADDRESS_CHOSEN, CT_VK_PLACED_OPAQUE, false, true, 0, LOW_ARENA, {{0}}},
+    {CT_ADDRESS_CHOSEN, CT_VK_PLACED_PAGES, true, false, 0, HIGH_ARENA, {{0}}},
+    {CT_ADDRESS_CHOSEN_MASK, CT_VK_PLACED_OPAQUE, false, true, RADV_MASK, HIGH_ARENA, {{0}}},
+    {CT_ADDRESS_CHOSEN_MASK, CT_VK_PLACED_OPAQUE, false, true, RADV_MASK, LOW_ARENA, {{0}}},
+    {CT_ADDRESS_CHOSEN_MASK, CT_VK_PLACED_OPAQUE, true, false, TEST_MASK, TEST_MASK_ARENA, {{0}}},
+    {CT_ADDRESS_CHOSEN_MASK, CT_VK_PLACED_PAGES, true, false, TEST_MASK, TEST_MASK_ARENA, {{0}}},
+    {CT_ADDRESS_SHARED, CT_VK_PLACED_BY_DRIVER, false, false, 0, {{0}}, {{0}}},
+    {CT_ADDRESS_WINDOWS, CT_VK_PLACED_OPAQUE, true, false, 0, TEST_WINDOW_ARENAS, TEST_WINDOWS},
+    {CT_ADDRESS_WINDOWS, CT_VK_PLACED_PAGES, true, false, 0, TEST_WINDOW_ARENAS, TEST_WINDOWS},
+    {CT_ADDRESS_OWN, CT_VK_PLACED_PAGES, true, false, 0, {{0}}, {{0}}},
+    {CT_ADDRESS_OWN, CT_VK_PLACED_BY_DRIVER, false, false, 0, {{0}}, {{0}}},
+};
+#define N_CANDIDATES (sizeof candidates / sizeof *candidates)
+
+/* ---- what a candidate makes of a device ---- */
+
+static void take(const struct candidate *candidate, struct ct_vk_physical *physical, struct ct_device_info *info)
+{
+    struct ptx2spv_target *target = &info->target;
+    bool has_import = physical->has[CT_VK_EXT_EXTERNAL_MEMORY_HOST];
+
+    physical->placement = candidate->placement;
+    physical->sparse_import = candidate->sparse_import;
+    info->address_rule = candidate->rule;
+    memcpy(info->arenas, candidate->arenas, sizeof info->arenas);
+    target->pointer_rule = candidate->mask                         ? PTX2SPV_POINTER_OR
+                           : candidate->rule == CT_ADDRESS_WINDOWS ? PTX2SPV_POINTER_WINDOWS
+                                                                   : PTX2SPV_POINTER_SAME;
+    target->pointer_mask = candidate->mask;
+    memcpy(target->windows, candidate->windows, sizeof target->windows);
+    info->can_import_host = has_import;
+    info->import_at_pointer = false;
+    info->import_read_only = has_import && info->kind == CT_DEVICE_CPU; /* nothing is pinned for writing there */
+    info->pageable_access = candidate->rule == CT_ADDRESS_SHARED;
+}
+
+static bool has_what_it_needs(const struct candidate *candidate, const struct ct_vk_physical *physical, const struct ct_device_info *info)
+{
+    switch (candidate->placement) {
+    case CT_VK_PLACED_OPAQUE:
+        return physical->address_capture_replay && physical->has[CT_VK_EXT_EXTERNAL_MEMORY_HOST] &&
+               (!candidate->sparse_import || physical->has_sparse_family);
+    case CT_VK_PLACED_PAGES:
+        return info->kind == CT_DEVICE_CPU && physical->has[CT_VK_EXT_EXTERNAL_MEMORY_HOST];
+    case CT_VK_PLACED_BY_DRIVER:
+        return candidate->rule != CT_ADDRESS_SHARED || info->kind == CT_DEVICE_CPU;
+    }
+    return false;
+}
+
+/* ---- trying it ---- */
+
+/* A piece of the arena for one trial. Given back only where the trial went well: an address that was refused is not asked for again. */
+static bool reserve(const struct ct_backend_device *device, void **out, uint64_t *out_bytes)
+{
+    *out = NULL;
+    *out_bytes = 0;
+    if (!ct_address_is_placed(device->info->address_rule))
+        return true;
+    return ct_reserve(device->info, DEVICE_BYTES, 1, out, out_bytes) == CUDA_SUCCESS;
+}
+
+/* Memory of one kind, at its address; host memory at its host pointer, too. */
+static bool makes(struct ct_backend_device *device, enum ct_memory_kind kind, uint64_t size_bytes)
+{
+    struct ct_memory_request request = {.size_bytes = size_bytes, .align = PIECE_ALIGN, .kind = kind};
+    struct ct_memory *memory;
+    uint64_t reserved_bytes;
+    void *reserved;
+    bool good;
+
+    if (!reserve(device, &reserved, &reserved_bytes))
+        return false;
+    request.want_address = (uint64_t)(uintptr_t)reserved;
+    if (ct_vk_memory_create(device, &request, &memory) != CUDA_SUCCESS)
+        return false;
+    good = kind == CT_MEMORY_DEVICE || !reserved || memory->host == reserved;
+    ct_vk_memory_destroy(memory);
+    ct_unreserve(reserved, reserved_bytes);
+    return good;
+}
+
+/* A sparse buffer of one page at some page of the arena: where imported pages can be bound. Nothing is bound here, since a driver's binding
+ * is not in doubt; and where RADV runs without a GPU (Mesa's drm-shim), no wait for one ever ends well. */
+static bool makes_sparse(struct ct_backend_device *device, uint64_t address)
+{
+    struct ct_vk_piece_plan plan = {.size_bytes = (uint64_t)sysconf(_SC_PAGESIZE), .sparse = true, .unbound = true};
+    struct ct_vk_piece piece;
+
+    plan.chosen_address = plan.wanted_address = ct_rule_devaddr(&device->info->target, address).v;
+    if (ct_vk_piece_create(device, &plan, &piece, &address) != CUDA_SUCCESS)
+        return false;
+    ct_vk_piece_destroy(device, &piece);
+    return true;
+}
+
+static bool imports(struct ct_backend_device *device, void *page, uint64_t page_bytes)
+{
+    const struct ct_host_import import = {.pages = page, .size_bytes = page_bytes, .want_address = (uint64_t)(uintptr_t)page};
+    struct ct_memory *memory;
+
+    if (ct_vk_memory_import_host(device, &import, &memory) != CUDA_SUCCESS)
+        return false;
+    ct_vk_memory_destroy(memory);
+    return true;
+}
+
+/* Whether any page of the application can be had at its own pointer: tried with one that is no better aligned than it has to be. */
+static bool imports_at_pointer(struct ct_backend_device *device)
+{
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    char *pages, *odd;
+    bool good;
+
+    if (device->physical->placement == CT_VK_PLACED_PAGES) /* its own pointer is its device address; the test rules leave it as it is */
+        return true;
+    if (device->physical->address_granule > page_bytes)
+        return false;
+    pages = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED)
+        return false;
+    odd = (uintptr_t)pages & page_bytes ? pages : pages + page_bytes;
+    good = device->physical->sparse_import ? makes_sparse(device, (uint64_t)(uintptr_t)odd) : imports(device, odd, page_bytes);
+    munmap(pages, 2 * page_bytes);
+    return good;
+}
+
+static bool makes_host(struct ct_backend_device *device)
+{
+    uint64_t reserved_bytes;
+    void *reserved;
+
+    if (!device->physical->sparse_import)
+        return makes(device, CT_MEMORY_HOST, HOST_BYTES);
+    if (!reserve(device, &reserved, &reserved_bytes) || !makes_sparse(device, (uint64_t)(uintptr_t)reserved))
+        return false;
+    ct_unreserve(reserved, reserved_bytes);
+    return true;
+}
+
+static bool works(const struct candidate *candidate, struct ct_vk_physical *physical, struct ct_device_info *info)
+{
+    struct ct_backend_device *device;
+    bool good;
+
+    take(candidate, physical, info);
+    if (physical->memory_missing || (candidate->rule == CT_ADDRESS_OWN && !candidate->for_tests)) /* nothing to try, or to be right about */
+        return true;
+    if (ct_vk_device_open_compiler(physical, info, &device) != CUDA_SUCCESS)
+        return false;
+    good = makes(device, CT_MEMORY_DEVICE, DEVICE_BYTES) && makes_host(device);
+    if (good && ct_address_is_placed(candidate->rule))
+        info->import_at_pointer = imports_at_pointer(device);
+    ct_vk_device_close(device);
+    return good;
+}
+
+/* ---- choosing ---- */
+
+static bool find(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule rule, bool for_tests)
+{
+    for (size_t i = 0; i < N_CANDIDATES; i++)
+        if (candidates[i].rule == rule && (for_tests || !candidates[i].for_tests) && has_what_it_needs(&candidates[i], physical, info) &&
+            works(&candidates[i], physical, info))
+            return true;
+    return false;
+}
+
+static bool find_forced(struct ct_vk_physical *physical, struct ct_device_info *info)
+{
+    const char *name = ct_config()->address_rule;
+
+    if (!*name)
+        return false;
+    for (int rule = CT_ADDRESS_CHOSEN; rule <= CT_ADDRESS_OWN; rule++) {
+        if (strcmp(name, ct_rule_name((enum ct_address_rule)rule)))
+            continue;
+        if (find(physical, info, (enum ct_address_rule)rule, true))
+            return true;
+        ct_log(CT_LOG_WARN, "%s cannot have the address rule \"%s\"", info->name, name);
+        return false;
+    }
+    ct_log(CT_LOG_WARN, "CUTTLE_ADDRESS_RULE=%s is not known; it may be chosen, mask, shared, windows or own", name);
+    return false;
+}
+
+static void find_best(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule likely)
+{
+    if (find(physical, info, likely, false))
+        return;
+    for (int rule = CT_ADDRESS_CHOSEN; rule <= CT_ADDRESS_OWN; rule++)
+        if ((enum ct_address_rule)rule != likely && find(physical, info, (enum ct_address_rule)rule, false))
+            return;
+}
+
+/* How large a piece is made at once, and whether larger memory can be glued of several. */
+static void choose_sizes(struct ct_vk_physical *physical, struct ct_device_info *info)
+{
+    uint64_t forced = (uint64_t)(ct_config()->piece_bytes > 0 ? ct_config()->piece_bytes : 0) & ~(PIECE_ALIGN - 1);
+    bool own_pages = info->can_import_host && (info->address_rule == CT_ADDRESS_SHARED || physical->placement == CT_VK_PLACED_PAGES);
+
+    physical->piece_bytes = info->max_allocation_bytes < MAX_PIECE_BYTES ? info->max_allocation_bytes : MAX_PIECE_BYTES;
+    physical->piece_bytes &= ~(PIECE_ALIGN - 1);
+    if (forced && forced < physical->piece_bytes)
+        physical->piece_bytes = forced;
+    if (ct_address_is_placed(info->address_rule) || own_pages)
+        info->max_allocation_bytes = info->memory_bytes;
+    else
+        info->max_allocation_bytes = physical->piece_bytes;
+}
+
+void ct_vk_address_rule_probe(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule likely)
+{
+    const uint64_t driver_max = info->max_allocation_bytes;
+
+    physical->piece_bytes = driver_max;
+    if (!find_forced(physical, info))
+        find_best(physical, info, likely);
+    choose_sizes(physical, info);
+    ct_log(CT_LOG_INFO, "%s: address rule \"%s\"", info->name, ct_rule_name(info->address_rule));
+}

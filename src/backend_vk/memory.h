@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What memory is made of. A ct_vk_memory is a run of device addresses glued of pieces, each a VkDeviceMemory with a VkBuffer over it;
+ * nearly always one, several where the driver makes no such large one at once. Its pages may be ours, or the application's. */
+#ifndef CT_VK_MEMORY_H
+#define CT_VK_MEMORY_H
+
+#include "vk.h"
+
+/* What a memory type must have, should have, should not have; missing a wish costs one point. */
+struct ct_vk_wishes {
+    VkMemoryPropertyFlags must, like, dislike;
+};
+
+struct ct_vk_piece {
+    uint64_t offset, size_bytes; /* in its memory */
+    VkBuffer buffer;
+    uint64_t buffer_offset; /* of the piece in its buffer: what alignment cost */
+    VkDeviceMemory handle;
+    uint64_t charged_bytes; /* counted in device->heap_used[heap] */
+    uint32_t heap;
+};
+
+struct ct_vk_piece_plan {
+    uint64_t size_bytes;
+    uint64_t chosen_address; /* device address to ask the driver for; 0: its own choice */
+    uint64_t wanted_address; /* what its address has to be, asked for or not; 0: any */
+    void *import;            /* host pages, or NULL */
+    VkExternalMemoryHandleTypeFlagBits import_type;
+    bool sparse;            /* a sparse buffer gets the address, and the memory is bound into it */
+    bool unbound;           /* sparse, and without any memory */
+    uint32_t allowed_types; /* beside what the buffer allows */
+    struct ct_vk_wishes wishes;
+};
+
+/* memory_piece.c. *out is whole or untouched. MAP_FAILED: not at the wanted address. */
+CUresult ct_vk_piece_create(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, struct ct_vk_piece *out,
+                            uint64_t *out_address);
+void ct_vk_piece_destroy(struct ct_backend_device *device, struct ct_vk_piece *piece); /* takes a zeroed one */
+
+/* memory_pages.c: pages of ours, seen by the host and, where that is another mapping, by the device. */
+struct ct_vk_pages {
+    void *host, *device; /* NULL: none. The same where there is one mapping only */
+    uint64_t size_bytes;
+    bool reserved; /* the host's view lies in addresses that the caller holds: they stay mapped, without access */
+};
+/* One mapping, in the caller's reservation at `host_at` or, where that is 0, at any multiple of `align` (a power of two, or 0).
+ * OUT_OF_MEMORY. */
+CUresult ct_vk_pages_map(uint64_t size_bytes, uint64_t align, uint64_t host_at, struct ct_vk_pages *out);
+/* Two mappings of the same pages. The device's lies at `device_at`, where nothing else may be, or anywhere, as above. OUT_OF_MEMORY. */
+CUresult ct_vk_pages_map_twice(uint64_t size_bytes, uint64_t align, uint64_t host_at, uint64_t device_at, struct ct_vk_pages *out);
+void ct_vk_pages_unmap(struct ct_vk_pages *pages); /* takes a zeroed one */
+
+struct ct_vk_memory {
+    struct ct_memory base;
+    struct ct_vk_pages pages; /* ours, or none */
+    unsigned n_pieces, n_made;
+    struct ct_vk_piece pieces[]; /* by offset, without gaps */
+};
+
+/* The piece that holds the byte at `offset`. */
+const struct ct_vk_piece *ct_vk_memory_piece(const struct ct_vk_memory *memory, uint64_t offset);
+
+/* sparse.c. Binds all of `handle` to the beginning of `buffer`, and waits until that is done. */
+CUresult ct_vk_sparse_bind(struct ct_backend_device *device, VkBuffer buffer, VkDeviceMemory handle, uint64_t size_bytes);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Host pages of our own that become device memory by import.
+ *
+ * On a CPU device the address of imported memory is that of the mapping that was imported. A file in memory (memfd) mapped twice therefore
+ * gives the host and the device different addresses of the same pages: so the pointer rules of GPUs are tested where there is no GPU. */
+#include "memory.h"
+
+#include "core/log.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CT_CHANNEL "memory"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+static uint64_t whole_pages(uint64_t size_bytes)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+    return size_bytes > UINT64_MAX - page ? 0 : (size_bytes + page - 1) & ~(page - 1);
+}
+
+/* Addresses without memory: exactly at `at`, where nothing may be, or at a multiple of `align`. MAP_FAILED. */
+static void *reserve(uint64_t at, uint64_t size_bytes, uint64_t align)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    uint64_t room = at || align <= (uint64_t)sysconf(_SC_PAGESIZE) ? 0 : align;
+    char *start, *aligned;
+
+    if (size_bytes > UINT64_MAX - room)
+        return MAP_FAILED;
+    start = mmap((void *)(uintptr_t)at, size_bytes + room, PROT_NONE, flags | (at ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+    if (start == MAP_FAILED)
+        return MAP_FAILED;
+    if (at && (uintptr_t)start != at) { /* Linux before 4.17 takes NOREPLACE for a hint */
+        munmap(start, size_bytes);
+        return MAP_FAILED;
+    }
+    aligned = start + (room ? -(uintptr_t)start & (align - 1) : 0);
+    if (aligned > start)
+        munmap(start, (size_t)(aligned - start));
+    if (aligned < start + room)
+        munmap(aligned + size_bytes, (size_t)(start + room - aligned));
+    return aligned;
+}
+
+/* Pages in place of a reservation. fd -1: anonymous ones. */
+static bool fill(void *reserved, uint64_t size_bytes, int fd)
+{
+    int kind = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+
+    return mmap(reserved, size_bytes, PROT_READ | PROT_WRITE, kind | MAP_FIXED, fd, 0) != MAP_FAILED;
+}
+
+static CUresult no_memory(uint64_t size_bytes)
+{
+    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of host memory", (unsigned long long)size_bytes);
+}
+
+/* The host's view: in the caller's reservation, or in one of our own. NULL: no memory. */
+static void *map_host(uint64_t size_bytes, uint64_t align, uint64_t host_at, int fd)
+{
+    void *host = host_at ? (void *)(uintptr_t)host_at : reserve(0, size_bytes, align);
+
+    if (host == MAP_FAILED)
+        return NULL;
+    if (fill(host, size_bytes, fd))
+        return host;
+    if (!host_at)
+        munmap(host, size_bytes);
+    return NULL;
+}
+
+CUresult ct_vk_pages_map(uint64_t size_bytes, uint64_t align, uint64_t host_at, struct ct_vk_pages *out)
+{
+    uint64_t bytes = whole_pages(size_bytes);
+    void *host = bytes ? map_host(bytes, align, host_at, -1) : NULL;
+
+    if (!host)
+        return no_memory(size_bytes);
+    *out = (struct ct_vk_pages){.host = host, .device = host, .size_bytes = bytes, .reserved = host_at != 0};
+    return CUDA_SUCCESS;
+}
+
+static CUresult map_both(struct ct_vk_pages *pages, uint64_t align, uint64_t host_at, uint64_t device_at, int fd)
+{
+    void *device = reserve(device_at, pages->size_bytes, align);
+
+    if (device == MAP_FAILED)
+        return no_memory(pages->size_bytes);
+    if (!fill(device, pages->size_bytes, fd) || !(pages->host = map_host(pages->size_bytes, align, host_at, fd))) {
+        munmap(device, pages->size_bytes);
+        return no_memory(pages->size_bytes);
+    }
+    pages->device = device;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_pages_map_twice(uint64_t size_bytes, uint64_t align, uint64_t host_at, uint64_t device_at, struct ct_vk_pages *out)
+{
+    struct ct_vk_pages pages = {.size_bytes = whole_pages(size_bytes), .reserved = host_at != 0};
+    int fd = memfd_create("cuttle", MFD_CLOEXEC);
+    CUresult r;
+
+    if (fd < 0)
+        return no_memory(size_bytes);
+    r = pages.size_bytes && ftruncate(fd, (off_t)pages.size_bytes) == 0 ? map_both(&pages, align, host_at, device_at, fd)
+                                                                        : no_memory(size_bytes);
+    close(fd); /* the mappings keep it */
+    if (r == CUDA_SUCCESS)
+        *out = pages;
+    return r;
+}
+
+void ct_vk_pages_unmap(struct ct_vk_pages *pages)
+{
+    if (pages->device && pages->device != pages->host)
+        munmap(pages->device, pages->size_bytes);
+    if (pages->host && pages->reserved)
+        mmap(pages->host, pages->size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    else if (pages->host)
+        munmap(pages->host, pages->size_bytes);
+    *pages = (struct ct_vk_pages){0};
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One VkDeviceMemory with one VkBuffer over all of it, at a chosen device address where the plan says so.
+ *
+ * Chosen addresses: the memory gets the address (VkMemoryOpaqueCaptureAddressAllocateInfo), the buffer is made with the capture-replay
+ * flag and an opaque address of 0, so that it takes the memory's. A sparse piece has it the other way round: the buffer gets the address
+ * and the memory is bound into it; RADV ignores an address chosen for imported memory. Drivers may succeed and still put it elsewhere:
+ * the address is read back and compared. NVIDIA's driver 580 breaks later allocations once an address in use was asked for, so nothing is
+ * tried twice. */
+#include "memory.h"
+
+#include "core/log.h"
+
+#define CT_CHANNEL "memory"
+
+/* Atomics and performance behave differently in these; protected memory cannot be used at all. */
+#define SKIPPED                                                                                                                            \
+    (VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD | VK_MEMORY_PROPERTY_PROTECTED_BIT |          \
+     VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT)
+
+/* The best type among `allowed` bits; false if none will do. */
+static bool choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed, struct ct_vk_wishes wishes, uint32_t *out)
+{
+    int best = -1;
+
+    for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
+        VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
+        int score = 64 - 2 * __builtin_popcount(wishes.like & ~flags) - __builtin_popcount(wishes.dislike & flags);
+
+        if (!(allowed & (1u << i)) || (flags & wishes.must) != wishes.must || (flags & SKIPPED) || score <= best)
+            continue;
+        best = score;
+        *out = i;
+    }
+    return best >= 0;
+}
+
+/* RADV of Mesa 26 on GFX10 and newer keeps addresses with bit 46 set for sparse residency, and gives them to such buffers only. */
+static VkBufferCreateFlags sparse_flags(uint64_t address)
+{
+    return VK_BUFFER_CREATE_SPARSE_BINDING_BIT | (address >> 46 & 1 ? VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT : 0);
+}
+
+static CUresult create_buffer(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, struct ct_vk_piece *piece)
+{
+    const VkBufferOpaqueCaptureAddressCreateInfo chosen = {.sType = VK_STRUCTURE_TYPE_BUFFER_OPAQUE_CAPTURE_ADDRESS_CREATE_INFO,
+                                                           .opaqueCaptureAddress = plan->chosen_address};
+    VkExternalMemoryBufferCreateInfo external = {
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+        .pNext = plan->sparse ? &chosen : NULL,
+        .handleTypes = plan->import_type,
+    };
+    const VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .pNext = plan->import   ? (const void *)&external
+                 : plan->sparse ? &chosen
+                                : NULL,
+        .flags = (plan->chosen_address ? VK_BUFFER_CREATE_DEVICE_ADDRESS_CAPTURE_REPLAY_BIT : 0) |
+                 (plan->sparse ? sparse_flags(plan->chosen_address) : 0),
+        .size = plan->size_bytes,
+        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+                 VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+    };
+
+    return ct_vk_result(device->vk.vkCreateBuffer(device->handle, &info, NULL, &piece->buffer), "vkCreateBuffer");
+}
+
+static CUresult allocate(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, struct ct_vk_piece *piece)
+{
+    const VkPhysicalDeviceMemoryProperties *types = &device->physical->memory;
+    VkMemoryRequirements requirements;
+    VkMemoryOpaqueCaptureAddressAllocateInfo chosen = {.sType = VK_STRUCTURE_TYPE_MEMORY_OPAQUE_CAPTURE_ADDRESS_ALLOCATE_INFO,
+                                                       .opaqueCaptureAddress = plan->chosen_address};
+    VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+                                       .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
+    VkImportMemoryHostPointerInfoEXT import = {
+        .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
+        .pNext = &flags,
+        .handleType = plan->import_type,
+        .pHostPointer = plan->import,
+    };
+    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = plan->import ? (void *)&import : &flags};
+    CUresult r;
+
+    if (plan->chosen_address && !plan->sparse) {
+        flags.flags |= VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_CAPTURE_REPLAY_BIT;
+        flags.pNext = &chosen;
+    }
+    device->vk.vkGetBufferMemoryRequirements(device->handle, piece->buffer, &requirements);
+    info.allocationSize = plan->import ? plan->size_bytes : requirements.size;
+    if (!choose_type(types, requirements.memoryTypeBits & plan->allowed_types, plan->wishes, &info.memoryTypeIndex))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory type for this", device->info->name);
+    if ((r = ct_vk_result(device->vk.vkAllocateMemory(device->handle, &info, NULL, &piece->handle), "vkAllocateMemory")) != CUDA_SUCCESS)
+        return r;
+    piece->heap = types->memoryTypes[info.memoryTypeIndex].heapIndex;
+    piece->charged_bytes = plan->import ? 0 : info.allocationSize;
+    atomic_fetch_add_explicit(&device->heap_used[piece->heap], piece->charged_bytes, memory_order_relaxed);
+    if (plan->sparse)
+        return ct_vk_sparse_bind(device, piece->buffer, piece->handle, info.allocationSize);
+    return ct_vk_result(device->vk.vkBindBufferMemory(device->handle, piece->buffer, piece->handle, 0), "vkBindBufferMemory");
+}
+
+static CUresult read_address(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, const struct ct_vk_piece *piece,
+                             uint64_t *out)
+{
+    const VkBufferDeviceAddressInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = piece->buffer};
+    uint64_t address = device->vk.vkGetBufferDeviceAddress(device->handle, &info);
+
+    if (!address)
+        return ct_fail(CUDA_ERROR_MAP_FAILED, "the driver gave no device address");
+    if (plan->wanted_address && address != plan->wanted_address)
+        return ct_fail(CUDA_ERROR_MAP_FAILED, "wanted at device address %#llx, came at %#llx", (unsigned long long)plan->wanted_address,
+                       (unsigned long long)address);
+    *out = address;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_piece_create(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, struct ct_vk_piece *out,
+                            uint64_t *out_address)
+{
+    struct ct_vk_piece piece = {.size_bytes = plan->size_bytes};
+    CUresult r;
+
+    if ((r = create_buffer(device, plan, &piece)) != CUDA_SUCCESS ||
+        (!plan->unbound && (r = allocate(device, plan, &piece)) != CUDA_SUCCESS) ||
+        (r = read_address(device, plan, &piece, out_address)) != CUDA_SUCCESS) {
+        ct_vk_piece_destroy(device, &piece);
+        return r;
+    }
+    *out = piece;
+    return CUDA_SUCCESS;
+}
+
+void ct_vk_piece_destroy(struct ct_backend_device *device, struct ct_vk_piece *piece)
+{
+    if (piece->buffer)
+        device->vk.vkDestroyBuffer(device->handle, piece->buffer, NULL);
+    if (piece->handle)
+        device->vk.vkFreeMemory(device->handle, piece->handle, NULL); /* unmaps */
+    atomic_fetch_sub_explicit(&device->heap_used[piece->heap], piece->charged_bytes, memory_order_relaxed);
+    *piece = (struct ct_vk_piece){0};
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reserving host address space. A counter goes through each arena and starts again at its end, so an address comes back late; Linux tells
+ * whether something else lies there already. */
+#include "reservation.h"
+
+#include "log.h"
+
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#define CT_CHANNEL "memory"
+#define RESERVE_TRIES 4096
+#define MAX_STEP ((uint64_t)64 << 30)
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+/* Process-wide, as addresses are. One for all arenas: what counts is that it grows. relaxed: only uniqueness matters */
+static atomic_ullong next_offset, next_arena;
+
+static uint64_t take_address(const struct ct_address_arena *arena, uint64_t size_bytes, uint64_t align)
+{
+    uint64_t span = arena->end - arena->first, address;
+    uint64_t offset = atomic_fetch_add_explicit(&next_offset, size_bytes, memory_order_relaxed) % span;
+
+    address = (arena->first + offset + align - 1) & ~(align - 1);
+    return address + size_bytes <= arena->end ? address : (arena->first + align - 1) & ~(align - 1);
+}
+
+static bool try_address(uint64_t address, uint64_t size_bytes, void **out)
+{
+    void *want = (void *)(uintptr_t)address;
+    void *got = mmap(want, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+    if (got == want)
+        *out = got;
+    else if (got != MAP_FAILED) /* Linux before 4.17 takes NOREPLACE for a hint */
+        munmap(got, size_bytes);
+    return got == want;
+}
+
+static bool reserve_in(const struct ct_address_arena *arena, uint64_t size_bytes, uint64_t align, void **out)
+{
+    uint64_t step = CT_RESERVATION_ALIGN;
+
+    if (size_bytes > arena->end - arena->first || align > arena->end - arena->first)
+        return false;
+    for (int i = 0; i < RESERVE_TRIES; i++) {
+        if (try_address(take_address(arena, size_bytes, align), size_bytes, out))
+            return true;
+        take_address(arena, step, align); /* something else lies there: skip ahead in growing steps */
+        step = step < MAX_STEP ? step * 2 : step;
+    }
+    return false;
+}
+
+CUresult ct_reserve(const struct ct_device_info *info, uint64_t size_bytes, uint64_t align, void **out, uint64_t *out_bytes)
+{
+    uint64_t first = atomic_fetch_add_explicit(&next_arena, 1, memory_order_relaxed), n = 0, bytes;
+
+    while (n < CT_ADDRESS_ARENAS && info->arenas[n].end)
+        n++;
+    if (__builtin_add_overflow(size_bytes, CT_RESERVATION_ALIGN - 1, &bytes))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no address space for %llu bytes", (unsigned long long)size_bytes);
+    bytes &= ~(CT_RESERVATION_ALIGN - 1);
+    align = align > CT_RESERVATION_ALIGN ? align : CT_RESERVATION_ALIGN;
+    for (uint64_t i = 0; i < n; i++) {
+        if (reserve_in(&info->arenas[(first + i) % n], bytes, align, out)) {
+            *out_bytes = bytes;
+            return CUDA_SUCCESS;
+        }
+    }
+    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no free address space for %llu bytes", (unsigned long long)size_bytes);
+}
+
+void ct_unreserve(void *start, uint64_t reserved_bytes)
+{
+    if (start)
+        munmap(start, reserved_bytes);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Host address space for memory at CUDA addresses: reserved without access, so that nothing else gets there. */
+#ifndef CT_CORE_RESERVATION_H
+#define CT_CORE_RESERVATION_H
+
+#include "backend.h"
+
+/* As CUDA aligns large allocations, and what every driver grants. */
+#define CT_RESERVATION_ALIGN ((uint64_t)2 << 20)
+
+/* `size_bytes`, rounded up to CT_RESERVATION_ALIGN, at a multiple of `align` (a power of two, at least that) within the arenas of a device.
+ * OUT_OF_MEMORY. */
+CUresult ct_reserve(const struct ct_device_info *info, uint64_t size_bytes, uint64_t align, void **out, uint64_t *out_bytes);
+void ct_unreserve(void *start, uint64_t reserved_bytes); /* takes NULL */
+
+#endif
