@@ -132,11 +132,21 @@ static unsigned access_bytes(struct ct_build *b, enum ptx_type type, uint32_t n)
 }
 
 /* A whole vector register (.reg .v4 .f32 v) stands for its components. */
-static uint32_t count_of(const struct ptx_operand *operand, const struct ptx_operand **items)
+static uint32_t count_of(struct ct_build *b, const struct ptx_operand *operand, const struct ptx_operand **items)
 {
+    struct ptx_operand *parts;
     uint32_t n;
 
     *items = ct_build_items(operand, &n);
+    if (operand->kind != PTX_OPND_REG || operand->component >= 0 || operand->reg->vector < 2)
+        return n;
+    n = operand->reg->vector;
+    parts = CT_ARENA_ARRAY(&b->fn->compilation->scratch, struct ptx_operand, n);
+    for (uint32_t i = 0; i < n; i++) {
+        parts[i] = *operand;
+        parts[i].component = (int8_t)i;
+    }
+    *items = parts;
     return n;
 }
 
@@ -145,7 +155,7 @@ void ct_build_load(struct ct_build *b)
     const enum ptx_type type = b->insn->types[0];
     const struct ptx_modifiers *mods = &b->insn->mods;
     const struct ptx_operand *items;
-    const uint32_t n = count_of(&b->insn->operands[0], &items);
+    const uint32_t n = count_of(b, &b->insn->operands[0], &items);
     const unsigned bytes = access_bytes(b, type, n);
     struct ct_address address;
     struct ct_insn *insn;
@@ -177,7 +187,7 @@ void ct_build_store(struct ct_build *b)
     const enum ptx_type type = b->insn->types[0];
     const struct ptx_modifiers *mods = &b->insn->mods;
     const struct ptx_operand *items;
-    const uint32_t n = count_of(&b->insn->operands[1], &items);
+    const uint32_t n = count_of(b, &b->insn->operands[1], &items);
     const unsigned bytes = access_bytes(b, type, n);
     struct ct_address address;
     struct ct_insn *insn;
