@@ -18,14 +18,45 @@ static void free_code(struct ct_object *object)
     free(code);
 }
 
-static CUresult parse(struct ct_code *code, const struct ct_ptx *ptx, struct ct_jit *jit)
+/* Adds the texts of an image, in their order, and makes the module. */
+static enum ptx2spv_status link_texts(struct ptx2spv_linker *linker, const struct ct_image *image,
+                                      const struct ptx2spv_options *options, struct ptx2spv_module **out)
+{
+    enum ptx2spv_status status = PTX2SPV_OK;
+
+    for (unsigned i = 0; i < image->count && status == PTX2SPV_OK; i++) {
+        const struct ct_ptx *ptx = &image->texts[i];
+        const struct ptx2spv_input input = {.text = ptx->text, .length = ptx->length, .name = ptx->name};
+
+        status = ptx2spv_linker_add(linker, &input, options);
+    }
+    return status == PTX2SPV_OK ? ptx2spv_linker_finish(linker, options, out) : status;
+}
+
+CUresult ct_code_refuse(enum ptx2spv_status status, unsigned n_lacking)
+{
+    if (status != PTX2SPV_UNDEFINED || !n_lacking)
+        return ct_fail(ct_jit_result(status), "PTX not accepted: %s", ptx2spv_status_string(status));
+    ct_log(CT_LOG_WARN,
+           "%u parts of what is linked have machine code for NVIDIA's GPUs and no PTX, and something is missing; rebuild them with PTX: "
+           "nvcc -rdc=true -gencode arch=compute_75,code=compute_75",
+           n_lacking);
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+static CUresult parse(struct ct_code *code, const struct ct_image *image, struct ct_jit *jit)
 {
     const struct ptx2spv_options options = ct_jit_compiler_options(jit);
-    enum ptx2spv_status status = ptx2spv_module_create(ptx->text, ptx->length, &options, &code->ptx);
+    struct ptx2spv_linker *linker;
+    enum ptx2spv_status status = ptx2spv_linker_create(&linker);
     unsigned address_bits;
 
+    if (status == PTX2SPV_OK) {
+        status = link_texts(linker, image, &options, &code->ptx);
+        ptx2spv_linker_destroy(linker);
+    }
     if (status != PTX2SPV_OK)
-        return ct_fail(ct_jit_result(status), "PTX not accepted: %s", ptx2spv_status_string(status));
+        return ct_code_refuse(status, image->n_lacking);
     ptx2spv_module_versions(code->ptx, &code->isa, &code->sm, &address_bits);
     if (address_bits != 64)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "PTX with addresses of %u bits", address_bits);
@@ -44,15 +75,11 @@ static CUresult make(const struct ct_image *image, struct ct_jit *jit, struct ct
     struct ct_code *code;
     CUresult r;
 
-    if (image->count != 1) {
-        ct_log(CT_LOG_WARN, "%u PTX modules that have to be linked (nvcc -rdc=true): that is not supported", image->count);
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
     code = calloc(1, sizeof *code);
     if (!code)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "code");
     ct_object_init(&code->object, CT_OBJECT_NONE, free_code);
-    r = parse(code, &image->texts[0], jit);
+    r = parse(code, image, jit);
     if (r == CUDA_SUCCESS) {
         report(code, jit);
         *out = code;

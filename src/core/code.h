@@ -12,10 +12,12 @@ struct ct_code {
     unsigned isa, sm; /* of the PTX: 75 is .version 7.5, sm_75 */
 };
 
-/* Parses what an image holds: of `size` bytes, or of CT_SIZE_UNKNOWN (image.h). The image may go afterwards. INVALID_PTX,
- * UNSUPPORTED_PTX_VERSION, NOT_SUPPORTED, OUT_OF_MEMORY, and what ct_image_read gives. What is wrong inside of a kernel is found when it
- * is compiled. */
+/* Parses and links what an image holds: of `size` bytes, or of CT_SIZE_UNKNOWN (image.h). The image may go afterwards. INVALID_PTX,
+ * UNSUPPORTED_PTX_VERSION, NOT_SUPPORTED, OUT_OF_MEMORY; INVALID_SOURCE: a name is defined twice; what ct_image_read gives. What is wrong
+ * inside of a kernel is found when it is compiled. */
 CUresult ct_code_create(const void *image, size_t size, struct ct_jit *jit, struct ct_code **out);
+/* The code for a failure of the compiler's linker, where `n_lacking` parts had no PTX. */
+CUresult ct_code_refuse(enum ptx2spv_status status, unsigned n_lacking);
 /* Whether it has a managed variable of that name. */
 bool ct_code_find_managed(const struct ct_code *code, const char *name);
 

@@ -41,6 +41,8 @@ _Static_assert(sizeof(struct entry) == 64, "as nvcc writes it");
 enum entry_kind { KIND_PTX = 1, KIND_CUBIN = 2 };
 
 enum entry_flag {
+    FLAG_64_BIT = 0x1,
+    FLAG_LINUX = 0x10,
     FLAG_LZ4 = 0x2000,           /* one block, without a frame */
     FLAG_ZSTD = 0x8000,          /* one frame */
     FLAG_THIS_ARCH = 0x100000,   /* sm_90a: for this architecture and no later one */
@@ -150,7 +152,7 @@ static CUresult unpack(const struct found *found, struct ct_ptx *out)
         return ct_fail(CUDA_ERROR_INVALID_IMAGE, "compressed PTX for sm_%u is damaged", entry->sm);
     }
     text[entry->raw_bytes] = 0;
-    *out = (struct ct_ptx){text, strlen(text), text};
+    *out = (struct ct_ptx){.text = text, .length = strlen(text), .owned = text};
     return CUDA_SUCCESS;
 }
 
@@ -164,8 +166,30 @@ static CUresult take(const struct found *found, struct ct_ptx *out)
     if (entry->compressed_bytes)
         return ct_fail(CUDA_ERROR_INVALID_IMAGE, "PTX for sm_%u is compressed in an unknown way (flags 0x%llx)", entry->sm,
                        (unsigned long long)entry->flags);
-    *out = (struct ct_ptx){text, strnlen(text, entry->payload_bytes), NULL};
+    *out = (struct ct_ptx){.text = text, .length = strnlen(text, entry->payload_bytes)};
     return CUDA_SUCCESS;
+}
+
+/* The name stands behind the entry's header; most have none. */
+static CUresult take_name(const struct found *found, struct ct_ptx *out)
+{
+    const struct entry *entry = &found->entry;
+    const char *start = (const char *)found->payload - entry->header_bytes;
+
+    if (!entry->name_bytes)
+        return CUDA_SUCCESS;
+    if (entry->name_offset > entry->header_bytes || entry->name_bytes > entry->header_bytes - entry->name_offset)
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "name of %u bytes at %u in a header of %u", entry->name_bytes, entry->name_offset,
+                       entry->header_bytes);
+    out->name = strndup(start + entry->name_offset, entry->name_bytes);
+    return out->name ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "name of PTX");
+}
+
+void ct_ptx_finish(struct ct_ptx *ptx)
+{
+    free(ptx->owned);
+    free(ptx->name);
+    *ptx = (struct ct_ptx){0};
 }
 
 CUresult ct_fatbin_read(const void *bytes, size_t size, unsigned capability, struct ct_fatbin *out)
@@ -181,11 +205,54 @@ CUresult ct_fatbin_read(const void *bytes, size_t size, unsigned capability, str
     r = walk((const unsigned char *)bytes + container.header_bytes, container.payload_bytes, capability, &content, &best);
     if (r == CUDA_SUCCESS && best.entry.kind)
         r = take(&best, &content.ptx);
-    if (r != CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS && best.entry.kind)
+        r = take_name(&best, &content.ptx);
+    if (r != CUDA_SUCCESS) {
+        ct_ptx_finish(&content.ptx);
         return r;
+    }
     if (best.entry.kind)
         ct_log(CT_LOG_DEBUG, "PTX for sm_%u out of %u PTX, %u machine code, %u others", best.entry.sm, content.n_ptx, content.n_cubins,
                content.n_others);
     *out = content;
     return CUDA_SUCCESS;
+}
+
+/* ---- writing ---- */
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + 7) / 8 * 8;
+}
+
+static size_t name_bytes(const struct ct_ptx *ptx)
+{
+    return ptx->name ? strlen(ptx->name) + 1 : 0;
+}
+
+size_t ct_fatbin_bytes(const struct ct_ptx *ptx)
+{
+    return sizeof(struct container) + sizeof(struct entry) + round_up(name_bytes(ptx)) + round_up(ptx->length + 1);
+}
+
+void ct_fatbin_write(const struct ct_ptx *ptx, unsigned char *out)
+{
+    const size_t size = ct_fatbin_bytes(ptx), name = name_bytes(ptx);
+    const struct container container = {CT_FATBIN_MAGIC, 1, sizeof container, size - sizeof container};
+    const struct entry entry = {
+        .kind = KIND_PTX,
+        .version = 0x0101,
+        .header_bytes = (uint32_t)(sizeof entry + round_up(name)),
+        .payload_bytes = round_up(ptx->length + 1),
+        .name_offset = sizeof entry,
+        .name_bytes = (uint32_t)name,
+        .flags = FLAG_64_BIT | FLAG_LINUX,
+    };
+
+    memset(out, 0, size);
+    memcpy(out, &container, sizeof container);
+    memcpy(out + sizeof container, &entry, sizeof entry);
+    if (name)
+        memcpy(out + sizeof container + sizeof entry, ptx->name, name);
+    memcpy(out + sizeof container + entry.header_bytes, ptx->text, ptx->length);
 }

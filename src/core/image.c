@@ -3,9 +3,9 @@
 #include "image.h"
 
 #include "config.h"
+#include "linked_image.h"
 #include "log.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,6 @@
 
 #define CT_CHANNEL "image"
 #define CT_WRAPPER_MAGIC 0x466243b1u
-#define CT_EM_CUDA 190      /* in ELF's header: machine code of NVIDIA's */
 #define CT_MAX_LINKED 65536 /* fat binaries in the list of a wrapper */
 
 /* What nvcc gives to the runtime for each source file (version 1), or for a linked set of them (version 2). */
@@ -31,7 +30,7 @@ static CUresult add(struct ct_image *image, struct ct_ptx ptx)
         struct ct_ptx *texts = realloc(image->texts, capacity * sizeof *texts);
 
         if (!texts) {
-            free(ptx.owned);
+            ct_ptx_finish(&ptx);
             return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %u PTX texts", capacity);
         }
         image->texts = texts;
@@ -44,7 +43,7 @@ static CUresult add(struct ct_image *image, struct ct_ptx ptx)
 void ct_image_finish(struct ct_image *image)
 {
     for (unsigned i = 0; i < image->count; i++)
-        free(image->texts[i].owned);
+        ct_ptx_finish(&image->texts[i]);
     free(image->texts);
     *image = (struct ct_image){0};
 }
@@ -58,24 +57,17 @@ static CUresult add_fatbin(struct ct_image *image, const void *bytes, size_t siz
     if (r != CUDA_SUCCESS)
         return r;
     *out_size = content.size_bytes;
-    return content.ptx.text ? add(image, content.ptx) : CUDA_SUCCESS;
-}
-
-static CUresult refuse_machine_code(const char *what)
-{
-    ct_log(CT_LOG_WARN,
-           "%s has machine code for NVIDIA's GPUs and no PTX, so it cannot run here; rebuild it with PTX in it: "
-           "nvcc -gencode arch=compute_75,code=compute_75",
-           what);
-    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    if (content.ptx.text)
+        return add(image, content.ptx);
+    image->n_lacking += content.n_cubins + content.n_others > 0;
+    return CUDA_SUCCESS;
 }
 
 static CUresult read_fatbin(struct ct_image *image, const void *bytes, size_t size)
 {
     size_t used;
-    CUresult r = add_fatbin(image, bytes, size, &used);
 
-    return r == CUDA_SUCCESS && image->count == 0 ? refuse_machine_code("a fat binary") : r;
+    return add_fatbin(image, bytes, size, &used);
 }
 
 static CUresult read_wrapper(struct ct_image *image, const void *bytes)
@@ -89,10 +81,12 @@ static CUresult read_wrapper(struct ct_image *image, const void *bytes)
         return ct_fail(CUDA_ERROR_INVALID_IMAGE, "wrapper of a fat binary, version %u", wrapper.version);
     if (wrapper.data)
         r = add_fatbin(image, wrapper.data, CT_SIZE_UNKNOWN, &used);
-    if (wrapper.version == 2 && wrapper.parts && image->count == 0)
-        for (unsigned i = 0; r == CUDA_SUCCESS && wrapper.parts[i] && i < CT_MAX_LINKED; i++)
-            r = add_fatbin(image, wrapper.parts[i], CT_SIZE_UNKNOWN, &used);
-    return r == CUDA_SUCCESS && image->count == 0 ? refuse_machine_code("a fat binary") : r;
+    if (wrapper.version != 2 || !wrapper.parts || image->count)
+        return r;
+    image->n_lacking = 0; /* the linked machine code is made of the parts: it is no further one */
+    for (unsigned i = 0; r == CUDA_SUCCESS && i < CT_MAX_LINKED && wrapper.parts[i]; i++)
+        r = add_fatbin(image, wrapper.parts[i], CT_SIZE_UNKNOWN, &used);
+    return r;
 }
 
 /* A section of fat binaries, one after the other, with zeros between them. */
@@ -175,6 +169,32 @@ static CUresult read_sections(struct ct_image *image, const struct sections *sec
     return r;
 }
 
+static bool has_section(const struct sections *sections, const char *name)
+{
+    for (unsigned i = 0; i < sections->count; i++) {
+        const Elf64_Shdr header = section_at(sections, i);
+
+        if (section_is(sections, &header, name))
+            return true;
+    }
+    return false;
+}
+
+static CUresult read_linked(struct ct_image *image, const void *bytes, size_t size)
+{
+    struct sections sections;
+    Elf64_Ehdr header;
+    CUresult r;
+
+    memcpy(&header, bytes, sizeof header);
+    if (size == CT_SIZE_UNKNOWN)
+        size = ct_linked_image_bytes(&header);
+    if (size < sizeof header)
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "a linked image whose header is damaged");
+    r = find_sections(bytes, size, &sections);
+    return r == CUDA_SUCCESS ? read_sections(image, &sections, CT_LINKED_SECTION) : r;
+}
+
 static CUresult read_elf(struct ct_image *image, const void *bytes, size_t size)
 {
     struct sections sections;
@@ -184,16 +204,21 @@ static CUresult read_elf(struct ct_image *image, const void *bytes, size_t size)
     if (size < sizeof header)
         return ct_fail(CUDA_ERROR_INVALID_IMAGE, "an ELF file of %zu bytes", size);
     memcpy(&header, bytes, sizeof header);
-    if (header.e_machine == CT_EM_CUDA)
-        return refuse_machine_code("the image");
+    if (ct_linked_image_is(&header))
+        return read_linked(image, bytes, size);
+    if (header.e_machine == CT_EM_CUDA) {
+        image->n_lacking++;
+        return CUDA_SUCCESS;
+    }
     if (size == CT_SIZE_UNKNOWN || header.e_ident[EI_CLASS] != ELFCLASS64)
         return ct_fail(CUDA_ERROR_INVALID_IMAGE, "an ELF image for machine %u", header.e_machine);
     r = find_sections(bytes, size, &sections);
     if (r == CUDA_SUCCESS)
         r = read_sections(image, &sections, ".nv_fatbin");
-    if (r == CUDA_SUCCESS && image->count == 0)
-        r = read_sections(image, &sections, "__nv_relfatbin"); /* of nvcc -rdc=true */
-    return r == CUDA_SUCCESS && image->count == 0 ? refuse_machine_code("the program or library") : r;
+    if (r != CUDA_SUCCESS || !has_section(&sections, "__nv_relfatbin"))
+        return r;
+    image->n_lacking = 0;                                     /* machine code that was linked of the parts that follow */
+    return read_sections(image, &sections, "__nv_relfatbin"); /* of nvcc -rdc=true */
 }
 
 /* Behind white space and comments. */
@@ -230,7 +255,7 @@ static CUresult read_text(struct ct_image *image, const char *text, size_t size)
     if (left < sizeof version - 1 || memcmp(word, version, sizeof version - 1))
         return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the image is no PTX text: it begins with \"%.*s\", not .version",
                        (int)(left < 20 ? left : 20), word);
-    return add(image, (struct ct_ptx){text, length, NULL});
+    return add(image, (struct ct_ptx){.text = text, .length = length});
 }
 
 static CUresult read_any(struct ct_image *image, const void *bytes, size_t size)
@@ -250,7 +275,7 @@ static CUresult read_any(struct ct_image *image, const void *bytes, size_t size)
     return read_text(image, bytes, size);
 }
 
-CUresult ct_image_read(const void *bytes, size_t size, struct ct_image *out)
+CUresult ct_image_read_part(const void *bytes, size_t size, struct ct_image *out)
 {
     struct ct_image image = {0};
     CUresult r = read_any(&image, bytes, size);
@@ -260,6 +285,23 @@ CUresult ct_image_read(const void *bytes, size_t size, struct ct_image *out)
     else
         ct_image_finish(&image);
     return r;
+}
+
+CUresult ct_image_read(const void *bytes, size_t size, struct ct_image *out)
+{
+    struct ct_image image;
+    CUresult r = ct_image_read_part(bytes, size, &image);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (image.count == 0) {
+        ct_image_finish(&image);
+        ct_log(CT_LOG_WARN, "the image has no PTX but at most machine code for NVIDIA's GPUs, so it cannot run here; rebuild it with PTX in it: "
+                            "nvcc -gencode arch=compute_75,code=compute_75");
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    *out = image;
+    return CUDA_SUCCESS;
 }
 
 static CUresult read_all(FILE *file, const char *name, char **out, size_t *out_size)

@@ -172,8 +172,8 @@ void ct_jit_diagnostic(void *user, const struct ptx2spv_diagnostic *diagnostic)
         struct ct_jit_log *log = is_error ? &jit->error : &jit->info;
 
         if (diagnostic->line)
-            append(log, "ptx application ptx input, line %u, column %u; %s: %s\n", diagnostic->line, diagnostic->column,
-                   severities[diagnostic->severity], diagnostic->text);
+            append(log, "ptx %s, line %u, column %u; %s: %s\n", diagnostic->name ? diagnostic->name : "application ptx input",
+                   diagnostic->line, diagnostic->column, severities[diagnostic->severity], diagnostic->text);
         else
             append(log, "%s: %s\n", severities[diagnostic->severity], diagnostic->text);
     }
