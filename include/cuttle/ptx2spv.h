@@ -175,6 +175,15 @@ struct ptx2spv_print_ring {
     uint32_t head;  /* where the next record begins; kernels add to it */
 };
 
+/* The heap of device-side malloc and free. A module that uses it has a variable PTX2SPV_HEAP_VARIABLE of 8 bytes; before any of its
+ * kernels runs the host puts the CUDA address of a struct ptx2spv_heap there (0: malloc gives NULL). */
+#define PTX2SPV_HEAP_VARIABLE "__cuttle_heap"
+#define PTX2SPV_HEAP_HEADER_BYTES 2048
+struct ptx2spv_heap {
+    uint64_t heap;  /* CUDA address, 16-byte aligned, of PTX2SPV_HEAP_HEADER_BYTES of zeros and as many units behind them */
+    uint64_t units; /* of 16 bytes; below 2^32 */
+};
+
 struct ptx2spv_param {
     uint32_t offset, size, align; /* bytes, in the parameter block */
 };

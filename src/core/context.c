@@ -12,6 +12,7 @@
 
 #include "context_local.h"
 #include "device.h"
+#include "heap.h"
 #include "log.h"
 #include "memory.h"
 #include "memory_backing.h"
@@ -57,8 +58,10 @@ static void drop_parts(struct ct_context *context)
     context->legacy_stream = NULL;
     ct_print_flush(context);
     ct_modules_destroy_all(context);
-    if (context->arena)
+    if (context->arena) {
         ct_print_destroy(context);
+        ct_heap_destroy(context);
+    }
     ct_memory_arena_destroy(context->arena);
     context->arena = NULL;
     drop_fault_memory(context);
@@ -243,6 +246,8 @@ CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t 
     if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "an L2 fetch granularity of %zu bytes; at most 128", value);
     if (limit == CU_LIMIT_PRINTF_FIFO_SIZE && (r = ct_print_resize(context, &value)) != CUDA_SUCCESS)
+        return r;
+    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && (r = ct_heap_resize(context, &value)) != CUDA_SUCCESS)
         return r;
     ct_mutex_lock(&context->lock);
     context->limits[limit] = value;

@@ -11,6 +11,7 @@ struct ct_stream;
 struct ct_event;
 struct ct_module;
 struct ct_context_local;
+struct ct_heap;
 struct ct_print;
 
 /* A device that the process may use: entry of ct_process.devices, alive until the process ends. */
@@ -47,6 +48,7 @@ struct ct_context {
     struct ct_event *events;       /* linked through event->next_in_context: event.c */
     struct ct_module *modules;
     _Atomic(struct ct_context_local *) locals; /* context_local.c */
+    _Atomic(struct ct_heap *) heap;            /* heap.c; NULL until a module that allocates is loaded */
     _Atomic(struct ct_print *) print;          /* print.c; NULL until a module that prints is loaded */
     size_t limits[CU_LIMIT_MAX];
     _Atomic CUfunc_cache cache_config;

@@ -3,6 +3,7 @@
 #include "launch.h"
 
 #include "device.h"
+#include "heap.h"
 #include "log.h"
 #include "memory.h"
 #include "print.h"
@@ -214,6 +215,8 @@ static CUresult launch_on(struct ct_stream *stream, struct ct_function *function
         ct_print_flush(stream->context); /* as CUDA does at the beginning of a launch */
         ct_print_note_launch(stream->context);
     }
+    if (function->module->allocates)
+        ct_heap_note_launch(stream->context);
     if (r == CUDA_SUCCESS)
         r = record_on(stream, function, shape, bytes);
     if (bytes != on_stack)

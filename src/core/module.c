@@ -6,6 +6,7 @@
 #include "module.h"
 
 #include "function.h"
+#include "heap.h"
 #include "log.h"
 #include "memory.h"
 #include "print.h"
@@ -66,22 +67,33 @@ static CUresult relocate(const struct ct_module *module, unsigned char *image, u
     return CUDA_SUCCESS;
 }
 
-/* Puts the address of the context's ring into the image of a module that prints. */
-static CUresult connect_print(struct ct_module *module, unsigned char *image)
+/* Puts the addresses of what the context has for system functions into the image of a module that uses them. */
+static CUresult connect_system(struct ct_module *module, unsigned char *image)
 {
+    const struct {
+        const char *variable;
+        CUresult (*prepare)(struct ct_context *context, uint64_t *out_address);
+        bool *is_used;
+    } parts[] = {
+        {PTX2SPV_PRINT_VARIABLE, ct_print_prepare, &module->prints},
+        {PTX2SPV_HEAP_VARIABLE, ct_heap_prepare, &module->allocates},
+    };
+    CUresult r = CUDA_SUCCESS;
+
     for (unsigned i = 0; i < ptx2spv_module_variable_count(module->ptx); i++) {
         const struct ptx2spv_variable *variable = ptx2spv_module_variable(module->ptx, i);
         uint64_t address;
-        CUresult r;
 
-        if (strcmp(variable->name, PTX2SPV_PRINT_VARIABLE) || variable->external || variable->size != sizeof address)
-            continue;
-        if ((r = ct_print_prepare(module->context, &address)) != CUDA_SUCCESS)
-            return r;
-        memcpy(image + variable->offset, &address, sizeof address);
-        module->prints = true;
+        for (size_t k = 0; k < sizeof parts / sizeof *parts && r == CUDA_SUCCESS; k++) {
+            if (strcmp(variable->name, parts[k].variable) || variable->external || variable->size != sizeof address)
+                continue;
+            r = parts[k].prepare(module->context, &address);
+            if (r == CUDA_SUCCESS)
+                memcpy(image + variable->offset, &address, sizeof address);
+            *parts[k].is_used = true;
+        }
     }
-    return CUDA_SUCCESS;
+    return r;
 }
 
 static CUresult fill_image(struct ct_module *module, const void *bytes, uint64_t size)
@@ -94,7 +106,7 @@ static CUresult fill_image(struct ct_module *module, const void *bytes, uint64_t
     memcpy(image, bytes, size);
     r = relocate(module, image, size);
     if (r == CUDA_SUCCESS)
-        r = connect_print(module, image);
+        r = connect_system(module, image);
     if (r == CUDA_SUCCESS)
         r = ct_copy_to_device(module->context, module->image_address, image, size);
     free(image);

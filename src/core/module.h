@@ -18,7 +18,7 @@ struct ct_module {
     struct ptx2spv_module *ptx; /* code's */
     uint64_t image_address; /* CUDA address of the variables; 0 none */
     uint64_t constant_bytes;
-    bool prints; /* has kernels that may call printf */
+    bool prints, allocates; /* has kernels that may call printf, or malloc and free */
     struct ct_mutex lock;           /* also guards what functions know of their compilation */
     pthread_cond_t compiled;        /* a function was compiled, or failed to be */
     struct ct_function **functions; /* one for each kernel, a reference each; NULL once unloaded */
