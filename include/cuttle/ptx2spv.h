@@ -77,6 +77,13 @@ enum ptx2spv_warp_form {
     PTX2SPV_WARP_COLLECTIVE, /* exchange through work-group memory */
 };
 
+/* How collective synchronization points are placed: see sync.h. The last two are for tests. */
+enum ptx2spv_sync_form {
+    PTX2SPV_SYNC_CHEAPEST,   /* in place, else predicated, else resumed */
+    PTX2SPV_SYNC_PREDICATED, /* predicated also where the whole block meets, if it can be proved right; else resumed */
+    PTX2SPV_SYNC_RESUMED,    /* resumed always */
+};
+
 /* Everything about a device that the compiler may rely on. Zero means: not there. Plain data: its bytes are part of the cache key,
  * so initialize it with memset or {0} and leave no padding unset. */
 struct ptx2spv_target {
@@ -113,7 +120,7 @@ struct ptx2spv_target {
      * DenormPreserve, or proved of the driver: NVIDIA 580 flushes them there (measured on an H200), and in Fma too. */
     uint8_t keeps_subnormals32;
     uint8_t near_exp2; /* the driver's Exp2 is within 2^-22 (relative) wherever the result is normal; else our own sequence is used */
-    uint8_t sync_resumed; /* every kernel with synchronization points is cut at them (for tests) */
+    uint8_t sync_form; /* enum ptx2spv_sync_form */
     uint8_t threads_in_turn; /* WARP_NATIVE on CPUs: between barriers the warps of a block run one after the other, so none may wait for
                                 another, and every thread must reach every barrier */
     uint8_t exact_zeros; /* adding and dividing heed a constant zero's sign: lavapipe takes x + 0 for x (-0 too), x / 0 for undefined */

@@ -185,9 +185,11 @@ static void apply_options(struct ct_device *device)
     else if (*ct_config()->math)
         ct_log(CT_LOG_WARN, "CUTTLE_MATH=%s is not known; it may be fast or exact", ct_config()->math);
     if (!strcmp(ct_config()->sync, "resumed"))
-        target->sync_resumed = 1;
+        target->sync_form = PTX2SPV_SYNC_RESUMED;
+    else if (!strcmp(ct_config()->sync, "predicated"))
+        target->sync_form = PTX2SPV_SYNC_PREDICATED;
     else if (*ct_config()->sync)
-        ct_log(CT_LOG_WARN, "CUTTLE_SYNC=%s is not known; it may be resumed", ct_config()->sync);
+        ct_log(CT_LOG_WARN, "CUTTLE_SYNC=%s is not known; it may be predicated or resumed", ct_config()->sync);
 }
 
 CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_backend *backend, unsigned backend_index,

@@ -5,8 +5,9 @@
  *
  * Native (GPUs whose subgroup instructions and barriers are right in divergent code): warp instructions become reads of other lanes'
  * registers, named and counted barriers counters that threads wait on, bar.red an exchange.
- * Collective (everything else, and kernels with loops that wait for other threads): where all points of the kernel are reached by the whole block together, each becomes an exchange in
- * place; else the kernel is cut at its points (resume.c). Target: sync_resumed asks for the latter always. */
+ * Collective (everything else, and kernels with loops that wait for other threads): a point that the whole block reaches together becomes
+ * an exchange in place; the others are predicated if they can be (predicate.c); if not, the kernel is cut at all of its points (resume.c).
+ * Target: sync_form asks for one of the latter two. */
 #include "sync.h"
 
 #include <string.h>
@@ -153,6 +154,7 @@ struct points {
     bool rewritten, exchange;
     bool divergent;         /* some are not reached by the whole block together */
     bool divergent_barrier; /* among them a barrier */
+    bool parts;             /* there are barriers of parts of a block */
 };
 
 static struct points find_points(struct ct_fn *fn, const bool *divergent, bool native)
@@ -166,12 +168,128 @@ static struct points find_points(struct ct_fn *fn, const bool *divergent, bool n
             *CT_PUSH(&fn->compilation->scratch, &points.list) = insn;
             points.rewritten |= is_rewritten(insn, native);
             points.exchange |= needs_exchange(insn, native);
-            const bool is_divergent = (divergent && divergent[b]) || (insn->op == CT_OP_BARRIER && !is_full(insn));
-            points.divergent |= is_divergent;
-            points.divergent_barrier |= is_divergent && insn->op == CT_OP_BARRIER;
+            points.parts |= insn->op == CT_OP_BARRIER && !is_full(insn);
+            points.divergent |= divergent && divergent[b];
+            points.divergent_barrier |= divergent && divergent[b] && insn->op == CT_OP_BARRIER;
         }
     return points;
 }
+
+/* Every point to the head of a block, and an entry and loops that nothing else comes together at: what predicate.c wants. */
+static void isolate_points(struct ct_fn *fn)
+{
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (ct_is_sync(insn->op) && insn->prev) {
+                struct ct_cursor at = {.fn = fn, .block = fn->blocks.v[b], .where = insn->where};
+
+                ct_cursor_jump(&at, ct_block_split(fn, at.block, insn));
+                break; /* the rest is a block of its own, further on */
+            }
+}
+
+static void give_preheader(struct ct_fn *fn, struct ct_block *head)
+{
+    struct ct_cursor at = {.fn = fn, .block = ct_block_create(fn), .where = head->first->where};
+
+    ct_cursor_jump(&at, head);
+    for (uint32_t i = 0; i < head->preds.n; i++) {
+        struct ct_block *pred = head->preds.v[i];
+
+        for (uint32_t s = 0; s < pred->n_succs && !ct_block_dominates(head, pred); s++)
+            if (pred->succs[s] == head)
+                pred->succs[s] = at.block;
+    }
+}
+
+static void give_preheaders(struct ct_fn *fn)
+{
+    const uint32_t n = fn->blocks.n;
+
+    for (uint32_t b = 0; b < n; b++) {
+        struct ct_block *block = fn->blocks.v[b];
+        uint32_t back = 0;
+
+        for (uint32_t i = 0; i < block->preds.n; i++)
+            back += ct_block_dominates(block, block->preds.v[i]);
+        if (back && block->preds.n > back + 1)
+            give_preheader(fn, block);
+    }
+}
+
+static void prepare(struct ct_fn *fn)
+{
+    struct ct_cursor at = {.fn = fn, .block = fn->blocks.v[0], .where = fn->source->where};
+
+    ct_cursor_jump(&at, ct_block_split(fn, at.block, at.block->first));
+    isolate_points(fn);
+    ct_fn_remove_unreachable(fn);
+    ct_fn_compute_dominators(fn);
+    give_preheaders(fn);
+    fn->props &= ~CT_PROP_GRAPH;
+}
+
+/* ---- the choice ---- */
+
+struct choice {
+    bool native, predicated, resumed;
+    const bool *divergent; /* by block id; NULL where nobody asks */
+};
+
+/* On devices that want every thread at every barrier and not at warp instructions. */
+static void choose_for_barriers(struct ct_fn *fn, struct choice *choice)
+{
+    const struct points points = find_points(fn, choice->divergent, true);
+
+    choice->predicated = points.divergent_barrier && !points.parts && ct_runs_in_lockstep(fn, choice->divergent, CT_POINTS_BARRIERS);
+    choice->native = choice->predicated || !(points.divergent_barrier || points.parts);
+}
+
+static const bool *everything_but_the_entry(struct ct_fn *fn)
+{
+    bool *all = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, fn->blocks.n);
+
+    memset(all + 1, true, fn->blocks.n - 1);
+    return all;
+}
+
+static void choose_collective(struct ct_fn *fn, struct choice *choice)
+{
+    const struct points points = find_points(fn, choice->divergent, false);
+    const bool forced = fn->target->sync_form == PTX2SPV_SYNC_PREDICATED;
+
+    if (!points.list.n || !(points.divergent || points.parts || forced))
+        return;
+    choice->predicated = !points.parts && ct_runs_in_lockstep(fn, choice->divergent, CT_POINTS_ALL);
+    choice->resumed = !choice->predicated;
+    if (choice->predicated && forced)
+        choice->divergent = everything_but_the_entry(fn);
+}
+
+static struct choice choose(struct ct_fn *fn)
+{
+    const bool may_be_native = fn->target->warp_form == PTX2SPV_WARP_NATIVE && fn->target->sync_form == PTX2SPV_SYNC_CHEAPEST;
+    const bool in_turn = fn->target->threads_in_turn;
+    struct choice choice = {0};
+
+    if (ct_mark_spins(fn, may_be_native && !in_turn ? CT_SPINS_FOR_LOCKS : CT_SPINS_ALL)) {
+        choice.resumed = true;
+        return choice;
+    }
+    choice.native = may_be_native && !in_turn;
+    choice.resumed = fn->target->sync_form == PTX2SPV_SYNC_RESUMED && find_points(fn, NULL, false).list.n;
+    if (choice.native || choice.resumed || !find_points(fn, NULL, false).list.n)
+        return choice;
+    prepare(fn);
+    choice.divergent = ct_find_divergent_blocks(fn);
+    if (may_be_native)
+        choose_for_barriers(fn, &choice);
+    if (!choice.native)
+        choose_collective(fn, &choice);
+    return choice;
+}
+
+/* ---- the work ---- */
 
 static void expand(struct ct_fn *fn, struct ct_exchange *x, struct ct_insn *insn, bool native)
 {
@@ -188,57 +306,65 @@ static void expand(struct ct_fn *fn, struct ct_exchange *x, struct ct_insn *insn
     ct_cursor_jump(&at, rest);
 }
 
-static void expand_all(struct ct_fn *fn, const struct points *points, bool native)
+static void expand_points(struct ct_fn *fn, struct ct_exchange *x, const struct points *points, bool native)
 {
-    struct ct_exchange x = {.fn = fn};
-    struct ct_cursor at = {.fn = fn, .where = fn->source->where};
-    struct ct_block *body;
-
-    for (uint32_t i = 0; i < points->list.n && !native; i++)
-        note_columns(&x, points->list.v[i]);
-    ct_fn_compute_preds(fn);
-    ct_fn_detach_entry(fn);
-    at.block = fn->blocks.v[0];
-    body = ct_block_split(fn, at.block, at.block->first);
-    if (points->exchange)
-        ct_exchange_begin(&at, &x);
-    else
-        x.lane = ct_sysval(&at, CT_SYS_LANEID);
-    ct_cursor_jump(&at, body);
     for (uint32_t i = 0; i < points->list.n; i++) {
         struct ct_insn *insn = points->list.v[i];
 
+        if (!insn->block)
+            continue; /* predicated */
         if (is_rewritten(insn, native))
-            expand(fn, &x, insn, native);
+            expand(fn, x, insn, native);
         else if (is_plain(insn))
             make_barrier_zero(fn, insn);
     }
-    if (points->exchange)
+}
+
+/* What comes first is made in blocks of its own, and put in front when all is done. */
+static void expand_all(struct ct_fn *fn, const struct points *points, const struct choice *choice)
+{
+    struct ct_exchange x = {.fn = fn};
+    struct ct_cursor at = {.fn = fn, .where = fn->source->where};
+    struct ct_block *entry, *first;
+
+    for (uint32_t i = 0; i < points->list.n && !choice->native; i++)
+        note_columns(&x, points->list.v[i]);
+    ct_fn_compute_preds(fn);
+    ct_fn_detach_entry(fn);
+    entry = fn->blocks.v[0];
+    first = at.block = ct_block_create(fn);
+    if (points->exchange || choice->predicated)
+        ct_exchange_begin(&at, &x);
+    else
+        x.lane = ct_sysval(&at, CT_SYS_LANEID);
+    if (choice->predicated)
+        ct_predicate(&at, &x, choice->divergent, choice->native ? CT_POINTS_BARRIERS : CT_POINTS_ALL);
+    expand_points(fn, &x, points, choice->native);
+    ct_cursor_jump(&at, ct_block_split(fn, entry, entry->first));
+    at = (struct ct_cursor){.fn = fn, .block = entry, .where = at.where};
+    ct_cursor_jump(&at, first);
+    if (points->exchange || choice->predicated)
         ct_exchange_finish(&x);
 }
 
 enum ct_pass_result ct_pass_collective(struct ct_fn *fn)
 {
-    const bool may_be_native = fn->target->warp_form == PTX2SPV_WARP_NATIVE && !fn->target->sync_resumed;
-    const bool in_turn = fn->target->threads_in_turn;
-    const bool spins = ct_mark_spins(fn, may_be_native && !in_turn ? CT_SPINS_FOR_LOCKS : CT_SPINS_ALL);
-    const bool *divergent = may_be_native && !spins && !in_turn ? NULL : ct_find_divergent_blocks(fn);
-    const bool native = may_be_native && !spins && !(in_turn && find_points(fn, divergent, true).divergent_barrier);
-    const struct points points = find_points(fn, divergent, native);
+    const struct choice choice = choose(fn);
+    const struct points points = find_points(fn, choice.divergent, choice.native);
 
-    if (spins || (!native && points.list.n && (points.divergent || fn->target->sync_resumed))) {
+    if (choice.resumed) {
         struct ct_exchange x = {.fn = fn, .column[CT_COLUMN_SIGN] = true, .column[CT_COLUMN_MASK] = true};
 
         for (uint32_t i = 0; i < points.list.n; i++)
             note_columns(&x, points.list.v[i]);
         ct_resume(fn, &x);
-    } else if (points.rewritten) {
-        expand_all(fn, &points, native);
+    } else if (points.rewritten || choice.predicated) {
+        expand_all(fn, &points, &choice);
     } else {
         for (uint32_t i = 0; i < points.list.n; i++)
             if (is_plain(points.list.v[i]))
                 make_barrier_zero(fn, points.list.v[i]);
-        return CT_PASS_UNCHANGED;
+        return choice.divergent ? CT_PASS_CHANGED : CT_PASS_UNCHANGED;
     }
     ct_fn_remove_unreachable(fn);
     return CT_PASS_CHANGED;

@@ -3,8 +3,8 @@
  * Communication Instructions", "shfl.sync"). */
 #include "sync.h"
 
-enum { WORD_ENDED = 0, WORD_ENDED_LANES = 1, WORD_BALLOTS = WORD_ENDED_LANES + CT_MAX_WARPS, WORD_BARS = WORD_BALLOTS + CT_MAX_WARPS,
-       FIXED_WORDS = WORD_BARS + CT_MAX_BARRIERS * CT_BAR_WORDS };
+enum { WORD_ENDED = 0, WORD_LANES = 1, WORD_BALLOTS = WORD_LANES + CT_MAX_WARPS, WORD_BARS = WORD_BALLOTS + CT_MAX_WARPS,
+       WORD_ANY = WORD_BARS + CT_MAX_BARRIERS * CT_BAR_WORDS, FIXED_WORDS = WORD_ANY + 2 };
 
 bool ct_is_warp_op(enum ct_op op)
 {
@@ -104,9 +104,9 @@ ct_value ct_exchange_ended_word(struct ct_cursor *at)
     return area(at, WORD_ENDED);
 }
 
-ct_value ct_exchange_ended_lanes_word(struct ct_cursor *at, const struct ct_exchange *x)
+ct_value ct_exchange_lanes_word(struct ct_cursor *at, const struct ct_exchange *x)
 {
-    return indexed(at, WORD_ENDED_LANES, x->warp);
+    return indexed(at, WORD_LANES, x->warp);
 }
 
 static ct_value ballot_word(struct ct_cursor *at, const struct ct_exchange *x)
@@ -267,6 +267,43 @@ void ct_exchange_unpost(struct ct_cursor *at, struct ct_exchange *x, const struc
 {
     if (insn->op == CT_OP_VOTE)
         ct_exchange_atomic(at, PTX_AND, ballot_word(at, x), ct_not(at, own_bit(at, x)));
+}
+
+/* ---- who is here ---- */
+
+void ct_exchange_show_presence(struct ct_cursor *at, const struct ct_exchange *x)
+{
+    ct_exchange_atomic(at, PTX_OR, ct_exchange_lanes_word(at, x), own_bit(at, x));
+}
+
+ct_value ct_exchange_present(struct ct_cursor *at, const struct ct_exchange *x)
+{
+    return ct_exchange_load(at, ct_exchange_lanes_word(at, x));
+}
+
+void ct_exchange_hide_presence(struct ct_cursor *at, const struct ct_exchange *x)
+{
+    ct_exchange_atomic(at, PTX_AND, ct_exchange_lanes_word(at, x), ct_not(at, own_bit(at, x)));
+}
+
+/* Two words in turn: one is written, read behind a barrier, and left alone behind another; meanwhile the other is cleared. */
+ct_value ct_exchange_any(struct ct_cursor *at, ct_value turn, ct_value holds)
+{
+    struct ct_block *say = ct_block_create(at->fn), *meet = ct_block_create(at->fn);
+    const ct_value base = area(at, WORD_ANY), word = ct_add(at, base, turn), following = ct_xor_imm(at, turn, 4);
+    ct_value any;
+
+    ct_exchange_store(at, ct_add(at, base, following), ct_const32(at, 0));
+    ct_assign(at, turn, following);
+    ct_cursor_branch(at, holds, say, meet);
+    ct_cursor_enter(at, say);
+    ct_exchange_store(at, word, ct_const32(at, 1));
+    ct_cursor_jump(at, meet);
+    ct_cursor_enter(at, meet);
+    ct_exchange_barrier(at);
+    any = ct_icmp_imm(at, PTX_B32, PTX_NE, ct_exchange_load(at, word), 0);
+    ct_exchange_barrier(at); /* Intel's CPU runtime leaves loops by what was read between two barriers only */
+    return any;
 }
 
 /* ---- results ---- */

@@ -107,7 +107,7 @@ static void end_thread(struct resume *rs, struct ct_block *block)
 
     ct_block_set_succs(rs->fn, block, 0, NULL);
     sign(&at, rs, ct_const32(&at, SIGN_ENDED));
-    ct_exchange_atomic(&at, PTX_OR, ct_exchange_ended_lanes_word(&at, rs->x), bit);
+    ct_exchange_atomic(&at, PTX_OR, ct_exchange_lanes_word(&at, rs->x), bit);
     ct_exchange_atomic(&at, PTX_ADD, ct_exchange_ended_word(&at), ct_const32(&at, 1));
     wait_at(&at, rs, rs->points.n + 1);
 }
@@ -161,7 +161,7 @@ static void evaluate_activemask(struct ct_cursor *at, struct resume *rs, const s
 static void evaluate_warp_op(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t point)
 {
     const ct_value mask = ct_exchange_mask(at, insn);
-    const ct_value ended = ct_exchange_load(at, ct_exchange_ended_lanes_word(at, rs->x));
+    const ct_value ended = ct_exchange_load(at, ct_exchange_lanes_word(at, rs->x));
     const ct_value members = ct_and(at, ct_and(at, mask, rs->x->existing), ct_not(at, ended));
     const ct_value missing = ct_copy(at, ct_const32(at, 0));
     struct ct_block *come = ct_block_create(rs->fn);

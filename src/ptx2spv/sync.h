@@ -3,12 +3,15 @@
  *
  *   uniform.c     which of them a whole block reaches together
  *   collective.c  the pass: chooses the form, expands points in place
+ *   lockstep.c    whether threads meet at their points in the order of the blocks
+ *   predicate.c   leads all threads past all points in that order, under predicates
  *   spin.c        loops that wait for another thread
  *   resume.c      cuts a kernel at its points (the form that is right for any control flow)
- *   exchange.c    the memory and the arithmetic of both
+ *   exchange.c    the memory and the arithmetic of all
  *
  * The exchange area lies behind the kernel's shared memory (CT_SYS_EXCHANGE_BASE), in 32-bit words:
- *   fixed part   threads that have ended; for each warp its ended lanes and its ballot; for each barrier its counters (enum ct_bar_word)
+ *   fixed part   threads that have ended; for each warp a set of lanes (resumed: ended; predicated: at the point) and its ballot; for each
+ *                barrier its counters (enum ct_bar_word); two words for ct_exchange_any
  *   columns      one word a thread each (enum ct_column), as many as the kernel needs
  * Counters of barriers only grow: what was counted before a barrier last completed is in its START words, so nothing is reset while
  * others may count. Bits of a ballot are cleared by the lane that set them, after all have read. */
@@ -53,6 +56,14 @@ bool ct_is_sync(enum ct_op op); /* those and barriers */
 /* ---- uniform.c: by block id, in scratch memory. Renumbers blocks. ---- */
 const bool *ct_find_divergent_blocks(struct ct_fn *fn);
 
+/* ---- lockstep.c and predicate.c: the predicated form ---- */
+enum ct_points_of { CT_POINTS_BARRIERS, CT_POINTS_ALL };
+/* Whether ct_predicate is right. Each point stands at the head of its block; preds and block ids as ct_find_divergent_blocks left them.
+ * Leaves dominators and loops fresh. */
+bool ct_runs_in_lockstep(struct ct_fn *fn, const bool *divergent, enum ct_points_of which);
+/* Places the points in the blocks marked `divergent`; the rest is left. entry: behind ct_exchange_begin, not yet part of the graph. */
+void ct_predicate(struct ct_cursor *entry, struct ct_exchange *x, const bool *divergent, enum ct_points_of which);
+
 /* ---- spin.c: puts YIELD where a loop waits for another thread; whether there is such a loop ---- */
 enum ct_spins { CT_SPINS_ALL, CT_SPINS_FOR_LOCKS };
 bool ct_mark_spins(struct ct_fn *fn, enum ct_spins which);
@@ -66,7 +77,7 @@ void ct_exchange_barrier(struct ct_cursor *at); /* every thread of the block */
 
 /* Words of the fixed part. */
 ct_value ct_exchange_ended_word(struct ct_cursor *at);                                    /* address */
-ct_value ct_exchange_ended_lanes_word(struct ct_cursor *at, const struct ct_exchange *x); /* address */
+ct_value ct_exchange_lanes_word(struct ct_cursor *at, const struct ct_exchange *x);       /* address */
 ct_value ct_exchange_bar_word(struct ct_cursor *at, ct_value number, enum ct_bar_word which);
 ct_value ct_exchange_load(struct ct_cursor *at, ct_value address);
 void ct_exchange_store(struct ct_cursor *at, ct_value address, ct_value value);
@@ -80,6 +91,12 @@ void ct_exchange_post(struct ct_cursor *at, struct ct_exchange *x, const struct 
 void ct_exchange_results(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value members);
 /* Takes back what must not be seen again; after everybody has read. */
 void ct_exchange_unpost(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn);
+/* Which lanes are at a point: shown before a barrier, read behind it, taken back behind another. */
+void ct_exchange_show_presence(struct ct_cursor *at, const struct ct_exchange *x);
+ct_value ct_exchange_present(struct ct_cursor *at, const struct ct_exchange *x);
+void ct_exchange_hide_presence(struct ct_cursor *at, const struct ct_exchange *x);
+/* Whether the predicate holds for any thread of the block. turn: a register of 32 bits for this alone, 0 at first. Has barriers in it. */
+ct_value ct_exchange_any(struct ct_cursor *at, ct_value turn, ct_value holds);
 /* Member mask of a warp instruction; all lanes for activemask. */
 ct_value ct_exchange_mask(struct ct_cursor *at, const struct ct_insn *insn);
 

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lockstep: whether a kernel's threads may be led past its synchronization points in one fixed order, that of the blocks, with each loop going
+ * round until all its threads are through (predicate.c does it). In register form, with every point at the head of its block.
+ *
+ * That order is right if threads that PTX brings together at a point are there in the same step. PTX pairs points by what they do, not by
+ * where they stand: a shuffle in one branch meets one in another branch, or a later round's of a thread that is behind. In most kernels
+ * nothing of the kind can happen, and this is the proof:
+ *
+ *   An *anchor* is a point that every lane of a warp waits at: its mask is the constant of all lanes, or it is a barrier. A lane's n-th
+ *   anchor meets the others' n-th. Say that they were together at one anchor. Where they may go from it without passing another is a small part of
+ *   the graph; if in that part no two places hold points of one kind, and each place is reached in one round of the loops around it only,
+ *   then they are together at the next point, too, whichever of its branches each of them takes, since anything else has no partner and is
+ *   undefined. Points whose mask is not constant are no anchors: they may stand anywhere in the part, once.
+ *   Places that uniform.c found to be reached by the whole block together need no proof against each other.
+ *   Barriers bring together threads of different warps: for them the same holds with barriers alone as anchors.
+ *
+ * A thread that ends is missed by nobody. activemask names the lanes of the step, whichever they are. */
+#include "sync.h"
+
+enum { MAX_STEPS = 1 << 22, MAX_DEPTH = 31 };
+
+struct reached {
+    struct ct_block *block;
+    uint32_t levels; /* a bit for each depth of loop whose next round it is reached in; bit 0: the same round of all */
+};
+
+struct proof {
+    struct ct_fn *fn;
+    struct ct_arena *scratch;
+    const bool *divergent;
+    bool barriers_only;
+    bool *full;        /* by value: the constant of all lanes */
+    uint32_t *visited; /* by block id: levels */
+    CT_VEC(struct ct_block *) touched;
+    CT_VEC(struct reached) reached;
+    CT_VEC(struct reached) work; /* one level each */
+    uint32_t steps;
+};
+
+/* ---- points ---- */
+
+static const struct ct_insn *point_of(const struct proof *p, const struct ct_block *block)
+{
+    const struct ct_insn *insn = block->first;
+
+    if (insn->op == CT_OP_BARRIER)
+        return insn;
+    return !p->barriers_only && ct_is_warp_op(insn->op) && insn->op != CT_OP_ACTIVEMASK ? insn : NULL;
+}
+
+static ct_value mask_of(const struct ct_insn *insn)
+{
+    return insn->op == CT_OP_SHFL ? insn->operands[3] : insn->op == CT_OP_WARPSYNC ? insn->operands[0] : insn->operands[1];
+}
+
+static bool is_anchor(const struct proof *p, const struct ct_insn *insn)
+{
+    return insn->op == CT_OP_BARRIER || p->full[mask_of(insn).i];
+}
+
+static void find_full_masks(struct proof *p)
+{
+    for (uint32_t v = 1; v < p->fn->values.n; v++)
+        p->full[v] = true;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t b = 0; b < p->fn->blocks.n; b++)
+            for (const struct ct_insn *insn = p->fn->blocks.v[b]->first; insn; insn = insn->next) {
+                const bool is_full = (insn->op == CT_OP_CONST && insn->imm == UINT32_MAX) ||
+                                     (insn->op == CT_OP_COPY && p->full[insn->operands[0].i]);
+
+                for (uint32_t i = 0; i < insn->n_results && !is_full; i++) {
+                    changed |= p->full[insn->results[i].i];
+                    p->full[insn->results[i].i] = false;
+                }
+            }
+    }
+}
+
+static bool assigns(const struct ct_block *block, ct_value value)
+{
+    for (const struct ct_insn *insn = block->first; insn; insn = insn->next)
+        for (uint32_t i = 0; i < insn->n_results; i++)
+            if (insn->results[i].i == value.i)
+                return true;
+    return false;
+}
+
+/* Whether straight code leads from one to the other, under one mask: the lanes that come to the first come to the second. */
+static bool follows(struct ct_block *from, const struct ct_block *to)
+{
+    const ct_value mask = mask_of(from->first);
+
+    while (from != to) {
+        if (from->n_succs != 1 || from->succs[0]->preds.n != 1 || assigns(from, mask))
+            return false;
+        from = from->succs[0];
+    }
+    return mask_of(to->first).i == mask.i;
+}
+
+/* Whether lanes at these two places might take each other for partners. */
+static bool may_meet(const struct proof *p, struct ct_block *a, struct ct_block *b)
+{
+    const struct ct_insn *x = a->first, *y = b->first;
+
+    if (x->op != y->op || (!p->divergent[a->id] && !p->divergent[b->id]))
+        return false;
+    if (x->op == CT_OP_BARRIER)
+        return true;
+    return x->mode == y->mode && x->type == y->type && x->operation == y->operation && !follows(a, b) && !follows(b, a);
+}
+
+/* ---- loops ---- */
+
+static const struct ct_block *loop_at_depth(const struct ct_block *block, uint32_t depth)
+{
+    const struct ct_block *head = block->loop_head;
+
+    while (head && head->loop_depth > depth)
+        head = head->loop_parent;
+    return head && head->loop_depth == depth ? head : NULL;
+}
+
+static bool is_back_edge(const struct ct_block *from, const struct ct_block *to)
+{
+    return to->loop_head == to && ct_block_dominates(to, from);
+}
+
+/* The depth of the outermost loop around `to` whose back edge was taken. */
+static uint32_t level_behind(const struct ct_block *from, const struct ct_block *to, uint32_t level)
+{
+    if (is_back_edge(from, to) && (!level || to->loop_depth < level))
+        level = to->loop_depth;
+    return level && loop_at_depth(to, level) == loop_at_depth(from, level) ? level : 0;
+}
+
+/* ---- walks ---- */
+
+static void push(struct proof *p, struct ct_block *block, uint32_t level)
+{
+    if (p->visited[block->id] >> level & 1)
+        return;
+    if (!p->visited[block->id])
+        *CT_PUSH(p->scratch, &p->touched) = block;
+    p->visited[block->id] |= 1u << level;
+    *CT_PUSH(p->scratch, &p->work) = (struct reached){block, level};
+}
+
+static void push_successors(struct proof *p, const struct ct_block *block, uint32_t level)
+{
+    for (uint32_t s = 0; s < block->n_succs; s++)
+        push(p, block->succs[s], level_behind(block, block->succs[s], level));
+    p->steps++;
+}
+
+/* Collects in `reached` the points to which threads may come from behind `start` without passing an anchor. */
+static void walk(struct proof *p, const struct ct_block *start)
+{
+    for (uint32_t i = 0; i < p->touched.n; i++)
+        p->visited[p->touched.v[i]->id] = 0;
+    p->touched.n = p->reached.n = p->work.n = 0;
+    push_successors(p, start, 0);
+    while (p->work.n && p->steps < MAX_STEPS) {
+        const struct reached at = p->work.v[--p->work.n];
+        const struct ct_insn *point = point_of(p, at.block);
+
+        if (!point || !is_anchor(p, point))
+            push_successors(p, at.block, at.levels);
+    }
+    for (uint32_t i = 0; i < p->touched.n; i++)
+        if (point_of(p, p->touched.v[i]))
+            *CT_PUSH(p->scratch, &p->reached) = (struct reached){p->touched.v[i], p->visited[p->touched.v[i]->id]};
+}
+
+static bool stay_together_from(struct proof *p, const struct ct_block *start)
+{
+    walk(p, start);
+    for (uint32_t i = 0; i < p->reached.n; i++) {
+        const struct reached *a = &p->reached.v[i];
+
+        if (p->divergent[a->block->id] && (a->levels & (a->levels - 1)))
+            return false;
+        for (uint32_t j = 0; j < i; j++, p->steps++)
+            if (may_meet(p, a->block, p->reached.v[j].block))
+                return false;
+    }
+    return p->steps < MAX_STEPS;
+}
+
+/* Whether a round of the loop may pass no anchor. */
+static bool has_free_round(struct proof *p, const struct ct_block *head)
+{
+    CT_VEC(const struct ct_block *) work = {0};
+    bool *seen = CT_ARENA_ARRAY(p->scratch, bool, p->fn->blocks.n);
+
+    *CT_PUSH(p->scratch, &work) = head;
+    while (work.n) {
+        const struct ct_block *block = work.v[--work.n];
+        const struct ct_insn *point = point_of(p, block);
+
+        if (point && is_anchor(p, point))
+            continue;
+        for (uint32_t s = 0; s < block->n_succs; s++) {
+            const struct ct_block *to = block->succs[s];
+
+            if (to == head)
+                return true;
+            if (seen[to->id] || loop_at_depth(to, head->loop_depth) != head)
+                continue;
+            seen[to->id] = true;
+            *CT_PUSH(p->scratch, &work) = to;
+        }
+    }
+    return false;
+}
+
+/* Loops around divergent points: rounds are told apart by anchors. */
+static bool rounds_are_told_apart(struct proof *p)
+{
+    bool *checked = CT_ARENA_ARRAY(p->scratch, bool, p->fn->blocks.n);
+
+    for (uint32_t b = 0; b < p->fn->blocks.n; b++) {
+        const struct ct_block *block = p->fn->blocks.v[b];
+
+        if (!point_of(p, block) || !p->divergent[b])
+            continue;
+        for (const struct ct_block *head = block->loop_head; head && !checked[head->id]; head = head->loop_parent) {
+            checked[head->id] = true;
+            p->steps += p->fn->blocks.n;
+            if (head->loop_depth > MAX_DEPTH || p->steps > MAX_STEPS || has_free_round(p, head))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool prove(struct ct_fn *fn, const bool *divergent, bool barriers_only)
+{
+    struct proof p = {.fn = fn, .scratch = &fn->compilation->scratch, .divergent = divergent, .barriers_only = barriers_only};
+
+    p.full = CT_ARENA_ARRAY(p.scratch, bool, fn->values.n + 1);
+    p.visited = CT_ARENA_ARRAY(p.scratch, uint32_t, fn->blocks.n);
+    find_full_masks(&p);
+    if (!rounds_are_told_apart(&p) || !stay_together_from(&p, fn->blocks.v[0]))
+        return false;
+    for (uint32_t b = 0; b < fn->blocks.n; b++) {
+        const struct ct_insn *point = point_of(&p, fn->blocks.v[b]);
+
+        if (point && is_anchor(&p, point) && !stay_together_from(&p, fn->blocks.v[b]))
+            return false;
+    }
+    return true;
+}
+
+/* Every loop is divergent as a whole or at its head not at all; the depth fits a walk's levels. */
+static bool loops_are_plain(const struct ct_fn *fn, const bool *divergent)
+{
+    for (uint32_t b = 0; b < fn->blocks.n; b++) {
+        if (fn->blocks.v[b]->loop_depth > MAX_DEPTH)
+            return false;
+        for (const struct ct_block *head = fn->blocks.v[b]->loop_head; head; head = head->loop_parent)
+            if (divergent[head->id] && !divergent[b])
+                return false;
+    }
+    return true;
+}
+
+bool ct_runs_in_lockstep(struct ct_fn *fn, const bool *divergent, enum ct_points_of which)
+{
+    ct_fn_compute_rpo(fn);
+    ct_fn_compute_dominators(fn);
+    if (!ct_fn_is_reducible(fn))
+        return false;
+    ct_fn_compute_loops(fn);
+    return loops_are_plain(fn, divergent) && prove(fn, divergent, true) && (which == CT_POINTS_BARRIERS || prove(fn, divergent, false));
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The predicated form: points in divergent code of which lockstep.c proved that threads meet there in the order of the blocks.
+ *
+ * The divergent part of the graph is cut into pieces, each with one way in: at the points, and wherever threads from different pieces come
+ * together. A register `next` holds the piece at which a thread goes on, and all threads of the block pass all pieces in order:
+ *
+ *     if (c) {                      next = c ? A : B
+ *         x = shfl(x);     -->      A: if (next == A) post;  barrier;  if (next == A) read;  barrier
+ *         use(x);                      if (next == A) { use(x); next = B }
+ *     }                             B: ...
+ *
+ *     for (; c; ) {                 next = H
+ *         x = shfl(x);     -->      do {  H: if (next == H) next = c ? A : B
+ *     }                                   A: ... next = H
+ *                                   } while (any thread of the block has next == H)
+ *                                   B: ...
+ *
+ * A thread that ends goes on behind the last piece. Within a piece control flow stays as it was; registers carry what lives across, and
+ * nobody executes what it would not have executed before. */
+#include "sync.h"
+
+#define ENDED UINT32_MAX
+
+struct predication {
+    struct ct_fn *fn;
+    struct ct_exchange *x;
+    struct ct_arena *scratch;
+    struct ct_block **order; /* reverse postorder */
+    uint32_t n;              /* blocks before the first was added */
+    const bool *divergent;   /* by block id */
+    enum ct_points_of which;
+    uint32_t *part;          /* by block id: number of the connected divergent part with points that it is in; 0 none */
+    uint32_t n_parts;
+    bool *cut;               /* by block id: a piece begins here */
+    uint32_t *owner;         /* by block id: that of the block at which its piece begins; its own outside of all parts */
+    struct ct_block **join;  /* by owner's id: where its piece ends */
+    struct ct_block **head;  /* by part: where threads come in */
+    CT_VEC(struct ct_block *) exits; /* of the part at hand, to blocks outside */
+    bool ends;               /* threads end in the part at hand */
+    ct_value next, turn;     /* registers */
+};
+
+/* ---- parts ---- */
+
+static bool has_point(const struct predication *p, const struct ct_block *block)
+{
+    return p->which == CT_POINTS_ALL ? ct_is_sync(block->first->op) : block->first->op == CT_OP_BARRIER;
+}
+
+struct worklist {
+    CT_VEC(struct ct_block *) blocks;
+};
+
+static void take_into_part(struct predication *p, struct worklist *work, struct ct_block *block)
+{
+    if (!p->divergent[block->id] || p->part[block->id])
+        return;
+    p->part[block->id] = p->n_parts;
+    *CT_PUSH(p->scratch, &work->blocks) = block;
+}
+
+/* Whatever an edge joins, and what a branch before it leads to. */
+static void spread_part(struct predication *p, struct ct_block *first)
+{
+    struct worklist work = {0};
+
+    take_into_part(p, &work, first);
+    while (work.blocks.n) {
+        const struct ct_block *block = work.blocks.v[--work.blocks.n];
+
+        for (uint32_t i = 0; i < block->n_succs; i++)
+            take_into_part(p, &work, block->succs[i]);
+        for (uint32_t i = 0; i < block->preds.n; i++) {
+            struct ct_block *pred = block->preds.v[i];
+
+            take_into_part(p, &work, pred);
+            for (uint32_t s = 0; s < pred->n_succs; s++)
+                take_into_part(p, &work, pred->succs[s]);
+        }
+    }
+}
+
+static void find_parts(struct predication *p)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        struct ct_block *block = p->order[i];
+
+        if (!p->divergent[block->id] || !has_point(p, block) || p->part[block->id])
+            continue;
+        p->n_parts++;
+        spread_part(p, block);
+    }
+}
+
+/* ---- pieces ---- */
+
+/* The owner that all known predecessors agree in, or the block itself. */
+static uint32_t agreed_owner(const struct predication *p, const struct ct_block *block)
+{
+    uint32_t found = UINT32_MAX;
+
+    for (uint32_t i = 0; i < block->preds.n; i++) {
+        const uint32_t owner = p->owner[block->preds.v[i]->id];
+
+        if (owner == UINT32_MAX || owner == found)
+            continue;
+        if (found != UINT32_MAX)
+            return block->id;
+        found = owner;
+    }
+    return found;
+}
+
+/* Owners by the cuts known so far; where pieces come together by edges that go forward is a cut. */
+static void spread_owners(struct predication *p)
+{
+    for (uint32_t b = 0; b < p->n; b++)
+        p->owner[b] = UINT32_MAX;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const uint32_t b = p->order[i]->id;
+
+        p->owner[b] = p->part[b] && !p->cut[b] ? agreed_owner(p, p->order[i]) : b;
+        p->cut[b] |= p->part[b] && p->owner[b] == b;
+    }
+}
+
+static void find_pieces(struct predication *p)
+{
+    for (uint32_t b = 0; b < p->n; b++)
+        p->cut[b] = p->part[b] && has_point(p, p->fn->blocks.v[b]);
+    for (bool changed = true; changed;) {
+        changed = false;
+        spread_owners(p);
+        for (uint32_t b = 0; b < p->n; b++) /* edges that go back */
+            if (p->part[b] && !p->cut[b] && agreed_owner(p, p->fn->blocks.v[b]) == b)
+                p->cut[b] = changed = true;
+    }
+}
+
+/* ---- points ---- */
+
+static void fork_for(struct ct_cursor *at, ct_value condition, struct ct_block **behind)
+{
+    struct ct_block *inside = ct_block_create(at->fn);
+
+    *behind = ct_block_create(at->fn);
+    ct_cursor_branch(at, condition, inside, *behind);
+    ct_cursor_enter(at, inside);
+}
+
+static void join_at(struct ct_cursor *at, struct ct_block *behind)
+{
+    ct_cursor_jump(at, behind);
+    ct_cursor_enter(at, behind);
+}
+
+/* One word counts in its upper half who takes part, in its lower half whose predicate held. */
+static void reduce(struct ct_cursor *at, const struct ct_insn *insn, ct_value in)
+{
+    const ct_value word = ct_exchange_bar_word(at, ct_const32(at, 0), CT_BAR_PRED_TOTAL);
+    const ct_value mine = ct_select(at, in, ct_add_imm(at, ct_exchange_predicate(at, insn), 1 << 16), ct_const32(at, 0));
+    struct ct_block *behind;
+    ct_value sums;
+
+    ct_exchange_atomic(at, PTX_ADD, word, mine);
+    ct_exchange_barrier(at);
+    sums = ct_exchange_load(at, word);
+    fork_for(at, in, &behind);
+    ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, ct_shr_imm(at, sums, 16), ct_and_imm(at, sums, 0xffff)));
+    join_at(at, behind);
+    ct_exchange_barrier(at);
+    ct_exchange_atomic(at, PTX_ADD, word, ct_sub(at, ct_const32(at, 0), mine));
+}
+
+/* `run`: the start of what comes behind the point for those that are in. */
+static void exchange(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value in, struct ct_cursor *run)
+{
+    const bool names_lanes = insn->op != CT_OP_SHFL && insn->op != CT_OP_WARPSYNC;
+    struct ct_block *behind;
+    ct_value members;
+
+    fork_for(at, in, &behind);
+    ct_exchange_post(at, x, insn);
+    if (names_lanes)
+        ct_exchange_show_presence(at, x);
+    join_at(at, behind);
+    ct_exchange_barrier(at);
+    if (insn->op == CT_OP_WARPSYNC)
+        return;
+    fork_for(at, in, &behind);
+    members = ct_exchange_mask(at, insn);
+    if (names_lanes)
+        members = ct_and(at, members, ct_exchange_present(at, x));
+    ct_exchange_results(at, x, insn, members);
+    join_at(at, behind);
+    ct_exchange_barrier(at);
+    ct_exchange_unpost(run, x, insn);
+    if (names_lanes)
+        ct_exchange_hide_presence(run, x);
+}
+
+static void meet(struct predication *p, struct ct_cursor *at, struct ct_block *block, ct_value in)
+{
+    struct ct_insn *insn = block->first;
+    struct ct_cursor run = {.fn = p->fn, .block = block, .before = insn->next, .where = insn->where};
+
+    ct_insn_remove(insn);
+    if (insn->op != CT_OP_BARRIER)
+        exchange(at, p->x, insn, in, &run);
+    else if (insn->mode == PTX_MODE_RED)
+        reduce(at, insn, in);
+    else
+        ct_exchange_barrier(at);
+}
+
+/* ---- order ---- */
+
+static void place_piece(struct predication *p, struct ct_cursor *at, struct ct_block *block)
+{
+    const ct_value in = ct_equals(at, p->next, block->id);
+    struct ct_block *behind;
+
+    at->where = block->first->where;
+    if (has_point(p, block))
+        meet(p, at, block, in);
+    behind = ct_block_create(p->fn);
+    ct_cursor_branch(at, in, block, behind);
+    ct_cursor_enter(at, behind);
+    p->join[block->id] = behind;
+}
+
+/* Loops that hold cuts have one at their head: two pieces come together there. */
+static const struct ct_block *loop_around(const struct predication *p, const struct ct_block *block)
+{
+    const struct ct_block *head = block->loop_head == block ? block->loop_parent : block->loop_head;
+
+    while (head && !p->cut[head->id])
+        head = head->loop_parent;
+    return head && p->part[head->id] == p->part[block->id] ? head : NULL;
+}
+
+static void place_pieces(struct predication *p, struct ct_cursor *at, uint32_t part, const struct ct_block *around);
+
+static void place_loop(struct predication *p, struct ct_cursor *at, struct ct_block *block, uint32_t part)
+{
+    struct ct_block *again = ct_block_create(p->fn), *done = ct_block_create(p->fn);
+
+    join_at(at, again);
+    place_piece(p, at, block);
+    place_pieces(p, at, part, block);
+    ct_cursor_branch(at, ct_exchange_any(at, p->turn, ct_equals(at, p->next, block->id)), again, done);
+    ct_cursor_enter(at, done);
+}
+
+static void place_pieces(struct predication *p, struct ct_cursor *at, uint32_t part, const struct ct_block *around)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        struct ct_block *block = p->order[i];
+
+        if (p->part[block->id] != part || !p->cut[block->id] || loop_around(p, block) != around)
+            continue;
+        if (block->loop_head == block)
+            place_loop(p, at, block, part);
+        else
+            place_piece(p, at, block);
+    }
+}
+
+/* ---- edges ---- */
+
+/* The way from a block to the start of a piece, to a block outside of its part, or (NULL) to the thread's end. */
+static struct ct_block *make_hop(struct predication *p, const struct ct_block *from, const struct ct_block *to, uint32_t part)
+{
+    struct ct_cursor at = {.fn = p->fn, .block = ct_block_create(p->fn), .where = from->last->where};
+    struct ct_block *hop = at.block, *join = p->join[p->owner[from->id]];
+
+    ct_assign(&at, p->next, ct_const32(&at, to ? to->id : ENDED));
+    ct_cursor_jump(&at, join ? join : p->head[part]); /* none: still in what a block outside leads to */
+    return hop;
+}
+
+static void note_exit(struct predication *p, struct ct_block *to)
+{
+    for (uint32_t i = 0; i < p->exits.n; i++)
+        if (p->exits.v[i] == to)
+            return;
+    *CT_PUSH(p->scratch, &p->exits) = to;
+}
+
+static void end_in_part(struct predication *p, struct ct_block *block, uint32_t part)
+{
+    struct ct_block *hop = make_hop(p, block, NULL, part);
+
+    ct_insn_remove(block->last);
+    ct_cursor_jump(&(struct ct_cursor){.fn = p->fn, .block = block, .where = hop->first->where}, hop);
+    p->ends = true;
+}
+
+static bool is_in(const struct predication *p, const struct ct_block *block, uint32_t part)
+{
+    return block->id < p->n && p->part[block->id] == part;
+}
+
+/* Whether threads of the part stand at the end of this block. */
+static bool touches(const struct predication *p, const struct ct_block *block, uint32_t part)
+{
+    bool found = is_in(p, block, part);
+
+    for (uint32_t s = 0; s < block->n_succs; s++)
+        found |= is_in(p, block->succs[s], part);
+    return found;
+}
+
+/* Edges that lead into the part, out of it, past it, or from piece to piece. */
+static void turn_edges(struct predication *p, struct ct_block *block, uint32_t part)
+{
+    if (p->part[block->id] == part && !block->n_succs) {
+        end_in_part(p, block, part);
+        return;
+    }
+    for (uint32_t s = 0; s < block->n_succs; s++) {
+        struct ct_block *to = block->succs[s];
+        const bool leads_out = !is_in(p, to, part);
+
+        if (!leads_out && !p->cut[to->id])
+            continue; /* within a piece */
+        if (leads_out)
+            note_exit(p, to);
+        block->succs[s] = make_hop(p, block, to, part);
+    }
+}
+
+static void leave(struct predication *p, struct ct_cursor *at)
+{
+    struct ct_block *last = NULL;
+
+    if (!p->ends)
+        last = p->exits.v[--p->exits.n];
+    for (uint32_t i = 0; i < p->exits.n; i++) {
+        struct ct_block *behind = ct_block_create(p->fn);
+
+        ct_cursor_branch(at, ct_equals(at, p->next, p->exits.v[i]->id), p->exits.v[i], behind);
+        ct_cursor_enter(at, behind);
+    }
+    if (last)
+        ct_cursor_jump(at, last);
+    else
+        ct_emit_insn(at, CT_OP_RET, PTX_NONE, 0, 0);
+}
+
+static void place_part(struct predication *p, uint32_t part)
+{
+    struct ct_cursor at = {.fn = p->fn, .block = ct_block_create(p->fn), .where = p->fn->source->where};
+
+    p->head[part] = at.block;
+    p->exits.n = 0;
+    p->ends = false;
+    place_pieces(p, &at, part, NULL);
+    for (uint32_t i = 0; i < p->n; i++)
+        if (touches(p, p->order[i], part))
+            turn_edges(p, p->order[i], part);
+    leave(p, &at);
+}
+
+void ct_predicate(struct ct_cursor *entry, struct ct_exchange *x, const bool *divergent, enum ct_points_of which)
+{
+    struct ct_fn *fn = entry->fn;
+    struct predication p = {.fn = fn, .x = x, .scratch = &fn->compilation->scratch, .divergent = divergent, .which = which};
+
+    p.order = ct_fn_rpo_blocks(fn, &p.n);
+    p.part = CT_ARENA_ARRAY(p.scratch, uint32_t, p.n);
+    p.cut = CT_ARENA_ARRAY(p.scratch, bool, p.n);
+    p.owner = CT_ARENA_ARRAY(p.scratch, uint32_t, p.n);
+    p.join = CT_ARENA_ARRAY(p.scratch, struct ct_block *, p.n);
+    find_parts(&p);
+    p.head = CT_ARENA_ARRAY(p.scratch, struct ct_block *, (size_t)p.n_parts + 1);
+    find_pieces(&p);
+    p.next = ct_copy(entry, ct_const32(entry, ENDED));
+    p.turn = ct_copy(entry, ct_const32(entry, 0));
+    for (uint32_t part = 1; part <= p.n_parts; part++)
+        place_part(&p, part);
+}
