@@ -4,6 +4,7 @@
 
 #include "image.h"
 #include "log.h"
+#include "ptx_dir.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,7 @@ static CUresult parse(struct ct_code *code, const struct ct_image *image, struct
     ptx2spv_module_versions(code->ptx, &code->isa, &code->sm, &address_bits);
     if (address_bits != 64)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "PTX with addresses of %u bits", address_bits);
+    ct_ptx_dir_keep(ptx->text, ptx->length);
     return CUDA_SUCCESS;
 }
 

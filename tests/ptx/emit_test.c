@@ -88,6 +88,8 @@ static void compile(const char *body, const struct ptx2spv_target *target, struc
     out->status = ptx2spv_module_create(text, strlen(text), &options, &module);
     if (out->status == PTX2SPV_OK)
         out->status = ptx2spv_kernel_compile(module, 0, target, &options, &out->kernel);
+    if (out->status == PTX2SPV_OK)
+        keep_ptx(text);
     ptx2spv_module_destroy(module);
 }
 

@@ -3,6 +3,8 @@
  * said by the PTX ISA (meaning of the instruction) and by each pass's first comment (its Out). */
 #include "cuttle/ptx2spv.h"
 
+#include "spirv_machine.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,6 +75,7 @@ static void compile(const char *text, const char *pass, const struct ptx2spv_tar
         return;
     run->status = ptx2spv_kernel_compile(module, 0, target, &options, &kernel);
     if (run->status == PTX2SPV_OK) {
+        keep_ptx(text);
         run->info = kernel.info;
         ptx2spv_kernel_finish(&kernel);
     }

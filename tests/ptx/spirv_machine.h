@@ -12,6 +12,9 @@ void run_spirv(const uint32_t *words, size_t n_words, struct trace *out);
 /* Fails the test unless spirv-val (the library) takes the module for Vulkan 1.3 or OpenCL, as its head says. Does nothing where the library is not there. */
 void assert_valid_spirv(const uint32_t *words, size_t n_words);
 
+/* Keeps PTX that was compiled for the judges (tests/judge), if CUTTLE_PTX_DIR says where. */
+void keep_ptx(const char *text);
+
 /* How many instructions of an opcode a module has. */
 unsigned count_spirv(const uint32_t *words, size_t n_words, uint32_t opcode);
 
