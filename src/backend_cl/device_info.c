@@ -280,6 +280,18 @@ static bool processor_has_fma(void)
 #endif
 }
 
+/* What the OpenCL C specification promises (3.0, "Relative Error as ULPs"): fma is one rounding, with CL_FP_FMA by the hardware, and so are
+ * division and square root of 64-bit floats. Of CPUs' runtimes we believe only what was measured. */
+static void believe_promises(const struct subject *subject, struct ptx2spv_target *target)
+{
+    const uint64_t whole = CL_FP_FMA | CL_FP_DENORM | CL_FP_INF_NAN;
+    bool single = (number(subject, CL_DEVICE_SINGLE_FP_CONFIG) & whole) == whole;
+    bool twice = (number(subject, CL_DEVICE_DOUBLE_FP_CONFIG) & whole) == whole;
+
+    target->exact_fma32 = target->keeps_subnormals32 = single;
+    target->exact_fma64 = target->exact_div64 = target->exact_sqrt64 = twice;
+}
+
 static void fill_target(const struct subject *subject, const struct driver_facts *driver, const struct ct_device_info *info,
                         struct ptx2spv_target *target)
 {
@@ -302,6 +314,8 @@ static void fill_target(const struct subject *subject, const struct driver_facts
     target->keeps_subnormals32 = driver->keeps_subnormals32;
     target->near_exp2 = driver->near_exp2;
     target->exact_zeros = 1;
+    if (info->kind != CT_DEVICE_CPU)
+        believe_promises(subject, target);
 }
 
 static void fill_physical(const struct subject *subject, enum ct_device_kind kind, struct ct_cl_physical *out)
