@@ -120,7 +120,7 @@ CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
     return r;
 }
 
-/* cuModuleGetLoadingMode. Always lazy: kernels are compiled when they are first used. */
+/* cuModuleGetLoadingMode. Lazy unless CUDA_MODULE_LOADING is EAGER: kernels are compiled when they are first used. */
 CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
     CUresult r = ct_process_check();
@@ -129,7 +129,7 @@ CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
         return r;
     if (!mode)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "mode is NULL");
-    *mode = CU_MODULE_LAZY_LOADING;
+    *mode = ct_module_loading_mode();
     return CUDA_SUCCESS;
 }
 

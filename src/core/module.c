@@ -5,6 +5,7 @@
  * for all streams, taking each one's lock. So a launch either saw the module loaded, and is waited for, or finds it unloaded. */
 #include "module.h"
 
+#include "config.h"
 #include "function.h"
 #include "heap.h"
 #include "log.h"
@@ -15,6 +16,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define CT_CHANNEL "module"
 
@@ -191,6 +193,24 @@ static void unlink_from_context(struct ct_module *module)
     ct_object_release(&module->object);
 }
 
+CUmoduleLoadingMode ct_module_loading_mode(void)
+{
+    return strcasecmp(ct_config()->module_loading, "EAGER") ? CU_MODULE_LAZY_LOADING : CU_MODULE_EAGER_LOADING;
+}
+
+/* A kernel that does not compile keeps nobody from using the others: its own launch tells the error. */
+static void compile_all(struct ct_module *module)
+{
+    for (unsigned i = 0; i < ptx2spv_module_kernel_count(module->ptx); i++) {
+        struct ct_function *function;
+
+        if (ct_module_function_at(module, i, &function) != CUDA_SUCCESS)
+            return; /* another thread guessed the handle and unloaded it */
+        ct_function_compile(function);
+        ct_object_release(&function->object);
+    }
+}
+
 CUresult ct_module_load(struct ct_context *context, struct ct_code *code, CUmodule *out)
 {
     struct ct_module *module = make_or_null(context, code);
@@ -203,10 +223,13 @@ CUresult ct_module_load(struct ct_context *context, struct ct_code *code, CUmodu
     atomic_store(&module->loaded, true);
     link_to_context(module);
     r = ct_object_publish(&module->object);
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS) {
         unlink_from_context(module);
-    else
-        *out = module->object.handle;
+        goto fail;
+    }
+    *out = module->object.handle;
+    if (ct_module_loading_mode() == CU_MODULE_EAGER_LOADING)
+        compile_all(module);
 fail:
     if (r != CUDA_SUCCESS)
         take_apart(module);

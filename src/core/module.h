@@ -24,7 +24,9 @@ struct ct_module {
     struct ct_function **functions; /* one for each kernel, a reference each; NULL once unloaded */
 };
 
-/* Makes a module of the code in a context: places its variables. On success *out is the handle. INVALID_PTX, OUT_OF_MEMORY. */
+/* As CUDA_MODULE_LOADING says. */
+CUmoduleLoadingMode ct_module_loading_mode(void);
+/* Makes a module of the code in a context: places its variables and, if modules load eagerly, compiles its kernels. On success *out is the handle. INVALID_PTX, OUT_OF_MEMORY. */
 CUresult ct_module_load(struct ct_context *context, struct ct_code *code, CUmodule *out);
 /* Takes the handles away, waits for the work of the context, frees the variables. INVALID_HANDLE: another thread was faster. */
 CUresult ct_module_unload(struct ct_module *module);
