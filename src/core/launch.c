@@ -283,7 +283,7 @@ static CUresult check_attribute(const CUlaunchAttribute *attribute)
     case MEANS_SWITCH:
         if (!attribute->value.cooperative)
             return CUDA_SUCCESS;
-        break;
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a cooperative launch: no driver promises that all blocks of a grid run at once");
     case MEANS_INVALID:
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u is no attribute of a launch", id);
     case MEANS_MISSING:

@@ -100,6 +100,9 @@ ct_value ct_build_special(struct ct_build *b, enum ptx_sreg sreg, int component)
         return ct_const32(at, 1);
     case PTX_SREG_IS_EXPLICIT_CLUSTER:
         return ct_emit_const(at, CT_W_PRED, 0);
+    case PTX_SREG_ENVREG1:
+    case PTX_SREG_ENVREG2:
+        return ct_const32(at, 0); /* cooperative_groups: where barriers of the grid are kept, in cooperative launches: these are none */
     case PTX_SREG_CURRENT_GRAPH_EXEC:
         return ct_const64(at, 0); /* not launched by a device-side graph */
     default:
