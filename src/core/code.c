@@ -61,7 +61,8 @@ static CUresult parse(struct ct_code *code, const struct ct_image *image, struct
     ptx2spv_module_versions(code->ptx, &code->isa, &code->sm, &address_bits);
     if (address_bits != 64)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "PTX with addresses of %u bits", address_bits);
-    ct_ptx_dir_keep(ptx->text, ptx->length);
+    for (unsigned i = 0; i < image->count; i++)
+        ct_ptx_dir_keep(image->texts[i].text, image->texts[i].length);
     return CUDA_SUCCESS;
 }
 
