@@ -277,13 +277,24 @@ static void opencl_begin(struct ct_gen *g)
         g->shared_base = function_parameter(g, shared);
 }
 
+/* Intel's runtime for CPUs (2026.2) vectorizes some kernels whose threads go round in a loop of states into ones that never end: it is
+ * told that the kernel works on vectors of four floats already, which it takes as a wish to be left as it is. Others pass over the hint. */
+static void keep_scalar(struct ct_gen *g)
+{
+    enum { FLOATS = 5, FOUR = 4 << 16 };
+
+    CT_SPV_EMIT(&g->m, CT_SPV_MODES, SpvOpExecutionMode, g->entry, SpvExecutionModeVecTypeHint, FOUR | FLOATS);
+}
+
 static void opencl_end(struct ct_gen *g)
 {
     ct_spv_emit(&g->m, CT_SPV_MODES, SpvOpExecutionMode, (const uint32_t[]){g->entry, SpvExecutionModeContractionOff}, 2);
-    if (g->fn->linear_block && g->target->subgroup_size == 32) {
+    if (g->fn->linear_block && g->target->subgroup_size >= 32) {
         ct_spv_capability(&g->m, SpvCapabilitySubgroupDispatch);
-        CT_SPV_EMIT(&g->m, CT_SPV_MODES, SpvOpExecutionMode, g->entry, SpvExecutionModeSubgroupSize, 32);
+        CT_SPV_EMIT(&g->m, CT_SPV_MODES, SpvOpExecutionMode, g->entry, SpvExecutionModeSubgroupSize, g->target->subgroup_size);
     }
+    if (g->fn->exchange_words)
+        keep_scalar(g);
     if (ct_gen_float_modes(g))
         ct_spv_extension(&g->m, "SPV_KHR_float_controls");
     if (g->fn->linear_block)

@@ -30,6 +30,12 @@ struct differential_case {
 void differential_try(const struct differential_case *c, struct trial *out);
 /* The same in a process of its own: the calling one must not have called CUDA. */
 void differential_try_apart(const struct differential_case *c, struct trial *out);
+/* How long such a process may take, in seconds of processor time; by the clock it is several times that. What runs longer is ended by
+ * SIGPROF or SIGALRM. */
+void differential_set_patience(unsigned seconds);
+/* Gives the calling process that time from now on; none. */
+void differential_start_clock(void);
+void differential_stop_clock(void);
 /* Without a device: the oracle against itself, with its threads in another order. */
 void differential_try_orders(const struct differential_case *c, struct trial *out);
 typedef void differential_function(const struct differential_case *c, struct trial *out);

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define STEP_LIMIT 50000000
 #define UNTOUCHED 0xcd /* what `out` holds before the kernel */
-#define PATIENCE_S 60  /* of a process for one case */
 
 struct memory {
     uint8_t *out;
@@ -246,6 +246,29 @@ void differential_try_orders(const struct differential_case *c, struct trial *ou
 
 /* ---- in a process of its own ---- */
 
+#define ASLEEP 8 /* so many times longer by the clock: a thread that waits uses no processor, one on a busy machine hardly any */
+
+static unsigned patience_s = 120;
+
+void differential_set_patience(unsigned seconds)
+{
+    patience_s = seconds;
+}
+
+void differential_start_clock(void)
+{
+    const struct itimerval processor = {.it_value.tv_sec = patience_s};
+
+    setitimer(ITIMER_PROF, &processor, NULL);
+    alarm(patience_s * ASLEEP);
+}
+
+void differential_stop_clock(void)
+{
+    setitimer(ITIMER_PROF, &(struct itimerval){0}, NULL);
+    alarm(0);
+}
+
 static void die_with(struct trial *trial, int status)
 {
     if (WIFSIGNALED(status))
@@ -263,7 +286,7 @@ void differential_try_apart(const struct differential_case *c, struct trial *out
     if (pipe(ends) != 0 || (child = fork()) < 0)
         exit(1);
     if (child == 0) {
-        alarm(PATIENCE_S);
+        differential_start_clock();
         differential_try(c, out);
         _exit(write(ends[1], out, sizeof *out) != (ssize_t)sizeof *out);
     }
