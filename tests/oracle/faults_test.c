@@ -114,21 +114,23 @@ static const struct fault {
 
 static void run_fault(const struct fault *fault, uint32_t blocks, bool find_grid_races, struct oracle_result *result)
 {
-    static uint32_t in[THREADS], out[THREADS];
+    static struct {
+        uint32_t in[THREADS], behind[THREADS], out[THREADS]; /* behind: in no range, as long as an access goes too far */
+    } memory;
     char text[8192];
     const struct test_run run = {.text = text,
                                  .kernel = "k",
                                  .blocks = blocks,
                                  .threads = THREADS,
-                                 .in = in,
-                                 .out = out,
+                                 .in = memory.in,
+                                 .out = memory.out,
                                  .n_in = THREADS,
                                  .n_out = THREADS,
                                  .step_limit = 100000,
                                  .find_grid_races = find_grid_races};
 
     for (unsigned i = 0; i < THREADS; i++)
-        in[i] = i * 7;
+        memory.in[i] = i * 7;
     snprintf(text, sizeof text, "%s    %s\n    ret;\n}\n", prologue, fault->body);
     test_run(&run, result);
 }
