@@ -141,6 +141,12 @@ static void test_inline(void **state)
          HEAD ADD_ONE ENTRY REGS ARGUMENTS CALL_ADD_ONE("%r2", "%r1") CALL_ADD_ONE("%r3", "%r2") "st.global.u32 [%rd1], %r3;\nret;\n}\n",
          {"const 0x2"},
          {"const 0x1\n"}},
+        {"the opposite of a float comparison is one, true of NaN",
+         "simplify",
+         HEAD ENTRY REGS ARGUMENTS "ld.global.f32 %f1, [%rd1];\nsetp.lt.f32 %p1, %f1, 0f3F800000;\n"
+                                   "not.pred %p2, %p1;\n@%p2 st.global.u32 [%rd1], %r1;\nret;\n}\n",
+         {"fcmp.geu"},
+         {" not"}},
         {"exit in a function ends the thread",
          "inline",
          HEAD ".func leave()\n{\nexit;\n}\n" ENTRY REGS ARGUMENTS "call leave;\nst.global.u32 [%rd1], %r1;\nret;\n}\n",
