@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fat binaries made by hand, byte for byte as nvcc writes them: which PTX is chosen, what is unpacked, and that no damage does harm. */
 #include "core/image.h"
+#include "core/linked_image.h"
 #include "core/config.h"
 
 #include <setjmp.h>
@@ -148,7 +149,7 @@ static void the_best_ptx_is_chosen(void **state)
             assert_int_equal(content.ptx.length, strlen(want));
             assert_memory_equal(content.ptx.text, want, strlen(want));
         }
-        free(content.ptx.owned);
+        ct_ptx_finish(&content.ptx);
         free(bytes.at);
     }
 }
@@ -161,6 +162,7 @@ static void the_length_is_in_the_header(void **state)
     (void)state;
     assert_int_equal(ct_fatbin_read(bytes.at, CT_SIZE_UNKNOWN, CAPABILITY, &content), CUDA_SUCCESS);
     assert_int_equal(content.size_bytes, bytes.size);
+    ct_ptx_finish(&content.ptx);
     free(bytes.at);
 }
 
@@ -179,7 +181,7 @@ static CUresult read_damaged(const unsigned char *at, size_t size)
         if (content.ptx.text && !content.ptx.owned)
             assert_true((const unsigned char *)content.ptx.text >= copy &&
                         (const unsigned char *)content.ptx.text + content.ptx.length <= copy + size);
-        free(content.ptx.owned);
+        ct_ptx_finish(&content.ptx);
     } else {
         assert_true(r == CUDA_ERROR_INVALID_IMAGE || r == CUDA_ERROR_OUT_OF_MEMORY);
     }
@@ -364,6 +366,36 @@ static void what_has_no_ptx_is_refused(void **state)
     free(code.at);
 }
 
+/* What cuLinkComplete makes: with its size, without it, and cut off anywhere. */
+static void linked_images(void **state)
+{
+    static const char *const texts[] = {TEXT_OF(75), TEXT_OF(80)};
+    char name[] = "a file";
+    const struct ct_ptx ptx[] = {{.text = texts[0], .length = strlen(texts[0]), .name = name},
+                                 {.text = texts[1], .length = strlen(texts[1])}};
+    struct ct_image image;
+    unsigned char *bytes;
+    size_t size;
+
+    (void)state;
+    assert_int_equal(ct_linked_image_write(ptx, 2, &bytes, &size), CUDA_SUCCESS);
+    expect_texts(bytes, size, 2, texts);
+    expect_texts(bytes, CT_SIZE_UNKNOWN, 2, texts);
+    assert_int_equal(ct_image_read(bytes, size, &image), CUDA_SUCCESS);
+    assert_string_equal(image.texts[0].name, "a file");
+    assert_null(image.texts[1].name);
+    ct_image_finish(&image);
+    for (size_t cut = 0; cut < size; cut++) {
+        unsigned char *part = malloc(cut ? cut : 1); /* no byte more: a sanitizer watches */
+
+        assert_non_null(part);
+        memcpy(part, bytes, cut);
+        expect_refusal(part, cut, CUDA_ERROR_INVALID_IMAGE);
+        free(part);
+    }
+    free(bytes);
+}
+
 static void text_is_text(void **state)
 {
     const char *const texts[] = {TEXT_OF(75)}, *const commented[] = {"// c\n /* d */ .version 7.0"};
@@ -385,6 +417,7 @@ int main(void)
         cmocka_unit_test(wrappers_lead_to_fat_binaries),
         cmocka_unit_test(host_files_are_searched),
         cmocka_unit_test(what_has_no_ptx_is_refused),
+        cmocka_unit_test(linked_images),
         cmocka_unit_test(text_is_text),
     };
 

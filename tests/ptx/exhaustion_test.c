@@ -68,26 +68,70 @@ static enum ptx2spv_status compile(void)
     return status;
 }
 
-static void test_each_allocation_fails_once(void **state)
+/* Two texts and one of a library; what failed once keeps failing. */
+static enum ptx2spv_status link_texts(void)
+{
+    static const char caller[] = ".version 7.8\n.target sm_75\n.extern .func f();\n.extern .global .u32 v;\n.global .u64 p = v;\n"
+                                 ".visible .entry k() { call f; ret; }\n",
+                      function[] = ".version 7.8\n.target sm_75\n.visible .func f() { ret; }\n",
+                      variable[] = ".version 7.8\n.target sm_75\n.visible .global .u32 v = 1;\n";
+    const struct ptx2spv_input inputs[] = {
+        {caller, sizeof caller, "caller", false},
+        {function, sizeof function, "function", true},
+        {variable, sizeof variable, NULL, false},
+    };
+    struct ptx2spv_linker *linker = NULL;
+    struct ptx2spv_module *module = NULL;
+    enum ptx2spv_status status = ptx2spv_linker_create(&linker), first = status;
+
+    if (status != PTX2SPV_OK)
+        return status;
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        status = ptx2spv_linker_add(linker, &inputs[i], NULL);
+        first = first == PTX2SPV_OK ? status : first;
+        assert_int_equal(status, first);
+    }
+    status = ptx2spv_linker_finish(linker, NULL, &module);
+    if (first != PTX2SPV_OK)
+        assert_int_equal(status, first);
+    assert_true((module != NULL) == (status == PTX2SPV_OK));
+    ptx2spv_module_destroy(module);
+    ptx2spv_linker_destroy(linker);
+    return status;
+}
+
+/* Returns how many allocations it takes. */
+static long fail_each_once(enum ptx2spv_status (*work)(void))
 {
     enum ptx2spv_status status = PTX2SPV_OUT_OF_MEMORY;
     long n = 0;
 
-    (void)state;
     allocations_left = -1;
-    assert_int_equal(compile(), PTX2SPV_OK);
+    assert_int_equal(work(), PTX2SPV_OK);
     for (; status == PTX2SPV_OUT_OF_MEMORY && n < 10000; n++) {
         allocations_left = n;
-        status = compile();
+        status = work();
     }
     allocations_left = -1;
     assert_int_equal(status, PTX2SPV_OK);
-    assert_true(n > 5); /* several did fail */
+    return n;
+}
+
+static void test_each_allocation_fails_once(void **state)
+{
+    (void)state;
+    assert_true(fail_each_once(compile) > 5); /* several did fail */
+}
+
+static void test_linking_without_memory(void **state)
+{
+    (void)state;
+    assert_true(fail_each_once(link_texts) > 5);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_allocation_fails_once)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_allocation_fails_once), cmocka_unit_test(test_linking_without_memory)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
