@@ -176,8 +176,8 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned in
     return ct_launch_kernel(f, &shape, hStream, kernelParams, extra);
 }
 
-/* cuLaunchKernelEx. As cuLaunchKernel; hints among the attributes are taken and have no effect. INVALID_VALUE: no such attribute;
- * NOT_SUPPORTED: clusters, cooperative launches, events in a launch. */
+/* cuLaunchKernelEx. As cuLaunchKernel; hints among the attributes are taken and have no effect, events are recorded behind the kernel.
+ * INVALID_VALUE: no such attribute, or an event with timing; NOT_SUPPORTED: clusters, cooperative launches, nodes that kernels update. */
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
     CUresult r;
@@ -185,8 +185,8 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
     if (!config)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "config is NULL");
     r = ct_launch_check_attributes(config->attrs, config->numAttrs);
-    if (r != CUDA_SUCCESS)
-        return r;
-    return cuLaunchKernel(f, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY, config->blockDimZ,
-                          config->sharedMemBytes, config->hStream, kernelParams, extra);
+    if (r == CUDA_SUCCESS)
+        r = cuLaunchKernel(f, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY, config->blockDimZ,
+                           config->sharedMemBytes, config->hStream, kernelParams, extra);
+    return r == CUDA_SUCCESS ? ct_launch_record_events(config->hStream, config->attrs, config->numAttrs) : r;
 }

@@ -187,6 +187,11 @@ void ct_event_release(struct ct_event *event)
     ct_context_release(context);
 }
 
+bool ct_event_is_timed(const struct ct_event *event)
+{
+    return !(event->flags & CU_EVENT_DISABLE_TIMING);
+}
+
 CUresult ct_event_destroy(struct ct_event *event)
 {
     CUresult r = ct_object_unpublish(&event->object);

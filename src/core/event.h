@@ -16,6 +16,7 @@ void ct_event_release(struct ct_event *event); /* takes NULL */
 /* The handle is dead; work that records the event or waits for it goes on. */
 CUresult ct_event_destroy(struct ct_event *event);
 
+bool ct_event_is_timed(const struct ct_event *event);
 /* Both of one context, else INVALID_HANDLE. */
 CUresult ct_event_record(struct ct_event *event, struct ct_stream *stream);
 /* CUDA_SUCCESS: complete, or never recorded; NOT_READY. */

@@ -16,8 +16,11 @@ struct ct_launch_shape {
  * INVALID_HANDLE: function or stream; INVALID_CONTEXT: the function is of another context than the stream; INVALID_VALUE: dimensions,
  * shared memory or parameters against the limits of device and kernel; what ct_function_compile gives; LAUNCH_OUT_OF_RESOURCES. */
 CUresult ct_launch_kernel(CUfunction function, const struct ct_launch_shape *shape, CUstream stream, void **params, void **extra);
-/* INVALID_VALUE: no such attribute, or not for launches; NOT_SUPPORTED: one that would change what the launch does. */
+/* launch_attributes.c. INVALID_VALUE: no such attribute, not for launches, or a timed event; INVALID_HANDLE: no such event; NOT_SUPPORTED:
+ * one that would change what the launch does. */
 CUresult ct_launch_check_attributes(const CUlaunchAttribute *attributes, unsigned count);
+/* Records the events among the attributes of a launch, behind it. */
+CUresult ct_launch_record_events(CUstream stream, const CUlaunchAttribute *attributes, unsigned count);
 
 /* A compiled kernel, as a queue takes it. */
 struct ct_launch_code {

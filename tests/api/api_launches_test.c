@@ -290,6 +290,84 @@ static void launch_with_attributes(void **state)
     ok(cuCtxSynchronize());
 }
 
+/* Hints are taken, what is off may be said so; what would change the launch is refused. */
+static void every_attribute_is_taken_or_refused(void **state)
+{
+    static const struct {
+        CUlaunchAttribute attribute;
+        CUresult here;
+    } rows[] = {
+        {{.id = CU_LAUNCH_ATTRIBUTE_IGNORE}, CUDA_SUCCESS},
+        {{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 0}, CUDA_SUCCESS},
+        {{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1}, CUDA_ERROR_NOT_SUPPORTED},
+        {{.id = CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY}, CUDA_ERROR_INVALID_VALUE},
+        {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {1, 1, 1}}, CUDA_SUCCESS},
+        {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}}, CUDA_ERROR_NOT_SUPPORTED},
+        {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE}, CUDA_SUCCESS},
+        {{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.programmaticStreamSerializationAllowed = 1}, CUDA_SUCCESS},
+        {{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT}, CUDA_ERROR_INVALID_HANDLE},
+        {{.id = CU_LAUNCH_ATTRIBUTE_PRIORITY}, CUDA_SUCCESS},
+        {{.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP}, CUDA_SUCCESS},
+        {{.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN}, CUDA_SUCCESS},
+        {{.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT}, CUDA_ERROR_INVALID_HANDLE},
+        {{.id = CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, .value.deviceUpdatableKernelNode.deviceUpdatable = 0}, CUDA_SUCCESS},
+        {{.id = CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, .value.deviceUpdatableKernelNode.deviceUpdatable = 1},
+         CUDA_ERROR_NOT_SUPPORTED},
+        {{.id = CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, .value.sharedMemCarveout = 50}, CUDA_SUCCESS},
+        {{.id = (CUlaunchAttributeID)15}, CUDA_ERROR_INVALID_VALUE},
+    };
+
+    (void)state;
+    if (!on_cuttle())
+        skip();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CUlaunchAttribute attribute = rows[i].attribute;
+        CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1,
+                                 .attrs = &attribute, .numAttrs = 1};
+
+        gives(rows[i].here, cuLaunchKernelEx(&config, get("nothing"), NULL, NULL));
+    }
+    ok(cuCtxSynchronize());
+}
+
+/* Both kinds of event may come as late as the end of the kernel, never before it begins. */
+static void events_in_launches(void **state)
+{
+    CUlaunchAttribute attributes[2] = {{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT}, {.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT}};
+    CUlaunchConfig config = {
+        .gridDimX = 4, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 64, .blockDimY = 1, .blockDimZ = 1, .attrs = attributes, .numAttrs = 2};
+    uint32_t a = 17, count = 256, words[256] = {0};
+    void *params[] = {&out, &a, &count};
+    CUevent events[2], timed;
+    CUstream stream;
+
+    (void)state;
+    if (!on_cuttle())
+        skip();
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    ok(cuEventCreate(&events[0], CU_EVENT_DISABLE_TIMING));
+    ok(cuEventCreate(&events[1], CU_EVENT_DISABLE_TIMING));
+    ok(cuEventCreate(&timed, 0));
+    attributes[0].value.programmaticEvent.event = events[0];
+    attributes[1].value.launchCompletionEvent.event = events[1];
+    ok(cuMemsetD32(out, 0, 256));
+    ok(cuCtxSynchronize());
+    ok(cuLaunchKernelEx(&config, get("ramp"), params, NULL));
+    ok(cuStreamWaitEvent(stream, events[0], 0));
+    ok(cuMemcpyDtoHAsync(words, out, sizeof words, stream));
+    ok(cuStreamSynchronize(stream));
+    for (uint32_t i = 0; i < 256; i++)
+        assert_int_equal(words[i], a + i);
+    ok(cuEventSynchronize(events[1]));
+    ok(cuEventQuery(events[1]));
+    attributes[0].value.programmaticEvent.event = timed;
+    gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernelEx(&config, get("ramp"), params, NULL));
+    ok(cuEventDestroy(events[0]));
+    ok(cuEventDestroy(events[1]));
+    ok(cuEventDestroy(timed));
+    ok(cuStreamDestroy(stream));
+}
+
 static void launches_run_in_order(void **state)
 {
     CUfunction ramp = get("ramp");
@@ -434,6 +512,8 @@ int main(void)
         cmocka_unit_test(dynamic_shared_memory),
         cmocka_unit_test(handles_that_cannot_be_launched),
         cmocka_unit_test(launch_with_attributes),
+        cmocka_unit_test(every_attribute_is_taken_or_refused),
+        cmocka_unit_test(events_in_launches),
         cmocka_unit_test(launches_run_in_order),
         cmocka_unit_test(a_copy_waits_for_other_streams),
         cmocka_unit_test(threads_launch_at_once),

@@ -324,6 +324,56 @@ static void non_blocking_streams_do_not_wait(void **state)
     ok(cuMemFree(p));
 }
 
+/* A thread's own default stream is a blocking one: it and the legacy stream wait for each other. */
+static void own_streams_and_the_legacy_stream_wait_for_each_other(void **state)
+{
+    static const CUstream order[2][2] = {{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}, {CU_STREAM_PER_THREAD, CU_STREAM_LEGACY}};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct gate gate;
+        atomic_int count = 0;
+
+        gate_close(&gate);
+        ok(cuLaunchHostFunc(order[i][0], stand_before, &gate));
+        gate_await_reached(&gate);
+        ok(cuLaunchHostFunc(order[i][1], add_one, &count));
+        usleep(10000);
+        assert_int_equal(atomic_load(&count), 0);
+        gives(CUDA_ERROR_NOT_READY, cuStreamQuery(order[i][1]));
+        gate_open(&gate);
+        ok(cuStreamSynchronize(order[i][1]));
+        assert_int_equal(atomic_load(&count), 1);
+    }
+}
+
+/* Two blocking streams have nothing to do with each other, until something comes to the legacy stream between them. */
+static void the_legacy_stream_stands_between(void **state)
+{
+    struct gate gate;
+    CUstream first, second;
+    atomic_int before = 0, behind = 0;
+
+    (void)state;
+    gate_close(&gate);
+    ok(cuStreamCreate(&first, CU_STREAM_DEFAULT));
+    ok(cuStreamCreate(&second, CU_STREAM_DEFAULT));
+    ok(cuLaunchHostFunc(first, stand_before, &gate));
+    gate_await_reached(&gate);
+    ok(cuLaunchHostFunc(second, add_one, &before));
+    ok(cuStreamSynchronize(second)); /* would wait for ever if it waited for the first */
+    assert_int_equal(atomic_load(&before), 1);
+    ok(cuLaunchHostFunc(NULL, add_one, &before));
+    ok(cuLaunchHostFunc(second, add_one, &behind));
+    usleep(10000);
+    assert_int_equal(atomic_load(&before) + atomic_load(&behind), 1);
+    gate_open(&gate);
+    ok(cuStreamSynchronize(second));
+    assert_int_equal(atomic_load(&before) + atomic_load(&behind), 3);
+    ok(cuStreamDestroy(first));
+    ok(cuStreamDestroy(second));
+}
+
 static void constants_name_the_default_streams(void **state)
 {
     unsigned long long by_null = 0, by_name = 0, own = 0;
@@ -459,6 +509,8 @@ int main(void)
         cmocka_unit_test(legacy_stream_waits_for_blocking_streams),
         cmocka_unit_test(blocking_streams_wait_for_the_legacy_stream),
         cmocka_unit_test(non_blocking_streams_do_not_wait),
+        cmocka_unit_test(own_streams_and_the_legacy_stream_wait_for_each_other),
+        cmocka_unit_test(the_legacy_stream_stands_between),
         cmocka_unit_test(constants_name_the_default_streams),
         cmocka_unit_test(threads_have_streams_of_their_own),
         cmocka_unit_test(many_streams_at_once),

@@ -47,6 +47,43 @@ static void a_trap_ends_its_context(void **state)
     ok(cuCtxDestroy(broken));
 }
 
+static void CUDA_CB note_status(CUstream stream, CUresult status, void *user)
+{
+    (void)stream;
+    *(CUresult *)user = status;
+}
+
+static void CUDA_CB note_run(void *user)
+{
+    *(int *)user = 1;
+}
+
+/* A callback runs all the same and is told; a host function does not run. */
+static void after_a_trap_callbacks_are_told(void **state)
+{
+    CUcontext broken;
+    CUmodule module;
+    CUfunction stops;
+    CUresult status = CUDA_SUCCESS;
+    int has_run = 0;
+
+    (void)state;
+    if (!on_cuttle())
+        skip(); /* nothing works any more */
+    ok(cuCtxCreate(&broken, NULL, 0, 0));
+    ok(cuModuleLoadData(&module, PTX_HEADER PTX_TRAP));
+    ok(cuModuleGetFunction(&stops, module, "stops"));
+    ok(launch(stops));
+    /* either may find the error first */
+    if (cuStreamAddCallback(NULL, note_status, &status, 0) != CUDA_SUCCESS)
+        status = CUDA_ERROR_LAUNCH_FAILED;
+    cuLaunchHostFunc(NULL, note_run, &has_run);
+    gives(CUDA_ERROR_LAUNCH_FAILED, cuCtxSynchronize());
+    ok(cuCtxDestroy(broken)); /* waits for both */
+    assert_int_equal(status, CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(has_run, 0);
+}
+
 static void after_a_trap_other_contexts_work(void **state)
 {
     CUcontext context;
@@ -66,6 +103,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trap_ends_its_context),
+        cmocka_unit_test(after_a_trap_callbacks_are_told),
         cmocka_unit_test(after_a_trap_other_contexts_work),
     };
 
