@@ -183,9 +183,9 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
     return r;
 }
 
-/* cuMemHostRegister_v2. Makes memory of the application page-locked. Flags: CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP.
+/* cuMemHostRegister_v2. Makes memory of the application page-locked. Flags: CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP, _IOMEMORY, _READ_ONLY.
  * INVALID_VALUE: p is NULL or not mapped, bytesize 0, no such flags; HOST_MEMORY_ALREADY_REGISTERED; NOT_SUPPORTED: the device cannot use
- * memory that it did not allocate, or IOMEMORY or READ_ONLY is asked for. */
+ * memory that it did not allocate, or not what IOMEMORY or READ_ONLY stands for; NOT_PERMITTED: its driver refuses such pages. */
 CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
     struct ct_context *context;

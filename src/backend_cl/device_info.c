@@ -240,7 +240,7 @@ static void fill_capabilities(const struct subject *subject, const struct ct_cl_
     info->address_rule = CT_ADDRESS_SHARED;
     info->host_visible_device_memory = true;
     info->integrated_memory = info->kind == CT_DEVICE_INTEGRATED || info->kind == CT_DEVICE_CPU;
-    info->can_import_host = info->pageable_access = any_host_memory;
+    info->can_import_host = info->pageable_access = info->import_read_only = any_host_memory;
     info->timestamps = true;
     info->timestamp_period_ns = (double)number(subject, CL_DEVICE_PROFILING_TIMER_RESOLUTION);
 }

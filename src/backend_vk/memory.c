@@ -202,7 +202,6 @@ static CUresult create_opaque(struct ct_backend_device *device, const struct ct_
 
 /* ---- imported pages ---- */
 
-/* The pages' own mapping is `import`; `at` is the CUDA address to be made at, or 0. */
 static CUresult import_pages(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_vk_memory **out)
 {
     const struct ct_vk_physical *physical = device->physical;
@@ -216,8 +215,8 @@ static CUresult import_pages(struct ct_backend_device *device, const struct ct_h
     };
     CUresult r;
 
-    if (physical->placement == CT_VK_PLACED_PAGES)
-        plan.import_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT; /* whatever the CPU reaches */
+    if (device->info->kind == CT_DEVICE_CPU)
+        plan.import_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT; /* whatever the host reaches */
     r = ct_vk_result(device->vk.vkGetMemoryHostPointerPropertiesEXT(device->handle, plan.import_type, import->pages, &properties),
                      "vkGetMemoryHostPointerPropertiesEXT");
     if (r != CUDA_SUCCESS)

@@ -93,15 +93,15 @@ static bool pages_exist(uint64_t first, uint64_t bytes)
     return msync((void *)(uintptr_t)first, bytes, MS_ASYNC) == 0 || errno != ENOMEM;
 }
 
-static CUresult check_registration(const void *pointer, uint64_t size_bytes, unsigned flags)
+static CUresult check_registration(const struct ct_context *context, const void *pointer, uint64_t size_bytes, unsigned flags)
 {
     struct ct_range other;
 
     if (!pointer || size_bytes == 0 || flags & ~(unsigned)REGISTER_FLAGS)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "registration of %llu bytes at %p, flags 0x%x", (unsigned long long)size_bytes, pointer,
                        flags);
-    if (flags & (CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "registration of I/O memory or read-only memory (flags 0x%x)", flags);
+    if ((flags & CU_MEMHOSTREGISTER_READ_ONLY) && !context->device->info.import_read_only)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the device does not register memory as read-only");
     if (ct_address_find_any((uint64_t)(uintptr_t)pointer, size_bytes, &other))
         return ct_fail(other.kind == CT_RANGE_REGISTERED ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_ERROR_INVALID_VALUE,
                        "%llu bytes at %p overlap the range at 0x%llx", (unsigned long long)size_bytes, pointer,
@@ -109,20 +109,28 @@ static CUresult check_registration(const void *pointer, uint64_t size_bytes, uns
     return CUDA_SUCCESS;
 }
 
+/* What the manual names, for pages that a driver does not take: RADV's for mappings of files, most for those that cannot be written. */
+static CUresult refusal(CUresult r)
+{
+    return r == CUDA_ERROR_UNKNOWN || r == CUDA_ERROR_MAP_FAILED ? ct_fail(CUDA_ERROR_NOT_PERMITTED, "the driver refuses these pages") : r;
+}
+
 CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint64_t size_bytes, unsigned flags)
 {
+    struct ct_host_import import = {.io_memory = flags & CU_MEMHOSTREGISTER_IOMEMORY};
     struct ct_allocation *allocation;
-    uint64_t first, bytes;
-    CUresult r = check_registration(pointer, size_bytes, flags);
+    uint64_t first;
+    CUresult r = check_registration(context, pointer, size_bytes, flags);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (!widen_to_pages(pointer, size_bytes, &first, &bytes) || !pages_exist(first, bytes))
+    if (!widen_to_pages(pointer, size_bytes, &first, &import.size_bytes) || !pages_exist(first, import.size_bytes))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at %p are not all mapped", (unsigned long long)size_bytes, pointer);
+    import.pages = (void *)(uintptr_t)first;
     allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "registration");
-    r = ct_backing_import(context, &(struct ct_host_import){.pages = (void *)(uintptr_t)first, .size_bytes = bytes}, &allocation->backing);
+    r = refusal(ct_backing_import(context, &import, &allocation->backing));
     if (r == CUDA_SUCCESS)
         r = publish(context, allocation, (uint64_t)(uintptr_t)pointer - first, size_bytes, CT_RANGE_REGISTERED, flags);
     if (r != CUDA_SUCCESS)

@@ -186,7 +186,7 @@ static CUresult record_on(struct ct_stream *stream, const struct ct_function *fu
     if (r != CUDA_SUCCESS)
         return r;
     if (module->image_address)
-        code.variables = ct_devaddr_of(stream->context, module->image_address);
+        code.variables = (ct_devaddr){module->image_address}; /* H: what a kernel makes of it may leave as a pointer */
     if (!atomic_load(&module->loaded)) /* with the stream locked: see module.c */
         r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s: its module is unloaded", function->decl->name);
     else

@@ -104,31 +104,42 @@ CUresult ct_backing_create_host(struct ct_context *context, uint64_t size_bytes,
     return create(context, &request, out);
 }
 
-/* Where drivers take only addresses at multiples of 64 KiB the pages get an address of the arena: their own may be less aligned, and a
- * refusal may not be followed by a second try there. */
+static CUresult import_at(struct ct_context *context, struct ct_host_import *import, uint64_t want_address, struct ct_backing *backing)
+{
+    CUresult r;
+
+    import->want_address = want_address;
+    r = context->backend->memory_import_host(context->backend_device, import, &backing->memory);
+    if (r == CUDA_SUCCESS)
+        backing->address = want_address ? want_address : backing->memory->address.v;
+    return r;
+}
+
+/* In the arena: where drivers take only addresses at multiples of 64 KiB, since the pages' own may be less aligned; elsewhere for pages
+ * of which another registration has a part already. */
+static CUresult import_in_arena(struct ct_context *context, struct ct_host_import *import, struct ct_backing *backing)
+{
+    CUresult r = ct_reserve(&context->device->info, import->size_bytes, 1, &backing->reserved, &backing->reserved_bytes);
+
+    return r == CUDA_SUCCESS ? import_at(context, import, (uint64_t)(uintptr_t)backing->reserved, backing) : r;
+}
+
 CUresult ct_backing_import(struct ct_context *context, const struct ct_host_import *pages, struct ct_backing *out)
 {
     const struct ct_device_info *info = &context->device->info;
     struct ct_backing backing = {.host = pages->pages};
     struct ct_host_import import = *pages;
-    CUresult r = CUDA_SUCCESS;
+    CUresult r;
 
     if (!info->can_import_host)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the device cannot use host memory that it did not allocate");
-    import.want_address = 0;
-    if (is_placed(context) && info->import_at_pointer)
-        import.want_address = (uint64_t)(uintptr_t)import.pages;
-    else if (is_placed(context)) {
-        r = ct_reserve(info, import.size_bytes, 1, &backing.reserved, &backing.reserved_bytes);
-        import.want_address = (uint64_t)(uintptr_t)backing.reserved;
-    }
+    if (!is_placed(context))
+        r = import_at(context, &import, 0, &backing);
+    else if (!info->import_at_pointer || (r = import_at(context, &import, (uint64_t)(uintptr_t)import.pages, &backing)) != CUDA_SUCCESS)
+        r = import_in_arena(context, &import, &backing);
     if (r == CUDA_SUCCESS)
-        r = context->backend->memory_import_host(context->backend_device, &import, &backing.memory);
-    if (r != CUDA_SUCCESS)
-        return r;
-    backing.address = import.want_address ? import.want_address : backing.memory->address.v;
-    *out = backing;
-    return CUDA_SUCCESS;
+        *out = backing;
+    return r;
 }
 
 void ct_backing_destroy(struct ct_context *context, struct ct_backing *backing)

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuMemHostRegister, by the sentences of the driver API's manual. Each test quotes the words that it is about. */
+#include "seeds.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#define BYTES (SEEDS_WORDS * 4)
+#define PAGE 4096u
+
+static void *pages_of(size_t bytes)
+{
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    return pages;
+}
+
+/* Registers, lets a kernel work in it, unregisters. */
+static void works(uint32_t *host, unsigned count, unsigned flags)
+{
+    CUdeviceptr device;
+
+    ok(cuMemHostRegister(host, count * 4, flags));
+    ok(cuMemHostGetDevicePointer(&device, host, 0));
+    seeds_shared_words(host, device, count);
+    ok(cuMemHostUnregister(host));
+}
+
+/* "Page-locks the memory range specified by p and bytesize and maps it for the device(s)"; p and bytesize are any. */
+static void any_pointer_and_size(void **state)
+{
+    static const struct {
+        size_t distance, words;
+    } rows[] = {{0, 1}, {4, 1}, {4092, 1}, {4092, 2}, {16, 3000}, {8188, 1025}, {0, 3 * 1024}};
+    char *pages = pages_of(16 * PAGE);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        works((uint32_t *)(pages + rows[i].distance), (unsigned)rows[i].words, CU_MEMHOSTREGISTER_DEVICEMAP);
+    munmap(pages, 16 * PAGE);
+}
+
+/* "Registers an existing host memory range": of malloc, large and small. */
+static void memory_of_malloc(void **state)
+{
+    uint32_t *large = malloc(8 << 20), *small = malloc(BYTES);
+
+    (void)state;
+    works(large, 2 << 20, 0);
+    works(small, SEEDS_WORDS, 0);
+    free(large);
+    free(small);
+}
+
+static void memory_on_the_stack(void **state)
+{
+    uint32_t words[SEEDS_WORDS];
+
+    (void)state;
+    works(words, SEEDS_WORDS, 0);
+}
+
+static void shared_anonymous_memory(void **state)
+{
+    uint32_t *pages = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CUresult r;
+
+    (void)state;
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    r = cuMemHostRegister(pages, 4 * PAGE, 0);
+    if (r == CUDA_SUCCESS) { /* some drivers take private memory only */
+        ok(cuMemHostUnregister(pages));
+        works(pages, SEEDS_WORDS, 0);
+    } else if (r != CUDA_ERROR_NOT_PERMITTED) {
+        gives(CUDA_ERROR_NOT_SUPPORTED, r);
+    }
+    munmap(pages, 4 * PAGE);
+}
+
+static void huge_pages(void **state)
+{
+    const size_t huge = 2 << 20;
+    char *room = pages_of(3 * huge), *aligned = (char *)(((uintptr_t)room + huge - 1) & ~(uintptr_t)(huge - 1));
+
+    (void)state;
+    (void)madvise(aligned, 2 * huge, MADV_HUGEPAGE);
+    memset(aligned, 1, 2 * huge);
+    works((uint32_t *)aligned, (unsigned)(2 * huge / 4), 0);
+    works((uint32_t *)(aligned + huge / 2 + 12), (unsigned)(huge / 4), 0);
+    munmap(room, 3 * huge);
+}
+
+/* A file of SEEDS_WORDS words, each its own number. */
+static int file_of_numbers(void)
+{
+    char name[] = "/tmp/cuttle_seeds_XXXXXX";
+    int fd = mkstemp(name);
+
+    assert_true(fd >= 0);
+    unlink(name);
+    assert_int_equal(ftruncate(fd, 4 * PAGE), 0);
+    for (uint32_t i = 0; i < SEEDS_WORDS; i++)
+        assert_int_equal(pwrite(fd, &i, 4, (off_t)i * 4), 4);
+    return fd;
+}
+
+/* A mapped file: what a kernel writes is in the file. Linux lets few drivers lock pages of files; those that are not let say so. */
+static void mapped_files(void **state)
+{
+    int fd = file_of_numbers();
+    uint32_t *map = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), in_file = 0;
+    CUdeviceptr device;
+    CUresult r = cuMemHostRegister(map, BYTES, 0);
+
+    (void)state;
+    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES))
+        ok(r);
+    if (r == CUDA_SUCCESS) {
+        ok(cuMemHostGetDevicePointer(&device, map, 0));
+        seeds_step(device, SEEDS_WORDS);
+        assert_int_equal(map[1000], 3001);
+        assert_int_equal(pread(fd, &in_file, 4, 4000), 4);
+        assert_int_equal(in_file, 3001);
+        ok(cuMemHostUnregister(map));
+    } else if (r != CUDA_ERROR_NOT_PERMITTED && r != CUDA_ERROR_INVALID_VALUE) {
+        gives(CUDA_ERROR_NOT_SUPPORTED, r);
+    }
+    munmap(map, 4 * PAGE);
+    close(fd);
+}
+
+/* "This memory range also is added to the same tracking mechanism as cuMemHostAlloc to automatically accelerate calls to functions such as
+ * cuMemcpyHtoD()." */
+static void is_tracked(void **state)
+{
+    unsigned type = 0;
+    char *pages = pages_of(4 * PAGE);
+
+    (void)state;
+    ok(cuMemHostRegister(pages, BYTES, 0));
+    ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)(pages + 100)));
+    assert_int_equal(type, CU_MEMORYTYPE_HOST);
+    seeds_copy_is_direct((uint32_t *)pages);
+    ok(cuMemHostUnregister(pages));
+    gives(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)pages));
+    munmap(pages, 4 * PAGE);
+}
+
+/* "PORTABLE: The memory returned by this call will be considered as pinned memory by all CUDA contexts, not just the one that performed
+ * the allocation." */
+static void portable_is_pinned_in_other_contexts(void **state)
+{
+    uint32_t *pages = pages_of(4 * PAGE);
+    CUcontext other;
+
+    (void)state;
+    ok(cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_PORTABLE));
+    ok(cuCtxCreate(&other, NULL, 0, 0));
+    seeds_copy_is_direct(pages);
+    ok(cuCtxDestroy(other));
+    ok(cuMemHostUnregister(pages));
+    munmap(pages, 4 * PAGE);
+}
+
+/* "DEVICEMAP: Maps the allocation into the CUDA address space. The device pointer to the memory may be obtained by calling
+ * cuMemHostGetDevicePointer()." and "All of these flags are orthogonal to one another: a developer may page-lock memory that is portable or
+ * mapped with no restrictions." */
+static void flags_are_orthogonal(void **state)
+{
+    uint32_t *pages = pages_of(4 * PAGE);
+
+    (void)state;
+    for (unsigned flags = 0; flags <= (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP); flags++)
+        works(pages, SEEDS_WORDS, flags);
+    munmap(pages, 4 * PAGE);
+}
+
+/* "IOMEMORY: The pointer is treated as pointing to some I/O memory space": which ordinary memory is not, so that drivers may refuse it,
+ * with one of the errors that the manual names. Where it is taken it works. */
+static void io_memory(void **state)
+{
+    uint32_t *pages = pages_of(4 * PAGE);
+    CUresult r = cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_IOMEMORY);
+
+    (void)state;
+    if (r == CUDA_SUCCESS) {
+        CUdeviceptr device;
+
+        ok(cuMemHostGetDevicePointer(&device, pages, 0));
+        seeds_shared_words(pages, device, SEEDS_WORDS);
+        ok(cuMemHostUnregister(pages));
+    } else if (r != CUDA_ERROR_INVALID_VALUE && r != CUDA_ERROR_NOT_PERMITTED) {
+        gives(CUDA_ERROR_NOT_SUPPORTED, r);
+    }
+    munmap(pages, 4 * PAGE);
+}
+
+static void read_only_is_read(uint32_t *words)
+{
+    uint32_t *back = malloc(BYTES);
+    unsigned count = SEEDS_WORDS;
+    CUdeviceptr from, to;
+
+    ok(cuMemAlloc(&to, BYTES));
+    ok(cuMemHostGetDevicePointer(&from, words, 0));
+    ok(seeds_run("move", (void *[]){&to, &from, &count}, count));
+    ok(cuMemcpyDtoH(back, to, BYTES));
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal(back[i], i);
+    ok(cuMemFree(to));
+    free(back);
+}
+
+/* "this flag is required in order to register memory mapped to the CPU as readonly"; "Using this flag with a current context associated
+ * with a device that does not have this attribute set will cause cuMemHostRegister to error with CUDA_ERROR_NOT_SUPPORTED." */
+static void read_only_memory(void **state)
+{
+    uint32_t *pages = pages_of(4 * PAGE);
+
+    (void)state;
+    for (unsigned i = 0; i < SEEDS_WORDS; i++)
+        pages[i] = i;
+    assert_int_equal(mprotect(pages, 4 * PAGE, PROT_READ), 0);
+    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED)) {
+        ok(cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_READ_ONLY));
+        read_only_is_read(pages);
+        ok(cuMemHostUnregister(pages));
+    } else {
+        gives(CUDA_ERROR_NOT_SUPPORTED, cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_READ_ONLY));
+    }
+    munmap(pages, 4 * PAGE);
+}
+
+/* "The failure is deferred to cuMemHostGetDevicePointer()" */
+static void failure_to_map_is_deferred(void **state)
+{
+    uint32_t *pages = pages_of(4 * PAGE);
+    CUdeviceptr device;
+    CUresult r;
+
+    (void)state;
+    ok(cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_DEVICEMAP));
+    r = cuMemHostGetDevicePointer(&device, pages, 0);
+    assert_int_equal(r == CUDA_SUCCESS, seeds_attribute(CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY));
+    ok(cuMemHostUnregister(pages));
+    munmap(pages, 4 * PAGE);
+}
+
+static bool all_devices_use_host_pointers(void)
+{
+    int devices = 0, value;
+    bool all = true;
+
+    ok(cuDeviceGetCount(&devices));
+    for (int i = 0; i < devices; i++) {
+        ok(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, i));
+        all = all && value;
+    }
+    return all;
+}
+
+/* "For devices that have a non-zero value for the device attribute CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, the memory can also be accessed
+ * from the device using the host pointer p." "If all devices visible to the application have a non-zero value for the device attribute, the
+ * device pointer returned by cuMemHostGetDevicePointer() will match the original pointer ptr. If any device visible to the application has
+ * a zero value for the device attribute, the device pointer [...] will not match" */
+static void host_pointer_in_kernels(void **state)
+{
+    uint32_t *pages = pages_of(4 * PAGE) + 5;
+    CUdeviceptr device;
+
+    (void)state;
+    ok(cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_DEVICEMAP));
+    ok(cuMemHostGetDevicePointer(&device, pages, 0));
+    if (all_devices_use_host_pointers())
+        assert_int_equal(device, (uintptr_t)pages);
+    else if (seeds_attribute(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING))
+        assert_int_not_equal(device, (uintptr_t)pages);
+    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM))
+        seeds_shared_words(pages, (CUdeviceptr)(uintptr_t)pages, SEEDS_WORDS);
+    else
+        seeds_shared_words(pages, device, SEEDS_WORDS);
+    ok(cuMemHostUnregister(pages));
+    munmap(pages - 5, 4 * PAGE);
+}
+
+/* "The memory page-locked by this function must be unregistered with cuMemHostUnregister." */
+static void is_unregistered_with_unregister(void **state)
+{
+    char *pages = pages_of(4 * PAGE);
+
+    (void)state;
+    gives(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(pages));
+    ok(cuMemHostRegister(pages, 2 * PAGE, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(pages));
+    ok(cuMemHostUnregister(pages));
+    gives(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(pages));
+    memset(pages, 1, 4 * PAGE); /* it is the application's all along */
+    munmap(pages, 4 * PAGE);
+}
+
+/* "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED": a part of it is enough. */
+static void overlaps_are_refused(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t first, pages;
+    } rows[] = {{"the same", 4, 4}, {"inside", 5, 2}, {"over the front", 2, 3}, {"over the back", 6, 4}, {"around", 2, 8}};
+    char *pages = pages_of(16 * PAGE);
+
+    (void)state;
+    ok(cuMemHostRegister(pages + 4 * PAGE, 4 * PAGE, 0));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        print_message("%s\n", rows[i].name);
+        gives(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister(pages + rows[i].first * PAGE, rows[i].pages * PAGE, 0));
+    }
+    ok(cuMemHostRegister(pages, 4 * PAGE, 0)); /* what touches does not overlap */
+    ok(cuMemHostRegister(pages + 8 * PAGE, 4 * PAGE, 0));
+    for (unsigned first = 0; first < 12; first += 4)
+        ok(cuMemHostUnregister(pages + first * PAGE));
+    munmap(pages, 16 * PAGE);
+}
+
+/* "Returns" */
+static void refuses(void **state)
+{
+    char *pages = pages_of(4 * PAGE);
+    CUcontext context;
+
+    (void)state;
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister(NULL, PAGE, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister(pages, 0, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister(pages, PAGE, 0x100));
+    ok(cuCtxPopCurrent(&context));
+    gives(CUDA_ERROR_INVALID_CONTEXT, cuMemHostRegister(pages, PAGE, 0));
+    ok(cuCtxPushCurrent(context));
+    munmap(pages, 4 * PAGE);
+}
+
+/* Where kernels reach pageable memory (CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) there is no need to register. */
+static void pageable_memory_in_kernels(void **state)
+{
+    uint32_t on_stack[300], *of_malloc = malloc(BYTES);
+
+    (void)state;
+    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS)) {
+        seeds_shared_words(of_malloc, (CUdeviceptr)(uintptr_t)of_malloc, SEEDS_WORDS);
+        seeds_shared_words(on_stack, (CUdeviceptr)(uintptr_t)on_stack, 300);
+    }
+    free(of_malloc);
+}
+
+/* "Note that this function may also return error codes from previous, asynchronous launches." */
+static void tells_earlier_errors(void **state)
+{
+    void *pages = pages_of(PAGE);
+
+    (void)state;
+    seeds_tells_earlier_error(cuMemHostRegister(pages, PAGE, 0));
+    munmap(pages, PAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_pointer_and_size),
+        cmocka_unit_test(memory_of_malloc),
+        cmocka_unit_test(memory_on_the_stack),
+        cmocka_unit_test(shared_anonymous_memory),
+        cmocka_unit_test(huge_pages),
+        cmocka_unit_test(mapped_files),
+        cmocka_unit_test(is_tracked),
+        cmocka_unit_test(portable_is_pinned_in_other_contexts),
+        cmocka_unit_test(flags_are_orthogonal),
+        cmocka_unit_test(io_memory),
+        cmocka_unit_test(read_only_memory),
+        cmocka_unit_test(failure_to_map_is_deferred),
+        cmocka_unit_test(host_pointer_in_kernels),
+        cmocka_unit_test(is_unregistered_with_unregister),
+        cmocka_unit_test(overlaps_are_refused),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(pageable_memory_in_kernels),
+    };
+    const struct CMUnitTest last[] = {cmocka_unit_test(tells_earlier_errors)};
+
+    if (cmocka_run_group_tests(tests, with_context, without_context))
+        return 1;
+    return cmocka_run_group_tests(last, with_context, NULL);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mapped memory, by the sentences of the CUDA programming guide ("Mapped Memory"). Each test quotes the words that it is about. */
+#include "seeds.h"
+
+#include <time.h>
+
+#define BYTES (SEEDS_WORDS * 4)
+#define ROUNDS 200000u
+
+/* "Such a block has therefore in general two addresses: one in host memory [...] and one in device memory that can be retrieved using
+ * cudaHostGetDevicePointer() and then used to access the block from within a kernel." */
+static void has_two_addresses(void **state)
+{
+    uint32_t *allocated, *registered = aligned_alloc(4096, 4096 * 4);
+    CUdeviceptr device;
+
+    (void)state;
+    ok(cuMemHostAlloc((void **)&allocated, BYTES, CU_MEMHOSTALLOC_DEVICEMAP));
+    ok(cuMemHostGetDevicePointer(&device, allocated, 0));
+    seeds_shared_words(allocated, device, SEEDS_WORDS);
+    ok(cuMemFreeHost(allocated));
+    ok(cuMemHostRegister(registered, BYTES, CU_MEMHOSTREGISTER_DEVICEMAP));
+    ok(cuMemHostGetDevicePointer(&device, registered, 0));
+    seeds_shared_words(registered, device, SEEDS_WORDS);
+    ok(cuMemHostUnregister(registered));
+    free(registered);
+}
+
+/* "data transfers are implicitly performed as needed by the kernel"; "the application must synchronize memory accesses using streams or
+ * events": after an event the host sees what the kernel wrote, with no copy at all. */
+static void events_order_accesses(void **state)
+{
+    unsigned count = SEEDS_WORDS;
+    CUfunction function;
+    CUdeviceptr device;
+    CUmodule module;
+    CUstream stream;
+    uint32_t *host;
+    CUevent event;
+
+    (void)state;
+    ok(cuMemHostAlloc((void **)&host, BYTES, CU_MEMHOSTALLOC_DEVICEMAP));
+    ok(cuMemHostGetDevicePointer(&device, host, 0));
+    ok(cuModuleLoadData(&module, seeds_ptx));
+    ok(cuModuleGetFunction(&function, module, "step"));
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    memset(host, 0, BYTES);
+    for (unsigned i = 0; i < 10; i++)
+        ok(cuLaunchKernel(function, (count + 127) / 128, 1, 1, 128, 1, 1, 0, stream, (void *[]){&device, &count}, NULL));
+    ok(cuEventRecord(event, stream));
+    ok(cuEventSynchronize(event));
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal(host[i], 29524); /* ten times x * 3 + 1 from 0: (3^10 - 1) / 2 */
+    ok(cuEventDestroy(event));
+    ok(cuStreamDestroy(stream));
+    ok(cuModuleUnload(module));
+    ok(cuMemFreeHost(host));
+}
+
+/* "page-locked memory mapping must be enabled by calling cudaSetDeviceFlags() with the cudaDeviceMapHost flag": CU_CTX_MAP_HOST. */
+static void mapping_is_enabled_by_the_context(void **state)
+{
+    CUcontext context;
+    CUdeviceptr device;
+    uint32_t *host;
+
+    (void)state;
+    ok(cuCtxCreate(&context, NULL, CU_CTX_MAP_HOST, 0));
+    ok(cuMemHostAlloc((void **)&host, BYTES, CU_MEMHOSTALLOC_DEVICEMAP));
+    ok(cuMemHostGetDevicePointer(&device, host, 0));
+    seeds_shared_words(host, device, 100);
+    ok(cuMemFreeHost(host));
+    ok(cuCtxDestroy(context));
+}
+
+/* "canMapHostMemory [...] is equal to 1 for devices that support mapped page-locked host memory" */
+static void the_attribute_tells(void **state)
+{
+    CUdeviceptr device;
+    void *host;
+
+    (void)state;
+    ok(cuMemHostAlloc(&host, BYTES, CU_MEMHOSTALLOC_DEVICEMAP));
+    assert_int_equal(cuMemHostGetDevicePointer(&device, host, 0) == CUDA_SUCCESS, seeds_attribute(CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY));
+    ok(cuMemFreeHost(host));
+}
+
+/* A running kernel waits for the host's flag and answers: membar.sys is __threadfence_system. */
+static void host_and_running_kernel_see_each_other(void **state)
+{
+    volatile uint32_t *host;
+    CUdeviceptr question, answer;
+    CUfunction function;
+    CUmodule module;
+    time_t limit;
+
+    (void)state;
+    ok(cuMemHostAlloc((void **)&host, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+    memset((void *)host, 0, 4096);
+    ok(cuMemHostGetDevicePointer(&question, (void *)host, 0));
+    answer = question + 1024;
+    ok(cuModuleLoadData(&module, seeds_ptx));
+    ok(cuModuleGetFunction(&function, module, "replies"));
+    ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&question, &answer}, NULL));
+    gives(CUDA_ERROR_NOT_READY, cuStreamQuery(NULL)); /* it waits */
+    usleep(20000);
+    gives(CUDA_ERROR_NOT_READY, cuStreamQuery(NULL));
+    assert_int_equal(host[256], 0);
+    __atomic_store_n(&host[0], 21, __ATOMIC_RELEASE);
+    limit = time(NULL) + 10;
+    while (__atomic_load_n(&host[256], __ATOMIC_ACQUIRE) == 0 && time(NULL) < limit)
+        ;
+    assert_int_equal(host[256], 1);
+    assert_int_equal(host[257], 42); /* written before the flag */
+    ok(cuCtxSynchronize());
+    ok(cuModuleUnload(module));
+    ok(cuMemFreeHost((void *)host));
+}
+
+/* ---- single accesses ---- */
+
+/* "1-byte, 2-byte, 4-byte, 8-byte, and 16-byte naturally aligned loads and stores to host memory initiated from the device are preserved as
+ * single accesses from the point of view of the host": a kernel stores two patterns in turn; the host never sees a part of one and a part
+ * of the other. Loads of the host are of the same size. A vector is one access on GPUs; the memory model of PTX takes it for one of each
+ * element
+ * ("Vector Data-types"), and that is what a CPU as a device makes of it. */
+static const struct access {
+    const char *name, *registers, *set, *store;
+    unsigned bytes, element_bytes;
+} accesses[] = {
+    {"1 byte", ".reg .b16 %a; .reg .b16 %b;", "mov.u16 %a, 0; mov.u16 %b, 0xff;", "st.volatile.global.u8 [%%d1], %%%c;", 1, 1},
+    {"2 bytes", ".reg .b16 %a; .reg .b16 %b;", "mov.u16 %a, 0; mov.u16 %b, 0xffff;", "st.volatile.global.u16 [%%d1], %%%c;", 2, 2},
+    {"4 bytes", ".reg .b32 %a; .reg .b32 %b;", "mov.u32 %a, 0; mov.u32 %b, -1;", "st.volatile.global.u32 [%%d1], %%%c;", 4, 4},
+    {"8 bytes", ".reg .b64 %a; .reg .b64 %b;", "mov.u64 %a, 0; mov.u64 %b, -1;", "st.volatile.global.u64 [%%d1], %%%c;", 8, 8},
+    {"2 x 4 bytes", ".reg .b32 %a; .reg .b32 %b;", "mov.u32 %a, 0; mov.u32 %b, -1;", "st.global.v2.u32 [%%d1], {%%%c, %%%c};", 8, 4},
+    {"2 x 8 bytes", ".reg .b64 %a; .reg .b64 %b;", "mov.u64 %a, 0; mov.u64 %b, -1;", "st.global.v2.u64 [%%d1], {%%%c, %%%c};", 16, 8},
+    {"4 x 4 bytes", ".reg .b32 %a; .reg .b32 %b;", "mov.u32 %a, 0; mov.u32 %b, -1;", "st.global.v4.u32 [%%d1], {%%%c, %%%c, %%%c, %%%c};",
+     16, 4},
+};
+
+/* Stores the one, then the other, `rounds` times, with a fence after each. */
+static void write_kernel(const struct access *access, char *out, size_t size)
+{
+    char first[128], second[128];
+
+    snprintf(first, sizeof first, access->store, 'a', 'a', 'a', 'a');
+    snprintf(second, sizeof second, access->store, 'b', 'b', 'b', 'b');
+    snprintf(out, size,
+             ".version 6.0\n.target sm_70\n.address_size 64\n"
+             ".visible .entry alternates(.param .u64 p, .param .u32 rounds)\n{\n.reg .pred %%p; .reg .b32 %%r1; .reg .b64 %%d1;\n%s\n"
+             "ld.param.u64 %%d1, [p]; ld.param.u32 %%r1, [rounds];\n%s\n"
+             "again:\n%s\nmembar.sys;\n%s\nmembar.sys;\n"
+             "sub.u32 %%r1, %%r1, 1; setp.ne.u32 %%p, %%r1, 0; @%%p bra again;\nret;\n}\n",
+             access->registers, access->set, first, second);
+}
+
+typedef unsigned long long pair __attribute__((vector_size(16)));
+
+/* One load of the access's size. x86-64 processors with AVX load 16 aligned bytes at once (Intel SDM 3A, 9.1.1; AMD says the same). */
+static void load(const volatile void *at, unsigned bytes, unsigned char out[16])
+{
+    switch (bytes) {
+    case 1:
+        *out = *(const volatile uint8_t *)at;
+        break;
+    case 2:
+        *(uint16_t *)(void *)out = *(const volatile uint16_t *)at;
+        break;
+    case 4:
+        *(uint32_t *)(void *)out = *(const volatile uint32_t *)at;
+        break;
+    case 8:
+        *(uint64_t *)(void *)out = *(const volatile uint64_t *)at;
+        break;
+    default:
+        *(pair *)(void *)out = *(const volatile pair *)at;
+        break;
+    }
+}
+
+/* Each `unit` of the bytes is all zeros or all ones. */
+static bool is_whole(const unsigned char *loaded, unsigned bytes, unsigned unit)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        if ((loaded[i] != 0 && loaded[i] != 0xff) || loaded[i] != loaded[i / unit * unit])
+            return false;
+    return true;
+}
+
+/* How many loads found parts of two stores; *seen becomes a bit for each pattern found. */
+static unsigned count_torn(const struct access *access, volatile void *host, CUdeviceptr device, unsigned *seen)
+{
+    bool is_cpu = on_cuttle() && seeds_attribute(CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED);
+    unsigned unit = is_cpu ? access->element_bytes : access->bytes, torn = 0, rounds = ROUNDS;
+    _Alignas(16) unsigned char loaded[16];
+    char text[2048];
+    CUfunction function;
+    CUmodule module;
+
+    write_kernel(access, text, sizeof text);
+    ok(cuModuleLoadData(&module, text));
+    ok(cuModuleGetFunction(&function, module, "alternates"));
+    ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&device, &rounds}, NULL));
+    while (cuStreamQuery(NULL) == CUDA_ERROR_NOT_READY) {
+        for (unsigned i = 0; i < 1000; i++) {
+            load(host, access->bytes, loaded);
+            torn += !is_whole(loaded, access->bytes, unit);
+            *seen |= loaded[0] == 0 ? 1 : 2;
+        }
+    }
+    ok(cuCtxSynchronize());
+    ok(cuModuleUnload(module));
+    return torn;
+}
+
+static void aligned_accesses_are_single(void **state)
+{
+    CUdeviceptr device;
+    char *host;
+
+    (void)state;
+    ok(cuMemHostAlloc((void **)&host, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+    ok(cuMemHostGetDevicePointer(&device, host, 0));
+    for (size_t i = 0; i < sizeof accesses / sizeof *accesses; i++) {
+        unsigned seen = 0, torn;
+
+        memset(host, 0, 4096);
+        torn = count_torn(&accesses[i], host + 64, device + 64, &seen);
+        print_message("%s: %u torn, patterns seen: %u\n", accesses[i].name, torn, seen);
+        assert_int_equal(torn, 0);
+    }
+    ok(cuMemFreeHost(host));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(has_two_addresses),
+        cmocka_unit_test(events_order_accesses),
+        cmocka_unit_test(mapping_is_enabled_by_the_context),
+        cmocka_unit_test(the_attribute_tells),
+        cmocka_unit_test(host_and_running_kernel_see_each_other),
+        cmocka_unit_test(aligned_accesses_are_single),
+    };
+
+    return cmocka_run_group_tests(tests, with_context, without_context);
+}
