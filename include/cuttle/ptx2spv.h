@@ -124,7 +124,9 @@ struct ptx2spv_target {
     uint8_t threads_in_turn; /* WARP_NATIVE on CPUs: between barriers the warps of a block run one after the other, so none may wait for
                                 another, and every thread must reach every barrier */
     uint8_t exact_zeros; /* adding and dividing heed a constant zero's sign: lavapipe takes x + 0 for x (-0 too), x / 0 for undefined */
-    uint8_t reserved[12];
+    uint8_t fma32_flushes;  /* exact_fma32 holds but for subnormals, which are taken for zeros and made zeros */
+    uint8_t refined_sqrt32; /* one fused step makes the driver's InverseSqrt an exact f32 root; needs exact_fma32 */
+    uint8_t reserved[10];
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: none overlap; one of size 0 ends the table */
 };
 

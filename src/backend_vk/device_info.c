@@ -26,6 +26,8 @@ struct properties {
     VkPhysicalDeviceShaderCoreProperties2AMD amd;
 };
 
+enum { FLUSHES = 2, REFINED = 2 }; /* see drivers.def */
+
 static const struct driver_facts {
     VkDriverId id;
     enum ct_address_rule rule;
@@ -224,11 +226,13 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
 #include "features.def"
 #define FLOAT_CONTROL(member, property) target->member = properties->v12.property != 0;
 #include "float_controls.def"
-    target->exact_fma32 = driver->exact[0];
+    target->exact_fma32 = driver->exact[0] != 0;
+    target->fma32_flushes = driver->exact[0] == FLUSHES;
     target->exact_fma64 = driver->exact[1];
     target->exact_div32 = driver->exact[2];
     target->exact_div64 = driver->exact[3];
-    target->exact_sqrt32 = driver->exact[4];
+    target->exact_sqrt32 = driver->exact[4] == 1;
+    target->refined_sqrt32 = driver->exact[4] == REFINED;
     target->exact_sqrt64 = driver->exact[5];
     target->keeps_subnormals32 = target->denorm_preserve32 || driver->subnormals32;
     target->near_exp2 = driver->exp2;

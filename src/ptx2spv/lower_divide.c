@@ -4,6 +4,8 @@
  * f32 goes through f64: a quotient or root of 24-bit numbers that is no 25-bit number itself lies at least 2^-49 (relatively) away
  * from every one, so an f64 result that is off by a few last places still rounds to the right f32. Directed roundings look at the
  * residual, which f64 holds exactly: a - q*b or a - s*s.
+ * Where the inverse root is known to be near enough, f32 roots stay f32. What the two steps lose there if fma takes subnormals for zeros is
+ * below 2^-30 of a: too little to matter where the root is one of the two next to it.
  * f64 corrects the driver's result once by its residual (Markstein) if the target is not exact; where the quotient is subnormal, or
  * operands lie within 2^60 of the ends of the range, the driver's form stays. */
 #include "lower.h"
@@ -114,6 +116,43 @@ static ct_value root_moved(struct ct_cursor *at, enum ptx_type type, enum ptx_ro
     return quotient_moved(at, type, rounding, nearest, residual, ct_float_const(at, PTX_F64, 1.0));
 }
 
+/* One of three numbers: for subnormals, for what else is below 2^-96, for the rest. */
+static ct_value by_size(struct ct_cursor *at, ct_value a, double of_subnormal, double of_small, double of_others)
+{
+    const ct_value is_subnormal = ct_icmp_imm(at, PTX_U32, PTX_LT, a, UINT64_C(1) << 23); /* encodings are in order */
+    const ct_value is_small = ct_icmp_imm(at, PTX_U32, PTX_LT, a, UINT64_C(31) << 23);
+    const ct_value others = ct_select(at, is_small, ct_float_const(at, PTX_F32, of_small), ct_float_const(at, PTX_F32, of_others));
+
+    return ct_select(at, is_subnormal, ct_float_const(at, PTX_F32, of_subnormal), others);
+}
+
+/* a by an even power of two, such that no step of its root is lost below the least normal number. Subnormals go by way of integers, as in
+ * ct_float_resized. */
+static ct_value scaled_for_root(struct ct_cursor *at, ct_value a)
+{
+    const ct_value is_subnormal = ct_icmp_imm(at, PTX_U32, PTX_LT, a, UINT64_C(1) << 23);
+    const ct_value places = ct_emit1(at, CT_OP_ITOF, PTX_U32, CT_W_32, a);
+
+    at->fn->values.v[places.i].def->type2 = PTX_F32;
+    return times(at, PTX_F32, ct_select(at, is_subnormal, places, a), by_size(at, a, 2.0, 0x1p64, 1.0));
+}
+
+/* a times its inverse root, and one step by what is missing to a. Zeros, infinity and NaN are their own roots, and that of other negative
+ * numbers is NaN. */
+static ct_value refined_root32(struct ct_lower *l, ct_value a)
+{
+    struct ct_cursor *at = &l->at;
+    const ct_value scaled = scaled_for_root(at, a), inverse = ct_op1(at, CT_OP_FRSQRT, PTX_F32, scaled);
+    const ct_value root = times(at, PTX_F32, scaled, inverse), half = times(at, PTX_F32, inverse, ct_float_const(at, PTX_F32, 0.5));
+    const ct_value missing = ct_emit3(at, CT_OP_FFMA, PTX_F32, CT_W_32, ct_float_negated(at, PTX_F32, root), root, scaled);
+    const ct_value better = ct_emit3(at, CT_OP_FFMA, PTX_F32, CT_W_32, missing, half, root);
+    const ct_value result = times(at, PTX_F32, better, by_size(at, a, 0x1p-75, 0x1p-32, 1.0));
+    const ct_value is_usual = ct_icmp_imm(at, PTX_U32, PTX_LT, ct_add_imm(at, a, UINT64_MAX), 0x7f7fffff);
+    const ct_value is_negative = ct_icmp_imm(at, PTX_U32, PTX_GT, a, 0x80000000);
+
+    return ct_select(at, is_usual, result, ct_select(at, is_negative, ct_const32(at, 0x7fffffff), a));
+}
+
 static ct_value root32(struct ct_lower *l, enum ptx_rounding rounding, ct_value a)
 {
     struct ct_cursor *at = &l->at;
@@ -176,5 +215,7 @@ ct_value ct_lower_root(struct ct_lower *l, enum ptx_type type, enum ptx_rounding
         return root64(l, rounding, a);
     if (l->fn->target->exact_sqrt32 && ct_rounds_to_nearest(rounding))
         return ct_op1(&l->at, CT_OP_FSQRT, type, a);
+    if (l->fn->target->refined_sqrt32 && ct_rounds_to_nearest(rounding))
+        return refined_root32(l, a);
     return root32(l, rounding, a);
 }

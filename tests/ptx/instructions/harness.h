@@ -39,6 +39,8 @@ struct table {
 /* ---- values.c ---- */
 /* Operands for a row: MAX_SOURCES words a case. Edge values of each type combined, then random ones; the same on every run. */
 uint64_t *operands_create(const struct row *row, unsigned *n_cases);
+/* Three operands of F32 or F64 that belong together (hurtful.c); `next` gives random bits. */
+void make_hurtful(enum type type, unsigned number, uint64_t (*next)(void), uint64_t *out);
 unsigned type_bits(enum type type);
 bool type_is_float(enum type type);
 

@@ -8,6 +8,7 @@
 #ifndef RANDOM_CASES /* a longer search is built with more */
 #define RANDOM_CASES 512
 #endif
+#define HURTFUL_CASES (RANDOM_CASES * 3 / 2) /* of rows that take f32 or f64 */
 
 unsigned type_bits(enum type type)
 {
@@ -160,11 +161,25 @@ static void fill_random(const struct row *row, uint64_t *out)
         out[0] = from_interval(row);
 }
 
+/* Sources of one float type, the second and third of them perhaps others. */
+static void fill_hurtful(const struct row *row, unsigned number, uint64_t *out)
+{
+    uint64_t values[3];
+
+    fill_random(row, out);
+    make_hurtful(row->sources[0], number, random_bits, values);
+    for (unsigned i = 0; i < 3; i++)
+        if (row->sources[i] == row->sources[0])
+            out[i] = values[i];
+}
+
 uint64_t *operands_create(const struct row *row, unsigned *n_cases)
 {
     unsigned counts[MAX_SOURCES];
     const unsigned edges = row->least != row->greatest ? 0 : edge_count(row, counts);
-    uint64_t *operands = calloc((size_t)edges + RANDOM_CASES, MAX_SOURCES * sizeof *operands);
+    const bool hurts = (row->sources[0] == F32 || row->sources[0] == F64) && row->compare == EXACT;
+    const unsigned hurtful = hurts ? HURTFUL_CASES : 0;
+    uint64_t *operands = calloc((size_t)edges + RANDOM_CASES + hurtful, MAX_SOURCES * sizeof *operands);
 
     *n_cases = 0;
     if (!operands)
@@ -174,6 +189,8 @@ uint64_t *operands_create(const struct row *row, unsigned *n_cases)
         fill_edge(row, counts, i, operands + (size_t)i * MAX_SOURCES);
     for (unsigned i = 0; i < RANDOM_CASES; i++)
         fill_random(row, operands + (size_t)(edges + i) * MAX_SOURCES);
-    *n_cases = edges + RANDOM_CASES;
+    for (unsigned i = 0; i < hurtful; i++)
+        fill_hurtful(row, i, operands + (size_t)(edges + RANDOM_CASES + i) * MAX_SOURCES);
+    *n_cases = edges + RANDOM_CASES + hurtful;
     return operands;
 }

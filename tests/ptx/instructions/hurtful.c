@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operands built to hurt: what sequences of roundings get wrong and random operands never meet. They fit additions, products, fused
+ * operations, quotients and roots alike, since a row is given all of them. */
+#include "harness.h"
+
+#include <math.h>
+
+/* Of f32 and f64 as f64: bits of precision, exponent of the least normal number, of the greatest. */
+struct format {
+    int precision, least, greatest;
+};
+
+static const struct format single_format = {24, -126, 127}, double_format = {53, -1022, 1023};
+
+static double rounded(enum type type, double value)
+{
+    return type == F32 ? (float)value : value;
+}
+
+/* A number of `bits` random bits between 1 and 2, or its opposite. */
+static double random_significand(int bits, uint64_t (*next)(void))
+{
+    const uint64_t fraction = next() >> (65 - bits); /* bits - 1 of them */
+
+    return (next() & 1 ? -1 : 1) * (1 + ldexp((double)fraction, 1 - bits));
+}
+
+static int between(int least, int greatest, uint64_t (*next)(void))
+{
+    return least + (int)(next() % (unsigned)(greatest - least + 1));
+}
+
+/* Half a place of the last bit of x in the format. */
+static double half_place(const struct format *f, double x)
+{
+    int exponent;
+
+    frexp(x, &exponent);
+    return ldexp(1, exponent - f->precision - 1);
+}
+
+/* Few bits: products and sums that end just behind the last place, in a tie. */
+static void make_ties(const struct format *f, enum type type, uint64_t (*next)(void), double x[3])
+{
+    x[0] = random_significand(f->precision / 2 + 1, next);
+    x[1] = ldexp(random_significand(f->precision / 2 + 1, next), between(-2, 2, next));
+    x[2] = ldexp(random_significand(3, next), between(-f->precision - 2, 3, next));
+    x[0] = rounded(type, x[0]);
+}
+
+/* What is left of a cancellation is the error of the product; of a sum, a few last places. */
+static void make_cancellation(const struct format *f, enum type type, uint64_t (*next)(void), double x[3])
+{
+    const int shift = between(0, 1, next) ? between(f->least / 2 - 12, f->least / 2 + 26, next) : 0; /* the error near the least number */
+
+    x[0] = ldexp(random_significand(f->precision, next), shift);
+    x[1] = ldexp(random_significand(f->precision, next), shift);
+    x[2] = -rounded(type, x[0] * x[1]);
+    if (next() & 1)
+        x[1] = -x[0] * (1 + 2 * half_place(f, 1) * between(-2, 2, next));
+}
+
+/* Products, quotients and sums about the least normal number and below. */
+static void make_tiny(const struct format *f, enum type type, uint64_t (*next)(void), double x[3])
+{
+    const int sum = between(f->least - f->precision - 2, f->least + 2, next), part = between(f->least, f->greatest / 2, next);
+    const int rest = sum - part > f->greatest ? f->greatest : sum - part;
+
+    x[0] = ldexp(random_significand(next() & 1 ? f->precision : 6, next), part);
+    x[1] = ldexp(random_significand(next() & 1 ? f->precision : 6, next), next() & 1 ? rest : -rest);
+    x[2] = ldexp(random_significand(next() & 1 ? f->precision : 2, next), between(f->least - f->precision, f->least + 2, next));
+    for (int i = 0; i < 3; i++)
+        x[i] = rounded(type, x[i]);
+}
+
+/* About the greatest number, where a rounding, and no other, overflows. */
+static void make_great(const struct format *f, enum type type, uint64_t (*next)(void), double x[3])
+{
+    const int part = between(0, f->greatest, next);
+
+    x[0] = ldexp(random_significand(next() & 1 ? f->precision : 3, next), part);
+    x[1] = ldexp(random_significand(next() & 1 ? f->precision : 3, next), f->greatest - part - between(0, 1, next));
+    x[2] = ldexp(random_significand(4, next), f->greatest - between(0, f->precision + 1, next));
+    for (int i = 0; i < 3; i++)
+        x[i] = rounded(type, x[i]);
+}
+
+/* x0 / x1 next to the middle between two numbers. */
+static void make_hard_quotient(const struct format *f, enum type type, uint64_t (*next)(void), double x[3])
+{
+    const double q = random_significand(f->precision, next), b = random_significand(f->precision, next);
+    const int shift = next() & 1 ? 0 : between(f->least / 2, f->greatest / 2 - 2, next);
+
+    x[0] = ldexp(rounded(type, fma(q, b, b * half_place(f, q))), shift);
+    x[1] = ldexp(b, next() & 1 ? shift : 0);
+    x[2] = x[0];
+}
+
+/* The same of the root of x0. */
+static void make_hard_root(const struct format *f, enum type type, uint64_t (*next)(void), double x[3])
+{
+    const double root = fabs(random_significand(f->precision, next)) * (next() & 1 ? 1 : sqrt(0.5));
+    const double r = rounded(type, root);
+
+    x[0] = ldexp(rounded(type, fma(r, r, 2 * r * half_place(f, r))), 2 * between(f->least / 2, f->greatest / 2 - 2, next));
+    x[1] = r;
+    x[2] = -x[0];
+}
+
+void make_hurtful(enum type type, unsigned number, uint64_t (*next)(void), uint64_t *out)
+{
+    static void (*const makers[])(const struct format *, enum type, uint64_t (*)(void), double *) = {
+        make_ties, make_cancellation, make_tiny, make_great, make_hard_quotient, make_hard_root};
+    double x[3];
+
+    makers[number % (sizeof makers / sizeof *makers)](type == F32 ? &single_format : &double_format, type, next, x);
+    for (unsigned i = 0; i < 3; i++)
+        out[i] = type == F32 ? bits_of_f32((float)x[i]) : bits_of_f64(x[i]);
+}
