@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How fast a device does the operations that IEEE 754 demands exact: many threads, each with four chains of one operation. A line each:
+ * the operation and 10^9 results a second. bench/exactness compares them under CUTTLE_MATH.
+ *   bench_math [THREADS] [ROUNDS] */
+#include "example.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHAINS 4
+#define UNROLLED 16
+
+/* x = mnemonic before x after; %k0 and %k1 are near 1. */
+static const struct operation {
+    const char *mnemonic, *before, *after, *type;
+} operations[] = {
+    {"fma.rn.f32", "", ", %k0, %k1", "f32"}, {"div.rn.f32", "%k0, ", "", "f32"}, {"rcp.rn.f32", "", "", "f32"},
+    {"sqrt.rn.f32", "", "", "f32"},          {"fma.rn.f64", "", ", %k0, %k1", "f64"}, {"div.rn.f64", "%k0, ", "", "f64"},
+    {"rcp.rn.f64", "", "", "f64"},           {"sqrt.rn.f64", "", "", "f64"},
+};
+
+static char *kernel_text(const struct operation *operation, char *out, size_t size)
+{
+    const char *t = operation->type;
+    const unsigned bytes = t[1] == '3' ? 4 : 8;
+    size_t n = 0;
+
+    n += (size_t)snprintf(out + n, size - n,
+                          ".version 7.0\n.target sm_70\n.address_size 64\n"
+                          ".visible .entry k(.param .u64 p, .param .u32 rounds)\n{\n  .reg .pred %%q;\n  .reg .b32 %%r<4>;\n"
+                          "  .reg .b64 %%d<3>;\n  .reg .%s %%x<%d>, %%k<2>, %%s;\n"
+                          "  ld.param.u64 %%d0, [p];\n  ld.param.u32 %%r0, [rounds];\n  mov.u32 %%r1, %%ctaid.x;\n"
+                          "  mov.u32 %%r2, %%ntid.x;\n  mov.u32 %%r3, %%tid.x;\n  mad.lo.u32 %%r1, %%r1, %%r2, %%r3;\n"
+                          "  mul.wide.u32 %%d1, %%r1, %u;\n  add.u64 %%d2, %%d0, %%d1;\n"
+                          "  ld.global.%s %%k0, [%%d0];\n  ld.global.%s %%k1, [%%d0+%u];\n",
+                          t, CHAINS, bytes, t, t, bytes);
+    for (unsigned i = 0; i < CHAINS; i++)
+        n += (size_t)snprintf(out + n, size - n, "  ld.global.%s %%x%u, [%%d2+%u];\n", t, i, i * bytes);
+    n += (size_t)snprintf(out + n, size - n, "AGAIN:\n");
+    for (unsigned i = 0; i < CHAINS * UNROLLED; i++)
+        n += (size_t)snprintf(out + n, size - n, "  %s %%x%u, %s%%x%u%s;\n", operation->mnemonic, i % CHAINS, operation->before, i % CHAINS,
+                              operation->after);
+    n += (size_t)snprintf(out + n, size - n, "  sub.u32 %%r0, %%r0, 1;\n  setp.ne.u32 %%q, %%r0, 0;\n  @%%q bra AGAIN;\n");
+    for (unsigned i = 1; i < CHAINS; i++)
+        n += (size_t)snprintf(out + n, size - n, "  add.%s %%x0, %%x0, %%x%u;\n", t, i);
+    snprintf(out + n, size - n, "  st.global.%s [%%d2], %%x0;\n  ret;\n}\n", t);
+    return out;
+}
+
+/* Numbers between 1/2 and 2, in f32 or f64: none of the operations leaves that range far. */
+static CUdeviceptr make_operands(const struct operation *operation, unsigned n)
+{
+    const size_t bytes = operation->type[1] == '3' ? 4 : 8;
+    unsigned state = 1;
+    char *values = calloc(n, bytes);
+    CUdeviceptr result;
+
+    if (!values)
+        exit(1);
+    for (unsigned i = 0; i < n; i++) {
+        const double x = 1.25 + 0.6 * example_random_float(&state);
+        const float single = (float)x;
+
+        memcpy(values + i * bytes, bytes == 4 ? (const void *)&single : (const void *)&x, bytes);
+    }
+    result = example_upload(values, n * bytes);
+    free(values);
+    return result;
+}
+
+/* The least time of five launches, in milliseconds. */
+static double least_ms(CUfunction function, unsigned threads, void **params)
+{
+    CUevent start, stop;
+    double least = 0;
+
+    CHECK(cuEventCreate(&start, CU_EVENT_DEFAULT));
+    CHECK(cuEventCreate(&stop, CU_EVENT_DEFAULT));
+    for (int i = 0; i < 6; i++) {
+        float ms;
+
+        CHECK(cuEventRecord(start, NULL));
+        CHECK(cuLaunchKernel(function, threads / 128, 1, 1, 128, 1, 1, 0, NULL, params, NULL));
+        CHECK(cuEventRecord(stop, NULL));
+        CHECK(cuEventSynchronize(stop));
+        CHECK(cuEventElapsedTime(&ms, start, stop));
+        if (i && (least == 0 || ms < least)) /* the first one compiles */
+            least = ms;
+    }
+    cuEventDestroy(start);
+    cuEventDestroy(stop);
+    return least;
+}
+
+static void measure(const struct operation *operation, unsigned threads, unsigned rounds)
+{
+    char text[8192];
+    CUmodule module;
+    CUfunction function;
+    CUdeviceptr memory = make_operands(operation, threads + CHAINS);
+    void *params[] = {&memory, &rounds};
+    double ms;
+
+    CHECK(cuModuleLoadData(&module, kernel_text(operation, text, sizeof text)));
+    CHECK(cuModuleGetFunction(&function, module, "k"));
+    ms = least_ms(function, threads, params);
+    printf("%-12s %12.3f\n", operation->mnemonic, (double)threads * rounds * CHAINS * UNROLLED / ms * 1e-6);
+    CHECK(cuModuleUnload(module));
+    CHECK(cuMemFree(memory));
+}
+
+int main(int argc, char **argv)
+{
+    const unsigned threads = argc > 1 ? (unsigned)atoi(argv[1]) : 4096, rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 8;
+    CUcontext context;
+    CUdevice device;
+
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuDevicePrimaryCtxRetain(&context, device));
+    CHECK(cuCtxSetCurrent(context));
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        measure(&operations[i], threads, rounds);
+    CHECK(cuDevicePrimaryCtxRelease(device));
+    return 0;
+}
