@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lets a judge compile a corpus.
+ *
+ *   judge [--ocloc LIBRARY DEVICE] [--spills N] [--scalar-spills N] [--every N] [--chip NAME] [--table FILE] [--require TEXT] PATH..
+ *     PATH        PTX files and folders of them; a folder that is missing is passed over
+ *     --ocloc     Intel's OpenCL compiler; default: the Vulkan driver that the loader finds
+ *     --spills    how many registers a kernel may spill (0); --scalar-spills: how many scalar ones (0)
+ *     --every     judge one module of N, chosen by its hash (1: all)
+ *     --require   what the judge's name must hold, so that a test does not judge for the wrong chip
+ *     --table     write what was said of each kernel there, a line each with tabs between, NAME first; needs --chip
+ * Exit status: 0 all is well; 1 a kernel is refused, spills, or crashes the compiler; 77 there is no such judge.
+ * Each kernel is compiled in a process of its own: a compiler that crashes, hangs or calls exit (Intel's does) costs no more than that. */
+#include "judge.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_GUILTY = 1, EXIT_USAGE = 2, EXIT_NO_JUDGE = 77 };
+
+#define USUAL_BLOCK_THREADS 256
+#define USUAL_DYNAMIC_SHARED_BYTES 1024
+#define PATIENCE_S 60
+#define EXHIBITS_MAX 65536 /* a power of two, well above what tests emit */
+
+struct options {
+    const char *library, *device, *chip, *table, *require;
+    uint64_t spills, scalar_spills, every;
+    char **paths;
+};
+
+struct trial {
+    const struct options *options;
+    struct judge judge;
+    FILE *table;
+    const char *path; /* of the PTX at hand */
+    uint64_t seen[EXHIBITS_MAX];
+    unsigned n_seen, compiled, lacking, uncompilable, guilty;
+    uint64_t most_spills, most_scalar_spills;
+};
+
+/* ---- a process for each kernel ---- */
+
+/* What the process of a kernel tells. */
+struct testimony {
+    enum verdict verdict;
+    struct statistics statistics;
+    char why[256];
+};
+
+static void testify(struct trial *trial, const struct exhibit *exhibit, int out)
+{
+    struct testimony t = {.statistics = {NOT_TOLD, NOT_TOLD, NOT_TOLD, NOT_TOLD, NOT_TOLD, NOT_TOLD, NOT_TOLD}};
+
+    alarm(PATIENCE_S);
+    t.verdict = trial->judge.compile(&trial->judge, exhibit, &t.statistics, t.why, sizeof t.why);
+    _exit(write(out, &t, sizeof t) == sizeof t ? 0 : EXIT_GUILTY);
+}
+
+static void describe_end(int status, struct testimony *out)
+{
+    out->verdict = VERDICT_REFUSED;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        snprintf(out->why, sizeof out->why, "not compiled within %d seconds", PATIENCE_S);
+    else if (WIFSIGNALED(status))
+        snprintf(out->why, sizeof out->why, "the compiler crashes (%s)", strsignal(WTERMSIG(status)));
+    else
+        snprintf(out->why, sizeof out->why, "the compiler ends the process (exit status %d)", WEXITSTATUS(status));
+}
+
+/* False: no process can be had. */
+static bool hear(struct trial *trial, const struct exhibit *exhibit, struct testimony *out)
+{
+    int ends[2], status = 0;
+    pid_t child;
+    bool told;
+
+    if (pipe(ends))
+        return false;
+    fflush(stdout);
+    if ((child = fork()) == 0)
+        testify(trial, exhibit, ends[1]);
+    close(ends[1]);
+    told = child > 0 && read(ends[0], out, sizeof *out) == sizeof *out; /* less than a pipe takes at once: all or nothing */
+    close(ends[0]);
+    if (child < 0 || waitpid(child, &status, 0) < 0)
+        return false;
+    if (!told || status)
+        describe_end(status, out);
+    return true;
+}
+
+/* ---- one kernel ---- */
+
+/* True once for each hash. */
+static bool is_new(struct trial *trial, uint64_t hash)
+{
+    hash += !hash;
+    for (uint64_t i = hash;; i++) {
+        uint64_t *slot = &trial->seen[i % EXHIBITS_MAX];
+
+        if (*slot == hash)
+            return false;
+        if (!*slot && trial->n_seen < EXHIBITS_MAX / 2) {
+            *slot = hash;
+            trial->n_seen++;
+            return true;
+        }
+        if (!*slot)
+            return true; /* full: judged again at worst */
+    }
+}
+
+static void accuse(struct trial *trial, const char *kernel, const char *what)
+{
+    printf("%s: %s: %s\n", trial->path, kernel, what);
+    trial->guilty++;
+}
+
+static void write_number(FILE *file, uint64_t number)
+{
+    if (number == NOT_TOLD)
+        fputs("\t-", file);
+    else
+        fprintf(file, "\t%llu", (unsigned long long)number);
+}
+
+static void write_row(const struct trial *trial, const char *kernel, const struct statistics *s)
+{
+    const char *file = strrchr(trial->path, '/');
+    const uint64_t numbers[] = {s->lanes, s->instructions, s->code_bytes, s->vector_registers, s->scalar_registers, s->spills, s->scalar_spills};
+
+    fprintf(trial->table, "%s\t%s\t%s", trial->options->chip, file ? file + 1 : trial->path, kernel);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        write_number(trial->table, numbers[i]);
+    fputc('\n', trial->table);
+}
+
+static void weigh_spills(struct trial *trial, const char *kernel, uint64_t told, uint64_t budget, const char *what, uint64_t *most)
+{
+    char text[128];
+    uint64_t spills = told == NOT_TOLD ? 0 : told;
+
+    if (spills > *most)
+        *most = spills;
+    if (spills <= budget)
+        return;
+    snprintf(text, sizeof text, "%llu %s spilled, %llu are allowed", (unsigned long long)spills, what, (unsigned long long)budget);
+    accuse(trial, kernel, text);
+}
+
+static void weigh(struct trial *trial, const char *kernel, const struct statistics *statistics)
+{
+    trial->compiled++;
+    if (trial->table)
+        write_row(trial, kernel, statistics);
+    weigh_spills(trial, kernel, statistics->spills, trial->options->spills, "registers", &trial->most_spills);
+    weigh_spills(trial, kernel, statistics->scalar_spills, trial->options->scalar_spills, "scalar registers", &trial->most_scalar_spills);
+}
+
+/* The block that the kernel asks for, or a usual one. */
+static void choose_block(const struct ptx2spv_kernel_decl *decl, uint32_t block[3])
+{
+    const uint32_t *stated = decl->req_ntid[0] ? decl->req_ntid : decl->max_ntid;
+
+    block[0] = stated[0] ? stated[0] : USUAL_BLOCK_THREADS;
+    block[1] = stated[0] && stated[1] ? stated[1] : 1;
+    block[2] = stated[0] && stated[2] ? stated[2] : 1;
+}
+
+/* Fewer threads, where the kernel takes so much shared memory for each that the block does not fit. */
+static void fit_block(const struct ptx2spv_target *target, const struct ptx2spv_kernel_info *info, struct exhibit *exhibit)
+{
+    uint64_t fixed = (uint64_t)info->static_shared_bytes + info->exchange_bytes + exhibit->dynamic_shared_bytes;
+
+    while (exhibit->block[0] > 32 && fixed + (uint64_t)info->exchange_thread_bytes * exhibit->block[0] * exhibit->block[1] *
+                                                 exhibit->block[2] > target->shared_bytes)
+        exhibit->block[0] /= 2;
+}
+
+static void judge_kernel(struct trial *trial, const struct ptx2spv_kernel_decl *decl, const struct ptx2spv_kernel *kernel)
+{
+    struct exhibit exhibit = {.name = decl->name, .kernel = kernel};
+    struct testimony testimony;
+
+    choose_block(decl, exhibit.block);
+    exhibit.dynamic_shared_bytes = kernel->info.uses_dynamic_shared ? USUAL_DYNAMIC_SHARED_BYTES : 0;
+    fit_block(&trial->judge.target, &kernel->info, &exhibit);
+    if (!hear(trial, &exhibit, &testimony))
+        accuse(trial, decl->name, "not judged: there is no process for it");
+    else if (testimony.verdict == VERDICT_COMPILED)
+        weigh(trial, decl->name, &testimony.statistics);
+    else
+        accuse(trial, decl->name, testimony.why);
+}
+
+/* ---- what Cuttle itself does not compile ---- */
+
+static void keep_message(void *user, const struct ptx2spv_diagnostic *diagnostic)
+{
+    if (diagnostic->severity == PTX2SPV_ERROR)
+        snprintf(user, 512, "%.500s", diagnostic->text);
+}
+
+/* Would a device with everything take the kernel? If not, no device does, and there is no module to judge. */
+static bool compiles_anywhere(const struct trial *trial, const struct ptx2spv_module *module, unsigned index)
+{
+    struct ptx2spv_target all = trial->judge.target;
+    struct ptx2spv_kernel kernel;
+
+    all.float64 = all.float16 = all.int64 = all.int16 = all.int8 = all.storage8 = all.storage16 = 1;
+    all.shared_explicit_layout = all.shared_explicit_layout8 = all.shared_explicit_layout16 = 1;
+    all.atomic_int64_global = all.atomic_int64_shared = all.memory_model_device_scope = 1;
+    all.shader_clock_subgroup = all.shader_clock_device = 1;
+    if (ptx2spv_kernel_compile(module, index, &all, NULL, &kernel) != PTX2SPV_OK)
+        return false;
+    ptx2spv_kernel_finish(&kernel);
+    return true;
+}
+
+static void compile_kernel(struct trial *trial, const struct ptx2spv_module *module, unsigned index)
+{
+    const struct ptx2spv_kernel_decl *decl = ptx2spv_module_kernel(module, index);
+    char message[512] = "no message";
+    const struct ptx2spv_options options = {.on_diagnostic = keep_message, .user = message};
+    struct ptx2spv_kernel kernel;
+    enum ptx2spv_status status = ptx2spv_kernel_compile(module, index, &trial->judge.target, &options, &kernel);
+
+    if (status == PTX2SPV_OK) {
+        uint64_t hash = hash_bytes(kernel.words, kernel.n_words * sizeof *kernel.words);
+
+        if (hash % trial->options->every == 0 && is_new(trial, hash))
+            judge_kernel(trial, decl, &kernel);
+        ptx2spv_kernel_finish(&kernel);
+    } else if (!compiles_anywhere(trial, module, index)) {
+        trial->uncompilable++;
+    } else if (status == PTX2SPV_TARGET_LACKS && trial->judge.may_lack) {
+        trial->lacking++;
+    } else {
+        accuse(trial, decl->name, message);
+    }
+}
+
+static void judge_text(struct trial *trial, const struct ptx_text *text)
+{
+    struct ptx2spv_module *module;
+
+    trial->path = text->path;
+    if (ptx2spv_module_create(text->text, text->length, NULL, &module) != PTX2SPV_OK)
+        return; /* PTX that no device takes */
+    for (unsigned i = 0; i < ptx2spv_module_kernel_count(module); i++)
+        compile_kernel(trial, module, i);
+    ptx2spv_module_destroy(module);
+}
+
+/* ---- the command ---- */
+
+static int wrong_usage(const char *what)
+{
+    fprintf(stderr, "judge: wrong usage: %s (see the top of judge.c)\n", what);
+    return EXIT_USAGE;
+}
+
+static int parse(char **argv, struct options *out)
+{
+    for (argv++; *argv && !strncmp(*argv, "--", 2); argv += 2) {
+        const char *name = *argv + 2;
+
+        if (!argv[1])
+            return wrong_usage(name);
+        if (!strcmp(name, "ocloc") && argv[2])
+            out->library = *++argv, out->device = argv[1];
+        else if (!strcmp(name, "spills"))
+            out->spills = strtoull(argv[1], NULL, 10);
+        else if (!strcmp(name, "scalar-spills"))
+            out->scalar_spills = strtoull(argv[1], NULL, 10);
+        else if (!strcmp(name, "every"))
+            out->every = strtoull(argv[1], NULL, 10);
+        else if (!strcmp(name, "chip"))
+            out->chip = argv[1];
+        else if (!strcmp(name, "table"))
+            out->table = argv[1];
+        else if (!strcmp(name, "require"))
+            out->require = argv[1];
+        else
+            return wrong_usage(name);
+    }
+    out->paths = argv;
+    return *argv && out->every && (!out->table || out->chip) ? 0 : wrong_usage("a path, --every of 1 or more, --chip beside --table");
+}
+
+static int open_judge(struct trial *trial)
+{
+    const struct options *options = trial->options;
+    char why[512] = "";
+    bool open = options->library ? judge_open_ocloc(&trial->judge, options->device, options->library, why, sizeof why)
+                                 : judge_open_vulkan(&trial->judge, why, sizeof why);
+
+    if (!open) {
+        printf("no judge: %s\n", why);
+        return EXIT_NO_JUDGE;
+    }
+    if (options->require && !strcasestr(trial->judge.name, options->require)) {
+        printf("wanted a judge for %s, got %s\n", options->require, trial->judge.name);
+        return EXIT_GUILTY;
+    }
+    return 0;
+}
+
+static int report(const struct trial *trial, const struct corpus *corpus)
+{
+    printf("%s: %zu texts; %u modules compiled, at most %llu registers and %llu scalar ones spilled; %u need what the chip lacks, "
+           "%u compile for no device; %u complaints\n",
+           trial->judge.name, corpus->n, trial->compiled, (unsigned long long)trial->most_spills,
+           (unsigned long long)trial->most_scalar_spills, trial->lacking, trial->uncompilable, trial->guilty);
+    if (!trial->compiled)
+        printf("nothing was judged\n");
+    return trial->guilty || !trial->compiled ? EXIT_GUILTY : 0;
+}
+
+int main(int argc, char **argv)
+{
+    static struct trial trial;
+    struct options options = {.every = 1};
+    struct corpus corpus = {0};
+    int result = parse(argv, &options);
+
+    (void)argc;
+    trial.options = &options;
+    if (result || (result = open_judge(&trial)))
+        return result;
+    if (options.table && !(trial.table = fopen(options.table, "w")))
+        return wrong_usage("the table's file cannot be written");
+    for (char **path = options.paths; *path; path++)
+        if (!corpus_add(&corpus, *path))
+            printf("%s is not there\n", *path);
+    for (size_t i = 0; i < corpus.n; i++)
+        judge_text(&trial, &corpus.texts[i]);
+    result = report(&trial, &corpus);
+    if (trial.table)
+        fclose(trial.table);
+    corpus_finish(&corpus);
+    return result;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A Vulkan driver as a judge: the only physical device that the loader finds. Target and pipelines are made by the backend's own code. */
+#include "judge.h"
+
+#include "backend_vk/vk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct vulkan {
+    struct ct_vk_physical physical;
+    struct ct_device_info info;
+    struct ct_backend_device *device;
+};
+
+static const struct {
+    const char *name; /* of RADV's statistics */
+    size_t offset;
+} wanted[] = {
+    {"SGPRs", offsetof(struct statistics, scalar_registers)},
+    {"VGPRs", offsetof(struct statistics, vector_registers)},
+    {"Instructions", offsetof(struct statistics, instructions)},
+    {"Code size", offsetof(struct statistics, code_bytes)},
+    {"Spilled VGPRs", offsetof(struct statistics, spills)},
+    {"Spilled SGPRs", offsetof(struct statistics, scalar_spills)},
+};
+
+static void take(const VkPipelineExecutableStatisticKHR *statistic, struct statistics *out)
+{
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        uint64_t *field = (uint64_t *)((char *)out + wanted[i].offset);
+
+        if (!strcmp(statistic->name, wanted[i].name))
+            *field = statistic->value.u64;
+    }
+}
+
+static void read_statistics(struct ct_backend_device *device, VkPipeline pipeline, struct statistics *out)
+{
+    const VkPipelineInfoKHR which = {.sType = VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR, .pipeline = pipeline};
+    const VkPipelineExecutableInfoKHR first = {.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR, .pipeline = pipeline};
+    VkPipelineExecutablePropertiesKHR executable = {.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_PROPERTIES_KHR};
+    VkPipelineExecutableStatisticKHR all[64];
+    uint32_t one = 1, n = sizeof all / sizeof *all;
+
+    for (uint32_t i = 0; i < n; i++)
+        all[i] = (VkPipelineExecutableStatisticKHR){.sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR};
+    if (device->vk.vkGetPipelineExecutablePropertiesKHR(device->handle, &which, &one, &executable) < VK_SUCCESS ||
+        device->vk.vkGetPipelineExecutableStatisticsKHR(device->handle, &first, &n, all) < VK_SUCCESS)
+        return;
+    out->lanes = executable.subgroupSize;
+    for (uint32_t i = 0; i < n; i++)
+        if (all[i].format == VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR)
+            take(&all[i], out);
+}
+
+static enum verdict compile(struct judge *judge, const struct exhibit *exhibit, struct statistics *out, char *why, size_t why_size)
+{
+    struct vulkan *vulkan = judge->state;
+    struct ct_kernel_image *image;
+    struct ct_vk_pipeline pipeline;
+    CUresult r = ct_vk_kernel_create(vulkan->device, exhibit->name, exhibit->kernel, &image);
+
+    if (r != CUDA_SUCCESS) {
+        snprintf(why, why_size, "the shader module gives error %d", (int)r);
+        return VERDICT_REFUSED;
+    }
+    r = ct_vk_kernel_pipeline(&(struct ct_launch){.kernel = image,
+                                                  .block = {exhibit->block[0], exhibit->block[1], exhibit->block[2]},
+                                                  .dynamic_shared_bytes = exhibit->dynamic_shared_bytes},
+                              false, &pipeline);
+    if (r == CUDA_SUCCESS && vulkan->device->capture_statistics)
+        read_statistics(vulkan->device, pipeline.handle, out);
+    else if (r != CUDA_SUCCESS)
+        snprintf(why, why_size, "the pipeline gives error %d", (int)r);
+    ct_vk_kernel_destroy(image);
+    return r == CUDA_SUCCESS ? VERDICT_COMPILED : VERDICT_REFUSED;
+}
+
+bool judge_open_vulkan(struct judge *judge, char *why, size_t why_size)
+{
+    static struct vulkan vulkan; /* as long as the process: the backend keeps pointers into it */
+    const struct ct_vk_instance *instance = ct_vk_instance_get();
+    VkPhysicalDevice handle;
+    uint32_t count = 1;
+    const char *reason = NULL;
+
+    if (!instance->handle || vkEnumeratePhysicalDevices(instance->handle, &count, &handle) < VK_SUCCESS || !count) {
+        snprintf(why, why_size, "no Vulkan device");
+        return false;
+    }
+    if (instance->n_devices) { /* what start-up found out of it, probes included */
+        vulkan.physical = instance->physical[0];
+        vulkan.info = instance->infos[0];
+    } else if (!ct_vk_device_examine(instance, handle, &vulkan.physical, &vulkan.info, &reason) && !vulkan.physical.memory_missing) {
+        snprintf(why, why_size, "the device lacks %s", reason);
+        return false;
+    }
+    if (vulkan.physical.memory_missing) { /* no rule can be tried; that of the chips that need this: judge.info.navi31 */
+        vulkan.info.target.pointer_rule = PTX2SPV_POINTER_OR;
+        vulkan.info.target.pointer_mask = UINT64_C(0xffff800000000000);
+    }
+    if (ct_vk_device_open_compiler(&vulkan.physical, &vulkan.info, &vulkan.device) != CUDA_SUCCESS) {
+        snprintf(why, why_size, "the device does not open");
+        return false;
+    }
+    snprintf(judge->name, sizeof judge->name, "%.120s, %.120s", vulkan.info.name, vulkan.info.driver);
+    judge->target = vulkan.info.target;
+    judge->compile = compile;
+    judge->state = &vulkan;
+    return true;
+}
