@@ -183,12 +183,27 @@ static uint32_t opencl_pointer(struct ct_gen *g, enum ct_space space, uint32_t a
     return GEN(g, SpvOpBitcast, ct_spv_type_pointer(&g->m, storage, type), at);
 }
 
+/* A store over one to the same place in the block that decides whether it is made. PoCL 6.0 ends the process while it merges the two ("did
+ * not reach a fixpoint": it runs LLVM's pass as LLVM's own tests do, which take work left after one round for an error), so they stay two. */
+static bool is_second_store(const struct ct_insn *insn)
+{
+    const struct ct_block *block = insn->block, *decides = block && block->preds.n == 1 ? block->preds.v[0] : NULL;
+
+    if (!decides || decides->n_succs < 2 || block->n_succs != 1)
+        return false;
+    for (const struct ct_insn *first = decides->first; first; first = first->next)
+        if (first->op == CT_OP_STORE && first->space == insn->space && first->operands[0].i == insn->operands[0].i &&
+            first->offset == insn->offset)
+            return true;
+    return false;
+}
+
 static uint32_t opencl_memory_operands(struct ct_gen *g, SpvOp op, enum ct_space space, const struct ct_access *access, uint32_t *words)
 {
-    (void)g;
-    (void)op;
+    const bool stays = op == SpvOpStore && g->target->warp_form == PTX2SPV_WARP_COLLECTIVE && is_second_store(access->insn);
+
     words[0] = SpvMemoryAccessAlignedMask;
-    if (space != CT_SPACE_LOCAL && ct_gen_is_strong(access->insn))
+    if ((space != CT_SPACE_LOCAL && ct_gen_is_strong(access->insn)) || stays)
         words[0] |= SpvMemoryAccessVolatileMask;
     words[1] = access->align;
     return 2;

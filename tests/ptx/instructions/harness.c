@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs every row of every table on device 0, or those whose names contain the argument. Ends with 1 if any differs.
- *   instructions [--list] [--show N] [--without ROW] [--may-refuse WORD] [NAME]
- * --without leaves a row out. --may-refuse: a device may say CUDA_ERROR_NOT_SUPPORTED of rows with this word in their text, "f16" for one. */
+ *   instructions [--list] [--show N] [--may-refuse WORD] [NAME]
+ * --may-refuse: a device may say CUDA_ERROR_NOT_SUPPORTED of rows with this word in their text, "f16" for one. */
 #include "harness.h"
 #include "prelude.h"
 
@@ -21,7 +21,6 @@ static const struct table *const tables[] = {
 };
 
 static unsigned shown = 3;           /* differences printed a row */
-static const char *left_out = NULL;   /* a row's name */
 static const char *may_refuse = NULL; /* a word of rows */
 
 static bool check(CUresult result, const char *what)
@@ -252,7 +251,7 @@ static unsigned run_table(const struct table *table, const char *filter, unsigne
         return table->n_rows;
     }
     for (unsigned i = 0; i < table->n_rows; i++) {
-        if ((filter && !strstr(table->rows[i].name, filter)) || (left_out && !strcmp(table->rows[i].name, left_out)))
+        if (filter && !strstr(table->rows[i].name, filter))
             continue;
         ++*n_run;
         failed += !run_row(module, &table->rows[i], i);
@@ -286,8 +285,6 @@ static bool read_option(const char *name, const char *value)
 {
     if (!strcmp(name, "--show"))
         shown = (unsigned)atoi(value);
-    else if (!strcmp(name, "--without"))
-        left_out = value;
     else if (!strcmp(name, "--may-refuse"))
         may_refuse = value;
     else
