@@ -43,6 +43,46 @@ static uint32_t dot(uint32_t a, uint32_t b, uint32_t c, int sign_a, int sign_b, 
     return c;
 }
 
+/* Video instructions on parts of `bits`: what `operation` says, of parts with the signs of sign_a and sign_b. */
+enum video { V_ADD, V_SUB, V_AVRG, V_ABSDIFF, V_MIN, V_MAX, V_LT, V_EQ };
+
+static int32_t video_part(uint32_t a, unsigned bits, int is_signed)
+{
+    return is_signed ? (bits == 8 ? (int8_t)a : (int16_t)a) : (bits == 8 ? (uint8_t)a : (uint16_t)a);
+}
+
+static int32_t video_lane(enum video operation, int32_t a, int32_t b)
+{
+    switch (operation) {
+    case V_ADD: return a + b;
+    case V_SUB: return a - b;
+    case V_AVRG: return a + b >= 0 ? (a + b + 1) / 2 : (a + b - 1) / 2;
+    case V_ABSDIFF: return a > b ? a - b : b - a;
+    case V_MIN: return a < b ? a : b;
+    case V_MAX: return a > b ? a : b;
+    case V_LT: return a < b;
+    case V_EQ: return a == b;
+    }
+    return 0;
+}
+
+/* how: 0 the low bits, 1 clamped, 2 the sum of the parts and c. */
+static uint32_t video(enum video operation, unsigned bits, int sign_d, int sign_a, int sign_b, int how, uint32_t a, uint32_t b, uint32_t c)
+{
+    const int32_t low = sign_d ? -(1 << (bits - 1)) : 0, high = sign_d ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;
+    uint32_t parts = 0, sum = c;
+
+    for (unsigned i = 0; i < 32; i += bits) {
+        int32_t part = video_lane(operation, video_part(a >> i, bits, sign_a), video_part(b >> i, bits, sign_b));
+
+        if (how == 1)
+            part = part < low ? low : part > high ? high : part;
+        parts |= ((uint32_t)part & ((1u << bits) - 1)) << i;
+        sum += (uint32_t)video_part((uint32_t)part, bits, sign_d);
+    }
+    return how == 2 ? sum : parts;
+}
+
 #define ROWS(R) \
     R(add_s16, "add.s16 %d, %a, %b;", S16, S16, S16, NONE, NONE, a + b) \
     R(add_u16, "add.u16 %d, %a, %b;", U16, U16, U16, NONE, NONE, a + b) \
@@ -117,6 +157,31 @@ static uint32_t dot(uint32_t a, uint32_t b, uint32_t c, int sign_a, int sign_b, 
     R(dp4a_su, "dp4a.s32.u32 %d, %a, %b, %c;", S32, U32, U32, U32, NONE, dot(a, b, c, 1, 0, 0, 0)) \
     R(dp2a_lo, "dp2a.lo.s32.s32 %d, %a, %b, %c;", S32, U32, U32, U32, NONE, dot(a, b, c, 1, 1, 1, 0)) \
     R(dp2a_hi, "dp2a.hi.u32.s32 %d, %a, %b, %c;", S32, U32, U32, U32, NONE, dot(a, b, c, 0, 1, 1, 2)) \
+    R(vadd4_uuu, "vadd4.u32.u32.u32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_ADD, 8, 0, 0, 0, 0, a, b, c)) \
+    R(vadd4_sat, "vadd4.u32.u32.u32.sat %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_ADD, 8, 0, 0, 0, 1, a, b, c)) \
+    R(vadd4_ssat, "vadd4.s32.s32.s32.sat %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_ADD, 8, 1, 1, 1, 1, a, b, c)) \
+    R(vadd4_mixed, "vadd4.s32.s32.u32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_ADD, 8, 1, 1, 0, 0, a, b, c)) \
+    R(vadd4_add, "vadd4.s32.s32.s32.add %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_ADD, 8, 1, 1, 1, 2, a, b, c)) \
+    R(vadd2_sat, "vadd2.u32.u32.s32.sat %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_ADD, 16, 0, 0, 1, 1, a, b, c)) \
+    R(vadd2_add, "vadd2.u32.u32.u32.add %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_ADD, 16, 0, 0, 0, 2, a, b, c)) \
+    R(vsub4, "vsub4.u32.u32.u32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_SUB, 8, 0, 0, 0, 0, a, b, c)) \
+    R(vsub4_sat, "vsub4.u32.u32.u32.sat %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_SUB, 8, 0, 0, 0, 1, a, b, c)) \
+    R(vsub2_ssat, "vsub2.s32.u32.u32.sat %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_SUB, 16, 1, 0, 0, 1, a, b, c)) \
+    R(vavrg4_u, "vavrg4.u32.u32.u32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_AVRG, 8, 0, 0, 0, 0, a, b, c)) \
+    R(vavrg4_s, "vavrg4.s32.s32.s32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_AVRG, 8, 1, 1, 1, 0, a, b, c)) \
+    R(vavrg2_s, "vavrg2.s32.s32.s32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_AVRG, 16, 1, 1, 1, 0, a, b, c)) \
+    R(vabsdiff4, "vabsdiff4.u32.u32.u32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_ABSDIFF, 8, 0, 0, 0, 0, a, b, c)) \
+    R(vabsdiff4_add, "vabsdiff4.u32.u32.u32.add %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_ABSDIFF, 8, 0, 0, 0, 2, a, b, c)) \
+    R(vabsdiff4_s, "vabsdiff4.u32.s32.s32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_ABSDIFF, 8, 0, 1, 1, 0, a, b, c)) \
+    R(vabsdiff2_add, "vabsdiff2.u32.u32.u32.add %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_ABSDIFF, 16, 0, 0, 0, 2, a, b, c)) \
+    R(vabsdiff2_sat, "vabsdiff2.s32.s32.s32.sat %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_ABSDIFF, 16, 1, 1, 1, 1, a, b, c)) \
+    R(vmin4_u, "vmin4.u32.u32.u32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_MIN, 8, 0, 0, 0, 0, a, b, c)) \
+    R(vmin2_s, "vmin2.s32.s32.s32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_MIN, 16, 1, 1, 1, 0, a, b, c)) \
+    R(vmax4_s, "vmax4.s32.s32.s32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_MAX, 8, 1, 1, 1, 0, a, b, c)) \
+    R(vmax2_u, "vmax2.u32.u32.u32.add %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_MAX, 16, 0, 0, 0, 2, a, b, c)) \
+    R(vset4_lt, "vset4.u32.u32.lt %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_LT, 8, 0, 0, 0, 0, a, b, c)) \
+    R(vset4_lt_s, "vset4.s32.s32.lt.add %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_LT, 8, 0, 1, 1, 2, a, b, c)) \
+    R(vset2_eq, "vset2.u32.u32.eq %d, %a, %b, %c;", U32, U32, U32, U32, NONE, video(V_EQ, 16, 0, 0, 0, 0, a, b, c)) \
     R(add_cc, "add.cc.u32 %y, %a, %b; addc.u32 %d, %c, %e;", U32, U32, U32, U32, U32, c + e + (uint32_t)(((uint64_t)a + b) >> 32)) \
     R(addc_cc, "add.cc.u32 %y, %a, %b; addc.cc.u32 %y, %c, %e; addc.u32 %d, 0, 0;", U32, U32, U32, U32, U32, \
       ((uint64_t)c + e + (((uint64_t)a + b) >> 32)) >> 32) \
