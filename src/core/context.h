@@ -26,6 +26,8 @@ struct ct_device {
     unsigned primary_retains;             /* a reset takes the context down, but not the retains back */
     unsigned primary_flags;               /* of the next activation; while active the context's own */
     pthread_cond_t primary_gone;          /* a primary context was taken down: see context.c */
+    atomic_int probe_state;               /* see ct_probe_settle; changed under the lock */
+    pthread_cond_t probe_over;
 };
 
 struct ct_context {

@@ -160,13 +160,25 @@ CUresult ct_device_lookup(CUdevice ordinal, struct ct_device **out)
     return CUDA_SUCCESS;
 }
 
-static void take_fast_math(struct ct_device *device)
+/* The driver's own operations wherever there are such. */
+static void claim_all(struct ptx2spv_target *target)
 {
-    struct ptx2spv_target *target = &device->info.target;
-
     target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 1;
     target->exact_fma64 = target->exact_div64 = target->exact_sqrt64 = 1;
-    ct_log(CT_LOG_WARN, "device %d: CUTTLE_MATH=fast: fma, division and square root are as exact as the driver makes them", device->ordinal);
+    target->refined_sqrt32 = target->fma32_flushes = 0;
+}
+
+static void take_fast_math(struct ct_device *device)
+{
+    claim_all(&device->info.target);
+    ct_log(CT_LOG_WARN, "device %d: CUTTLE_MATH=fast: fma, division and square root are as exact as the driver makes them",
+           device->ordinal);
+}
+
+static void take_own_math(struct ptx2spv_target *target)
+{
+    target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 0;
+    target->exact_fma64 = target->refined_sqrt32 = 0;
 }
 
 /* How kernels are compiled may be forced, for tests: devices whose own form is right are made to run the other. */
@@ -180,10 +192,12 @@ static void apply_options(struct ct_device *device)
         ct_log(CT_LOG_WARN, "CUTTLE_WARP=%s is not known; it may be collective", ct_config()->warp);
     if (!strcmp(ct_config()->math, "fast"))
         take_fast_math(device);
-    else if (!strcmp(ct_config()->math, "exact")) /* a driver's fma that flushes subnormals is exact but for them */
-        target->exact_fma32 &= target->keeps_subnormals32;
+    else if (!strcmp(ct_config()->math, "exact"))
+        take_own_math(target);
+    else if (!strcmp(ct_config()->math, "probed"))
+        claim_all(target);
     else if (*ct_config()->math)
-        ct_log(CT_LOG_WARN, "CUTTLE_MATH=%s is not known; it may be fast or exact", ct_config()->math);
+        ct_log(CT_LOG_WARN, "CUTTLE_MATH=%s is not known; it may be fast, exact or probed", ct_config()->math);
     if (!strcmp(ct_config()->sync, "resumed"))
         target->sync_form = PTX2SPV_SYNC_RESUMED;
     else if (!strcmp(ct_config()->sync, "predicated"))
@@ -202,6 +216,7 @@ CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_b
     apply_options(device);
     ct_mutex_init(&device->lock, CT_RANK_DEVICE);
     pthread_cond_init(&device->primary_gone, NULL);
+    pthread_cond_init(&device->probe_over, NULL);
     ct_log(CT_LOG_INFO, "device %d: %s (%s, %s)", ordinal, info->name, backend->name, info->driver);
     return ct_context_make_primary(device, &device->primary);
 }
@@ -212,6 +227,7 @@ void ct_device_finish(struct ct_device *device)
     if (device->opened)
         device->backend->device_close(device->opened);
     pthread_cond_destroy(&device->primary_gone);
+    pthread_cond_destroy(&device->probe_over);
     ct_mutex_finish(&device->lock);
 }
 

@@ -6,6 +6,7 @@
 #include "device.h"
 #include "library.h"
 #include "log.h"
+#include "probe.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -113,9 +114,11 @@ static CUresult compile(struct ct_function *function)
     const struct ptx2spv_options options = ct_jit_compiler_options(NULL);
     struct ptx2spv_kernel kernel;
     struct ct_kernel_image *image;
-    enum ptx2spv_status status = ptx2spv_kernel_compile(module->ptx, function->index, &context->device->info.target, &options, &kernel);
+    enum ptx2spv_status status;
     CUresult r;
 
+    ct_probe_settle(context->device, context->backend_device);
+    status = ptx2spv_kernel_compile(module->ptx, function->index, &context->device->info.target, &options, &kernel);
     if (status != PTX2SPV_OK)
         return ct_fail(ct_jit_result(status), "kernel %s does not compile: %s", function->decl->name, ptx2spv_status_string(status));
     if (*ct_config()->spirv_dir)

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The probe: its cases against the host's C library, what it says of a device that is said to do more than it does, and its answers
+ * on the disk. */
+#include "core/probe.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the cases ---- */
+
+enum operation {
+#define OPERATION(id, fact, width, text) OPERATION_##id,
+#include "core/probe.def"
+};
+
+static const struct {
+    enum operation operation;
+    uint64_t a, b, c, want;
+} cases[] = {
+#define CASE(operation, a, b, c, want) {OPERATION_##operation, a, b, c, want},
+#include "core/probe.def"
+};
+
+static float f32(uint64_t bits)
+{
+    const uint32_t low = (uint32_t)bits;
+    float value;
+
+    memcpy(&value, &low, sizeof value);
+    return value;
+}
+
+static double f64(uint64_t bits)
+{
+    double value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint64_t of_f32(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static uint64_t of_f64(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static uint64_t by_the_host(enum operation operation, uint64_t a, uint64_t b, uint64_t c)
+{
+    volatile float product;
+
+    switch (operation) {
+    case OPERATION_FMA32:
+    case OPERATION_SUBNORMAL_FMA32: return of_f32(fmaf(f32(a), f32(b), f32(c)));
+    case OPERATION_NEAR32: product = f32(a) * f32(b); return of_f32(fmaf(f32(a), f32(b), -product));
+    case OPERATION_FMA64: return of_f64(fma(f64(a), f64(b), f64(c)));
+    case OPERATION_DIV32: return of_f32(f32(a) / f32(b));
+    case OPERATION_DIV64: return of_f64(f64(a) / f64(b));
+    case OPERATION_SQRT32:
+    case OPERATION_REFINED32: return of_f32(sqrtf(f32(a)));
+    case OPERATION_SQRT64: return of_f64(sqrt(f64(a)));
+    case OPERATION_LEAST32: return f32(a) < f32(b) ? a : b;
+    case OPERATION_LESS32: return f32(a) < f32(b);
+    case OPERATION_WIDEN32: return of_f64((double)f32(a));
+    }
+    return 0;
+}
+
+static void test_cases_are_right(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (by_the_host(cases[i].operation, cases[i].a, cases[i].b, cases[i].c) != cases[i].want)
+            fail_msg("case %zu: %llx %llx %llx", i, (unsigned long long)cases[i].a, (unsigned long long)cases[i].b,
+                     (unsigned long long)cases[i].c);
+}
+
+/* ---- a device ---- */
+
+static const struct ct_backend *backend_of_environment(void)
+{
+#ifdef CT_WITH_OPENCL
+    const char *name = getenv("CUTTLE_BACKEND");
+
+    if (name && !strcmp(name, "opencl"))
+        return &ct_backend_cl;
+#endif
+    return &ct_backend_vk;
+}
+
+/* What its backend says of a device passes; that everything is exact does not, on devices that round a fused operation twice. */
+static void test_device_is_asked(void **state)
+{
+    const struct ct_backend *backend = backend_of_environment();
+    const struct ct_device_info *infos;
+    struct ct_backend_device *device;
+    struct ptx2spv_target target;
+    uint32_t wrong = ~0u;
+    unsigned count;
+
+    (void)state;
+    assert_int_equal(backend->enumerate(&infos, &count), CUDA_SUCCESS);
+    if (!count)
+        skip();
+    assert_int_equal(backend->device_open(0, &device), CUDA_SUCCESS);
+    target = infos[0].target;
+    assert_int_equal(ct_probe_run(backend, device, &target, &wrong), CUDA_SUCCESS);
+    assert_int_equal(wrong, 0);
+    if (strstr(infos[0].name, "llvmpipe")) { /* its Fma is a product and a sum: drivers.def */
+        target.exact_fma32 = target.exact_fma64 = 1;
+        assert_int_equal(ct_probe_run(backend, device, &target, &wrong), CUDA_SUCCESS);
+        assert_int_equal(wrong, 1u << CT_PROBE_FMA32 | 1u << CT_PROBE_SUBNORMAL_FMA32 | 1u << CT_PROBE_FMA64);
+    }
+    backend->device_close(device);
+}
+
+/* ---- the cache ---- */
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/cuttle-probe-XXXXXX");
+    return mkdtemp(folder) && setenv("XDG_CACHE_HOME", folder, 1) == 0 ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static const struct ct_device_info some_device = {.name = "some device", .driver = "driver 1.0", .uuid = {1, 2, 3}};
+
+static void test_answer_is_kept(void **state)
+{
+    struct ct_device_info newer = some_device;
+    uint32_t wrong = 77;
+
+    (void)state;
+    assert_false(ct_probe_cache_read(&some_device, 7, &wrong));
+    assert_int_equal(wrong, 77);
+    ct_probe_cache_write(&some_device, 7, 2);
+    assert_true(ct_probe_cache_read(&some_device, 7, &wrong));
+    assert_int_equal(wrong, 2);
+    assert_false(ct_probe_cache_read(&some_device, 3, &wrong)); /* other claims */
+    strcpy(newer.driver, "driver 1.1");
+    assert_false(ct_probe_cache_read(&newer, 7, &wrong));
+}
+
+/* The one file in the folder. */
+static void find_file(char *out, size_t size)
+{
+    char command[128];
+    FILE *listing;
+
+    snprintf(command, sizeof command, "echo %s/cuttle/*", folder);
+    listing = popen(command, "r");
+    assert_non_null(listing);
+    assert_non_null(fgets(out, (int)size, listing));
+    pclose(listing);
+    out[strcspn(out, "\n")] = 0;
+    assert_null(strchr(out, ' '));
+}
+
+static void test_damaged_answer_is_not_believed(void **state)
+{
+    unsigned char bytes[256], damaged[256];
+    char path[256];
+    uint32_t wrong;
+    size_t n;
+    FILE *file;
+
+    (void)state;
+    ct_probe_cache_write(&some_device, 7, 2);
+    find_file(path, sizeof path);
+    assert_non_null(file = fopen(path, "rb"));
+    n = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    for (size_t cut = 0; cut <= n + 1; cut++) {
+        assert_non_null(file = fopen(path, "wb"));
+        memcpy(damaged, bytes, n);
+        fwrite(damaged, 1, cut <= n ? cut : n, file);
+        if (cut > n)
+            fputc(0, file);
+        fclose(file);
+        assert_int_equal(ct_probe_cache_read(&some_device, 7, &wrong), cut == n);
+    }
+    for (size_t i = 0; i < n * 8; i++) {
+        memcpy(damaged, bytes, n);
+        damaged[i / 8] ^= (unsigned char)(1u << i % 8);
+        assert_non_null(file = fopen(path, "wb"));
+        fwrite(damaged, 1, n, file);
+        fclose(file);
+        assert_false(ct_probe_cache_read(&some_device, 7, &wrong));
+    }
+}
+
+static void test_many_processes(void **state)
+{
+    enum { PROCESSES = 8, ROUNDS = 50 };
+    char path[256];
+
+    (void)state;
+    ct_probe_cache_write(&some_device, 7, 2);
+    for (int i = 0; i < PROCESSES; i++) {
+        if (fork())
+            continue;
+        for (int k = 0; k < ROUNDS; k++) {
+            uint32_t wrong = 0;
+
+            ct_probe_cache_write(&some_device, 7, 2);
+            if (!ct_probe_cache_read(&some_device, 7, &wrong) || wrong != 2)
+                _exit(1);
+        }
+        _exit(0);
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int status;
+
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+    find_file(path, sizeof path); /* nothing is left beside it */
+}
+
+static void test_nowhere_to_keep_it(void **state)
+{
+    uint32_t wrong;
+
+    (void)state;
+    assert_int_equal(setenv("XDG_CACHE_HOME", "/proc/nowhere", 1), 0);
+    ct_probe_cache_write(&some_device, 7, 2);
+    assert_false(ct_probe_cache_read(&some_device, 7, &wrong));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cases_are_right),
+        cmocka_unit_test(test_device_is_asked),
+        cmocka_unit_test_setup_teardown(test_answer_is_kept, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_damaged_answer_is_not_believed, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_many_processes, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_nowhere_to_keep_it, make_folder, remove_folder),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
