@@ -330,6 +330,19 @@ static void bind_body(const struct ct_link *link, const struct ptx_function *fun
 
 /* ---- the whole ---- */
 
+static bool is_kept(const struct ptx_function *function)
+{
+    return !function->symbol || function->symbol->meaning.function == function;
+}
+
+/* An alias has the variables of its target, which may be the one that goes. */
+static void adopt_variables(struct ptx_function *function)
+{
+    for (uint32_t i = 0; i < function->variables.n; i++)
+        if (!is_kept(function->variables.v[i]->function))
+            function->variables.v[i]->function = function;
+}
+
 /* Everything but what another text says better. */
 static void gather(const struct ct_link *link, const struct ptx_module *tree, struct ptx_module *whole)
 {
@@ -338,8 +351,10 @@ static void gather(const struct ct_link *link, const struct ptx_module *tree, st
     for (uint32_t i = 0; i < tree->functions.n; i++) {
         struct ptx_function *function = tree->functions.v[i];
 
-        if (!function->symbol || function->symbol->meaning.function == function)
-            *CT_PUSH(arena, &whole->functions) = function;
+        if (!is_kept(function))
+            continue;
+        adopt_variables(function);
+        *CT_PUSH(arena, &whole->functions) = function;
     }
     for (uint32_t i = 0; i < tree->variables.n; i++) {
         struct ptx_variable *variable = tree->variables.v[i];

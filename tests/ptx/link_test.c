@@ -192,6 +192,20 @@ static void weak_gives_way(void **state)
     ptx2spv_module_destroy(linked.module);
 }
 
+/* Its variables, too. */
+static void an_alias_keeps_what_gave_way(void **state)
+{
+    struct linked linked;
+
+    (void)state;
+    LINK(&linked,
+         {"a", HEAD ".visible .func h();\n.weak .func g() { .global .u32 s = 5; .reg .b32 %r1; ld.global.u32 %r1, [s]; ret; }\n.alias h, g;\n"},
+         {"b", HEAD ".visible .func g() { ret; }\n"}, {"c", HEAD ".extern .func h();\n" KERNEL "call h; ret; }"});
+    expect_compiled(&linked);
+    assert_int_equal(value_of(&linked, "s"), 5);
+    ptx2spv_module_destroy(linked.module);
+}
+
 static void kernels_may_be_weak(void **state)
 {
     struct linked linked;
@@ -357,6 +371,7 @@ int main(void)
         cmocka_unit_test(names_without_a_directive_stay_apart),
         cmocka_unit_test(initializers_take_addresses_of_others),
         cmocka_unit_test(weak_gives_way),
+        cmocka_unit_test(an_alias_keeps_what_gave_way),
         cmocka_unit_test(kernels_may_be_weak),
         cmocka_unit_test(the_largest_common_stays),
         cmocka_unit_test(dynamic_shared_arrays_need_no_definition),
