@@ -4,11 +4,14 @@
 #include "cl.h"
 
 #include "core/config.h"
+#include "core/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#define CT_CHANNEL "opencl"
 
 /* CUDA's limits. Groups of an OpenCL grid are counted in 64 bits. */
 #define CUDA_MAX_GRID_X 0x7fffffffu
@@ -108,7 +111,7 @@ static bool takes_spirv(const struct subject *subject)
     return false;
 }
 
-static bool has_subgroups_of_32(const struct subject *subject)
+static bool has_subgroups_of(const struct subject *subject, unsigned lanes)
 {
     size_t sizes[32], bytes = 0;
 
@@ -116,9 +119,21 @@ static bool has_subgroups_of_32(const struct subject *subject)
         subject->api->clGetDeviceInfo(subject->device, CL_DEVICE_SUB_GROUP_SIZES_INTEL, sizeof sizes, sizes, &bytes) != CL_SUCCESS)
         return false;
     for (size_t i = 0; i < bytes / sizeof *sizes; i++)
-        if (sizes[i] == 32)
+        if (sizes[i] == lanes)
             return true;
     return false;
+}
+
+/* As many as a warp has, unless an option asks for more. */
+static unsigned choose_subgroup_size(const struct subject *subject)
+{
+    const unsigned asked = ct_config()->subgroup > 32 ? (unsigned)ct_config()->subgroup : 32;
+
+    if (has_subgroups_of(subject, asked))
+        return asked;
+    if (asked != 32)
+        ct_log(CT_LOG_WARN, "CUTTLE_SUBGROUP=%u is not among the sizes that the device offers", asked);
+    return has_subgroups_of(subject, 32) ? 32 : 0;
 }
 
 /* ---- answers ---- */
@@ -295,12 +310,12 @@ static void believe_promises(const struct subject *subject, struct ptx2spv_targe
 static void fill_target(const struct subject *subject, const struct driver_facts *driver, const struct ct_device_info *info,
                         struct ptx2spv_target *target)
 {
-    bool native = driver->native && has_subgroups_of_32(subject);
+    const unsigned lanes = driver->native ? choose_subgroup_size(subject) : 0;
 
     target->dialect = PTX2SPV_OPENCL;
     target->pointer_rule = PTX2SPV_POINTER_SAME;
-    target->warp_form = native ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE;
-    target->subgroup_size = native ? 32 : 1; /* collective: not asked for */
+    target->warp_form = lanes ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE;
+    target->subgroup_size = lanes ? lanes : 1; /* collective: not asked for */
     target->threads_in_turn = info->kind == CT_DEVICE_CPU;
     target->shared_bytes = info->shared_bytes;
     target->max_block_threads = info->max_block_threads;

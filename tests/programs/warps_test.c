@@ -528,8 +528,12 @@ static bool is_surely_collective(void)
     return getenv("CUTTLE_WARP") || getenv("CUTTLE_SYNC");
 }
 
+static uint32_t only; /* blocks of this size; 0: of all */
+
 static void run_rows(uint32_t threads)
 {
+    if (only && threads != only)
+        skip();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if ((threads % 32 == 0 || !(rows[i].flags & FULL)) && (is_surely_collective() || !(rows[i].flags & APART)))
             run(&rows[i], threads);
@@ -568,7 +572,8 @@ static int destroy_context(void **state)
     return cuCtxDestroy(*(CUcontext *)*state);
 }
 
-int main(void)
+/* An argument: the only size of blocks, for runs whose compiler keeps nothing. */
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole_warps),
@@ -576,5 +581,6 @@ int main(void)
         cmocka_unit_test(test_a_short_warp),
     };
 
+    only = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
     return cmocka_run_group_tests(tests, make_context, destroy_context);
 }

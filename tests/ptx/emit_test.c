@@ -49,6 +49,8 @@ static const struct {
     {"OpenCL, pointers behind a mask",
      {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 16, .pointer_rule = PTX2SPV_POINTER_OR,
       .pointer_mask = UINT64_C(0xffff800000000000)}},
+    {"OpenCL, subgroups of 64", {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 64}},
+    {"OpenCL, subgroups of 128", {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 128}},
 };
 enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH };
 
