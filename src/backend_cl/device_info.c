@@ -296,7 +296,7 @@ static bool processor_has_fma(void)
 }
 
 /* What the OpenCL C specification promises (3.0, "Relative Error as ULPs"): fma is one rounding, with CL_FP_FMA by the hardware, and so are
- * division and square root of 64-bit floats. Of CPUs' runtimes we believe only what was measured. */
+ * division and square root of 64-bit floats; of 32-bit ones with the option that kernel.c builds with. Of CPUs' runtimes we believe only what was measured. */
 static void believe_promises(const struct subject *subject, struct ptx2spv_target *target)
 {
     const uint64_t whole = CL_FP_FMA | CL_FP_DENORM | CL_FP_INF_NAN;
@@ -304,6 +304,7 @@ static void believe_promises(const struct subject *subject, struct ptx2spv_targe
     bool twice = (number(subject, CL_DEVICE_DOUBLE_FP_CONFIG) & whole) == whole;
 
     target->exact_fma32 = target->keeps_subnormals32 = single;
+    target->exact_div32 = target->exact_sqrt32 = single && (number(subject, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
     target->exact_fma64 = target->exact_div64 = target->exact_sqrt64 = twice;
 }
 

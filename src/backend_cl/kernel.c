@@ -12,6 +12,8 @@
 /* Intel's runtime takes atomics on generic pointers and barriers of one subgroup for what they are only with the built-in functions of
  * OpenCL 2 and newer; which ones it takes is up to this option. */
 #define BUILD_OPTIONS "-cl-std=CL3.0"
+/* Where a GPU promises it. The CPU runtimes that we know divide exactly without. */
+#define EXACT_OPTIONS BUILD_OPTIONS " -cl-fp32-correctly-rounded-divide-sqrt"
 
 struct ct_kernel_image {
     struct ct_backend_device *device; /* borrowed: outlives its kernels */
@@ -39,6 +41,7 @@ static void log_build(const struct ct_kernel_image *kernel, cl_program program)
 static CUresult build_program(struct ct_kernel_image *kernel, const struct ptx2spv_kernel *source, cl_program *out)
 {
     const struct ct_backend_device *device = kernel->device;
+    bool exact = device->info->kind != CT_DEVICE_CPU && device->info->target.exact_div32;
     cl_int result;
     cl_program program =
         device->api->clCreateProgramWithIL(device->context, source->words, source->n_words * sizeof *source->words, &result);
@@ -46,7 +49,7 @@ static CUresult build_program(struct ct_kernel_image *kernel, const struct ptx2s
 
     if (r != CUDA_SUCCESS)
         return r;
-    result = device->api->clBuildProgram(program, 1, &device->physical->handle, BUILD_OPTIONS, NULL, NULL);
+    result = device->api->clBuildProgram(program, 1, &device->physical->handle, exact ? EXACT_OPTIONS : BUILD_OPTIONS, NULL, NULL);
     if (result != CL_SUCCESS) {
         log_build(kernel, program);
         device->api->clReleaseProgram(program);

@@ -30,8 +30,8 @@ struct outputs {
 };
 
 /* Chips as Intel's driver reports them (NEO 22.43, hw_info_dg2.inl, hw_info_pvc.inl): DG2 has no 64-bit floats; both take float additions
- * in global memory, DG2 in local memory too. Their 32-bit floats, and 64-bit ones where there are any, have CL_FP_FMA and CL_FP_DENORM
- * (cl_device_caps.cpp). */
+ * in global memory, DG2 in local memory too. Their 32-bit floats, and 64-bit ones where there are any, have CL_FP_FMA and CL_FP_DENORM,
+ * 32-bit ones CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT (cl_device_caps.cpp). */
 static const struct chip {
     const char *device;
     uint8_t float64, add32_shared;
@@ -75,6 +75,8 @@ static struct ptx2spv_target chip_target(const struct chip *chip)
         .memory_model_device_scope = 1,
         .exact_zeros = 1,
         .exact_fma32 = 1,
+        .exact_div32 = 1,
+        .exact_sqrt32 = 1,
         .keeps_subnormals32 = 1,
         .exact_fma64 = chip->float64,
         .exact_div64 = chip->float64,
@@ -160,7 +162,7 @@ static enum verdict compile(struct judge *judge, const struct exhibit *exhibit, 
     const struct ocloc *ocloc = judge->state;
     /* As src/backend_cl/kernel.c builds; the second option asks for the binary that describes itself. */
     const char *arguments[] = {"ocloc", "compile", "-q", "-spirv_input", "-file", "main.spv", "-device", ocloc->device,
-                               "-options", "-cl-std=CL3.0", "-internal_options", "-cl-intel-allow-zebin", "-output_no_suffix"};
+                               "-options", "-cl-std=CL3.0 -cl-fp32-correctly-rounded-divide-sqrt", "-internal_options", "-cl-intel-allow-zebin", "-output_no_suffix"};
     const uint8_t *source = (const uint8_t *)exhibit->kernel->words;
     const uint64_t length = exhibit->kernel->n_words * sizeof *exhibit->kernel->words;
     const char *name = "main.spv";
