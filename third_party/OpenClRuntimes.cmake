@@ -76,7 +76,7 @@ function(cuttle_test_on_opencl)
     endif()
     string(TOUPPER ${runtime} variable)
     add_test(NAME ${test_NAME}.${runtime} COMMAND ${CUTTLE_RUN_ON_${variable}} ${program} ${test_COMMAND})
-    set_tests_properties(${test_NAME}.${runtime} PROPERTIES LABELS "opencl;gpu" SKIP_RETURN_CODE 77 TIMEOUT 300
+    set_tests_properties(${test_NAME}.${runtime} PROPERTIES LABELS "opencl;gpu" SKIP_RETURN_CODE 77 TIMEOUT 600
       ENVIRONMENT "CUTTLE_BACKEND=opencl;OCL_ICD_VENDORS=${CUTTLE_OPENCL_${variable}};${CUTTLE_ENVIRONMENT_${variable}};${test_ENVIRONMENT}")
   endforeach()
 endfunction()
