@@ -18,10 +18,18 @@ enum ct_ext {
 
 #define CT_ACCESS_UNITS_MAX 8 /* elements of one access: PTX has vectors of up to 8 */
 
+/* A phi whose variable a value fills: see emit_values.c. */
+struct ct_gen_seed {
+    uint32_t variable;
+    struct ct_gen_seed *next;
+};
+
 struct ct_gen_value {
     uint32_t as_int, as_float;
     uint32_t variable;   /* Function variable, of the integer type, for uses out of sight; 0 none */
     uint32_t incoming;   /* phis: the Function variable that predecessors write */
+    ct_value usual;      /* phis: the value of most edges, which its definition stores in `incoming`, not the edges; 0 none */
+    struct ct_gen_seed *seeds; /* the phis that have this value as their usual one */
     uint32_t type_float; /* bits of the float that it is read as; 0: nowhere */
     bool wants_int;
     /* loads from `variable` in the block being emitted */

@@ -2,10 +2,16 @@
 /* IR values: their forms (integer, float) and the Function variables that carry phis and values out of the lists that define them.
  *
  * The tree decides what dominates what: a node is reached only through the nodes before it in its list, and those before the nodes
- * around it. So a definition is visible in the rest of its own list and inside it; elsewhere the variable is read. */
+ * around it. So a definition is visible in the rest of its own list and inside it; elsewhere the variable is read.
+ *
+ * A phi with many edges mostly has one value on nearly all of them: kernels that are cut at their barriers become a loop in which each
+ * round changes little of a state of hundreds of values (resume.c). Edges that store each of them would make code of quadratic size, so
+ * the phi's variable is filled where the usual value is defined, and the other edges write over it. */
 #include "emit.h"
 
 #include <assert.h>
+
+#define CT_USUAL_EDGES 4 /* fewer are not worth a store of their own */
 
 static struct ct_gen_value *info_of(struct ct_gen *g, ct_value value)
 {
@@ -71,10 +77,66 @@ static void plan_use(struct ct_gen *g, ct_value value, unsigned float_bits, cons
     info->variable = variable_for(g, value);
 }
 
+/* The value of more than half of a phi's edges, and of CT_USUAL_EDGES at least; 0 none. (Boyer and Moore's majority vote.) */
+static ct_value majority(const struct ct_insn *phi)
+{
+    ct_value candidate = {0};
+    uint32_t lead = 0, edges = 0;
+
+    for (uint32_t i = 0; i < phi->n_operands; i++) {
+        if (lead == 0)
+            candidate = phi->operands[i];
+        lead += phi->operands[i].i == candidate.i ? 1 : UINT32_MAX; /* or -1 */
+    }
+    for (uint32_t i = 0; i < phi->n_operands; i++)
+        edges += phi->operands[i].i == candidate.i;
+    return edges >= CT_USUAL_EDGES && 2 * edges > phi->n_operands ? candidate : (ct_value){0};
+}
+
+/* Whoever reaches `block` again has passed `def`, which dominates it, again: `def` lies in the innermost loop of `block`. */
+static bool is_renewed(const struct ct_block *def, const struct ct_block *block)
+{
+    const struct ct_block *head = def->loop_head;
+
+    if (!block->loop_head)
+        return true;
+    if (block->loop_head == block) /* the way to the next round may lead past the definition */
+        return false;
+    while (head && head != block->loop_head)
+        head = head->loop_parent;
+    return head != NULL;
+}
+
+/* Edges that write another value than the usual one belong to blocks that go nowhere else: no other way finds the variable changed. */
+static bool others_lead_here_only(const struct ct_insn *phi, ct_value usual)
+{
+    for (uint32_t i = 0; i < phi->n_operands; i++)
+        if (phi->operands[i].i != usual.i && phi->block->preds.v[i]->n_succs != 1)
+            return false;
+    return true;
+}
+
+static void plan_phi(struct ct_gen *g, const struct ct_insn *phi)
+{
+    struct ct_gen_value *info = info_of(g, phi->results[0]);
+    const ct_value usual = majority(phi);
+    const struct ct_insn *def = usual.i ? g->fn->values.v[usual.i].def : NULL;
+    struct ct_gen_seed *seed;
+
+    info->incoming = variable_for(g, phi->results[0]);
+    if (!def || is_global(def->op) || def->block == phi->block || !is_renewed(def->block, phi->block) ||
+        !others_lead_here_only(phi, usual))
+        return;
+    seed = CT_ARENA_ARRAY(&g->fn->compilation->scratch, struct ct_gen_seed, 1);
+    *seed = (struct ct_gen_seed){.variable = info->incoming, .next = info_of(g, usual)->seeds};
+    info_of(g, usual)->seeds = seed;
+    info->usual = usual;
+}
+
 static void plan_insn(struct ct_gen *g, const struct ct_insn *insn)
 {
     if (insn->op == CT_OP_PHI)
-        info_of(g, insn->results[0])->incoming = variable_for(g, insn->results[0]);
+        plan_phi(g, insn);
     for (uint32_t i = 0; i < insn->n_operands; i++)
         plan_use(g, insn->operands[i], operand_float_bits(insn, i), insn->op == CT_OP_PHI ? insn->block->preds.v[i] : insn->block);
 }
@@ -142,6 +204,15 @@ uint32_t ct_gen_use_float(struct ct_gen *g, ct_value value)
     return info->loaded_float;
 }
 
+/* Writes the variables that carry a value, which has just been defined. */
+static void store_value(struct ct_gen *g, const struct ct_gen_value *info)
+{
+    if (info->variable)
+        GEN_VOID(g, SpvOpStore, info->variable, info->as_int);
+    for (const struct ct_gen_seed *seed = info->seeds; seed; seed = seed->next)
+        GEN_VOID(g, SpvOpStore, seed->variable, info->as_int);
+}
+
 void ct_gen_define(struct ct_gen *g, ct_value value, uint32_t id)
 {
     struct ct_gen_value *info = info_of(g, value);
@@ -149,8 +220,7 @@ void ct_gen_define(struct ct_gen *g, ct_value value, uint32_t id)
     info->as_int = id;
     if (info->type_float)
         info->as_float = as_float(g, info, id);
-    if (info->variable)
-        GEN_VOID(g, SpvOpStore, info->variable, id);
+    store_value(g, info);
 }
 
 void ct_gen_define_float(struct ct_gen *g, ct_value value, uint32_t id)
@@ -160,8 +230,7 @@ void ct_gen_define_float(struct ct_gen *g, ct_value value, uint32_t id)
     info->as_float = id;
     if (info->wants_int)
         info->as_int = GEN(g, SpvOpBitcast, ct_gen_int_type(g, ct_gen_bits(g, value)), id);
-    if (info->variable)
-        GEN_VOID(g, SpvOpStore, info->variable, info->as_int);
+    store_value(g, info);
 }
 
 /* ---- phis ---- */
@@ -204,8 +273,13 @@ void ct_gen_store_phis(struct ct_gen *g)
         const struct ct_block *to = g->block->succs[s];
 
         for (const struct ct_insn *phi = to->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
-            *CT_PUSH(scratch, &stores) = info_of(g, phi->results[0])->incoming;
-            *CT_PUSH(scratch, &stores) = phi_operand(g, phi, pred_index(to, g->block));
+            const struct ct_gen_value *info = info_of(g, phi->results[0]);
+            const uint32_t index = pred_index(to, g->block);
+
+            if (info->usual.i && phi->operands[index].i == info->usual.i)
+                continue;
+            *CT_PUSH(scratch, &stores) = info->incoming;
+            *CT_PUSH(scratch, &stores) = phi_operand(g, phi, index);
         }
     }
     for (uint32_t i = 0; i < stores.n; i += 2)
