@@ -146,21 +146,20 @@ CUresult CUDAAPI cuMemFreeHost(void *p)
     return r;
 }
 
-/* cuMemHostGetDevicePointer_v2. Where kernels find the byte at p. Flags must be 0. INVALID_VALUE: p is not in page-locked memory. */
+/* cuMemHostGetDevicePointer_v2. Where kernels find the byte at p. Flags must be 0. INVALID_VALUE: p is not in page-locked memory;
+ * NOT_SUPPORTED: it is in memory of another device, which the current one does not reach. */
 CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
     struct ct_context *context;
-    struct ct_range range;
     CUresult r = ct_context_current(&context);
 
     if (r != CUDA_SUCCESS)
         return r;
-    ct_context_release(context);
     if (!pdptr || Flags != 0)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pdptr %p, flags 0x%x", (void *)pdptr, Flags);
-    r = ct_host_memory_find(p, &range);
-    if (r == CUDA_SUCCESS)
-        *pdptr = range.device_pointer + ((char *)p - (char *)range.host);
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "pdptr %p, flags 0x%x", (void *)pdptr, Flags);
+    else
+        r = ct_host_memory_device_pointer(context, p, pdptr);
+    ct_context_release(context);
     return r;
 }
 

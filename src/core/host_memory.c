@@ -157,3 +157,20 @@ CUresult ct_host_memory_find(const void *pointer, struct ct_range *out)
     *out = range;
     return CUDA_SUCCESS;
 }
+
+/* Memory of one device is not mapped for the others; those that take the host's own page tables need not have it mapped. */
+CUresult ct_host_memory_device_pointer(const struct ct_context *context, const void *pointer, CUdeviceptr *out)
+{
+    struct ct_range range;
+    CUresult r = ct_host_memory_find(pointer, &range);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (range.memory->device == context->backend_device)
+        *out = range.device_pointer + (uint64_t)((const char *)pointer - (const char *)range.host);
+    else if (context->device->info.pageable_access)
+        *out = (CUdeviceptr)(uintptr_t)pointer;
+    else
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "page-locked memory of device %d on device %d", range.device, context->device->ordinal);
+    return CUDA_SUCCESS;
+}
