@@ -236,13 +236,13 @@ struct choice {
     const bool *divergent; /* by block id; NULL where nobody asks */
 };
 
-/* On devices that want every thread at every barrier and not at warp instructions. */
+/* On devices that want every thread at every barrier, and not at warp instructions. Where a barrier is divergent, those are exchanged, too:
+ * one form for the whole kernel. */
 static void choose_for_barriers(struct ct_fn *fn, struct choice *choice)
 {
     const struct points points = find_points(fn, choice->divergent, true);
 
-    choice->predicated = points.divergent_barrier && !points.parts && ct_runs_in_lockstep(fn, choice->divergent, CT_POINTS_BARRIERS);
-    choice->native = choice->predicated || !(points.divergent_barrier || points.parts);
+    choice->native = !points.divergent_barrier && !points.parts;
 }
 
 static const bool *everything_but_the_entry(struct ct_fn *fn)
@@ -260,7 +260,7 @@ static void choose_collective(struct ct_fn *fn, struct choice *choice)
 
     if (!points.list.n || !(points.divergent || points.parts || forced))
         return;
-    choice->predicated = !points.parts && ct_runs_in_lockstep(fn, choice->divergent, CT_POINTS_ALL);
+    choice->predicated = !points.parts && ct_runs_in_lockstep(fn, choice->divergent);
     choice->resumed = !choice->predicated;
     if (choice->predicated && forced)
         choice->divergent = everything_but_the_entry(fn);
@@ -338,7 +338,7 @@ static void expand_all(struct ct_fn *fn, const struct points *points, const stru
     else
         x.lane = ct_sysval(&at, CT_SYS_LANEID);
     if (choice->predicated)
-        ct_predicate(&at, &x, choice->divergent, choice->native ? CT_POINTS_BARRIERS : CT_POINTS_ALL);
+        ct_predicate(&at, &x, choice->divergent);
     expand_points(fn, &x, points, choice->native);
     ct_cursor_jump(&at, ct_block_split(fn, entry, entry->first));
     at = (struct ct_cursor){.fn = fn, .block = entry, .where = at.where};

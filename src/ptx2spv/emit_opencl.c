@@ -308,7 +308,7 @@ static void opencl_end(struct ct_gen *g)
         ct_spv_capability(&g->m, SpvCapabilitySubgroupDispatch);
         CT_SPV_EMIT(&g->m, CT_SPV_MODES, SpvOpExecutionMode, g->entry, SpvExecutionModeSubgroupSize, g->target->subgroup_size);
     }
-    if (g->fn->exchange_words)
+    if (g->fn->exchange_words && !g->fn->linear_block) /* subgroups are vectors there; and no loop of states has any */
         keep_scalar(g);
     if (ct_gen_float_modes(g))
         ct_spv_extension(&g->m, "SPV_KHR_float_controls");

@@ -266,12 +266,12 @@ static bool loops_are_plain(const struct ct_fn *fn, const bool *divergent)
     return true;
 }
 
-bool ct_runs_in_lockstep(struct ct_fn *fn, const bool *divergent, enum ct_points_of which)
+bool ct_runs_in_lockstep(struct ct_fn *fn, const bool *divergent)
 {
     ct_fn_compute_rpo(fn);
     ct_fn_compute_dominators(fn);
     if (!ct_fn_is_reducible(fn))
         return false;
     ct_fn_compute_loops(fn);
-    return loops_are_plain(fn, divergent) && prove(fn, divergent, true) && (which == CT_POINTS_BARRIERS || prove(fn, divergent, false));
+    return loops_are_plain(fn, divergent) && prove(fn, divergent, true) && prove(fn, divergent, false);
 }

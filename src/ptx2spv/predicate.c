@@ -28,7 +28,6 @@ struct predication {
     struct ct_block **order; /* reverse postorder */
     uint32_t n;              /* blocks before the first was added */
     const bool *divergent;   /* by block id */
-    enum ct_points_of which;
     uint32_t *part;          /* by block id: number of the connected divergent part with points that it is in; 0 none */
     uint32_t n_parts;
     bool *cut;               /* by block id: a piece begins here */
@@ -42,9 +41,9 @@ struct predication {
 
 /* ---- parts ---- */
 
-static bool has_point(const struct predication *p, const struct ct_block *block)
+static bool has_point(const struct ct_block *block)
 {
-    return p->which == CT_POINTS_ALL ? ct_is_sync(block->first->op) : block->first->op == CT_OP_BARRIER;
+    return ct_is_sync(block->first->op);
 }
 
 struct worklist {
@@ -85,7 +84,7 @@ static void find_parts(struct predication *p)
     for (uint32_t i = 0; i < p->n; i++) {
         struct ct_block *block = p->order[i];
 
-        if (!p->divergent[block->id] || !has_point(p, block) || p->part[block->id])
+        if (!p->divergent[block->id] || !has_point(block) || p->part[block->id])
             continue;
         p->n_parts++;
         spread_part(p, block);
@@ -127,7 +126,7 @@ static void spread_owners(struct predication *p)
 static void find_pieces(struct predication *p)
 {
     for (uint32_t b = 0; b < p->n; b++)
-        p->cut[b] = p->part[b] && has_point(p, p->fn->blocks.v[b]);
+        p->cut[b] = p->part[b] && has_point(p->fn->blocks.v[b]);
     for (bool changed = true; changed;) {
         changed = false;
         spread_owners(p);
@@ -221,7 +220,7 @@ static void place_piece(struct predication *p, struct ct_cursor *at, struct ct_b
     struct ct_block *behind;
 
     at->where = block->first->where;
-    if (has_point(p, block))
+    if (has_point(block))
         meet(p, at, block, in);
     behind = ct_block_create(p->fn);
     ct_cursor_branch(at, in, block, behind);
@@ -362,10 +361,10 @@ static void place_part(struct predication *p, uint32_t part)
     leave(p, &at);
 }
 
-void ct_predicate(struct ct_cursor *entry, struct ct_exchange *x, const bool *divergent, enum ct_points_of which)
+void ct_predicate(struct ct_cursor *entry, struct ct_exchange *x, const bool *divergent)
 {
     struct ct_fn *fn = entry->fn;
-    struct predication p = {.fn = fn, .x = x, .scratch = &fn->compilation->scratch, .divergent = divergent, .which = which};
+    struct predication p = {.fn = fn, .x = x, .scratch = &fn->compilation->scratch, .divergent = divergent};
 
     p.order = ct_fn_rpo_blocks(fn, &p.n);
     p.part = CT_ARENA_ARRAY(p.scratch, uint32_t, p.n);

@@ -57,12 +57,11 @@ bool ct_is_sync(enum ct_op op); /* those and barriers */
 const bool *ct_find_divergent_blocks(struct ct_fn *fn);
 
 /* ---- lockstep.c and predicate.c: the predicated form ---- */
-enum ct_points_of { CT_POINTS_BARRIERS, CT_POINTS_ALL };
 /* Whether ct_predicate is right. Each point stands at the head of its block; preds and block ids as ct_find_divergent_blocks left them.
  * Leaves dominators and loops fresh. */
-bool ct_runs_in_lockstep(struct ct_fn *fn, const bool *divergent, enum ct_points_of which);
+bool ct_runs_in_lockstep(struct ct_fn *fn, const bool *divergent);
 /* Places the points in the blocks marked `divergent`; the rest is left. entry: behind ct_exchange_begin, not yet part of the graph. */
-void ct_predicate(struct ct_cursor *entry, struct ct_exchange *x, const bool *divergent, enum ct_points_of which);
+void ct_predicate(struct ct_cursor *entry, struct ct_exchange *x, const bool *divergent);
 
 /* ---- spin.c: puts YIELD where a loop waits for another thread; whether there is such a loop ---- */
 enum ct_spins { CT_SPINS_ALL, CT_SPINS_FOR_LOCKS };

@@ -405,6 +405,22 @@ static const char sum_rows[] =
     "add.u64 d1,d2,d1; ld.global.u32 x,[d1]; add.u32 r8,r3,1; mul.lo.u32 x,x,r8;" TREE "add.u32 r9,r9,x; add.u32 r3,r3,r4; bra LOOP;"
     "DONE: mov.u32 x,r9;";
 
+/* The same sum, once, of the threads but the last warp's, which have ended. */
+static void expect_sum_after_exit(struct block *b)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t t = 0; t < b->threads - 32; t++)
+        sum += b->in[t];
+    for (uint32_t t = 0; t < b->threads - 32; t++)
+        b->out[t] = sum + b->n;
+}
+static const char sum_after_exit[] =
+    "sub.u32 r2,z,32; setp.ge.u32 p,t,r2; @p ret; mov.u32 x,v; mov.u32 r3,s; shr.u32 r4,t,5; mad.lo.u32 r5,r4,4,r3; mad.lo.u32 r6,t,4,r3;"
+    "shr.u32 r7,r2,5;" TREE "st.shared.u32 [r5],x; bar.sync 0; setp.ge.u32 p,t,32; @p bra REST; mov.u32 x,0; setp.lt.u32 q,t,r7;"
+    "@q ld.shared.u32 x,[r6];" TREE "add.u32 x,x,n; setp.eq.u32 q,t,0; @q st.shared.u32 [r3+256],x; REST: bar.sync 0;"
+    "ld.shared.u32 x,[r3+256];";
+
 /* Warp 1 waits on a word of shared memory for warp 0, which waits for nobody. */
 static void expect_spin(struct block *b)
 {
@@ -459,6 +475,7 @@ static const struct row {
     {"barriers of some warps that reduce", bar_red_of_some, expect_bar_red_of_some, FULL, ""},
     {"barriers that reduce after early exits", red_after_exit, expect_red_after_exit, 0, ""},
     {"the sum of a block", block_sum, expect_block_sum, FULL, ""},
+    {"the sum of a block after early exits", sum_after_exit, expect_sum_after_exit, FULL, ""},
     {"rows after early exits", sum_rows, expect_rows, FULL, ""},
     {"a warp that spins", spin, expect_spin, FULL, ""},
     {"a spin lock", lock, expect_lock, 0, ""},
