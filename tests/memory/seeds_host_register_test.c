@@ -266,7 +266,7 @@ static bool all_devices_use_host_pointers(void)
  * a zero value for the device attribute, the device pointer [...] will not match" */
 static void host_pointer_in_kernels(void **state)
 {
-    uint32_t *pages = pages_of(4 * PAGE) + 5;
+    uint32_t *pages = (uint32_t *)pages_of(4 * PAGE) + 5;
     CUdeviceptr device;
 
     (void)state;
