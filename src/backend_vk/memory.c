@@ -270,6 +270,20 @@ static CUresult create_cpu_pages(struct ct_backend_device *device, const struct 
 
 /* ---- public ---- */
 
+/* Memory of any size may be pages of ours, since their address is the host's. */
+static bool takes_pages(const struct ct_backend_device *device)
+{
+    return device->info->address_rule == CT_ADDRESS_SHARED && device->info->can_import_host;
+}
+
+/* Too large for one piece; where pages do as well, also if it might be once room to align it is added. */
+static bool is_large(const struct ct_backend_device *device, uint64_t size_bytes, uint64_t align)
+{
+    uint64_t room = takes_pages(device) ? align : 0, limit = device->physical->piece_bytes;
+
+    return room > limit || size_bytes > limit - room;
+}
+
 static CUresult check_request(const struct ct_backend_device *device, const struct ct_memory_request *request)
 {
     uint64_t align = request->align ? request->align : 1;
@@ -292,13 +306,13 @@ CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_m
         .allowed_types = UINT32_MAX,
         .wishes = wishes_of(device, request->kind),
     };
-    bool large = plan.size_bytes > physical->piece_bytes;
+    bool large = is_large(device, plan.size_bytes, request->align);
     struct ct_vk_memory *memory;
     CUresult r = check_request(device, request);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (physical->placement == CT_VK_PLACED_PAGES || (large && device->info->address_rule == CT_ADDRESS_SHARED))
+    if (physical->placement == CT_VK_PLACED_PAGES || (large && takes_pages(device)))
         r = create_cpu_pages(device, request, &memory);
     else if (!request->want_address && large)
         r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes in one piece", (unsigned long long)request->size_bytes);
