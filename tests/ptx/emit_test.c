@@ -251,6 +251,8 @@ static const struct {
     {"a vector is one load", "ld.global.v4.u8 {h0,h1,h2,h3},[d0]; st.global.u8 [d0],h3;", RICH, SpvOpConvertUToPtr, 2},
     {"no selection around a predicated return", "setp.eq.u32 p0,r0,0; @p0 ret; st.global.u32 [d0],r0;", RICH, SpvOpSelectionMerge, 1},
     {"no scope for a loop", "L: sub.u32 r0,r0,1; st.global.u32 [d0],r0; setp.ne.u32 p0,r0,0; @p0 bra L;", RICH, SpvOpSwitch, 0},
+    {"what most edges carry is stored once", "mov.u32 r1,r0; setp.eq.u32 p0,r0,1; @p0 bra L; setp.eq.u32 p0,r0,2; @p0 bra L;"
+     "setp.eq.u32 p0,r0,3; @p0 bra L; setp.eq.u32 p0,r0,4; @p0 bra L; add.u32 r1,r0,7; L: st.global.u32 [d0],r1;", RICH, SpvOpStore, 3},
     {"a cast shared pointer needs no dispatch", "cvta.shared.u64 d1,sh; ld.u32 r1,[d1]; st.global.u32 [d0],r1;", PLAIN,
      SpvOpSelectionMerge, 0},
     {"an unknown pointer dispatches where there is shared memory", "cvta.shared.u64 d2,sh; st.global.u64 [d0+8],d2;"
