@@ -144,7 +144,7 @@ enum ptx2spv_spec_constant {
 /* The first bytes of the push constants (Vulkan) or of the argument block (OpenCL). Vulkan: the CUDA parameters follow at
  * PTX2SPV_PARAMS_OFFSET when kernel_info.params_in_buffer is 0; otherwise they lie in memory at params_address. */
 struct ptx2spv_system_block {
-    uint64_t image_address;  /* device address of the module's variables */
+    uint64_t image_address;  /* CUDA address (H) of the module's variables: what a kernel makes of it may leave as a pointer */
     uint64_t fault_address;  /* device address of a struct ptx2spv_fault that the host reads */
     uint64_t params_address; /* CUDA address (H) of the parameter block, 16-byte aligned, if params_in_buffer */
     uint32_t nctaid[3];

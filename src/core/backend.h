@@ -125,7 +125,7 @@ struct ct_launch {
     uint32_t dynamic_shared_bytes;
     const void *params;         /* info.param_bytes, copied during the call; unused when params_in_buffer */
     uint64_t params_address;    /* CUDA address, when params_in_buffer: valid until the launch's point is complete */
-    ct_devaddr image, fault;    /* as in struct ptx2spv_system_block */
+    ct_devaddr image, fault;    /* as in struct ptx2spv_system_block; for the image a CUDA address does as well */
 };
 
 struct ct_queue_desc {
