@@ -61,8 +61,10 @@
             0x240000000000 + GIB, 0x240000000000 + 511 * GIB                                                                               \
         }                                                                                                                                  \
     }
-/* RADV from GFX9 on grants addresses in the upper half only. */
+/* RADV from GFX9 on grants addresses in the upper half only. Other vendors' drivers are not asked: a refusal may cost (see memory_piece.c).
+ */
 #define RADV_MASK UINT64_C(0xffff800000000000)
+#define VENDOR_AMD 0x1002u
 
 struct candidate {
     enum ct_address_rule rule;
@@ -114,6 +116,8 @@ static void take(const struct candidate *candidate, struct ct_vk_physical *physi
 
 static bool has_what_it_needs(const struct candidate *candidate, const struct ct_vk_physical *physical, const struct ct_device_info *info)
 {
+    if (candidate->mask == RADV_MASK && info->vendor_id != VENDOR_AMD)
+        return false;
     switch (candidate->placement) {
     case CT_VK_PLACED_OPAQUE:
         return physical->address_capture_replay && physical->has[CT_VK_EXT_EXTERNAL_MEMORY_HOST] &&
