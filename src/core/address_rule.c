@@ -2,8 +2,6 @@
 /* The pointer rules of PTX2SPV_POINTER_*, from CUDA addresses to device addresses and back. */
 #include "address_rule.h"
 
-#include "memory.h"
-
 /* What PTX2SPV_POINTER_WINDOWS adds to an address. */
 static uint64_t distance_at(const struct ptx2spv_target *target, uint64_t address)
 {
@@ -52,14 +50,4 @@ const char *ct_rule_name(enum ct_address_rule rule)
     };
 
     return names[rule];
-}
-
-ct_devaddr ct_devaddr_of(const struct ct_context *context, uint64_t address)
-{
-    return ct_rule_devaddr(&context->device->info.target, address);
-}
-
-uint64_t ct_address_of(const struct ct_context *context, ct_devaddr address)
-{
-    return ct_rule_address(&context->device->info.target, address);
 }

@@ -44,11 +44,6 @@ CUresult ct_address_remove(uint64_t start, enum ct_range_kind kind, struct ct_ra
 /* Puts `range` in the place of the one with the same start, size and id. INVALID_VALUE: it is gone. */
 CUresult ct_address_update(const struct ct_range *range);
 
-/* Device address that a kernel takes for a CUDA address, by the device's pointer rule. */
-ct_devaddr ct_devaddr_of(const struct ct_context *context, uint64_t address);
-/* And back: the CUDA address under which kernels reach memory that the driver placed. */
-uint64_t ct_address_of(const struct ct_context *context, ct_devaddr address);
-
 CUresult ct_memory_arena_create(struct ct_context *context, struct ct_memory_arena **out);
 void ct_memory_arena_destroy(struct ct_memory_arena *arena); /* frees and unmaps what is left; the context is idle */
 

@@ -2,6 +2,7 @@
 /* The map of addresses beside a plain list, and with readers and writers at once. */
 #include "api_test.h"
 
+#include "core/address_rule.h"
 #include "core/context.h"
 #include "core/device.h"
 #include "core/memory.h"
@@ -198,8 +199,8 @@ static void windows_move_addresses(void **state)
     device.info.target.windows[0] = (struct ptx2spv_window){0x100000000000, 0x100000, 0x6f0000000000};
     device.info.target.windows[1] = (struct ptx2spv_window){0x200000000000, 0x2000, -(uint64_t)0x10000000};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_int_equal(ct_devaddr_of(&context, rows[i].address).v, rows[i].device);
-        assert_int_equal(ct_address_of(&context, (ct_devaddr){rows[i].device}), rows[i].address);
+        assert_int_equal(ct_rule_devaddr(&context.device->info.target, rows[i].address).v, rows[i].device);
+        assert_int_equal(ct_rule_address(&context.device->info.target, (ct_devaddr){rows[i].device}), rows[i].address);
     }
 }
 
