@@ -24,18 +24,39 @@ struct ct_kernel_image {
     uint64_t generation;  /* of the list of allocations that the handle knows */
 };
 
-static void log_build(const struct ct_kernel_image *kernel, cl_program program)
+/* What the runtime's compiler said of a program, or NULL; to be freed. */
+static char *build_log_or_null(const struct ct_backend_device *device, cl_program program)
 {
-    const struct ct_backend_device *device = kernel->device;
     size_t size = 0;
     char *text;
 
     if (device->api->clGetProgramBuildInfo(program, device->physical->handle, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) != CL_SUCCESS ||
-        !size || !(text = malloc(size)))
-        return;
+        !size || !(text = calloc(1, size + 1)))
+        return NULL;
     if (device->api->clGetProgramBuildInfo(program, device->physical->handle, CL_PROGRAM_BUILD_LOG, size, text, NULL) == CL_SUCCESS)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static void log_build(const struct ct_kernel_image *kernel, cl_program program)
+{
+    char *text = build_log_or_null(kernel->device, program);
+
+    if (text)
         ct_log(CT_LOG_WARN, "%s does not build: %s", kernel->name, text);
     free(text);
+}
+
+/* Intel's runtime for CPUs (2026.2) makes a subgroup of a vector. Some kernels it gives up to vectorize, above all such whose loops its
+ * other passes made irreducible, and only its log tells: their subgroups then are single threads, and the first ballot ends the process. */
+static bool lost_its_subgroups(const struct ct_kernel_image *kernel, cl_program program)
+{
+    char *text = kernel->info.linear_block ? build_log_or_null(kernel->device, program) : NULL;
+    bool lost = text && strstr(text, "was not vectorized");
+
+    free(text);
+    return lost;
 }
 
 static CUresult build_program(struct ct_kernel_image *kernel, const struct ptx2spv_kernel *source, cl_program *out)
@@ -54,6 +75,11 @@ static CUresult build_program(struct ct_kernel_image *kernel, const struct ptx2s
         log_build(kernel, program);
         device->api->clReleaseProgram(program);
         return ct_cl_result(result, "clBuildProgram");
+    }
+    if (lost_its_subgroups(kernel, program)) {
+        ct_log(CT_LOG_INFO, "%s: the runtime does without subgroups", kernel->name);
+        device->api->clReleaseProgram(program);
+        return CUDA_ERROR_NOT_SUPPORTED;
     }
     *out = program;
     return CUDA_SUCCESS;

@@ -20,18 +20,19 @@ static void free_function(struct ct_object *object)
     struct ct_function *function = (struct ct_function *)object;
 
     function->module->context->backend->kernel_destroy(function->image); /* its module was unloaded: no launch is under way */
+    if (function->cooperative)
+        ct_object_release(&function->cooperative->object);
     ct_object_release(&function->module->object);
     free(function->setup);
     free(function);
 }
 
-CUresult ct_function_create(struct ct_module *module, unsigned index, struct ct_function **out)
+static struct ct_function *make_or_null(struct ct_module *module, unsigned index)
 {
     struct ct_function *function = calloc(1, sizeof *function);
-    CUresult r;
 
     if (!function)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "function");
+        return NULL;
     ct_object_init(&function->object, CT_OBJECT_FUNCTION, free_function);
     ct_object_retain(&module->object);
     function->module = module;
@@ -40,6 +41,16 @@ CUresult ct_function_create(struct ct_module *module, unsigned index, struct ct_
     atomic_init(&function->state, CT_COMPILE_NONE);
     atomic_init(&function->max_dynamic_shared, -1);
     atomic_init(&function->carveout, -1);
+    return function;
+}
+
+CUresult ct_function_create(struct ct_module *module, unsigned index, struct ct_function **out)
+{
+    struct ct_function *function = make_or_null(module, index);
+    CUresult r;
+
+    if (!function)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "function");
     r = ct_object_publish(&function->object);
     if (r == CUDA_SUCCESS)
         *out = function;
@@ -107,27 +118,50 @@ static void write_words(const struct ct_function *function, const struct ptx2spv
         fclose(file);
 }
 
-static CUresult compile(struct ct_function *function)
+static CUresult translate(struct ct_function *function, const struct ptx2spv_target *target, struct ptx2spv_kernel *out)
 {
-    const struct ct_module *module = function->module;
-    const struct ct_context *context = module->context;
     const struct ptx2spv_options options = ct_jit_compiler_options(NULL);
-    struct ptx2spv_kernel kernel;
-    struct ct_kernel_image *image;
-    enum ptx2spv_status status;
-    CUresult r;
+    const enum ptx2spv_status status = ptx2spv_kernel_compile(function->module->ptx, function->index, target, &options, out);
 
-    ct_probe_settle(context->device, context->backend_device);
-    status = ptx2spv_kernel_compile(module->ptx, function->index, &context->device->info.target, &options, &kernel);
     if (status != PTX2SPV_OK)
         return ct_fail(ct_jit_result(status), "kernel %s does not compile: %s", function->decl->name, ptx2spv_status_string(status));
     if (*ct_config()->spirv_dir)
-        write_words(function, &kernel);
-    r = context->backend->kernel_create(context->backend_device, function->decl->name, &kernel, &image);
+        write_words(function, out);
+    return CUDA_SUCCESS;
+}
+
+static CUresult make_image(struct ct_function *function, const struct ptx2spv_kernel *kernel)
+{
+    const struct ct_context *context = function->module->context;
+    struct ct_kernel_image *image;
+    CUresult r = context->backend->kernel_create(context->backend_device, function->decl->name, kernel, &image);
+
     if (r == CUDA_SUCCESS) {
-        function->info = kernel.info;
+        function->info = kernel->info;
         function->image = image;
     }
+    return r;
+}
+
+static CUresult compile(struct ct_function *function)
+{
+    const struct ct_context *context = function->module->context;
+    struct ptx2spv_target target;
+    struct ptx2spv_kernel kernel;
+    CUresult r;
+
+    ct_probe_settle(context->device, context->backend_device);
+    target = context->device->info.target;
+    if ((r = translate(function, &target, &kernel)) != CUDA_SUCCESS)
+        return r;
+    r = make_image(function, &kernel);
+    ptx2spv_kernel_finish(&kernel);
+    if (r != CUDA_ERROR_NOT_SUPPORTED || target.warp_form != PTX2SPV_WARP_NATIVE)
+        return r;
+    target.warp_form = PTX2SPV_WARP_COLLECTIVE; /* what the driver's warps cannot, ours can */
+    if ((r = translate(function, &target, &kernel)) != CUDA_SUCCESS)
+        return r;
+    r = make_image(function, &kernel);
     ptx2spv_kernel_finish(&kernel);
     return r;
 }
