@@ -20,19 +20,18 @@ static void free_function(struct ct_object *object)
     struct ct_function *function = (struct ct_function *)object;
 
     function->module->context->backend->kernel_destroy(function->image); /* its module was unloaded: no launch is under way */
-    if (function->cooperative)
-        ct_object_release(&function->cooperative->object);
     ct_object_release(&function->module->object);
     free(function->setup);
     free(function);
 }
 
-static struct ct_function *make_or_null(struct ct_module *module, unsigned index)
+CUresult ct_function_create(struct ct_module *module, unsigned index, struct ct_function **out)
 {
     struct ct_function *function = calloc(1, sizeof *function);
+    CUresult r;
 
     if (!function)
-        return NULL;
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "function");
     ct_object_init(&function->object, CT_OBJECT_FUNCTION, free_function);
     ct_object_retain(&module->object);
     function->module = module;
@@ -41,16 +40,6 @@ static struct ct_function *make_or_null(struct ct_module *module, unsigned index
     atomic_init(&function->state, CT_COMPILE_NONE);
     atomic_init(&function->max_dynamic_shared, -1);
     atomic_init(&function->carveout, -1);
-    return function;
-}
-
-CUresult ct_function_create(struct ct_module *module, unsigned index, struct ct_function **out)
-{
-    struct ct_function *function = make_or_null(module, index);
-    CUresult r;
-
-    if (!function)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "function");
     r = ct_object_publish(&function->object);
     if (r == CUDA_SUCCESS)
         *out = function;
