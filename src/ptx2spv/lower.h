@@ -73,7 +73,8 @@ ct_value ct_lower_root(struct ct_lower *l, enum ptx_type type, enum ptx_rounding
 /* ---- lower_approximate.c: within the ISA's bounds ---- */
 ct_value ct_lower_approximation(struct ct_lower *l, enum ptx_type type, const ct_value *operands);
 /* ---- lower_fma64.c ---- */
-/* a * b + c in f64 with one rounding to nearest, from operations that round one by one. */
-ct_value ct_fused64(struct ct_cursor *at, ct_value a, ct_value b, ct_value c);
+/* a * b + c in f64 with one rounding to nearest, from operations that round one by one. *error has the sign of what the result lacks to
+ * the exact value: 0 if nothing, or if the result is not finite. */
+ct_value ct_fused64(struct ct_cursor *at, ct_value a, ct_value b, ct_value c, ct_value *error);
 
 #endif

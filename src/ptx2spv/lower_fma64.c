@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower: a * b + c in f64 with one rounding, from additions and multiplications that round to nearest.
+/* lower: a * b + c in f64 with one rounding of any mode, from additions and multiplications that round to nearest.
  *
  * The product becomes a sum of two f64 (Dekker, "A floating-point technique for extending the available precision"), which are added
  * to c with the last two errors rounded to odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums"). That is right
@@ -7,7 +7,11 @@
  *   great   the product or c is 2^1000 or more: all is taken times 2^-200
  *   tiny    the product is below 2^-950: all is taken times 2^900, and a result below 2^-122 then is rounded as the subnormal it
  *           stands for, by adding and taking away a number whose last place is that of the subnormals
- * What can only break a tie is replaced by any small number of its sign. */
+ * What can only break a tie is replaced by any small number of its sign.
+ *
+ * Other roundings move the nearest value by the sign of what it lacks. That is found in the range that the operands were brought to,
+ * where the exact sum is upper.high and a rest rounded to odd: the rest is far below what upper.high and the nearest value differ by,
+ * or that difference is exact, so that the sign of the sum of both is right. */
 #include "lower.h"
 
 #include <math.h>
@@ -112,7 +116,7 @@ static ct_value odd_sum(struct ct_cursor *at, ct_value a, ct_value b)
 struct scaled {
     ct_value a, b, c;
     ct_value tiny;    /* which case */
-    ct_value unscale; /* what the result is to be taken times */
+    ct_value scale, unscale; /* what the sum was taken times, what the result is to be taken times */
 };
 
 static struct scaled scale(struct ct_cursor *at, ct_value a, ct_value b, ct_value c, ct_value product)
@@ -133,6 +137,7 @@ static struct scaled scale(struct ct_cursor *at, ct_value a, ct_value b, ct_valu
     s.a = multiply(at, greater, great_scale);
     s.b = multiply(at, smaller, small_scale);
     s.c = multiply(at, ct_select(at, c_vanishes, signed_like(at, 0x1p-300, c), c), c_scale);
+    s.scale = c_scale;
     s.unscale = ct_select(at, great, number(at, 0x1p200), choose(at, tiny, 0x1p-900, 1.0));
     vanishes = ct_and(at, tiny, is_within(at, multiply(at, s.a, s.b), 0x1p-700));
     vanishes = ct_and(at, vanishes, ct_not(at, ct_or(at, is_zero(at, a), is_zero(at, b))));
@@ -151,7 +156,21 @@ static ct_value rounded(struct ct_cursor *at, ct_value sum, ct_value rest, ct_va
     return subtract(at, add(at, lifted.high, odd_sum(at, lifted.low, rest)), lift);
 }
 
-ct_value ct_fused64(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
+/* What the nearest value lacks to the exact sum. back: takes it to the range of the sum. */
+static ct_value missing(struct ct_cursor *at, ct_value sum, ct_value rest, ct_value nearest, ct_value back)
+{
+    return add(at, subtract(at, sum, multiply(at, nearest, back)), rest);
+}
+
+/* The sign of a product that is too small to count; 0 if it is zero. */
+static ct_value sign_of_product(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    const ct_value none = ct_or(at, is_zero(at, a), is_zero(at, b));
+
+    return ct_select(at, none, number(at, 0.0), signed_like(at, 1.0, ct_xor(at, a, b)));
+}
+
+ct_value ct_fused64(struct ct_cursor *at, ct_value a, ct_value b, ct_value c, ct_value *error)
 {
     const ct_value product = multiply(at, a, b), plain = add(at, product, c);
     const struct scaled s = scale(at, a, b, c, product);
@@ -162,7 +181,7 @@ ct_value ct_fused64(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
     const ct_value rest = odd_sum(at, lower.low, upper.low);
     const ct_value leading = ct_select(at, is_zero(at, upper.high), rest, upper.high);
     const ct_value sum = rounded(at, upper.high, rest, leading, subnormal);
-    ct_value result = multiply(at, sum, s.unscale);
+    ct_value result = multiply(at, sum, s.unscale), lacks = missing(at, upper.high, rest, result, s.scale);
     const ct_value finite_factors = ct_and(at, is_within(at, a, INFINITY), is_within(at, b, INFINITY));
     const ct_value infinite_c = ct_equals(at, magnitude(at, c), UINT64_C(0x7ff) << 52);
     ct_value no_number, negligible, zero;
@@ -173,5 +192,8 @@ ct_value ct_fused64(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
     no_number = ct_not(at, ct_and(at, is_within(at, exact.high, INFINITY), is_within(at, c, INFINITY)));
     result = ct_select(at, no_number, plain, result);
     negligible = ct_fcmp(at, PTX_F64, PTX_LT, magnitude(at, product), multiply(at, magnitude(at, c), number(at, 0x1p-110)));
-    return ct_select(at, ct_or(at, negligible, ct_and(at, infinite_c, finite_factors)), c, result);
+    result = ct_select(at, ct_or(at, negligible, ct_and(at, infinite_c, finite_factors)), c, result);
+    lacks = ct_select(at, negligible, sign_of_product(at, a, b), lacks);
+    *error = ct_select(at, is_within(at, result, INFINITY), lacks, number(at, 0.0));
+    return result;
 }

@@ -311,10 +311,26 @@ static ct_value fused_through(struct ct_lower *l, enum ptx_type type, enum ptx_t
     return ct_float_narrowed(at, inner, type, rounding, with_zero_sign(at, inner, rounding, odd, product, wide_c));
 }
 
-static ct_value directed_fused64(struct ct_lower *l)
+/* An exact zero is the sum of a zero product and a zero c, or a cancellation, whose terms differ in sign. */
+static ct_value directed_fused64(struct ct_cursor *at, enum ptx_rounding rounding, ct_value a, ct_value b, ct_value c)
 {
-    ct_lower_lacks(l, "fma.f64 with a directed rounding");
-    return l->insn->operands[0];
+    ct_value error, result, is_exact;
+    const ct_value nearest = ct_fused64(at, a, b, c, &error);
+    const ct_value finite = ct_and(at, both_finite(at, a, b), is_finite(at, PTX_F64, c));
+
+    result = directed64(at, rounding, nearest, error, finite);
+    is_exact = ct_equals(at, ct_float_magnitude(at, PTX_F64, error), 0);
+    return ct_select(at, is_exact, with_zero_sign(at, PTX_F64, rounding, result, ct_xor(at, a, b), c), result);
+}
+
+static ct_value fused64(struct ct_lower *l, enum ptx_rounding rounding, ct_value a, ct_value b, ct_value c)
+{
+    struct ct_cursor *at = &l->at;
+    ct_value error;
+
+    if (!ct_rounds_to_nearest(rounding))
+        return directed_fused64(at, rounding, a, b, c);
+    return l->fn->target->exact_fma64 ? ct_emit3(at, CT_OP_FFMA, PTX_F64, CT_W_64, a, b, c) : ct_fused64(at, a, b, c, &error);
 }
 
 ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b, ct_value c)
@@ -325,11 +341,8 @@ ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_roundin
 
     if (type == PTX_F16)
         return fused_through(l, type, PTX_F32, rounding, a, b, c);
-    if (type == PTX_F64) {
-        if (!nearest)
-            return directed_fused64(l);
-        return target->exact_fma64 ? ct_emit3(at, CT_OP_FFMA, type, CT_W_64, a, b, c) : ct_fused64(at, a, b, c);
-    }
+    if (type == PTX_F64)
+        return fused64(l, rounding, a, b, c);
     if (nearest && (target->exact_fma32 || !target->float64)) {
         if (l->insn->ftz)
             note_tiny_scaled(l, CT_OP_FFMA, a, b, c);

@@ -17,16 +17,16 @@ static double least(double a, double b)
     R(mul_##id, "mul." suffix ".f64 %d, %a, %b;", F64, F64, F64, NONE, NONE, mul_f64(mode, a, b)) \
     R(div_##id, "div." suffix ".f64 %d, %a, %b;", F64, F64, F64, NONE, NONE, div_f64(mode, a, b)) \
     R(rcp_##id, "rcp." suffix ".f64 %d, %a;", F64, F64, NONE, NONE, NONE, div_f64(mode, 1, a)) \
-    R(sqrt_##id, "sqrt." suffix ".f64 %d, %a;", F64, F64, NONE, NONE, NONE, sqrt_f64(mode, a))
+    R(sqrt_##id, "sqrt." suffix ".f64 %d, %a;", F64, F64, NONE, NONE, NONE, sqrt_f64(mode, a)) \
+    R(fma_##id, "fma." suffix ".f64 %d, %a, %b, %c;", F64, F64, F64, F64, NONE, fma_f64(mode, a, b, c)) \
+    R(fma_near_##id, "mul.rn.f64 %c, %a, %b; neg.f64 %c, %c; fma." suffix ".f64 %d, %a, %b, %c;", F64, F64, F64, F64, NONE, \
+      fma_f64(mode, a, b, -(a * b)))
 
 #define ROWS(R) \
     ROUNDED(R, f64_rn, "rn", NEAREST) \
     ROUNDED(R, f64_rz, "rz", ZERO) \
     ROUNDED(R, f64_rm, "rm", DOWN) \
     ROUNDED(R, f64_rp, "rp", UP) \
-    R(fma_f64_rn, "fma.rn.f64 %d, %a, %b, %c;", F64, F64, F64, F64, NONE, fma_f64(NEAREST, a, b, c)) \
-    R(fma_f64_near, "mul.rn.f64 %c, %a, %b; neg.f64 %c, %c; fma.rn.f64 %d, %a, %b, %c;", F64, F64, F64, F64, \
-      NONE, fma_f64(NEAREST, a, b, -(a * b))) \
     R(min_f64, "min.f64 %d, %a, %b;", F64, F64, F64, NONE, NONE, least(a, b)) \
     R(max_f64, "max.f64 %d, %a, %b;", F64, F64, F64, NONE, NONE, -least(-a, -b)) \
     R(neg_f64, "neg.f64 %d, %a;", F64, F64, NONE, NONE, NONE, -a) \
