@@ -50,6 +50,7 @@ struct ptx2spv_options {
     ptx2spv_dump_fn on_dump;             /* may be NULL */
     void *user;
     const char *dump; /* comma-separated pass names, or "all", or NULL */
+    bool cooperative; /* ptx2spv_kernel_compile: for cooperative launches, see struct ptx2spv_grid; elsewhere not looked at */
 };
 
 enum ptx2spv_dialect {
@@ -193,6 +194,19 @@ struct ptx2spv_heap {
     uint64_t units; /* of 16 bytes; below 2^32 */
 };
 
+/* A kernel compiled with options.cooperative has one more parameter, at kernel_info.grid_param_offset: the CUDA address of this. If
+ * kernel_info.grid_thread_words is not 0, its blocks may end before they are done, to wait for others: it is to be dispatched again, with
+ * everything else as it was, until none waits. A block's state takes PTX2SPV_GRID_HEADER_BYTES, all of its work-group memory (shared_bytes,
+ * exchange_bytes and exchange_thread_bytes * threads), and 4 * grid_thread_words for each thread. */
+#define PTX2SPV_GRID_HEADER_BYTES 4
+struct ptx2spv_grid {
+    uint32_t barriers[4]; /* cooperative_groups' own, zero at first: %envreg1 and %envreg2 lead there */
+    uint64_t states;      /* CUDA address, 8-byte aligned, of the blocks' states; their bytes at first do not matter */
+    uint64_t stride;      /* bytes from one to the next, a multiple of 8 */
+    uint32_t phase;       /* 0 in the first dispatch, anything else in later ones */
+    uint32_t waiting;     /* blocks that wait: to be set to 0 before each dispatch, kernels count */
+};
+
 struct ptx2spv_param {
     uint32_t offset, size, align; /* bytes, in the parameter block */
 };
@@ -287,6 +301,7 @@ struct ptx2spv_kernel_info {
     /* Work-group memory that the kernel takes besides for exchanges between its threads: a fixed part, and for each thread of the block.
      * It counts towards the device's limit; PTX2SPV_SPEC_SHARED_WORDS does not include it. */
     uint32_t exchange_bytes, exchange_thread_bytes;
+    uint32_t grid_param_offset, grid_thread_words; /* cooperative ones: see struct ptx2spv_grid */
 };
 
 /* A SPIR-V module with one entry point, "main". */

@@ -176,8 +176,25 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned in
     return ct_launch_kernel(f, &shape, hStream, kernelParams, extra);
 }
 
-/* cuLaunchKernelEx. As cuLaunchKernel; hints among the attributes are taken and have no effect, events are recorded behind the kernel.
- * INVALID_VALUE: no such attribute, or an event with timing; NOT_SUPPORTED: clusters, cooperative launches, nodes that kernels update. */
+/* cuLaunchCooperativeKernel. As cuLaunchKernel, of a grid whose blocks may wait for each other, as cooperative groups do for a barrier of the
+ * grid. COOPERATIVE_LAUNCH_TOO_LARGE: more blocks than cuOccupancyMaxActiveBlocksPerMultiprocessor gives for each multiprocessor. */
+CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                                           unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+                                           unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)
+{
+    const struct ct_launch_shape shape = {
+        .grid = {gridDimX, gridDimY, gridDimZ},
+        .block = {blockDimX, blockDimY, blockDimZ},
+        .dynamic_shared_bytes = sharedMemBytes,
+        .cooperative = true,
+    };
+
+    return ct_launch_kernel(f, &shape, hStream, kernelParams, NULL);
+}
+
+/* cuLaunchKernelEx. As cuLaunchKernel, or cuLaunchCooperativeKernel by an attribute; hints among the attributes are taken and have no
+ * effect, events are recorded behind the kernel.
+ * INVALID_VALUE: no such attribute, or an event with timing; NOT_SUPPORTED: clusters, nodes that kernels update. */
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
     CUresult r;
@@ -185,8 +202,15 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
     if (!config)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "config is NULL");
     r = ct_launch_check_attributes(config->attrs, config->numAttrs);
-    if (r == CUDA_SUCCESS)
-        r = cuLaunchKernel(f, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY, config->blockDimZ,
-                           config->sharedMemBytes, config->hStream, kernelParams, extra);
+    if (r == CUDA_SUCCESS) {
+        const struct ct_launch_shape shape = {
+            .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+            .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+            .dynamic_shared_bytes = config->sharedMemBytes,
+            .cooperative = ct_launch_attributes_cooperate(config->attrs, config->numAttrs),
+        };
+
+        r = ct_launch_kernel(f, &shape, config->hStream, kernelParams, extra);
+    }
     return r == CUDA_SUCCESS ? ct_launch_record_events(config->hStream, config->attrs, config->numAttrs) : r;
 }

@@ -20,18 +20,19 @@ static void free_function(struct ct_object *object)
     struct ct_function *function = (struct ct_function *)object;
 
     function->module->context->backend->kernel_destroy(function->image); /* its module was unloaded: no launch is under way */
+    if (function->cooperative)
+        ct_object_release(&function->cooperative->object);
     ct_object_release(&function->module->object);
     free(function->setup);
     free(function);
 }
 
-CUresult ct_function_create(struct ct_module *module, unsigned index, struct ct_function **out)
+static struct ct_function *make_or_null(struct ct_module *module, unsigned index)
 {
     struct ct_function *function = calloc(1, sizeof *function);
-    CUresult r;
 
     if (!function)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "function");
+        return NULL;
     ct_object_init(&function->object, CT_OBJECT_FUNCTION, free_function);
     ct_object_retain(&module->object);
     function->module = module;
@@ -40,6 +41,16 @@ CUresult ct_function_create(struct ct_module *module, unsigned index, struct ct_
     atomic_init(&function->state, CT_COMPILE_NONE);
     atomic_init(&function->max_dynamic_shared, -1);
     atomic_init(&function->carveout, -1);
+    return function;
+}
+
+CUresult ct_function_create(struct ct_module *module, unsigned index, struct ct_function **out)
+{
+    struct ct_function *function = make_or_null(module, index);
+    CUresult r;
+
+    if (!function)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "function");
     r = ct_object_publish(&function->object);
     if (r == CUDA_SUCCESS)
         *out = function;
@@ -109,9 +120,11 @@ static void write_words(const struct ct_function *function, const struct ptx2spv
 
 static CUresult translate(struct ct_function *function, const struct ptx2spv_target *target, struct ptx2spv_kernel *out)
 {
-    const struct ptx2spv_options options = ct_jit_compiler_options(NULL);
-    const enum ptx2spv_status status = ptx2spv_kernel_compile(function->module->ptx, function->index, target, &options, out);
+    struct ptx2spv_options options = ct_jit_compiler_options(NULL);
+    enum ptx2spv_status status;
 
+    options.cooperative = function->is_cooperative;
+    status = ptx2spv_kernel_compile(function->module->ptx, function->index, target, &options, out);
     if (status != PTX2SPV_OK)
         return ct_fail(ct_jit_result(status), "kernel %s does not compile: %s", function->decl->name, ptx2spv_status_string(status));
     if (*ct_config()->spirv_dir)
@@ -195,6 +208,26 @@ CUresult ct_function_compile(struct ct_function *function)
         return ct_fail(r, "kernel %s did not compile before", function->decl->name);
     r = compile(function);
     finish_compile(function, r);
+    return r;
+}
+
+CUresult ct_function_cooperative(struct ct_function *function, struct ct_function **out)
+{
+    struct ct_function *cooperative;
+    CUresult r;
+
+    ct_mutex_lock(&function->module->lock);
+    cooperative = function->cooperative;
+    if (!cooperative && (cooperative = make_or_null(function->module, function->index)) != NULL) {
+        cooperative->is_cooperative = true;
+        function->cooperative = cooperative;
+    }
+    ct_mutex_unlock(&function->module->lock);
+    if (!cooperative)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "function");
+    r = ct_function_compile(cooperative);
+    if (r == CUDA_SUCCESS)
+        *out = cooperative;
     return r;
 }
 

@@ -23,6 +23,8 @@ struct ct_function {
     atomic_int max_dynamic_shared; /* bytes that a launch may ask for; -1: what the device allows unasked */
     atomic_int carveout;           /* percent, a hint; -1 none */
 
+    bool is_cooperative;              /* compiled for cooperative launches: another function's `cooperative` */
+    struct ct_function *cooperative;  /* the same kernel, for those; without a handle; NULL until needed; guarded by module->lock */
     struct ct_launch_setup *setup; /* of the launch calls of CUDA 2 (launch_setup.c); NULL until used; guarded by module->lock */
 };
 
@@ -39,6 +41,8 @@ void ct_function_release(struct ct_function *function); /* gives both back; take
 
 /* Compiles it unless that was done. The caller holds no lock. NOT_SUPPORTED, INVALID_PTX, OUT_OF_MEMORY and what a backend gives. */
 CUresult ct_function_compile(struct ct_function *function);
+/* The same kernel as cooperative launches take it, compiled; borrowed from the function. What ct_function_compile gives. */
+CUresult ct_function_cooperative(struct ct_function *function, struct ct_function **out);
 bool ct_function_is_compiled(const struct ct_function *function);
 /* INVALID_VALUE: no such attribute, or one that cannot be set to that; NOT_SUPPORTED: clusters. May compile. */
 CUresult ct_function_attribute(struct ct_function *function, CUfunction_attribute attribute, int *out);

@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "print.h"
 #include "memory_backing.h"
+#include "occupancy.h"
 #include "stream.h"
 
 #include <stdlib.h>
@@ -61,10 +62,11 @@ static CUresult check_shape(const struct ct_function *function, const struct ct_
     return CUDA_SUCCESS;
 }
 
-/* The kernel's own shared memory, and what threads exchange through on devices without warp instructions of their own. */
-static CUresult check_shared(const struct ct_function *function, unsigned dynamic_bytes, unsigned block_threads)
+/* The kernel's own shared memory, and what threads exchange through on devices without warp instructions of their own: info->exchange_*. */
+static CUresult check_shared(const struct ct_function *function, const struct ptx2spv_kernel_info *info, unsigned dynamic_bytes,
+                             unsigned block_threads)
 {
-    uint64_t exchange = function->info.exchange_bytes + (uint64_t)function->info.exchange_thread_bytes * block_threads;
+    uint64_t exchange = info->exchange_bytes + (uint64_t)info->exchange_thread_bytes * block_threads;
     unsigned limit = ct_function_dynamic_shared_limit(function);
     unsigned base = ct_function_shared_base(function);
     unsigned total = (unsigned)ct_device_limit(function->module->context->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
@@ -176,6 +178,7 @@ CUresult ct_launch_record(struct ct_stream *stream, const struct ct_launch_code 
     return context->backend->queue_launch(stream->queue, &launch);
 }
 
+/* `function` is the one to run: for cooperative launches the one compiled for them. */
 static CUresult record_on(struct ct_stream *stream, const struct ct_function *function, const struct ct_launch_shape *shape,
                           const void *params)
 {
@@ -189,10 +192,46 @@ static CUresult record_on(struct ct_stream *stream, const struct ct_function *fu
         code.variables = (ct_devaddr){module->image_address}; /* H: what a kernel makes of it may leave as a pointer */
     if (!atomic_load(&module->loaded)) /* with the stream locked: see module.c */
         r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s: its module is unloaded", function->decl->name);
+    else if (shape->cooperative)
+        r = ct_launch_record_cooperative(stream, &code, shape, params, function->decl->param_bytes);
     else
         r = ct_launch_record(stream, &code, shape, params);
     ct_stream_end(stream);
     return r;
+}
+
+static unsigned block_threads_of(const struct ct_launch_shape *shape)
+{
+    return shape->block[0] * shape->block[1] * shape->block[2];
+}
+
+/* All blocks of a cooperative launch must have room at once (CUDA C++ Programming Guide, "Grid Synchronization"). */
+static CUresult check_room(const struct ct_function *function, const struct ct_launch_shape *shape)
+{
+    const struct ct_device *device = function->module->context->device;
+    uint64_t room = ct_occupancy_blocks(function, block_threads_of(shape), shape->dynamic_shared_bytes);
+    uint64_t blocks = (uint64_t)shape->grid[0] * shape->grid[1]; /* below 2^47, and z below 2^16 */
+
+    room *= (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    if (blocks * shape->grid[2] > room)
+        return ct_fail(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "kernel %s: %u x %u x %u blocks in a cooperative launch; at most %llu",
+                       function->decl->name, shape->grid[0], shape->grid[1], shape->grid[2], (unsigned long long)room);
+    return CUDA_SUCCESS;
+}
+
+/* All that can be wrong before there are parameters. *out: the function to run. */
+static CUresult prepare(struct ct_function *function, const struct ct_launch_shape *shape, struct ct_function **out)
+{
+    unsigned threads = block_threads_of(shape);
+    CUresult r;
+
+    *out = function;
+    if ((r = check_shape(function, shape)) != CUDA_SUCCESS || (r = ct_function_compile(function)) != CUDA_SUCCESS ||
+        (r = check_shared(function, &function->info, shape->dynamic_shared_bytes, threads)) != CUDA_SUCCESS || !shape->cooperative)
+        return r;
+    if ((r = check_room(function, shape)) != CUDA_SUCCESS || (r = ct_function_cooperative(function, out)) != CUDA_SUCCESS)
+        return r;
+    return check_shared(function, &(*out)->info, shape->dynamic_shared_bytes, threads);
 }
 
 static CUresult launch_on(struct ct_stream *stream, struct ct_function *function, const struct ct_launch_shape *asked, void **params,
@@ -201,12 +240,12 @@ static CUresult launch_on(struct ct_stream *stream, struct ct_function *function
     const struct ct_launch_shape complete = complete_shape(function, asked), *shape = &complete;
     unsigned char on_stack[CT_PARAMS_ON_STACK];
     unsigned char *bytes = on_stack;
+    struct ct_function *runs;
     CUresult r;
 
     if (stream->context != function->module->context)
         return ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s is of another context than the stream", function->decl->name);
-    if ((r = check_shape(function, shape)) != CUDA_SUCCESS || (r = ct_function_compile(function)) != CUDA_SUCCESS ||
-        (r = check_shared(function, shape->dynamic_shared_bytes, shape->block[0] * shape->block[1] * shape->block[2])) != CUDA_SUCCESS)
+    if ((r = prepare(function, shape, &runs)) != CUDA_SUCCESS)
         return r;
     if (function->decl->param_bytes > sizeof on_stack && !(bytes = malloc(function->decl->param_bytes)))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u bytes of parameters", function->decl->param_bytes);
@@ -218,7 +257,7 @@ static CUresult launch_on(struct ct_stream *stream, struct ct_function *function
     if (function->module->allocates)
         ct_heap_note_launch(stream->context);
     if (r == CUDA_SUCCESS)
-        r = record_on(stream, function, shape, bytes);
+        r = record_on(stream, runs, shape, bytes);
     if (bytes != on_stack)
         free(bytes);
     return r;

@@ -13,8 +13,8 @@ enum attribute_meaning {
     MEANS_INVALID,     /* no attribute, or not one of launches */
     MEANS_NOTHING,     /* a hint, or a permission that need not be used */
     MEANS_ONE_CLUSTER, /* dimensions: one block is no cluster */
-    MEANS_COOPERATIVE, /* off may be asked for */
-    MEANS_UPDATABLE,   /* the same; only nodes of graphs have it */
+    MEANS_COOPERATIVE, /* cooperative.c */
+    MEANS_UPDATABLE,   /* off may be asked for; only nodes of graphs have it */
     MEANS_EVENT,       /* is recorded behind the kernel, the latest moment that the manual allows */
 };
 
@@ -83,14 +83,11 @@ static CUresult check_attribute(const CUlaunchAttribute *attribute)
     case MEANS_INVALID:
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u is no attribute of a launch", (unsigned)attribute->id);
     case MEANS_NOTHING:
+    case MEANS_COOPERATIVE:
         return CUDA_SUCCESS;
     case MEANS_ONE_CLUSTER:
         fits = value->clusterDim.x <= 1 && value->clusterDim.y <= 1 && value->clusterDim.z <= 1;
         break;
-    case MEANS_COOPERATIVE:
-        if (value->cooperative)
-            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a cooperative launch: no driver promises that all blocks of a grid run at once");
-        return CUDA_SUCCESS;
     case MEANS_UPDATABLE:
         fits = !value->deviceUpdatableKernelNode.deviceUpdatable;
         break;
@@ -109,6 +106,16 @@ CUresult ct_launch_check_attributes(const CUlaunchAttribute *attributes, unsigne
     for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
         r = check_attribute(&attributes[i]);
     return r;
+}
+
+bool ct_launch_attributes_cooperate(const CUlaunchAttribute *attributes, unsigned count)
+{
+    bool cooperative = false;
+
+    for (unsigned i = 0; i < count; i++)
+        if (meaning_of(&attributes[i]) == MEANS_COOPERATIVE)
+            cooperative = attributes[i].value.cooperative != 0;
+    return cooperative;
 }
 
 static CUresult record_event(const CUlaunchAttribute *attribute, struct ct_stream *stream)

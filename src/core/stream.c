@@ -487,16 +487,27 @@ static CUresult worker_of_locked(struct ct_stream *stream, struct ct_stream_work
     return r;
 }
 
-static CUresult record_on_worker(struct ct_stream *stream, enum ct_worker_order order, ct_host_function function, void *user)
+static CUresult record_on_worker_locked(struct ct_stream *stream, enum ct_worker_order order, ct_host_function function, void *user)
 {
     struct ct_stream_worker *worker;
+    CUresult r = worker_of_locked(stream, &worker);
+
+    return r == CUDA_SUCCESS ? ct_stream_worker_record(worker, stream->queue, order, function, user) : r;
+}
+
+CUresult ct_stream_run_on_host_locked(struct ct_stream *stream, ct_host_function function, void *user)
+{
+    assert(ct_mutex_held(&stream->lock));
+    return record_on_worker_locked(stream, CT_WORKER_AFTER_QUEUE, function, user);
+}
+
+static CUresult record_on_worker(struct ct_stream *stream, enum ct_worker_order order, ct_host_function function, void *user)
+{
     CUresult r = ct_stream_begin(stream);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = worker_of_locked(stream, &worker);
-    if (r == CUDA_SUCCESS)
-        r = ct_stream_worker_record(worker, stream->queue, order, function, user);
+    r = record_on_worker_locked(stream, order, function, user);
     ct_stream_end(stream);
     return ct_context_check(stream->context, r);
 }

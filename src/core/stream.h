@@ -68,8 +68,12 @@ CUresult ct_stream_wait_for(struct ct_stream *stream, struct ct_stream *other, u
  * `status` tells whether that work failed. The caller holds no lock. */
 typedef void (*ct_host_function)(void *user, CUresult status);
 CUresult ct_stream_run_on_host(struct ct_stream *stream, ct_host_function function, void *user);
+/* The same, but it is called without waiting for what was recorded before: for waits on the host that what is recorded later depends on. */
+CUresult ct_stream_wait_on_host(struct ct_stream *stream, ct_host_function function, void *user);
 /* Whether the calling thread runs a host function now: CUDA calls are not permitted there. */
 bool ct_stream_in_host_function(void);
+/* As ct_stream_run_on_host, between begin and end. */
+CUresult ct_stream_run_on_host_locked(struct ct_stream *stream, ct_host_function function, void *user);
 
 /* One for the application, with a handle. */
 CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priority, struct ct_stream **out);

@@ -55,6 +55,18 @@ static ct_value vector_register(struct ct_build *b, enum ptx_sreg sreg, int comp
     return ct_const32(&b->at, component < 3 && sreg == PTX_SREG_CLUSTER_NCTAID);
 }
 
+/* cooperative_groups keeps barriers of the grid at an address of which these are the high and the low half: the first words of struct
+ * ptx2spv_grid. 0: the launch is not cooperative. */
+static ct_value grid_workspace(struct ct_cursor *at, bool high)
+{
+    ct_value halves[2];
+
+    if (!at->fn->cooperative)
+        return ct_const32(at, 0);
+    ct_unpack2(at, ct_grid_control(at), &halves[0], &halves[1]);
+    return halves[high];
+}
+
 ct_value ct_build_special(struct ct_build *b, enum ptx_sreg sreg, int component)
 {
     struct ct_cursor *at = &b->at;
@@ -102,7 +114,7 @@ ct_value ct_build_special(struct ct_build *b, enum ptx_sreg sreg, int component)
         return ct_emit_const(at, CT_W_PRED, 0);
     case PTX_SREG_ENVREG1:
     case PTX_SREG_ENVREG2:
-        return ct_const32(at, 0); /* cooperative_groups: where barriers of the grid are kept, in cooperative launches: these are none */
+        return grid_workspace(at, sreg == PTX_SREG_ENVREG1);
     case PTX_SREG_CURRENT_GRAPH_EXEC:
         return ct_const64(at, 0); /* not launched by a device-side graph */
     default:

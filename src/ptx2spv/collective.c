@@ -272,7 +272,7 @@ static struct choice choose(struct ct_fn *fn)
     const bool in_turn = fn->target->threads_in_turn;
     struct choice choice = {0};
 
-    if (ct_mark_spins(fn, may_be_native && !in_turn ? CT_SPINS_FOR_LOCKS : CT_SPINS_ALL)) {
+    if (ct_mark_spins(fn, may_be_native && !in_turn && !fn->cooperative ? CT_SPINS_FOR_LOCKS : CT_SPINS_ALL)) {
         choice.resumed = true;
         return choice;
     }

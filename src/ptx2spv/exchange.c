@@ -206,6 +206,13 @@ void ct_exchange_begin(struct ct_cursor *at, struct ct_exchange *x)
     ct_exchange_barrier(at);
 }
 
+ct_value ct_exchange_end(struct ct_cursor *at, const struct ct_exchange *x)
+{
+    const ct_value columns = ct_op2(at, CT_OP_MUL, PTX_U32, x->column_bytes, ct_const32(at, column_index(x, CT_COLUMN_COUNT)));
+
+    return ct_add(at, area(at, FIXED_WORDS), columns);
+}
+
 void ct_exchange_finish(struct ct_exchange *x)
 {
     x->fn->exchange_words = FIXED_WORDS;

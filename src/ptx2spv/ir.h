@@ -211,6 +211,9 @@ struct ct_fn {
     uint32_t local_align;
     uint32_t exchange_words, exchange_thread_words; /* the area: fixed part, and for each thread of the block; 0 none */
     bool uses_shared, linear_block; /* set by emit: struct ptx2spv_kernel_info */
+    bool cooperative;            /* for cooperative launches: has one more parameter, a struct ptx2spv_grid's address */
+    uint32_t grid_param_offset;  /* where that stands */
+    uint32_t grid_thread_words;  /* state that a thread keeps from one dispatch to the next; 0: there is one dispatch only */
     bool uses_dynamic_shared, uses_barrier, uses_fault, params_in_buffer;
     /* structured form */
     struct ct_node *body;

@@ -144,7 +144,7 @@ struct job {
 static void fill_info(const struct job *job, const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
 {
     *info = (struct ptx2spv_kernel_info){
-        .param_bytes = job->decl->param_bytes,
+        .param_bytes = fn->cooperative ? fn->grid_param_offset + (uint32_t)sizeof(uint64_t) : job->decl->param_bytes,
         .params_in_buffer = fn->params_in_buffer,
         .uses_shared = fn->uses_shared,
         .uses_dynamic_shared = fn->uses_dynamic_shared,
@@ -156,16 +156,22 @@ static void fill_info(const struct job *job, const struct ct_fn *fn, struct ptx2
         .local_bytes = fn->local_bytes,
         .exchange_bytes = 4 * fn->exchange_words,
         .exchange_thread_bytes = 4 * fn->exchange_thread_words,
+        .grid_param_offset = fn->grid_param_offset,
+        .grid_thread_words = fn->grid_thread_words,
     };
 }
 
 static enum ptx2spv_status compile(struct job *job)
 {
     struct ct_compilation *compilation = &job->compilation;
-    const uint64_t push_bytes = (uint64_t)PTX2SPV_PARAMS_OFFSET + job->decl->param_bytes;
+    const bool cooperative = compilation->options.cooperative;
+    const uint64_t params_end = ((uint64_t)job->decl->param_bytes + 7) / 8 * 8, extra = cooperative ? sizeof(uint64_t) : 0;
+    const uint64_t push_bytes = PTX2SPV_PARAMS_OFFSET + (cooperative ? params_end + extra : job->decl->param_bytes);
     struct ct_fn *fn = ct_fn_create(compilation, job->module->syntax, job->source, job->target);
     enum ptx2spv_status status;
 
+    fn->cooperative = cooperative;
+    fn->grid_param_offset = cooperative ? (uint32_t)params_end : 0;
     fn->params_in_buffer = push_bytes > job->target->push_constant_bytes;
     if (!ct_fn_run_passes(fn, NULL) || !check_target(fn))
         return compilation->status;

@@ -13,7 +13,8 @@
  *
  * Nothing in it depends on the shape of the control flow: early exits, one barrier met from two branches, loops of different lengths,
  * groups of lanes that meet from different branches. Registers carry a thread's state, since this is register form. A loop that spins
- * on memory another thread writes is a point without condition, so that the others get on. */
+ * on memory another thread writes is a point without condition, so that the others get on. In kernels of cooperative launches what it waits
+ * for may come from another block: where nobody in a block can go on but from such points, it ends for this time (grid.c). */
 #include "sync.h"
 
 enum { SIGN_ENDED = 0xffff, SIGN_ACTIVE = 0x8000 };
@@ -29,6 +30,10 @@ struct resume {
     bool votes;
     ct_value point, ready, clear; /* registers; clear: own bit in the ballot is to be taken back */
     struct ct_block *head, *post, *after;
+    bool waits_for_grid;
+    ct_value spins; /* it waits in a loop that spins */
+    ct_value turn;  /* of ct_exchange_any */
+    struct ct_grid_cut cut;
 };
 
 static ct_value constant_predicate(struct ct_cursor *at, bool value)
@@ -54,6 +59,8 @@ static uint32_t sign_of(const struct resume *rs, uint32_t point)
 
 static void wait_at(struct ct_cursor *at, struct resume *rs, uint32_t point)
 {
+    if (rs->waits_for_grid)
+        ct_assign(at, rs->spins, constant_predicate(at, point <= rs->points.n && rs->points.v[point - 1]->op == CT_OP_YIELD));
     ct_assign(at, rs->point, ct_const32(at, point));
     ct_assign(at, rs->ready, constant_predicate(at, false));
     ct_cursor_jump(at, rs->post);
@@ -230,6 +237,7 @@ static void collect_points(struct resume *rs)
             if (insn->op == CT_OP_BARRIER)
                 note_barrier(rs, insn);
             rs->votes |= insn->op == CT_OP_VOTE;
+            rs->waits_for_grid |= rs->fn->cooperative && insn->op == CT_OP_YIELD;
             if (insn->op == CT_OP_BARRIER && insn->mode == PTX_MODE_ARRIVE)
                 arrive_only(rs, insn);
             else
@@ -299,10 +307,19 @@ static void take_back_ballot(struct ct_cursor *at, struct resume *rs)
     ct_cursor_enter(at, behind);
 }
 
+/* Whether anybody has more to do than to spin. */
+static void go_on_or_wait(struct ct_cursor *at, struct resume *rs)
+{
+    const ct_value gets_on = ct_and(at, rs->ready, ct_not(at, rs->spins));
+
+    ct_cursor_branch(at, ct_exchange_any(at, rs->turn, gets_on), rs->head, rs->cut.wait);
+}
+
 static void make_round(struct resume *rs)
 {
     struct ct_cursor at = {.fn = rs->fn, .block = rs->post, .where = rs->fn->source->where};
-    struct ct_block *finish = ct_block_create(rs->fn);
+    struct ct_block *finish = rs->waits_for_grid ? rs->cut.end : ct_block_create(rs->fn);
+    struct ct_block *more = rs->waits_for_grid ? ct_block_create(rs->fn) : NULL;
     struct moved moved[CT_MAX_BARRIERS];
     ct_value all_ended;
 
@@ -319,9 +336,14 @@ static void make_round(struct resume *rs)
             move_barrier(&at, rs, i, &moved[i]);
     if (rs->votes)
         take_back_ballot(&at, rs);
-    ct_cursor_branch(&at, all_ended, finish, rs->head);
-    ct_cursor_enter(&at, finish);
-    ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
+    ct_cursor_branch(&at, all_ended, finish, rs->waits_for_grid ? more : rs->head);
+    if (rs->waits_for_grid) {
+        ct_cursor_enter(&at, more);
+        go_on_or_wait(&at, rs);
+    } else {
+        ct_cursor_enter(&at, finish);
+        ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
+    }
 }
 
 static void make_head(struct ct_cursor *at, struct resume *rs)
@@ -331,11 +353,22 @@ static void make_head(struct ct_cursor *at, struct resume *rs)
     ct_assign(at, rs->point, ct_const32(at, 0));
     ct_assign(at, rs->ready, constant_predicate(at, true));
     ct_assign(at, rs->clear, constant_predicate(at, false));
-    ct_cursor_jump(at, rs->head);
+    if (rs->waits_for_grid) {
+        ct_assign(at, rs->spins, constant_predicate(at, false));
+        ct_assign(at, rs->turn, ct_const32(at, 0));
+    }
+    ct_cursor_jump(at, rs->waits_for_grid ? rs->cut.start : rs->head);
     ct_cursor_enter(at, rs->head);
     ct_cursor_branch(at, rs->ready, run, rs->post);
     ct_cursor_enter(at, run);
     make_switch(at, rs, rs->segments.v, rs->segments.n);
+}
+
+static void prepare_for_grid(struct resume *rs)
+{
+    rs->spins = ct_value_create(rs->fn, CT_W_PRED);
+    rs->turn = ct_value_create(rs->fn, CT_W_32);
+    rs->cut = (struct ct_grid_cut){rs->head, ct_block_create(rs->fn), ct_block_create(rs->fn), ct_block_create(rs->fn)};
 }
 
 void ct_resume(struct ct_fn *fn, struct ct_exchange *x)
@@ -356,6 +389,8 @@ void ct_resume(struct ct_fn *fn, struct ct_exchange *x)
     rs.clear = ct_value_create(fn, CT_W_PRED);
     *CT_PUSH(rs.scratch, &rs.segments) = ct_block_split(fn, entry, entry->first);
     collect_points(&rs);
+    if (rs.waits_for_grid)
+        prepare_for_grid(&rs);
     at = (struct ct_cursor){.fn = fn, .block = entry, .where = fn->source->where};
     ct_exchange_begin(&at, x);
     for (uint32_t i = 1; i <= rs.points.n; i++)
@@ -372,5 +407,7 @@ void ct_resume(struct ct_fn *fn, struct ct_exchange *x)
         make_evaluation(&rs, i);
     make_round(&rs);
     make_head(&at, &rs);
+    if (rs.waits_for_grid)
+        ct_grid_cut(fn, x, &rs.cut);
     ct_exchange_finish(x);
 }

@@ -175,6 +175,9 @@ void ct_unpack2(struct ct_cursor *at, ct_value a, ct_value *low, ct_value *high)
 
 ct_value ct_sysval(struct ct_cursor *at, enum ct_sysval which);
 
+/* The address of the launch's struct ptx2spv_grid: cooperative kernels only (grid.c). */
+ct_value ct_grid_control(struct ct_cursor *at);
+
 /* Says why the thread stops, which is the caller's to do: the first one that does is heard, by the host when the kernel is done. */
 void ct_emit_fault(struct ct_cursor *at, enum ptx2spv_fault_code code);
 

@@ -7,6 +7,7 @@
  *   predicate.c   leads all threads past all points in that order, under predicates
  *   spin.c        loops that wait for another thread
  *   resume.c      cuts a kernel at its points (the form that is right for any control flow)
+ *   grid.c        lets a block of a cooperative launch end where it waits for another, and go on later
  *   exchange.c    the memory and the arithmetic of all
  *
  * The exchange area lies behind the kernel's shared memory (CT_SYS_EXCHANGE_BASE), in 32-bit words:
@@ -74,6 +75,8 @@ void ct_exchange_begin(struct ct_cursor *at, struct ct_exchange *x);
 void ct_exchange_finish(struct ct_exchange *x);
 void ct_exchange_barrier(struct ct_cursor *at); /* every thread of the block */
 
+ct_value ct_exchange_end(struct ct_cursor *at, const struct ct_exchange *x); /* the byte behind the area, once all columns are known */
+
 /* Words of the fixed part. */
 ct_value ct_exchange_ended_word(struct ct_cursor *at);                                    /* address */
 ct_value ct_exchange_lanes_word(struct ct_cursor *at, const struct ct_exchange *x);       /* address */
@@ -114,6 +117,20 @@ ct_value ct_exchange_predicate(struct ct_cursor *at, const struct ct_insn *insn)
 /* ---- resume.c ---- */
 /* x->column says which columns the points need; SIGN and MASK among them. */
 void ct_resume(struct ct_fn *fn, struct ct_exchange *x);
+
+/* ---- live.c ---- */
+/* Registers that live into the block, in scratch memory. */
+ct_value *ct_find_live(struct ct_fn *fn, const struct ct_block *block, uint32_t *out_count);
+
+/* ---- grid.c: kernels of cooperative launches ---- */
+struct ct_grid_cut { /* a kernel's loop, and blocks without code that grid.c fills */
+    struct ct_block *head;
+    struct ct_block *start; /* what the entry ends in */
+    struct ct_block *wait;  /* where all threads come that wait for other blocks, behind a barrier */
+    struct ct_block *end;   /* where all come in the end */
+};
+/* Sets fn->grid_thread_words. */
+void ct_grid_cut(struct ct_fn *fn, const struct ct_exchange *x, const struct ct_grid_cut *cut);
 
 /* Control flow for passes in register form. */
 void ct_cursor_jump(struct ct_cursor *at, struct ct_block *to);

@@ -299,7 +299,7 @@ static void every_attribute_is_taken_or_refused(void **state)
     } rows[] = {
         {{.id = CU_LAUNCH_ATTRIBUTE_IGNORE}, CUDA_SUCCESS},
         {{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 0}, CUDA_SUCCESS},
-        {{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1}, CUDA_ERROR_NOT_SUPPORTED},
+        {{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1}, CUDA_SUCCESS},
         {{.id = CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY}, CUDA_ERROR_INVALID_VALUE},
         {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {1, 1, 1}}, CUDA_SUCCESS},
         {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}}, CUDA_ERROR_NOT_SUPPORTED},

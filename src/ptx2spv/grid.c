@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of cooperative launches, in the resumed form (resume.c): what they need to end in the middle and to go on in another dispatch.
+ *
+ * The blocks of a cooperative launch may wait for each other, but no driver promises that they run at the same time. So a block in which
+ * nobody can go on but by reading memory once more, in a loop that waits, keeps its state in memory and ends. When all blocks have ended
+ * in one way or the other, the host dispatches the kernel again, until none waits. In each dispatch every block that waits reads what it
+ * waits for at least once, so all get on if they would on a device that runs them side by side.
+ *
+ * A block's area (struct ptx2spv_grid, states) has a word that says whether it waits, then its work-group memory, exchange area included,
+ * then for each word of a thread's state one for each of its threads: registers that live into the loop's head, and local memory. */
+#include "sync.h"
+
+#include <stddef.h>
+
+enum { BLOCK_ENDED = 0, BLOCK_WAITS = 1, HEADER_WORDS = 1 };
+
+struct area {
+    struct ct_fn *fn;
+    const struct ct_exchange *x;
+    CT_VEC(ct_value) kept; /* registers */
+    ct_value control;      /* 64 bits: CUDA address of struct ptx2spv_grid */
+    ct_value base;         /* 64 bits: CUDA address of the block's area */
+    ct_value shared_words;
+};
+
+/* ---- memory ---- */
+
+static ct_value load(struct ct_cursor *at, enum ct_space space, enum ptx_type type, ct_value address, size_t offset)
+{
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_LOAD, type, 1, 1);
+
+    insn->space = (uint8_t)space;
+    insn->align_log2 = type == PTX_B64 ? 3 : 2;
+    insn->offset = (int64_t)offset;
+    insn->operands[0] = address;
+    return insn->results[0] = ct_value_create(at->fn, ct_width_of(type));
+}
+
+static void store(struct ct_cursor *at, enum ct_space space, ct_value address, ct_value word)
+{
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_STORE, PTX_B32, 0, 2);
+
+    insn->space = (uint8_t)space;
+    insn->align_log2 = 2;
+    insn->operands[0] = address;
+    insn->operands[1] = word;
+}
+
+ct_value ct_grid_control(struct ct_cursor *at)
+{
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_LOAD, PTX_B64, 1, 0);
+
+    insn->space = CT_SPACE_PARAM;
+    insn->align_log2 = 3;
+    insn->offset = at->fn->grid_param_offset;
+    return insn->results[0] = ct_value_create(at->fn, CT_W_64);
+}
+
+static ct_value multiply(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return ct_op2(at, CT_OP_MUL, ct_unsigned_type(ct_width_at(at, a)), a, b);
+}
+
+/* Where word `index` of the block's area lies. */
+static ct_value place(struct ct_cursor *at, const struct area *area, ct_value index)
+{
+    return ct_add(at, area->base, ct_shl_imm(at, ct_zext64(at, index), 2));
+}
+
+/* Where word `number` of this thread's state lies. */
+static ct_value own_place(struct ct_cursor *at, const struct area *area, ct_value number)
+{
+    const ct_value before = ct_add_imm(at, ct_add(at, area->shared_words, area->x->thread), HEADER_WORDS);
+
+    return place(at, area, ct_add(at, before, multiply(at, number, area->x->threads)));
+}
+
+static void find_area(struct ct_cursor *at, struct area *area)
+{
+    const ct_value x = ct_sysval(at, CT_SYS_CTAID_X), y = ct_sysval(at, CT_SYS_CTAID_Y), z = ct_sysval(at, CT_SYS_CTAID_Z);
+    const ct_value rows = ct_add(at, multiply(at, z, ct_sysval(at, CT_SYS_NCTAID_Y)), y);
+    const ct_value block = ct_add(at, multiply(at, rows, ct_sysval(at, CT_SYS_NCTAID_X)), x);
+    ct_value stride, states;
+
+    area->control = ct_grid_control(at);
+    states = load(at, CT_SPACE_GLOBAL, PTX_B64, area->control, offsetof(struct ptx2spv_grid, states));
+    stride = load(at, CT_SPACE_GLOBAL, PTX_B64, area->control, offsetof(struct ptx2spv_grid, stride));
+    area->base = ct_add(at, states, multiply(at, ct_zext64(at, block), stride));
+    area->shared_words = ct_shr_imm(at, ct_exchange_end(at, area->x), 2);
+}
+
+/* ---- what is kept ---- */
+
+/* Blocks that run before the loop: what they alone define is the same in each dispatch. */
+static void mark_before(struct ct_block *block, const struct ct_block *head, bool *before)
+{
+    if (block == head || before[block->id])
+        return;
+    before[block->id] = true;
+    for (uint32_t i = 0; i < block->n_succs; i++) /* the entry's few loops: not deep */
+        mark_before(block->succs[i], head, before);
+}
+
+static void find_kept(struct area *area, const struct ct_block *head)
+{
+    struct ct_fn *fn = area->fn;
+    struct ct_arena *scratch = &fn->compilation->scratch;
+    bool *before = CT_ARENA_ARRAY(scratch, bool, fn->blocks.n), *changes = CT_ARENA_ARRAY(scratch, bool, fn->values.n);
+    uint32_t n;
+    const ct_value *live = ct_find_live(fn, head, &n);
+
+    mark_before(fn->blocks.v[0], head, before);
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn && !before[b]; insn = insn->next)
+            for (uint32_t r = 0; r < insn->n_results; r++)
+                changes[insn->results[r].i] = true;
+    for (uint32_t i = 0; i < n; i++)
+        if (changes[live[i].i])
+            *CT_PUSH(scratch, &area->kept) = live[i];
+}
+
+static uint32_t words_of(const struct ct_fn *fn, ct_value value)
+{
+    return ct_width_of_value(fn, value) == CT_W_64 ? 2 : 1;
+}
+
+/* As words, low one first, and back. */
+static void to_words(struct ct_cursor *at, ct_value value, ct_value words[2])
+{
+    switch (ct_width_of_value(at->fn, value)) {
+    case CT_W_PRED: words[0] = ct_select(at, value, ct_const32(at, 1), ct_const32(at, 0)); break;
+    case CT_W_16: words[0] = ct_resize(at, value, PTX_U16, CT_W_32); break;
+    case CT_W_32: words[0] = value; break;
+    case CT_W_64: ct_unpack2(at, value, &words[0], &words[1]); break;
+    }
+}
+
+static void from_words(struct ct_cursor *at, ct_value value, const ct_value words[2])
+{
+    switch (ct_width_of_value(at->fn, value)) {
+    case CT_W_PRED: ct_assign(at, value, ct_icmp_imm(at, PTX_B32, PTX_NE, words[0], 0)); break;
+    case CT_W_16: ct_assign(at, value, ct_resize(at, words[0], PTX_U32, CT_W_16)); break;
+    case CT_W_32: ct_assign(at, value, words[0]); break;
+    case CT_W_64: ct_assign(at, value, ct_pack2(at, words[0], words[1])); break;
+    }
+}
+
+static void move_registers(struct ct_cursor *at, const struct area *area, bool out)
+{
+    uint32_t number = 0;
+
+    for (uint32_t i = 0; i < area->kept.n; i++) {
+        const uint32_t n = words_of(area->fn, area->kept.v[i]);
+        ct_value words[2];
+
+        if (out)
+            to_words(at, area->kept.v[i], words);
+        for (uint32_t w = 0; w < n; w++, number++) {
+            const ct_value address = own_place(at, area, ct_const32(at, number));
+
+            if (out)
+                store(at, CT_SPACE_GLOBAL, address, words[w]);
+            else
+                words[w] = load(at, CT_SPACE_GLOBAL, PTX_B32, address, 0);
+        }
+        if (!out)
+            from_words(at, area->kept.v[i], words);
+    }
+}
+
+/* One word between its own place in `space` (at the byte) and its place in the area. */
+static void move_word(struct ct_cursor *at, enum ct_space space, ct_value byte, ct_value address, bool out)
+{
+    if (out)
+        store(at, CT_SPACE_GLOBAL, address, load(at, space, PTX_B32, byte, 0));
+    else
+        store(at, space, byte, load(at, CT_SPACE_GLOBAL, PTX_B32, address, 0));
+}
+
+struct loop {
+    struct ct_block *head, *done;
+    ct_value i;
+};
+
+/* for (i = from; i < end; i += step) */
+static struct loop loop_begin(struct ct_cursor *at, ct_value from, ct_value end)
+{
+    struct loop loop = {.head = ct_block_create(at->fn), .done = ct_block_create(at->fn), .i = ct_copy(at, from)};
+    struct ct_block *inside = ct_block_create(at->fn);
+
+    ct_cursor_jump(at, loop.head);
+    ct_cursor_enter(at, loop.head);
+    ct_cursor_branch(at, ct_icmp(at, PTX_U32, PTX_LT, loop.i, end), inside, loop.done);
+    ct_cursor_enter(at, inside);
+    return loop;
+}
+
+static void loop_end(struct ct_cursor *at, struct loop *loop, ct_value step)
+{
+    ct_assign(at, loop->i, ct_add(at, loop->i, step));
+    ct_cursor_jump(at, loop->head);
+    ct_cursor_enter(at, loop->done);
+}
+
+/* The threads of the block share the work. */
+static void move_shared(struct ct_cursor *at, const struct area *area, bool out)
+{
+    struct loop loop = loop_begin(at, area->x->thread, area->shared_words);
+
+    move_word(at, CT_SPACE_SHARED, ct_shl_imm(at, loop.i, 2), place(at, area, ct_add_imm(at, loop.i, HEADER_WORDS)), out);
+    loop_end(at, &loop, area->x->threads);
+}
+
+static void move_local(struct ct_cursor *at, const struct area *area, uint32_t first, bool out)
+{
+    struct loop loop = loop_begin(at, ct_const32(at, 0), ct_const32(at, area->fn->local_bytes / 4));
+
+    move_word(at, CT_SPACE_LOCAL, ct_shl_imm(at, loop.i, 2), own_place(at, area, ct_add_imm(at, loop.i, first)), out);
+    loop_end(at, &loop, ct_const32(at, 1));
+}
+
+/* Of all threads; the cursor goes on behind. */
+static void move_state(struct ct_cursor *at, const struct area *area, bool out)
+{
+    const uint32_t local_words = area->fn->local_bytes / 4;
+
+    move_registers(at, area, out);
+    if (local_words)
+        move_local(at, area, area->fn->grid_thread_words - local_words, out);
+    move_shared(at, area, out);
+}
+
+/* ---- the ways in and out ---- */
+
+static void count(struct ct_cursor *at, ct_value address)
+{
+    const ct_value one = ct_const32(at, 1);
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_ATOM, PTX_U32, 1, 2);
+
+    insn->space = CT_SPACE_GLOBAL;
+    insn->operation = PTX_ADD;
+    insn->semantics = PTX_RELAXED;
+    insn->scope = PTX_GPU;
+    insn->align_log2 = 2;
+    insn->operands[0] = address;
+    insn->operands[1] = one;
+    insn->results[0] = ct_value_create(at->fn, CT_W_32);
+}
+
+/* Thread 0 writes whether the block waits; one that does is counted. */
+static void tell(struct ct_cursor *at, const struct area *area, bool waits)
+{
+    struct ct_block *say = ct_block_create(at->fn), *end = ct_block_create(at->fn);
+
+    ct_cursor_branch(at, ct_equals(at, area->x->thread, 0), say, end);
+    ct_cursor_enter(at, say);
+    store(at, CT_SPACE_GLOBAL, area->base, ct_const32(at, waits ? BLOCK_WAITS : BLOCK_ENDED));
+    if (waits)
+        count(at, ct_add_imm(at, area->control, offsetof(struct ptx2spv_grid, waiting)));
+    ct_cursor_jump(at, end);
+    ct_cursor_enter(at, end);
+    ct_emit_insn(at, CT_OP_RET, PTX_NONE, 0, 0);
+}
+
+/* From the entry: a first dispatch goes to the head at once, a later one with the state that was kept. */
+static void make_start(struct ct_cursor *at, struct area *area, struct ct_block *head)
+{
+    struct ct_block *again = ct_block_create(at->fn), *over = ct_block_create(at->fn), *go_on = ct_block_create(at->fn);
+    const ct_value phase = load(at, CT_SPACE_GLOBAL, PTX_B32, area->control, offsetof(struct ptx2spv_grid, phase));
+
+    ct_cursor_branch(at, ct_equals(at, phase, 0), head, again);
+    ct_cursor_enter(at, again);
+    ct_cursor_branch(at, ct_equals(at, load(at, CT_SPACE_GLOBAL, PTX_B32, area->base, 0), BLOCK_WAITS), go_on, over);
+    ct_cursor_enter(at, over);
+    ct_emit_insn(at, CT_OP_RET, PTX_NONE, 0, 0);
+    ct_cursor_enter(at, go_on);
+    move_state(at, area, false);
+    ct_exchange_barrier(at);
+    ct_cursor_jump(at, head);
+}
+
+void ct_grid_cut(struct ct_fn *fn, const struct ct_exchange *x, const struct ct_grid_cut *cut)
+{
+    struct area area = {.fn = fn, .x = x};
+    struct ct_cursor at = {.fn = fn, .block = cut->start, .where = fn->source->where};
+
+    fn->local_bytes = (fn->local_bytes + 3) & ~3u; /* kept in words */
+    if (fn->local_bytes && fn->local_align < 4)
+        fn->local_align = 4;
+    find_kept(&area, cut->head);
+    fn->grid_thread_words = fn->local_bytes / 4;
+    for (uint32_t i = 0; i < area.kept.n; i++)
+        fn->grid_thread_words += words_of(fn, area.kept.v[i]);
+    find_area(&at, &area);
+    make_start(&at, &area, cut->head);
+    ct_cursor_enter(&at, cut->wait);
+    move_state(&at, &area, true);
+    tell(&at, &area, true);
+    ct_cursor_enter(&at, cut->end);
+    tell(&at, &area, false);
+}
