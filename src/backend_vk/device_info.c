@@ -27,24 +27,26 @@ struct properties {
 };
 
 enum { FLUSHES = 2, REFINED = 2 }; /* see drivers.def */
+enum { CT_VK_EXT_ANY = CT_VK_EXT_COUNT }; /* a row of drivers.def for every device of a driver */
 
 static const struct driver_facts {
     VkDriverId id;
+    unsigned mark;
     enum ct_address_rule rule;
     uint64_t granule;
     uint8_t exact[6], subnormals32, exp2, zeros;
 } drivers[] = {
-#define DRIVER(id, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros)                                   \
-    {id, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros},
+#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros)                             \
+    {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros},
 #include "drivers.def"
 };
 
-static const struct driver_facts *find_driver(VkDriverId id)
+static const struct driver_facts *find_driver(VkDriverId id, const bool has[CT_VK_EXT_COUNT])
 {
     static const struct driver_facts unknown = {.rule = CT_ADDRESS_CHOSEN, .granule = UNKNOWN_GRANULE};
 
     for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
-        if (drivers[i].id == id)
+        if (drivers[i].id == id && (drivers[i].mark == CT_VK_EXT_ANY || has[drivers[i].mark]))
             return &drivers[i];
     return &unknown;
 }
@@ -348,7 +350,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
         return false;
     get_properties(handle, out->has, &properties);
     fill_physical(&properties, out);
-    driver = find_driver(properties.v12.driverID);
+    driver = find_driver(properties.v12.driverID, out->has);
     out->address_granule = driver->granule;
     fill_identity(&properties, out->has, out_info);
     fill_capabilities(out, &properties, out_info);
