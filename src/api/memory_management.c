@@ -7,6 +7,7 @@
 #include "core/copy.h"
 #include "core/host_memory.h"
 #include "core/log.h"
+#include "core/vmm.h"
 
 #include <stdlib.h>
 
@@ -87,9 +88,10 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     return r;
 }
 
-/* cuMemGetAddressRange_v2. Start and size of the allocation that holds dptr; either pointer may be NULL. NOT_FOUND: there is none. */
+/* cuMemGetAddressRange_v2. Start and size of the allocation, or of the mapping in reserved addresses, that holds dptr; either pointer may be NULL. NOT_FOUND: there is none. */
 CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
+    struct ct_vmm_mapping_info mapping;
     struct ct_context *context;
     struct ct_range range;
     CUresult r = ct_context_current(&context);
@@ -99,6 +101,12 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
     ct_context_release(context);
     if (!ct_address_find_any(dptr, 1, &range))
         return ct_fail(CUDA_ERROR_NOT_FOUND, "0x%llx is in no allocation", (unsigned long long)dptr);
+    if (range.kind == CT_RANGE_VIRTUAL) {
+        if (ct_vmm_mapping_at(dptr, &mapping) != CUDA_SUCCESS)
+            return ct_fail(CUDA_ERROR_NOT_FOUND, "nothing is mapped at 0x%llx", (unsigned long long)dptr);
+        range.start = mapping.start;
+        range.size_bytes = mapping.size_bytes;
+    }
     if (pbase)
         *pbase = range.start;
     if (psize)

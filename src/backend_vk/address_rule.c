@@ -110,6 +110,7 @@ static void take(const struct candidate *candidate, struct ct_vk_physical *physi
     memcpy(target->windows, candidate->windows, sizeof target->windows);
     info->can_import_host = has_import;
     info->import_at_pointer = false;
+    info->virtual_memory = CT_VIRTUAL_NONE;
     info->import_read_only = has_import && info->kind == CT_DEVICE_CPU; /* nothing is pinned for writing there */
     info->pageable_access = candidate->rule == CT_ADDRESS_SHARED;
 }
@@ -291,6 +292,13 @@ static void choose_sizes(struct ct_vk_physical *physical, struct ct_device_info 
         info->max_allocation_bytes = physical->piece_bytes;
 }
 
+/* CPU devices take what is mapped at addresses that were imported before. */
+static void choose_virtual_memory(struct ct_device_info *info)
+{
+    if (info->kind == CT_DEVICE_CPU && info->can_import_host && info->address_rule != CT_ADDRESS_OWN)
+        info->virtual_memory = CT_VIRTUAL_PAGES;
+}
+
 void ct_vk_address_rule_probe(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule likely)
 {
     const uint64_t driver_max = info->max_allocation_bytes;
@@ -299,5 +307,6 @@ void ct_vk_address_rule_probe(struct ct_vk_physical *physical, struct ct_device_
     if (!find_forced(physical, info))
         find_best(physical, info, likely);
     choose_sizes(physical, info);
+    choose_virtual_memory(info);
     ct_log(CT_LOG_INFO, "%s: address rule \"%s\"", info->name, ct_rule_name(info->address_rule));
 }

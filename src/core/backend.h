@@ -34,6 +34,13 @@ enum ct_address_rule {
     CT_ADDRESS_OWN,         /* the driver chooses; no unified addressing */
 };
 
+/* How memory comes to addresses that were reserved before, and leaves them again. */
+enum ct_virtual_memory {
+    CT_VIRTUAL_NONE,
+    CT_VIRTUAL_PAGES,  /* imported host addresses need no pages behind them until work uses them: core maps and unmaps */
+    CT_VIRTUAL_SPARSE, /* the backend binds memory into addresses: its functions physical_* and range_* */
+};
+
 /* Whether memory is made at a CUDA address H that core has reserved in the host's address space. */
 static inline bool ct_address_is_placed(enum ct_address_rule rule)
 {
@@ -76,6 +83,7 @@ struct ct_device_info {
     bool pageable_access;            /* kernels may read any host pointer */
     bool sparse, external_memory_fd, external_semaphore_fd, dma_buf, timestamps;
     double timestamp_period_ns;
+    enum ct_virtual_memory virtual_memory;
     struct ptx2spv_target target;
 };
 
@@ -106,6 +114,14 @@ struct ct_memory {
     uint64_t size_bytes;
     ct_devaddr address;  /* of its first byte, as kernels take it */
     void *host;          /* mapping, or NULL */
+};
+
+struct ct_physical; /* memory of a device without an address; CT_VIRTUAL_SPARSE */
+
+/* A part of a range gets memory, from its beginning, or loses what it has. */
+struct ct_range_bind {
+    uint64_t offset, size_bytes;  /* in the range */
+    struct ct_physical *physical; /* NULL: none */
 };
 
 struct ct_copy_region { /* bytes; `rows` of `row_bytes` each, rows at their pitches, `slices` at theirs. rows, slices >= 1 */
@@ -149,6 +165,18 @@ struct ct_backend {
     CUresult (*memory_create)(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
     CUresult (*memory_import_host)(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
     void (*memory_destroy)(struct ct_memory *memory); /* no queue uses it any more; takes NULL */
+
+    /* CT_VIRTUAL_SPARSE only. Memory without an address; `shareable`: can be exported, where info.external_memory_fd. */
+    CUresult (*physical_create)(struct ct_backend_device *device, uint64_t size_bytes, bool shareable, struct ct_physical **out);
+    /* What was exported, here or in another process; `fd` stays the caller's. INVALID_VALUE: it is no such thing. */
+    CUresult (*physical_import)(struct ct_backend_device *device, int fd, struct ct_physical **out, uint64_t *out_bytes);
+    CUresult (*physical_export)(struct ct_physical *physical, int *out_fd);
+    void (*physical_destroy)(struct ct_physical *physical); /* bound nowhere; takes NULL */
+    /* A range of addresses without memory, at a CUDA address that the caller has reserved (0: anywhere; not with placed rules). As
+     * memory_create, it is never asked for again after a failure. To be destroyed as other memory. */
+    CUresult (*range_create)(struct ct_backend_device *device, uint64_t want_address, uint64_t size_bytes, struct ct_memory **out);
+    /* Done when it comes back. No work uses what is bound or unbound. */
+    CUresult (*range_bind)(struct ct_memory *range, const struct ct_range_bind *binds, unsigned count);
 
     /* NOT_SUPPORTED: not in this form. A kernel with native warp instructions may be asked for again in the collective form. */
     CUresult (*kernel_create)(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,

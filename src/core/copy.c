@@ -14,6 +14,7 @@
 #include "log.h"
 #include "memory_arena.h"
 #include "stream_ring.h"
+#include "vmm.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,22 @@
 #define BOUNCE_BYTES CT_STAGING_BYTES
 
 /* ---- places ---- */
+
+static CUresult find_virtual(uint64_t address, uint64_t span_bytes, bool synchronous, struct ct_place *out)
+{
+    struct ct_vmm_spot spot;
+    CUresult r = ct_vmm_spot_at(address, span_bytes, &spot);
+
+    if (r == CUDA_SUCCESS)
+        *out = (struct ct_place){.memory = spot.memory,
+                                 .offset = spot.offset,
+                                 .host = spot.host,
+                                 .is_device = true,
+                                 .read_only = spot.read_only,
+                                 .synchronous = synchronous,
+                                 .owner = spot.owner};
+    return r;
+}
 
 CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t span_bytes, struct ct_place *out)
 {
@@ -44,6 +61,8 @@ CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t spa
     }
     if (r != CUDA_SUCCESS)
         return r;
+    if (range.kind == CT_RANGE_VIRTUAL)
+        return find_virtual(address, span_bytes, range.synchronous, out);
     *out = (struct ct_place){
         .memory = range.memory,
         .offset = range.memory_offset + (address - range.start),
@@ -476,6 +495,8 @@ CUresult ct_copy_run(struct ct_stream *stream, const struct ct_copy *copy, enum 
 {
     struct ct_copy c = simplified(copy);
 
+    if (c.dst.read_only)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy to memory that may only be read");
     if (is_foreign(stream, &c.dst) || is_foreign(stream, &c.src))
         return run_foreign(stream, &c);
     if (host_could(stream, &c) && may_wait(&c, mode))

@@ -19,6 +19,7 @@ enum ct_lock_rank {
     CT_RANK_EVENT,         /* ct_event.lock: what was recorded last; written by who records, while the stream is still locked */
     CT_RANK_WORKER,        /* stream_worker.c: host functions that wait for their turn */
     CT_RANK_ARENA,         /* memory.c: free lists */
+    CT_RANK_VIRTUAL_MEMORY, /* vmm.c: reservations and their mappings */
     CT_RANK_ADDRESS_SPACE, /* address_space.c: writers */
     CT_RANK_HANDLES,       /* object.c */
     CT_RANK_BACKEND,       /* everything inside a backend: after all of core's */

@@ -7,12 +7,14 @@
 #include "context.h"
 
 struct ct_allocation;
+struct ct_reservation;
 
 enum ct_range_kind {
     CT_RANGE_DEVICE,     /* cuMemAlloc */
     CT_RANGE_HOST,       /* cuMemHostAlloc, cuMemAllocHost */
     CT_RANGE_REGISTERED, /* cuMemHostRegister */
     CT_RANGE_MODULE,     /* the variables of a module */
+    CT_RANGE_VIRTUAL,    /* cuMemAddressReserve; what is there is asked of vmm.h */
     CT_RANGE_SCRATCH,    /* ours: staging and parameters; no application pointer */
 };
 
@@ -31,6 +33,7 @@ struct ct_range {
     bool synchronous;                 /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: see struct ct_place */
     unsigned long long id;            /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
     struct ct_allocation *allocation; /* who owns it: memory.c, host_memory.c; NULL for ranges of others */
+    struct ct_reservation *reservation; /* of CT_RANGE_VIRTUAL, which has no context and no memory; vmm.c */
 };
 
 /* The range that holds [address, address + size_bytes), whole; copied out. INVALID_VALUE if there is none or it is too short.

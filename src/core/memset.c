@@ -182,6 +182,8 @@ CUresult ct_memset(struct ct_stream *stream, uint64_t address, uint64_t pitch, u
         r = ct_place_find(CT_POINTER_DEVICE, address, span, &fill.place);
     if (r != CUDA_SUCCESS)
         return r;
+    if (fill.place.read_only)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx may only be read", (unsigned long long)address);
     if (fill.pitch == fill.row_bytes) {
         fill.row_bytes *= fill.rows;
         fill.rows = 1;

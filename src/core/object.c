@@ -128,6 +128,24 @@ struct ct_object *ct_object_find_or_null(enum ct_object_kind kind, const void *h
     return object;
 }
 
+struct ct_object *ct_object_next_or_null(enum ct_object_kind kind, uint32_t *cursor)
+{
+    struct ct_handle_table *table = &ct_process.handles;
+    struct ct_object *found = NULL;
+
+    ct_mutex_lock(&table->lock);
+    while (!found && *cursor < table->n_slots) {
+        struct ct_object *object = table->slots[(*cursor)++].object;
+
+        if (object && object->kind == kind)
+            found = object;
+    }
+    if (found)
+        ct_object_retain(found);
+    ct_mutex_unlock(&table->lock);
+    return found;
+}
+
 void ct_object_retain(struct ct_object *object)
 {
     atomic_fetch_add_explicit(&object->references, 1, memory_order_relaxed); /* the caller has one: nothing to order */

@@ -20,6 +20,7 @@ enum ct_object_kind {
     CT_OBJECT_LIBRARY,
     CT_OBJECT_KERNEL,
     CT_OBJECT_LINK_STATE,
+    CT_OBJECT_ALLOCATED, /* vmm_handle.h */
     CT_OBJECT_KINDS
 };
 
@@ -58,6 +59,8 @@ CUresult ct_object_publish(struct ct_object *object);
 CUresult ct_object_unpublish(struct ct_object *object);
 /* The live object of that kind behind the handle, retained; NULL if there is none. */
 struct ct_object *ct_object_find_or_null(enum ct_object_kind kind, const void *handle);
+/* One live object of that kind after another, retained; NULL when there are no more. *cursor begins with 0. */
+struct ct_object *ct_object_next_or_null(enum ct_object_kind kind, uint32_t *cursor);
 void ct_object_retain(struct ct_object *object);
 void ct_object_release(struct ct_object *object); /* takes NULL */
 

@@ -5,6 +5,7 @@
 
 #include "log.h"
 #include "memory.h"
+#include "vmm.h"
 
 #include <string.h>
 
@@ -22,6 +23,7 @@ union value {
 struct query {
     const struct ct_context *context; /* the current one, or NULL */
     const struct ct_range *range;
+    const struct ct_vmm_mapping_info *mapping; /* what is mapped at the pointer; all of the range but in reserved addresses */
     uint64_t pointer;
 };
 
@@ -75,16 +77,9 @@ static CUresult get_no(const struct query *q, union value *out)
     return CUDA_SUCCESS;
 }
 
-static CUresult get_yes(const struct query *q, union value *out)
-{
-    (void)q;
-    out->u32 = 1;
-    return CUDA_SUCCESS;
-}
-
 static CUresult get_ordinal(const struct query *q, union value *out)
 {
-    out->i32 = q->range->device;
+    out->i32 = q->mapping->device;
     return CUDA_SUCCESS;
 }
 
@@ -100,12 +95,46 @@ static CUresult get_size(const struct query *q, union value *out)
     return CUDA_SUCCESS;
 }
 
+static CUresult get_mapping_start(const struct query *q, union value *out)
+{
+    out->u64 = q->mapping->start;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_mapping_size(const struct query *q, union value *out)
+{
+    out->u64 = q->mapping->size_bytes;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_mapped(const struct query *q, union value *out)
+{
+    out->u32 = q->mapping->size_bytes != 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_block_id(const struct query *q, union value *out)
+{
+    out->u64 = q->mapping->block_id;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_handle_types(const struct query *q, union value *out)
+{
+    out->u64 = q->mapping->handle_types;
+    return CUDA_SUCCESS;
+}
+
 /* Every device works in its own memory and in page-locked memory that it was allocated or registered for. */
 static CUresult get_access(const struct query *q, union value *out)
 {
-    bool own = !q->context || q->range->device == q->context->device->ordinal;
+    bool own = !q->context || q->mapping->device == q->context->device->ordinal;
 
-    out->u32 = own ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
+    if (own && q->mapping->access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        out->u32 = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+    else
+        out->u32 = own && q->mapping->access == CU_MEM_ACCESS_FLAGS_PROT_READ ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ
+                                                                              : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
     return CUDA_SUCCESS;
 }
 
@@ -134,14 +163,14 @@ static const struct row rows[] = {
     [CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE] = {sizeof(unsigned), get_no, {.u32 = 0}},
     [CU_POINTER_ATTRIBUTE_RANGE_START_ADDR] = {sizeof(CUdeviceptr), get_start, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_RANGE_SIZE] = {sizeof(size_t), get_size, {.u64 = 0}},
-    [CU_POINTER_ATTRIBUTE_MAPPED] = {sizeof(unsigned), get_yes, {.u32 = 0}},
-    [CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES] = {sizeof(unsigned long long), get_no, {.u64 = 0}},
+    [CU_POINTER_ATTRIBUTE_MAPPED] = {sizeof(unsigned), get_mapped, {.u32 = 0}},
+    [CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES] = {sizeof(unsigned long long), get_handle_types, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE] = {sizeof(unsigned), get_no, {.u32 = 0}},
     [CU_POINTER_ATTRIBUTE_ACCESS_FLAGS] = {sizeof(unsigned), get_access, {.u32 = 0}},
     [CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE] = {sizeof(CUmemoryPool), get_no, {.pointer = NULL}},
-    [CU_POINTER_ATTRIBUTE_MAPPING_SIZE] = {sizeof(size_t), get_size, {.u64 = 0}},
-    [CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR] = {sizeof(CUdeviceptr), get_start, {.u64 = 0}},
-    [CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID] = {sizeof(unsigned long long), get_id, {.u64 = 0}},
+    [CU_POINTER_ATTRIBUTE_MAPPING_SIZE] = {sizeof(size_t), get_mapping_size, {.u64 = 0}},
+    [CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR] = {sizeof(CUdeviceptr), get_mapping_start, {.u64 = 0}},
+    [CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID] = {sizeof(unsigned long long), get_block_id, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE] = {sizeof(unsigned), get_no, {.u32 = 0}},
 };
 
@@ -153,17 +182,46 @@ static CUresult find_row(CUpointer_attribute attribute, const struct row **out)
     return CUDA_SUCCESS;
 }
 
+/* Of addresses that are only reserved there is no more to say than where they begin and end. */
+static bool is_of_reservation(CUpointer_attribute attribute)
+{
+    return attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR || attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE ||
+           attribute == CU_POINTER_ATTRIBUTE_MAPPED;
+}
+
+static CUresult find_mapping(CUpointer_attribute attribute, const struct ct_range *range, uint64_t pointer, struct ct_vmm_mapping_info *out)
+{
+    CUresult r;
+
+    if (range->kind != CT_RANGE_VIRTUAL) {
+        *out = (struct ct_vmm_mapping_info){.start = range->start,
+                                            .size_bytes = range->size_bytes,
+                                            .device = range->device,
+                                            .access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+                                            .block_id = range->id};
+        return CUDA_SUCCESS;
+    }
+    r = ct_vmm_mapping_at(pointer, out);
+    if (r == CUDA_SUCCESS || !is_of_reservation(attribute))
+        return r;
+    *out = (struct ct_vmm_mapping_info){.start = 0};
+    return CUDA_SUCCESS;
+}
+
 CUresult ct_pointer_attribute(const struct ct_context *context, CUpointer_attribute attribute, uint64_t pointer, void *data)
 {
     const struct row *row;
     union value value = {.u64 = 0};
+    struct ct_vmm_mapping_info mapping;
     struct ct_range range;
     CUresult r = find_row(attribute, &row);
 
     if (r == CUDA_SUCCESS)
         r = ct_address_find(pointer, 0, &range);
     if (r == CUDA_SUCCESS)
-        r = row->get(&(struct query){context, &range, pointer}, &value);
+        r = find_mapping(attribute, &range, pointer, &mapping);
+    if (r == CUDA_SUCCESS)
+        r = row->get(&(struct query){context, &range, &mapping, pointer}, &value);
     if (r == CUDA_SUCCESS)
         memcpy(data, &value, row->size_bytes);
     return r;

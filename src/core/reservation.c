@@ -55,23 +55,76 @@ static bool reserve_in(const struct ct_address_arena *arena, uint64_t size_bytes
     return false;
 }
 
-CUresult ct_reserve(const struct ct_device_info *info, uint64_t size_bytes, uint64_t align, void **out, uint64_t *out_bytes)
+/* Devices that take the host's addresses, whatever they are. */
+static bool reserve_anywhere(uint64_t size_bytes, uint64_t align, void **out)
 {
-    uint64_t first = atomic_fetch_add_explicit(&next_arena, 1, memory_order_relaxed), n = 0, bytes;
+    uint64_t room;
+    char *start, *aligned;
+
+    if (__builtin_add_overflow(size_bytes, align, &room))
+        return false;
+    start = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED)
+        return false;
+    aligned = start + (-(uintptr_t)start & (align - 1));
+    if (aligned > start)
+        munmap(start, (size_t)(aligned - start));
+    munmap(aligned + size_bytes, (size_t)(start + room - (aligned + size_bytes)));
+    *out = aligned;
+    return true;
+}
+
+static CUresult round_up(uint64_t size_bytes, uint64_t *out)
+{
+    if (__builtin_add_overflow(size_bytes, CT_RESERVATION_ALIGN - 1, out))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no address space for %llu bytes", (unsigned long long)size_bytes);
+    *out &= ~(CT_RESERVATION_ALIGN - 1);
+    return CUDA_SUCCESS;
+}
+
+static unsigned count_arenas(const struct ct_device_info *info)
+{
+    unsigned n = 0;
 
     while (n < CT_ADDRESS_ARENAS && info->arenas[n].end)
         n++;
-    if (__builtin_add_overflow(size_bytes, CT_RESERVATION_ALIGN - 1, &bytes))
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no address space for %llu bytes", (unsigned long long)size_bytes);
-    bytes &= ~(CT_RESERVATION_ALIGN - 1);
+    return n;
+}
+
+CUresult ct_reserve(const struct ct_device_info *info, uint64_t size_bytes, uint64_t align, void **out, uint64_t *out_bytes)
+{
+    uint64_t first = atomic_fetch_add_explicit(&next_arena, 1, memory_order_relaxed), n = count_arenas(info), bytes;
+    CUresult r = round_up(size_bytes, &bytes);
+    bool found;
+
+    if (r != CUDA_SUCCESS)
+        return r;
     align = align > CT_RESERVATION_ALIGN ? align : CT_RESERVATION_ALIGN;
-    for (uint64_t i = 0; i < n; i++) {
-        if (reserve_in(&info->arenas[(first + i) % n], bytes, align, out)) {
-            *out_bytes = bytes;
-            return CUDA_SUCCESS;
-        }
-    }
-    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no free address space for %llu bytes", (unsigned long long)size_bytes);
+    found = n == 0 && reserve_anywhere(bytes, align, out);
+    for (uint64_t i = 0; i < n && !found; i++)
+        found = reserve_in(&info->arenas[(first + i) % n], bytes, align, out);
+    if (!found)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no free address space for %llu bytes", (unsigned long long)size_bytes);
+    *out_bytes = bytes;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_reserve_at(const struct ct_device_info *info, uint64_t address, uint64_t size_bytes, void **out, uint64_t *out_bytes)
+{
+    unsigned n = count_arenas(info);
+    bool inside = n == 0;
+    uint64_t bytes;
+    CUresult r = round_up(size_bytes, &bytes);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    for (unsigned i = 0; i < n && !inside; i++)
+        inside = address >= info->arenas[i].first && address < info->arenas[i].end && bytes <= info->arenas[i].end - address;
+    if (!inside || !try_address(address, bytes, out))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes at 0x%llx are not free", (unsigned long long)bytes,
+                       (unsigned long long)address);
+    *out_bytes = bytes;
+    return CUDA_SUCCESS;
 }
 
 void ct_unreserve(void *start, uint64_t reserved_bytes)

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Virtual Memory Management. No context need be current: addresses are the process's, memory is a device's.
+ * Every function: NOT_INITIALIZED, DEINITIALIZED, NOT_PERMITTED in a host function of a stream, the error of a kernel that failed in the
+ * current context; NOT_SUPPORTED where CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0. INVALID_VALUE is of null pointers and
+ * nonzero flags, too. cuMemMapArrayAsync and the functions of multicast objects are not here: no device of ours has such. */
+#include "entry_points.h"
+
+#include "core/context.h"
+#include "core/log.h"
+#include "core/process.h"
+#include "core/vmm.h"
+
+#include <unistd.h>
+
+#define CT_CHANNEL "memory"
+
+/* Whether the calling thread may call, with arguments that are valid if `is_valid`. */
+static CUresult enter(bool is_valid, const char *function)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r == CUDA_SUCCESS)
+        ct_context_release(context);
+    else if (r != CUDA_ERROR_INVALID_CONTEXT)
+        return r;
+    return is_valid ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "arguments of %s", function);
+}
+
+static CUresult check_handle_type(CUmemAllocationHandleType type)
+{
+    switch ((int)type) {
+    case CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR:
+        return CUDA_SUCCESS;
+    case CU_MEM_HANDLE_TYPE_WIN32:
+    case CU_MEM_HANDLE_TYPE_WIN32_KMT:
+    case CU_MEM_HANDLE_TYPE_FABRIC:
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle type 0x%x: only file descriptors", (unsigned)type);
+    }
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle type 0x%x", (unsigned)type);
+}
+
+/* cuMemAddressReserve. Addresses of `size` bytes, a multiple of the host's page size, at a multiple of `alignment` (a power of two, 0 for
+ * the granularity of mappings), at `addr` if that is not 0 and free. INVALID_VALUE; OUT_OF_MEMORY: no such addresses are free. */
+CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags)
+{
+    uint64_t address;
+    CUresult r = enter(ptr && !flags, "cuMemAddressReserve");
+
+    if (r == CUDA_SUCCESS)
+        r = ct_vmm_reserve(size, alignment, addr, &address);
+    if (r == CUDA_SUCCESS)
+        *ptr = address;
+    return r;
+}
+
+/* cuMemAddressFree. INVALID_VALUE: not what was reserved, or something is still mapped there. */
+CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
+{
+    CUresult r = enter(true, "cuMemAddressFree");
+
+    return r == CUDA_SUCCESS ? ct_vmm_unreserve(ptr, size) : r;
+}
+
+/* cuMemCreate. Memory of a device, of a size in bytes that is a multiple of the granularity. Compression is not to be had and not given;
+ * cuMemGetAllocationPropertiesFromHandle says so. INVALID_VALUE, INVALID_DEVICE, OUT_OF_MEMORY; NOT_SUPPORTED: memory of the host, handles
+ * other than file descriptors, GPUDirect RDMA, tile pools. */
+CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
+{
+    CUresult r = enter(handle && prop && !flags, "cuMemCreate");
+
+    return r == CUDA_SUCCESS ? ct_vmm_create(prop, size, handle) : r;
+}
+
+/* cuMemRelease. The memory goes when nothing of it is mapped any more, either. INVALID_VALUE: no such handle, or released already. */
+CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    CUresult r = enter(true, "cuMemRelease");
+
+    return r == CUDA_SUCCESS ? ct_vmm_release(handle) : r;
+}
+
+/* cuMemMap. Puts the first `size` bytes of the memory at `ptr`, inside of one reservation where nothing is mapped; both are multiples of
+ * the granularity, `offset` is 0. Nobody has access until cuMemSetAccess. INVALID_VALUE, OUT_OF_MEMORY. */
+CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+    CUresult r = enter(!offset && !flags, "cuMemMap");
+
+    return r == CUDA_SUCCESS ? ct_vmm_map(ptr, size, handle) : r;
+}
+
+/* cuMemUnmap. All of one or several mappings that follow each other; waits for all work first. INVALID_VALUE: a part of one, or a gap. */
+CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+    CUresult r = enter(true, "cuMemUnmap");
+
+    return r == CUDA_SUCCESS ? ct_vmm_unmap(ptr, size) : r;
+}
+
+/* cuMemSetAccess. What devices may do with all of one or several mappings that follow each other. INVALID_VALUE; INVALID_DEVICE: no such
+ * device, or not the one whose memory it is; NOT_SUPPORTED: for the host. */
+CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
+{
+    CUresult r = enter(desc && count, "cuMemSetAccess");
+
+    return r == CUDA_SUCCESS ? ct_vmm_set_access(ptr, size, desc, count) : r;
+}
+
+/* cuMemGetAccess. CUmemAccess_flags of one location at a mapped address; the host has none. INVALID_VALUE, INVALID_DEVICE. */
+CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)
+{
+    struct ct_vmm_mapping_info mapping;
+    struct ct_device *device;
+    CUresult r = enter(flags && location, "cuMemGetAccess");
+    bool is_device;
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    is_device = location->type == CU_MEM_LOCATION_TYPE_DEVICE;
+    if (!is_device && location->type != CU_MEM_LOCATION_TYPE_HOST && location->type != CU_MEM_LOCATION_TYPE_HOST_NUMA)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory location type %d", (int)location->type);
+    if ((is_device && (r = ct_device_lookup(location->id, &device)) != CUDA_SUCCESS) ||
+        (r = ct_vmm_mapping_at(ptr, &mapping)) != CUDA_SUCCESS)
+        return r;
+    *flags = is_device && mapping.device == location->id ? mapping.access : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    return CUDA_SUCCESS;
+}
+
+/* cuMemExportToShareableHandle. A new file descriptor of the memory, at shareableHandle (an int); the caller closes it. Other processes
+ * import it, and so does Vulkan where the memory is Vulkan's. INVALID_VALUE: the handle was not made for that type. */
+CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
+                                              CUmemAllocationHandleType handleType, unsigned long long flags)
+{
+    CUresult r = enter(shareableHandle && !flags, "cuMemExportToShareableHandle");
+
+    if (r == CUDA_SUCCESS)
+        r = check_handle_type(handleType);
+    return r == CUDA_SUCCESS ? ct_vmm_export(handle, shareableHandle) : r;
+}
+
+/* cuMemImportFromShareableHandle. osHandle is the file descriptor itself, which stays the caller's. INVALID_VALUE: it is not of memory. */
+CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
+                                                CUmemAllocationHandleType shHandleType)
+{
+    intptr_t fd = (intptr_t)osHandle;
+    CUresult r = enter(handle != NULL, "cuMemImportFromShareableHandle");
+
+    if (r == CUDA_SUCCESS)
+        r = check_handle_type(shHandleType);
+    if (r == CUDA_SUCCESS && (fd < 0 || fd > INT32_MAX))
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "file descriptor %lld", (long long)fd);
+    return r == CUDA_SUCCESS ? ct_vmm_import((int)fd, handle) : r;
+}
+
+/* cuMemGetAllocationGranularity. Bytes; minimum and recommended are the same. INVALID_VALUE, INVALID_DEVICE. */
+CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
+                                               CUmemAllocationGranularity_flags option)
+{
+    bool known = option == CU_MEM_ALLOC_GRANULARITY_MINIMUM || option == CU_MEM_ALLOC_GRANULARITY_RECOMMENDED;
+    struct ct_device *device;
+    CUresult r = enter(granularity && prop && known, "cuMemGetAllocationGranularity");
+
+    if (r == CUDA_SUCCESS)
+        r = ct_vmm_check_properties(prop, &device);
+    if (r == CUDA_SUCCESS)
+        *granularity = CT_VMM_GRANULARITY;
+    return r;
+}
+
+/* cuMemGetAllocationPropertiesFromHandle. INVALID_VALUE: no such handle. */
+CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
+{
+    CUresult r = enter(prop != NULL, "cuMemGetAllocationPropertiesFromHandle");
+
+    return r == CUDA_SUCCESS ? ct_vmm_properties(handle, prop) : r;
+}
+
+/* cuMemRetainAllocationHandle. The handle whose memory is mapped at addr, also if it was released; needs a cuMemRelease of its own.
+ * INVALID_VALUE: nothing is mapped there. */
+CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
+{
+    CUresult r = enter(handle != NULL, "cuMemRetainAllocationHandle");
+
+    return r == CUDA_SUCCESS ? ct_vmm_retain_at((uint64_t)(uintptr_t)addr, handle) : r;
+}
+
+/* cuMemGetHandleForAddressRange (Driver API: Memory Management). Only of dma-bufs, which no device of ours gives for ranges of addresses:
+ * CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED is 0. INVALID_VALUE: no such type or flags, or not whole pages; NOT_SUPPORTED. */
+CUresult CUDAAPI cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType,
+                                               unsigned long long flags)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    bool is_valid = handle && dptr && size && !((dptr | size) & (page - 1)) && handleType == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD &&
+                    !(flags & ~(unsigned long long)CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE);
+    CUresult r = enter(is_valid, "cuMemGetHandleForAddressRange");
+
+    return r == CUDA_SUCCESS ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "dma-bufs of address ranges") : r;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory without addresses (Driver API: Virtual Memory Management): cuMemCreate and what becomes of its handles. */
+#include "vmm_handle.h"
+
+#include "device.h"
+#include "log.h"
+#include "process.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "memory"
+
+struct ct_mutex ct_vmm_lock = CT_MUTEX_INITIALIZER(CT_RANK_VIRTUAL_MEMORY);
+
+/* ---- devices ---- */
+
+CUresult ct_vmm_way_of(const struct ct_device *device, const struct ct_vmm_way **out)
+{
+    switch (device->info.virtual_memory) {
+    case CT_VIRTUAL_PAGES:
+        *out = &ct_vmm_pages;
+        return CUDA_SUCCESS;
+    case CT_VIRTUAL_SPARSE:
+        *out = &ct_vmm_sparse;
+        return CUDA_SUCCESS;
+    case CT_VIRTUAL_NONE:
+        break;
+    }
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s cannot map memory at addresses that were reserved", device->info.name);
+}
+
+bool ct_vmm_driver_places(const struct ct_device *device)
+{
+    return device->info.virtual_memory == CT_VIRTUAL_SPARSE && !ct_address_is_placed(device->info.address_rule);
+}
+
+struct ct_device *ct_vmm_default_device(void)
+{
+    struct ct_context *context = ct_context_top_or_null();
+
+    return context ? context->device : &ct_process.devices[0];
+}
+
+CUresult ct_vmm_open_device(struct ct_device *device)
+{
+    CUresult r;
+
+    ct_mutex_lock(&device->lock);
+    r = ct_device_open_locked(device);
+    ct_mutex_unlock(&device->lock);
+    return r;
+}
+
+/* ---- properties ---- */
+
+/* Where memory may be: on a device. The attributes say that no other place can be had. */
+static CUresult check_location(const CUmemLocation *location, struct ct_device **out_device)
+{
+    switch ((int)location->type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return ct_device_lookup(location->id, out_device);
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory handles of host memory");
+    }
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory location type %d", (int)location->type);
+}
+
+static CUresult check_handle_types(CUmemAllocationHandleType types)
+{
+    const unsigned known =
+        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT | CU_MEM_HANDLE_TYPE_FABRIC;
+
+    if ((unsigned)types & ~known)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle types 0x%x", (unsigned)types);
+    if ((unsigned)types & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle types 0x%x: only file descriptors", (unsigned)types);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vmm_check_properties(const CUmemAllocationProp *properties, struct ct_device **out_device)
+{
+    const struct ct_vmm_way *way;
+    CUresult r;
+
+    if (properties->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "allocation type %d", (int)properties->type);
+    if (properties->allocFlags.compressionType > CU_MEM_ALLOCATION_COMP_GENERIC)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "compression type %d", (int)properties->allocFlags.compressionType);
+    if ((r = check_location(&properties->location, out_device)) != CUDA_SUCCESS ||
+        (r = check_handle_types(properties->requestedHandleTypes)) != CUDA_SUCCESS)
+        return r;
+    if (properties->allocFlags.usage || properties->allocFlags.gpuDirectRDMACapable)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory for GPUDirect RDMA, sparse arrays or decompression (usage 0x%x)",
+                       (unsigned)properties->allocFlags.usage);
+    return ct_vmm_way_of(*out_device, &way);
+}
+
+/* ---- handles ---- */
+
+CUmemGenericAllocationHandle ct_vmm_handle_of(const struct ct_allocated *allocated)
+{
+    return (CUmemGenericAllocationHandle)(uintptr_t)allocated->object.handle;
+}
+
+static void destroy(struct ct_object *object)
+{
+    struct ct_allocated *allocated = (struct ct_allocated *)object;
+
+    allocated->way->memory_finish(&allocated->memory);
+    free(allocated);
+}
+
+CUresult ct_vmm_find_locked(CUmemGenericAllocationHandle handle, struct ct_allocated **out)
+{
+    struct ct_object *object = ct_object_find_or_null(CT_OBJECT_ALLOCATED, (const void *)(uintptr_t)handle);
+    struct ct_allocated *allocated = (struct ct_allocated *)object;
+    bool found = object && allocated->handles > 0;
+
+    ct_object_release(object); /* the table's reference keeps it as long as it counts something */
+    if (!found)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is no handle of memory", (unsigned long long)handle);
+    *out = allocated;
+    return CUDA_SUCCESS;
+}
+
+void ct_vmm_drop_if_unused_locked(struct ct_allocated *allocated)
+{
+    if (!allocated->handles && !allocated->mappings)
+        (void)ct_object_unpublish(&allocated->object); /* the last reference */
+}
+
+/* Takes `memory`, also on failure. */
+static CUresult publish(const struct ct_vmm_way *way, struct ct_vmm_memory *memory, CUmemAllocationHandleType handle_types,
+                        CUmemGenericAllocationHandle *out)
+{
+    struct ct_allocated *allocated = calloc(1, sizeof *allocated);
+    CUresult r;
+
+    if (!allocated) {
+        way->memory_finish(memory);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory handle");
+    }
+    ct_object_init(&allocated->object, CT_OBJECT_ALLOCATED, destroy);
+    allocated->way = way;
+    allocated->memory = *memory;
+    allocated->id = ct_process_new_id();
+    allocated->handles = 1;
+    allocated->properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    allocated->properties.requestedHandleTypes = handle_types;
+    allocated->properties.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = memory->device->ordinal};
+    r = ct_object_publish(&allocated->object);
+    if (r == CUDA_SUCCESS)
+        *out = ct_vmm_handle_of(allocated);
+    ct_object_release(&allocated->object); /* from now on it is the table's */
+    return r;
+}
+
+/* ---- public ---- */
+
+static CUresult check_free(struct ct_device *device, uint64_t size_bytes)
+{
+    uint64_t free_bytes, total_bytes;
+    CUresult r = device->backend->memory_info(device->opened, &free_bytes, &total_bytes);
+
+    if (r == CUDA_SUCCESS && size_bytes > free_bytes)
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes wanted, %llu free", (unsigned long long)size_bytes,
+                    (unsigned long long)free_bytes);
+    return r;
+}
+
+CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_bytes, CUmemGenericAllocationHandle *out)
+{
+    const struct ct_vmm_way *way;
+    struct ct_vmm_memory memory;
+    struct ct_device *device;
+    CUresult r;
+
+    if (size_bytes == 0 || size_bytes % CT_VMM_GRANULARITY)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes are no multiple of the granularity", (unsigned long long)size_bytes);
+    if ((r = ct_vmm_check_properties(properties, &device)) != CUDA_SUCCESS || (r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS ||
+        (r = ct_vmm_open_device(device)) != CUDA_SUCCESS || (r = check_free(device, size_bytes)) != CUDA_SUCCESS)
+        return r;
+    r = way->memory_create(device, size_bytes, properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE, &memory);
+    return r == CUDA_SUCCESS ? publish(way, &memory, properties->requestedHandleTypes, out) : r;
+}
+
+CUresult ct_vmm_import(int fd, CUmemGenericAllocationHandle *out)
+{
+    struct ct_device *device = ct_vmm_default_device();
+    const struct ct_vmm_way *way;
+    struct ct_vmm_memory memory;
+    CUresult r;
+
+    if ((r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS || (r = ct_vmm_open_device(device)) != CUDA_SUCCESS)
+        return r;
+    r = way->memory_import(device, fd, &memory);
+    return r == CUDA_SUCCESS ? publish(way, &memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, out) : r;
+}
+
+CUresult ct_vmm_export(CUmemGenericAllocationHandle handle, int *out_fd)
+{
+    struct ct_allocated *allocated;
+    CUresult r;
+
+    ct_mutex_lock(&ct_vmm_lock);
+    r = ct_vmm_find_locked(handle, &allocated);
+    if (r == CUDA_SUCCESS && !(allocated->properties.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the handle was not created to be shared by file descriptors");
+    if (r == CUDA_SUCCESS)
+        r = allocated->way->memory_export(&allocated->memory, out_fd);
+    ct_mutex_unlock(&ct_vmm_lock);
+    return r;
+}
+
+CUresult ct_vmm_release(CUmemGenericAllocationHandle handle)
+{
+    struct ct_allocated *allocated;
+    CUresult r;
+
+    ct_mutex_lock(&ct_vmm_lock);
+    r = ct_vmm_find_locked(handle, &allocated);
+    if (r == CUDA_SUCCESS) {
+        allocated->handles--;
+        ct_vmm_drop_if_unused_locked(allocated);
+    }
+    ct_mutex_unlock(&ct_vmm_lock);
+    return r;
+}
+
+CUresult ct_vmm_properties(CUmemGenericAllocationHandle handle, CUmemAllocationProp *out)
+{
+    struct ct_allocated *allocated;
+    CUresult r;
+
+    ct_mutex_lock(&ct_vmm_lock);
+    r = ct_vmm_find_locked(handle, &allocated);
+    if (r == CUDA_SUCCESS)
+        *out = allocated->properties;
+    ct_mutex_unlock(&ct_vmm_lock);
+    return r;
+}

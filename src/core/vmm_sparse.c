@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Virtual memory on devices that bind memory into addresses themselves. A part without access is not bound at all, so binding is the
+ * business of cuMemSetAccess and not of cuMemMap: one request to the driver for everything that a call makes accessible. The hardware
+ * behind it knows no read-only bindings; that nothing writes there is checked for copies and fills, not for kernels. */
+#include "vmm_backing.h"
+
+#include "log.h"
+#include "reservation.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "memory"
+
+/* ---- physical memory ---- */
+
+static CUresult memory_create(struct ct_device *device, uint64_t size_bytes, bool shareable, struct ct_vmm_memory *out)
+{
+    struct ct_vmm_memory memory = {.device = device, .size_bytes = size_bytes, .fd = -1};
+    CUresult r;
+
+    if (shareable && !device->info.external_memory_fd)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not export memory", device->info.name);
+    r = device->backend->physical_create(device->opened, size_bytes, shareable, &memory.physical);
+    if (r == CUDA_SUCCESS)
+        *out = memory;
+    return r;
+}
+
+static CUresult memory_import(struct ct_device *device, int fd, struct ct_vmm_memory *out)
+{
+    struct ct_vmm_memory memory = {.device = device, .fd = -1};
+    CUresult r;
+
+    if (!device->info.external_memory_fd)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import memory", device->info.name);
+    r = device->backend->physical_import(device->opened, fd, &memory.physical, &memory.size_bytes);
+    if (r == CUDA_SUCCESS)
+        *out = memory;
+    return r;
+}
+
+static CUresult memory_export(const struct ct_vmm_memory *memory, int *out_fd)
+{
+    return memory->device->backend->physical_export(memory->physical, out_fd);
+}
+
+static void memory_finish(struct ct_vmm_memory *memory)
+{
+    if (memory->device)
+        memory->device->backend->physical_destroy(memory->physical);
+    *memory = (struct ct_vmm_memory){.fd = -1};
+}
+
+/* ---- views ---- */
+
+/* Where the driver chooses, there is room to begin at a whole multiple of the granularity. */
+static CUresult view_create(struct ct_device *device, uint64_t address, uint64_t size_bytes, struct ct_vmm_view *out)
+{
+    struct ct_vmm_view view = {.device = device};
+    uint64_t bytes = address ? size_bytes : size_bytes + CT_RESERVATION_ALIGN;
+    CUresult r = device->backend->range_create(device->opened, address, bytes, &view.memory);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    view.offset = address ? 0 : -view.memory->address.v & (CT_RESERVATION_ALIGN - 1);
+    *out = view;
+    return CUDA_SUCCESS;
+}
+
+static void view_finish(struct ct_vmm_view *view)
+{
+    if (view->memory)
+        view->device->backend->memory_destroy(view->memory);
+    *view = (struct ct_vmm_view){0};
+}
+
+static CUresult change(struct ct_vmm_view *view, const struct ct_vmm_change *changes, unsigned count)
+{
+    struct ct_range_bind *binds = calloc(count ? count : 1, sizeof *binds);
+    unsigned n = 0;
+    CUresult r;
+
+    if (!binds)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %u bindings", count);
+    for (unsigned i = 0; i < count; i++) {
+        bool bound = changes[i].was != CU_MEM_ACCESS_FLAGS_PROT_NONE, bind = changes[i].now != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+
+        if (bound != bind)
+            binds[n++] = (struct ct_range_bind){.offset = view->offset + changes[i].offset,
+                                                .size_bytes = changes[i].size_bytes,
+                                                .physical = bind ? changes[i].memory->physical : NULL};
+    }
+    r = n ? view->device->backend->range_bind(view->memory, binds, n) : CUDA_SUCCESS;
+    free(binds);
+    return r;
+}
+
+const struct ct_vmm_way ct_vmm_sparse = {
+    .memory_create = memory_create,
+    .memory_import = memory_import,
+    .memory_export = memory_export,
+    .memory_finish = memory_finish,
+    .view_create = view_create,
+    .view_finish = view_finish,
+    .change = change,
+};
