@@ -226,20 +226,21 @@ enum ptx2spv_variable_space { PTX2SPV_VAR_GLOBAL, PTX2SPV_VAR_CONST };
 
 struct ptx2spv_variable {
     const char *name;
-    uint64_t offset, size; /* bytes, in the image */
+    uint64_t offset, size; /* bytes, in its image */
     uint32_t align;
     uint8_t space;   /* enum ptx2spv_variable_space */
-    uint8_t managed; /* .attribute(.managed) */
+    uint8_t managed; /* .attribute(.managed): lies in the managed image */
     uint8_t external; /* .extern without a definition: size may be 0, no place in the image */
     uint8_t visible;  /* .visible, .weak or .common: may be looked up by name */
 };
 
-/* `width` bytes (4 or 8) at `offset` of the image must hold the address of variable `variable` plus `addend`. */
+/* `width` bytes (4 or 8) at `offset` of an image must hold the address of variable `variable` plus `addend`. */
 struct ptx2spv_relocation {
     uint64_t offset;
     int64_t addend;
     uint32_t variable;
-    uint32_t width;
+    uint16_t width;
+    uint16_t in_managed; /* of the managed image */
 };
 
 struct ptx2spv_module;
@@ -280,8 +281,11 @@ unsigned ptx2spv_module_kernel_count(const struct ptx2spv_module *module);
 const struct ptx2spv_kernel_decl *ptx2spv_module_kernel(const struct ptx2spv_module *module, unsigned index);
 unsigned ptx2spv_module_variable_count(const struct ptx2spv_module *module);
 const struct ptx2spv_variable *ptx2spv_module_variable(const struct ptx2spv_module *module, unsigned index);
-/* The initial bytes of all variables. *size_bytes may be 0; then the result may be NULL. */
+/* The initial bytes of all variables but the managed ones. *size_bytes may be 0; then the result may be NULL. */
 const void *ptx2spv_module_image(const struct ptx2spv_module *module, uint64_t *size_bytes, uint32_t *align);
+/* The same of managed variables, which lie elsewhere since host and device share them. Where there are such, kernels find their address
+ * in the first 8 bytes of the module's image: whoever places the two images writes it there. */
+const void *ptx2spv_module_managed_image(const struct ptx2spv_module *module, uint64_t *size_bytes, uint32_t *align);
 const struct ptx2spv_relocation *ptx2spv_module_relocations(const struct ptx2spv_module *module, unsigned *count);
 /* .version as major*10+minor, .target as its number (sm_75: 75), .address_size in bits. */
 void ptx2spv_module_versions(const struct ptx2spv_module *module, unsigned *isa, unsigned *sm, unsigned *address_bits);

@@ -264,17 +264,26 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary 
     return r;
 }
 
-/* cuLibraryGetManaged. NOT_FOUND: no managed variable of that name; NOT_SUPPORTED: there is one, but no managed memory. */
+/* cuLibraryGetManaged. Address, for host and all devices, and size in bytes of a managed variable; one of the two pointers may be NULL. No
+ * context need be current. NOT_FOUND: no managed variable of that name; NOT_SUPPORTED: the device has no managed memory. */
 CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
     struct ct_library *found;
+    uint64_t address, size;
+    CUdevice ordinal;
     CUresult r = find(library, (dptr || bytes) && name, &found);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_code_find_managed(found->code, name) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_FOUND;
+    if (ct_context_ordinal(NULL, &ordinal) != CUDA_SUCCESS)
+        ordinal = 0; /* no context is current */
+    r = ct_code_managed_variable(found->code, &ct_process.devices[ordinal], name, &address, &size);
     ct_object_release(&found->object);
-    return ct_fail(r, "managed variable %s", name);
+    if (r == CUDA_SUCCESS && dptr)
+        *dptr = address;
+    if (r == CUDA_SUCCESS && bytes)
+        *bytes = size;
+    return r;
 }
 
 /* cuLibraryGetUnifiedFunction. NOT_FOUND: devices have no functions whose pointer the host could call

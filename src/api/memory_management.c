@@ -7,6 +7,7 @@
 #include "core/copy.h"
 #include "core/host_memory.h"
 #include "core/log.h"
+#include "core/managed.h"
 #include "core/vmm.h"
 
 #include <stdlib.h>
@@ -50,6 +51,24 @@ CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     return r;
 }
 
+/* cuMemAllocManaged. Memory at one address for host and device, at a page of its own, not cleared. Flags: CU_MEM_ATTACH_GLOBAL or
+ * CU_MEM_ATTACH_HOST. INVALID_VALUE: dptr is NULL, bytesize 0, other flags; NOT_SUPPORTED: host and device have different addresses
+ * (CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY is 0); OUT_OF_MEMORY. */
+CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
+{
+    struct ct_context *context;
+    uint64_t address;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = dptr ? ct_managed_alloc(context, bytesize, flags, &address) : ct_fail(CUDA_ERROR_INVALID_VALUE, "dptr is NULL");
+    ct_context_release(context);
+    if (r == CUDA_SUCCESS)
+        *dptr = address;
+    return r;
+}
+
 /* cuMemAllocPitch_v2. Height rows of WidthInBytes, each beginning at a multiple of 512; *pPitch is the distance between rows.
  * ElementSizeBytes: 4, 8 or 16. INVALID_VALUE; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes)
@@ -73,7 +92,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
 }
 
 /* cuMemFree_v2. Waits for the work of the memory's context first; that one need not be current. 0 is taken and does nothing.
- * INVALID_VALUE: not the start of an allocation of cuMemAlloc or cuMemAllocPitch. */
+ * INVALID_VALUE: not the start of an allocation of cuMemAlloc, cuMemAllocPitch or cuMemAllocManaged. */
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
     struct ct_context *context;
@@ -83,7 +102,10 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
         context = NULL;
     else if (r != CUDA_SUCCESS)
         return r;
-    r = dptr ? ct_memory_free(context, dptr, CT_RANGE_DEVICE) : CUDA_SUCCESS;
+    if (dptr)
+        r = ct_managed_holds(dptr) ? ct_managed_free(context, dptr) : ct_memory_free(context, dptr, CT_RANGE_DEVICE);
+    else
+        r = CUDA_SUCCESS;
     ct_context_release(context);
     return r;
 }

@@ -7,6 +7,7 @@
 
 #include "core/event.h"
 #include "core/log.h"
+#include "core/managed.h"
 #include "core/stream.h"
 
 #include <stdlib.h>
@@ -224,6 +225,21 @@ CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStat
 {
     (void)id_out, (void)graph_out, (void)dependencies_out, (void)edgeData_out, (void)numDependencies_out;
     return cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+/* cuStreamAttachMemAsync. Which streams use managed memory, or pageable memory that the device reaches. length: 0, or all of an allocation;
+ * of pageable memory never 0. Flags: CU_MEM_ATTACH_GLOBAL, _HOST or _SINGLE. Host and device reach managed memory at any time, so nothing
+ * changes. INVALID_VALUE: other memory, a part of an allocation, no such flags, SINGLE with the default stream. */
+CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_managed_attach(stream, dptr, length, flags);
+    ct_stream_release(stream);
+    return r;
 }
 
 /* cuStreamQuery. SUCCESS: all work is done; NOT_READY. */

@@ -4,6 +4,7 @@
 #include "entry_points.h"
 
 #include "core/log.h"
+#include "core/managed.h"
 #include "core/pointer.h"
 
 #define CT_CHANNEL "memory"
@@ -64,5 +65,118 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
             r = ct_pointer_attribute_default(attributes[i], ptr, data[i]);
     }
     ct_context_release(context);
+    return r;
+}
+
+/* ---- managed memory ---- */
+
+/* A batch: not in the legacy default stream. */
+static CUresult run_batch(CUstream handle, unsigned long long flags, const struct ct_managed_ranges *ranges,
+                          CUresult (*run)(struct ct_stream *stream, const struct ct_managed_ranges *ranges))
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(handle, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (flags || stream->is_legacy)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a batch with flags 0x%llx, %s", flags,
+                    stream->is_legacy ? "in the legacy default stream" : "in a stream");
+    else
+        r = run(stream, ranges);
+    ct_stream_release(stream);
+    return r;
+}
+
+/* cuMemPrefetchAsync_v2. Says where [devPtr, devPtr + count) of managed memory, or of pageable memory that all devices reach, is wanted:
+ * a device, the host, or a node of it. The bytes stay where they are. flags must be 0. INVALID_VALUE: count 0, other memory, no such
+ * location; INVALID_DEVICE: no such device, or it or the stream's has no concurrent managed access; INVALID_HANDLE: no such stream. */
+CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream)
+{
+    const size_t first = 0;
+    const struct ct_managed_ranges range = {&devPtr, &count, 1, &location, &first, 1};
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = flags ? ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x", flags) : ct_managed_prefetch(stream, &range);
+    ct_stream_release(stream);
+    return r;
+}
+
+/* cuMemPrefetchAsync, of CUDA 8.0: dstDevice is a device or CU_DEVICE_CPU. */
+CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
+{
+    return cuMemPrefetchAsync_v2(devPtr, count, ct_managed_location(dstDevice), 0, hStream);
+}
+
+/* cuMemPrefetchBatchAsync. count ranges; location k is for those from prefetchLocIdxs[k] on. Errors of cuMemPrefetchAsync_v2, and
+ * INVALID_VALUE: no ranges, indices that do not begin with 0 and ascend, the legacy default stream. */
+CUresult CUDAAPI cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
+                                         size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
+{
+    const struct ct_managed_ranges ranges = {dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs};
+
+    return run_batch(hStream, flags, &ranges, ct_managed_prefetch);
+}
+
+/* cuMemDiscardBatchAsync. The bytes of the ranges are of no use any more; they stay what they are. Errors of cuMemPrefetchBatchAsync. */
+CUresult CUDAAPI cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count, unsigned long long flags, CUstream hStream)
+{
+    const struct ct_managed_ranges ranges = {.addresses = dptrs, .sizes = sizes, .count = count};
+
+    return run_batch(hStream, flags, &ranges, ct_managed_discard);
+}
+
+/* cuMemDiscardAndPrefetchBatchAsync. Both. */
+CUresult CUDAAPI cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
+                                                   size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags,
+                                                   CUstream hStream)
+{
+    return cuMemPrefetchBatchAsync(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream);
+}
+
+/* cuMemAdvise_v2. How the pages of a range will be used: remembered for cuMemRangeGetAttribute, without other effect. INVALID_VALUE: count
+ * 0, neither managed memory nor pageable memory that all devices reach, no such advice or location; INVALID_DEVICE: no such device, or it
+ * has no concurrent managed access. */
+CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
+{
+    struct ct_context *context;
+    CUresult r = current_or_null(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_context_release(context);
+    return ct_managed_advise(devPtr, count, advice, location);
+}
+
+/* cuMemAdvise, of CUDA 8.0: device is a device or CU_DEVICE_CPU. */
+CUresult CUDAAPI cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
+{
+    return cuMemAdvise_v2(devPtr, count, advice, ct_managed_location(device));
+}
+
+/* cuMemRangeGetAttribute. What was said with cuMemAdvise and cuMemPrefetchAsync of all pages of a range of managed memory: 4 bytes, or a
+ * list of devices for ACCESSED_BY. INVALID_VALUE: other memory, no such attribute, dataSize does not fit. */
+CUresult CUDAAPI cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_attribute attribute, CUdeviceptr devPtr, size_t count)
+{
+    return cuMemRangeGetAttributes(&data, &dataSize, &attribute, 1, devPtr, count);
+}
+
+/* cuMemRangeGetAttributes. The same for several attributes. */
+CUresult CUDAAPI cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_range_attribute *attributes, size_t numAttributes,
+                                         CUdeviceptr devPtr, size_t count)
+{
+    struct ct_context *context;
+    CUresult r = current_or_null(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_context_release(context);
+    if (numAttributes == 0 || !data || !dataSizes || !attributes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%zu attributes", numAttributes);
+    for (size_t i = 0; i < numAttributes && r == CUDA_SUCCESS; i++)
+        r = ct_managed_attribute(devPtr, count, attributes[i], data[i], dataSizes[i]);
     return r;
 }

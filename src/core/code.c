@@ -15,6 +15,7 @@ static void free_code(struct ct_object *object)
 {
     struct ct_code *code = (struct ct_code *)object;
 
+    ct_managed_variables_finish(&code->managed);
     ptx2spv_module_destroy(code->ptx);
     free(code);
 }
@@ -82,6 +83,7 @@ static CUresult make(const struct ct_image *image, struct ct_jit *jit, struct ct
     if (!code)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "code");
     ct_object_init(&code->object, CT_OBJECT_NONE, free_code);
+    ct_managed_variables_init(&code->managed);
     r = parse(code, image, jit);
     if (r == CUDA_SUCCESS) {
         report(code, jit);
@@ -104,13 +106,29 @@ CUresult ct_code_create(const void *image, size_t size, struct ct_jit *jit, stru
     return r;
 }
 
-bool ct_code_find_managed(const struct ct_code *code, const char *name)
+CUresult ct_code_managed(struct ct_code *code, struct ct_device *device, uint64_t *out_address)
+{
+    uint64_t size_bytes;
+    uint32_t align;
+
+    *out_address = 0;
+    ptx2spv_module_managed_image(code->ptx, &size_bytes, &align);
+    return size_bytes ? ct_managed_variables_place(&code->managed, code->ptx, device, out_address) : CUDA_SUCCESS;
+}
+
+CUresult ct_code_managed_variable(struct ct_code *code, struct ct_device *device, const char *name, uint64_t *out_address,
+                                  uint64_t *out_size)
 {
     for (unsigned i = 0; i < ptx2spv_module_variable_count(code->ptx); i++) {
         const struct ptx2spv_variable *variable = ptx2spv_module_variable(code->ptx, i);
+        CUresult r;
 
-        if (variable->managed && !strcmp(variable->name, name))
-            return true;
+        if (!variable->managed || variable->external || strcmp(variable->name, name))
+            continue;
+        r = ct_code_managed(code, device, out_address);
+        *out_address += variable->offset;
+        *out_size = variable->size;
+        return r;
     }
-    return false;
+    return ct_fail(CUDA_ERROR_NOT_FOUND, "no managed variable \"%s\" in the library", name);
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Code: the PTX of an image, parsed. It belongs to no context; the modules of a library share one. Never changed once it is made. */
+/* Code: the PTX of an image, parsed, and its managed variables. It belongs to no context; the modules of a library share one. Never
+ * changed once it is made, but for the variables' memory. */
 #ifndef CT_CORE_CODE_H
 #define CT_CORE_CODE_H
 
 #include "jit.h"
+#include "managed_variables.h"
 #include "object.h"
 
 struct ct_code {
     struct ct_object object; /* counted, without a handle */
     struct ptx2spv_module *ptx;
     unsigned isa, sm; /* of the PTX: 75 is .version 7.5, sm_75 */
+    struct ct_managed_variables managed;
 };
 
 /* Parses and links what an image holds: of `size` bytes, or of CT_SIZE_UNKNOWN (image.h). The image may go afterwards. INVALID_PTX,
@@ -18,7 +21,11 @@ struct ct_code {
 CUresult ct_code_create(const void *image, size_t size, struct ct_jit *jit, struct ct_code **out);
 /* The code for a failure of the compiler's linker, where `n_lacking` parts had no PTX. */
 CUresult ct_code_refuse(enum ptx2spv_status status, unsigned n_lacking);
-/* Whether it has a managed variable of that name. */
-bool ct_code_find_managed(const struct ct_code *code, const char *name);
+/* Where its managed variables are for the kernels of a device and for the host; 0: it has none. What ct_managed_variables_place gives. */
+CUresult ct_code_managed(struct ct_code *code, struct ct_device *device, uint64_t *out_address);
+/* The managed variable of that name. Any device will do to make them on, if that is still to be done. NOT_FOUND, and what
+ * ct_code_managed gives. */
+CUresult ct_code_managed_variable(struct ct_code *code, struct ct_device *device, const char *name, uint64_t *out_address,
+                                  uint64_t *out_size);
 
 #endif

@@ -100,6 +100,13 @@ static int is_cpu(const struct ct_device_info *info)
     return info->kind == CT_DEVICE_CPU;
 }
 
+/* Concurrent managed access is more than coherent memory, which every device has: it promises that atomic operations of system scope hold
+ * between kernels and the host. No API tells that of a GPU, so it is said of CPU devices alone. */
+static int shares_managed_memory(const struct ct_device_info *info)
+{
+    return is_cpu(info) && has_unified_addressing(info);
+}
+
 /* No API tells it. CPUs have half the lanes for double; 32 is what compute capability 7.5 has. */
 static int double_ratio(const struct ct_device_info *info)
 {

@@ -12,6 +12,7 @@ enum ct_lock_rank {
     CT_RANK_PROCESS = 1,   /* process.c: start-up */
     CT_RANK_DEVICE,        /* ct_device.lock: opening, primary context */
     CT_RANK_LIBRARY,       /* ct_library.lock: its modules in contexts */
+    CT_RANK_MANAGED,       /* managed_variables.c: making them */
     CT_RANK_MODULE,        /* ct_module.lock: kernels compiled so far */
     CT_RANK_CONTEXT,       /* ct_context.lock: lists of streams and modules, settings */
     CT_RANK_LEGACY_STREAM, /* the legacy stream's ct_stream.lock: with the context's, whose list of streams it walks */
@@ -19,6 +20,7 @@ enum ct_lock_rank {
     CT_RANK_EVENT,         /* ct_event.lock: what was recorded last; written by who records, while the stream is still locked */
     CT_RANK_WORKER,        /* stream_worker.c: host functions that wait for their turn */
     CT_RANK_ARENA,         /* memory.c: free lists */
+    CT_RANK_ADVICE,        /* advice.c */
     CT_RANK_VIRTUAL_MEMORY, /* vmm.c: reservations and their mappings */
     CT_RANK_ADDRESS_SPACE, /* address_space.c: writers */
     CT_RANK_HANDLES,       /* object.c */

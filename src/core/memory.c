@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device memory of a context.
+/* Device memory and managed memory of a context.
  *
  * Allocations of less than 1 MiB are carved from chunks of 2 MiB: a bitmap of 512-byte units, first fit in the first chunk that has
  * room. Larger ones have backend memory of their own. One empty chunk is kept for the next small allocation, others are given back.
+ * Managed memory has chunks of its own, of host memory.
  *
  * Publish last, unpublish first: memory enters the map when it is ready; on free it leaves the map, then the context's work is
  * waited for (as the native driver does), and only then may the memory be handed out again. Its addresses stay reserved until then. */
@@ -25,6 +26,7 @@
 
 struct ct_memory_chunk {
     struct ct_memory_chunk *next;
+    enum ct_memory_kind kind; /* DEVICE or HOST */
     struct ct_backing backing;
     uint64_t used_units;
     uint64_t used[CHUNK_UNITS / 64]; /* a bit a unit */
@@ -86,14 +88,23 @@ static uint64_t find_run(const struct ct_memory_chunk *chunk, uint64_t count, ui
 }
 
 /* Backend memory is made and destroyed outside of the arena's lock: a driver may take its time. */
-static CUresult chunk_create(struct ct_context *context, struct ct_memory_chunk **out)
+static CUresult create_backing(struct ct_context *context, enum ct_memory_kind kind, uint64_t size_bytes, uint64_t align,
+                               struct ct_backing *out)
+{
+    if (kind == CT_MEMORY_DEVICE)
+        return ct_backing_create_device(context, size_bytes, align, out);
+    return ct_backing_create_host(context, size_bytes, kind, out);
+}
+
+static CUresult chunk_create(struct ct_context *context, enum ct_memory_kind kind, struct ct_memory_chunk **out)
 {
     struct ct_memory_chunk *chunk = calloc(1, sizeof *chunk);
     CUresult r;
 
     if (!chunk)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "chunk");
-    r = ct_backing_create_device(context, CHUNK_BYTES, LARGE_ALIGN, &chunk->backing);
+    chunk->kind = kind;
+    r = create_backing(context, kind, CHUNK_BYTES, LARGE_ALIGN, &chunk->backing);
     if (r != CUDA_SUCCESS) {
         free(chunk);
         return r;
@@ -124,25 +135,27 @@ static bool carve_locked(struct ct_memory_chunk *chunk, uint64_t size_bytes, uin
     return true;
 }
 
-static bool carve_from_any(struct ct_memory_arena *arena, uint64_t size_bytes, uint64_t align, struct ct_allocation *allocation)
+static bool carve_from_any(struct ct_memory_arena *arena, enum ct_memory_kind kind, uint64_t size_bytes, uint64_t align,
+                           struct ct_allocation *allocation)
 {
     bool found = false;
 
     ct_mutex_lock(&arena->lock);
     for (struct ct_memory_chunk *chunk = arena->chunks; chunk && !found; chunk = chunk->next)
-        found = carve_locked(chunk, size_bytes, align, allocation);
+        found = chunk->kind == kind && carve_locked(chunk, size_bytes, align, allocation);
     ct_mutex_unlock(&arena->lock);
     return found;
 }
 
-static CUresult carve(struct ct_memory_arena *arena, uint64_t size_bytes, uint64_t align, struct ct_allocation *allocation)
+static CUresult carve(struct ct_memory_arena *arena, enum ct_memory_kind kind, uint64_t size_bytes, uint64_t align,
+                      struct ct_allocation *allocation)
 {
     struct ct_memory_chunk *chunk;
     CUresult r;
 
-    if (carve_from_any(arena, size_bytes, align, allocation))
+    if (carve_from_any(arena, kind, size_bytes, align, allocation))
         return CUDA_SUCCESS;
-    r = chunk_create(arena->context, &chunk);
+    r = chunk_create(arena->context, kind, &chunk);
     if (r != CUDA_SUCCESS)
         return r;
     ct_mutex_lock(&arena->lock);
@@ -153,19 +166,21 @@ static CUresult carve(struct ct_memory_arena *arena, uint64_t size_bytes, uint64
     return CUDA_SUCCESS;
 }
 
-/* An empty chunk beyond the first, taken out of the list; NULL if there is none. */
-static struct ct_memory_chunk *take_spare_chunk_locked(struct ct_memory_arena *arena)
+/* An empty chunk of that kind beyond the first, taken out of the list; NULL if there is none. */
+static struct ct_memory_chunk *take_spare_chunk_locked(struct ct_memory_arena *arena, enum ct_memory_kind kind)
 {
     bool kept = false;
 
     for (struct ct_memory_chunk **link = &arena->chunks; *link; link = &(*link)->next) {
         struct ct_memory_chunk *chunk = *link;
 
-        if (chunk->used_units == 0 && kept) {
+        if (chunk->kind != kind || chunk->used_units)
+            continue;
+        if (kept) {
             *link = chunk->next;
             return chunk;
         }
-        kept = kept || chunk->used_units == 0;
+        kept = true;
     }
     return NULL;
 }
@@ -176,7 +191,7 @@ static void give_back_piece(struct ct_memory_arena *arena, const struct ct_alloc
 
     ct_mutex_lock(&arena->lock);
     mark_units(allocation->chunk, allocation->chunk_offset / UNIT_BYTES, allocation->chunk_bytes / UNIT_BYTES, false);
-    spare = take_spare_chunk_locked(arena);
+    spare = take_spare_chunk_locked(arena, allocation->chunk->kind);
     ct_mutex_unlock(&arena->lock);
     chunk_destroy(arena->context, spare);
 }
@@ -287,11 +302,12 @@ CUresult ct_allocation_remove(struct ct_context *context, uint64_t start, enum c
     return r;
 }
 
-static CUresult allocate(struct ct_context *context, uint64_t size_bytes, uint64_t align, struct ct_allocation *allocation)
+static CUresult allocate(struct ct_context *context, enum ct_memory_kind kind, uint64_t size_bytes, uint64_t align,
+                         struct ct_allocation *allocation)
 {
     if (size_bytes < SMALL_BYTES && align <= SMALL_BYTES / 2)
-        return carve(context->arena, size_bytes, align, allocation);
-    return ct_backing_create_device(context, size_bytes, align > LARGE_ALIGN ? align : LARGE_ALIGN, &allocation->backing);
+        return carve(context->arena, kind, size_bytes, align, allocation);
+    return create_backing(context, kind, size_bytes, align > LARGE_ALIGN ? align : LARGE_ALIGN, &allocation->backing);
 }
 
 static struct ct_range range_of(struct ct_context *context, const struct ct_allocation *allocation, uint64_t size_bytes,
@@ -326,7 +342,8 @@ CUresult ct_memory_alloc(struct ct_context *context, uint64_t size_bytes, uint64
     allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "allocation");
-    r = allocate(context, size_bytes, align > UNIT_BYTES ? align : UNIT_BYTES, allocation);
+    r = allocate(context, kind == CT_RANGE_MANAGED ? CT_MEMORY_HOST : CT_MEMORY_DEVICE, size_bytes, align > UNIT_BYTES ? align : UNIT_BYTES,
+                 allocation);
     if (r != CUDA_SUCCESS)
         goto fail;
     range = range_of(context, allocation, size_bytes, kind);

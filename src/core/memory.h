@@ -14,6 +14,8 @@ enum ct_range_kind {
     CT_RANGE_HOST,       /* cuMemHostAlloc, cuMemAllocHost */
     CT_RANGE_REGISTERED, /* cuMemHostRegister */
     CT_RANGE_MODULE,     /* the variables of a module */
+    CT_RANGE_MANAGED,    /* cuMemAllocManaged */
+    CT_RANGE_MANAGED_VARIABLES, /* of a library, or of a module that belongs to none */
     CT_RANGE_VIRTUAL,    /* cuMemAddressReserve; what is there is asked of vmm.h */
     CT_RANGE_SCRATCH,    /* ours: staging and parameters; no application pointer */
 };
@@ -50,7 +52,7 @@ CUresult ct_address_update(const struct ct_range *range);
 CUresult ct_memory_arena_create(struct ct_context *context, struct ct_memory_arena **out);
 void ct_memory_arena_destroy(struct ct_memory_arena *arena); /* frees and unmaps what is left; the context is idle */
 
-/* Device memory for `kind` DEVICE or MODULE, aligned to at least 256. OUT_OF_MEMORY. */
+/* Memory for `kind` DEVICE, MODULE or MANAGED, aligned to at least 256. OUT_OF_MEMORY. */
 CUresult ct_memory_alloc(struct ct_context *context, uint64_t size_bytes, uint64_t align, enum ct_range_kind kind, uint64_t *out_address);
 /* Takes it out of the map, waits for the work of its context, frees it. INVALID_VALUE: nothing of that kind starts at `address`. */
 CUresult ct_memory_free(struct ct_context *context, uint64_t address, enum ct_range_kind kind);

@@ -49,7 +49,12 @@ static struct ct_module *make_or_null(struct ct_context *context, struct ct_code
     return module;
 }
 
-/* Puts the addresses of variables into the initial bytes of others. */
+static uint64_t image_of(const struct ct_module *module, const struct ptx2spv_variable *variable)
+{
+    return variable->managed ? module->managed_address : module->image_address;
+}
+
+/* Puts the addresses of variables into the initial bytes of others that are not managed. */
 static CUresult relocate(const struct ct_module *module, unsigned char *image, uint64_t image_bytes)
 {
     unsigned count;
@@ -59,11 +64,13 @@ static CUresult relocate(const struct ct_module *module, unsigned char *image, u
         const struct ptx2spv_variable *variable = ptx2spv_module_variable(module->ptx, relocations[i].variable);
         uint64_t address;
 
+        if (relocations[i].in_managed)
+            continue;
         if (!variable || variable->external)
             return ct_fail(CUDA_ERROR_INVALID_PTX, "initializer refers to undefined variable %s", variable ? variable->name : "");
         assert(relocations[i].width <= sizeof address && relocations[i].offset + relocations[i].width <= image_bytes);
         (void)image_bytes;
-        address = module->image_address + variable->offset + (uint64_t)relocations[i].addend;
+        address = image_of(module, variable) + variable->offset + (uint64_t)relocations[i].addend;
         memcpy(image + relocations[i].offset, &address, relocations[i].width); /* little-endian, as every host and device here */
     }
     return CUDA_SUCCESS;
@@ -106,6 +113,8 @@ static CUresult fill_image(struct ct_module *module, const void *bytes, uint64_t
     if (!image)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "initial values of %llu bytes of variables", (unsigned long long)size);
     memcpy(image, bytes, size);
+    if (module->managed_address)
+        memcpy(image, &module->managed_address, sizeof module->managed_address); /* as ptx2spv_module_managed_image has it */
     r = relocate(module, image, size);
     if (r == CUDA_SUCCESS)
         r = connect_system(module, image);
@@ -128,8 +137,9 @@ static CUresult place_variables(struct ct_module *module)
         if (variable->space == PTX2SPV_VAR_CONST && !variable->external)
             module->constant_bytes += variable->size;
     }
-    if (size == 0)
-        return CUDA_SUCCESS;
+    r = ct_code_managed(module->code, module->context->device, &module->managed_address);
+    if (r != CUDA_SUCCESS || size == 0)
+        return r;
     r = ct_memory_alloc(module->context, size, align, CT_RANGE_MODULE, &module->image_address);
     return r == CUDA_SUCCESS ? fill_image(module, bytes, size) : r;
 }
@@ -343,9 +353,7 @@ CUresult ct_module_variable(const struct ct_module *module, const char *name, ui
 
         if (variable->external || strcmp(variable->name, name)) /* .visible or not: NVIDIA's driver 580 finds all */
             continue;
-        if (variable->managed)
-            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variable %s", name);
-        *out_address = module->image_address + variable->offset;
+        *out_address = image_of(module, variable) + variable->offset;
         *out_size = variable->size;
         return CUDA_SUCCESS;
     }

@@ -16,7 +16,8 @@ struct ct_module {
     _Atomic bool loaded; /* false: unloaded. Launches read it with their stream locked, see ct_module_unload */
     struct ct_code *code;       /* a reference */
     struct ptx2spv_module *ptx; /* code's */
-    uint64_t image_address; /* CUDA address of the variables; 0 none */
+    uint64_t image_address;   /* CUDA address of the variables; 0 none */
+    uint64_t managed_address; /* of the managed ones, which are the code's; 0 none */
     uint64_t constant_bytes;
     bool prints, allocates; /* has kernels that may call printf, or malloc and free */
     struct ct_mutex lock;           /* also guards what functions know of their compilation */

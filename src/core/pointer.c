@@ -27,6 +27,11 @@ struct query {
     uint64_t pointer;
 };
 
+static bool is_managed(const struct ct_range *range)
+{
+    return range->kind == CT_RANGE_MANAGED || range->kind == CT_RANGE_MANAGED_VARIABLES;
+}
+
 static bool is_host(const struct ct_range *range)
 {
     return range->kind == CT_RANGE_HOST || range->kind == CT_RANGE_REGISTERED;
@@ -52,7 +57,7 @@ static CUresult get_device_pointer(const struct query *q, union value *out)
 
 static CUresult get_host_pointer(const struct query *q, union value *out)
 {
-    if (!is_host(q->range))
+    if (!is_host(q->range) && !is_managed(q->range))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "device memory at 0x%llx has no host pointer", (unsigned long long)q->pointer);
     out->pointer = (char *)q->range->host + (q->pointer - q->range->start);
     return CUDA_SUCCESS;
@@ -67,6 +72,12 @@ static CUresult get_synchronous(const struct query *q, union value *out)
 static CUresult get_id(const struct query *q, union value *out)
 {
     out->u64 = q->range->id;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_managed(const struct query *q, union value *out)
+{
+    out->u32 = is_managed(q->range);
     return CUDA_SUCCESS;
 }
 
@@ -158,7 +169,7 @@ static const struct row rows[] = {
     [CU_POINTER_ATTRIBUTE_P2P_TOKENS] = {sizeof(unsigned long long), get_nothing, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_SYNC_MEMOPS] = {sizeof(unsigned), get_synchronous, {.u32 = 0}},
     [CU_POINTER_ATTRIBUTE_BUFFER_ID] = {sizeof(unsigned long long), get_id, {.u64 = 0}},
-    [CU_POINTER_ATTRIBUTE_IS_MANAGED] = {sizeof(unsigned), get_no, {.u32 = 0}},
+    [CU_POINTER_ATTRIBUTE_IS_MANAGED] = {sizeof(unsigned), get_managed, {.u32 = 0}},
     [CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL] = {sizeof(int), get_ordinal, {.i32 = CU_DEVICE_INVALID}},
     [CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE] = {sizeof(unsigned), get_no, {.u32 = 0}},
     [CU_POINTER_ATTRIBUTE_RANGE_START_ADDR] = {sizeof(CUdeviceptr), get_start, {.u64 = 0}},
@@ -250,7 +261,7 @@ CUresult ct_pointer_set_synchronous(uint64_t pointer, bool synchronous)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (range.kind == CT_RANGE_MODULE || range.kind == CT_RANGE_SCRATCH)
+    if (range.kind == CT_RANGE_MODULE || range.kind == CT_RANGE_MANAGED_VARIABLES || range.kind == CT_RANGE_SCRATCH)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in memory that was allocated", (unsigned long long)pointer);
     range.synchronous = synchronous;
     return ct_address_update(&range);

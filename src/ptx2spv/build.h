@@ -77,6 +77,8 @@ enum ct_width ct_build_width(struct ct_build *b, const struct ptx_operand *opera
 const struct ptx_operand *ct_build_items(const struct ptx_operand *operand, uint32_t *count);
 /* The address of a variable as a number (in its own space), with an offset; as wide as `width`. */
 ct_value ct_build_address_of(struct ct_build *b, const struct ptx_variable *variable, int64_t offset, enum ct_width width);
+/* Where the image begins that a .global or .const variable lies in. */
+ct_value ct_build_image_base(struct ct_build *b, const struct ptx_variable *variable);
 ct_value ct_build_special(struct ct_build *b, enum ptx_sreg sreg, int component);
 
 /* ---- families ---- */

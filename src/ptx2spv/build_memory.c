@@ -36,7 +36,7 @@ static void variable_address(struct ct_build *b, const struct ptx_operand *opera
             out->base = ct_build_address_of(b, variable, 0, CT_W_64); /* reports it */
             return;
         }
-        out->base = ct_sysval(&b->at, CT_SYS_IMAGE_BASE);
+        out->base = ct_build_image_base(b, variable);
         out->offset += (int64_t)variable->offset;
     }
 }

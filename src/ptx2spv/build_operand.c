@@ -98,6 +98,25 @@ bool ct_build_constant(const struct ct_build *b, unsigned index, uint64_t *bits)
 
 /* ---- addresses as numbers ---- */
 
+/* Kernels read where the managed image is from the beginning of the module's. Nobody writes there. */
+static ct_value managed_base(struct ct_build *b)
+{
+    const ct_value base = ct_sysval(&b->at, CT_SYS_IMAGE_BASE);
+    struct ct_insn *load = ct_emit_insn(&b->at, CT_OP_LOAD, PTX_U64, 1, 1);
+
+    load->space = CT_SPACE_GLOBAL;
+    load->align_log2 = 3;
+    load->read_only = true;
+    load->operands[0] = base;
+    load->results[0] = ct_value_create(b->fn, CT_W_64);
+    return load->results[0];
+}
+
+ct_value ct_build_image_base(struct ct_build *b, const struct ptx_variable *variable)
+{
+    return variable->managed ? managed_base(b) : ct_sysval(&b->at, CT_SYS_IMAGE_BASE);
+}
+
 static ct_value image_address(struct ct_build *b, const struct ptx_variable *variable, int64_t offset)
 {
     if (variable->linkage == PTX_LINK_EXTERN) {
@@ -105,7 +124,7 @@ static ct_value image_address(struct ct_build *b, const struct ptx_variable *var
                  variable->name);
         return ct_const64(&b->at, 0);
     }
-    return ct_add_imm(&b->at, ct_sysval(&b->at, CT_SYS_IMAGE_BASE), variable->offset + (uint64_t)offset);
+    return ct_add_imm(&b->at, ct_build_image_base(b, variable), variable->offset + (uint64_t)offset);
 }
 
 static ct_value object_address(struct ct_build *b, enum ct_op op, uint32_t local, const struct ptx_variable *variable)

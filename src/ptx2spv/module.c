@@ -3,7 +3,8 @@
  *
  * The image holds every .global and .const variable, those of functions included, in source order, each at its alignment. An
  * address in an initializer becomes a relocation; eight (or four) one-byte pieces of one address, as clang writes packed structs,
- * become one. Addresses of functions are constants (functions.c). Variables that are only declared (.extern) have no place. */
+ * become one. Addresses of functions are constants (functions.c). Variables that are only declared (.extern) have no place. Managed
+ * variables have an image of their own, whose address is not known here: it is read from the beginning of the module's image. */
 #include "ir.h"
 #include "module.h"
 
@@ -92,9 +93,14 @@ static bool has_place(const struct ptx_variable *variable)
     return variable->space == PTX_SPACE_GLOBAL || variable->space == PTX_SPACE_CONST;
 }
 
+static struct ct_module_image *image_of(const struct builder *b, const struct ptx_variable *variable)
+{
+    return variable->managed ? &b->module->managed : &b->module->image;
+}
+
 static bool place_variable(struct builder *b, struct ptx_variable *source, struct ptx2spv_variable *out)
 {
-    struct ptx2spv_module *module = b->module;
+    struct ct_module_image *image = image_of(b, source);
     const bool external = source->linkage == PTX_LINK_EXTERN;
 
     *out = (struct ptx2spv_variable){
@@ -108,12 +114,12 @@ static bool place_variable(struct builder *b, struct ptx_variable *source, struc
     };
     if (external)
         return true;
-    source->offset = out->offset = round_up(module->image_bytes, source->align);
-    module->image_bytes = source->offset + source->size_bytes;
-    if (module->image_bytes > INT64_MAX / 2)
+    source->offset = out->offset = round_up(image->size_bytes, source->align);
+    image->size_bytes = source->offset + source->size_bytes;
+    if (image->size_bytes > INT64_MAX / 2)
         return fail(b, source->where, "the module's variables are too large", source->name);
-    if (source->align > module->image_align)
-        module->image_align = source->align;
+    if (source->align > image->align)
+        image->align = source->align;
     return true;
 }
 
@@ -128,6 +134,17 @@ static void collect(struct builder *b, struct ptx_variable *const *variables, ui
     }
 }
 
+/* The address of the managed image goes first, if any variable is in that. */
+static void place_managed_address(struct builder *b)
+{
+    const uint32_t bytes = sizeof(uint64_t);
+
+    b->module->image = b->module->managed = (struct ct_module_image){.align = 1};
+    for (uint32_t i = 0; i < b->sources.n; i++)
+        if (b->sources.v[i]->managed && b->sources.v[i]->linkage != PTX_LINK_EXTERN)
+            b->module->image = (struct ct_module_image){.size_bytes = bytes, .align = bytes};
+}
+
 static bool place_variables(struct builder *b)
 {
     struct ptx2spv_module *module = b->module;
@@ -138,7 +155,7 @@ static bool place_variables(struct builder *b)
 
         collect(b, function->variables.v, function->variables.n, function);
     }
-    module->image_align = 1;
+    place_managed_address(b);
     module->n_variables = b->sources.n;
     module->variables = CT_ARENA_ARRAY(&b->compilation->arena, struct ptx2spv_variable, b->sources.n);
     for (uint32_t i = 0; i < b->sources.n; i++)
@@ -193,7 +210,8 @@ static uint32_t relocate(struct builder *b, const struct ptx_variable *variable,
         .offset = variable->offset + init->index * scalar_bytes(variable),
         .addend = (int64_t)init->bits,
         .variable = init->variable->index,
-        .width = taken == 1 ? scalar_bytes(variable) : taken,
+        .width = (uint16_t)(taken == 1 ? scalar_bytes(variable) : taken),
+        .in_managed = variable->managed,
     };
     return taken;
 }
@@ -210,7 +228,7 @@ static void write_function(uint8_t *at, unsigned bytes, const struct ptx_init *i
 static bool initialize(struct builder *b, const struct ptx_variable *variable)
 {
     const unsigned bytes = scalar_bytes(variable);
-    uint8_t *base = b->module->image + variable->offset;
+    uint8_t *base = image_of(b, variable)->bytes + variable->offset;
 
     for (uint32_t i = 0; i < variable->n_inits;) {
         const struct ptx_init *init = &variable->inits[i];
@@ -229,12 +247,18 @@ static bool initialize(struct builder *b, const struct ptx_variable *variable)
     return true;
 }
 
-static bool fill_image(struct builder *b)
+static void clear_image(struct builder *b, struct ct_module_image *image)
+{
+    if (image->size_bytes && !(image->bytes = calloc(1, image->size_bytes)))
+        longjmp(b->compilation->exhausted, 1);
+}
+
+static bool fill_images(struct builder *b)
 {
     struct ptx2spv_module *module = b->module;
 
-    if (module->image_bytes && !(module->image = calloc(1, module->image_bytes)))
-        longjmp(b->compilation->exhausted, 1);
+    clear_image(b, &module->image);
+    clear_image(b, &module->managed);
     for (uint32_t i = 0; i < b->sources.n; i++)
         if (!module->variables[i].external && !initialize(b, b->sources.v[i]))
             return false;
@@ -250,7 +274,7 @@ enum ptx2spv_status ct_module_lay_out(struct ptx2spv_module *module)
     struct builder b = {.module = module, .compilation = &module->compilation, .syntax = module->syntax};
 
     ptx_number_functions(module->syntax);
-    if (!collect_kernels(&b) || !place_variables(&b) || !fill_image(&b))
+    if (!collect_kernels(&b) || !place_variables(&b) || !fill_images(&b))
         return module->compilation.status;
     return PTX2SPV_OK;
 }
@@ -259,7 +283,8 @@ void ptx2spv_module_destroy(struct ptx2spv_module *module)
 {
     if (!module)
         return;
-    free(module->image);
+    free(module->image.bytes);
+    free(module->managed.bytes);
     ct_arena_finish(&module->compilation.scratch);
     ct_arena_finish(&module->compilation.arena);
     free(module);
@@ -292,11 +317,21 @@ const struct ptx2spv_variable *ptx2spv_module_variable(const struct ptx2spv_modu
     return index < module->n_variables ? &module->variables[index] : NULL;
 }
 
+static const void *describe_image(const struct ct_module_image *image, uint64_t *size_bytes, uint32_t *align)
+{
+    *size_bytes = image->size_bytes;
+    *align = image->align;
+    return image->bytes;
+}
+
 const void *ptx2spv_module_image(const struct ptx2spv_module *module, uint64_t *size_bytes, uint32_t *align)
 {
-    *size_bytes = module->image_bytes;
-    *align = module->image_align;
-    return module->image;
+    return describe_image(&module->image, size_bytes, align);
+}
+
+const void *ptx2spv_module_managed_image(const struct ptx2spv_module *module, uint64_t *size_bytes, uint32_t *align)
+{
+    return describe_image(&module->managed, size_bytes, align);
 }
 
 const struct ptx2spv_relocation *ptx2spv_module_relocations(const struct ptx2spv_module *module, unsigned *count)

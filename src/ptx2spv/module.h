@@ -7,6 +7,12 @@
 #include "ast.h"
 #include "compilation.h"
 
+struct ct_module_image {
+    uint8_t *bytes; /* malloc'd: may be large and all zero, which an arena would write out */
+    uint64_t size_bytes;
+    uint32_t align;
+};
+
 struct ptx2spv_module {
     struct ct_compilation compilation; /* of the parser; its arena holds everything below but the image, and our copies of the texts */
     struct ptx_module *syntax;
@@ -19,9 +25,7 @@ struct ptx2spv_module {
     uint32_t n_variables;
     struct ptx2spv_relocation *relocations;
     uint32_t n_relocations;
-    uint8_t *image; /* malloc'd: may be large and all zero, which an arena would write out */
-    uint64_t image_bytes;
-    uint32_t image_align;
+    struct ct_module_image image, managed; /* where there is a managed one, `image` begins with its address */
 };
 
 /* Describes the kernels and lays out the variables of module->syntax. */

@@ -139,6 +139,42 @@ static void which_variables_have_a_place(void **state)
     ptx2spv_module_destroy(module);
 }
 
+/* Managed variables have an image of their own; the module's image begins with room for its address. */
+static void managed_variables_lie_apart(void **state)
+{
+    struct ptx2spv_module *module =
+        create(HEAD ".global .u32 p = 3;\n.global .attribute(.managed) .u32 m = 4;\n.global .align 32 .attribute(.managed) .u64 q = p;\n"
+                    ".global .u64 r = m;\n");
+    const struct ptx2spv_variable *m = variable(module, "m", NULL), *q = variable(module, "q", NULL);
+    const struct ptx2spv_relocation *found;
+    const uint8_t *bytes;
+    uint64_t size;
+    uint32_t align;
+    unsigned count, index_m, index_p;
+
+    (void)state;
+    variable(module, "m", &index_m);
+    variable(module, "p", &index_p);
+    bytes = ptx2spv_module_managed_image(module, &size, &align);
+    assert_int_equal(m->offset, 0);
+    assert_int_equal(q->offset, 32);
+    assert_int_equal(size, 40);
+    assert_int_equal(align, 32);
+    assert_int_equal(bytes[0], 4);
+    assert_int_equal(variable(module, "p", NULL)->offset, 8);
+    assert_int_equal(*bytes_of(module, "p"), 3);
+    found = ptx2spv_module_relocations(module, &count);
+    assert_int_equal(count, 2);
+    assert_true(found[0].in_managed && found[0].offset == 32 && found[0].variable == index_p);
+    assert_true(!found[1].in_managed && found[1].offset == variable(module, "r", NULL)->offset && found[1].variable == index_m);
+    ptx2spv_module_destroy(module);
+    module = create(HEAD ".global .u32 p = 3;\n");
+    assert_int_equal(variable(module, "p", NULL)->offset, 0);
+    ptx2spv_module_managed_image(module, &size, &align);
+    assert_int_equal(size, 0);
+    ptx2spv_module_destroy(module);
+}
+
 static void variables_do_not_overlap(void **state)
 {
     struct ptx2spv_module *module =
@@ -239,6 +275,7 @@ int main(void)
         cmocka_unit_test(kernels_and_parameters),
         cmocka_unit_test(initial_bytes),
         cmocka_unit_test(which_variables_have_a_place),
+        cmocka_unit_test(managed_variables_lie_apart),
         cmocka_unit_test(variables_do_not_overlap),
         cmocka_unit_test(relocations),
         cmocka_unit_test(addresses_of_functions),

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Managed memory by the runtime: __managed__ variables, cudaMallocManaged, and what is said about them.
+#include "check.h"
+
+#include <cstring>
+
+struct pair {
+    int first;
+    double second;
+};
+
+__managed__ int counter = 40;
+__managed__ pair pairs[3] = {{1, 1.5}, {2, 2.5}, {3, 3.5}};
+__device__ __managed__ int *head;
+__device__ int plain = 2;
+
+struct node {
+    int value;
+    node *next;
+};
+
+__global__ void count()
+{
+    atomicAdd(&counter, plain);
+    if (threadIdx.x < 3)
+        pairs[threadIdx.x].second += pairs[threadIdx.x].first;
+}
+
+__global__ void sum(const node *list, int *out)
+{
+    int total = 0;
+
+    for (; list; list = list->next)
+        total += list->value;
+    *out = total;
+    head = out;
+}
+
+static void variables()
+{
+    cudaPointerAttributes attributes;
+    int *symbol;
+
+    check(counter == 40);
+    counter = 100; // before any kernel
+    count<<<1, 32>>>();
+    ok(cudaDeviceSynchronize());
+    check(counter == 164);
+    check(pairs[0].second == 2.5 && pairs[1].second == 4.5 && pairs[2].second == 6.5);
+    ok(cudaGetSymbolAddress(reinterpret_cast<void **>(&symbol), counter));
+    check(symbol == &counter);
+    ok(cudaPointerGetAttributes(&attributes, &counter));
+    check(attributes.type == cudaMemoryTypeManaged);
+    counter = 7;
+    int copied = 0;
+    ok(cudaMemcpyFromSymbol(&copied, counter, sizeof copied));
+    check(copied == 7);
+}
+
+// A list that the host makes and a kernel walks.
+static void lists()
+{
+    node *list = nullptr;
+    int *out;
+
+    ok(cudaMallocManaged(&out, sizeof *out));
+    for (int i = 1; i <= 100; i++) {
+        node *next = list;
+
+        ok(cudaMallocManaged(&list, sizeof *list));
+        *list = {i, next};
+    }
+    sum<<<1, 1>>>(list, out);
+    ok(cudaDeviceSynchronize());
+    check(*out == 5050);
+    check(head == out);
+    while (list) {
+        node *next = list->next;
+
+        ok(cudaFree(list));
+        list = next;
+    }
+    ok(cudaFree(out));
+}
+
+static void advice(int concurrent)
+{
+    const cudaMemLocation device = {cudaMemLocationTypeDevice, 0}, host = {cudaMemLocationTypeHost, 0};
+    cudaStream_t stream;
+    int where = 0;
+    char *bytes;
+
+    ok(cudaStreamCreate(&stream));
+    ok(cudaMallocManaged(&bytes, 1 << 20));
+    std::memset(bytes, 1, 1 << 20);
+    ok(cudaMemAdvise(bytes, 1 << 20, cudaMemAdviseSetPreferredLocation, host));
+    ok(cudaMemRangeGetAttribute(&where, sizeof where, cudaMemRangeAttributePreferredLocation, bytes, 1 << 20));
+    check(where == cudaCpuDeviceId);
+    gives(concurrent ? cudaSuccess : cudaErrorInvalidDevice, cudaMemPrefetchAsync(bytes, 1 << 20, device, 0, stream));
+    cudaGetLastError();
+    ok(cudaMemsetAsync(bytes, 5, 1 << 19, stream));
+    ok(cudaStreamAttachMemAsync(stream, bytes));
+    ok(cudaStreamSynchronize(stream));
+    check(bytes[0] == 5 && bytes[(1 << 19) - 1] == 5 && bytes[1 << 19] == 1);
+    ok(cudaFree(bytes));
+    ok(cudaStreamDestroy(stream));
+}
+
+int main()
+{
+    int managed = 0, concurrent = 0;
+
+    ok(cudaDeviceGetAttribute(&managed, cudaDevAttrManagedMemory, 0));
+    check(managed);
+    ok(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, 0));
+    variables();
+    lists();
+    advice(concurrent);
+    std::printf("all is well\n");
+    return 0;
+}
