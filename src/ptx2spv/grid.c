@@ -7,7 +7,7 @@
  * waits for at least once, so all get on if they would on a device that runs them side by side.
  *
  * A block's area (struct ptx2spv_grid, states) has a word that says whether it waits, then its work-group memory, exchange area included,
- * then for each word of a thread's state one for each of its threads: registers that live into the loop's head, and local memory. */
+ * then for each word of a thread's frame one for each of its threads: local memory, and the registers that live into the loop's head. */
 #include "sync.h"
 
 #include <stddef.h>
@@ -18,6 +18,7 @@ struct area {
     struct ct_fn *fn;
     const struct ct_exchange *x;
     CT_VEC(ct_value) kept; /* registers */
+    uint32_t frame_bytes;  /* of the thread's local memory before they were added */
     ct_value control;      /* 64 bits: CUDA address of struct ptx2spv_grid */
     ct_value base;         /* 64 bits: CUDA address of the block's area */
     ct_value shared_words;
@@ -145,9 +146,10 @@ static void from_words(struct ct_cursor *at, ct_value value, const ct_value word
     }
 }
 
+/* To and from the end of the thread's frame: at constant places there, this is little code however many there are. */
 static void move_registers(struct ct_cursor *at, const struct area *area, bool out)
 {
-    uint32_t number = 0;
+    uint32_t byte = area->frame_bytes;
 
     for (uint32_t i = 0; i < area->kept.n; i++) {
         const uint32_t n = words_of(area->fn, area->kept.v[i]);
@@ -155,13 +157,13 @@ static void move_registers(struct ct_cursor *at, const struct area *area, bool o
 
         if (out)
             to_words(at, area->kept.v[i], words);
-        for (uint32_t w = 0; w < n; w++, number++) {
-            const ct_value address = own_place(at, area, ct_const32(at, number));
+        for (uint32_t w = 0; w < n; w++, byte += 4) {
+            const ct_value place = ct_const32(at, byte);
 
             if (out)
-                store(at, CT_SPACE_GLOBAL, address, words[w]);
+                store(at, CT_SPACE_LOCAL, place, words[w]);
             else
-                words[w] = load(at, CT_SPACE_GLOBAL, PTX_B32, address, 0);
+                words[w] = load(at, CT_SPACE_LOCAL, PTX_B32, place, 0);
         }
         if (!out)
             from_words(at, area->kept.v[i], words);
@@ -211,22 +213,23 @@ static void move_shared(struct ct_cursor *at, const struct area *area, bool out)
     loop_end(at, &loop, area->x->threads);
 }
 
-static void move_local(struct ct_cursor *at, const struct area *area, uint32_t first, bool out)
+/* The thread's frame, with the registers. */
+static void move_frame(struct ct_cursor *at, const struct area *area, bool out)
 {
-    struct loop loop = loop_begin(at, ct_const32(at, 0), ct_const32(at, area->fn->local_bytes / 4));
+    struct loop loop = loop_begin(at, ct_const32(at, 0), ct_const32(at, area->fn->grid_thread_words));
 
-    move_word(at, CT_SPACE_LOCAL, ct_shl_imm(at, loop.i, 2), own_place(at, area, ct_add_imm(at, loop.i, first)), out);
+    move_word(at, CT_SPACE_LOCAL, ct_shl_imm(at, loop.i, 2), own_place(at, area, loop.i), out);
     loop_end(at, &loop, ct_const32(at, 1));
 }
 
 /* Of all threads; the cursor goes on behind. */
 static void move_state(struct ct_cursor *at, const struct area *area, bool out)
 {
-    const uint32_t local_words = area->fn->local_bytes / 4;
-
-    move_registers(at, area, out);
-    if (local_words)
-        move_local(at, area, area->fn->grid_thread_words - local_words, out);
+    if (out)
+        move_registers(at, area, true);
+    move_frame(at, area, out);
+    if (!out)
+        move_registers(at, area, false);
     move_shared(at, area, out);
 }
 
@@ -284,13 +287,14 @@ void ct_grid_cut(struct ct_fn *fn, const struct ct_exchange *x, const struct ct_
     struct area area = {.fn = fn, .x = x};
     struct ct_cursor at = {.fn = fn, .block = cut->start, .where = fn->source->where};
 
-    fn->local_bytes = (fn->local_bytes + 3) & ~3u; /* kept in words */
-    if (fn->local_bytes && fn->local_align < 4)
-        fn->local_align = 4;
     find_kept(&area, cut->head);
-    fn->grid_thread_words = fn->local_bytes / 4;
+    area.frame_bytes = (fn->local_bytes + 3) & ~3u;
+    fn->local_bytes = area.frame_bytes;
     for (uint32_t i = 0; i < area.kept.n; i++)
-        fn->grid_thread_words += words_of(fn, area.kept.v[i]);
+        fn->local_bytes += 4 * words_of(fn, area.kept.v[i]);
+    fn->grid_thread_words = fn->local_bytes / 4;
+    if (fn->local_align < 4)
+        fn->local_align = 4;
     find_area(&at, &area);
     make_start(&at, &area, cut->head);
     ct_cursor_enter(&at, cut->wait);

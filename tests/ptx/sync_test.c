@@ -66,13 +66,13 @@ static const struct {
      "setp.gt.s32 p,t,0; @p bra A; mov.u32 r1,r0;"},
 };
 
-static void compile(const char *body, enum ptx2spv_sync_form form, enum ptx2spv_dialect dialect, struct ptx2spv_kernel *out)
+static void compile(const char *body, enum ptx2spv_sync_form form, enum ptx2spv_dialect dialect, bool cooperative, struct ptx2spv_kernel *out)
 {
     const struct ptx2spv_target target = {
         .dialect = dialect, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .push_constant_bytes = 128, .shared_bytes = 32768,
         .max_block_threads = 1024, .int64 = 1, .memory_model_device_scope = 1, .sync_form = form,
     };
-    const struct ptx2spv_options options = {0};
+    const struct ptx2spv_options options = {.cooperative = cooperative};
     struct ptx2spv_module *module;
     char text[2048];
 
@@ -92,7 +92,7 @@ static void test_the_form(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ptx2spv_kernel kernel;
 
-        compile(rows[i].body, PTX2SPV_SYNC_CHEAPEST, PTX2SPV_VULKAN, &kernel);
+        compile(rows[i].body, PTX2SPV_SYNC_CHEAPEST, PTX2SPV_VULKAN, false, &kernel);
         if (kernel.info.exchange_thread_bytes != 4 * (uint32_t)rows[i].form)
             fail_msg("%s: %u bytes a thread", rows[i].name, kernel.info.exchange_thread_bytes);
         ptx2spv_kernel_finish(&kernel);
@@ -106,7 +106,24 @@ static void test_the_code_is_valid(void **state)
     for (size_t i = 0; i < 6 * (sizeof rows / sizeof *rows); i++) {
         struct ptx2spv_kernel kernel;
 
-        compile(rows[i / 6].body, (enum ptx2spv_sync_form)(i % 3), i % 2 ? PTX2SPV_VULKAN : PTX2SPV_OPENCL, &kernel);
+        compile(rows[i / 6].body, (enum ptx2spv_sync_form)(i % 3), i % 2 ? PTX2SPV_VULKAN : PTX2SPV_OPENCL, false, &kernel);
+        assert_valid_spirv(kernel.words, kernel.n_words);
+        ptx2spv_kernel_finish(&kernel);
+    }
+}
+
+/* Kernels of cooperative launches have one more parameter, and keep state between dispatches where a loop waits; every form is valid. */
+static void test_cooperative_ones(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * (sizeof rows / sizeof *rows); i++) {
+        struct ptx2spv_kernel kernel;
+
+        compile(rows[i / 2].body, PTX2SPV_SYNC_CHEAPEST, i % 2 ? PTX2SPV_VULKAN : PTX2SPV_OPENCL, true, &kernel);
+        assert_int_equal(kernel.info.grid_param_offset, 16); /* behind 8 and 4 bytes, aligned to 8 */
+        assert_int_equal(kernel.info.param_bytes, 24);
+        if ((kernel.info.grid_thread_words > 0) != (strstr(rows[i / 2].body, "ld.volatile") != NULL))
+            fail_msg("%s: %u words of state a thread", rows[i / 2].name, kernel.info.grid_thread_words);
         assert_valid_spirv(kernel.words, kernel.n_words);
         ptx2spv_kernel_finish(&kernel);
     }
@@ -117,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_form),
         cmocka_unit_test(test_the_code_is_valid),
+        cmocka_unit_test(test_cooperative_ones),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

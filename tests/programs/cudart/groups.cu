@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cooperative groups: what a plain launch has of a grid, and how a program learns that there are no cooperative ones. */
+/* Cooperative groups: what a plain launch has of a grid, and barriers of the grid in cooperative ones. */
 #include <cooperative_groups.h>
 
 #include "check.h" /* last: its macros are words that others use */
@@ -20,6 +20,25 @@ static __global__ void describe(unsigned long long *out)
     out[4] = grid.block_rank();
 }
 
+/* The sum of 1 to the grid's size, by halves: as many barriers as that takes. */
+static __global__ void sum(unsigned *words)
+{
+    const cg::grid_group grid = cg::this_grid();
+    const unsigned rank = (unsigned)grid.thread_rank();
+    unsigned mine = rank + 1;
+
+    for (unsigned n = (unsigned)grid.size(); n > 1; n = (n + 1) / 2) {
+        if (rank < n)
+            words[rank] = mine;
+        grid.sync();
+        if (rank < n / 2)
+            mine += words[rank + (n + 1) / 2];
+        grid.sync();
+    }
+    if (rank == 0)
+        words[0] = grid.is_valid() ? mine : 0;
+}
+
 static __global__ void meet(int *data)
 {
     cg::this_grid().sync();
@@ -29,7 +48,8 @@ static __global__ void meet(int *data)
 int main()
 {
     unsigned long long got[5], *device;
-    int cooperative = -1, *data;
+    int cooperative = -1, units, each, *data;
+    unsigned *words, total;
 
     ok(cudaMalloc(&device, sizeof got));
     describe<<<3, 40>>>(device);
@@ -37,11 +57,18 @@ int main()
     check(got[0] == 0 && got[1] == 120 && got[2] == 119 && got[3] == 40 && got[4] == 2);
     ok(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, 0));
     ok(cudaMalloc(&data, sizeof *data));
-    void *arguments[] = {&data};
-    if (!cooperative) { /* the attribute tells the truth */
-        gives(cudaErrorNotSupported, cudaLaunchCooperativeKernel((void *)meet, 2, 32, arguments, 0, 0));
-        check(cudaGetLastError() == cudaErrorNotSupported);
-    }
+    check(cooperative == 1);
+    ok(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, 0));
+    ok(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, sum, 96, 0));
+    check(each * units > 1);
+    ok(cudaMalloc(&words, (each * units * 96 + 1) * sizeof *words));
+    void *arguments[] = {&words};
+    ok(cudaLaunchCooperativeKernel((void *)sum, each * units, 96, arguments, 0, 0));
+    ok(cudaMemcpy(&total, words, sizeof total, cudaMemcpyDeviceToHost));
+    const unsigned long long n = 96ull * each * units;
+    check(total == (unsigned)(n * (n + 1) / 2));
+    gives(cudaErrorCooperativeLaunchTooLarge, cudaLaunchCooperativeKernel((void *)sum, each * units + 1, 96, arguments, 0, 0));
+    check(cudaGetLastError() == cudaErrorCooperativeLaunchTooLarge);
     ok(cudaDeviceSynchronize());
     meet<<<2, 32>>>(data); /* in a plain launch a grid has no barrier: the kernel stops itself */
     gives(cudaErrorLaunchFailure, cudaDeviceSynchronize());
