@@ -10,10 +10,9 @@
 #define CT_CHANNEL "queue"
 #define AWAIT_SLICE_NS UINT64_C(200000000) /* how soon a waiter learns that the device was lost elsewhere */
 
-CUresult ct_vk_line_create(struct ct_backend_device *device, struct ct_vk_line **out)
+static CUresult create(struct ct_backend_device *device, VkSemaphoreType kind, struct ct_vk_line **out)
 {
-    const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
-                                            .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, .semaphoreType = kind};
     const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
     struct ct_vk_line *line = calloc(1, sizeof *line);
     CUresult r;
@@ -28,6 +27,16 @@ CUresult ct_vk_line_create(struct ct_backend_device *device, struct ct_vk_line *
     line->references = 1;
     *out = line;
     return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_line_create(struct ct_backend_device *device, struct ct_vk_line **out)
+{
+    return create(device, VK_SEMAPHORE_TYPE_TIMELINE, out);
+}
+
+CUresult ct_vk_line_create_binary(struct ct_backend_device *device, struct ct_vk_line **out)
+{
+    return create(device, VK_SEMAPHORE_TYPE_BINARY, out);
 }
 
 void ct_vk_line_retain_locked(struct ct_vk_line *line)

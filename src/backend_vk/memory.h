@@ -26,16 +26,30 @@ struct ct_vk_piece_plan {
     uint64_t wanted_address; /* what its address has to be, asked for or not; 0: any */
     void *import;            /* host pages, or NULL */
     VkExternalMemoryHandleTypeFlagBits import_type;
+    const struct ct_fd_import *import_fd; /* what is behind a file descriptor, or NULL */
     bool sparse;            /* a sparse buffer gets the address, and the memory is bound into it */
     bool unbound;           /* sparse, and without any memory */
     uint32_t allowed_types; /* beside what the buffer allows */
     struct ct_vk_wishes wishes;
 };
 
-/* memory_piece.c. *out is whole or untouched. MAP_FAILED: not at the wanted address. */
+#define CT_VK_BUFFER_USAGE                                                                                                                 \
+    (VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |                            \
+     VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT)
+
+/* memory_piece.c. The best type among `allowed` bits; false if none will do. */
+bool ct_vk_choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed, struct ct_vk_wishes wishes, uint32_t *out);
+/* A plan's buffer, without memory. */
+CUresult ct_vk_buffer_create(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, VkBuffer *out);
+/* *out is whole or untouched. MAP_FAILED: not at the wanted address. */
 CUresult ct_vk_piece_create(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, struct ct_vk_piece *out,
                             uint64_t *out_address);
 void ct_vk_piece_destroy(struct ct_backend_device *device, struct ct_vk_piece *piece); /* takes a zeroed one */
+
+/* external_memory.c. Memory of one type from a duplicate of the descriptor; `buffer` is what dedicated memory is for. `next` goes on in the
+ * chain. */
+CUresult ct_vk_allocate_from_fd(struct ct_backend_device *device, const struct ct_fd_import *import, VkBuffer buffer, uint32_t type,
+                                const void *next, VkDeviceMemory *out);
 
 /* memory_pages.c: pages of ours, seen by the host and, where that is another mapping, by the device. */
 struct ct_vk_pages {
@@ -48,6 +62,9 @@ struct ct_vk_pages {
 CUresult ct_vk_pages_map(uint64_t size_bytes, uint64_t align, uint64_t host_at, struct ct_vk_pages *out);
 /* Two mappings of the same pages. The device's lies at `device_at`, where nothing else may be, or anywhere, as above. OUT_OF_MEMORY. */
 CUresult ct_vk_pages_map_twice(uint64_t size_bytes, uint64_t align, uint64_t host_at, uint64_t device_at, struct ct_vk_pages *out);
+/* Another mapping of shared pages that are mapped at `from`, at `at`: in the caller's reservation, or where nothing else may be.
+ * OUT_OF_MEMORY. */
+CUresult ct_vk_pages_map_again(void *from, uint64_t size_bytes, uint64_t at, bool reserved, struct ct_vk_pages *out);
 void ct_vk_pages_unmap(struct ct_vk_pages *pages); /* takes a zeroed one */
 
 struct ct_vk_memory {

@@ -115,6 +115,22 @@ CUresult ct_vk_pages_map_twice(uint64_t size_bytes, uint64_t align, uint64_t hos
     return r;
 }
 
+CUresult ct_vk_pages_map_again(void *from, uint64_t size_bytes, uint64_t at, bool reserved, struct ct_vk_pages *out)
+{
+    uint64_t bytes = whole_pages(size_bytes);
+    void *to = reserved ? (void *)(uintptr_t)at : reserve(at, bytes, 0);
+
+    if (to == MAP_FAILED)
+        return no_memory(bytes);
+    if (mremap(from, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) { /* of 0 bytes: the old mapping stays */
+        if (!reserved)
+            munmap(to, bytes);
+        return no_memory(bytes);
+    }
+    *out = (struct ct_vk_pages){.host = to, .device = to, .size_bytes = bytes, .reserved = reserved};
+    return CUDA_SUCCESS;
+}
+
 void ct_vk_pages_unmap(struct ct_vk_pages *pages)
 {
     if (pages->device && pages->device != pages->host)

@@ -17,8 +17,7 @@
     (VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD | VK_MEMORY_PROPERTY_PROTECTED_BIT |          \
      VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT)
 
-/* The best type among `allowed` bits; false if none will do. */
-static bool choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed, struct ct_vk_wishes wishes, uint32_t *out)
+bool ct_vk_choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed, struct ct_vk_wishes wishes, uint32_t *out)
 {
     int best = -1;
 
@@ -40,7 +39,7 @@ static VkBufferCreateFlags sparse_flags(uint64_t address)
     return VK_BUFFER_CREATE_SPARSE_BINDING_BIT | (address >> 46 & 1 ? VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT : 0);
 }
 
-static CUresult create_buffer(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, struct ct_vk_piece *piece)
+CUresult ct_vk_buffer_create(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, VkBuffer *out)
 {
     const VkBufferOpaqueCaptureAddressCreateInfo chosen = {.sType = VK_STRUCTURE_TYPE_BUFFER_OPAQUE_CAPTURE_ADDRESS_CREATE_INFO,
                                                            .opaqueCaptureAddress = plan->chosen_address};
@@ -51,18 +50,35 @@ static CUresult create_buffer(struct ct_backend_device *device, const struct ct_
     };
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-        .pNext = plan->import   ? (const void *)&external
-                 : plan->sparse ? &chosen
-                                : NULL,
+        .pNext = plan->import_type ? (const void *)&external
+                 : plan->sparse    ? &chosen
+                                   : NULL,
         .flags = (plan->chosen_address ? VK_BUFFER_CREATE_DEVICE_ADDRESS_CAPTURE_REPLAY_BIT : 0) |
                  (plan->sparse ? sparse_flags(plan->chosen_address) : 0),
         .size = plan->size_bytes,
-        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
-                 VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
+        .usage = CT_VK_BUFFER_USAGE,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
 
-    return ct_vk_result(device->vk.vkCreateBuffer(device->handle, &info, NULL, &piece->buffer), "vkCreateBuffer");
+    return ct_vk_result(device->vk.vkCreateBuffer(device->handle, &info, NULL, out), "vkCreateBuffer");
+}
+
+/* Memory of the type in *info, with what is chained to it; or what is behind a file descriptor. */
+static CUresult allocate_handle(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, const VkMemoryAllocateInfo *info,
+                                struct ct_vk_piece *piece)
+{
+    if (plan->import_fd) /* memory in a sparse buffer is for no buffer alone */
+        return ct_vk_allocate_from_fd(device, plan->import_fd, plan->sparse ? VK_NULL_HANDLE : piece->buffer, info->memoryTypeIndex,
+                                      info->pNext, &piece->handle);
+    return ct_vk_result(device->vk.vkAllocateMemory(device->handle, info, NULL, &piece->handle), "vkAllocateMemory");
+}
+
+/* Of a sparse buffer: granules that are whole, but no more than there is. */
+static uint64_t bound_bytes(const struct ct_vk_piece_plan *plan, uint64_t required_bytes)
+{
+    bool short_of = plan->import_fd && required_bytes > plan->import_fd->total_bytes;
+
+    return short_of ? plan->import_fd->total_bytes : required_bytes;
 }
 
 static CUresult allocate(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, struct ct_vk_piece *piece)
@@ -88,15 +104,15 @@ static CUresult allocate(struct ct_backend_device *device, const struct ct_vk_pi
     }
     device->vk.vkGetBufferMemoryRequirements(device->handle, piece->buffer, &requirements);
     info.allocationSize = plan->import ? plan->size_bytes : requirements.size;
-    if (!choose_type(types, requirements.memoryTypeBits & plan->allowed_types, plan->wishes, &info.memoryTypeIndex))
+    if (!ct_vk_choose_type(types, requirements.memoryTypeBits & plan->allowed_types, plan->wishes, &info.memoryTypeIndex))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory type for this", device->info->name);
-    if ((r = ct_vk_result(device->vk.vkAllocateMemory(device->handle, &info, NULL, &piece->handle), "vkAllocateMemory")) != CUDA_SUCCESS)
+    if ((r = allocate_handle(device, plan, &info, piece)) != CUDA_SUCCESS)
         return r;
     piece->heap = types->memoryTypes[info.memoryTypeIndex].heapIndex;
-    piece->charged_bytes = plan->import ? 0 : info.allocationSize;
+    piece->charged_bytes = plan->import_type ? 0 : info.allocationSize;
     atomic_fetch_add_explicit(&device->heap_used[piece->heap], piece->charged_bytes, memory_order_relaxed);
     if (plan->sparse)
-        return ct_vk_sparse_bind(device, piece->buffer, piece->handle, info.allocationSize);
+        return ct_vk_sparse_bind(device, piece->buffer, piece->handle, bound_bytes(plan, info.allocationSize));
     return ct_vk_result(device->vk.vkBindBufferMemory(device->handle, piece->buffer, piece->handle, 0), "vkBindBufferMemory");
 }
 
@@ -121,7 +137,7 @@ CUresult ct_vk_piece_create(struct ct_backend_device *device, const struct ct_vk
     struct ct_vk_piece piece = {.size_bytes = plan->size_bytes};
     CUresult r;
 
-    if ((r = create_buffer(device, plan, &piece)) != CUDA_SUCCESS ||
+    if ((r = ct_vk_buffer_create(device, plan, &piece.buffer)) != CUDA_SUCCESS ||
         (!plan->unbound && (r = allocate(device, plan, &piece)) != CUDA_SUCCESS) ||
         (r = read_address(device, plan, &piece, out_address)) != CUDA_SUCCESS) {
         ct_vk_piece_destroy(device, &piece);

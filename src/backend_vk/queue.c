@@ -180,15 +180,20 @@ static CUresult signal_locked(struct ct_queue *queue, struct ct_vk_line *line, u
     return CUDA_SUCCESS;
 }
 
-CUresult ct_vk_queue_signal(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value)
+CUresult ct_vk_queue_signal_line(struct ct_queue *queue, struct ct_vk_line *line, const uint64_t *value)
 {
     struct ct_vk_scheduler *scheduler = queue->scheduler;
     CUresult r;
 
     ct_mutex_lock(&scheduler->lock);
-    r = ct_vk_command_end_locked(queue, signal_locked(queue, timeline->line, value));
+    r = ct_vk_command_end_locked(queue, signal_locked(queue, line, value ? *value : line->recorded + 1));
     ct_mutex_unlock(&scheduler->lock);
     return r;
+}
+
+CUresult ct_vk_queue_signal(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value)
+{
+    return ct_vk_queue_signal_line(queue, timeline->line, &value);
 }
 
 /* A wait holds back a whole batch: it goes into one that has nothing but waits so far. */
@@ -206,18 +211,23 @@ static CUresult wait_locked(struct ct_queue *queue, struct ct_vk_line *line, uin
     return CUDA_SUCCESS;
 }
 
-CUresult ct_vk_queue_wait(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value)
+CUresult ct_vk_queue_wait_line(struct ct_queue *queue, struct ct_vk_line *line, uint64_t value)
 {
     struct ct_vk_scheduler *scheduler = queue->scheduler;
+    CUresult r;
+
+    ct_mutex_lock(&scheduler->lock);
+    r = ct_vk_command_end_locked(queue, wait_locked(queue, line, value));
+    ct_mutex_unlock(&scheduler->lock);
+    return r;
+}
+
+CUresult ct_vk_queue_wait(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value)
+{
     uint64_t now;
     CUresult r = ct_vk_line_read(queue->device, timeline->line, &now);
 
-    if (r != CUDA_SUCCESS || now >= value)
-        return r;
-    ct_mutex_lock(&scheduler->lock);
-    r = ct_vk_command_end_locked(queue, wait_locked(queue, timeline->line, value));
-    ct_mutex_unlock(&scheduler->lock);
-    return r;
+    return r != CUDA_SUCCESS || now >= value ? r : ct_vk_queue_wait_line(queue, timeline->line, value);
 }
 
 static void flush_locked(struct ct_queue *queue, uint64_t point)

@@ -31,6 +31,7 @@ struct ct_vk_line {
     uint64_t recorded; /* greatest value that was signalled or will be */
     uint64_t promised; /* greatest value signalled by the host or by what is submitted */
     unsigned references;
+    bool external; /* signalled by others, too: a wait for it is taken for promised */
 };
 
 struct ct_vk_signal {
@@ -98,6 +99,7 @@ bool ct_vk_queue_is_urgent(unsigned index, unsigned count);
 
 /* line.c */
 CUresult ct_vk_line_create(struct ct_backend_device *device, struct ct_vk_line **out); /* one reference */
+CUresult ct_vk_line_create_binary(struct ct_backend_device *device, struct ct_vk_line **out); /* its values mean nothing to the device */
 void ct_vk_line_retain_locked(struct ct_vk_line *line);
 void ct_vk_line_release_locked(struct ct_backend_device *device, struct ct_vk_line *line); /* takes NULL */
 CUresult ct_vk_line_read(struct ct_backend_device *device, const struct ct_vk_line *line, uint64_t *out_value);
@@ -133,6 +135,8 @@ CUresult ct_vk_queue_create(struct ct_backend_device *device, const struct ct_qu
 void ct_vk_queue_destroy(struct ct_queue *queue);
 CUresult ct_vk_queue_signal(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value);
 CUresult ct_vk_queue_wait(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value);
+CUresult ct_vk_queue_signal_line(struct ct_queue *queue, struct ct_vk_line *line, const uint64_t *value); /* NULL: the next */
+CUresult ct_vk_queue_wait_line(struct ct_queue *queue, struct ct_vk_line *line, uint64_t value);
 CUresult ct_vk_queue_wait_queue(struct ct_queue *queue, struct ct_queue *other, uint64_t point);
 CUresult ct_vk_queue_flush(struct ct_queue *queue);
 uint64_t ct_vk_queue_point(struct ct_queue *queue);

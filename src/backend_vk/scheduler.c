@@ -114,7 +114,7 @@ static void submit_first_locked(struct ct_queue *queue)
 static bool is_promised(const struct ct_vk_batch *batch)
 {
     for (unsigned i = 0; i < batch->n_waits; i++)
-        if (batch->waits[i].line->promised < batch->waits[i].value)
+        if (!batch->waits[i].line->external && batch->waits[i].line->promised < batch->waits[i].value)
             return false;
     return true;
 }

@@ -124,6 +124,9 @@ CUresult ct_vk_memory_info(struct ct_backend_device *device, uint64_t *out_free,
 CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
 CUresult ct_vk_memory_import_host(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
 void ct_vk_memory_destroy(struct ct_memory *memory);
+/* external_memory.c */
+CUresult ct_vk_memory_check_fd(struct ct_backend_device *device, struct ct_fd_import *import);
+CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
 
 /* What recording a launch needs to know. */
 struct ct_vk_pipeline {
@@ -139,6 +142,15 @@ void ct_vk_kernel_destroy(struct ct_kernel_image *kernel);
  * shared memory than the device has. */
 CUresult ct_vk_kernel_pipeline(const struct ct_launch *launch, bool split, struct ct_vk_pipeline *out);
 const struct ptx2spv_kernel_info *ct_vk_kernel_info(const struct ct_kernel_image *kernel);
+
+/* external_semaphore.c */
+CUresult ct_vk_semaphore_import(struct ct_backend_device *device, int fd, bool timeline, struct ct_semaphore **out);
+void ct_vk_semaphore_destroy(struct ct_semaphore *semaphore);
+CUresult ct_vk_semaphore_await(struct ct_semaphore *semaphore, uint64_t value, uint64_t timeout_ns);
+CUresult ct_vk_queue_signal_semaphore(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
+CUresult ct_vk_queue_wait_semaphore(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
+/* Whether timelines can be imported from file descriptors, too. */
+bool ct_vk_imports_timelines(const struct ct_vk_physical *physical);
 
 CUresult ct_vk_timestamp_pool_create(struct ct_backend_device *device, struct ct_vk_timestamp_pool **out);
 void ct_vk_timestamp_pool_destroy(struct ct_vk_timestamp_pool *pool);

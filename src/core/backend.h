@@ -82,6 +82,7 @@ struct ct_device_info {
     bool import_read_only;           /* pages that the process may only read can be imported, too */
     bool pageable_access;            /* kernels may read any host pointer */
     bool sparse, external_memory_fd, external_semaphore_fd, dma_buf, timestamps;
+    bool external_timeline_fd;       /* external semaphores may be timelines, too */
     double timestamp_period_ns;
     enum ct_virtual_memory virtual_memory;
     struct ptx2spv_target target;
@@ -106,6 +107,18 @@ struct ct_host_import {
     uint64_t size_bytes;   /* it and `pages` are multiples of the page size */
     uint64_t want_address; /* placed rules: the CUDA address to be made at: in the arena, or `pages` itself; 0 anywhere */
     bool io_memory;        /* registers of another device rather than memory */
+};
+
+/* Memory of another API or process behind a file descriptor. */
+struct ct_fd_import {
+    int fd;                /* stays the caller's: every import takes a duplicate */
+    bool dma_buf;          /* else the driver's own kind, opaque to all others */
+    bool dedicated;        /* it was made for one buffer or image alone */
+    uint64_t total_bytes;  /* of what is behind the descriptor */
+    uint32_t types;        /* the backend's: found by memory_check_fd, kept by the caller for memory_import_fd */
+    uint64_t size_bytes;   /* of its beginning: what is to be memory */
+    uint64_t want_address; /* placed rules: the CUDA address to be made at, reserved by the caller; 0 anywhere */
+    unsigned way;          /* of coming to that address: 0, or 1 when 0 failed; each try wants an address of its own */
 };
 
 /* A piece of memory. Backends embed it in their own struct. */
@@ -134,6 +147,7 @@ struct ct_kernel_image; /* a compiled kernel on a device; pipeline variants insi
 struct ct_queue;
 struct ct_timestamp;    /* a place for one time */
 struct ct_timeline;     /* a counter that queues and the host signal and wait for */
+struct ct_semaphore;    /* one that another API or process shares: a timeline, or binary */
 
 struct ct_launch {
     struct ct_kernel_image *kernel;
@@ -164,6 +178,10 @@ struct ct_backend {
      * never asks for that address again. Memory larger than the driver makes at once is glued of adjacent pieces. */
     CUresult (*memory_create)(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
     CUresult (*memory_import_host)(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
+    /* Where info.external_memory_fd. check looks whether the descriptor can be imported and fills in `types`; OPERATING_SYSTEM: it cannot.
+     * Two imports of one descriptor are the same bytes at two addresses. */
+    CUresult (*memory_check_fd)(struct ct_backend_device *device, struct ct_fd_import *import);
+    CUresult (*memory_import_fd)(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
     void (*memory_destroy)(struct ct_memory *memory); /* no queue uses it any more; takes NULL */
 
     /* CT_VIRTUAL_SPARSE only. Memory without an address; `shareable`: can be exported, where info.external_memory_fd. */
@@ -212,6 +230,16 @@ struct ct_backend {
     void (*timeline_destroy)(struct ct_timeline *timeline);
     CUresult (*timeline_signal)(struct ct_timeline *timeline, uint64_t value);
     CUresult (*timeline_await)(struct ct_timeline *timeline, uint64_t value, uint64_t timeout_ns); /* NOT_READY: time is over */
+
+    /* Where info.external_semaphore_fd. Takes the descriptor on success. OPERATING_SYSTEM: it is none of a semaphore. */
+    CUresult (*semaphore_import)(struct ct_backend_device *device, int fd, bool timeline, struct ct_semaphore **out);
+    void (*semaphore_destroy)(struct ct_semaphore *semaphore); /* queues may still use it; takes NULL */
+    /* A timeline only: waits on the host. NOT_READY: the time is over. */
+    CUresult (*semaphore_await)(struct ct_semaphore *semaphore, uint64_t value, uint64_t timeout_ns);
+    /* Commands like those of timelines. `value` is of timelines only. A wait for a timeline is recorded behind something that waits until
+     * the value is there: whoever signals it may be waiting for other work of ours, which must not stand behind the wait in the device. */
+    CUresult (*queue_signal_semaphore)(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
+    CUresult (*queue_wait_semaphore)(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
 };
 
 extern const struct ct_backend ct_backend_vk;

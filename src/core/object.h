@@ -21,6 +21,8 @@ enum ct_object_kind {
     CT_OBJECT_KERNEL,
     CT_OBJECT_LINK_STATE,
     CT_OBJECT_ALLOCATED, /* vmm_handle.h */
+    CT_OBJECT_EXTERNAL_MEMORY,
+    CT_OBJECT_EXTERNAL_SEMAPHORE,
     CT_OBJECT_KINDS
 };
 

@@ -517,6 +517,11 @@ CUresult ct_stream_run_on_host(struct ct_stream *stream, ct_host_function functi
     return record_on_worker(stream, CT_WORKER_AFTER_QUEUE, function, user);
 }
 
+CUresult ct_stream_wait_on_host(struct ct_stream *stream, ct_host_function function, void *user)
+{
+    return record_on_worker(stream, CT_WORKER_AT_ONCE, function, user);
+}
+
 /* A wait for a stream of another device: done by the worker, with a use of the other context. */
 struct foreign_wait {
     struct ct_stream *stream; /* as ct_stream_release takes it */

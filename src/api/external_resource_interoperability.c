@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: External Resource Interoperability: memory and semaphores of other APIs, such as Vulkan, and of other processes.
+ * Every function: NOT_INITIALIZED, INVALID_HANDLE for an object that is none, and the error of a kernel that failed in its context. */
+#include "entry_points.h"
+
+#include "core/external_memory.h"
+#include "core/external_semaphore.h"
+#include "core/log.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "external"
+
+/* cuImportExternalMemory. Memory of the current context's device behind a file descriptor, opaque or (where the device has it) a dma-buf.
+ * The descriptor is the driver's on success, else it stays the caller's. Flags: CUDA_EXTERNAL_MEMORY_DEDICATED; size: in bytes, of all of
+ * it. INVALID_VALUE: a NULL, size 0, other flags, no such type; OPERATING_SYSTEM: types of Windows, a descriptor of something else;
+ * NOT_SUPPORTED: types that the device does not import. */
+CUresult CUDAAPI cuImportExternalMemory(CUexternalMemory *extMem_out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *memHandleDesc)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (extMem_out && memHandleDesc)
+        r = ct_external_memory_import(context, memHandleDesc, extMem_out);
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "extMem_out %p, memHandleDesc %p", (void *)extMem_out, (const void *)memHandleDesc);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuExternalMemoryGetMappedBuffer. Bytes [offset, offset + size) of the memory as device memory of the context that imported it, to be
+ * freed with cuMemFree. Buffers may overlap; each has an address of its own. INVALID_VALUE: a NULL, flags, size 0, beyond the memory. */
+CUresult CUDAAPI cuExternalMemoryGetMappedBuffer(CUdeviceptr *devPtr, CUexternalMemory extMem,
+                                                 const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *bufferDesc)
+{
+    if (!devPtr || !bufferDesc)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "devPtr %p, bufferDesc %p", (void *)devPtr, (const void *)bufferDesc);
+    return ct_external_memory_map_buffer(extMem, bufferDesc, devPtr);
+}
+
+/* cuExternalMemoryGetMappedMipmappedArray. NOT_SUPPORTED: there are no arrays yet; INVALID_VALUE: a NULL. */
+CUresult CUDAAPI cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipmap, CUexternalMemory extMem,
+                                                         const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *mipmapDesc)
+{
+    CUresult r = ct_external_memory_check(extMem);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!mipmap || !mipmapDesc)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "mipmap %p, mipmapDesc %p", (void *)mipmap, (const void *)mipmapDesc);
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "mipmapped arrays on external memory");
+}
+
+/* cuDestroyExternalMemory. Buffers that were mapped stay until they are freed. */
+CUresult CUDAAPI cuDestroyExternalMemory(CUexternalMemory extMem)
+{
+    return ct_external_memory_destroy(extMem);
+}
+
+/* cuImportExternalSemaphore. A binary or a timeline semaphore behind an opaque file descriptor, which is the driver's on success. Flags: 0.
+ * INVALID_VALUE: a NULL, flags, no such type; OPERATING_SYSTEM: types of Windows, a descriptor of something else; NOT_SUPPORTED: types
+ * that the device does not import (lavapipe: all). */
+CUresult CUDAAPI cuImportExternalSemaphore(CUexternalSemaphore *extSem_out, const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *semHandleDesc)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (extSem_out && semHandleDesc)
+        r = ct_external_semaphore_import(context, semHandleDesc, extSem_out);
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "extSem_out %p, semHandleDesc %p", (void *)extSem_out, (const void *)semHandleDesc);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuDestroyExternalSemaphore. Signals and waits must be complete, by the manual; here they go on. */
+CUresult CUDAAPI cuDestroyExternalSemaphore(CUexternalSemaphore extSem)
+{
+    return ct_external_semaphore_destroy(extSem);
+}
+
+static void release(struct ct_external_fence *fences, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        ct_external_semaphore_release(fences[i].semaphore);
+    free(fences);
+}
+
+/* Semaphores of an array, retained; values are left 0. */
+static CUresult look_up(const struct ct_stream *stream, const CUexternalSemaphore *handles, unsigned count, struct ct_external_fence **out)
+{
+    struct ct_external_fence *fences = calloc(count ? count : 1, sizeof *fences);
+    CUresult r;
+
+    if (!fences)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u external semaphores", count);
+    for (unsigned i = 0; i < count; i++) {
+        r = ct_external_semaphore_lookup(stream->context, handles[i], &fences[i].semaphore);
+        if (r != CUDA_SUCCESS) {
+            release(fences, i);
+            return r;
+        }
+    }
+    *out = fences;
+    return CUDA_SUCCESS;
+}
+
+/* cuSignalExternalSemaphoresAsync. When all that the stream has now is done: a binary semaphore is signalled, a timeline gets its value.
+ * Vulkan wants the signal of a binary semaphore submitted before a wait for it: it is when this returns, unless the stream itself waits for
+ * the host. INVALID_VALUE: a NULL, a value that is not above the one before. */
+CUresult CUDAAPI cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *extSemArray,
+                                                 const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray, unsigned int numExtSems,
+                                                 CUstream stream)
+{
+    struct ct_external_fence *fences;
+    struct ct_stream *s;
+    CUresult r = ct_stream_lookup(stream, &s);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (numExtSems && (!extSemArray || !paramsArray))
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "%u semaphores at %p, %p", numExtSems, (const void *)extSemArray, (const void *)paramsArray);
+    else
+        r = look_up(s, extSemArray, numExtSems, &fences);
+    if (r == CUDA_SUCCESS) {
+        for (unsigned i = 0; i < numExtSems; i++)
+            fences[i].value = paramsArray[i].params.fence.value;
+        r = ct_external_semaphores_signal(s, fences, numExtSems);
+        release(fences, numExtSems);
+    }
+    ct_stream_release(s);
+    return r;
+}
+
+/* cuWaitExternalSemaphoresAsync. What the stream gets later waits until each binary semaphore is signalled, and resets it, and until each
+ * timeline has its value. INVALID_VALUE: a NULL. */
+CUresult CUDAAPI cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSemArray,
+                                               const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray, unsigned int numExtSems,
+                                               CUstream stream)
+{
+    struct ct_external_fence *fences;
+    struct ct_stream *s;
+    CUresult r = ct_stream_lookup(stream, &s);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (numExtSems && (!extSemArray || !paramsArray))
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "%u semaphores at %p, %p", numExtSems, (const void *)extSemArray, (const void *)paramsArray);
+    else
+        r = look_up(s, extSemArray, numExtSems, &fences);
+    if (r == CUDA_SUCCESS) {
+        for (unsigned i = 0; i < numExtSems; i++)
+            fences[i].value = paramsArray[i].params.fence.value;
+        r = ct_external_semaphores_wait(s, fences, numExtSems);
+        release(fences, numExtSems);
+    }
+    ct_stream_release(s);
+    return r;
+}

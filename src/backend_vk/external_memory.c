@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of another API or process, imported from a file descriptor.
+ *
+ * Every import is a VkDeviceMemory of its own, so that the same bytes may be wanted at several addresses. How it comes to the address of
+ * the rule, in the order in which core asks:
+ *   way 0   as memory of ours does: by an opaque capture address, which the specification does not allow for imports (03333) and drivers
+ *           may ignore; by a sparse buffer on RADV, which is known to; on CPU devices that are to have other addresses than the host by
+ *           mapping the pages once more and importing that mapping
+ *   way 1   a sparse buffer at the address, into which the memory is bound
+ * An opaque descriptor does not say of which memory type it is: the types are tried, before any address is asked for. */
+#include "memory.h"
+
+#include "core/address_rule.h"
+#include "core/log.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CT_CHANNEL "memory"
+
+static VkExternalMemoryHandleTypeFlagBits handle_type(const struct ct_fd_import *import)
+{
+    return import->dma_buf ? VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT : VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+}
+
+CUresult ct_vk_allocate_from_fd(struct ct_backend_device *device, const struct ct_fd_import *import, VkBuffer buffer, uint32_t type,
+                                const void *next, VkDeviceMemory *out)
+{
+    const VkMemoryDedicatedAllocateInfo dedicated = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .pNext = next, .buffer = buffer};
+    const VkImportMemoryFdInfoKHR handle = {
+        .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
+        .pNext = import->dedicated && buffer ? &dedicated : next,
+        .handleType = handle_type(import),
+        .fd = fcntl(import->fd, F_DUPFD_CLOEXEC, 0),
+    };
+    const VkMemoryAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = &handle, .allocationSize = import->total_bytes, .memoryTypeIndex = type};
+    VkResult result;
+
+    if (handle.fd < 0)
+        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "file descriptor %d cannot be duplicated", import->fd);
+    result = device->vk.vkAllocateMemory(device->handle, &info, NULL, out);
+    if (result != VK_SUCCESS)
+        close(handle.fd); /* else it is the driver's */
+    return ct_vk_result(result, "vkAllocateMemory");
+}
+
+/* ---- which memory type ---- */
+
+/* Whether buffers of ours may have imported memory, and with what condition. */
+static bool can_import(const struct ct_backend_device *device, const struct ct_fd_import *import, bool *out_dedicated_only)
+{
+    const VkPhysicalDeviceExternalBufferInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO, .usage = CT_VK_BUFFER_USAGE, .handleType = handle_type(import)};
+    VkExternalBufferProperties properties = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+    VkExternalMemoryFeatureFlags features;
+
+    vkGetPhysicalDeviceExternalBufferProperties(device->physical->handle, &info, &properties);
+    features = properties.externalMemoryProperties.externalMemoryFeatures;
+    *out_dedicated_only = features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT;
+    return features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+}
+
+/* lavapipe reads the beginning of the file, for ever if it is a pipe; its memory is a file in memory. */
+static bool may_be_memory(const struct ct_backend_device *device, const struct ct_fd_import *import)
+{
+    bool needs_file = device->info->kind == CT_DEVICE_CPU && !import->dma_buf;
+    struct stat file;
+
+    if (fstat(import->fd, &file) < 0 || S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode) || S_ISDIR(file.st_mode))
+        return false;
+    return !needs_file || (S_ISREG(file.st_mode) && (uint64_t)file.st_size >= import->total_bytes);
+}
+
+/* Types that the descriptor itself allows: only dma-bufs tell. */
+static CUresult types_of_fd(struct ct_backend_device *device, const struct ct_fd_import *import, uint32_t *out)
+{
+    VkMemoryFdPropertiesKHR properties = {.sType = VK_STRUCTURE_TYPE_MEMORY_FD_PROPERTIES_KHR};
+    CUresult r = CUDA_SUCCESS;
+
+    *out = UINT32_MAX;
+    if (import->dma_buf &&
+        (r = ct_vk_result(device->vk.vkGetMemoryFdPropertiesKHR(device->handle, handle_type(import), import->fd, &properties),
+                          "vkGetMemoryFdPropertiesKHR")) == CUDA_SUCCESS)
+        *out = properties.memoryTypeBits;
+    return r;
+}
+
+/* The best of the types in `allowed` of which an import succeeds. Nothing is kept of it. */
+static CUresult try_types(struct ct_backend_device *device, struct ct_fd_import *import, VkBuffer buffer, uint32_t allowed)
+{
+    static const struct ct_vk_wishes local = {0, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT};
+    VkDeviceMemory handle;
+    uint32_t type;
+
+    while (ct_vk_choose_type(&device->physical->memory, allowed, local, &type)) {
+        if (ct_vk_allocate_from_fd(device, import, buffer, type, NULL, &handle) == CUDA_SUCCESS) {
+            device->vk.vkFreeMemory(device->handle, handle, NULL);
+            import->types = 1u << type;
+            return CUDA_SUCCESS;
+        }
+        allowed &= ~(1u << type);
+    }
+    return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "%s does not import file descriptor %d as %llu bytes of memory", device->info->name,
+                   import->fd, (unsigned long long)import->total_bytes);
+}
+
+CUresult ct_vk_memory_check_fd(struct ct_backend_device *device, struct ct_fd_import *import)
+{
+    const struct ct_vk_piece_plan plan = {.size_bytes = import->total_bytes, .import_type = handle_type(import)};
+    VkMemoryRequirements requirements;
+    bool dedicated_only;
+    VkBuffer buffer;
+    uint32_t types;
+    CUresult r;
+
+    if (!can_import(device, import, &dedicated_only))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import this kind of memory", device->info->name);
+    import->dedicated |= dedicated_only;
+    if (!may_be_memory(device, import) || (r = types_of_fd(device, import, &types)) != CUDA_SUCCESS)
+        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "file descriptor %d is not of such memory", import->fd);
+    if ((r = ct_vk_buffer_create(device, &plan, &buffer)) != CUDA_SUCCESS)
+        return r;
+    device->vk.vkGetBufferMemoryRequirements(device->handle, buffer, &requirements);
+    r = try_types(device, import, buffer, types & requirements.memoryTypeBits);
+    device->vk.vkDestroyBuffer(device->handle, buffer, NULL);
+    return r;
+}
+
+/* ---- at an address ---- */
+
+/* Memory of one piece by a plan. *out is untouched on failure. */
+static CUresult create_one(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, struct ct_vk_memory **out)
+{
+    struct ct_vk_memory *memory = calloc(1, sizeof *memory + sizeof *memory->pieces);
+    CUresult r;
+
+    if (!memory)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory object");
+    memory->base.device = device;
+    memory->base.size_bytes = plan->size_bytes;
+    memory->n_pieces = 1;
+    if ((r = ct_vk_piece_create(device, plan, &memory->pieces[0], &memory->base.address.v)) != CUDA_SUCCESS) {
+        free(memory);
+        return r;
+    }
+    memory->n_made = 1;
+    *out = memory;
+    return CUDA_SUCCESS;
+}
+
+/* A CPU device's memory is mapped already; this tells where. */
+static CUresult map(struct ct_vk_memory *memory, void **out)
+{
+    struct ct_backend_device *device = memory->base.device;
+
+    return ct_vk_result(device->vk.vkMapMemory(device->handle, memory->pieces[0].handle, 0, VK_WHOLE_SIZE, 0, out), "vkMapMemory");
+}
+
+static CUresult import_by_plan(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, struct ct_vk_memory **out)
+{
+    struct ct_vk_memory *memory;
+    CUresult r = create_one(device, plan, &memory);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (device->info->kind == CT_DEVICE_CPU && (r = map(memory, &memory->base.host)) != CUDA_SUCCESS) {
+        ct_vk_memory_destroy(&memory->base);
+        return r;
+    }
+    *out = memory;
+    return CUDA_SUCCESS;
+}
+
+/* The pages that `from` has mapped, mapped once more at the device address, and imported there. */
+static CUresult import_again(struct ct_backend_device *device, struct ct_vk_memory *from, uint64_t want_address, struct ct_vk_memory **out)
+{
+    uint64_t device_at = ct_rule_devaddr(&device->info->target, want_address).v;
+    struct ct_host_import import = {.want_address = want_address};
+    struct ct_vk_pages pages;
+    struct ct_memory *base;
+    CUresult r = ct_vk_pages_map_again(from->base.host, from->base.size_bytes, device_at, device_at == want_address, &pages);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    import.pages = pages.device;
+    import.size_bytes = pages.size_bytes;
+    if ((r = ct_vk_memory_import_host(device, &import, &base)) != CUDA_SUCCESS) {
+        ct_vk_pages_unmap(&pages);
+        return r;
+    }
+    *out = (struct ct_vk_memory *)base;
+    (*out)->pages = pages;
+    return CUDA_SUCCESS;
+}
+
+static CUresult import_pages(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, uint64_t want_address,
+                             struct ct_vk_memory **out)
+{
+    struct ct_vk_memory *anywhere;
+    CUresult r = import_by_plan(device, plan, &anywhere);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = import_again(device, anywhere, want_address, out);
+    ct_vk_memory_destroy(&anywhere->base);
+    return r;
+}
+
+static CUresult import_opaque(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, const struct ct_fd_import *import,
+                              struct ct_vk_memory **out)
+{
+    struct ct_vk_piece_plan chosen = *plan;
+
+    chosen.chosen_address = chosen.wanted_address = ct_rule_devaddr(&device->info->target, import->want_address).v;
+    chosen.sparse = import->way == 1 || device->physical->sparse_import;
+    return import_by_plan(device, &chosen, out);
+}
+
+CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out)
+{
+    const struct ct_vk_physical *physical = device->physical;
+    const struct ct_vk_piece_plan plan = {
+        .size_bytes = import->dedicated ? import->total_bytes : import->size_bytes, /* dedicated memory is for a buffer of its size */
+        .import_fd = import,
+        .import_type = handle_type(import),
+        .allowed_types = import->types,
+    };
+    bool only_way = physical->placement != CT_VK_PLACED_OPAQUE || physical->sparse_import || !device->sparse_queue;
+    struct ct_vk_memory *memory;
+    CUresult r;
+
+    if (import->way > (only_way ? 0 : 1))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no other way to import memory at an address", device->info->name);
+    if (!import->want_address)
+        r = import_by_plan(device, &plan, &memory);
+    else if (physical->placement == CT_VK_PLACED_PAGES)
+        r = import_pages(device, &plan, import->want_address, &memory);
+    else
+        r = import_opaque(device, &plan, import, &memory);
+    if (r == CUDA_SUCCESS)
+        *out = &memory->base;
+    return r;
+}

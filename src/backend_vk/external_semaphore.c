@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Semaphores that another API or process shares: lines whose values others signal, too.
+ *
+ * A binary semaphore has no values. Its line counts our signals, so that each is greater than the last, and its waits are for 0. Vulkan
+ * wants the signal of a binary semaphore submitted before the wait for it is, also across processes: so a signal is submitted as soon as it
+ * may be. */
+#include "queue.h"
+
+#include "core/log.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "queue"
+
+struct ct_semaphore {
+    struct ct_backend_device *device; /* borrowed */
+    struct ct_vk_line *line;
+    bool timeline;
+};
+
+bool ct_vk_imports_timelines(const struct ct_vk_physical *physical)
+{
+    const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                            .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkPhysicalDeviceExternalSemaphoreInfo info = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO,
+                                                        .pNext = &type,
+                                                        .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+    VkExternalSemaphoreProperties properties = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES};
+
+    vkGetPhysicalDeviceExternalSemaphoreProperties(physical->handle, &info, &properties);
+    return properties.externalSemaphoreFeatures & VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
+}
+
+static CUresult import_fd(struct ct_semaphore *semaphore, int fd)
+{
+    struct ct_backend_device *device = semaphore->device;
+    const VkImportSemaphoreFdInfoKHR info = {
+        .sType = VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR,
+        .semaphore = semaphore->line->semaphore,
+        .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT,
+        .fd = fd,
+    };
+    CUresult r = ct_vk_result(device->vk.vkImportSemaphoreFdKHR(device->handle, &info), "vkImportSemaphoreFdKHR");
+
+    return r == CUDA_SUCCESS || r == CUDA_ERROR_OUT_OF_MEMORY
+               ? r
+               : ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "%s does not import file descriptor %d as a semaphore", device->info->name, fd);
+}
+
+CUresult ct_vk_semaphore_import(struct ct_backend_device *device, int fd, bool timeline, struct ct_semaphore **out)
+{
+    struct ct_semaphore *semaphore = calloc(1, sizeof *semaphore);
+    CUresult r;
+
+    if (!semaphore)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "semaphore object");
+    semaphore->device = device;
+    semaphore->timeline = timeline;
+    r = timeline ? ct_vk_line_create(device, &semaphore->line) : ct_vk_line_create_binary(device, &semaphore->line);
+    if (r != CUDA_SUCCESS) {
+        free(semaphore);
+        return r;
+    }
+    semaphore->line->external = true;
+    if ((r = import_fd(semaphore, fd)) != CUDA_SUCCESS) {
+        ct_vk_semaphore_destroy(semaphore);
+        return r;
+    }
+    *out = semaphore;
+    return CUDA_SUCCESS;
+}
+
+void ct_vk_semaphore_destroy(struct ct_semaphore *semaphore)
+{
+    struct ct_vk_scheduler *scheduler;
+
+    if (!semaphore)
+        return;
+    scheduler = semaphore->device->scheduler;
+    ct_mutex_lock(&scheduler->lock);
+    ct_vk_line_release_locked(semaphore->device, semaphore->line);
+    ct_mutex_unlock(&scheduler->lock);
+    free(semaphore);
+}
+
+CUresult ct_vk_semaphore_await(struct ct_semaphore *semaphore, uint64_t value, uint64_t timeout_ns)
+{
+    return ct_vk_line_await(semaphore->device, semaphore->line, value, timeout_ns);
+}
+
+CUresult ct_vk_queue_signal_semaphore(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value)
+{
+    return ct_vk_queue_signal_line(queue, semaphore->line, semaphore->timeline ? &value : NULL);
+}
+
+CUresult ct_vk_queue_wait_semaphore(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value)
+{
+    return ct_vk_queue_wait_line(queue, semaphore->line, semaphore->timeline ? value : 0);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the cases of the interop test share: the CUDA half, checks, and the cases themselves.
+ * The program links libcuda.so.1 alone, so that NVIDIA's own driver runs it, too. */
+#ifndef CUTTLE_TESTS_INTEROP_H
+#define CUTTLE_TESTS_INTEROP_H
+
+#include "app.h"
+
+#include <cuda.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Ends the program unless `call` gives `code`. */
+#define gives(code, call) expect_code((code), (call), #call, __FILE__, __LINE__)
+#define ok(call) gives(CUDA_SUCCESS, call)
+#define expect(condition) expect_true((condition), #condition, __FILE__, __LINE__)
+void expect_code(CUresult expected, CUresult got, const char *call, const char *file, int line);
+void expect_true(bool condition, const char *text, const char *file, int line);
+
+struct cuda {
+    CUdevice device;
+    CUcontext context;
+    CUmodule module;
+    CUfunction map; /* (CUdeviceptr data, unsigned count, multiplier, addend, step): as map.spvasm, in place */
+    CUfunction
+        count_wrong; /* (CUdeviceptr data, unsigned count, multiplier, addend, CUdeviceptr wrong): data[i] != i * multiplier + addend */
+};
+void cuda_open(struct cuda *cuda);
+void cuda_close(struct cuda *cuda);
+void cuda_map(struct cuda *cuda, CUstream stream, CUdeviceptr data, struct app_map map);
+/* How many of `count` words are not i * multiplier + addend, by a kernel. */
+unsigned cuda_count_wrong(struct cuda *cuda, CUdeviceptr data, unsigned count, unsigned multiplier, unsigned addend);
+void cuda_count_wrong_async(struct cuda *cuda, CUstream stream, CUdeviceptr data, unsigned count, unsigned multiplier, unsigned addend,
+                            CUdeviceptr wrong);
+
+/* Memory that the application exports, imported whole; the descriptor is the driver's then. */
+CUexternalMemory import_memory(struct app *app, const struct app_buffer *buffer);
+CUdeviceptr map_buffer(CUexternalMemory memory, unsigned long long offset, unsigned long long bytes);
+
+/* 77: left out, as ctest takes it. */
+enum { PASSED = 0, LEFT_OUT = 77 };
+typedef int interop_case(struct app *app, struct cuda *cuda);
+interop_case ping_pong_host, ping_pong_timeline, ping_pong_binary, semaphore_arrays, semaphore_errors;
+int two_processes(struct cuda *cuda, const char *self);
+int child_process(int socket, struct cuda *cuda);
+
+#endif
