@@ -67,7 +67,7 @@ CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t spa
         .memory = range.memory,
         .offset = range.memory_offset + (address - range.start),
         .host = range.host ? (char *)range.host + (address - range.start) : NULL,
-        .is_device = range.kind == CT_RANGE_DEVICE || range.kind == CT_RANGE_MODULE,
+        .is_device = range.kind == CT_RANGE_DEVICE || range.kind == CT_RANGE_POOL || range.kind == CT_RANGE_MODULE,
         .synchronous = range.synchronous,
         .owner = range.owner,
     };

@@ -4,6 +4,7 @@
 
 #include "config.h"
 #include "log.h"
+#include "memory_pool.h"
 #include "process.h"
 
 #include <limits.h>
@@ -227,6 +228,8 @@ static void apply_options(struct ct_device *device)
 CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_backend *backend, unsigned backend_index,
                         const struct ct_device_info *info)
 {
+    CUresult r;
+
     device->ordinal = ordinal;
     device->backend = backend;
     device->backend_index = backend_index;
@@ -236,11 +239,13 @@ CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_b
     pthread_cond_init(&device->primary_gone, NULL);
     pthread_cond_init(&device->probe_over, NULL);
     ct_log(CT_LOG_INFO, "device %d: %s (%s, %s)", ordinal, info->name, backend->name, info->driver);
-    return ct_context_make_primary(device, &device->primary);
+    r = ct_context_make_primary(device, &device->primary);
+    return r == CUDA_SUCCESS ? ct_device_pools_create(device, &device->pools) : r;
 }
 
 void ct_device_finish(struct ct_device *device)
 {
+    ct_device_pools_destroy(device->pools);
     ct_context_unmake_primary(device->primary);
     if (device->opened)
         device->backend->device_close(device->opened);
@@ -251,7 +256,12 @@ void ct_device_finish(struct ct_device *device)
 
 CUresult ct_device_open_locked(struct ct_device *device)
 {
+    CUresult r;
+
     if (device->opened)
         return CUDA_SUCCESS;
-    return device->backend->device_open(device->backend_index, &device->opened);
+    r = device->backend->device_open(device->backend_index, &device->opened);
+    if (r == CUDA_SUCCESS)
+        device->primary->backend_device = device->opened; /* what belongs to the device and to no context is made through this one */
+    return r;
 }

@@ -8,6 +8,7 @@
 #include "event.h"
 
 #include "log.h"
+#include "memory_pool.h"
 #include "process.h"
 
 #include <assert.h>
@@ -344,6 +345,8 @@ CUresult ct_event_synchronize(struct ct_event *event)
         r = ct_context_check(event->context, event->context->backend->queue_await(record.stream->queue, record.point, UINT64_MAX, false));
     else
         r = ct_stream_await(record.stream, record.point);
+    if (r == CUDA_SUCCESS)
+        ct_memory_pools_observe(record.stream, record.point);
     drop_record(&record);
     return r;
 }

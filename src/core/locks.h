@@ -19,6 +19,7 @@ enum ct_lock_rank {
     CT_RANK_STREAM,        /* ct_stream.lock: recording */
     CT_RANK_EVENT,         /* ct_event.lock: what was recorded last; written by who records, while the stream is still locked */
     CT_RANK_WORKER,        /* stream_worker.c: host functions that wait for their turn */
+    CT_RANK_POOLS,         /* memory_pool.c: the pools of a device, and their blocks */
     CT_RANK_ARENA,         /* memory.c: free lists */
     CT_RANK_ADVICE,        /* advice.c */
     CT_RANK_VIRTUAL_MEMORY, /* vmm.c: reservations and their mappings */

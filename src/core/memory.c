@@ -10,7 +10,9 @@
 #include "memory_arena.h"
 
 #include "log.h"
+#include "memory_pool.h"
 #include "process.h"
+#include "stream.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -359,9 +361,80 @@ fail:
     return r;
 }
 
+/* Memory of a pool has no context; what the application still does with it, it does in the current one. */
+static CUresult free_pooled(struct ct_context *context_or_null, uint64_t address)
+{
+    CUresult r = context_or_null ? ct_context_synchronize(context_or_null) : CUDA_SUCCESS;
+    CUresult r_free = ct_memory_pool_free(address);
+
+    return r == CUDA_SUCCESS ? r_free : r;
+}
+
 CUresult ct_memory_free(struct ct_context *context, uint64_t address, enum ct_range_kind kind)
 {
+    struct ct_range range;
+
+    if (kind == CT_RANGE_DEVICE && ct_address_find_any(address, 1, &range) && range.kind == CT_RANGE_POOL)
+        return free_pooled(context, address);
     return ct_allocation_remove(context, address, kind);
+}
+
+/* Memory on its way out, in a stream of a context that need not be its own. */
+struct late_free {
+    struct ct_context *context; /* of the memory */
+    bool in_use;                /* it is not the stream's own, which lasts as long as the stream's work */
+    struct ct_allocation *allocation;
+};
+
+static void free_late(void *user, CUresult status)
+{
+    struct late_free *late = user;
+
+    (void)status; /* it goes in any case */
+    ct_allocation_destroy(late->context, late->allocation);
+    if (late->in_use)
+        ct_context_release(late->context);
+    free(late);
+}
+
+static CUresult record_late_free(struct ct_stream *stream, uint64_t address, struct late_free *late)
+{
+    struct ct_range range;
+    CUresult r = unmap(address, CT_RANGE_DEVICE, &range);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    list_remove(late->context->arena, range.allocation);
+    late->allocation = range.allocation;
+    r = ct_stream_run_on_host(stream, free_late, late);
+    if (r == CUDA_SUCCESS)
+        return r;
+    ct_context_synchronize(late->context);
+    ct_allocation_destroy(late->context, late->allocation);
+    return r;
+}
+
+CUresult ct_memory_free_async(struct ct_stream *stream, uint64_t address)
+{
+    struct ct_context *context;
+    struct late_free *late;
+    struct ct_range range;
+    CUresult r = ct_address_find(address, 0, &range);
+
+    if (r != CUDA_SUCCESS || (r = ct_context_lookup(range.owner, &context)) != CUDA_SUCCESS)
+        return r;
+    late = calloc(1, sizeof *late);
+    if (late) {
+        *late = (struct late_free){.context = context, .in_use = context != stream->context};
+        r = record_late_free(stream, address, late);
+    } else {
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a free in a stream");
+    }
+    if (r != CUDA_SUCCESS)
+        free(late);
+    if (r != CUDA_SUCCESS || context == stream->context)
+        ct_context_release(context);
+    return r;
 }
 
 /* ---- staging ---- */

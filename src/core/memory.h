@@ -11,6 +11,7 @@ struct ct_reservation;
 
 enum ct_range_kind {
     CT_RANGE_DEVICE,     /* cuMemAlloc */
+    CT_RANGE_POOL,       /* cuMemAllocAsync */
     CT_RANGE_HOST,       /* cuMemHostAlloc, cuMemAllocHost */
     CT_RANGE_REGISTERED, /* cuMemHostRegister */
     CT_RANGE_MODULE,     /* the variables of a module */
@@ -34,6 +35,8 @@ struct ct_range {
     unsigned flags;                   /* as given at allocation or registration */
     bool synchronous;                 /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: see struct ct_place */
     unsigned long long id;            /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
+    struct ct_pool_block *block;      /* of POOL: what it is in its pool; guarded by the pool */
+    CUmemoryPool pool;                /* the same: the pool's handle */
     struct ct_allocation *allocation; /* who owns it: memory.c, host_memory.c; NULL for ranges of others */
     struct ct_reservation *reservation; /* of CT_RANGE_VIRTUAL, which has no context and no memory; vmm.c */
 };
@@ -56,6 +59,9 @@ void ct_memory_arena_destroy(struct ct_memory_arena *arena); /* frees and unmaps
 CUresult ct_memory_alloc(struct ct_context *context, uint64_t size_bytes, uint64_t align, enum ct_range_kind kind, uint64_t *out_address);
 /* Takes it out of the map, waits for the work of its context, frees it. INVALID_VALUE: nothing of that kind starts at `address`. */
 CUresult ct_memory_free(struct ct_context *context, uint64_t address, enum ct_range_kind kind);
+/* Takes memory of kind DEVICE out of the map; it goes when the stream comes to this place. INVALID_VALUE: none starts at `address`. */
+struct ct_stream;
+CUresult ct_memory_free_async(struct ct_stream *stream, uint64_t address);
 
 /* Synchronous copies for core's own use (module images). */
 CUresult ct_copy_to_device(struct ct_context *context, uint64_t dst, const void *src, uint64_t size_bytes);

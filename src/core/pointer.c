@@ -39,7 +39,7 @@ static bool is_host(const struct ct_range *range)
 
 static CUresult get_context(const struct query *q, union value *out)
 {
-    out->pointer = q->range->owner;
+    out->pointer = q->range->kind == CT_RANGE_POOL ? NULL : q->range->owner; /* pools belong to devices */
     return CUDA_SUCCESS;
 }
 
@@ -78,6 +78,12 @@ static CUresult get_id(const struct query *q, union value *out)
 static CUresult get_managed(const struct query *q, union value *out)
 {
     out->u32 = is_managed(q->range);
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_pool(const struct query *q, union value *out)
+{
+    out->pointer = q->range->pool;
     return CUDA_SUCCESS;
 }
 
@@ -178,7 +184,7 @@ static const struct row rows[] = {
     [CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES] = {sizeof(unsigned long long), get_handle_types, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE] = {sizeof(unsigned), get_no, {.u32 = 0}},
     [CU_POINTER_ATTRIBUTE_ACCESS_FLAGS] = {sizeof(unsigned), get_access, {.u32 = 0}},
-    [CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE] = {sizeof(CUmemoryPool), get_no, {.pointer = NULL}},
+    [CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE] = {sizeof(CUmemoryPool), get_pool, {.pointer = NULL}},
     [CU_POINTER_ATTRIBUTE_MAPPING_SIZE] = {sizeof(size_t), get_mapping_size, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR] = {sizeof(CUdeviceptr), get_mapping_start, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID] = {sizeof(unsigned long long), get_block_id, {.u64 = 0}},

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Stream Ordered Memory Allocator, and what Device Management says of a device's pools.
+ * Every function: NOT_INITIALIZED; those that take a stream also what cuStreamSynchronize gives for it. Sizes are in bytes. Pools give
+ * device memory; those on the host, of managed memory or for other processes are NOT_SUPPORTED. */
+#include "entry_points.h"
+
+#include "core/log.h"
+#include "core/memory_pool.h"
+#include "core/process.h"
+
+#define CT_CHANNEL "memory"
+
+/* cuMemAllocFromPoolAsync. Memory of the pool that hStream may use from now on; others when they are ordered behind it. Aligned to 512
+ * bytes, not cleared. INVALID_VALUE: dptr is NULL, bytesize 0, no such pool; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
+{
+    struct ct_memory_pool *found = NULL;
+    struct ct_stream *stream;
+    uint64_t address;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = dptr ? ct_memory_pool_lookup(pool, &found) : ct_fail(CUDA_ERROR_INVALID_VALUE, "dptr is NULL");
+    if (r == CUDA_SUCCESS)
+        r = ct_memory_pool_alloc(found, stream, bytesize, &address);
+    ct_memory_pool_release(found);
+    ct_stream_release(stream);
+    if (r == CUDA_SUCCESS)
+        *dptr = address;
+    return r;
+}
+
+/* cuMemAllocAsync: cuMemAllocFromPoolAsync from the current pool of the stream's device. */
+CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+    struct ct_stream *stream;
+    uint64_t address;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = dptr ? ct_memory_pool_alloc(NULL, stream, bytesize, &address) : ct_fail(CUDA_ERROR_INVALID_VALUE, "dptr is NULL");
+    ct_stream_release(stream);
+    if (r == CUDA_SUCCESS)
+        *dptr = address;
+    return r;
+}
+
+/* cuMemFreeAsync. The memory goes when hStream comes to this place; the pointer is unknown from now on. Memory of cuMemAlloc may be freed
+ * in this way, too. INVALID_VALUE: not the start of an allocation of device memory. */
+CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_memory_pool_free_async(stream, dptr);
+    ct_stream_release(stream);
+    return r;
+}
+
+/* cuMemPoolTrimTo. Gives memory back that no allocation is in, as long as minBytesToKeep stay. INVALID_VALUE: no such pool. */
+CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
+{
+    struct ct_memory_pool *found;
+    CUresult r = ct_memory_pool_lookup(pool, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_memory_pool_trim(found, minBytesToKeep);
+    ct_memory_pool_release(found);
+    return CUDA_SUCCESS;
+}
+
+/* cuMemPoolSetAttribute. The reuse policies (int), RELEASE_THRESHOLD (cuuint64_t, bytes), and the high marks, which can only be set to 0
+ * and are what they mark from then on. INVALID_VALUE: no such pool, value is NULL, what cannot be set. */
+CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+    struct ct_memory_pool *found;
+    CUresult r = ct_memory_pool_lookup(pool, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = value ? ct_memory_pool_set_attribute(found, attr, value) : ct_fail(CUDA_ERROR_INVALID_VALUE, "value is NULL");
+    ct_memory_pool_release(found);
+    return r;
+}
+
+/* cuMemPoolGetAttribute. Policies are int, the rest cuuint64_t in bytes. INVALID_VALUE: no such pool or attribute, value is NULL. */
+CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+    struct ct_memory_pool *found;
+    CUresult r = ct_memory_pool_lookup(pool, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = value ? ct_memory_pool_get_attribute(found, attr, value) : ct_fail(CUDA_ERROR_INVALID_VALUE, "value is NULL");
+    ct_memory_pool_release(found);
+    return r;
+}
+
+/* cuMemPoolSetAccess. A device reads and writes its own pools, and those of no other. INVALID_VALUE: no such pool, map is NULL, anything
+ * else; INVALID_DEVICE. */
+CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
+{
+    struct ct_memory_pool *found;
+    CUresult r = ct_memory_pool_lookup(pool, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = map || count == 0 ? ct_memory_pool_set_access(found, map, count) : ct_fail(CUDA_ERROR_INVALID_VALUE, "map is NULL");
+    ct_memory_pool_release(found);
+    return r;
+}
+
+/* cuMemPoolGetAccess. INVALID_VALUE: no such pool, a NULL pointer, a location that is no device; INVALID_DEVICE. */
+CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool, CUmemLocation *location)
+{
+    struct ct_memory_pool *found;
+    CUresult r = ct_memory_pool_lookup(memPool, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (flags && location)
+        r = ct_memory_pool_get_access(found, location, flags);
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "flags %p, location %p", (void *)flags, (void *)location);
+    ct_memory_pool_release(found);
+    return r;
+}
+
+/* cuMemPoolCreate. A pool on a device; maxSize 0 stands for all of its memory. INVALID_VALUE: a NULL pointer, properties that make no
+ * sense; INVALID_DEVICE; NOT_SUPPORTED: such as no device here has; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
+{
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!pool || !poolProps)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pool %p, poolProps %p", (void *)pool, (const void *)poolProps);
+    return ct_memory_pool_create(poolProps, pool);
+}
+
+/* cuMemPoolDestroy. Allocations stay; the rest goes with the last of them. If it was a device's current pool, the default one is again.
+ * INVALID_VALUE: no such pool, a default pool. */
+CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
+{
+    struct ct_memory_pool *found;
+    CUresult r = ct_memory_pool_lookup(pool, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_memory_pool_destroy(found);
+    ct_memory_pool_release(found);
+    return r;
+}
+
+/* ---- of a device ---- */
+
+/* cuDeviceGetDefaultMemPool. INVALID_VALUE: pool_out is NULL; INVALID_DEVICE. */
+CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = ct_device_lookup(dev, &device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!pool_out)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pool_out is NULL");
+    *pool_out = ct_memory_pool_default(device);
+    return CUDA_SUCCESS;
+}
+
+/* cuDeviceGetMemPool. The pool that cuMemAllocAsync takes memory from. INVALID_VALUE: pool is NULL; INVALID_DEVICE. */
+CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = ct_device_lookup(dev, &device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!pool)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pool is NULL");
+    *pool = ct_memory_pool_current(device);
+    return CUDA_SUCCESS;
+}
+
+/* cuDeviceSetMemPool. INVALID_VALUE: no such pool, or one of another device; INVALID_DEVICE. */
+CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
+{
+    struct ct_memory_pool *found;
+    struct ct_device *device;
+    CUresult r = ct_device_lookup(dev, &device);
+
+    if (r == CUDA_SUCCESS)
+        r = ct_memory_pool_lookup(pool, &found);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_memory_pool_set_current(device, found);
+    ct_memory_pool_release(found);
+    return r;
+}
+
+/* ---- the same by location ---- */
+
+/* Pools exist for pinned memory of devices. */
+static CUresult check_kind(const CUmemLocation *location, CUmemAllocationType type)
+{
+    bool managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!location || (!managed && type != CU_MEM_ALLOCATION_TYPE_PINNED))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "location %p, allocations of type %d", (const void *)location, (int)type);
+    switch (location->type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return managed ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory") : CUDA_SUCCESS;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on the host");
+    default:
+        break;
+    }
+    if (managed && location->type == CU_MEM_LOCATION_TYPE_INVALID) /* which is CU_MEM_LOCATION_TYPE_NONE, too */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory");
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "a memory pool at location %d", (int)location->type);
+}
+
+/* cuMemGetDefaultMemPool. INVALID_VALUE: a NULL pointer, no such location or type; INVALID_DEVICE; NOT_SUPPORTED. */
+CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
+{
+    CUresult r = check_kind(location, type);
+
+    return r == CUDA_SUCCESS ? cuDeviceGetDefaultMemPool(pool_out, location->id) : r;
+}
+
+/* cuMemGetMemPool. As cuMemGetDefaultMemPool, the current pool. */
+CUresult CUDAAPI cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+    CUresult r = check_kind(location, type);
+
+    return r == CUDA_SUCCESS ? cuDeviceGetMemPool(pool, location->id) : r;
+}
+
+/* cuMemSetMemPool. INVALID_VALUE: no such pool, location or type, or the pool is not there; INVALID_DEVICE; NOT_SUPPORTED. */
+CUresult CUDAAPI cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+{
+    CUresult r = check_kind(location, type);
+
+    return r == CUDA_SUCCESS ? cuDeviceSetMemPool(location->id, pool) : r;
+}
