@@ -131,6 +131,7 @@ uint32_t ct_gen_resize(struct ct_gen *g, uint32_t id, unsigned from, unsigned to
 /* x of `bits` shifted by a 32-bit distance. */
 uint32_t ct_gen_shift(struct ct_gen *g, SpvOp op, unsigned bits, uint32_t x, uint32_t distance);
 uint32_t ct_gen_shift_by(struct ct_gen *g, SpvOp op, unsigned bits, uint32_t x, unsigned distance);
+uint32_t ct_gen_not(struct ct_gen *g, uint32_t condition); /* of a boolean */
 /* Integers of other widths packed in one, lowest first, and back. */
 uint32_t ct_gen_pack(struct ct_gen *g, const uint32_t *parts, unsigned n, unsigned part_bits);
 void ct_gen_unpack(struct ct_gen *g, uint32_t id, unsigned n, unsigned part_bits, uint32_t *parts);

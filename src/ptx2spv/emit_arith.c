@@ -22,10 +22,18 @@ static const struct simple {
     [CT_OP_AND] = {SpvOpBitwiseAnd, SpvOpBitwiseAnd, SpvOpLogicalAnd},
     [CT_OP_OR] = {SpvOpBitwiseOr, SpvOpBitwiseOr, SpvOpLogicalOr},
     [CT_OP_XOR] = {SpvOpBitwiseXor, SpvOpBitwiseXor, SpvOpLogicalNotEqual},
-    [CT_OP_NOT] = {SpvOpNot, SpvOpNot, SpvOpLogicalNot},
+    [CT_OP_NOT] = {SpvOpNot, SpvOpNot, 0},
     [CT_OP_POPC] = {SpvOpBitCount, SpvOpBitCount, 0},
     [CT_OP_SELECT] = {SpvOpSelect, SpvOpSelect, SpvOpSelect},
 };
+
+/* In OpenCL, Intel's compiler for GPUs (1.0.12504, of Debian 12) ends the process at OpLogicalNot. */
+uint32_t ct_gen_not(struct ct_gen *g, uint32_t condition)
+{
+    if (g->target->dialect == PTX2SPV_OPENCL)
+        return GEN(g, SpvOpLogicalNotEqual, ct_gen_int_type(g, 1), condition, ct_spv_const_bool(&g->m, true));
+    return GEN(g, SpvOpLogicalNot, ct_gen_int_type(g, 1), condition);
+}
 
 static void gen_simple(struct ct_gen *g, const struct ct_insn *insn)
 {
@@ -35,6 +43,10 @@ static void gen_simple(struct ct_gen *g, const struct ct_insn *insn)
 
     for (uint32_t i = 0; i < insn->n_operands && i < 3; i++)
         operands[i] = ct_gen_use(g, insn->operands[i]);
+    if (insn->op == CT_OP_NOT && bits == 1) {
+        ct_gen_define(g, insn->results[0], ct_gen_not(g, operands[0]));
+        return;
+    }
     ct_gen_define(g, insn->results[0],
                   ct_spv_result(&g->m, CT_SPV_CODE, bits == 1 ? row->of_bool : is_signed(insn) ? row->of_signed : row->of_unsigned,
                                 ct_gen_int_type(g, bits), operands, insn->n_operands));

@@ -125,7 +125,7 @@ static void gen_compare(struct ct_gen *g, const struct ct_insn *insn)
     if (insn->compare == PTX_NUM || insn->compare == PTX_NAN) {
         id = GEN(g, SpvOpLogicalOr, type, GEN(g, SpvOpIsNan, type, a), GEN(g, SpvOpIsNan, type, b));
         if (insn->compare == PTX_NUM)
-            id = GEN(g, SpvOpLogicalNot, type, id);
+            id = ct_gen_not(g, id);
     } else if (insn->compare < sizeof comparisons / sizeof *comparisons && comparisons[insn->compare]) {
         id = GEN(g, comparisons[insn->compare], type, a, b);
     } else {

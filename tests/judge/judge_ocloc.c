@@ -188,6 +188,7 @@ bool judge_open_ocloc(struct judge *judge, const char *device, const char *libra
         snprintf(why, why_size, "%s", dlerror());
         return false;
     }
+    dlopen("libigc.so.1", RTLD_NOW | RTLD_LOCAL); /* the compiler proper, once for all: else the process of each kernel loads it */
     ocloc.invoke = (ocloc_invoke_fn *)dlsym(handle, "oclocInvoke");
     ocloc.free_output = (ocloc_free_fn *)dlsym(handle, "oclocFreeOutput");
     if (!chip || !ocloc.invoke || !ocloc.free_output) {
