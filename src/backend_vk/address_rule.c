@@ -5,7 +5,7 @@
  * CUTTLE_ADDRESS_RULE names a rule, and then the candidates that are only there to test it count, too: with a made-up mask or made-up
  * windows on drivers that take any address, and on CPU devices with pages that are mapped twice. No driver that is known needs windows:
  * each grants addresses or shares the host's. */
-#include "memory.h"
+#include "virtual_memory.h"
 
 #include "core/address_rule.h"
 #include "core/config.h"
@@ -221,6 +221,21 @@ static bool makes_host(struct ct_backend_device *device)
     return true;
 }
 
+/* Whether addresses can be had without memory: ANV of i915 grants sparse buffers none of the host's. */
+static bool reserves_sparse(struct ct_backend_device *device)
+{
+    uint64_t reserved_bytes;
+    struct ct_memory *range;
+    void *reserved;
+
+    if (!device->info->sparse || !device->physical->has_sparse_family || !reserve(device, &reserved, &reserved_bytes) ||
+        ct_vk_range_create(device, (uint64_t)(uintptr_t)reserved, DEVICE_BYTES, &range) != CUDA_SUCCESS)
+        return false;
+    ct_vk_memory_destroy(range);
+    ct_unreserve(reserved, reserved_bytes);
+    return true;
+}
+
 static bool works(const struct candidate *candidate, struct ct_vk_physical *physical, struct ct_device_info *info)
 {
     struct ct_backend_device *device;
@@ -234,6 +249,8 @@ static bool works(const struct candidate *candidate, struct ct_vk_physical *phys
     good = makes(device, CT_MEMORY_DEVICE, DEVICE_BYTES) && makes_host(device);
     if (good && ct_address_is_placed(candidate->rule))
         info->import_at_pointer = imports_at_pointer(device);
+    if (good && candidate->placement == CT_VK_PLACED_OPAQUE && reserves_sparse(device))
+        info->virtual_memory = CT_VIRTUAL_SPARSE;
     ct_vk_device_close(device);
     return good;
 }
@@ -292,11 +309,17 @@ static void choose_sizes(struct ct_vk_physical *physical, struct ct_device_info 
         info->max_allocation_bytes = physical->piece_bytes;
 }
 
-/* CPU devices take what is mapped at addresses that were imported before. */
-static void choose_virtual_memory(struct ct_device_info *info)
+/* CPU devices take what is mapped at addresses that were imported before; others have sparse memory, if works() found it at an address. */
+static void choose_virtual_memory(const struct ct_vk_physical *physical, struct ct_device_info *info)
 {
-    if (info->kind == CT_DEVICE_CPU && info->can_import_host && info->address_rule != CT_ADDRESS_OWN)
+    bool bind = !strcmp(ct_config()->virtual_memory, "sparse") && info->sparse && physical->has_sparse_family;
+
+    if (info->kind == CT_DEVICE_CPU && info->address_rule == CT_ADDRESS_SHARED && bind)
+        info->virtual_memory = CT_VIRTUAL_SPARSE;
+    else if (info->kind == CT_DEVICE_CPU && info->can_import_host && info->address_rule != CT_ADDRESS_OWN)
         info->virtual_memory = CT_VIRTUAL_PAGES;
+    info->virtual_memory_fd =
+        info->virtual_memory == CT_VIRTUAL_PAGES || (info->virtual_memory == CT_VIRTUAL_SPARSE && ct_vk_shares_ranges(physical, info));
 }
 
 void ct_vk_address_rule_probe(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule likely)
@@ -307,6 +330,6 @@ void ct_vk_address_rule_probe(struct ct_vk_physical *physical, struct ct_device_
     if (!find_forced(physical, info))
         find_best(physical, info, likely);
     choose_sizes(physical, info);
-    choose_virtual_memory(info);
+    choose_virtual_memory(physical, info);
     ct_log(CT_LOG_INFO, "%s: address rule \"%s\"", info->name, ct_rule_name(info->address_rule));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Vulkan backend as core sees it. */
 #include "queue.h"
+#include "virtual_memory.h"
 
 static CUresult enumerate(const struct ct_device_info **out_infos, unsigned *out_count)
 {
@@ -22,6 +23,12 @@ const struct ct_backend ct_backend_vk = {
     .memory_check_fd = ct_vk_memory_check_fd,
     .memory_import_fd = ct_vk_memory_import_fd,
     .memory_destroy = ct_vk_memory_destroy,
+    .physical_create = ct_vk_physical_create,
+    .physical_import = ct_vk_physical_import,
+    .physical_export = ct_vk_physical_export,
+    .physical_destroy = ct_vk_physical_destroy,
+    .range_create = ct_vk_range_create,
+    .range_bind = ct_vk_range_bind,
     .kernel_create = ct_vk_kernel_create,
     .kernel_destroy = ct_vk_kernel_destroy,
     .queue_create = ct_vk_queue_create,

@@ -82,8 +82,7 @@ static CUresult add_piece(struct ct_vk_memory *memory, const struct ct_vk_piece_
     return CUDA_SUCCESS;
 }
 
-/* Makes memory by a plan for all of it. *out is untouched on failure. */
-static CUresult glue(struct ct_backend_device *device, const struct ct_vk_piece_plan *whole, struct ct_vk_memory **out)
+CUresult ct_vk_memory_glue(struct ct_backend_device *device, const struct ct_vk_piece_plan *whole, struct ct_vk_memory **out)
 {
     unsigned n = count_pieces(device, whole);
     struct ct_vk_memory *memory = calloc(1, sizeof *memory + n * sizeof *memory->pieces);
@@ -127,14 +126,14 @@ static CUresult create_aligned(struct ct_backend_device *device, const struct ct
 {
     struct ct_vk_piece_plan roomy = *plan;
     struct ct_vk_memory *memory;
-    CUresult r = glue(device, plan, &memory);
+    CUresult r = ct_vk_memory_glue(device, plan, &memory);
 
     if (r == CUDA_SUCCESS && (memory->base.address.v & (align - 1))) {
         ct_vk_memory_destroy(&memory->base);
         if (__builtin_add_overflow(plan->size_bytes, align, &roomy.size_bytes) || roomy.size_bytes > device->physical->piece_bytes)
             return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes, aligned to %llu", (unsigned long long)plan->size_bytes,
                            (unsigned long long)align);
-        r = glue(device, &roomy, &memory);
+        r = ct_vk_memory_glue(device, &roomy, &memory);
     }
     if (r != CUDA_SUCCESS)
         return r;
@@ -190,7 +189,7 @@ static CUresult create_opaque(struct ct_backend_device *device, const struct ct_
     CUresult r;
 
     chosen.chosen_address = chosen.wanted_address = ct_rule_devaddr(&device->info->target, request->want_address).v;
-    if ((r = glue(device, &chosen, &memory)) != CUDA_SUCCESS)
+    if ((r = ct_vk_memory_glue(device, &chosen, &memory)) != CUDA_SUCCESS)
         return r;
     if ((r = map_if_visible(memory, request->kind)) != CUDA_SUCCESS) {
         ct_vk_memory_destroy(&memory->base);
@@ -227,7 +226,7 @@ static CUresult import_pages(struct ct_backend_device *device, const struct ct_h
     if (physical->placement == CT_VK_PLACED_OPAQUE)
         plan.chosen_address = plan.wanted_address;
     plan.sparse = physical->sparse_import && plan.chosen_address;
-    return glue(device, &plan, out);
+    return ct_vk_memory_glue(device, &plan, out);
 }
 
 static CUresult create_on_pages(struct ct_backend_device *device, struct ct_vk_pages *pages, uint64_t want_address,

@@ -29,6 +29,7 @@ struct ct_vk_piece_plan {
     const struct ct_fd_import *import_fd; /* what is behind a file descriptor, or NULL */
     bool sparse;            /* a sparse buffer gets the address, and the memory is bound into it */
     bool unbound;           /* sparse, and without any memory */
+    bool residency;         /* sparse, and used while only a part of it is bound */
     uint32_t allowed_types; /* beside what the buffer allows */
     struct ct_vk_wishes wishes;
 };
@@ -74,10 +75,14 @@ struct ct_vk_memory {
     struct ct_vk_piece pieces[]; /* by offset, without gaps */
 };
 
+/* Makes memory by a plan for all of it, of as many pieces as it takes. *out is untouched on failure. */
+CUresult ct_vk_memory_glue(struct ct_backend_device *device, const struct ct_vk_piece_plan *whole, struct ct_vk_memory **out);
 /* The piece that holds the byte at `offset`. */
 const struct ct_vk_piece *ct_vk_memory_piece(const struct ct_vk_memory *memory, uint64_t offset);
 
 /* sparse.c. Binds all of `handle` to the beginning of `buffer`, and waits until that is done. */
 CUresult ct_vk_sparse_bind(struct ct_backend_device *device, VkBuffer buffer, VkDeviceMemory handle, uint64_t size_bytes);
+/* All bindings in one request; waits until they are done. */
+CUresult ct_vk_sparse_bind_all(struct ct_backend_device *device, const VkSparseBufferMemoryBindInfo *buffers, uint32_t count);
 
 #endif

@@ -54,7 +54,8 @@ CUresult ct_vk_buffer_create(struct ct_backend_device *device, const struct ct_v
                  : plan->sparse    ? &chosen
                                    : NULL,
         .flags = (plan->chosen_address ? VK_BUFFER_CREATE_DEVICE_ADDRESS_CAPTURE_REPLAY_BIT : 0) |
-                 (plan->sparse ? sparse_flags(plan->chosen_address) : 0),
+                 (plan->sparse ? sparse_flags(plan->chosen_address) : 0) |
+                 (plan->residency ? VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT : 0),
         .size = plan->size_bytes,
         .usage = CT_VK_BUFFER_USAGE,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,

@@ -6,11 +6,9 @@
 
 #define CT_CHANNEL "memory"
 
-CUresult ct_vk_sparse_bind(struct ct_backend_device *device, VkBuffer buffer, VkDeviceMemory handle, uint64_t size_bytes)
+CUresult ct_vk_sparse_bind_all(struct ct_backend_device *device, const VkSparseBufferMemoryBindInfo *buffers, uint32_t count)
 {
-    const VkSparseMemoryBind bind = {.size = size_bytes, .memory = handle};
-    const VkSparseBufferMemoryBindInfo buffer_bind = {.buffer = buffer, .bindCount = 1, .pBinds = &bind};
-    const VkBindSparseInfo info = {.sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO, .bufferBindCount = 1, .pBufferBinds = &buffer_bind};
+    const VkBindSparseInfo info = {.sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO, .bufferBindCount = count, .pBufferBinds = buffers};
     CUresult r;
 
     if (!device->sparse_queue)
@@ -21,4 +19,12 @@ CUresult ct_vk_sparse_bind(struct ct_backend_device *device, VkBuffer buffer, Vk
         r = ct_vk_result(device->vk.vkQueueWaitIdle(device->sparse_queue), "vkQueueWaitIdle");
     ct_mutex_unlock(device->sparse_lock);
     return r;
+}
+
+CUresult ct_vk_sparse_bind(struct ct_backend_device *device, VkBuffer buffer, VkDeviceMemory handle, uint64_t size_bytes)
+{
+    const VkSparseMemoryBind bind = {.size = size_bytes, .memory = handle};
+    const VkSparseBufferMemoryBindInfo whole = {.buffer = buffer, .bindCount = 1, .pBinds = &bind};
+
+    return ct_vk_sparse_bind_all(device, &whole, 1);
 }

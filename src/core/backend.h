@@ -85,6 +85,7 @@ struct ct_device_info {
     bool external_timeline_fd;       /* external semaphores may be timelines, too */
     double timestamp_period_ns;
     enum ct_virtual_memory virtual_memory;
+    bool virtual_memory_fd; /* and its memory can be shared as file descriptors */
     struct ptx2spv_target target;
 };
 

@@ -71,12 +71,6 @@ static int has_virtual_memory(const struct ct_device_info *info)
     return info->virtual_memory != CT_VIRTUAL_NONE;
 }
 
-/* Handles of memory as file descriptors: files in memory always are some. */
-static int has_memory_descriptors(const struct ct_device_info *info)
-{
-    return info->virtual_memory == CT_VIRTUAL_PAGES || (info->virtual_memory == CT_VIRTUAL_SPARSE && info->external_memory_fd);
-}
-
 /* Whether kernels use registered memory at the host's own pointers. Not where drivers take addresses at multiples of 64 KiB only, while
  * pages begin where they like: there a registration gets an address of the arena (ct_backing_import). */
 static int has_registered_pointers(const struct ct_device_info *info)

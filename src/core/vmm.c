@@ -160,7 +160,8 @@ static void destroy_reservation(struct ct_reservation *reservation)
     free(reservation);
 }
 
-static CUresult add_view(struct ct_reservation *reservation, struct ct_device *device, struct ct_vmm_view **out)
+/* A view in the addresses that are reserved or, with `align`, in such as the driver chooses. */
+static CUresult add_view(struct ct_reservation *reservation, struct ct_device *device, uint64_t align, struct ct_vmm_view **out)
 {
     const struct ct_vmm_way *way;
     struct view *view = calloc(1, sizeof *view);
@@ -170,8 +171,8 @@ static CUresult add_view(struct ct_reservation *reservation, struct ct_device *d
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "view of a reservation");
     r = ct_vmm_way_of(device, &way);
     if (r == CUDA_SUCCESS)
-        r = way->view_create(device, reservation->start,
-                             reservation->reserved_bytes ? reservation->reserved_bytes : reservation->size_bytes, &view->view);
+        r = align ? way->view_create_aligned(device, align, reservation->size_bytes, &view->view)
+                  : way->view_create(device, reservation->start, reservation->reserved_bytes, &view->view);
     if (r != CUDA_SUCCESS) {
         free(view);
         return r;
@@ -195,7 +196,7 @@ static CUresult find_view_locked(struct ct_reservation *reservation, struct ct_d
     if (reservation->refused || ct_vmm_driver_places(device))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s cannot have memory at 0x%llx", device->info.name,
                        (unsigned long long)reservation->start);
-    r = add_view(reservation, device, out);
+    r = add_view(reservation, device, 0, out);
     reservation->refused = r != CUDA_SUCCESS && ct_address_is_placed(device->info.address_rule);
     return r;
 }
@@ -207,9 +208,7 @@ static CUresult place(struct ct_reservation *reservation, struct ct_device *devi
     CUresult r;
 
     if (ct_vmm_driver_places(device)) {
-        if (align > CT_VMM_GRANULARITY)
-            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "addresses of a driver, aligned to %llu", (unsigned long long)align);
-        if ((r = ct_vmm_open_device(device)) != CUDA_SUCCESS || (r = add_view(reservation, device, &view)) != CUDA_SUCCESS)
+        if ((r = ct_vmm_open_device(device)) != CUDA_SUCCESS || (r = add_view(reservation, device, align, &view)) != CUDA_SUCCESS)
             return r;
         reservation->start = ct_rule_address(&device->info.target, (ct_devaddr){view->memory->address.v + view->offset});
         return CUDA_SUCCESS;

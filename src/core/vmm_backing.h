@@ -37,8 +37,10 @@ struct ct_vmm_way {
     CUresult (*memory_import)(struct ct_device *device, int fd, struct ct_vmm_memory *out);
     CUresult (*memory_export)(const struct ct_vmm_memory *memory, int *out_fd);
     void (*memory_finish)(struct ct_vmm_memory *memory); /* takes a zeroed one */
-    /* A view of [address, address + size_bytes), which the caller holds; address 0: the driver chooses where, see `memory`. */
+    /* A view of [address, address + size_bytes), which the caller holds. */
     CUresult (*view_create)(struct ct_device *device, uint64_t address, uint64_t size_bytes, struct ct_vmm_view *out);
+    /* Where ct_vmm_driver_places: at a multiple of `align` (a power of two), see `memory`. NULL: never so. */
+    CUresult (*view_create_aligned)(struct ct_device *device, uint64_t align, uint64_t size_bytes, struct ct_vmm_view *out);
     void (*view_finish)(struct ct_vmm_view *view); /* nothing is mapped there any more; takes a zeroed one */
     CUresult (*change)(struct ct_vmm_view *view, const struct ct_vmm_change *changes, unsigned count);
 };

@@ -5,7 +5,6 @@
 #include "vmm_backing.h"
 
 #include "log.h"
-#include "reservation.h"
 
 #include <stdlib.h>
 
@@ -18,7 +17,7 @@ static CUresult memory_create(struct ct_device *device, uint64_t size_bytes, boo
     struct ct_vmm_memory memory = {.device = device, .size_bytes = size_bytes, .fd = -1};
     CUresult r;
 
-    if (shareable && !device->info.external_memory_fd)
+    if (shareable && !device->info.virtual_memory_fd)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not export memory", device->info.name);
     r = device->backend->physical_create(device->opened, size_bytes, shareable, &memory.physical);
     if (r == CUDA_SUCCESS)
@@ -31,7 +30,7 @@ static CUresult memory_import(struct ct_device *device, int fd, struct ct_vmm_me
     struct ct_vmm_memory memory = {.device = device, .fd = -1};
     CUresult r;
 
-    if (!device->info.external_memory_fd)
+    if (!device->info.virtual_memory_fd)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import memory", device->info.name);
     r = device->backend->physical_import(device->opened, fd, &memory.physical, &memory.size_bytes);
     if (r == CUDA_SUCCESS)
@@ -53,16 +52,28 @@ static void memory_finish(struct ct_vmm_memory *memory)
 
 /* ---- views ---- */
 
-/* Where the driver chooses, there is room to begin at a whole multiple of the granularity. */
 static CUresult view_create(struct ct_device *device, uint64_t address, uint64_t size_bytes, struct ct_vmm_view *out)
 {
     struct ct_vmm_view view = {.device = device};
-    uint64_t bytes = address ? size_bytes : size_bytes + CT_RESERVATION_ALIGN;
-    CUresult r = device->backend->range_create(device->opened, address, bytes, &view.memory);
+    CUresult r = device->backend->range_create(device->opened, address, size_bytes, &view.memory);
 
-    if (r != CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS)
+        *out = view;
+    return r;
+}
+
+/* With room to begin where it should. */
+static CUresult view_create_aligned(struct ct_device *device, uint64_t align, uint64_t size_bytes, struct ct_vmm_view *out)
+{
+    struct ct_vmm_view view = {.device = device};
+    uint64_t bytes;
+    CUresult r;
+
+    if (__builtin_add_overflow(size_bytes, align, &bytes))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no addresses for %llu bytes", (unsigned long long)size_bytes);
+    if ((r = device->backend->range_create(device->opened, 0, bytes, &view.memory)) != CUDA_SUCCESS)
         return r;
-    view.offset = address ? 0 : -view.memory->address.v & (CT_RESERVATION_ALIGN - 1);
+    view.offset = -view.memory->address.v & (align - 1);
     *out = view;
     return CUDA_SUCCESS;
 }
@@ -101,6 +112,7 @@ const struct ct_vmm_way ct_vmm_sparse = {
     .memory_export = memory_export,
     .memory_finish = memory_finish,
     .view_create = view_create,
+    .view_create_aligned = view_create_aligned,
     .view_finish = view_finish,
     .change = change,
 };

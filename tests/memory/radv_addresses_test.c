@@ -104,6 +104,32 @@ static void registered_memory(void **state)
     munmap(pages, size);
 }
 
+/* Addresses of mappings are where sparse buffers go; more than 4 GiB of them are several such. Nothing is bound: without hardware no
+ * binding ever ends. */
+static void mapped_memory(void **state)
+{
+    CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    const size_t size = (size_t)5 << 30, granule = (size_t)2 << 20;
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr start;
+    int value = 0;
+
+    (void)state;
+    ok(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0));
+    assert_int_equal(value, 1);
+    ok(cuMemCreate(&handle, granule, &properties, 0));
+    for (int i = 0; i < 3; i++) {
+        ok(cuMemAddressReserve(&start, size, 0, 0, 0));
+        assert_int_equal(start % granule, 0);
+        ok(cuMemMap(start, granule, 0, handle, 0)); /* fails unless the driver gives what it is asked for */
+        ok(cuMemMap(start + size - granule, granule, 0, handle, 0));
+        ok(cuMemUnmap(start, granule));
+        ok(cuMemUnmap(start + size - granule, granule));
+        ok(cuMemAddressFree(start, size));
+    }
+    ok(cuMemRelease(handle));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +137,7 @@ int main(void)
         cmocka_unit_test(device_memory),
         cmocka_unit_test(host_memory),
         cmocka_unit_test(registered_memory),
+        cmocka_unit_test(mapped_memory),
     };
 
     if (!getenv("AMDGPU_GPU_ID"))
