@@ -9,8 +9,8 @@
 
 #define CT_CHANNEL "event"
 
-/* cuEventCreate. Flags: CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING. INVALID_VALUE: phEvent is NULL, others, INTERPROCESS with timing;
- * NOT_SUPPORTED: CU_EVENT_INTERPROCESS; OUT_OF_MEMORY. */
+/* cuEventCreate. Flags: CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CU_EVENT_INTERPROCESS. INVALID_VALUE: phEvent is NULL, others,
+ * INTERPROCESS with timing; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {
     struct ct_context *context;

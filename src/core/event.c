@@ -29,6 +29,8 @@ struct ct_event {
     struct ct_timestamp *timestamp; /* NULL with CU_EVENT_DISABLE_TIMING */
     struct ct_stream *stream;       /* retained; of our context; NULL: never recorded */
     uint64_t point;
+    struct ct_shared_event *shared; /* with CU_EVENT_INTERPROCESS; fixed */
+    uint32_t shared_number;         /* of our record among those of all processes; 0: none */
 };
 
 /* What an event recorded last; `stream` is retained. */
@@ -46,6 +48,7 @@ static void free_event(struct ct_object *object)
         context->backend->timestamp_destroy(event->timestamp);
     if (event->stream)
         ct_object_release(&event->stream->object);
+    ct_shared_event_release(event->shared);
     ct_mutex_finish(&event->lock);
     free(event);
     ct_object_release(&context->object);
@@ -137,18 +140,17 @@ static void doom(struct ct_event *event)
     reap(event->context);
 }
 
-CUresult ct_event_create(struct ct_context *context, unsigned flags, CUevent *out)
+/* Takes the reference to `shared`, which may be NULL. */
+static CUresult make_published(struct ct_context *context, unsigned flags, struct ct_shared_event *shared, CUevent *out)
 {
     struct ct_event *event;
-    CUresult r;
+    CUresult r = make(context, flags, &event);
 
-    if (flags & ~(unsigned)EVENT_FLAGS || (flags & CU_EVENT_INTERPROCESS && !(flags & CU_EVENT_DISABLE_TIMING)))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "event flags 0x%x", flags);
-    if (flags & CU_EVENT_INTERPROCESS)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "events for other processes (CU_EVENT_INTERPROCESS)");
-    r = make(context, flags, &event);
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS) {
+        ct_shared_event_release(shared);
         return r;
+    }
+    event->shared = shared;
     list_add(event);
     r = ct_object_publish(&event->object);
     if (r == CUDA_SUCCESS)
@@ -157,6 +159,33 @@ CUresult ct_event_create(struct ct_context *context, unsigned flags, CUevent *ou
         doom(event);
     ct_object_release(&event->object); /* the list and the table have theirs */
     return r;
+}
+
+CUresult ct_event_create(struct ct_context *context, unsigned flags, CUevent *out)
+{
+    struct ct_shared_event *shared = NULL;
+    CUresult r;
+
+    if (flags & ~(unsigned)EVENT_FLAGS || (flags & CU_EVENT_INTERPROCESS && !(flags & CU_EVENT_DISABLE_TIMING)))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "event flags 0x%x", flags);
+    if (flags & CU_EVENT_INTERPROCESS && (r = ct_shared_event_create(&shared)) != CUDA_SUCCESS)
+        return r;
+    return make_published(context, flags, shared, out);
+}
+
+CUresult ct_event_share(struct ct_event *event, struct ct_ipc_name *out)
+{
+    if (!event->shared)
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "event %p was created without CU_EVENT_INTERPROCESS", event->object.handle);
+    return ct_shared_event_name(event->shared, out);
+}
+
+CUresult ct_event_open(struct ct_context *context, const struct ct_ipc_name *name, CUevent *out)
+{
+    struct ct_shared_event *shared;
+    CUresult r = ct_shared_event_open(name, &shared);
+
+    return r == CUDA_SUCCESS ? make_published(context, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, shared, out) : r;
 }
 
 CUresult ct_event_lookup(CUevent handle, struct ct_event **out)
@@ -272,6 +301,80 @@ static bool needs_leftover(struct ct_event *event, const struct ct_stream *strea
     return needed;
 }
 
+/* ---- records that other processes know of ---- */
+
+struct shared_record {
+    struct ct_shared_event *event; /* retained */
+    uint32_t number;
+};
+
+static void finish_shared(void *user, CUresult status)
+{
+    struct shared_record *record = user;
+
+    (void)status; /* work that failed is over, too */
+    ct_shared_event_finish(record->event, record->number);
+    ct_shared_event_release(record->event);
+    free(record);
+}
+
+static void await_shared(void *user, CUresult status)
+{
+    struct shared_record *record = user;
+
+    (void)status; /* the wait ends in any case */
+    ct_shared_event_await(record->event, record->number);
+    ct_shared_event_release(record->event);
+    free(record);
+}
+
+/* Has `function` called with the record by the stream's worker. */
+static CUresult pass_on(CUresult (*run)(struct ct_stream *stream, ct_host_function function, void *user), struct ct_stream *stream,
+                        ct_host_function function, struct ct_event *event, uint32_t number)
+{
+    struct shared_record *record = malloc(sizeof *record);
+    CUresult r;
+
+    if (!record)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "record of an event of several processes");
+    *record = (struct shared_record){ct_shared_event_retain(event->shared), number};
+    r = run(stream, function, record);
+    if (r != CUDA_SUCCESS) {
+        ct_shared_event_release(event->shared);
+        free(record);
+    }
+    return r;
+}
+
+/* Tells the other processes of a record that was just made in `stream`. */
+static CUresult share_record(struct ct_event *event, struct ct_stream *stream)
+{
+    uint32_t number = ct_shared_event_begin(event->shared);
+    CUresult r;
+
+    ct_mutex_lock(&event->lock);
+    event->shared_number = number;
+    ct_mutex_unlock(&event->lock);
+    r = pass_on(ct_stream_run_on_host, stream, finish_shared, event, number);
+    if (r != CUDA_SUCCESS)
+        ct_shared_event_finish(event->shared, number); /* nobody is to wait for ever */
+    return r;
+}
+
+/* Whether another process recorded the event last, and what. */
+static bool is_foreign(struct ct_event *event, uint32_t *out_number)
+{
+    bool foreign;
+
+    if (!event->shared)
+        return false;
+    *out_number = ct_shared_event_last(event->shared);
+    ct_mutex_lock(&event->lock);
+    foreign = *out_number != event->shared_number;
+    ct_mutex_unlock(&event->lock);
+    return foreign;
+}
+
 CUresult ct_event_record(struct ct_event *event, struct ct_stream *stream)
 {
     struct ct_event *leftover = NULL;
@@ -297,6 +400,8 @@ CUresult ct_event_record(struct ct_event *event, struct ct_stream *stream)
         ct_object_release(&leftover->object);
     if (old.stream)
         ct_object_release(&old.stream->object);
+    if (r == CUDA_SUCCESS && event->shared)
+        r = share_record(event, stream);
     return ct_context_check(event->context, r);
 }
 
@@ -320,10 +425,16 @@ static void drop_record(const struct record *record)
 
 CUresult ct_event_query(struct ct_event *event)
 {
-    struct record record = last_record(event);
+    struct record record;
     uint64_t completed = 0;
+    uint32_t number;
     CUresult r;
 
+    if (is_foreign(event, &number)) {
+        r = ct_shared_event_is_done(event->shared, number) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+        return ct_context_check(event->context, r);
+    }
+    record = last_record(event);
     if (!record.stream)
         return CUDA_SUCCESS;
     r = event->context->backend->queue_completed(record.stream->queue, &completed);
@@ -336,9 +447,15 @@ CUresult ct_event_query(struct ct_event *event)
 
 CUresult ct_event_synchronize(struct ct_event *event)
 {
-    struct record record = last_record(event);
+    struct record record;
     CUresult r = CUDA_SUCCESS;
+    uint32_t number;
 
+    if (is_foreign(event, &number)) {
+        ct_shared_event_await(event->shared, number);
+        return ct_context_check(event->context, CUDA_SUCCESS);
+    }
+    record = last_record(event);
     if (!record.stream)
         return CUDA_SUCCESS;
     if (event->flags & CU_EVENT_BLOCKING_SYNC)
@@ -353,9 +470,13 @@ CUresult ct_event_synchronize(struct ct_event *event)
 
 CUresult ct_event_wait(struct ct_event *event, struct ct_stream *stream)
 {
-    struct record record = last_record(event);
+    struct record record;
     CUresult r = CUDA_SUCCESS;
+    uint32_t number;
 
+    if (is_foreign(event, &number))
+        return pass_on(ct_stream_wait_on_host, stream, await_shared, event, number);
+    record = last_record(event);
     if (record.stream)
         r = ct_stream_wait_for(stream, record.stream, record.point);
     drop_record(&record);

@@ -4,12 +4,17 @@
 #define CT_CORE_EVENT_H
 
 #include "context.h"
+#include "shared_event.h"
 #include "stream.h"
 
 struct ct_event;
 
-/* A published event of the context. INVALID_VALUE: flags; NOT_SUPPORTED: CU_EVENT_INTERPROCESS. */
+/* A published event of the context. INVALID_VALUE: flags. */
 CUresult ct_event_create(struct ct_context *context, unsigned flags, CUevent *out);
+/* The name of an event with CU_EVENT_INTERPROCESS, for other processes; INVALID_HANDLE: one without. */
+CUresult ct_event_share(struct ct_event *event, struct ct_ipc_name *out);
+/* A published event of the context that is one with that of another process. What ct_shared_event_open gives. */
+CUresult ct_event_open(struct ct_context *context, const struct ct_ipc_name *name, CUevent *out);
 /* The event behind a handle, retained, with one use of its context. INVALID_HANDLE, and what ct_context_enter gives. */
 CUresult ct_event_lookup(CUevent handle, struct ct_event **out);
 void ct_event_release(struct ct_event *event); /* takes NULL */
