@@ -126,8 +126,10 @@ struct ptx2spv_target {
                                 another, and every thread must reach every barrier */
     uint8_t exact_zeros; /* adding and dividing heed a constant zero's sign: lavapipe takes x + 0 for x (-0 too), x / 0 for undefined */
     uint8_t fma32_flushes;  /* exact_fma32 holds but for subnormals, which are taken for zeros and made zeros */
+    uint8_t guards_fma32;   /* fma.rn.f32 is the driver's Fma, done again by our own sequence where subnormals may have been in play; if
+                               not fma32_flushes, what is done first is made to flush as well (for tests). Needs float64 */
     uint8_t refined_sqrt32; /* one fused step makes the driver's InverseSqrt an exact f32 root; needs exact_fma32 */
-    uint8_t reserved[10];
+    uint8_t reserved[9];
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: none overlap; one of size 0 ends the table */
 };
 

@@ -229,7 +229,7 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
 #define FLOAT_CONTROL(member, property) target->member = properties->v12.property != 0;
 #include "float_controls.def"
     target->exact_fma32 = driver->exact[0] != 0;
-    target->fma32_flushes = driver->exact[0] == FLUSHES;
+    target->fma32_flushes = target->guards_fma32 = driver->exact[0] == FLUSHES;
     target->exact_fma64 = driver->exact[1];
     target->exact_div32 = driver->exact[2];
     target->exact_div64 = driver->exact[3];

@@ -178,7 +178,7 @@ static void claim_all(struct ptx2spv_target *target)
 {
     target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 1;
     target->exact_fma64 = target->exact_div64 = target->exact_sqrt64 = 1;
-    target->refined_sqrt32 = target->fma32_flushes = 0;
+    target->refined_sqrt32 = target->fma32_flushes = target->guards_fma32 = 0;
 }
 
 static void take_fast_math(struct ct_device *device)
@@ -191,7 +191,7 @@ static void take_fast_math(struct ct_device *device)
 static void take_own_math(struct ptx2spv_target *target)
 {
     target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 0;
-    target->exact_fma64 = target->refined_sqrt32 = 0;
+    target->exact_fma64 = target->refined_sqrt32 = target->guards_fma32 = 0;
 }
 
 /* How kernels are compiled may be forced, for tests: devices whose own form is right are made to run the other. */
@@ -209,8 +209,10 @@ static void apply_options(struct ct_device *device)
         take_own_math(target);
     else if (!strcmp(ct_config()->math, "probed"))
         claim_all(target);
+    else if (!strcmp(ct_config()->math, "guarded"))
+        target->guards_fma32 = 1;
     else if (*ct_config()->math)
-        ct_log(CT_LOG_WARN, "CUTTLE_MATH=%s is not known; it may be fast, exact or probed", ct_config()->math);
+        ct_log(CT_LOG_WARN, "CUTTLE_MATH=%s is not known; it may be fast, exact, probed or guarded", ct_config()->math);
     if (!strcmp(ct_config()->sync, "resumed"))
         target->sync_form = PTX2SPV_SYNC_RESUMED;
     else if (!strcmp(ct_config()->sync, "predicated"))

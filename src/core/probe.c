@@ -74,6 +74,7 @@ static void take_back(struct ptx2spv_target *target, uint32_t wrong)
         target->member = 0;
 #include "probe.def"
     target->refined_sqrt32 &= target->exact_fma32;
+    target->guards_fma32 &= !(wrong >> CT_PROBE_FMA32 & 1);
 }
 
 /* ---- the kernel ---- */

@@ -91,6 +91,7 @@ struct ct_insn {
     uint8_t align_log2;
     uint8_t sreg;      /* enum ct_sysval */
     bool ftz, sat, approx, nan, read_only /* ld.global.nc, const: nobody writes it while the kernel runs */;
+    bool guarded;      /* FFMA: f32 with subnormals, by an Fma that flushes; from `lower` on, `guard` sees to it */
     uint64_t imm;      /* CONST */
     int64_t offset;    /* LOAD, STORE, ATOM */
     uint32_t local;              /* LOCALADDR; LOAD, STORE without address: index in fn->locals + 1; 0 none */

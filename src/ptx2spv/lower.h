@@ -67,6 +67,10 @@ ct_value ct_is_tiny64(struct ct_cursor *at, enum ptx_rounding rounding, ct_value
 ct_value ct_lower_sum(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b);
 ct_value ct_lower_product(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b);
 ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b, ct_value c);
+/* The f32 that a * b + c is rounded to, of f32 widened to f64; by operations of f64 that round to nearest. */
+ct_value ct_fused_from_wide(struct ct_cursor *at, ct_value a, ct_value b, ct_value c);
+/* Whether fma.rn.f32 is left to `guard`. */
+bool ct_guards_fma32(const struct ptx2spv_target *target);
 /* ---- lower_divide.c ---- */
 ct_value ct_lower_quotient(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b);
 ct_value ct_lower_root(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a);

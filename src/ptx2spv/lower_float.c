@@ -277,7 +277,7 @@ static bool may_stay(const struct ct_lower *l)
     if (insn->ftz || insn->sat || insn->nan || !ct_rounds_to_nearest(insn->rounding) || half_is_missing(l))
         return false;
     if (insn->op == CT_OP_FFMA)
-        return insn->type == PTX_F32 ? target->exact_fma32 : insn->type == PTX_F64 && target->exact_fma64;
+        return insn->type == PTX_F32 ? target->exact_fma32 || ct_guards_fma32(target) : insn->type == PTX_F64 && target->exact_fma64;
     return insn->op == CT_OP_FADD || insn->op == CT_OP_FSUB || insn->op == CT_OP_FMUL;
 }
 
@@ -297,13 +297,15 @@ static bool is_sign_operation(const struct ct_insn *insn)
 
 ct_value ct_lower_float_operation(struct ct_lower *l)
 {
-    const struct ct_insn *insn = l->insn;
+    struct ct_insn *insn = l->insn;
     const bool widen = half_is_missing(l) && !is_sign_operation(insn) && insn->op != CT_OP_FFMA;
     const enum ptx_type type = insn->type, inner = widen ? PTX_F32 : type;
     ct_value operands[3], result;
 
-    if (may_stay(l))
+    if (may_stay(l)) {
+        insn->guarded = insn->op == CT_OP_FFMA && insn->type == PTX_F32 && ct_guards_fma32(l->fn->target);
         return CT_NO_VALUE;
+    }
     for (uint32_t i = 0; i < insn->n_operands; i++)
         operands[i] = ct_float_resized(&l->at, type, inner, ct_lower_operand(l, i, type));
     l->tiny = CT_NO_VALUE;

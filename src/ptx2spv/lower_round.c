@@ -311,6 +311,18 @@ static ct_value fused_through(struct ct_lower *l, enum ptx_type type, enum ptx_t
     return ct_float_narrowed(at, inner, type, rounding, with_zero_sign(at, inner, rounding, odd, product, wide_c));
 }
 
+ct_value ct_fused_from_wide(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
+{
+    const ct_value product = ct_op2(at, CT_OP_FMUL, PTX_F64, a, b); /* exact */
+
+    return ct_float_resized(at, PTX_F64, PTX_F32, odd_sum64(at, product, c));
+}
+
+bool ct_guards_fma32(const struct ptx2spv_target *target)
+{
+    return target->guards_fma32 && target->float64;
+}
+
 /* An exact zero is the sum of a zero product and a zero c, or a cancellation, whose terms differ in sign. */
 static ct_value directed_fused64(struct ct_cursor *at, enum ptx_rounding rounding, ct_value a, ct_value b, ct_value c)
 {
@@ -337,16 +349,19 @@ ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_roundin
 {
     struct ct_cursor *at = &l->at;
     const struct ptx2spv_target *target = l->fn->target;
-    const bool nearest = ct_rounds_to_nearest(rounding);
+    const bool nearest = ct_rounds_to_nearest(rounding), guarded = ct_guards_fma32(target) && !l->insn->ftz;
+    ct_value result;
 
     if (type == PTX_F16)
         return fused_through(l, type, PTX_F32, rounding, a, b, c);
     if (type == PTX_F64)
         return fused64(l, rounding, a, b, c);
-    if (nearest && (target->exact_fma32 || !target->float64)) {
+    if (nearest && (target->exact_fma32 || guarded || !target->float64)) {
         if (l->insn->ftz)
             note_tiny_scaled(l, CT_OP_FFMA, a, b, c);
-        return ct_emit3(at, CT_OP_FFMA, type, CT_W_32, a, b, c);
+        result = ct_emit3(at, CT_OP_FFMA, type, CT_W_32, a, b, c);
+        at->fn->values.v[result.i].def->guarded = guarded;
+        return result;
     }
     if (!target->float64)
         ct_lower_lacks(l, "64-bit floats, which this rounding needs");

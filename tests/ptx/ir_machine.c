@@ -2,6 +2,7 @@
 /* The machine: written from ir_ops.def alone, with nothing of the compiler's own folding. */
 #include "ir_machine.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@ struct machine {
     struct ct_fn *fn;
     uint64_t *values;
     struct trace *trace;
+    bool flushes;
     uint8_t frame[FRAME_BYTES]; /* before layout each object has OBJECT_BYTES of it */
 };
 
@@ -97,6 +99,103 @@ static uint64_t population(uint64_t a)
     for (; a; a >>= 1)
         n += a & 1;
     return n;
+}
+
+/* ---- floats: every NaN is one ---- */
+
+static double flushed32(double x)
+{
+    return fabs(x) < 0x1p-126 ? copysign(0, x) : x;
+}
+
+static double read_float(const struct machine *m, enum ptx_type type, uint64_t bits, bool may_flush)
+{
+    const uint32_t bits32 = (uint32_t)bits;
+    float single;
+    double x;
+
+    if (type == PTX_F64) {
+        memcpy(&x, &bits, sizeof x);
+        return x;
+    }
+    memcpy(&single, &bits32, sizeof single);
+    return m->flushes && may_flush ? flushed32(single) : single;
+}
+
+/* Of type f32 the value is one. */
+static uint64_t float_bits(enum ptx_type type, double x)
+{
+    const float single = (float)x;
+    uint32_t bits32;
+    uint64_t bits;
+
+    if (isnan(x))
+        return type == PTX_F64 ? UINT64_C(0x7fffffffffffffff) : 0x7fffffff;
+    memcpy(&bits32, &single, sizeof bits32);
+    memcpy(&bits, &x, sizeof bits);
+    return type == PTX_F64 ? bits : bits32;
+}
+
+/* f32. Whether a result is flushed is decided before it is rounded to the places that subnormals have: 2^24 times as much tells. */
+static double fused(const struct machine *m, double a, double b, double c)
+{
+    const float result = fmaf((float)a, (float)b, (float)c);
+
+    if (m->flushes && fabsf(result) <= 0x1p-126f && fabsf(fmaf((float)a * 0x1p24f, (float)b, (float)c * 0x1p24f)) < 0x1p-102f)
+        return copysign(0, result);
+    return result;
+}
+
+static bool compare_floats(const struct ct_insn *insn, double a, double b)
+{
+    switch (insn->compare) {
+    case PTX_EQ:
+        return a == b;
+    case PTX_NE:
+        return a < b || a > b;
+    case PTX_LT:
+        return a < b;
+    case PTX_GT:
+        return a > b;
+    }
+    fail_msg("comparison of floats %u", insn->compare);
+    return false;
+}
+
+static bool computes_floats(enum ct_op op)
+{
+    return op == CT_OP_FADD || op == CT_OP_FSUB || op == CT_OP_FMUL || op == CT_OP_FFMA || op == CT_OP_FMIN || op == CT_OP_FABS ||
+           op == CT_OP_FCMP || op == CT_OP_FTOF || op == CT_OP_ITOF;
+}
+
+static uint64_t compute_floats(const struct machine *m, const struct ct_insn *insn)
+{
+    const enum ct_op op = insn->op;
+    const bool may_flush = op == CT_OP_FFMA || op == CT_OP_FMIN || op == CT_OP_FCMP || op == CT_OP_FTOF;
+    double x[3] = {0};
+
+    for (uint32_t i = 0; op != CT_OP_ITOF && i < insn->n_operands; i++)
+        x[i] = read_float(m, insn->type, m->values[insn->operands[i].i], may_flush);
+    switch ((unsigned)op) {
+    case CT_OP_FADD: /* in f32 by way of f64, which changes nothing there */
+        return float_bits(insn->type, x[0] + x[1]);
+    case CT_OP_FSUB:
+        return float_bits(insn->type, x[0] - x[1]);
+    case CT_OP_FMUL:
+        return float_bits(insn->type, x[0] * x[1]);
+    case CT_OP_FFMA:
+        return float_bits(insn->type, fused(m, x[0], x[1], x[2]));
+    case CT_OP_FMIN:
+        return float_bits(insn->type, fmin(x[0], x[1]));
+    case CT_OP_FABS:
+        return float_bits(insn->type, fabs(x[0]));
+    case CT_OP_FCMP:
+        return compare_floats(insn, x[0], x[1]);
+    case CT_OP_FTOF:
+        return float_bits(insn->type2, x[0]);
+    default: /* ITOF */
+        return float_bits(insn->type2, (double)m->values[insn->operands[0].i]);
+    }
 }
 
 static uint64_t compute(const struct machine *m, const struct ct_insn *insn)
@@ -229,7 +328,7 @@ static void run_insn(struct machine *m, const struct ct_insn *insn)
         for (uint32_t r = 0; r < insn->n_results; r++)
             set(m, insn->results[r], whole >> (r * bits_of(m, insn->results[r])));
     } else {
-        set(m, insn->results[0], compute(m, insn));
+        set(m, insn->results[0], computes_floats(insn->op) ? compute_floats(m, insn) : compute(m, insn));
     }
 }
 
@@ -272,9 +371,9 @@ static int run_terminator(const struct machine *m, const struct ct_insn *insn)
     }
 }
 
-void run_ir(struct ct_fn *fn, struct trace *out)
+static void run(struct ct_fn *fn, bool flushes, struct trace *out)
 {
-    struct machine m = {.fn = fn, .trace = out};
+    struct machine m = {.fn = fn, .trace = out, .flushes = flushes};
     const struct ct_block *block = fn->blocks.v[0];
     int quiet = 0;
 
@@ -304,6 +403,16 @@ void run_ir(struct ct_fn *fn, struct trace *out)
         block = block->succs[next];
     }
     free(m.values);
+}
+
+void run_ir(struct ct_fn *fn, struct trace *out)
+{
+    run(fn, false, out);
+}
+
+void run_ir_flushing(struct ct_fn *fn, struct trace *out)
+{
+    run(fn, true, out);
 }
 
 void assert_same_trace(const struct trace *wanted, const struct trace *found)

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* guard: fma.rn.f32 on targets whose own is one rounding, but flushes subnormals. What may have met one is done again exactly.
+ * In:  SSA, lowered; FFMAs marked `guarded`.   Out: the same; the marks mean nothing any more.
+ *
+ *     x = fma a, b, c                              x = fma a, b, c        the driver's
+ *     y = fmul x, d                                y = fmul x, d
+ *     z = fma x, y, e                              z = fma x, y, e
+ *     ...                                 =>       if (something was small && it was not a zero) {   the first question of guard_flags.c
+ *                                                      x = fma a, b, c
+ *                                                      if (x may be wrong) x = ...     the second; the exact sequence
+ *                                                      y = fmul x, d
+ *                                                      z = fma x, y, e
+ *                                                      if (z may be wrong) z = ...
+ *                                                  }
+ *                                                  ...
+ *
+ * A segment ends with an FFMA and holds what came before it in the block; only FFMAs and what depends on them are done again, all pure.
+ * Other instructions stand between where they stood, so whatever they do is done once. A segment must end before something that is not
+ * pure and depends on it, and before it grows large: what is done again is some fifty instructions for each FFMA. These stand in a block
+ * of their own for each, lest a driver's scheduler mixes them: the registers of code that hardly runs count for all of the kernel.
+ *
+ * On a target whose Fma does not flush this can be asked for all the same (CUTTLE_MATH=guarded): the FFMAs are then made to.
+ */
+#include "guard.h"
+
+enum { FFMAS_MAX = 32, DEPENDENTS_MAX = 160 };
+
+/* ---- the parts of a segment ---- */
+
+static void jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to)
+{
+    struct ct_cursor at = {.fn = fn, .block = from};
+
+    (void)ct_emit_insn(&at, CT_OP_BR, PTX_NONE, 0, 0);
+    ct_block_set_succs(fn, from, 1, &to);
+    *CT_PUSH(&fn->compilation->arena, &to->preds) = from;
+}
+
+static void branch(struct ct_cursor *at, ct_value condition, struct ct_block *then, struct ct_block *otherwise)
+{
+    struct ct_block *const succs[] = {then, otherwise};
+
+    ct_emit_insn(at, CT_OP_CBR, PTX_PRED, 0, 1)->operands[0] = condition;
+    ct_block_set_succs(at->fn, at->block, 2, succs);
+    *CT_PUSH(&at->fn->compilation->arena, &then->preds) = at->block;
+    *CT_PUSH(&at->fn->compilation->arena, &otherwise->preds) = at->block;
+}
+
+/* What stands for an operand in the exact part. */
+static ct_value copied(const struct ct_guard *g, const struct ct_segment *segment, ct_value x)
+{
+    return x.i && g->segment_of[x.i] == segment->number ? g->copied[x.i] : x;
+}
+
+static struct ct_insn *copy_insn(struct ct_guard *g, const struct ct_segment *segment, struct ct_cursor *at, const struct ct_insn *insn)
+{
+    struct ct_insn *copy = ct_emit_insn(at, insn->op, insn->type, insn->n_results, insn->n_operands);
+    const struct ct_insn made = *copy;
+
+    *copy = *insn;
+    copy->results = made.results;
+    copy->operands = made.operands;
+    copy->block = made.block;
+    copy->prev = made.prev;
+    copy->next = made.next;
+    for (uint32_t i = 0; i < insn->n_operands; i++)
+        copy->operands[i] = copied(g, segment, insn->operands[i]);
+    for (uint32_t i = 0; i < insn->n_results; i++) {
+        copy->results[i] = ct_value_create(g->fn, ct_width_of_value(g->fn, insn->results[i]));
+        g->fn->values.v[copy->results[i].i].def = copy;
+        g->copied[insn->results[i].i] = copy->results[i];
+    }
+    return copy;
+}
+
+/* A phi: which of two values it is, if one comes on the first edge and one on the second. */
+static ct_value merge(struct ct_cursor *at, ct_value first, ct_value second)
+{
+    return ct_emit2(at, CT_OP_PHI, PTX_NONE, ct_width_of_value(at->fn, first), first, second);
+}
+
+/* The exact sequence, where the second question says so. `at` goes on behind it. */
+static ct_value corrected(struct ct_fn *fn, struct ct_cursor *at, const ct_value x[3], ct_value r)
+{
+    struct ct_block *exact = ct_block_create(fn), *join = ct_block_create(fn);
+    struct ct_cursor in = {.fn = fn, .block = exact, .where = at->where};
+    ct_value wide[3], fused;
+
+    branch(at, ct_guard_convict(at, x, r), exact, join);
+    for (int i = 0; i < 3; i++)
+        wide[i] = ct_float_resized(&in, PTX_F32, PTX_F64, x[i]);
+    fused = ct_fused_from_wide(&in, wide[0], wide[1], wide[2]);
+    jump(fn, exact, join);
+    at->block = join;
+    return merge(at, r, fused);
+}
+
+/* Where all that is done again has been. */
+static struct ct_block *do_again(struct ct_guard *g, const struct ct_segment *segment, struct ct_block *block)
+{
+    struct ct_cursor at = {.fn = g->fn, .block = block};
+
+    for (uint32_t i = 0; i < segment->dependents.n; i++) {
+        const struct ct_insn *insn = segment->dependents.v[i], *copy;
+
+        at.where = insn->where;
+        copy = copy_insn(g, segment, &at, insn);
+        if (ct_is_guarded(insn))
+            g->copied[insn->results[0].i] = corrected(g->fn, &at, copy->operands, copy->results[0]);
+    }
+    return at.block;
+}
+
+/* Each result is x from the driver's way, and again so from `doubt` if that was groundless; else what stands for it. */
+static void merge_results(struct ct_guard *g, const struct ct_segment *segment, struct ct_cursor *join, struct ct_cursor *rest)
+{
+    for (uint32_t i = 0; i < segment->dependents.n; i++)
+        for (uint32_t r = 0; r < segment->dependents.v[i]->n_results; r++) {
+            const ct_value x = segment->dependents.v[i]->results[r];
+
+            g->merged[x.i] = merge(rest, x, merge(join, x, g->copied[x.i]));
+        }
+}
+
+static void make_diamond(struct ct_guard *g, struct ct_segment *segment, const struct ct_looks *looks, ct_value suspicion,
+                         struct ct_insn *last)
+{
+    struct ct_fn *fn = g->fn;
+    struct ct_block *again = ct_block_create(fn), *join = ct_block_create(fn);
+    struct ct_cursor at = {.fn = fn, .block = segment->fast, .where = last->where}, in_doubt = {.fn = fn, .where = last->where};
+    struct ct_cursor in_join = {.fn = fn, .block = join, .where = last->where};
+    ct_value no, grounds;
+
+    segment->rest = ct_block_split(fn, segment->fast, last->next);
+    in_doubt.block = segment->doubt = ct_block_create(fn);
+    no = ct_emit_const(&at, CT_W_PRED, 0);
+    branch(&at, suspicion, segment->doubt, segment->rest);
+    grounds = ct_guard_doubt(g, looks, &in_doubt);
+    branch(&in_doubt, grounds, again, join);
+    jump(fn, do_again(g, segment, again), join);
+    at = (struct ct_cursor){.fn = fn, .block = segment->rest, .before = segment->rest->first, .where = last->where};
+    merge_results(g, segment, &in_join, &at);
+    g->flag = merge(&at, no, grounds);
+    jump(fn, join, segment->rest);
+}
+
+/* ---- finding segments ---- */
+
+struct scan {
+    struct ct_segment segment;
+    struct ct_insn *last;       /* the FFMA that the segment ends with so far; NULL: it has none */
+    uint32_t n_ffmas, n_closed; /* how many of the dependents stand before it */
+};
+
+static bool depends(const struct ct_guard *g, const struct scan *scan, const struct ct_insn *insn)
+{
+    for (uint32_t i = 0; i < insn->n_operands; i++)
+        if (insn->operands[i].i && g->segment_of[insn->operands[i].i] == scan->segment.number)
+            return true;
+    return false;
+}
+
+static void add(struct ct_guard *g, struct scan *scan, struct ct_insn *insn)
+{
+    *CT_PUSH(g->scratch, &scan->segment.dependents) = insn;
+    for (uint32_t r = 0; r < insn->n_results; r++)
+        g->segment_of[insn->results[r].i] = scan->segment.number;
+}
+
+static bool must_end(const struct scan *scan, const struct ct_insn *insn, bool dependent)
+{
+    if (!scan->last)
+        return false;
+    if (insn == insn->block->last || (dependent && !ct_insn_is_pure(insn)))
+        return true;
+    return scan->n_ffmas == FFMAS_MAX || scan->segment.dependents.n >= DEPENDENTS_MAX;
+}
+
+static struct scan begin(const struct ct_guard *g, struct ct_block *block)
+{
+    return (struct scan){.segment = {.number = g->segments.n + 1, .fast = block}};
+}
+
+/* The segment ends; the next one is in what is returned. */
+static struct ct_block *end(struct ct_guard *g, struct scan *scan)
+{
+    struct ct_segment *segment = &scan->segment;
+    struct ct_cursor at = {.fn = g->fn, .block = segment->fast, .before = scan->last->next, .where = scan->last->where};
+    struct ct_looks looks;
+    ct_value suspicion;
+
+    while (segment->dependents.n > scan->n_closed) {
+        const struct ct_insn *insn = segment->dependents.v[--segment->dependents.n];
+
+        for (uint32_t r = 0; r < insn->n_results; r++)
+            g->segment_of[insn->results[r].i] = 0;
+    }
+    looks = ct_guard_look(g, segment);
+    suspicion = ct_guard_suspect(g, &looks, &at);
+    if (suspicion.i)
+        make_diamond(g, segment, &looks, suspicion, at.before->prev);
+    *CT_PUSH(g->scratch, &g->segments) = *segment; /* without a diamond too: its number is taken */
+    return suspicion.i ? segment->rest : segment->fast;
+}
+
+/* The header of the innermost loop, if it is left for good by what comes before it. */
+static struct ct_block *header_or_null(const struct ct_block *block)
+{
+    struct ct_block *header = block->loop_head;
+
+    return header && header->idom && header->idom->loop_depth < header->loop_depth ? header : NULL;
+}
+
+static void cut_block(struct ct_guard *g, struct ct_block *block)
+{
+    struct scan scan = begin(g, block);
+    struct ct_insn *next;
+
+    g->flag = CT_NO_VALUE;
+    g->block = block->id + 1;
+    g->header = header_or_null(block);
+    for (struct ct_insn *insn = block->first; insn; insn = next) {
+        const bool dependent = insn->op != CT_OP_PHI && depends(g, &scan, insn);
+
+        next = insn->next;
+        if (must_end(&scan, insn, dependent)) {
+            struct ct_insn *const last = scan.last;
+
+            next = last->next;
+            scan = begin(g, end(g, &scan));
+            continue;
+        }
+        if (!ct_is_guarded(insn) && !(dependent && ct_insn_is_pure(insn)))
+            continue;
+        add(g, &scan, insn);
+        if (!ct_is_guarded(insn))
+            continue;
+        scan.last = insn;
+        scan.n_ffmas++;
+        scan.n_closed = scan.segment.dependents.n;
+    }
+    g->tail[block->id] = scan.segment.fast;
+}
+
+/* ---- what comes behind ---- */
+
+/* By block: the number of the segment that it knows from the driver's way; 0 none. */
+static uint32_t *list_parts(const struct ct_guard *g)
+{
+    uint32_t *part_of = CT_ARENA_ARRAY(g->scratch, uint32_t, g->fn->blocks.n);
+
+    for (uint32_t s = 0; s < g->segments.n; s++) {
+        const struct ct_segment *segment = &g->segments.v[s];
+
+        if (segment->rest)
+            part_of[segment->fast->id] = part_of[segment->doubt->id] = segment->number;
+    }
+    return part_of;
+}
+
+/* Whether a phi merges what a segment has given in its two ways. */
+static bool is_merging(const struct ct_guard *g, const struct ct_insn *phi)
+{
+    const ct_value x = phi->operands[0];
+
+    return phi->results[0].i >= g->n_values && x.i < g->n_values;
+}
+
+/* Whoever is not in the segment reads what is merged behind it. */
+static void use_merged(struct ct_guard *g)
+{
+    const uint32_t *part_of = list_parts(g);
+
+    for (uint32_t b = 0; b < g->fn->blocks.n; b++)
+        for (struct ct_insn *insn = g->fn->blocks.v[b]->first; insn; insn = insn->next) {
+            if (insn->op == CT_OP_PHI && is_merging(g, insn))
+                continue;
+            for (uint32_t i = 0; i < insn->n_operands; i++) {
+                const uint32_t x = insn->operands[i].i;
+
+                if (x < g->n_values && g->merged[x].i && (insn->op == CT_OP_PHI || part_of[b] != g->segment_of[x]))
+                    insn->operands[i] = g->merged[x];
+            }
+        }
+}
+
+/* For targets that do not flush by themselves. */
+static void flush_all(struct ct_fn *fn)
+{
+    struct ct_lower l = {.fn = fn};
+
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (struct ct_insn *insn = fn->blocks.v[b]->first, *next; insn; insn = next) {
+            next = insn->next;
+            if (!ct_is_guarded(insn))
+                continue;
+            l.insn = insn;
+            l.at = (struct ct_cursor){.fn = fn, .block = fn->blocks.v[b], .before = insn, .where = insn->where};
+            insn->ftz = true;
+            ct_assign(&l.at, insn->results[0], ct_lower_float_operation(&l));
+            ct_insn_remove(insn);
+        }
+}
+
+static bool has_guarded(const struct ct_fn *fn)
+{
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (ct_is_guarded(insn))
+                return true;
+    return false;
+}
+
+static void prepare(struct ct_guard *g)
+{
+    const uint32_t n_blocks = g->fn->blocks.n;
+
+    ct_fn_compute_rpo(g->fn);
+    ct_fn_compute_dominators(g->fn);
+    ct_fn_compute_loops(g->fn);
+    g->segment_of = CT_ARENA_ARRAY(g->scratch, uint32_t, g->n_values);
+    g->merged = CT_ARENA_ARRAY(g->scratch, ct_value, g->n_values);
+    g->grade = CT_ARENA_ARRAY(g->scratch, uint8_t, g->n_values);
+    g->graded_in = CT_ARENA_ARRAY(g->scratch, uint32_t, g->n_values);
+    g->copied = CT_ARENA_ARRAY(g->scratch, ct_value, g->n_values);
+    g->home = CT_ARENA_ARRAY(g->scratch, struct ct_block *, g->n_values);
+    g->tail = CT_ARENA_ARRAY(g->scratch, struct ct_block *, n_blocks);
+    for (uint32_t v = 1; v < g->n_values; v++)
+        g->home[v] = g->fn->values.v[v].def ? g->fn->values.v[v].def->block : NULL;
+    for (uint32_t b = 0; b < n_blocks; b++)
+        g->tail[b] = g->fn->blocks.v[b];
+}
+
+enum ct_pass_result ct_pass_guard(struct ct_fn *fn)
+{
+    struct ct_guard g = {.fn = fn, .scratch = &fn->compilation->scratch, .n_values = fn->values.n};
+    struct ct_block **blocks;
+    uint32_t n;
+
+    if (!has_guarded(fn))
+        return CT_PASS_UNCHANGED;
+    prepare(&g);
+    blocks = ct_fn_rpo_blocks(fn, &n);
+    for (uint32_t b = 0; b < n; b++) /* whoever dominates a block is cut before it */
+        cut_block(&g, blocks[b]);
+    use_merged(&g);
+    if (!fn->target->fma32_flushes)
+        flush_all(fn);
+    return CT_PASS_CHANGED;
+}

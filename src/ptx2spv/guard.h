@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between guard.c, which cuts blocks into segments and does them again, and guard_flags.c, which decides whether to. */
+#ifndef PTX2SPV_GUARD_H
+#define PTX2SPV_GUARD_H
+
+#include "lower.h"
+
+/* What is known of an f32: see guard_flags.c. */
+enum ct_grade { CT_GRADE_NONE, CT_GRADE_TERM, CT_GRADE_FACTOR };
+
+/* What is to be looked at in a segment. */
+typedef CT_VEC(ct_value) ct_value_list;
+struct ct_looks {
+    ct_value_list factors[2], terms[2]; /* in the block; before the loop */
+    bool hopeless;                      /* a constant is too small */
+};
+
+/* A run of instructions of one block that ends with a guarded FFMA. Numbers are from 1. */
+struct ct_segment {
+    uint32_t number;
+    CT_VEC(struct ct_insn *) dependents; /* guarded FFMAs and what depends on them, all pure, in order */
+    struct ct_block *fast, *doubt, *rest;
+};
+
+struct ct_guard {
+    struct ct_fn *fn;
+    struct ct_arena *scratch;
+    uint32_t n_values;    /* those of the function as it came; the arrays below are by value */
+    uint32_t *segment_of; /* the segment that value depends on and is defined in; 0 none */
+    ct_value *merged;     /* behind that segment: it or what is exact */
+    uint8_t *grade;
+    uint32_t *graded_in;     /* number of the block + 1 in which `grade` holds */
+    ct_value *copied;        /* what stands for a dependent where the segment is done again */
+    struct ct_block **home;  /* the block that it came in */
+    struct ct_block **tail;  /* by block: what is left of it behind its segments */
+    uint32_t block;          /* number + 1 of the block that is being cut */
+    struct ct_block *header; /* of the innermost loop that it is in, if what does not change there is looked at before; else NULL */
+    ct_value flag;           /* set if a segment of this block may have met a subnormal; nothing if none can */
+    CT_VEC(struct ct_segment) segments;
+};
+
+static inline bool ct_is_guarded(const struct ct_insn *insn)
+{
+    return insn->op == CT_OP_FFMA && insn->guarded;
+}
+
+/* What of a segment is to be looked at. */
+struct ct_looks ct_guard_look(struct ct_guard *g, const struct ct_segment *segment);
+/* Whether something in the segment or before it in the block may have met a subnormal; nothing if nothing can. Cheap. */
+ct_value ct_guard_suspect(const struct ct_guard *g, const struct ct_looks *looks, struct ct_cursor *at);
+/* The same, for zeros too. */
+ct_value ct_guard_doubt(const struct ct_guard *g, const struct ct_looks *looks, struct ct_cursor *at);
+/* Whether r, what the driver has for a * b + c, may be wrong. */
+ct_value ct_guard_convict(struct ct_cursor *at, const ct_value x[3], ct_value r);
+
+#endif

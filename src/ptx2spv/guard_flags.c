@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* guard: whether a flushing Fma may have given a wrong result. Flushing takes subnormal operands for zeros, and makes a zero of a result
+ * that is not zero and below 2^-126 before it is rounded.
+ *
+ * First question, cheap, of a whole segment. A *factor* is a multiple of 2^-63, a *term* a multiple of 2^-126. The product of two factors
+ * is a term; the sum of two terms is one; so is its rounding, as f32 above any multiple of a power of two rounds to such multiples. A term
+ * is 0 or at least 2^-126, so is no subnormal, and where all that is multiplied is a factor and all that is added a term, nothing is
+ * flushed. By induction it is enough to look at what comes from elsewhere, and at results that are multiplied: f32 of 2^-40 and more are
+ * factors, of 2^-103 and more terms (the last place of x is above |x| * 2^-24). Zero is both, but the minimum of magnitudes does not
+ * see that, nor need it: where it is too small, zeros are told apart. That minimum ignores NaNs, which give NaN in either way of computing,
+ * and may itself flush.
+ * What does not change in the innermost loop is looked at before it.
+ * What holds of an earlier segment of the block holds if its flag is not set, so each flag includes those before it.
+ *
+ * Second question, of each FFMA r = a * b + c when it is done again, with operands that are right:
+ *  - Is a, b or c a subnormal? If none is,
+ *  - is r zero, c below 2^-78, and neither a nor b zero? Only then can r be wrong: a result that is not zero was not flushed. If a or b
+ *    is zero, r is c. If r is zero and |c| >= 2^-78, then |a * b| >= 2^-78 - 2^-126, so the last places of a and b multiply to more than
+ *    that times 2^-48, a power of two and so at least 2^-126; that of c is at least 2^-101; the exact sum is a term, and not flushed. */
+#include "guard.h"
+
+#define SIGN UINT32_C(0x80000000)
+#define MAGNITUDE UINT32_C(0x7fffffff)
+#define LEAST_NORMAL UINT32_C(0x00800000)    /* 2^-126; as the next three in the order of magnitudes */
+#define LEAST_TERM UINT32_C(0x0c000000)      /* 2^-103 */
+#define LEAST_CANCELLED UINT32_C(0x18800000) /* 2^-78 */
+#define LEAST_FACTOR UINT32_C(0x2b800000)    /* 2^-40 */
+#define DEPTH_MAX 4                          /* how far back sums are understood */
+
+static const struct ct_insn *definition(const struct ct_guard *g, ct_value x)
+{
+    return g->fn->values.v[x.i].def;
+}
+
+static bool is_constant(const struct ct_guard *g, ct_value x, uint32_t bits)
+{
+    const struct ct_insn *def = definition(g, x);
+
+    return def->op == CT_OP_CONST && def->imm == bits;
+}
+
+static bool keeps_magnitude(const struct ct_guard *g, const struct ct_insn *insn)
+{
+    if (insn->op == CT_OP_XOR)
+        return is_constant(g, insn->operands[1], SIGN);
+    if (insn->op == CT_OP_AND)
+        return is_constant(g, insn->operands[1], MAGNITUDE);
+    return insn->op == CT_OP_COPY;
+}
+
+/* The value of the same magnitude behind copies and changes of sign. */
+static ct_value root(const struct ct_guard *g, ct_value x)
+{
+    while (keeps_magnitude(g, definition(g, x)))
+        x = definition(g, x)->operands[0];
+    return x;
+}
+
+/* ---- the first question ---- */
+
+static void note(struct ct_guard *g, ct_value x, enum ct_grade grade)
+{
+    if (g->graded_in[x.i] == g->block && g->grade[x.i] >= grade)
+        return;
+    g->graded_in[x.i] = g->block;
+    g->grade[x.i] = (uint8_t)grade;
+}
+
+static enum ct_grade lesser(enum ct_grade a, enum ct_grade b)
+{
+    return a < b ? a : b;
+}
+
+static enum ct_grade grade_of_constant(uint64_t bits)
+{
+    const uint32_t magnitude = (uint32_t)bits & MAGNITUDE;
+
+    if (!magnitude || magnitude >= LEAST_FACTOR)
+        return CT_GRADE_FACTOR;
+    return magnitude >= LEAST_TERM ? CT_GRADE_TERM : CT_GRADE_NONE;
+}
+
+static enum ct_grade grade_of(const struct ct_guard *g, ct_value x, unsigned depth)
+{
+    const ct_value from = root(g, x);
+    const struct ct_insn *def = definition(g, from);
+    enum ct_grade a, b;
+
+    if (g->graded_in[from.i] == g->block)
+        return g->grade[from.i];
+    if (def->op == CT_OP_CONST)
+        return grade_of_constant(def->imm);
+    if (def->op == CT_OP_ITOF)
+        return def->type2 == PTX_F32 ? CT_GRADE_FACTOR : CT_GRADE_NONE;
+    if (!depth || (def->op != CT_OP_SELECT && def->type != PTX_F32))
+        return CT_GRADE_NONE;
+    if (def->op != CT_OP_SELECT && def->op != CT_OP_FADD && def->op != CT_OP_FSUB && def->op != CT_OP_FMUL)
+        return CT_GRADE_NONE;
+    a = grade_of(g, def->operands[def->n_operands - 2], depth - 1);
+    b = grade_of(g, def->operands[def->n_operands - 1], depth - 1);
+    if (def->op == CT_OP_FMUL)
+        return lesser(a, b) == CT_GRADE_FACTOR ? CT_GRADE_TERM : CT_GRADE_NONE;
+    return lesser(a, b);
+}
+
+static bool is_from_above(const struct ct_guard *g, ct_value x)
+{
+    return g->header && g->home[x.i] != g->header && ct_block_dominates(g->home[x.i], g->header);
+}
+
+static void look(struct ct_guard *g, struct ct_looks *looks, ct_value x, enum ct_grade wanted)
+{
+    const ct_value from = root(g, x);
+    ct_value_list *lists = wanted == CT_GRADE_FACTOR ? looks->factors : looks->terms;
+
+    if (grade_of(g, from, DEPTH_MAX) >= wanted)
+        return;
+    if (definition(g, from)->op == CT_OP_CONST)
+        looks->hopeless = true;
+    else
+        *CT_PUSH(g->scratch, &lists[is_from_above(g, from)]) = from;
+    note(g, from, wanted);
+}
+
+struct ct_looks ct_guard_look(struct ct_guard *g, const struct ct_segment *segment)
+{
+    struct ct_looks looks = {.hopeless = false};
+
+    for (uint32_t i = 0; i < segment->dependents.n; i++) {
+        const struct ct_insn *insn = segment->dependents.v[i];
+
+        if (!ct_is_guarded(insn))
+            continue;
+        look(g, &looks, insn->operands[0], CT_GRADE_FACTOR);
+        look(g, &looks, insn->operands[1], CT_GRADE_FACTOR);
+        note(g, insn->results[0], CT_GRADE_TERM);
+    }
+    for (uint32_t i = 0; i < segment->dependents.n; i++)
+        if (ct_is_guarded(segment->dependents.v[i]))
+            look(g, &looks, segment->dependents.v[i]->operands[2], CT_GRADE_TERM);
+    return looks;
+}
+
+static ct_value either(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return !a.i ? b : !b.i ? a : ct_or(at, a, b);
+}
+
+/* The least of some values. In pairs of pairs, so that few wait for each other. */
+static ct_value least_of(struct ct_cursor *at, enum ct_op op, enum ptx_type type, ct_value *v, uint32_t n)
+{
+    for (; n > 1; n = (n + 1) / 2) {
+        for (uint32_t i = 0; i + 1 < n; i += 2)
+            v[i / 2] = ct_op2(at, op, type, v[i], v[i + 1]);
+        if (n % 2)
+            v[n / 2] = v[n - 1];
+    }
+    return v[0];
+}
+
+/* Whether the least magnitude is below `least`. */
+static ct_value one_is_below(const struct ct_guard *g, struct ct_cursor *at, const ct_value_list *values, uint32_t least)
+{
+    ct_value *v = CT_ARENA_ARRAY(g->scratch, ct_value, values->n + 1);
+
+    if (!values->n)
+        return CT_NO_VALUE;
+    for (uint32_t i = 0; i < values->n; i++)
+        v[i] = ct_op1(at, CT_OP_FABS, PTX_F32, values->v[i]);
+    return ct_fcmp(at, PTX_F32, PTX_LT, least_of(at, CT_OP_FMIN, PTX_F32, v, values->n), ct_const32(at, least));
+}
+
+/* Whether the least magnitude but for zeros is: without its sign and less one, zero is the greatest integer. */
+static ct_value one_is_between(const struct ct_guard *g, struct ct_cursor *at, const ct_value_list *values, uint32_t least)
+{
+    ct_value *v = CT_ARENA_ARRAY(g->scratch, ct_value, values->n + 1);
+
+    if (!values->n)
+        return CT_NO_VALUE;
+    for (uint32_t i = 0; i < values->n; i++)
+        v[i] = ct_add_imm(at, ct_shl_imm(at, values->v[i], 1), UINT32_MAX);
+    return ct_icmp_imm(at, PTX_U32, PTX_LT, least_of(at, CT_OP_MIN, PTX_U32, v, values->n), 2 * least - 1);
+}
+
+ct_value ct_guard_suspect(const struct ct_guard *g, const struct ct_looks *looks, struct ct_cursor *at)
+{
+    struct ct_cursor above = {.fn = g->fn, .where = at->where};
+    ct_value small = g->flag;
+
+    if (looks->hopeless)
+        return ct_emit_const(at, CT_W_PRED, 1);
+    if (g->header) {
+        above.block = g->tail[g->header->idom->id];
+        above.before = above.block->last;
+        small = either(at, small, one_is_below(g, &above, &looks->factors[1], LEAST_FACTOR));
+        small = either(at, small, one_is_below(g, &above, &looks->terms[1], LEAST_TERM));
+    }
+    small = either(at, small, one_is_below(g, at, &looks->factors[0], LEAST_FACTOR));
+    return either(at, small, one_is_below(g, at, &looks->terms[0], LEAST_TERM));
+}
+
+ct_value ct_guard_doubt(const struct ct_guard *g, const struct ct_looks *looks, struct ct_cursor *at)
+{
+    ct_value small = g->flag;
+
+    if (looks->hopeless)
+        return ct_emit_const(at, CT_W_PRED, 1);
+    for (int i = 0; i < 2; i++) {
+        small = either(at, small, one_is_between(g, at, &looks->factors[i], LEAST_FACTOR));
+        small = either(at, small, one_is_between(g, at, &looks->terms[i], LEAST_TERM));
+    }
+    return small;
+}
+
+/* ---- the second question ---- */
+
+static ct_value magnitude(struct ct_cursor *at, ct_value x)
+{
+    return ct_and_imm(at, x, MAGNITUDE);
+}
+
+static ct_value is_subnormal(struct ct_cursor *at, ct_value x)
+{
+    return ct_icmp_imm(at, PTX_U32, PTX_LT, ct_add_imm(at, magnitude(at, x), UINT32_MAX), LEAST_NORMAL - 1);
+}
+
+ct_value ct_guard_convict(struct ct_cursor *at, const ct_value x[3], ct_value r)
+{
+    ct_value flushed = ct_equals(at, magnitude(at, r), 0);
+
+    flushed = ct_and(at, flushed, ct_icmp_imm(at, PTX_U32, PTX_LT, magnitude(at, x[2]), LEAST_CANCELLED));
+    for (int i = 0; i < 2; i++)
+        flushed = ct_and(at, flushed, ct_icmp_imm(at, PTX_U32, PTX_NE, magnitude(at, x[i]), 0));
+    for (int i = 0; i < 3; i++)
+        flushed = ct_or(at, flushed, is_subnormal(at, x[i]));
+    return flushed;
+}
