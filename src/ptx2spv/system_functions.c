@@ -7,7 +7,11 @@
  * counted, then, with its place taken by one atomic addition, stored. The header comes last, so that the host sees whole records. Each
  * record holds the text of the format, and behind it one word for each argument, or the text for %s, so that nothing it says depends
  * on memory that may change. The arguments lie in memory as the ABI has them: int and what becomes int take 4 bytes, long, pointers and
- * double 8, each at its alignment. What a conversion takes is read off its letter by bits in three constants: bit c - 64. */
+ * double 8, each at its alignment. What a conversion takes is read off its letter by bits in three constants: bit c - 64.
+ *
+ * cudaCG*: what cooperative groups of older toolkits ask the device runtime for. The handle of a grid is where %envreg1 and %envreg2 lead
+ * (struct ptx2spv_grid); its second word counts arrivals in 31 bits, and the last one flips the top bit. Grids of several devices have
+ * no handle. */
 #include "module.h"
 
 #include <string.h>
@@ -329,6 +333,140 @@ static const char heap_text[] =
     "done:\n"
     "    ret;\n"
     "}\n";
+
+static const char grid_text[] =
+    ".version 3.1\n.target sm_20\n.address_size 64\n"
+    /* The number of this thread in the grid, and how many there are. */
+    ".weak .func (.param .b32 size) __cuttle_grid_place(.param .b64 rank)\n"
+    "{\n"
+    "    .reg .b32 %block, %blocks, %thread, %threads, %a, %b;\n"
+    "    .reg .b64 %rank;\n"
+    "    ld.param.u64 %rank, [rank];\n"
+    "    mov.u32 %a, %ctaid.z;\n"
+    "    mov.u32 %b, %nctaid.y;\n"
+    "    mov.u32 %block, %ctaid.y;\n"
+    "    mad.lo.u32 %block, %a, %b, %block;\n"
+    "    mov.u32 %a, %nctaid.x;\n"
+    "    mul.lo.u32 %blocks, %a, %b;\n"
+    "    mov.u32 %b, %ctaid.x;\n"
+    "    mad.lo.u32 %block, %block, %a, %b;\n"
+    "    mov.u32 %a, %nctaid.z;\n"
+    "    mul.lo.u32 %blocks, %blocks, %a;\n"
+    "    mov.u32 %a, %tid.z;\n"
+    "    mov.u32 %b, %ntid.y;\n"
+    "    mov.u32 %thread, %tid.y;\n"
+    "    mad.lo.u32 %thread, %a, %b, %thread;\n"
+    "    mov.u32 %a, %ntid.x;\n"
+    "    mul.lo.u32 %threads, %a, %b;\n"
+    "    mov.u32 %b, %tid.x;\n"
+    "    mad.lo.u32 %thread, %thread, %a, %b;\n"
+    "    mov.u32 %a, %ntid.z;\n"
+    "    mul.lo.u32 %threads, %threads, %a;\n"
+    "    mad.lo.u32 %thread, %block, %threads, %thread;\n"
+    "    st.u32 [%rank], %thread;\n"
+    "    mul.lo.u32 %threads, %threads, %blocks;\n"
+    "    st.param.b32 [size], %threads;\n"
+    "    ret;\n"
+    "}\n"
+    ".weak .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope)\n"
+    "{\n"
+    "    .reg .pred %p;\n"
+    "    .reg .b32 %scope, %low, %high;\n"
+    "    .reg .b64 %handle;\n"
+    "    ld.param.u32 %scope, [scope];\n"
+    "    mov.b32 %low, %envreg2;\n"
+    "    mov.b32 %high, %envreg1;\n"
+    "    mov.b64 %handle, {%low, %high};\n"
+    "    setp.eq.u32 %p, %scope, 1;\n" /* the grid; 2 are grids of several devices */
+    "    selp.b64 %handle, %handle, 0, %p;\n"
+    "    st.param.b64 [handle], %handle;\n"
+    "    ret;\n"
+    "}\n"
+    ".weak .func (.param .b32 result) cudaCGSynchronizeGrid(.param .b64 handle, .param .b32 flags)\n"
+    "{\n"
+    "    .reg .pred %p;\n"
+    "    .reg .b32 %a, %b, %n, %old, %result;\n"
+    "    .reg .b64 %handle;\n"
+    "    ld.param.u64 %handle, [handle];\n"
+    "    mov.u32 %result, 1;\n" /* cudaErrorInvalidValue */
+    "    setp.eq.u64 %p, %handle, 0;\n"
+    "    @%p bra done;\n"
+    "    mov.u32 %result, 0;\n"
+    "    bar.sync 0;\n"
+    "    mov.u32 %a, %tid.x;\n"
+    "    mov.u32 %b, %tid.y;\n"
+    "    or.b32 %a, %a, %b;\n"
+    "    mov.u32 %b, %tid.z;\n"
+    "    or.b32 %a, %a, %b;\n"
+    "    setp.ne.u32 %p, %a, 0;\n"
+    "    @%p bra meet;\n"
+    "    mov.u32 %n, %nctaid.x;\n"
+    "    mov.u32 %b, %nctaid.y;\n"
+    "    mul.lo.u32 %n, %n, %b;\n"
+    "    mov.u32 %b, %nctaid.z;\n"
+    "    mul.lo.u32 %n, %n, %b;\n"
+    "    mov.u32 %a, %ctaid.x;\n"
+    "    mov.u32 %b, %ctaid.y;\n"
+    "    or.b32 %a, %a, %b;\n"
+    "    mov.u32 %b, %ctaid.z;\n"
+    "    or.b32 %a, %a, %b;\n"
+    "    setp.eq.u32 %p, %a, 0;\n"
+    "    sub.u32 %n, 0x80000001, %n;\n" /* all of a grid together add 2^31: its top bit turns */
+    "    selp.b32 %n, %n, 1, %p;\n"
+    "    membar.gl;\n"
+    "    atom.global.add.u32 %old, [%handle+4], %n;\n"
+    "wait:\n"
+    "    ld.volatile.global.u32 %a, [%handle+4];\n"
+    "    xor.b32 %a, %a, %old;\n"
+    "    setp.ge.s32 %p, %a, 0;\n"
+    "    @%p bra wait;\n"
+    "    membar.gl;\n"
+    "meet:\n"
+    "    bar.sync 0;\n"
+    "done:\n"
+    "    st.param.b32 [result], %result;\n"
+    "    ret;\n"
+    "}\n"
+    ".weak .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags)\n"
+    "{\n"
+    "    .reg .b32 %flags, %result;\n"
+    "    .reg .b64 %handle;\n"
+    "    ld.param.u64 %handle, [handle];\n"
+    "    ld.param.u32 %flags, [flags];\n"
+    "    call (%result), cudaCGSynchronizeGrid, (%handle, %flags);\n"
+    "    st.param.b32 [result], %result;\n"
+    "    ret;\n"
+    "}\n"
+    ".weak .func (.param .b32 result) cudaCGGetSize(.param .b64 threads, .param .b64 grids, .param .b64 handle)\n"
+    "{\n"
+    "    .reg .pred %p;\n"
+    "    .reg .b32 %n;\n"
+    "    .reg .b64 %to;\n"
+    "    ld.param.u64 %to, [threads];\n"
+    "    call (%n), __cuttle_grid_place, (%to);\n"
+    "    st.u32 [%to], %n;\n"
+    "    ld.param.u64 %to, [grids];\n"
+    "    setp.eq.u64 %p, %to, 0;\n"
+    "    mov.u32 %n, 1;\n"
+    "    @!%p st.u32 [%to], %n;\n"
+    "    mov.u32 %n, 0;\n"
+    "    st.param.b32 [result], %n;\n"
+    "    ret;\n"
+    "}\n"
+    ".weak .func (.param .b32 result) cudaCGGetRank(.param .b64 thread, .param .b64 grid, .param .b64 handle)\n"
+    "{\n"
+    "    .reg .pred %p;\n"
+    "    .reg .b32 %n;\n"
+    "    .reg .b64 %to;\n"
+    "    ld.param.u64 %to, [thread];\n"
+    "    call (%n), __cuttle_grid_place, (%to);\n"
+    "    ld.param.u64 %to, [grid];\n"
+    "    setp.eq.u64 %p, %to, 0;\n"
+    "    mov.u32 %n, 0;\n"
+    "    @!%p st.u32 [%to], %n;\n"
+    "    st.param.b32 [result], %n;\n"
+    "    ret;\n"
+    "}\n";
 /* clang-format on */
 
 static const struct {
@@ -337,6 +475,11 @@ static const struct {
     {"vprintf", print_text},
     {"malloc", heap_text},
     {"free", heap_text},
+    {"cudaCGGetIntrinsicHandle", grid_text},
+    {"cudaCGSynchronizeGrid", grid_text},
+    {"cudaCGSynchronize", grid_text},
+    {"cudaCGGetSize", grid_text},
+    {"cudaCGGetRank", grid_text},
 };
 
 const char *ptx_system_function_or_null(const struct ptx_function *function)

@@ -25,7 +25,12 @@ struct grid {
 };
 
 /* A barrier of the grid as cooperative groups have it: the last block that comes flips the top bit of the second word behind %envreg1 and 2. */
-static const char grid_sync[] =
+static const char functions[] =
+    ".extern .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope);\n"
+    ".extern .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);\n"
+    ".extern .func (.param .b32 result) cudaCGSynchronizeGrid(.param .b64 handle, .param .b32 flags);\n"
+    ".extern .func (.param .b32 result) cudaCGGetSize(.param .b64 threads, .param .b64 grids, .param .b64 handle);\n"
+    ".extern .func (.param .b32 result) cudaCGGetRank(.param .b64 thread, .param .b64 grid, .param .b64 handle);\n"
     ".func meet()\n{\n.reg .pred p; .reg .b32 r<9>; .reg .b64 a;\n"
     "mov.u32 r0,%envreg2; mov.u32 r1,%envreg1; mov.b64 a,{r0,r1}; bar.sync 0;\n"
     "mov.u32 r2,%tid.x; setp.ne.u32 p,r2,0; @p bra DONE; mov.u32 r3,%nctaid.x; mov.u32 r4,%nctaid.y; mul.lo.u32 r3,r3,r4;\n"
@@ -174,6 +179,24 @@ static const char early_ends[] =
     "shfl.sync.bfly.b32 r1,x,4,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,2,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,1,31,-1;"
     "add.u32 x,x,r1;";
 
+/* By the functions that the device runtime of older toolkits has: the sum of what all ranks gave, and how many there are. */
+static void expect_device_runtime(struct grid *g)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t t = 0; t < g->size; t++)
+        sum += g->in[t] * (t + 1);
+    for (uint32_t t = 0; t < g->size; t++)
+        g->out[t] = sum + 3 * g->size + 5;
+}
+static const char device_runtime[] =
+    "call (d1), cudaCGGetIntrinsicHandle, (1); mov.u64 d2,local; cvta.local.u64 d2,d2; add.u64 d3,d2,4;"
+    "call (r0), cudaCGGetRank, (d2,d3,d1); ld.u32 r1,[d2]; ld.u32 r2,[d3]; add.u32 r0,r0,r2; mad.lo.u32 r1,v,r1,v;"
+    "atom.global.add.u32 r2,[w],r1; call (r1), cudaCGSynchronize, (d1,0); add.u32 r0,r0,r1; ld.global.u32 x,[w];"
+    "call (r1), cudaCGSynchronizeGrid, (d1,0); add.u32 r0,r0,r1; call (r1), cudaCGGetSize, (d2,d3,d1); add.u32 r0,r0,r1; ld.u32 r1,[d2];"
+    "mad.lo.u32 x,r1,3,x; ld.u32 r1,[d3]; mad.lo.u32 x,r1,4,x; call (d1), cudaCGGetIntrinsicHandle, (2);"
+    "call (r1), cudaCGSynchronize, (d1,0); add.u32 x,x,r1; add.u32 x,x,r0;";
+
 static void expect_no_wait(struct grid *g)
 {
     for (uint32_t t = 0; t < g->size; t++)
@@ -198,6 +221,7 @@ static const struct row {
     {"a chain of threads", threads, expect_threads, 1},
     {"a lock", lock, expect_lock, 1},
     {"warps, and threads that end before", early_ends, expect_early_ends, 1},
+    {"functions of the device runtime", device_runtime, expect_device_runtime, 1},
     {"nobody waits", no_wait, expect_no_wait, 1},
 };
 
@@ -218,7 +242,7 @@ static CUmodule load(const char *body, const char *more_params)
         "mov.u32 r0,%%ctaid.z; mov.u32 r1,%%nctaid.y; mov.u32 r2,%%ctaid.y; mad.lo.u32 r0,r0,r1,r2; mov.u32 r2,%%nctaid.x; mov.u32 r3,%%ctaid.x;\n"
         "mad.lo.u32 b,r0,r2,r3; mad.lo.u32 g,b,m,t; mov.u32 r3,%%nctaid.z; mul.lo.u32 r1,r1,r2; mul.lo.u32 r1,r1,r3; mul.lo.u32 z,r1,m;\n"
         "mul.wide.u32 d0,g,4; add.u64 o,o,d0; add.u64 i,i,d0; ld.global.u32 v,[i]; mov.u32 x,0;\n%s\nst.global.u32 [o],x; ret;\n}\n",
-        grid_sync, more_params, body);
+        functions, more_params, body);
 
     assert_true(length > 0 && (size_t)length < sizeof text);
     ok(cuModuleLoadData(&module, text));
