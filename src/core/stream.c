@@ -11,6 +11,7 @@
 
 #include "event.h"
 #include "log.h"
+#include "memory_pool.h"
 #include "process.h"
 #include "stream_ring.h"
 #include "stream_worker.h"
@@ -211,6 +212,7 @@ void ct_streams_destroy_all(struct ct_context *context)
     for (stream = context->streams; stream; stream = stream->next_in_context) /* nobody uses the context: the list stands still */
         await_all(stream);
     ct_events_destroy_all(context);
+    ct_memory_pools_forget(context); /* before the queues go, which pools ask how far they have come */
     for (;;) {
         ct_mutex_lock(&context->lock);
         stream = context->streams;
@@ -410,7 +412,11 @@ CUresult ct_stream_synchronize(struct ct_stream *stream)
     uint64_t point;
     CUresult r = last_point(stream, &point);
 
-    return r == CUDA_SUCCESS ? ct_stream_await(stream, point) : r;
+    if (r == CUDA_SUCCESS)
+        r = ct_stream_await(stream, point);
+    if (r == CUDA_SUCCESS)
+        ct_memory_pools_observe(stream, point);
+    return r;
 }
 
 CUresult ct_stream_query(struct ct_stream *stream)
@@ -466,6 +472,8 @@ CUresult ct_streams_synchronize(struct ct_context *context)
     for (size_t i = 0; i < count; i++) {
         r = ct_stream_await(items[i].stream, items[i].point);
         first = first == CUDA_SUCCESS ? r : first;
+        if (r == CUDA_SUCCESS)
+            ct_memory_pools_observe(items[i].stream, items[i].point);
         ct_object_release(&items[i].stream->object);
     }
     free(items);
@@ -560,17 +568,52 @@ static CUresult wait_for_foreign(struct ct_stream *stream, struct ct_stream *oth
     return r;
 }
 
+static struct ct_stream_order copy_order(struct ct_stream *stream)
+{
+    struct ct_stream_order order;
+
+    ct_mutex_lock(&stream->lock);
+    order = stream->order;
+    ct_mutex_unlock(&stream->lock);
+    return order;
+}
+
+/* `known` is a copy of what the other stream follows. */
+static void note_order_locked(struct ct_stream *stream, struct ct_stream *other, uint64_t point, const struct ct_stream_order *known)
+{
+    uint64_t since = backend_of(stream)->queue_point(stream->queue);
+
+    ct_stream_order_inherit(&stream->order, known, point, since);
+    ct_stream_order_add(&stream->order, &(struct ct_order_entry){other->id, point, since});
+}
+
 CUresult ct_stream_wait_for(struct ct_stream *stream, struct ct_stream *other, uint64_t point)
 {
+    struct ct_stream_order known;
     CUresult r;
 
     if (stream->context->backend_device != other->context->backend_device)
         return wait_for_foreign(stream, other, point);
+    known = copy_order(other); /* before begin: streams are locked one at a time */
     r = ct_stream_begin(stream);
     if (r != CUDA_SUCCESS)
         return r;
     if (stream != other && !is_complete(other, point))
         r = backend_of(stream)->queue_wait_queue(stream->queue, other->queue, point);
+    if (r == CUDA_SUCCESS && stream != other)
+        note_order_locked(stream, other, point, &known);
     ct_stream_end(stream);
     return ct_context_check(stream->context, r);
+}
+
+bool ct_stream_follows_locked(const struct ct_stream *stream, const struct ct_stream *other, uint64_t point)
+{
+    assert(ct_mutex_held(&stream->lock));
+    if (stream == other)
+        return true;
+    if (stream->context == other->context && other->is_legacy && stream->seen_legacy_point >= point)
+        return true;
+    if (stream->context == other->context && stream->is_legacy && other->seen_by_legacy >= point)
+        return true;
+    return ct_stream_order_has(&stream->order, other->id, point);
 }

@@ -5,6 +5,7 @@
 
 #include "backend.h"
 #include "context.h"
+#include "stream_order.h"
 
 /* What cuCtxGetStreamPriorityRange tells: priorities make no difference. Those beyond are taken for the nearest. */
 #define CT_STREAM_PRIORITY_GREATEST 0
@@ -33,6 +34,7 @@ struct ct_stream {
     atomic_int sync_policy;          /* CUsynchronizationPolicy: how threads wait for it */
     uint64_t seen_legacy_point;      /* legacy work this stream already waits for; guarded by lock */
     uint64_t seen_by_legacy;         /* our work that the legacy stream already waits for; guarded by the legacy stream's lock */
+    struct ct_stream_order order;    /* of other streams' work before ours; guarded by lock */
 };
 
 /* The stream behind a handle, retained, with one use of its context, which need not be the current one. Of the current context are NULL
@@ -63,6 +65,8 @@ bool ct_stream_is_idle_locked(struct ct_stream *stream);
 
 /* Orders what is recorded next behind `point` of another stream, which may be of another device. */
 CUresult ct_stream_wait_for(struct ct_stream *stream, struct ct_stream *other, uint64_t point);
+/* Between begin and end: whether what is recorded now runs behind `point` of `other`, by waits for events or the legacy stream's rules. */
+bool ct_stream_follows_locked(const struct ct_stream *stream, const struct ct_stream *other, uint64_t point);
 
 /* Runs `function` on a thread of the stream's own when what was recorded before is complete; what is recorded later waits for it.
  * `status` tells whether that work failed. The caller holds no lock. */
