@@ -94,6 +94,7 @@ struct ct_gen {
     struct ct_gen_position *positions; /* by block id */
     struct ct_gen_region *regions;     /* by node id */
     uint32_t *selectors;               /* Function variables */
+    struct ct_gen_pairs *pairs;        /* see emit_compare.c */
     const struct ct_block *block;      /* being emitted */
     uint32_t label;                    /* of the SPIR-V block being emitted */
     bool open;                         /* which has no terminator yet */
@@ -151,6 +152,10 @@ void ct_gen_load_phis(struct ct_gen *g);  /* at the head of g->block */
 void ct_gen_store_phis(struct ct_gen *g); /* at its end, for its successors */
 /* A new Function variable. */
 uint32_t ct_gen_variable(struct ct_gen *g, uint32_t type);
+
+/* ---- emit_compare.c ---- */
+void ct_gen_find_pairs(struct ct_gen *g); /* values that are compared with each other as signed and as unsigned: before anything is emitted */
+void ct_gen_compare(struct ct_gen *g, const struct ct_insn *insn);
 
 /* ---- emit_arith.c, emit_float.c: one instruction ---- */
 void ct_gen_integer(struct ct_gen *g, const struct ct_insn *insn);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Integer and predicate instructions. SPIR-V integers are declared without a sign: the instruction chooses. */
+/* Integer and predicate instructions (comparisons: emit_compare.c). SPIR-V integers are declared without a sign: the instruction chooses. */
 #include "emit.h"
 
 static bool is_signed(const struct ct_insn *insn)
@@ -59,35 +59,6 @@ static void gen_shift(struct ct_gen *g, const struct ct_insn *insn)
     ct_gen_define(g, insn->results[0],
                   ct_gen_shift(g, insn->op == CT_OP_SHL ? SpvOpShiftLeftLogical : right, ct_gen_bits(g, insn->results[0]),
                                ct_gen_use(g, insn->operands[0]), ct_gen_use(g, insn->operands[1])));
-}
-
-static const struct comparison {
-    uint16_t of_unsigned, of_signed, of_bool;
-} comparisons[] = {
-    [PTX_EQ] = {SpvOpIEqual, SpvOpIEqual, SpvOpLogicalEqual},
-    [PTX_NE] = {SpvOpINotEqual, SpvOpINotEqual, SpvOpLogicalNotEqual},
-    [PTX_LT] = {SpvOpULessThan, SpvOpSLessThan, 0},
-    [PTX_LE] = {SpvOpULessThanEqual, SpvOpSLessThanEqual, 0},
-    [PTX_GT] = {SpvOpUGreaterThan, SpvOpSGreaterThan, 0},
-    [PTX_GE] = {SpvOpUGreaterThanEqual, SpvOpSGreaterThanEqual, 0},
-    [PTX_LO] = {SpvOpULessThan, SpvOpULessThan, 0},
-    [PTX_LS] = {SpvOpULessThanEqual, SpvOpULessThanEqual, 0},
-    [PTX_HI] = {SpvOpUGreaterThan, SpvOpUGreaterThan, 0},
-    [PTX_HS] = {SpvOpUGreaterThanEqual, SpvOpUGreaterThanEqual, 0},
-};
-
-static void gen_compare(struct ct_gen *g, const struct ct_insn *insn)
-{
-    const struct comparison *row = insn->compare < sizeof comparisons / sizeof *comparisons ? &comparisons[insn->compare] : NULL;
-    const bool of_bool = ct_gen_bits(g, insn->operands[0]) == 1;
-    const uint16_t op = !row ? 0 : of_bool ? row->of_bool : is_signed(insn) ? row->of_signed : row->of_unsigned;
-
-    if (!op) {
-        ct_gen_refuse(g, PTX2SPV_INTERNAL, "integer comparison %u", insn->compare);
-        return;
-    }
-    ct_gen_define(g, insn->results[0],
-                  GEN(g, op, ct_gen_int_type(g, 1), ct_gen_use(g, insn->operands[0]), ct_gen_use(g, insn->operands[1])));
 }
 
 static uint32_t widened(struct ct_gen *g, const struct ct_insn *insn, uint32_t operand, unsigned bits)
@@ -176,7 +147,7 @@ static void gen_unpack(struct ct_gen *g, const struct ct_insn *insn)
 void ct_gen_integer(struct ct_gen *g, const struct ct_insn *insn)
 {
     switch (insn->op) {
-    case CT_OP_ICMP: gen_compare(g, insn); break;
+    case CT_OP_ICMP: ct_gen_compare(g, insn); break;
     case CT_OP_MULWIDE: gen_mulwide(g, insn); break;
     case CT_OP_MULHI: gen_mulhi(g, insn); break;
     case CT_OP_MIN:

@@ -264,6 +264,12 @@ static const struct {
     {"a window is a comparison and a choice", "st.global.u32 [d0],r0;", WINDOWS, SpvOpULessThan, 2},
     {"and all of them one sum more", "st.global.u32 [d0],r0;", WINDOWS, SpvOpIAdd, 1},
     {"before the constant offset", "st.global.u32 [d0+8],r0;", WINDOWS, SpvOpIAdd, 2},
+    {"values compared by both signs: as signed, their difference", "ld.global.u32 r1,[d0]; setp.lt.u32 p0,r0,r1; setp.ge.s32 p1,r1,r0;"
+     "selp.u32 r2,1,2,p0; selp.u32 r3,3,4,p1; st.global.u32 [d0],r2; st.global.u32 [d0+4],r3;", RICH, SpvOpISub, 1},
+    {"also with a constant", "setp.lt.u32 p0,r0,9; setp.lt.s32 p1,r0,9; selp.u32 r2,1,2,p0; selp.u32 r3,3,4,p1;"
+     "st.global.u32 [d0],r2; st.global.u32 [d0+4],r3;", RICH, SpvOpISub, 1},
+    {"values compared by one sign are just compared", "setp.lt.s32 p0,r0,9; setp.gt.s32 p1,r0,9; setp.lt.u32 p2,r0,8; selp.u32 r2,1,2,p0;"
+     "selp.u32 r3,3,4,p1; selp.u32 r4,5,6,p2; st.global.u32 [d0],r2; st.global.u32 [d0+4],r3; st.global.u32 [d0+8],r4;", RICH, SpvOpISub, 0},
     {"add.f32 is one instruction", "ld.global.f32 f0,[d0]; add.f32 f1,f0,f0; st.global.f32 [d0],f1;", RICH, SpvOpFAdd, 1},
     {"OpenCL: a narrow shared store is one store", "st.shared.u8 [sh+1],r0;", OPENCL_PLAIN, SpvOpAtomicOr, 0},
     {"OpenCL: 64 bits of shared memory are one access", "ld.shared.u64 d1,[sh+8]; st.shared.u64 [sh],d1;", OPENCL_PLAIN, SpvOpStore, 1},
