@@ -218,6 +218,8 @@ static CUresult import_pages(struct ct_backend_device *device, const struct ct_h
         plan.import_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT; /* whatever the host reaches */
     r = ct_vk_result(device->vk.vkGetMemoryHostPointerPropertiesEXT(device->handle, plan.import_type, import->pages, &properties),
                      "vkGetMemoryHostPointerPropertiesEXT");
+    if (r == CUDA_ERROR_NO_DEVICE) /* NVIDIA 580.159.04 fails to initialize something where memory is not I/O memory */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s imports no such pages", device->info->name);
     if (r != CUDA_SUCCESS)
         return r;
     plan.allowed_types = properties.memoryTypeBits;

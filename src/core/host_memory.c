@@ -3,6 +3,7 @@
  * in the map of addresses, at its device pointer. */
 #include "host_memory.h"
 
+#include "host_mappings.h"
 #include "log.h"
 #include "memory_arena.h"
 #include "process.h"
@@ -126,6 +127,9 @@ CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint
         return r;
     if (!widen_to_pages(pointer, size_bytes, &first, &import.size_bytes) || !pages_exist(first, import.size_bytes))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at %p are not all mapped", (unsigned long long)size_bytes, pointer);
+    if (context->device->info.import_refusals_spoil && !import.io_memory &&
+        (r = ct_pages_can_be_locked(first, import.size_bytes)) != CUDA_SUCCESS)
+        return r;
     import.pages = (void *)(uintptr_t)first;
     allocation = calloc(1, sizeof *allocation);
     if (!allocation)

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What lies behind host addresses, as Linux tells it. */
+#ifndef CT_CORE_HOST_MAPPINGS_H
+#define CT_CORE_HOST_MAPPINGS_H
+
+#include <cuda.h>
+#include <stdint.h>
+
+/* Whether Linux lets a driver lock the pages for writing, for as long as it likes: pages that the process may write, and none that are
+ * shared with a file on a disk, since what a device writes there would not be seen to be written (mm/gup.c, since Linux 6.5).
+ * NOT_PERMITTED: not writable. NOT_SUPPORTED: shared with a file, or with a device. */
+CUresult ct_pages_can_be_locked(uint64_t first, uint64_t size_bytes);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which host pages a driver may lock for writing. What Linux says: mm/gup.c refuses pages that the process may not write, and long-term
+ * pins of pages that are shared with a file whose file system has to know what was written. */
+#include "core/host_mappings.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
+
+static CUresult of(const void *pages, size_t bytes)
+{
+    return ct_pages_can_be_locked((uint64_t)(uintptr_t)pages, bytes);
+}
+
+static void *map(size_t pages, int prot, int flags, int fd)
+{
+    void *start = mmap(NULL, pages * PAGE, prot, flags, fd, 0);
+
+    assert_ptr_not_equal(start, MAP_FAILED);
+    return start;
+}
+
+static void anonymous_memory(void **state)
+{
+    char *private = map(4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1), on_stack[100], *heap = malloc(100);
+    char *shared = map(4, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
+
+    (void)state;
+    assert_int_equal(of(private, 4 * PAGE), CUDA_SUCCESS);
+    assert_int_equal(of(shared, 4 * PAGE), CUDA_SUCCESS);
+    assert_int_equal(of(on_stack, sizeof on_stack), CUDA_SUCCESS);
+    assert_int_equal(of(heap, 100), CUDA_SUCCESS);
+    munmap(private, 4 * PAGE);
+    munmap(shared, 4 * PAGE);
+    free(heap);
+}
+
+static void read_only_memory(void **state)
+{
+    char *pages = map(4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+    (void)state;
+    assert_int_equal(mprotect(pages + 2 * PAGE, PAGE, PROT_READ), 0);
+    assert_int_equal(of(pages, 2 * PAGE), CUDA_SUCCESS);
+    assert_int_equal(of(pages, 3 * PAGE), CUDA_ERROR_NOT_PERMITTED); /* one page of it is enough */
+    assert_int_equal(of(pages + 3 * PAGE, PAGE), CUDA_SUCCESS);
+    assert_int_equal(mprotect(pages + 2 * PAGE, PAGE, PROT_NONE), 0);
+    assert_int_equal(of(pages + 2 * PAGE, 1), CUDA_ERROR_NOT_PERMITTED);
+    munmap(pages, 4 * PAGE);
+}
+
+static void files(void **state)
+{
+    char name[] = "cuttle_mappings_XXXXXX"; /* where the tests run, which is seldom memory */
+    int file = mkstemp(name), memory = memfd_create("cuttle", MFD_CLOEXEC);
+    struct statfs system;
+    void *pages;
+
+    (void)state;
+    assert_true(file >= 0 && memory >= 0);
+    assert_int_equal(fstatfs(file, &system), 0);
+    assert_int_equal(ftruncate(file, (off_t)PAGE), 0);
+    assert_int_equal(ftruncate(memory, (off_t)PAGE), 0);
+    pages = map(1, PROT_READ | PROT_WRITE, MAP_SHARED, file);
+    assert_int_equal(of(pages, PAGE), system.f_type == TMPFS_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED);
+    unlink(name); /* a file that is gone tells no file system */
+    assert_int_equal(of(pages, PAGE), CUDA_ERROR_NOT_SUPPORTED);
+    munmap(pages, PAGE);
+    pages = map(1, PROT_READ | PROT_WRITE, MAP_PRIVATE, file); /* what is written becomes the process's own */
+    assert_int_equal(of(pages, PAGE), CUDA_SUCCESS);
+    munmap(pages, PAGE);
+    pages = map(1, PROT_READ | PROT_WRITE, MAP_SHARED, memory);
+    assert_int_equal(of(pages, PAGE), CUDA_SUCCESS);
+    munmap(pages, PAGE);
+    close(file);
+    close(memory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(anonymous_memory), cmocka_unit_test(read_only_memory), cmocka_unit_test(files)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
