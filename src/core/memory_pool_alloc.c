@@ -166,10 +166,11 @@ static void give(struct ct_pool_block *block, struct ct_stream *stream_or_null, 
 
     ct_mutex_lock(&pools->lock);
     user = stream_or_null ? ct_pools_user_locked(pools, stream_or_null) : NULL;
-    ct_mutex_unlock(&pools->lock);
-    if (stream_or_null && !user)
-        ct_stream_await(stream_or_null, point); /* no memory to remember it by */
-    ct_mutex_lock(&pools->lock);
+    if (stream_or_null && !user) { /* no memory to remember it by */
+        ct_mutex_unlock(&pools->lock);
+        ct_stream_await(stream_or_null, point);
+        ct_mutex_lock(&pools->lock);
+    }
     ct_pool_give_locked(block, user, point);
     ct_mutex_unlock(&pools->lock);
     atomic_store_explicit(&pools->unsettled, true, memory_order_release); /* pairs with the exchange in observe */
