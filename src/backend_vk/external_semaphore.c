@@ -88,9 +88,23 @@ CUresult ct_vk_semaphore_await(struct ct_semaphore *semaphore, uint64_t value, u
     return ct_vk_line_await(semaphore->device, semaphore->line, value, timeout_ns);
 }
 
+/* Values only grow: others may have signalled, too. */
+static CUresult signal_timeline(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value)
+{
+    uint64_t now;
+    CUresult r = ct_vk_line_read(queue->device, semaphore->line, &now);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (value <= now)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "signal of %llu on a timeline at %llu", (unsigned long long)value,
+                       (unsigned long long)now);
+    return ct_vk_queue_signal_line(queue, semaphore->line, &value);
+}
+
 CUresult ct_vk_queue_signal_semaphore(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value)
 {
-    return ct_vk_queue_signal_line(queue, semaphore->line, semaphore->timeline ? &value : NULL);
+    return semaphore->timeline ? signal_timeline(queue, semaphore, value) : ct_vk_queue_signal_line(queue, semaphore->line, NULL);
 }
 
 CUresult ct_vk_queue_wait_semaphore(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value)
