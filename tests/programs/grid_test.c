@@ -24,7 +24,7 @@ struct grid {
     uint32_t out[WORDS];     /* expected; 0 at first */
 };
 
-/* A barrier of the grid as cooperative groups have it: the last block that comes flips the top bit of the second word behind %envreg1 and 2. */
+/* A barrier of the grid as cooperative groups have it: the last block to come flips the top bit of the second word behind %envreg1 and 2. */
 static const char functions[] =
     ".extern .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope);\n"
     ".extern .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);\n"
@@ -100,7 +100,7 @@ static const char state[] =
     "xor.b32 x,x,r1; mov.u32 r1,l; FOLD: ld.local.u32 r2,[r1]; mad.lo.u32 x,x,31,r2; add.u32 r1,r1,4; sub.u32 r2,r1,l;"
     "setp.lt.u32 p,r2,32; @p bra FOLD; add.u32 x,x,r8; mad.lo.u32 x,r9,7,x;";
 
-/* The sum of the whole grid, n times over: in a block by shared memory, of all blocks by block 0, and each round begins with the last sum. */
+/* The sum of the whole grid, over and over: in a block by shared memory, of all blocks by block 0. Each round begins with the last sum. */
 static void expect_reduction(struct grid *g)
 {
     uint32_t sum = 0;
@@ -133,7 +133,8 @@ static void expect_chain(struct grid *g)
             g->out[t] += block + g->n;
 }
 static const char chain[] =
-    "div.u32 r2,z,m; mul.wide.u32 d1,b,8; add.u64 d1,w,d1; setp.ne.u32 p,t,5; @p bra HERE; add.u32 r3,b,1; mov.u32 r4,0; setp.ge.u32 p,r3,r2;"
+    "div.u32 r2,z,m; mul.wide.u32 d1,b,8; add.u64 d1,w,d1; setp.ne.u32 p,t,5; @p bra HERE; add.u32 r3,b,1; mov.u32 r4,0;"
+    "setp.ge.u32 p,r3,r2;"
     "@p bra LAST; WAIT: ld.relaxed.gpu.global.u32 r5,[d1+8]; setp.eq.u32 p,r5,0; @p bra WAIT; fence.acq_rel.gpu; ld.global.u32 r4,[d1+12];"
     "LAST: add.u32 r4,r4,b; add.u32 r4,r4,n; st.global.u32 [d1+4],r4; fence.acq_rel.gpu; mov.u32 r5,1; st.relaxed.gpu.global.u32 [d1],r5;"
     "HERE: bar.sync 0; ld.global.u32 x,[d1+4];";
@@ -239,7 +240,8 @@ static CUmodule load(const char *body, const char *more_params)
         ".shared .align 16 .b8 shared[1024]; .local .align 16 .b8 local[32];\n"
         "ld.param.u64 o,[out]; ld.param.u64 i,[in]; ld.param.u64 w,[work]; ld.param.u32 n,[count]; mov.u32 t,%%tid.x; mov.u32 m,%%ntid.x;\n"
         "mov.u32 s,shared; mov.u32 e,dynamic; mov.u32 l,local;\n"
-        "mov.u32 r0,%%ctaid.z; mov.u32 r1,%%nctaid.y; mov.u32 r2,%%ctaid.y; mad.lo.u32 r0,r0,r1,r2; mov.u32 r2,%%nctaid.x; mov.u32 r3,%%ctaid.x;\n"
+        "mov.u32 r0,%%ctaid.z; mov.u32 r1,%%nctaid.y; mov.u32 r2,%%ctaid.y; mad.lo.u32 r0,r0,r1,r2; mov.u32 r2,%%nctaid.x;\n"
+        "mov.u32 r3,%%ctaid.x;\n"
         "mad.lo.u32 b,r0,r2,r3; mad.lo.u32 g,b,m,t; mov.u32 r3,%%nctaid.z; mul.lo.u32 r1,r1,r2; mul.lo.u32 r1,r1,r3; mul.lo.u32 z,r1,m;\n"
         "mul.wide.u32 d0,g,4; add.u64 o,o,d0; add.u64 i,i,d0; ld.global.u32 v,[i]; mov.u32 x,0;\n%s\nst.global.u32 [o],x; ret;\n}\n",
         functions, more_params, body);
@@ -308,8 +310,8 @@ static void compare(const char *name, const struct grid *g, const struct buffers
     ok(cuMemcpyDtoH(got, b->out, sizeof got));
     for (uint32_t t = 0; t < g->size; t++)
         if (got[t] != g->out[t])
-            fail_msg("%s: %u x %u x %u blocks of %u: thread %u has %x, not %x", name, g->blocks[0], g->blocks[1], g->blocks[2], g->threads, t,
-                     got[t], g->out[t]);
+            fail_msg("%s: %u x %u x %u blocks of %u: thread %u has %x, not %x", name, g->blocks[0], g->blocks[1], g->blocks[2], g->threads,
+                     t, got[t], g->out[t]);
 }
 
 static void test_rows(void **unused)
@@ -438,8 +440,8 @@ static int make_context(void **unused)
     CUdevice device;
 
     (void)unused;
-    return !(cuInit(0) == CUDA_SUCCESS && cuDeviceGet(&device, 0) == CUDA_SUCCESS && cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS &&
-             cuCtxSetCurrent(context) == CUDA_SUCCESS);
+    return !(cuInit(0) == CUDA_SUCCESS && cuDeviceGet(&device, 0) == CUDA_SUCCESS &&
+             cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS && cuCtxSetCurrent(context) == CUDA_SUCCESS);
 }
 
 static int release_context(void **unused)
