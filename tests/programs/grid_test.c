@@ -24,7 +24,7 @@ struct grid {
     uint32_t out[WORDS];     /* expected; 0 at first */
 };
 
-/* A barrier of the grid as cooperative groups have it: the last block to come flips the top bit of the second word behind %envreg1 and 2. */
+/* The barrier of cooperative groups: the last block to come flips the top bit of the second word behind %envreg1 and 2. */
 static const char functions[] =
     ".extern .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope);\n"
     ".extern .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);\n"
