@@ -25,7 +25,7 @@ enum order {
 struct message {
     enum order order;
     CUresult result;
-    CUipcEventHandle handle;
+    CUipcEventHandle handle = {0};
 };
 
 /* ---- the other process ---- */
@@ -137,7 +137,7 @@ static CUevent make_shared(CUipcEventHandle *handle)
 /* "cuEventRecord, cuEventSynchronize, cuStreamWaitEvent and cuEventQuery may be used in either process": what we record they see. */
 static void others_see_our_records(void **state)
 {
-    CUipcEventHandle handle;
+    CUipcEventHandle handle = {0};
     CUevent event = make_shared(&handle);
     struct seeds_gate gate;
 
@@ -161,7 +161,7 @@ static void others_see_our_records(void **state)
 
 static void we_see_records_of_others(void **state)
 {
-    CUipcEventHandle handle;
+    CUipcEventHandle handle = {0};
     CUevent event = make_shared(&handle);
     CUstream stream;
 
@@ -184,7 +184,7 @@ static void we_see_records_of_others(void **state)
 /* In turns: each record counts anew, wherever the last one was. */
 static void records_alternate(void **state)
 {
-    CUipcEventHandle handle;
+    CUipcEventHandle handle = {0};
     CUevent event = make_shared(&handle);
 
     (void)state;
@@ -232,7 +232,7 @@ static void wrong_arguments_are_refused(void **state)
 /* A process that dies leaves nobody waiting, and its handles name nothing any more. What NVIDIA's driver does the manual leaves open. */
 static void death_ends_waits(void **state)
 {
-    CUipcEventHandle handle;
+    CUipcEventHandle handle = {0};
     CUevent opened, again;
     CUstream stream;
 
