@@ -25,7 +25,7 @@ enum order {
 struct message {
     enum order order;
     CUresult result;
-    CUipcEventHandle handle = {0};
+    CUipcEventHandle handle;
 };
 
 /* ---- the other process ---- */
