@@ -209,7 +209,9 @@ static void note_fork(void)
     atomic_compare_exchange_strong(&ct_process.state, &ready, CT_PROCESS_FORKED);
 }
 
-/* Threads may still run and call us: nothing is taken down, calls are refused. */
+/* Threads may still run and call us: nothing is taken down, calls are refused. At exit that has to be so before the handlers run that stood
+ * already when the drivers were loaded, such as that of a libcudart in the program, which unloads its modules: drivers have handlers of
+ * their own (NVIDIA's for Vulkan), which run in between, and nothing of a driver may be called behind them. */
 __attribute__((destructor)) static void note_exit(void)
 {
     atomic_store_explicit(&ct_process.state, CT_PROCESS_GONE, memory_order_release);
@@ -228,6 +230,8 @@ static CUresult start_locked(void)
     if (r == CUDA_SUCCESS)
         r = make_devices(&list);
     free(list.items);
+    if (r == CUDA_SUCCESS && atexit(note_exit) != 0)
+        ct_log(CT_LOG_WARN, "the end of the process will be noticed late: out of memory");
     if (r == CUDA_SUCCESS && pthread_atfork(NULL, NULL, note_fork) != 0)
         ct_log(CT_LOG_WARN, "forks will not be noticed: out of memory");
     return r;
