@@ -2,7 +2,7 @@
 /* build: video instructions on two halves or four bytes (PTX ISA, "SIMD Video Instructions"), with their default selectors: each part of
  * a with the same part of b, and all parts of d. A part is at most 16 bits, so 32-bit arithmetic is exact.
  *     vadd4.u32.s32.u32.sat d, a, b, c;    parts of d, of a, of b; clamped to d's; c: what parts outside a mask are, and the mask is whole
- *     vadd4.u32.s32.u32.add d, a, b, c;    d = c + the sum of the parts */
+ *     vadd4.u32.s32.u32.add d, a, b, c;    d = c + the sum of the parts, of all their bits */
 #include "build.h"
 
 static ct_value lane_sum(struct ct_cursor *at, ct_value a, ct_value b)
@@ -135,7 +135,7 @@ static void build_parts(struct ct_build *b, const struct video *video)
         if (b->insn->mods.sat)
             part = clamp_part(b, part, ptx_type_is_signed(video->d), video->bits);
         if (sums)
-            result = ct_add(&b->at, result, ct_extend_in_place(&b->at, part, part_type(video->d, video->bits)));
+            result = ct_add(&b->at, result, part);
         else
             result = ct_or(&b->at, result, ct_shl_imm(&b->at, ct_and_imm(&b->at, part, (1u << video->bits) - 1), first));
     }

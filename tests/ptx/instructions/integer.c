@@ -66,7 +66,7 @@ static int32_t video_lane(enum video operation, int32_t a, int32_t b)
     return 0;
 }
 
-/* how: 0 the low bits, 1 clamped, 2 the sum of the parts and c. */
+/* how: 0 the low bits, 1 clamped, 2 the sum of the parts and c: of all their bits, as NVIDIA's driver has it. */
 static uint32_t video(enum video operation, unsigned bits, int sign_d, int sign_a, int sign_b, int how, uint32_t a, uint32_t b, uint32_t c)
 {
     const int32_t low = sign_d ? -(1 << (bits - 1)) : 0, high = sign_d ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;
@@ -78,7 +78,7 @@ static uint32_t video(enum video operation, unsigned bits, int sign_d, int sign_
         if (how == 1)
             part = part < low ? low : part > high ? high : part;
         parts |= ((uint32_t)part & ((1u << bits) - 1)) << i;
-        sum += (uint32_t)video_part((uint32_t)part, bits, sign_d);
+        sum += (uint32_t)part;
     }
     return how == 2 ? sum : parts;
 }
