@@ -129,7 +129,9 @@ struct ptx2spv_target {
     uint8_t guards_fma32;   /* fma.rn.f32 is the driver's Fma, done again by our own sequence where subnormals may have been in play; if
                                not fma32_flushes, what is done first is made to flush as well (for tests). Needs float64 */
     uint8_t refined_sqrt32; /* one fused step makes the driver's InverseSqrt an exact f32 root; needs exact_fma32 */
-    uint8_t reserved[9];
+    uint8_t no_predicated_loops; /* Intel's OpenCL runtime for CPUs (2026.2): of loops that threads of a block leave in different rounds, its
+                                    compiler makes some that end early for all, or never: they become loops of states */
+    uint8_t reserved[8];
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: none overlap; one of size 0 ends the table */
 };
 

@@ -253,6 +253,15 @@ static const bool *everything_but_the_entry(struct ct_fn *fn)
     return all;
 }
 
+/* Loops that threads may leave in different rounds. */
+static bool has_divergent_loop(const struct ct_fn *fn, const bool *divergent)
+{
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        if (divergent[b] && fn->blocks.v[b]->loop_head)
+            return true;
+    return false;
+}
+
 static void choose_collective(struct ct_fn *fn, struct choice *choice)
 {
     const struct points points = find_points(fn, choice->divergent, false);
@@ -261,6 +270,8 @@ static void choose_collective(struct ct_fn *fn, struct choice *choice)
     if (!points.list.n || !(points.divergent || points.parts || forced))
         return;
     choice->predicated = !points.parts && ct_runs_in_lockstep(fn, choice->divergent);
+    if (fn->target->no_predicated_loops && has_divergent_loop(fn, choice->divergent))
+        choice->predicated = false;
     choice->resumed = !choice->predicated;
     if (choice->predicated && forced)
         choice->divergent = everything_but_the_entry(fn);
