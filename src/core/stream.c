@@ -517,7 +517,8 @@ static CUresult record_on_worker(struct ct_stream *stream, enum ct_worker_order 
         return r;
     r = record_on_worker_locked(stream, order, function, user);
     ct_stream_end(stream);
-    return ct_context_check(stream->context, r);
+    /* Once recorded it runs and `user` is its own, whatever else has failed by now: the next call tells of that. */
+    return r == CUDA_SUCCESS ? r : ct_context_check(stream->context, r);
 }
 
 CUresult ct_stream_run_on_host(struct ct_stream *stream, ct_host_function function, void *user)
