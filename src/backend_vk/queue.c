@@ -196,13 +196,21 @@ CUresult ct_vk_queue_signal(struct ct_queue *queue, struct ct_timeline *timeline
     return ct_vk_queue_signal_line(queue, timeline->line, &value);
 }
 
-/* A wait holds back a whole batch: it goes into one that has nothing but waits so far. */
+/* A wait holds back a whole batch: it goes into one that has nothing but waits so far, none of whose points anybody knows. */
+static bool takes_waits(struct ct_queue *queue, const struct ct_vk_batch *batch)
+{
+    uint64_t before = batch->last_point - batch->n_commands;
+
+    return batch->n_commands == batch->n_waits && batch->n_waits < CT_VK_BATCH_WAITS &&
+           atomic_load_explicit(&queue->told, memory_order_relaxed) <= before;
+}
+
 static CUresult wait_locked(struct ct_queue *queue, struct ct_vk_line *line, uint64_t value)
 {
     struct ct_vk_batch *batch = queue->unsubmitted.last;
     CUresult r;
 
-    if (batch && (batch->n_commands > batch->n_waits || batch->n_waits == CT_VK_BATCH_WAITS))
+    if (batch && !takes_waits(queue, batch))
         batch->closed = true;
     if ((r = ct_vk_command_begin_locked(queue, &batch)) != CUDA_SUCCESS)
         return r;
@@ -280,9 +288,15 @@ CUresult ct_vk_queue_flush(struct ct_queue *queue)
 
 /* ---- points ---- */
 
+/* A wait that another thread records between the two steps joins the point's batch, as if it had been recorded before. */
 uint64_t ct_vk_queue_point(struct ct_queue *queue)
 {
-    return atomic_load_explicit(&queue->point, memory_order_relaxed);
+    uint64_t point = atomic_load_explicit(&queue->point, memory_order_relaxed);
+    uint64_t told = atomic_load_explicit(&queue->told, memory_order_relaxed);
+
+    while (told < point && !atomic_compare_exchange_weak_explicit(&queue->told, &told, point, memory_order_relaxed, memory_order_relaxed))
+        ;
+    return point;
 }
 
 CUresult ct_vk_queue_completed(struct ct_queue *queue, uint64_t *out_point)

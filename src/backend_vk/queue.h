@@ -11,6 +11,8 @@
  *   - every value it waits for is promised: the host has signalled it, or a batch submitted earlier will. So a lane never holds a wait
  *     whose signal may come behind it in the same lane, and a wait for the host never blocks the other queues of a lane;
  *   - and it is closed, or somebody waits for it (flush_point), or fewer than CT_VK_IN_FLIGHT batches of the queue are in flight.
+ * A batch that has a point which somebody was told takes no more waits: that point would come later than it may, or never, where what
+ * the new wait stands for hangs on it.
  * Promises change under the lock only, and who changes them submits what they set free (ct_vk_scheduler_pump_locked). Completions
  * are seen by the lane's thread, which runs only while some queue of the lane gathers commands.
  *
@@ -87,6 +89,7 @@ struct ct_queue {
     struct ct_queue *next;
     struct ct_vk_batch_list unsubmitted;
     atomic_uint_fast64_t point; /* written under the lock; relaxed: a reader that matters recorded it or was told by who did */
+    atomic_uint_fast64_t told;  /* the last point that anybody was told, who may wait for it; relaxed as `point` */
     uint64_t completed;         /* as last read */
     uint64_t flush_point;       /* somebody waits for what is recorded up to here */
     unsigned n_in_flight, n_batches;

@@ -257,6 +257,52 @@ static void the_last_record_counts(void **state)
     ok(cuEventDestroy(event));
 }
 
+static CUresult query_for_a_while(CUevent event)
+{
+    CUresult r = cuEventQuery(event);
+
+    for (unsigned i = 0; i < 5000 && r == CUDA_ERROR_NOT_READY; i++) {
+        usleep(1000);
+        r = cuEventQuery(event);
+    }
+    return r;
+}
+
+/* A stream waits for one event, is recorded, and waits for another: the record is done when the first has come. */
+static void a_record_between_two_waits(void **state)
+{
+    CUevent first_event, second_event, between;
+    CUstream first, second, stream;
+    atomic_int open[2] = {0, 0};
+
+    (void)state;
+    ok(cuEventCreate(&first_event, CU_EVENT_DISABLE_TIMING));
+    ok(cuEventCreate(&second_event, CU_EVENT_DISABLE_TIMING));
+    ok(cuEventCreate(&between, CU_EVENT_DISABLE_TIMING));
+    ok(cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
+    ok(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    ok(cuLaunchHostFunc(first, stand_before, &open[0]));
+    ok(cuLaunchHostFunc(second, stand_before, &open[1]));
+    ok(cuEventRecord(first_event, first));
+    ok(cuEventRecord(second_event, second));
+    ok(cuStreamWaitEvent(stream, first_event, 0));
+    ok(cuEventRecord(between, stream));
+    ok(cuStreamWaitEvent(stream, second_event, 0));
+    gives(CUDA_ERROR_NOT_READY, cuEventQuery(between));
+    atomic_store(&open[0], 1);
+    ok(query_for_a_while(between));
+    gives(CUDA_ERROR_NOT_READY, cuStreamQuery(stream));
+    atomic_store(&open[1], 1);
+    ok(cuStreamSynchronize(stream));
+    ok(cuStreamDestroy(first));
+    ok(cuStreamDestroy(second));
+    ok(cuStreamDestroy(stream));
+    ok(cuEventDestroy(first_event));
+    ok(cuEventDestroy(second_event));
+    ok(cuEventDestroy(between));
+}
+
 static void events_need_no_current_context(void **state)
 {
     CUcontext context = *state;
@@ -314,6 +360,7 @@ int main(void)
         cmocka_unit_test(times_grow_and_are_not_wild),
         cmocka_unit_test(elapsed_time_is_not_ready_while_a_record_is_under_way),
         cmocka_unit_test(the_last_record_counts),
+        cmocka_unit_test(a_record_between_two_waits),
         cmocka_unit_test(events_need_no_current_context),
         cmocka_unit_test(an_event_belongs_to_its_context),
     };
