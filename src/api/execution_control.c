@@ -9,37 +9,11 @@
 
 #define CT_CHANNEL "launch"
 
-/* The function of a call that works in the current context. */
-static CUresult find(CUfunction handle, struct ct_function **out)
-{
-    struct ct_context *context;
-    CUresult r = ct_context_current(&context);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = ct_function_lookup(handle, context, out);
-    ct_context_release(context);
-    return r;
-}
-
-/* The same for a call that writes to `out`, which is looked at first. */
-static CUresult find_for(const void *out, CUfunction handle, struct ct_function **function)
-{
-    struct ct_context *context;
-    CUresult r = ct_context_current(&context);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = out ? ct_function_lookup(handle, context, function) : ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer for the result is NULL");
-    ct_context_release(context);
-    return r;
-}
-
 /* cuFuncGetAttribute. Sizes in bytes; CU_FUNC_ATTRIBUTE_NUM_REGS is 0, since drivers do not tell. INVALID_VALUE: no such attribute. */
 CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
     struct ct_function *function;
-    CUresult r = find_for(pi, hfunc, &function);
+    CUresult r = ct_function_lookup_current(hfunc, pi, &function);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -52,7 +26,7 @@ CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunc
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
     struct ct_function *function;
-    CUresult r = find(hfunc, &function);
+    CUresult r = ct_function_lookup_current(hfunc, true, &function);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -65,7 +39,7 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attri
 static CUresult ignore_preference(CUfunction hfunc, unsigned value, unsigned max)
 {
     struct ct_function *function;
-    CUresult r = find(hfunc, &function);
+    CUresult r = ct_function_lookup_current(hfunc, true, &function);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -89,7 +63,7 @@ CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig confi
 CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 {
     struct ct_function *function;
-    CUresult r = find_for(hmod, hfunc, &function);
+    CUresult r = ct_function_lookup_current(hfunc, hmod, &function);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -102,7 +76,7 @@ CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
 {
     struct ct_function *function;
-    CUresult r = find_for(name, hfunc, &function);
+    CUresult r = ct_function_lookup_current(hfunc, name, &function);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -116,7 +90,7 @@ CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
 CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
     struct ct_function *function;
-    CUresult r = find_for(paramOffset, func, &function);
+    CUresult r = ct_function_lookup_current(func, paramOffset, &function);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -135,7 +109,7 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
 CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
     struct ct_function *found;
-    CUresult r = find_for(state, function, &found);
+    CUresult r = ct_function_lookup_current(function, state, &found);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -148,7 +122,7 @@ CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction functi
 CUresult CUDAAPI cuFuncLoad(CUfunction function)
 {
     struct ct_function *found;
-    CUresult r = find(function, &found);
+    CUresult r = ct_function_lookup_current(function, true, &found);
 
     if (r != CUDA_SUCCESS)
         return r;

@@ -7,24 +7,11 @@
 
 #include "core/launch_setup.h"
 
-/* The function of a call that works in the current context. */
-static CUresult find(CUfunction handle, struct ct_function **out)
-{
-    struct ct_context *context;
-    CUresult r = ct_context_current(&context);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = ct_function_lookup(handle, context, out);
-    ct_context_release(context);
-    return r;
-}
-
 /* cuFuncSetBlockShape. Dimensions of a block in threads. INVALID_VALUE: one below 1; the launch refuses those above the limits. */
 CUresult CUDAAPI cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
 {
     struct ct_function *function;
-    CUresult r = find(hfunc, &function);
+    CUresult r = ct_function_lookup_current(hfunc, true, &function);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -37,7 +24,7 @@ CUresult CUDAAPI cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
 CUresult CUDAAPI cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)
 {
     struct ct_function *function;
-    CUresult r = find(hfunc, &function);
+    CUresult r = ct_function_lookup_current(hfunc, true, &function);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -50,7 +37,7 @@ CUresult CUDAAPI cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)
 CUresult CUDAAPI cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
 {
     struct ct_function *function;
-    CUresult r = find(hfunc, &function);
+    CUresult r = ct_function_lookup_current(hfunc, true, &function);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -64,7 +51,7 @@ CUresult CUDAAPI cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
 CUresult CUDAAPI cuParamSetv(CUfunction hfunc, int offset, void *ptr, unsigned int numbytes)
 {
     struct ct_function *function;
-    CUresult r = find(hfunc, &function);
+    CUresult r = ct_function_lookup_current(hfunc, true, &function);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -90,7 +77,7 @@ CUresult CUDAAPI cuParamSetf(CUfunction hfunc, int offset, float value)
 CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstream hStream)
 {
     struct ct_function *function;
-    CUresult r = find(f, &function);
+    CUresult r = ct_function_lookup_current(f, true, &function);
 
     if (r != CUDA_SUCCESS)
         return r;

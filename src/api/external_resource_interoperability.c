@@ -109,6 +109,30 @@ static CUresult look_up(const struct ct_stream *stream, const CUexternalSemaphor
     return CUDA_SUCCESS;
 }
 
+/* What a call for an array of semaphores begins with: its stream and its semaphores, retained. */
+static CUresult begin(CUstream handle, const CUexternalSemaphore *semaphores, const void *params, unsigned count, struct ct_stream **stream,
+                      struct ct_external_fence **fences)
+{
+    CUresult r = ct_stream_lookup(handle, stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (count && (!semaphores || !params))
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "%u semaphores at %p, %p", count, (const void *)semaphores, params);
+    else
+        r = look_up(*stream, semaphores, count, fences);
+    if (r != CUDA_SUCCESS)
+        ct_stream_release(*stream);
+    return r;
+}
+
+static CUresult end(struct ct_stream *stream, struct ct_external_fence *fences, unsigned count, CUresult r)
+{
+    release(fences, count);
+    ct_stream_release(stream);
+    return r;
+}
+
 /* cuSignalExternalSemaphoresAsync. When all that the stream has now is done: a binary semaphore is signalled, a timeline gets its value.
  * Vulkan wants the signal of a binary semaphore submitted before a wait for it: it is when this returns, unless the stream itself waits for
  * the host. INVALID_VALUE: a NULL, a value that is not above the one before. */
@@ -118,22 +142,13 @@ CUresult CUDAAPI cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *extS
 {
     struct ct_external_fence *fences;
     struct ct_stream *s;
-    CUresult r = ct_stream_lookup(stream, &s);
+    CUresult r = begin(stream, extSemArray, paramsArray, numExtSems, &s, &fences);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (numExtSems && (!extSemArray || !paramsArray))
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "%u semaphores at %p, %p", numExtSems, (const void *)extSemArray, (const void *)paramsArray);
-    else
-        r = look_up(s, extSemArray, numExtSems, &fences);
-    if (r == CUDA_SUCCESS) {
-        for (unsigned i = 0; i < numExtSems; i++)
-            fences[i].value = paramsArray[i].params.fence.value;
-        r = ct_external_semaphores_signal(s, fences, numExtSems);
-        release(fences, numExtSems);
-    }
-    ct_stream_release(s);
-    return r;
+    for (unsigned i = 0; i < numExtSems; i++)
+        fences[i].value = paramsArray[i].params.fence.value;
+    return end(s, fences, numExtSems, ct_external_semaphores_signal(s, fences, numExtSems));
 }
 
 /* cuWaitExternalSemaphoresAsync. What the stream gets later waits until each binary semaphore is signalled, and resets it, and until each
@@ -144,20 +159,11 @@ CUresult CUDAAPI cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSem
 {
     struct ct_external_fence *fences;
     struct ct_stream *s;
-    CUresult r = ct_stream_lookup(stream, &s);
+    CUresult r = begin(stream, extSemArray, paramsArray, numExtSems, &s, &fences);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (numExtSems && (!extSemArray || !paramsArray))
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "%u semaphores at %p, %p", numExtSems, (const void *)extSemArray, (const void *)paramsArray);
-    else
-        r = look_up(s, extSemArray, numExtSems, &fences);
-    if (r == CUDA_SUCCESS) {
-        for (unsigned i = 0; i < numExtSems; i++)
-            fences[i].value = paramsArray[i].params.fence.value;
-        r = ct_external_semaphores_wait(s, fences, numExtSems);
-        release(fences, numExtSems);
-    }
-    ct_stream_release(s);
-    return r;
+    for (unsigned i = 0; i < numExtSems; i++)
+        fences[i].value = paramsArray[i].params.fence.value;
+    return end(s, fences, numExtSems, ct_external_semaphores_wait(s, fences, numExtSems));
 }

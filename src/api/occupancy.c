@@ -11,13 +11,8 @@
 /* The compiled function of a query whose arguments are good if `is_valid`. */
 static CUresult find(CUfunction handle, bool is_valid, struct ct_function **out)
 {
-    struct ct_context *context;
-    CUresult r = ct_context_current(&context);
+    CUresult r = ct_function_lookup_current(handle, is_valid, out);
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = is_valid ? ct_function_lookup(handle, context, out) : ct_fail(CUDA_ERROR_INVALID_VALUE, "arguments of an occupancy query");
-    ct_context_release(context);
     if (r != CUDA_SUCCESS)
         return r;
     r = ct_function_compile(*out);

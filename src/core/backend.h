@@ -167,7 +167,7 @@ struct ct_queue_desc {
 struct ct_backend_device;
 
 struct ct_backend {
-    const char *name; /* "vulkan" */
+    const char *name; /* as CUTTLE_BACKEND names it */
 
     /* Finds devices. *out_count may be 0. The array lives as long as the process; calling again gives the same. */
     CUresult (*enumerate)(const struct ct_device_info **out_infos, unsigned *out_count);

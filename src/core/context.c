@@ -294,20 +294,10 @@ static CUresult make(struct ct_device *device, bool is_primary, unsigned api_ver
     return CUDA_SUCCESS;
 }
 
-static CUresult open_device(struct ct_device *device)
-{
-    CUresult r;
-
-    ct_mutex_lock(&device->lock);
-    r = ct_device_open_locked(device);
-    ct_mutex_unlock(&device->lock);
-    return r;
-}
-
 CUresult ct_context_create(struct ct_device *device, unsigned flags, unsigned api_version, CUcontext *out)
 {
     struct ct_context *context;
-    CUresult r = open_device(device);
+    CUresult r = ct_device_open(device);
 
     if (r != CUDA_SUCCESS)
         return r;

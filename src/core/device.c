@@ -261,3 +261,13 @@ CUresult ct_device_open_locked(struct ct_device *device)
         device->primary->backend_device = device->opened; /* what belongs to the device and to no context is made through this one */
     return r;
 }
+
+CUresult ct_device_open(struct ct_device *device)
+{
+    CUresult r;
+
+    ct_mutex_lock(&device->lock);
+    r = ct_device_open_locked(device);
+    ct_mutex_unlock(&device->lock);
+    return r;
+}

@@ -17,7 +17,8 @@ CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_b
                         const struct ct_device_info *info);
 void ct_device_finish(struct ct_device *device);
 
-/* Opens the device unless that was done; the caller holds device->lock. It stays open as long as the process. */
+/* Opens the device unless that was done. It stays open as long as the process. The second is for who holds device->lock. */
+CUresult ct_device_open(struct ct_device *device);
 CUresult ct_device_open_locked(struct ct_device *device);
 
 /* The value of one attribute. INVALID_VALUE: there is no such attribute. */

@@ -148,23 +148,11 @@ static CUresult import_backing(struct ct_context *context, struct ct_fd_import *
 static CUresult publish(struct ct_context *context, struct ct_allocation *allocation, uint64_t offset, uint64_t size_bytes,
                         CUdeviceptr *out)
 {
-    const struct ct_backing *backing = &allocation->backing;
-    struct ct_range range = {
-        .start = backing->address + offset,
-        .size_bytes = size_bytes,
-        .kind = CT_RANGE_DEVICE,
-        .context = context,
-        .owner = context->object.handle,
-        .device = context->device->ordinal,
-        .memory = backing->memory,
-        .memory_offset = offset,
-        .host = backing->host ? (char *)backing->host + offset : NULL,
-        .device_pointer = backing->address + offset,
-        .id = ct_process_new_id(),
-        .allocation = allocation,
-    };
-    CUresult r = ct_allocation_publish(context, &range);
+    struct ct_range range = ct_range_of_backing(context, &allocation->backing, offset, size_bytes, CT_RANGE_DEVICE);
+    CUresult r;
 
+    range.allocation = allocation;
+    r = ct_allocation_publish(context, &range);
     if (r == CUDA_SUCCESS)
         *out = range.start;
     return r;

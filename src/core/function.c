@@ -94,6 +94,18 @@ CUresult ct_function_lookup(CUfunction handle, struct ct_context *context, struc
     return r;
 }
 
+CUresult ct_function_lookup_current(CUfunction handle, bool is_valid, struct ct_function **out)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = is_valid ? ct_function_lookup(handle, context, out) : ct_fail(CUDA_ERROR_INVALID_VALUE, "arguments of a call for a function");
+    ct_context_release(context);
+    return r;
+}
+
 void ct_function_release(struct ct_function *function)
 {
     struct ct_context *context = function ? function->module->context : NULL;

@@ -37,6 +37,9 @@ void ct_function_retire(struct ct_function *function);
  * (CUkernel), its function in `context`, of which the caller holds a use. INVALID_HANDLE, CONTEXT_IS_DESTROYED; for a kernel also what
  * ct_library_module gives. */
 CUresult ct_function_lookup(CUfunction handle, struct ct_context *context, struct ct_function **out);
+/* The same in the current context, for a call whose other arguments are good if `is_valid`. INVALID_CONTEXT: there is none; then
+ * INVALID_VALUE; then what the handle gives. */
+CUresult ct_function_lookup_current(CUfunction handle, bool is_valid, struct ct_function **out);
 void ct_function_release(struct ct_function *function); /* gives both back; takes NULL */
 
 /* Compiles it unless that was done. The caller holds no lock. NOT_SUPPORTED, INVALID_PTX, OUT_OF_MEMORY and what a backend gives. */

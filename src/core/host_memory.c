@@ -23,23 +23,11 @@
 static CUresult publish(struct ct_context *context, struct ct_allocation *allocation, uint64_t distance, uint64_t size_bytes,
                         enum ct_range_kind kind, unsigned flags)
 {
-    char *host = (char *)allocation->backing.host + distance;
-    struct ct_range range = {
-        .start = (uint64_t)(uintptr_t)host,
-        .size_bytes = size_bytes,
-        .kind = kind,
-        .context = context,
-        .owner = context->object.handle,
-        .device = context->device->ordinal,
-        .memory = allocation->backing.memory,
-        .memory_offset = distance,
-        .host = host,
-        .device_pointer = allocation->backing.address + distance,
-        .flags = flags,
-        .id = ct_process_new_id(),
-        .allocation = allocation,
-    };
+    struct ct_range range = ct_range_of_backing(context, &allocation->backing, distance, size_bytes, kind);
 
+    range.start = (uint64_t)(uintptr_t)range.host;
+    range.flags = flags;
+    range.allocation = allocation;
     return ct_allocation_publish(context, &range);
 }
 

@@ -113,14 +113,9 @@ static CUresult make(const struct ptx2spv_module *ptx, struct ct_device *device,
 
 static CUresult open_device(struct ct_device *device)
 {
-    CUresult r;
-
     if (!ct_managed_is_supported(device))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variables: the device has no managed memory");
-    ct_mutex_lock(&device->lock);
-    r = ct_device_open_locked(device);
-    ct_mutex_unlock(&device->lock);
-    return r;
+    return ct_device_open(device);
 }
 
 CUresult ct_managed_variables_place(struct ct_managed_variables *variables, const struct ptx2spv_module *ptx, struct ct_device *device,

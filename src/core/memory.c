@@ -312,12 +312,9 @@ static CUresult allocate(struct ct_context *context, enum ct_memory_kind kind, u
     return create_backing(context, kind, size_bytes, align > LARGE_ALIGN ? align : LARGE_ALIGN, &allocation->backing);
 }
 
-static struct ct_range range_of(struct ct_context *context, const struct ct_allocation *allocation, uint64_t size_bytes,
-                                enum ct_range_kind kind)
+struct ct_range ct_range_of_backing(struct ct_context *context, const struct ct_backing *backing, uint64_t offset, uint64_t size_bytes,
+                                    enum ct_range_kind kind)
 {
-    const struct ct_backing *backing = allocation->chunk ? &allocation->chunk->backing : &allocation->backing;
-    uint64_t offset = allocation->chunk_offset; /* 0 outside of a chunk */
-
     return (struct ct_range){
         .start = backing->address + offset,
         .size_bytes = size_bytes,
@@ -331,6 +328,15 @@ static struct ct_range range_of(struct ct_context *context, const struct ct_allo
         .device_pointer = backing->address + offset,
         .id = ct_process_new_id(),
     };
+}
+
+static struct ct_range range_of(struct ct_context *context, struct ct_allocation *allocation, uint64_t size_bytes, enum ct_range_kind kind)
+{
+    const struct ct_backing *backing = allocation->chunk ? &allocation->chunk->backing : &allocation->backing;
+    struct ct_range range = ct_range_of_backing(context, backing, allocation->chunk_offset, size_bytes, kind); /* 0 outside of a chunk */
+
+    range.allocation = allocation;
+    return range;
 }
 
 CUresult ct_memory_alloc(struct ct_context *context, uint64_t size_bytes, uint64_t align, enum ct_range_kind kind, uint64_t *out_address)
@@ -349,7 +355,6 @@ CUresult ct_memory_alloc(struct ct_context *context, uint64_t size_bytes, uint64
     if (r != CUDA_SUCCESS)
         goto fail;
     range = range_of(context, allocation, size_bytes, kind);
-    range.allocation = allocation;
     r = ct_allocation_publish(context, &range);
     if (r != CUDA_SUCCESS)
         goto fail;

@@ -23,6 +23,9 @@ struct ct_allocation {
 /* Adds the allocation to the context's list and its ranges to the map; nothing happened on failure. `range` has its allocation set
  * and, where start and device_pointer differ, stands for both ranges. */
 CUresult ct_allocation_publish(struct ct_context *context, const struct ct_range *range);
+/* What a range is that lies in a backing, `offset` bytes from its begin; it has an id of its own, and no allocation yet. */
+struct ct_range ct_range_of_backing(struct ct_context *context, const struct ct_backing *backing, uint64_t offset, uint64_t size_bytes,
+                                    enum ct_range_kind kind);
 /* Takes the ranges that start at `start` out of the map, waits for the work of their context, then frees everything. INVALID_VALUE.
  * Their context may be another than `context`, which the caller uses, or which is NULL: none is current. */
 CUresult ct_allocation_remove(struct ct_context *context, uint64_t start, enum ct_range_kind kind);

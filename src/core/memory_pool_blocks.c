@@ -143,21 +143,11 @@ void ct_pool_give_locked(struct ct_pool_block *block, struct ct_pool_user *user,
 
 /* ---- slabs ---- */
 
-static CUresult open_device(struct ct_device *device)
-{
-    CUresult r;
-
-    ct_mutex_lock(&device->lock);
-    r = ct_device_open_locked(device);
-    ct_mutex_unlock(&device->lock);
-    return r;
-}
-
 CUresult ct_pool_slab_create(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_slab **out)
 {
     struct ct_pool_slab *slab = calloc(1, sizeof *slab);
     struct ct_pool_block *block = calloc(1, sizeof *block);
-    CUresult r = open_device(pool->device);
+    CUresult r = ct_device_open(pool->device);
 
     if (!slab || !block)
         r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "slab of a memory pool");

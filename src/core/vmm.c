@@ -10,6 +10,7 @@
 #include "vmm.h"
 
 #include "address_rule.h"
+#include "device.h"
 #include "log.h"
 #include "memory.h"
 #include "process.h"
@@ -208,7 +209,7 @@ static CUresult place(struct ct_reservation *reservation, struct ct_device *devi
     CUresult r;
 
     if (ct_vmm_driver_places(device)) {
-        if ((r = ct_vmm_open_device(device)) != CUDA_SUCCESS || (r = add_view(reservation, device, align, &view)) != CUDA_SUCCESS)
+        if ((r = ct_device_open(device)) != CUDA_SUCCESS || (r = add_view(reservation, device, align, &view)) != CUDA_SUCCESS)
             return r;
         reservation->start = ct_rule_address(&device->info.target, (ct_devaddr){view->memory->address.v + view->offset});
         return CUDA_SUCCESS;

@@ -41,16 +41,6 @@ struct ct_device *ct_vmm_default_device(void)
     return context ? context->device : &ct_process.devices[0];
 }
 
-CUresult ct_vmm_open_device(struct ct_device *device)
-{
-    CUresult r;
-
-    ct_mutex_lock(&device->lock);
-    r = ct_device_open_locked(device);
-    ct_mutex_unlock(&device->lock);
-    return r;
-}
-
 /* ---- properties ---- */
 
 /* Where memory may be: on a device. The attributes say that no other place can be had. */
@@ -179,7 +169,7 @@ CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_byte
     if (size_bytes == 0 || size_bytes % CT_VMM_GRANULARITY)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes are no multiple of the granularity", (unsigned long long)size_bytes);
     if ((r = ct_vmm_check_properties(properties, &device)) != CUDA_SUCCESS || (r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS ||
-        (r = ct_vmm_open_device(device)) != CUDA_SUCCESS || (r = check_free(device, size_bytes)) != CUDA_SUCCESS)
+        (r = ct_device_open(device)) != CUDA_SUCCESS || (r = check_free(device, size_bytes)) != CUDA_SUCCESS)
         return r;
     r = way->memory_create(device, size_bytes, properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE, &memory);
     return r == CUDA_SUCCESS ? publish(way, &memory, properties->requestedHandleTypes, out) : r;
@@ -192,7 +182,7 @@ CUresult ct_vmm_import(int fd, CUmemGenericAllocationHandle *out)
     struct ct_vmm_memory memory;
     CUresult r;
 
-    if ((r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS || (r = ct_vmm_open_device(device)) != CUDA_SUCCESS)
+    if ((r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS || (r = ct_device_open(device)) != CUDA_SUCCESS)
         return r;
     r = way->memory_import(device, fd, &memory);
     return r == CUDA_SUCCESS ? publish(way, &memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, out) : r;

@@ -27,6 +27,5 @@ void ct_vmm_drop_if_unused_locked(struct ct_allocated *allocated);
 CUmemGenericAllocationHandle ct_vmm_handle_of(const struct ct_allocated *allocated);
 /* The current context's device, or the first. */
 struct ct_device *ct_vmm_default_device(void);
-CUresult ct_vmm_open_device(struct ct_device *device);
 
 #endif
