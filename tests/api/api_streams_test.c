@@ -158,6 +158,7 @@ static void work_waits_for_host_functions(void **state)
     ok(cuMemAlloc(&p, 4));
     ok(cuMemAllocHost((void **)&pinned, 4));
     ok(cuMemsetD32(p, 1, 1));
+    ok(cuCtxSynchronize()); /* a stream that does not block would not wait for it */
     *pinned = 0;
     ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     ok(cuLaunchHostFunc(stream, stand_before, &gate));
