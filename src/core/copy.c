@@ -525,9 +525,3 @@ CUresult ct_copy_to_device(struct ct_context *context, uint64_t dst, const void 
     return ct_copy_linear(context->legacy_stream, CT_POINTER_DEVICE, dst, CT_POINTER_HOST, (uint64_t)(uintptr_t)src, size_bytes,
                           CT_COPY_SYNC);
 }
-
-CUresult ct_copy_from_device(struct ct_context *context, void *dst, uint64_t src, uint64_t size_bytes)
-{
-    return ct_copy_linear(context->legacy_stream, CT_POINTER_HOST, (uint64_t)(uintptr_t)dst, CT_POINTER_DEVICE, src, size_bytes,
-                          CT_COPY_SYNC);
-}

@@ -158,7 +158,8 @@ void ct_jit_inform(struct ct_jit *jit, const char *format, ...)
     append(&jit->info, "info    : %s\n", text);
 }
 
-void ct_jit_diagnostic(void *user, const struct ptx2spv_diagnostic *diagnostic)
+/* For ptx2spv_options: user is the struct ct_jit, which may be NULL (diagnostics then only go to the log). */
+static void on_diagnostic(void *user, const struct ptx2spv_diagnostic *diagnostic)
 {
     static const char *const severities[] = {
         [PTX2SPV_ERROR] = "error   ",
@@ -241,7 +242,7 @@ struct ptx2spv_options ct_jit_compiler_options(struct ct_jit *jit_or_null)
     const char *dump = ct_config()->dump;
 
     return (struct ptx2spv_options){
-        .on_diagnostic = ct_jit_diagnostic,
+        .on_diagnostic = on_diagnostic,
         .on_dump = *dump ? print_dump : NULL,
         .user = jit_or_null,
         .dump = *dump ? dump : NULL,

@@ -31,8 +31,6 @@ struct ct_jit {
 CUresult ct_jit_init(struct ct_jit *jit, unsigned count, const CUjit_option *options, void **values);
 /* Adds a line to the info log, printf-style. */
 void ct_jit_inform(struct ct_jit *jit, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* For ptx2spv_options: user is the struct ct_jit, which may be NULL (diagnostics then only go to the log). */
-void ct_jit_diagnostic(void *user, const struct ptx2spv_diagnostic *diagnostic);
 /* Writes sizes and times back to the application; call once, whether the load succeeded or not. */
 void ct_jit_finish(struct ct_jit *jit);
 

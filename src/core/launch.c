@@ -78,8 +78,9 @@ static CUresult check_shared(const struct ct_function *function, const struct pt
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: %u and %u bytes of shared memory; at most %u", function->decl->name, base,
                        dynamic_bytes, total);
     if (base + dynamic_bytes + exchange > total)
-        return ct_fail(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "kernel %s: its warp instructions take %llu bytes of shared memory beside %u; at most %u",
-                       function->decl->name, (unsigned long long)exchange, base + dynamic_bytes, total);
+        return ct_fail(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                       "kernel %s: its warp instructions take %llu bytes of shared memory beside %u; at most %u", function->decl->name,
+                       (unsigned long long)exchange, base + dynamic_bytes, total);
     return CUDA_SUCCESS;
 }
 
@@ -151,8 +152,8 @@ static CUresult pack(const struct ct_function *function, void **params, void **e
     return CUDA_SUCCESS;
 }
 
-CUresult ct_launch_record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
-                          const void *params)
+/* Records on a stream between begin and end. `params` are packed, info->param_bytes of them; they are copied. */
+static CUresult record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape, const void *params)
 {
     const struct ct_context *context = stream->context;
     struct ct_launch launch = {
@@ -190,12 +191,12 @@ static CUresult record_on(struct ct_stream *stream, const struct ct_function *fu
         return r;
     if (module->image_address)
         code.variables = (ct_devaddr){module->image_address}; /* H: what a kernel makes of it may leave as a pointer */
-    if (!atomic_load(&module->loaded)) /* with the stream locked: see module.c */
+    if (!atomic_load(&module->loaded))                        /* with the stream locked: see module.c */
         r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s: its module is unloaded", function->decl->name);
     else if (shape->cooperative)
         r = ct_launch_record_cooperative(stream, &code, shape, params, function->decl->param_bytes);
     else
-        r = ct_launch_record(stream, &code, shape, params);
+        r = record(stream, &code, shape, params);
     ct_stream_end(stream);
     return r;
 }

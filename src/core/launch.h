@@ -35,8 +35,5 @@ struct ct_launch_code {
  * work is done. `params`: param_bytes of them, without the one that it has besides. OUT_OF_MEMORY. */
 CUresult ct_launch_record_cooperative(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
                                       const void *params, uint32_t param_bytes);
-/* Records on a stream between begin and end. `params` are packed, info->param_bytes of them; they are copied. */
-CUresult ct_launch_record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
-                          const void *params);
 
 #endif

@@ -63,8 +63,7 @@ CUresult ct_memory_free(struct ct_context *context, uint64_t address, enum ct_ra
 struct ct_stream;
 CUresult ct_memory_free_async(struct ct_stream *stream, uint64_t address);
 
-/* Synchronous copies for core's own use (module images). */
+/* A synchronous copy for core's own use (module images). */
 CUresult ct_copy_to_device(struct ct_context *context, uint64_t dst, const void *src, uint64_t size_bytes);
-CUresult ct_copy_from_device(struct ct_context *context, void *dst, uint64_t src, uint64_t size_bytes);
 
 #endif

@@ -55,7 +55,8 @@ static const char *const fact_names[] = {
 #include "probe.def"
 };
 
-uint32_t ct_probe_claims(const struct ptx2spv_target *target)
+/* What the target says of itself that can be asked. */
+static uint32_t claims_of(const struct ptx2spv_target *target)
 {
     uint32_t claims = 0;
 
@@ -209,7 +210,7 @@ static void finish(struct run *run, CUresult r)
 CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
                       uint32_t *out_wrong)
 {
-    const uint32_t claims = ct_probe_claims(target);
+    const uint32_t claims = claims_of(target);
     struct run run = {.backend = backend};
     struct ptx2spv_kernel kernel;
     CUresult r;
@@ -240,7 +241,7 @@ static void report(const struct ct_device *device, uint32_t wrong)
 
 static void settle(struct ct_device *device, struct ct_backend_device *opened)
 {
-    const uint32_t claims = ct_probe_claims(&device->info.target);
+    const uint32_t claims = claims_of(&device->info.target);
     uint32_t wrong = 0;
     CUresult r;
 

@@ -17,8 +17,6 @@ enum ct_probe_fact {
 #include "probe.def"
     CT_PROBE_FACT_COUNT
 };
-/* What the target says of itself that can be asked. */
-uint32_t ct_probe_claims(const struct ptx2spv_target *target);
 /* Runs the cases of what the target claims. *out_wrong: claims that some case speaks against. Untouched on failure. */
 CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
                       uint32_t *out_wrong);

@@ -8,13 +8,9 @@
 /* A float operation of `sources` operands of the instruction's first type, with its rounding, .ftz, .sat, .approx and .NaN; on
  * both halves if the type is packed. Writes the result. */
 void ct_build_float_operation(struct ct_build *b, enum ct_op op, unsigned sources);
-/* The same on given values of a scalar type. */
-ct_value ct_build_float_value(struct ct_build *b, enum ct_op op, enum ptx_type type, unsigned sources, const ct_value *values);
 /* add, sub, mad with a carry in (takes_carry), or out (.cc), or both. */
 void ct_build_carry_arithmetic(struct ct_build *b, bool takes_carry);
 /* x shifted by any 32-bit amount, as PTX clamps it: what comes in from the side remains. */
 ct_value ct_build_clamped_shift(struct ct_cursor *at, enum ct_op op, enum ptx_type type, ct_value x, ct_value amount);
-/* A comparison of any PTX type and operator as a predicate; the instruction's .ftz counts. */
-ct_value ct_build_comparison(struct ct_build *b, enum ptx_type type, enum ptx_compare compare, ct_value x, ct_value y);
 
 #endif

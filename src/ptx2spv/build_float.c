@@ -5,7 +5,8 @@
 
 #define MAX_SOURCES 3
 
-ct_value ct_build_float_value(struct ct_build *b, enum ct_op op, enum ptx_type type, unsigned sources, const ct_value *values)
+/* The same on given values of a scalar type. */
+static ct_value float_value(struct ct_build *b, enum ct_op op, enum ptx_type type, unsigned sources, const ct_value *values)
 {
     const struct ptx_modifiers *mods = &b->insn->mods;
     struct ct_insn *insn = ct_emit_insn(&b->at, op, type, 1, sources);
@@ -28,8 +29,8 @@ static ct_value on_halves(struct ct_build *b, enum ct_op op, unsigned sources, c
 
     for (unsigned i = 0; i < sources; i++)
         ct_unpack2(&b->at, values[i], &low[i], &high[i]);
-    results[0] = ct_build_float_value(b, op, PTX_F16, sources, low);
-    results[1] = ct_build_float_value(b, op, PTX_F16, sources, high);
+    results[0] = float_value(b, op, PTX_F16, sources, low);
+    results[1] = float_value(b, op, PTX_F16, sources, high);
     return ct_pack2(&b->at, results[0], results[1]);
 }
 
@@ -51,7 +52,7 @@ void ct_build_float_operation(struct ct_build *b, enum ct_op op, unsigned source
     if (type == PTX_F16X2)
         ct_build_result(b, on_halves(b, op, sources, values), type);
     else
-        ct_build_result(b, ct_build_float_value(b, op, type, sources, values), type);
+        ct_build_result(b, float_value(b, op, type, sources, values), type);
 }
 
 void ct_build_float_unary(struct ct_build *b)

@@ -183,7 +183,8 @@ static ct_value integer_comparison(struct ct_build *b, enum ptx_type type, enum 
     return ct_icmp(&b->at, type, compare, x, y);
 }
 
-ct_value ct_build_comparison(struct ct_build *b, enum ptx_type type, enum ptx_compare compare, ct_value x, ct_value y)
+/* A comparison of any PTX type and operator as a predicate; the instruction's .ftz counts. */
+static ct_value comparison(struct ct_build *b, enum ptx_type type, enum ptx_compare compare, ct_value x, ct_value y)
 {
     ct_value result;
 
@@ -211,7 +212,7 @@ static void compare_halves(struct ct_build *b, enum ptx_type type, ct_value out[
     ct_unpack2(&b->at, ct_build_source(b, 1, type), &x[0], &x[1]);
     ct_unpack2(&b->at, ct_build_source(b, 2, type), &y[0], &y[1]);
     for (int i = 0; i < 2; i++)
-        out[i] = combined(b, ct_build_comparison(b, PTX_F16, b->insn->mods.compare, x[i], y[i]), 3);
+        out[i] = combined(b, comparison(b, PTX_F16, b->insn->mods.compare, x[i], y[i]), 3);
 }
 
 /* setp p|q, a, b {, c}: p = (a cmp b) op c, q = !(a cmp b) op c. */
@@ -227,7 +228,7 @@ void ct_build_setp(struct ct_build *b)
     } else {
         const ct_value x = ct_build_source(b, 1, type), y = ct_build_source(b, 2, type);
 
-        condition = ct_build_comparison(b, type, b->insn->mods.compare, x, y);
+        condition = comparison(b, type, b->insn->mods.compare, x, y);
         results[0] = combined(b, condition, 3);
         if (n > 1)
             results[1] = combined(b, ct_not(&b->at, condition), 3);
@@ -261,7 +262,7 @@ void ct_build_set(struct ct_build *b)
         const ct_value x = ct_build_source(b, 1, from), y = ct_build_source(b, 2, from);
         const enum ct_width width = ct_width_of(to);
 
-        condition = combined(b, ct_build_comparison(b, from, b->insn->mods.compare, x, y), 3);
+        condition = combined(b, comparison(b, from, b->insn->mods.compare, x, y), 3);
         ct_build_result(b, ct_select(at, condition, ct_emit_const(at, width, true_bits(to)), ct_emit_const(at, width, 0)), to);
     }
 }
@@ -281,7 +282,7 @@ void ct_build_slct(struct ct_build *b)
 {
     const enum ptx_type type = main_type(b), tested = b->insn->types[1];
     const ct_value x = ct_build_source(b, 1, type), y = ct_build_source(b, 2, type), z = ct_build_source(b, 3, tested);
-    const ct_value condition = ct_build_comparison(b, tested, PTX_GE, z, ct_const_like(&b->at, z, 0));
+    const ct_value condition = comparison(b, tested, PTX_GE, z, ct_const_like(&b->at, z, 0));
 
     ct_build_result(b, ct_select(&b->at, condition, x, y), type);
 }

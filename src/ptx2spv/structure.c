@@ -3,7 +3,7 @@
  * until jumps are resolved. */
 #include "structure.h"
 
-uint32_t ct_node_list_count(const struct ct_node *node)
+static uint32_t list_count(const struct ct_node *node)
 {
     switch (node->kind) {
     case CT_NODE_IF: return 2;
@@ -28,7 +28,8 @@ static struct ct_node *const *list_of(const struct ct_node *parent, uint32_t slo
     return slot ? &parent->else_list : &parent->then_list;
 }
 
-struct ct_node **ct_node_list(struct ct_fn *fn, struct ct_node *parent, uint32_t slot)
+/* The head of a list; parent NULL: fn->body. */
+static struct ct_node **list_head(struct ct_fn *fn, struct ct_node *parent, uint32_t slot)
 {
     return parent ? (struct ct_node **)list_of(parent, slot) : &fn->body;
 }
@@ -50,7 +51,7 @@ struct ct_node *ct_node_append(struct ct_fn *fn, struct ct_place *at, struct ct_
     if (at->last)
         at->last->next = node;
     else
-        *ct_node_list(fn, at->parent, at->slot) = node;
+        *list_head(fn, at->parent, at->slot) = node;
     at->last = node;
     return node;
 }
@@ -64,7 +65,7 @@ void ct_node_insert_before(struct ct_fn *fn, struct ct_node *place, struct ct_no
     if (place->prev)
         place->prev->next = node;
     else
-        *ct_node_list(fn, place->parent, place->slot) = node;
+        *list_head(fn, place->parent, place->slot) = node;
     place->prev = node;
 }
 
@@ -84,7 +85,7 @@ void ct_node_remove(struct ct_fn *fn, struct ct_node *node)
     if (node->prev)
         node->prev->next = node->next;
     else
-        *ct_node_list(fn, node->parent, node->slot) = node->next;
+        *list_head(fn, node->parent, node->slot) = node->next;
     if (node->next)
         node->next->prev = node->prev;
 }
@@ -109,13 +110,13 @@ void ct_node_dissolve(struct ct_fn *fn, struct ct_node *scope)
     if (scope->prev)
         scope->prev->next = scope->then_list;
     else
-        *ct_node_list(fn, scope->parent, scope->slot) = scope->then_list;
+        *list_head(fn, scope->parent, scope->slot) = scope->then_list;
 }
 
 /* The first node of the first list from `slot` on that is not empty. */
 static struct ct_node *first_from(const struct ct_node *node, uint32_t slot)
 {
-    for (; slot < ct_node_list_count(node); slot++)
+    for (; slot < list_count(node); slot++)
         if (*list_of(node, slot))
             return *list_of(node, slot);
     return NULL;

@@ -22,10 +22,6 @@ static inline bool ct_node_is_jump(const struct ct_node *node)
     return node->kind == CT_NODE_BREAK || node->kind == CT_NODE_CONTINUE || node->kind == CT_NODE_RETURN;
 }
 
-uint32_t ct_node_list_count(const struct ct_node *node);
-/* The head of a list; parent NULL: fn->body. */
-struct ct_node **ct_node_list(struct ct_fn *fn, struct ct_node *parent, uint32_t slot);
-
 struct ct_node *ct_node_create(struct ct_fn *fn, enum ct_node_kind kind);
 struct ct_node *ct_node_append(struct ct_fn *fn, struct ct_place *at, struct ct_node *node);
 void ct_node_insert_before(struct ct_fn *fn, struct ct_node *place, struct ct_node *node);
