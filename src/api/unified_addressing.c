@@ -20,7 +20,8 @@ static CUresult current_or_null(struct ct_context **out)
     return CUDA_SUCCESS;
 }
 
-/* cuPointerGetAttribute. INVALID_VALUE: data is NULL, no such attribute, ptr is not known to CUDA; HOST_POINTER of device memory. */
+/* cuPointerGetAttribute. INVALID_VALUE: data is NULL, no such attribute, ptr is not known to CUDA; HOST_POINTER of device memory.
+ * INVALID_CONTEXT: DEVICE_POINTER while no context is current. */
 CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct ct_context *context;

@@ -51,6 +51,8 @@ static CUresult get_memory_type(const struct query *q, union value *out)
 
 static CUresult get_device_pointer(const struct query *q, union value *out)
 {
+    if (!q->context)
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "the device pointer of 0x%llx in no context", (unsigned long long)q->pointer);
     out->u64 = q->range->device_pointer + (q->pointer - q->range->start);
     return CUDA_SUCCESS;
 }

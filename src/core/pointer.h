@@ -6,7 +6,8 @@
 #include "context.h"
 
 /* Writes the attribute's value to `data`, in its type. INVALID_VALUE: no such attribute, a pointer that CUDA does not know, or
- * nothing to tell of this kind of memory; NOT_SUPPORTED. `context` is the current one, or NULL. */
+ * nothing to tell of this kind of memory; INVALID_CONTEXT: it asks for the current context and there is none; NOT_SUPPORTED. `context` is
+ * the current one, or NULL. */
 CUresult ct_pointer_attribute(const struct ct_context *context, CUpointer_attribute attribute, uint64_t pointer, void *data);
 /* Writes what the attribute is where ct_pointer_attribute has nothing to tell: 0, NULL, CU_DEVICE_INVALID; the host pointer of memory
  * that CUDA does not know is itself. INVALID_VALUE: no such attribute. */
