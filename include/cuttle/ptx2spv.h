@@ -141,7 +141,7 @@ enum ptx2spv_spec_constant {
     PTX2SPV_SPEC_BLOCK_X = 1,
     PTX2SPV_SPEC_BLOCK_Y = 2,
     PTX2SPV_SPEC_BLOCK_Z = 3,
-    PTX2SPV_SPEC_SHARED_WORDS = 4, /* 32-bit words of work-group memory, static and dynamic part together; at least 1 */
+    PTX2SPV_SPEC_SHARED_WORDS = 4, /* 32-bit words of work-group memory, static and dynamic part; 1 if there is no memory at all */
     PTX2SPV_SPEC_GRID_OFFSET = 5,  /* bool: ctaid = WorkgroupId + system.ctaid_offset (a grid that was split) */
     PTX2SPV_SPEC_COUNT
 };
@@ -200,8 +200,9 @@ struct ptx2spv_heap {
 
 /* A kernel compiled with options.cooperative has one more parameter, at kernel_info.grid_param_offset: the CUDA address of this. If
  * kernel_info.grid_thread_words is not 0, its blocks may end before they are done, to wait for others: it is to be dispatched again, with
- * everything else as it was, until none waits. A block's state takes PTX2SPV_GRID_HEADER_BYTES, all of its work-group memory (shared_bytes,
- * exchange_bytes and exchange_thread_bytes * threads), and 4 * grid_thread_words for each thread. */
+ * everything else as it was, until none waits. A block's state takes PTX2SPV_GRID_HEADER_BYTES, all of its work-group memory (what
+ * PTX2SPV_SPEC_SHARED_WORDS or ptx2spv_opencl_block.shared_bytes says, exchange_bytes and exchange_thread_bytes * threads), and
+ * 4 * grid_thread_words for each thread. */
 #define PTX2SPV_GRID_HEADER_BYTES 4
 struct ptx2spv_grid {
     uint32_t barriers[4]; /* cooperative_groups' own, zero at first: %envreg1 and %envreg2 lead there */

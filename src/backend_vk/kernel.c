@@ -141,7 +141,8 @@ static CUresult choose_constants(const struct ct_launch *launch, bool split, str
     out->value[PTX2SPV_SPEC_BLOCK_X] = launch->block[0];
     out->value[PTX2SPV_SPEC_BLOCK_Y] = launch->block[1];
     out->value[PTX2SPV_SPEC_BLOCK_Z] = launch->block[2];
-    out->value[PTX2SPV_SPEC_SHARED_WORDS] = shared > 4 ? (uint32_t)((shared + 3) / 4) : 1;
+    /* An array has some length. An exchange area behind nothing is enough: a word before it would be in no block's state (cooperative.c). */
+    out->value[PTX2SPV_SPEC_SHARED_WORDS] = shared || kernel->info.exchange_bytes ? (uint32_t)((shared + 3) / 4) : 1;
     out->value[PTX2SPV_SPEC_GRID_OFFSET] = split;
     return CUDA_SUCCESS;
 }
