@@ -6,6 +6,7 @@
 #include "entry_points.h"
 
 #include "core/device.h"
+#include "core/event.h"
 #include "core/log.h"
 #include "core/process.h"
 
@@ -322,6 +323,66 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPr
         *greatestPriority = 0;
     ct_context_release(context);
     return CUDA_SUCCESS;
+}
+
+/* Both arguments of a function for an event and a whole context, each with a use. */
+static CUresult find_with_event(CUcontext ctx, CUevent handle, struct ct_context **out_context, struct ct_event **out_event)
+{
+    CUresult r = ct_event_lookup(handle, out_event);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_context_lookup_or_current(ctx, out_context);
+    if (r == CUDA_SUCCESS && (r = ct_context_check(*out_context, CUDA_SUCCESS)) != CUDA_SUCCESS)
+        ct_context_release(*out_context);
+    if (r != CUDA_SUCCESS)
+        ct_event_release(*out_event);
+    return r;
+}
+
+/* cuCtxRecordEvent. Marks all that the streams of the context have now. hCtx NULL: the current one. INVALID_HANDLE: hEvent is none, or of
+ * another context. */
+CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+{
+    struct ct_context *context;
+    struct ct_event *event;
+    CUresult r = find_with_event(hCtx, hEvent, &context, &event);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_streams_record(context, event);
+    ct_context_release(context);
+    ct_event_release(event);
+    return r;
+}
+
+/* cuCtxWaitEvent. What the streams of the context get from now on, also those that are made later, waits for what the event recorded last.
+ * The event may be of another context or device. hCtx NULL: the current one. */
+CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
+{
+    struct ct_context *context;
+    struct ct_event *event;
+    CUresult r = find_with_event(hCtx, hEvent, &context, &event);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_streams_wait(context, event);
+    ct_context_release(context);
+    ct_event_release(event);
+    return r;
+}
+
+/* cuCtxResetPersistingL2Cache. NOT_SUPPORTED: no part of the cache can be set aside (CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE is 0),
+ * so nothing persists. */
+CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_context_release(context);
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "no part of the L2 cache can be set aside, so nothing persists in it");
 }
 
 /* cuCtxGetExecAffinity. Always the whole device. UNSUPPORTED_EXEC_AFFINITY: another type. */

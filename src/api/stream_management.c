@@ -8,6 +8,7 @@
 #include "core/event.h"
 #include "core/log.h"
 #include "core/managed.h"
+#include "core/process.h"
 #include "core/stream.h"
 
 #include <stdlib.h>
@@ -186,6 +187,25 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback
     }
     ct_stream_release(stream);
     return r;
+}
+
+/* How the calling thread wants to be kept from calls that are unsafe while streams capture. */
+static _Thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+/* cuThreadExchangeStreamCaptureMode. Sets the calling thread's mode to *mode, and *mode to what it was. No stream captures a graph, so nothing
+ * is kept from it. INVALID_VALUE: mode is NULL, or no such mode. */
+CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    CUstreamCaptureMode before = capture_mode;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "capture mode at %p", (void *)mode);
+    capture_mode = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
 }
 
 /* cuStreamIsCapturing. No stream captures a graph: CU_STREAM_CAPTURE_STATUS_NONE. */

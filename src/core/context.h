@@ -48,6 +48,7 @@ struct ct_context {
     struct ct_memory_arena *arena; /* device memory of this context: memory.c */
     struct ct_mutex lock;          /* guards the lists and the settings below */
     struct ct_stream *streams;     /* linked through stream->next_in_context, legacy and per-thread ones included */
+    struct ct_stream *gate;        /* one of them that waits for the events of cuCtxWaitEvent, for streams made later; NULL: none yet */
     struct ct_event *events;       /* linked through event->next_in_context: event.c */
     struct ct_module *modules;
     _Atomic(struct ct_context_local *) locals; /* context_local.c */

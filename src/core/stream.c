@@ -138,7 +138,7 @@ static struct ct_stream *take_reapable_or_null(struct ct_context *context)
     return stream;
 }
 
-static void reap(struct ct_context *context)
+void ct_streams_reap(struct ct_context *context)
 {
     struct ct_stream *stream;
 
@@ -151,7 +151,7 @@ void ct_stream_doom(struct ct_stream *stream)
     ct_mutex_lock(&stream->context->lock);
     stream->doomed = true;
     ct_mutex_unlock(&stream->context->lock);
-    reap(stream->context);
+    ct_streams_reap(stream->context);
 }
 
 CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priority, struct ct_stream **out)
@@ -165,11 +165,13 @@ CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priori
         priority = CT_STREAM_PRIORITY_GREATEST;
     if (priority > CT_STREAM_PRIORITY_LEAST)
         priority = CT_STREAM_PRIORITY_LEAST;
-    reap(context);
+    ct_streams_reap(context);
     r = make(context, flags, priority, false, &stream);
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_object_publish(&stream->object);
+    r = ct_streams_join_gate(stream);
+    if (r == CUDA_SUCCESS)
+        r = ct_object_publish(&stream->object);
     if (r == CUDA_SUCCESS)
         *out = stream;
     else
@@ -180,11 +182,25 @@ CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priori
 
 CUresult ct_stream_create_own(struct ct_context *context, struct ct_stream **out)
 {
-    CUresult r = make(context, CU_STREAM_DEFAULT, 0, false, out);
+    struct ct_stream *stream;
+    CUresult r = make(context, CU_STREAM_DEFAULT, 0, false, &stream);
 
-    if (r == CUDA_SUCCESS)
-        (*out)->is_per_thread = true;
+    if (r != CUDA_SUCCESS)
+        return r;
+    stream->is_per_thread = true;
+    r = ct_streams_join_gate(stream);
+    if (r == CUDA_SUCCESS) {
+        *out = stream;
+    } else {
+        ct_stream_doom(stream);
+        ct_object_release(&stream->object);
+    }
     return r;
+}
+
+CUresult ct_stream_create_inner(struct ct_context *context, struct ct_stream **out)
+{
+    return make(context, CU_STREAM_NON_BLOCKING, 0, false, out);
 }
 
 CUresult ct_stream_create_legacy(struct ct_context *context, struct ct_stream **out)
@@ -212,6 +228,7 @@ void ct_streams_destroy_all(struct ct_context *context)
     for (stream = context->streams; stream; stream = stream->next_in_context) /* nobody uses the context: the list stands still */
         await_all(stream);
     ct_events_destroy_all(context);
+    context->gate = NULL; /* it goes with the others */
     ct_memory_pools_forget(context); /* before the queues go, which pools ask how far they have come */
     for (;;) {
         ct_mutex_lock(&context->lock);
@@ -431,54 +448,6 @@ CUresult ct_stream_query(struct ct_stream *stream)
     if (r != CUDA_SUCCESS)
         return r;
     return completed >= point ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY; /* an ordinary answer: nothing to log */
-}
-
-struct snapshot {
-    struct ct_stream *stream; /* retained */
-    uint64_t point;
-};
-
-/* All streams of the context with their last points. */
-static CUresult take_snapshot(struct ct_context *context, struct snapshot **out, size_t *out_count)
-{
-    struct snapshot *items;
-    size_t count = 0;
-
-    ct_mutex_lock(&context->lock);
-    for (struct ct_stream *stream = context->streams; stream; stream = stream->next_in_context)
-        count++;
-    items = calloc(count ? count : 1, sizeof *items);
-    count = 0;
-    for (struct ct_stream *stream = context->streams; stream && items; stream = stream->next_in_context) {
-        items[count++] = (struct snapshot){stream, backend_of(stream)->queue_point(stream->queue)};
-        ct_object_retain(&stream->object);
-    }
-    ct_mutex_unlock(&context->lock);
-    if (!items)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of streams");
-    *out = items;
-    *out_count = count;
-    return CUDA_SUCCESS;
-}
-
-CUresult ct_streams_synchronize(struct ct_context *context)
-{
-    struct snapshot *items;
-    size_t count;
-    CUresult r = take_snapshot(context, &items, &count), first = CUDA_SUCCESS;
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    for (size_t i = 0; i < count; i++) {
-        r = ct_stream_await(items[i].stream, items[i].point);
-        first = first == CUDA_SUCCESS ? r : first;
-        if (r == CUDA_SUCCESS)
-            ct_memory_pools_observe(items[i].stream, items[i].point);
-        ct_object_release(&items[i].stream->object);
-    }
-    free(items);
-    reap(context);
-    return first;
 }
 
 /* ---- host functions, and waits that a backend's queues cannot do ---- */

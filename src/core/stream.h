@@ -91,10 +91,26 @@ CUresult ct_stream_create_own(struct ct_context *context, struct ct_stream **out
 /* It gets no new work, and goes when what it has is done. */
 void ct_stream_doom(struct ct_stream *stream);
 
+/* One that no application sees, which neither waits for the legacy stream nor lets it wait; the reference is the caller's. To be doomed. */
+CUresult ct_stream_create_inner(struct ct_context *context, struct ct_stream **out);
+
 /* Context set-up and tear-down. The legacy stream: flags 0, is_legacy. destroy waits for its work; it takes the events along. */
 CUresult ct_stream_create_legacy(struct ct_context *context, struct ct_stream **out);
 void ct_streams_destroy_all(struct ct_context *context);
+/* Lets doomed streams go whose work is done. The caller holds no lock. */
+void ct_streams_reap(struct ct_context *context);
+
+/* ---- all streams of a context at once: context_streams.c ---- */
+
+struct ct_event;
+
 /* Waits for all work of the context that was recorded until now. The first error. */
 CUresult ct_streams_synchronize(struct ct_context *context);
+/* Records the event of this context behind all that its streams have now. INVALID_HANDLE: the event is of another context. */
+CUresult ct_streams_record(struct ct_context *context, struct ct_event *event);
+/* What any stream of the context gets from now on, those made later included, waits for what the event recorded last. */
+CUresult ct_streams_wait(struct ct_context *context, struct ct_event *event);
+/* For who makes a stream: it waits for what ct_streams_wait made the others wait for. */
+CUresult ct_streams_join_gate(struct ct_stream *stream);
 
 #endif

@@ -495,10 +495,54 @@ static void nothing_is_captured(void **state)
     ok(cuStreamDestroy(stream));
 }
 
+/* A blocking stream that waits for an event, the legacy stream, which waits for that, and the blocking stream again: what the legacy stream
+ * waits for is done before the second wait. */
+static void waits_to_and_fro_come_to_an_end(void **state)
+{
+    CUstream gated, blocking;
+    struct gate gate;
+    CUdeviceptr p;
+    CUevent event;
+
+    (void)state;
+    gate_close(&gate);
+    ok(cuMemAlloc(&p, BYTES));
+    ok(cuStreamCreate(&gated, CU_STREAM_NON_BLOCKING));
+    ok(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+    ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    ok(cuLaunchHostFunc(gated, stand_before, &gate));
+    ok(cuEventRecord(event, gated));
+    ok(cuStreamWaitEvent(blocking, event, 0));
+    ok(cuMemsetD8Async(p, 1, BYTES, NULL));
+    ok(cuMemsetD8Async(p, 2, BYTES, blocking));
+    gate_open(&gate);
+    ok(cuStreamSynchronize(blocking));
+    ok(cuEventDestroy(event));
+    ok(cuStreamDestroy(blocking));
+    ok(cuStreamDestroy(gated));
+    ok(cuMemFree(p));
+}
+
+static void capture_modes_are_a_threads_own(void **state)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+    (void)state;
+    ok(cuThreadExchangeStreamCaptureMode(&mode));
+    assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_GLOBAL); /* at first */
+    ok(cuThreadExchangeStreamCaptureMode(&mode));
+    assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
+    gives(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(NULL));
+    mode = (CUstreamCaptureMode)3;
+    gives(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(&mode));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(create_and_what_it_tells),
+        cmocka_unit_test(capture_modes_are_a_threads_own),
+        cmocka_unit_test(waits_to_and_fro_come_to_an_end),
         cmocka_unit_test(streams_refuse),
         cmocka_unit_test(work_of_one_stream_is_in_order),
         cmocka_unit_test(query_tells_of_work_under_way),
