@@ -1,15 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: Error Log Management. The log holds what ct_fail said of calls that failed, the newest 25,600 bytes; all functions work
- * before cuInit. Callbacks are not offered: an error is often born under locks, where no function of the application may be called. */
+ * before cuInit. */
 #include "entry_points.h"
 
 #include "core/log.h"
+#include "core/log_callbacks.h"
 #include "core/log_history.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define CT_CHANNEL "api"
+
+/* cuLogsRegisterCallback. Whoever fails calls callbackFunc before its own call comes back, with the line that the log gets, all of them
+ * errors; from several threads at once if they fail at once. What callbackFunc itself gets wrong is not told. callback_out may be NULL.
+ * INVALID_VALUE: callbackFunc is NULL; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuLogsRegisterCallback(CUlogsCallback callbackFunc, void *userData, CUlogsCallbackHandle *callback_out)
+{
+    if (!callbackFunc)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "callbackFunc is NULL");
+    return ct_log_callbacks_add(callbackFunc, userData, callback_out);
+}
+
+/* cuLogsUnregisterCallback. Waits for calls of the function in other threads; it may be called by the function itself.
+ * INVALID_VALUE: no registration. */
+CUresult CUDAAPI cuLogsUnregisterCallback(CUlogsCallbackHandle callback)
+{
+    return ct_log_callbacks_remove(callback);
+}
 
 /* cuLogsCurrent. *iterator_out stands behind the newest line. INVALID_VALUE: it is NULL, or flags are not 0. */
 CUresult CUDAAPI cuLogsCurrent(CUlogIterator *iterator_out, unsigned int flags)

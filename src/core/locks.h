@@ -47,6 +47,7 @@ void ct_mutex_unlock(struct ct_mutex *mutex);
 void ct_mutex_wait(struct ct_mutex *mutex, pthread_cond_t *condition);
 /* The same until `deadline` on the condition's clock. False: the time is over. */
 bool ct_mutex_wait_until(struct ct_mutex *mutex, pthread_cond_t *condition, const struct timespec *deadline);
+bool ct_mutex_none_held(void); /* by the calling thread */
 bool ct_mutex_held(const struct ct_mutex *mutex); /* debug builds; true in release */
 
 #endif

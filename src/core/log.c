@@ -3,6 +3,7 @@
 #include "log.h"
 
 #include "config.h"
+#include "log_callbacks.h"
 #include "log_history.h"
 
 #include <fcntl.h>
@@ -118,6 +119,7 @@ static enum ct_log_level level_of_code(CUresult code)
         CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
         CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION,
         CUDA_ERROR_NOT_PERMITTED, CUDA_ERROR_ILLEGAL_STATE, CUDA_ERROR_UNSUPPORTED_LIMIT, CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY,
+        CUDA_ERROR_INVALID_CLUSTER_SIZE,
     };
 
     for (size_t i = 0; i < sizeof of_applications / sizeof *of_applications; i++)
@@ -142,5 +144,6 @@ CUresult ct_log_failure(CUresult code, const char *channel, const char *file, in
     ct_log_history_add(text);
     if ((int)level <= atomic_load_explicit(&ct_log_threshold, memory_order_relaxed))
         ct_log_write(level, channel, file, line, "%s", text);
+    ct_log_callbacks_tell(text);
     return code;
 }

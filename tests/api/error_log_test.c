@@ -10,6 +10,10 @@
 
 #include "cuda.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,9 +147,102 @@ static void bad_arguments_are_refused(void **state)
     assert_int_equal(cuLogsDumpToFile(&iterator, "/no/such/folder/file", 0), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* What a callback was told. */
+struct told {
+    int calls, level;
+    char text[256];
+    CUlogsCallbackHandle remove_itself; /* NULL: it does not */
+    bool fails_itself;
+};
+
+static void hear(void *data, CUlogLevel level, char *message, size_t length)
+{
+    struct told *told = data;
+
+    told->calls++;
+    told->level = (int)level;
+    assert_int_equal(length, strlen(message));
+    snprintf(told->text, sizeof told->text, "%s", message);
+    if (told->remove_itself)
+        assert_int_equal(cuLogsUnregisterCallback(told->remove_itself), CUDA_SUCCESS);
+    if (told->fails_itself)
+        fail_with(5555);
+}
+
+static void callbacks_are_told_at_once(void **state)
+{
+    struct told first = {.fails_itself = true}, second = {0};
+    CUlogsCallbackHandle handle, other;
+    const char *name;
+
+    (void)state;
+    assert_int_equal(cuLogsRegisterCallback(hear, &first, &handle), CUDA_SUCCESS);
+    assert_int_equal(cuLogsRegisterCallback(hear, &second, &other), CUDA_SUCCESS);
+    assert_int_equal(cuGetErrorName(CUDA_ERROR_INVALID_VALUE, &name), CUDA_SUCCESS); /* nothing to tell */
+    assert_int_equal(first.calls, 0);
+    fail_with(6666);
+    assert_int_equal(first.calls, 1); /* not of its own failure */
+    assert_int_equal(first.level, CU_LOG_LEVEL_ERROR);
+    assert_non_null(strstr(first.text, "6666"));
+    assert_string_equal(second.text, first.text);
+    assert_int_equal(cuLogsUnregisterCallback(handle), CUDA_SUCCESS);
+    fail_with(7777);
+    assert_int_equal(first.calls, 1);
+    assert_int_equal(second.calls, 2);
+    second.remove_itself = other;
+    fail_with(8888);
+    fail_with(9999);
+    assert_int_equal(second.calls, 3);
+    assert_non_null(strstr(second.text, "8888"));
+    assert_int_equal(cuLogsUnregisterCallback(other), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuLogsUnregisterCallback(NULL), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuLogsRegisterCallback(NULL, NULL, &handle), CUDA_ERROR_INVALID_VALUE);
+}
+
+/* Many threads fail while the function comes and goes: after it is gone it is not called, and it is never called when it is gone. */
+static atomic_bool registered, stop;
+static atomic_int heard;
+
+static void hear_counted(void *data, CUlogLevel level, char *message, size_t length)
+{
+    (void)level, (void)message, (void)length;
+    assert_true(atomic_load((atomic_bool *)data));
+    atomic_fetch_add(&heard, 1);
+}
+
+static void *fail_all_the_time(void *user)
+{
+    while (!atomic_load(&stop))
+        cuGetErrorName((CUresult)4444, &(const char *){NULL});
+    return user;
+}
+
+static void callbacks_come_and_go_while_threads_fail(void **state)
+{
+    pthread_t threads[4];
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, fail_all_the_time, NULL), 0);
+    for (int i = 0; i < 100; i++) {
+        CUlogsCallbackHandle handle;
+
+        atomic_store(&registered, true);
+        assert_int_equal(cuLogsRegisterCallback(hear_counted, &registered, &handle), CUDA_SUCCESS);
+        for (int n = atomic_load(&heard); atomic_load(&heard) < n + 3;)
+            sched_yield();
+        assert_int_equal(cuLogsUnregisterCallback(handle), CUDA_SUCCESS);
+        atomic_store(&registered, false);
+    }
+    atomic_store(&stop, true);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(callbacks_are_told_at_once),   cmocka_unit_test(callbacks_come_and_go_while_threads_fail),
         cmocka_unit_test(dump_gives_what_failed_since), cmocka_unit_test(small_buffer_gets_the_newest), cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(file_gets_the_same),           cmocka_unit_test(bad_arguments_are_refused),
     };

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A failure is told by the thread that failed, before its call of CUDA comes back. Failures are often born under locks, where no function of
+ * the application may be called; they wait in a list of the thread's own until it gives its last lock back (locks.c).
+ * What a function of the application gets wrong while it is being told is not told. */
+#include "log_callbacks.h"
+
+#include "locks.h"
+#include "log.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "api"
+
+struct CUlogsCallbackEntry_st {
+    struct CUlogsCallbackEntry_st *next;
+    CUlogsCallback function;
+    void *user;
+    unsigned long long number; /* in the order of registration */
+    unsigned running;          /* calls under way */
+    bool removed;              /* no new calls; whoever removes it waits for those under way, and frees it */
+    bool orphaned;             /* it removed itself: the end of its own call, the last one, frees it */
+};
+
+/* Of process-wide life, as the history: calls fail before there is a process, too. */
+static struct {
+    struct ct_mutex lock;
+    pthread_cond_t idle; /* a removed entry is not called any more */
+    struct CUlogsCallbackEntry_st *first;
+    unsigned long long last_number;
+    atomic_uint count; /* of entries that are not removed; relaxed: who registers while others fail may miss those failures */
+} registry = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_LOG), .idle = PTHREAD_COND_INITIALIZER};
+
+struct message {
+    struct message *next;
+    size_t length;
+    char text[];
+};
+
+static _Thread_local struct {
+    struct message *first; /* oldest first */
+    struct CUlogsCallbackEntry_st *calling; /* a function of the application is running */
+    bool busy;                              /* with telling */
+} mine;
+
+CUresult ct_log_callbacks_add(CUlogsCallback function, void *user, CUlogsCallbackHandle *out_or_null)
+{
+    struct CUlogsCallbackEntry_st *entry = calloc(1, sizeof *entry), **link = &registry.first;
+
+    if (!entry)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "registration of a callback");
+    entry->function = function;
+    entry->user = user;
+    ct_mutex_lock(&registry.lock);
+    entry->number = ++registry.last_number;
+    while (*link)
+        link = &(*link)->next;
+    *link = entry;
+    atomic_fetch_add_explicit(&registry.count, 1, memory_order_relaxed);
+    ct_mutex_unlock(&registry.lock);
+    if (out_or_null)
+        *out_or_null = entry;
+    return CUDA_SUCCESS;
+}
+
+static void unlink_locked(struct CUlogsCallbackEntry_st *entry)
+{
+    struct CUlogsCallbackEntry_st **link = &registry.first;
+
+    while (*link != entry)
+        link = &(*link)->next;
+    *link = entry->next;
+}
+
+CUresult ct_log_callbacks_remove(CUlogsCallbackHandle handle)
+{
+    const bool by_itself = handle && mine.calling == handle;
+    struct CUlogsCallbackEntry_st *entry;
+    bool found;
+
+    ct_mutex_lock(&registry.lock);
+    for (entry = registry.first; entry && (entry != handle || entry->removed);)
+        entry = entry->next;
+    found = entry != NULL;
+    if (entry) {
+        entry->removed = true;
+        atomic_fetch_sub_explicit(&registry.count, 1, memory_order_relaxed);
+        while (entry->running > by_itself)
+            ct_mutex_wait(&registry.lock, &registry.idle);
+        entry->orphaned = by_itself;
+        if (!by_itself) {
+            unlink_locked(entry);
+            free(entry);
+        }
+    }
+    ct_mutex_unlock(&registry.lock);
+    return found ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "%p is no registration of a callback", (void *)handle);
+}
+
+/* The next entry behind number `after`, marked as running; NULL: there is none. */
+static struct CUlogsCallbackEntry_st *enter_next_or_null(unsigned long long after)
+{
+    struct CUlogsCallbackEntry_st *entry;
+
+    ct_mutex_lock(&registry.lock);
+    for (entry = registry.first; entry && (entry->removed || entry->number <= after);)
+        entry = entry->next;
+    if (entry)
+        entry->running++;
+    ct_mutex_unlock(&registry.lock);
+    return entry;
+}
+
+/* The entry may be gone afterwards. */
+static void leave(struct CUlogsCallbackEntry_st *entry)
+{
+    ct_mutex_lock(&registry.lock);
+    entry->running--;
+    if (entry->removed)
+        pthread_cond_broadcast(&registry.idle);
+    if (entry->orphaned) {
+        unlink_locked(entry);
+        free(entry);
+    }
+    ct_mutex_unlock(&registry.lock);
+}
+
+static void tell_all(struct message *message)
+{
+    struct CUlogsCallbackEntry_st *entry;
+    unsigned long long number = 0;
+
+    while ((entry = enter_next_or_null(number)) != NULL) {
+        number = entry->number;
+        mine.calling = entry;
+        entry->function(entry->user, CU_LOG_LEVEL_ERROR, message->text, message->length);
+        mine.calling = NULL;
+        leave(entry);
+    }
+}
+
+void ct_log_callbacks_deliver(void)
+{
+    struct message *message;
+
+    if (!mine.first || mine.busy)
+        return;
+    mine.busy = true;
+    while ((message = mine.first) != NULL) {
+        mine.first = message->next;
+        tell_all(message);
+        free(message);
+    }
+    mine.busy = false;
+}
+
+void ct_log_callbacks_tell(const char *text)
+{
+    struct message *message, **link = &mine.first;
+
+    if (atomic_load_explicit(&registry.count, memory_order_relaxed) == 0 || mine.busy)
+        return;
+    message = malloc(sizeof *message + strlen(text) + 1);
+    if (!message)
+        return; /* the history still has it */
+    message->next = NULL;
+    message->length = strlen(text);
+    memcpy(message->text, text, message->length + 1);
+    while (*link)
+        link = &(*link)->next;
+    *link = message;
+    if (ct_mutex_none_held())
+        ct_log_callbacks_deliver();
+}
