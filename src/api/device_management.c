@@ -130,6 +130,38 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevi
     return r == CUDA_SUCCESS ? ct_device_attribute(device, attrib, pi) : r;
 }
 
+/* cuDeviceGetTexture1DLinearMaxWidth. Elements of a linear texture of any format: CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH.
+ * INVALID_VALUE: numChannels is not 1, 2 or 4. */
+CUresult CUDAAPI cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements, CUarray_format format, unsigned numChannels, CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = lookup_for(maxWidthInElements, dev, &device);
+
+    (void)format;
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (numChannels != 1 && numChannels != 2 && numChannels != 4)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "textures of %u channels", numChannels);
+    *maxWidthInElements = (size_t)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
+    return CUDA_SUCCESS;
+}
+
+/* cuDeviceGetHostAtomicCapabilities. For each of `count` operations, how the device does it in one piece with the host's own: bits of
+ * CUatomicOperationCapability. 0 everywhere but on CPU devices (CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED).
+ * INVALID_VALUE also: count is 0, an operation that does not exist. */
+CUresult CUDAAPI cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities, const CUatomicOperation *operations, unsigned int count,
+                                                   CUdevice dev)
+{
+    struct ct_device *device;
+    CUresult r = lookup_for(capabilities, dev, &device);
+
+    if (r == CUDA_SUCCESS)
+        r = ct_atomics_check(operations, count);
+    for (unsigned i = 0; r == CUDA_SUCCESS && i < count; i++)
+        capabilities[i] = ct_atomics_with_host(device, operations[i]);
+    return r;
+}
+
 /* cuDeviceGetExecAffinitySupport. Always 0: parts of a device cannot be set aside, by a type that is known or by another. */
 CUresult CUDAAPI cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
 {

@@ -3,8 +3,11 @@
  * INVALID_HANDLE: no function; INVALID_VALUE: a null pointer, a size below 1, unknown flags. */
 #include "entry_points.h"
 
+#include "core/device.h"
 #include "core/log.h"
 #include "core/occupancy.h"
+
+#include <limits.h>
 
 #define CT_CHANNEL "launch"
 
@@ -81,4 +84,71 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
     *dynamicSmemSize = ct_occupancy_shared(function, (unsigned)numBlocks, (unsigned)blockSize);
     ct_function_release(function);
     return CUDA_SUCCESS;
+}
+
+/* Whether the launch asks for clusters of one block each, the only ones that there are (CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH is 0).
+ * *out_given: whether it names the size of its clusters at all. */
+static CUresult check_clusters(const CUlaunchConfig *config, bool *out_given)
+{
+    *out_given = false;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttributeValue *value = &config->attrs[i].value;
+
+        if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            continue;
+        if (value->clusterDim.x != 1 || value->clusterDim.y != 1 || value->clusterDim.z != 1)
+            return ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "clusters of %u x %u x %u blocks", value->clusterDim.x, value->clusterDim.y,
+                           value->clusterDim.z);
+        *out_given = true;
+    }
+    return CUDA_SUCCESS;
+}
+
+static bool config_is_valid(const CUlaunchConfig *config)
+{
+    return config && (config->numAttrs == 0 || config->attrs) && config->blockDimX > 0 && config->blockDimY > 0 && config->blockDimZ > 0;
+}
+
+/* Threads of a block; more than an unsigned int holds is too many in any case. */
+static unsigned block_threads(const CUlaunchConfig *config)
+{
+    unsigned threads;
+
+    return __builtin_mul_overflow(config->blockDimX, config->blockDimY, &threads) ||
+                   __builtin_mul_overflow(threads, config->blockDimZ, &threads)
+               ? UINT_MAX
+               : threads;
+}
+
+/* cuOccupancyMaxPotentialClusterSize. 1, or 0 where not even one block of the launch fits. */
+CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func, const CUlaunchConfig *config)
+{
+    struct ct_function *function;
+    CUresult r = find(func, clusterSize && config_is_valid(config), &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *clusterSize = ct_occupancy_blocks(function, block_threads(config), config->sharedMemBytes) > 0;
+    ct_function_release(function);
+    return CUDA_SUCCESS;
+}
+
+/* cuOccupancyMaxActiveClusters. Of clusters of one block: as many as blocks on the whole device. INVALID_CLUSTER_SIZE: the launch names none,
+ * or another size. */
+CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
+{
+    struct ct_function *function;
+    bool given;
+    CUresult r = find(func, numClusters && config_is_valid(config), &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = check_clusters(config, &given);
+    if (r == CUDA_SUCCESS && !given)
+        r = ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "the launch does not say how large its clusters are");
+    if (r == CUDA_SUCCESS)
+        *numClusters = (int)(ct_occupancy_blocks(function, block_threads(config), config->sharedMemBytes) *
+                             (unsigned)ct_device_limit(function->module->context->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+    ct_function_release(function);
+    return r;
 }

@@ -3,6 +3,7 @@
 #include "entry_points.h"
 
 #include "core/context.h"
+#include "core/device.h"
 #include "core/log.h"
 #include "core/process.h"
 
@@ -77,4 +78,26 @@ CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attri
         return r;
     *value = 0;
     return CUDA_SUCCESS;
+}
+
+/* cuDeviceGetP2PAtomicCapabilities. 0 for each of `count` operations. INVALID_VALUE: a null pointer, count is 0, an operation that does not
+ * exist; INVALID_DEVICE: no such device, or one device twice. */
+CUresult CUDAAPI cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities, const CUatomicOperation *operations, unsigned int count,
+                                                  CUdevice srcDevice, CUdevice dstDevice)
+{
+    struct ct_device *device;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!capabilities)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "capabilities is NULL");
+    if ((r = ct_device_lookup(srcDevice, &device)) != CUDA_SUCCESS || (r = ct_device_lookup(dstDevice, &device)) != CUDA_SUCCESS)
+        return r;
+    if (srcDevice == dstDevice)
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d twice", (int)srcDevice);
+    r = ct_atomics_check(operations, count);
+    for (unsigned i = 0; r == CUDA_SUCCESS && i < count; i++)
+        capabilities[i] = 0;
+    return r;
 }

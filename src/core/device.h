@@ -26,4 +26,11 @@ CUresult ct_device_attribute(const struct ct_device *device, CUdevice_attribute 
 /* The same for an attribute that is known to exist. */
 int ct_device_limit(const struct ct_device *device, CUdevice_attribute attribute);
 
+/* ---- atomic operations between devices and the host: device_atomics.c ---- */
+
+/* INVALID_VALUE: no operations, or one that does not exist. */
+CUresult ct_atomics_check(const CUatomicOperation *operations, unsigned count);
+/* How kernels do an operation in one piece with the host's own: bits of CUatomicOperationCapability; 0: not at all. */
+unsigned ct_atomics_with_host(const struct ct_device *device, CUatomicOperation operation);
+
 #endif

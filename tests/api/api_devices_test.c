@@ -203,6 +203,46 @@ static void a_device_is_no_peer_of_itself(void **state)
 }
 
 /* Drivers do not survive a fork: the child is told so, and does not crash. */
+static void atomics_with_the_host_are_told(void **state)
+{
+    static const CUatomicOperation operations[] = {CU_ATOMIC_OPERATION_INTEGER_ADD, CU_ATOMIC_OPERATION_CAS, CU_ATOMIC_OPERATION_MAX};
+    unsigned capabilities[2] = {99, 99};
+    int native;
+
+    (void)state;
+    ok(cuDeviceGetAttribute(&native, CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED, 0));
+    ok(cuDeviceGetHostAtomicCapabilities(capabilities, operations, 2, 0));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal((capabilities[i] & CU_ATOMIC_CAPABILITY_SCALAR_32) != 0, native);
+        assert_int_equal((capabilities[i] & CU_ATOMIC_CAPABILITY_SCALAR_64) != 0, native);
+    }
+    gives(CUDA_ERROR_INVALID_VALUE, cuDeviceGetHostAtomicCapabilities(NULL, operations, 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, cuDeviceGetHostAtomicCapabilities(capabilities, NULL, 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, cuDeviceGetHostAtomicCapabilities(capabilities, operations, 0, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, cuDeviceGetHostAtomicCapabilities(capabilities, operations, 3, 0));
+    gives(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetHostAtomicCapabilities(capabilities, operations, 1, -1));
+    gives(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetP2PAtomicCapabilities(capabilities, operations, 1, 0, 0));
+    gives(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetP2PAtomicCapabilities(capabilities, operations, 1, 0, -1));
+    gives(CUDA_ERROR_INVALID_VALUE, cuDeviceGetP2PAtomicCapabilities(NULL, operations, 1, 0, 1));
+}
+
+static void linear_textures_have_a_width(void **state)
+{
+    size_t width = 1;
+
+    (void)state;
+    gives(CUDA_ERROR_INVALID_VALUE, cuDeviceGetTexture1DLinearMaxWidth(NULL, CU_AD_FORMAT_FLOAT, 1, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, cuDeviceGetTexture1DLinearMaxWidth(&width, CU_AD_FORMAT_FLOAT, 3, 0));
+    gives(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetTexture1DLinearMaxWidth(&width, CU_AD_FORMAT_FLOAT, 1, -1));
+    if (on_cuttle()) { /* natively it depends on the element */
+        int attribute;
+
+        ok(cuDeviceGetTexture1DLinearMaxWidth(&width, CU_AD_FORMAT_FLOAT, 4, 0));
+        ok(cuDeviceGetAttribute(&attribute, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, 0));
+        assert_int_equal(width, attribute);
+    }
+}
+
 static void a_forked_child_is_refused(void **state)
 {
     int status;
@@ -238,6 +278,8 @@ int main(void)
         cmocka_unit_test(pci_bus_id_names_the_device),
         cmocka_unit_test(execution_affinity_may_be_asked_for),
         cmocka_unit_test(a_device_is_no_peer_of_itself),
+        cmocka_unit_test(atomics_with_the_host_are_told),
+        cmocka_unit_test(linear_textures_have_a_width),
         cmocka_unit_test(a_forked_child_is_refused),
     };
 

@@ -481,6 +481,36 @@ static void occupancy(void **state)
     assert_true(bytes >= (size_t)shared);
 }
 
+/* Where devices have no clusters of several blocks. */
+static void clusters_of_one_block(void **state)
+{
+    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value = {.clusterDim = {1, 1, 1}}};
+    CUlaunchConfig config = {.gridDimX = 4, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1};
+    CUfunction nothing = get("nothing");
+    int number = -1, blocks;
+
+    (void)state;
+    if (!on_cuttle() || device_limit(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
+        skip();
+    ok(cuOccupancyMaxPotentialClusterSize(&number, nothing, &config));
+    assert_int_equal(number, 1);
+    gives(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuOccupancyMaxActiveClusters(&number, nothing, &config)); /* no size given */
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    ok(cuOccupancyMaxActiveClusters(&number, nothing, &config));
+    ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, 32, 0));
+    assert_int_equal(number, blocks * device_limit(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+    cluster.value.clusterDim.x = 2;
+    gives(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuOccupancyMaxActiveClusters(&number, nothing, &config));
+    config.blockDimX = 1 << 20;
+    ok(cuOccupancyMaxPotentialClusterSize(&number, nothing, &config));
+    assert_int_equal(number, 0);
+    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxPotentialClusterSize(NULL, nothing, &config));
+    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxPotentialClusterSize(&number, nothing, NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveClusters(&number, nothing, NULL));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuOccupancyMaxActiveClusters(&number, NULL, &config));
+}
+
 /* In a native driver they end the process. */
 static void occupancy_without_a_place_for_it(void **state)
 {
@@ -518,6 +548,7 @@ int main(void)
         cmocka_unit_test(a_copy_waits_for_other_streams),
         cmocka_unit_test(threads_launch_at_once),
         cmocka_unit_test(occupancy),
+        cmocka_unit_test(clusters_of_one_block),
         cmocka_unit_test(occupancy_without_a_place_for_it),
     };
 

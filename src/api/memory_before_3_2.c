@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API before CUDA 3.2: memory with 32-bit pointers and sizes (CUdeviceptr_v1), still exported under the plain names.
+ *
+ * cuda.h has not declared these for programs since 3.2; who calls them was built before, against contexts of the old cuCtxCreate. Mixing
+ * the two kinds gives INVALID_CONTEXT, as the manual says of that error (cuCtxGetApiVersion tells the kind). In an old context they work
+ * for what lies below 4 GiB. Memory of this process hardly ever does: then cuMemAlloc and its like give OUT_OF_MEMORY and log why,
+ * rather than half of an address. Everything else is as in the functions of today that each of them calls. */
+#include "entry_points.h"
+
+#include "core/context.h"
+#include "core/log.h"
+
+#include <limits.h>
+
+#define CT_CHANNEL "memory"
+#define OLD_API_VERSION 3010
+
+/* Whether the current context is one of the old API. */
+static CUresult check_old(void)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (context->api_version != OLD_API_VERSION)
+        r = ct_fail(CUDA_ERROR_INVALID_CONTEXT, "a function with 32-bit pointers in a context with 64-bit ones (cuCtxGetApiVersion)");
+    ct_context_release(context);
+    return r;
+}
+
+static unsigned clamp(size_t value)
+{
+    return value > UINT_MAX ? UINT_MAX : (unsigned)value;
+}
+
+/* What an old program can hold of an address. OUT_OF_MEMORY: not all of it. */
+static CUresult narrow(CUdeviceptr address, CUdeviceptr_v1 *out)
+{
+    if (address > UINT_MAX)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory below 4 GiB for a function with 32-bit pointers");
+    *out = (CUdeviceptr_v1)address;
+    return CUDA_SUCCESS;
+}
+
+/* cuModuleGetGlobal */
+CUresult CUDAAPI cuModuleGetGlobal(CUdeviceptr_v1 *dptr, unsigned int *bytes, CUmodule hmod, const char *name)
+{
+    CUdeviceptr address;
+    size_t size;
+    CUresult r = check_old();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = cuModuleGetGlobal_v2(&address, &size, hmod, name);
+    if (r == CUDA_SUCCESS && dptr)
+        r = narrow(address, dptr);
+    if (r == CUDA_SUCCESS && bytes)
+        *bytes = clamp(size);
+    return r;
+}
+
+/* cuMemGetInfo. Capped to what the results hold. */
+CUresult CUDAAPI cuMemGetInfo(unsigned int *free, unsigned int *total)
+{
+    size_t free_bytes, total_bytes;
+    CUresult r = check_old();
+
+    if (r == CUDA_SUCCESS)
+        r = cuMemGetInfo_v2(&free_bytes, &total_bytes);
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (free)
+        *free = clamp(free_bytes);
+    if (total)
+        *total = clamp(total_bytes);
+    return CUDA_SUCCESS;
+}
+
+/* Memory just made: given back if its address does not fit. */
+static CUresult keep_or_free(CUdeviceptr address, CUdeviceptr_v1 *out)
+{
+    CUresult r = narrow(address, out);
+
+    if (r != CUDA_SUCCESS)
+        cuMemFree_v2(address);
+    return r;
+}
+
+/* cuMemAlloc */
+CUresult CUDAAPI cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
+{
+    CUdeviceptr address;
+    CUresult r = check_old();
+
+    if (r == CUDA_SUCCESS)
+        r = cuMemAlloc_v2(dptr ? &address : NULL, bytesize);
+    return r == CUDA_SUCCESS ? keep_or_free(address, dptr) : r;
+}
+
+/* cuMemAllocPitch */
+CUresult CUDAAPI cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch, unsigned int WidthInBytes, unsigned int Height,
+                                 unsigned int ElementSizeBytes)
+{
+    CUdeviceptr address;
+    size_t pitch;
+    CUresult r = check_old();
+
+    if (r == CUDA_SUCCESS)
+        r = cuMemAllocPitch_v2(dptr ? &address : NULL, pPitch ? &pitch : NULL, WidthInBytes, Height, ElementSizeBytes);
+    if (r == CUDA_SUCCESS)
+        r = keep_or_free(address, dptr);
+    if (r == CUDA_SUCCESS)
+        *pPitch = clamp(pitch);
+    return r;
+}
+
+/* cuMemFree */
+CUresult CUDAAPI cuMemFree(CUdeviceptr_v1 dptr)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemFree_v2(dptr) : r;
+}
+
+/* cuMemGetAddressRange. What holds an address below 4 GiB begins there, too. */
+CUresult CUDAAPI cuMemGetAddressRange(CUdeviceptr_v1 *pbase, unsigned int *psize, CUdeviceptr_v1 dptr)
+{
+    CUdeviceptr base;
+    size_t size;
+    CUresult r = check_old();
+
+    if (r == CUDA_SUCCESS)
+        r = cuMemGetAddressRange_v2(&base, &size, dptr);
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (pbase)
+        *pbase = (CUdeviceptr_v1)base;
+    if (psize)
+        *psize = clamp(size);
+    return CUDA_SUCCESS;
+}
+
+/* cuMemHostGetDevicePointer */
+CUresult CUDAAPI cuMemHostGetDevicePointer(CUdeviceptr_v1 *pdptr, void *p, unsigned int Flags)
+{
+    CUdeviceptr address;
+    CUresult r = check_old();
+
+    if (r == CUDA_SUCCESS)
+        r = cuMemHostGetDevicePointer_v2(pdptr ? &address : NULL, p, Flags);
+    return r == CUDA_SUCCESS ? narrow(address, pdptr) : r;
+}
+
+/* cuMemcpyHtoD */
+CUresult CUDAAPI cuMemcpyHtoD(CUdeviceptr_v1 dstDevice, const void *srcHost, unsigned int ByteCount)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount) : r;
+}
+
+/* cuMemcpyDtoH */
+CUresult CUDAAPI cuMemcpyDtoH(void *dstHost, CUdeviceptr_v1 srcDevice, unsigned int ByteCount)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount) : r;
+}
+
+/* cuMemcpyDtoD */
+CUresult CUDAAPI cuMemcpyDtoD(CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 srcDevice, unsigned int ByteCount)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount) : r;
+}
+
+/* cuMemcpyHtoDAsync */
+CUresult CUDAAPI cuMemcpyHtoDAsync(CUdeviceptr_v1 dstDevice, const void *srcHost, unsigned int ByteCount, CUstream hStream)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream) : r;
+}
+
+/* cuMemcpyDtoHAsync */
+CUresult CUDAAPI cuMemcpyDtoHAsync(void *dstHost, CUdeviceptr_v1 srcDevice, unsigned int ByteCount, CUstream hStream)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream) : r;
+}
+
+/* cuMemcpyDtoDAsync */
+CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 srcDevice, unsigned int ByteCount, CUstream hStream)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream) : r;
+}
+
+/* The copy of today that an old one stands for, in *out. INVALID_VALUE: it is NULL. */
+static CUresult widen_2d(const CUDA_MEMCPY2D_v1 *old, CUDA_MEMCPY2D *out)
+{
+    CUresult r = check_old();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!old)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pCopy is NULL");
+    *out = (CUDA_MEMCPY2D){
+        .srcXInBytes = old->srcXInBytes,
+        .srcY = old->srcY,
+        .srcMemoryType = old->srcMemoryType,
+        .srcHost = old->srcHost,
+        .srcDevice = old->srcDevice,
+        .srcArray = old->srcArray,
+        .srcPitch = old->srcPitch,
+        .dstXInBytes = old->dstXInBytes,
+        .dstY = old->dstY,
+        .dstMemoryType = old->dstMemoryType,
+        .dstHost = old->dstHost,
+        .dstDevice = old->dstDevice,
+        .dstArray = old->dstArray,
+        .dstPitch = old->dstPitch,
+        .WidthInBytes = old->WidthInBytes,
+        .Height = old->Height,
+    };
+    return CUDA_SUCCESS;
+}
+
+/* The copy of today that an old one stands for, in *out. INVALID_VALUE: it is NULL. */
+static CUresult widen_3d(const CUDA_MEMCPY3D_v1 *old, CUDA_MEMCPY3D *out)
+{
+    CUresult r = check_old();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!old)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pCopy is NULL");
+    *out = (CUDA_MEMCPY3D){
+        .srcXInBytes = old->srcXInBytes,
+        .srcY = old->srcY,
+        .srcZ = old->srcZ,
+        .srcLOD = old->srcLOD,
+        .srcMemoryType = old->srcMemoryType,
+        .srcHost = old->srcHost,
+        .srcDevice = old->srcDevice,
+        .srcArray = old->srcArray,
+        .srcPitch = old->srcPitch,
+        .srcHeight = old->srcHeight,
+        .dstXInBytes = old->dstXInBytes,
+        .dstY = old->dstY,
+        .dstZ = old->dstZ,
+        .dstLOD = old->dstLOD,
+        .dstMemoryType = old->dstMemoryType,
+        .dstHost = old->dstHost,
+        .dstDevice = old->dstDevice,
+        .dstArray = old->dstArray,
+        .dstPitch = old->dstPitch,
+        .dstHeight = old->dstHeight,
+        .WidthInBytes = old->WidthInBytes,
+        .Height = old->Height,
+        .Depth = old->Depth,
+    };
+    return CUDA_SUCCESS;
+}
+
+/* cuMemcpy2D */
+CUresult CUDAAPI cuMemcpy2D(const CUDA_MEMCPY2D_v1 *pCopy)
+{
+    CUDA_MEMCPY2D copy;
+    CUresult r = widen_2d(pCopy, &copy);
+
+    return r == CUDA_SUCCESS ? cuMemcpy2D_v2(&copy) : r;
+}
+
+/* cuMemcpy2DUnaligned */
+CUresult CUDAAPI cuMemcpy2DUnaligned(const CUDA_MEMCPY2D_v1 *pCopy)
+{
+    CUDA_MEMCPY2D copy;
+    CUresult r = widen_2d(pCopy, &copy);
+
+    return r == CUDA_SUCCESS ? cuMemcpy2DUnaligned_v2(&copy) : r;
+}
+
+/* cuMemcpy3D */
+CUresult CUDAAPI cuMemcpy3D(const CUDA_MEMCPY3D_v1 *pCopy)
+{
+    CUDA_MEMCPY3D copy;
+    CUresult r = widen_3d(pCopy, &copy);
+
+    return r == CUDA_SUCCESS ? cuMemcpy3D_v2(&copy) : r;
+}
+
+/* cuMemcpy2DAsync */
+CUresult CUDAAPI cuMemcpy2DAsync(const CUDA_MEMCPY2D_v1 *pCopy, CUstream hStream)
+{
+    CUDA_MEMCPY2D copy;
+    CUresult r = widen_2d(pCopy, &copy);
+
+    return r == CUDA_SUCCESS ? cuMemcpy2DAsync_v2(&copy, hStream) : r;
+}
+
+/* cuMemcpy3DAsync */
+CUresult CUDAAPI cuMemcpy3DAsync(const CUDA_MEMCPY3D_v1 *pCopy, CUstream hStream)
+{
+    CUDA_MEMCPY3D copy;
+    CUresult r = widen_3d(pCopy, &copy);
+
+    return r == CUDA_SUCCESS ? cuMemcpy3DAsync_v2(&copy, hStream) : r;
+}
+
+/* cuMemsetD8 */
+CUresult CUDAAPI cuMemsetD8(CUdeviceptr_v1 dstDevice, unsigned char uc, unsigned int N)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemsetD8_v2(dstDevice, uc, N) : r;
+}
+
+/* cuMemsetD16 */
+CUresult CUDAAPI cuMemsetD16(CUdeviceptr_v1 dstDevice, unsigned short us, unsigned int N)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemsetD16_v2(dstDevice, us, N) : r;
+}
+
+/* cuMemsetD32 */
+CUresult CUDAAPI cuMemsetD32(CUdeviceptr_v1 dstDevice, unsigned int ui, unsigned int N)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemsetD32_v2(dstDevice, ui, N) : r;
+}
+
+/* cuMemsetD2D8 */
+CUresult CUDAAPI cuMemsetD2D8(CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned char uc, unsigned int Width, unsigned int Height)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemsetD2D8_v2(dstDevice, dstPitch, uc, Width, Height) : r;
+}
+
+/* cuMemsetD2D16 */
+CUresult CUDAAPI cuMemsetD2D16(CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned short us, unsigned int Width, unsigned int Height)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemsetD2D16_v2(dstDevice, dstPitch, us, Width, Height) : r;
+}
+
+/* cuMemsetD2D32 */
+CUresult CUDAAPI cuMemsetD2D32(CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned int ui, unsigned int Width, unsigned int Height)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height) : r;
+}
