@@ -6,7 +6,9 @@
  *   lane       a VkQueue; several queues share it. It runs what is submitted to it in order, and has a thread of its own
  *   line       a timeline semaphore with what we know of it
  *
- * A batch is   open (last of queue->unsubmitted, takes commands)  ->  closed  ->  in flight (lane->in_flight)  ->  spare again.
+ * A batch is   open (last of queue->unsubmitted, takes commands)  ->  closed  ->  in flight (lane->in_flight)  ->  lingering  ->  spare again.
+ * It lingers until the next batch of its lane is complete: drivers that submit by a thread of their own (Mesa 25.0.7, lavapipe) still look
+ * at a submission's timelines after they have signalled its end, and crashed where one was destroyed meanwhile.
  * The first batch of unsubmitted goes to the device when
  *   - every value it waits for is promised: the host has signalled it, or a batch submitted earlier will. So a lane never holds a wait
  *     whose signal may come behind it in the same lane, and a wait for the host never blocks the other queues of a lane;
@@ -62,6 +64,8 @@ struct ct_vk_lane {
     struct ct_vk_scheduler *scheduler;
     VkQueue handle;
     struct ct_vk_batch_list in_flight; /* of all its queues, in the order of submission */
+    struct ct_vk_batch *lingering;     /* the last one that left it; NULL: none */
+    struct ct_vk_line *lingering_line; /* on which that one's point was; holds a reference */
     unsigned n_gathering;              /* queues with commands that wait for a batch in flight to end */
     uint64_t last_done_ns;             /* when the thread last saw a batch end */
     pthread_t thread;

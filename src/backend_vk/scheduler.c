@@ -133,6 +133,17 @@ static void set_flag_locked(bool *flag, unsigned *count, bool value)
     *flag = value;
 }
 
+/* The batch that lingers is the driver's no more. */
+static void end_lingering_locked(struct ct_vk_lane *lane)
+{
+    if (!lane->lingering)
+        return;
+    ct_vk_batch_give_locked(lane->scheduler, lane->lingering);
+    ct_vk_line_release_locked(lane->scheduler->device, lane->lingering_line);
+    lane->lingering = NULL;
+    lane->lingering_line = NULL;
+}
+
 void ct_vk_scheduler_retire_locked(struct ct_vk_lane *lane)
 {
     struct ct_vk_batch *first;
@@ -147,7 +158,10 @@ void ct_vk_scheduler_retire_locked(struct ct_vk_lane *lane)
         ct_vk_batch_remove_first(&lane->in_flight);
         queue->n_in_flight--;
         queue->n_batches--;
-        ct_vk_batch_give_locked(lane->scheduler, first);
+        end_lingering_locked(lane);
+        lane->lingering = first;
+        lane->lingering_line = queue->line;
+        ct_vk_line_retain_locked(queue->line);
     }
 }
 
@@ -321,8 +335,11 @@ void ct_vk_scheduler_destroy(struct ct_vk_scheduler *scheduler)
         return;
     ct_mutex_lock(&scheduler->lock);
     scheduler->stop = true;
-    for (unsigned i = 0; i < scheduler->n_lanes; i++)
+    (void)scheduler->device->vk.vkDeviceWaitIdle(scheduler->device->handle); /* for what lingers; lost: it is over as well */
+    for (unsigned i = 0; i < scheduler->n_lanes; i++) {
+        end_lingering_locked(&scheduler->lanes[i]);
         pthread_cond_signal(&scheduler->lanes[i].wake);
+    }
     ct_mutex_unlock(&scheduler->lock);
     for (unsigned i = 0; i < scheduler->n_lanes; i++) {
         if (scheduler->lanes[i].has_thread)
