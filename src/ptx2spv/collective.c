@@ -55,7 +55,7 @@ static void make_barrier_zero(struct ct_fn *fn, struct ct_insn *insn)
     insn->mode = PTX_MODE_SYNC;
 }
 
-static void reduce_in_place(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn)
+static void reduce_in_place(struct ct_cursor *at, const struct ct_insn *insn)
 {
     const ct_value word = ct_exchange_bar_word(at, ct_const32(at, 0), CT_BAR_PRED_TOTAL), mine = ct_exchange_predicate(at, insn);
     ct_value held;
@@ -63,7 +63,7 @@ static void reduce_in_place(struct ct_cursor *at, struct ct_exchange *x, const s
     ct_exchange_atomic(at, PTX_ADD, word, mine);
     ct_exchange_barrier(at);
     held = ct_exchange_load(at, word);
-    ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, x->threads, held));
+    ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, held));
     ct_exchange_barrier(at);
     ct_exchange_atomic(at, PTX_ADD, word, ct_sub(at, ct_const32(at, 0), mine));
 }
@@ -71,7 +71,7 @@ static void reduce_in_place(struct ct_cursor *at, struct ct_exchange *x, const s
 static void exchange_in_place(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn)
 {
     if (insn->op == CT_OP_BARRIER) {
-        reduce_in_place(at, x, insn);
+        reduce_in_place(at, insn);
         return;
     }
     ct_exchange_post(at, x, insn);
@@ -138,7 +138,7 @@ static void native_barrier(struct ct_cursor *at, struct ct_exchange *x, const st
     if (red) { /* once more, so that all have read before the predicates are taken back */
         const ct_value held = ct_exchange_load(at, sums);
 
-        ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, count, held));
+        ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, held));
         fence(at);
         ticket = ct_exchange_atomic(at, PTX_ADD, word, ct_const32(at, 1));
         wait_for_total(at, word, ticket, count);
@@ -236,7 +236,7 @@ struct choice {
     const bool *divergent; /* by block id; NULL where nobody asks */
 };
 
-/* On devices that want every thread at every barrier, and not at warp instructions. Where a barrier is divergent, those are exchanged, too:
+/* On devices where warps go on together, or that want every thread at every barrier, but not at warp instructions. Where a barrier is divergent, those are exchanged, too:
  * one form for the whole kernel. */
 static void choose_for_barriers(struct ct_fn *fn, struct choice *choice)
 {
@@ -277,10 +277,17 @@ static void choose_collective(struct ct_fn *fn, struct choice *choice)
         choice->divergent = everything_but_the_entry(fn);
 }
 
+/* Whether a warp may wait for another one that has not come as far. On CPUs they run one after the other; two warps of one subgroup do so
+ * where they take different branches, and a barrier of the device counts both as one. */
+static bool warps_go_on_by_themselves(const struct ptx2spv_target *target)
+{
+    return !target->threads_in_turn && target->subgroup_size <= 32;
+}
+
 static struct choice choose(struct ct_fn *fn)
 {
     const bool may_be_native = fn->target->warp_form == PTX2SPV_WARP_NATIVE && fn->target->sync_form == PTX2SPV_SYNC_CHEAPEST;
-    const bool in_turn = fn->target->threads_in_turn;
+    const bool in_turn = !warps_go_on_by_themselves(fn->target);
     struct choice choice = {0};
 
     if (ct_mark_spins(fn, may_be_native && !in_turn && !fn->cooperative ? CT_SPINS_FOR_LOCKS : CT_SPINS_ALL)) {

@@ -445,14 +445,14 @@ void ct_exchange_results(struct ct_cursor *at, struct ct_exchange *x, const stru
 
 ct_value ct_exchange_predicate(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    return ct_select(at, insn->operands[insn->n_operands - 1], ct_const32(at, 1), ct_const32(at, 0));
+    const bool fails = insn->operation == PTX_AND;
+
+    return ct_select(at, insn->operands[insn->n_operands - 1], ct_const32(at, !fails), ct_const32(at, fails));
 }
 
-ct_value ct_exchange_bar_result(struct ct_cursor *at, const struct ct_insn *insn, ct_value threads, ct_value held)
+ct_value ct_exchange_bar_result(struct ct_cursor *at, const struct ct_insn *insn, ct_value counted)
 {
     if (insn->operation == PTX_POPC)
-        return held;
-    if (insn->operation == PTX_OR)
-        return ct_icmp_imm(at, PTX_B32, PTX_NE, held, 0);
-    return ct_icmp(at, PTX_B32, PTX_EQ, held, threads);
+        return counted;
+    return ct_icmp_imm(at, PTX_B32, insn->operation == PTX_OR ? PTX_NE : PTX_EQ, counted, 0);
 }

@@ -153,19 +153,18 @@ static void join_at(struct ct_cursor *at, struct ct_block *behind)
     ct_cursor_enter(at, behind);
 }
 
-/* One word counts in its upper half who takes part, in its lower half whose predicate held. */
 static void reduce(struct ct_cursor *at, const struct ct_insn *insn, ct_value in)
 {
     const ct_value word = ct_exchange_bar_word(at, ct_const32(at, 0), CT_BAR_PRED_TOTAL);
-    const ct_value mine = ct_select(at, in, ct_add_imm(at, ct_exchange_predicate(at, insn), 1 << 16), ct_const32(at, 0));
+    const ct_value mine = ct_select(at, in, ct_exchange_predicate(at, insn), ct_const32(at, 0));
     struct ct_block *behind;
-    ct_value sums;
+    ct_value counted;
 
     ct_exchange_atomic(at, PTX_ADD, word, mine);
     ct_exchange_barrier(at);
-    sums = ct_exchange_load(at, word);
+    counted = ct_exchange_load(at, word);
     fork_for(at, in, &behind);
-    ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, ct_shr_imm(at, sums, 16), ct_and_imm(at, sums, 0xffff)));
+    ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, counted));
     join_at(at, behind);
     ct_exchange_barrier(at);
     ct_exchange_atomic(at, PTX_ADD, word, ct_sub(at, ct_const32(at, 0), mine));

@@ -142,9 +142,9 @@ static void evaluate_barrier(struct ct_cursor *at, struct resume *rs, const stru
 
     ct_assign(at, rs->ready, ct_icmp(at, PTX_U32, PTX_GE, come, need));
     if (insn->n_results) {
-        const ct_value held = since_start(at, number, CT_BAR_PRED_TOTAL, CT_BAR_PRED_START);
+        const ct_value counted = since_start(at, number, CT_BAR_PRED_TOTAL, CT_BAR_PRED_START);
 
-        ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, come, held));
+        ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, counted));
     }
 }
 

@@ -110,9 +110,10 @@ struct ct_lane_loop {
 void ct_lane_loop_begin(struct ct_cursor *at, ct_value mask, struct ct_lane_loop *loop);
 void ct_lane_loop_end(struct ct_cursor *at, struct ct_lane_loop *loop);
 
-/* bar.red: result of `operation` from how many threads took part and of how many the predicate held. */
-ct_value ct_exchange_bar_result(struct ct_cursor *at, const struct ct_insn *insn, ct_value threads, ct_value held);
-ct_value ct_exchange_predicate(struct ct_cursor *at, const struct ct_insn *insn); /* of bar.red as 0 or 1 */
+/* bar.red: 1 for a thread that counts, else 0: whose predicate holds, or, for .and, fails (so that nobody has to know how many threads there
+ * are: some may have ended); and the result from the sum. */
+ct_value ct_exchange_predicate(struct ct_cursor *at, const struct ct_insn *insn);
+ct_value ct_exchange_bar_result(struct ct_cursor *at, const struct ct_insn *insn, ct_value counted);
 
 /* ---- resume.c ---- */
 /* x->column says which columns the points need; SIGN and MASK among them. */

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels, by what they do; beside each, what they compute in host C. */
+#include "warps_rows.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+static uint32_t lanes_of(const struct warps_block *b, uint32_t t)
+{
+    const uint32_t left = b->threads - (t & ~31u);
+
+    return left < 32 ? left : 32;
+}
+
+/* ---- shuffles ---- */
+
+/* The ISA's description of shfl, for all lanes of a full mask. */
+static uint32_t shuffled(const struct warps_block *b, uint32_t t, char mode, uint32_t by, uint32_t c, bool *in_range)
+{
+    const int32_t lane = (int32_t)(t % 32), segment = (int32_t)(c >> 8 & 31), clamp = (int32_t)(c & 31);
+    const int32_t most = (lane & segment) | (clamp & ~segment);
+    int32_t j = 0;
+
+    by &= 31;
+    switch (mode) {
+    case 'u': j = lane - (int32_t)by; *in_range = j >= most; break;
+    case 'd': j = lane + (int32_t)by; *in_range = j <= most; break;
+    case 'b': j = lane ^ (int32_t)by; *in_range = j <= most; break;
+    default: j = (lane & segment) | ((int32_t)by & ~segment); *in_range = j <= most; break;
+    }
+    return *in_range ? b->in[(t & ~31u) + (uint32_t)j] : b->in[t];
+}
+
+/* Folds what all four kinds give, with segments of 32 and of 8 lanes. */
+static void expect_shuffles(struct warps_block *b)
+{
+    static const struct { char mode; uint32_t c; } kinds[] = {{'u', 0x0000}, {'d', 0x001f}, {'b', 0x001f}, {'i', 0x001f},
+                                                              {'u', 0x1800}, {'d', 0x181f}, {'b', 0x181f}, {'i', 0x181f}};
+
+    for (uint32_t t = 0; t < b->threads; t++)
+        for (size_t k = 0; k < 8; k++) {
+            bool in_range;
+            const uint32_t value = shuffled(b, t, kinds[k].mode, b->n & 7, kinds[k].c, &in_range);
+
+            b->out[t] = (b->out[t] << 3 | b->out[t] >> 29) + value + in_range;
+        }
+}
+#define SHUFFLE(mode, by, c) \
+    "shfl.sync." mode ".b32 r1|p, v, " by ", " c ", -1; selp.u32 r2,1,0,p; shf.l.wrap.b32 x,x,x,3; add.u32 x,x,r1; add.u32 x,x,r2;"
+static const char shuffles[] = "and.b32 r3,n,7;" SHUFFLE("up", "r3", "0x0000") SHUFFLE("down", "r3", "0x001f") SHUFFLE("bfly", "r3", "0x001f")
+    SHUFFLE("idx", "r3", "0x001f") SHUFFLE("up", "r3", "0x1800") SHUFFLE("down", "r3", "0x181f") SHUFFLE("bfly", "r3", "0x181f")
+    SHUFFLE("idx", "r3", "0x181f");
+
+/* A tree sum in each warp whose number has the parity of n; the others keep their value. */
+static void expect_one_warp(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++) {
+        uint32_t sum = 0;
+
+        for (uint32_t l = 0; l < 32 && lanes_of(b, t) == 32; l++)
+            sum += b->in[(t & ~31u) + l];
+        b->out[t] = (t / 32 + b->n) % 2 || lanes_of(b, t) < 32 ? b->in[t] : sum;
+    }
+}
+static const char one_warp[] =
+    "mov.u32 x,v; shr.u32 r1,t,5; add.u32 r1,r1,n; and.b32 r1,r1,1; setp.ne.u32 p,r1,0; @p bra OUT;"
+    "or.b32 r2,t,31; setp.ge.u32 p,r2,z; @p bra OUT;"
+    "shfl.sync.bfly.b32 r1,x,16,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,8,31,-1; add.u32 x,x,r1;"
+    "shfl.sync.bfly.b32 r1,x,4,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,2,31,-1; add.u32 x,x,r1;"
+    "shfl.sync.bfly.b32 r1,x,1,31,-1; add.u32 x,x,r1; OUT: bar.sync 0;";
+
+/* Each warp goes its own number of rounds; each round rotates the values by one lane. */
+static void expect_rounds(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++) {
+        const uint32_t lanes = lanes_of(b, t), rounds = t / 32 * (b->n + 1);
+
+        b->out[t] = b->in[(t & ~31u) + (t % 32 + rounds) % lanes];
+    }
+}
+static const char rounds[] =
+    "mov.u32 x,v; shr.u32 r1,t,5; add.u32 r2,n,1; mul.lo.u32 r1,r1,r2; and.b32 r3,t,-32; sub.u32 r3,z,r3; min.u32 r3,r3,32;"
+    "and.b32 r4,t,31; add.u32 r4,r4,1; rem.u32 r4,r4,r3; mov.u32 r5,-1; setp.lt.u32 p,r3,32; @p bra SHORT; bra LOOP;"
+    "SHORT: mov.u32 r5,1; shl.b32 r5,r5,r3; sub.u32 r5,r5,1;"
+    "LOOP: setp.eq.u32 p,r1,0; @p bra DONE; shfl.sync.idx.b32 x,x,r4,31,r5; sub.u32 r1,r1,1; bra LOOP; DONE:";
+
+/* The same trees in a function that one branch calls. */
+static const char called[] =
+    "shr.u32 r1,t,5; add.u32 r1,r1,n; and.b32 r1,r1,1; mov.u32 x,v; setp.ne.u32 p,r1,0; @p bra OUT; or.b32 r2,t,31; setp.ge.u32 p,r2,z;"
+    "@p bra OUT; { .param .b32 a; .param .b32 b; st.param.b32 [a],v; call (b), sum, (a); ld.param.b32 x,[b]; } OUT:";
+static const char called_functions[] =
+    ".func (.param .b32 all) sum (.param .b32 one)\n{ .reg .b32 x, w; ld.param.b32 x,[one]; shfl.sync.bfly.b32 w,x,16,31,-1; add.u32 x,x,w;"
+    "shfl.sync.bfly.b32 w,x,8,31,-1; add.u32 x,x,w; shfl.sync.bfly.b32 w,x,4,31,-1; add.u32 x,x,w; shfl.sync.bfly.b32 w,x,2,31,-1;"
+    "add.u32 x,x,w; shfl.sync.bfly.b32 w,x,1,31,-1; add.u32 x,x,w; st.param.b32 [all],x; ret; }\n";
+
+/* Rounds by warp again, each of them a call that passes words on through memory between two bar.warp.sync. */
+static const char called_rounds[] =
+    "mov.u32 x,v; shr.u32 r1,t,5; add.u32 r2,n,1; mul.lo.u32 r1,r1,r2; and.b32 r3,t,-32; sub.u32 r4,z,r3; min.u32 r4,r4,32;"
+    "and.b32 r5,t,31; add.u32 r5,r5,1; rem.u32 r5,r5,r4; add.u32 r5,r5,r3; mov.u32 r3,s; mad.lo.u32 r5,r5,4,r3; mad.lo.u32 r4,t,4,r3;"
+    "LOOP: setp.eq.u32 p,r1,0; @p bra DONE; { .param .b32 a; .param .b32 b; .param .b32 c; .param .b32 d; st.param.b32 [a],x;"
+    "st.param.b32 [b],r4; st.param.b32 [c],r5; call (d), pass, (a, b, c); ld.param.b32 x,[d]; } sub.u32 r1,r1,1; bra LOOP; DONE:";
+static const char called_rounds_functions[] =
+    ".func (.param .b32 got) pass (.param .b32 word, .param .b32 mine, .param .b32 next)\n{ .reg .b32 x, m, o; ld.param.b32 x,[word];"
+    "ld.param.b32 m,[mine]; ld.param.b32 o,[next]; st.shared.b32 [m],x; bar.warp.sync -1; ld.shared.b32 x,[o]; bar.warp.sync -1;"
+    "st.param.b32 [got],x; ret; }\n";
+
+/* Each lane stays in the loop for rounds of its own; those that are in it read the word of the lowest. */
+static void expect_lane_rounds(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++)
+        for (uint32_t round = 0; round < b->in[t] % 8 + b->n; round++) {
+            uint32_t lane = t & ~31u;
+
+            while (round >= b->in[lane] % 8 + b->n)
+                lane++;
+            b->out[t] = b->out[t] * 5 + b->in[lane];
+        }
+}
+static const char lane_rounds[] =
+    "and.b32 r1,v,7; add.u32 r1,r1,n; mov.u32 r2,0; mov.u32 r3,-1; LOOP: setp.lt.u32 p,r2,r1; vote.sync.ballot.b32 r3,p,r3; @!p bra DONE;"
+    "brev.b32 r4,r3; clz.b32 r4,r4; shfl.sync.idx.b32 r5,v,r4,31,r3; mad.lo.u32 x,x,5,r5; add.u32 r2,r2,1; bra LOOP; DONE:";
+
+/* The odd lanes are a round behind the even ones: their first shuffle meets the others' first, in the round before. */
+static void expect_behind(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++) {
+        b->out[t] = b->in[t];
+        for (uint32_t k = 0; k < b->n + 1; k++)
+            b->out[t] += b->in[t ^ 1] + k;
+    }
+}
+static const char behind[] =
+    "mov.u32 x,v; and.b32 r1,t,1; mov.u32 r2,0; add.u32 r3,n,1; mov.u32 r6,0; LOOP: setp.lt.u32 p,r2,r1; @p bra NEXT; add.u32 r4,v,r6;"
+    "shfl.sync.bfly.b32 r5,r4,1,31,-1; add.u32 x,x,r5; add.u32 r6,r6,1; NEXT: add.u32 r2,r2,1; setp.lt.u32 p,r6,r3; @p bra LOOP;";
+
+/* The lanes of two branches meet at a shuffle in each. */
+static void expect_from_branches(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = b->in[t ^ 1] + (t % 2 ? 100 : 200) + b->n;
+}
+static const char from_branches[] =
+    "and.b32 r1,t,1; setp.eq.u32 p,r1,0; @p bra EVEN; add.u32 r2,n,v; shfl.sync.bfly.b32 x,r2,1,31,-1; add.u32 x,x,100; bra OUT;"
+    "EVEN: add.u32 r2,n,v; shfl.sync.bfly.b32 x,r2,1,31,-1; add.u32 x,x,200; OUT:";
+
+/* ---- votes ---- */
+
+/* Ballots of the even and of the odd lanes in different branches, with their own masks. */
+static void expect_ballots(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++) {
+        uint32_t ballot = 0;
+
+        for (uint32_t l = 0; l < lanes_of(b, t); l++)
+            if (l % 2 == t % 2 && b->in[(t & ~31u) + l] % 3 == b->n % 3)
+                ballot |= 1u << l;
+        b->out[t] = ballot;
+    }
+}
+static const char ballots[] =
+    "rem.u32 r1,v,3; rem.u32 r2,n,3; setp.eq.u32 q,r1,r2; and.b32 r3,t,1; setp.ne.u32 p,r3,0; @p bra ODD;"
+    "vote.sync.ballot.b32 x,q,0x55555555; bra OUT; ODD: vote.sync.ballot.b32 x,q,0xaaaaaaaa; OUT:";
+
+static void expect_votes(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++) {
+        uint32_t held = 0, lanes = lanes_of(b, t);
+
+        for (uint32_t l = 0; l < lanes; l++)
+            held += b->in[(t & ~31u) + l] % 64 > b->n * 8 - b->n;
+        b->out[t] = (held == lanes) | (held > 0) << 1 | (held == lanes || held == 0) << 2;
+    }
+}
+static const char votes[] =
+    "and.b32 r1,v,63; mul.lo.u32 r2,n,7; setp.gt.u32 q,r1,r2; vote.sync.all.pred p,q,-1; selp.u32 x,1,0,p; vote.sync.any.pred p,q,-1;"
+    "selp.u32 r3,2,0,p; or.b32 x,x,r3; vote.sync.uni.pred p,q,-1; selp.u32 r3,4,0,p; or.b32 x,x,r3;";
+
+static void expect_matches(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++) {
+        uint32_t any = 0, all = 1;
+
+        for (uint32_t l = 0; l < lanes_of(b, t); l++) {
+            const uint32_t other = b->in[(t & ~31u) + l];
+
+            any |= (uint32_t)(other % 4 == b->in[t] % 4) << l;
+            all &= other % (b->n + 1) == b->in[t] % (b->n + 1);
+        }
+        b->out[t] = any ^ (all ? 0x80000001u : 0);
+    }
+}
+static const char matches[] =
+    "and.b32 r1,v,3; match.any.sync.b32 x,r1,-1; add.u32 r2,n,1; rem.u32 r1,v,r2; cvt.u64.u32 d1,r1; shl.b64 d1,d1,33;"
+    "match.all.sync.b64 r3|p,d1,-1; @!p bra OUT; xor.b32 x,x,0x80000001; OUT:";
+
+/* activemask in the branch of some lanes: itself, and nobody of the other branch. Uniform: all lanes. */
+static void expect_active(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = 3;
+}
+static const char active[] =
+    "activemask.b32 r1; and.b32 r2,t,-32; sub.u32 r2,z,r2; min.u32 r2,r2,32; popc.b32 r3,r1; setp.eq.u32 p,r3,r2; selp.u32 x,1,0,p;"
+    "mov.u32 r4,0x00ff00ff; and.b32 r2,t,31; shr.u32 r3,r4,r2; and.b32 r3,r3,1; setp.eq.u32 p,r3,0; @p bra OTHER;"
+    "activemask.b32 r1; bra MEET; OTHER: activemask.b32 r1; not.b32 r4,r4; MEET:"
+    "not.b32 r5,r4; and.b32 r5,r5,r1; setp.eq.u32 p,r5,0; shr.u32 r1,r1,r2; and.b32 r1,r1,1; setp.eq.and.u32 p,r1,1,p;"
+    "selp.u32 r3,2,0,p; or.b32 x,x,r3;";
+
+/* redux of each kind, of the even and of the odd lanes apart. */
+static void expect_reductions(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++) {
+        uint32_t sum = 0, all = UINT32_MAX, any = 0, odd = 0, least = UINT32_MAX;
+        int32_t most = INT32_MIN;
+
+        for (uint32_t l = t % 2; l < lanes_of(b, t); l += 2) {
+            const uint32_t other = b->in[(t & ~31u) + l] << (b->n * 8);
+
+            sum += other;
+            all &= other | 0xff;
+            any |= other;
+            odd ^= other;
+            least = other < least ? other : least;
+            most = (int32_t)other > most ? (int32_t)other : most;
+        }
+        b->out[t] = sum ^ all ^ (any + odd) ^ least * 3 ^ (uint32_t)most * 5;
+    }
+}
+static const char reductions[] =
+    "shl.b32 r1,n,3; shl.b32 r1,v,r1; and.b32 r3,t,1; setp.ne.u32 p,r3,0; mov.u32 r4,0x55555555; @p mov.u32 r4,0xaaaaaaaa; @p bra ODD;"
+    "redux.sync.add.u32 x,r1,r4; bra BOTH; ODD: redux.sync.add.u32 x,r1,r4; BOTH: or.b32 r2,r1,0xff; redux.sync.and.b32 r3,r2,r4;"
+    "xor.b32 x,x,r3; redux.sync.or.b32 r3,r1,r4; redux.sync.xor.b32 r5,r1,r4; add.u32 r3,r3,r5; xor.b32 x,x,r3;"
+    "redux.sync.min.u32 r3,r1,r4; mul.lo.u32 r3,r3,3; xor.b32 x,x,r3; redux.sync.max.s32 r3,r1,r4; mul.lo.u32 r3,r3,5; xor.b32 x,x,r3;";
+
+/* A fourth of the lanes has ended; the masks name them still, and nobody waits for them. */
+static void expect_after_exits(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++) {
+        uint32_t present = 0, ballot = 0, same = 0, all = 1, sum = 0;
+
+        if (t % 4 == b->n)
+            continue;
+        for (uint32_t l = 0; l < lanes_of(b, t); l++) {
+            const uint32_t other = b->in[(t & ~31u) + l];
+
+            if (l % 4 == b->n)
+                continue;
+            present |= 1u << l;
+            ballot |= (other & 1) << l;
+            same |= (uint32_t)(other % 4 == b->in[t] % 4) << l;
+            all &= other >> 8 != 0;
+            sum += other;
+        }
+        b->out[t] = (ballot ^ same * 3) + all + (same == present) * 2 + sum;
+    }
+}
+static const char after_exits[] =
+    "and.b32 r1,t,3; setp.eq.u32 p,r1,n; @p ret; and.b32 r1,v,1; setp.ne.u32 q,r1,0; vote.sync.ballot.b32 x,q,-1; and.b32 r1,v,3;"
+    "match.any.sync.b32 r2,r1,-1; mul.lo.u32 r2,r2,3; xor.b32 x,x,r2; shr.u32 r2,v,8; setp.ne.u32 q,r2,0; vote.sync.all.pred p,q,-1;"
+    "selp.u32 r2,1,0,p; add.u32 x,x,r2; match.all.sync.b32 r2|p,r1,-1; selp.u32 r2,2,0,p; add.u32 x,x,r2; redux.sync.add.u32 r2,v,-1;"
+    "add.u32 x,x,r2;";
+
+/* ---- barriers ---- */
+
+/* The last n * 20 threads have ended; the rest rotate through shared memory three times. */
+static void expect_early_exit(struct warps_block *b)
+{
+    const uint32_t stay = b->threads - b->n * 20;
+
+    for (uint32_t t = 0; t < stay; t++)
+        b->out[t] = b->in[(t + 3) % stay];
+}
+static const char early_exit[] =
+    "mul.lo.u32 r1,n,20; sub.u32 r1,z,r1; setp.ge.u32 p,t,r1; @p ret; mov.u32 x,v; mov.u32 r2,0; mov.u32 r3,s; mad.lo.u32 r4,t,4,r3;"
+    "add.u32 r5,t,1; rem.u32 r5,r5,r1; mad.lo.u32 r5,r5,4,r3;"
+    "LOOP: st.shared.u32 [r4],x; bar.sync 0; ld.shared.u32 x,[r5]; bar.sync 0; add.u32 r2,r2,1; setp.lt.u32 p,r2,3; @p bra LOOP;";
+
+/* One barrier met from two branches: the odd warps read what the even ones wrote and the other way round. */
+static void expect_two_branches(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = b->in[(t + 32 + 32 * b->n) % b->threads];
+}
+static const char two_branches[] =
+    "mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; mul.lo.u32 r1,n,32; add.u32 r1,r1,32; add.u32 r1,r1,t; rem.u32 r1,r1,z; mad.lo.u32 r5,r1,4,r3;"
+    "and.b32 r1,t,32; setp.ne.u32 p,r1,0; @p bra ODD; st.shared.u32 [r4],v; bar.sync 0; ld.shared.u32 x,[r5]; bra OUT;"
+    "ODD: st.shared.u32 [r4],v; bar.sync 0; ld.shared.u32 x,[r5]; OUT:";
+
+/* Warp 0 makes n + 2 packets, warp 1 adds them up, on named barriers 1 (full) and 2 (empty); the other warps meet at barrier 3. */
+static void expect_producer(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = b->in[t];
+    for (uint32_t l = 0; l < 32; l++)
+        for (uint32_t k = 0; k < b->n + 2; k++)
+            b->out[32 + l] += b->in[31 - l] * (k + 1);
+}
+static const char producer[] =
+    "mov.u32 x,v; mov.u32 r3,s; add.u32 r7,n,2; mov.u32 r6,0; setp.ge.u32 p,t,64; @p bra OTHERS; setp.ge.u32 p,t,32; @p bra CONSUMER;"
+    "mad.lo.u32 r4,t,4,r3; P: add.u32 r6,r6,1; mul.lo.u32 r5,v,r6; bar.sync 2,64; st.shared.u32 [r4],r5; bar.arrive 1,64;"
+    "setp.lt.u32 p,r6,r7; @p bra P; bra OUT;"
+    "CONSUMER: sub.u32 r4,63,t; mad.lo.u32 r4,r4,4,r3; bar.arrive 2,64; C: bar.sync 1,64; ld.shared.u32 r5,[r4]; add.u32 x,x,r5;"
+    "add.u32 r6,r6,1; setp.ge.u32 p,r6,r7; @p bra OUT; bar.arrive 2,64; bra C; OTHERS: sub.u32 r4,z,64; and.b32 r5,z,31;"
+    "setp.ne.u32 p,r5,0; @p bra OUT; bar.sync 3,r4; OUT:";
+
+static void expect_bar_red(struct warps_block *b)
+{
+    uint32_t held = 0;
+
+    for (uint32_t t = 0; t < b->threads; t++)
+        held += b->in[t] % 8 <= b->n * 2;
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = held | (uint32_t)(held == b->threads) << 16 | (uint32_t)(held != 0) << 17;
+}
+static const char bar_red[] =
+    "and.b32 r1,v,7; mul.lo.u32 r2,n,2; setp.le.u32 q,r1,r2; bar.red.popc.u32 x,0,q; bar.red.and.pred p,0,q; selp.u32 r3,0x10000,0,p;"
+    "or.b32 x,x,r3; bar.red.or.pred p,0,q; selp.u32 r3,0x20000,0,p; or.b32 x,x,r3;";
+
+/* The even warps count among themselves whose predicate holds, some rounds; the whole block meets behind that, by barrier.cta. */
+static void expect_bar_red_of_some(struct warps_block *b)
+{
+    uint32_t held = 0;
+
+    for (uint32_t t = 0; t < b->threads; t++)
+        held += t / 32 % 2 == 0 && b->in[t] % 8 <= b->n * 2;
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = (t / 32 % 2 ? 0 : held * 3) + b->in[(t + 32) % b->threads];
+}
+static const char bar_red_of_some[] =
+    "mov.u32 r6,s; mad.lo.u32 r7,t,4,r6; st.shared.u32 [r7],v; and.b32 r1,v,7; mul.lo.u32 r2,n,2; setp.le.u32 q,r1,r2; and.b32 r3,t,32;"
+    "setp.ne.u32 p,r3,0; @p bra OUT; add.u32 r4,z,32; shr.u32 r4,r4,6; shl.b32 r4,r4,5; mov.u32 r5,0;"
+    "LOOP: barrier.cta.red.popc.u32 r8,2,r4,q; add.u32 x,x,r8; add.u32 r5,r5,1; setp.lt.u32 p,r5,3; @p bra LOOP;"
+    "OUT: barrier.cta.sync 1; add.u32 r1,t,32; rem.u32 r1,r1,z; mad.lo.u32 r1,r1,4,r6; ld.shared.u32 r2,[r1]; add.u32 x,x,r2;"
+    "barrier.cta.sync.aligned 0;";
+
+/* The last n * 20 threads have ended; the rest count by bar.red. */
+static void expect_red_after_exit(struct warps_block *b)
+{
+    const uint32_t stay = b->threads - b->n * 20;
+    uint32_t held = 0;
+
+    for (uint32_t t = 0; t < stay; t++)
+        held += b->in[t] & 1;
+    for (uint32_t t = 0; t < stay; t++)
+        b->out[t] = held * 2 + 1;
+}
+static const char red_after_exit[] =
+    "mul.lo.u32 r1,n,20; sub.u32 r1,z,r1; setp.ge.u32 p,t,r1; @p ret; and.b32 r2,v,1; setp.ne.u32 q,r2,0; bar.red.popc.u32 x,0,q;"
+    "setp.lt.u32 q,t,r1; bar.red.and.pred p,0,q; shl.b32 x,x,1; @p add.u32 x,x,1;";
+
+/* The usual sum of a block, n + 1 times over: trees in each warp, a barrier, a tree in the first. */
+static void expect_block_sum(struct warps_block *b)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t t = 0; t < b->threads; t++)
+        sum += b->in[t];
+    for (uint32_t k = 0; k < b->n; k++)
+        sum *= b->threads;
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = sum;
+}
+#define TREE                                                                                                                   \
+    "shfl.sync.bfly.b32 r1,x,16,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,8,31,-1; add.u32 x,x,r1;"                         \
+    "shfl.sync.bfly.b32 r1,x,4,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,2,31,-1; add.u32 x,x,r1;"                          \
+    "shfl.sync.bfly.b32 r1,x,1,31,-1; add.u32 x,x,r1;"
+static const char block_sum[] =
+    "mov.u32 x,v; mov.u32 r2,0; mov.u32 r3,s; shr.u32 r4,t,5; mad.lo.u32 r5,r4,4,r3; mad.lo.u32 r6,t,4,r3; shr.u32 r7,z,5;"
+    "LOOP:" TREE "st.shared.u32 [r5],x; bar.sync 0; setp.ge.u32 p,t,32; @p bra REST; mov.u32 x,0; setp.lt.u32 q,t,r7;"
+    "@q ld.shared.u32 x,[r6];" TREE "setp.eq.u32 q,t,0; @q st.shared.u32 [r3+256],x; REST: bar.sync 0; ld.shared.u32 x,[r3+256];"
+    "add.u32 r2,r2,1; setp.le.u32 p,r2,n; @p bra LOOP;";
+
+/* Threads beyond a bound have ended; each warp of the rest sums rows of its own, as many as it finds. */
+static void expect_rows(struct warps_block *b)
+{
+    const uint32_t stay = b->threads - 32;
+
+    for (uint32_t t = 0; t < stay; t++) {
+        for (uint32_t row = t / 32; row < b->n * 3; row += stay / 32)
+            for (uint32_t l = 0; l < 32; l++)
+                b->out[t] += b->in[(row * 7 + l) % 64] * (row + 1);
+    }
+}
+static const char sum_rows[] =
+    "sub.u32 r2,z,32; setp.ge.u32 p,t,r2; @p ret; mov.u32 r9,0; shr.u32 r3,t,5; shr.u32 r4,r2,5; mul.lo.u32 r5,n,3; and.b32 r6,t,31;"
+    "LOOP: setp.ge.u32 p,r3,r5; @p bra DONE; mad.lo.u32 r7,r3,7,r6; and.b32 r7,r7,63; mul.wide.u32 d1,r7,4; sub.u64 d2,i,d0;"
+    "add.u64 d1,d2,d1; ld.global.u32 x,[d1]; add.u32 r8,r3,1; mul.lo.u32 x,x,r8;" TREE "add.u32 r9,r9,x; add.u32 r3,r3,r4; bra LOOP;"
+    "DONE: mov.u32 x,r9;";
+
+/* The same sum, once, of the threads but the last warp's, which have ended. */
+static void expect_sum_after_exit(struct warps_block *b)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t t = 0; t < b->threads - 32; t++)
+        sum += b->in[t];
+    for (uint32_t t = 0; t < b->threads - 32; t++)
+        b->out[t] = sum + b->n;
+}
+static const char sum_after_exit[] =
+    "sub.u32 r2,z,32; setp.ge.u32 p,t,r2; @p ret; mov.u32 x,v; mov.u32 r3,s; shr.u32 r4,t,5; mad.lo.u32 r5,r4,4,r3; mad.lo.u32 r6,t,4,r3;"
+    "shr.u32 r7,r2,5;" TREE "st.shared.u32 [r5],x; bar.sync 0; setp.ge.u32 p,t,32; @p bra REST; mov.u32 x,0; setp.lt.u32 q,t,r7;"
+    "@q ld.shared.u32 x,[r6];" TREE "add.u32 x,x,n; setp.eq.u32 q,t,0; @q st.shared.u32 [r3+256],x; REST: bar.sync 0;"
+    "ld.shared.u32 x,[r3+256];";
+
+/* Warp 1 waits on a word of shared memory for warp 0, which waits for nobody. */
+static void expect_spin(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = t / 32 == 1 ? b->in[t % 32] + b->n : b->in[t];
+}
+static const char spin[] =
+    "mov.u32 x,v; mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; mov.u32 r1,0; st.volatile.shared.u32 [r3+512],r1; bar.sync 0;"
+    "setp.ge.u32 p,t,64; @p bra OUT; setp.ge.u32 p,t,32; @p bra WAIT; st.shared.u32 [r4],v; membar.cta; bar.warp.sync -1;"
+    "add.u32 r1,n,1; setp.eq.u32 p,t,0; @p st.volatile.shared.u32 [r3+512],r1; bra OUT;"
+    "WAIT: ld.volatile.shared.u32 r1,[r3+512]; setp.eq.u32 p,r1,0; @p bra WAIT; membar.cta; ld.shared.u32 x,[r4+-128]; add.u32 x,x,r1;"
+    "sub.u32 x,x,1; OUT:";
+
+/* A spin lock around a counter in shared memory, taken by every thread; then its final value. */
+static void expect_lock(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = b->threads * (b->n + 1);
+}
+static const char lock[] =
+    "mov.u32 r3,s; mov.u32 r1,0; st.shared.u32 [r3],r1; st.shared.u32 [r3+4],r1; bar.sync 0; add.u32 r6,n,1;"
+    "TRY: atom.shared.cas.b32 r1,[r3],0,1; setp.ne.u32 p,r1,0; @p bra TRY; membar.cta; ld.volatile.shared.u32 r2,[r3+4];"
+    "add.u32 r2,r2,r6; st.volatile.shared.u32 [r3+4],r2; membar.cta; atom.shared.exch.b32 r1,[r3],0; bar.sync 0;"
+    "ld.shared.u32 x,[r3+4];";
+
+const struct warps_row warps_rows[] = {
+    {"shuffles of every kind", shuffles, expect_shuffles, WARPS_FULL, ""},
+    {"shuffles in some warps", one_warp, expect_one_warp, 0, ""},
+    {"shuffles in loops of different lengths", rounds, expect_rounds, 0, ""},
+    {"shuffles in a function", called, expect_one_warp, 0, called_functions},
+    {"words through memory in a function", called_rounds, expect_rounds, 0, called_rounds_functions},
+    {"lanes with rounds of their own", lane_rounds, expect_lane_rounds, 0, ""},
+    {"lanes a round behind", behind, expect_behind, WARPS_APART, ""},
+    {"lanes from two branches", from_branches, expect_from_branches, WARPS_APART, ""},
+    {"ballots in two branches", ballots, expect_ballots, 0, ""},
+    {"votes", votes, expect_votes, 0, ""},
+    {"matches", matches, expect_matches, 0, ""},
+    {"active lanes", active, expect_active, 0, ""},
+    {"reductions", reductions, expect_reductions, 0, ""},
+    {"all kinds after early exits", after_exits, expect_after_exits, 0, ""},
+    {"barriers after early exits", early_exit, expect_early_exit, 0, ""},
+    {"one barrier from two branches", two_branches, expect_two_branches, WARPS_FULL, ""},
+    {"producer and consumer", producer, expect_producer, 0, ""},
+    {"barriers that reduce", bar_red, expect_bar_red, 0, ""},
+    {"barriers of some warps that reduce", bar_red_of_some, expect_bar_red_of_some, WARPS_FULL, ""},
+    {"barriers that reduce after early exits", red_after_exit, expect_red_after_exit, 0, ""},
+    {"the sum of a block", block_sum, expect_block_sum, WARPS_FULL, ""},
+    {"the sum of a block after early exits", sum_after_exit, expect_sum_after_exit, WARPS_FULL, ""},
+    {"rows after early exits", sum_rows, expect_rows, WARPS_FULL, ""},
+    {"a warp that spins", spin, expect_spin, WARPS_FULL, ""},
+    {"a spin lock", lock, expect_lock, 0, ""},
+};
+
+const size_t warps_row_count = sizeof warps_rows / sizeof *warps_rows;
+
+void warps_make_ptx(char *text, size_t size, const struct warps_row *row)
+{
+    const int length = snprintf(
+        text, size,
+        ".version 7.8\n.target sm_80\n.address_size 64\n%s.visible .entry k(.param .u64 out, .param .u64 in, .param .u32 count)\n{\n"
+        ".reg .pred p, q; .reg .b32 r<10>; .reg .b64 d<4>; .reg .b64 o, i; .reg .b32 t, v, n, x, z; .shared .align 16 .b8 s[1024];\n"
+        "ld.param.u64 o,[out]; ld.param.u64 i,[in]; ld.param.u32 n,[count]; mov.u32 t,%%tid.x; mov.u32 z,%%ntid.x;\n"
+        "mul.wide.u32 d0,t,4; add.u64 o,o,d0; add.u64 i,i,d0; ld.global.u32 v,[i]; mov.u32 x,0;\n"
+        "%s\nst.global.u32 [o],x; ret;\n}\n",
+        row->functions, row->body);
+
+    assert(length > 0 && (size_t)length < size);
+    (void)length;
+}
+
+void warps_fill(struct warps_block *block, uint32_t n, uint32_t threads)
+{
+    uint32_t word = 54321 + n;
+
+    *block = (struct warps_block){.n = n, .threads = threads};
+    for (uint32_t t = 0; t < WARPS_THREADS_MAX; t++) {
+        word = word * 1664525u + 1013904223u;
+        block->in[t] = word >> 8;
+    }
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of warp instructions and barriers wherever CUDA allows them, and what host C says they compute: for programs.warps, which runs
+ * them on a device, and for ptx.lanes, which interprets their SPIR-V. */
+#ifndef TESTS_PROGRAMS_WARPS_ROWS_H
+#define TESTS_PROGRAMS_WARPS_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WARPS_THREADS_MAX = 256, WARPS_PTX_BYTES = 8192 };
+
+/* One block: what threads read and must write. */
+struct warps_block {
+    uint32_t in[WARPS_THREADS_MAX], out[WARPS_THREADS_MAX];
+    uint32_t n, threads;
+};
+
+enum {
+    WARPS_FULL = 1,  /* blocks of whole warps only */
+    WARPS_APART = 2, /* lanes that meet from different places: the collective forms only */
+};
+
+/* A kernel `k` of (.u64 out, .u64 in, .u32 count): a word of each for every thread of one block; count is below 4. */
+struct warps_row {
+    const char *name, *body;
+    void (*expect)(struct warps_block *b);
+    unsigned flags;
+    const char *functions;
+};
+extern const struct warps_row warps_rows[];
+extern const size_t warps_row_count;
+
+/* The row's PTX, in WARPS_PTX_BYTES at most. */
+void warps_make_ptx(char *text, size_t size, const struct warps_row *row);
+/* What n and the threads read. */
+void warps_fill(struct warps_block *block, uint32_t n, uint32_t threads);
+
+#endif

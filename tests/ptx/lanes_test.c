@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Warps on subgroups of any size: the kernels of tests/programs/warps_rows.c, as SPIR-V, on an interpreter that has subgroups of 4 to 128
+ * lanes (spirv_group.c), against what host C says. Devices at hand have 4, 8, 16 and 32; 64 is AMD's, 128 some phones'.
+ *
+ * The native form where a subgroup holds one, two or four warps, on barriers as GPUs have them; the collective forms on every size, on
+ * barriers as SPIR-V has them. Each row runs with one count and one order of threads, other ones for each size and form; given an
+ * argument, with all counts and that many orders. */
+#include "spirv_machine.h"
+
+#include "../programs/warps_rows.h"
+#include "cuttle/ptx2spv.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum form { NATIVE, COLLECTIVE, PREDICATED, RESUMED };
+
+#define ROWS_MAX 64
+#define IN_ADDRESS UINT64_C(0x7f1000000000)
+#define OUT_ADDRESS UINT64_C(0x7f2000000000)
+
+struct lanes_case {
+    enum form form;
+    uint32_t lanes;
+};
+
+static unsigned orders; /* 0: the short form */
+/* The last kernel of each row and form: collective ones are the same for every size. */
+static struct { struct ptx2spv_kernel kernel; uint32_t lanes; } kept[ROWS_MAX][RESUMED + 1];
+
+static void compile(const struct warps_row *row, const struct lanes_case *c, struct ptx2spv_kernel *out)
+{
+    static const uint8_t sync_forms[] = {
+        [NATIVE] = PTX2SPV_SYNC_CHEAPEST, [COLLECTIVE] = PTX2SPV_SYNC_CHEAPEST, [PREDICATED] = PTX2SPV_SYNC_PREDICATED,
+        [RESUMED] = PTX2SPV_SYNC_RESUMED,
+    };
+    const struct ptx2spv_target target = {
+        .dialect = PTX2SPV_VULKAN, .warp_form = c->form == NATIVE ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE,
+        .subgroup_size = c->lanes, .push_constant_bytes = 128, .shared_bytes = 32768, .max_block_threads = 1024, .int64 = 1,
+        .memory_model_device_scope = 1, .maximal_reconvergence = 1, .sync_form = sync_forms[c->form],
+    };
+    struct ptx2spv_module *module;
+    char text[WARPS_PTX_BYTES];
+
+    warps_make_ptx(text, sizeof text, row);
+    assert_int_equal(ptx2spv_module_create(text, strlen(text), NULL, &module), PTX2SPV_OK);
+    if (ptx2spv_kernel_compile(module, 0, &target, NULL, out) != PTX2SPV_OK)
+        fail_msg("%s does not compile", row->name);
+    ptx2spv_module_destroy(module);
+}
+
+static const struct ptx2spv_kernel *kernel_of(size_t row, const struct lanes_case *c)
+{
+    const bool is_kept = kept[row][c->form].lanes && (c->form != NATIVE || kept[row][c->form].lanes == c->lanes);
+
+    if (!is_kept) {
+        ptx2spv_kernel_finish(&kept[row][c->form].kernel);
+        compile(&warps_rows[row], c, &kept[row][c->form].kernel);
+        kept[row][c->form].lanes = c->lanes;
+    }
+    return &kept[row][c->form].kernel;
+}
+
+static int finish_kernels(void **state)
+{
+    (void)state;
+    for (size_t row = 0; row < warps_row_count; row++)
+        for (unsigned form = 0; form <= RESUMED; form++)
+            ptx2spv_kernel_finish(&kept[row][form].kernel);
+    return 0;
+}
+
+static void run(const struct warps_row *row, const struct lanes_case *c, const struct ptx2spv_kernel *kernel, struct warps_block *block,
+                uint32_t schedule)
+{
+    const uint32_t spec[PTX2SPV_SPEC_COUNT] = {block->threads, block->threads, 1, 1, (kernel->info.static_shared_bytes + 3) / 4, 0};
+    uint32_t found[WARPS_THREADS_MAX] = {0};
+    const struct {
+        struct ptx2spv_system_block system;
+        uint64_t out, in;
+        uint32_t count;
+    } push = {.system.nctaid = {1, 1, 1}, .out = OUT_ADDRESS, .in = IN_ADDRESS, .count = block->n};
+    const struct spirv_range ranges[] = {{IN_ADDRESS, sizeof block->in, block->in}, {OUT_ADDRESS, sizeof found, found}};
+    struct spirv_run run = {
+        .threads = block->threads, .subgroup_lanes = c->lanes, .spec = spec, .push = &push, .push_bytes = sizeof push, .ranges = ranges,
+        .n_ranges = 2, .barriers = c->form == NATIVE ? SPIRV_BARRIERS_OF_GPU : SPIRV_BARRIERS_OF_ALL, .schedule = schedule,
+        .unwritten = UINT64_C(0x9e3779b97f4a7c15),
+    };
+
+    if (spirv_run(kernel->words, kernel->n_words, &run) != SPIRV_RETURNED)
+        fail_msg("%s, %u threads, n = %u, order %u: %s", row->name, block->threads, block->n, schedule, run.message);
+    for (uint32_t t = 0; t < WARPS_THREADS_MAX; t++)
+        if (found[t] != block->out[t])
+            fail_msg("%s, %u threads, n = %u, order %u, thread %u: 0x%x instead of 0x%x", row->name, block->threads, block->n, schedule, t,
+                     found[t], block->out[t]);
+}
+
+static void run_row(size_t index, const struct lanes_case *c)
+{
+    /* subgroups that are full and that are not, of whole warps and of parts */
+    static const uint32_t few[] = {80, 64, 96, 80}, many[] = {128, 80, 160, 64};
+    const uint32_t *threads = c->lanes > 32 || orders ? many : few;
+    const struct warps_row *row = &warps_rows[index];
+    const unsigned first = (unsigned)index + c->lanes / 4 + (unsigned)c->form, n_runs = orders ? 4 * orders : 1;
+    const struct ptx2spv_kernel *kernel = kernel_of(index, c);
+
+    for (unsigned i = 0; i < n_runs; i++) {
+        struct warps_block block;
+        uint32_t size = threads[(first + i / 4) % 4];
+
+        warps_fill(&block, (first + i) % 4, row->flags & WARPS_FULL && size % 32 ? 96 : size);
+        row->expect(&block);
+        run(row, c, kernel, &block, first * 7 + i / 4);
+    }
+}
+
+static void run_rows(void **state)
+{
+    const struct lanes_case *c = *state;
+
+    assert_true(warps_row_count <= ROWS_MAX);
+    for (size_t i = 0; i < warps_row_count; i++)
+        if (c->form != NATIVE || !(warps_rows[i].flags & WARPS_APART))
+            run_row(i, c);
+}
+
+int main(int argc, char **argv)
+{
+#define ROW(form, lanes) {#form " of " #lanes, run_rows, NULL, NULL, &(struct lanes_case){form, lanes}}
+#define ROWS(form) ROW(form, 4), ROW(form, 8), ROW(form, 16), ROW(form, 32), ROW(form, 64), ROW(form, 128)
+    const struct CMUnitTest tests[] = {
+        ROW(NATIVE, 32), ROW(NATIVE, 64), ROW(NATIVE, 128), ROWS(COLLECTIVE), ROWS(PREDICATED), ROWS(RESUMED),
+    };
+
+    orders = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+    return cmocka_run_group_tests(tests, NULL, finish_kernels);
+}
