@@ -423,7 +423,7 @@ static CUresult run_foreign(struct ct_stream *stream, const struct ct_copy *copy
     struct cursor cursor = {0};
     struct piece piece;
     char *buffer;
-    CUresult r = ct_stream_synchronize(stream);
+    CUresult r = ct_stream_settle(stream);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -450,7 +450,7 @@ bool ct_copy_host_is_fast(const struct ct_context *context)
 /* Waits for the stream, then the host copies. */
 static CUresult run_by_host(struct ct_stream *stream, const struct ct_copy *copy)
 {
-    CUresult r = ct_stream_synchronize(stream);
+    CUresult r = ct_stream_settle(stream);
 
     if (r == CUDA_SUCCESS)
         copy_by_host(copy);

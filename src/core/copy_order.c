@@ -85,7 +85,7 @@ static CUresult run_late(struct ct_stream *stream, const struct ct_copy *copy)
     ct_stream_end(stream);
     if (!at_once)
         return ct_context_check(stream->context, r);
-    r = ct_stream_synchronize(stream);
+    r = ct_stream_settle(stream);
     return r == CUDA_SUCCESS ? ct_copy_run(stream, copy, CT_COPY_ASYNC) : r;
 }
 

@@ -136,7 +136,7 @@ static CUresult run(struct ct_stream *stream, const struct fill *fill, enum ct_c
 static CUresult run_in_owner(struct ct_stream *stream, const struct fill *fill)
 {
     struct ct_context *context;
-    CUresult r = ct_stream_synchronize(stream);
+    CUresult r = ct_stream_settle(stream);
 
     if (r != CUDA_SUCCESS)
         return r;

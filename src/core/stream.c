@@ -407,16 +407,11 @@ CUresult ct_stream_await(struct ct_stream *stream, uint64_t point)
     return ct_context_check(stream->context, r);
 }
 
-/* The point of all that the stream's work means: for the legacy stream that of the blocking streams, too. */
-static CUresult last_point(struct ct_stream *stream, uint64_t *out)
+/* The point behind which work recorded now would run. */
+static CUresult next_point(struct ct_stream *stream, uint64_t *out)
 {
-    CUresult r;
+    CUresult r = ct_stream_begin(stream);
 
-    if (!stream->is_legacy) {
-        *out = backend_of(stream)->queue_point(stream->queue);
-        return CUDA_SUCCESS;
-    }
-    r = ct_stream_begin(stream);
     if (r != CUDA_SUCCESS)
         return r;
     *out = backend_of(stream)->queue_point(stream->queue);
@@ -424,16 +419,38 @@ static CUresult last_point(struct ct_stream *stream, uint64_t *out)
     return CUDA_SUCCESS;
 }
 
+/* The point of all that the stream's work means: for the legacy stream that of the blocking streams, too. */
+static CUresult last_point(struct ct_stream *stream, uint64_t *out)
+{
+    if (stream->is_legacy)
+        return next_point(stream, out);
+    *out = backend_of(stream)->queue_point(stream->queue);
+    return CUDA_SUCCESS;
+}
+
+static CUresult await_and_tell(struct ct_stream *stream, uint64_t point)
+{
+    CUresult r = ct_stream_await(stream, point);
+
+    if (r == CUDA_SUCCESS)
+        ct_memory_pools_observe(stream, point);
+    return r;
+}
+
 CUresult ct_stream_synchronize(struct ct_stream *stream)
 {
     uint64_t point;
     CUresult r = last_point(stream, &point);
 
-    if (r == CUDA_SUCCESS)
-        r = ct_stream_await(stream, point);
-    if (r == CUDA_SUCCESS)
-        ct_memory_pools_observe(stream, point);
-    return r;
+    return r == CUDA_SUCCESS ? await_and_tell(stream, point) : r;
+}
+
+CUresult ct_stream_settle(struct ct_stream *stream)
+{
+    uint64_t point;
+    CUresult r = next_point(stream, &point);
+
+    return r == CUDA_SUCCESS ? await_and_tell(stream, point) : r;
 }
 
 CUresult ct_stream_query(struct ct_stream *stream)

@@ -56,6 +56,9 @@ CUresult ct_stream_scratch(struct ct_stream *stream, uint64_t size_bytes, uint64
 
 /* Waits for what was recorded until now. The sticky error, if the work failed. */
 CUresult ct_stream_synchronize(struct ct_stream *stream);
+/* Waits for what work that is recorded now would wait for: the host does such work itself afterwards. In a blocking stream that is also
+ * what the legacy stream has. */
+CUresult ct_stream_settle(struct ct_stream *stream);
 /* CUDA_SUCCESS: all is complete; NOT_READY. */
 CUresult ct_stream_query(struct ct_stream *stream);
 /* Waits until `point` of the stream's queue is complete; no lock is held. */

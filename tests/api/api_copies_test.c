@@ -3,6 +3,7 @@
 #include "api_test.h"
 
 #include <stdbool.h>
+#include <unistd.h>
 
 #define BYTES ((size_t)3 << 20) /* several pieces of any staging buffer */
 
@@ -224,6 +225,43 @@ static void copies_in_a_stream_of_their_own(void **state)
 }
 
 /* Overlapping copies: the result is open, except that it must not harm anything else. */
+static void CUDA_CB take_a_while(void *unused)
+{
+    (void)unused;
+    usleep(20000);
+}
+
+/* What a blocking stream does waits for the default stream's work, also where the host does it: each form reads what a fill behind a slow
+ * function of the host wrote. */
+static void copies_in_a_blocking_stream_wait_for_the_default_stream(void **state)
+{
+    unsigned char pageable_bytes[2][64], *pinned;
+    CUdeviceptr from, to;
+    CUstream stream;
+
+    (void)state;
+    ok(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+    ok(cuMemAlloc(&from, 64));
+    ok(cuMemAlloc(&to, 64));
+    ok(cuMemAllocHost((void **)&pinned, 64));
+    for (unsigned form = 1; form <= 4; form++) {
+        CUdeviceptr dst = form == 1 || form == 2 ? (CUdeviceptr)(uintptr_t)pageable_bytes[0] : to;
+        CUdeviceptr src = form == 1 || form == 3 ? from : (CUdeviceptr)(uintptr_t)pinned;
+
+        ok(cuLaunchHostFunc(NULL, take_a_while, NULL));
+        ok(cuMemsetD8Async(src, (unsigned char)form, 64, NULL));
+        ok(cuMemcpyAsync(dst, src, 64, stream));
+        ok(cuStreamSynchronize(stream));
+        ok(cuMemcpy((CUdeviceptr)(uintptr_t)pageable_bytes[1], dst, 64));
+        assert_int_equal(pageable_bytes[1][0], form);
+        assert_int_equal(pageable_bytes[1][63], form);
+    }
+    ok(cuMemFree(from));
+    ok(cuMemFree(to));
+    ok(cuMemFreeHost(pinned));
+    ok(cuStreamDestroy(stream));
+}
+
 static void overlapping_copies_do_no_harm(void **state)
 {
     unsigned char edges[2] = {0};
@@ -503,6 +541,7 @@ int main(void)
         cmocka_unit_test(copies_of_nothing_succeed),
         cmocka_unit_test(copies_refuse),
         cmocka_unit_test(copies_in_a_stream_of_their_own),
+        cmocka_unit_test(copies_in_a_blocking_stream_wait_for_the_default_stream),
         cmocka_unit_test(overlapping_copies_do_no_harm),
         cmocka_unit_test(pitched_copies),
         cmocka_unit_test(pitched_copies_refuse),

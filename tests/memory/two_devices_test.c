@@ -34,9 +34,52 @@ static void in_the_other_device(void **state)
     ok(cuMemFreeHost(host));
 }
 
+static void take_a_while(void *unused)
+{
+    (void)unused;
+    usleep(20000);
+}
+
+/* Copies and fills between devices keep the order of their stream, and that of blocking streams behind the default stream. */
+static void in_stream_order(void **state)
+{
+    unsigned char bytes[2] = {0, 0};
+    CUdeviceptr here, there;
+    CUcontext other;
+    CUstream stream;
+    int devices = 0;
+
+    ok(cuDeviceGetCount(&devices));
+    if (devices < 2)
+        skip();
+    ok(cuMemAlloc(&here, BYTES));
+    ok(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+    ok(cuCtxCreate(&other, NULL, 0, 1));
+    ok(cuMemAlloc(&there, BYTES));
+    ok(cuMemsetD8(there, 9, BYTES));
+    ok(cuCtxSynchronize());
+    ok(cuCtxSetCurrent(*state));
+    ok(cuLaunchHostFunc(NULL, take_a_while, NULL));
+    ok(cuMemsetD8Async(here, 1, BYTES, NULL));
+    ok(cuMemcpyAsync(there, here, BYTES, stream));
+    ok(cuLaunchHostFunc(NULL, take_a_while, NULL));
+    ok(cuMemcpyAsync(here, there, BYTES / 2, NULL));
+    ok(cuMemsetD8Async(there, 2, BYTES, stream));
+    ok(cuStreamSynchronize(stream));
+    ok(cuMemcpyDtoH(&bytes[0], here, 1));
+    assert_int_equal(bytes[0], 1);
+    ok(cuCtxSetCurrent(other));
+    ok(cuMemcpyDtoH(&bytes[1], there + BYTES - 1, 1));
+    assert_int_equal(bytes[1], 2);
+    ok(cuCtxDestroy(other));
+    ok(cuCtxSetCurrent(*state));
+    ok(cuMemFree(here));
+    ok(cuStreamDestroy(stream));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(in_the_other_device)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(in_the_other_device), cmocka_unit_test(in_stream_order)};
 
     return cmocka_run_group_tests(tests, with_context, without_context);
 }
