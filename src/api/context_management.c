@@ -309,7 +309,8 @@ CUresult CUDAAPI cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
     return CUDA_SUCCESS;
 }
 
-/* cuCtxGetStreamPriorityRange. Both 0: priorities make no difference. Either pointer may be NULL. */
+/* cuCtxGetStreamPriorityRange. 0 and -1 where the device's queues have priorities (CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED), else
+ * both 0. Either pointer may be NULL. */
 CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
 {
     struct ct_context *context;
@@ -318,9 +319,9 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPr
     if (r != CUDA_SUCCESS)
         return r;
     if (leastPriority)
-        *leastPriority = 0;
+        *leastPriority = CT_STREAM_PRIORITY_LEAST;
     if (greatestPriority)
-        *greatestPriority = 0;
+        *greatestPriority = ct_stream_greatest_priority(context->device);
     ct_context_release(context);
     return CUDA_SUCCESS;
 }

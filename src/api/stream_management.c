@@ -336,7 +336,9 @@ static CUresult set_attribute(struct ct_stream *stream, CUstreamAttrID attr, con
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "synchronization policy %d", (int)value->syncPolicy);
         atomic_store_explicit(&stream->sync_policy, (int)value->syncPolicy, memory_order_relaxed); /* a hint: nothing hangs on it */
         return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* there is but one */
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* a queue keeps what it was made with */
+        if (ct_stream_clamp_priority(stream->context->device, value->priority) != stream->priority)
+            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a stream of priority %d cannot get another", stream->priority);
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:

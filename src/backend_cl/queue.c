@@ -36,7 +36,7 @@ CUresult ct_cl_queue_create(struct ct_backend_device *device, const struct ct_qu
     struct ct_queue *queue = calloc(1, sizeof *queue);
     CUresult r;
 
-    (void)desc; /* a CPU's queues have one priority */
+    (void)desc; /* info.stream_priorities: a CPU's queues have one priority */
     if (!queue)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "queue object");
     queue->device = device;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a physical device is and can do: struct ct_vk_physical for us, struct ct_device_info for core and the compiler.
  * Facts come from features.def, float_controls.def, extensions.def and, for what drivers do not say, drivers.def. */
+#include "queue.h"
 #include "vk.h"
 
 #include <stdio.h>
@@ -300,6 +301,7 @@ static void fill_capabilities(const struct ct_vk_physical *physical, const struc
     info->max_grid[1] = info->max_grid[2] = CUDA_MAX_GRID_YZ;
     info->concurrent_kernels = physical->n_queues > 1;
     info->copy_queues = physical->n_queues > 1 ? 1 : 0; /* copies of one stream run beside kernels of another */
+    info->stream_priorities = ct_vk_queue_is_urgent(physical->n_queues - 1, physical->n_queues) && limits->discreteQueuePriorities > 1;
     info->integrated_memory = info->kind == CT_DEVICE_INTEGRATED || info->kind == CT_DEVICE_CPU;
     info->host_visible_device_memory = info->integrated_memory;
     info->sparse = physical->features.core.features.sparseBinding && physical->features.core.features.sparseResidencyBuffer;

@@ -73,6 +73,7 @@ struct ct_device_info {
     uint32_t max_grid[3];    /* what one CUDA launch may have; the backend splits where the device takes less */
     uint32_t copy_queues;    /* queues that copy beside kernels */
     bool concurrent_kernels;
+    bool stream_priorities;  /* queues of a priority below 0 are preferred to others */
     enum ct_address_rule address_rule;
     struct ct_address_arena arenas[CT_ADDRESS_ARENAS]; /* of placed addresses; one that is empty ends the table */
     bool host_visible_device_memory; /* all of it: copies may be plain memcpy on an idle queue */
@@ -161,7 +162,7 @@ struct ct_launch {
 };
 
 struct ct_queue_desc {
-    int priority;   /* CUDA's: lower is more urgent */
+    int priority;   /* CUDA's: lower is more urgent; not 0 only where info.stream_priorities */
 };
 
 struct ct_backend_device;

@@ -115,6 +115,20 @@ static CUresult make(struct ct_context *context, unsigned flags, int priority, b
     return CUDA_SUCCESS;
 }
 
+int ct_stream_greatest_priority(const struct ct_device *device)
+{
+    return device->info.stream_priorities ? -1 : CT_STREAM_PRIORITY_LEAST;
+}
+
+int ct_stream_clamp_priority(const struct ct_device *device, int priority)
+{
+    const int greatest = ct_stream_greatest_priority(device);
+
+    if (priority < greatest)
+        return greatest;
+    return priority > CT_STREAM_PRIORITY_LEAST ? CT_STREAM_PRIORITY_LEAST : priority;
+}
+
 static bool is_complete(struct ct_stream *stream, uint64_t point)
 {
     uint64_t completed;
@@ -161,12 +175,8 @@ CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priori
 
     if (flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "stream flags 0x%x", flags);
-    if (priority < CT_STREAM_PRIORITY_GREATEST)
-        priority = CT_STREAM_PRIORITY_GREATEST;
-    if (priority > CT_STREAM_PRIORITY_LEAST)
-        priority = CT_STREAM_PRIORITY_LEAST;
     ct_streams_reap(context);
-    r = make(context, flags, priority, false, &stream);
+    r = make(context, flags, ct_stream_clamp_priority(context->device, priority), false, &stream);
     if (r != CUDA_SUCCESS)
         return r;
     r = ct_streams_join_gate(stream);

@@ -7,9 +7,11 @@
 #include "context.h"
 #include "stream_order.h"
 
-/* What cuCtxGetStreamPriorityRange tells: priorities make no difference. Those beyond are taken for the nearest. */
-#define CT_STREAM_PRIORITY_GREATEST 0
+/* Priorities of streams: from the greatest, a number below 0 where the device's queues have several, to this one. */
 #define CT_STREAM_PRIORITY_LEAST 0
+int ct_stream_greatest_priority(const struct ct_device *device);
+/* A priority beyond the range is taken for the nearest in it. */
+int ct_stream_clamp_priority(const struct ct_device *device, int priority);
 
 struct ct_stream_ring;
 struct ct_stream_worker;

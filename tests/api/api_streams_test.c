@@ -63,9 +63,11 @@ static void create_and_what_it_tells(void **state)
     CUdevice device = -1;
     unsigned flags = 99;
     unsigned long long id = 0, other_id = 0;
-    int least, greatest, priority = 99;
+    int least, greatest, priority = 99, supported = 99;
 
     ok(cuCtxGetStreamPriorityRange(&least, &greatest));
+    ok(cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, 0));
+    assert_int_equal(greatest < least, supported);
     ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     ok(cuStreamGetFlags(stream, &flags));
     assert_int_equal(flags, CU_STREAM_NON_BLOCKING);

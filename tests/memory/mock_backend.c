@@ -69,6 +69,7 @@ static struct {
     pthread_cond_t changed;
     struct mock_counts counts;
     uint64_t used_bytes, next_own, commands;
+    int last_priority; /* of a queue */
     unsigned fail_in, faults;
     bool failed;
     CUresult failure;
@@ -135,6 +136,16 @@ bool mock_has_failed(void)
     failed = mock.failed;
     unlock();
     return failed;
+}
+
+int mock_last_priority(void)
+{
+    int priority;
+
+    lock();
+    priority = mock.last_priority;
+    unlock();
+    return priority;
 }
 
 uint64_t mock_commands(void)
@@ -208,6 +219,7 @@ static CUresult mock_enumerate(const struct ct_device_info **out_infos, unsigned
         info->memory_bytes = DEVICE_BYTES;
         info->max_allocation_bytes = DEVICE_BYTES / 2;
         info->max_block_threads = 1024;
+        info->stream_priorities = true;
         info->can_import_host = true;
         if (ct_address_is_placed(info->address_rule))
             info->arenas[0] = (struct ct_address_arena){0x100000000000, 0x3fff00000000};
@@ -479,8 +491,9 @@ static CUresult mock_queue_create(struct ct_backend_device *device, const struct
     struct ct_queue *queue;
     CUresult r;
 
-    (void)device, (void)desc;
+    (void)device;
     lock();
+    mock.last_priority = desc->priority;
     r = pass();
     unlock();
     if (r != CUDA_SUCCESS)

@@ -23,6 +23,8 @@ bool mock_has_failed(void);
 
 /* Commands of all queues that have run, and bytes that they copied. */
 uint64_t mock_commands(void);
+/* Priority of the queue made last. */
+int mock_last_priority(void);
 /* Faults in what core did: overlapping copies, ranges beyond memory, a queue destroyed that is not idle ... 0 is right. */
 unsigned mock_faults(void);
 

@@ -8,6 +8,7 @@
 #include "core/stream.h"
 #include "mock_backend.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -259,6 +260,35 @@ static void small_allocations_share_chunks(void **state)
     assert_true(after.memories <= before.memories + 1);
 }
 
+/* The mock's queues have priorities. */
+static void priorities_reach_the_queues(void **state)
+{
+    static const struct {
+        int asked, got;
+    } rows[] = {{0, 0}, {-1, -1}, {-5, -1}, {3, 0}, {INT_MIN, -1}, {INT_MAX, 0}};
+    int supported = 0, least = 99, greatest = 99, priority;
+
+    (void)state;
+    ok(cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, 0));
+    assert_int_equal(supported, 1);
+    ok(cuCtxGetStreamPriorityRange(&least, &greatest));
+    assert_int_equal(least, 0);
+    assert_int_equal(greatest, -1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CUlaunchAttributeValue value = {.priority = rows[i].asked};
+        CUstream stream;
+
+        ok(cuStreamCreateWithPriority(&stream, 0, rows[i].asked));
+        assert_int_equal(mock_last_priority(), rows[i].got);
+        ok(cuStreamGetPriority(stream, &priority));
+        assert_int_equal(priority, rows[i].got);
+        ok(cuStreamSetAttribute(stream, CU_STREAM_ATTRIBUTE_PRIORITY, &value));
+        value.priority = rows[i].got ? 0 : -1; /* the other one */
+        gives(CUDA_ERROR_NOT_SUPPORTED, cuStreamSetAttribute(stream, CU_STREAM_ATTRIBUTE_PRIORITY, &value));
+        ok(cuStreamDestroy(stream));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +300,7 @@ int main(void)
         cmocka_unit_test(contexts_take_all_along),
         cmocka_unit_test(threads_take_their_streams_along),
         cmocka_unit_test(small_allocations_share_chunks),
+        cmocka_unit_test(priorities_reach_the_queues),
     };
 
     return cmocka_run_group_tests(tests, with_context, without_context);
