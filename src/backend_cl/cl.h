@@ -8,6 +8,7 @@
 
 #include "core/backend.h"
 #include "core/locks.h"
+#include "core/memory_file.h"
 #include "opencl_compat.h"
 
 #include <stdatomic.h>
@@ -62,8 +63,9 @@ struct ct_backend_device {
     const struct ct_device_info *info;     /* borrowed: the same */
     cl_context context;
     atomic_uint_fast64_t used_bytes; /* relaxed: statistics */
-    atomic_int lost;      /* CUresult that every queue gives from now on; CUDA_SUCCESS none. release: pairs with ct_cl_device_check */
-    struct ct_mutex lock; /* guards what follows */
+    atomic_int lost;            /* CUresult that every queue gives from now on; CUDA_SUCCESS none. release: pairs with ct_cl_device_check */
+    struct ct_memory_file file; /* CT_CL_SYSTEM: pages of memory of kind DEVICE */
+    struct ct_mutex lock;       /* guards what follows */
     struct ct_cl_memory *allocations; /* CT_CL_BUFFER: all of them */
     uint64_t n_allocations;
     atomic_uint_fast64_t generation; /* of the list; 0: the form needs none. relaxed: who launches was told of its memory */
@@ -81,11 +83,14 @@ struct ct_cl_memory {
     struct ct_cl_memory *next, **link; /* in device->allocations */
     void *allocation;                  /* what to free: pages or SVM; NULL for the application's pages */
     uint64_t allocation_bytes;
+    uint64_t file_offset, file_bytes; /* of the pages in device->file; 0 bytes: they are not of it */
 };
 
 CUresult ct_cl_memory_info(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total);
 CUresult ct_cl_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
 CUresult ct_cl_memory_import_host(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
+CUresult ct_cl_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
+CUresult ct_cl_memory_export(struct ct_memory *memory, struct ct_memory_share *out);
 void ct_cl_memory_destroy(struct ct_memory *memory);
 /* CT_CL_BUFFER: the start of every allocation, and the list's generation. *out is malloc'd. */
 CUresult ct_cl_memory_list(struct ct_backend_device *device, void ***out, size_t *out_count, uint64_t *out_generation);

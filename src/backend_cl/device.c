@@ -40,7 +40,8 @@ CUresult ct_cl_device_open(unsigned index, struct ct_backend_device **out)
     device->info = &instance->infos[index];
     ct_mutex_init(&device->lock, CT_RANK_BACKEND);
     atomic_init(&device->generation, device->physical->memory_form == CT_CL_BUFFER);
-    if ((r = create_context(device)) != CUDA_SUCCESS) {
+    if ((r = create_context(device)) != CUDA_SUCCESS ||
+        (device->physical->memory_form == CT_CL_SYSTEM && (r = ct_memory_file_open(&device->file)) != CUDA_SUCCESS)) {
         ct_cl_device_close(device);
         return r;
     }
@@ -54,6 +55,7 @@ void ct_cl_device_close(struct ct_backend_device *device)
         return;
     if (device->context)
         device->api->clReleaseContext(device->context);
+    ct_memory_file_close(&device->file);
     ct_mutex_finish(&device->lock);
     free(device);
 }

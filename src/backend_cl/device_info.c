@@ -257,7 +257,7 @@ static void fill_capabilities(const struct subject *subject, const struct ct_cl_
     info->integrated_memory = info->kind == CT_DEVICE_INTEGRATED || info->kind == CT_DEVICE_CPU;
     info->can_import_host = info->pageable_access = info->import_read_only = any_host_memory;
     info->virtual_memory = any_host_memory ? CT_VIRTUAL_PAGES : CT_VIRTUAL_NONE;
-    info->virtual_memory_fd = any_host_memory;
+    info->virtual_memory_fd = info->memory_fd = any_host_memory;
     info->timestamps = true;
     info->timestamp_period_ns = (double)number(subject, CL_DEVICE_PROFILING_TIMER_RESOLUTION);
 }

@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,18 +17,43 @@ static bool uses_pages(const struct ct_backend_device *device)
     return device->physical->memory_form == CT_CL_SYSTEM;
 }
 
-static CUresult allocate(struct ct_cl_memory *memory)
+/* NULL: no memory. */
+static void *map_anonymous(uint64_t size_bytes)
+{
+    void *pages = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+static void *map_file(int fd, uint64_t offset, uint64_t size_bytes)
+{
+    void *pages = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
+/* Pages that other processes may have. */
+static void *map_for_others(struct ct_cl_memory *memory)
+{
+    struct ct_memory_file *file = &memory->base.device->file;
+    void *pages;
+
+    if (ct_memory_file_claim(file, memory->allocation_bytes, &memory->file_offset) != CUDA_SUCCESS)
+        return NULL;
+    if ((pages = map_file(file->fd, memory->file_offset, memory->allocation_bytes)))
+        memory->file_bytes = memory->allocation_bytes;
+    return pages;
+}
+
+static CUresult allocate(struct ct_cl_memory *memory, enum ct_memory_kind kind)
 {
     struct ct_backend_device *device = memory->base.device;
     const struct ct_cl_physical *physical = device->physical;
 
-    if (uses_pages(device)) {
-        memory->allocation = mmap(NULL, memory->allocation_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory->allocation == MAP_FAILED)
-            memory->allocation = NULL;
-    } else {
+    if (uses_pages(device))
+        memory->allocation = kind == CT_MEMORY_DEVICE ? map_for_others(memory) : map_anonymous(memory->allocation_bytes);
+    else
         memory->allocation = device->api->clSVMAlloc(device->context, physical->svm_flags, memory->allocation_bytes, 0);
-    }
     if (!memory->allocation)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes", (unsigned long long)memory->allocation_bytes);
     atomic_fetch_add_explicit(&device->used_bytes, memory->allocation_bytes, memory_order_relaxed);
@@ -90,6 +116,8 @@ static CUresult choose_size(const struct ct_backend_device *device, const struct
     uint64_t given = uses_pages(device) ? (uint64_t)sysconf(_SC_PAGESIZE) : 1;
     uint64_t room = align > given ? align - given : 0;
 
+    if (uses_pages(device))
+        size = (size + given - 1) & ~(given - 1);
     if (size < request->size_bytes || __builtin_add_overflow(size, room, &size) || request->size_bytes > device->info->max_allocation_bytes)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes at once", (unsigned long long)request->size_bytes);
     *out = size;
@@ -114,7 +142,7 @@ CUresult ct_cl_memory_create(struct ct_backend_device *device, const struct ct_m
     memory->base.device = device;
     memory->base.size_bytes = request->size_bytes;
     memory->allocation_bytes = bytes;
-    if ((r = allocate(memory)) != CUDA_SUCCESS) {
+    if ((r = allocate(memory, request->kind)) != CUDA_SUCCESS) {
         free(memory);
         return r;
     }
@@ -161,8 +189,45 @@ void ct_cl_memory_destroy(struct ct_memory *base)
         munmap(memory->allocation, memory->allocation_bytes);
     else if (memory->allocation)
         device->api->clSVMFree(device->context, memory->allocation);
+    ct_memory_file_drop(&device->file, memory->file_offset, memory->file_bytes);
     atomic_fetch_sub_explicit(&device->used_bytes, memory->allocation_bytes, memory_order_relaxed);
     free(memory);
+}
+
+/* Pages that another process has in a file. */
+CUresult ct_cl_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out)
+{
+    struct ct_cl_memory *memory;
+
+    if (!import->pages || !uses_pages(device) || import->want_address)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s imports pages of files only", device->info->name);
+    if (!(memory = calloc(1, sizeof *memory)) || !(memory->allocation = map_file(import->fd, import->pages_offset, import->size_bytes))) {
+        free(memory);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of a file", (unsigned long long)import->size_bytes);
+    }
+    memory->base = (struct ct_memory){device, import->size_bytes, {(uintptr_t)memory->allocation}, memory->allocation};
+    memory->allocation_bytes = import->size_bytes;
+    atomic_fetch_add_explicit(&device->used_bytes, memory->allocation_bytes, memory_order_relaxed);
+    *out = &memory->base;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_cl_memory_export(struct ct_memory *base, struct ct_memory_share *out)
+{
+    const struct ct_cl_memory *memory = (const struct ct_cl_memory *)base;
+    int fd;
+
+    if (!memory->file_bytes)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has this memory for itself", base->device->info->name);
+    if ((fd = fcntl(base->device->file.fd, F_DUPFD_CLOEXEC, 0)) < 0)
+        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "no more file descriptors");
+    *out = (struct ct_memory_share){
+        .fd = fd,
+        .pages = true,
+        .offset = memory->file_offset + (uint64_t)((char *)base->host - (char *)memory->allocation),
+        .size_bytes = base->size_bytes,
+    };
+    return CUDA_SUCCESS;
 }
 
 CUresult ct_cl_memory_info(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total)

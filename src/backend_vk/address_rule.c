@@ -101,6 +101,8 @@ static void take(const struct candidate *candidate, struct ct_vk_physical *physi
 
     physical->placement = candidate->placement;
     physical->sparse_import = candidate->sparse_import;
+    physical->uses_file =
+        has_import && info->kind == CT_DEVICE_CPU && (candidate->rule == CT_ADDRESS_SHARED || candidate->placement == CT_VK_PLACED_PAGES);
     info->address_rule = candidate->rule;
     memcpy(info->arenas, candidate->arenas, sizeof info->arenas);
     target->pointer_rule = candidate->mask                         ? PTX2SPV_POINTER_OR
@@ -322,6 +324,13 @@ static void choose_virtual_memory(const struct ct_vk_physical *physical, struct 
         info->virtual_memory == CT_VIRTUAL_PAGES || (info->virtual_memory == CT_VIRTUAL_SPARSE && ct_vk_shares_ranges(physical, info));
 }
 
+/* On CPU devices pages of our own file do for everybody, also for other drivers; what the driver exports has a file for each memory. */
+static void choose_sharing(struct ct_vk_physical *physical, struct ct_device_info *info)
+{
+    physical->exports_memory = info->kind != CT_DEVICE_CPU && ct_config()->share_memory && ct_vk_exports_memory(physical);
+    info->memory_fd = physical->uses_file || physical->exports_memory;
+}
+
 void ct_vk_address_rule_probe(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule likely)
 {
     const uint64_t driver_max = info->max_allocation_bytes;
@@ -331,5 +340,6 @@ void ct_vk_address_rule_probe(struct ct_vk_physical *physical, struct ct_device_
         find_best(physical, info, likely);
     choose_sizes(physical, info);
     choose_virtual_memory(physical, info);
+    choose_sharing(physical, info);
     ct_log(CT_LOG_INFO, "%s: address rule \"%s\"", info->name, ct_rule_name(info->address_rule));
 }

@@ -22,6 +22,7 @@ const struct ct_backend ct_backend_vk = {
     .memory_import_host = ct_vk_memory_import_host,
     .memory_check_fd = ct_vk_memory_check_fd,
     .memory_import_fd = ct_vk_memory_import_fd,
+    .memory_export = ct_vk_memory_export,
     .memory_destroy = ct_vk_memory_destroy,
     .physical_create = ct_vk_physical_create,
     .physical_import = ct_vk_physical_import,

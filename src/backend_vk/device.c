@@ -105,6 +105,8 @@ static CUresult init_compiler(struct ct_backend_device *device)
         return r;
     volkLoadDeviceTable(&device->vk, device->handle);
     get_sparse_queue(device);
+    if (device->physical->uses_file && (r = ct_memory_file_open(&device->file)) != CUDA_SUCCESS)
+        return r;
     return create_pipeline_cache(device);
 }
 
@@ -176,6 +178,7 @@ void ct_vk_device_close(struct ct_backend_device *device)
         device->vk.vkDestroyDevice(device->handle, NULL);
     if (device->sparse_lock)
         ct_mutex_finish(&device->own_lock);
+    ct_memory_file_close(&device->file);
     free(device);
 }
 

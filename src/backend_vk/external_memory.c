@@ -220,6 +220,21 @@ static CUresult import_opaque(struct ct_backend_device *device, const struct ct_
     return import_by_plan(device, &chosen, out);
 }
 
+static CUresult import_file(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out)
+{
+    const struct ct_vk_pages_plan plan = {
+        .fd = import->fd, .file_offset = import->pages_offset, .size_bytes = import->size_bytes, .host_at = import->want_address};
+    struct ct_vk_memory *memory;
+    CUresult r;
+
+    if (device->info->kind != CT_DEVICE_CPU || import->way > 0)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import pages of files", device->info->name);
+    r = ct_vk_memory_on_file(device, &plan, &memory);
+    if (r == CUDA_SUCCESS)
+        *out = &memory->base;
+    return r;
+}
+
 CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out)
 {
     const struct ct_vk_physical *physical = device->physical;
@@ -233,6 +248,8 @@ CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct c
     struct ct_vk_memory *memory;
     CUresult r;
 
+    if (import->pages)
+        return import_file(device, import, out);
     if (import->way > (only_way ? 0 : 1))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no other way to import memory at an address", device->info->name);
     if (!import->want_address)
@@ -243,5 +260,60 @@ CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct c
         r = import_opaque(device, &plan, import, &memory);
     if (r == CUDA_SUCCESS)
         *out = &memory->base;
+    return r;
+}
+
+/* ---- the other way round ---- */
+
+bool ct_vk_exports_memory(const struct ct_vk_physical *physical)
+{
+    const VkPhysicalDeviceExternalBufferInfo info = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
+                                                     .usage = CT_VK_BUFFER_USAGE,
+                                                     .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    const VkExternalMemoryFeatureFlags needed = VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+    VkExternalBufferProperties properties = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+    VkExternalMemoryFeatureFlags features;
+
+    if (!physical->has[CT_VK_EXT_EXTERNAL_MEMORY_FD])
+        return false;
+    vkGetPhysicalDeviceExternalBufferProperties(physical->handle, &info, &properties);
+    features = properties.externalMemoryProperties.externalMemoryFeatures;
+    return (features & needed) == needed && !(features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT);
+}
+
+static CUresult export_file(const struct ct_vk_memory *memory, struct ct_memory_share *out)
+{
+    int fd = fcntl(memory->base.device->file.fd, F_DUPFD_CLOEXEC, 0);
+
+    if (fd < 0)
+        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "no more file descriptors");
+    *out = (struct ct_memory_share){.fd = fd, .pages = true, .offset = memory->file_offset, .size_bytes = memory->base.size_bytes};
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_memory_export(struct ct_memory *base, struct ct_memory_share *out)
+{
+    const struct ct_vk_memory *memory = (const struct ct_vk_memory *)base;
+    const struct ct_vk_piece *piece = &memory->pieces[0];
+    struct ct_backend_device *device = base->device;
+    const VkMemoryGetFdInfoKHR info = {.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
+                                       .memory = piece->handle,
+                                       .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    int fd = -1;
+    CUresult r;
+
+    if (memory->file_bytes)
+        return export_file(memory, out);
+    if (!piece->exportable || memory->n_pieces > 1)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not export this memory, of %u pieces", device->info->name, memory->n_pieces);
+    r = ct_vk_result(device->vk.vkGetMemoryFdKHR(device->handle, &info, &fd), "vkGetMemoryFdKHR");
+    if (r == CUDA_SUCCESS)
+        *out = (struct ct_memory_share){
+            .fd = fd,
+            .types = 1u << piece->type,
+            .total_bytes = piece->charged_bytes,
+            .offset = piece->buffer_offset,
+            .size_bytes = base->size_bytes,
+        };
     return r;
 }

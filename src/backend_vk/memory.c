@@ -251,22 +251,50 @@ static CUresult create_on_pages(struct ct_backend_device *device, struct ct_vk_p
 /* Host memory where addresses are chosen: anonymous pages at H, which are imported at H. */
 static CUresult create_host_pages(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_vk_memory **out)
 {
+    const struct ct_vk_pages_plan plan = {
+        .fd = -1, .size_bytes = request->size_bytes, .align = request->align, .host_at = request->want_address};
     struct ct_vk_pages pages;
-    CUresult r = ct_vk_pages_map(request->size_bytes, request->align, request->want_address, &pages);
+    CUresult r = ct_vk_pages_map(&plan, &pages);
 
     return r == CUDA_SUCCESS ? create_on_pages(device, &pages, request->want_address, out) : r;
 }
 
-/* Every kind of memory on CPU devices that are to have other addresses than the host, or that make no such large memory at once. */
-static CUresult create_cpu_pages(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_vk_memory **out)
+static uint64_t device_side(const struct ct_backend_device *device, uint64_t host_at)
 {
-    uint64_t want = request->want_address, device_at = want ? ct_rule_devaddr(&device->info->target, want).v : 0;
-    bool twice = device_at != want || device->info->address_rule == CT_ADDRESS_OWN;
+    return host_at ? ct_rule_devaddr(&device->info->target, host_at).v : 0;
+}
+
+/* Whether the host's view of pages is another mapping than the device's. */
+static bool maps_twice(const struct ct_backend_device *device, uint64_t host_at)
+{
+    return device_side(device, host_at) != host_at || device->info->address_rule == CT_ADDRESS_OWN;
+}
+
+CUresult ct_vk_memory_on_file(struct ct_backend_device *device, const struct ct_vk_pages_plan *plan, struct ct_vk_memory **out)
+{
+    uint64_t want = plan->host_at;
     struct ct_vk_pages pages;
-    CUresult r = twice ? ct_vk_pages_map_twice(request->size_bytes, request->align, want, device_at, &pages)
-                       : ct_vk_pages_map(request->size_bytes, request->align, want, &pages);
+    CUresult r = maps_twice(device, want) ? ct_vk_pages_map_twice(plan, device_side(device, want), &pages) : ct_vk_pages_map(plan, &pages);
 
     return r == CUDA_SUCCESS ? create_on_pages(device, &pages, want, out) : r;
+}
+
+/* Memory of a CPU device that is to have other addresses than the host, that is larger than what the driver makes at once, or that other
+ * processes may have. */
+static CUresult create_cpu_pages(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_vk_memory **out)
+{
+    struct ct_vk_pages_plan plan = {
+        .fd = device->file.fd, .size_bytes = request->size_bytes, .align = request->align, .host_at = request->want_address};
+    CUresult r;
+
+    if (request->kind != CT_MEMORY_DEVICE && !maps_twice(device, request->want_address))
+        return create_host_pages(device, request, out);
+    if ((r = ct_memory_file_claim(&device->file, request->size_bytes, &plan.file_offset)) != CUDA_SUCCESS ||
+        (r = ct_vk_memory_on_file(device, &plan, out)) != CUDA_SUCCESS)
+        return r;
+    (*out)->file_offset = plan.file_offset;
+    (*out)->file_bytes = (*out)->pages.size_bytes;
+    return CUDA_SUCCESS;
 }
 
 /* ---- public ---- */
@@ -283,6 +311,12 @@ static bool is_large(const struct ct_backend_device *device, uint64_t size_bytes
     uint64_t room = takes_pages(device) ? align : 0, limit = device->physical->piece_bytes;
 
     return room > limit || size_bytes > limit - room;
+}
+
+/* Pages of the device's file, although the driver would make such memory, too. */
+static bool is_for_others(const struct ct_backend_device *device, enum ct_memory_kind kind)
+{
+    return kind == CT_MEMORY_DEVICE && takes_pages(device) && device->file.bytes;
 }
 
 static CUresult check_request(const struct ct_backend_device *device, const struct ct_memory_request *request)
@@ -306,6 +340,7 @@ CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_m
         .size_bytes = (request->size_bytes + 3) & ~UINT64_C(3), /* fills work on whole words */
         .allowed_types = UINT32_MAX,
         .wishes = wishes_of(device, request->kind),
+        .exportable = physical->exports_memory && request->kind == CT_MEMORY_DEVICE,
     };
     bool large = is_large(device, plan.size_bytes, request->align);
     struct ct_vk_memory *memory;
@@ -313,7 +348,7 @@ CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_m
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (physical->placement == CT_VK_PLACED_PAGES || (large && takes_pages(device)))
+    if (physical->placement == CT_VK_PLACED_PAGES || (large && takes_pages(device)) || is_for_others(device, request->kind))
         r = create_cpu_pages(device, request, &memory);
     else if (!request->want_address && large)
         r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes in one piece", (unsigned long long)request->size_bytes);
@@ -357,6 +392,7 @@ void ct_vk_memory_destroy(struct ct_memory *base)
     for (unsigned i = 0; i < memory->n_made; i++)
         ct_vk_piece_destroy(base->device, &memory->pieces[i]);
     ct_vk_pages_unmap(&memory->pages);
+    ct_memory_file_drop(&base->device->file, memory->file_offset, memory->file_bytes);
     free(memory);
 }
 

@@ -18,6 +18,8 @@ struct ct_vk_piece {
     VkDeviceMemory handle;
     uint64_t charged_bytes; /* counted in device->heap_used[heap] */
     uint32_t heap;
+    uint32_t type;
+    bool exportable; /* to other processes */
 };
 
 struct ct_vk_piece_plan {
@@ -27,10 +29,11 @@ struct ct_vk_piece_plan {
     void *import;            /* host pages, or NULL */
     VkExternalMemoryHandleTypeFlagBits import_type;
     const struct ct_fd_import *import_fd; /* what is behind a file descriptor, or NULL */
-    bool sparse;            /* a sparse buffer gets the address, and the memory is bound into it */
-    bool unbound;           /* sparse, and without any memory */
-    bool residency;         /* sparse, and used while only a part of it is bound */
-    uint32_t allowed_types; /* beside what the buffer allows */
+    bool sparse;                          /* a sparse buffer gets the address, and the memory is bound into it */
+    bool unbound;                         /* sparse, and without any memory */
+    bool residency;                       /* sparse, and used while only a part of it is bound */
+    bool exportable;                      /* other processes may have it; neither an import nor sparse */
+    uint32_t allowed_types;               /* beside what the buffer allows */
     struct ct_vk_wishes wishes;
 };
 
@@ -58,11 +61,17 @@ struct ct_vk_pages {
     uint64_t size_bytes;
     bool reserved; /* the host's view lies in addresses that the caller holds: they stay mapped, without access */
 };
-/* One mapping, in the caller's reservation at `host_at` or, where that is 0, at any multiple of `align` (a power of two, or 0).
- * OUT_OF_MEMORY. */
-CUresult ct_vk_pages_map(uint64_t size_bytes, uint64_t align, uint64_t host_at, struct ct_vk_pages *out);
-/* Two mappings of the same pages. The device's lies at `device_at`, where nothing else may be, or anywhere, as above. OUT_OF_MEMORY. */
-CUresult ct_vk_pages_map_twice(uint64_t size_bytes, uint64_t align, uint64_t host_at, uint64_t device_at, struct ct_vk_pages *out);
+/* What pages are to be mapped. */
+struct ct_vk_pages_plan {
+    int fd; /* of a file; -1: fresh anonymous pages */
+    uint64_t file_offset, size_bytes;
+    uint64_t align;   /* a power of two, or 0; of addresses that are not given */
+    uint64_t host_at; /* where the host's view is to be, in the caller's reservation; 0: anywhere */
+};
+/* One mapping. OUT_OF_MEMORY. */
+CUresult ct_vk_pages_map(const struct ct_vk_pages_plan *plan, struct ct_vk_pages *out);
+/* Two mappings of the same pages of a file. The device's lies at `device_at`, where nothing else may be; 0: anywhere. OUT_OF_MEMORY. */
+CUresult ct_vk_pages_map_twice(const struct ct_vk_pages_plan *plan, uint64_t device_at, struct ct_vk_pages *out);
 /* Another mapping of shared pages that are mapped at `from`, at `at`: in the caller's reservation, or where nothing else may be.
  * OUT_OF_MEMORY. */
 CUresult ct_vk_pages_map_again(void *from, uint64_t size_bytes, uint64_t at, bool reserved, struct ct_vk_pages *out);
@@ -70,13 +79,16 @@ void ct_vk_pages_unmap(struct ct_vk_pages *pages); /* takes a zeroed one */
 
 struct ct_vk_memory {
     struct ct_memory base;
-    struct ct_vk_pages pages; /* ours, or none */
+    struct ct_vk_pages pages;         /* ours, or none */
+    uint64_t file_offset, file_bytes; /* of the pages in device->file; 0 bytes: they are not of it */
     unsigned n_pieces, n_made;
     struct ct_vk_piece pieces[]; /* by offset, without gaps */
 };
 
 /* Makes memory by a plan for all of it, of as many pieces as it takes. *out is untouched on failure. */
 CUresult ct_vk_memory_glue(struct ct_backend_device *device, const struct ct_vk_piece_plan *whole, struct ct_vk_memory **out);
+/* CPU devices: imports pages of a file, where they stay; mapped once or twice, as the address rule wants. */
+CUresult ct_vk_memory_on_file(struct ct_backend_device *device, const struct ct_vk_pages_plan *plan, struct ct_vk_memory **out);
 /* The piece that holds the byte at `offset`. */
 const struct ct_vk_piece *ct_vk_memory_piece(const struct ct_vk_memory *memory, uint64_t offset);
 

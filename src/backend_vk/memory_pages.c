@@ -47,12 +47,13 @@ static void *reserve(uint64_t at, uint64_t size_bytes, uint64_t align)
     return aligned;
 }
 
-/* Pages in place of a reservation. fd -1: anonymous ones. */
-static bool fill(void *reserved, uint64_t size_bytes, int fd)
+/* Pages in place of a reservation. */
+static bool fill(void *reserved, const struct ct_vk_pages_plan *plan)
 {
-    int kind = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+    int kind = plan->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
 
-    return mmap(reserved, size_bytes, PROT_READ | PROT_WRITE, kind | MAP_FIXED, fd, 0) != MAP_FAILED;
+    return mmap(reserved, whole_pages(plan->size_bytes), PROT_READ | PROT_WRITE, kind | MAP_FIXED, plan->fd, (off_t)plan->file_offset) !=
+           MAP_FAILED;
 }
 
 static CUresult no_memory(uint64_t size_bytes)
@@ -61,58 +62,44 @@ static CUresult no_memory(uint64_t size_bytes)
 }
 
 /* The host's view: in the caller's reservation, or in one of our own. NULL: no memory. */
-static void *map_host(uint64_t size_bytes, uint64_t align, uint64_t host_at, int fd)
+static void *map_host(const struct ct_vk_pages_plan *plan)
 {
-    void *host = host_at ? (void *)(uintptr_t)host_at : reserve(0, size_bytes, align);
+    uint64_t bytes = whole_pages(plan->size_bytes);
+    void *host = plan->host_at ? (void *)(uintptr_t)plan->host_at : reserve(0, bytes, plan->align);
 
     if (host == MAP_FAILED)
         return NULL;
-    if (fill(host, size_bytes, fd))
+    if (fill(host, plan))
         return host;
-    if (!host_at)
-        munmap(host, size_bytes);
+    if (!plan->host_at)
+        munmap(host, bytes);
     return NULL;
 }
 
-CUresult ct_vk_pages_map(uint64_t size_bytes, uint64_t align, uint64_t host_at, struct ct_vk_pages *out)
+CUresult ct_vk_pages_map(const struct ct_vk_pages_plan *plan, struct ct_vk_pages *out)
 {
-    uint64_t bytes = whole_pages(size_bytes);
-    void *host = bytes ? map_host(bytes, align, host_at, -1) : NULL;
+    uint64_t bytes = whole_pages(plan->size_bytes);
+    void *host = bytes ? map_host(plan) : NULL;
 
     if (!host)
-        return no_memory(size_bytes);
-    *out = (struct ct_vk_pages){.host = host, .device = host, .size_bytes = bytes, .reserved = host_at != 0};
+        return no_memory(plan->size_bytes);
+    *out = (struct ct_vk_pages){.host = host, .device = host, .size_bytes = bytes, .reserved = plan->host_at != 0};
     return CUDA_SUCCESS;
 }
 
-static CUresult map_both(struct ct_vk_pages *pages, uint64_t align, uint64_t host_at, uint64_t device_at, int fd)
+CUresult ct_vk_pages_map_twice(const struct ct_vk_pages_plan *plan, uint64_t device_at, struct ct_vk_pages *out)
 {
-    void *device = reserve(device_at, pages->size_bytes, align);
+    uint64_t bytes = whole_pages(plan->size_bytes);
+    void *device = bytes ? reserve(device_at, bytes, plan->align) : MAP_FAILED, *host;
 
     if (device == MAP_FAILED)
-        return no_memory(pages->size_bytes);
-    if (!fill(device, pages->size_bytes, fd) || !(pages->host = map_host(pages->size_bytes, align, host_at, fd))) {
-        munmap(device, pages->size_bytes);
-        return no_memory(pages->size_bytes);
+        return no_memory(plan->size_bytes);
+    if (!fill(device, plan) || !(host = map_host(plan))) {
+        munmap(device, bytes);
+        return no_memory(plan->size_bytes);
     }
-    pages->device = device;
+    *out = (struct ct_vk_pages){.host = host, .device = device, .size_bytes = bytes, .reserved = plan->host_at != 0};
     return CUDA_SUCCESS;
-}
-
-CUresult ct_vk_pages_map_twice(uint64_t size_bytes, uint64_t align, uint64_t host_at, uint64_t device_at, struct ct_vk_pages *out)
-{
-    struct ct_vk_pages pages = {.size_bytes = whole_pages(size_bytes), .reserved = host_at != 0};
-    int fd = memfd_create("cuttle", MFD_CLOEXEC);
-    CUresult r;
-
-    if (fd < 0)
-        return no_memory(size_bytes);
-    r = pages.size_bytes && ftruncate(fd, (off_t)pages.size_bytes) == 0 ? map_both(&pages, align, host_at, device_at, fd)
-                                                                        : no_memory(size_bytes);
-    close(fd); /* the mappings keep it */
-    if (r == CUDA_SUCCESS)
-        *out = pages;
-    return r;
 }
 
 CUresult ct_vk_pages_map_again(void *from, uint64_t size_bytes, uint64_t at, bool reserved, struct ct_vk_pages *out)

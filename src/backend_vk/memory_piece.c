@@ -46,16 +46,15 @@ CUresult ct_vk_buffer_create(struct ct_backend_device *device, const struct ct_v
     VkExternalMemoryBufferCreateInfo external = {
         .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
         .pNext = plan->sparse ? &chosen : NULL,
-        .handleTypes = plan->import_type,
+        .handleTypes = plan->exportable ? VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT : plan->import_type,
     };
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-        .pNext = plan->import_type ? (const void *)&external
-                 : plan->sparse    ? &chosen
-                                   : NULL,
+        .pNext = external.handleTypes ? (const void *)&external
+                 : plan->sparse       ? &chosen
+                                      : NULL,
         .flags = (plan->chosen_address ? VK_BUFFER_CREATE_DEVICE_ADDRESS_CAPTURE_REPLAY_BIT : 0) |
-                 (plan->sparse ? sparse_flags(plan->chosen_address) : 0) |
-                 (plan->residency ? VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT : 0),
+                 (plan->sparse ? sparse_flags(plan->chosen_address) : 0) | (plan->residency ? VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT : 0),
         .size = plan->size_bytes,
         .usage = CT_VK_BUFFER_USAGE,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
@@ -96,7 +95,13 @@ static CUresult allocate(struct ct_backend_device *device, const struct ct_vk_pi
         .handleType = plan->import_type,
         .pHostPointer = plan->import,
     };
-    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = plan->import ? (void *)&import : &flags};
+    const VkExportMemoryAllocateInfo export = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
+                                               .pNext = &flags,
+                                               .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                 .pNext = plan->import       ? (const void *)&import
+                                          : plan->exportable ? (const void *)&export
+                                                             : &flags};
     CUresult r;
 
     if (plan->chosen_address && !plan->sparse) {
@@ -109,6 +114,8 @@ static CUresult allocate(struct ct_backend_device *device, const struct ct_vk_pi
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory type for this", device->info->name);
     if ((r = allocate_handle(device, plan, &info, piece)) != CUDA_SUCCESS)
         return r;
+    piece->type = info.memoryTypeIndex;
+    piece->exportable = plan->exportable;
     piece->heap = types->memoryTypes[info.memoryTypeIndex].heapIndex;
     piece->charged_bytes = plan->import_type ? 0 : info.allocationSize;
     atomic_fetch_add_explicit(&device->heap_used[piece->heap], piece->charged_bytes, memory_order_relaxed);

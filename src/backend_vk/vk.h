@@ -7,6 +7,7 @@
 
 #include "core/backend.h"
 #include "core/locks.h"
+#include "core/memory_file.h"
 #include "vulkan_compat.h"
 
 #include <stdatomic.h>
@@ -60,6 +61,8 @@ struct ct_vk_physical {
     uint32_t sparse_family;   /* may be `family` */
     uint64_t piece_bytes;     /* the largest memory that is made or imported at once; larger is glued */
     uint64_t address_granule; /* of the addresses that the driver grants */
+    bool uses_file;           /* CPU devices: memory is pages of a file, which other processes may have */
+    bool exports_memory;      /* memory of its own is made so that other processes may have it: OPAQUE_FD */
     bool memory_missing;      /* no memory types: RADV without hardware, which only compiles */
 };
 
@@ -107,6 +110,7 @@ struct ct_backend_device {
     atomic_int lost; /* CUresult that every queue gives from now on; CUDA_SUCCESS none. release: pairs with ct_vk_device_check */
     struct ct_vk_scheduler *scheduler;
     struct ct_vk_timestamp_pool *timestamps;
+    struct ct_memory_file file; /* CPU devices: pages of their memory */
 };
 
 CUresult ct_vk_device_open(unsigned index, struct ct_backend_device **out);
@@ -127,6 +131,9 @@ void ct_vk_memory_destroy(struct ct_memory *memory);
 /* external_memory.c */
 CUresult ct_vk_memory_check_fd(struct ct_backend_device *device, struct ct_fd_import *import);
 CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
+CUresult ct_vk_memory_export(struct ct_memory *memory, struct ct_memory_share *out);
+/* Whether memory that the driver makes can be had by other processes, without being made for one buffer alone. */
+bool ct_vk_exports_memory(const struct ct_vk_physical *physical);
 
 /* What recording a launch needs to know. */
 struct ct_vk_pipeline {

@@ -85,6 +85,7 @@ struct ct_device_info {
     bool pageable_access;            /* kernels may read any host pointer */
     bool sparse, external_memory_fd, external_semaphore_fd, dma_buf, timestamps;
     bool external_timeline_fd;       /* external semaphores may be timelines, too */
+    bool memory_fd;                  /* memory of kind DEVICE can be exported to other processes */
     double timestamp_period_ns;
     enum ct_virtual_memory virtual_memory;
     bool virtual_memory_fd; /* and its memory can be shared as file descriptors */
@@ -112,10 +113,22 @@ struct ct_host_import {
     bool io_memory;        /* registers of another device rather than memory */
 };
 
+/* How another process gets at memory of kind DEVICE. It means the same wherever the descriptor is sent. */
+struct ct_memory_share {
+    int fd;               /* the caller's */
+    bool pages;           /* a file in memory, for all devices that import host memory; else of this driver's own kind */
+    uint32_t types;       /* as in struct ct_fd_import */
+    uint64_t total_bytes; /* of what is behind the descriptor, where that is of the driver's kind */
+    uint64_t offset;      /* of the memory's first byte */
+    uint64_t size_bytes;
+};
+
 /* Memory of another API or process behind a file descriptor. */
 struct ct_fd_import {
     int fd;                /* stays the caller's: every import takes a duplicate */
     bool dma_buf;          /* else the driver's own kind, opaque to all others */
+    bool pages;            /* as in struct ct_memory_share; never looked at by memory_check_fd */
+    uint64_t pages_offset; /* of what is to be memory, in a file of pages */
     bool dedicated;        /* it was made for one buffer or image alone */
     uint64_t total_bytes;  /* of what is behind the descriptor */
     uint32_t types;        /* the backend's: found by memory_check_fd, kept by the caller for memory_import_fd */
@@ -185,6 +198,8 @@ struct ct_backend {
      * Two imports of one descriptor are the same bytes at two addresses. */
     CUresult (*memory_check_fd)(struct ct_backend_device *device, struct ct_fd_import *import);
     CUresult (*memory_import_fd)(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
+    /* Where info.memory_fd, which also says that memory_import_fd takes such. NOT_SUPPORTED: this memory cannot be had elsewhere. */
+    CUresult (*memory_export)(struct ct_memory *memory, struct ct_memory_share *out);
     void (*memory_destroy)(struct ct_memory *memory); /* no queue uses it any more; takes NULL */
 
     /* CT_VIRTUAL_SPARSE only. Memory without an address; `shareable`: can be exported, where info.external_memory_fd. */
