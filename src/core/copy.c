@@ -26,6 +26,11 @@
 
 /* ---- places ---- */
 
+static bool is_device_kind(enum ct_range_kind kind)
+{
+    return kind == CT_RANGE_DEVICE || kind == CT_RANGE_POOL || kind == CT_RANGE_IPC || kind == CT_RANGE_MODULE;
+}
+
 static CUresult find_virtual(uint64_t address, uint64_t span_bytes, bool synchronous, struct ct_place *out)
 {
     struct ct_vmm_spot spot;
@@ -67,7 +72,7 @@ CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t spa
         .memory = range.memory,
         .offset = range.memory_offset + (address - range.start),
         .host = range.host ? (char *)range.host + (address - range.start) : NULL,
-        .is_device = range.kind == CT_RANGE_DEVICE || range.kind == CT_RANGE_POOL || range.kind == CT_RANGE_MODULE,
+        .is_device = is_device_kind(range.kind),
         .synchronous = range.synchronous,
         .owner = range.owner,
     };

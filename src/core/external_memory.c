@@ -8,14 +8,12 @@
 #include "log.h"
 #include "memory_arena.h"
 #include "process.h"
-#include "reservation.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define CT_CHANNEL "memory"
-#define IMPORT_WAYS 2
 
 struct ct_external_memory {
     struct ct_object object;
@@ -112,45 +110,13 @@ CUresult ct_external_memory_import(struct ct_context *context, const CUDA_EXTERN
 
 /* ---- buffers ---- */
 
-/* Tries each way, at an address of its own: one that failed stays reserved, and is never asked for again. */
-static CUresult import_placed(struct ct_context *context, struct ct_fd_import *import, struct ct_backing *out)
-{
-    CUresult r = CUDA_ERROR_NOT_SUPPORTED;
-
-    for (import->way = 0; import->way < IMPORT_WAYS && r != CUDA_SUCCESS; import->way++) {
-        struct ct_backing backing = {0};
-
-        r = ct_reserve(&context->device->info, import->dedicated ? import->total_bytes : import->size_bytes, 1, &backing.reserved,
-                       &backing.reserved_bytes);
-        if (r != CUDA_SUCCESS)
-            return r;
-        backing.address = import->want_address = (uint64_t)(uintptr_t)backing.reserved;
-        r = context->backend->memory_import_fd(context->backend_device, import, &backing.memory);
-        if (r == CUDA_SUCCESS)
-            *out = backing;
-    }
-    return r;
-}
-
-static CUresult import_backing(struct ct_context *context, struct ct_fd_import *import, struct ct_backing *out)
-{
-    CUresult r;
-
-    if (ct_address_is_placed(context->device->info.address_rule))
-        r = import_placed(context, import, out);
-    else if ((r = context->backend->memory_import_fd(context->backend_device, import, &out->memory)) == CUDA_SUCCESS)
-        out->address = out->memory->address.v;
-    if (r == CUDA_SUCCESS)
-        out->host = out->memory->host;
-    return r;
-}
-
 static CUresult publish(struct ct_context *context, struct ct_allocation *allocation, uint64_t offset, uint64_t size_bytes,
                         CUdeviceptr *out)
 {
     struct ct_range range = ct_range_of_backing(context, &allocation->backing, offset, size_bytes, CT_RANGE_DEVICE);
     CUresult r;
 
+    range.imported = true;
     range.allocation = allocation;
     r = ct_allocation_publish(context, &range);
     if (r == CUDA_SUCCESS)
@@ -172,7 +138,7 @@ static CUresult map_buffer(struct ct_context *context, const struct ct_external_
     allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "mapped buffer");
-    r = import_backing(context, &import, &allocation->backing);
+    r = ct_backing_import_fd(context, &import, &allocation->backing);
     if (r == CUDA_SUCCESS)
         r = publish(context, allocation, desc->offset, desc->size, out);
     if (r != CUDA_SUCCESS)

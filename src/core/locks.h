@@ -19,11 +19,13 @@ enum ct_lock_rank {
     CT_RANK_STREAM,        /* ct_stream.lock: recording */
     CT_RANK_EVENT,         /* ct_event.lock: what was recorded last; written by who records, while the stream is still locked */
     CT_RANK_WORKER,        /* stream_worker.c: host functions that wait for their turn */
+    CT_RANK_IPC_MEMORY,    /* ipc_memory.c: what was opened of other processes */
     CT_RANK_POOLS,         /* memory_pool.c: the pools of a device, and their blocks */
     CT_RANK_ARENA,         /* memory.c: free lists */
     CT_RANK_ADVICE,        /* advice.c */
     CT_RANK_VIRTUAL_MEMORY, /* vmm.c: reservations and their mappings */
     CT_RANK_ADDRESS_SPACE, /* address_space.c: writers */
+    CT_RANK_SHARES,        /* memory_share.c: what other processes may have of ours */
     CT_RANK_HANDLES,       /* object.c */
     CT_RANK_BACKEND,       /* everything inside a backend: after all of core's */
     CT_RANK_PRINT, /* print.c: reading records; nothing but the standard output is used under it */

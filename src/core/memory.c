@@ -204,6 +204,7 @@ void ct_allocation_destroy(struct ct_context *context, struct ct_allocation *all
 {
     if (!allocation)
         return;
+    ct_share_retract(allocation->share_id); /* first: nobody is to get memory that goes */
     if (allocation->chunk)
         give_back_piece(context->arena, allocation);
     ct_backing_destroy(context, &allocation->backing);
@@ -300,6 +301,39 @@ CUresult ct_allocation_remove(struct ct_context *context, uint64_t start, enum c
     if (r != CUDA_SUCCESS)
         return r;
     r = remove_from(owner, start, kind);
+    ct_context_release(owner);
+    return r;
+}
+
+static CUresult share_locked(struct ct_context *owner, uint64_t address, struct ct_allocation_share *out)
+{
+    struct ct_allocation *allocation;
+    struct ct_range range;
+    CUresult r = ct_address_find(address, 0, &range);
+
+    if (r != CUDA_SUCCESS || range.context != owner || range.kind != CT_RANGE_DEVICE)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "another thread frees 0x%llx", (unsigned long long)address);
+    allocation = range.allocation; /* stays: who frees it takes it out of the map first, and then out of the arena, whose lock we hold */
+    r = ct_backing_share(owner->device, allocation->chunk ? &allocation->chunk->backing : &allocation->backing, &allocation->share_id,
+                         &out->name);
+    out->offset = range.memory_offset;
+    out->size_bytes = range.size_bytes;
+    return r;
+}
+
+CUresult ct_allocation_share(uint64_t address, struct ct_allocation_share *out)
+{
+    struct ct_context *owner;
+    struct ct_range range;
+    CUresult r = ct_address_find(address, 0, &range);
+
+    if (r != CUDA_SUCCESS || range.kind != CT_RANGE_DEVICE || range.imported)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no memory of cuMemAlloc at 0x%llx", (unsigned long long)address);
+    if ((r = ct_context_lookup(range.owner, &owner)) != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&owner->arena->lock);
+    r = share_locked(owner, address, out);
+    ct_mutex_unlock(&owner->arena->lock);
     ct_context_release(owner);
     return r;
 }
@@ -520,6 +554,7 @@ static void destroy_allocations(struct ct_memory_arena *arena)
 
         unmap(allocation->start, allocation->kind, &range);
         list_remove(arena, allocation);
+        ct_share_retract(allocation->share_id);
         ct_backing_destroy(arena->context, &allocation->backing); /* pieces go with their chunks */
         free(allocation);
     }

@@ -12,6 +12,7 @@ struct ct_reservation;
 enum ct_range_kind {
     CT_RANGE_DEVICE,     /* cuMemAlloc */
     CT_RANGE_POOL,       /* cuMemAllocAsync */
+    CT_RANGE_IPC,        /* cuIpcOpenMemHandle: of another process */
     CT_RANGE_HOST,       /* cuMemHostAlloc, cuMemAllocHost */
     CT_RANGE_REGISTERED, /* cuMemHostRegister */
     CT_RANGE_MODULE,     /* the variables of a module */
@@ -33,6 +34,7 @@ struct ct_range {
     void *host;                       /* host pointer of `start`, or NULL */
     uint64_t device_pointer;          /* CUdeviceptr of `start`: equal to start except where unified addressing is absent */
     unsigned flags;                   /* as given at allocation or registration */
+    bool imported;                    /* of DEVICE: another API made it (external_memory.c) */
     bool synchronous;                 /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: see struct ct_place */
     unsigned long long id;            /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
     struct ct_pool_block *block;      /* of POOL: what it is in its pool; guarded by the pool */

@@ -6,6 +6,7 @@
 #include "locks.h"
 #include "memory.h"
 #include "memory_backing.h"
+#include "memory_share.h"
 
 struct ct_memory_chunk;
 
@@ -18,6 +19,7 @@ struct ct_allocation {
     uint64_t start; /* of the range in the map */
     uint64_t alias; /* start of the second range (the device pointer), or 0 */
     enum ct_range_kind kind;
+    uint64_t share_id; /* under which other processes get it, 0: not at all (memory_share.h); guarded by the arena's lock */
 };
 
 /* Adds the allocation to the context's list and its ranges to the map; nothing happened on failure. `range` has its allocation set
@@ -30,6 +32,14 @@ struct ct_range ct_range_of_backing(struct ct_context *context, const struct ct_
  * Their context may be another than `context`, which the caller uses, or which is NULL: none is current. */
 CUresult ct_allocation_remove(struct ct_context *context, uint64_t start, enum ct_range_kind kind);
 void ct_allocation_destroy(struct ct_context *context, struct ct_allocation *allocation);
+
+/* What another process has to know to get an allocation of kind DEVICE: the name of the memory that it is in, and where. */
+struct ct_allocation_share {
+    struct ct_share_name name;
+    uint64_t offset, size_bytes;
+};
+/* INVALID_VALUE: nothing of that kind is at `address`. NOT_SUPPORTED: it cannot be had by others. */
+CUresult ct_allocation_share(uint64_t address, struct ct_allocation_share *out);
 
 /* Read-back staging: a piece of host memory for one caller alone. At least CT_STAGING_BYTES. */
 #define CT_STAGING_BYTES ((uint64_t)1 << 20)

@@ -11,12 +11,16 @@
 
 #include "log.h"
 #include "memory.h"
+#include "memory_share.h"
+#include "process.h"
 #include "reservation.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define CT_CHANNEL "memory"
+#define IMPORT_WAYS 2
 
 static uint64_t page_bytes(void)
 {
@@ -140,6 +144,98 @@ CUresult ct_backing_import(struct ct_context *context, const struct ct_host_impo
     if (r == CUDA_SUCCESS)
         *out = backing;
     return r;
+}
+
+/* ---- file descriptors ---- */
+
+/* Tries each way, at an address of its own: one that failed stays reserved, and is never asked for again. */
+static CUresult import_placed(struct ct_context *context, struct ct_fd_import *import, struct ct_backing *out)
+{
+    CUresult r = CUDA_ERROR_NOT_SUPPORTED;
+
+    for (import->way = 0; import->way < IMPORT_WAYS && r != CUDA_SUCCESS; import->way++) {
+        struct ct_backing backing = {0};
+
+        r = ct_reserve(&context->device->info, import->dedicated ? import->total_bytes : import->size_bytes, 1, &backing.reserved,
+                       &backing.reserved_bytes);
+        if (r != CUDA_SUCCESS)
+            return r;
+        backing.address = import->want_address = (uint64_t)(uintptr_t)backing.reserved;
+        r = context->backend->memory_import_fd(context->backend_device, import, &backing.memory);
+        if (r == CUDA_SUCCESS)
+            *out = backing;
+    }
+    return r;
+}
+
+CUresult ct_backing_import_fd(struct ct_context *context, const struct ct_fd_import *import, struct ct_backing *out)
+{
+    struct ct_fd_import one = *import;
+    CUresult r;
+
+    one.way = 0;
+    one.want_address = 0;
+    if (is_placed(context))
+        r = import_placed(context, &one, out);
+    else if ((r = context->backend->memory_import_fd(context->backend_device, &one, &out->memory)) == CUDA_SUCCESS)
+        out->address = out->memory->address.v;
+    if (r == CUDA_SUCCESS)
+        out->host = out->memory->host;
+    return r;
+}
+
+/* ---- other processes ---- */
+
+CUresult ct_backing_share(struct ct_device *device, const struct ct_backing *backing, uint64_t *share_id, struct ct_share_name *out)
+{
+    struct ct_memory_share share;
+    uint64_t id = ct_process_new_id();
+    CUresult r;
+
+    if (*share_id)
+        return ct_share_name_make(CT_SHARE_MEMORY, *share_id, out);
+    if (!device->info.memory_fd)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s shares no memory with other processes", device->info.name);
+    if ((r = device->backend->memory_export(backing->memory, &share)) != CUDA_SUCCESS ||
+        (r = ct_share_publish(id, &share, device->info.uuid)) != CUDA_SUCCESS)
+        return r;
+    *share_id = id;
+    return ct_share_name_make(CT_SHARE_MEMORY, id, out);
+}
+
+/* Pages are memory for every device that imports host memory; what a driver exported is so for itself, and the same device. */
+static CUresult check_device(const struct ct_device_info *info, const struct ct_memory_share *share, const uint8_t uuid[16])
+{
+    if (share->pages ? info->can_import_host && info->memory_fd : info->memory_fd && !memcmp(info->uuid, uuid, sizeof info->uuid))
+        return CUDA_SUCCESS;
+    return ct_fail(CUDA_ERROR_MAP_FAILED, "memory of another device cannot be mapped on %s", info->name);
+}
+
+CUresult ct_backing_open(struct ct_context *context, const struct ct_share_name *name, struct ct_backing *out, uint64_t *out_lead,
+                         uint64_t *out_bytes)
+{
+    struct ct_fd_import import = {0};
+    struct ct_memory_share share;
+    uint8_t uuid[16];
+    CUresult r = ct_share_fetch(name, &share, uuid);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    import.fd = share.fd;
+    import.pages = share.pages;
+    import.pages_offset = share.offset;
+    import.types = share.types;
+    import.total_bytes = share.total_bytes;
+    import.size_bytes = share.size_bytes + (share.pages ? 0 : share.offset);
+    r = check_device(&context->device->info, &share, uuid);
+    if (r == CUDA_SUCCESS)
+        r = ct_backing_import_fd(context, &import, out);
+    close(share.fd);
+    if (r != CUDA_SUCCESS)
+        return r;
+    *out_lead = share.pages ? 0 : share.offset;
+    *out_bytes = share.size_bytes;
+    return CUDA_SUCCESS;
 }
 
 void ct_backing_destroy(struct ct_context *context, struct ct_backing *backing)

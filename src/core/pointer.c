@@ -5,6 +5,7 @@
 
 #include "log.h"
 #include "memory.h"
+#include "process.h"
 #include "vmm.h"
 
 #include <string.h>
@@ -144,6 +145,15 @@ static CUresult get_handle_types(const struct query *q, union value *out)
     return CUDA_SUCCESS;
 }
 
+/* Whether cuIpcGetMemHandle takes it. */
+static CUresult get_ipc_capable(const struct query *q, union value *out)
+{
+    const struct ct_range *range = q->range;
+
+    out->u32 = range->kind == CT_RANGE_DEVICE && !range->imported && ct_process.devices[range->device].info.memory_fd;
+    return CUDA_SUCCESS;
+}
+
 /* Every device works in its own memory and in page-locked memory that it was allocated or registered for. */
 static CUresult get_access(const struct query *q, union value *out)
 {
@@ -179,7 +189,7 @@ static const struct row rows[] = {
     [CU_POINTER_ATTRIBUTE_BUFFER_ID] = {sizeof(unsigned long long), get_id, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_IS_MANAGED] = {sizeof(unsigned), get_managed, {.u32 = 0}},
     [CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL] = {sizeof(int), get_ordinal, {.i32 = CU_DEVICE_INVALID}},
-    [CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE] = {sizeof(unsigned), get_no, {.u32 = 0}},
+    [CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE] = {sizeof(unsigned), get_ipc_capable, {.u32 = 0}},
     [CU_POINTER_ATTRIBUTE_RANGE_START_ADDR] = {sizeof(CUdeviceptr), get_start, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_RANGE_SIZE] = {sizeof(size_t), get_size, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_MAPPED] = {sizeof(unsigned), get_mapped, {.u32 = 0}},

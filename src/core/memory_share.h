@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of this process that others may have: who has a name of it asks for it, and gets a file descriptor. */
+#ifndef CT_CORE_MEMORY_SHARE_H
+#define CT_CORE_MEMORY_SHARE_H
+
+#include "backend.h"
+
+enum ct_share_kind { CT_SHARE_MEMORY = 1, CT_SHARE_POOL };
+
+/* What may be written into 64 bytes that an application sends to another process. Everything in it may be wrong. */
+struct ct_share_name {
+    char magic[8];
+    uint64_t process; /* a number that no other process has */
+    int32_t pid, kind;
+    uint64_t id; /* of what is shared, in that process */
+};
+
+/* A name of this process that nothing stands behind. OPERATING_SYSTEM: there are no random numbers. */
+CUresult ct_share_name_make(enum ct_share_kind kind, uint64_t id, struct ct_share_name *out);
+/* INVALID_HANDLE: not a name of that kind. */
+CUresult ct_share_name_check(enum ct_share_kind kind, const struct ct_share_name *name);
+bool ct_share_name_is_own(const struct ct_share_name *name); /* of this process */
+
+/* Whoever asks for memory `id` (unique in this process, not 0) gets it from now on; takes share->fd. `uuid` is that of its device.
+ * OPERATING_SYSTEM: nobody can be answered. */
+CUresult ct_share_publish(uint64_t id, const struct ct_memory_share *share, const uint8_t uuid[16]);
+void ct_share_retract(uint64_t id); /* 0: nothing is shared */
+
+/* What `name` stands for in another process, which has to answer; out->fd is the caller's. INVALID_HANDLE: that process does not run any
+ * more, or has freed the memory; OPERATING_SYSTEM: it is of another user, or does not answer. */
+CUresult ct_share_fetch(const struct ct_share_name *name, struct ct_memory_share *out, uint8_t out_uuid[16]);
+
+#endif
