@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: Stream Ordered Memory Allocator, and what Device Management says of a device's pools.
  * Every function: NOT_INITIALIZED; those that take a stream also what cuStreamSynchronize gives for it. Sizes are in bytes. Pools give
- * device memory; those on the host, of managed memory or for other processes are NOT_SUPPORTED. */
+ * device memory; those on the host or of managed memory are NOT_SUPPORTED. */
 #include "entry_points.h"
 
 #include "core/log.h"
@@ -201,6 +201,93 @@ CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
         return r;
     r = ct_memory_pool_set_current(device, found);
     ct_memory_pool_release(found);
+    return r;
+}
+
+/* ---- other processes ---- */
+
+static CUresult check_handle_type(CUmemAllocationHandleType type)
+{
+    switch ((int)type) {
+    case CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR:
+        return CUDA_SUCCESS;
+    case CU_MEM_HANDLE_TYPE_WIN32:
+    case CU_MEM_HANDLE_TYPE_WIN32_KMT:
+    case CU_MEM_HANDLE_TYPE_FABRIC:
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle type 0x%x: only file descriptors", (unsigned)type);
+    }
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle type 0x%x", (unsigned)type);
+}
+
+/* cuMemPoolExportToShareableHandle. A new file descriptor of the pool, at handle_out (an int); the caller closes it. INVALID_VALUE: no such
+ * pool, not made for that type, imported, handle_out is NULL, nonzero flags; NOT_SUPPORTED: types other than file descriptors. */
+CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool, CUmemAllocationHandleType handleType,
+                                                  unsigned long long flags)
+{
+    struct ct_memory_pool *found;
+    CUresult r = ct_memory_pool_lookup(pool, &found);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!handle_out || flags)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "handle_out %p, flags 0x%llx", handle_out, flags);
+    if (r == CUDA_SUCCESS)
+        r = check_handle_type(handleType);
+    if (r == CUDA_SUCCESS)
+        r = ct_memory_pool_export(found, handle_out);
+    ct_memory_pool_release(found);
+    return r;
+}
+
+/* cuMemPoolImportFromShareableHandle. `handle` is the file descriptor itself, which stays the caller's. Nothing can be allocated in such a
+ * pool, and no device has it as its current one. INVALID_VALUE: the descriptor is of no pool, pool_out is NULL, nonzero flags. */
+CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle, CUmemAllocationHandleType handleType,
+                                                    unsigned long long flags)
+{
+    intptr_t fd = (intptr_t)handle;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!pool_out || flags || fd < 0 || fd > INT32_MAX)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pool_out %p, file descriptor %lld, flags 0x%llx", (void *)pool_out, (long long)fd, flags);
+    r = check_handle_type(handleType);
+    return r == CUDA_SUCCESS ? ct_memory_pool_import((int)fd, pool_out) : r;
+}
+
+/* cuMemPoolExportPointer. What another process needs to import memory of a pool that was made to be shared. INVALID_VALUE: ptr is not the
+ * beginning of such, shareData_out is NULL. */
+CUresult CUDAAPI cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)
+{
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    return shareData_out ? ct_memory_pool_export_pointer(ptr, shareData_out) : ct_fail(CUDA_ERROR_INVALID_VALUE, "shareData_out is NULL");
+}
+
+/* cuMemPoolImportPointer. The memory in this process, until it is freed here: before its owner frees it. INVALID_VALUE: the pool is not
+ * imported or not that of the pointer, the pointer is imported already, a NULL pointer; INVALID_HANDLE: the owner has ended, or freed the
+ * memory; INVALID_CONTEXT; OPERATING_SYSTEM: the owner does not answer. */
+CUresult CUDAAPI cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool, CUmemPoolPtrExportData *shareData)
+{
+    struct ct_memory_pool *found = NULL;
+    struct ct_context *context;
+    uint64_t address;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (ptr_out && shareData)
+        r = ct_memory_pool_lookup(pool, &found);
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "ptr_out %p, shareData %p", (void *)ptr_out, (void *)shareData);
+    if (r == CUDA_SUCCESS)
+        r = ct_memory_pool_import_pointer(found, context, shareData, &address);
+    ct_memory_pool_release(found);
+    ct_context_release(context);
+    if (r == CUDA_SUCCESS)
+        *ptr_out = address;
     return r;
 }
 

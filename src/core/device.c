@@ -71,6 +71,11 @@ static int has_virtual_memory(const struct ct_device_info *info)
     return info->virtual_memory != CT_VIRTUAL_NONE;
 }
 
+static int pool_handle_types(const struct ct_device_info *info)
+{
+    return info->memory_fd ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE;
+}
+
 /* Whether kernels use registered memory at the host's own pointers. Not where drivers take addresses at multiples of 64 KiB only, while
  * pages begin where they like: there a registration gets an address of the arena (ct_backing_import). */
 static int has_registered_pointers(const struct ct_device_info *info)

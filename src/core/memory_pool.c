@@ -23,8 +23,7 @@ static void free_pool(struct ct_object *object)
     free(pool);
 }
 
-/* In the list of its device, with a handle. */
-static CUresult make(struct ct_device_pools *pools, uint64_t max_bytes, struct ct_memory_pool **out)
+CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool_kind *kind, struct ct_memory_pool **out)
 {
     struct ct_memory_pool *pool = calloc(1, sizeof *pool);
     CUresult r;
@@ -33,7 +32,9 @@ static CUresult make(struct ct_device_pools *pools, uint64_t max_bytes, struct c
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory pool");
     ct_object_init(&pool->object, CT_OBJECT_MEMORY_POOL, free_pool);
     pool->device = pools->device;
-    pool->max_bytes = max_bytes ? max_bytes : UINT64_MAX;
+    pool->kind = *kind;
+    if (!kind->max_bytes)
+        pool->kind.max_bytes = UINT64_MAX;
     for (int i = 0; i < CT_REUSE_POLICIES; i++)
         pool->reuse[i] = true;
     r = ct_object_publish(&pool->object);
@@ -52,13 +53,14 @@ static CUresult make(struct ct_device_pools *pools, uint64_t max_bytes, struct c
 CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools **out)
 {
     struct ct_device_pools *pools = calloc(1, sizeof *pools);
+    const struct ct_pool_kind ordinary = {0};
     CUresult r;
 
     if (!pools)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory pools of a device");
     pools->device = device;
     ct_mutex_init(&pools->lock, CT_RANK_POOLS);
-    r = make(pools, 0, &pools->standard);
+    r = ct_memory_pool_make(pools, &ordinary, &pools->standard);
     pools->current = pools->standard;
     if (r == CUDA_SUCCESS)
         *out = pools;
@@ -135,14 +137,26 @@ static CUresult check_properties(const CUmemPoolProps *properties)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory");
     if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a memory pool of allocations of type %d", (int)properties->allocType);
-    if (properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE || properties->usage)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools for other processes (handle types 0x%x) or special use (0x%x)",
-                       (unsigned)properties->handleTypes, properties->usage);
+    if (properties->usage)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools for a special use (0x%x)", properties->usage);
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_handle_types(const struct ct_device *device, CUmemAllocationHandleType types)
+{
+    const unsigned known =
+        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT | CU_MEM_HANDLE_TYPE_FABRIC;
+
+    if ((unsigned)types & ~known)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle types 0x%x", (unsigned)types);
+    if ((unsigned)types & ~(unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle types 0x%x of a memory pool on %s", (unsigned)types, device->info.name);
     return CUDA_SUCCESS;
 }
 
 CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *out)
 {
+    const struct ct_pool_kind kind = {.max_bytes = properties->maxSize, .handle_types = properties->handleTypes};
     struct ct_memory_pool *pool;
     struct ct_device *device;
     CUresult r = check_properties(properties);
@@ -150,7 +164,9 @@ CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *o
     if (r == CUDA_SUCCESS)
         r = ct_device_lookup(properties->location.id, &device);
     if (r == CUDA_SUCCESS)
-        r = make(device->pools, properties->maxSize, &pool);
+        r = check_handle_types(device, properties->handleTypes);
+    if (r == CUDA_SUCCESS)
+        r = ct_memory_pool_make(device->pools, &kind, &pool);
     if (r == CUDA_SUCCESS)
         *out = pool->object.handle;
     return r;
@@ -201,6 +217,8 @@ CUresult ct_memory_pool_set_current(struct ct_device *device, struct ct_memory_p
 
     if (pool->device != device)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of device %d for device %d", pool->device->ordinal, device->ordinal);
+    if (pool->kind.imported)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing is allocated in the pool of another process");
     ct_mutex_lock(&device->pools->lock);
     doomed = pool->doomed;
     if (!doomed)

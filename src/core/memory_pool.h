@@ -41,6 +41,16 @@ CUresult ct_memory_pool_free_async(struct ct_stream *stream, uint64_t address);
 /* Frees memory of a pool that nothing uses any more. INVALID_VALUE: no such allocation starts at `address`. */
 CUresult ct_memory_pool_free(uint64_t address);
 
+/* A new file descriptor that stands for the pool in other processes. INVALID_VALUE: it was not made to be shared. */
+CUresult ct_memory_pool_export(struct ct_memory_pool *pool, int *out_fd);
+/* The pool behind such a descriptor, which stays the caller's; nothing is allocated in it. INVALID_VALUE: it is none of a pool. */
+CUresult ct_memory_pool_import(int fd, CUmemoryPool *out);
+/* What others need to know of memory of such a pool. INVALID_VALUE: `address` is not in one. */
+CUresult ct_memory_pool_export_pointer(uint64_t address, CUmemPoolPtrExportData *out);
+/* That memory in the imported pool. INVALID_VALUE: of another pool, gone, or imported already; what opening it gives. */
+CUresult ct_memory_pool_import_pointer(struct ct_memory_pool *pool, struct ct_context *context, const CUmemPoolPtrExportData *data,
+                                       uint64_t *out_address);
+
 /* The host has waited for `stream`: memory that was freed in it until `point` is nobody's, and goes if its pool holds more than it should.
  */
 void ct_memory_pools_observe(struct ct_stream *stream, uint64_t point);

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #define CT_CHANNEL "memory"
-#define UNIT_BYTES ((uint64_t)512) /* what the native driver aligns to */
 #define GRAIN_BYTES ((uint64_t)2 << 20)
 #define SLAB_BYTES ((uint64_t)32 << 20)
 
@@ -27,7 +26,7 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 /* Claims room for a slab in the pool: at least *need, which becomes less where the pool is nearly full. */
 static CUresult claim_locked(struct ct_memory_pool *pool, uint64_t size_bytes, uint64_t *out_need, uint64_t *out_want)
 {
-    uint64_t room = pool->max_bytes - pool->reserved, need = round_up(size_bytes, GRAIN_BYTES), want = SLAB_BYTES;
+    uint64_t room = pool->kind.max_bytes - pool->reserved, need = round_up(size_bytes, GRAIN_BYTES), want = SLAB_BYTES;
 
     if (pool->doomed)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was destroyed");
@@ -35,7 +34,7 @@ static CUresult claim_locked(struct ct_memory_pool *pool, uint64_t size_bytes, u
     want = want < room ? want : room;
     if (need < size_bytes)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a pool of at most %llu bytes, %llu of them reserved: no room for %llu",
-                       (unsigned long long)pool->max_bytes, (unsigned long long)pool->reserved, (unsigned long long)size_bytes);
+                       (unsigned long long)pool->kind.max_bytes, (unsigned long long)pool->reserved, (unsigned long long)size_bytes);
     *out_need = need;
     *out_want = want > need ? want : need;
     pool->reserved += *out_want;
@@ -158,8 +157,7 @@ static CUresult take_ordered(struct ct_memory_pool *pool, struct ct_stream *stre
     return CUDA_SUCCESS;
 }
 
-/* To the stream that frees it, or to nobody. */
-static void give(struct ct_pool_block *block, struct ct_stream *stream_or_null, uint64_t point)
+void ct_pool_block_give(struct ct_pool_block *block, struct ct_stream *stream_or_null, uint64_t point)
 {
     struct ct_device_pools *pools = block->slab->pool->device->pools;
     struct ct_pool_user *user;
@@ -176,7 +174,7 @@ static void give(struct ct_pool_block *block, struct ct_stream *stream_or_null, 
     atomic_store_explicit(&pools->unsettled, true, memory_order_release); /* pairs with the exchange in observe */
 }
 
-static CUresult publish(struct ct_pool_block *block, struct ct_stream *stream, uint64_t size_bytes, uint64_t *out_address)
+CUresult ct_pool_block_publish(struct ct_pool_block *block, struct ct_context *owner, uint64_t size_bytes, uint64_t *out_address)
 {
     const struct ct_backing *backing = &block->slab->backing;
     struct ct_memory_pool *pool = block->slab->pool;
@@ -184,8 +182,8 @@ static CUresult publish(struct ct_pool_block *block, struct ct_stream *stream, u
         .start = backing->address + block->offset,
         .size_bytes = size_bytes,
         .kind = CT_RANGE_POOL,
-        .context = stream->context,
-        .owner = stream->context->object.handle,
+        .context = owner,
+        .owner = owner->object.handle,
         .device = pool->device->ordinal,
         .memory = backing->memory,
         .memory_offset = block->offset,
@@ -205,7 +203,7 @@ static CUresult publish(struct ct_pool_block *block, struct ct_stream *stream, u
 static CUresult allocate(struct ct_memory_pool *pool, struct ct_stream *stream, uint64_t size_bytes, uint64_t *out_address)
 {
     struct ct_pool_block *spare = calloc(1, sizeof *spare), *block = NULL;
-    uint64_t bytes = round_up(size_bytes, UNIT_BYTES);
+    uint64_t bytes = ct_pool_block_bytes(size_bytes);
     CUresult r;
 
     if (!spare)
@@ -216,9 +214,9 @@ static CUresult allocate(struct ct_memory_pool *pool, struct ct_stream *stream, 
     if (r == CUDA_ERROR_OUT_OF_MEMORY)
         r = take_later(pool, stream, bytes, spare, &block);
     if (r == CUDA_SUCCESS)
-        r = publish(block, stream, size_bytes, out_address);
+        r = ct_pool_block_publish(block, stream->context, size_bytes, out_address);
     if (r != CUDA_SUCCESS && block)
-        give(block, stream, stream->context->backend->queue_point(stream->queue));
+        ct_pool_block_give(block, stream, stream->context->backend->queue_point(stream->queue));
     else if (r != CUDA_SUCCESS)
         free(spare);
     return r;
@@ -231,6 +229,8 @@ CUresult ct_memory_pool_alloc(struct ct_memory_pool *pool, struct ct_stream *str
 
     if (size_bytes == 0)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "allocation of 0 bytes");
+    if (pool && pool->kind.imported)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing is allocated in the pool of another process");
     if (size_bytes > UINT64_MAX / 2)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes", (unsigned long long)size_bytes);
     if (!pool && (r = ct_memory_pool_lookup(ct_memory_pool_current(stream->context->device), &current)) != CUDA_SUCCESS)
@@ -254,7 +254,7 @@ static CUresult free_in_order(struct ct_stream *stream, uint64_t address)
     point = stream->context->backend->queue_point(stream->queue);
     ct_stream_end(stream);
     if (r == CUDA_SUCCESS)
-        give(range.block, stream, point);
+        ct_pool_block_give(range.block, stream, point);
     return r;
 }
 
@@ -278,6 +278,6 @@ CUresult ct_memory_pool_free(uint64_t address)
     CUresult r = ct_address_remove(address, CT_RANGE_POOL, &range);
 
     if (r == CUDA_SUCCESS)
-        give(range.block, NULL, 0);
+        ct_pool_block_give(range.block, NULL, 0);
     return r;
 }

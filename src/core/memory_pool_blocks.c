@@ -113,6 +113,42 @@ struct ct_pool_block *ct_pool_take_locked(struct ct_memory_pool *pool, const str
     return spare;
 }
 
+/* The block that holds [offset, end), or NULL. */
+static struct ct_pool_block **find_whole(struct ct_pool_slab *slab, uint64_t offset, uint64_t end)
+{
+    for (struct ct_pool_block **link = &slab->first; *link; link = &(*link)->next)
+        if ((*link)->offset <= offset && end <= (*link)->offset + (*link)->size_bytes)
+            return link;
+    return NULL;
+}
+
+struct ct_pool_block *ct_pool_take_at_locked(struct ct_pool_slab *slab, uint64_t offset, uint64_t size_bytes,
+                                             struct ct_pool_block *spares[2])
+{
+    struct ct_pool_block **link = find_whole(slab, offset, offset + size_bytes), *before, *block = spares[0], *behind = spares[1];
+
+    if (!link || (*link)->state != CT_BLOCK_FREE)
+        return NULL;
+    before = *link;
+    *block = (struct ct_pool_block){.slab = slab, .offset = offset, .size_bytes = size_bytes, .state = CT_BLOCK_USED, .next = before->next};
+    *behind = (struct ct_pool_block){.slab = slab, .offset = offset + size_bytes, .next = before->next};
+    behind->size_bytes = before->offset + before->size_bytes - behind->offset;
+    before->size_bytes = offset - before->offset;
+    if (behind->size_bytes)
+        block->next = behind;
+    else
+        free(behind);
+    before->next = block;
+    if (!before->size_bytes) {
+        *link = block;
+        free(before);
+    }
+    slab->pool->used += size_bytes;
+    if (slab->pool->used > slab->pool->used_high)
+        slab->pool->used_high = slab->pool->used;
+    return block;
+}
+
 /* ---- giving ---- */
 
 static void merge_free(struct ct_pool_slab *slab)
@@ -143,34 +179,69 @@ void ct_pool_give_locked(struct ct_pool_block *block, struct ct_pool_user *user,
 
 /* ---- slabs ---- */
 
-CUresult ct_pool_slab_create(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_slab **out)
+/* A slab that is one free block, without memory. */
+static struct ct_pool_slab *make_slab(struct ct_memory_pool *pool)
 {
     struct ct_pool_slab *slab = calloc(1, sizeof *slab);
     struct ct_pool_block *block = calloc(1, sizeof *block);
-    CUresult r = ct_device_open(pool->device);
 
-    if (!slab || !block)
-        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "slab of a memory pool");
+    if (!slab || !block) {
+        free(slab);
+        free(block);
+        return NULL;
+    }
+    block->slab = slab;
+    slab->pool = pool;
+    slab->first = block;
+    return slab;
+}
+
+static void drop_slab(struct ct_pool_slab *slab)
+{
+    if (slab)
+        free(slab->first);
+    free(slab);
+}
+
+CUresult ct_pool_slab_create(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_slab **out)
+{
+    struct ct_pool_slab *slab = make_slab(pool);
+    CUresult r = slab ? ct_device_open(pool->device) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "slab of a memory pool");
+
     if (r == CUDA_SUCCESS)
         r = ct_backing_create_device(pool->device->primary, size_bytes, SLAB_ALIGN, &slab->backing);
     if (r != CUDA_SUCCESS) {
-        free(slab);
-        free(block);
+        drop_slab(slab);
         return r;
     }
-    *block = (struct ct_pool_block){.slab = slab, .size_bytes = size_bytes};
-    slab->pool = pool;
-    slab->size_bytes = size_bytes;
-    slab->first = block;
+    slab->size_bytes = slab->first->size_bytes = size_bytes;
+    *out = slab;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_pool_slab_import(struct ct_memory_pool *pool, const struct ct_share_name *name, struct ct_pool_slab **out)
+{
+    struct ct_pool_slab *slab = make_slab(pool);
+    uint64_t bytes;
+    CUresult r = slab ? ct_device_open(pool->device) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "slab of another process");
+
+    if (r == CUDA_SUCCESS)
+        r = ct_backing_open(pool->device->primary, name, &slab->backing, &slab->lead_bytes, &bytes);
+    if (r != CUDA_SUCCESS) {
+        drop_slab(slab);
+        return r;
+    }
+    slab->size_bytes = slab->first->size_bytes = slab->lead_bytes + bytes;
+    slab->origin_id = name->id;
     *out = slab;
     return CUDA_SUCCESS;
 }
 
 static void slab_destroy(struct ct_device *device, struct ct_pool_slab *slab)
 {
+    ct_share_retract(slab->share_id); /* first: nobody is to get memory that goes */
     ct_backing_destroy(device->primary, &slab->backing);
-    free(slab->first);
-    free(slab);
+    drop_slab(slab);
 }
 
 static bool is_empty(const struct ct_pool_slab *slab)

@@ -14,6 +14,9 @@
 
 #include "memory_backing.h"
 #include "memory_pool.h"
+#include "memory_share.h"
+
+#define CT_POOL_UNIT ((uint64_t)512) /* what the native driver aligns to */
 
 enum ct_block_state { CT_BLOCK_FREE, CT_BLOCK_USED, CT_BLOCK_PENDING };
 
@@ -41,18 +44,31 @@ struct ct_pool_slab {
     struct ct_backing backing;
     uint64_t size_bytes;
     struct ct_pool_block *first;
+    uint64_t share_id;   /* under which other processes get it, 0: not at all */
+    uint64_t origin_id;  /* of an imported one: the same of its owner */
+    uint64_t lead_bytes; /* of an imported one: where it begins in the backing; what lies before it stays free for ever */
 };
 
 enum ct_pool_reuse { CT_REUSE_EVENTS, CT_REUSE_OPPORTUNISTIC, CT_REUSE_INTERNAL, CT_REUSE_POLICIES };
 
+/* What a pool is from its making on. */
+struct ct_pool_kind {
+    uint64_t max_bytes; /* 0: no limit */
+    CUmemAllocationHandleType handle_types;
+    bool imported;               /* nothing is allocated in it, but brought from `origin` */
+    struct ct_share_name origin; /* the pool: of another process, or ours */
+};
+
 struct ct_memory_pool {
     struct ct_object object;
     struct ct_device *device; /* borrowed: outlives us */
+    struct ct_pool_kind kind;
     struct ct_memory_pool *next;
     struct ct_pool_slab *slabs;
     bool doomed; /* no handle any more: goes with its last block in use */
     bool reuse[CT_REUSE_POLICIES];
-    uint64_t max_bytes, release_threshold;
+    uint64_t id; /* for other processes; 0: it was never exported */
+    uint64_t release_threshold;
     uint64_t reserved, reserved_high, used, used_high; /* bytes */
 };
 
@@ -94,8 +110,24 @@ struct ct_pool_block *ct_pool_take_locked(struct ct_memory_pool *pool, const str
 /* USED to FREE, or to PENDING if `user` is not NULL. */
 void ct_pool_give_locked(struct ct_pool_block *block, struct ct_pool_user *user, uint64_t point);
 
+/* In the list of its device, with a handle. */
+CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool_kind *kind, struct ct_memory_pool **out);
 /* Memory of its own, in no pool yet. OUT_OF_MEMORY. No lock is held. */
 CUresult ct_pool_slab_create(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_slab **out);
+/* The same of a slab of another process. What ct_backing_open gives. */
+CUresult ct_pool_slab_import(struct ct_memory_pool *pool, const struct ct_share_name *name, struct ct_pool_slab **out);
+/* Bytes of the block of an allocation. */
+static inline uint64_t ct_pool_block_bytes(uint64_t size_bytes)
+{
+    return (size_bytes + CT_POOL_UNIT - 1) & ~(CT_POOL_UNIT - 1);
+}
+/* A USED block at this very place of a slab, which takes the spares; NULL: it is not all free. */
+struct ct_pool_block *ct_pool_take_at_locked(struct ct_pool_slab *slab, uint64_t offset, uint64_t size_bytes,
+                                             struct ct_pool_block *spares[2]);
+/* The address of a block, which the map knows from now on, with an owner for what the application does in other contexts. */
+CUresult ct_pool_block_publish(struct ct_pool_block *block, struct ct_context *owner, uint64_t size_bytes, uint64_t *out_address);
+/* A USED block becomes free: when `stream` comes to `point`, or at once for NULL. */
+void ct_pool_block_give(struct ct_pool_block *block, struct ct_stream *stream_or_null, uint64_t point);
 /* What is free now becomes so: all that is complete where the pool reuses opportunistically, else what `wait` covers. */
 void ct_pools_settle_locked(struct ct_device_pools *pools, const struct ct_pool_wait *wait, struct ct_pool_litter *litter);
 /* Takes slabs without a block in use out of the pool, while at least min_bytes stay. */
