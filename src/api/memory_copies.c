@@ -6,6 +6,7 @@
  * default stream that is meant. */
 #include "entry_points.h"
 
+#include "core/array.h"
 #include "core/copy.h"
 #include "core/log.h"
 
@@ -132,6 +133,7 @@ struct side {
     CUmemorytype type;
     const void *host;
     CUdeviceptr device;
+    CUarray array;
     uint64_t x_bytes, y, z, pitch, height;
 };
 
@@ -144,25 +146,8 @@ struct extent {
 struct located {
     struct ct_place place;
     uint64_t pitch, slice;
+    struct ct_array *array; /* in use until the copy is recorded; or NULL */
 };
-
-static CUresult role_of(CUmemorytype type, enum ct_pointer_role *out)
-{
-    switch (type) {
-    case CU_MEMORYTYPE_HOST:
-        *out = CT_POINTER_HOST;
-        return CUDA_SUCCESS;
-    case CU_MEMORYTYPE_DEVICE:
-        *out = CT_POINTER_DEVICE;
-        return CUDA_SUCCESS;
-    case CU_MEMORYTYPE_UNIFIED:
-        *out = CT_POINTER_UNIFIED;
-        return CUDA_SUCCESS;
-    case CU_MEMORYTYPE_ARRAY:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "copies of CUDA arrays");
-    }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory type %d", (int)type);
-}
 
 /* A pitch or height of 0 means rows or slices without gaps; a smaller one than the copy needs is an error where it matters. */
 static CUresult distances(const struct side *side, const struct extent *extent, struct located *out)
@@ -183,14 +168,11 @@ static CUresult distances(const struct side *side, const struct extent *extent, 
     return CUDA_SUCCESS;
 }
 
-static CUresult locate(const struct side *side, const struct extent *extent, struct located *out)
+static CUresult locate_memory(const struct side *side, enum ct_pointer_role role, const struct extent *extent, struct located *out)
 {
-    enum ct_pointer_role role;
     uint64_t base, z, y, start, span;
-    CUresult r = role_of(side->type, &role);
+    CUresult r = distances(side, extent, out);
 
-    if (r == CUDA_SUCCESS)
-        r = distances(side, extent, out);
     if (r == CUDA_SUCCESS)
         r = ct_copy_span(extent->width_bytes, extent->height, out->pitch, extent->depth, out->slice, &span);
     if (r != CUDA_SUCCESS)
@@ -205,10 +187,61 @@ static CUresult locate(const struct side *side, const struct extent *extent, str
     return ct_place_find(role, start, span, &out->place);
 }
 
+static CUresult locate_array(const struct side *side, const struct extent *extent, struct located *out)
+{
+    const struct ct_array_box box = {side->x_bytes, side->y, side->z, extent->width_bytes, extent->height, extent->depth};
+    struct ct_array *array;
+    CUresult r = ct_array_lookup(side->array, &array);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((r = ct_array_locate(array, &box, &out->place, &out->pitch, &out->slice)) == CUDA_SUCCESS)
+        out->array = array;
+    else
+        ct_array_release(array);
+    return r;
+}
+
+static CUresult locate(const struct side *side, const struct extent *extent, struct located *out)
+{
+    switch (side->type) {
+    case CU_MEMORYTYPE_HOST:
+        return locate_memory(side, CT_POINTER_HOST, extent, out);
+    case CU_MEMORYTYPE_DEVICE:
+        return locate_memory(side, CT_POINTER_DEVICE, extent, out);
+    case CU_MEMORYTYPE_UNIFIED:
+        return locate_memory(side, CT_POINTER_UNIFIED, extent, out);
+    case CU_MEMORYTYPE_ARRAY:
+        return locate_array(side, extent, out);
+    }
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory type %d", (int)side->type);
+}
+
+static CUresult copy_located(struct ct_stream *stream, const struct located *to, const struct located *from, const struct extent *extent,
+                             enum ct_copy_mode mode)
+{
+    const struct ct_copy copy = {
+        .dst = to->place,
+        .src = from->place,
+        .row_bytes = extent->width_bytes,
+        .rows = extent->height,
+        .slices = extent->depth,
+        .dst_pitch = to->pitch,
+        .src_pitch = from->pitch,
+        .dst_slice = to->slice,
+        .src_slice = from->slice,
+    };
+
+    if (to->array && from->array && to->array->texels.texel_bytes != from->array->texels.texel_bytes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "arrays with elements of %u and %u bytes", to->array->texels.texel_bytes,
+                       from->array->texels.texel_bytes);
+    return ct_copy_run(stream, &copy, mode);
+}
+
 static CUresult copy_3d(const struct side *dst, const struct side *src, const struct extent *extent, CUstream handle,
                         enum ct_copy_mode mode)
 {
-    struct located to, from;
+    struct located to = {0}, from = {0};
     struct ct_stream *stream;
     CUresult r = ct_stream_lookup(handle, &stream);
 
@@ -216,21 +249,10 @@ static CUresult copy_3d(const struct side *dst, const struct side *src, const st
         return r;
     if (extent->width_bytes == 0 || extent->height == 0 || extent->depth == 0)
         goto done;
-    if ((r = locate(dst, extent, &to)) == CUDA_SUCCESS && (r = locate(src, extent, &from)) == CUDA_SUCCESS) {
-        const struct ct_copy copy = {
-            .dst = to.place,
-            .src = from.place,
-            .row_bytes = extent->width_bytes,
-            .rows = extent->height,
-            .slices = extent->depth,
-            .dst_pitch = to.pitch,
-            .src_pitch = from.pitch,
-            .dst_slice = to.slice,
-            .src_slice = from.slice,
-        };
-
-        r = ct_copy_run(stream, &copy, mode);
-    }
+    if ((r = locate(dst, extent, &to)) == CUDA_SUCCESS && (r = locate(src, extent, &from)) == CUDA_SUCCESS)
+        r = copy_located(stream, &to, &from, extent, mode);
+    ct_array_release(to.array);
+    ct_array_release(from.array);
 done:
     ct_stream_release(stream);
     return r;
@@ -240,13 +262,13 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, enum ct_copy_mo
 {
     if (!p)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "pCopy is NULL");
-    return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, 0, p->dstPitch, 0},
-                   &(struct side){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, 0, p->srcPitch, 0},
+    return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, 0, p->dstPitch, 0},
+                   &(struct side){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, 0, p->srcPitch, 0},
                    &(struct extent){p->WidthInBytes, p->Height, 1}, stream, mode);
 }
 
-/* cuMemcpy2D_v2. Pitches are in bytes; 0 stands for rows without gaps. INVALID_VALUE also: a pitch less than a row. NOT_SUPPORTED:
- * CUDA arrays. */
+/* cuMemcpy2D_v2. Pitches are in bytes; 0 stands for rows without gaps. INVALID_VALUE also: a pitch less than a row; of arrays
+ * widths and positions that are not whole elements, and two of them with elements of different sizes. INVALID_HANDLE: no such array. */
 CUresult ct_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy, CUstream stream)
 {
     return copy_2d(pCopy, stream, CT_COPY_SYNC);
@@ -270,12 +292,14 @@ static CUresult copy_memcpy3d(const CUDA_MEMCPY3D *p, CUstream stream, enum ct_c
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "pCopy is NULL");
     if (p->reserved0 || p->reserved1 || p->srcLOD || p->dstLOD)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a reserved member or a level of detail is not 0");
-    return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch, p->dstHeight},
-                   &(struct side){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch, p->srcHeight},
+    return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch,
+                                  p->dstHeight},
+                   &(struct side){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch,
+                                  p->srcHeight},
                    &(struct extent){p->WidthInBytes, p->Height, p->Depth}, stream, mode);
 }
 
-/* cuMemcpy3D_v2. As cuMemcpy2D_v2; slices lie pitch * height bytes apart. */
+/* cuMemcpy3D_v2. As cuMemcpy2D_v2; slices lie pitch * height bytes apart, those of arrays are their layers or faces. */
 CUresult ct_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy, CUstream stream)
 {
     return copy_memcpy3d(pCopy, stream, CT_COPY_SYNC);
@@ -296,8 +320,10 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, enum 
     r = check_contexts(p->dstContext, p->srcContext);
     if (r != CUDA_SUCCESS)
         return r;
-    return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch, p->dstHeight},
-                   &(struct side){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch, p->srcHeight},
+    return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch,
+                                  p->dstHeight},
+                   &(struct side){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch,
+                                  p->srcHeight},
                    &(struct extent){p->WidthInBytes, p->Height, p->Depth}, stream, mode);
 }
 
@@ -311,4 +337,69 @@ CUresult ct_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy, CUstream stream)
 CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
     return copy_3d_peer(pCopy, hStream, CT_COPY_ASYNC);
+}
+
+/* ---- rows of arrays ---- */
+
+/* A run of bytes in an array, and anywhere: CUDA has these functions for arrays of one dimension. */
+static struct side row_of(CUarray array, uint64_t offset)
+{
+    return (struct side){.type = CU_MEMORYTYPE_ARRAY, .array = array, .x_bytes = offset};
+}
+
+static struct side host_row(const void *host)
+{
+    return (struct side){.type = CU_MEMORYTYPE_HOST, .host = host};
+}
+
+static struct side device_row(CUdeviceptr device)
+{
+    return (struct side){.type = CU_MEMORYTYPE_DEVICE, .device = device};
+}
+
+static CUresult copy_row(struct side dst, struct side src, size_t bytes, CUstream stream, enum ct_copy_mode mode)
+{
+    return copy_3d(&dst, &src, &(struct extent){bytes, 1, 1}, stream, mode);
+}
+
+/* cuMemcpyDtoA_v2. Offsets and counts in bytes, of whole elements. Does not wait. */
+CUresult ct_cuMemcpyDtoA_v2(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount, CUstream stream)
+{
+    return copy_row(row_of(dstArray, dstOffset), device_row(srcDevice), ByteCount, stream, CT_COPY_SYNC);
+}
+
+/* cuMemcpyAtoD_v2. Does not wait. */
+CUresult ct_cuMemcpyAtoD_v2(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream stream)
+{
+    return copy_row(device_row(dstDevice), row_of(srcArray, srcOffset), ByteCount, stream, CT_COPY_SYNC);
+}
+
+/* cuMemcpyHtoA_v2 */
+CUresult ct_cuMemcpyHtoA_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount, CUstream stream)
+{
+    return copy_row(row_of(dstArray, dstOffset), host_row(srcHost), ByteCount, stream, CT_COPY_SYNC);
+}
+
+/* cuMemcpyAtoH_v2 */
+CUresult ct_cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream stream)
+{
+    return copy_row(host_row(dstHost), row_of(srcArray, srcOffset), ByteCount, stream, CT_COPY_SYNC);
+}
+
+/* cuMemcpyAtoA_v2. Elements of both have one size. Does not wait. */
+CUresult ct_cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream stream)
+{
+    return copy_row(row_of(dstArray, dstOffset), row_of(srcArray, srcOffset), ByteCount, stream, CT_COPY_SYNC);
+}
+
+/* cuMemcpyHtoAAsync_v2. Pageable memory has been read when the call comes back. */
+CUresult CUDAAPI cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount, CUstream hStream)
+{
+    return copy_row(row_of(dstArray, dstOffset), host_row(srcHost), ByteCount, hStream, CT_COPY_ASYNC);
+}
+
+/* cuMemcpyAtoHAsync_v2. Pageable memory has been written when the call comes back. */
+CUresult CUDAAPI cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream hStream)
+{
+    return copy_row(host_row(dstHost), row_of(srcArray, srcOffset), ByteCount, hStream, CT_COPY_ASYNC);
 }

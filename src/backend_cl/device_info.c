@@ -13,6 +13,10 @@
 
 #define CT_CHANNEL "opencl"
 
+/* Of arrays, which are plain memory here: what GPUs usually have. */
+#define PLAIN_SIDE 32768u
+#define PLAIN_SIDE_3D 16384u
+#define PLAIN_LAYERS 2048u
 /* CUDA's limits. Groups of an OpenCL grid are counted in 64 bits. */
 #define CUDA_MAX_GRID_X 0x7fffffffu
 #define CUDA_MAX_GRID_YZ 65535u
@@ -259,6 +263,7 @@ static void fill_capabilities(const struct subject *subject, const struct ct_cl_
     info->virtual_memory = any_host_memory ? CT_VIRTUAL_PAGES : CT_VIRTUAL_NONE;
     info->virtual_memory_fd = info->memory_fd = any_host_memory;
     info->timestamps = true;
+    info->images = (struct ct_image_limits){PLAIN_SIDE, PLAIN_SIDE, PLAIN_SIDE_3D, PLAIN_SIDE, PLAIN_LAYERS, PLAIN_LAYERS / 6 * 6};
     info->timestamp_period_ns = (double)number(subject, CL_DEVICE_PROFILING_TIMER_RESOLUTION);
 }
 

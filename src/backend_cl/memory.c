@@ -171,7 +171,7 @@ CUresult ct_cl_memory_import_host(struct ct_backend_device *device, const struct
                        (unsigned long long)want_address);
     if (!(memory = calloc(1, sizeof *memory)))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory object");
-    memory->base = (struct ct_memory){device, size_bytes, {(uintptr_t)pointer}, pointer};
+    memory->base = (struct ct_memory){.device = device, .size_bytes = size_bytes, .address = {(uintptr_t)pointer}, .host = pointer};
     *out = &memory->base;
     return CUDA_SUCCESS;
 }
@@ -205,7 +205,10 @@ CUresult ct_cl_memory_import_fd(struct ct_backend_device *device, const struct c
         free(memory);
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of a file", (unsigned long long)import->size_bytes);
     }
-    memory->base = (struct ct_memory){device, import->size_bytes, {(uintptr_t)memory->allocation}, memory->allocation};
+    memory->base = (struct ct_memory){.device = device,
+                                      .size_bytes = import->size_bytes,
+                                      .address = {(uintptr_t)memory->allocation},
+                                      .host = memory->allocation};
     memory->allocation_bytes = import->size_bytes;
     atomic_fetch_add_explicit(&device->used_bytes, memory->allocation_bytes, memory_order_relaxed);
     *out = &memory->base;

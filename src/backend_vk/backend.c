@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Vulkan backend as core sees it. */
+#include "image.h"
 #include "queue.h"
 #include "virtual_memory.h"
 
@@ -30,6 +31,9 @@ const struct ct_backend ct_backend_vk = {
     .physical_destroy = ct_vk_physical_destroy,
     .range_create = ct_vk_range_create,
     .range_bind = ct_vk_range_bind,
+    .image_create = ct_vk_image_create,
+    .image_destroy = ct_vk_image_destroy,
+    .image_level = ct_vk_image_level,
     .kernel_create = ct_vk_kernel_create,
     .kernel_destroy = ct_vk_kernel_destroy,
     .queue_create = ct_vk_queue_create,

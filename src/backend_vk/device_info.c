@@ -286,6 +286,18 @@ static void fill_identity(const struct properties *properties, const bool has[CT
     info->pci_device = properties->pci.pciDevice;
 }
 
+static struct ct_image_limits image_limits(const struct ct_vk_physical *physical, const VkPhysicalDeviceLimits *limits)
+{
+    return (struct ct_image_limits){
+        .side_1d = limits->maxImageDimension1D,
+        .side_2d = limits->maxImageDimension2D,
+        .side_3d = limits->maxImageDimension3D,
+        .side_cube = limits->maxImageDimensionCube,
+        .layers = limits->maxImageArrayLayers,
+        .cube_layers = physical->features.core.features.imageCubeArray ? limits->maxImageArrayLayers / 6 * 6 : 0,
+    };
+}
+
 static void fill_capabilities(const struct ct_vk_physical *physical, const struct properties *properties, struct ct_device_info *info)
 {
     const VkPhysicalDeviceLimits *limits = &properties->core.properties.limits;
@@ -311,6 +323,8 @@ static void fill_capabilities(const struct ct_vk_physical *physical, const struc
     info->dma_buf = physical->has[CT_VK_EXT_EXTERNAL_MEMORY_DMA_BUF];
     info->timestamps = physical->timestamp_bits != 0;
     info->timestamp_period_ns = limits->timestampPeriod;
+    info->images = image_limits(physical, limits);
+    info->opaque_images = true;
 }
 
 static void fill_physical(const struct properties *properties, struct ct_vk_physical *out)

@@ -26,17 +26,41 @@ static struct {
  * 03333: the same for memory imported from a file descriptor; drivers that do not grant it are asked by way of a sparse buffer.
  * 03259: the layer (1.3.239) takes a queue's signal for pending although vkWaitSemaphores has returned its value. timeline.c refuses
  * what the rule is about: a host signal while the counter has not reached what queues were given to signal.
- * state-timeout: on a busy machine the layer's own book-keeping comes too late; it says itself that it is most likely its fault. */
-static const char *const expected_messages[] = {"VUID-VkMemoryAllocateInfo-pNext-03332",
-                                                "VUID-VkMemoryAllocateInfo-opaqueCaptureAddress-03333",
-                                                "VUID-VkSemaphoreSignalInfo-value-03259", "UNASSIGNED-VkSemaphore-state-timeout"};
+ * state-timeout: on a busy machine the layer's own book-keeping comes too late; it says itself that it is most likely its fault.
+ * Image layouts, of images on imported memory only: the layer takes a new image for one without contents, but this one has the layout in
+ * which the other API released it. */
+#define IMPORTED_IMAGE "image on imported memory"
+static const struct expected_message {
+    const char *id, *names; /* names: what it is about, or NULL */
+} expected_messages[] = {
+    {"VUID-VkMemoryAllocateInfo-pNext-03332", NULL},
+    {"VUID-VkMemoryAllocateInfo-opaqueCaptureAddress-03333", NULL},
+    {"VUID-VkSemaphoreSignalInfo-value-03259", NULL},
+    {"UNASSIGNED-VkSemaphore-state-timeout", NULL},
+    {"UNASSIGNED-CoreValidation-DrawState-InvalidImageLayout", IMPORTED_IMAGE},
+    {"VUID-vkCmdDraw-None-09600", IMPORTED_IMAGE}, /* the same in newer layers */
+};
 
-static bool is_expected(const char *id)
+static bool is_expected(const char *id, const char *message)
 {
-    for (size_t i = 0; id && i < sizeof expected_messages / sizeof *expected_messages; i++)
-        if (!strcmp(id, expected_messages[i]))
+    for (size_t i = 0; id && i < sizeof expected_messages / sizeof *expected_messages; i++) {
+        const struct expected_message *expected = &expected_messages[i];
+
+        if (!strcmp(id, expected->id) && (!expected->names || strstr(message, expected->names)))
             return true;
+    }
     return false;
+}
+
+void ct_vk_name_imported_image(VkDevice device, VkImage image)
+{
+    const VkDebugUtilsObjectNameInfoEXT name = {.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT,
+                                                .objectType = VK_OBJECT_TYPE_IMAGE,
+                                                .objectHandle = (uint64_t)image,
+                                                .pObjectName = IMPORTED_IMAGE};
+
+    if (state.instance.validating)
+        (void)ct_vk_result(vkSetDebugUtilsObjectNameEXT(device, &name), "vkSetDebugUtilsObjectNameEXT");
 }
 
 static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT types,
@@ -44,7 +68,7 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlag
 {
     (void)types;
     (void)user;
-    if (is_expected(data->pMessageIdName))
+    if (is_expected(data->pMessageIdName, data->pMessage))
         ct_log(CT_LOG_DEBUG, "expected validation message: %s", data->pMessage);
     else if (severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT)
         ct_log(CT_LOG_ERROR, "validation error %u: %s", atomic_fetch_add_explicit(&state.validation_errors, 1, memory_order_relaxed) + 1,

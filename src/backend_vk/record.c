@@ -5,6 +5,7 @@
 #include "queue.h"
 
 #include "core/log.h"
+#include "image.h"
 #include "memory.h"
 
 #include <stddef.h>
@@ -142,9 +143,11 @@ CUresult ct_vk_queue_copy(struct ct_queue *queue, struct ct_memory *dst, struct 
                           unsigned n_regions)
 {
     struct copy copy;
-    CUresult r = check_regions(dst, src, regions, n_regions);
+    CUresult r;
 
-    if (r != CUDA_SUCCESS)
+    if (dst->texels || src->texels)
+        return ct_vk_queue_copy_image(queue, dst, src, regions, n_regions);
+    if ((r = check_regions(dst, src, regions, n_regions)) != CUDA_SUCCESS)
         return r;
     copy.queue = queue;
     copy.to = (const struct ct_vk_memory *)dst;

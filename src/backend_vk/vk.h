@@ -80,6 +80,8 @@ struct ct_vk_instance {
 const struct ct_vk_instance *ct_vk_instance_get(void);
 /* Errors that the validation layer has reported so far. */
 unsigned ct_vk_validation_errors(void);
+/* Tells the layer's messages about this image from others; nothing without the layer. */
+void ct_vk_name_imported_image(VkDevice device, VkImage image);
 /* Examines a physical device. False: below the bar; *out_reason then names what is missing (lives as long as the process). All facts are
  * filled in even so if out->memory_missing: it can compile, and nothing else. */
 bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevice handle, struct ct_vk_physical *out,

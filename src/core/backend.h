@@ -53,6 +53,12 @@ struct ct_address_arena {
 };
 #define CT_ADDRESS_ARENAS 4
 
+/* How large images may be; 0: there are none of that kind. In texels to a side. */
+struct ct_image_limits {
+    uint32_t side_1d, side_2d, side_3d, side_cube;
+    uint32_t layers, cube_layers; /* cube_layers: six for each cube of an array of them */
+};
+
 /* Facts of a device, known without opening it. */
 struct ct_device_info {
     char name[256];
@@ -89,6 +95,8 @@ struct ct_device_info {
     double timestamp_period_ns;
     enum ct_virtual_memory virtual_memory;
     bool virtual_memory_fd; /* and its memory can be shared as file descriptors */
+    struct ct_image_limits images; /* of CUDA arrays */
+    bool opaque_images;            /* arrays are images of the backend (its functions image_*); else core keeps them in plain memory */
     struct ptx2spv_target target;
 };
 
@@ -137,12 +145,43 @@ struct ct_fd_import {
     unsigned way;          /* of coming to that address: 0, or 1 when 0 failed; each try wants an address of its own */
 };
 
+enum ct_image_shape { CT_IMAGE_1D, CT_IMAGE_2D, CT_IMAGE_3D };
+
+/* How the bytes of a level of an image are counted: texel by texel, row by row, slice by slice (layers and faces are slices), without
+ * gaps, however the device keeps them. */
+struct ct_texels {
+    enum ct_image_shape shape;
+    uint32_t texel_bytes; /* 1, 2, 4, 8, 16 */
+    uint64_t row_bytes, slice_bytes;
+};
+#define CT_TEXEL_BYTES 16 /* of the largest texel; a multiple of all others */
+
 /* A piece of memory. Backends embed it in their own struct. */
 struct ct_memory {
     struct ct_backend_device *device; /* borrowed */
     uint64_t size_bytes;
-    ct_devaddr address;  /* of its first byte, as kernels take it */
-    void *host;          /* mapping, or NULL */
+    ct_devaddr address;             /* of its first byte, as kernels take it */
+    void *host;                     /* mapping, or NULL */
+    const struct ct_texels *texels; /* of a level of an image, which has neither address nor mapping; NULL: plain bytes */
+};
+
+/* An image with all its levels, or one that lies in memory of another API or process. */
+struct ct_image_request {
+    CUarray_format format;
+    unsigned channels;
+    uint32_t texel_bytes;
+    enum ct_image_shape shape;
+    uint32_t width, height, depth; /* of the first level; 1 in the dimensions that the shape has not */
+    uint32_t layers, levels;       /* at least 1 */
+    bool cube;                     /* layers are faces of cubes, six each */
+    bool storage, attachment;      /* kernels write it; another API renders into it */
+    const struct ct_fd_import *import; /* or NULL */
+    uint64_t import_offset;            /* of the image in the import */
+};
+
+struct ct_texel_image {
+    struct ct_backend_device *device; /* borrowed */
+    uint64_t size_bytes, align;       /* of its memory */
 };
 
 struct ct_physical; /* memory of a device without an address; CT_VIRTUAL_SPARSE */
@@ -214,6 +253,12 @@ struct ct_backend {
     /* Done when it comes back. No work uses what is bound or unbound. */
     CUresult (*range_bind)(struct ct_memory *range, const struct ct_range_bind *binds, unsigned count);
 
+    /* Where info.opaque_images. NOT_SUPPORTED: the device has no such format, or not for this use; INVALID_VALUE: beyond the import. */
+    CUresult (*image_create)(struct ct_backend_device *device, const struct ct_image_request *request, struct ct_texel_image **out);
+    void (*image_destroy)(struct ct_texel_image *image); /* no queue uses it any more; takes NULL */
+    /* Borrowed from the image: what copies take. */
+    struct ct_memory *(*image_level)(struct ct_texel_image *image, uint32_t level);
+
     /* NOT_SUPPORTED: not in this form. A kernel with native warp instructions may be asked for again in the collective form. */
     CUresult (*kernel_create)(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,
                               struct ct_kernel_image **out); /* copies what it needs */
@@ -223,8 +268,11 @@ struct ct_backend {
     void (*queue_destroy)(struct ct_queue *queue); /* idle; takes NULL */
 
     /* Recording: the command's point is queue_point(queue) afterwards. Each is ordered behind what was recorded before. */
+    /* Source and destination ranges do not overlap. In levels of images a region is a box of whole texels: its pitch and slice there are
+     * those of the texels, wherever it has more than one row or slice. Plain memory then has offsets and distances in whole texels, too. Two
+     * images have texels of one size, and both or none are CT_IMAGE_1D. */
     CUresult (*queue_copy)(struct ct_queue *queue, struct ct_memory *dst, struct ct_memory *src, const struct ct_copy_region *regions,
-                           unsigned n_regions); /* source and destination ranges do not overlap */
+                           unsigned n_regions);
     CUresult (*queue_fill)(struct ct_queue *queue, struct ct_memory *dst, uint64_t offset, uint64_t size_bytes,
                            uint32_t value); /* offset and size multiples of 4 */
     CUresult (*queue_launch)(struct ct_queue *queue, const struct ct_launch *launch);

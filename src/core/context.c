@@ -10,6 +10,7 @@
  * wants a primary context which is LEAVING waits for primary_gone. */
 #include "context.h"
 
+#include "array.h"
 #include "context_local.h"
 #include "device.h"
 #include "heap.h"
@@ -58,6 +59,7 @@ static void drop_parts(struct ct_context *context)
     context->legacy_stream = NULL;
     ct_print_flush(context);
     ct_modules_destroy_all(context);
+    ct_arrays_destroy_all(context);
     if (context->arena) {
         ct_print_destroy(context);
         ct_heap_destroy(context);

@@ -12,6 +12,7 @@ struct ct_event;
 struct ct_module;
 struct ct_context_local;
 struct ct_heap;
+struct ct_array_group;
 struct ct_print;
 
 /* A device that the process may use: entry of ct_process.devices, alive until the process ends. */
@@ -51,6 +52,7 @@ struct ct_context {
     struct ct_stream *gate;        /* one of them that waits for the events of cuCtxWaitEvent, for streams made later; NULL: none yet */
     struct ct_event *events;       /* linked through event->next_in_context: event.c */
     struct ct_module *modules;
+    struct ct_array_group *arrays; /* array.c */
     _Atomic(struct ct_context_local *) locals; /* context_local.c */
     _Atomic(struct ct_heap *) heap;            /* heap.c; NULL until a module that allocates is loaded */
     _Atomic(struct ct_print *) print;          /* print.c; NULL until a module that prints is loaded */

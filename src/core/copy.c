@@ -7,6 +7,7 @@
  *   device to pageable         through two staging buffers in turn: the call waits
  *   pageable to pageable       the host copies, when the stream's work is done
  *   two devices                by way of host memory; the call waits
+ * Levels of images go these ways, too: to all of this their texels are bytes like others, which the host reaches by copies only.
  * Where the host reaches device memory as fast as the device does (CPU devices), it copies itself once the stream is idle. */
 #include "copy.h"
 
@@ -99,11 +100,18 @@ static uint64_t span(const struct ct_copy *copy, uint64_t pitch, uint64_t slice)
     return (copy->slices - 1) * slice + (copy->rows - 1) * pitch + copy->row_bytes;
 }
 
-/* Rows that follow each other on both sides are one row. */
+static bool is_image(const struct ct_place *place)
+{
+    return place->memory && place->memory->texels;
+}
+
+/* Rows that follow each other on both sides are one row; but those of images stay what they are. */
 static struct ct_copy simplified(const struct ct_copy *copy)
 {
     struct ct_copy c = *copy;
 
+    if (is_image(&c.dst) || is_image(&c.src))
+        return c;
     if (c.rows == 1) { /* slices of one row each are rows */
         c.rows = c.slices;
         c.dst_pitch = c.dst_slice;
@@ -232,7 +240,7 @@ static CUresult record_upload_locked(struct ct_stream *stream, const struct ct_c
     while (r == CUDA_SUCCESS && next_piece(copy, &cursor, PIECE_BYTES, &piece)) {
         struct ct_copy_region region;
 
-        r = ct_stream_ring_take(stream->ring, piece.rows * piece.bytes, 1, &staged);
+        r = ct_stream_ring_take(stream->ring, piece.rows * piece.bytes, CT_TEXEL_BYTES, &staged);
         if (r != CUDA_SUCCESS)
             return r;
         copy_rows(staged.host, piece.bytes, copy->src.host + src_distance(copy, &piece.at), copy->src_pitch, piece.bytes, piece.rows);
@@ -249,7 +257,7 @@ static CUresult record_around_locked(struct ct_stream *stream, const struct ct_c
     const struct ct_backend *backend = backend_of(stream);
     struct ct_copy_region region;
     struct ct_ring_piece staged;
-    CUresult r = ct_stream_ring_take(stream->ring, piece->rows * piece->bytes, 1, &staged);
+    CUresult r = ct_stream_ring_take(stream->ring, piece->rows * piece->bytes, CT_TEXEL_BYTES, &staged);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -263,8 +271,9 @@ static CUresult record_around_locked(struct ct_stream *stream, const struct ct_c
     return r;
 }
 
-/* Pieces in the order in which none overwrites what a later one reads: as memmove for one row, any order for rows side by side. */
-static CUresult record_overlapping_locked(struct ct_stream *stream, const struct ct_copy *copy)
+/* By way of the ring: pieces in the order in which none overwrites what a later one reads: as memmove for one row, any order for rows side
+ * by side. */
+static CUresult record_pieces_locked(struct ct_stream *stream, const struct ct_copy *copy)
 {
     bool backwards = copy->rows == 1 && copy->slices == 1 && copy->dst.offset > copy->src.offset;
     struct cursor cursor = {0};
@@ -292,11 +301,31 @@ static bool overlaps(const struct ct_copy *copy)
     return copy->dst.memory == copy->src.memory && copy->dst.offset < src_end && copy->src.offset < dst_end;
 }
 
+/* Whether everything in plain memory begins at a multiple of an image's texels. */
+static bool is_whole(const struct ct_copy *copy, const struct ct_texels *texels, uint64_t offset, uint64_t pitch, uint64_t slice)
+{
+    return !((offset | (copy->rows > 1 ? pitch : 0) | (copy->slices > 1 ? slice : 0)) & (texels->texel_bytes - 1));
+}
+
+/* What queue_copy asks of images; the ring suits any. */
+static bool suits_images(const struct ct_copy *copy)
+{
+    const struct ct_texels *dst = copy->dst.memory->texels, *src = copy->src.memory->texels;
+
+    if (dst && src)
+        return dst->texel_bytes == src->texel_bytes && (dst->shape == CT_IMAGE_1D) == (src->shape == CT_IMAGE_1D);
+    if (dst)
+        return is_whole(copy, dst, copy->src.offset, copy->src_pitch, copy->src_slice);
+    return !src || is_whole(copy, src, copy->dst.offset, copy->dst_pitch, copy->dst_slice);
+}
+
 static CUresult record_locked(struct ct_stream *stream, const struct ct_copy *copy)
 {
     if (!copy->src.memory)
         return record_upload_locked(stream, copy);
-    return overlaps(copy) ? record_overlapping_locked(stream, copy) : record_direct_locked(stream, copy);
+    if (overlaps(copy) || !suits_images(copy))
+        return record_pieces_locked(stream, copy);
+    return record_direct_locked(stream, copy);
 }
 
 /* A piece of a download that is under way. */

@@ -34,8 +34,7 @@ static bool is_placed(const struct ct_context *context)
 
 /* ---- device memory ---- */
 
-/* Asking a driver for more than there is may leave an address spoiled, and on CPU devices would end the process much later. */
-static CUresult check_free(struct ct_context *context, uint64_t size_bytes)
+CUresult ct_backing_check_free(struct ct_context *context, uint64_t size_bytes)
 {
     uint64_t free_bytes, total_bytes;
     CUresult r = context->backend->memory_info(context->backend_device, &free_bytes, &total_bytes);
@@ -93,7 +92,7 @@ CUresult ct_backing_create_device(struct ct_context *context, uint64_t size_byte
     if (size_bytes > info->max_allocation_bytes)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes wanted, the device gives at most %llu at once", (unsigned long long)size_bytes,
                        (unsigned long long)info->max_allocation_bytes);
-    r = check_free(context, size_bytes);
+    r = ct_backing_check_free(context, size_bytes);
     return r == CUDA_SUCCESS ? create(context, &request, out) : r;
 }
 

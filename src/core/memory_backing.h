@@ -15,6 +15,9 @@ struct ct_backing {
     uint64_t reserved_bytes;
 };
 
+/* OUT_OF_MEMORY: the device has not that much left. Asking a driver for more than there is may leave an address spoiled, and on CPU devices
+ * would end the process much later. */
+CUresult ct_backing_check_free(struct ct_context *context, uint64_t size_bytes);
 /* Device memory, of at least `align` (a power of two). OUT_OF_MEMORY. */
 CUresult ct_backing_create_device(struct ct_context *context, uint64_t size_bytes, uint64_t align, struct ct_backing *out);
 /* Page-locked host memory; kind HOST or HOST_WC. For HOST, address equals host wherever addressing is unified. */

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driver API: Memory Management: CUDA arrays and mipmapped arrays. Kernels do not reach them yet: copies do.
+ * Every function that has a handle: NOT_INITIALIZED, and INVALID_HANDLE for one of nothing that lives; those that make something also
+ * INVALID_CONTEXT. Extents are in elements. */
+#include "entry_points.h"
+
+#include "core/array.h"
+#include "core/device.h"
+#include "core/log.h"
+
+#define CT_CHANNEL "memory"
+
+/* ---- arrays ---- */
+
+static CUresult create(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = out && desc ? ct_array_create(context, desc, out)
+                    : ct_fail(CUDA_ERROR_INVALID_VALUE, "pHandle %p, pAllocateArray %p", (void *)out, (const void *)desc);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuArrayCreate_v2. One or, with a height, two dimensions. Format: CU_AD_FORMAT_UNSIGNED_INT8 .. FLOAT with 1, 2 or 4 channels, or a UNORM
+ * or SNORM one with its own number; others are NOT_SUPPORTED. INVALID_VALUE: a NULL, no width, beyond the limits of textures, no such
+ * format or number of channels; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray)
+{
+    CUDA_ARRAY3D_DESCRIPTOR desc = {0};
+
+    if (pAllocateArray) {
+        desc.Width = pAllocateArray->Width;
+        desc.Height = pAllocateArray->Height;
+        desc.Format = pAllocateArray->Format;
+        desc.NumChannels = pAllocateArray->NumChannels;
+    }
+    return create(pHandle, pAllocateArray ? &desc : NULL);
+}
+
+/* cuArrayCreate, of CUDA before 3.2. As cuArrayCreate_v2. */
+CUresult CUDAAPI cuArrayCreate(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR_v1 *pAllocateArray)
+{
+    CUDA_ARRAY_DESCRIPTOR desc = {0};
+
+    if (pAllocateArray) {
+        desc.Width = pAllocateArray->Width;
+        desc.Height = pAllocateArray->Height;
+        desc.Format = pAllocateArray->Format;
+        desc.NumChannels = pAllocateArray->NumChannels;
+    }
+    return cuArrayCreate_v2(pHandle, pAllocateArray ? &desc : NULL);
+}
+
+/* cuArray3DCreate_v2. As cuArrayCreate_v2; with a depth three dimensions or, by CUDA_ARRAY3D_LAYERED and CUBEMAP, layers and faces (Depth
+ * then is 6, or a multiple of it). NOT_SUPPORTED: SPARSE, DEFERRED_MAPPING, VIDEO_ENCODE_DECODE. */
+CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
+{
+    return create(pHandle, pAllocateArray);
+}
+
+/* cuArray3DCreate, of CUDA before 3.2. As cuArray3DCreate_v2. */
+CUresult CUDAAPI cuArray3DCreate(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *pAllocateArray)
+{
+    CUDA_ARRAY3D_DESCRIPTOR desc = {0};
+
+    if (pAllocateArray) {
+        desc.Width = pAllocateArray->Width;
+        desc.Height = pAllocateArray->Height;
+        desc.Depth = pAllocateArray->Depth;
+        desc.Format = pAllocateArray->Format;
+        desc.NumChannels = pAllocateArray->NumChannels;
+        desc.Flags = pAllocateArray->Flags;
+    }
+    return create(pHandle, pAllocateArray ? &desc : NULL);
+}
+
+static CUresult get_descriptor(CUarray handle, const void *wanted, CUDA_ARRAY3D_DESCRIPTOR *out)
+{
+    struct ct_array *array;
+    CUresult r = ct_array_lookup(handle, &array);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *out = array->desc;
+    ct_array_release(array);
+    return wanted ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "pArrayDescriptor is NULL");
+}
+
+/* cuArrayGetDescriptor_v2. Of an array with a depth its first slice. INVALID_VALUE: a NULL. */
+CUresult CUDAAPI cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
+{
+    CUDA_ARRAY3D_DESCRIPTOR desc;
+    CUresult r = get_descriptor(hArray, pArrayDescriptor, &desc);
+
+    if (r == CUDA_SUCCESS)
+        *pArrayDescriptor = (CUDA_ARRAY_DESCRIPTOR){desc.Width, desc.Height, desc.Format, desc.NumChannels};
+    return r;
+}
+
+/* cuArrayGetDescriptor, of CUDA before 3.2. */
+CUresult CUDAAPI cuArrayGetDescriptor(CUDA_ARRAY_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
+{
+    CUDA_ARRAY3D_DESCRIPTOR desc;
+    CUresult r = get_descriptor(hArray, pArrayDescriptor, &desc);
+
+    if (r == CUDA_SUCCESS)
+        *pArrayDescriptor = (CUDA_ARRAY_DESCRIPTOR_v1){(unsigned)desc.Width, (unsigned)desc.Height, desc.Format, desc.NumChannels};
+    return r;
+}
+
+/* cuArray3DGetDescriptor_v2. INVALID_VALUE: a NULL. */
+CUresult CUDAAPI cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
+{
+    CUDA_ARRAY3D_DESCRIPTOR desc;
+    CUresult r = get_descriptor(hArray, pArrayDescriptor, &desc);
+
+    if (r == CUDA_SUCCESS)
+        *pArrayDescriptor = desc;
+    return r;
+}
+
+/* cuArray3DGetDescriptor, of CUDA before 3.2. */
+CUresult CUDAAPI cuArray3DGetDescriptor(CUDA_ARRAY3D_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
+{
+    CUDA_ARRAY3D_DESCRIPTOR desc;
+    CUresult r = get_descriptor(hArray, pArrayDescriptor, &desc);
+
+    if (r == CUDA_SUCCESS)
+        *pArrayDescriptor = (CUDA_ARRAY3D_DESCRIPTOR_v1){(unsigned)desc.Width, (unsigned)desc.Height, (unsigned)desc.Depth,
+                                                         desc.Format,          desc.NumChannels,      desc.Flags};
+    return r;
+}
+
+/* What the next functions ask of an array has no answer for those that can be made here. */
+static CUresult refuse(CUarray handle, const char *why)
+{
+    struct ct_array *array;
+    CUresult r = ct_array_lookup(handle, &array);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_array_release(array);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s", why);
+}
+
+static CUresult refuse_mipmapped(CUmipmappedArray handle, const char *why)
+{
+    CUresult r = ct_mipmapped_array_check(handle);
+
+    return r == CUDA_SUCCESS ? ct_fail(CUDA_ERROR_INVALID_VALUE, "%s", why) : r;
+}
+
+#define NOT_SPARSE "the array is not sparse"
+#define NOT_DEFERRED "the array has its memory: it was not made with CUDA_ARRAY3D_DEFERRED_MAPPING"
+
+/* cuArrayGetSparseProperties. INVALID_VALUE: the array is not sparse, as none is here. */
+CUresult CUDAAPI cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUarray array)
+{
+    (void)sparseProperties;
+    return refuse(array, NOT_SPARSE);
+}
+
+/* cuMipmappedArrayGetSparseProperties. INVALID_VALUE: the array is not sparse, as none is here. */
+CUresult CUDAAPI cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUmipmappedArray mipmap)
+{
+    (void)sparseProperties;
+    return refuse_mipmapped(mipmap, NOT_SPARSE);
+}
+
+/* cuArrayGetMemoryRequirements. INVALID_VALUE: the array has its memory already, as all have here. */
+CUresult CUDAAPI cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUarray array, CUdevice device)
+{
+    (void)memoryRequirements;
+    (void)device;
+    return refuse(array, NOT_DEFERRED);
+}
+
+/* cuMipmappedArrayGetMemoryRequirements. INVALID_VALUE: the array has its memory already, as all have here. */
+CUresult CUDAAPI cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUmipmappedArray mipmap,
+                                                       CUdevice device)
+{
+    (void)memoryRequirements;
+    (void)device;
+    return refuse_mipmapped(mipmap, NOT_DEFERRED);
+}
+
+/* cuArrayGetPlane. INVALID_VALUE: the array has one plane only, as all have here. */
+CUresult CUDAAPI cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx)
+{
+    (void)pPlaneArray;
+    (void)planeIdx;
+    return refuse(hArray, "the array's format has no planes");
+}
+
+/* cuArrayDestroy. Waits for the work of the array's context. INVALID_HANDLE also: the level of a mipmapped array. */
+CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
+{
+    return ct_array_destroy(hArray);
+}
+
+/* ---- mipmapped arrays ---- */
+
+/* cuMipmappedArrayCreate. As cuArray3DCreate_v2; the number of levels is brought into the range from 1 to what halving the longest side
+ * gives. */
+CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc,
+                                        unsigned int numMipmapLevels)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (pHandle && pMipmappedArrayDesc)
+        r = ct_mipmapped_array_create(context, pMipmappedArrayDesc, numMipmapLevels, pHandle);
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "pHandle %p, pMipmappedArrayDesc %p", (void *)pHandle, (const void *)pMipmappedArrayDesc);
+    ct_context_release(context);
+    return r;
+}
+
+/* cuMipmappedArrayGetLevel. The same array each time, which lives as long as the mipmapped one. INVALID_VALUE: a NULL, no such level. */
+CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray hMipmappedArray, unsigned int level)
+{
+    if (!pLevelArray)
+        return refuse_mipmapped(hMipmappedArray, "pLevelArray is NULL");
+    return ct_mipmapped_array_level(hMipmappedArray, level, pLevelArray);
+}
+
+/* cuMipmappedArrayDestroy. Its levels go with it. Waits for the work of its context. */
+CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
+{
+    return ct_mipmapped_array_destroy(hMipmappedArray);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images, with memory of their own or of another API.
+ *
+ * Of an image that another API made nothing is told but what CUDA's descriptor has. Ours gets the same properties, so that drivers choose
+ * the same tiling for it: external, optimal tiling, one sample, usage for sampling and transfers, and for storage and attachments where the
+ * flags say so. Drivers compress no images that are shared as opaque descriptors (RADV, ANV), where formats and usage would matter more.
+ * Its contents are there already: the barrier that takes the image over must not begin from an undefined layout. */
+#include "image.h"
+
+#include "core/log.h"
+#include "memory.h"
+#include "queue.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "memory"
+
+struct ct_vk_image {
+    struct ct_texel_image base;
+    VkImage handle;
+    VkDeviceMemory memory;
+    uint64_t charged_bytes; /* counted in device->heap_used[heap] */
+    uint32_t heap;
+    unsigned n_levels;
+    struct ct_vk_level levels[];
+};
+
+/* ---- what it is ---- */
+
+static const struct image_format {
+    CUarray_format format;
+    unsigned channels;
+    VkFormat vulkan;
+    bool reread;
+} formats[] = {
+#define IMAGE_FORMAT(format, channels, vulkan, reread) {CU_AD_FORMAT_##format, channels, VK_FORMAT_##vulkan, reread},
+#include "image_formats.def"
+};
+
+static const struct image_format *find_format_or_null(CUarray_format format, unsigned channels)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (formats[i].format == format && formats[i].channels == channels)
+            return &formats[i];
+    return NULL;
+}
+
+/* Kernels write elements as bits, whatever their format. */
+static VkImageCreateFlags create_flags(const struct ct_image_request *request, const struct image_format *format)
+{
+    return (request->cube ? VK_IMAGE_CREATE_CUBE_COMPATIBLE_BIT : 0) |
+           (format->reread || request->storage ? VK_IMAGE_CREATE_MUTABLE_FORMAT_BIT : 0);
+}
+
+static VkImageUsageFlags usage(const struct ct_image_request *request)
+{
+    return VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT |
+           (request->storage ? VK_IMAGE_USAGE_STORAGE_BIT : 0) | (request->attachment ? VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT : 0);
+}
+
+static VkExternalMemoryHandleTypeFlagBits handle_type(const struct ct_image_request *request)
+{
+    return !request->import           ? 0
+           : request->import->dma_buf ? VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT
+                                      : VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+}
+
+/* Fills in what vkCreateImage wants; `external` is chained where the image is another's. */
+static CUresult describe(const struct ct_image_request *request, VkExternalMemoryImageCreateInfo *external, VkImageCreateInfo *out)
+{
+    static const VkImageType types[] = {
+        [CT_IMAGE_1D] = VK_IMAGE_TYPE_1D, [CT_IMAGE_2D] = VK_IMAGE_TYPE_2D, [CT_IMAGE_3D] = VK_IMAGE_TYPE_3D};
+    const struct image_format *format = find_format_or_null(request->format, request->channels);
+
+    if (!format)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "images with %u channels of format 0x%x", request->channels, (unsigned)request->format);
+    *external = (VkExternalMemoryImageCreateInfo){.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMAGE_CREATE_INFO,
+                                                  .handleTypes = handle_type(request)};
+    *out = (VkImageCreateInfo){
+        .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+        .pNext = request->import ? external : NULL,
+        .flags = create_flags(request, format),
+        .imageType = types[request->shape],
+        .format = format->vulkan,
+        .extent = {request->width, request->height, request->depth},
+        .mipLevels = request->levels,
+        .arrayLayers = request->layers,
+        .samples = VK_SAMPLE_COUNT_1_BIT,
+        .tiling = VK_IMAGE_TILING_OPTIMAL,
+        .usage = usage(request),
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+        .initialLayout = VK_IMAGE_LAYOUT_UNDEFINED,
+    };
+    return CUDA_SUCCESS;
+}
+
+static bool is_within(const VkImageCreateInfo *info, const VkImageFormatProperties *most)
+{
+    return info->extent.width <= most->maxExtent.width && info->extent.height <= most->maxExtent.height &&
+           info->extent.depth <= most->maxExtent.depth && info->mipLevels <= most->maxMipLevels &&
+           info->arrayLayers <= most->maxArrayLayers;
+}
+
+/* Whether the device makes such images, and whether memory of another API must be for the image alone. */
+static CUresult check(const struct ct_backend_device *device, const VkImageCreateInfo *info, const struct ct_image_request *request,
+                      bool *out_dedicated_only)
+{
+    const VkPhysicalDeviceExternalImageFormatInfo handle = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_IMAGE_FORMAT_INFO,
+                                                            .handleType = handle_type(request)};
+    const VkPhysicalDeviceImageFormatInfo2 wanted = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_IMAGE_FORMAT_INFO_2,
+        .pNext = request->import ? &handle : NULL,
+        .format = info->format,
+        .type = info->imageType,
+        .tiling = info->tiling,
+        .usage = info->usage,
+        .flags = info->flags,
+    };
+    VkExternalImageFormatProperties external = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_IMAGE_FORMAT_PROPERTIES};
+    VkImageFormatProperties2 found = {.sType = VK_STRUCTURE_TYPE_IMAGE_FORMAT_PROPERTIES_2, .pNext = request->import ? &external : NULL};
+    VkResult result = vkGetPhysicalDeviceImageFormatProperties2(device->physical->handle, &wanted, &found);
+    VkExternalMemoryFeatureFlags features = external.externalMemoryProperties.externalMemoryFeatures;
+
+    if (result == VK_ERROR_FORMAT_NOT_SUPPORTED || (result == VK_SUCCESS && !is_within(info, &found.imageFormatProperties)) ||
+        (result == VK_SUCCESS && request->import && !(features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT)))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no such images: VkFormat %d, usage 0x%x", device->info->name, (int)info->format,
+                       info->usage);
+    *out_dedicated_only = features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT;
+    return ct_vk_result(result, "vkGetPhysicalDeviceImageFormatProperties2");
+}
+
+/* ---- its memory ---- */
+
+static const struct ct_vk_wishes local = {0, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT};
+
+static CUresult allocate(struct ct_vk_image *image, const VkMemoryRequirements *needed, const VkMemoryDedicatedAllocateInfo *dedicated)
+{
+    struct ct_backend_device *device = image->base.device;
+    const VkPhysicalDeviceMemoryProperties *types = &device->physical->memory;
+    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = dedicated, .allocationSize = needed->size};
+    CUresult r;
+
+    if (!ct_vk_choose_type(types, needed->memoryTypeBits, local, &info.memoryTypeIndex))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory type for images", device->info->name);
+    if ((r = ct_vk_result(device->vk.vkAllocateMemory(device->handle, &info, NULL, &image->memory), "vkAllocateMemory")) != CUDA_SUCCESS)
+        return r;
+    image->heap = types->memoryTypes[info.memoryTypeIndex].heapIndex;
+    image->charged_bytes = needed->size;
+    atomic_fetch_add_explicit(&device->heap_used[image->heap], needed->size, memory_order_relaxed);
+    return CUDA_SUCCESS;
+}
+
+/* Of the type that was found when the descriptor came in, or of another that images may have. */
+static CUresult import(struct ct_vk_image *image, const struct ct_image_request *request, const VkMemoryRequirements *needed,
+                       const VkMemoryDedicatedAllocateInfo *dedicated)
+{
+    const struct ct_fd_import *from = request->import;
+    struct ct_backend_device *device = image->base.device;
+    uint32_t allowed = needed->memoryTypeBits & from->types ? needed->memoryTypeBits & from->types : needed->memoryTypeBits, type;
+    uint64_t room = from->total_bytes > request->import_offset ? from->total_bytes - request->import_offset : 0;
+    CUresult r = CUDA_ERROR_NOT_SUPPORTED;
+
+    if (request->import_offset & (needed->alignment - 1) || needed->size > room || (dedicated && request->import_offset))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an image of %llu bytes, aligned to %llu, at %llu of %llu bytes of external memory",
+                       (unsigned long long)needed->size, (unsigned long long)needed->alignment, (unsigned long long)request->import_offset,
+                       (unsigned long long)from->total_bytes);
+    while (r != CUDA_SUCCESS && ct_vk_choose_type(&device->physical->memory, allowed, local, &type)) {
+        r = ct_vk_allocate_from_fd(device, from, VK_NULL_HANDLE, type, dedicated, &image->memory);
+        allowed &= ~(1u << type);
+    }
+    return r;
+}
+
+static CUresult give_memory(struct ct_vk_image *image, const struct ct_image_request *request, bool dedicated_only)
+{
+    struct ct_backend_device *device = image->base.device;
+    const VkImageMemoryRequirementsInfo2 asked = {.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_REQUIREMENTS_INFO_2, .image = image->handle};
+    const VkMemoryDedicatedAllocateInfo alone = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .image = image->handle};
+    VkMemoryDedicatedRequirements wish = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
+    VkMemoryRequirements2 needed = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2, .pNext = &wish};
+    bool dedicated;
+    CUresult r;
+
+    device->vk.vkGetImageMemoryRequirements2(device->handle, &asked, &needed);
+    image->base.size_bytes = needed.memoryRequirements.size;
+    image->base.align = needed.memoryRequirements.alignment;
+    dedicated = request->import ? dedicated_only || request->import->dedicated : wish.prefersDedicatedAllocation;
+    r = request->import ? import(image, request, &needed.memoryRequirements, dedicated ? &alone : NULL)
+                        : allocate(image, &needed.memoryRequirements, dedicated ? &alone : NULL);
+    if (r != CUDA_SUCCESS)
+        return r;
+    return ct_vk_result(device->vk.vkBindImageMemory(device->handle, image->handle, image->memory, request->import_offset),
+                        "vkBindImageMemory");
+}
+
+/* ---- its layout ---- */
+
+static CUresult record_layout_locked(struct ct_queue *queue, const struct ct_vk_image *image, bool imported)
+{
+    uint32_t family = queue->device->physical->family;
+    const VkImageMemoryBarrier2 barrier = {
+        .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER_2,
+        .dstStageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
+        .dstAccessMask = VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT,
+        .oldLayout = imported ? VK_IMAGE_LAYOUT_GENERAL : VK_IMAGE_LAYOUT_UNDEFINED,
+        .newLayout = VK_IMAGE_LAYOUT_GENERAL,
+        .srcQueueFamilyIndex = imported ? VK_QUEUE_FAMILY_EXTERNAL : VK_QUEUE_FAMILY_IGNORED,
+        .dstQueueFamilyIndex = imported ? family : VK_QUEUE_FAMILY_IGNORED,
+        .image = image->handle,
+        .subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, VK_REMAINING_MIP_LEVELS, 0, VK_REMAINING_ARRAY_LAYERS},
+    };
+    const VkDependencyInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, .imageMemoryBarrierCount = 1, .pImageMemoryBarriers = &barrier};
+    struct ct_vk_batch *batch;
+    CUresult r = ct_vk_command_begin_locked(queue, &batch);
+
+    if (r == CUDA_SUCCESS)
+        queue->device->vk.vkCmdPipelineBarrier2(batch->commands, &info);
+    return r;
+}
+
+/* Waits until it is done: any queue may use the image after that. */
+static CUresult settle_layout(struct ct_vk_image *image, bool imported)
+{
+    struct ct_backend_device *device = image->base.device;
+    struct ct_queue *queue;
+    CUresult r = ct_vk_queue_create(device, &(struct ct_queue_desc){0}, &queue);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&device->scheduler->lock);
+    r = ct_vk_command_end_locked(queue, record_layout_locked(queue, image, imported));
+    ct_mutex_unlock(&device->scheduler->lock);
+    if (r == CUDA_SUCCESS)
+        r = ct_vk_queue_await(queue, ct_vk_queue_point(queue), UINT64_MAX, true);
+    ct_vk_queue_destroy(queue);
+    return r;
+}
+
+/* ---- public ---- */
+
+static uint32_t halved(uint32_t side, uint32_t level)
+{
+    return side >> level ? side >> level : 1;
+}
+
+static void init_level(struct ct_vk_image *image, const struct ct_image_request *request, uint32_t texel_bytes, uint32_t index)
+{
+    struct ct_vk_level *level = &image->levels[index];
+    uint64_t row_bytes = (uint64_t)halved(request->width, index) * texel_bytes;
+    uint64_t slices = request->shape == CT_IMAGE_3D ? halved(request->depth, index) : request->layers;
+
+    level->texels = (struct ct_texels){request->shape, texel_bytes, row_bytes, row_bytes * halved(request->height, index)};
+    level->base =
+        (struct ct_memory){.device = image->base.device, .size_bytes = slices * level->texels.slice_bytes, .texels = &level->texels};
+    level->image = image->handle;
+    level->level = index;
+}
+
+static CUresult make(struct ct_vk_image *image, const struct ct_image_request *request)
+{
+    struct ct_backend_device *device = image->base.device;
+    VkExternalMemoryImageCreateInfo external;
+    VkImageCreateInfo info;
+    bool dedicated_only;
+    CUresult r;
+
+    if ((r = describe(request, &external, &info)) != CUDA_SUCCESS || (r = check(device, &info, request, &dedicated_only)) != CUDA_SUCCESS ||
+        (r = ct_vk_result(device->vk.vkCreateImage(device->handle, &info, NULL, &image->handle), "vkCreateImage")) != CUDA_SUCCESS ||
+        (r = give_memory(image, request, dedicated_only)) != CUDA_SUCCESS)
+        return r;
+    if (request->import)
+        ct_vk_name_imported_image(device->handle, image->handle);
+    for (uint32_t i = 0; i < request->levels; i++)
+        init_level(image, request, request->texel_bytes, i);
+    return settle_layout(image, request->import != NULL);
+}
+
+CUresult ct_vk_image_create(struct ct_backend_device *device, const struct ct_image_request *request, struct ct_texel_image **out)
+{
+    struct ct_vk_image *image = calloc(1, sizeof *image + request->levels * sizeof *image->levels);
+    CUresult r;
+
+    if (!image)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "image of %u levels", request->levels);
+    image->base.device = device;
+    image->n_levels = request->levels;
+    if ((r = make(image, request)) != CUDA_SUCCESS) {
+        ct_vk_image_destroy(&image->base);
+        return r;
+    }
+    *out = &image->base;
+    return CUDA_SUCCESS;
+}
+
+void ct_vk_image_destroy(struct ct_texel_image *base)
+{
+    struct ct_vk_image *image = (struct ct_vk_image *)base;
+    struct ct_backend_device *device;
+
+    if (!image)
+        return;
+    device = base->device;
+    if (image->handle)
+        device->vk.vkDestroyImage(device->handle, image->handle, NULL);
+    if (image->memory)
+        device->vk.vkFreeMemory(device->handle, image->memory, NULL);
+    atomic_fetch_sub_explicit(&device->heap_used[image->heap], image->charged_bytes, memory_order_relaxed);
+    free(image);
+}
+
+struct ct_memory *ct_vk_image_level(struct ct_texel_image *base, uint32_t level)
+{
+    return &((struct ct_vk_image *)base)->levels[level].base;
+}
