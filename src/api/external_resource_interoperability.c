@@ -40,7 +40,11 @@ CUresult CUDAAPI cuExternalMemoryGetMappedBuffer(CUdeviceptr *devPtr, CUexternal
     return ct_external_memory_map_buffer(extMem, bufferDesc, devPtr);
 }
 
-/* cuExternalMemoryGetMappedMipmappedArray. NOT_SUPPORTED: there are no arrays yet; INVALID_VALUE: a NULL. */
+/* cuExternalMemoryGetMappedMipmappedArray. An image that another API bound to the memory at `offset`, with all its levels, to be destroyed
+ * with cuMipmappedArrayDestroy. The descriptor must say of it what it was made with: format, extents, CUDA_ARRAY3D_SURFACE_LDST if it has
+ * storage usage, CUDA_ARRAY3D_COLOR_ATTACHMENT if it is rendered into; it is taken over in VK_IMAGE_LAYOUT_GENERAL. INVALID_VALUE: a NULL,
+ * a descriptor that cuMipmappedArrayCreate refuses, more levels than there can be, beyond the memory, an offset that is not aligned for
+ * images; NOT_SUPPORTED: the device does not share such images. */
 CUresult CUDAAPI cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipmap, CUexternalMemory extMem,
                                                          const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *mipmapDesc)
 {
@@ -50,7 +54,7 @@ CUresult CUDAAPI cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipma
         return r;
     if (!mipmap || !mipmapDesc)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "mipmap %p, mipmapDesc %p", (void *)mipmap, (const void *)mipmapDesc);
-    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "mipmapped arrays on external memory");
+    return ct_external_memory_map_array(extMem, mipmapDesc, mipmap);
 }
 
 /* cuDestroyExternalMemory. Buffers that were mapped stay until they are freed. */

@@ -5,6 +5,7 @@
  * buffer's last: so buffers may overlap although no two ranges of the map of addresses do, and live on when the object is destroyed. */
 #include "external_memory.h"
 
+#include "array.h"
 #include "log.h"
 #include "memory_arena.h"
 #include "process.h"
@@ -165,6 +166,21 @@ CUresult ct_external_memory_map_buffer(CUexternalMemory handle, const CUDA_EXTER
         return r;
     if ((r = ct_context_enter(memory->context)) == CUDA_SUCCESS) {
         r = map_buffer(memory->context, memory, desc, out);
+        ct_context_release(memory->context);
+    }
+    ct_object_release(&memory->object);
+    return r;
+}
+
+CUresult ct_external_memory_map_array(CUexternalMemory handle, const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *desc, CUmipmappedArray *out)
+{
+    struct ct_external_memory *memory;
+    CUresult r = lookup(handle, &memory);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((r = ct_context_enter(memory->context)) == CUDA_SUCCESS) {
+        r = ct_mipmapped_array_import(memory->context, desc, &memory->import, out);
         ct_context_release(memory->context);
     }
     ct_object_release(&memory->object);

@@ -10,6 +10,9 @@
 CUresult ct_external_memory_import(struct ct_context *context, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc, CUexternalMemory *out);
 /* A range of device memory of its own: ct_memory_free frees it. INVALID_HANDLE; INVALID_VALUE: flags, or beyond the memory. */
 CUresult ct_external_memory_map_buffer(CUexternalMemory handle, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc, CUdeviceptr *out);
+/* A mipmapped array of its own. INVALID_HANDLE, and what ct_mipmapped_array_import gives. */
+CUresult ct_external_memory_map_array(CUexternalMemory handle, const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *desc,
+                                      CUmipmappedArray *out);
 /* INVALID_HANDLE: no such memory. */
 CUresult ct_external_memory_check(CUexternalMemory handle);
 /* Buffers that were mapped stay until they are freed. INVALID_HANDLE. */

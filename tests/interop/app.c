@@ -290,7 +290,8 @@ static VkBuffer create_handle(struct app *app, VkDeviceSize bytes, enum app_memo
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
         .pNext = kind == APP_HOST ? NULL : &external,
         .size = bytes,
-        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
+        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                 (kind == APP_HOST ? VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT : 0),
     };
     VkBuffer handle;
 

@@ -315,18 +315,15 @@ static CUresult map_as(CUexternalMemory memory, unsigned long long offset, unsig
 
 static int errors(struct app *app, struct cuda *cuda)
 {
-    CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC array;
     CUDA_EXTERNAL_MEMORY_BUFFER_DESC desc;
     struct shared shared = share(app, APP_SHARED);
     const unsigned long long all = shared.buffer.memory_bytes;
-    CUmipmappedArray mipmap;
     CUdeviceptr pointer;
 
     (void)cuda;
     if (on_cuttle())
         bad_imports();
     memset(&desc, 0, sizeof desc);
-    memset(&array, 0, sizeof array);
     desc.size = BYTES;
     gives(CUDA_ERROR_INVALID_VALUE, cuExternalMemoryGetMappedBuffer(NULL, shared.memory, &desc));
     gives(CUDA_ERROR_INVALID_VALUE, cuExternalMemoryGetMappedBuffer(&pointer, shared.memory, NULL));
@@ -337,7 +334,6 @@ static int errors(struct app *app, struct cuda *cuda)
     gives(CUDA_ERROR_INVALID_VALUE, map_as(shared.memory, 4096, UINT64_MAX, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(shared.pointer + 4));
     if (on_cuttle()) {
-        gives(CUDA_ERROR_NOT_SUPPORTED, cuExternalMemoryGetMappedMipmappedArray(&mipmap, shared.memory, &array));
         gives(CUDA_ERROR_INVALID_HANDLE, map_as(NULL, 0, BYTES, 0));
         gives(CUDA_ERROR_INVALID_HANDLE, map_as((CUexternalMemory)cuda->module, 0, BYTES, 0));
         gives(CUDA_ERROR_INVALID_HANDLE, cuDestroyExternalMemory(NULL));
@@ -381,6 +377,9 @@ static const struct {
     {"destroy_order", destroy_order, false},
     {"ownership", ownership, false},
     {"errors", errors, false},
+    {"images", images, false},
+    {"image_order", image_order, false},
+    {"image_errors", image_errors, false},
     {"ping_pong_host", ping_pong_host, false},
     {"ping_pong_timeline", ping_pong_timeline, false},
     {"ping_pong_binary", ping_pong_binary, false},
