@@ -2,6 +2,7 @@
 /* Devices: their attributes, and opening them. */
 #include "device.h"
 
+#include "compute_capability.h"
 #include "config.h"
 #include "log.h"
 #include "memory_pool.h"
@@ -12,11 +13,6 @@
 #include <string.h>
 
 #define CT_CHANNEL "device"
-
-/* No GPU API tells these. Those of compute capability 7.5: programs size their launches by them, and no launch is refused for them. */
-#define CT_REGISTERS 65536
-#define CT_RESIDENT_BLOCKS 16
-#define CT_RESIDENT_THREADS 1024u
 
 #define CT_VENDOR_NVIDIA 0x10deu
 
@@ -56,9 +52,13 @@ static int has_watchdog(const struct ct_device_info *info)
     return info->kind != CT_DEVICE_CPU && info->vendor_id != CT_VENDOR_NVIDIA;
 }
 
+/* No GPU API tells what a multiprocessor holds. By the compute capability: programs size their launches by it, and no launch is refused for
+ * it. At least one block of any size fits. */
 static int resident_threads(const struct ct_device_info *info)
 {
-    return clamp_to_int(info->max_block_threads > CT_RESIDENT_THREADS ? info->max_block_threads : CT_RESIDENT_THREADS);
+    const unsigned threads = ct_compute_capability()->threads;
+
+    return clamp_to_int(info->max_block_threads > threads ? info->max_block_threads : threads);
 }
 
 static int has_unified_addressing(const struct ct_device_info *info)
@@ -86,13 +86,13 @@ static int has_registered_pointers(const struct ct_device_info *info)
 static int capability_major(const struct ct_device_info *info)
 {
     (void)info;
-    return ct_config()->compute_capability / 10;
+    return (int)ct_compute_capability()->number / 10;
 }
 
 static int capability_minor(const struct ct_device_info *info)
 {
     (void)info;
-    return ct_config()->compute_capability % 10;
+    return (int)ct_compute_capability()->number % 10;
 }
 
 static int is_cpu(const struct ct_device_info *info)
@@ -107,10 +107,10 @@ static int shares_managed_memory(const struct ct_device_info *info)
     return is_cpu(info) && has_unified_addressing(info);
 }
 
-/* No API tells it. CPUs have half the lanes for double; 32 is what compute capability 7.5 has. */
+/* No API tells it. CPUs have half the lanes for double. */
 static int double_ratio(const struct ct_device_info *info)
 {
-    return info->kind == CT_DEVICE_CPU ? 2 : 32;
+    return info->kind == CT_DEVICE_CPU ? 2 : (int)ct_compute_capability()->ratio;
 }
 
 static int pci_ids(const struct ct_device_info *info)
@@ -129,6 +129,12 @@ static int pci_ids(const struct ct_device_info *info)
     {                                                                                                                                      \
         return clamp_to_int(info->member);                                                                                                 \
     }
+#define CAPABILITY(name, member)                                                                                                           \
+    static int read_##name(const struct ct_device_info *info)                                                                              \
+    {                                                                                                                                      \
+        (void)info;                                                                                                                        \
+        return (int)ct_compute_capability()->member;                                                                                       \
+    }
 #define RULE(name, function)                                                                                                               \
     static int read_##name(const struct ct_device_info *info)                                                                              \
     {                                                                                                                                      \
@@ -140,6 +146,7 @@ typedef int (*attribute_fn)(const struct ct_device_info *info);
 static const attribute_fn attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
 #define CONSTANT(name, value) [CU_DEVICE_ATTRIBUTE_##name] = read_##name,
 #define FIELD(name, member) [CU_DEVICE_ATTRIBUTE_##name] = read_##name,
+#define CAPABILITY(name, member) [CU_DEVICE_ATTRIBUTE_##name] = read_##name,
 #define RULE(name, function) [CU_DEVICE_ATTRIBUTE_##name] = read_##name,
 #include "device_attributes.def"
 };
@@ -148,6 +155,7 @@ enum {
     CT_N_ATTRIBUTES = 0
 #define CONSTANT(name, value) +1
 #define FIELD(name, member) +1
+#define CAPABILITY(name, member) +1
 #define RULE(name, function) +1
 #include "device_attributes.def"
 };

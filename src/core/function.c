@@ -2,6 +2,7 @@
 /* Functions: compiling kernels, once each, and telling what is known of them. */
 #include "function.h"
 
+#include "compute_capability.h"
 #include "config.h"
 #include "device.h"
 #include "library.h"
@@ -297,7 +298,7 @@ static int static_attribute(const struct ct_function *function, CUfunction_attri
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
         return (int)function->module->code->sm;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-        return ct_config()->compute_capability;
+        return (int)ct_compute_capability()->number;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         return atomic_load_explicit(&function->carveout, memory_order_relaxed); /* one number, nothing to order */
     default:

@@ -2,7 +2,7 @@
 /* Images: which kind one is, and where the PTX is in it. */
 #include "image.h"
 
-#include "config.h"
+#include "compute_capability.h"
 #include "linked_image.h"
 #include "log.h"
 
@@ -52,7 +52,7 @@ void ct_image_finish(struct ct_image *image)
 static CUresult add_fatbin(struct ct_image *image, const void *bytes, size_t size, size_t *out_size)
 {
     struct ct_fatbin content;
-    CUresult r = ct_fatbin_read(bytes, size, (unsigned)ct_config()->compute_capability, &content);
+    CUresult r = ct_fatbin_read(bytes, size, ct_compute_capability()->number, &content);
 
     if (r != CUDA_SUCCESS)
         return r;

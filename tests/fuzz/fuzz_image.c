@@ -19,7 +19,7 @@ const char *__asan_default_options(void)
 /* In place of core's, which read the environment and write lines. */
 const struct ct_config *ct_config(void)
 {
-    static const struct ct_config config = {.compute_capability = 75};
+    static const struct ct_config config = {.compute_capability = "75"};
 
     return &config;
 }

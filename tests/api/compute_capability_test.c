@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CUTTLE_COMPUTE_CAPABILITY, and what goes with it. The environment is read once, so each case has its own process. What is expected is the
+ * CUDA C++ Programming Guide's table of specifications; where NVIDIA's cuda_occupancy.h is there, it is asked, too. */
+#include "api_test.h"
+
+#ifdef HAVE_CUDA_OCCUPANCY
+#include <cuda_occupancy.h>
+#endif
+
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct found {
+    int major, minor, blocks, threads, registers_sm, registers_block, binary, block_threads;
+    size_t logged; /* bytes that cuInit and the questions wrote to standard error */
+};
+
+static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing()\n{\n    ret;\n}\n";
+
+static CUresult look(struct found *found, bool with_module)
+{
+    static const CUdevice_attribute attributes[] = {
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+        CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR,
+        CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+        CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
+        CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK,
+    };
+    int *values[] = {&found->major, &found->minor, &found->blocks, &found->threads, &found->registers_sm, &found->registers_block};
+    CUresult r = cuInit(0);
+    CUcontext context;
+    CUmodule module;
+    CUfunction function;
+
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes && r == CUDA_SUCCESS; i++)
+        r = cuDeviceGetAttribute(values[i], attributes[i], 0);
+    if (r == CUDA_SUCCESS)
+        r = cuDeviceGetAttribute(&found->block_threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0);
+    if (r == CUDA_SUCCESS && with_module && (r = cuCtxCreate(&context, NULL, 0, 0)) == CUDA_SUCCESS &&
+        (r = cuModuleLoadData(&module, ptx)) == CUDA_SUCCESS && (r = cuModuleGetFunction(&function, module, "nothing")) == CUDA_SUCCESS)
+        r = cuFuncGetAttribute(&found->binary, CU_FUNC_ATTRIBUTE_BINARY_VERSION, function);
+    return r;
+}
+
+/* What a child with that value of the option finds. */
+static struct found find_with(const char *value, bool with_module)
+{
+    struct found found = {0};
+    int ends[2], errors[2], status;
+    char text[4096];
+    pid_t child;
+
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(pipe(errors), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(errors[1], STDERR_FILENO);
+        setenv("CUTTLE_COMPUTE_CAPABILITY", value, 1);
+        setenv("CUTTLE_LOG", "warn:device", 1);
+        _exit(look(&found, with_module) != CUDA_SUCCESS || write(ends[1], &found, sizeof found) != (ssize_t)sizeof found);
+    }
+    close(ends[1]);
+    close(errors[1]);
+    assert_int_equal(read(ends[0], &found, sizeof found), sizeof found);
+    for (ssize_t n; (n = read(errors[0], text, sizeof text)) > 0;)
+        found.logged += (size_t)n;
+    close(ends[0]);
+    close(errors[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    return found;
+}
+
+static const struct {
+    const char *value;
+    int major, minor, blocks, threads, registers_sm, registers_block;
+} known[] = {
+    {"6.2", 6, 2, 32, 2048, 65536, 32768}, {"75", 7, 5, 16, 1024, 65536, 65536},   {"8.6", 8, 6, 16, 1536, 65536, 65536},
+    {"90a", 9, 0, 32, 2048, 65536, 65536}, {"10.3", 10, 3, 32, 2048, 65536, 65536}, {"120", 12, 0, 24, 1536, 65536, 65536},
+};
+
+static void attributes_fit_the_capability(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct found found = find_with(known[i].value, i == 0);
+
+        assert_int_equal(found.major, known[i].major);
+        assert_int_equal(found.minor, known[i].minor);
+        assert_int_equal(found.blocks, known[i].blocks);
+        assert_int_equal(found.threads, known[i].threads < found.block_threads ? found.block_threads : known[i].threads);
+        assert_int_equal(found.registers_sm, known[i].registers_sm);
+        assert_int_equal(found.registers_block, known[i].registers_block);
+        if (i == 0)
+            assert_int_equal(found.binary, known[i].major * 10 + known[i].minor);
+        assert_int_equal(found.logged, 0);
+    }
+}
+
+static void what_is_no_capability_is_told_and_left_out(void **state)
+{
+    static const char *const values[] = {"76", "7", "75x", "-75", "7.5.1", "99999999999999999999"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        struct found found = find_with(values[i], false);
+
+        if (found.major != 7 || found.minor != 5 || !found.logged)
+            fail_msg("%s: %d.%d, %zu bytes of a warning", values[i], found.major, found.minor, found.logged);
+    }
+    assert_int_equal(find_with("", false).logged, 0); /* set to nothing: the default */
+}
+
+#ifdef HAVE_CUDA_OCCUPANCY
+/* NVIDIA's own calculator. */
+static void blocks_are_those_of_the_occupancy_calculator(void **state)
+{
+    static const char *const all[] = {"50", "72", "80", "87", "89", "110", "121"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct found found = find_with(all[i], false);
+        struct cudaOccDeviceProp properties = {.computeMajor = found.major, .computeMinor = found.minor};
+        int blocks = 0;
+
+        assert_int_equal(found.major * 10 + found.minor, atoi(all[i]));
+        assert_int_equal(cudaOccMaxBlocksPerMultiprocessor(&blocks, &properties), CUDA_OCC_SUCCESS);
+        assert_int_equal(found.blocks, blocks);
+    }
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(attributes_fit_the_capability),
+        cmocka_unit_test(what_is_no_capability_is_told_and_left_out),
+#ifdef HAVE_CUDA_OCCUPANCY
+        cmocka_unit_test(blocks_are_those_of_the_occupancy_calculator),
+#endif
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
