@@ -7,6 +7,7 @@
  * at before the first is recorded, so a batch that is refused leaves nothing behind. */
 #include "entry_points.h"
 
+#include "core/array.h"
 #include "core/copy_order.h"
 #include "core/log.h"
 
@@ -18,7 +19,8 @@
 struct item {
     struct ct_copy copy;
     CUmemcpySrcAccessOrder order;
-    bool empty; /* nothing to do */
+    bool empty;                             /* nothing to do */
+    struct ct_array *dst_array, *src_array; /* in use until the copy is recorded; or NULL */
 };
 
 /* What both kinds of batches have in common. */
@@ -38,6 +40,26 @@ static CUresult check_order(CUmemcpySrcAccessOrder order, unsigned flags)
     return CUDA_SUCCESS;
 }
 
+static void release_item(struct item *item)
+{
+    ct_array_release(item->dst_array);
+    ct_array_release(item->src_array);
+}
+
+/* On success to be released. */
+static CUresult make_item(const struct batch *batch, size_t index, struct item *out)
+{
+    CUresult r;
+
+    *out = (struct item){0};
+    r = batch->item(batch, index, out);
+    if (r == CUDA_SUCCESS && out->copy.dst.read_only)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy to memory that may only be read");
+    if (r != CUDA_SUCCESS)
+        release_item(out);
+    return r;
+}
+
 static CUresult run_items(struct ct_stream *stream, const struct batch *batch, size_t *out_index)
 {
     struct item item;
@@ -45,16 +67,17 @@ static CUresult run_items(struct ct_stream *stream, const struct batch *batch, s
 
     for (size_t i = 0; i < batch->count; i++) {
         *out_index = i;
-        if ((r = batch->item(batch, i, &item)) != CUDA_SUCCESS)
+        if ((r = make_item(batch, i, &item)) != CUDA_SUCCESS)
             return r;
-        if (!item.empty && item.copy.dst.read_only)
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy to memory that may only be read");
+        release_item(&item);
     }
     for (size_t i = 0; i < batch->count; i++) {
         *out_index = i;
-        r = batch->item(batch, i, &item);
-        if (r == CUDA_SUCCESS && !item.empty)
+        if ((r = make_item(batch, i, &item)) != CUDA_SUCCESS)
+            return r;
+        if (!item.empty)
             r = ct_copy_run_ordered(stream, &item.copy, item.order);
+        release_item(&item);
         if (r != CUDA_SUCCESS)
             return r;
     }
@@ -101,7 +124,8 @@ static CUresult linear_item(const struct batch *batch, size_t index, struct item
 
         *(b->starts[middle] <= index ? &below : &above) = middle;
     }
-    *out = (struct item){.order = b->attributes[below].srcAccessOrder, .empty = b->sizes[index] == 0};
+    out->order = b->attributes[below].srcAccessOrder;
+    out->empty = b->sizes[index] == 0;
     r = check_order(out->order, b->attributes[below].flags);
     if (r != CUDA_SUCCESS || out->empty)
         return r;
@@ -147,62 +171,101 @@ struct side {
     uint64_t pitch, slice;
 };
 
-/* A row length or a layer height of 0 means without gaps. The elements of linear memory are bytes. */
-static CUresult locate_pointer(const CUmemcpy3DOperand *operand, const CUextent3D *extent, struct side *out)
+/* What extents, offsets and row lengths count: elements of the array where one side is one, else bytes. */
+struct units {
+    const CUextent3D *extent;
+    uint64_t element_bytes, width_bytes;
+};
+
+/* A row length or a layer height of 0 means without gaps. */
+static CUresult locate_pointer(const CUmemcpy3DOperand *operand, const struct units *units, struct side *out)
 {
+    const CUextent3D *extent = units->extent;
     uint64_t height = operand->op.ptr.layerHeight ? operand->op.ptr.layerHeight : extent->height, span;
+    uint64_t row = operand->op.ptr.rowLength ? operand->op.ptr.rowLength : extent->width;
     CUresult r;
 
-    out->pitch = operand->op.ptr.rowLength ? operand->op.ptr.rowLength : extent->width;
-    if (out->pitch < extent->width || height < extent->height)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "rows of %llu and layers of %llu for a copy of %zu x %zu", (unsigned long long)out->pitch,
+    if (row < extent->width || height < extent->height)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "rows of %llu and layers of %llu for a copy of %zu x %zu", (unsigned long long)row,
                        (unsigned long long)height, extent->width, extent->height);
-    if (__builtin_mul_overflow(out->pitch, height, &out->slice))
+    if (__builtin_mul_overflow(row, units->element_bytes, &out->pitch) || __builtin_mul_overflow(out->pitch, height, &out->slice))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of more than 64 bits of address");
-    r = ct_copy_span(extent->width, extent->height, out->pitch, extent->depth, out->slice, &span);
+    r = ct_copy_span(units->width_bytes, extent->height, out->pitch, extent->depth, out->slice, &span);
     return r == CUDA_SUCCESS ? ct_place_find(CT_POINTER_UNIFIED, operand->op.ptr.ptr, span, &out->place) : r;
 }
 
-/* Where an operand is. An array's size of elements is also that of the copy's width. */
-static CUresult locate(const CUmemcpy3DOperand *operand, const CUextent3D *extent, struct side *out)
+static CUresult locate_array(const CUmemcpy3DOperand *operand, const struct ct_array *array, const struct units *units, struct side *out)
+{
+    const CUoffset3D *offset = &operand->op.array.offset;
+    const CUextent3D *extent = units->extent;
+    struct ct_array_box box = {0, offset->y, offset->z, units->width_bytes, extent->height, extent->depth};
+
+    if (__builtin_mul_overflow(offset->x, units->element_bytes, &box.x_bytes))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an offset of %zu elements", offset->x);
+    return ct_array_locate(array, &box, &out->place, &out->pitch, &out->slice);
+}
+
+static CUresult locate(const CUmemcpy3DOperand *operand, const struct ct_array *array_or_null, const struct units *units, struct side *out)
+{
+    return array_or_null ? locate_array(operand, array_or_null, units, out) : locate_pointer(operand, units, out);
+}
+
+static CUresult look_up(const CUmemcpy3DOperand *operand, struct ct_array **out_or_null)
 {
     switch (operand->type) {
     case CU_MEMCPY_OPERAND_TYPE_POINTER:
-        return locate_pointer(operand, extent, out);
+        return CUDA_SUCCESS;
     case CU_MEMCPY_OPERAND_TYPE_ARRAY:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "batches of copies of CUDA arrays");
+        return ct_array_lookup(operand->op.array.array, out_or_null);
     case CU_MEMCPY_OPERAND_TYPE_MAX:
         break;
     }
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "an operand of type %d", (int)operand->type);
 }
 
+static CUresult find_units(const struct item *item, const CUextent3D *extent, struct units *out)
+{
+    const struct ct_array *dst = item->dst_array, *src = item->src_array;
+
+    out->extent = extent;
+    out->element_bytes = dst ? dst->texels.texel_bytes : src ? src->texels.texel_bytes : 1;
+    if (dst && src && dst->texels.texel_bytes != src->texels.texel_bytes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "arrays with elements of %u and %u bytes", dst->texels.texel_bytes,
+                       src->texels.texel_bytes);
+    if (extent->width == 0 || extent->height == 0 || extent->depth == 0 ||
+        __builtin_mul_overflow(extent->width, out->element_bytes, &out->width_bytes))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of %zu x %zu x %zu", extent->width, extent->height, extent->depth);
+    return CUDA_SUCCESS;
+}
+
 static CUresult box_item(const struct batch *batch, size_t index, struct item *out)
 {
     const CUDA_MEMCPY3D_BATCH_OP *op = (const CUDA_MEMCPY3D_BATCH_OP *)batch->data + index;
-    const CUextent3D *extent = &op->extent;
     struct side dst, src;
-    CUresult r = check_order(op->srcAccessOrder, op->flags);
+    struct units units;
+    CUresult r;
 
-    if (r == CUDA_SUCCESS && (extent->width == 0 || extent->height == 0 || extent->depth == 0))
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of %zu x %zu x %zu", extent->width, extent->height, extent->depth);
-    if (r != CUDA_SUCCESS || (r = locate(&op->dst, extent, &dst)) != CUDA_SUCCESS || (r = locate(&op->src, extent, &src)) != CUDA_SUCCESS)
+    if ((r = check_order(op->srcAccessOrder, op->flags)) != CUDA_SUCCESS || (r = look_up(&op->dst, &out->dst_array)) != CUDA_SUCCESS ||
+        (r = look_up(&op->src, &out->src_array)) != CUDA_SUCCESS || (r = find_units(out, &op->extent, &units)) != CUDA_SUCCESS ||
+        (r = locate(&op->dst, out->dst_array, &units, &dst)) != CUDA_SUCCESS ||
+        (r = locate(&op->src, out->src_array, &units, &src)) != CUDA_SUCCESS)
         return r;
-    *out = (struct item){.order = op->srcAccessOrder,
-                         .copy = {.dst = dst.place,
-                                  .src = src.place,
-                                  .row_bytes = extent->width,
-                                  .rows = extent->height,
-                                  .slices = extent->depth,
-                                  .dst_pitch = dst.pitch,
-                                  .src_pitch = src.pitch,
-                                  .dst_slice = dst.slice,
-                                  .src_slice = src.slice}};
+    out->order = op->srcAccessOrder;
+    out->copy = (struct ct_copy){.dst = dst.place,
+                                 .src = src.place,
+                                 .row_bytes = units.width_bytes,
+                                 .rows = op->extent.height,
+                                 .slices = op->extent.depth,
+                                 .dst_pitch = dst.pitch,
+                                 .src_pitch = src.pitch,
+                                 .dst_slice = dst.slice,
+                                 .src_slice = src.slice};
     return CUDA_SUCCESS;
 }
 
 /* cuMemcpy3DBatchAsync, of CUDA 12.8. numOps copies; flags must be 0. *failIdx, if not NULL: the copy that failed, or SIZE_MAX where it was
- * none in particular. INVALID_VALUE also: an extent of 0. NOT_SUPPORTED: CUDA arrays. */
+ * none in particular. Where an operand is an array, extents and row lengths count its elements, else bytes. INVALID_VALUE also: an extent
+ * of 0, two arrays with elements of different sizes. INVALID_HANDLE: no such array. */
 CUresult CUDAAPI cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags,
                                       CUstream hStream)
 {

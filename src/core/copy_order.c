@@ -60,7 +60,7 @@ static CUresult record_late_locked(struct ct_stream *stream, const struct ct_cop
         .src_pitch = copy->row_bytes,
         .src_slice = copy->row_bytes * copy->rows,
     };
-    CUresult r = ct_stream_ring_take(stream->ring, bytes, 1, &staged);
+    CUresult r = ct_stream_ring_take(stream->ring, bytes, CT_TEXEL_BYTES, &staged);
 
     if (r == CUDA_SUCCESS)
         r = record_read_locked(stream, copy, staged.host);

@@ -295,6 +295,68 @@ static void boxes_to_and_from_memory(void **state)
     ok(cuStreamDestroy(stream));
 }
 
+/* The same by batches, whose extents count elements. */
+static CUDA_MEMCPY3D_BATCH_OP batch_op(const struct model *model, const struct box *box, CUdeviceptr plain, const struct lie *lie,
+                                       bool to_array)
+{
+    CUDA_MEMCPY3D_BATCH_OP op = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
+    CUmemcpy3DOperand *array = to_array ? &op.dst : &op.src, *pointer = to_array ? &op.src : &op.dst;
+
+    array->type = CU_MEMCPY_OPERAND_TYPE_ARRAY;
+    array->op.array.array = model->array;
+    array->op.array.offset = (CUoffset3D){box->x / model->element, box->y, box->z};
+    pointer->type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+    pointer->op.ptr.ptr = plain;
+    pointer->op.ptr.rowLength = lie->pitch / model->element;
+    pointer->op.ptr.layerHeight = lie->height;
+    op.extent = (CUextent3D){box->width / model->element, box->height, box->depth};
+    return op;
+}
+
+static void boxes_by_batches(void **state)
+{
+    struct model model = make_model(&array_kinds[4], 2); /* 2D layers of 31 x 17 elements of 4 bytes */
+    struct box in = {20, 3, 1, 40, 7, 3}, out = {0, 0, 0, 124, 17, 5};
+    struct lie lie_in = {.pitch = 48, .height = 9}, lie_out = {.pitch = 128, .height = 17};
+    CUDA_MEMCPY3D_BATCH_OP ops[2], between;
+    unsigned char *pageable = plains[0].host, *pinned = plains[1].host;
+    CUstream stream;
+
+    (void)state;
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    fill_with_noise(pageable, BUFFER_BYTES, 3);
+    ops[0] = batch_op(&model, &in, (CUdeviceptr)(uintptr_t)pageable, &lie_in, true);
+    ops[1] = batch_op(&model, &(struct box){0, 0, 0, 124, 1, 1}, (CUdeviceptr)(uintptr_t)(pageable + 8192), &lie_out, true);
+    ok(cuMemcpy3DBatchAsync_v2(2, ops, 0, stream));
+    for (size_t z = 0; z < in.depth; z++)
+        for (size_t y = 0; y < in.height; y++)
+            memcpy(model_row(&model, &in, y, z), pageable + lie_byte(&lie_in, y, z), in.width);
+    memcpy(model.bytes, pageable + 8192, 124);
+    ops[0] = batch_op(&model, &out, (CUdeviceptr)(uintptr_t)pinned, &lie_out, false);
+    ok(cuMemcpy3DBatchAsync_v2(1, ops, 0, stream));
+    ok(cuStreamSynchronize(stream));
+    for (size_t z = 0; z < out.depth; z++)
+        for (size_t y = 0; y < out.height; y++)
+            assert_memory_equal(pinned + lie_byte(&lie_out, y, z), model_row(&model, &out, y, z), out.width);
+    check_model(&model);
+    between = ops[0];
+    between.dst = between.src;
+    between.dst.op.array.offset = (CUoffset3D){0, 8, 4};
+    between.extent = (CUextent3D){31, 8, 1};
+    ok(cuMemcpy3DBatchAsync_v2(1, &between, 0, stream));
+    ok(cuStreamSynchronize(stream));
+    memcpy(model_row(&model, &out, 8, 4), model.bytes, 8 * model.row);
+    check_model(&model);
+    between.extent.width = 32; /* one element too many */
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3DBatchAsync_v2(1, &between, 0, stream));
+    if (on_cuttle()) {
+        between.dst.op.array.array = MADE_UP(CUarray);
+        gives(CUDA_ERROR_INVALID_HANDLE, cuMemcpy3DBatchAsync_v2(1, &between, 0, stream));
+    }
+    ok(cuStreamDestroy(stream));
+    drop_model(&model);
+}
+
 /* ---- between arrays ---- */
 
 static void copy_between(struct model *to, struct model *from, CUstream stream, unsigned way)
@@ -686,6 +748,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(boxes_to_and_from_memory),
+        cmocka_unit_test(boxes_by_batches),
         cmocka_unit_test(boxes_between_arrays_of_all_kinds),
         cmocka_unit_test(between_formats_of_one_size),
         cmocka_unit_test(within_one_array),
