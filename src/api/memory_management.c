@@ -8,6 +8,7 @@
 #include "core/host_memory.h"
 #include "core/log.h"
 #include "core/managed.h"
+#include "core/memory_budget.h"
 #include "core/vmm.h"
 
 #include <stdlib.h>
@@ -24,7 +25,7 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = context->backend->memory_info(context->backend_device, &free_bytes, &total_bytes);
+    r = ct_budget_info(context->device, &free_bytes, &total_bytes);
     ct_context_release(context);
     if (r != CUDA_SUCCESS)
         return r;

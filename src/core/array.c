@@ -12,6 +12,7 @@
 #include "array_descriptor.h"
 #include "log.h"
 #include "memory_backing.h"
+#include "memory_budget.h"
 #include "process.h"
 
 #include <assert.h>
@@ -25,7 +26,7 @@ struct ct_array_group {
     struct ct_context *context;          /* a reference: keeps the struct */
     struct ct_array_group *next, **link; /* in the context's list; link NULL: in none. Guarded by context->lock */
     struct ct_texel_image *image;        /* opaque images, or NULL */
-    struct ct_backing backing;           /* plain memory, or zero */
+    struct ct_backing backing;           /* plain memory, or nothing but what an image is counted for */
     bool is_mipmapped;
     unsigned n_levels;
     struct ct_array levels[];
@@ -129,8 +130,11 @@ static CUresult make_memory(struct ct_array_group *group, const struct ct_image_
 
     if (!group->context->device->info.opaque_images)
         return make_plain(group);
-    if (!request->import && (r = ct_backing_check_free(group->context, total_bytes(group))) != CUDA_SUCCESS)
-        return r;
+    if (!request->import) {
+        if ((r = ct_budget_take(group->context->device, total_bytes(group))) != CUDA_SUCCESS)
+            return r;
+        group->backing.device_bytes = total_bytes(group);
+    }
     return make_image(group, request);
 }
 

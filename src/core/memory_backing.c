@@ -11,6 +11,7 @@
 
 #include "log.h"
 #include "memory.h"
+#include "memory_budget.h"
 #include "memory_share.h"
 #include "process.h"
 #include "reservation.h"
@@ -33,19 +34,6 @@ static bool is_placed(const struct ct_context *context)
 }
 
 /* ---- device memory ---- */
-
-CUresult ct_backing_check_free(struct ct_context *context, uint64_t size_bytes)
-{
-    uint64_t free_bytes, total_bytes;
-    CUresult r = context->backend->memory_info(context->backend_device, &free_bytes, &total_bytes);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (size_bytes > free_bytes)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes wanted, %llu of %llu free", (unsigned long long)size_bytes,
-                       (unsigned long long)free_bytes, (unsigned long long)total_bytes);
-    return CUDA_SUCCESS;
-}
 
 static CUresult create_placed(struct ct_context *context, struct ct_memory_request *request, struct ct_backing *backing)
 {
@@ -92,8 +80,14 @@ CUresult ct_backing_create_device(struct ct_context *context, uint64_t size_byte
     if (size_bytes > info->max_allocation_bytes)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes wanted, the device gives at most %llu at once", (unsigned long long)size_bytes,
                        (unsigned long long)info->max_allocation_bytes);
-    r = ct_backing_check_free(context, size_bytes);
-    return r == CUDA_SUCCESS ? create(context, &request, out) : r;
+    r = ct_budget_take(context->device, size_bytes); /* first: a driver that is asked for too much may leave an address spoiled */
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((r = create(context, &request, out)) == CUDA_SUCCESS)
+        out->device_bytes = size_bytes;
+    else
+        ct_budget_give(context->device, size_bytes);
+    return r;
 }
 
 /* ---- host memory ---- */
@@ -101,10 +95,15 @@ CUresult ct_backing_create_device(struct ct_context *context, uint64_t size_byte
 CUresult ct_backing_create_host(struct ct_context *context, uint64_t size_bytes, enum ct_memory_kind kind, struct ct_backing *out)
 {
     struct ct_memory_request request = {.size_bytes = size_bytes, .align = page_bytes(), .kind = kind};
+    CUresult r = ct_budget_take_host(size_bytes);
 
-    if (size_bytes / page_bytes() >= (uint64_t)sysconf(_SC_PHYS_PAGES)) /* it could never be locked */
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of host memory", (unsigned long long)size_bytes);
-    return create(context, &request, out);
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((r = create(context, &request, out)) == CUDA_SUCCESS)
+        out->host_bytes = size_bytes;
+    else
+        ct_budget_give_host(size_bytes);
+    return r;
 }
 
 static CUresult import_at(struct ct_context *context, struct ct_host_import *import, uint64_t want_address, struct ct_backing *backing)
@@ -242,5 +241,7 @@ void ct_backing_destroy(struct ct_context *context, struct ct_backing *backing)
     if (backing->memory)
         context->backend->memory_destroy(backing->memory);
     ct_unreserve(backing->reserved, backing->reserved_bytes); /* pages of host memory lie in it */
+    ct_budget_give(context->device, backing->device_bytes);
+    ct_budget_give_host(backing->host_bytes);
     *backing = (struct ct_backing){0};
 }

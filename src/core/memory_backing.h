@@ -13,11 +13,9 @@ struct ct_backing {
     void *host;       /* host pointer of its first byte, or NULL */
     void *reserved;   /* host address space held at `address` (placed rules), or NULL */
     uint64_t reserved_bytes;
+    uint64_t device_bytes, host_bytes; /* what it is counted for: memory_budget.h */
 };
 
-/* OUT_OF_MEMORY: the device has not that much left. Asking a driver for more than there is may leave an address spoiled, and on CPU devices
- * would end the process much later. */
-CUresult ct_backing_check_free(struct ct_context *context, uint64_t size_bytes);
 /* Device memory, of at least `align` (a power of two). OUT_OF_MEMORY. */
 CUresult ct_backing_create_device(struct ct_context *context, uint64_t size_bytes, uint64_t align, struct ct_backing *out);
 /* Page-locked host memory; kind HOST or HOST_WC. For HOST, address equals host wherever addressing is unified. */

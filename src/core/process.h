@@ -19,7 +19,8 @@ struct ct_process {
     struct ct_device *devices; /* best first; fixed once READY */
     unsigned n_devices;
     struct ct_handle_table handles;
-    atomic_ullong next_id; /* of contexts, streams, allocations: unique in the process, never 0 */
+    atomic_ullong next_id;    /* of contexts, streams, allocations: unique in the process, never 0 */
+    atomic_ullong host_bytes; /* page-locked memory given out: memory_budget.c */
 };
 extern struct ct_process ct_process;
 

@@ -4,6 +4,7 @@
 
 #include "device.h"
 #include "log.h"
+#include "memory_budget.h"
 #include "process.h"
 
 #include <stdlib.h>
@@ -97,6 +98,7 @@ static void destroy(struct ct_object *object)
 {
     struct ct_allocated *allocated = (struct ct_allocated *)object;
 
+    ct_budget_give(allocated->memory.device, allocated->device_bytes);
     allocated->way->memory_finish(&allocated->memory);
     free(allocated);
 }
@@ -120,20 +122,22 @@ void ct_vmm_drop_if_unused_locked(struct ct_allocated *allocated)
         (void)ct_object_unpublish(&allocated->object); /* the last reference */
 }
 
-/* Takes `memory`, also on failure. */
-static CUresult publish(const struct ct_vmm_way *way, struct ct_vmm_memory *memory, CUmemAllocationHandleType handle_types,
-                        CUmemGenericAllocationHandle *out)
+/* Takes `memory` and what it is counted for, also on failure. */
+static CUresult publish(const struct ct_vmm_way *way, struct ct_vmm_memory *memory, uint64_t device_bytes,
+                        CUmemAllocationHandleType handle_types, CUmemGenericAllocationHandle *out)
 {
     struct ct_allocated *allocated = calloc(1, sizeof *allocated);
     CUresult r;
 
     if (!allocated) {
+        ct_budget_give(memory->device, device_bytes);
         way->memory_finish(memory);
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory handle");
     }
     ct_object_init(&allocated->object, CT_OBJECT_ALLOCATED, destroy);
     allocated->way = way;
     allocated->memory = *memory;
+    allocated->device_bytes = device_bytes;
     allocated->id = ct_process_new_id();
     allocated->handles = 1;
     allocated->properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -148,17 +152,6 @@ static CUresult publish(const struct ct_vmm_way *way, struct ct_vmm_memory *memo
 
 /* ---- public ---- */
 
-static CUresult check_free(struct ct_device *device, uint64_t size_bytes)
-{
-    uint64_t free_bytes, total_bytes;
-    CUresult r = device->backend->memory_info(device->opened, &free_bytes, &total_bytes);
-
-    if (r == CUDA_SUCCESS && size_bytes > free_bytes)
-        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes wanted, %llu free", (unsigned long long)size_bytes,
-                    (unsigned long long)free_bytes);
-    return r;
-}
-
 CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_bytes, CUmemGenericAllocationHandle *out)
 {
     const struct ct_vmm_way *way;
@@ -169,10 +162,13 @@ CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_byte
     if (size_bytes == 0 || size_bytes % CT_VMM_GRANULARITY)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes are no multiple of the granularity", (unsigned long long)size_bytes);
     if ((r = ct_vmm_check_properties(properties, &device)) != CUDA_SUCCESS || (r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS ||
-        (r = ct_device_open(device)) != CUDA_SUCCESS || (r = check_free(device, size_bytes)) != CUDA_SUCCESS)
+        (r = ct_device_open(device)) != CUDA_SUCCESS || (r = ct_budget_take(device, size_bytes)) != CUDA_SUCCESS)
         return r;
     r = way->memory_create(device, size_bytes, properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE, &memory);
-    return r == CUDA_SUCCESS ? publish(way, &memory, properties->requestedHandleTypes, out) : r;
+    if (r == CUDA_SUCCESS)
+        return publish(way, &memory, size_bytes, properties->requestedHandleTypes, out);
+    ct_budget_give(device, size_bytes);
+    return r;
 }
 
 CUresult ct_vmm_import(int fd, CUmemGenericAllocationHandle *out)
@@ -185,7 +181,7 @@ CUresult ct_vmm_import(int fd, CUmemGenericAllocationHandle *out)
     if ((r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS || (r = ct_device_open(device)) != CUDA_SUCCESS)
         return r;
     r = way->memory_import(device, fd, &memory);
-    return r == CUDA_SUCCESS ? publish(way, &memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, out) : r;
+    return r == CUDA_SUCCESS ? publish(way, &memory, 0, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, out) : r;
 }
 
 CUresult ct_vmm_export(CUmemGenericAllocationHandle handle, int *out_fd)

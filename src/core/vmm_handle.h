@@ -12,6 +12,7 @@ struct ct_allocated {
     struct ct_object object;
     const struct ct_vmm_way *way;
     struct ct_vmm_memory memory;
+    uint64_t device_bytes; /* what it is counted for: memory_budget.h. Imported memory is counted where it was made */
     CUmemAllocationProp properties;
     unsigned long long id;
     unsigned handles, mappings; /* how often the application has it, and how often it is mapped; under ct_vmm_lock */
