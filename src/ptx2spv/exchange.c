@@ -72,7 +72,9 @@ ct_value ct_exchange_load(struct ct_cursor *at, ct_value address)
     insn->space = CT_SPACE_SHARED;
     insn->align_log2 = 2;
     insn->operands[0] = address;
-    return insn->results[0] = ct_value_create(at->fn, CT_W_32);
+    insn->results[0] = ct_value_create(at->fn, CT_W_32);
+    at->fn->values.v[insn->results[0].i].def = insn;
+    return insn->results[0];
 }
 
 void ct_exchange_store(struct ct_cursor *at, ct_value address, ct_value value)

@@ -27,7 +27,7 @@ enum { FFMAS_MAX = 32, DEPENDENTS_MAX = 160 };
 
 /* ---- the parts of a segment ---- */
 
-static void jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to)
+void ct_guard_jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to)
 {
     struct ct_cursor at = {.fn = fn, .block = from};
 
@@ -36,7 +36,7 @@ static void jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to)
     *CT_PUSH(&fn->compilation->arena, &to->preds) = from;
 }
 
-static void branch(struct ct_cursor *at, ct_value condition, struct ct_block *then, struct ct_block *otherwise)
+void ct_guard_branch(struct ct_cursor *at, ct_value condition, struct ct_block *then, struct ct_block *otherwise)
 {
     struct ct_block *const succs[] = {then, otherwise};
 
@@ -52,7 +52,7 @@ static ct_value copied(const struct ct_guard *g, const struct ct_segment *segmen
     return x.i && g->segment_of[x.i] == segment->number ? g->copied[x.i] : x;
 }
 
-static struct ct_insn *copy_insn(struct ct_guard *g, const struct ct_segment *segment, struct ct_cursor *at, const struct ct_insn *insn)
+struct ct_insn *ct_guard_copy(struct ct_cursor *at, const struct ct_insn *insn)
 {
     struct ct_insn *copy = ct_emit_insn(at, insn->op, insn->type, insn->n_results, insn->n_operands);
     const struct ct_insn made = *copy;
@@ -64,12 +64,22 @@ static struct ct_insn *copy_insn(struct ct_guard *g, const struct ct_segment *se
     copy->prev = made.prev;
     copy->next = made.next;
     for (uint32_t i = 0; i < insn->n_operands; i++)
-        copy->operands[i] = copied(g, segment, insn->operands[i]);
+        copy->operands[i] = insn->operands[i];
     for (uint32_t i = 0; i < insn->n_results; i++) {
-        copy->results[i] = ct_value_create(g->fn, ct_width_of_value(g->fn, insn->results[i]));
-        g->fn->values.v[copy->results[i].i].def = copy;
-        g->copied[insn->results[i].i] = copy->results[i];
+        copy->results[i] = ct_value_create(at->fn, ct_width_of_value(at->fn, insn->results[i]));
+        at->fn->values.v[copy->results[i].i].def = copy;
     }
+    return copy;
+}
+
+static struct ct_insn *copy_insn(struct ct_guard *g, const struct ct_segment *segment, struct ct_cursor *at, const struct ct_insn *insn)
+{
+    struct ct_insn *copy = ct_guard_copy(at, insn);
+
+    for (uint32_t i = 0; i < insn->n_operands; i++)
+        copy->operands[i] = copied(g, segment, insn->operands[i]);
+    for (uint32_t i = 0; i < insn->n_results; i++)
+        g->copied[insn->results[i].i] = copy->results[i];
     return copy;
 }
 
@@ -86,11 +96,11 @@ static ct_value corrected(struct ct_fn *fn, struct ct_cursor *at, const ct_value
     struct ct_cursor in = {.fn = fn, .block = exact, .where = at->where};
     ct_value wide[3], fused;
 
-    branch(at, ct_guard_convict(at, x, r), exact, join);
+    ct_guard_branch(at, ct_guard_convict(at, x, r), exact, join);
     for (int i = 0; i < 3; i++)
         wide[i] = ct_float_resized(&in, PTX_F32, PTX_F64, x[i]);
     fused = ct_fused_from_wide(&in, wide[0], wide[1], wide[2]);
-    jump(fn, exact, join);
+    ct_guard_jump(fn, exact, join);
     at->block = join;
     return merge(at, r, fused);
 }
@@ -134,14 +144,14 @@ static void make_diamond(struct ct_guard *g, struct ct_segment *segment, const s
     segment->rest = ct_block_split(fn, segment->fast, last->next);
     in_doubt.block = segment->doubt = ct_block_create(fn);
     no = ct_emit_const(&at, CT_W_PRED, 0);
-    branch(&at, suspicion, segment->doubt, segment->rest);
+    ct_guard_branch(&at, suspicion, segment->doubt, segment->rest);
     grounds = ct_guard_doubt(g, looks, &in_doubt);
-    branch(&in_doubt, grounds, again, join);
-    jump(fn, do_again(g, segment, again), join);
+    ct_guard_branch(&in_doubt, grounds, again, join);
+    ct_guard_jump(fn, do_again(g, segment, again), join);
     at = (struct ct_cursor){.fn = fn, .block = segment->rest, .before = segment->rest->first, .where = last->where};
     merge_results(g, segment, &in_join, &at);
     g->flag = merge(&at, no, grounds);
-    jump(fn, join, segment->rest);
+    ct_guard_jump(fn, join, segment->rest);
 }
 
 /* ---- finding segments ---- */
@@ -203,8 +213,7 @@ static struct ct_block *end(struct ct_guard *g, struct scan *scan)
     return suspicion.i ? segment->rest : segment->fast;
 }
 
-/* The header of the innermost loop, if it is left for good by what comes before it. */
-static struct ct_block *header_or_null(const struct ct_block *block)
+struct ct_block *ct_guard_header_or_null(const struct ct_block *block)
 {
     struct ct_block *header = block->loop_head;
 
@@ -218,7 +227,7 @@ static void cut_block(struct ct_guard *g, struct ct_block *block)
 
     g->flag = CT_NO_VALUE;
     g->block = block->id + 1;
-    g->header = header_or_null(block);
+    g->header = ct_guard_header_or_null(block);
     for (struct ct_insn *insn = block->first; insn; insn = next) {
         const bool dependent = insn->op != CT_OP_PHI && depends(g, &scan, insn);
 
@@ -315,6 +324,8 @@ static void prepare(struct ct_guard *g)
 {
     const uint32_t n_blocks = g->fn->blocks.n;
 
+    g->n_values = g->fn->values.n;
+    g->n_blocks = n_blocks;
     ct_fn_compute_rpo(g->fn);
     ct_fn_compute_dominators(g->fn);
     ct_fn_compute_loops(g->fn);
@@ -331,18 +342,32 @@ static void prepare(struct ct_guard *g)
         g->tail[b] = g->fn->blocks.v[b];
 }
 
+static bool is_plain(const struct ct_guard *g, const struct ct_block *block)
+{
+    for (uint32_t i = 0; i < g->plain.n; i++)
+        if (g->plain.v[i] == block)
+            return true;
+    return false;
+}
+
 enum ct_pass_result ct_pass_guard(struct ct_fn *fn)
 {
-    struct ct_guard g = {.fn = fn, .scratch = &fn->compilation->scratch, .n_values = fn->values.n};
+    struct ct_guard g = {.fn = fn, .scratch = &fn->compilation->scratch};
     struct ct_block **blocks;
     uint32_t n;
 
     if (!has_guarded(fn))
         return CT_PASS_UNCHANGED;
+    g.shared_is_watched = ct_guard_watch_shared(fn);
     prepare(&g);
+    if (g.shared_is_watched) {
+        ct_guard_make_plain_copies(&g);
+        prepare(&g);
+    }
     blocks = ct_fn_rpo_blocks(fn, &n);
     for (uint32_t b = 0; b < n; b++) /* whoever dominates a block is cut before it */
-        cut_block(&g, blocks[b]);
+        if (!is_plain(&g, blocks[b]))
+            cut_block(&g, blocks[b]);
     use_merged(&g);
     if (!fn->target->fma32_flushes)
         flush_all(fn);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between guard.c, which cuts blocks into segments and does them again, and guard_flags.c, which decides whether to. */
+/* Between guard.c, which cuts blocks into segments and does them again, guard_flags.c, which decides whether to, guard_shared.c, which
+ * looks at what goes into shared memory, and guard_plain.c, which makes copies of what need not be cut. */
 #ifndef PTX2SPV_GUARD_H
 #define PTX2SPV_GUARD_H
 
@@ -12,6 +13,7 @@ enum ct_grade { CT_GRADE_NONE, CT_GRADE_TERM, CT_GRADE_FACTOR };
 typedef CT_VEC(ct_value) ct_value_list;
 struct ct_looks {
     ct_value_list factors[2], terms[2]; /* in the block; before the loop */
+    ct_value_list watched;              /* words of shared memory: factors, if its flag is not set */
     bool hopeless;                      /* a constant is too small */
 };
 
@@ -25,7 +27,9 @@ struct ct_segment {
 struct ct_guard {
     struct ct_fn *fn;
     struct ct_arena *scratch;
-    uint32_t n_values;    /* those of the function as it came; the arrays below are by value */
+    bool shared_is_watched; /* guard_shared.c */
+    CT_VEC(struct ct_block *) plain; /* that are not to be guarded: guard_plain.c */
+    uint32_t n_blocks, n_values;     /* those of the function as it came; the arrays below are by value */
     uint32_t *segment_of; /* the segment that value depends on and is defined in; 0 none */
     ct_value *merged;     /* behind that segment: it or what is exact */
     uint8_t *grade;
@@ -52,5 +56,27 @@ ct_value ct_guard_suspect(const struct ct_guard *g, const struct ct_looks *looks
 ct_value ct_guard_doubt(const struct ct_guard *g, const struct ct_looks *looks, struct ct_cursor *at);
 /* Whether r, what the driver has for a * b + c, may be wrong. */
 ct_value ct_guard_convict(struct ct_cursor *at, const ct_value x[3], ct_value r);
+/* Whether x is neither 0 nor, for sure, a factor. */
+ct_value ct_guard_is_no_factor(struct ct_cursor *at, ct_value x);
+
+/* The terminator of a block that has none, with its edges in both directions. */
+void ct_guard_jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to);
+void ct_guard_branch(struct ct_cursor *at, ct_value condition, struct ct_block *then, struct ct_block *otherwise);
+
+/* A copy of an instruction, with results of its own and the same operands. */
+struct ct_insn *ct_guard_copy(struct ct_cursor *at, const struct ct_insn *insn);
+/* The header of the innermost loop, if it is left for good by what comes before it. */
+struct ct_block *ct_guard_header_or_null(const struct ct_block *block);
+
+/* ---- guard_plain.c: where shared memory is watched ---- */
+void ct_guard_make_plain_copies(struct ct_guard *g);
+
+/* ---- guard_shared.c ---- */
+/* Has stores to shared memory looked at; false: nothing is changed. */
+bool ct_guard_watch_shared(struct ct_fn *fn);
+/* Whether something was stored that is no factor. Asked behind the loads that it answers for. */
+ct_value ct_guard_shared_flag(struct ct_cursor *at);
+/* A load of 32-bit words from shared memory. */
+bool ct_is_shared_word(const struct ct_fn *fn, const struct ct_insn *insn);
 
 #endif

@@ -108,17 +108,58 @@ static bool is_from_above(const struct ct_guard *g, ct_value x)
     return g->header && g->home[x.i] != g->header && ct_block_dominates(g->home[x.i], g->header);
 }
 
-static void look(struct ct_guard *g, struct ct_looks *looks, ct_value x, enum ct_grade wanted)
+static bool is_watched(const struct ct_guard *g, ct_value x)
+{
+    return g->shared_is_watched && ct_is_shared_word(g->fn, definition(g, x));
+}
+
+/* What its last two operands must be for an instruction to give what is wanted; NONE: that does not help. */
+static enum ct_grade wanted_of_operands(const struct ct_insn *insn, enum ct_grade wanted)
+{
+    if (insn->op == CT_OP_FMUL && insn->type == PTX_F32)
+        return wanted == CT_GRADE_TERM ? CT_GRADE_FACTOR : CT_GRADE_NONE;
+    if (insn->op == CT_OP_SELECT || ((insn->op == CT_OP_FADD || insn->op == CT_OP_FSUB) && insn->type == PTX_F32))
+        return wanted;
+    return CT_GRADE_NONE;
+}
+
+/* Whether it costs nothing in the loop to know that x is what is wanted. */
+static bool is_free(const struct ct_guard *g, ct_value x, enum ct_grade wanted, unsigned depth)
 {
     const ct_value from = root(g, x);
+    const struct ct_insn *def = definition(g, from);
+    const enum ct_grade of_operands = wanted_of_operands(def, wanted);
+
+    if (grade_of(g, from, DEPTH_MAX) >= wanted || is_watched(g, from))
+        return true;
+    if (def->op == CT_OP_CONST)
+        return false;
+    if (is_from_above(g, from))
+        return true;
+    return depth && of_operands && is_free(g, def->operands[def->n_operands - 2], of_operands, depth - 1) &&
+           is_free(g, def->operands[def->n_operands - 1], of_operands, depth - 1);
+}
+
+/* Sums and products of what is free are not looked at themselves. */
+static void look(struct ct_guard *g, struct ct_looks *looks, ct_value x, enum ct_grade wanted, unsigned depth)
+{
+    const ct_value from = root(g, x);
+    const struct ct_insn *def = definition(g, from);
     ct_value_list *lists = wanted == CT_GRADE_FACTOR ? looks->factors : looks->terms;
 
     if (grade_of(g, from, DEPTH_MAX) >= wanted)
         return;
-    if (definition(g, from)->op == CT_OP_CONST)
+    if (def->op == CT_OP_CONST) {
         looks->hopeless = true;
-    else
+    } else if (is_watched(g, from)) {
+        *CT_PUSH(g->scratch, &looks->watched) = from;
+        wanted = CT_GRADE_FACTOR;
+    } else if (depth && !is_from_above(g, from) && is_free(g, from, wanted, depth)) {
+        look(g, looks, def->operands[def->n_operands - 2], wanted_of_operands(def, wanted), depth - 1);
+        look(g, looks, def->operands[def->n_operands - 1], wanted_of_operands(def, wanted), depth - 1);
+    } else {
         *CT_PUSH(g->scratch, &lists[is_from_above(g, from)]) = from;
+    }
     note(g, from, wanted);
 }
 
@@ -131,13 +172,13 @@ struct ct_looks ct_guard_look(struct ct_guard *g, const struct ct_segment *segme
 
         if (!ct_is_guarded(insn))
             continue;
-        look(g, &looks, insn->operands[0], CT_GRADE_FACTOR);
-        look(g, &looks, insn->operands[1], CT_GRADE_FACTOR);
+        look(g, &looks, insn->operands[0], CT_GRADE_FACTOR, DEPTH_MAX);
+        look(g, &looks, insn->operands[1], CT_GRADE_FACTOR, DEPTH_MAX);
         note(g, insn->results[0], CT_GRADE_TERM);
     }
     for (uint32_t i = 0; i < segment->dependents.n; i++)
         if (ct_is_guarded(segment->dependents.v[i]))
-            look(g, &looks, segment->dependents.v[i]->operands[2], CT_GRADE_TERM);
+            look(g, &looks, segment->dependents.v[i]->operands[2], CT_GRADE_TERM, DEPTH_MAX);
     return looks;
 }
 
@@ -170,7 +211,23 @@ static ct_value one_is_below(const struct ct_guard *g, struct ct_cursor *at, con
     return ct_fcmp(at, PTX_F32, PTX_LT, least_of(at, CT_OP_FMIN, PTX_F32, v, values->n), ct_const32(at, least));
 }
 
-/* Whether the least magnitude but for zeros is: without its sign and less one, zero is the greatest integer. */
+/* Magnitudes in order, but zero is the greatest: without its sign and less one. */
+static ct_value zero_last(struct ct_cursor *at, ct_value x)
+{
+    return ct_add_imm(at, ct_shl_imm(at, x, 1), UINT32_MAX);
+}
+
+static ct_value is_between(struct ct_cursor *at, ct_value zero_last, uint32_t least)
+{
+    return ct_icmp_imm(at, PTX_U32, PTX_LT, zero_last, 2 * least - 1);
+}
+
+ct_value ct_guard_is_no_factor(struct ct_cursor *at, ct_value x)
+{
+    return is_between(at, zero_last(at, x), LEAST_FACTOR);
+}
+
+/* Whether the least magnitude but for zeros is below `least`. */
 static ct_value one_is_between(const struct ct_guard *g, struct ct_cursor *at, const ct_value_list *values, uint32_t least)
 {
     ct_value *v = CT_ARENA_ARRAY(g->scratch, ct_value, values->n + 1);
@@ -178,8 +235,8 @@ static ct_value one_is_between(const struct ct_guard *g, struct ct_cursor *at, c
     if (!values->n)
         return CT_NO_VALUE;
     for (uint32_t i = 0; i < values->n; i++)
-        v[i] = ct_add_imm(at, ct_shl_imm(at, values->v[i], 1), UINT32_MAX);
-    return ct_icmp_imm(at, PTX_U32, PTX_LT, least_of(at, CT_OP_MIN, PTX_U32, v, values->n), 2 * least - 1);
+        v[i] = zero_last(at, values->v[i]);
+    return is_between(at, least_of(at, CT_OP_MIN, PTX_U32, v, values->n), least);
 }
 
 ct_value ct_guard_suspect(const struct ct_guard *g, const struct ct_looks *looks, struct ct_cursor *at)
@@ -195,6 +252,8 @@ ct_value ct_guard_suspect(const struct ct_guard *g, const struct ct_looks *looks
         small = either(at, small, one_is_below(g, &above, &looks->factors[1], LEAST_FACTOR));
         small = either(at, small, one_is_below(g, &above, &looks->terms[1], LEAST_TERM));
     }
+    if (looks->watched.n)
+        small = either(at, small, ct_guard_shared_flag(at));
     small = either(at, small, one_is_below(g, at, &looks->factors[0], LEAST_FACTOR));
     return either(at, small, one_is_below(g, at, &looks->terms[0], LEAST_TERM));
 }
@@ -205,6 +264,7 @@ ct_value ct_guard_doubt(const struct ct_guard *g, const struct ct_looks *looks, 
 
     if (looks->hopeless)
         return ct_emit_const(at, CT_W_PRED, 1);
+    small = either(at, small, one_is_between(g, at, &looks->watched, LEAST_FACTOR));
     for (int i = 0; i < 2; i++) {
         small = either(at, small, one_is_between(g, at, &looks->factors[i], LEAST_FACTOR));
         small = either(at, small, one_is_between(g, at, &looks->terms[i], LEAST_TERM));

@@ -20,6 +20,8 @@ struct maker {
     uint64_t *random;
     ct_value registers[N_REGISTERS];
     unsigned hurt; /* of ten operands as many are chosen to hurt */
+    unsigned exponent; /* else 0; if not, about that of all operands, and one more */
+    enum ct_space space; /* where numbers come from: shared memory is watched, local is not */
 };
 
 /* Exponents at which the proof of the pass turns, and fractions of all zeros and ones. */
@@ -35,6 +37,8 @@ static uint32_t hurtful(uint64_t *random)
 
 static uint32_t operand_bits(struct maker *m)
 {
+    if (m->exponent)
+        return random_below(m->random, 2) << 31 | (m->exponent - 1 + random_below(m->random, 3)) << 23 | random_below(m->random, 0x800000);
     if (random_below(m->random, 10) < m->hurt)
         return random_below(m->random, 100) == 0 ? 0x7f800000 | random_below(m->random, 2) : hurtful(m->random);
     return random_below(m->random, 2) << 31 | (120 + random_below(m->random, 16)) << 23 | random_below(m->random, 0x800000);
@@ -56,20 +60,31 @@ static void store(struct maker *m, uint64_t offset, ct_value x)
     insn->operands[1] = x;
 }
 
-/* A number that the compiler does not know: it was in memory. */
-static ct_value from_memory(struct maker *m, unsigned place)
+static void put(struct maker *m, unsigned place)
 {
     const ct_value address = ct_const32(&m->at, 4 * place), bits = ct_const32(&m->at, operand_bits(m));
     struct ct_insn *insn = ct_emit_insn(&m->at, CT_OP_STORE, PTX_B32, 0, 2);
 
-    insn->space = CT_SPACE_LOCAL;
+    insn->space = m->space;
     insn->operands[0] = address;
     insn->operands[1] = bits;
-    insn = ct_emit_insn(&m->at, CT_OP_LOAD, PTX_B32, 1, 1);
-    insn->space = CT_SPACE_LOCAL;
+}
+
+static ct_value get(struct maker *m, unsigned place)
+{
+    const ct_value address = ct_const32(&m->at, 4 * place);
+    struct ct_insn *insn = ct_emit_insn(&m->at, CT_OP_LOAD, PTX_B32, 1, 1);
+
+    insn->space = m->space;
     insn->operands[0] = address;
-    insn->results[0] = ct_value_create(m->at.fn, CT_W_32);
-    return insn->results[0];
+    return insn->results[0] = ct_value_create(m->at.fn, CT_W_32);
+}
+
+/* A number that the compiler does not know: it was in memory. */
+static ct_value from_memory(struct maker *m, unsigned place)
+{
+    put(m, place);
+    return get(m, place);
 }
 
 static ct_value fused(struct maker *m, ct_value a, ct_value b, ct_value c)
@@ -123,23 +138,51 @@ static void fill_body(struct maker *m, unsigned n)
     }
 }
 
-/* Registers from memory, a loop over random operations on them, and all of them stored. */
-static void build(struct bench *bench, uint64_t *random)
+/* Products of what is in memory, summed up: of such, all can be known before they are computed. */
+static void fill_tile(struct maker *m, unsigned n)
 {
-    struct maker m = {.at = {.fn = bench->fn}, .random = random, .hurt = random_below(random, 8) ? random_below(random, 11) : 0};
+    ct_value numbers[8];
+
+    for (unsigned i = 0; i < 8; i++)
+        put(m, 800 + i);
+    for (unsigned i = 0; i < 8; i++)
+        numbers[i] = get(m, 800 + i);
+    for (unsigned i = 0; i < n; i++) {
+        const unsigned r = random_below(m->random, N_REGISTERS);
+        const ct_value a = numbers[random_below(m->random, 8)], b = numbers[random_below(m->random, 8)];
+        const ct_value factor = random_below(m->random, 3) ? a : ct_op2(&m->at, CT_OP_FSUB, PTX_F32, a, numbers[0]);
+
+        ct_assign(&m->at, m->registers[r], fused(m, factor, b, random_below(m->random, 20) ? m->registers[r] : a));
+        if (random_below(m->random, 8) == 0)
+            store(m, 700 + i, m->registers[random_below(m->random, N_REGISTERS)]);
+    }
+}
+
+/* Registers from memory, a loop over random operations on them, and all of them stored. */
+static void build(struct bench *bench, uint64_t *random, bool tiles)
+{
+    struct maker m = {.at = {.fn = bench->fn}, .random = random, .hurt = random_below(random, 8) ? random_below(random, 11) : 0,
+                      .space = random_below(random, 2) ? CT_SPACE_SHARED : CT_SPACE_LOCAL};
     struct ct_block *entry = ct_block_create(bench->fn), *loop = ct_block_create(bench->fn), *done = ct_block_create(bench->fn);
     struct ct_block *const succs[] = {loop, done};
     ct_value count, again;
 
+    static const uint8_t exponents[] = {1, 2, 24, 40, 61, 62, 63, 64, 65, 66, 87, 88, 127};
+
     bench->fn->target = &target;
+    if (tiles)
+        m.exponent = exponents[random_below(random, sizeof exponents)];
     m.at.block = entry;
     for (unsigned r = 0; r < N_REGISTERS; r++)
-        m.registers[r] = from_memory(&m, r);
+        m.registers[r] = tiles ? ct_const32(&m.at, 0) : from_memory(&m, r);
     count = ct_const32(&m.at, 0);
     ct_emit_insn(&m.at, CT_OP_BR, PTX_NONE, 0, 0);
     ct_block_set_succs(bench->fn, entry, 1, &loop);
     m.at.block = loop;
-    fill_body(&m, 1 + random_below(random, random_below(random, 8) ? 24 : 90));
+    if (tiles)
+        fill_tile(&m, 4 + random_below(random, 60));
+    else
+        fill_body(&m, 1 + random_below(random, random_below(random, 8) ? 24 : 90));
     ct_assign(&m.at, count, ct_add_imm(&m.at, count, 1));
     again = ct_icmp_imm(&m.at, PTX_U32, PTX_LT, count, ROUNDS);
     ct_emit_insn(&m.at, CT_OP_CBR, PTX_PRED, 0, 1)->operands[0] = again;
@@ -167,19 +210,18 @@ static bool differ(const struct trace *a, const struct trace *b)
     return a->n != b->n || memcmp(a->events, b->events, a->n * sizeof *a->events) != 0;
 }
 
-/* Flushing must have mattered often without the pass, or the test says nothing. */
-static void test_random_loops(void **state)
+/* How many give other results without the pass. */
+static unsigned compare_loops(bool tiles)
 {
     uint64_t random = SEED;
     unsigned n_wrong = 0;
 
-    (void)state;
     for (int i = 0; i < N_KERNELS; i++) {
         static struct trace wanted, unguarded, found;
         struct bench bench;
 
         bench_init(&bench);
-        build(&bench, &random);
+        build(&bench, &random, tiles);
         run_ir(bench.fn, &wanted);
         run_ir_flushing(bench.fn, &unguarded);
         n_wrong += differ(&wanted, &unguarded);
@@ -193,12 +235,25 @@ static void test_random_loops(void **state)
         assert_same_trace(&wanted, &found);
         bench_finish(&bench);
     }
-    assert_in_range(n_wrong, N_KERNELS / 12, N_KERNELS);
+    return n_wrong;
+}
+
+/* Flushing must have mattered often without the pass, or the tests say nothing. */
+static void test_random_loops(void **state)
+{
+    (void)state;
+    assert_in_range(compare_loops(false), N_KERNELS / 12, N_KERNELS);
+}
+
+static void test_tiles(void **state)
+{
+    (void)state;
+    assert_in_range(compare_loops(true), N_KERNELS / 4, N_KERNELS);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_loops)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_loops), cmocka_unit_test(test_tiles)};
 
     if (setjmp(bench_exhausted))
         return 1;

@@ -14,7 +14,7 @@
 
 #define MAX_BLOCKS_BETWEEN_EVENTS 2000
 
-enum { FRAME_BYTES = 4096, OBJECT_BYTES = 64 };
+enum { FRAME_BYTES = 4096, OBJECT_BYTES = 64, EXCHANGE_BASE = FRAME_BYTES - 4 };
 
 struct machine {
     struct ct_fn *fn;
@@ -22,6 +22,7 @@ struct machine {
     struct trace *trace;
     bool flushes;
     uint8_t frame[FRAME_BYTES]; /* before layout each object has OBJECT_BYTES of it */
+    uint8_t shared[FRAME_BYTES]; /* its last word is the exchange area; the machine is the block's one thread */
 };
 
 static unsigned bits_of(const struct machine *m, ct_value value)
@@ -210,6 +211,9 @@ static uint64_t compute(const struct machine *m, const struct ct_insn *insn)
         return insn->imm;
     case CT_OP_UNDEF:
         return 0;
+    case CT_OP_SYSVAL:
+        assert_int_equal(insn->sreg, CT_SYS_EXCHANGE_BASE);
+        return EXCHANGE_BASE;
     case CT_OP_COPY:
         return a;
     case CT_OP_SELECT:
@@ -277,34 +281,35 @@ static void set(struct machine *m, ct_value result, uint64_t value)
     m->values[result.i] = value & mask(bits_of(m, result));
 }
 
-/* One element of the frame, little-endian; 8 to 64 bits. */
-static uint64_t read_frame(const struct machine *m, uint64_t at, unsigned bytes)
+/* One element of the frame or of shared memory, little-endian; 8 to 64 bits. */
+static uint64_t read_frame(const uint8_t *frame, uint64_t at, unsigned bytes)
 {
     uint64_t value = 0;
 
     assert_true(at + bytes <= FRAME_BYTES);
     for (unsigned i = 0; i < bytes; i++)
-        value |= (uint64_t)m->frame[at + i] << 8 * i;
+        value |= (uint64_t)frame[at + i] << 8 * i;
     return value;
 }
 
-static void write_frame(struct machine *m, uint64_t at, unsigned bytes, uint64_t value)
+static void write_frame(uint8_t *frame, uint64_t at, unsigned bytes, uint64_t value)
 {
     assert_true(at + bytes <= FRAME_BYTES);
     for (unsigned i = 0; i < bytes; i++)
-        m->frame[at + i] = (uint8_t)(value >> 8 * i);
+        frame[at + i] = (uint8_t)(value >> 8 * i);
 }
 
 static void access_frame(struct machine *m, const struct ct_insn *insn)
 {
     const unsigned bytes = ptx_type_bits(insn->type) / 8;
+    uint8_t *frame = insn->space == CT_SPACE_SHARED ? m->shared : m->frame;
     uint64_t at = (uint64_t)insn->offset;
 
     at += insn->local ? (ct_local_root(m->fn, insn->local) - 1) * OBJECT_BYTES : m->values[insn->operands[0].i];
     for (uint32_t i = 0; insn->op == CT_OP_STORE && i + 1 < insn->n_operands; i++)
-        write_frame(m, at + i * bytes, bytes, m->values[insn->operands[i + 1].i]);
+        write_frame(frame, at + i * bytes, bytes, m->values[insn->operands[i + 1].i]);
     for (uint32_t i = 0; insn->op == CT_OP_LOAD && i < insn->n_results; i++) {
-        const uint64_t value = read_frame(m, at + i * bytes, bytes);
+        const uint64_t value = read_frame(frame, at + i * bytes, bytes);
 
         set(m, insn->results[i], ptx_type_is_signed(insn->type) ? (uint64_t)as_signed(value, 8 * bytes) : value);
     }
@@ -312,8 +317,11 @@ static void access_frame(struct machine *m, const struct ct_insn *insn)
 
 static void run_insn(struct machine *m, const struct ct_insn *insn)
 {
-    if ((insn->op == CT_OP_STORE || insn->op == CT_OP_LOAD) && insn->space == CT_SPACE_LOCAL) {
+    if ((insn->op == CT_OP_STORE || insn->op == CT_OP_LOAD) &&
+        (insn->space == CT_SPACE_LOCAL || insn->space == CT_SPACE_SHARED)) {
         access_frame(m, insn);
+    } else if (insn->op == CT_OP_BARRIER) {
+        return;
     } else if (insn->op == CT_OP_STORE) {
         struct event *event = &m->trace->events[m->trace->n++];
         const uint64_t base = insn->operands[0].i ? m->values[insn->operands[0].i] : 0;
