@@ -128,6 +128,25 @@ static CUresult make_timestamp(struct ct_backend_device *device)
     return r;
 }
 
+static CUresult make_image(struct ct_backend_device *device)
+{
+    const struct ct_image_request request = {.format = CU_AD_FORMAT_FLOAT,
+                                             .channels = 1,
+                                             .texel_bytes = 4,
+                                             .shape = CT_IMAGE_2D,
+                                             .width = 16,
+                                             .height = 16,
+                                             .depth = 1,
+                                             .layers = 1,
+                                             .levels = 1};
+    struct ct_texel_image *image;
+    CUresult r = vk->image_create(device, &request, &image);
+
+    if (r == CUDA_SUCCESS)
+        vk->image_destroy(image);
+    return r;
+}
+
 /* One command on a new queue; also the making of its command buffer and, for launches, of the pipeline. */
 static CUresult run_once(struct ct_backend_device *device, struct ct_kernel_image *kernel)
 {
@@ -171,6 +190,10 @@ static void test_making_things(void **state)
         {make_memory, FAILS(vkAllocateMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
         {make_memory, FAILS(vkBindBufferMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
         {make_memory, FAILS(vkMapMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
+        {make_image, FAILS(vkCreateImage, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
+        {make_image, FAILS(vkAllocateMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
+        {make_image, FAILS(vkBindImageMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
+        {make_image, FAILS(vkCreateSemaphore, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY}, /* of the queue that settles its layout */
         {make_kernel, FAILS(vkCreateShaderModule, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
         {make_kernel, FAILS(vkCreatePipelineLayout, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
         {make_queue, FAILS(vkCreateSemaphore, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
