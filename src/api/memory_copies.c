@@ -10,6 +10,8 @@
 #include "core/copy.h"
 #include "core/log.h"
 
+#include <limits.h>
+
 #define CT_CHANNEL "copy"
 
 /* ---- one dimension ---- */
@@ -149,6 +151,8 @@ struct located {
     struct ct_array *array; /* in use until the copy is recorded; or NULL */
 };
 
+#define MOST_PITCH ((uint64_t)INT_MAX) /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device */
+
 /* A pitch or height of 0 means rows or slices without gaps; a smaller one than the copy needs is an error where it matters. */
 static CUresult distances(const struct side *side, const struct extent *extent, struct located *out)
 {
@@ -157,6 +161,8 @@ static CUresult distances(const struct side *side, const struct extent *extent, 
     if (__builtin_add_overflow(side->x_bytes, extent->width_bytes, &row_end) ||
         __builtin_add_overflow(side->y, extent->height, &column_end))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of more than 64 bits of address");
+    if (side->pitch > MOST_PITCH)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pitch of %llu", (unsigned long long)side->pitch);
     out->pitch = side->pitch ? side->pitch : row_end;
     height = height ? height : column_end;
     if (out->pitch < row_end || (extent->depth > 1 && height < column_end))
