@@ -322,6 +322,7 @@ static void choose_virtual_memory(const struct ct_vk_physical *physical, struct 
         info->virtual_memory = CT_VIRTUAL_PAGES;
     info->virtual_memory_fd =
         info->virtual_memory == CT_VIRTUAL_PAGES || (info->virtual_memory == CT_VIRTUAL_SPARSE && ct_vk_shares_ranges(physical, info));
+    info->driver_pages = info->virtual_memory == CT_VIRTUAL_PAGES && ct_vk_exports_memory(physical);
 }
 
 /* On CPU devices pages of our own file do for everybody, also for other drivers; what the driver exports has a file for each memory. */

@@ -28,6 +28,7 @@ const struct ct_backend ct_backend_vk = {
     .physical_create = ct_vk_physical_create,
     .physical_import = ct_vk_physical_import,
     .physical_export = ct_vk_physical_export,
+    .physical_pages = ct_vk_physical_pages,
     .physical_destroy = ct_vk_physical_destroy,
     .range_create = ct_vk_range_create,
     .range_bind = ct_vk_range_bind,

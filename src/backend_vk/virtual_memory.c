@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory apart from addresses: a range is a sparse buffer at an address, nothing bound; physical memory is VkDeviceMemory, in chunks where
- * the driver makes none that large, and one chunk where it can be exported.
+ * the driver makes none that large, and one chunk where it can be exported. CPU devices have no such ranges, but memory that can be
+ * exported, for core to map: lavapipe's own is a file in memory, whose data begin at its second page.
  *
  * The buffers of ranges say that they take exported memory, since memory of either kind may come to be bound there. */
 #include "virtual_memory.h"
@@ -9,9 +10,11 @@
 
 #include "core/address_rule.h"
 #include "core/log.h"
+#include "core/reservation.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CT_CHANNEL "memory"
@@ -53,7 +56,7 @@ bool ct_vk_shares_ranges(const struct ct_vk_physical *physical, const struct ct_
 
 static bool shares(const struct ct_backend_device *device)
 {
-    return ct_vk_shares_ranges(device->physical, device->info);
+    return device->info->driver_pages || ct_vk_shares_ranges(device->physical, device->info);
 }
 
 static struct ct_vk_piece_plan range_plan(const struct ct_backend_device *device, uint64_t size_bytes, uint64_t device_address)
@@ -71,6 +74,15 @@ static struct ct_vk_piece_plan range_plan(const struct ct_backend_device *device
 
 /* ---- physical memory ---- */
 
+static CUresult find_type_of_pages(const struct ct_backend_device *device, uint32_t allowed, uint32_t *out)
+{
+    static const struct ct_vk_wishes mapped = {VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, 0, 0};
+
+    return ct_vk_choose_type(&device->physical->memory, allowed, mapped, out)
+               ? CUDA_SUCCESS
+               : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory type that the host sees", device->info->name);
+}
+
 /* The memory type for ranges of this device, among `allowed`. */
 static CUresult find_type(struct ct_backend_device *device, uint32_t allowed, uint32_t *out)
 {
@@ -78,9 +90,11 @@ static CUresult find_type(struct ct_backend_device *device, uint32_t allowed, ui
     const struct ct_vk_piece_plan plan = range_plan(device, SAMPLE_BYTES, 0);
     VkMemoryRequirements requirements;
     VkBuffer sample;
-    CUresult r = ct_vk_buffer_create(device, &plan, &sample);
+    CUresult r;
 
-    if (r != CUDA_SUCCESS)
+    if (device->info->driver_pages)
+        return find_type_of_pages(device, allowed, out);
+    if ((r = ct_vk_buffer_create(device, &plan, &sample)) != CUDA_SUCCESS)
         return r;
     device->vk.vkGetBufferMemoryRequirements(device->handle, sample, &requirements);
     device->vk.vkDestroyBuffer(device->handle, sample, NULL);
@@ -177,7 +191,7 @@ CUresult ct_vk_physical_export(struct ct_physical *physical, int *out_fd)
     r = ct_vk_result(device->vk.vkGetMemoryFdKHR(device->handle, &info, &fd), "vkGetMemoryFdKHR");
     if (r != CUDA_SUCCESS)
         return r;
-    if (!ct_vk_size_tag_set(fd, physical->size_bytes)) {
+    if (!device->info->driver_pages && !ct_vk_size_tag_set(fd, physical->size_bytes)) {
         close(fd);
         return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "the size cannot be kept with the file descriptor");
     }
@@ -222,9 +236,17 @@ static CUresult import_chunk(struct ct_physical *physical, int fd)
     return r;
 }
 
+/* Of memory in a file: that is a little longer, and such memory comes in granules. lavapipe reads the beginning of whatever it gets. */
+static uint64_t size_of_file(int fd)
+{
+    struct stat file;
+
+    return fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size > 0 ? (uint64_t)file.st_size & ~(CT_RESERVATION_ALIGN - 1) : 0;
+}
+
 CUresult ct_vk_physical_import(struct ct_backend_device *device, int fd, struct ct_physical **out, uint64_t *out_bytes)
 {
-    uint64_t size_bytes = ct_vk_size_tag_get(fd);
+    uint64_t size_bytes = device->info->driver_pages ? size_of_file(fd) : ct_vk_size_tag_get(fd);
     struct ct_physical *physical;
     CUresult r;
 
@@ -241,6 +263,21 @@ CUresult ct_vk_physical_import(struct ct_backend_device *device, int fd, struct 
     }
     *out = physical;
     *out_bytes = size_bytes;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_physical_pages(struct ct_physical *physical, void **out)
+{
+    struct ct_backend_device *device = physical->device;
+    void *pages;
+    CUresult r =
+        ct_vk_result(device->vk.vkMapMemory(device->handle, physical->chunks[0].handle, 0, VK_WHOLE_SIZE, 0, &pages), "vkMapMemory");
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((uintptr_t)pages % (uint64_t)sysconf(_SC_PAGESIZE) || physical->n > 1)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s exports memory that is no whole pages", device->info->name);
+    *out = pages;
     return CUDA_SUCCESS;
 }
 

@@ -95,6 +95,7 @@ struct ct_device_info {
     double timestamp_period_ns;
     enum ct_virtual_memory virtual_memory;
     bool virtual_memory_fd; /* and its memory can be shared as file descriptors */
+    bool driver_pages;      /* CT_VIRTUAL_PAGES: what is shared are pages of the driver's, so that others can import them by the same driver */
     struct ct_image_limits images; /* of CUDA arrays */
     bool opaque_images;            /* arrays are images of the backend (its functions image_*); else core keeps them in plain memory */
     struct ptx2spv_target target;
@@ -241,11 +242,14 @@ struct ct_backend {
     CUresult (*memory_export)(struct ct_memory *memory, struct ct_memory_share *out);
     void (*memory_destroy)(struct ct_memory *memory); /* no queue uses it any more; takes NULL */
 
-    /* CT_VIRTUAL_SPARSE only. Memory without an address; `shareable`: can be exported, where info.external_memory_fd. */
+    /* CT_VIRTUAL_SPARSE, and shareable memory where info.driver_pages. Memory without an address; `shareable`: can be exported, where
+     * info.virtual_memory_fd. */
     CUresult (*physical_create)(struct ct_backend_device *device, uint64_t size_bytes, bool shareable, struct ct_physical **out);
     /* What was exported, here or in another process; `fd` stays the caller's. INVALID_VALUE: it is no such thing. */
     CUresult (*physical_import)(struct ct_backend_device *device, int fd, struct ct_physical **out, uint64_t *out_bytes);
     CUresult (*physical_export)(struct ct_physical *physical, int *out_fd);
+    /* info.driver_pages: where the host has it, in whole pages that can be mapped elsewhere once more (mremap). As long as it lives. */
+    CUresult (*physical_pages)(struct ct_physical *physical, void **out);
     void (*physical_destroy)(struct ct_physical *physical); /* bound nowhere; takes NULL */
     /* A range of addresses without memory, at a CUDA address that the caller has reserved (0: anywhere; not with placed rules). As
      * memory_create, it is never asked for again after a failure. To be destroyed as other memory. */

@@ -10,8 +10,9 @@
 struct ct_vmm_memory {
     struct ct_device *device; /* borrowed: outlives us */
     uint64_t size_bytes;
-    int fd;                       /* pages: the file in memory; -1 none */
-    struct ct_physical *physical; /* sparse: the backend's */
+    int fd;                       /* pages: what to export; -1 none */
+    struct ct_physical *physical; /* the backend's: sparse, and pages that the driver shares */
+    void *pages;                  /* of such pages: where the driver has them mapped; else they are those of the file */
 };
 
 struct ct_vmm_view {

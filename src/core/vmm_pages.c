@@ -3,6 +3,9 @@
  * host address space that has been imported as device memory before anything is there, and mapping is mmap. Access is that of the pages, so
  * a kernel that leaves what it may touch faults as the host would.
  *
+ * Memory that is to be shared is the driver's own where it exports such, so that an application can import it there: its pages are mapped
+ * once more wherever they are wanted.
+ *
  * A file is sealed against changes of its size: nobody who gets its descriptor can take pages away from under a kernel. */
 #include "vmm_backing.h"
 
@@ -25,11 +28,10 @@
 
 /* ---- physical memory ---- */
 
-static CUresult memory_create(struct ct_device *device, uint64_t size_bytes, bool shareable, struct ct_vmm_memory *out)
+static CUresult create_file(struct ct_device *device, uint64_t size_bytes, struct ct_vmm_memory *out)
 {
     int fd = memfd_create("cuttle", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-    (void)shareable; /* a file always is */
     if (fd < 0)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file for %llu bytes", (unsigned long long)size_bytes);
     if (size_bytes > INT64_MAX || ftruncate(fd, (off_t)size_bytes) != 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
@@ -40,18 +42,80 @@ static CUresult memory_create(struct ct_device *device, uint64_t size_bytes, boo
     return CUDA_SUCCESS;
 }
 
+static void memory_finish(struct ct_vmm_memory *memory)
+{
+    if (memory->device && memory->fd >= 0)
+        close(memory->fd);
+    if (memory->device && memory->physical)
+        memory->device->backend->physical_destroy(memory->physical);
+    *memory = (struct ct_vmm_memory){.fd = -1};
+}
+
+static CUresult create_by_driver(struct ct_device *device, uint64_t size_bytes, struct ct_vmm_memory *out)
+{
+    struct ct_vmm_memory memory = {.device = device, .size_bytes = size_bytes, .fd = -1};
+    CUresult r = device->backend->physical_create(device->opened, size_bytes, true, &memory.physical);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((r = device->backend->physical_pages(memory.physical, &memory.pages)) == CUDA_SUCCESS &&
+        (r = device->backend->physical_export(memory.physical, &memory.fd)) == CUDA_SUCCESS)
+        *out = memory;
+    else
+        memory_finish(&memory);
+    return r;
+}
+
+/* What is larger than the driver makes it is shared among us, at least. */
+static CUresult memory_create(struct ct_device *device, uint64_t size_bytes, bool shareable, struct ct_vmm_memory *out)
+{
+    if (shareable && device->info.driver_pages && create_by_driver(device, size_bytes, out) == CUDA_SUCCESS)
+        return CUDA_SUCCESS;
+    return create_file(device, size_bytes, out);
+}
+
+static CUresult import_file(struct ct_device *device, int fd, struct ct_vmm_memory *out)
+{
+    struct stat file;
+
+    if (fstat(fd, &file) != 0 || file.st_size <= 0 || (uint64_t)file.st_size % CT_RESERVATION_ALIGN)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "file descriptor %d is no memory that was exported", fd);
+    *out = (struct ct_vmm_memory){.device = device, .size_bytes = (uint64_t)file.st_size, .fd = fd};
+    return CUDA_SUCCESS;
+}
+
+static CUresult import_by_driver(struct ct_device *device, int fd, struct ct_vmm_memory *out)
+{
+    struct ct_vmm_memory memory = {.device = device, .fd = -1};
+    CUresult r = device->backend->physical_import(device->opened, fd, &memory.physical, &memory.size_bytes);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((r = device->backend->physical_pages(memory.physical, &memory.pages)) != CUDA_SUCCESS) {
+        memory_finish(&memory);
+        return r;
+    }
+    memory.fd = fd;
+    *out = memory;
+    return CUDA_SUCCESS;
+}
+
 static CUresult memory_import(struct ct_device *device, int fd, struct ct_vmm_memory *out)
 {
     int seals = fcntl(fd, F_GET_SEALS), own;
-    struct stat file;
+    CUresult r = CUDA_ERROR_INVALID_VALUE;
 
-    if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &file) != 0 || file.st_size <= 0 ||
-        (uint64_t)file.st_size % CT_RESERVATION_ALIGN)
+    if (seals < 0 || (seals & SEALS) != SEALS)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "file descriptor %d is no memory that was exported", fd);
     if ((own = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)
         return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "file descriptor %d cannot be duplicated", fd);
-    *out = (struct ct_vmm_memory){.device = device, .size_bytes = (uint64_t)file.st_size, .fd = own};
-    return CUDA_SUCCESS;
+    if (device->info.driver_pages)
+        r = import_by_driver(device, own, out);
+    if (r != CUDA_SUCCESS)
+        r = import_file(device, own, out);
+    if (r != CUDA_SUCCESS)
+        close(own);
+    return r;
 }
 
 static CUresult memory_export(const struct ct_vmm_memory *memory, int *out_fd)
@@ -62,13 +126,6 @@ static CUresult memory_export(const struct ct_vmm_memory *memory, int *out_fd)
         return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "no more file descriptors");
     *out_fd = fd;
     return CUDA_SUCCESS;
-}
-
-static void memory_finish(struct ct_vmm_memory *memory)
-{
-    if (memory->device)
-        close(memory->fd);
-    *memory = (struct ct_vmm_memory){.fd = -1};
 }
 
 /* ---- views ---- */
@@ -123,6 +180,17 @@ static CUresult view_create(struct ct_device *device, uint64_t address, uint64_t
     return CUDA_SUCCESS;
 }
 
+/* Of the driver's pages a second mapping: "old_size 0" leaves the first where it is. */
+static void *map_memory(const struct ct_vmm_memory *memory, void *at, uint64_t size_bytes, int protection)
+{
+    void *got;
+
+    if (!memory->pages)
+        return mmap(at, size_bytes, protection, MAP_SHARED | MAP_FIXED, memory->fd, 0);
+    got = mremap(memory->pages, 0, size_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+    return got != MAP_FAILED && mprotect(got, size_bytes, protection) != 0 ? MAP_FAILED : got;
+}
+
 static CUresult change_one(const struct ct_vmm_view *view, const struct ct_vmm_change *change)
 {
     static const int protection[] = {
@@ -135,7 +203,7 @@ static CUresult change_one(const struct ct_vmm_view *view, const struct ct_vmm_c
     if (change->now == CU_MEM_ACCESS_FLAGS_PROT_NONE)
         got = map_nothing((uint64_t)(uintptr_t)at, change->size_bytes, MAP_FIXED);
     else
-        got = mmap(at, change->size_bytes, protection[change->now], MAP_SHARED | MAP_FIXED, change->memory->fd, 0);
+        got = map_memory(change->memory, at, change->size_bytes, protection[change->now]);
     if (got == MAP_FAILED)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes cannot be mapped at %p", (unsigned long long)change->size_bytes, (void *)at);
     return CUDA_SUCCESS;

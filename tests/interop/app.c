@@ -332,6 +332,43 @@ void app_buffer_create(struct app *app, VkDeviceSize bytes, enum app_memory_kind
     *out = buffer;
 }
 
+/* An opaque descriptor does not tell its memory type: the device-local ones are tried. */
+static bool import_memory(struct app *app, int fd, uint32_t allowed, struct app_buffer *buffer)
+{
+    const VkImportMemoryFdInfoKHR import = {
+        .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR, .handleType = handle_type(buffer->kind), .fd = fd};
+    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = &import, .allocationSize = buffer->memory_bytes};
+
+    for (uint32_t i = 0; i < app->memory.memoryTypeCount; i++) {
+        if (!(allowed & (1u << i)) || !(app->memory.memoryTypes[i].propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT))
+            continue;
+        info.memoryTypeIndex = i;
+        if (vkAllocateMemory(app->device, &info, NULL, &buffer->memory) == VK_SUCCESS)
+            return true;
+        fprintf(stderr, "app.c: the driver does not import memory as type %u of %#x\n", i, allowed);
+    }
+    return false;
+}
+
+bool app_buffer_import(struct app *app, int fd, VkDeviceSize memory_bytes, VkDeviceSize bytes, struct app_buffer *out)
+{
+    struct app_buffer buffer = {
+        .handle = create_handle(app, bytes, APP_SHARED), .bytes = bytes, .memory_bytes = memory_bytes, .kind = APP_SHARED};
+    VkMemoryRequirements requirements;
+
+    vkGetBufferMemoryRequirements(app->device, buffer.handle, &requirements);
+    if (requirements.size > memory_bytes)
+        die("memory of another API is too small for a buffer");
+    buffer.align = requirements.alignment;
+    if (!import_memory(app, fd, requirements.memoryTypeBits, &buffer)) {
+        vkDestroyBuffer(app->device, buffer.handle, NULL);
+        return false;
+    }
+    must(vkBindBufferMemory(app->device, buffer.handle, buffer.memory, 0));
+    *out = buffer;
+    return true;
+}
+
 void app_buffer_place(struct app *app, const struct app_buffer *in, VkDeviceSize offset, VkDeviceSize bytes, struct app_buffer *out)
 {
     VkMemoryRequirements requirements;

@@ -49,6 +49,8 @@ void app_buffer_create(struct app *app, VkDeviceSize bytes, enum app_memory_kind
 /* One in the memory of another, at an offset that suits its alignment; has no memory of its own. */
 void app_buffer_place(struct app *app, const struct app_buffer *in, VkDeviceSize offset, VkDeviceSize bytes, struct app_buffer *out);
 void app_buffer_destroy(struct app *app, struct app_buffer *buffer); /* takes a zeroed one */
+/* One over the beginning of memory of another API, of `memory_bytes`; takes fd. False: the driver does not take it, and fd is the caller's. */
+bool app_buffer_import(struct app *app, int fd, VkDeviceSize memory_bytes, VkDeviceSize bytes, struct app_buffer *out);
 int app_buffer_export(struct app *app, const struct app_buffer *buffer);
 
 /* to[i] = from[i] * multiplier + addend + i * step. Buffers but APP_HOST ones come from and go back to another API around it. */

@@ -43,6 +43,7 @@ enum { PASSED = 0, LEFT_OUT = 77 };
 typedef int interop_case(struct app *app, struct cuda *cuda);
 interop_case ping_pong_host, ping_pong_timeline, ping_pong_binary, semaphore_arrays, semaphore_errors;
 interop_case images, image_order, image_errors;
+interop_case exported_memory, exported_memory_stays, exported_and_imported;
 int two_processes(struct cuda *cuda, const char *self);
 int child_process(int socket, struct cuda *cuda);
 
