@@ -50,6 +50,16 @@ void ct_log_history_add(const char *text)
     ct_mutex_unlock(&history.lock);
 }
 
+void ct_log_history_hold(void)
+{
+    ct_mutex_lock(&history.lock);
+}
+
+void ct_log_history_let_go(void)
+{
+    ct_mutex_unlock(&history.lock);
+}
+
 unsigned ct_log_history_end(void)
 {
     unsigned end;

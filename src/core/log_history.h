@@ -12,6 +12,10 @@
  * of rank LOG. */
 void ct_log_history_add(const char *text);
 
+/* Around a fork: nobody is to hold the lock meanwhile, or the child would wait for it in vain. */
+void ct_log_history_hold(void);
+void ct_log_history_let_go(void);
+
 /* The number that the next line will have. Lines are numbered from 0 and on, beyond 2^32 from 0 again. */
 unsigned ct_log_history_end(void);
 /* The number of the oldest line that is still held; the same as the end if there is none. */

@@ -5,11 +5,14 @@
 #include "config.h"
 #include "device.h"
 #include "log.h"
+#include "log_history.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define CT_CHANNEL "process"
 
@@ -201,20 +204,36 @@ static CUresult make_devices(const struct candidates *list)
     return CUDA_SUCCESS;
 }
 
-/* In the child: the driver's threads are gone and its device files are shared with the parent, so nothing can work any more. */
+/* In the child: the driver's threads are gone and its device files are shared with the parent, so nothing can work any more. Locks may be
+ * held by threads that are no more; that of the log, which every failure takes, is not. */
 static void note_fork(void)
 {
     int ready = CT_PROCESS_READY;
 
+    ct_log_history_let_go();
     atomic_compare_exchange_strong(&ct_process.state, &ready, CT_PROCESS_FORKED);
 }
 
-/* Threads may still run and call us: nothing is taken down, calls are refused. At exit that has to be so before the handlers run that stood
- * already when the drivers were loaded, such as that of a libcudart in the program, which unloads its modules: drivers have handlers of
- * their own (NVIDIA's for Vulkan), which run in between, and nothing of a driver may be called behind them. */
+/* Threads may still run and call us: nothing is taken down, calls are refused. */
 __attribute__((destructor)) static void note_exit(void)
 {
     atomic_store_explicit(&ct_process.state, CT_PROCESS_GONE, memory_order_release);
+}
+
+/* At exit that has to be so before the handlers run that stood already when the drivers were loaded, such as that of a libcudart in the
+ * program, which unloads its modules: drivers have handlers of their own (NVIDIA's for Vulkan), which run in between, and nothing of a
+ * driver may be called behind them. In a forked child those handlers wait for threads that are no more, or crash (NVIDIA 580.159.04 does
+ * both), so the child ends here: what the application registered since cuInit has run. */
+static void end_process(int status, void *user)
+{
+    bool forked = atomic_load_explicit(&ct_process.state, memory_order_acquire) == CT_PROCESS_FORKED;
+
+    (void)user;
+    note_exit();
+    if (!forked)
+        return;
+    fflush(NULL);
+    _exit(status);
 }
 
 static CUresult start_locked(void)
@@ -230,9 +249,9 @@ static CUresult start_locked(void)
     if (r == CUDA_SUCCESS)
         r = make_devices(&list);
     free(list.items);
-    if (r == CUDA_SUCCESS && atexit(note_exit) != 0)
+    if (r == CUDA_SUCCESS && on_exit(end_process, NULL) != 0)
         ct_log(CT_LOG_WARN, "the end of the process will be noticed late: out of memory");
-    if (r == CUDA_SUCCESS && pthread_atfork(NULL, NULL, note_fork) != 0)
+    if (r == CUDA_SUCCESS && pthread_atfork(ct_log_history_hold, ct_log_history_let_go, note_fork) != 0)
         ct_log(CT_LOG_WARN, "forks will not be noticed: out of memory");
     return r;
 }
@@ -245,7 +264,8 @@ static CUresult state_error(int state)
     case CT_PROCESS_NEW:
         return ct_fail(CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called, or failed");
     case CT_PROCESS_FORKED:
-        ct_log(CT_LOG_ERROR, "CUDA was in use before this process was forked; it can only be used in the parent");
+        if (!atomic_exchange_explicit(&ct_process.fork_told, true, memory_order_relaxed))
+            ct_log(CT_LOG_ERROR, "CUDA was in use before this process was forked; it can only be used in the parent");
         return CUDA_ERROR_NOT_INITIALIZED;
     case CT_PROCESS_GONE:
         return ct_fail(CUDA_ERROR_DEINITIALIZED, "the process is exiting");

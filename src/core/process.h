@@ -16,6 +16,7 @@ enum ct_process_state { CT_PROCESS_NEW, CT_PROCESS_READY, CT_PROCESS_FORKED, CT_
 struct ct_process {
     struct ct_mutex lock;      /* start-up */
     atomic_int state;          /* enum ct_process_state; release by cuInit pairs with the acquire in ct_process_check */
+    atomic_bool fork_told;     /* of state FORKED: the log says once that nothing works there */
     struct ct_device *devices; /* best first; fixed once READY */
     unsigned n_devices;
     struct ct_handle_table handles;
