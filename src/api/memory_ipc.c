@@ -62,8 +62,9 @@ CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 }
 
 /* cuIpcOpenMemHandle_v2. The allocation of another process, at its beginning, in the current context; opened again there it is the same
- * pointer. Flags: CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS. INVALID_VALUE: pdptr is NULL, or other flags; INVALID_HANDLE: no such handle, or its
- * process or memory is gone; INVALID_CONTEXT: it is of this process; MAP_FAILED: of another device; OUT_OF_MEMORY; OPERATING_SYSTEM. */
+ * pointer. Flags: CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS. INVALID_VALUE: pdptr is NULL, or other flags; INVALID_HANDLE: no such handle, its process or
+ * memory is gone, or another context of the device has it open; INVALID_CONTEXT: it is of this process; MAP_FAILED: of another device;
+ * OUT_OF_MEMORY; OPERATING_SYSTEM. */
 CUresult CUDAAPI cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
 {
     struct ct_context *context;

@@ -21,6 +21,7 @@ struct opened {
     struct opened *next;
     struct ct_allocation_share share;
     CUcontext owner;
+    CUdevice device;
     uint64_t address;
     unsigned long long id; /* of its range in the map */
     unsigned count;
@@ -70,10 +71,11 @@ static void tidy_locked(void)
     }
 }
 
-static struct opened *find_open_locked(const struct ct_context *context, const struct ct_allocation_share *share)
+/* On the device, whichever context it is in. */
+static struct opened *find_open_locked(const struct ct_device *device, const struct ct_allocation_share *share)
 {
     for (struct opened *opened = openings.first; opened; opened = opened->next)
-        if (opened->owner == context->object.handle && !memcmp(&opened->share, share, sizeof *share))
+        if (opened->device == device->ordinal && !memcmp(&opened->share, share, sizeof *share))
             return opened;
     return NULL;
 }
@@ -86,6 +88,7 @@ static CUresult publish(struct ct_context *context, struct ct_allocation *alloca
 
     range.allocation = allocation;
     opened->owner = range.owner;
+    opened->device = range.device;
     opened->address = range.start;
     opened->id = range.id;
     return ct_allocation_publish(context, &range);
@@ -139,12 +142,14 @@ CUresult ct_ipc_memory_open(struct ct_context *context, const CUipcMemHandle *ha
         return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "a handle of this process itself");
     ct_mutex_lock(&openings.lock);
     tidy_locked();
-    opened = find_open_locked(context, &share);
-    if (opened) {
+    opened = find_open_locked(context->device, &share);
+    if (!opened) {
+        r = open_locked(context, &share, out_address);
+    } else if (opened->owner == context->object.handle) {
         opened->count++;
         *out_address = opened->address;
     } else {
-        r = open_locked(context, &share, out_address);
+        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "another context of the device has the handle open");
     }
     ct_mutex_unlock(&openings.lock);
     return r;

@@ -283,19 +283,24 @@ static void importing_twice(void **state)
     (void)state;
     ok(import_pointer_there(ours, there, &theirs));
     r = import_pointer_there(ours, there, &again);
-    if (on_cuttle())
+    if (on_cuttle()) {
         assert_int_equal(r, CUDA_ERROR_INVALID_VALUE);
-    else
+    } else {
         print_message("imported twice: %s, %s pointer\n", api_error_name(r), again == theirs ? "the same" : "another");
-    if (r == CUDA_SUCCESS)
-        (void)tell(FREE, again, 0, 0, NULL);
+        print_message("freed: %s", api_error_name(tell(FREE, theirs, 0, 0, NULL)));
+        print_message("; read: %s", api_error_name(tell(WORD, theirs, 0, 0, NULL)));
+        print_message("; freed: %s", api_error_name(tell(FREE, theirs, 0, 0, NULL)));
+        print_message("; read: %s", api_error_name(tell(WORD, theirs, 0, 0, NULL)));
+        print_message("; freed: %s\n", api_error_name(tell(FREE, theirs, 0, 0, NULL)));
+    }
     if (on_cuttle()) {
         assert_int_equal(word_there(theirs), 4);
         ok(tell(FREE, theirs, 0, 0, NULL));
         ok(import_pointer_there(ours, there, &theirs)); /* and once more after that */
         assert_int_equal(word_there(theirs), 4);
     }
-    (void)tell(FREE, theirs, 0, 0, NULL);
+    if (on_cuttle())
+        ok(tell(FREE, theirs, 0, 0, NULL));
     free_here(ours);
     ok(tell(DESTROY, 0, 0, there, NULL));
     ok(cuMemPoolDestroy(pool));
@@ -309,6 +314,7 @@ static void wrong_arguments_are_refused(void **state)
     int fd = 77, file = fileno(tmpfile());
 
     (void)state;
+    (void)import_there(pool); /* NVIDIA's driver exports no pointers of pools that were not exported themselves */
     ok(cuMemAlloc(&plain, BYTES));
     ok(cuDeviceGetDefaultMemPool(&standard, 0));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(&fd, private, FILE_TYPE, 0));
