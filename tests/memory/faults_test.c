@@ -5,6 +5,7 @@
 #include "mock_backend.h"
 
 #include <stdatomic.h>
+#include <unistd.h>
 
 #define BYTES ((size_t)700000)
 
@@ -95,6 +96,51 @@ static CUresult streams_and_events(struct hands *h)
     return cuCtxSynchronize();
 }
 
+static void CUDA_CB take_a_while(void *user)
+{
+    (void)user;
+    usleep(100);
+}
+
+/* All source orders, while the stream is at work. */
+static CUresult batches(struct hands *h)
+{
+    CUmemcpyAttributes attributes[] = {{.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM},
+                                       {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL},
+                                       {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY}};
+    size_t sizes[3] = {50000, 50000, 50000}, starts[3] = {0, 1, 2};
+    CUdeviceptr dsts[3], srcs[3];
+
+    TRY(cuStreamCreate(&h->stream, CU_STREAM_NON_BLOCKING));
+    TRY(cuMemAlloc(&h->device, BYTES));
+    TRY(cuMemAllocHost(&h->host, BYTES));
+    for (size_t i = 0; i < 3; i++) {
+        dsts[i] = h->device + i * 50000;
+        srcs[i] = i == 1 ? (CUdeviceptr)(uintptr_t)h->host : (CUdeviceptr)(uintptr_t)pageable;
+    }
+    TRY(cuLaunchHostFunc(h->stream, take_a_while, NULL));
+    TRY(cuMemcpyBatchAsync(dsts, srcs, sizes, 3, attributes, starts, 3, h->stream));
+    return cuStreamSynchronize(h->stream);
+}
+
+/* Memory of a pool, and managed memory. */
+static CUresult pools_and_managed(struct hands *h)
+{
+    CUdeviceptr pooled;
+    CUresult r;
+
+    TRY(cuStreamCreate(&h->stream, CU_STREAM_NON_BLOCKING));
+    TRY(cuMemAllocManaged(&h->device, BYTES, CU_MEM_ATTACH_GLOBAL));
+    TRY(cuMemAllocAsync(&pooled, BYTES, h->stream));
+    r = cuMemsetD8Async(pooled, 1, BYTES, h->stream);
+    if (r == CUDA_SUCCESS)
+        r = cuMemcpyAsync(h->device, pooled, BYTES, h->stream);
+    if (cuMemFreeAsync(pooled, h->stream) != CUDA_SUCCESS)
+        ok(cuMemFree(pooled)); /* what was refused is still there */
+    TRY(r);
+    return cuStreamSynchronize(h->stream);
+}
+
 static void fail_each_call(CUresult (*scenario)(struct hands *), CUresult failure)
 {
     struct mock_counts before, after;
@@ -127,6 +173,50 @@ static void memory_runs_out(void **state)
     fail_each_call(memory_and_copies, CUDA_ERROR_OUT_OF_MEMORY);
     fail_each_call(registration, CUDA_ERROR_OUT_OF_MEMORY);
     fail_each_call(streams_and_events, CUDA_ERROR_OUT_OF_MEMORY);
+    fail_each_call(batches, CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+static void memory_of_pools_runs_out(void **state)
+{
+    CUdevice device;
+    int managed = 0, pools = 0;
+
+    (void)state;
+    ok(cuCtxGetDevice(&device));
+    ok(cuDeviceGetAttribute(&managed, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, device));
+    ok(cuDeviceGetAttribute(&pools, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, device));
+    if (!managed || !pools)
+        skip();
+    fail_each_call(pools_and_managed, CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+/* What ends a context: whichever call of the backend says it, either the call of the API tells it or the next that waits. */
+static void a_lost_device_is_told(void **state)
+{
+    CUresult (*const scenarios[])(struct hands *) = {memory_and_copies, registration, streams_and_events, batches};
+
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        bool failed = true;
+
+        for (unsigned n = 1; failed && n < 1000; n++) {
+            struct hands hands = {0};
+            CUcontext context;
+            CUresult r, later;
+
+            ok(cuCtxCreate(&context, NULL, 0, 0));
+            mock_lose_device(n, CUDA_ERROR_LAUNCH_FAILED);
+            r = scenarios[i](&hands);
+            later = cuCtxSynchronize();
+            failed = mock_has_failed();
+            mock_fail_call(0, CUDA_SUCCESS);
+            if (failed && r == CUDA_SUCCESS && later == CUDA_SUCCESS)
+                fail_msg("scenario %zu, call %u: nobody was told", i, n);
+            assert_true(failed || r == CUDA_SUCCESS);
+            ok(cuCtxDestroy(context)); /* with all that it has */
+            ok(cuCtxSetCurrent(*state));
+        }
+        assert_false(failed);
+    }
 }
 
 /* A context that cannot be made leaves nothing; the next try works. */
@@ -153,6 +243,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(memory_of_pools_runs_out),
+        cmocka_unit_test(a_lost_device_is_told),
         cmocka_unit_test(contexts_that_cannot_be_made),
     };
 

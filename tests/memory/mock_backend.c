@@ -71,7 +71,7 @@ static struct {
     uint64_t used_bytes, next_own, commands;
     int last_priority; /* of a queue */
     unsigned fail_in, faults;
-    bool failed;
+    bool failed, lasting;
     CUresult failure;
     struct ct_device_info info;
     struct ct_backend_device device;
@@ -124,7 +124,15 @@ void mock_fail_call(unsigned n, CUresult result)
     lock();
     mock.fail_in = n;
     mock.failure = result;
-    mock.failed = false;
+    mock.failed = mock.lasting = false;
+    unlock();
+}
+
+void mock_lose_device(unsigned n, CUresult result)
+{
+    mock_fail_call(n, result);
+    lock();
+    mock.lasting = true;
     unlock();
 }
 
@@ -183,6 +191,8 @@ __attribute__((destructor)) static void check_at_exit(void)
 /* Each call that can fail passes here, with the lock held. */
 static CUresult pass(void)
 {
+    if (mock.lasting && mock.failed)
+        return mock.failure;
     if (mock.fail_in == 0 || --mock.fail_in > 0)
         return CUDA_SUCCESS;
     mock.failed = true;

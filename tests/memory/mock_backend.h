@@ -18,6 +18,8 @@ struct mock_counts mock_count(void);
 
 /* The call that can fail number `n` from now (1 is the next) gives `result`; 0: none. */
 void mock_fail_call(unsigned n, CUresult result);
+/* The same, and so does every such call after it, until mock_fail_call is called: the device is lost. */
+void mock_lose_device(unsigned n, CUresult result);
 /* Whether that has come to pass. */
 bool mock_has_failed(void);
 
