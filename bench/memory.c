@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What memory costs: copies, fills, allocation, registration, zero-copy reads, virtual memory. Runs on any libcuda.so.1, so that two can
+ * be compared (bench/memory). Prints "name value unit", one a line; the median of several rounds. */
+#include "example.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define ROUNDS 15
+#define MIB ((size_t)1 << 20)
+#define READ_BLOCKS 2048
+#define READ_THREADS 256
+
+/* Every thread reads 16 bytes, then those one grid further; the sum is written only if it is a number that never comes. */
+static const char read_kernel[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry read_all(.param .u64 from, .param .u64 units, .param .u64 result)\n{\n"
+    ".reg .pred %p; .reg .b32 %r<12>; .reg .b64 %d<8>;\n"
+    "ld.param.u64 %d1, [from]; ld.param.u64 %d2, [units]; ld.param.u64 %d3, [result];\n"
+    "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mov.u32 %r4, %nctaid.x;\n"
+    "mad.lo.u32 %r3, %r1, %r2, %r3; cvt.u64.u32 %d4, %r3; mul.wide.u32 %d5, %r4, %r2; mov.u32 %r9, 0;\n"
+    "again:\nsetp.ge.u64 %p, %d4, %d2; @%p bra done;\n"
+    "shl.b64 %d6, %d4, 4; add.u64 %d6, %d6, %d1; ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%d6];\n"
+    "add.u32 %r5, %r5, %r6; add.u32 %r7, %r7, %r8; add.u32 %r5, %r5, %r7; add.u32 %r9, %r9, %r5;\n"
+    "add.u64 %d4, %d4, %d5; bra again;\n"
+    "done:\nsetp.ne.u32 %p, %r9, 0x12345679; @%p bra out;\nst.global.u32 [%d3], %r9;\nout:\nret;\n}\n";
+
+static double now_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *values)
+{
+    qsort(values, ROUNDS, sizeof *values, compare_doubles);
+    return values[ROUNDS / 2];
+}
+
+static void report(const char *name, double value, const char *unit)
+{
+    printf("%-36s %12.3f %s\n", name, value, unit);
+    fflush(stdout);
+}
+
+/* ---- copies and fills ---- */
+
+/* What is moved between, and how much. */
+struct buffers {
+    size_t bytes;
+    CUdeviceptr a, b;
+    char *pinned, *pageable, *other;
+};
+
+static void host_memcpy(const struct buffers *on)
+{
+    memcpy(on->other, on->pageable, on->bytes);
+}
+
+static void pinned_to_device(const struct buffers *on)
+{
+    CHECK(cuMemcpyHtoDAsync(on->a, on->pinned, on->bytes, NULL));
+}
+
+static void device_to_pinned(const struct buffers *on)
+{
+    CHECK(cuMemcpyDtoHAsync(on->pinned, on->a, on->bytes, NULL));
+}
+
+static void pageable_to_device(const struct buffers *on)
+{
+    CHECK(cuMemcpyHtoD(on->a, on->pageable, on->bytes));
+}
+
+static void device_to_pageable(const struct buffers *on)
+{
+    CHECK(cuMemcpyDtoH(on->pageable, on->a, on->bytes));
+}
+
+static void device_to_device(const struct buffers *on)
+{
+    CHECK(cuMemcpyDtoDAsync(on->b, on->a, on->bytes, NULL));
+}
+
+static void set_words(const struct buffers *on)
+{
+    CHECK(cuMemsetD32Async(on->a, 0x01020304, on->bytes / 4, NULL));
+}
+
+static void set_bytes(const struct buffers *on)
+{
+    CHECK(cuMemsetD8Async(on->a, 5, on->bytes, NULL));
+}
+
+static const struct transfer {
+    const char *name;
+    void (*run)(const struct buffers *on);
+} transfers[] = {
+    {"host memcpy", host_memcpy},
+    {"pinned to device", pinned_to_device},
+    {"device to pinned", device_to_pinned},
+    {"pageable to device", pageable_to_device},
+    {"device to pageable", device_to_pageable},
+    {"device to device", device_to_device},
+    {"memset, words", set_words},
+    {"memset, bytes", set_bytes},
+};
+
+static void measure_transfers(const struct buffers *on)
+{
+    for (size_t i = 0; i < sizeof transfers / sizeof *transfers; i++) {
+        double rates[ROUNDS];
+
+        transfers[i].run(on); /* touches pages, compiles kernels */
+        CHECK(cuCtxSynchronize());
+        for (int round = 0; round < ROUNDS; round++) {
+            double start = now_us();
+
+            transfers[i].run(on);
+            CHECK(cuCtxSynchronize());
+            rates[round] = (double)on->bytes / (now_us() - start) / 1e3;
+        }
+        report(transfers[i].name, median(rates), "GB/s");
+    }
+}
+
+static void measure_zero_copy(const struct buffers *on)
+{
+    unsigned long long units = on->bytes / 16;
+    double rates[ROUNDS];
+    CUdeviceptr from;
+    CUmodule module;
+    CUfunction function;
+
+    CHECK(cuModuleLoadData(&module, read_kernel));
+    CHECK(cuModuleGetFunction(&function, module, "read_all"));
+    CHECK(cuMemHostGetDevicePointer(&from, on->pinned, 0));
+    for (int round = -1; round < ROUNDS; round++) {
+        double start = now_us();
+
+        CHECK(cuLaunchKernel(function, READ_BLOCKS, 1, 1, READ_THREADS, 1, 1, 0, NULL, (void *[]){&from, &units, (void *)&on->a}, NULL));
+        CHECK(cuCtxSynchronize());
+        if (round >= 0)
+            rates[round] = (double)on->bytes / (now_us() - start) / 1e3;
+    }
+    report("zero-copy reads in a kernel", median(rates), "GB/s");
+    CHECK(cuModuleUnload(module));
+}
+
+/* ---- allocation ---- */
+
+static void measure_allocations(void)
+{
+    static const size_t kib[] = {4, 64, 1024, 2048, 8192, 65536};
+
+    for (size_t i = 0; i < sizeof kib / sizeof *kib; i++) {
+        double times[ROUNDS];
+        char name[64];
+        CUdeviceptr p;
+
+        for (int round = -1; round < ROUNDS; round++) {
+            double start = now_us();
+
+            CHECK(cuMemAlloc(&p, kib[i] << 10));
+            CHECK(cuMemFree(p));
+            if (round >= 0)
+                times[round] = now_us() - start;
+        }
+        snprintf(name, sizeof name, "alloc and free, %zu KiB", kib[i]);
+        report(name, median(times), "us");
+    }
+}
+
+/* 64 MiB that were touched before, as an application's are. */
+static void measure_registration(void)
+{
+    const size_t bytes = 64 * MIB;
+    void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    double in[ROUNDS], out[ROUNDS];
+
+    if (pages == MAP_FAILED)
+        exit(1);
+    memset(pages, 1, bytes);
+    for (int round = 0; round < ROUNDS; round++) {
+        double start = now_us(), middle;
+
+        CHECK(cuMemHostRegister(pages, bytes, CU_MEMHOSTREGISTER_DEVICEMAP));
+        middle = now_us();
+        CHECK(cuMemHostUnregister(pages));
+        in[round] = middle - start;
+        out[round] = now_us() - middle;
+    }
+    report("host register, 64 MiB", median(in), "us");
+    report("host unregister, 64 MiB", median(out), "us");
+    munmap(pages, bytes);
+}
+
+/* ---- virtual memory ---- */
+
+static void measure_mapping(CUdevice device)
+{
+    const CUmemLocation here = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+    const CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = here};
+    const CUmemAccessDesc access = {.location = here, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    const size_t bytes = 64 * MIB;
+    double in[ROUNDS], out[ROUNDS], create[ROUNDS];
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr address;
+
+    CHECK(cuMemAddressReserve(&address, bytes, 0, 0, 0));
+    for (int round = -1; round < ROUNDS; round++) {
+        double start = now_us(), made, mapped, unmapped;
+
+        CHECK(cuMemCreate(&handle, bytes, &properties, 0));
+        made = now_us();
+        CHECK(cuMemMap(address, bytes, 0, handle, 0));
+        CHECK(cuMemSetAccess(address, bytes, &access, 1));
+        mapped = now_us();
+        CHECK(cuMemsetD32(address, 1, 16)); /* it is there */
+        CHECK(cuCtxSynchronize());
+        unmapped = now_us();
+        CHECK(cuMemUnmap(address, bytes));
+        if (round >= 0) {
+            create[round] = made - start;
+            in[round] = mapped - made;
+            out[round] = now_us() - unmapped;
+        }
+        CHECK(cuMemRelease(handle));
+    }
+    CHECK(cuMemAddressFree(address, bytes));
+    report("create, 64 MiB", median(create), "us");
+    report("map and set access, 64 MiB", median(in), "us");
+    report("unmap, 64 MiB", median(out), "us");
+}
+
+int main(int argc, char **argv)
+{
+    struct buffers buffers = {.bytes = (argc > 1 ? strtoull(argv[1], NULL, 0) : 256) * MIB};
+    CUcontext context;
+    CUdevice device;
+
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuDevicePrimaryCtxRetain(&context, device));
+    CHECK(cuCtxSetCurrent(context));
+    CHECK(cuMemAlloc(&buffers.a, buffers.bytes));
+    CHECK(cuMemAlloc(&buffers.b, buffers.bytes));
+    CHECK(cuMemHostAlloc((void **)&buffers.pinned, buffers.bytes, CU_MEMHOSTALLOC_DEVICEMAP));
+    buffers.pageable = malloc(buffers.bytes);
+    buffers.other = malloc(buffers.bytes);
+    if (!buffers.pageable || !buffers.other)
+        return 1;
+    memset(buffers.pinned, 1, buffers.bytes);
+    memset(buffers.pageable, 2, buffers.bytes);
+    measure_transfers(&buffers);
+    measure_zero_copy(&buffers);
+    CHECK(cuMemFreeHost(buffers.pinned));
+    CHECK(cuMemFree(buffers.a));
+    CHECK(cuMemFree(buffers.b));
+    free(buffers.pageable);
+    free(buffers.other);
+    measure_allocations();
+    measure_registration();
+    measure_mapping(device);
+    CHECK(cuDevicePrimaryCtxRelease(device));
+    return 0;
+}
