@@ -35,10 +35,10 @@ static const struct driver_facts {
     unsigned mark;
     enum ct_address_rule rule;
     uint64_t granule;
-    uint8_t exact[6], subnormals32, exp2, zeros, spoils;
+    uint8_t exact[6], subnormals32, exp2, zeros, spoils, kernel;
 } drivers[] = {
-#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, spoils)                     \
-    {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, spoils},
+#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, spoils, kernel)             \
+    {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, spoils, kernel},
 #include "drivers.def"
 };
 
@@ -370,6 +370,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     driver = find_driver(properties.v12.driverID, out->has);
     out->address_granule = driver->granule;
     out_info->import_refusals_spoil = driver->spoils;
+    out_info->copies_by_kernel = driver->kernel;
     fill_identity(&properties, out->has, out_info);
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);

@@ -88,6 +88,7 @@ struct ct_device_info {
     bool import_at_pointer;          /* placed rules: imported pages can be made at their own host pointer, whatever page that is */
     bool import_read_only;           /* pages that the process may only read can be imported, too */
     bool import_refusals_spoil;      /* once an import was refused good ones may be, too: pages that cannot be locked are not asked for */
+    bool copies_by_kernel;           /* kernels copy within device memory faster than queue_copy does */
     bool pageable_access;            /* kernels may read any host pointer */
     bool sparse, external_memory_fd, external_semaphore_fd, dma_buf, timestamps;
     bool external_timeline_fd;       /* external semaphores may be timelines, too */

@@ -11,6 +11,7 @@ struct ct_stream;
 struct ct_event;
 struct ct_module;
 struct ct_context_local;
+struct ct_copy_kernel;
 struct ct_heap;
 struct ct_array_group;
 struct ct_print;
@@ -31,6 +32,7 @@ struct ct_device {
     pthread_cond_t primary_gone;          /* a primary context was taken down: see context.c */
     atomic_int probe_state;               /* see ct_probe_settle; changed under the lock */
     pthread_cond_t probe_over;
+    _Atomic(struct ct_copy_kernel *) copy_kernel; /* copy_kernel.c; NULL until a copy is for it */
 };
 
 struct ct_context {

@@ -2,7 +2,7 @@
 /* Copies (Driver API: Memory Management; "API synchronization behavior").
  *
  * The ways, by what the two places are:
- *   both known to the device   the stream's queue copies. Where they overlap, by way of the stream's ring (CUDA leaves the result open).
+ *   both known to the device   the stream's queue copies, or a kernel (copy_kernel.c). Where they overlap, by way of the stream's ring (CUDA leaves the result open).
  *   pageable to device         through the stream's ring, piece by piece: the source has been read when the call comes back
  *   device to pageable         through two staging buffers in turn: the call waits
  *   pageable to pageable       the host copies, when the stream's work is done
@@ -12,6 +12,7 @@
 #include "copy.h"
 
 #include "config.h"
+#include "copy_kernel.h"
 #include "log.h"
 #include "memory_arena.h"
 #include "stream_ring.h"
@@ -319,13 +320,13 @@ static bool suits_images(const struct ct_copy *copy)
     return !src || is_whole(copy, src, copy->dst.offset, copy->dst_pitch, copy->dst_slice);
 }
 
-static CUresult record_locked(struct ct_stream *stream, const struct ct_copy *copy)
+static CUresult record_locked(struct ct_stream *stream, const struct ct_copy *copy, bool by_kernel)
 {
     if (!copy->src.memory)
         return record_upload_locked(stream, copy);
     if (overlaps(copy) || !suits_images(copy))
         return record_pieces_locked(stream, copy);
-    return record_direct_locked(stream, copy);
+    return by_kernel ? ct_copy_kernel_record_locked(stream, copy) : record_direct_locked(stream, copy);
 }
 
 /* A piece of a download that is under way. */
@@ -507,6 +508,7 @@ static bool host_could(const struct ct_stream *stream, const struct ct_copy *cop
 
 static CUresult run_recorded(struct ct_stream *stream, const struct ct_copy *copy, enum ct_copy_mode mode)
 {
+    const bool by_kernel = ct_copy_kernel_takes(stream->context->device, copy); /* may compile it: not with the stream begun */
     uint64_t point;
     CUresult r = ct_stream_begin(stream);
 
@@ -517,7 +519,7 @@ static CUresult run_recorded(struct ct_stream *stream, const struct ct_copy *cop
         ct_stream_end(stream);
         return ct_context_check(stream->context, CUDA_SUCCESS);
     }
-    r = record_locked(stream, copy);
+    r = record_locked(stream, copy, by_kernel);
     point = backend_of(stream)->queue_point(stream->queue);
     ct_stream_end(stream);
     if (r == CUDA_SUCCESS && may_wait(copy, mode))

@@ -4,6 +4,7 @@
 
 #include "compute_capability.h"
 #include "config.h"
+#include "copy_kernel.h"
 #include "log.h"
 #include "memory_pool.h"
 #include "process.h"
@@ -256,6 +257,7 @@ void ct_device_finish(struct ct_device *device)
 {
     ct_device_pools_destroy(device->pools);
     ct_context_unmake_primary(device->primary);
+    ct_copy_kernel_destroy(device);
     if (device->opened)
         device->backend->device_close(device->opened);
     pthread_cond_destroy(&device->primary_gone);
