@@ -81,12 +81,14 @@ static CUresult create_handle(struct ct_backend_device *device)
     return ct_vk_result(vkCreateDevice(physical->handle, &info, NULL, &device->handle), "vkCreateDevice");
 }
 
-static void get_sparse_queue(struct ct_backend_device *device)
+static CUresult get_sparse_queue(struct ct_backend_device *device)
 {
     ct_mutex_init(&device->own_lock, CT_RANK_BACKEND);
     device->sparse_lock = &device->own_lock;
-    if (device->physical->has_sparse_family)
-        device->vk.vkGetDeviceQueue(device->handle, device->physical->sparse_family, 0, &device->sparse_queue);
+    if (!device->physical->has_sparse_family)
+        return CUDA_SUCCESS;
+    device->vk.vkGetDeviceQueue(device->handle, device->physical->sparse_family, 0, &device->sparse_queue);
+    return ct_vk_line_create(device, &device->binding_line);
 }
 
 static CUresult create_pipeline_cache(struct ct_backend_device *device)
@@ -104,7 +106,8 @@ static CUresult init_compiler(struct ct_backend_device *device)
     if (r != CUDA_SUCCESS)
         return r;
     volkLoadDeviceTable(&device->vk, device->handle);
-    get_sparse_queue(device);
+    if ((r = get_sparse_queue(device)) != CUDA_SUCCESS)
+        return r;
     if (device->physical->uses_file && (r = ct_memory_file_open(&device->file)) != CUDA_SUCCESS)
         return r;
     return create_pipeline_cache(device);
@@ -174,6 +177,7 @@ void ct_vk_device_close(struct ct_backend_device *device)
     ct_vk_timestamp_pool_destroy(device->timestamps);
     if (device->pipeline_cache)
         device->vk.vkDestroyPipelineCache(device->handle, device->pipeline_cache, NULL);
+    ct_vk_line_release_locked(device, device->binding_line); /* the scheduler is gone: nobody else has it */
     if (device->handle)
         device->vk.vkDestroyDevice(device->handle, NULL);
     if (device->sparse_lock)

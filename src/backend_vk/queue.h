@@ -157,6 +157,9 @@ CUresult ct_vk_queue_fill(struct ct_queue *queue, struct ct_memory *dst, uint64_
 CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *launch);
 CUresult ct_vk_queue_timestamp(struct ct_queue *queue, struct ct_timestamp *timestamp);
 
+/* sparse.c: the value of device->binding_line that work has to wait for; 0: no binding is under way. */
+uint64_t ct_vk_sparse_pending(struct ct_backend_device *device);
+
 /* timeline.c */
 struct ct_timeline {
     struct ct_backend_device *device;

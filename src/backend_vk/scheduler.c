@@ -52,11 +52,12 @@ static VkSemaphoreSubmitInfo semaphore_info(const struct ct_vk_line *line, uint6
 
 static CUresult hand_over(struct ct_backend_device *device, const struct ct_vk_batch *batch)
 {
-    VkSemaphoreSubmitInfo waits[CT_VK_BATCH_WAITS], signals[2];
+    VkSemaphoreSubmitInfo waits[CT_VK_BATCH_WAITS + 1], signals[2];
+    const uint64_t binding = ct_vk_sparse_pending(device); /* what the batch uses may be in it */
     const VkCommandBufferSubmitInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO, .commandBuffer = batch->commands};
     const VkSubmitInfo2 info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2,
-        .waitSemaphoreInfoCount = batch->n_waits,
+        .waitSemaphoreInfoCount = batch->n_waits + (binding ? 1 : 0),
         .pWaitSemaphoreInfos = waits,
         .commandBufferInfoCount = 1,
         .pCommandBufferInfos = &commands,
@@ -67,6 +68,8 @@ static CUresult hand_over(struct ct_backend_device *device, const struct ct_vk_b
 
     for (unsigned i = 0; i < batch->n_waits; i++)
         waits[i] = semaphore_info(batch->waits[i].line, batch->waits[i].value);
+    if (binding)
+        waits[batch->n_waits] = semaphore_info(device->binding_line, binding);
     signals[0] = semaphore_info(batch->queue->line, batch->last_point);
     if (batch->signal.line)
         signals[1] = semaphore_info(batch->signal.line, batch->signal.value);

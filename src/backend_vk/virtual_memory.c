@@ -170,6 +170,7 @@ void ct_vk_physical_destroy(struct ct_physical *physical)
     if (!physical)
         return;
     device = physical->device;
+    (void)ct_vk_sparse_settle(device); /* it may just be leaving a range; a lost device binds nothing */
     for (unsigned i = 0; i < physical->n_made; i++)
         device->vk.vkFreeMemory(device->handle, physical->chunks[i].handle, NULL);
     atomic_fetch_sub_explicit(&device->heap_used[physical->heap], physical->charged_bytes, memory_order_relaxed);

@@ -94,7 +94,8 @@ void ct_vk_address_rule_probe(struct ct_vk_physical *physical, struct ct_device_
 /* The one place where Vulkan's results become CUDA's. Logs failures with the call's name. VK_TIMEOUT and VK_NOT_READY: NOT_READY. */
 CUresult ct_vk_result(VkResult result, const char *call);
 
-struct ct_vk_scheduler;      /* queue.h */
+struct ct_vk_line;           /* queue.h */
+struct ct_vk_scheduler;      /* the same */
 struct ct_vk_timestamp_pool; /* timestamp.c */
 
 struct ct_backend_device {
@@ -106,6 +107,8 @@ struct ct_backend_device {
     VkQueue sparse_queue;         /* or none */
     struct ct_mutex own_lock;     /* of a sparse queue that is none of `queues`; rank CT_RANK_BACKEND */
     struct ct_mutex *sparse_lock; /* who uses sparse_queue holds it */
+    struct ct_vk_line *binding_line; /* with sparse_queue: bindings signal their number on it (sparse.c) */
+    atomic_uint_fast64_t bindings, bindings_done; /* submitted; seen to be done */
     VkPipelineCache pipeline_cache;
     bool capture_statistics;                             /* pipelines keep the compiler's statistics */
     atomic_uint_fast64_t heap_used[VK_MAX_MEMORY_HEAPS]; /* relaxed: statistics */

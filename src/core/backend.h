@@ -255,7 +255,7 @@ struct ct_backend {
     /* A range of addresses without memory, at a CUDA address that the caller has reserved (0: anywhere; not with placed rules). As
      * memory_create, it is never asked for again after a failure. To be destroyed as other memory. */
     CUresult (*range_create)(struct ct_backend_device *device, uint64_t want_address, uint64_t size_bytes, struct ct_memory **out);
-    /* Done when it comes back. No work uses what is bound or unbound. */
+    /* Work that is recorded later finds it done. No work uses what is bound or unbound. */
     CUresult (*range_bind)(struct ct_memory *range, const struct ct_range_bind *binds, unsigned count);
 
     /* Where info.opaque_images. NOT_SUPPORTED: the device has no such format, or not for this use; INVALID_VALUE: beyond the import. */
