@@ -12,6 +12,7 @@ struct ct_event;
 struct ct_module;
 struct ct_context_local;
 struct ct_copy_kernel;
+struct ct_spares;
 struct ct_heap;
 struct ct_array_group;
 struct ct_print;
@@ -24,6 +25,7 @@ struct ct_device {
     struct ct_device_info info;
     struct ct_mutex lock;                 /* guards opening and the primary context's state */
     struct ct_device_pools *pools;        /* of memory: memory_pool.c */
+    struct ct_spares *spares;             /* memory_spares.c */
     struct ct_backend_device *opened;     /* NULL until the first context */
     atomic_ullong given_bytes;            /* of its memory: memory_budget.c */
     struct ct_context *primary;           /* made with the process, active while primary_retains > 0; its handle never changes */

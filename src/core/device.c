@@ -7,6 +7,7 @@
 #include "copy_kernel.h"
 #include "log.h"
 #include "memory_pool.h"
+#include "memory_spares.h"
 #include "process.h"
 
 #include <limits.h>
@@ -250,6 +251,8 @@ CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_b
     pthread_cond_init(&device->probe_over, NULL);
     ct_log(CT_LOG_INFO, "device %d: %s (%s, %s)", ordinal, info->name, backend->name, info->driver);
     r = ct_context_make_primary(device, &device->primary);
+    if (r == CUDA_SUCCESS)
+        r = ct_spares_create(device, &device->spares);
     return r == CUDA_SUCCESS ? ct_device_pools_create(device, &device->pools) : r;
 }
 
@@ -257,6 +260,7 @@ void ct_device_finish(struct ct_device *device)
 {
     ct_device_pools_destroy(device->pools);
     ct_context_unmake_primary(device->primary);
+    ct_spares_destroy(device->spares);
     ct_copy_kernel_destroy(device);
     if (device->opened)
         device->backend->device_close(device->opened);

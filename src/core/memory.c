@@ -2,7 +2,7 @@
 /* Device memory and managed memory of a context.
  *
  * Allocations of less than 1 MiB are carved from chunks of 2 MiB: a bitmap of 512-byte units, first fit in the first chunk that has
- * room. Larger ones have backend memory of their own. One empty chunk is kept for the next small allocation, others are given back.
+ * room. Larger ones have backend memory of their own, new or spare (memory_spares.h). One empty chunk is kept for the next small allocation, others are given back.
  * Managed memory has chunks of its own, of host memory.
  *
  * Publish last, unpublish first: memory enters the map when it is ready; on free it leaves the map, then the context's work is
@@ -11,6 +11,7 @@
 
 #include "log.h"
 #include "memory_pool.h"
+#include "memory_spares.h"
 #include "process.h"
 #include "stream.h"
 
@@ -93,9 +94,15 @@ static uint64_t find_run(const struct ct_memory_chunk *chunk, uint64_t count, ui
 static CUresult create_backing(struct ct_context *context, enum ct_memory_kind kind, uint64_t size_bytes, uint64_t align,
                                struct ct_backing *out)
 {
-    if (kind == CT_MEMORY_DEVICE)
-        return ct_backing_create_device(context, size_bytes, align, out);
-    return ct_backing_create_host(context, size_bytes, kind, out);
+    uint64_t bytes = ct_spares_round(size_bytes);
+
+    if (kind != CT_MEMORY_DEVICE)
+        return ct_backing_create_host(context, size_bytes, kind, out);
+    if (bytes > context->device->info.max_allocation_bytes)
+        bytes = size_bytes;
+    if (ct_spares_take(context->device->spares, bytes, align, out))
+        return CUDA_SUCCESS;
+    return ct_backing_create_device(context, bytes, align, out);
 }
 
 static CUresult chunk_create(struct ct_context *context, enum ct_memory_kind kind, struct ct_memory_chunk **out)
@@ -200,6 +207,12 @@ static void give_back_piece(struct ct_memory_arena *arena, const struct ct_alloc
 
 /* ---- allocations ---- */
 
+/* What another process has may be written to by it. */
+static bool can_be_kept(const struct ct_allocation *allocation)
+{
+    return allocation->is_plain && !allocation->share_id;
+}
+
 void ct_allocation_destroy(struct ct_context *context, struct ct_allocation *allocation)
 {
     if (!allocation)
@@ -207,7 +220,8 @@ void ct_allocation_destroy(struct ct_context *context, struct ct_allocation *all
     ct_share_retract(allocation->share_id); /* first: nobody is to get memory that goes */
     if (allocation->chunk)
         give_back_piece(context->arena, allocation);
-    ct_backing_destroy(context, &allocation->backing);
+    if (!can_be_kept(allocation) || !ct_spares_put(context->device->spares, &allocation->backing))
+        ct_backing_destroy(context, &allocation->backing);
     free(allocation);
 }
 
@@ -341,9 +355,13 @@ CUresult ct_allocation_share(uint64_t address, struct ct_allocation_share *out)
 static CUresult allocate(struct ct_context *context, enum ct_memory_kind kind, uint64_t size_bytes, uint64_t align,
                          struct ct_allocation *allocation)
 {
+    CUresult r;
+
     if (size_bytes < SMALL_BYTES && align <= SMALL_BYTES / 2)
         return carve(context->arena, kind, size_bytes, align, allocation);
-    return create_backing(context, kind, size_bytes, align > LARGE_ALIGN ? align : LARGE_ALIGN, &allocation->backing);
+    r = create_backing(context, kind, size_bytes, align > LARGE_ALIGN ? align : LARGE_ALIGN, &allocation->backing);
+    allocation->is_plain = r == CUDA_SUCCESS && kind == CT_MEMORY_DEVICE;
+    return r;
 }
 
 struct ct_range ct_range_of_backing(struct ct_context *context, const struct ct_backing *backing, uint64_t offset, uint64_t size_bytes,
@@ -577,6 +595,7 @@ void ct_memory_arena_destroy(struct ct_memory_arena *arena)
         arena->stagings = staging->next;
         staging_destroy(arena->context, staging);
     }
+    ct_spares_trim(arena->context->device->spares); /* what other contexts of the device freed does not matter much */
     ct_mutex_finish(&arena->lock);
     free(arena);
 }

@@ -19,6 +19,7 @@ struct ct_allocation {
     uint64_t start; /* of the range in the map */
     uint64_t alias; /* start of the second range (the device pointer), or 0 */
     enum ct_range_kind kind;
+    bool is_plain;  /* its own memory came from create_backing of memory.c, for a device: the next allocation may have it */
     uint64_t share_id; /* under which other processes get it, 0: not at all (memory_share.h); guarded by the arena's lock */
 };
 

@@ -13,6 +13,7 @@
 #include "memory.h"
 #include "memory_budget.h"
 #include "memory_share.h"
+#include "memory_spares.h"
 #include "process.h"
 #include "reservation.h"
 
@@ -83,7 +84,10 @@ CUresult ct_backing_create_device(struct ct_context *context, uint64_t size_byte
     r = ct_budget_take(context->device, size_bytes); /* first: a driver that is asked for too much may leave an address spoiled */
     if (r != CUDA_SUCCESS)
         return r;
-    if ((r = create(context, &request, out)) == CUDA_SUCCESS)
+    r = create(context, &request, out);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && ct_spares_trim(context->device->spares))
+        r = create(context, &request, out);
+    if (r == CUDA_SUCCESS)
         out->device_bytes = size_bytes;
     else
         ct_budget_give(context->device, size_bytes);

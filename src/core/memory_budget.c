@@ -3,6 +3,7 @@
 #include "memory_budget.h"
 
 #include "log.h"
+#include "memory_spares.h"
 #include "process.h"
 
 #include <unistd.h>
@@ -21,7 +22,8 @@ static bool take(atomic_ullong *taken, uint64_t size_bytes, uint64_t limit)
     return true;
 }
 
-CUresult ct_budget_info(struct ct_device *device, uint64_t *out_free, uint64_t *out_total)
+/* What is free beside the spares. */
+static CUresult ask(struct ct_device *device, uint64_t *out_free, uint64_t *out_total)
 {
     uint64_t given = atomic_load_explicit(&device->given_bytes, memory_order_relaxed), left;
     CUresult r = device->backend->memory_info(device->opened, out_free, out_total);
@@ -34,17 +36,29 @@ CUresult ct_budget_info(struct ct_device *device, uint64_t *out_free, uint64_t *
     return CUDA_SUCCESS;
 }
 
+CUresult ct_budget_info(struct ct_device *device, uint64_t *out_free, uint64_t *out_total)
+{
+    uint64_t spare_bytes = ct_spares_bytes(device->spares);
+    CUresult r = ask(device, out_free, out_total);
+
+    if (r == CUDA_SUCCESS)
+        *out_free = spare_bytes < *out_total - *out_free ? *out_free + spare_bytes : *out_total;
+    return r;
+}
+
 CUresult ct_budget_take(struct ct_device *device, uint64_t size_bytes)
 {
     uint64_t free_bytes, total_bytes;
-    CUresult r = ct_budget_info(device, &free_bytes, &total_bytes);
+    CUresult r;
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (size_bytes > free_bytes || !take(&device->given_bytes, size_bytes, total_bytes))
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes wanted, %llu of %llu free", (unsigned long long)size_bytes,
-                       (unsigned long long)free_bytes, (unsigned long long)total_bytes);
-    return CUDA_SUCCESS;
+    do {
+        if ((r = ask(device, &free_bytes, &total_bytes)) != CUDA_SUCCESS)
+            return r;
+        if (size_bytes <= free_bytes && take(&device->given_bytes, size_bytes, total_bytes))
+            return CUDA_SUCCESS;
+    } while (ct_spares_trim(device->spares));
+    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes wanted, %llu of %llu free", (unsigned long long)size_bytes,
+                   (unsigned long long)free_bytes, (unsigned long long)total_bytes);
 }
 
 void ct_budget_give(struct ct_device *device, uint64_t size_bytes)

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A short list, the oldest first. Nothing is given to a driver under the lock. */
+#include "memory_spares.h"
+
+#include "config.h"
+#include "log.h"
+#include "memory_budget.h"
+#include "reservation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "memory"
+#define KEPT_BYTES ((uint64_t)256 << 20)
+#define KEPT_SHARE 32 /* no more than that part of the device's memory */
+#define KEPT_COUNT 32
+#define ROUND_BYTES ((uint64_t)64 << 10)
+
+struct ct_spares {
+    struct ct_device *device; /* borrowed: owns us */
+    struct ct_mutex lock;     /* rank CT_RANK_SPARES; guards the rest */
+    unsigned n;
+    uint64_t bytes, limit_bytes;
+    struct ct_backing kept[KEPT_COUNT];
+};
+
+/* CPU devices make memory in no time. */
+static uint64_t limit_of(const struct ct_device_info *info)
+{
+    const uint64_t share = info->memory_bytes / KEPT_SHARE;
+
+    if (ct_config()->spare_mib >= 0)
+        return (uint64_t)ct_config()->spare_mib << 20;
+    if (info->kind == CT_DEVICE_CPU)
+        return 0;
+    return share < KEPT_BYTES ? share : KEPT_BYTES;
+}
+
+CUresult ct_spares_create(struct ct_device *device, struct ct_spares **out)
+{
+    struct ct_spares *spares = calloc(1, sizeof *spares);
+
+    if (!spares)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of spare memory");
+    spares->device = device;
+    spares->limit_bytes = limit_of(&device->info);
+    ct_mutex_init(&spares->lock, CT_RANK_SPARES);
+    *out = spares;
+    return CUDA_SUCCESS;
+}
+
+void ct_spares_destroy(struct ct_spares *spares)
+{
+    if (!spares)
+        return;
+    ct_spares_trim(spares);
+    ct_mutex_finish(&spares->lock);
+    free(spares);
+}
+
+uint64_t ct_spares_round(uint64_t size_bytes)
+{
+    return size_bytes > UINT64_MAX - ROUND_BYTES ? size_bytes : (size_bytes + ROUND_BYTES - 1) & ~(ROUND_BYTES - 1);
+}
+
+static struct ct_backing remove_locked(struct ct_spares *spares, unsigned index)
+{
+    const struct ct_backing backing = spares->kept[index];
+
+    spares->n--;
+    spares->bytes -= backing.memory->size_bytes;
+    memmove(&spares->kept[index], &spares->kept[index + 1], (spares->n - index) * sizeof backing);
+    return backing;
+}
+
+bool ct_spares_take(struct ct_spares *spares, uint64_t size_bytes, uint64_t align, struct ct_backing *out)
+{
+    bool found = false;
+
+    ct_mutex_lock(&spares->lock);
+    for (unsigned i = spares->n; i-- > 0 && !found;) {
+        found = spares->kept[i].memory->size_bytes == size_bytes && spares->kept[i].address % align == 0;
+        if (found)
+            *out = remove_locked(spares, i);
+    }
+    ct_mutex_unlock(&spares->lock);
+    return found;
+}
+
+static void give_back(struct ct_spares *spares, const struct ct_backing *backing)
+{
+    spares->device->backend->memory_destroy(backing->memory);
+    ct_budget_give(spares->device, backing->device_bytes);
+    ct_unreserve(backing->reserved, backing->reserved_bytes);
+}
+
+/* Takes the oldest out. False: there is none, or, with `wanted` bytes to come, no need to. */
+static bool take_oldest(struct ct_spares *spares, uint64_t wanted, struct ct_backing *out)
+{
+    bool found;
+
+    ct_mutex_lock(&spares->lock);
+    found = spares->n && (spares->n == KEPT_COUNT || wanted > spares->limit_bytes - spares->bytes);
+    if (found)
+        *out = remove_locked(spares, 0);
+    ct_mutex_unlock(&spares->lock);
+    return found;
+}
+
+bool ct_spares_put(struct ct_spares *spares, const struct ct_backing *backing)
+{
+    const uint64_t bytes = backing->memory->size_bytes;
+    struct ct_backing oldest;
+    bool fits;
+
+    if (bytes > spares->limit_bytes)
+        return false;
+    while (take_oldest(spares, bytes, &oldest))
+        give_back(spares, &oldest);
+    ct_mutex_lock(&spares->lock);
+    fits = spares->n < KEPT_COUNT && bytes <= spares->limit_bytes - spares->bytes; /* another thread may have been quicker */
+    if (fits) {
+        spares->kept[spares->n++] = *backing;
+        spares->bytes += bytes;
+    }
+    ct_mutex_unlock(&spares->lock);
+    return fits;
+}
+
+bool ct_spares_trim(struct ct_spares *spares)
+{
+    struct ct_backing oldest;
+    bool any = false;
+
+    while (take_oldest(spares, UINT64_MAX, &oldest)) {
+        give_back(spares, &oldest);
+        any = true;
+    }
+    return any;
+}
+
+uint64_t ct_spares_bytes(struct ct_spares *spares)
+{
+    uint64_t bytes;
+
+    ct_mutex_lock(&spares->lock);
+    bytes = spares->bytes;
+    ct_mutex_unlock(&spares->lock);
+    return bytes;
+}

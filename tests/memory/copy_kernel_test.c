@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies within device memory, from and to every alignment, of sizes around the blocks of the kernel that does them on some devices
+ * (core/copy_kernel.c); CUTTLE_COPY_BY_KERNEL makes all do so. What lies around the destination stays. */
+#include "../api/api_test.h"
+
+#define BYTES 70000u
+
+static unsigned char source[BYTES], expected[BYTES], got[BYTES];
+static CUdeviceptr from, to;
+
+static int make(void **state)
+{
+    if (with_context(state))
+        return -1;
+    for (size_t i = 0; i < BYTES; i++)
+        source[i] = (unsigned char)(i * 7 + i / 251);
+    return cuMemAlloc(&from, BYTES) || cuMemAlloc(&to, BYTES) || cuMemcpyHtoD(from, source, BYTES);
+}
+
+static int finish(void **state)
+{
+    return cuMemFree(from) || cuMemFree(to) || without_context(state);
+}
+
+static void check_copy(size_t dst, size_t src, size_t bytes)
+{
+    ok(cuMemsetD8(to, 0xa5, BYTES));
+    memset(expected, 0xa5, BYTES);
+    memcpy(expected + dst, source + src, bytes);
+    ok(cuMemcpyDtoDAsync(to + dst, from + src, bytes, NULL));
+    ok(cuMemcpyDtoH(got, to, BYTES));
+    assert_memory_equal(got, expected, BYTES);
+}
+
+static void alignments_alike(void **state)
+{
+    (void)state;
+    for (size_t offset = 0; offset < 20; offset += 3)
+        check_copy(offset, offset + 16 * offset, 40000 + offset);
+}
+
+static void alignments_of_their_own(void **state)
+{
+    (void)state;
+    check_copy(0, 4, 40000);
+    check_copy(1, 0, 40000);
+    check_copy(15, 16, 40000);
+}
+
+static void sizes_around_blocks(void **state)
+{
+    static const size_t sizes[] = {4095, 4096, 4097, 8191, 8192, 8193, 8192 + 4095, 12288, 65536, 65537};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        check_copy(1600, 3200, sizes[i]);
+    check_copy(0, 0, BYTES);
+}
+
+static void what_overlaps_does_no_harm(void **state)
+{
+    (void)state;
+    ok(cuMemcpyDtoD(to, from, BYTES));
+    ok(cuMemcpyDtoD(to + 4096, to, 40960)); /* as memmove, though CUDA leaves it open */
+    ok(cuMemcpyDtoH(got, to, BYTES));
+    assert_memory_equal(got, source, 4096);
+    assert_memory_equal(got + 4096 + 40960, source + 4096 + 40960, BYTES - 4096 - 40960);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(alignments_alike),
+        cmocka_unit_test(alignments_of_their_own),
+        cmocka_unit_test(sizes_around_blocks),
+        cmocka_unit_test(what_overlaps_does_no_harm),
+    };
+
+    return cmocka_run_group_tests(tests, make, finish);
+}
