@@ -4,7 +4,7 @@
  * The ways, by what the two places are:
  *   both known to the device   the stream's queue copies, or a kernel (copy_kernel.c). Where they overlap, by way of the stream's ring (CUDA leaves the result open).
  *   pageable to device         through the stream's ring, piece by piece: the source has been read when the call comes back
- *   device to pageable         through two staging buffers in turn: the call waits
+ *   device to pageable         through two staging buffers in turn, by several threads if it is much: the call waits
  *   pageable to pageable       the host copies, when the stream's work is done
  *   two devices                by way of host memory; the call waits
  * Levels of images go these ways, too: to all of this their texels are bytes like others, which the host reaches by copies only.
@@ -18,13 +18,18 @@
 #include "stream_ring.h"
 #include "vmm.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CT_CHANNEL "copy"
 #define PIECE_BYTES CT_RING_SHARED_BYTES
 #define ASYNC_BY_HOST_BYTES ((uint64_t)64 << 10) /* what the caller of an asynchronous copy can be asked to copy itself */
 #define BOUNCE_BYTES CT_STAGING_BYTES
+#define DOWNLOAD_THREADS 4
+#define DOWNLOAD_PART_BYTES ((uint64_t)4 << 20) /* less is not worth a thread */
 
 /* ---- places ---- */
 
@@ -387,7 +392,16 @@ static CUresult read_back(struct ct_stream *stream, const struct ct_copy *copy, 
     return r;
 }
 
-static CUresult run_download(struct ct_stream *stream, const struct ct_copy *copy)
+static struct ct_place moved(const struct ct_place *place, uint64_t distance)
+{
+    struct ct_place p = *place;
+
+    p.offset += distance;
+    p.host = p.host ? p.host + distance : NULL;
+    return p;
+}
+
+static CUresult download_part(struct ct_stream *stream, const struct ct_copy *copy)
 {
     struct reading readings[2] = {0};
     CUresult r = ct_staging_acquire(stream->context, &readings[0].staging);
@@ -398,6 +412,81 @@ static CUresult run_download(struct ct_stream *stream, const struct ct_copy *cop
         r = read_back(stream, copy, readings);
     ct_staging_release(stream->context, readings[0].staging);
     ct_staging_release(stream->context, readings[1].staging);
+    return r;
+}
+
+/* One processor does not copy as fast as a bus: large downloads are shared out among some. */
+struct download {
+    struct ct_stream *stream;
+    struct ct_copy copy;
+    CUresult result;
+    pthread_t thread;
+    bool has_thread;
+};
+
+static void *run_part(void *argument)
+{
+    struct download *part = argument;
+
+    part->result = download_part(part->stream, &part->copy);
+    return NULL;
+}
+
+/* Part `index` of `count`: whole rows, or of one row some of its bytes. */
+static struct ct_copy part_of(const struct ct_copy *copy, unsigned index, unsigned count)
+{
+    const uint64_t units = copy->rows > 1 ? copy->rows : copy->row_bytes;
+    const uint64_t first = units / count * index, n = index + 1 == count ? units - first : units / count;
+    struct ct_copy part = *copy;
+
+    part.rows = copy->rows > 1 ? n : 1;
+    part.row_bytes = copy->rows > 1 ? copy->row_bytes : n;
+    part.dst = moved(&copy->dst, copy->rows > 1 ? first * copy->dst_pitch : first);
+    part.src = moved(&copy->src, copy->rows > 1 ? first * copy->src_pitch : first);
+    return part;
+}
+
+static unsigned count_parts(const struct ct_copy *copy)
+{
+    const uint64_t worth = total_bytes(copy) / DOWNLOAD_PART_BYTES, units = copy->rows > 1 ? copy->rows : copy->row_bytes;
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t n = worth < DOWNLOAD_THREADS ? worth : DOWNLOAD_THREADS;
+
+    if (copy->slices > 1 || copy->src.memory->texels) /* images are no rows of bytes */
+        return 1;
+    n = n < (uint64_t)processors ? n : (uint64_t)processors;
+    n = n < units ? n : units;
+    return n ? (unsigned)n : 1;
+}
+
+/* Signals are for the application's threads. */
+static bool start_part(struct download *part)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    part->has_thread = pthread_create(&part->thread, NULL, run_part, part) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return part->has_thread;
+}
+
+static CUresult run_download(struct ct_stream *stream, const struct ct_copy *copy)
+{
+    struct download parts[DOWNLOAD_THREADS];
+    const unsigned n = count_parts(copy);
+    CUresult r = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < n; i++)
+        parts[i] = (struct download){.stream = stream, .copy = part_of(copy, i, n)};
+    for (unsigned i = n; i-- > 0;)
+        if (i == 0 || !start_part(&parts[i]))
+            run_part(&parts[i]);
+    for (unsigned i = 0; i < n; i++) {
+        if (parts[i].has_thread)
+            pthread_join(parts[i].thread, NULL);
+        r = r == CUDA_SUCCESS ? parts[i].result : r;
+    }
     return r;
 }
 
@@ -419,15 +508,6 @@ static CUresult run_in_owner(CUcontext owner, const struct ct_copy *copy)
     r = ct_copy_run(context->legacy_stream, copy, CT_COPY_SYNC);
     ct_context_release(context);
     return r;
-}
-
-static struct ct_place moved(const struct ct_place *place, uint64_t distance)
-{
-    struct ct_place p = *place;
-
-    p.offset += distance;
-    p.host = p.host ? p.host + distance : NULL;
-    return p;
 }
 
 static CUresult bounce(const struct ct_copy *copy, const struct piece *piece, char *buffer)

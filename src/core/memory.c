@@ -25,7 +25,7 @@
 #define UNIT_BYTES ((uint64_t)512) /* what the native driver aligns to */
 #define CHUNK_UNITS (CHUNK_BYTES / UNIT_BYTES)
 #define LARGE_ALIGN ((uint64_t)64 << 10) /* of addresses that a driver chooses */
-#define STAGING_KEPT 4
+#define STAGING_KEPT 8 /* two for each thread of a download: copy.c */
 
 struct ct_memory_chunk {
     struct ct_memory_chunk *next;

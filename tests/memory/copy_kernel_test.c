@@ -67,6 +67,35 @@ static void what_overlaps_does_no_harm(void **state)
     assert_memory_equal(got + 4096 + 40960, source + 4096 + 40960, BYTES - 4096 - 40960);
 }
 
+/* Downloads to pageable memory that several threads share. */
+static void large_downloads(void **state)
+{
+    const size_t bytes = ((size_t)17 << 20) + 13, pitch = 70001, rows = 150, width = 65537;
+    unsigned char *sent = malloc(bytes), *received = calloc(1, bytes);
+    CUdeviceptr device;
+
+    (void)state;
+    assert_non_null(sent);
+    assert_non_null(received);
+    for (size_t i = 0; i < bytes; i++)
+        sent[i] = (unsigned char)(i * 5 + i / 65537);
+    ok(cuMemAlloc(&device, bytes));
+    ok(cuMemcpyHtoD(device, sent, bytes));
+    ok(cuMemcpyDtoH(received, device + 3, bytes - 3));
+    assert_memory_equal(received, sent + 3, bytes - 3);
+    memset(received, 0, bytes);
+    ok(cuMemcpy2D(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = device, .srcPitch = pitch,
+                                   .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = received, .dstPitch = pitch + 1,
+                                   .WidthInBytes = width, .Height = rows}));
+    for (size_t row = 0; row < rows; row++) {
+        assert_memory_equal(received + row * (pitch + 1), sent + row * pitch, width);
+        assert_int_equal(received[row * (pitch + 1) + width], 0);
+    }
+    ok(cuMemFree(device));
+    free(sent);
+    free(received);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -74,6 +103,7 @@ int main(void)
         cmocka_unit_test(alignments_of_their_own),
         cmocka_unit_test(sizes_around_blocks),
         cmocka_unit_test(what_overlaps_does_no_harm),
+        cmocka_unit_test(large_downloads),
     };
 
     return cmocka_run_group_tests(tests, make, finish);
