@@ -227,8 +227,10 @@ CUresult ct_memory_pool_alloc(struct ct_memory_pool *pool, struct ct_stream *str
     struct ct_memory_pool *current = NULL;
     CUresult r;
 
-    if (size_bytes == 0)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "allocation of 0 bytes");
+    if (size_bytes == 0) { /* as the native driver does, though not in cuMemAlloc */
+        *out_address = 0;
+        return CUDA_SUCCESS;
+    }
     if (pool && pool->kind.imported)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing is allocated in the pool of another process");
     if (size_bytes > UINT64_MAX / 2)

@@ -86,7 +86,8 @@ static void flags_of_allocation(void **state)
         gives(CUDA_ERROR_INVALID_VALUE, cuMemAllocManaged(&pointer, 64, bad[i]));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemAllocManaged(&pointer, 0, CU_MEM_ATTACH_GLOBAL));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemAllocManaged(NULL, 64, CU_MEM_ATTACH_GLOBAL));
-    assert_int_equal(pointer, 7);
+    if (on_cuttle()) /* NVIDIA's driver has written 0 by then */
+        assert_int_equal(pointer, 7);
     ok(cuMemAllocManaged(&pointer, 64, CU_MEM_ATTACH_HOST));
     words_at(pointer)[0] = 5; /* the host's from the beginning */
     ok(cuStreamAttachMemAsync(NULL, pointer, 0, CU_MEM_ATTACH_GLOBAL));
@@ -204,6 +205,7 @@ static void attaching(void **state)
     (void)state;
     NEEDS_MANAGED();
     pointer = allocate(8192);
+    words_at(pointer)[0] = 1;
     ok(cuMemAlloc(&not_managed, 64));
     ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     ok(cuStreamAttachMemAsync(stream, pointer, 0, CU_MEM_ATTACH_SINGLE));
@@ -216,7 +218,8 @@ static void attaching(void **state)
     assert_int_not_equal(cuStreamAttachMemAsync(NULL, pointer, 0, CU_MEM_ATTACH_SINGLE), CUDA_SUCCESS); /* "An error will be returned" */
     ok(cuStreamAttachMemAsync(stream, pointer, 0, CU_MEM_ATTACH_SINGLE));
     ok(cuStreamSynchronize(stream));
-    words_at(pointer)[0] = 1;
+    if (on_cuttle()) /* NVIDIA's driver may keep the host out now */
+        words_at(pointer)[0] = 1;
     ok(cuStreamDestroy(stream)); /* back to what it was allocated with */
     seeds_step(pointer, 1);
     assert_int_equal(words_at(pointer)[0], 4);
@@ -313,7 +316,7 @@ static int attribute_of(CUdeviceptr pointer, size_t bytes, CUmem_range_attribute
 static void advice_is_kept_by_page(void **state)
 {
     CUdeviceptr pointer;
-    size_t page = page_bytes();
+    size_t page = on_cuttle() ? page_bytes() : (size_t)2 << 20; /* NVIDIA's driver keeps it by larger ones */
 
     (void)state;
     NEEDS_MANAGED();
@@ -324,7 +327,7 @@ static void advice_is_kept_by_page(void **state)
     assert_int_equal(attribute_of(pointer + page, 2 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 1);
     assert_int_equal(attribute_of(pointer, 2 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 0);
     assert_int_equal(attribute_of(pointer + 2 * page, 2 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 0);
-    ok(cuMemAdvise(pointer + 8, page, CU_MEM_ADVISE_SET_READ_MOSTLY, host)); /* widened to pages */
+    ok(cuMemAdvise(pointer + 8, page - 8, CU_MEM_ADVISE_SET_READ_MOSTLY, host)); /* widened to pages */
     assert_int_equal(attribute_of(pointer, 3 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 1);
     ok(cuMemAdvise(pointer, 3 * page, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host));
     assert_int_equal(attribute_of(pointer, 3 * page, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION), CU_DEVICE_CPU);
@@ -338,7 +341,8 @@ static void advice_is_kept_by_page(void **state)
     assert_int_equal(attribute_of(pointer + page, 2 * page, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION), CU_DEVICE_CPU);
     ok(cuMemFree(pointer));
     pointer = allocate(4 * page); /* perhaps the same pages: nothing is said of them */
-    assert_int_equal(attribute_of(pointer + page, page, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION), CU_DEVICE_INVALID);
+    if (on_cuttle())
+        assert_int_equal(attribute_of(pointer + page, page, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION), CU_DEVICE_INVALID);
     ok(cuMemFree(pointer));
 }
 
@@ -384,7 +388,7 @@ static void bad_advice_and_queries(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuMemAdvise(not_managed, 8192, CU_MEM_ADVISE_SET_READ_MOSTLY, host));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemAdvise(pointer, 8192, CU_MEM_ADVISE_SET_ACCESSED_BY, node));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemAdvise(pointer, 8192, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, odd));
-    gives(CUDA_ERROR_INVALID_DEVICE, cuMemAdvise(pointer, 8192, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, nowhere));
+    assert_int_not_equal(cuMemAdvise(pointer, 8192, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, nowhere), CUDA_SUCCESS); /* VALUE or DEVICE */
     gives(CUDA_ERROR_INVALID_VALUE, cuMemRangeGetAttribute(&value, 8, attribute, pointer, 8192));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemRangeGetAttribute(&value, 6, CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY, pointer, 8192));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemRangeGetAttribute(&value, 4, (CUmem_range_attribute)99, pointer, 8192));

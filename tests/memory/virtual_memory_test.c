@@ -229,9 +229,10 @@ static void wrong_mappings_are_refused(void **state)
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, granule, 0, one, 1));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, granule, 0, 0, 0));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, 2 * granule, 0, one, 0));               /* more than it has */
-    refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start + 3 * granule, 2 * granule, 0, two, 0)); /* leaves the reservation */
-    if (on_cuttle())
+    if (on_cuttle()) { /* NVIDIA's driver maps it, and then finds the next reservation mapped */
+        refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start + 3 * granule, 2 * granule, 0, two, 0)); /* leaves the reservation */
         gives(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, granule, 0, MADE_UP(CUmemGenericAllocationHandle), 0));
+    }
     ok(cuMemAlloc(&other, granule));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(other, granule, 0, one, 0));
     ok(cuMemFree(other));
@@ -250,7 +251,8 @@ static void wrong_mappings_are_refused(void **state)
     }
     ok(cuMemMap(start, granule, 0, one, 0));
     ok(cuMemUnmap(start, 3 * granule)); /* both */
-    refuses(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(start, 3 * granule));
+    if (on_cuttle()) /* NVIDIA's driver takes nothing out of nothing */
+        refuses(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(start, 3 * granule));
     ok(cuMemMap(start, granule, 0, one, 0)); /* "can be used for a future calls to cuMemMap" */
     ok(cuMemUnmap(start, granule));
     ok(cuMemAddressFree(start, 4 * granule));
@@ -382,7 +384,8 @@ static void a_range_grows_and_shrinks(void **state)
     }
     ok(cuCtxSynchronize());
     ok(cuMemUnmap(start + 2 * granule, 3 * granule));
-    refuses(CUDA_ERROR_INVALID_VALUE, vm_access(start, GRANULES * granule, ACCESS_ALL)); /* "must be a fully mapped address range" */
+    if (on_cuttle()) /* "must be a fully mapped address range"; NVIDIA's driver takes what is there */
+        refuses(CUDA_ERROR_INVALID_VALUE, vm_access(start, GRANULES * granule, ACCESS_ALL));
     for (unsigned i = 4; i >= 2; i--)                                                    /* the other way round */
         ok(cuMemMap(start + i * granule, granule, 0, handles[6 - i], 0));
     ok(vm_access(start, GRANULES * granule, ACCESS_ALL));
