@@ -499,13 +499,18 @@ static void use_up_context(struct worker *w, struct stress_object *o)
     CUdeviceptr device, managed;
     CUcontext context;
     CUstream stream;
+    int has_managed;
     void *host;
 
     (void)o;
+    STRESS_OK(t, cuDeviceGetAttribute(&has_managed, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, t->device));
     STRESS_OK(t, cuCtxCreate(&context, NULL, 0, t->device));
     STRESS_OK(t, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     STRESS_OK(t, cuMemAlloc(&device, 70000));
-    STRESS_OK(t, cuMemAllocManaged(&managed, 3000, CU_MEM_ATTACH_GLOBAL));
+    if (has_managed)
+        STRESS_OK(t, cuMemAllocManaged(&managed, 3000, CU_MEM_ATTACH_GLOBAL));
+    else
+        STRESS_OK(t, cuMemAlloc(&managed, 3000));
     STRESS_OK(t, cuMemAllocHost(&host, 70000));
     memset(host, 7, 70000);
     STRESS_OK(t, cuMemcpyHtoDAsync(device, host, 70000, stream));
