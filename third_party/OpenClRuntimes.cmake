@@ -4,10 +4,11 @@
 #   intel   Intel's CPU runtime from the Python package index, in .venv: warps are its subgroups of 32
 #   pocl    PoCL 6.0 or newer (Debian 13; on Debian 12 in .pocl-root): warps go through work-group memory
 #
-# cuttle_test_on_opencl(NAME name COMMAND command.. [ENVIRONMENT variable=value..] [ONLY runtime] [POCL_ONCE])
+# cuttle_test_on_opencl(NAME name COMMAND command.. [ENVIRONMENT variable=value..] [ONLY runtime] [POCL_ONCE] [ONCE])
 #   registers the test once for each runtime that is there, or for one, as name.intel and name.pocl, with the label "opencl".
 #   Exit status 77: skipped. POCL_ONCE: only the build without sanitizers runs it on PoCL, since it costs many seconds, all but all of them
-#   in PoCL's compiler, where our sanitizers see nothing; Intel's runtime and lavapipe run the same in every build.
+#   in PoCL's compiler, where our sanitizers see nothing; Intel's runtime and lavapipe run the same in every build. ONCE: the same of every
+#   runtime, for what is about the code that we emit and calls nothing of ours that other tests do not.
 option(CUTTLE_OPENCL_TESTS "Run the tests of devices on OpenCL, too, where a runtime for the CPU is found" ON)
 find_file(CUTTLE_OPENCL_INTEL libintelocl.so PATHS ${CMAKE_SOURCE_DIR}/.venv/lib NO_DEFAULT_PATH
           DOC "Intel's OpenCL runtime for CPUs (intel-opencl-rt 2025.0 or newer)")
@@ -65,18 +66,22 @@ file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/pocl-cache)
 set(CUTTLE_ENVIRONMENT_POCL POCL_CACHE_DIR=${CMAKE_BINARY_DIR}/pocl-cache)
 
 function(cuttle_test_on_opencl)
-  cmake_parse_arguments(PARSE_ARGV 0 test "POCL_ONCE" "NAME;ONLY" "COMMAND;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 0 test "POCL_ONCE;ONCE" "NAME;ONLY" "COMMAND;ENVIRONMENT")
+  if(test_ONCE AND CUTTLE_SANITIZE)
+    return()
+  endif()
   list(POP_FRONT test_COMMAND program)
   if(TARGET ${program})
     set(program $<TARGET_FILE:${program}>)
   endif()
+  # COST: the longest tests are among them; ctest, which knows nothing of a fresh build, begins with them.
   foreach(runtime ${CUTTLE_OPENCL_RUNTIMES})
     if((test_ONLY AND NOT test_ONLY STREQUAL runtime) OR (test_POCL_ONCE AND CUTTLE_SANITIZE AND runtime STREQUAL "pocl"))
       continue()
     endif()
     string(TOUPPER ${runtime} variable)
     add_test(NAME ${test_NAME}.${runtime} COMMAND ${CUTTLE_RUN_ON_${variable}} ${program} ${test_COMMAND})
-    set_tests_properties(${test_NAME}.${runtime} PROPERTIES LABELS "opencl;gpu" SKIP_RETURN_CODE 77 TIMEOUT 600
+    set_tests_properties(${test_NAME}.${runtime} PROPERTIES LABELS "opencl;gpu" SKIP_RETURN_CODE 77 TIMEOUT 600 COST 10
       ENVIRONMENT "CUTTLE_BACKEND=opencl;OCL_ICD_VENDORS=${CUTTLE_OPENCL_${variable}};${CUTTLE_ENVIRONMENT_${variable}};${test_ENVIRONMENT}")
   endforeach()
 endfunction()

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lets a judge compile a corpus.
  *
- *   judge [--ocloc LIBRARY DEVICE] [--spills N] [--scalar-spills N] [--every N] [--chip NAME] [--table FILE] [--require TEXT] PATH..
+ *   judge [--ocloc LIBRARY DEVICE] [--spills N] [--scalar-spills N] [--part K/N] [--batch N] [--chip NAME] [--table FILE]
+ *         [--require TEXT] PATH..
  *     PATH        PTX files and folders of them; a folder that is missing is passed over
  *     --ocloc     Intel's OpenCL compiler; default: the Vulkan driver that the loader finds
  *     --spills    how many registers a kernel may spill (0); --scalar-spills: how many scalar ones (0)
- *     --every     judge one module of N, chosen by its hash (1: all)
+ *     --part      K/N: the Kth (from 0) of N parts of all modules, chosen by their hashes
+ *     --batch     hand over up to N small modules as one, where the judge takes that (1). If it is not taken, or spills, each comes alone
  *     --require   what the judge's name must hold, so that a test does not judge for the wrong chip
  *     --table     write what was said of each kernel there, a line each with tabs between, NAME first; needs --chip
  * Exit status: 0 all is well; 1 a kernel is refused, spills, or crashes the compiler; 77 there is no such judge.
- * Each kernel is compiled in a process of its own: a compiler that crashes, hangs or calls exit (Intel's does) costs no more than that. */
+ * Each kernel, or batch, is compiled in a process of its own: a compiler that crashes, hangs or calls exit (Intel's does) costs no more than that. */
 #include "judge.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,13 +26,25 @@ enum { EXIT_GUILTY = 1, EXIT_USAGE = 2, EXIT_NO_JUDGE = 77 };
 
 #define USUAL_BLOCK_THREADS 256
 #define USUAL_DYNAMIC_SHARED_BYTES 1024
-#define PATIENCE_S 60
+#define PATIENCE_S 60 /* of a processor */
+#define ASLEEP 8      /* so many times longer by the clock: the machine may be busy */
+#define BATCH_MAX 256
+#define SMALL_WORDS 3000       /* of a module that goes with others */
+#define BATCH_WORDS 30000      /* of such together */
 #define EXHIBITS_MAX 65536 /* a power of two, well above what tests emit */
 
 struct options {
     const char *library, *device, *chip, *table, *require;
-    uint64_t spills, scalar_spills, every;
+    uint64_t spills, scalar_spills, part, parts, batch;
     char **paths;
+};
+
+/* A module that waits for others to be judged with. */
+struct held {
+    const char *path;
+    char *name;
+    struct ptx2spv_kernel kernel;
+    struct exhibit exhibit;
 };
 
 struct trial {
@@ -37,6 +52,9 @@ struct trial {
     struct judge judge;
     FILE *table;
     const char *path; /* of the PTX at hand */
+    struct held held[BATCH_MAX];
+    unsigned n_held;
+    size_t held_words;
     uint64_t seen[EXHIBITS_MAX];
     unsigned n_seen, compiled, lacking, uncompilable, guilty;
     uint64_t most_spills, most_scalar_spills;
@@ -55,7 +73,8 @@ static void testify(struct trial *trial, const struct exhibit *exhibit, int out)
 {
     struct testimony t = {.statistics = {NOT_TOLD, NOT_TOLD, NOT_TOLD, NOT_TOLD, NOT_TOLD, NOT_TOLD, NOT_TOLD}};
 
-    alarm(PATIENCE_S);
+    setrlimit(RLIMIT_CPU, &(struct rlimit){PATIENCE_S, RLIM_INFINITY});
+    alarm(PATIENCE_S * ASLEEP);
     t.verdict = trial->judge.compile(&trial->judge, exhibit, &t.statistics, t.why, sizeof t.why);
     _exit(write(out, &t, sizeof t) == sizeof t ? 0 : EXIT_GUILTY);
 }
@@ -63,7 +82,7 @@ static void testify(struct trial *trial, const struct exhibit *exhibit, int out)
 static void describe_end(int status, struct testimony *out)
 {
     out->verdict = VERDICT_REFUSED;
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+    if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGALRM || WTERMSIG(status) == SIGXCPU))
         snprintf(out->why, sizeof out->why, "not compiled within %d seconds", PATIENCE_S);
     else if (WIFSIGNALED(status))
         snprintf(out->why, sizeof out->why, "the compiler crashes (%s)", strsignal(WTERMSIG(status)));
@@ -181,20 +200,79 @@ static void fit_block(const struct ptx2spv_target *target, const struct ptx2spv_
         exhibit->block[0] /= 2;
 }
 
-static void judge_kernel(struct trial *trial, const struct ptx2spv_kernel_decl *decl, const struct ptx2spv_kernel *kernel)
+static void judge_alone(struct trial *trial, const struct held *held)
 {
-    struct exhibit exhibit = {.name = decl->name, .kernel = kernel};
     struct testimony testimony;
 
-    choose_block(decl, exhibit.block);
-    exhibit.dynamic_shared_bytes = kernel->info.uses_dynamic_shared ? USUAL_DYNAMIC_SHARED_BYTES : 0;
-    fit_block(&trial->judge.target, &kernel->info, &exhibit);
-    if (!hear(trial, &exhibit, &testimony))
-        accuse(trial, decl->name, "not judged: there is no process for it");
+    trial->path = held->path;
+    if (!hear(trial, &held->exhibit, &testimony))
+        accuse(trial, held->name, "not judged: there is no process for it");
     else if (testimony.verdict == VERDICT_COMPILED)
-        weigh(trial, decl->name, &testimony.statistics);
+        weigh(trial, held->name, &testimony.statistics);
     else
-        accuse(trial, decl->name, testimony.why);
+        accuse(trial, held->name, testimony.why);
+}
+
+/* False: each is to be judged alone. */
+static bool judge_together(struct trial *trial)
+{
+    const struct ptx2spv_kernel *kernels[BATCH_MAX];
+    struct ptx2spv_kernel all = {0};
+    const struct exhibit exhibit = {.name = "many", .kernel = &all};
+    struct testimony testimony;
+    bool good;
+
+    for (unsigned i = 0; i < trial->n_held; i++)
+        kernels[i] = &trial->held[i].kernel;
+    if (trial->n_held < 2 || !(all.words = merge_modules(kernels, trial->n_held, &all.n_words)))
+        return false;
+    good = hear(trial, &exhibit, &testimony) && testimony.verdict == VERDICT_COMPILED && testimony.statistics.spills <= trial->options->spills;
+    free(all.words);
+    if (!good)
+        return false;
+    trial->compiled += trial->n_held;
+    if (testimony.statistics.spills > trial->most_spills)
+        trial->most_spills = testimony.statistics.spills;
+    return true;
+}
+
+static void release(struct held *held)
+{
+    ptx2spv_kernel_finish(&held->kernel);
+    free(held->name);
+}
+
+static void judge_held(struct trial *trial)
+{
+    const bool done = judge_together(trial);
+
+    for (unsigned i = 0; i < trial->n_held; i++) {
+        if (!done)
+            judge_alone(trial, &trial->held[i]);
+        release(&trial->held[i]);
+    }
+    trial->n_held = 0;
+    trial->held_words = 0;
+}
+
+/* Takes the kernel. Large ones go alone: a batch that is judged once more would cost too much. */
+static void judge_kernel(struct trial *trial, const struct ptx2spv_kernel_decl *decl, struct ptx2spv_kernel kernel)
+{
+    const bool waits = trial->judge.takes_many && trial->options->batch > 1 && kernel.n_words <= SMALL_WORDS;
+    struct held alone, *held = waits ? &trial->held[trial->n_held++] : &alone;
+
+    *held = (struct held){.path = trial->path, .name = strdup(decl->name), .kernel = kernel};
+    held->exhibit = (struct exhibit){.name = held->name, .kernel = &held->kernel};
+    choose_block(decl, held->exhibit.block);
+    held->exhibit.dynamic_shared_bytes = kernel.info.uses_dynamic_shared ? USUAL_DYNAMIC_SHARED_BYTES : 0;
+    fit_block(&trial->judge.target, &kernel.info, &held->exhibit);
+    trial->held_words += waits ? kernel.n_words : 0;
+    if (!waits) {
+        judge_alone(trial, held);
+        release(held);
+    } else if (trial->n_held == trial->options->batch || trial->held_words > BATCH_WORDS) {
+        judge_held(trial);
+    }
 }
 
 /* ---- what Cuttle itself does not compile ---- */
@@ -232,9 +310,10 @@ static void compile_kernel(struct trial *trial, const struct ptx2spv_module *mod
     if (status == PTX2SPV_OK) {
         uint64_t hash = hash_bytes(kernel.words, kernel.n_words * sizeof *kernel.words);
 
-        if (hash % trial->options->every == 0 && is_new(trial, hash))
-            judge_kernel(trial, decl, &kernel);
-        ptx2spv_kernel_finish(&kernel);
+        if (hash % trial->options->parts == trial->options->part && is_new(trial, hash))
+            judge_kernel(trial, decl, kernel);
+        else
+            ptx2spv_kernel_finish(&kernel);
     } else if (!compiles_anywhere(trial, module, index)) {
         trial->uncompilable++;
     } else if (status == PTX2SPV_TARGET_LACKS && trial->judge.may_lack) {
@@ -266,6 +345,8 @@ static int wrong_usage(const char *what)
 
 static int parse(char **argv, struct options *out)
 {
+    char *end;
+
     for (argv++; *argv && !strncmp(*argv, "--", 2); argv += 2) {
         const char *name = *argv + 2;
 
@@ -277,8 +358,10 @@ static int parse(char **argv, struct options *out)
             out->spills = strtoull(argv[1], NULL, 10);
         else if (!strcmp(name, "scalar-spills"))
             out->scalar_spills = strtoull(argv[1], NULL, 10);
-        else if (!strcmp(name, "every"))
-            out->every = strtoull(argv[1], NULL, 10);
+        else if (!strcmp(name, "part"))
+            out->part = strtoull(argv[1], &end, 10), out->parts = *end ? strtoull(end + 1, NULL, 10) : 0;
+        else if (!strcmp(name, "batch"))
+            out->batch = strtoull(argv[1], NULL, 10);
         else if (!strcmp(name, "chip"))
             out->chip = argv[1];
         else if (!strcmp(name, "table"))
@@ -289,7 +372,9 @@ static int parse(char **argv, struct options *out)
             return wrong_usage(name);
     }
     out->paths = argv;
-    return *argv && out->every && (!out->table || out->chip) ? 0 : wrong_usage("a path, --every of 1 or more, --chip beside --table");
+    if (!*argv || out->part >= out->parts || !out->batch || out->batch > BATCH_MAX)
+        return wrong_usage("a path, --part below the number of parts, --batch of 1 to 256");
+    return out->table && (!out->chip || out->batch > 1) ? wrong_usage("--chip beside --table, and no batches") : 0;
 }
 
 static int open_judge(struct trial *trial)
@@ -324,7 +409,7 @@ static int report(const struct trial *trial, const struct corpus *corpus)
 int main(int argc, char **argv)
 {
     static struct trial trial;
-    struct options options = {.every = 1};
+    struct options options = {.parts = 1, .batch = 1};
     struct corpus corpus = {0};
     int result = parse(argv, &options);
 
@@ -339,6 +424,7 @@ int main(int argc, char **argv)
             printf("%s is not there\n", *path);
     for (size_t i = 0; i < corpus.n; i++)
         judge_text(&trial, &corpus.texts[i]);
+    judge_held(&trial);
     result = report(&trial, &corpus);
     if (trial.table)
         fclose(trial.table);

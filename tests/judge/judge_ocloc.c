@@ -127,6 +127,19 @@ static bool is_log(const char *name)
     return !strcmp(name, "stdout.log");
 }
 
+/* The largest of the numbers behind `key`, 0 without one. */
+static uint64_t most_behind(const uint8_t *bytes, uint64_t length, const char *key)
+{
+    uint64_t most = 0;
+
+    for (const uint8_t *found; (found = memmem(bytes, length, key, strlen(key))); length -= (uint64_t)(found + 1 - bytes), bytes = found + 1) {
+        const uint64_t number = number_behind(found, length - (uint64_t)(found - bytes), key, 0);
+
+        most = number > most ? number : most;
+    }
+    return most;
+}
+
 static void read_statistics(const struct outputs *outputs, struct statistics *out)
 {
     out->spills = 0; /* said only where there are some */
@@ -135,7 +148,7 @@ static void read_statistics(const struct outputs *outputs, struct statistics *ou
         uint64_t length = outputs->lengths[i];
 
         if (is_log(outputs->names[i])) {
-            out->spills = number_behind(bytes, length, "spilled around", 0);
+            out->spills = most_behind(bytes, length, "spilled around");
         } else if (memmem(bytes, length, "simd_size:", 10)) {
             out->lanes = number_behind(bytes, length, "simd_size:", NOT_TOLD);
             out->vector_registers = number_behind(bytes, length, "grf_count:", NOT_TOLD);
@@ -198,6 +211,7 @@ bool judge_open_ocloc(struct judge *judge, const char *device, const char *libra
     snprintf(ocloc.device, sizeof ocloc.device, "%s", device);
     snprintf(judge->name, sizeof judge->name, "%s, ocloc", device);
     judge->target = chip_target(chip);
+    judge->takes_many = true;
     judge->may_lack = !chip->float64;
     judge->compile = compile;
     judge->state = &ocloc;

@@ -73,29 +73,45 @@ static int finish_kernels(void **state)
     return 0;
 }
 
-static void run(const struct warps_row *row, const struct lanes_case *c, const struct ptx2spv_kernel *kernel, struct warps_block *block,
-                uint32_t schedule)
+struct outcome {
+    enum spirv_end end;
+    uint32_t out[WARPS_THREADS_MAX];
+    char message[256];
+};
+
+static void interpret(const struct ptx2spv_kernel *kernel, uint32_t lanes, enum spirv_barriers barriers, struct warps_block *block,
+                      uint32_t schedule, struct outcome *out)
 {
     const uint32_t spec[PTX2SPV_SPEC_COUNT] = {block->threads, block->threads, 1, 1, (kernel->info.static_shared_bytes + 3) / 4, 0};
-    uint32_t found[WARPS_THREADS_MAX] = {0};
     const struct {
         struct ptx2spv_system_block system;
         uint64_t out, in;
         uint32_t count;
     } push = {.system.nctaid = {1, 1, 1}, .out = OUT_ADDRESS, .in = IN_ADDRESS, .count = block->n};
-    const struct spirv_range ranges[] = {{IN_ADDRESS, sizeof block->in, block->in}, {OUT_ADDRESS, sizeof found, found}};
+    const struct spirv_range ranges[] = {{IN_ADDRESS, sizeof block->in, block->in}, {OUT_ADDRESS, sizeof out->out, out->out}};
     struct spirv_run run = {
-        .threads = block->threads, .subgroup_lanes = c->lanes, .spec = spec, .push = &push, .push_bytes = sizeof push, .ranges = ranges,
-        .n_ranges = 2, .barriers = c->form == NATIVE ? SPIRV_BARRIERS_OF_GPU : SPIRV_BARRIERS_OF_ALL, .schedule = schedule,
-        .unwritten = UINT64_C(0x9e3779b97f4a7c15),
+        .threads = block->threads, .subgroup_lanes = lanes, .spec = spec, .push = &push, .push_bytes = sizeof push, .ranges = ranges,
+        .n_ranges = 2, .barriers = barriers, .schedule = schedule,
+        .unwritten = UINT64_C(0x9e3779b97f4a7c15), .quiet_limit = 300000,
     };
 
-    if (spirv_run(kernel->words, kernel->n_words, &run) != SPIRV_RETURNED)
-        fail_msg("%s, %u threads, n = %u, order %u: %s", row->name, block->threads, block->n, schedule, run.message);
+    memset(out, 0, sizeof *out);
+    out->end = spirv_run(kernel->words, kernel->n_words, &run);
+    memcpy(out->message, run.message, sizeof out->message);
+}
+
+static void run(const struct warps_row *row, const struct lanes_case *c, const struct ptx2spv_kernel *kernel, struct warps_block *block,
+                uint32_t schedule)
+{
+    struct outcome found;
+
+    interpret(kernel, c->lanes, c->form == NATIVE ? SPIRV_BARRIERS_OF_GPU : SPIRV_BARRIERS_OF_ALL, block, schedule, &found);
+    if (found.end != SPIRV_RETURNED)
+        fail_msg("%s, %u threads, n = %u, order %u: %s", row->name, block->threads, block->n, schedule, found.message);
     for (uint32_t t = 0; t < WARPS_THREADS_MAX; t++)
-        if (found[t] != block->out[t])
+        if (found.out[t] != block->out[t])
             fail_msg("%s, %u threads, n = %u, order %u, thread %u: 0x%x instead of 0x%x", row->name, block->threads, block->n, schedule, t,
-                     found[t], block->out[t]);
+                     found.out[t], block->out[t]);
 }
 
 static void run_row(size_t index, const struct lanes_case *c)
@@ -127,12 +143,40 @@ static void run_rows(void **state)
             run_row(i, c);
 }
 
+/* The interpreter tells code that SPIR-V does not allow, and code made for subgroups of another size. */
+static void test_it_can_fail(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t made_for, lanes;
+        enum spirv_barriers barriers;
+        enum spirv_end end;
+    } cases[] = {
+        {"barriers after early exits", 32, 32, SPIRV_BARRIERS_OF_ALL, SPIRV_WRONG}, /* some threads have ended */
+        {"one barrier from two branches", 32, 32, SPIRV_BARRIERS_OF_ALL, SPIRV_WRONG},
+        {"producer and consumer", 32, 64, SPIRV_BARRIERS_OF_GPU, SPIRV_TIRED}, /* two warps of one subgroup wait for each other */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < warps_row_count; i++)
+        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+            struct warps_block block;
+            struct outcome found;
+
+            if (strcmp(warps_rows[i].name, cases[k].name))
+                continue;
+            warps_fill(&block, 1, 128);
+            interpret(kernel_of(i, &(struct lanes_case){NATIVE, cases[k].made_for}), cases[k].lanes, cases[k].barriers, &block, 0, &found);
+            assert_int_equal(found.end, cases[k].end);
+        }
+}
+
 int main(int argc, char **argv)
 {
 #define ROW(form, lanes) {#form " of " #lanes, run_rows, NULL, NULL, &(struct lanes_case){form, lanes}}
 #define ROWS(form) ROW(form, 4), ROW(form, 8), ROW(form, 16), ROW(form, 32), ROW(form, 64), ROW(form, 128)
     const struct CMUnitTest tests[] = {
-        ROW(NATIVE, 32), ROW(NATIVE, 64), ROW(NATIVE, 128), ROWS(COLLECTIVE), ROWS(PREDICATED), ROWS(RESUMED),
+        ROW(NATIVE, 32), ROW(NATIVE, 64), ROW(NATIVE, 128), ROWS(COLLECTIVE), ROWS(PREDICATED), ROWS(RESUMED), cmocka_unit_test(test_it_can_fail),
     };
 
     orders = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;

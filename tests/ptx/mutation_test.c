@@ -15,7 +15,11 @@
 #include <string.h>
 
 #define FOLDER "samples"
+#ifdef SANITIZED
+#define MUTATIONS_OF_A_FILE 500
+#else
 #define MUTATIONS_OF_A_FILE 1500
+#endif
 #define MAX_BYTES 65536
 #define ROOM 256 /* bytes that mutations may add */
 

@@ -11,7 +11,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#define N_GRAPHS 600
+#ifdef SANITIZED
+#define N_GRAPHS 100
+#else
+#define N_GRAPHS 400
+#endif
 #define SEED UINT64_C(0x2545f4914f6cdd1d)
 
 static const struct ptx2spv_target target = {
