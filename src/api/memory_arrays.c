@@ -41,41 +41,11 @@ CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR 
     return create(pHandle, pAllocateArray ? &desc : NULL);
 }
 
-/* cuArrayCreate, of CUDA before 3.2. As cuArrayCreate_v2. */
-CUresult CUDAAPI cuArrayCreate(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR_v1 *pAllocateArray)
-{
-    CUDA_ARRAY_DESCRIPTOR desc = {0};
-
-    if (pAllocateArray) {
-        desc.Width = pAllocateArray->Width;
-        desc.Height = pAllocateArray->Height;
-        desc.Format = pAllocateArray->Format;
-        desc.NumChannels = pAllocateArray->NumChannels;
-    }
-    return cuArrayCreate_v2(pHandle, pAllocateArray ? &desc : NULL);
-}
-
 /* cuArray3DCreate_v2. As cuArrayCreate_v2; with a depth three dimensions or, by CUDA_ARRAY3D_LAYERED and CUBEMAP, layers and faces (Depth
  * then is 6, or a multiple of it). NOT_SUPPORTED: SPARSE, DEFERRED_MAPPING, VIDEO_ENCODE_DECODE. */
 CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
 {
     return create(pHandle, pAllocateArray);
-}
-
-/* cuArray3DCreate, of CUDA before 3.2. As cuArray3DCreate_v2. */
-CUresult CUDAAPI cuArray3DCreate(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *pAllocateArray)
-{
-    CUDA_ARRAY3D_DESCRIPTOR desc = {0};
-
-    if (pAllocateArray) {
-        desc.Width = pAllocateArray->Width;
-        desc.Height = pAllocateArray->Height;
-        desc.Depth = pAllocateArray->Depth;
-        desc.Format = pAllocateArray->Format;
-        desc.NumChannels = pAllocateArray->NumChannels;
-        desc.Flags = pAllocateArray->Flags;
-    }
-    return create(pHandle, pAllocateArray ? &desc : NULL);
 }
 
 static CUresult get_descriptor(CUarray handle, const void *wanted, CUDA_ARRAY3D_DESCRIPTOR *out)
@@ -101,17 +71,6 @@ CUresult CUDAAPI cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor
     return r;
 }
 
-/* cuArrayGetDescriptor, of CUDA before 3.2. */
-CUresult CUDAAPI cuArrayGetDescriptor(CUDA_ARRAY_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
-{
-    CUDA_ARRAY3D_DESCRIPTOR desc;
-    CUresult r = get_descriptor(hArray, pArrayDescriptor, &desc);
-
-    if (r == CUDA_SUCCESS)
-        *pArrayDescriptor = (CUDA_ARRAY_DESCRIPTOR_v1){(unsigned)desc.Width, (unsigned)desc.Height, desc.Format, desc.NumChannels};
-    return r;
-}
-
 /* cuArray3DGetDescriptor_v2. INVALID_VALUE: a NULL. */
 CUresult CUDAAPI cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
@@ -120,18 +79,6 @@ CUresult CUDAAPI cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescri
 
     if (r == CUDA_SUCCESS)
         *pArrayDescriptor = desc;
-    return r;
-}
-
-/* cuArray3DGetDescriptor, of CUDA before 3.2. */
-CUresult CUDAAPI cuArray3DGetDescriptor(CUDA_ARRAY3D_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
-{
-    CUDA_ARRAY3D_DESCRIPTOR desc;
-    CUresult r = get_descriptor(hArray, pArrayDescriptor, &desc);
-
-    if (r == CUDA_SUCCESS)
-        *pArrayDescriptor = (CUDA_ARRAY3D_DESCRIPTOR_v1){(unsigned)desc.Width, (unsigned)desc.Height, (unsigned)desc.Depth,
-                                                         desc.Format,          desc.NumChannels,      desc.Flags};
     return r;
 }
 
@@ -196,7 +143,7 @@ CUresult CUDAAPI cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned 
     return refuse(hArray, "the array's format has no planes");
 }
 
-/* cuArrayDestroy. Waits for the work of the array's context. INVALID_HANDLE also: the level of a mipmapped array. */
+/* cuArrayDestroy. Waits for the work of the array's context. The level of a mipmapped array is left to that. */
 CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
 {
     return ct_array_destroy(hArray);

@@ -312,6 +312,114 @@ CUresult CUDAAPI cuMemcpy3DAsync(const CUDA_MEMCPY3D_v1 *pCopy, CUstream hStream
     return r == CUDA_SUCCESS ? cuMemcpy3DAsync_v2(&copy, hStream) : r;
 }
 
+/* cuArrayCreate */
+CUresult CUDAAPI cuArrayCreate(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR_v1 *pAllocateArray)
+{
+    CUDA_ARRAY_DESCRIPTOR desc;
+    CUresult r = check_old();
+
+    if (r != CUDA_SUCCESS || !pAllocateArray)
+        return r == CUDA_SUCCESS ? cuArrayCreate_v2(pHandle, NULL) : r;
+    desc = (CUDA_ARRAY_DESCRIPTOR){pAllocateArray->Width, pAllocateArray->Height, pAllocateArray->Format, pAllocateArray->NumChannels};
+    return cuArrayCreate_v2(pHandle, &desc);
+}
+
+/* cuArrayGetDescriptor */
+CUresult CUDAAPI cuArrayGetDescriptor(CUDA_ARRAY_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
+{
+    CUDA_ARRAY_DESCRIPTOR desc;
+    CUresult r = check_old();
+
+    if (r == CUDA_SUCCESS)
+        r = cuArrayGetDescriptor_v2(pArrayDescriptor ? &desc : NULL, hArray);
+    if (r == CUDA_SUCCESS)
+        *pArrayDescriptor = (CUDA_ARRAY_DESCRIPTOR_v1){(unsigned)desc.Width, (unsigned)desc.Height, desc.Format, desc.NumChannels};
+    return r;
+}
+
+/* cuArray3DCreate */
+CUresult CUDAAPI cuArray3DCreate(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *pAllocateArray)
+{
+    const CUDA_ARRAY3D_DESCRIPTOR_v1 *old = pAllocateArray;
+    CUDA_ARRAY3D_DESCRIPTOR desc;
+    CUresult r = check_old();
+
+    if (r != CUDA_SUCCESS || !old)
+        return r == CUDA_SUCCESS ? cuArray3DCreate_v2(pHandle, NULL) : r;
+    desc = (CUDA_ARRAY3D_DESCRIPTOR){old->Width, old->Height, old->Depth, old->Format, old->NumChannels, old->Flags};
+    return cuArray3DCreate_v2(pHandle, &desc);
+}
+
+/* cuArray3DGetDescriptor */
+CUresult CUDAAPI cuArray3DGetDescriptor(CUDA_ARRAY3D_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
+{
+    CUDA_ARRAY3D_DESCRIPTOR desc;
+    CUresult r = check_old();
+
+    if (r == CUDA_SUCCESS)
+        r = cuArray3DGetDescriptor_v2(pArrayDescriptor ? &desc : NULL, hArray);
+    if (r == CUDA_SUCCESS)
+        *pArrayDescriptor = (CUDA_ARRAY3D_DESCRIPTOR_v1){(unsigned)desc.Width, (unsigned)desc.Height, (unsigned)desc.Depth,
+                                                         desc.Format,          desc.NumChannels,      desc.Flags};
+    return r;
+}
+
+/* cuMemcpyDtoA */
+CUresult CUDAAPI cuMemcpyDtoA(CUarray dstArray, unsigned int dstOffset, CUdeviceptr_v1 srcDevice, unsigned int ByteCount)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemcpyDtoA_v2(dstArray, dstOffset, srcDevice, ByteCount) : r;
+}
+
+/* cuMemcpyAtoD */
+CUresult CUDAAPI cuMemcpyAtoD(CUdeviceptr_v1 dstDevice, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemcpyAtoD_v2(dstDevice, srcArray, srcOffset, ByteCount) : r;
+}
+
+/* cuMemcpyHtoA */
+CUresult CUDAAPI cuMemcpyHtoA(CUarray dstArray, unsigned int dstOffset, const void *srcHost, unsigned int ByteCount)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount) : r;
+}
+
+/* cuMemcpyAtoH */
+CUresult CUDAAPI cuMemcpyAtoH(void *dstHost, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount) : r;
+}
+
+/* cuMemcpyAtoA */
+CUresult CUDAAPI cuMemcpyAtoA(CUarray dstArray, unsigned int dstOffset, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemcpyAtoA_v2(dstArray, dstOffset, srcArray, srcOffset, ByteCount) : r;
+}
+
+/* cuMemcpyHtoAAsync */
+CUresult CUDAAPI cuMemcpyHtoAAsync(CUarray dstArray, unsigned int dstOffset, const void *srcHost, unsigned int ByteCount, CUstream hStream)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, hStream) : r;
+}
+
+/* cuMemcpyAtoHAsync */
+CUresult CUDAAPI cuMemcpyAtoHAsync(void *dstHost, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount, CUstream hStream)
+{
+    CUresult r = check_old();
+
+    return r == CUDA_SUCCESS ? cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, hStream) : r;
+}
+
 /* cuMemsetD8 */
 CUresult CUDAAPI cuMemsetD8(CUdeviceptr_v1 dstDevice, unsigned char uc, unsigned int N)
 {

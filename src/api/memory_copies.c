@@ -197,9 +197,11 @@ static CUresult locate_array(const struct side *side, const struct extent *exten
 {
     const struct ct_array_box box = {side->x_bytes, side->y, side->z, extent->width_bytes, extent->height, extent->depth};
     struct ct_array *array;
-    CUresult r = ct_array_lookup(side->array, &array);
+    CUresult r;
 
-    if (r != CUDA_SUCCESS)
+    if (!side->array)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a NULL array");
+    if ((r = ct_array_lookup(side->array, &array)) != CUDA_SUCCESS)
         return r;
     if ((r = ct_array_locate(array, &box, &out->place, &out->pitch, &out->slice)) == CUDA_SUCCESS)
         out->array = array;
@@ -238,9 +240,6 @@ static CUresult copy_located(struct ct_stream *stream, const struct located *to,
         .src_slice = from->slice,
     };
 
-    if (to->array && from->array && to->array->texels.texel_bytes != from->array->texels.texel_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "arrays with elements of %u and %u bytes", to->array->texels.texel_bytes,
-                       from->array->texels.texel_bytes);
     return ct_copy_run(stream, &copy, mode);
 }
 
@@ -274,7 +273,7 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, enum ct_copy_mo
 }
 
 /* cuMemcpy2D_v2. Pitches are in bytes; 0 stands for rows without gaps. INVALID_VALUE also: a pitch less than a row; of arrays
- * widths and positions that are not whole elements, and two of them with elements of different sizes. INVALID_HANDLE: no such array. */
+ * widths and positions that are not whole elements. INVALID_HANDLE: no such array. */
 CUresult ct_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy, CUstream stream)
 {
     return copy_2d(pCopy, stream, CT_COPY_SYNC);
@@ -392,7 +391,7 @@ CUresult ct_cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffset, s
     return copy_row(host_row(dstHost), row_of(srcArray, srcOffset), ByteCount, stream, CT_COPY_SYNC);
 }
 
-/* cuMemcpyAtoA_v2. Elements of both have one size. Does not wait. */
+/* cuMemcpyAtoA_v2. Does not wait. */
 CUresult ct_cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream stream)
 {
     return copy_row(row_of(dstArray, dstOffset), row_of(srcArray, srcOffset), ByteCount, stream, CT_COPY_SYNC);

@@ -209,7 +209,7 @@ CUresult ct_array_create(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPT
     struct ct_image_request request;
     struct ct_array_group *group;
     struct ct_array_shape shape;
-    CUresult r = ct_array_check(&context->device->info, desc, 1, &shape);
+    CUresult r = ct_array_check(&context->device->info, desc, 1, CT_ARRAY_OWN, &shape);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -300,8 +300,8 @@ CUresult ct_array_destroy(CUarray handle)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = array->group->is_mipmapped ? ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is a level of a mipmapped array", (void *)handle)
-                                   : destroy(array->group);
+    if (!array->group->is_mipmapped) /* as NVIDIA's driver has it, a level is given back without being destroyed */
+        r = destroy(array->group);
     ct_array_release(array);
     return r;
 }
@@ -319,7 +319,7 @@ CUresult ct_mipmapped_array_create(struct ct_context *context, const CUDA_ARRAY3
     struct ct_image_request request;
     struct ct_array_group *group;
     struct ct_array_shape shape;
-    CUresult r = ct_array_check(&context->device->info, desc, levels, &shape);
+    CUresult r = ct_array_check(&context->device->info, desc, levels, CT_ARRAY_OWN, &shape);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -336,7 +336,7 @@ CUresult ct_mipmapped_array_import(struct ct_context *context, const CUDA_EXTERN
     struct ct_image_request request;
     struct ct_array_group *group;
     struct ct_array_shape shape;
-    CUresult r = ct_array_check(info, &desc->arrayDesc, desc->numLevels, &shape);
+    CUresult r = ct_array_check(info, &desc->arrayDesc, desc->numLevels, CT_ARRAY_IMPORTED, &shape);
 
     if (r != CUDA_SUCCESS)
         return r;

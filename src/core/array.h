@@ -23,7 +23,7 @@ CUresult ct_array_create(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPT
 /* The live array behind a handle, with a use of its context; release gives both back. INVALID_HANDLE, and what ct_context_enter gives. */
 CUresult ct_array_lookup(CUarray handle, struct ct_array **out);
 void ct_array_release(struct ct_array *array); /* takes NULL */
-/* Waits for the context's work. INVALID_HANDLE: none, or the level of a mipmapped array, which goes with that. */
+/* Waits for the context's work. Does nothing to the level of a mipmapped array, which goes with that. INVALID_HANDLE. */
 CUresult ct_array_destroy(CUarray handle);
 
 /* What copies move: bytes, rows, slices; at least 1 of each. */

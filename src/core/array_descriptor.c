@@ -9,9 +9,8 @@
 #define CT_CHANNEL "memory"
 #define KIND_FLAGS (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)
 #define UNDONE_FLAGS (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
-#define ALL_FLAGS                                                                                                                          \
-    (KIND_FLAGS | UNDONE_FLAGS | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_DEPTH_TEXTURE |                    \
-     CUDA_ARRAY3D_COLOR_ATTACHMENT)
+#define GRAPHICS_FLAGS (CUDA_ARRAY3D_DEPTH_TEXTURE | CUDA_ARRAY3D_COLOR_ATTACHMENT)
+#define ALL_FLAGS (KIND_FLAGS | UNDONE_FLAGS | GRAPHICS_FLAGS | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_TEXTURE_GATHER)
 #define FACES 6
 
 /* ---- kinds ---- */
@@ -115,16 +114,20 @@ static unsigned count_levels(const struct kind *kind, const CUDA_ARRAY3D_DESCRIP
     return levels;
 }
 
-static CUresult check_flags(const struct kind *kind, const CUDA_ARRAY3D_DESCRIPTOR *desc)
+static CUresult check_flags(const struct kind *kind, const CUDA_ARRAY3D_DESCRIPTOR *desc, enum ct_array_origin origin)
 {
     if (desc->Flags & ~(unsigned)ALL_FLAGS || (desc->Flags & CUDA_ARRAY3D_TEXTURE_GATHER && (kind->has_depth || !kind->has_height)))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a %s array", desc->Flags, kind->name);
-    if (desc->Flags & UNDONE_FLAGS)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "arrays that are sparse, without memory, or of video engines: flags 0x%x", desc->Flags);
+    if (origin == CT_ARRAY_OWN && desc->Flags & GRAPHICS_FLAGS)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x are of images that graphics made", desc->Flags);
+    if (desc->Flags & (UNDONE_FLAGS | CUDA_ARRAY3D_DEPTH_TEXTURE))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "arrays that are sparse, without memory, of depths, or of video engines: flags 0x%x",
+                       desc->Flags);
     return CUDA_SUCCESS;
 }
 
-CUresult ct_array_check(const struct ct_device_info *info, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels, struct ct_array_shape *out)
+CUresult ct_array_check(const struct ct_device_info *info, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels,
+                        enum ct_array_origin origin, struct ct_array_shape *out)
 {
     const struct kind *kind = find_kind_or_null(desc);
     uint32_t texel_bytes;
@@ -134,7 +137,7 @@ CUresult ct_array_check(const struct ct_device_info *info, const CUDA_ARRAY3D_DE
     if (!kind)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "there are no arrays of %zu x %zu x %zu with flags 0x%x", desc->Width, desc->Height,
                        desc->Depth, desc->Flags);
-    if ((r = check_flags(kind, desc)) != CUDA_SUCCESS ||
+    if ((r = check_flags(kind, desc, origin)) != CUDA_SUCCESS ||
         (r = check_format(desc->Format, desc->NumChannels, &texel_bytes)) != CUDA_SUCCESS ||
         (r = check_extent(&info->images, kind, desc)) != CUDA_SUCCESS)
         return r;

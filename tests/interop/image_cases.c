@@ -182,6 +182,8 @@ int images(struct app *app, struct cuda *cuda)
     for (size_t i = 0; i < N_ROWS; i++) {
         if (!app_image_is_possible(app, &rows[i].image))
             continue;
+        if (!on_cuttle() && rows[i].flags & LAYERED) /* NVIDIA's driver (580.159.04) finds other texels in the second layer */
+            continue;
         share_image(app, &rows[i], (unsigned)i * 10);
         shared++;
     }
@@ -235,8 +237,7 @@ int image_errors(struct app *app, struct cuda *cuda)
     CUmipmappedArray mipmap;
     struct app_image image;
 
-    (void)cuda;
-    if (!app_image_is_possible(app, &row->image))
+    if (!on_cuttle() || !app_image_is_possible(app, &row->image)) /* NVIDIA's driver looks at little, and does not survive it */
         return LEFT_OUT;
     app_image_create(app, &row->image, &image);
     memory = import_image(app, &image);
@@ -258,18 +259,15 @@ int image_errors(struct app *app, struct cuda *cuda)
     bad = good;
     bad.offset = image.memory_bytes;
     gives(CUDA_ERROR_INVALID_VALUE, cuExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &bad));
-    if (on_cuttle()) {
-        bad = good;
-        bad.numLevels = 9; /* of 128 texels halving gives 8 */
-        gives(CUDA_ERROR_INVALID_VALUE, cuExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &bad));
-        bad = good;
-        bad.offset = 1;
-        gives(CUDA_ERROR_INVALID_VALUE, cuExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &bad));
-        gives(CUDA_ERROR_INVALID_HANDLE, cuExternalMemoryGetMappedMipmappedArray(&mipmap, (CUexternalMemory)cuda->module, &good));
-    }
+    bad = good;
+    bad.numLevels = 9; /* of 128 texels halving gives 8 */
+    gives(CUDA_ERROR_INVALID_VALUE, cuExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &bad));
+    bad = good;
+    bad.offset = 1;
+    gives(CUDA_ERROR_INVALID_VALUE, cuExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &bad));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuExternalMemoryGetMappedMipmappedArray(&mipmap, (CUexternalMemory)cuda->module, &good));
     ok(cuDestroyExternalMemory(memory));
-    if (on_cuttle())
-        gives(CUDA_ERROR_INVALID_HANDLE, cuExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &good));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &good));
     app_image_destroy(app, &image);
     return PASSED;
 }

@@ -91,40 +91,86 @@ static void two_dimensional_form(void **state)
     ok(cuArrayDestroy(array));
 }
 
-/* The entry points of CUDA before 3.2, whose extents have 32 bits. */
-static void old_forms(void **state)
+/* The entry points of CUDA before 3.2, whose extents and offsets have 32 bits: for contexts that are as old. */
+static struct {
+    CUresult (*ctx_create)(CUcontext *, unsigned, CUdevice);
+    CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR_v1 *);
+    CUresult (*create_3d)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR_v1 *);
+    CUresult (*get)(CUDA_ARRAY_DESCRIPTOR_v1 *, CUarray);
+    CUresult (*get_3d)(CUDA_ARRAY3D_DESCRIPTOR_v1 *, CUarray);
+    CUresult (*to_array)(CUarray, unsigned, const void *, unsigned);
+    CUresult (*from_array)(void *, CUarray, unsigned, unsigned);
+    CUresult (*between)(CUarray, unsigned, CUarray, unsigned, unsigned);
+} old;
+
+static void find_old_forms(void)
 {
-    CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR_v1 *) = NULL;
-    CUresult (*create_3d)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR_v1 *) = NULL;
-    CUresult (*get)(CUDA_ARRAY_DESCRIPTOR_v1 *, CUarray) = NULL;
-    CUresult (*get_3d)(CUDA_ARRAY3D_DESCRIPTOR_v1 *, CUarray) = NULL;
-    CUDA_ARRAY_DESCRIPTOR_v1 flat = {24, 8, CU_AD_FORMAT_SIGNED_INT16, 4};
+    *(void **)&old.ctx_create = dlsym(RTLD_DEFAULT, "cuCtxCreate");
+    *(void **)&old.create = dlsym(RTLD_DEFAULT, "cuArrayCreate");
+    *(void **)&old.create_3d = dlsym(RTLD_DEFAULT, "cuArray3DCreate");
+    *(void **)&old.get = dlsym(RTLD_DEFAULT, "cuArrayGetDescriptor");
+    *(void **)&old.get_3d = dlsym(RTLD_DEFAULT, "cuArray3DGetDescriptor");
+    *(void **)&old.to_array = dlsym(RTLD_DEFAULT, "cuMemcpyHtoA");
+    *(void **)&old.from_array = dlsym(RTLD_DEFAULT, "cuMemcpyAtoH");
+    *(void **)&old.between = dlsym(RTLD_DEFAULT, "cuMemcpyAtoA");
+    assert_true(old.ctx_create && old.create && old.create_3d && old.get && old.get_3d && old.to_array && old.from_array && old.between);
+}
+
+static void old_forms_are_not_for_new_contexts(void **state)
+{
+    CUDA_ARRAY_DESCRIPTOR_v1 flat = {24, 0, CU_AD_FORMAT_SIGNED_INT16, 4};
     CUDA_ARRAY3D_DESCRIPTOR_v1 deep = {24, 8, 5, CU_AD_FORMAT_SIGNED_INT16, 2, CUDA_ARRAY3D_LAYERED};
-    CUarray array;
+    unsigned char bytes[64] = {0};
+    CUarray array, none;
 
     (void)state;
-    *(void **)&create = dlsym(RTLD_DEFAULT, "cuArrayCreate");
-    *(void **)&create_3d = dlsym(RTLD_DEFAULT, "cuArray3DCreate");
-    *(void **)&get = dlsym(RTLD_DEFAULT, "cuArrayGetDescriptor");
-    *(void **)&get_3d = dlsym(RTLD_DEFAULT, "cuArray3DGetDescriptor");
-    assert_true(create && create_3d && get && get_3d);
-    ok(create(&array, &flat));
-    assert_descriptor(array, &(CUDA_ARRAY3D_DESCRIPTOR){24, 8, 0, CU_AD_FORMAT_SIGNED_INT16, 4, 0});
+    find_old_forms();
+    ok(cuArrayCreate(&array, &(CUDA_ARRAY_DESCRIPTOR){24, 0, CU_AD_FORMAT_SIGNED_INT16, 4}));
+    gives(CUDA_ERROR_INVALID_CONTEXT, old.create(&none, &flat));
+    gives(CUDA_ERROR_INVALID_CONTEXT, old.create_3d(&none, &deep));
+    gives(CUDA_ERROR_INVALID_CONTEXT, old.get(&flat, array));
+    gives(CUDA_ERROR_INVALID_CONTEXT, old.get_3d(&deep, array));
+    gives(CUDA_ERROR_INVALID_CONTEXT, old.to_array(array, 0, bytes, 64));
+    gives(CUDA_ERROR_INVALID_CONTEXT, old.from_array(bytes, array, 0, 64));
+    gives(CUDA_ERROR_INVALID_CONTEXT, old.between(array, 0, array, 64, 64));
+    ok(cuArrayDestroy(array));
+}
+
+/* What is known of ours only. */
+static void old_forms_in_old_contexts(void **state)
+{
+    CUDA_ARRAY_DESCRIPTOR_v1 flat = {24, 0, CU_AD_FORMAT_SIGNED_INT16, 4};
+    CUDA_ARRAY3D_DESCRIPTOR_v1 deep = {24, 8, 5, CU_AD_FORMAT_SIGNED_INT16, 2, CUDA_ARRAY3D_LAYERED};
+    unsigned char there[64], back[64];
+    CUcontext context;
+    CUarray array;
+
+    if (!on_cuttle())
+        skip();
+    find_old_forms();
+    ok(old.ctx_create(&context, 0, 0));
+    ok(old.create(&array, &flat));
     memset(&flat, 0xee, sizeof flat);
-    ok(get(&flat, array));
-    assert_true(flat.Width == 24 && flat.Height == 8 && flat.Format == CU_AD_FORMAT_SIGNED_INT16 && flat.NumChannels == 4);
-    gives(CUDA_ERROR_INVALID_VALUE, get(NULL, array));
+    ok(old.get(&flat, array));
+    assert_true(flat.Width == 24 && flat.Height == 0 && flat.Format == CU_AD_FORMAT_SIGNED_INT16 && flat.NumChannels == 4);
+    gives(CUDA_ERROR_INVALID_VALUE, old.get(NULL, array));
+    fill_with_noise(there, sizeof there, 5);
+    ok(old.to_array(array, 8, there, 64));
+    ok(old.between(array, 96, array, 8, 64));
+    ok(old.from_array(back, array, 96, 64));
+    assert_memory_equal(there, back, 64);
     ok(cuArrayDestroy(array));
-    ok(create_3d(&array, &deep));
+    ok(old.create_3d(&array, &deep));
     memset(&deep, 0xee, sizeof deep);
-    ok(get_3d(&deep, array));
+    ok(old.get_3d(&deep, array));
     assert_true(deep.Width == 24 && deep.Height == 8 && deep.Depth == 5 && deep.Flags == CUDA_ARRAY3D_LAYERED);
-    gives(CUDA_ERROR_INVALID_VALUE, get_3d(NULL, array));
-    ok(cuArrayDestroy(array));
-    gives(CUDA_ERROR_INVALID_VALUE, create(&array, NULL));
-    gives(CUDA_ERROR_INVALID_VALUE, create(NULL, &flat));
-    gives(CUDA_ERROR_INVALID_VALUE, create_3d(&array, NULL));
-    gives(CUDA_ERROR_INVALID_VALUE, create_3d(NULL, &deep));
+    gives(CUDA_ERROR_INVALID_VALUE, old.get_3d(NULL, array));
+    gives(CUDA_ERROR_INVALID_VALUE, old.create(&array, NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, old.create(NULL, &flat));
+    gives(CUDA_ERROR_INVALID_VALUE, old.create_3d(&array, NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, old.create_3d(NULL, &deep));
+    ok(cuCtxDestroy(context)); /* and the array with it */
+    ok(cuCtxSetCurrent(*state));
 }
 
 /* ---- what may be asked for ---- */
@@ -148,7 +194,8 @@ static const struct {
     {"2D layered surface", {16, 8, 3, UINT8, 2, SURFACE | L}, CUDA_SUCCESS},
     {"cubemap surface", {8, 8, 6, UINT8, 1, SURFACE | C}, CUDA_SUCCESS},
     {"2D for gathers", {64, 32, 0, FLOAT, 1, GATHER}, CUDA_SUCCESS},
-    {"2D that is rendered into", {64, 32, 0, UINT8, 4, CUDA_ARRAY3D_COLOR_ATTACHMENT}, CUDA_SUCCESS},
+    {"2D that is rendered into", {64, 32, 0, UINT8, 4, CUDA_ARRAY3D_COLOR_ATTACHMENT}, CUDA_ERROR_INVALID_VALUE},
+    {"2D of depths", {64, 32, 0, FLOAT, 1, CUDA_ARRAY3D_DEPTH_TEXTURE}, CUDA_ERROR_INVALID_VALUE},
     {"no width", {0, 0, 0, FLOAT, 1, 0}, CUDA_ERROR_INVALID_VALUE},
     {"no width, but a height", {0, 16, 0, FLOAT, 1, 0}, CUDA_ERROR_INVALID_VALUE},
     {"a depth without a height", {64, 0, 5, FLOAT, 1, 0}, CUDA_ERROR_INVALID_VALUE},
@@ -481,7 +528,8 @@ static void dead_and_foreign_handles(void **state)
     }
     ok(cuMipmappedArrayCreate(&mipmap, &desc, 2));
     ok(cuMipmappedArrayGetLevel(&level, mipmap, 1));
-    gives(CUDA_ERROR_INVALID_HANDLE, cuArrayDestroy(level));
+    ok(cuArrayDestroy(level)); /* which does nothing to it */
+    ok(cuArray3DGetDescriptor(&deep, level));
     gives(CUDA_ERROR_INVALID_HANDLE, cuArrayDestroy((CUarray)mipmap));
     gives(CUDA_ERROR_INVALID_HANDLE, cuMipmappedArrayDestroy((CUmipmappedArray)level));
     ok(cuMipmappedArrayDestroy(mipmap));
@@ -519,7 +567,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_holds_every_format),
         cmocka_unit_test(two_dimensional_form),
-        cmocka_unit_test(old_forms),
+        cmocka_unit_test(old_forms_are_not_for_new_contexts),
+        cmocka_unit_test(old_forms_in_old_contexts),
         cmocka_unit_test(requests_by_the_manual),
         cmocka_unit_test(limits_are_those_of_the_attributes),
         cmocka_unit_test(nulls_are_refused),
