@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads that free the same memory at once: one succeeds, the others get the error of memory that is not there, and who asks about the
+ * pointer meanwhile gets an answer or that error. Nothing is freed twice (run it under the sanitizers). */
+#include "virtual_memory.h"
+
+#define THREADS 4
+#define ROUNDS 25
+#define BYTES ((size_t)5000)
+#define LARGE_BYTES ((size_t)3 << 20)
+
+/* Memory of one kind, and what frees it. */
+struct memory {
+    CUdeviceptr at;
+    size_t bytes;
+    void *pages;
+    CUmemGenericAllocationHandle handle;
+    CUstream stream;
+};
+
+static void make_small(struct memory *m)
+{
+    m->bytes = BYTES;
+    ok(cuMemAlloc(&m->at, m->bytes));
+}
+
+static void make_large(struct memory *m)
+{
+    m->bytes = LARGE_BYTES;
+    ok(cuMemAlloc(&m->at, m->bytes));
+}
+
+static void make_managed(struct memory *m)
+{
+    m->bytes = BYTES;
+    ok(cuMemAllocManaged(&m->at, m->bytes, CU_MEM_ATTACH_GLOBAL));
+}
+
+static CUresult free_device(const struct memory *m)
+{
+    return cuMemFree(m->at);
+}
+
+static void make_host(struct memory *m)
+{
+    m->bytes = BYTES;
+    ok(cuMemAllocHost(&m->pages, m->bytes));
+    m->at = (CUdeviceptr)(uintptr_t)m->pages;
+}
+
+static CUresult free_host(const struct memory *m)
+{
+    return cuMemFreeHost(m->pages);
+}
+
+static void make_registered(struct memory *m)
+{
+    m->bytes = BYTES;
+    m->pages = mmap(NULL, LARGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(m->pages, MAP_FAILED);
+    ok(cuMemHostRegister(m->pages, m->bytes, 0));
+    m->at = (CUdeviceptr)(uintptr_t)m->pages;
+}
+
+static CUresult unregister(const struct memory *m)
+{
+    return cuMemHostUnregister(m->pages);
+}
+
+static void drop_pages(struct memory *m)
+{
+    munmap(m->pages, LARGE_BYTES);
+}
+
+static void make_pooled(struct memory *m)
+{
+    m->bytes = BYTES;
+    ok(cuStreamCreate(&m->stream, CU_STREAM_NON_BLOCKING));
+    ok(cuMemAllocAsync(&m->at, m->bytes, m->stream));
+}
+
+/* Memory of cuMemAlloc, which a stream may free, too. */
+static void make_for_stream(struct memory *m)
+{
+    make_small(m);
+    ok(cuStreamCreate(&m->stream, CU_STREAM_NON_BLOCKING));
+}
+
+static CUresult free_pooled(const struct memory *m)
+{
+    return cuMemFreeAsync(m->at, m->stream);
+}
+
+static void drop_stream(struct memory *m)
+{
+    ok(cuStreamSynchronize(m->stream));
+    ok(cuStreamDestroy(m->stream));
+}
+
+static void make_mapped(struct memory *m)
+{
+    struct vm_range range = vm_range_make(1);
+
+    m->at = range.start;
+    m->bytes = range.size;
+}
+
+static CUresult unmap(const struct memory *m)
+{
+    return cuMemUnmap(m->at, m->bytes);
+}
+
+static void drop_addresses(struct memory *m)
+{
+    ok(cuMemAddressFree(m->at, m->bytes));
+}
+
+static void make_reserved(struct memory *m)
+{
+    m->bytes = vm_granule();
+    ok(cuMemAddressReserve(&m->at, m->bytes, 0, 0, 0));
+}
+
+static CUresult free_reserved(const struct memory *m)
+{
+    return cuMemAddressFree(m->at, m->bytes);
+}
+
+static void make_handle(struct memory *m)
+{
+    m->bytes = vm_granule();
+    m->handle = vm_create(1);
+}
+
+static CUresult release(const struct memory *m)
+{
+    return cuMemRelease(m->handle);
+}
+
+static const struct kind {
+    const char *name;
+    void (*make)(struct memory *memory);
+    CUresult (*free)(const struct memory *memory);
+    void (*drop)(struct memory *memory); /* what is left; NULL: nothing */
+    CUresult gone;
+    CUdevice_attribute needs;
+} kinds[] = {
+    {"small", make_small, free_device, NULL, CUDA_ERROR_INVALID_VALUE, 0},
+    {"large", make_large, free_device, NULL, CUDA_ERROR_INVALID_VALUE, 0},
+    {"managed", make_managed, free_device, NULL, CUDA_ERROR_INVALID_VALUE, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY},
+    {"host", make_host, free_host, NULL, CUDA_ERROR_INVALID_VALUE, 0},
+    {"registered", make_registered, unregister, drop_pages, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
+     CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED},
+    {"of a pool", make_pooled, free_pooled, drop_stream, CUDA_ERROR_INVALID_VALUE, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED},
+    {"in a stream", make_for_stream, free_pooled, drop_stream, CUDA_ERROR_INVALID_VALUE, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED},
+    {"mapped", make_mapped, unmap, drop_addresses, CUDA_ERROR_INVALID_VALUE, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED},
+    {"reserved", make_reserved, free_reserved, NULL, CUDA_ERROR_INVALID_VALUE, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED},
+    {"a handle", make_handle, release, NULL, CUDA_ERROR_INVALID_VALUE, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED},
+};
+
+struct race {
+    const struct kind *kind;
+    struct memory memory;
+    CUcontext context;
+    pthread_barrier_t start;
+    CUresult results[THREADS], asked;
+    atomic_uint next;
+};
+
+static void *free_it(void *argument)
+{
+    struct race *race = argument;
+    unsigned self = atomic_fetch_add(&race->next, 1);
+
+    cuCtxSetCurrent(race->context);
+    pthread_barrier_wait(&race->start);
+    race->results[self] = race->kind->free(&race->memory);
+    return NULL;
+}
+
+static void *ask_about_it(void *argument)
+{
+    struct race *race = argument;
+    size_t size;
+
+    cuCtxSetCurrent(race->context);
+    pthread_barrier_wait(&race->start);
+    for (unsigned i = 0; i < 50; i++) {
+        CUresult r = cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, race->memory.at);
+
+        if (r != CUDA_SUCCESS && r != CUDA_ERROR_INVALID_VALUE)
+            race->asked = r;
+    }
+    return NULL;
+}
+
+static void run_race(const struct kind *kind, CUcontext context)
+{
+    struct race race = {.kind = kind, .context = context};
+    unsigned successes = 0, gone = 0;
+    pthread_t threads[THREADS + 1];
+
+    kind->make(&race.memory);
+    pthread_barrier_init(&race.start, NULL, THREADS + 1);
+    for (unsigned i = 0; i <= THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, i < THREADS ? free_it : ask_about_it, &race), 0);
+    for (unsigned i = 0; i <= THREADS; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&race.start);
+    for (unsigned i = 0; i < THREADS; i++) {
+        successes += race.results[i] == CUDA_SUCCESS;
+        gone += race.results[i] == kind->gone;
+    }
+    if (successes != 1 || gone != THREADS - 1 || race.asked != CUDA_SUCCESS)
+        fail_msg("%s: %u succeeded, %u were told that it is gone; asking gave %s", kind->name, successes, gone, api_error_name(race.asked));
+    if (kind->drop)
+        kind->drop(&race.memory);
+}
+
+static void of_many_that_free_one_succeeds(void **state)
+{
+    if (!on_cuttle())
+        skip(); /* an error of the program, which CUDA leaves undefined */
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (unsigned round = 0; round < ROUNDS && (!kinds[i].needs || seeds_attribute(kinds[i].needs)); round++)
+            run_race(&kinds[i], *state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(of_many_that_free_one_succeeds)};
+
+    return cmocka_run_group_tests(tests, with_context, without_context);
+}
