@@ -266,9 +266,9 @@ CUresult CUDAAPI cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, C
     return shareData_out ? ct_memory_pool_export_pointer(ptr, shareData_out) : ct_fail(CUDA_ERROR_INVALID_VALUE, "shareData_out is NULL");
 }
 
-/* cuMemPoolImportPointer. The memory in this process, until it is freed here: before its owner frees it. INVALID_VALUE: the pool is not
- * imported or not that of the pointer, the pointer is imported already, a NULL pointer; INVALID_HANDLE: the owner has ended, or freed the
- * memory; INVALID_CONTEXT; OPERATING_SYSTEM: the owner does not answer. */
+/* cuMemPoolImportPointer. The memory in this process, until it is freed here, once, before its owner frees it; imported again it is the same
+ * pointer. INVALID_VALUE: the pool is not imported or not that of the pointer, a NULL pointer; INVALID_HANDLE: the owner has ended, or freed
+ * the memory; INVALID_CONTEXT; OPERATING_SYSTEM: the owner does not answer. */
 CUresult CUDAAPI cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool, CUmemPoolPtrExportData *shareData)
 {
     struct ct_memory_pool *found = NULL;

@@ -47,7 +47,7 @@ CUresult ct_memory_pool_export(struct ct_memory_pool *pool, int *out_fd);
 CUresult ct_memory_pool_import(int fd, CUmemoryPool *out);
 /* What others need to know of memory of such a pool. INVALID_VALUE: `address` is not in one. */
 CUresult ct_memory_pool_export_pointer(uint64_t address, CUmemPoolPtrExportData *out);
-/* That memory in the imported pool. INVALID_VALUE: of another pool, gone, or imported already; what opening it gives. */
+/* That memory in the imported pool; once more it is the same. INVALID_VALUE: of another pool; what opening it gives. */
 CUresult ct_memory_pool_import_pointer(struct ct_memory_pool *pool, struct ct_context *context, const CUmemPoolPtrExportData *data,
                                        uint64_t *out_address);
 

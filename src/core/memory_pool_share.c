@@ -170,18 +170,26 @@ static void add_slab_locked(struct ct_memory_pool *pool, struct ct_pool_slab *sl
     atomic_store_explicit(&pool->device->pools->unsettled, true, memory_order_release); /* pairs with the exchange in observe */
 }
 
+/* A pointer that is imported already is the same once more (as NVIDIA's driver has it, which does not count): then *out is NULL. */
 static CUresult take_locked(struct ct_memory_pool *pool, struct ct_pool_slab *slab, const struct pointer *pointer,
-                            struct ct_pool_block *spares[2], struct ct_pool_block **out)
+                            struct ct_pool_block *spares[2], struct ct_pool_block **out, uint64_t *out_address)
 {
+    uint64_t offset = slab->lead_bytes + pointer->offset;
+    struct ct_range range;
+
     if (pool->doomed)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was destroyed");
-    *out = ct_pool_take_at_locked(slab, slab->lead_bytes + pointer->offset, ct_pool_block_bytes(pointer->size_bytes), spares);
-    return *out ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer is imported already, or beyond its memory");
+    *out_address = slab->backing.address + offset;
+    *out = ct_pool_take_at_locked(slab, offset, ct_pool_block_bytes(pointer->size_bytes), spares);
+    if (*out || (ct_address_find(*out_address, 0, &range) == CUDA_SUCCESS && range.kind == CT_RANGE_POOL && range.start == *out_address &&
+                 range.size_bytes == pointer->size_bytes))
+        return CUDA_SUCCESS;
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer is beyond its memory, or crosses another");
 }
 
-/* The block of the pointer, in a slab that is there or comes now. Takes the spares if it succeeds. */
+/* The block of the pointer, in a slab that is there or comes now; it takes the spares. NULL: it is imported already. */
 static CUresult take(struct ct_memory_pool *pool, const struct pointer *pointer, struct ct_pool_block *spares[2],
-                     struct ct_pool_block **out)
+                     struct ct_pool_block **out, uint64_t *out_address)
 {
     struct ct_device_pools *pools = pool->device->pools;
     struct ct_pool_slab *slab;
@@ -189,13 +197,13 @@ static CUresult take(struct ct_memory_pool *pool, const struct pointer *pointer,
 
     ct_mutex_lock(&pools->lock);
     if ((slab = find_slab_locked(pool, pointer->slab.id)))
-        r = take_locked(pool, slab, pointer, spares, out);
+        r = take_locked(pool, slab, pointer, spares, out, out_address);
     ct_mutex_unlock(&pools->lock);
     if (slab || (r = ct_pool_slab_import(pool, &pointer->slab, &slab)) != CUDA_SUCCESS)
         return r;
     ct_mutex_lock(&pools->lock);
     add_slab_locked(pool, slab);
-    r = take_locked(pool, slab, pointer, spares, out); /* at once: a slab without blocks in use may go */
+    r = take_locked(pool, slab, pointer, spares, out, out_address); /* at once: a slab without blocks in use may go */
     ct_mutex_unlock(&pools->lock);
     return r;
 }
@@ -217,8 +225,9 @@ CUresult ct_memory_pool_import_pointer(struct ct_memory_pool *pool, struct ct_co
                                        uint64_t *out_address)
 {
     struct ct_context *owner = context->device == pool->device ? context : pool->device->primary;
-    struct ct_pool_block *spares[2] = {NULL, NULL}, *block;
+    struct ct_pool_block *spares[2] = {NULL, NULL}, *block = NULL;
     struct pointer pointer;
+    uint64_t address;
     CUresult r;
 
     memcpy(&pointer, data, sizeof pointer);
@@ -228,13 +237,14 @@ CUresult ct_memory_pool_import_pointer(struct ct_memory_pool *pool, struct ct_co
         if (!(spares[i] = calloc(1, sizeof *spares[i])))
             r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "block of a memory pool");
     if (r == CUDA_SUCCESS)
-        r = take(pool, &pointer, spares, &block);
-    if (r != CUDA_SUCCESS) {
+        r = take(pool, &pointer, spares, &block, &address);
+    if (!block) {
         free(spares[0]);
         free(spares[1]);
-        return r;
-    }
-    if ((r = ct_pool_block_publish(block, owner, pointer.size_bytes, out_address)) != CUDA_SUCCESS)
+    } else if ((r = ct_pool_block_publish(block, owner, pointer.size_bytes, &address)) != CUDA_SUCCESS) {
         ct_pool_block_give(block, NULL, 0);
+    }
+    if (r == CUDA_SUCCESS)
+        *out_address = address;
     return r;
 }

@@ -324,7 +324,7 @@ static void busy_threads(void **state)
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, keep_busy, (void *)&sizes[i]), 0);
     assert_int_equal(pthread_create(&threads[2], NULL, fail_busily, NULL), 0);
-    for (int i = 0; i < 15; i++) {
+    for (int i = 0; i < 8; i++) {
         pid_t child = fork();
 
         if (child == 0) {

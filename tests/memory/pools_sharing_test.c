@@ -273,34 +273,23 @@ static void imported_pools_allocate_nothing(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
+/* The same pointer, which is freed once: not in the manual, but what NVIDIA's driver does. */
 static void importing_twice(void **state)
 {
     CUmemoryPool pool = make_pool(FILE_TYPE);
     uint64_t there = import_there(pool);
     CUdeviceptr ours = allocate(pool, BYTES, 4), theirs, again = 0;
-    CUresult r;
 
     (void)state;
-    ok(import_pointer_there(ours, there, &theirs));
-    r = import_pointer_there(ours, there, &again);
-    if (on_cuttle()) {
-        assert_int_equal(r, CUDA_ERROR_INVALID_VALUE);
-    } else {
-        print_message("imported twice: %s, %s pointer\n", api_error_name(r), again == theirs ? "the same" : "another");
-        print_message("freed: %s", api_error_name(tell(FREE, theirs, 0, 0, NULL)));
-        print_message("; read: %s", api_error_name(tell(WORD, theirs, 0, 0, NULL)));
-        print_message("; freed: %s", api_error_name(tell(FREE, theirs, 0, 0, NULL)));
-        print_message("; read: %s", api_error_name(tell(WORD, theirs, 0, 0, NULL)));
-        print_message("; freed: %s\n", api_error_name(tell(FREE, theirs, 0, 0, NULL)));
-    }
-    if (on_cuttle()) {
+    for (int i = 0; i < (on_cuttle() ? 2 : 1); i++) {
+        ok(import_pointer_there(ours, there, &theirs));
+        ok(import_pointer_there(ours, there, &again));
+        assert_int_equal(again, theirs);
         assert_int_equal(word_there(theirs), 4);
         ok(tell(FREE, theirs, 0, 0, NULL));
-        ok(import_pointer_there(ours, there, &theirs)); /* and once more after that */
-        assert_int_equal(word_there(theirs), 4);
+        gives(CUDA_ERROR_INVALID_VALUE, tell(WORD, theirs, 0, 0, NULL));
+        gives(CUDA_ERROR_INVALID_VALUE, tell(FREE, theirs, 0, 0, NULL));
     }
-    if (on_cuttle())
-        ok(tell(FREE, theirs, 0, 0, NULL));
     free_here(ours);
     ok(tell(DESTROY, 0, 0, there, NULL));
     ok(cuMemPoolDestroy(pool));
@@ -337,8 +326,8 @@ static void wrong_arguments_are_refused(void **state)
         gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportPointer(&pointer, MADE_UP(CUmemoryPool), &data));
         gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(&fd, MADE_UP(CUmemoryPool), FILE_TYPE, 0));
         gives(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_WIN32, 0));
+        assert_int_equal(pointer, 77);
     }
-    assert_int_equal(pointer, 77);
     ok(cuMemFree(plain));
     free_here(ours);
     free_here(own);
