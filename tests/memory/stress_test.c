@@ -22,6 +22,10 @@
 #define MAX_DEVICES 4
 #define MAX_BATCH 2
 
+/* The default stream, and the last of those that wait for it and for which it waits. The lanes behind do not. */
+#define LEGACY_LANE 0
+#define BLOCKING_LANE 2
+
 /* clang-format off */
 static const char ptx[] =
     ".version 6.0\n.target sm_70\n.address_size 64\n"
@@ -141,6 +145,16 @@ static void order(struct worker *w, unsigned earlier, unsigned later)
         return;
     STRESS_OK(t, cuEventRecord(t->event, lane(w, earlier)));
     STRESS_OK(t, cuStreamWaitEvent(lane(w, later), t->event, 0));
+}
+
+/* The default stream and the blocking ones wait for each other by themselves: at times that has to do. What comes `later` is work in that
+ * lane, and not the host, which waits for one stream alone. */
+static void order_work(struct worker *w, unsigned earlier, unsigned later)
+{
+    bool by_itself = (earlier == LEGACY_LANE && later <= BLOCKING_LANE) || (later == LEGACY_LANE && earlier <= BLOCKING_LANE);
+
+    if (!by_itself || stress_chance(&w->thread.random, 50))
+        order(w, earlier, later);
 }
 
 static void compare(struct worker *w, const struct part *part, const unsigned char *found)
@@ -265,8 +279,8 @@ static unsigned gather(struct worker *w, const struct stress_object *a, const st
 {
     unsigned in = stress_chance(&w->thread.random, 70) ? a->lane : (unsigned)stress_number(&w->thread.random, STRESS_LANES);
 
-    order(w, a->lane, in);
-    order(w, b->lane, in);
+    order_work(w, a->lane, in);
+    order_work(w, b->lane, in);
     return in;
 }
 
@@ -285,7 +299,7 @@ static bool only_device(const struct stress_object *o)
 static CUresult copy_bytes(struct worker *w, const struct part *to, const struct part *from, unsigned in)
 {
     CUdeviceptr dst = address_of(w, to), src = address_of(w, from);
-    bool typed = stress_chance(&w->thread.random, 50), synchronous = in == 0 && stress_chance(&w->thread.random, 50);
+    bool typed = stress_chance(&w->thread.random, 50), synchronous = in == LEGACY_LANE && stress_chance(&w->thread.random, 50);
     CUstream stream = lane(w, in);
     size_t bytes = to->bytes;
 
@@ -392,7 +406,7 @@ static void copy_batch(struct worker *w, struct stress_object *o)
     struct part parts[2][MAX_BATCH];
     CUdeviceptr dsts[MAX_BATCH], srcs[MAX_BATCH];
     size_t sizes[MAX_BATCH], first = 0, half = o->bytes / 2;
-    unsigned in = 1 + (unsigned)stress_number(&t->random, STRESS_LANES - 1); /* not the legacy stream */
+    unsigned in = LEGACY_LANE + 1 + (unsigned)stress_number(&t->random, STRESS_LANES - 1);
 
     if (o == source || half == 0)
         return;
@@ -408,8 +422,8 @@ static void copy_batch(struct worker *w, struct stress_object *o)
     }
     if (attributes.srcAccessOrder != CU_MEMCPY_SRC_ACCESS_ORDER_STREAM)
         STRESS_OK(t, cuStreamSynchronize(lane(w, source->lane)));
-    order(w, o->lane, in);
-    order(w, source->lane, in);
+    order_work(w, o->lane, in);
+    order_work(w, source->lane, in);
     STRESS_OK(t, cuMemcpyBatchAsync(dsts, srcs, sizes, MAX_BATCH, &attributes, &first, 1, lane(w, in)));
     for (unsigned i = 0; i < MAX_BATCH; i++)
         memcpy(model_of(&parts[0][i]), model_of(&parts[1][i]), sizes[i]);
@@ -604,9 +618,9 @@ static void make_lanes(struct worker *w)
 {
     struct stress_thread *t = &w->thread;
 
-    t->lanes[0] = CU_STREAM_LEGACY;
+    t->lanes[LEGACY_LANE] = CU_STREAM_LEGACY;
     t->lanes[1] = CU_STREAM_PER_THREAD;
-    STRESS_OK(t, cuStreamCreate(&t->lanes[2], CU_STREAM_DEFAULT));
+    STRESS_OK(t, cuStreamCreate(&t->lanes[BLOCKING_LANE], CU_STREAM_DEFAULT));
     STRESS_OK(t, cuStreamCreate(&t->lanes[3], CU_STREAM_NON_BLOCKING));
     if (w->own_context)
         STRESS_OK(t, cuStreamCreate(&t->lanes[4], CU_STREAM_NON_BLOCKING));
@@ -685,7 +699,7 @@ static void leave(struct worker *w)
     pthread_barrier_wait(&w->run->barrier);
     STRESS_OK(t, cuMemPoolDestroy(t->pool));
     STRESS_OK(t, cuEventDestroy(t->event));
-    STRESS_OK(t, cuStreamDestroy(t->lanes[2]));
+    STRESS_OK(t, cuStreamDestroy(t->lanes[BLOCKING_LANE]));
     STRESS_OK(t, cuStreamDestroy(t->lanes[3]));
     if (w->own_context)
         STRESS_OK(t, cuCtxDestroy(t->context)); /* with a stream and a module */
