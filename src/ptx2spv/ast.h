@@ -78,7 +78,7 @@ struct ptx_modifiers {
     uint8_t space;     /* enum ptx_space */
     uint8_t mode, mode2; /* enum ptx_mode; mode2 is the second such word (shf.l.wrap, bar.warp.sync) */
     uint8_t vector;    /* 2, 4 or 8; 0 scalar */
-    bool ftz, sat, approx, full, cc, uni, to /* cvta.to */, sync /* shfl.sync ... */, aligned, noftz, xorsign, nan, relu,
+    bool ftz, sat, approx, full, cc, uni, to /* cvta.to */, sync /* shfl.sync ... */, aligned, noftz, xorsign, absolute, nan, relu,
         shiftamt, nc, satfinite;
     uint8_t unsupported; /* index + 1 into the instruction's words of one that is legal PTX and has no member here; 0 none */
 };

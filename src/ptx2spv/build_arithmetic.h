@@ -5,9 +5,13 @@
 
 #include "build.h"
 
-/* A float operation of `sources` operands of the instruction's first type, with its rounding, .ftz, .sat, .approx and .NaN; on
- * both halves if the type is packed. Writes the result. */
+/* A float operation of `sources` operands of the instruction's first type, with its rounding, .ftz, .sat, .approx, .NaN and
+ * .relu; on both halves if the type is packed. Writes the result. */
 void ct_build_float_operation(struct ct_build *b, enum ct_op op, unsigned sources);
+/* min and max of a float type, with two or three sources. */
+void ct_build_float_extreme(struct ct_build *b);
+/* What .relu makes of a result of a scalar float type. */
+ct_value ct_build_relu(struct ct_build *b, enum ptx_type type, ct_value x);
 /* add, sub, mad with a carry in (takes_carry), or out (.cc), or both. */
 void ct_build_carry_arithmetic(struct ct_build *b, bool takes_carry);
 /* x shifted by any 32-bit amount, as PTX clamps it: what comes in from the side remains. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build: cvt (PTX ISA, "cvt"). Integers are converted here; what has a float on one side stays one FCVT until `lower`. */
-#include "build.h"
+#include "build_arithmetic.h"
 
 /* The limits of an integer type as 64-bit patterns. */
 static uint64_t greatest(enum ptx_type type)
@@ -50,7 +50,7 @@ static ct_value convert_float(struct ct_build *b, enum ptx_type to, enum ptx_typ
     insn->sat = mods->sat;
     insn->operands[0] = x;
     insn->results[0] = ct_value_create(b->fn, ct_width_of(to));
-    return insn->results[0];
+    return mods->relu ? ct_build_relu(b, to, insn->results[0]) : insn->results[0];
 }
 
 /* cvt.f16x2.f32 d, a, b: a becomes the upper half, b the lower one. */
@@ -73,7 +73,7 @@ void ct_build_cvt(struct ct_build *b)
     const enum ptx_type to = b->insn->types[0], from = b->insn->types[1];
     const struct ptx_modifiers *mods = &b->insn->mods;
 
-    if (mods->relu || mods->satfinite || mods->rounding == PTX_RS || b->insn->n_types > 2) {
+    if (mods->satfinite || mods->rounding == PTX_RS || b->insn->n_types > 2) {
         ct_build_unsupported(b, NULL);
     } else if ((to == PTX_F16X2 || to == PTX_BF16X2) && from == PTX_F32 && b->insn->n_operands == 3) {
         convert_pair(b, to == PTX_F16X2 ? PTX_F16 : PTX_BF16);

@@ -5,7 +5,43 @@
 
 #define MAX_SOURCES 3
 
-/* The same on given values of a scalar type. */
+/* ---- parts of the encoding ---- */
+
+struct float_layout {
+    uint64_t sign, exponent, fraction; /* masks */
+    uint64_t nan;                      /* the canonical one */
+};
+
+static struct float_layout layout_of(enum ptx_type type)
+{
+    switch ((unsigned)type) {
+    case PTX_F64:
+        return (struct float_layout){UINT64_C(1) << 63, UINT64_C(0x7ff) << 52, (UINT64_C(1) << 52) - 1, UINT64_C(0x7fffffffffffffff)};
+    case PTX_F16:
+        return (struct float_layout){0x8000, 0x7c00, 0x03ff, 0x7fff};
+    case PTX_BF16:
+        return (struct float_layout){0x8000, 0x7f80, 0x007f, 0x7fff};
+    default:
+        return (struct float_layout){0x80000000u, 0x7f800000u, 0x007fffffu, 0x7fffffffu};
+    }
+}
+
+/* The type of the elements of a packed type; others are their own. */
+static enum ptx_type element_of(enum ptx_type type)
+{
+    return type == PTX_F16X2 ? PTX_F16 : type == PTX_BF16X2 ? PTX_BF16 : type == PTX_F32X2 ? PTX_F32 : type;
+}
+
+static ct_value is_nan(struct ct_cursor *at, enum ptx_type type, ct_value x)
+{
+    const struct float_layout layout = layout_of(type);
+
+    return ct_icmp_imm(at, ct_unsigned_type(ct_width_of(type)), PTX_GT, ct_and_imm(at, x, ~layout.sign), layout.exponent);
+}
+
+/* ---- operations on elements ---- */
+
+/* The operation on values of a scalar type, with the instruction's modifiers but .relu and .xorsign. */
 static ct_value float_value(struct ct_build *b, enum ct_op op, enum ptx_type type, unsigned sources, const ct_value *values)
 {
     const struct ptx_modifiers *mods = &b->insn->mods;
@@ -22,37 +58,86 @@ static ct_value float_value(struct ct_build *b, enum ct_op op, enum ptx_type typ
     return insn->results[0];
 }
 
-/* f16x2: the operation on both halves. */
-static ct_value on_halves(struct ct_build *b, enum ct_op op, unsigned sources, const ct_value *values)
+/* .relu: negative numbers and -0 become 0, a NaN the canonical one. */
+ct_value ct_build_relu(struct ct_build *b, enum ptx_type type, ct_value x)
 {
+    struct ct_cursor *at = &b->at;
+    const struct float_layout layout = layout_of(type);
+    const enum ct_width width = ct_width_of(type);
+    const ct_value negative = ct_icmp_imm(at, ct_unsigned_type(width), PTX_GE, x, layout.sign);
+    const ct_value positive = ct_select(at, negative, ct_emit_const(at, width, 0), x);
+
+    return ct_select(at, is_nan(at, type, x), ct_emit_const(at, width, layout.nan), positive);
+}
+
+static ct_value plain_element(struct ct_build *b, enum ct_op op, enum ptx_type type, unsigned sources, const ct_value *values)
+{
+    const ct_value result = float_value(b, op, type, sources, values);
+
+    return b->insn->mods.relu ? ct_build_relu(b, type, result) : result;
+}
+
+/* .xorsign.abs: the extreme of the magnitudes, with the sign of the product unless it is a NaN. */
+static ct_value signed_extreme(struct ct_build *b, enum ct_op op, enum ptx_type type, const ct_value *values)
+{
+    struct ct_cursor *at = &b->at;
+    const uint64_t sign = layout_of(type).sign;
+    const ct_value magnitudes[2] = {ct_and_imm(at, values[0], ~sign), ct_and_imm(at, values[1], ~sign)};
+    const ct_value extreme = float_value(b, op, type, 2, magnitudes);
+    const ct_value negated = ct_or(at, extreme, ct_and_imm(at, ct_xor(at, values[0], values[1]), sign));
+
+    return ct_select(at, is_nan(at, type, extreme), extreme, negated);
+}
+
+/* Of three sources the extreme of two and the third; .abs of their magnitudes. */
+static ct_value extreme_element(struct ct_build *b, enum ct_op op, enum ptx_type type, unsigned sources, const ct_value *values)
+{
+    ct_value in[MAX_SOURCES];
+
+    if (b->insn->mods.xorsign)
+        return signed_extreme(b, op, type, values);
+    for (unsigned i = 0; i < sources; i++)
+        in[i] = b->insn->mods.absolute ? ct_and_imm(&b->at, values[i], ~layout_of(type).sign) : values[i];
+    in[1] = float_value(b, op, type, 2, in);
+    return sources > 2 ? float_value(b, op, type, 2, &in[1]) : in[1];
+}
+
+typedef ct_value (*element_fn)(struct ct_build *b, enum ct_op op, enum ptx_type type, unsigned sources, const ct_value *values);
+
+/* A packed type: on both of its halves. */
+static ct_value on_halves(struct ct_build *b, element_fn element, enum ct_op op, unsigned sources, const ct_value *values)
+{
+    const enum ptx_type type = element_of(b->insn->types[0]);
     ct_value low[MAX_SOURCES], high[MAX_SOURCES], results[2];
 
     for (unsigned i = 0; i < sources; i++)
         ct_unpack2(&b->at, values[i], &low[i], &high[i]);
-    results[0] = float_value(b, op, PTX_F16, sources, low);
-    results[1] = float_value(b, op, PTX_F16, sources, high);
+    results[0] = element(b, op, type, sources, low);
+    results[1] = element(b, op, type, sources, high);
     return ct_pack2(&b->at, results[0], results[1]);
 }
 
-void ct_build_float_operation(struct ct_build *b, enum ct_op op, unsigned sources)
+static void build_elements(struct ct_build *b, element_fn element, enum ct_op op, unsigned sources)
 {
     const enum ptx_type type = b->insn->types[0];
     ct_value values[MAX_SOURCES];
 
-    if (type == PTX_BF16 || type == PTX_BF16X2 || type == PTX_F32X2) {
-        ct_build_unsupported(b, "this type");
-        return;
-    }
-    if (b->insn->mods.relu) {
-        ct_build_unsupported(b, "this modifier");
-        return;
-    }
     for (unsigned i = 0; i < sources; i++)
         values[i] = ct_build_source(b, i + 1, type);
-    if (type == PTX_F16X2)
-        ct_build_result(b, on_halves(b, op, sources, values), type);
+    if (type != element_of(type))
+        ct_build_result(b, on_halves(b, element, op, sources, values), type);
     else
-        ct_build_result(b, float_value(b, op, type, sources, values), type);
+        ct_build_result(b, element(b, op, type, sources, values), type);
+}
+
+void ct_build_float_operation(struct ct_build *b, enum ct_op op, unsigned sources)
+{
+    build_elements(b, plain_element, op, sources);
+}
+
+void ct_build_float_extreme(struct ct_build *b)
+{
+    build_elements(b, extreme_element, b->rule->float_op, b->insn->n_operands - 1);
 }
 
 void ct_build_float_unary(struct ct_build *b)
@@ -65,18 +150,7 @@ void ct_build_float_ternary(struct ct_build *b)
     ct_build_float_operation(b, b->rule->float_op, 3);
 }
 
-/* ---- parts of the encoding ---- */
-
-struct float_layout {
-    uint64_t sign, exponent, fraction; /* masks */
-};
-
-static struct float_layout layout_of(enum ptx_type type)
-{
-    if (type == PTX_F64)
-        return (struct float_layout){UINT64_C(1) << 63, UINT64_C(0x7ff) << 52, (UINT64_C(1) << 52) - 1};
-    return (struct float_layout){0x80000000u, 0x7f800000u, 0x007fffffu};
-}
+/* ---- classes and signs ---- */
 
 /* magnitude - 1 < fraction: zero wraps to the end. */
 static ct_value is_subnormal(struct ct_cursor *at, struct float_layout layout, ct_value magnitude)

@@ -53,6 +53,10 @@ static void integer_binary(struct ct_build *b)
         result = binary_of_halves(b, op, half, x, y);
     else
         result = ct_op2(&b->at, op, type, x, y);
+    if (b->insn->mods.relu && half)
+        result = binary_of_halves(b, CT_OP_MAX, half, result, ct_const32(&b->at, 0));
+    else if (b->insn->mods.relu)
+        result = ct_op2(&b->at, CT_OP_MAX, type, result, ct_const32(&b->at, 0));
     ct_build_result(b, result, type);
 }
 
@@ -66,14 +70,20 @@ void ct_build_arithmetic(struct ct_build *b)
         integer_binary(b);
 }
 
+/* Three sources and .abs are of f32 alone, .abs of two only beside .xorsign (PTX ISA, "min"). */
 void ct_build_min_max(struct ct_build *b)
 {
-    if (b->insn->n_operands > 3)
-        ct_build_unsupported(b, "a third source");
-    else if (b->insn->mods.relu || b->insn->mods.xorsign)
-        ct_build_unsupported(b, "this modifier");
+    const struct ptx_modifiers *mods = &b->insn->mods;
+    const bool three = b->insn->n_operands > 3;
+
+    if (three && (main_type(b) != PTX_F32 || mods->xorsign))
+        ct_build_invalid(b, "three sources are taken of .f32, without .xorsign");
+    else if (!three && mods->absolute != mods->xorsign)
+        ct_build_invalid(b, ".xorsign and .abs go together");
+    else if (ptx_type_is_float(main_type(b)))
+        ct_build_float_extreme(b);
     else
-        ct_build_arithmetic(b);
+        integer_binary(b);
 }
 
 void ct_build_negate(struct ct_build *b)

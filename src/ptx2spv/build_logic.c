@@ -190,8 +190,6 @@ static ct_value comparison(struct ct_build *b, enum ptx_type type, enum ptx_comp
 
     if (!ptx_type_is_float(type))
         return integer_comparison(b, type, compare, x, y);
-    if (type == PTX_BF16 || type == PTX_BF16X2)
-        ct_build_unsupported(b, "this type");
     result = ct_fcmp(&b->at, type, compare, x, y);
     b->at.block->last->ftz = b->insn->mods.ftz;
     return result;
@@ -204,7 +202,12 @@ static ct_value combined(struct ct_build *b, ct_value condition, unsigned third)
     return boolean(b, condition, ct_build_source(b, third, PTX_PRED));
 }
 
-/* f16x2 compares halves: one predicate each. */
+static bool is_packed(enum ptx_type type)
+{
+    return type == PTX_F16X2 || type == PTX_BF16X2;
+}
+
+/* f16x2 and bf16x2 compare halves: one predicate each. */
 static void compare_halves(struct ct_build *b, enum ptx_type type, ct_value out[2])
 {
     ct_value x[2], y[2];
@@ -212,7 +215,7 @@ static void compare_halves(struct ct_build *b, enum ptx_type type, ct_value out[
     ct_unpack2(&b->at, ct_build_source(b, 1, type), &x[0], &x[1]);
     ct_unpack2(&b->at, ct_build_source(b, 2, type), &y[0], &y[1]);
     for (int i = 0; i < 2; i++)
-        out[i] = combined(b, comparison(b, PTX_F16, b->insn->mods.compare, x[i], y[i]), 3);
+        out[i] = combined(b, comparison(b, type == PTX_F16X2 ? PTX_F16 : PTX_BF16, b->insn->mods.compare, x[i], y[i]), 3);
 }
 
 /* setp p|q, a, b {, c}: p = (a cmp b) op c, q = !(a cmp b) op c. */
@@ -223,7 +226,7 @@ void ct_build_setp(struct ct_build *b)
     const struct ptx_operand *to = ct_build_items(&b->insn->operands[0], &n);
     ct_value condition, results[2];
 
-    if (type == PTX_F16X2) {
+    if (is_packed(type)) {
         compare_halves(b, type, results);
     } else {
         const ct_value x = ct_build_source(b, 1, type), y = ct_build_source(b, 2, type);
@@ -242,6 +245,8 @@ static uint64_t true_bits(enum ptx_type type)
 {
     if (type == PTX_F32)
         return 0x3f800000;
+    if (type == PTX_BF16 || type == PTX_BF16X2)
+        return 0x3f80;
     return type == PTX_F16 || type == PTX_F16X2 ? 0x3c00 : UINT64_MAX;
 }
 
@@ -251,9 +256,7 @@ void ct_build_set(struct ct_build *b)
     struct ct_cursor *at = &b->at;
     ct_value halves[2], condition;
 
-    if (to == PTX_BF16 || to == PTX_BF16X2) {
-        ct_build_unsupported(b, "this type");
-    } else if (from == PTX_F16X2) {
+    if (is_packed(from)) {
         compare_halves(b, from, halves);
         for (int i = 0; i < 2; i++)
             halves[i] = ct_select(at, halves[i], ct_emit_const(at, CT_W_16, true_bits(to)), ct_emit_const(at, CT_W_16, 0));

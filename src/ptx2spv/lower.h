@@ -41,6 +41,9 @@ ct_value ct_float_saturated(struct ct_cursor *at, enum ptx_type type, ct_value x
 /* SPIR-V's conversion between float types, nearest even when it narrows. */
 ct_value ct_float_resized(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, ct_value x);
 ct_value ct_float_is_nan(struct ct_cursor *at, enum ptx_type type, ct_value x);
+/* bf16, for which no target has instructions: as the f32 that it is the upper half of; and from f32 or f64, rounded to nearest even. */
+ct_value ct_bf16_widened(struct ct_cursor *at, ct_value x);
+ct_value ct_bf16_narrowed(struct ct_lower *l, enum ptx_type from, ct_value x);
 /* An operand of the instruction, flushed if it says .ftz. */
 ct_value ct_lower_operand(struct ct_lower *l, unsigned index, enum ptx_type type);
 bool ct_rounds_to_nearest(unsigned rounding); /* enum ptx_rounding: absent or .rn */
@@ -69,6 +72,8 @@ ct_value ct_lower_product(struct ct_lower *l, enum ptx_type type, enum ptx_round
 ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b, ct_value c);
 /* The f32 that a * b + c is rounded to, of f32 widened to f64; by operations of f64 that round to nearest. */
 ct_value ct_fused_from_wide(struct ct_cursor *at, ct_value a, ct_value b, ct_value c);
+/* The same of bf16 operands widened to f32, rounded to nearest; the result is bf16. */
+ct_value ct_lower_fused_bf16(struct ct_lower *l, ct_value a, ct_value b, ct_value c);
 /* Whether fma.rn.f32 is left to `guard`. */
 bool ct_guards_fma32(const struct ptx2spv_target *target);
 /* ---- lower_divide.c ---- */

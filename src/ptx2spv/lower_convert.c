@@ -25,7 +25,7 @@ static ct_value convert(struct ct_cursor *at, enum ct_op op, enum ptx_type from,
 
 /* ---- float to float ---- */
 
-static ct_value from_bf16(struct ct_cursor *at, ct_value x)
+ct_value ct_bf16_widened(struct ct_cursor *at, ct_value x)
 {
     return ct_shl_imm(at, ct_resize(at, x, PTX_U16, CT_W_32), 16);
 }
@@ -90,7 +90,7 @@ static enum ptx_type working_type(enum ptx_type type)
 
 static ct_value unpacked(struct ct_cursor *at, enum ptx_type type, ct_value x)
 {
-    return type == PTX_BF16 ? from_bf16(at, x) : ct_float_resized(at, type, working_type(type), x);
+    return type == PTX_BF16 ? ct_bf16_widened(at, x) : ct_float_resized(at, type, working_type(type), x);
 }
 
 /* x of a working type to any narrower or equal one. f64 reaches 16 bits through an odd f32, so that one rounding happens. */
@@ -110,6 +110,11 @@ static ct_value packed(struct ct_lower *l, enum ptx_type from, enum ptx_type to,
     if (ptx_type_bits(from) <= ptx_type_bits(to))
         return ct_float_resized(at, from, to, x);
     return ct_float_narrowed(at, from, to, rounding, x);
+}
+
+ct_value ct_bf16_narrowed(struct ct_lower *l, enum ptx_type from, ct_value x)
+{
+    return packed(l, from, PTX_BF16, PTX_RN, x);
 }
 
 static ct_value float_source(struct ct_lower *l)

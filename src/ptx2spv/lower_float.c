@@ -185,6 +185,8 @@ static ct_value comparison_operand(struct ct_lower *l, unsigned index)
 {
     const ct_value x = ct_lower_operand(l, index, l->insn->type);
 
+    if (l->insn->type == PTX_BF16)
+        return ct_bf16_widened(&l->at, x);
     return half_is_missing(l) ? ct_float_resized(&l->at, PTX_F16, PTX_F32, x) : x;
 }
 
@@ -192,10 +194,11 @@ static ct_value comparison_operand(struct ct_lower *l, unsigned index)
 ct_value ct_lower_comparison(struct ct_lower *l)
 {
     const bool with_care = l->insn->type == PTX_F32 && !l->fn->target->keeps_subnormals32;
-    const enum ptx_type type = half_is_missing(l) ? PTX_F32 : l->insn->type;
+    const bool widens = half_is_missing(l) || l->insn->type == PTX_BF16;
+    const enum ptx_type type = widens ? PTX_F32 : l->insn->type;
     ct_value a, b;
 
-    if (!l->insn->ftz && !half_is_missing(l) && !with_care)
+    if (!l->insn->ftz && !widens && !with_care)
         return CT_NO_VALUE;
     a = comparison_operand(l, 0);
     b = comparison_operand(l, 1);
@@ -295,6 +298,21 @@ static bool is_sign_operation(const struct ct_insn *insn)
     return insn->op == CT_OP_FNEG || insn->op == CT_OP_FABS;
 }
 
+/* bf16 in f32, whose 24 bits are more than twice those of bf16 and two: sums and products rounded twice are as if rounded once. */
+static ct_value through_f32(struct ct_lower *l)
+{
+    const struct ct_insn *insn = l->insn;
+    ct_value wide[3];
+
+    if (is_sign_operation(insn))
+        return core(l, PTX_BF16, insn->operands);
+    for (uint32_t i = 0; i < insn->n_operands; i++)
+        wide[i] = ct_bf16_widened(&l->at, insn->operands[i]);
+    if (insn->op == CT_OP_FFMA)
+        return ct_lower_fused_bf16(l, wide[0], wide[1], wide[2]);
+    return ct_bf16_narrowed(l, PTX_F32, core(l, PTX_F32, wide));
+}
+
 ct_value ct_lower_float_operation(struct ct_lower *l)
 {
     struct ct_insn *insn = l->insn;
@@ -302,13 +320,15 @@ ct_value ct_lower_float_operation(struct ct_lower *l)
     const enum ptx_type type = insn->type, inner = widen ? PTX_F32 : type;
     ct_value operands[3], result;
 
+    l->tiny = CT_NO_VALUE;
+    if (insn->type == PTX_BF16)
+        return through_f32(l);
     if (may_stay(l)) {
         insn->guarded = insn->op == CT_OP_FFMA && insn->type == PTX_F32 && ct_guards_fma32(l->fn->target);
         return CT_NO_VALUE;
     }
     for (uint32_t i = 0; i < insn->n_operands; i++)
         operands[i] = ct_float_resized(&l->at, type, inner, ct_lower_operand(l, i, type));
-    l->tiny = CT_NO_VALUE;
     result = ct_float_resized(&l->at, inner, type, core(l, inner, operands));
     if (insn->ftz && !is_sign_operation(insn))
         result = flushed_result(l, type, result);

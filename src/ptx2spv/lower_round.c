@@ -318,6 +318,16 @@ ct_value ct_fused_from_wide(struct ct_cursor *at, ct_value a, ct_value b, ct_val
     return ct_float_resized(at, PTX_F64, PTX_F32, odd_sum64(at, product, c));
 }
 
+/* In f64, since a product may lie beyond f32; the sum is odd until its last rounding. */
+ct_value ct_lower_fused_bf16(struct ct_lower *l, ct_value a, ct_value b, ct_value c)
+{
+    struct ct_cursor *at = &l->at;
+    const ct_value wide_a = wide(l, a), wide_b = wide(l, b), wide_c = wide(l, c);
+    const ct_value product = ct_op2(at, CT_OP_FMUL, PTX_F64, wide_a, wide_b); /* exact */
+
+    return ct_bf16_narrowed(l, PTX_F64, odd_sum64(at, product, wide_c));
+}
+
 bool ct_guards_fma32(const struct ptx2spv_target *target)
 {
     return target->guards_fma32 && target->float64;

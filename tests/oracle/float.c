@@ -147,14 +147,14 @@ void oracle_do_testp(struct oracle_step *s)
 /* ---- min, max ---- */
 
 /* A NaN gives way to a number, unless .NaN; -0 is less than +0. */
-static uint64_t min_max_element(struct oracle_step *s, enum ptx_type type, const uint64_t *in)
+static uint64_t min_max_two(struct oracle_step *s, enum ptx_type type, const uint64_t *in)
 {
     const uint64_t sign = oracle_sign_bit(type);
     const bool is_min = s->insn->opcode == PTX_OP_MIN;
     uint64_t a = in[0], b = in[1], result;
     double x, y;
 
-    if (s->insn->mods.xorsign) {
+    if (s->insn->mods.absolute) {
         a &= ~sign;
         b &= ~sign;
     }
@@ -172,12 +172,17 @@ static uint64_t min_max_element(struct oracle_step *s, enum ptx_type type, const
     return s->insn->mods.xorsign ? result | ((in[0] ^ in[1]) & sign) : result;
 }
 
+/* Three: that of two and the third. */
+static uint64_t min_max_element(struct oracle_step *s, enum ptx_type type, const uint64_t *in)
+{
+    const uint64_t first = min_max_two(s, type, in);
+
+    return s->insn->n_operands > 3 ? min_max_two(s, type, (const uint64_t[]){first, in[2]}) : first;
+}
+
 void oracle_do_float_min_max(struct oracle_step *s)
 {
-    if (s->insn->n_operands > 3)
-        oracle_fail(s, ORACLE_UNSUPPORTED, "three operands");
-    else
-        each_element(s, 2, min_max_element);
+    each_element(s, s->insn->n_operands - 1, min_max_element);
 }
 
 /* ---- rcp, sqrt and the approximations ---- */

@@ -64,4 +64,4 @@ static const struct row rows[] = {
     {"rcp64", "rcp.approx.ftz.f64 %d, %a;", F64, {F64}, want_rcp64, RELATIVE, 0x1p-18, 1, 1e10},
     {"rsqrt64", "rsqrt.approx.f64 %d, %a;", F64, {F64}, want_rsqrt64, RELATIVE, 0x1p-51, 1e-10, 1e10},
 };
-const struct table table_approximate = {"approximate", rows, sizeof rows / sizeof *rows};
+const struct table table_approximate = {"approximate", rows, sizeof rows / sizeof *rows, NULL};

@@ -74,4 +74,4 @@ static uint32_t pair(uint16_t low, uint16_t high)
 SCALAR(REFERENCE)
 PAIRS(REFERENCE)
 static const struct row rows[] = {SCALAR(ENTRY) PAIRS(PAIR_ENTRY)};
-const struct table table_f16 = {"f16", rows, sizeof rows / sizeof *rows};
+const struct table table_f16 = {"f16", rows, sizeof rows / sizeof *rows, NULL};

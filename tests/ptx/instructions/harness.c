@@ -66,6 +66,7 @@ static const char *register_type(enum type type)
     static const char *const names[TYPE_COUNT] = {
         [PRED] = "pred", [B8] = "b16", [B16] = "b16", [U16] = "u16", [S16] = "s16", [U32] = "u32", [S32] = "s32",
         [B32] = "b32",   [B64] = "b64", [U64] = "u64", [S64] = "s64", [F16] = "b16", [F32] = "f32", [F64] = "f64",
+        [BF16] = "b16",
     };
 
     return names[type];
@@ -106,7 +107,7 @@ static char *module_text(const struct table *table)
 {
     struct text text = {0};
 
-    put(&text, "%s", prelude);
+    put(&text, "%s%s", table->header ? table->header : prelude_header, prelude);
     for (unsigned i = 0; i < table->n_rows; i++)
         put_kernel(&text, &table->rows[i], i);
     return text.bytes;
@@ -118,6 +119,8 @@ static bool is_nan(enum type type, uint64_t bits)
 {
     if (type == F16)
         return (bits & 0x7fff) > 0x7c00;
+    if (type == BF16)
+        return (bits & 0x7fff) > 0x7f80;
     return type == F32 ? isnan(f32_of(bits)) : type == F64 && isnan(f64_of(bits));
 }
 
@@ -142,6 +145,10 @@ static bool is_right(const struct row *row, uint64_t got, uint64_t want)
 {
     if (row->compare == HALVES)
         return is_same(F16, got & 0xffff, want & 0xffff) && is_same(F16, got >> 16 & 0xffff, want >> 16 & 0xffff);
+    if (row->compare == BHALVES)
+        return is_same(BF16, got & 0xffff, want & 0xffff) && is_same(BF16, got >> 16 & 0xffff, want >> 16 & 0xffff);
+    if (row->compare == FHALVES)
+        return is_same(F32, got & UINT32_MAX, want & UINT32_MAX) && is_same(F32, got >> 32, want >> 32);
     return row->compare == EXACT ? is_same(row->result, got, want) : is_near(row, got, want);
 }
 

@@ -8,15 +8,18 @@
 #define INSTRUCTIONS_HARNESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define MAX_SOURCES 4
 
-enum type { NONE, PRED, B8, B16, B32, B64, U16, S16, U32, S32, U64, S64, F16, F32, F64, TYPE_COUNT };
+enum type { NONE, PRED, B8, B16, B32, B64, U16, S16, U32, S32, U64, S64, F16, BF16, F32, F64, TYPE_COUNT };
 
 enum compare {
     EXACT,    /* the same bits; of float types any NaN for a NaN */
     HALVES,   /* the same for both halves of an f16x2 */
+    BHALVES,  /* of a bf16x2 */
+    FHALVES,  /* of an f32x2 */
     RELATIVE, /* the reference is a double: |got - want| <= bound * |want| */
     ABSOLUTE, /* the same: |got - want| <= bound */
 };
@@ -34,6 +37,7 @@ struct table {
     const char *name;
     const struct row *rows;
     unsigned n_rows;
+    const char *header; /* of its module; NULL: that of prelude.h */
 };
 
 /* ---- values.c ---- */
@@ -47,6 +51,8 @@ bool type_is_float(enum type type);
 /* ---- host arithmetic for the references (reference.c) ---- */
 float f16_to_float(uint16_t bits); /* exact */
 uint16_t f16_from_double(double value, int rounding); /* FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD; one rounding */
+float bf16_to_float(uint16_t bits);
+uint16_t bf16_from_double(double value); /* nearest even, one rounding */
 float flush(float value);          /* subnormals to zeros of the same sign */
 float saturate(float value);       /* [0, 1], NaN to 0 */
 /* One operation in a rounding mode. */
@@ -73,7 +79,7 @@ uint64_t to_unsigned(int rounding, double a, unsigned bits, uint64_t nan);
 
 /* ---- the bits of host values ---- */
 typedef int8_t c_B8;
-typedef uint16_t c_B16, c_U16, c_F16;
+typedef uint16_t c_B16, c_U16, c_F16, c_BF16;
 typedef int16_t c_S16;
 typedef uint32_t c_B32, c_U32;
 typedef int32_t c_S32;

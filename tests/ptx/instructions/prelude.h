@@ -3,8 +3,9 @@
 #ifndef INSTRUCTIONS_PRELUDE_H
 #define INSTRUCTIONS_PRELUDE_H
 
+static const char prelude_header[] = ".version 7.8\n.target sm_90\n.address_size 64\n";
+
 static const char prelude[] =
-    ".version 7.8\n.target sm_80\n.address_size 64\n"
     ".const .align 4 .b8 table[16] = {3, 10, 17, 24, 31, 38, 45, 52, 59, 66, 73, 80, 87, 94, 101, 108};\n"
     ".global .align 4 .b8 bytes[16] = {3, 10, 17, 24, 31, 38, 45, 52, 59, 66, 73, 80, 87, 94, 101, 108};\n"
     ".global .align 8 .u64 pointer = generic(bytes)+5;\n"

@@ -111,6 +111,30 @@ uint16_t f16_from_double(double value, int rounding)
     return sign | (uint16_t)((exponent + 13) * 1024 + (int)magnitude); /* a carry goes to the exponent, the hidden bit too */
 }
 
+float bf16_to_float(uint16_t bits)
+{
+    return f32_of((uint64_t)bits << 16);
+}
+
+uint16_t bf16_from_double(double value)
+{
+    const uint16_t sign = signbit(value) ? 0x8000 : 0;
+    double magnitude = fabs(value);
+    int exponent;
+
+    if (isnan(value))
+        return 0x7fff;
+    if (isinf(value))
+        return sign | 0x7f80;
+    frexp(magnitude, &exponent); /* magnitude < 2^exponent */
+    if (magnitude == 0 || exponent < -125)
+        exponent = -125;
+    magnitude = integral(FE_TONEAREST, ldexp(magnitude, 8 - exponent)); /* a multiple of the last place, which is 2^(exponent - 8) */
+    if (ldexp(magnitude, exponent - 8) > 0x1.fep127)
+        return sign | 0x7f80;
+    return sign | (uint16_t)((exponent + 125) * 128 + (int)magnitude); /* a carry goes to the exponent, the hidden bit too */
+}
+
 /* ---- modifiers ---- */
 
 float flush(float value)

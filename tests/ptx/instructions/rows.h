@@ -23,6 +23,7 @@
 #define get_B16(bits) (uint16_t)(bits)
 #define get_U16(bits) (uint16_t)(bits)
 #define get_F16(bits) (uint16_t)(bits)
+#define get_BF16(bits) (uint16_t)(bits)
 #define get_S16(bits) (int16_t)(bits)
 #define get_B32(bits) (uint32_t)(bits)
 #define get_U32(bits) (uint32_t)(bits)
@@ -37,6 +38,7 @@
 #define put_B16(value) (uint16_t)(value)
 #define put_U16(value) (uint16_t)(value)
 #define put_F16(value) (uint16_t)(value)
+#define put_BF16(value) (uint16_t)(value)
 #define put_S16(value) (uint16_t)(value)
 #define put_B32(value) (uint32_t)(value)
 #define put_U32(value) (uint32_t)(value)
@@ -59,6 +61,6 @@
 #define ENTRY(id, text, result, ta, tb, tc, te, expression) {#id, text, result, {ta, tb, tc, te}, want_##id, EXACT, 0, 0, 0},
 #define DEFINE_TABLE(name, list)                  \
     list(REFERENCE) static const struct row rows[] = {list(ENTRY)}; \
-    const struct table table_##name = {#name, rows, sizeof rows / sizeof *rows};
+    const struct table table_##name = {#name, rows, sizeof rows / sizeof *rows, NULL};
 
 #endif

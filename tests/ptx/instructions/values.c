@@ -13,7 +13,7 @@
 unsigned type_bits(enum type type)
 {
     static const uint8_t bits[TYPE_COUNT] = {
-        [PRED] = 1, [B8] = 8, [B16] = 16, [U16] = 16, [S16] = 16, [F16] = 16, [B32] = 32, [U32] = 32,
+        [PRED] = 1, [B8] = 8, [B16] = 16, [U16] = 16, [S16] = 16, [F16] = 16, [BF16] = 16, [B32] = 32, [U32] = 32,
         [S32] = 32, [F32] = 32, [B64] = 64, [U64] = 64, [S64] = 64, [F64] = 64,
     };
 
@@ -22,7 +22,7 @@ unsigned type_bits(enum type type)
 
 bool type_is_float(enum type type)
 {
-    return type == F16 || type == F32 || type == F64;
+    return type == F16 || type == BF16 || type == F32 || type == F64;
 }
 
 static const uint64_t integers[] = {
@@ -57,6 +57,11 @@ static const uint64_t halves[] = {
 
 static uint64_t random_state;
 
+static const uint64_t brains[] = {
+    0, 0x8000, 1, 0x8001, 2, 0x40, 0x7f, 0x80, 0x8080, 0x81, 0x0100, 0x2000, 0x3f00, 0x3f7f, 0x3f80, 0xbf80, 0x3f81, 0xbf82, 0x3fc0, 0x4000,
+    0x4049, 0x42fe, 0x4300, 0x5f80, 0x7e80, 0x7f00, 0x7f7e, 0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7fc0, 0x7fff, 0xffc1,
+};
+
 static uint64_t random_bits(void)
 {
     random_state ^= random_state << 13;
@@ -76,6 +81,9 @@ static const uint64_t *edges_of(enum type type, unsigned *n)
     case F16:
         *n = sizeof halves / sizeof *halves;
         return halves;
+    case BF16:
+        *n = sizeof brains / sizeof *brains;
+        return brains;
     case F32:
         *n = sizeof singles / sizeof *singles;
         return singles;
@@ -102,6 +110,8 @@ static uint64_t random_value(enum type type)
         return (bits & 0x800fffffffffffff) | (1023 - 6 + (random_bits() >> 40) % 12) << 52;
     if (type == F16 && style)
         return (bits & 0x83ff) | (15 - 4 + (bits >> 40) % 8) << 10;
+    if (type == BF16 && style)
+        return (bits & 0x807f) | (127 - 6 + (bits >> 40) % 12) << 7;
     return style ? bits >> (random_bits() % type_bits(type) + (64 - type_bits(type))) : bits;
 }
 
