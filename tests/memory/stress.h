@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For the stress test: memory of every kind with a model of its contents. stress_objects.c makes and frees, stress_test.c works on it. */
+/* For the stress test: memory of every kind with a model of its contents. stress_objects.c makes and frees it, stress_work.c works on it,
+ * stress_test.c has the threads. */
 #ifndef CUTTLE_TESTS_MEMORY_STRESS_H
 #define CUTTLE_TESTS_MEMORY_STRESS_H
 
@@ -8,8 +9,15 @@
 #include <stdint.h>
 
 #include <cuda.h>
+#include <pthread.h>
 
 #define STRESS_LANES 5
+
+/* The default stream, and the last of those that wait for it and for which it waits. The lanes behind do not. */
+#define STRESS_LEGACY_LANE 0
+#define STRESS_BLOCKING_LANE 2
+#define STRESS_MAX_OBJECTS 24
+#define STRESS_MAX_HANDED 3
 
 /* A sequence of numbers that its seed determines. */
 struct stress_random {
@@ -81,5 +89,28 @@ extern const char *const stress_kind_names[STRESS_KINDS];
 struct stress_object *stress_make(struct stress_thread *thread);
 /* In any thread, in any context, behind the work of its lane, which is one of the thread's. */
 void stress_free(struct stress_thread *thread, struct stress_object *object);
+
+/* A thread with its memory. */
+struct stress_run;
+struct stress_worker {
+    struct stress_thread thread;
+    struct stress_run *run;
+    pthread_t pthread;
+    CUmodule module; /* of a context of its own */
+    bool own_context;
+    struct stress_object *objects[STRESS_MAX_OBJECTS];
+    unsigned n_objects;
+    struct stress_object *handed[STRESS_MAX_HANDED]; /* to the next thread, at the end of a round */
+    unsigned n_handed;
+    unsigned char *buffer;
+    size_t buffer_bytes;
+};
+
+/* stress_work.c: one random operation on what the worker has. */
+void stress_operate(struct stress_worker *worker);
+struct stress_object *stress_random_object(struct stress_worker *worker);            /* NULL: it has none */
+void stress_take_object(struct stress_worker *worker, struct stress_object *object); /* out of its list */
+void stress_destroy(struct stress_worker *worker, struct stress_object *object);     /* at times checked before */
+extern bool stress_trace;                                                            /* each operation is printed */
 
 #endif

@@ -17,14 +17,7 @@
 #include <time.h>
 
 #define MAX_THREADS 64
-#define MAX_OBJECTS 24
-#define MAX_HANDED 3
 #define MAX_DEVICES 4
-#define MAX_BATCH 2
-
-/* The default stream, and the last of those that wait for it and for which it waits. The lanes behind do not. */
-#define LEGACY_LANE 0
-#define BLOCKING_LANE 2
 
 /* clang-format off */
 static const char ptx[] =
@@ -54,34 +47,17 @@ static const char ptx[] =
 static struct {
     uint64_t seed;
     unsigned threads, rounds, operations, seconds;
-    bool trace;
 } options = {.seed = 1, .threads = 6, .rounds = 3, .operations = 60};
 
-struct worker;
-
 /* One run, for one seed. */
-struct run {
+struct stress_run {
     uint64_t seed;
     int n_devices;
     pthread_barrier_t barrier;
     CUcontext primary[MAX_DEVICES];
     CUstream shared[MAX_DEVICES]; /* all threads of a device's primary context use it */
     CUfunction mix[MAX_DEVICES], add[MAX_DEVICES];
-    struct worker *workers;
-};
-
-struct worker {
-    struct stress_thread thread;
-    struct run *run;
-    pthread_t pthread;
-    CUmodule module; /* of a context of its own */
-    bool own_context;
-    struct stress_object *objects[MAX_OBJECTS];
-    unsigned n_objects;
-    struct stress_object *handed[MAX_HANDED]; /* to the next thread, at the end of a round */
-    unsigned n_handed;
-    unsigned char *buffer;
-    size_t buffer_bytes;
+    struct stress_worker *workers;
 };
 
 void stress_fail(const struct stress_thread *thread, const char *format, ...)
@@ -97,530 +73,15 @@ void stress_fail(const struct stress_thread *thread, const char *format, ...)
     _Exit(1);
 }
 
-/* ---- parts of objects ---- */
-
-struct part {
-    struct stress_object *object;
-    size_t offset, bytes;
-};
-
-static struct part random_part(struct worker *w, struct stress_object *o)
-{
-    struct part part = {.object = o, .offset = stress_number(&w->thread.random, o->bytes)};
-
-    part.bytes = 1 + stress_number(&w->thread.random, o->bytes - part.offset);
-    return part;
-}
-
-/* One of the addresses that it has. */
-static CUdeviceptr address_of(struct worker *w, const struct part *part)
-{
-    bool other = stress_chance(&w->thread.random, 30);
-    CUdeviceptr start = other && part->object->alias ? part->object->alias : part->object->start;
-
-    return start + part->offset;
-}
-
-static unsigned char *model_of(const struct part *part)
-{
-    return part->object->model + part->offset;
-}
-
-static struct stress_object *random_object(struct worker *w)
-{
-    return w->n_objects ? w->objects[stress_number(&w->thread.random, w->n_objects)] : NULL;
-}
-
-static CUstream lane(const struct worker *w, unsigned number)
-{
-    return w->thread.lanes[number];
-}
-
-/* What is recorded next in `later` comes behind what was recorded in `earlier`. */
-static void order(struct worker *w, unsigned earlier, unsigned later)
-{
-    struct stress_thread *t = &w->thread;
-
-    if (earlier == later)
-        return;
-    STRESS_OK(t, cuEventRecord(t->event, lane(w, earlier)));
-    STRESS_OK(t, cuStreamWaitEvent(lane(w, later), t->event, 0));
-}
-
-/* The default stream and the blocking ones wait for each other by themselves: at times that has to do. What comes `later` is work in that
- * lane, and not the host, which waits for one stream alone. */
-static void order_work(struct worker *w, unsigned earlier, unsigned later)
-{
-    bool by_itself = (earlier == LEGACY_LANE && later <= BLOCKING_LANE) || (later == LEGACY_LANE && earlier <= BLOCKING_LANE);
-
-    if (!by_itself || stress_chance(&w->thread.random, 50))
-        order(w, earlier, later);
-}
-
-static void compare(struct worker *w, const struct part *part, const unsigned char *found)
-{
-    const unsigned char *wanted = model_of(part);
-    size_t i = 0, last = part->bytes - 1;
-
-    if (memcmp(wanted, found, part->bytes) == 0)
-        return;
-    while (wanted[i] == found[i])
-        i++;
-    while (wanted[last] == found[last])
-        last--;
-    stress_fail(&w->thread,
-                "%s memory at 0x%llx + %zu, checked from %zu to %zu: bytes %zu to %zu are wrong, the first is 0x%02x, not 0x%02x",
-                stress_kind_names[part->object->kind], (unsigned long long)part->object->start, part->object->bytes, part->offset,
-                part->offset + part->bytes, part->offset + i, part->offset + last, found[i], wanted[i]);
-}
-
-/* ---- operations; each takes an object and may take another ---- */
-
-static void do_check(struct worker *w, const struct part *part)
-{
-    struct stress_thread *t = &w->thread;
-    const struct stress_object *o = part->object;
-
-    if (o->host && stress_chance(&t->random, 50)) {
-        STRESS_OK(t, cuStreamSynchronize(lane(w, o->lane)));
-        compare(w, part, o->host + part->offset);
-        return;
-    }
-    if (part->bytes > w->buffer_bytes) {
-        free(w->buffer);
-        w->buffer = malloc(part->bytes);
-        w->buffer_bytes = w->buffer ? part->bytes : 0;
-        if (!w->buffer)
-            stress_fail(t, "out of memory");
-    }
-    STRESS_OK(t, cuMemcpyAsync((CUdeviceptr)(uintptr_t)w->buffer, address_of(w, part), part->bytes, lane(w, o->lane)));
-    STRESS_OK(t, cuStreamSynchronize(lane(w, o->lane)));
-    compare(w, part, w->buffer);
-}
-
-static void check(struct worker *w, struct stress_object *o)
-{
-    struct part part = random_part(w, o);
-
-    do_check(w, &part);
-}
-
-static void check_all(struct worker *w, struct stress_object *o)
-{
-    do_check(w, &(struct part){o, 0, o->bytes});
-}
-
-static void host_writes(struct worker *w, struct stress_object *o)
-{
-    struct part part = random_part(w, o);
-    unsigned value = (unsigned)stress_number(&w->thread.random, 251);
-
-    if (!o->host)
-        return;
-    STRESS_OK(&w->thread, cuStreamSynchronize(lane(w, o->lane)));
-    for (size_t i = 0; i < part.bytes; i++)
-        model_of(&part)[i] = (unsigned char)(value + i % 251);
-    memcpy(o->host + part.offset, model_of(&part), part.bytes);
-}
-
-static void fill_model(unsigned char *to, uint32_t value, unsigned element, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        memcpy(to + i * element, &value, element);
-}
-
-static CUresult fill_rows(CUdeviceptr at, size_t pitch, unsigned element, uint32_t value, size_t width, size_t height, CUstream stream)
-{
-    if (element == 1)
-        return cuMemsetD2D8Async(at, pitch, (unsigned char)value, width, height, stream);
-    if (element == 2)
-        return cuMemsetD2D16Async(at, pitch, (unsigned short)value, width, height, stream);
-    return cuMemsetD2D32Async(at, pitch, value, width, height, stream);
-}
-
-static CUresult fill_run(CUdeviceptr at, unsigned element, uint32_t value, size_t count, CUstream stream)
-{
-    if (element == 1)
-        return cuMemsetD8Async(at, (unsigned char)value, count, stream);
-    if (element == 2)
-        return cuMemsetD16Async(at, (unsigned short)value, count, stream);
-    return cuMemsetD32Async(at, value, count, stream);
-}
-
-/* Elements of 1, 2 or 4 bytes, in a run or in rows with gaps. */
-static void fill(struct worker *w, struct stress_object *o)
-{
-    struct stress_thread *t = &w->thread;
-    struct part part = random_part(w, o);
-    unsigned element = 1u << stress_number(&t->random, 3);
-    uint32_t value = (uint32_t)stress_number(&t->random, UINT32_MAX);
-    size_t skip = -(size_t)(o->kernels + part.offset) & (element - 1), count, width;
-
-    if (!o->kernels || part.bytes < skip + element)
-        return;
-    part.offset += skip;
-    count = (part.bytes - skip) / element;
-    width = 1 + stress_number(&t->random, count);
-    if (stress_chance(&t->random, 60)) {
-        STRESS_OK(t, fill_run(o->kernels + part.offset, element, value, count, lane(w, o->lane)));
-        fill_model(model_of(&part), value, element, count);
-    } else {
-        size_t pitch = width + stress_number(&t->random, 9), height = (count - width) / pitch + 1;
-
-        height = height > 40 ? 40 : height;
-        STRESS_OK(t, fill_rows(o->kernels + part.offset, pitch * element, element, value, width, height, lane(w, o->lane)));
-        for (size_t row = 0; row < height; row++)
-            fill_model(model_of(&part) + row * pitch * element, value, element, width);
-    }
-}
-
-/* The lanes of both objects wait for the work, which waits for them. Returns the lane to work in. */
-static unsigned gather(struct worker *w, const struct stress_object *a, const struct stress_object *b)
-{
-    unsigned in = stress_chance(&w->thread.random, 70) ? a->lane : (unsigned)stress_number(&w->thread.random, STRESS_LANES);
-
-    order_work(w, a->lane, in);
-    order_work(w, b->lane, in);
-    return in;
-}
-
-static void scatter(struct worker *w, unsigned in, const struct stress_object *a, const struct stress_object *b)
-{
-    order(w, in, a->lane);
-    order(w, in, b->lane);
-}
-
-static bool only_device(const struct stress_object *o)
-{
-    return !o->host;
-}
-
-/* By the function for these two kinds of memory, or by the one for all. */
-static CUresult copy_bytes(struct worker *w, const struct part *to, const struct part *from, unsigned in)
-{
-    CUdeviceptr dst = address_of(w, to), src = address_of(w, from);
-    bool typed = stress_chance(&w->thread.random, 50), synchronous = in == LEGACY_LANE && stress_chance(&w->thread.random, 50);
-    CUstream stream = lane(w, in);
-    size_t bytes = to->bytes;
-
-    if (typed && only_device(to->object) && from->object->host) {
-        const void *host = from->object->host + from->offset;
-
-        return synchronous ? cuMemcpyHtoD(dst, host, bytes) : cuMemcpyHtoDAsync(dst, host, bytes, stream);
-    }
-    if (typed && only_device(from->object) && to->object->host) {
-        void *host = to->object->host + to->offset;
-
-        return synchronous ? cuMemcpyDtoH(host, src, bytes) : cuMemcpyDtoHAsync(host, src, bytes, stream);
-    }
-    if (typed && only_device(from->object) && only_device(to->object))
-        return synchronous ? cuMemcpyDtoD(dst, src, bytes) : cuMemcpyDtoDAsync(dst, src, bytes, stream);
-    return synchronous ? cuMemcpy(dst, src, bytes) : cuMemcpyAsync(dst, src, bytes, stream);
-}
-
-static void copy(struct worker *w, struct stress_object *o)
-{
-    struct stress_object *other = random_object(w);
-    struct part to = random_part(w, o), from = random_part(w, other);
-    unsigned in;
-
-    to.bytes = from.bytes = to.bytes < from.bytes ? to.bytes : from.bytes;
-    if (o == other && to.offset < from.offset + from.bytes && from.offset < to.offset + to.bytes)
-        return; /* overlapping: CUDA says nothing of the result */
-    in = gather(w, o, other);
-    STRESS_OK(&w->thread, copy_bytes(w, &to, &from, in));
-    memmove(model_of(&to), model_of(&from), to.bytes);
-    scatter(w, in, o, other);
-}
-
-/* A box somewhere in an object. */
-struct box {
-    struct part part; /* from the base that the call gets to the end */
-    size_t x, y, z, pitch, height;
-};
-
-/* False: it has no room. */
-static bool random_box(struct worker *w, struct stress_object *o, size_t width, size_t height, size_t depth, struct box *out)
-{
-    struct stress_random *random = &w->thread.random;
-    size_t span;
-
-    *out =
-        (struct box){.part = {.object = o}, .x = stress_number(random, 20), .y = stress_number(random, 3), .z = stress_number(random, 2)};
-    out->pitch = out->x + width + stress_number(random, 30);
-    out->height = out->y + height + stress_number(random, 3);
-    span = ((out->z + depth - 1) * out->height + out->y + height - 1) * out->pitch + out->x + width;
-    if (span > o->bytes)
-        return false;
-    out->part.offset = stress_number(random, o->bytes - span + 1);
-    out->part.bytes = span;
-    return true;
-}
-
-static size_t distance(const struct box *box, size_t slice, size_t row)
-{
-    return ((box->z + slice) * box->height + box->y + row) * box->pitch + box->x;
-}
-
-static void copy_box(struct worker *w, struct stress_object *o)
-{
-    struct stress_thread *t = &w->thread;
-    struct stress_object *other = random_object(w);
-    size_t width = 1 + stress_number(&t->random, 300), height = 1 + stress_number(&t->random, 20), depth = 1 + stress_number(&t->random, 3);
-    struct box to, from;
-    unsigned in;
-
-    if (o == other || !random_box(w, o, width, height, depth, &to) || !random_box(w, other, width, height, depth, &from))
-        return;
-    in = gather(w, o, other);
-    STRESS_OK(t, cuMemcpy3DAsync(&(CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
-                                                  .srcDevice = address_of(w, &from.part),
-                                                  .srcXInBytes = from.x,
-                                                  .srcY = from.y,
-                                                  .srcZ = from.z,
-                                                  .srcPitch = from.pitch,
-                                                  .srcHeight = from.height,
-                                                  .dstMemoryType = CU_MEMORYTYPE_UNIFIED,
-                                                  .dstDevice = address_of(w, &to.part),
-                                                  .dstXInBytes = to.x,
-                                                  .dstY = to.y,
-                                                  .dstZ = to.z,
-                                                  .dstPitch = to.pitch,
-                                                  .dstHeight = to.height,
-                                                  .WidthInBytes = width,
-                                                  .Height = height,
-                                                  .Depth = depth},
-                                 lane(w, in)));
-    for (size_t slice = 0; slice < depth; slice++)
-        for (size_t row = 0; row < height; row++)
-            memcpy(model_of(&to.part) + distance(&to, slice, row), model_of(&from.part) + distance(&from, slice, row), width);
-    scatter(w, in, o, other);
-}
-
-/* Copies into some objects from others, all with one source order. What may be read at once has to be there. */
-static void copy_batch(struct worker *w, struct stress_object *o)
-{
-    struct stress_thread *t = &w->thread;
-    CUmemcpyAttributes attributes = {.srcAccessOrder = 1 + stress_number(&t->random, 3)};
-    struct stress_object *source = random_object(w);
-    struct part parts[2][MAX_BATCH];
-    CUdeviceptr dsts[MAX_BATCH], srcs[MAX_BATCH];
-    size_t sizes[MAX_BATCH], first = 0, half = o->bytes / 2;
-    unsigned in = LEGACY_LANE + 1 + (unsigned)stress_number(&t->random, STRESS_LANES - 1);
-
-    if (o == source || half == 0)
-        return;
-    for (unsigned i = 0; i < MAX_BATCH; i++) {
-        struct part *to = &parts[0][i], *from = &parts[1][i];
-
-        *from = random_part(w, source);
-        *to = (struct part){o, i * half + stress_number(&t->random, half), 0};
-        to->bytes = (i + 1) * half - to->offset;
-        sizes[i] = to->bytes = from->bytes = to->bytes < from->bytes ? to->bytes : from->bytes;
-        dsts[i] = address_of(w, to);
-        srcs[i] = address_of(w, from);
-    }
-    if (attributes.srcAccessOrder != CU_MEMCPY_SRC_ACCESS_ORDER_STREAM)
-        STRESS_OK(t, cuStreamSynchronize(lane(w, source->lane)));
-    order_work(w, o->lane, in);
-    order_work(w, source->lane, in);
-    STRESS_OK(t, cuMemcpyBatchAsync(dsts, srcs, sizes, MAX_BATCH, &attributes, &first, 1, lane(w, in)));
-    for (unsigned i = 0; i < MAX_BATCH; i++)
-        memcpy(model_of(&parts[0][i]), model_of(&parts[1][i]), sizes[i]);
-    if (source->kind == STRESS_PAGEABLE) /* which may be read later, but others write it at once */
-        STRESS_OK(t, cuStreamSynchronize(lane(w, in)));
-    scatter(w, in, o, source);
-}
-
-static bool kernels_reach(const struct worker *w, const struct stress_object *o)
-{
-    return w->thread.mix && o->kernels && o->device == w->thread.device;
-}
-
-static void launch(struct worker *w, CUfunction function, void **params, unsigned count, unsigned in)
-{
-    STRESS_OK(&w->thread, cuLaunchKernel(function, (count + 127) / 128, 1, 1, 128, 1, 1, 0, lane(w, in), params, NULL));
-}
-
-static void run_kernel(struct worker *w, struct stress_object *o)
-{
-    struct part part = random_part(w, o);
-    CUdeviceptr at = o->kernels + part.offset;
-    unsigned count = part.bytes < 20000 ? (unsigned)part.bytes : 20000;
-
-    if (!kernels_reach(w, o))
-        return;
-    launch(w, w->thread.mix, (void *[]){&at, &count}, count, o->lane);
-    for (unsigned i = 0; i < count; i++)
-        model_of(&part)[i] = (unsigned char)(model_of(&part)[i] * 3 + 1);
-}
-
-static void run_kernel_on_two(struct worker *w, struct stress_object *o)
-{
-    struct stress_object *other = random_object(w);
-    struct part to = random_part(w, o), from = random_part(w, other);
-    CUdeviceptr dst = o->kernels + to.offset, src = other->kernels + from.offset;
-    unsigned count = (unsigned)(to.bytes < from.bytes ? to.bytes : from.bytes), in;
-
-    if (o == other || !kernels_reach(w, o) || !kernels_reach(w, other))
-        return;
-    count = count < 20000 ? count : 20000;
-    in = gather(w, o, other);
-    launch(w, w->thread.add, (void *[]){&dst, &src, &count}, count, in);
-    for (unsigned i = 0; i < count; i++)
-        model_of(&to)[i] = (unsigned char)(model_of(&to)[i] + model_of(&from)[i]);
-    scatter(w, in, o, other);
-}
-
-/* What CUDA knows of the memory. */
-static void ask(struct worker *w, struct stress_object *o)
-{
-    struct stress_thread *t = &w->thread;
-    CUdeviceptr at = o->start + stress_number(&t->random, o->bytes), start = 0;
-    size_t bytes = 0;
-
-    if (o->kind == STRESS_PAGEABLE)
-        return;
-    STRESS_OK(t, cuPointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, at));
-    STRESS_OK(t, cuPointerGetAttribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, at));
-    if (start != o->start || bytes < o->bytes)
-        stress_fail(t, "%s memory at 0x%llx + %zu is said to be 0x%llx + %zu", stress_kind_names[o->kind], (unsigned long long)o->start,
-                    o->bytes, (unsigned long long)start, bytes);
-}
-
-/* Calls that have to be refused, and change nothing. */
-static void err(struct worker *w, struct stress_object *o)
-{
-    struct stress_thread *t = &w->thread;
-    unsigned char byte = 0;
-
-    if (o->kind == STRESS_PAGEABLE)
-        return;
-    if (o->bytes > 1) {
-        STRESS_GIVES(t, CUDA_ERROR_INVALID_VALUE, cuMemFree(o->start + 1));
-        STRESS_GIVES(t, CUDA_ERROR_INVALID_VALUE, cuMemFreeHost((void *)(uintptr_t)(o->start + 1)));
-    }
-    if (o->kind == STRESS_REGISTERED)
-        STRESS_GIVES(t, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister(o->host, 1, 0));
-    STRESS_GIVES(t, CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(0, &byte, 1));
-    STRESS_GIVES(t, CUDA_ERROR_INVALID_VALUE, cuMemsetD16(o->start | 1, 1, 1));
-}
-
-/* A context comes, gets memory and work, and goes with both. */
-static void use_up_context(struct worker *w, struct stress_object *o)
-{
-    struct stress_thread *t = &w->thread;
-    CUdeviceptr device, managed;
-    CUcontext context;
-    CUstream stream;
-    int has_managed;
-    void *host;
-
-    (void)o;
-    STRESS_OK(t, cuDeviceGetAttribute(&has_managed, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, t->device));
-    STRESS_OK(t, cuCtxCreate(&context, NULL, 0, t->device));
-    STRESS_OK(t, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    STRESS_OK(t, cuMemAlloc(&device, 70000));
-    if (has_managed)
-        STRESS_OK(t, cuMemAllocManaged(&managed, 3000, CU_MEM_ATTACH_GLOBAL));
-    else
-        STRESS_OK(t, cuMemAlloc(&managed, 3000));
-    STRESS_OK(t, cuMemAllocHost(&host, 70000));
-    memset(host, 7, 70000);
-    STRESS_OK(t, cuMemcpyHtoDAsync(device, host, 70000, stream));
-    STRESS_OK(t, cuMemsetD8Async(device, 1, 60000, stream));
-    STRESS_OK(t, cuMemcpyAsync(managed, device, 3000, stream));
-    if (stress_chance(&t->random, 50))
-        STRESS_OK(t, cuMemFree(device));
-    STRESS_OK(t, cuCtxDestroy(context));
-    STRESS_OK(t, cuCtxSetCurrent(t->context));
-}
-
-static void wait_for_all(struct worker *w, struct stress_object *o)
-{
-    CUresult r = cuStreamQuery(lane(w, o->lane));
-
-    if (r != CUDA_SUCCESS && r != CUDA_ERROR_NOT_READY)
-        stress_fail(&w->thread, "cuStreamQuery: %d", (int)r);
-    STRESS_OK(&w->thread, cuCtxSynchronize());
-}
-
-static void add_object(struct worker *w)
-{
-    if (w->n_objects < MAX_OBJECTS)
-        w->objects[w->n_objects++] = stress_make(&w->thread);
-}
-
-static void take_object(struct worker *w, struct stress_object *o)
-{
-    for (unsigned i = 0; i < w->n_objects; i++)
-        if (w->objects[i] == o)
-            w->objects[i] = w->objects[--w->n_objects];
-}
-
-static void make(struct worker *w, struct stress_object *o)
-{
-    (void)o;
-    add_object(w);
-}
-
-static void destroy(struct worker *w, struct stress_object *o)
-{
-    if (stress_chance(&w->thread.random, 50))
-        check_all(w, o);
-    take_object(w, o);
-    stress_free(&w->thread, o);
-}
-
-static const struct {
-    const char *name;
-    void (*work)(struct worker *worker, struct stress_object *object);
-    unsigned weight; /* of 1000 */
-} table[] = {
-    {"make", make, 180},
-    {"free", destroy, 140},
-    {"fill", fill, 130},
-    {"copy", copy, 180},
-    {"copy a batch", copy_batch, 20},
-    {"copy a box", copy_box, 80},
-    {"kernel", run_kernel, 60},
-    {"kernel on two", run_kernel_on_two, 40},
-    {"check", check, 80},
-    {"host writes", host_writes, 40},
-    {"ask", ask, 20},
-    {"refused calls", err, 15},
-    {"wait", wait_for_all, 13},
-    {"context", use_up_context, 2},
-};
-
-static void operate(struct worker *w)
-{
-    struct stress_thread *t = &w->thread;
-    unsigned drawn = (unsigned)stress_number(&t->random, 1000), row = 0;
-    struct stress_object *o;
-
-    if (w->n_objects == 0)
-        add_object(w);
-    o = random_object(w);
-    while (drawn >= table[row].weight)
-        drawn -= table[row++].weight;
-    t->doing = table[row].name;
-    t->operation++;
-    if (options.trace)
-        fprintf(stderr, "%u:%u %s %s 0x%llx + %zu\n", t->number, t->operation, t->doing, stress_kind_names[o->kind],
-                (unsigned long long)o->start, o->bytes);
-    table[row].work(w, o);
-}
-
 /* ---- threads ---- */
 
-static void make_lanes(struct worker *w)
+static void make_lanes(struct stress_worker *w)
 {
     struct stress_thread *t = &w->thread;
 
-    t->lanes[LEGACY_LANE] = CU_STREAM_LEGACY;
+    t->lanes[STRESS_LEGACY_LANE] = CU_STREAM_LEGACY;
     t->lanes[1] = CU_STREAM_PER_THREAD;
-    STRESS_OK(t, cuStreamCreate(&t->lanes[BLOCKING_LANE], CU_STREAM_DEFAULT));
+    STRESS_OK(t, cuStreamCreate(&t->lanes[STRESS_BLOCKING_LANE], CU_STREAM_DEFAULT));
     STRESS_OK(t, cuStreamCreate(&t->lanes[3], CU_STREAM_NON_BLOCKING));
     if (w->own_context)
         STRESS_OK(t, cuStreamCreate(&t->lanes[4], CU_STREAM_NON_BLOCKING));
@@ -629,7 +90,7 @@ static void make_lanes(struct worker *w)
     STRESS_OK(t, cuEventCreate(&t->event, CU_EVENT_DISABLE_TIMING));
 }
 
-static void make_pool(struct worker *w)
+static void make_pool(struct stress_worker *w)
 {
     struct stress_thread *t = &w->thread;
     CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, t->device}};
@@ -646,7 +107,7 @@ static void load_kernels(const struct stress_thread *t, CUmodule *module, CUfunc
     STRESS_OK(t, cuModuleGetFunction(add, *module, "add"));
 }
 
-static void enter(struct worker *w)
+static void enter(struct stress_worker *w)
 {
     struct stress_thread *t = &w->thread;
 
@@ -663,24 +124,24 @@ static void enter(struct worker *w)
     make_pool(w);
 }
 
-static void synchronize_lanes(struct worker *w)
+static void synchronize_lanes(struct stress_worker *w)
 {
     for (unsigned i = 0; i < STRESS_LANES; i++)
-        STRESS_OK(&w->thread, cuStreamSynchronize(lane(w, i)));
+        STRESS_OK(&w->thread, cuStreamSynchronize(w->thread.lanes[i]));
 }
 
 /* Everything is over when it is handed on, so it may go on in another lane. */
-static void hand_on(struct worker *w, unsigned round)
+static void hand_on(struct stress_worker *w, unsigned round)
 {
-    struct worker *giver = &w->run->workers[(w->thread.number + 1 + round) % options.threads];
+    struct stress_worker *giver = &w->run->workers[(w->thread.number + 1 + round) % options.threads];
 
     synchronize_lanes(w);
-    for (w->n_handed = 0; w->n_handed < MAX_HANDED && w->n_objects > 0;) {
-        w->handed[w->n_handed] = random_object(w);
-        take_object(w, w->handed[w->n_handed++]);
+    for (w->n_handed = 0; w->n_handed < STRESS_MAX_HANDED && w->n_objects > 0;) {
+        w->handed[w->n_handed] = stress_random_object(w);
+        stress_take_object(w, w->handed[w->n_handed++]);
     }
     pthread_barrier_wait(&w->run->barrier);
-    for (unsigned i = 0; i < giver->n_handed && w->n_objects < MAX_OBJECTS; i++) {
+    for (unsigned i = 0; i < giver->n_handed && w->n_objects < STRESS_MAX_OBJECTS; i++) {
         w->objects[w->n_objects++] = giver->handed[i];
         giver->handed[i]->lane = (unsigned)stress_number(&w->thread.random, STRESS_LANES);
     }
@@ -688,18 +149,18 @@ static void hand_on(struct worker *w, unsigned round)
 }
 
 /* Memory first, everywhere; then the contexts that others' memory is in. */
-static void leave(struct worker *w)
+static void leave(struct stress_worker *w)
 {
     struct stress_thread *t = &w->thread;
 
     t->doing = "end";
     while (w->n_objects > 0)
-        destroy(w, w->objects[w->n_objects - 1]);
+        stress_destroy(w, w->objects[w->n_objects - 1]);
     synchronize_lanes(w);
     pthread_barrier_wait(&w->run->barrier);
     STRESS_OK(t, cuMemPoolDestroy(t->pool));
     STRESS_OK(t, cuEventDestroy(t->event));
-    STRESS_OK(t, cuStreamDestroy(t->lanes[BLOCKING_LANE]));
+    STRESS_OK(t, cuStreamDestroy(t->lanes[STRESS_BLOCKING_LANE]));
     STRESS_OK(t, cuStreamDestroy(t->lanes[3]));
     if (w->own_context)
         STRESS_OK(t, cuCtxDestroy(t->context)); /* with a stream and a module */
@@ -708,12 +169,12 @@ static void leave(struct worker *w)
 
 static void *work(void *argument)
 {
-    struct worker *w = argument;
+    struct stress_worker *w = argument;
 
     enter(w);
     for (unsigned round = 0; round < options.rounds; round++) {
         for (unsigned i = 0; i < options.operations; i++)
-            operate(w);
+            stress_operate(w);
         w->thread.doing = "hand on";
         hand_on(w, round);
     }
@@ -723,7 +184,7 @@ static void *work(void *argument)
 
 /* ---- runs ---- */
 
-static void open_devices(struct run *run, const struct stress_thread *t)
+static void open_devices(struct stress_run *run, const struct stress_thread *t)
 {
     CUmodule module;
 
@@ -735,7 +196,7 @@ static void open_devices(struct run *run, const struct stress_thread *t)
     }
 }
 
-static void close_devices(struct run *run, const struct stress_thread *t)
+static void close_devices(struct stress_run *run, const struct stress_thread *t)
 {
     STRESS_OK(t, cuCtxSetCurrent(NULL));
     for (int device = 0; device < run->n_devices; device++)
@@ -744,7 +205,7 @@ static void close_devices(struct run *run, const struct stress_thread *t)
 
 static void run_seed(uint64_t seed, int n_devices)
 {
-    struct run run = {.seed = seed, .n_devices = n_devices, .workers = calloc(options.threads, sizeof(struct worker))};
+    struct stress_run run = {.seed = seed, .n_devices = n_devices, .workers = calloc(options.threads, sizeof(struct stress_worker))};
     const struct stress_thread self = {.seed = seed, .doing = "set-up"};
 
     printf("seed %llu\n", (unsigned long long)seed);
@@ -753,9 +214,9 @@ static void run_seed(uint64_t seed, int n_devices)
         stress_fail(&self, "out of memory");
     open_devices(&run, &self);
     for (unsigned i = 0; i < options.threads; i++) {
-        struct worker *w = &run.workers[i];
+        struct stress_worker *w = &run.workers[i];
 
-        *w = (struct worker){.run = &run, .own_context = i % 3 == 2};
+        *w = (struct stress_worker){.run = &run, .own_context = i % 3 == 2};
         w->thread = (struct stress_thread){.random = {seed * 1000 + i}, .seed = seed, .number = i, .device = (int)i % n_devices};
         if (pthread_create(&w->pthread, NULL, work, w) != 0)
             stress_fail(&self, "pthread_create");
@@ -794,7 +255,7 @@ static bool read_options(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--trace") == 0) {
-            options.trace = true;
+            stress_trace = true;
             continue;
         }
         if (!read_option(argv[i], argv[i + 1]))
