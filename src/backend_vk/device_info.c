@@ -4,6 +4,8 @@
 #include "queue.h"
 #include "vk.h"
 
+#include "core/config.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,10 +37,10 @@ static const struct driver_facts {
     unsigned mark;
     enum ct_address_rule rule;
     uint64_t granule;
-    uint8_t exact[6], subnormals32, exp2, zeros, spoils, kernel;
+    uint8_t exact[6], subnormals32, exp2, zeros, spoils, kernel, pulse;
 } drivers[] = {
-#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, spoils, kernel)             \
-    {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, spoils, kernel},
+#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, spoils, kernel, pulse)      \
+    {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, spoils, kernel, pulse},
 #include "drivers.def"
 };
 
@@ -371,6 +373,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     out->address_granule = driver->granule;
     out_info->import_refusals_spoil = driver->spoils;
     out_info->copies_by_kernel = driver->kernel;
+    out->needs_pulse = driver->pulse || ct_config()->pulse;
     fill_identity(&properties, out->has, out_info);
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);

@@ -83,6 +83,7 @@ struct ct_vk_scheduler {
     struct ct_vk_batch *used;  /* to be reset */
     unsigned n_spare, n_held;  /* batches in both lists; queues whose first batch waits for a promise */
     bool stop;
+    struct ct_vk_pulse *pulse; /* NULL: the device needs none */
 };
 
 struct ct_queue {
@@ -159,6 +160,12 @@ CUresult ct_vk_queue_timestamp(struct ct_queue *queue, struct ct_timestamp *time
 
 /* sparse.c: the value of device->binding_line that work has to wait for; 0: no binding is under way. */
 uint64_t ct_vk_sparse_pending(struct ct_backend_device *device);
+
+/* pulse.c: where physical->needs_pulse */
+struct ct_vk_pulse;
+CUresult ct_vk_pulse_create(struct ct_vk_scheduler *scheduler, struct ct_vk_pulse **out);
+void ct_vk_pulse_destroy(struct ct_vk_pulse *pulse);     /* the queues are gone; takes NULL */
+void ct_vk_pulse_note_locked(struct ct_vk_pulse *pulse); /* something was submitted; takes NULL */
 
 /* timeline.c */
 struct ct_timeline {

@@ -110,6 +110,7 @@ static void submit_first_locked(struct ct_queue *queue)
     if (batch->signal.line)
         batch->signal.line->promised = batch->signal.value;
     ct_vk_batch_append(&queue->lane->in_flight, batch);
+    ct_vk_pulse_note_locked(queue->scheduler->pulse);
     queue->n_in_flight++;
     ct_vk_batch_prepare_locked(queue->scheduler);
 }
@@ -328,6 +329,8 @@ CUresult ct_vk_scheduler_create(struct ct_backend_device *device, struct ct_vk_s
         scheduler->lanes[i].handle = device->queues[i];
         pthread_cond_init(&scheduler->lanes[i].wake, NULL);
     }
+    if (device->physical->needs_pulse && ct_vk_pulse_create(scheduler, &scheduler->pulse) != CUDA_SUCCESS)
+        ct_log(CT_LOG_WARN, "running kernels will not see what the host stores");
     *out = scheduler;
     return CUDA_SUCCESS;
 }
@@ -336,6 +339,7 @@ void ct_vk_scheduler_destroy(struct ct_vk_scheduler *scheduler)
 {
     if (!scheduler)
         return;
+    ct_vk_pulse_destroy(scheduler->pulse);
     ct_mutex_lock(&scheduler->lock);
     scheduler->stop = true;
     (void)scheduler->device->vk.vkDeviceWaitIdle(scheduler->device->handle); /* for what lingers; lost: it is over as well */
