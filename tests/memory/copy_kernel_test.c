@@ -70,7 +70,7 @@ static void what_overlaps_does_no_harm(void **state)
 /* Downloads to pageable memory that several threads share. */
 static void large_downloads(void **state)
 {
-    const size_t bytes = ((size_t)17 << 20) + 13, pitch = 70001, rows = 150, width = 65537;
+    const size_t bytes = ((size_t)9 << 20) + 13, pitch = 70001, rows = 130, width = 65537;
     unsigned char *sent = malloc(bytes), *received = calloc(1, bytes);
     CUdeviceptr device;
 
