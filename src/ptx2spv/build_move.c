@@ -26,15 +26,27 @@ static ct_value lane_mask(struct ct_build *b, enum ptx_sreg sreg)
     return ct_not(at, ct_or(at, below, equal)); /* gt */
 }
 
-static ct_value clock_value(struct ct_build *b, enum ptx_sreg sreg)
+/* 64 bits of a clock: the multiprocessor's, or one that the whole device shares. The ISA leaves open what %globaltimer counts on devices
+ * that it was not made for; here it is what the driver's clock counts. */
+static ct_value read_clock(struct ct_build *b, enum ptx_scope scope)
 {
     struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_CLOCK, PTX_U64, 1, 0);
-    const ct_value clock = ct_value_create(b->fn, CT_W_64);
 
-    insn->results[0] = clock;
-    if (sreg == PTX_SREG_CLOCK64)
-        return clock;
-    return ct_low32(&b->at, sreg == PTX_SREG_CLOCK ? clock : ct_shr_imm(&b->at, clock, 32));
+    insn->scope = scope;
+    insn->results[0] = ct_value_create(b->fn, CT_W_64);
+    return insn->results[0];
+}
+
+static ct_value high_half(struct ct_build *b, ct_value clock)
+{
+    return ct_low32(&b->at, ct_shr_imm(&b->at, clock, 32));
+}
+
+/* The kernel has a dynamic part, even if it is only asked for its size. */
+static ct_value shared_size(struct ct_build *b, enum ct_sysval part)
+{
+    b->fn->uses_dynamic_shared = true;
+    return ct_sysval(&b->at, part);
 }
 
 /* Vectors: .x .y .z from what the launch says, .w is 0. A block is a cluster of its own: this is no launch with clusters. */
@@ -88,9 +100,17 @@ ct_value ct_build_special(struct ct_build *b, enum ptx_sreg sreg, int component)
     case PTX_SREG_LANEMASK_GT:
         return lane_mask(b, sreg);
     case PTX_SREG_CLOCK:
+        return ct_low32(at, read_clock(b, PTX_CTA));
     case PTX_SREG_CLOCK_HI:
+        return high_half(b, read_clock(b, PTX_CTA));
     case PTX_SREG_CLOCK64:
-        return clock_value(b, sreg);
+        return read_clock(b, PTX_CTA);
+    case PTX_SREG_GLOBALTIMER_LO:
+        return ct_low32(at, read_clock(b, PTX_GPU));
+    case PTX_SREG_GLOBALTIMER_HI:
+        return high_half(b, read_clock(b, PTX_GPU));
+    case PTX_SREG_GLOBALTIMER:
+        return read_clock(b, PTX_GPU);
     case PTX_SREG_LANEID:
         return ct_sysval(at, CT_SYS_LANEID);
     case PTX_SREG_WARPID:
@@ -103,7 +123,9 @@ ct_value ct_build_special(struct ct_build *b, enum ptx_sreg sreg, int component)
         return ct_sysval(at, CT_SYS_NSMID);
     case PTX_SREG_TOTAL_SMEM_SIZE:
     case PTX_SREG_AGGR_SMEM_SIZE:
-        return ct_sysval(at, CT_SYS_SHARED_BYTES);
+        return shared_size(b, CT_SYS_SHARED_BYTES);
+    case PTX_SREG_DYNAMIC_SMEM_SIZE:
+        return shared_size(b, CT_SYS_DYNAMIC_SHARED_BYTES);
     case PTX_SREG_WARP_SZ:
         return ct_const32(at, 32);
     case PTX_SREG_CLUSTER_CTARANK:

@@ -20,6 +20,9 @@ static uint32_t compute_sysval(struct ct_gen *g, enum ct_sysval which)
     switch ((unsigned)which) {
     case CT_SYS_LANEID:
         return GEN_EARLY(g, SpvOpBitwiseAnd, ct_gen_int_type(g, 32), ct_gen_sysval(g, CT_SYS_TID_LINEAR), ct_gen_u32(g, 31));
+    case CT_SYS_DYNAMIC_SHARED_BYTES:
+        return GEN_EARLY(g, SpvOpISub, ct_gen_int_type(g, 32), ct_gen_sysval(g, CT_SYS_SHARED_BYTES),
+                         ct_gen_u32(g, g->fn->dynamic_shared_offset));
     /* Nothing tells of multiprocessors: the device looks as if it had one. */
     case CT_SYS_SMID: return ct_gen_u32(g, 0);
     case CT_SYS_NSMID: return ct_gen_u32(g, 1);
@@ -36,7 +39,8 @@ uint32_t ct_gen_sysval(struct ct_gen *g, enum ct_sysval which)
 
 void ct_gen_clock(struct ct_gen *g, const struct ct_insn *insn)
 {
-    const bool in_subgroup = g->target->shader_clock_subgroup;
+    const bool of_device = insn->scope == PTX_GPU && g->target->shader_clock_device;
+    const bool in_subgroup = g->target->shader_clock_subgroup && !of_device;
 
     ct_gen_need(g, in_subgroup || g->target->shader_clock_device, "a clock");
     ct_spv_capability(&g->m, SpvCapabilityShaderClockKHR);

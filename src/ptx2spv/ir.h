@@ -49,6 +49,7 @@ enum ct_sysval {
     CT_SYS_LANEID,
     CT_SYS_SMID, CT_SYS_NSMID,
     CT_SYS_SHARED_BYTES,   /* static and dynamic part together */
+    CT_SYS_DYNAMIC_SHARED_BYTES, /* whole words */
     CT_SYS_EXCHANGE_BASE,  /* offset of the exchange area in the segment: behind both, see sync.h */
     CT_SYS_IMAGE_BASE,     /* 64 bits: CUDA address of the module's image */
     CT_SYS_FAULT_BASE,     /* 64 bits: CUDA address of struct ptx2spv_fault */

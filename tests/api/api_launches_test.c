@@ -481,6 +481,46 @@ static void occupancy(void **state)
     assert_true(bytes >= (size_t)shared);
 }
 
+/* A kernel that has 100 bytes of its own and asks how much it was given; one that reads the timer twice. */
+static void special_registers_of_launches(void **state)
+{
+    static const char sizes[] = PTX_HEADER ".visible .entry sizes(.param .u64 out)\n{\n"
+                                           "    .shared .align 4 .b8 own[100];\n    .reg .b32 %r<4>;\n    .reg .b64 %d1;\n"
+                                           "    ld.param.u64 %d1, [out];\n    mov.u32 %r1, 1;\n    st.shared.u32 [own], %r1;\n"
+                                           "    mov.u32 %r2, %dynamic_smem_size;\n    mov.u32 %r3, %total_smem_size;\n"
+                                           "    st.global.u32 [%d1], %r2;\n    st.global.u32 [%d1+4], %r3;\n    ret;\n}\n";
+    static const char timer[] = PTX_HEADER ".visible .entry timer(.param .u64 out)\n{\n    .reg .b64 %d<4>;\n"
+                                           "    ld.param.u64 %d1, [out];\n    mov.u64 %d2, %globaltimer;\n    st.global.u64 [%d1], %d2;\n"
+                                           "    membar.gl;\n    mov.u64 %d3, %globaltimer;\n    st.global.u64 [%d1+8], %d3;\n    ret;\n}\n";
+    static const unsigned given[] = {0, 4, 1000};
+    void *params[] = {&out};
+    uint32_t got[2];
+    uint64_t times[2];
+    CUmodule local;
+    CUfunction function;
+    CUresult r;
+
+    (void)state;
+    ok(cuModuleLoadData(&local, sizes));
+    ok(cuModuleGetFunction(&function, local, "sizes"));
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        ok(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, given[i], NULL, params, NULL));
+        ok(cuMemcpyDtoH(got, out, sizeof got));
+        assert_int_equal(got[0], given[i]);
+        assert_true(got[1] >= got[0] + 100);
+    }
+    ok(cuModuleUnload(local));
+    ok(cuModuleLoadData(&local, timer));
+    ok(cuModuleGetFunction(&function, local, "timer"));
+    r = cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
+    if (!on_cuttle() || r != CUDA_ERROR_NOT_SUPPORTED) { /* where the driver lets kernels read a clock */
+        ok(r);
+        ok(cuMemcpyDtoH(times, out, sizeof times));
+        assert_true(times[0] != 0 && times[1] >= times[0]);
+    }
+    ok(cuModuleUnload(local));
+}
+
 /* Where devices have no clusters of several blocks. */
 static void clusters_of_one_block(void **state)
 {
@@ -548,6 +588,7 @@ int main(void)
         cmocka_unit_test(a_copy_waits_for_other_streams),
         cmocka_unit_test(threads_launch_at_once),
         cmocka_unit_test(occupancy),
+        cmocka_unit_test(special_registers_of_launches),
         cmocka_unit_test(clusters_of_one_block),
         cmocka_unit_test(occupancy_without_a_place_for_it),
     };

@@ -174,7 +174,7 @@ static const struct {
     {"special registers",
      "mov.u32 r1,%tid.x; mov.u32 r2,%tid.y; mov.u32 r3,%tid.z; mov.u32 r4,%ntid.y; mov.u32 r5,%ctaid.z; mov.u32 r6,%nctaid.y;"
      "mov.u32 r7,%laneid; mov.u32 r8,%smid; mov.u32 r9,%total_smem_size; st.global.v4.u32 [d0],{r1,r2,r3,r4};"
-     "st.global.v4.u32 [d0+16],{r5,r6,r7,r8}; st.global.u32 [d0+32],r9;"},
+     "st.global.v4.u32 [d0+16],{r5,r6,r7,r8}; mov.u32 r10,%dynamic_smem_size; add.u32 r9,r9,r10; st.global.u32 [d0+32],r9;"},
     {"module variables", "mov.u64 d1,g; ld.global.u32 r1,[g+4]; st.global.u32 [d1+8],r1;"},
     {"exits",
      "setp.eq.u32 p0,r0,0; @p0 ret; L: ld.global.u32 r1,[d0]; setp.eq.u32 p1,r1,7; @p1 exit; setp.gt.u32 p2,r1,9; @p2 bra M;"
