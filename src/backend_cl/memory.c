@@ -32,14 +32,14 @@ static void *map_file(int fd, uint64_t offset, uint64_t size_bytes)
     return pages == MAP_FAILED ? NULL : pages;
 }
 
-/* Pages that other processes may have. */
+/* Pages that other processes may have; where the file ends, others. */
 static void *map_for_others(struct ct_cl_memory *memory)
 {
     struct ct_memory_file *file = &memory->base.device->file;
     void *pages;
 
     if (ct_memory_file_claim(file, memory->allocation_bytes, &memory->file_offset) != CUDA_SUCCESS)
-        return NULL;
+        return map_anonymous(memory->allocation_bytes);
     if ((pages = map_file(file->fd, memory->file_offset, memory->allocation_bytes)))
         memory->file_bytes = memory->allocation_bytes;
     return pages;

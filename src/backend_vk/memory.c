@@ -285,12 +285,14 @@ static CUresult create_cpu_pages(struct ct_backend_device *device, const struct 
 {
     struct ct_vk_pages_plan plan = {
         .fd = device->file.fd, .size_bytes = request->size_bytes, .align = request->align, .host_at = request->want_address};
+    bool twice = maps_twice(device, request->want_address);
     CUresult r;
 
-    if (request->kind != CT_MEMORY_DEVICE && !maps_twice(device, request->want_address))
+    if (request->kind != CT_MEMORY_DEVICE && !twice)
         return create_host_pages(device, request, out);
-    if ((r = ct_memory_file_claim(&device->file, request->size_bytes, &plan.file_offset)) != CUDA_SUCCESS ||
-        (r = ct_vk_memory_on_file(device, &plan, out)) != CUDA_SUCCESS)
+    if ((r = ct_memory_file_claim(&device->file, request->size_bytes, &plan.file_offset)) != CUDA_SUCCESS)
+        return twice ? r : create_host_pages(device, request, out); /* the file ends: nobody else can have this memory */
+    if ((r = ct_vk_memory_on_file(device, &plan, out)) != CUDA_SUCCESS)
         return r;
     (*out)->file_offset = plan.file_offset;
     (*out)->file_bytes = (*out)->pages.size_bytes;
