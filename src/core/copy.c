@@ -446,15 +446,22 @@ static struct ct_copy part_of(const struct ct_copy *copy, unsigned index, unsign
     return part;
 }
 
-static unsigned count_parts(const struct ct_copy *copy)
+/* CPU devices take the processors for themselves. */
+static uint64_t allowed_threads(const struct ct_context *context)
 {
-    const uint64_t worth = total_bytes(copy) / DOWNLOAD_PART_BYTES, units = copy->rows > 1 ? copy->rows : copy->row_bytes;
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    uint64_t n = worth < DOWNLOAD_THREADS ? worth : DOWNLOAD_THREADS;
+    const long processors = context->device->info.kind == CT_DEVICE_CPU ? 1 : sysconf(_SC_NPROCESSORS_ONLN);
+    const long asked = ct_config()->download_threads, allowed = asked > 0 ? asked : processors;
+
+    return allowed < DOWNLOAD_THREADS ? (uint64_t)allowed : DOWNLOAD_THREADS;
+}
+
+static unsigned count_parts(const struct ct_context *context, const struct ct_copy *copy)
+{
+    const uint64_t allowed = allowed_threads(context), worth = total_bytes(copy) / DOWNLOAD_PART_BYTES, units = copy->rows > 1 ? copy->rows : copy->row_bytes;
+    uint64_t n = worth < allowed ? worth : allowed;
 
     if (copy->slices > 1 || copy->src.memory->texels) /* images are no rows of bytes */
         return 1;
-    n = n < (uint64_t)processors ? n : (uint64_t)processors;
     n = n < units ? n : units;
     return n ? (unsigned)n : 1;
 }
@@ -474,7 +481,7 @@ static bool start_part(struct download *part)
 static CUresult run_download(struct ct_stream *stream, const struct ct_copy *copy)
 {
     struct download parts[DOWNLOAD_THREADS];
-    const unsigned n = count_parts(copy);
+    const unsigned n = count_parts(stream->context, copy);
     CUresult r = CUDA_SUCCESS;
 
     for (unsigned i = 0; i < n; i++)
