@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random kernels: the oracle against the CUDA device that libcuda.so.1 has, Cuttle's or NVIDIA's.
  *   oracle_differential [--seed FIRST] [--count N] [--seconds N] [--features LIST] [--write DIR]
- *                       [--patience SECONDS] [--no-shrink] [--print] [--oracle-only]
+ *                       [--patience SECONDS] [--failures N] [--no-shrink] [--print] [--oracle-only]
  *   oracle_differential FILE...      runs kept cases again
  * Ends with 1 if a kernel differs, 77 if there is no device. Seeds run in a process of their own, so that one that dies is told. */
 #include "differential.h"
@@ -18,12 +18,12 @@
 
 #define EXIT_SKIPPED 77
 #define SHRINK_ATTEMPTS 600
-#define MAX_FAILURES 5 /* then it is enough */
+#define MAX_FAILURES 5 /* then it is enough, unless --failures says otherwise */
 
 struct options {
     uint64_t seed, count;
-    time_t deadline;     /* 0: none */
-    unsigned features;
+    time_t deadline;     /* 0: none; shrinking ends then, too */
+    unsigned features, failures;
     const char *directory; /* for shrunk kernels */
     bool shrinks, prints;
     differential_function *attempt;
@@ -53,7 +53,7 @@ static void report(const struct options *options, struct program *program, struc
     if (!options->shrinks)
         return;
     differential_stop_clock();
-    differential_shrink(program, trial->verdict, attempt, SHRINK_ATTEMPTS);
+    differential_shrink(program, trial->verdict, attempt, &(struct differential_effort){SHRINK_ATTEMPTS, options->deadline});
     attempt_program(program, attempt, trial);
     snprintf(path, sizeof path, "%s/seed_%" PRIu64 ".ptx", options->directory, program->seed);
     if (differential_write(path, program, trial))
@@ -63,7 +63,7 @@ static void report(const struct options *options, struct program *program, struc
 
 static bool goes_on(const struct options *options, const struct progress *progress)
 {
-    return progress->next < options->seed + options->count && progress->failures < MAX_FAILURES && !progress->no_device &&
+    return progress->next < options->seed + options->count && progress->failures < options->failures && !progress->no_device &&
            (!options->deadline || time(NULL) < options->deadline);
 }
 
@@ -159,7 +159,7 @@ static int run_file(const char *path)
 static int usage(void)
 {
     fprintf(stderr, "usage: oracle_differential [--seed FIRST] [--count N] [--seconds N] [--features LIST] [--write DIR] [--no-shrink]\n"
-                    "                           [--patience SECONDS] [--print] [--oracle-only]\n"
+                    "                           [--patience SECONDS] [--failures N] [--print] [--oracle-only]\n"
                     "       oracle_differential FILE...\nfeatures, * by default; all, none, -NAME take away:\n");
     for (unsigned i = 0; i < FEATURE_COUNT; i++)
         fprintf(stderr, "  %c %-16s %s\n", generator_default_features() >> i & 1 ? '*' : ' ', generator_feature_name(i),
@@ -177,6 +177,8 @@ static bool read_option(struct options *options, const char *name, const char *v
         options->deadline = time(NULL) + (time_t)strtoul(value, NULL, 0);
     else if (!strcmp(name, "--patience"))
         differential_set_patience((unsigned)strtoul(value, NULL, 0));
+    else if (!strcmp(name, "--failures"))
+        options->failures = (unsigned)strtoul(value, NULL, 0);
     else if (!strcmp(name, "--write"))
         options->directory = value;
     else
@@ -200,6 +202,7 @@ int main(int argc, char **argv)
     struct options options = {.seed = 1,
                               .count = 100,
                               .features = generator_default_features(),
+                              .failures = MAX_FAILURES,
                               .directory = ".",
                               .shrinks = true,
                               .attempt = differential_try};

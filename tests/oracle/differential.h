@@ -5,6 +5,8 @@
 
 #include "generate.h"
 
+#include <time.h>
+
 enum verdict {
     VERDICT_SAME,
     VERDICT_DIFFERENT,    /* memory differs behind the kernel */
@@ -42,8 +44,13 @@ typedef void differential_function(const struct differential_case *c, struct tri
 
 const char *differential_verdict_name(enum verdict verdict);
 
-/* Makes a failing program as small as it goes with the same verdict by `attempt`. At most `limit` attempts. */
-void differential_shrink(struct program *program, enum verdict verdict, differential_function *attempt, unsigned limit);
+struct differential_effort {
+    unsigned attempts; /* at most */
+    time_t deadline;   /* none begins after that; 0: none */
+};
+/* Makes a failing program as small as it goes with the same verdict by `attempt`. */
+void differential_shrink(struct program *program, enum verdict verdict, differential_function *attempt,
+                         const struct differential_effort *effort);
 
 /* Files of cases: PTX with the launch and the seed of the data in their first lines. */
 bool differential_write(const char *path, const struct program *program, const struct trial *trial);

@@ -11,8 +11,13 @@ struct shrinker {
     struct program *program;
     enum verdict verdict;
     differential_function *attempt;
-    unsigned left; /* attempts */
+    struct differential_effort left;
 };
+
+static bool goes_on(const struct shrinker *s)
+{
+    return s->left.attempts && (!s->left.deadline || time(NULL) < s->left.deadline);
+}
 
 static bool still_fails(struct shrinker *s)
 {
@@ -20,7 +25,7 @@ static bool still_fails(struct shrinker *s)
     char *text = generator_print(s->program);
     const struct differential_case c = {text, &s->program->launch, &s->program->data};
 
-    s->left--;
+    s->left.attempts--;
     s->attempt(&c, &trial);
     free(text);
     return trial.verdict == s->verdict;
@@ -31,7 +36,7 @@ static bool try_cut(struct shrinker *s, unsigned statement, enum generator_cut c
 {
     const enum generator_cut before = generator_cut_of(s->program, statement);
 
-    if (before != GENERATOR_KEPT || !s->left)
+    if (before != GENERATOR_KEPT || !goes_on(s))
         return false;
     generator_cut(s->program, statement, cut);
     if (still_fails(s))
@@ -54,7 +59,7 @@ static bool try_cut_run(struct shrinker *s, unsigned first, unsigned n)
         any |= before[i] == GENERATOR_KEPT;
         generator_cut(s->program, first + i, GENERATOR_DROPPED);
     }
-    kept = any && s->left && still_fails(s);
+    kept = any && goes_on(s) && still_fails(s);
     for (unsigned i = 0; i < n && first + i < count && !kept; i++)
         generator_cut(s->program, first + i, before[i]);
     free(before);
@@ -79,7 +84,7 @@ static bool try_launch(struct shrinker *s, const struct generator_launch *launch
 {
     const struct generator_launch before = s->program->launch;
 
-    if (memcmp(launch, &before, sizeof before) == 0 || !s->left)
+    if (memcmp(launch, &before, sizeof before) == 0 || !goes_on(s))
         return false;
     s->program->launch = *launch;
     if (still_fails(s))
@@ -109,16 +114,17 @@ static void shrink_launch(struct shrinker *s)
     }
 }
 
-void differential_shrink(struct program *program, enum verdict verdict, differential_function *attempt, unsigned limit)
+void differential_shrink(struct program *program, enum verdict verdict, differential_function *attempt,
+                         const struct differential_effort *effort)
 {
-    struct shrinker s = {program, verdict, attempt, limit};
+    struct shrinker s = {program, verdict, attempt, *effort};
     const unsigned count = generator_statement_count(program);
 
     shrink_launch(&s);
     for (unsigned run = count / 2; run > 3; run /= 2)
         for (unsigned first = 0; first < count; first += run)
             try_cut_run(&s, first, run);
-    while (s.left && shrink_statements(&s))
+    while (goes_on(&s) && shrink_statements(&s))
         continue;
 }
 

@@ -22,13 +22,22 @@ static const uint64_t numbers[] = {0,          1,          2,          3,       
                                    15,         16,         31,         32,         33,         63,         64,
                                    255,        256,        0x7fff,     0x8000,     0xffff,     0x10000,    0x7fffffff,
                                    0x80000000, 0xffffffff, 0x55555555, 0xaaaaaaaa, 0x01020304, 0xfffffffe, 0x12345678};
-static const uint32_t singles[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x40490fdb,
-                                   0x00000001, 0x807fffff, 0x00800000, 0x7f7fffff, 0x7f800000, 0xff800000,
-                                   0x7fc00000, 0x4f000000, 0xcf000001, 0x4b800001, 0x34000000, 0x3f7fffff};
-static const uint64_t doubles[] = {0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff8000000000000, 0x400921fb54442d18,
-                                   0x0000000000000001, 0x800fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff, 0x7ff0000000000000,
-                                   0xfff0000000000000, 0x7ff8000000000000, 0x41e0000000000000, 0x43e0000000000000, 0x3cb0000000000000,
-                                   0x380fffffe0000000, 0x36a0000000000000, 0x47efffffe0000000};
+/* Zeros, ones, pi, the ends of the subnormal, normal and finite numbers, infinities, a NaN; what is next to one, to a half and to the
+ * integers' ends; ties of roundings to integers, and to f16 (its greatest and least numbers, and half of that). */
+static const uint32_t singles[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x40490fdb, 0x00000001, 0x807fffff,
+                                   0x00800000, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x4f000000, 0xcf000001, 0x4b800001,
+                                   0x34000000, 0x3f7fffff, 0x3f800001, 0x3effffff, 0xbf000000, 0x3fc00000, 0xc0200000, 0x4afffffd,
+                                   0x4effffff, 0xcf000000, 0x4f7fffff, 0x4f800000, 0x5effffff, 0x5f000000, 0xdf000000, 0x5f800000,
+                                   0x477fe000, 0x477ff000, 0xc77fefff, 0x33800000, 0x33000000, 0xb3000001, 0x387fc000, 0x81000000};
+/* The same of doubles; and f32's ends and ties between its numbers. */
+static const uint64_t doubles[] = {
+    0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff8000000000000, 0x400921fb54442d18, 0x0000000000000001,
+    0x800fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000,
+    0x41e0000000000000, 0x43e0000000000000, 0x3cb0000000000000, 0x380fffffe0000000, 0x36a0000000000000, 0x47efffffe0000000,
+    0x3ff0000000000001, 0x3fefffffffffffff, 0x3fdfffffffffffff, 0xc004000000000000, 0x432fffffffffffff, 0x4340000000000000,
+    0x41dfffffffc00000, 0xc1e0000000200000, 0x41efffffffe00000, 0x43dfffffffffffff, 0xc3e0000000000000, 0x43efffffffffffff,
+    0x43f0000000000000, 0x47efffffefffffff, 0x47effffff0000000, 0xb690000000000000, 0x3690000000000001, 0x3ff0000010000000,
+    0xbff0000030000000, 0x380fffffffffffff, 0x8020000000000000, 0x3fe0000000000000};
 
 #define ONE_OF(g, list) (list)[pick((g), sizeof(list) / sizeof *(list))]
 
