@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A kernel on a device: its shader module, and one pipeline for each set of specialization constants that was launched.
  * Variants are never dropped before the kernel: programs use few block shapes a kernel. */
-#include "vk.h"
+#include "queue.h"
 
 #include "core/log.h"
 
@@ -198,6 +198,7 @@ static CUresult compile(struct ct_kernel_image *kernel, const struct constants *
 static CUresult add_variant(struct ct_kernel_image *kernel, const struct constants *constants, VkPipeline *out)
 {
     struct variant *made = calloc(1, sizeof *made), *other;
+    const uint64_t begin_ns = ct_vk_now_ns();
     CUresult r;
 
     if (!made)
@@ -207,8 +208,9 @@ static CUresult add_variant(struct ct_kernel_image *kernel, const struct constan
         return r;
     }
     made->constants = *constants;
-    ct_log(CT_LOG_DEBUG, "%s: compiled for blocks of %u threads, %u words of shared memory", kernel->name,
-           constants->value[PTX2SPV_SPEC_BLOCK_THREADS], constants->value[PTX2SPV_SPEC_SHARED_WORDS]);
+    ct_log(CT_LOG_DEBUG, "%s: compiled for blocks of %u threads, %u words of shared memory, in %.1f ms", kernel->name,
+           constants->value[PTX2SPV_SPEC_BLOCK_THREADS], constants->value[PTX2SPV_SPEC_SHARED_WORDS],
+           (double)(ct_vk_now_ns() - begin_ns) / 1e6);
     ct_mutex_lock(&kernel->lock);
     other = find_variant_or_null_locked(kernel, constants);
     if (!other) {
