@@ -216,6 +216,7 @@ void ct_build_barrier(struct ct_build *b)
     insn = ct_emit_insn(&b->at, CT_OP_BARRIER, type, red, n);
     insn->mode = mods->mode;
     insn->operation = mods->operation;
+    insn->aligned = b->insn->opcode == PTX_OP_BAR || mods->aligned;
     for (unsigned i = 0; i < n; i++)
         insn->operands[i] = values[i];
     if (red)

@@ -103,48 +103,108 @@ static void fence(struct ct_cursor *at)
     insn->scope = PTX_CTA;
 }
 
-/* The n-th use of a barrier of `count` threads is complete when n * count have come. */
-static void wait_for_total(struct ct_cursor *at, ct_value word, ct_value ticket, ct_value count)
-{
-    struct ct_block *head = ct_block_create(at->fn), *done = ct_block_create(at->fn);
-    const ct_value uses = ct_add_imm(at, ct_op2(at, CT_OP_UDIV, PTX_U32, ticket, count), 1);
-    const ct_value goal = ct_op2(at, CT_OP_MUL, PTX_U32, uses, count);
-    ct_value total;
+/* A barrier's word: its lower half is how many threads have come, its upper half how often it was complete. */
+enum { BAR_COMPLETE = 1 << 16 };
 
-    ct_cursor_jump(at, head);
-    ct_cursor_enter(at, head);
-    total = ct_exchange_atomic(at, PTX_ADD, word, ct_const32(at, 0));
-    ct_cursor_branch(at, ct_icmp_imm(at, PTX_S32, PTX_GE, ct_sub(at, total, goal), 0), done, head);
+static void arrive(struct ct_cursor *at, ct_value word, ct_value weight, ct_value count, bool waits)
+{
+    struct ct_block *last = ct_block_create(at->fn), *wait = ct_block_create(at->fn), *done = ct_block_create(at->fn);
+    const ct_value before = ct_exchange_atomic(at, PTX_ADD, word, weight);
+    const ct_value come = ct_add(at, ct_and_imm(at, before, BAR_COMPLETE - 1), weight);
+    ct_value now;
+
+    ct_cursor_branch(at, ct_icmp(at, PTX_U32, PTX_GE, come, count), last, waits ? wait : done);
+    ct_cursor_enter(at, last);
+    ct_exchange_atomic(at, PTX_ADD, word, ct_sub(at, ct_const32(at, BAR_COMPLETE), come));
+    ct_cursor_jump(at, done);
+    if (waits) {
+        ct_cursor_enter(at, wait);
+        now = ct_exchange_atomic(at, PTX_ADD, word, ct_const32(at, 0));
+        ct_cursor_branch(at, ct_icmp_imm(at, PTX_U32, PTX_GE, ct_xor(at, now, before), BAR_COMPLETE), done, wait);
+    }
     ct_cursor_enter(at, done);
+}
+
+/* The lanes that are here with this one, and which of them speaks for all. Asking brings them together: were some of a warp to wait in a
+ * loop for others of it, those might never get on (NVIDIA 580, behind loops that lanes left in different rounds). */
+struct party {
+    ct_value active, speaker, speaks;
+};
+
+static struct party party_here(struct ct_cursor *at, const struct ct_exchange *x)
+{
+    struct party party;
+
+    party.active = ct_emit1(at, CT_OP_BALLOT, PTX_B32, CT_W_32, ct_emit_const(at, CT_W_PRED, true));
+    party.speaker = ct_op1(at, CT_OP_CLZ, PTX_B32, ct_op1(at, CT_OP_BREV, PTX_B32, party.active));
+    party.speaks = ct_icmp(at, PTX_B32, PTX_EQ, party.speaker, x->lane);
+    return party;
+}
+
+/* How many threads of the barrier's have come: a warp counts as 32, also one that has fewer or of which some have ended. Of a warp that may
+ * come in parts, the part with lane 0 stands for the lanes that the block has not. */
+static ct_value weight_of(struct ct_cursor *at, const struct ct_exchange *x, const struct party *party, bool aligned)
+{
+    ct_value missing;
+
+    if (aligned)
+        return ct_const32(at, 32);
+    missing = ct_select(at, ct_equals(at, ct_and_imm(at, party->active, 1), 0), ct_const32(at, 0), ct_not(at, x->existing));
+    return ct_bits1(at, CT_OP_POPC, ct_or(at, party->active, missing));
+}
+
+static ct_value votes_of(struct ct_cursor *at, const struct ct_insn *insn)
+{
+    const ct_value counts = ct_icmp_imm(at, PTX_B32, PTX_NE, ct_exchange_predicate(at, insn), 0);
+
+    return ct_bits1(at, CT_OP_POPC, ct_emit1(at, CT_OP_BALLOT, PTX_B32, CT_W_32, counts));
+}
+
+/* The sum of the votes; twice through the barrier, so that all have read before the votes are taken back. */
+static ct_value sum_votes(struct ct_cursor *at, ct_value sums, ct_value votes, ct_value word, ct_value weight, ct_value count)
+{
+    ct_value sum;
+
+    ct_exchange_atomic(at, PTX_ADD, sums, votes);
+    fence(at);
+    arrive(at, word, weight, count, true);
+    fence(at);
+    sum = ct_exchange_load(at, sums);
+    fence(at);
+    arrive(at, word, weight, count, true);
+    ct_exchange_atomic(at, PTX_ADD, sums, ct_sub(at, ct_const32(at, 0), votes));
+    return sum;
 }
 
 static void native_barrier(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn)
 {
     const bool red = insn->mode == PTX_MODE_RED;
-    const ct_value number = insn->operands[0];
-    const ct_value asked = insn->n_operands - red > 1 ? insn->operands[1] : x->threads;
-    const ct_value count = ct_select(at, ct_equals(at, asked, 0), x->threads, asked);
+    const ct_value number = insn->operands[0], threads = ct_and_imm(at, ct_add_imm(at, x->threads, 31), ~UINT32_C(31));
+    const ct_value asked = insn->n_operands - red > 1 ? insn->operands[1] : threads;
+    const ct_value count = ct_select(at, ct_equals(at, asked, 0), threads, asked), sum = ct_copy(at, ct_const32(at, 0));
     const ct_value word = ct_exchange_bar_word(at, number, CT_BAR_TOTAL), sums = ct_exchange_bar_word(at, number, CT_BAR_PRED_TOTAL);
-    ct_value mine = CT_NO_VALUE, ticket;
+    struct ct_block *speak = ct_block_create(at->fn), *together = ct_block_create(at->fn);
+    struct party party;
+    ct_value weight, votes;
 
-    if (red)
-        ct_exchange_atomic(at, PTX_ADD, sums, mine = ct_exchange_predicate(at, insn));
     fence(at);
-    ticket = ct_exchange_atomic(at, PTX_ADD, word, ct_const32(at, 1));
+    party = party_here(at, x);
+    weight = weight_of(at, x, &party, insn->aligned);
+    votes = red ? votes_of(at, insn) : CT_NO_VALUE;
+    ct_cursor_branch(at, party.speaks, speak, together);
+    ct_cursor_enter(at, speak);
+    if (red)
+        ct_assign(at, sum, sum_votes(at, sums, votes, word, weight, count));
+    else
+        arrive(at, word, weight, count, insn->mode != PTX_MODE_ARRIVE);
+    ct_cursor_jump(at, together);
+    ct_cursor_enter(at, together);
     if (insn->mode == PTX_MODE_ARRIVE)
         return;
-    wait_for_total(at, word, ticket, count);
+    ct_emit_insn(at, CT_OP_WARPSYNC, PTX_B32, 0, 1)->operands[0] = party.active;
     fence(at);
-    if (red) { /* once more, so that all have read before the predicates are taken back */
-        const ct_value held = ct_exchange_load(at, sums);
-
-        ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, held));
-        fence(at);
-        ticket = ct_exchange_atomic(at, PTX_ADD, word, ct_const32(at, 1));
-        wait_for_total(at, word, ticket, count);
-        ct_exchange_atomic(at, PTX_ADD, sums, ct_sub(at, ct_const32(at, 0), mine));
-        fence(at);
-    }
+    if (red)
+        ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, ct_emit2(at, CT_OP_LANEREAD, PTX_B32, CT_W_32, sum, party.speaker)));
 }
 
 /* ---- the pass ---- */

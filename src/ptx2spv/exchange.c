@@ -106,9 +106,9 @@ ct_value ct_exchange_ended_word(struct ct_cursor *at)
     return area(at, WORD_ENDED);
 }
 
-ct_value ct_exchange_lanes_word(struct ct_cursor *at, const struct ct_exchange *x)
+ct_value ct_exchange_lanes_word(struct ct_cursor *at, ct_value warp)
 {
-    return indexed(at, WORD_LANES, x->warp);
+    return indexed(at, WORD_LANES, warp);
 }
 
 static ct_value ballot_word(struct ct_cursor *at, const struct ct_exchange *x)
@@ -282,17 +282,17 @@ void ct_exchange_unpost(struct ct_cursor *at, struct ct_exchange *x, const struc
 
 void ct_exchange_show_presence(struct ct_cursor *at, const struct ct_exchange *x)
 {
-    ct_exchange_atomic(at, PTX_OR, ct_exchange_lanes_word(at, x), own_bit(at, x));
+    ct_exchange_atomic(at, PTX_OR, ct_exchange_lanes_word(at, x->warp), own_bit(at, x));
 }
 
 ct_value ct_exchange_present(struct ct_cursor *at, const struct ct_exchange *x)
 {
-    return ct_exchange_load(at, ct_exchange_lanes_word(at, x));
+    return ct_exchange_load(at, ct_exchange_lanes_word(at, x->warp));
 }
 
 void ct_exchange_hide_presence(struct ct_cursor *at, const struct ct_exchange *x)
 {
-    ct_exchange_atomic(at, PTX_AND, ct_exchange_lanes_word(at, x), ct_not(at, own_bit(at, x)));
+    ct_exchange_atomic(at, PTX_AND, ct_exchange_lanes_word(at, x->warp), ct_not(at, own_bit(at, x)));
 }
 
 /* Two words in turn: one is written, read behind a barrier, and left alone behind another; meanwhile the other is cleared. */

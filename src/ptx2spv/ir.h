@@ -92,6 +92,7 @@ struct ct_insn {
     uint8_t align_log2;
     uint8_t sreg;      /* enum ct_sysval */
     bool ftz, sat, approx, nan, read_only /* ld.global.nc, const: nobody writes it while the kernel runs */;
+    bool aligned;      /* BARRIER: all threads of a warp that have not ended reach it together */
     bool guarded;      /* FFMA: f32 with subnormals, by an Fma that flushes; from `lower` on, `guard` sees to it */
     uint64_t imm;      /* CONST */
     int64_t offset;    /* LOAD, STORE, ATOM */

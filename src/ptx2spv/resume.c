@@ -28,6 +28,8 @@ struct resume {
     CT_VEC(struct ct_block *) evaluations;
     uint32_t barriers; /* mask of the barrier numbers in use */
     bool votes;
+    bool counts;     /* there are barriers of a number of threads */
+    bool ends_early; /* threads may end at several places */
     ct_value point, ready, clear; /* registers; clear: own bit in the ballot is to be taken back */
     struct ct_block *head, *post, *after;
     bool waits_for_grid;
@@ -68,18 +70,19 @@ static void wait_at(struct ct_cursor *at, struct resume *rs, uint32_t point)
 
 /* ---- what a thread does before it waits ---- */
 
-static ct_value expected_count(struct ct_cursor *at, const struct ct_insn *insn)
+static bool has_count(const struct ct_insn *insn)
 {
-    const bool red = insn->mode == PTX_MODE_RED;
-
-    return insn->n_operands - red > 1 ? insn->operands[1] : ct_const32(at, 0);
+    return insn->n_operands - (insn->mode == PTX_MODE_RED) > 1;
 }
 
 static void count_arrival(struct ct_cursor *at, const struct ct_insn *insn)
 {
     const ct_value number = insn->operands[0];
 
-    ct_exchange_store(at, ct_exchange_bar_word(at, number, CT_BAR_EXPECTED), expected_count(at, insn));
+    if (has_count(insn))
+        ct_exchange_atomic(at, PTX_OR, ct_exchange_bar_word(at, number, CT_BAR_CAME),
+                           ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), ct_shr_imm(at, ct_sysval(at, CT_SYS_TID_LINEAR), 5)));
+    ct_exchange_store(at, ct_exchange_bar_word(at, number, CT_BAR_EXPECTED), has_count(insn) ? insn->operands[1] : ct_const32(at, 0));
     if (insn->mode == PTX_MODE_RED)
         ct_exchange_atomic(at, PTX_ADD, ct_exchange_bar_word(at, number, CT_BAR_PRED_TOTAL), ct_exchange_predicate(at, insn));
     ct_exchange_atomic(at, PTX_ADD, ct_exchange_bar_word(at, number, CT_BAR_TOTAL), ct_const32(at, 1));
@@ -114,19 +117,50 @@ static void end_thread(struct resume *rs, struct ct_block *block)
 
     ct_block_set_succs(rs->fn, block, 0, NULL);
     sign(&at, rs, ct_const32(&at, SIGN_ENDED));
-    ct_exchange_atomic(&at, PTX_OR, ct_exchange_lanes_word(&at, rs->x), bit);
+    ct_exchange_atomic(&at, PTX_OR, ct_exchange_lanes_word(&at, rs->x->warp), bit);
     ct_exchange_atomic(&at, PTX_ADD, ct_exchange_ended_word(&at), ct_const32(&at, 1));
     wait_at(&at, rs, rs->points.n + 1);
 }
 
 /* ---- whether what it waits for has come ---- */
 
-static ct_value needed(struct ct_cursor *at, const struct resume *rs, ct_value number)
+/* The lanes of these warps that have ended. */
+static ct_value ended_lanes(struct ct_cursor *at, ct_value warps)
+{
+    const ct_value sum = ct_copy(at, ct_const32(at, 0));
+    struct ct_lane_loop loop;
+    ct_value ended;
+
+    ct_lane_loop_begin(at, warps, &loop);
+    ended = ct_exchange_load(at, ct_exchange_lanes_word(at, loop.lane));
+    ct_assign(at, sum, ct_add(at, sum, ct_bits1(at, CT_OP_POPC, ended)));
+    ct_lane_loop_end(at, &loop);
+    return sum;
+}
+
+/* Where barriers count threads, a warp that came counts as 32: the lanes that the block has not in its last warp, and those that ended. */
+static ct_value absent_lanes(struct ct_cursor *at, const struct resume *rs, ct_value number, ct_value ended)
+{
+    const ct_value zero = ct_const32(at, 0), came = ct_exchange_load(at, ct_exchange_bar_word(at, number, CT_BAR_CAME));
+    const ct_value last = ct_and_imm(at, ct_shr_imm(at, rs->x->threads, 5), 31); /* if it is not full */
+    const ct_value last_came = ct_and_imm(at, ct_op2(at, CT_OP_SHR, PTX_U32, came, last), 1);
+    const ct_value missing = ct_and_imm(at, ct_sub(at, zero, rs->x->threads), 31);
+    const ct_value absent = ct_select(at, ct_equals(at, last_came, 0), zero, missing);
+
+    if (!rs->ends_early)
+        return absent;
+    return ct_add(at, absent, ended_lanes(at, ct_select(at, ct_equals(at, ended, 0), zero, came)));
+}
+
+/* Whether enough threads have come. */
+static ct_value is_complete(struct ct_cursor *at, const struct resume *rs, ct_value number, ct_value come)
 {
     const ct_value expected = ct_exchange_load(at, ct_exchange_bar_word(at, number, CT_BAR_EXPECTED));
-    const ct_value alive = ct_sub(at, rs->x->threads, ct_exchange_load(at, ct_exchange_ended_word(at)));
+    const ct_value ended = ct_exchange_load(at, ct_exchange_ended_word(at)), all = ct_equals(at, expected, 0);
+    const ct_value absent = rs->counts ? absent_lanes(at, rs, number, ended) : ct_const32(at, 0);
+    const ct_value need = ct_select(at, all, ct_sub(at, rs->x->threads, ended), expected);
 
-    return ct_select(at, ct_equals(at, expected, 0), alive, expected);
+    return ct_icmp(at, PTX_U32, PTX_GE, ct_add(at, come, ct_select(at, all, ct_const32(at, 0), absent)), need);
 }
 
 static ct_value since_start(struct ct_cursor *at, ct_value number, enum ct_bar_word total, enum ct_bar_word start)
@@ -137,10 +171,10 @@ static ct_value since_start(struct ct_cursor *at, ct_value number, enum ct_bar_w
 
 static void evaluate_barrier(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn)
 {
-    const ct_value number = insn->operands[0], need = needed(at, rs, number);
+    const ct_value number = insn->operands[0];
     const ct_value come = since_start(at, number, CT_BAR_TOTAL, CT_BAR_START);
 
-    ct_assign(at, rs->ready, ct_icmp(at, PTX_U32, PTX_GE, come, need));
+    ct_assign(at, rs->ready, is_complete(at, rs, number, come));
     if (insn->n_results) {
         const ct_value counted = since_start(at, number, CT_BAR_PRED_TOTAL, CT_BAR_PRED_START);
 
@@ -168,7 +202,7 @@ static void evaluate_activemask(struct ct_cursor *at, struct resume *rs, const s
 static void evaluate_warp_op(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t point)
 {
     const ct_value mask = ct_exchange_mask(at, insn);
-    const ct_value ended = ct_exchange_load(at, ct_exchange_lanes_word(at, rs->x));
+    const ct_value ended = ct_exchange_load(at, ct_exchange_lanes_word(at, rs->x->warp));
     const ct_value members = ct_and(at, ct_and(at, mask, rs->x->existing), ct_not(at, ended));
     const ct_value missing = ct_copy(at, ct_const32(at, 0));
     struct ct_block *come = ct_block_create(rs->fn);
@@ -228,14 +262,18 @@ static void arrive_only(struct resume *rs, struct ct_insn *insn)
 static void collect_points(struct resume *rs)
 {
     struct ct_insn *next;
+    uint32_t ends = 0;
 
     for (uint32_t b = 0; b < rs->fn->blocks.n; b++)
         for (struct ct_insn *insn = rs->fn->blocks.v[b]->first; insn; insn = next) {
             next = insn->next;
+            ends += insn->op == CT_OP_RET || insn->op == CT_OP_EXIT;
             if (!ct_is_sync(insn->op) && insn->op != CT_OP_YIELD)
                 continue;
-            if (insn->op == CT_OP_BARRIER)
+            if (insn->op == CT_OP_BARRIER) {
                 note_barrier(rs, insn);
+                rs->counts |= has_count(insn);
+            }
             rs->votes |= insn->op == CT_OP_VOTE;
             rs->waits_for_grid |= rs->fn->cooperative && insn->op == CT_OP_YIELD;
             if (insn->op == CT_OP_BARRIER && insn->mode == PTX_MODE_ARRIVE)
@@ -243,6 +281,7 @@ static void collect_points(struct resume *rs)
             else
                 *CT_PUSH(rs->scratch, &rs->points) = insn;
         }
+    rs->ends_early = ends > 1;
 }
 
 static void cut_at_point(struct resume *rs, uint32_t point)
@@ -270,13 +309,13 @@ struct moved { /* a barrier's new start words, decided before the second barrier
 
 static struct moved decide_barrier(struct ct_cursor *at, struct resume *rs, uint32_t number)
 {
-    const ct_value which = ct_const32(at, number), need = needed(at, rs, which);
+    const ct_value which = ct_const32(at, number);
     const ct_value total = ct_exchange_load(at, ct_exchange_bar_word(at, which, CT_BAR_TOTAL));
     const ct_value come = ct_sub(at, total, ct_exchange_load(at, ct_exchange_bar_word(at, which, CT_BAR_START)));
     const ct_value any = ct_icmp_imm(at, PTX_B32, PTX_NE, come, 0), first = ct_equals(at, rs->x->thread, 0);
 
     return (struct moved){
-        .complete = ct_and(at, ct_and(at, any, first), ct_icmp(at, PTX_U32, PTX_GE, come, need)),
+        .complete = ct_and(at, ct_and(at, any, first), is_complete(at, rs, which, come)),
         .start = total,
         .pred_start = ct_exchange_load(at, ct_exchange_bar_word(at, which, CT_BAR_PRED_TOTAL)),
     };
@@ -290,6 +329,8 @@ static void move_barrier(struct ct_cursor *at, struct resume *rs, uint32_t numbe
     ct_cursor_enter(at, store);
     ct_exchange_store(at, ct_exchange_bar_word(at, ct_const32(at, number), CT_BAR_START), moved->start);
     ct_exchange_store(at, ct_exchange_bar_word(at, ct_const32(at, number), CT_BAR_PRED_START), moved->pred_start);
+    if (rs->counts)
+        ct_exchange_store(at, ct_exchange_bar_word(at, ct_const32(at, number), CT_BAR_CAME), ct_const32(at, 0));
     ct_cursor_jump(at, behind);
     ct_cursor_enter(at, behind);
 }
@@ -334,6 +375,8 @@ static void make_round(struct resume *rs)
     for (uint32_t i = 0; i < CT_MAX_BARRIERS; i++)
         if (rs->barriers >> i & 1)
             move_barrier(&at, rs, i, &moved[i]);
+    if (rs->counts) /* who goes on may come to the barrier again, and must not be forgotten with those that came before */
+        ct_exchange_barrier(&at);
     if (rs->votes)
         take_back_ballot(&at, rs);
     ct_cursor_branch(&at, all_ended, finish, rs->waits_for_grid ? more : rs->head);

@@ -23,7 +23,7 @@
 
 enum { CT_MAX_WARPS = 32, CT_MAX_BARRIERS = 16 };
 
-enum ct_bar_word { CT_BAR_TOTAL, CT_BAR_START, CT_BAR_EXPECTED, CT_BAR_PRED_TOTAL, CT_BAR_PRED_START, CT_BAR_WORDS };
+enum ct_bar_word { CT_BAR_TOTAL, CT_BAR_START, CT_BAR_EXPECTED, CT_BAR_PRED_TOTAL, CT_BAR_PRED_START, CT_BAR_CAME, CT_BAR_WORDS };
 
 enum ct_column {
     CT_COLUMN_LOW,  /* what a thread posts: 32 bits, or the low half of 64 */
@@ -79,7 +79,7 @@ ct_value ct_exchange_end(struct ct_cursor *at, const struct ct_exchange *x); /* 
 
 /* Words of the fixed part. */
 ct_value ct_exchange_ended_word(struct ct_cursor *at);                                    /* address */
-ct_value ct_exchange_lanes_word(struct ct_cursor *at, const struct ct_exchange *x);       /* address */
+ct_value ct_exchange_lanes_word(struct ct_cursor *at, ct_value warp);       /* address */
 ct_value ct_exchange_bar_word(struct ct_cursor *at, ct_value number, enum ct_bar_word which);
 ct_value ct_exchange_load(struct ct_cursor *at, ct_value address);
 void ct_exchange_store(struct ct_cursor *at, ct_value address, ct_value value);

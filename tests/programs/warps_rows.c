@@ -348,6 +348,22 @@ static const char red_after_exit[] =
     "mul.lo.u32 r1,n,20; sub.u32 r1,z,r1; setp.ge.u32 p,t,r1; @p ret; and.b32 r2,v,1; setp.ne.u32 q,r2,0; bar.red.popc.u32 x,0,q;"
     "setp.lt.u32 q,t,r1; bar.red.and.pred p,0,q; shl.b32 x,x,1; @p add.u32 x,x,1;";
 
+/* From n = 1 on every fourth lane has ended: the rest meet at barriers that count threads, all of the block's, rounded up to warps. The same
+ * barrier was another one's before. */
+static void expect_counts(struct warps_block *b)
+{
+    uint32_t held = 0;
+
+    for (uint32_t t = 0; t < b->threads; t++)
+        held += (t % 4 || !b->n) && b->in[t] & 1;
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = t % 4 || !b->n ? held * 2 + 1 : 0;
+}
+static const char counts[] =
+    "and.b32 r1,t,3; setp.eq.u32 p,r1,0; setp.ne.and.u32 p,n,0,p; @p ret; setp.ge.u32 p,t,32; @p bra M; bar.sync 3,32; M: bar.sync 0;"
+    "add.u32 r2,z,31; and.b32 r2,r2,-32; and.b32 r3,v,1; setp.ne.u32 q,r3,0; bar.sync 3,r2; bar.red.popc.u32 x,3,r2,q;"
+    "setp.lt.u32 q,t,z; bar.red.and.pred p,3,r2,q; shl.b32 x,x,1; @p add.u32 x,x,1;";
+
 /* The usual sum of a block, n + 1 times over: trees in each warp, a barrier, a tree in the first. */
 static void expect_block_sum(struct warps_block *b)
 {
@@ -449,6 +465,7 @@ const struct warps_row warps_rows[] = {
     {"barriers that reduce", bar_red, expect_bar_red, 0, ""},
     {"barriers of some warps that reduce", bar_red_of_some, expect_bar_red_of_some, WARPS_FULL, ""},
     {"barriers that reduce after early exits", red_after_exit, expect_red_after_exit, 0, ""},
+    {"barriers that count threads", counts, expect_counts, 0, ""},
     {"the sum of a block", block_sum, expect_block_sum, WARPS_FULL, ""},
     {"the sum of a block after early exits", sum_after_exit, expect_sum_after_exit, WARPS_FULL, ""},
     {"rows after early exits", sum_rows, expect_rows, WARPS_FULL, ""},
