@@ -71,7 +71,14 @@ CUresult ct_vk_sparse_bind(struct ct_backend_device *device, VkBuffer buffer, Vk
 {
     const VkSparseMemoryBind bind = {.size = size_bytes, .memory = handle};
     const VkSparseBufferMemoryBindInfo whole = {.buffer = buffer, .bindCount = 1, .pBinds = &bind};
-    CUresult r = ct_vk_sparse_bind_all(device, &whole, 1);
+    CUresult r;
 
-    return r == CUDA_SUCCESS ? ct_vk_sparse_settle(device) : r;
+    if (!device->sparse_queue)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no queue that binds sparse memory", device->info->name);
+    /* Not by the line: drm-shim lets every wait for it pass, and RADV's thread would still be at work on what the caller may destroy. */
+    ct_mutex_lock(device->sparse_lock);
+    if ((r = submit_locked(device, &whole, 1)) == CUDA_SUCCESS)
+        r = ct_vk_result(device->vk.vkQueueWaitIdle(device->sparse_queue), "vkQueueWaitIdle");
+    ct_mutex_unlock(device->sparse_lock);
+    return r;
 }
