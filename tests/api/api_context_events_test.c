@@ -93,6 +93,7 @@ static void wait_holds_all_streams_and_new_ones(void **state)
     ok(cuCtxPopCurrent(NULL));
     ok(cuMemAlloc(&memory, sizeof words));
     ok(cuMemsetD32(memory, 0, 4));
+    ok(cuCtxSynchronize());
     event = event_elsewhere(other, &elsewhere);
     ok(cuStreamCreate(&streams[0], CU_STREAM_NON_BLOCKING));
     ok(cuStreamCreate(&streams[1], CU_STREAM_DEFAULT));
