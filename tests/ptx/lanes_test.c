@@ -133,13 +133,23 @@ static void run_row(size_t index, const struct lanes_case *c)
     }
 }
 
+/* With sanitizers each collective form of a row runs on two of the six sizes. */
+static bool is_left_out(size_t row, const struct lanes_case *c)
+{
+#ifdef SANITIZED
+    if (c->form != NATIVE && (row + (unsigned)__builtin_ctz(c->lanes)) % 3)
+        return true;
+#endif
+    return c->form == NATIVE && warps_rows[row].flags & WARPS_APART;
+}
+
 static void run_rows(void **state)
 {
     const struct lanes_case *c = *state;
 
     assert_true(warps_row_count <= ROWS_MAX);
     for (size_t i = 0; i < warps_row_count; i++)
-        if (c->form != NATIVE || !(warps_rows[i].flags & WARPS_APART))
+        if (!is_left_out(i, c))
             run_row(i, c);
 }
 
