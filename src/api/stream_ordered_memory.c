@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "core/memory_pool.h"
 #include "core/process.h"
+#include "core/vmm.h"
 
 #define CT_CHANNEL "memory"
 
@@ -206,19 +207,6 @@ CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 
 /* ---- other processes ---- */
 
-static CUresult check_handle_type(CUmemAllocationHandleType type)
-{
-    switch ((int)type) {
-    case CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR:
-        return CUDA_SUCCESS;
-    case CU_MEM_HANDLE_TYPE_WIN32:
-    case CU_MEM_HANDLE_TYPE_WIN32_KMT:
-    case CU_MEM_HANDLE_TYPE_FABRIC:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle type 0x%x: only file descriptors", (unsigned)type);
-    }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle type 0x%x", (unsigned)type);
-}
-
 /* cuMemPoolExportToShareableHandle. A new file descriptor of the pool, at handle_out (an int); the caller closes it. INVALID_VALUE: no such
  * pool, not made for that type, imported, handle_out is NULL, nonzero flags; NOT_SUPPORTED: types other than file descriptors. */
 CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool, CUmemAllocationHandleType handleType,
@@ -232,7 +220,7 @@ CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool
     if (!handle_out || flags)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "handle_out %p, flags 0x%llx", handle_out, flags);
     if (r == CUDA_SUCCESS)
-        r = check_handle_type(handleType);
+        r = ct_vmm_check_handle_type(handleType);
     if (r == CUDA_SUCCESS)
         r = ct_memory_pool_export(found, handle_out);
     ct_memory_pool_release(found);
@@ -251,7 +239,7 @@ CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void
         return r;
     if (!pool_out || flags || fd < 0 || fd > INT32_MAX)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "pool_out %p, file descriptor %lld, flags 0x%llx", (void *)pool_out, (long long)fd, flags);
-    r = check_handle_type(handleType);
+    r = ct_vmm_check_handle_type(handleType);
     return r == CUDA_SUCCESS ? ct_memory_pool_import((int)fd, pool_out) : r;
 }
 

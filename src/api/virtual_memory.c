@@ -27,19 +27,6 @@ static CUresult enter(bool is_valid, const char *function)
     return is_valid ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "arguments of %s", function);
 }
 
-static CUresult check_handle_type(CUmemAllocationHandleType type)
-{
-    switch ((int)type) {
-    case CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR:
-        return CUDA_SUCCESS;
-    case CU_MEM_HANDLE_TYPE_WIN32:
-    case CU_MEM_HANDLE_TYPE_WIN32_KMT:
-    case CU_MEM_HANDLE_TYPE_FABRIC:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle type 0x%x: only file descriptors", (unsigned)type);
-    }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle type 0x%x", (unsigned)type);
-}
-
 /* cuMemAddressReserve. Addresses of `size` bytes, a multiple of the host's page size, at a multiple of `alignment` (a power of two, 0 for
  * the granularity of mappings), at `addr` if that is not 0 and free. INVALID_VALUE; OUT_OF_MEMORY: no such addresses are free. */
 CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags)
@@ -134,7 +121,7 @@ CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle, CUmemGeneri
     CUresult r = enter(shareableHandle && !flags, "cuMemExportToShareableHandle");
 
     if (r == CUDA_SUCCESS)
-        r = check_handle_type(handleType);
+        r = ct_vmm_check_handle_type(handleType);
     return r == CUDA_SUCCESS ? ct_vmm_export(handle, shareableHandle) : r;
 }
 
@@ -146,7 +133,7 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ha
     CUresult r = enter(handle != NULL, "cuMemImportFromShareableHandle");
 
     if (r == CUDA_SUCCESS)
-        r = check_handle_type(shHandleType);
+        r = ct_vmm_check_handle_type(shHandleType);
     if (r == CUDA_SUCCESS && (fd < 0 || fd > INT32_MAX))
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "file descriptor %lld", (long long)fd);
     return r == CUDA_SUCCESS ? ct_vmm_import((int)fd, handle) : r;

@@ -44,6 +44,19 @@ struct ct_device *ct_vmm_default_device(void)
 
 /* ---- properties ---- */
 
+CUresult ct_vmm_check_handle_type(CUmemAllocationHandleType type)
+{
+    switch ((int)type) {
+    case CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR:
+        return CUDA_SUCCESS;
+    case CU_MEM_HANDLE_TYPE_WIN32:
+    case CU_MEM_HANDLE_TYPE_WIN32_KMT:
+    case CU_MEM_HANDLE_TYPE_FABRIC:
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle type 0x%x: only file descriptors", (unsigned)type);
+    }
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle type 0x%x", (unsigned)type);
+}
+
 /* Where memory may be: on a device. The attributes say that no other place can be had. */
 static CUresult check_location(const CUmemLocation *location, struct ct_device **out_device)
 {
