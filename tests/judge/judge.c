@@ -283,20 +283,35 @@ static void keep_message(void *user, const struct ptx2spv_diagnostic *diagnostic
         snprintf(user, 512, "%.500s", diagnostic->text);
 }
 
+static bool compiles_for(const struct ptx2spv_module *module, unsigned index, const struct ptx2spv_target *target)
+{
+    struct ptx2spv_kernel kernel;
+
+    if (ptx2spv_kernel_compile(module, index, target, NULL, &kernel) != PTX2SPV_OK)
+        return false;
+    ptx2spv_kernel_finish(&kernel);
+    return true;
+}
+
 /* Would a device with everything take the kernel? If not, no device does, and there is no module to judge. */
 static bool compiles_anywhere(const struct trial *trial, const struct ptx2spv_module *module, unsigned index)
 {
     struct ptx2spv_target all = trial->judge.target;
-    struct ptx2spv_kernel kernel;
 
     all.float64 = all.float16 = all.int64 = all.int16 = all.int8 = all.storage8 = all.storage16 = 1;
     all.shared_explicit_layout = all.shared_explicit_layout8 = all.shared_explicit_layout16 = 1;
     all.atomic_int64_global = all.atomic_int64_shared = all.memory_model_device_scope = 1;
     all.shader_clock_subgroup = all.shader_clock_device = 1;
-    if (ptx2spv_kernel_compile(module, index, &all, NULL, &kernel) != PTX2SPV_OK)
-        return false;
-    ptx2spv_kernel_finish(&kernel);
-    return true;
+    return compiles_for(module, index, &all);
+}
+
+/* Clocks are an extension of OpenCL's, which a driver may be too old for. */
+static bool lacks_clock_only(const struct trial *trial, const struct ptx2spv_module *module, unsigned index)
+{
+    struct ptx2spv_target with_clock = trial->judge.target;
+
+    with_clock.shader_clock_subgroup = 1;
+    return compiles_for(module, index, &with_clock);
 }
 
 static void compile_kernel(struct trial *trial, const struct ptx2spv_module *module, unsigned index)
@@ -316,7 +331,7 @@ static void compile_kernel(struct trial *trial, const struct ptx2spv_module *mod
             ptx2spv_kernel_finish(&kernel);
     } else if (!compiles_anywhere(trial, module, index)) {
         trial->uncompilable++;
-    } else if (status == PTX2SPV_TARGET_LACKS && trial->judge.may_lack) {
+    } else if (status == PTX2SPV_TARGET_LACKS && (trial->judge.may_lack || lacks_clock_only(trial, module, index))) {
         trial->lacking++;
     } else {
         accuse(trial, decl->name, message);
