@@ -39,11 +39,10 @@ CUresult ct_code_refuse(enum ptx2spv_status status, unsigned n_lacking)
 {
     if (status != PTX2SPV_UNDEFINED || !n_lacking)
         return ct_fail(ct_jit_result(status), "PTX not accepted: %s", ptx2spv_status_string(status));
-    ct_log(CT_LOG_WARN,
-           "%u parts of what is linked have machine code for NVIDIA's GPUs and no PTX, and something is missing; rebuild them with PTX: "
-           "nvcc -rdc=true -gencode arch=compute_75,code=compute_75",
-           n_lacking);
-    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    return ct_fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                   "%u parts of what is linked have machine code for NVIDIA's GPUs and no PTX, and something is missing; rebuild them with "
+                   "PTX: nvcc -rdc=true -gencode arch=compute_75,code=compute_75",
+                   n_lacking);
 }
 
 static CUresult parse(struct ct_code *code, const struct ct_image *image, struct ct_jit *jit)

@@ -296,9 +296,9 @@ CUresult ct_image_read(const void *bytes, size_t size, struct ct_image *out)
         return r;
     if (image.count == 0) {
         ct_image_finish(&image);
-        ct_log(CT_LOG_WARN, "the image has no PTX but at most machine code for NVIDIA's GPUs, so it cannot run here; rebuild it with PTX in it: "
-                            "nvcc -gencode arch=compute_75,code=compute_75");
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+        return ct_fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                       "the image has no PTX but at most machine code for NVIDIA's GPUs, so it cannot run here; rebuild it with PTX in it: "
+                       "nvcc -gencode arch=compute_75,code=compute_75");
     }
     *out = image;
     return CUDA_SUCCESS;

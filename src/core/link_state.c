@@ -153,11 +153,10 @@ static CUresult add_object(struct ct_link_state *state, const struct ct_link_inp
 
     if (r != CUDA_SUCCESS || n_found || state->n_lacking == lacking)
         return r; /* an object file of host code alone adds nothing */
-    ct_log(CT_LOG_WARN,
-           "%s has machine code for NVIDIA's GPUs and no PTX, so it cannot be linked here; rebuild it with PTX in it: "
-           "nvcc -rdc=true -gencode arch=compute_75,code=compute_75",
-           input->name ? input->name : "an input of a link");
-    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    return ct_fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                   "%s has machine code for NVIDIA's GPUs and no PTX, so it cannot be linked here; rebuild it with PTX in it: "
+                   "nvcc -rdc=true -gencode arch=compute_75,code=compute_75",
+                   input->name ? input->name : "an input of a link");
 }
 
 /* Members are named as nvlink names them: library:member. Those that are no object files are passed over. */
