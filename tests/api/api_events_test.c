@@ -207,6 +207,37 @@ static void times_grow_and_are_not_wild(void **state)
     ok(cuMemFree(p));
 }
 
+/* Times are those at which the device came to the records, not those of the calls: here all calls are made at once. */
+static void times_are_the_devices(void **state)
+{
+    enum { BEFORE, BEHIND, LAST, COUNT };
+    atomic_int open = 0;
+    CUevent events[COUNT];
+    CUstream stream;
+    float held = -1, behind = -1;
+
+    (void)state;
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (int i = 0; i < COUNT; i++)
+        ok(cuEventCreate(&events[i], 0));
+    ok(cuEventRecord(events[BEFORE], stream));
+    ok(cuLaunchHostFunc(stream, stand_before, &open));
+    ok(cuEventRecord(events[BEHIND], stream));
+    ok(cuEventRecord(events[LAST], stream));
+    ok(cuEventSynchronize(events[BEFORE]));
+    usleep(100000);
+    atomic_store(&open, 1);
+    usleep(100000); /* nor when they are asked for */
+    ok(cuEventSynchronize(events[LAST]));
+    ok(cuEventElapsedTime(&held, events[BEFORE], events[BEHIND]));
+    ok(cuEventElapsedTime(&behind, events[BEHIND], events[LAST]));
+    if (held < 95 || held > 60000 || behind < 0 || behind > 95)
+        fail_msg("held for %g ms, then %g ms", (double)held, (double)behind);
+    for (int i = 0; i < COUNT; i++)
+        ok(cuEventDestroy(events[i]));
+    ok(cuStreamDestroy(stream));
+}
+
 static void elapsed_time_is_not_ready_while_a_record_is_under_way(void **state)
 {
     atomic_int open = 0;
@@ -318,6 +349,46 @@ static void events_need_no_current_context(void **state)
     ok(cuEventDestroy(event));
 }
 
+/* A stream of one context stands still until another context's work is done; and the same the other way round. */
+static void waits_hold_across_contexts(void **state)
+{
+    CUcontext contexts[2] = {*state};
+    CUdevice device;
+
+    ok(cuCtxGetDevice(&device));
+#if CUDA_VERSION >= 13000
+    ok(cuCtxCreate(&contexts[1], NULL, 0, device));
+#else
+    ok(cuCtxCreate(&contexts[1], 0, device));
+#endif
+    for (int i = 0; i < 2; i++) {
+        atomic_int open = 0, count = 0;
+        CUstream held, waiting;
+        CUevent event;
+
+        ok(cuCtxSetCurrent(contexts[i]));
+        ok(cuStreamCreate(&held, CU_STREAM_NON_BLOCKING));
+        ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+        ok(cuLaunchHostFunc(held, stand_before, &open));
+        ok(cuEventRecord(event, held));
+        ok(cuCtxSetCurrent(contexts[!i]));
+        ok(cuStreamCreate(&waiting, CU_STREAM_NON_BLOCKING));
+        ok(cuStreamWaitEvent(waiting, event, 0));
+        ok(cuLaunchHostFunc(waiting, add_one, &count));
+        usleep(20000);
+        gives(CUDA_ERROR_NOT_READY, cuStreamQuery(waiting));
+        assert_int_equal(atomic_load(&count), 0);
+        atomic_store(&open, 1);
+        ok(cuStreamSynchronize(waiting));
+        assert_int_equal(atomic_load(&count), 1);
+        ok(cuEventDestroy(event));
+        ok(cuStreamDestroy(waiting));
+        ok(cuStreamDestroy(held));
+    }
+    ok(cuCtxDestroy(contexts[1]));
+    ok(cuCtxSetCurrent(contexts[0]));
+}
+
 static void an_event_belongs_to_its_context(void **state)
 {
     CUcontext second, popped;
@@ -358,10 +429,12 @@ int main(void)
         cmocka_unit_test(a_chain_of_streams),
         cmocka_unit_test(an_event_may_be_destroyed_before_its_record_is_done),
         cmocka_unit_test(times_grow_and_are_not_wild),
+        cmocka_unit_test(times_are_the_devices),
         cmocka_unit_test(elapsed_time_is_not_ready_while_a_record_is_under_way),
         cmocka_unit_test(the_last_record_counts),
         cmocka_unit_test(a_record_between_two_waits),
         cmocka_unit_test(events_need_no_current_context),
+        cmocka_unit_test(waits_hold_across_contexts),
         cmocka_unit_test(an_event_belongs_to_its_context),
     };
 

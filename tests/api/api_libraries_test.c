@@ -63,6 +63,7 @@ static void kernels_pass_for_functions(void **state)
 static void every_call_on_functions_takes_kernels(void **state)
 {
     CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
+    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value = {.clusterDim = {1, 1, 1}}};
     CUlibrary library = load();
     CUkernel kernel;
     CUfunction as_function;
@@ -89,12 +90,24 @@ static void every_call_on_functions_takes_kernels(void **state)
     ok(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel, 0));
     assert_int_equal(value, 512);
     ok(cuFuncSetCacheConfig(as_function, CU_FUNC_CACHE_PREFER_L1));
+    ok(cuFuncSetSharedMemConfig(as_function, CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE));
     ok(cuOccupancyMaxPotentialBlockSize(&grid, &block, as_function, NULL, 0, 0));
     assert_true(grid >= 1 && block >= 1);
+    ok(cuOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, as_function, NULL, 0, 0, CU_OCCUPANCY_DEFAULT));
+    assert_true(grid >= 1 && block >= 1);
+    ok(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&value, as_function, 32, 0, CU_OCCUPANCY_DEFAULT));
+    assert_true(value >= 1);
     ok(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, as_function, 1, 32));
     assert_true(bytes >= 512);
+    ok(cuOccupancyMaxPotentialClusterSize(&value, as_function, &config));
+    assert_true(value >= 1);
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    ok(cuOccupancyMaxActiveClusters(&value, as_function, &config));
+    assert_true(value >= 1);
     ok(cuLibraryGetKernel(&kernel, library, "nothing"));
     ok(cuLaunchKernelEx(&config, (CUfunction)kernel, NULL, NULL));
+    ok(cuLaunchCooperativeKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL));
     ok(cuCtxSynchronize());
     ok(cuLibraryUnload(library));
 }

@@ -43,6 +43,23 @@ static int load(void **state)
     return 0;
 }
 
+/* Some programs and bindings look for libcuda.so, without the version: it stands beside and is the same. */
+static void both_names_lead_to_one_library(void **state)
+{
+    char path[4096];
+    void *by_short_name;
+    size_t length;
+
+    (void)state;
+    length = (size_t)snprintf(path, sizeof path, "%s", library_path);
+    assert_true(length < sizeof path && length > 5 && !strcmp(path + length - 5, ".so.1"));
+    path[length - 2] = 0;
+    by_short_name = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(by_short_name);
+    assert_ptr_equal(dlsym(by_short_name, "cuInit"), symbol("cuInit"));
+    dlclose(by_short_name);
+}
+
 static void every_symbol_is_exported(void **state)
 {
     static const char *const names[] = {
@@ -227,10 +244,11 @@ static void unknown_export_tables_are_refused(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_symbol_is_exported),        cmocka_unit_test(every_symbol_answers_from_its_version),
-        cmocka_unit_test(runtime_gets_what_it_asks_for),   cmocka_unit_test(what_is_missing_is_told),
-        cmocka_unit_test(bad_arguments_are_refused),       cmocka_unit_test(driver_version_is_that_of_the_header),
-        cmocka_unit_test(every_result_has_name_and_words), cmocka_unit_test(unknown_export_tables_are_refused),
+        cmocka_unit_test(both_names_lead_to_one_library),  cmocka_unit_test(every_symbol_is_exported),
+        cmocka_unit_test(every_symbol_answers_from_its_version), cmocka_unit_test(runtime_gets_what_it_asks_for),
+        cmocka_unit_test(what_is_missing_is_told),         cmocka_unit_test(bad_arguments_are_refused),
+        cmocka_unit_test(driver_version_is_that_of_the_header), cmocka_unit_test(every_result_has_name_and_words),
+        cmocka_unit_test(unknown_export_tables_are_refused),
     };
 
     if (argc != 2) {

@@ -43,6 +43,7 @@ static void put_number(struct bytes *bytes, uint64_t value, unsigned size)
 enum packing { RAW, LZ4, ZSTD };
 enum { PTX = 1, CUBIN = 2, LTO = 8 };
 #define ONE_ARCH 0x100000u
+#define WITH_OPTIONS 0x8000000000000000u /* no flag of the format: behind the strings stands a record of options for NVIDIA's assembler */
 
 struct entry {
     unsigned kind, sm;
@@ -69,22 +70,28 @@ static void put_entry(struct bytes *bytes, const struct entry *entry)
     char payload[4096] = {0};
     size_t size = pack(entry, payload, sizeof payload), padded = (size + 7) / 8 * 8;
     bool packed = entry->packing != RAW;
+    bool with_options = entry->flags & WITH_OPTIONS;
 
     put_number(bytes, entry->kind, 2);
     put_number(bytes, 0x0101, 2);
-    put_number(bytes, 72, 4); /* the header, with 8 bytes of strings */
+    put_number(bytes, with_options ? 104 : 72, 4); /* the header, with 8 bytes of strings; 32 for options */
     put_number(bytes, padded, 8);
     put_number(bytes, packed ? size : 0, 4);
-    put_number(bytes, 0, 4);
+    put_number(bytes, with_options ? 72 : 0, 4);
     put_number(bytes, 0, 2);
     put_number(bytes, 9, 2);
     put_number(bytes, entry->sm, 4);
     put_number(bytes, 64, 4);
     put_number(bytes, 4, 4);
-    put_number(bytes, 0x11 | entry->flags | flags[entry->packing], 8);
+    put_number(bytes, 0x11 | (entry->flags & ~WITH_OPTIONS) | flags[entry->packing], 8);
     put_number(bytes, 0, 8);
     put_number(bytes, packed ? strlen(entry->text) + 1 : 0, 8);
     put(bytes, "a.cu\0\0\0", 8);
+    if (with_options) { /* where their text is, how long it is, and the text */
+        put_number(bytes, 80, 4);
+        put_number(bytes, 22, 4);
+        put(bytes, "-O1  -maxrregcount=32 \0", 24);
+    }
     put(bytes, payload, padded);
 }
 
@@ -127,9 +134,15 @@ static const struct {
     {"LZ4", 1, {{PTX, 75, 0, LZ4, TEXT_OF(75)}}, 0},
     {"zstd", 1, {{PTX, 75, 0, ZSTD, TEXT_OF(75)}}, 0},
     {"each packed in its own way", 3, {{PTX, 61, 0, LZ4, TEXT_OF(61)}, {PTX, 75, 0, ZSTD, TEXT_OF(75)}, {PTX, 60, 0, RAW, TEXT_OF(60)}}, 1},
+    {"with options for the assembler",
+     3,
+     {{CUBIN, 75, WITH_OPTIONS, RAW, "\177ELF"}, {PTX, 75, WITH_OPTIONS, ZSTD, TEXT_OF(75)}, {PTX, 60, WITH_OPTIONS, RAW, TEXT_OF(60)}},
+     1},
     {"machine code only", 1, {{CUBIN, 75, 0, RAW, "\177ELF"}}, -1},
     {"nothing", 0, {{0}}, -1},
 };
+
+static const struct entry machine_code = {CUBIN, 75, 0, RAW, "\177ELF"};
 
 static void the_best_ptx_is_chosen(void **state)
 {
@@ -277,7 +290,7 @@ struct wrapper {
 
 static void wrappers_lead_to_fat_binaries(void **state)
 {
-    struct bytes first = make(choices[6].entries, 1), second = make(choices[7].entries, 1), cubin = make(choices[9].entries, 1),
+    struct bytes first = make(choices[6].entries, 1), second = make(choices[7].entries, 1), cubin = make(&machine_code, 1),
                  empty = make(NULL, 0);
     const void *both[] = {first.at, cubin.at, second.at, NULL}, *none[] = {cubin.at, NULL};
     const char *const texts[] = {TEXT_OF(75), TEXT_OF(75)};
@@ -349,7 +362,7 @@ static void host_files_are_searched(void **state)
 
 static void what_has_no_ptx_is_refused(void **state)
 {
-    struct bytes cubin = make(choices[9].entries, 1), other = make_elf(".text", &cubin, EM_X86_64), code = make_elf(".text", &cubin, 190);
+    struct bytes cubin = make(&machine_code, 1), other = make_elf(".text", &cubin, EM_X86_64), code = make_elf(".text", &cubin, 190);
 
     (void)state;
     expect_refusal(cubin.at, cubin.size, CUDA_ERROR_NO_BINARY_FOR_GPU);
