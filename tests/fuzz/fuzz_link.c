@@ -26,7 +26,8 @@ static void check(const struct ptx2spv_module *module)
     for (unsigned i = 0; i < count; i++) {
         const struct ptx2spv_variable *variable = ptx2spv_module_variable(module, relocations[i].variable);
 
-        if (!variable || variable->external || relocations[i].width > size_bytes || relocations[i].offset > size_bytes - relocations[i].width)
+        if (!variable || variable->external || relocations[i].width > size_bytes ||
+            relocations[i].offset > size_bytes - relocations[i].width)
             abort();
     }
     for (unsigned i = 0; i < ptx2spv_module_kernel_count(module); i++)
