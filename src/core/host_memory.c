@@ -130,13 +130,25 @@ CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint
     return r;
 }
 
-CUresult ct_host_memory_unregister(struct ct_context *context, void *pointer)
+static CUresult check_registered(const void *pointer)
 {
     struct ct_range range;
 
-    if (!ct_address_find_any((uint64_t)(uintptr_t)pointer, 1, &range))
-        return ct_fail(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "%p is not registered", pointer);
-    return ct_allocation_remove(context, (uint64_t)(uintptr_t)pointer, CT_RANGE_REGISTERED);
+    if (ct_address_find_any((uint64_t)(uintptr_t)pointer, 1, &range))
+        return CUDA_SUCCESS;
+    return ct_fail(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "%p is not registered", pointer);
+}
+
+CUresult ct_host_memory_unregister(struct ct_context *context, void *pointer)
+{
+    CUresult r = check_registered(pointer);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_allocation_remove(context, (uint64_t)(uintptr_t)pointer, CT_RANGE_REGISTERED);
+    if (r == CUDA_ERROR_INVALID_VALUE && check_registered(pointer) != CUDA_SUCCESS) /* another thread was quicker */
+        return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    return r;
 }
 
 CUresult ct_host_memory_find(const void *pointer, struct ct_range *out)
