@@ -340,12 +340,17 @@ static void shuffle_source(struct ct_cursor *at, const struct ct_exchange *x, co
     *source = ct_and_imm(at, ct_select(at, *in_range, j, x->lane), 31);
 }
 
+/* What a lane has that the mask leaves out is undefined; NVIDIA's devices give 0, and sums over the first lanes of a warp rely on it. Of a
+ * full mask nothing of the test is left. */
 static void shuffle(struct ct_cursor *at, const struct ct_exchange *x, const struct ct_insn *insn)
 {
-    ct_value source, in_range, value;
+    const ct_value strangers = ct_not(at, insn->operands[3]);
+    ct_value source, in_range, value, is_member;
 
     shuffle_source(at, x, insn, &source, &in_range);
     value = ct_exchange_of_lane(at, x, CT_COLUMN_LOW, source);
+    is_member = ct_equals(at, ct_and(at, strangers, ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), source)), 0);
+    value = ct_select(at, is_member, value, ct_const32(at, 0));
     if (insn->results[0].i)
         ct_assign(at, insn->results[0], value);
     if (insn->n_results > 1 && insn->results[1].i)

@@ -69,6 +69,24 @@ static const char one_warp[] =
     "shfl.sync.bfly.b32 r1,x,4,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,2,31,-1; add.u32 x,x,r1;"
     "shfl.sync.bfly.b32 r1,x,1,31,-1; add.u32 x,x,r1; OUT: bar.sync 0;";
 
+/* A sum over the first lanes alone, whose mask names no others, as many programs write it: what it reads from the others is 0. */
+static void expect_first_lanes(struct warps_block *b)
+{
+    const uint32_t count = b->n + 1;
+
+    for (uint32_t t = 0; t < b->threads; t++) {
+        uint32_t sum = 0;
+
+        for (uint32_t l = 0; l < count; l++)
+            sum += b->in[(t & ~31u) + l];
+        b->out[t] = t % 32 ? b->in[t] : sum;
+    }
+}
+#define ADD_FROM(by) "shfl.sync.down.b32 r1,r2," by ",31,r3; add.u32 r2,r2,r1;"
+static const char first_lanes[] =
+    "mov.u32 x,v; mov.u32 r2,v; and.b32 r4,t,31; add.u32 r5,n,1; setp.lt.u32 p,r4,r5; vote.sync.ballot.b32 r3,p,-1; @!p bra OUT;" ADD_FROM("16")
+        ADD_FROM("8") ADD_FROM("4") ADD_FROM("2") ADD_FROM("1") "setp.ne.u32 p,r4,0; @p bra OUT; mov.u32 x,r2; OUT: bar.sync 0;";
+
 /* Each warp goes its own number of rounds; each round rotates the values by one lane. */
 static void expect_rounds(struct warps_block *b)
 {
@@ -447,6 +465,7 @@ static const char lock[] =
 const struct warps_row warps_rows[] = {
     {"shuffles of every kind", shuffles, expect_shuffles, WARPS_FULL, ""},
     {"shuffles in some warps", one_warp, expect_one_warp, 0, ""},
+    {"sums over the first lanes", first_lanes, expect_first_lanes, WARPS_FULL, ""},
     {"shuffles in loops of different lengths", rounds, expect_rounds, 0, ""},
     {"shuffles in a function", called, expect_one_warp, 0, called_functions},
     {"words through memory in a function", called_rounds, expect_rounds, 0, called_rounds_functions},
