@@ -424,7 +424,7 @@ static int report(const struct trial *trial, const struct corpus *corpus)
 int main(int argc, char **argv)
 {
     static struct trial trial;
-    struct options options = {.parts = 1, .batch = 1};
+    static struct options options = {.parts = 1, .batch = 1}; /* as long as the trial */
     struct corpus corpus = {0};
     int result = parse(argv, &options);
 

@@ -320,6 +320,9 @@ static void busy_threads(void **state)
     (void)state;
     if (!on_cuttle()) /* what a child finds there the manual leaves open */
         skip();
+#ifdef __SANITIZE_ADDRESS__ /* gcc 12's holds locks of its own at a fork, for which its children wait for ever */
+    skip();
+#endif
     atomic_store(&stop, 0);
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, keep_busy, (void *)&sizes[i]), 0);
