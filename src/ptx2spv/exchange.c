@@ -340,7 +340,7 @@ static void shuffle_source(struct ct_cursor *at, const struct ct_exchange *x, co
     *source = ct_and_imm(at, ct_select(at, *in_range, j, x->lane), 31);
 }
 
-/* What a lane has that the mask leaves out is undefined; NVIDIA's devices give 0, and sums over the first lanes of a warp rely on it. Of a
+/* What a lane has that the mask leaves out is undefined; sums over the first lanes of a warp rely on 0 (told of NVIDIA's devices). Of a
  * full mask nothing of the test is left. */
 static void shuffle(struct ct_cursor *at, const struct ct_exchange *x, const struct ct_insn *insn)
 {
