@@ -10,8 +10,8 @@
 #include "queue.h"
 
 #include "core/log.h"
+#include "core/thread.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -179,19 +179,6 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* Signals are for the application's threads. */
-static bool start(struct ct_vk_pulse *pulse)
-{
-    sigset_t all, before;
-    int error;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&pulse->thread, NULL, run, pulse);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error == 0;
-}
-
 CUresult ct_vk_pulse_create(struct ct_vk_scheduler *scheduler, struct ct_vk_pulse **out)
 {
     struct ct_vk_pulse *pulse = calloc(1, sizeof *pulse);
@@ -202,7 +189,7 @@ CUresult ct_vk_pulse_create(struct ct_vk_scheduler *scheduler, struct ct_vk_puls
     }
     pulse->scheduler = scheduler;
     pthread_cond_init(&pulse->wake, NULL);
-    if (!start(pulse)) {
+    if (ct_thread_start(&pulse->thread, NULL, run, pulse) != 0) {
         pthread_cond_destroy(&pulse->wake);
         free(pulse);
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "thread beside the queues");

@@ -3,9 +3,9 @@
 #include "queue.h"
 
 #include "core/log.h"
+#include "core/thread.h"
 
 #include <assert.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -221,16 +221,10 @@ static void *run_lane(void *argument)
     return NULL;
 }
 
-/* Signals are for the application's threads. */
 static CUresult start_thread(struct ct_vk_lane *lane)
 {
-    sigset_t all, before;
-    int error;
+    int error = ct_thread_start(&lane->thread, NULL, run_lane, lane);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&lane->thread, NULL, run_lane, lane);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "thread of a queue: error %d", error);
     lane->has_thread = true;

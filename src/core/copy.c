@@ -16,10 +16,10 @@
 #include "log.h"
 #include "memory_arena.h"
 #include "stream_ring.h"
+#include "thread.h"
 #include "vmm.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -467,17 +467,6 @@ static unsigned count_parts(const struct ct_context *context, const struct ct_co
 }
 
 /* Signals are for the application's threads. */
-static bool start_part(struct download *part)
-{
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    part->has_thread = pthread_create(&part->thread, NULL, run_part, part) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return part->has_thread;
-}
-
 static CUresult run_download(struct ct_stream *stream, const struct ct_copy *copy)
 {
     struct download parts[DOWNLOAD_THREADS];
@@ -486,9 +475,11 @@ static CUresult run_download(struct ct_stream *stream, const struct ct_copy *cop
 
     for (unsigned i = 0; i < n; i++)
         parts[i] = (struct download){.stream = stream, .copy = part_of(copy, i, n)};
-    for (unsigned i = n; i-- > 0;)
-        if (i == 0 || !start_part(&parts[i]))
+    for (unsigned i = n; i-- > 0;) {
+        parts[i].has_thread = i > 0 && ct_thread_start(&parts[i].thread, NULL, run_part, &parts[i]) == 0;
+        if (!parts[i].has_thread)
             run_part(&parts[i]);
+    }
     for (unsigned i = 0; i < n; i++) {
         if (parts[i].has_thread)
             pthread_join(parts[i].thread, NULL);

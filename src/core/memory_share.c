@@ -6,10 +6,10 @@
 
 #include "locks.h"
 #include "log.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,21 +215,16 @@ static void *listen_to_others(void *user)
     return NULL;
 }
 
-/* Without the signals of the application, which are for its own threads. */
 static int start_thread(void)
 {
     pthread_attr_t attributes;
-    sigset_t all, before;
     pthread_t thread;
     int error;
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    error = pthread_create(&thread, &attributes, listen_to_others, NULL);
+    error = ct_thread_start(&thread, &attributes, listen_to_others, NULL);
     pthread_attr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
 

@@ -6,9 +6,9 @@
 #include "stream_worker.h"
 
 #include "log.h"
+#include "thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #define CT_CHANNEL "stream"
@@ -84,19 +84,6 @@ static void *worker_main(void *user)
     return NULL;
 }
 
-/* The application's signal handlers stay on its own threads. */
-static int start_thread(struct ct_stream_worker *worker)
-{
-    sigset_t all, before;
-    int error;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&worker->thread, NULL, worker_main, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 CUresult ct_stream_worker_create(struct ct_context *context, struct ct_stream_worker **out)
 {
     struct ct_stream_worker *worker = calloc(1, sizeof *worker);
@@ -113,7 +100,7 @@ CUresult ct_stream_worker_create(struct ct_context *context, struct ct_stream_wo
     }
     ct_mutex_init(&worker->lock, CT_RANK_WORKER);
     pthread_cond_init(&worker->changed, NULL);
-    if (start_thread(worker) == 0) {
+    if (ct_thread_start(&worker->thread, NULL, worker_main, worker) == 0) {
         *out = worker;
         return CUDA_SUCCESS;
     }
