@@ -326,18 +326,23 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPr
     return CUDA_SUCCESS;
 }
 
-/* Both arguments of a function for an event and a whole context, each with a use. */
-static CUresult find_with_event(CUcontext ctx, CUevent handle, struct ct_context **out_context, struct ct_event **out_event)
+/* Calls a function for an event and the streams of a context, which is the current one if `ctx` is NULL. */
+static CUresult with_event(CUresult (*call)(struct ct_context *context, struct ct_event *event), CUcontext ctx, CUevent handle)
 {
-    CUresult r = ct_event_lookup(handle, out_event);
+    struct ct_context *context;
+    struct ct_event *event;
+    CUresult r = ct_event_lookup(handle, &event);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_context_lookup_or_current(ctx, out_context);
-    if (r == CUDA_SUCCESS && (r = ct_context_check(*out_context, CUDA_SUCCESS)) != CUDA_SUCCESS)
-        ct_context_release(*out_context);
-    if (r != CUDA_SUCCESS)
-        ct_event_release(*out_event);
+    r = ct_context_lookup_or_current(ctx, &context);
+    if (r == CUDA_SUCCESS) {
+        r = ct_context_check(context, CUDA_SUCCESS);
+        if (r == CUDA_SUCCESS)
+            r = call(context, event);
+        ct_context_release(context);
+    }
+    ct_event_release(event);
     return r;
 }
 
@@ -345,32 +350,14 @@ static CUresult find_with_event(CUcontext ctx, CUevent handle, struct ct_context
  * another context. */
 CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 {
-    struct ct_context *context;
-    struct ct_event *event;
-    CUresult r = find_with_event(hCtx, hEvent, &context, &event);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = ct_streams_record(context, event);
-    ct_context_release(context);
-    ct_event_release(event);
-    return r;
+    return with_event(ct_streams_record, hCtx, hEvent);
 }
 
 /* cuCtxWaitEvent. What the streams of the context get from now on, also those that are made later, waits for what the event recorded last.
  * The event may be of another context or device. hCtx NULL: the current one. */
 CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
 {
-    struct ct_context *context;
-    struct ct_event *event;
-    CUresult r = find_with_event(hCtx, hEvent, &context, &event);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = ct_streams_wait(context, event);
-    ct_context_release(context);
-    ct_event_release(event);
-    return r;
+    return with_event(ct_streams_wait, hCtx, hEvent);
 }
 
 /* cuCtxResetPersistingL2Cache. NOT_SUPPORTED: no part of the cache can be set aside (CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE is 0),
