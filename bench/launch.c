@@ -2,36 +2,20 @@
 /* Costs of the driver itself: what a launch costs the caller, what it costs in a long row, how long until the host sees the end,
  * and how fast memory is copied. Runs on any libcuda.so.1. Prints "name value unit", one a line; medians of several rounds. */
 #include "example.h"
+#include "timing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ROUNDS 15
 #define ROW 1000
 
 static const char empty_kernel[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry empty() { ret; }\n";
 
-static double now_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static void report(const char *name, double *values, const char *unit)
 {
-    qsort(values, ROUNDS, sizeof *values, compare_doubles);
-    printf("%-28s %10.3f %s\n", name, values[ROUNDS / 2], unit);
+    printf("%-28s %10.3f %s\n", name, median(values, ROUNDS), unit);
 }
 
 static void launch(CUfunction function)

@@ -3,21 +3,14 @@
  * Addresses come in an order that no cache foresees, and from a small set, as a program's own do. Prints "name value unit". */
 #include "core/memory.h"
 
+#include "timing.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define LOOKUPS 2000000u
 #define FIRST ((uint64_t)1 << 36)
 #define STRIDE ((uint64_t)1 << 16)
-
-static double now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 static uint32_t next_random(uint32_t *state)
 {
@@ -30,18 +23,18 @@ static double measure(unsigned among)
 {
     struct ct_range range;
     uint32_t state = 1;
-    double start = now_ns();
+    double start = now_us();
 
     for (unsigned i = 0; i < LOOKUPS; i++)
         if (ct_address_find(FIRST + STRIDE * (next_random(&state) % among) + 100, 1, &range) != CUDA_SUCCESS)
             return 0;
-    return (now_ns() - start) / LOOKUPS;
+    return (now_us() - start) * 1e3 / LOOKUPS;
 }
 
 int main(int argc, char **argv)
 {
     unsigned count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : 100000;
-    double start = now_ns();
+    double start = now_us();
 
     for (unsigned i = 0; i < count; i++) {
         const struct ct_range range = {.start = FIRST + STRIDE * i, .size_bytes = STRIDE / 2, .kind = CT_RANGE_DEVICE, .id = i + 1};
@@ -49,7 +42,7 @@ int main(int argc, char **argv)
         if (ct_address_insert(&range) != CUDA_SUCCESS)
             return 1;
     }
-    printf("%-36s %12.3f ns\n", "insert", (now_ns() - start) / count);
+    printf("%-36s %12.3f ns\n", "insert", (now_us() - start) * 1e3 / count);
     printf("%-36s %12.3f ns\n", "look-up, all ranges at random", measure(count));
     printf("%-36s %12.3f ns\n", "look-up, 1000 of the ranges", measure(count < 1000 ? count : 1000));
     printf("%-36s %12.3f ns\n", "look-up, one range", measure(1));

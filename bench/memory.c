@@ -2,12 +2,12 @@
 /* What memory costs: copies, fills, allocation, registration, zero-copy reads, virtual memory. Runs on any libcuda.so.1, so that two can
  * be compared (bench/memory). Prints "name value unit", one a line; the median of several rounds. */
 #include "example.h"
+#include "timing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #define ROUNDS 15
 #define MIB ((size_t)1 << 20)
@@ -27,27 +27,6 @@ static const char read_kernel[] =
     "add.u32 %r5, %r5, %r6; add.u32 %r7, %r7, %r8; add.u32 %r5, %r5, %r7; add.u32 %r9, %r9, %r5;\n"
     "add.u64 %d4, %d4, %d5; bra again;\n"
     "done:\nsetp.ne.u32 %p, %r9, 0x12345679; @%p bra out;\nst.global.u32 [%d3], %r9;\nout:\nret;\n}\n";
-
-static double now_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values)
-{
-    qsort(values, ROUNDS, sizeof *values, compare_doubles);
-    return values[ROUNDS / 2];
-}
 
 static void report(const char *name, double value, const char *unit)
 {
@@ -132,7 +111,7 @@ static void measure_transfers(const struct buffers *on)
             CHECK(cuCtxSynchronize());
             rates[round] = (double)on->bytes / (now_us() - start) / 1e3;
         }
-        report(transfers[i].name, median(rates), "GB/s");
+        report(transfers[i].name, median(rates, ROUNDS), "GB/s");
     }
 }
 
@@ -155,7 +134,7 @@ static void measure_zero_copy(const struct buffers *on)
         if (round >= 0)
             rates[round] = (double)on->bytes / (now_us() - start) / 1e3;
     }
-    report("zero-copy reads in a kernel", median(rates), "GB/s");
+    report("zero-copy reads in a kernel", median(rates, ROUNDS), "GB/s");
     CHECK(cuModuleUnload(module));
 }
 
@@ -179,7 +158,7 @@ static void measure_allocations(void)
                 times[round] = now_us() - start;
         }
         snprintf(name, sizeof name, "alloc and free, %zu KiB", kib[i]);
-        report(name, median(times), "us");
+        report(name, median(times, ROUNDS), "us");
     }
 }
 
@@ -202,8 +181,8 @@ static void measure_registration(void)
         in[round] = middle - start;
         out[round] = now_us() - middle;
     }
-    report("host register, 64 MiB", median(in), "us");
-    report("host unregister, 64 MiB", median(out), "us");
+    report("host register, 64 MiB", median(in, ROUNDS), "us");
+    report("host unregister, 64 MiB", median(out, ROUNDS), "us");
     munmap(pages, bytes);
 }
 
@@ -240,9 +219,9 @@ static void measure_mapping(CUdevice device)
         CHECK(cuMemRelease(handle));
     }
     CHECK(cuMemAddressFree(address, bytes));
-    report("create, 64 MiB", median(create), "us");
-    report("map and set access, 64 MiB", median(in), "us");
-    report("unmap, 64 MiB", median(out), "us");
+    report("create, 64 MiB", median(create, ROUNDS), "us");
+    report("map and set access, 64 MiB", median(in, ROUNDS), "us");
+    report("unmap, 64 MiB", median(out, ROUNDS), "us");
 }
 
 int main(int argc, char **argv)

@@ -3,6 +3,7 @@
  * and ends, in turn. Prints the median of each in milliseconds and their ratio. `bench_startup vulkan` and `bench_startup cuda` are
  * those two processes. */
 #include "example.h"
+#include "timing.h"
 
 #include <dlfcn.h>
 #include <spawn.h>
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan.h>
@@ -83,18 +83,10 @@ static int run_vulkan(void)
 
 /* ---- the clock ---- */
 
-static double now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 static double time_child(const char *self, const char *what)
 {
     char *arguments[] = {(char *)self, (char *)what, NULL};
-    double start = now_ms();
+    double start = now_us();
     int status;
     pid_t child;
 
@@ -102,20 +94,7 @@ static double time_child(const char *self, const char *what)
         fprintf(stderr, "bench_startup %s failed\n", what);
         exit(EXIT_FAILURE);
     }
-    return now_ms() - start;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values)
-{
-    qsort(values, ROUNDS, sizeof *values, compare_doubles);
-    return values[ROUNDS / 2];
+    return (now_us() - start) * 1e-3;
 }
 
 int main(int argc, char **argv)
@@ -132,8 +111,8 @@ int main(int argc, char **argv)
         vulkan[round] = of_vulkan;
         cuda[round] = of_cuda;
     }
-    printf("a Vulkan device      %8.2f ms\n", median(vulkan));
-    printf("allocate and free    %8.2f ms\n", median(cuda));
-    printf("ratio                %8.2f\n", median(cuda) / median(vulkan));
+    printf("a Vulkan device      %8.2f ms\n", median(vulkan, ROUNDS));
+    printf("allocate and free    %8.2f ms\n", median(cuda, ROUNDS));
+    printf("ratio                %8.2f\n", median(cuda, ROUNDS) / median(vulkan, ROUNDS));
     return 0;
 }

@@ -3,13 +3,13 @@
  * process of its own. Prints, for each kernel, microseconds a launch as the compiler chooses and resumed, and their ratio; least of several
  * rounds. On devices with native warp instructions CUTTLE_WARP=collective makes the comparison. */
 #include "example.h"
+#include "timing.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS = 9, BLOCKS = 64, THREADS = 256, TURNS = 32 };
@@ -35,14 +35,6 @@ static const struct {
                                           "ld.shared.u32 w,[s]; add.u32 x,x,w; bar.sync 0; add.u32 i,i,1; setp.lt.u32 q,i,n; @q bra LOOP;")},
 };
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
-
-static double now_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
 
 static double measure(const char *ptx, CUdeviceptr out)
 {
