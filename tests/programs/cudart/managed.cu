@@ -83,9 +83,34 @@ static void lists()
     ok(cudaFree(out));
 }
 
+// Runtimes before CUDA 13 have functions of these names that take the number of a device; whoever compiles with 13 has its declarations.
+#ifdef RUNTIME_BEFORE_13
+extern "C" cudaError_t advise_by_number(const void *bytes, size_t count, cudaMemoryAdvise advice, int device) __asm__("cudaMemAdvise");
+extern "C" cudaError_t prefetch_by_number(const void *bytes, size_t count, int device, cudaStream_t stream) __asm__("cudaMemPrefetchAsync");
+
+static cudaError_t prefer_host(char *bytes, size_t count)
+{
+    return advise_by_number(bytes, count, cudaMemAdviseSetPreferredLocation, cudaCpuDeviceId);
+}
+
+static cudaError_t prefetch_to_device(char *bytes, size_t count, cudaStream_t stream)
+{
+    return prefetch_by_number(bytes, count, 0, stream);
+}
+#else
+static cudaError_t prefer_host(char *bytes, size_t count)
+{
+    return cudaMemAdvise(bytes, count, cudaMemAdviseSetPreferredLocation, {cudaMemLocationTypeHost, 0});
+}
+
+static cudaError_t prefetch_to_device(char *bytes, size_t count, cudaStream_t stream)
+{
+    return cudaMemPrefetchAsync(bytes, count, {cudaMemLocationTypeDevice, 0}, 0, stream);
+}
+#endif
+
 static void advice(int concurrent)
 {
-    const cudaMemLocation device = {cudaMemLocationTypeDevice, 0}, host = {cudaMemLocationTypeHost, 0};
     cudaStream_t stream;
     int where = 0;
     char *bytes;
@@ -93,10 +118,10 @@ static void advice(int concurrent)
     ok(cudaStreamCreate(&stream));
     ok(cudaMallocManaged(&bytes, 1 << 20));
     std::memset(bytes, 1, 1 << 20);
-    ok(cudaMemAdvise(bytes, 1 << 20, cudaMemAdviseSetPreferredLocation, host));
+    ok(prefer_host(bytes, 1 << 20));
     ok(cudaMemRangeGetAttribute(&where, sizeof where, cudaMemRangeAttributePreferredLocation, bytes, 1 << 20));
     check(where == cudaCpuDeviceId);
-    gives(concurrent ? cudaSuccess : cudaErrorInvalidDevice, cudaMemPrefetchAsync(bytes, 1 << 20, device, 0, stream));
+    gives(concurrent ? cudaSuccess : cudaErrorInvalidDevice, prefetch_to_device(bytes, 1 << 20, stream));
     cudaGetLastError();
     ok(cudaMemsetAsync(bytes, 5, 1 << 19, stream));
     ok(cudaStreamAttachMemAsync(stream, bytes));
