@@ -141,14 +141,6 @@ static CUdeviceptr allocate_filled(size_t size, uint32_t value, CUipcMemHandle *
     return pointer;
 }
 
-static uint32_t word_at(CUdeviceptr pointer)
-{
-    uint32_t word;
-
-    ok(cuMemcpyDtoH(&word, pointer, sizeof word));
-    return word;
-}
-
 /* What they write we read, and the other way round, by kernels, fills and copies. */
 static void both_write(size_t size)
 {

@@ -123,4 +123,12 @@ static inline int peer_run(CUresult (*obey)(struct peer_message *message))
     return without_context(&context);
 }
 
+static inline uint32_t word_at(CUdeviceptr pointer)
+{
+    uint32_t word;
+
+    ok(cuMemcpyDtoH(&word, pointer, sizeof word));
+    return word;
+}
+
 #endif

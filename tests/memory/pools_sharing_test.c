@@ -155,14 +155,6 @@ static CUresult import_pointer_there(CUdeviceptr pointer, uint64_t pool_there, C
     return r;
 }
 
-static uint32_t word_at(CUdeviceptr pointer)
-{
-    uint32_t word;
-
-    ok(cuMemcpyDtoH(&word, pointer, sizeof word));
-    return word;
-}
-
 static uint32_t word_there(CUdeviceptr pointer)
 {
     struct peer_message message;
