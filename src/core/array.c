@@ -88,13 +88,18 @@ static uint64_t level_bytes(const struct ct_array *array)
     return array->texels.slice_bytes * array->slices;
 }
 
-/* All levels; in plain memory each is aligned. */
+/* What a level takes in plain memory, where the next one is aligned again. */
+static uint64_t level_room(const struct ct_array *array)
+{
+    return (level_bytes(array) + LEVEL_ALIGN - 1) & ~(LEVEL_ALIGN - 1);
+}
+
 static uint64_t total_bytes(const struct ct_array_group *group)
 {
     uint64_t bytes = 0;
 
     for (unsigned i = 0; i < group->n_levels; i++)
-        bytes += (level_bytes(&group->levels[i]) + LEVEL_ALIGN - 1) & ~(LEVEL_ALIGN - 1);
+        bytes += level_room(&group->levels[i]);
     return bytes;
 }
 
@@ -119,7 +124,7 @@ static CUresult make_plain(struct ct_array_group *group)
         base->memory = group->backing.memory;
         base->offset = offset;
         base->host = group->backing.host ? (char *)group->backing.host + offset : NULL;
-        offset += (level_bytes(&group->levels[i]) + LEVEL_ALIGN - 1) & ~(LEVEL_ALIGN - 1);
+        offset += level_room(&group->levels[i]);
     }
     return r;
 }
@@ -204,17 +209,26 @@ static CUresult create(struct ct_context *context, const struct ct_array_shape *
     return r;
 }
 
-CUresult ct_array_create(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray *out)
+/* With memory of its own. */
+static CUresult create_own(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels, bool is_mipmapped,
+                           struct ct_array_group **out)
 {
     struct ct_image_request request;
-    struct ct_array_group *group;
     struct ct_array_shape shape;
-    CUresult r = ct_array_check(&context->device->info, desc, 1, CT_ARRAY_OWN, &shape);
+    CUresult r = ct_array_check(&context->device->info, desc, levels, CT_ARRAY_OWN, &shape);
 
     if (r != CUDA_SUCCESS)
         return r;
     ct_array_request(&shape, &request);
-    if ((r = create(context, &shape, &request, false, &group)) == CUDA_SUCCESS)
+    return create(context, &shape, &request, is_mipmapped, out);
+}
+
+CUresult ct_array_create(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray *out)
+{
+    struct ct_array_group *group;
+    CUresult r = create_own(context, desc, 1, false, &group);
+
+    if (r == CUDA_SUCCESS)
         *out = group->levels[0].object.handle;
     return r;
 }
@@ -316,15 +330,10 @@ void ct_arrays_destroy_all(struct ct_context *context)
 
 CUresult ct_mipmapped_array_create(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels, CUmipmappedArray *out)
 {
-    struct ct_image_request request;
     struct ct_array_group *group;
-    struct ct_array_shape shape;
-    CUresult r = ct_array_check(&context->device->info, desc, levels, CT_ARRAY_OWN, &shape);
+    CUresult r = create_own(context, desc, levels, true, &group);
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    ct_array_request(&shape, &request);
-    if ((r = create(context, &shape, &request, true, &group)) == CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS)
         *out = group->object.handle;
     return r;
 }
