@@ -37,6 +37,7 @@ struct judge {
     char name[256]; /* chip and compiler */
     struct ptx2spv_target target;
     bool takes_many; /* modules of many kernels, of which the statistics tell the worst; the names do not matter */
+    bool is_safe;    /* it neither crashes nor keeps memory: kernels need no processes of their own */
     bool may_lack; /* the chip lacks features that CUDA takes for granted: our own refusals that name them are no fault */
     enum verdict (*compile)(struct judge *judge, const struct exhibit *exhibit, struct statistics *out, char *why, size_t why_size);
     void *state;
@@ -46,6 +47,8 @@ struct judge {
 bool judge_open_vulkan(struct judge *judge, char *why, size_t why_size);
 /* device: a name that `ocloc compile --help` lists; library: libocloc.so. */
 bool judge_open_ocloc(struct judge *judge, const char *device, const char *library, char *why, size_t why_size);
+/* kind: a name of judge_valid.c. */
+bool judge_open_validator(struct judge *judge, const char *kind, char *why, size_t why_size);
 
 /* The modules of n kernels as one of *out_n words, to be freed; NULL where that cannot be had. */
 uint32_t *merge_modules(const struct ptx2spv_kernel *const *kernels, unsigned n, size_t *out_n);
