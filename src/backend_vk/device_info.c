@@ -37,10 +37,10 @@ static const struct driver_facts {
     unsigned mark;
     enum ct_address_rule rule;
     uint64_t granule;
-    uint8_t exact[6], subnormals32, exp2, zeros, spoils, kernel, pulse;
+    uint8_t exact[6], subnormals32, exp2, zeros, spoils, kernel, pulse, raw;
 } drivers[] = {
-#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, spoils, kernel, pulse)      \
-    {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, spoils, kernel, pulse},
+#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, spoils, kernel, pulse, raw) \
+    {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, spoils, kernel, pulse, raw},
 #include "drivers.def"
 };
 
@@ -374,6 +374,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     out_info->import_refusals_spoil = driver->spoils;
     out_info->copies_by_kernel = driver->kernel;
     out->needs_pulse = driver->pulse || ct_config()->pulse;
+    out->raw_sparse = driver->raw;
     fill_identity(&properties, out->has, out_info);
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);

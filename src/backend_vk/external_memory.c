@@ -6,7 +6,7 @@
  *   way 0   as memory of ours does: by an opaque capture address, which the specification does not allow for imports (03333) and drivers
  *           may ignore; by a sparse buffer on RADV, which is known to; on CPU devices that are to have other addresses than the host by
  *           mapping the pages once more and importing that mapping
- *   way 1   a sparse buffer at the address, into which the memory is bound
+ *   way 1   a sparse buffer at the address, into which the memory is bound; not where those cannot read what others compressed
  * An opaque descriptor does not say of which memory type it is: the types are tried, before any address is asked for. */
 #include "memory.h"
 
@@ -244,7 +244,7 @@ CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct c
         .import_type = handle_type(import),
         .allowed_types = import->types,
     };
-    bool only_way = physical->placement != CT_VK_PLACED_OPAQUE || physical->sparse_import || !device->sparse_queue;
+    bool only_way = physical->placement != CT_VK_PLACED_OPAQUE || physical->sparse_import || physical->raw_sparse || !device->sparse_queue;
     struct ct_vk_memory *memory;
     CUresult r;
 

@@ -3,7 +3,9 @@
  * the driver makes none that large, and one chunk where it can be exported. CPU devices have no such ranges, but memory that can be
  * exported, for core to map: lavapipe's own is a file in memory, whose data begin at its second page.
  *
- * The buffers of ranges say that they take exported memory, since memory of either kind may come to be bound there. */
+ * The buffers of ranges say that they take exported memory, since memory of either kind may come to be bound there. An application has a
+ * plain buffer over it. NVIDIA's driver compresses what that stores, which a sparse buffer does not decode (drivers.def), unless the memory
+ * is dedicated to one buffer. So it is, to a plain one that nobody uses. */
 #include "virtual_memory.h"
 
 #include "size_tag.h"
@@ -23,6 +25,7 @@
 
 struct chunk {
     VkDeviceMemory handle;
+    VkBuffer dedicated_to; /* or none */
     uint64_t offset, size_bytes; /* in the physical memory */
 };
 
@@ -122,10 +125,22 @@ static CUresult physical_new(struct ct_backend_device *device, uint64_t size_byt
     return CUDA_SUCCESS;
 }
 
+/* The buffer that memory for others is dedicated to, where it has to be. */
+static CUresult dedicate_chunk(struct ct_backend_device *device, struct chunk *chunk)
+{
+    const struct ct_vk_piece_plan plan = {.size_bytes = chunk->size_bytes, .import_type = HANDLE_TYPE};
+
+    return device->physical->raw_sparse ? ct_vk_buffer_create(device, &plan, &chunk->dedicated_to) : CUDA_SUCCESS;
+}
+
 static CUresult allocate_chunk(struct ct_physical *physical, struct chunk *chunk, uint32_t type, bool shareable)
 {
     struct ct_backend_device *device = physical->device;
-    const VkExportMemoryAllocateInfo export = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO, .handleTypes = HANDLE_TYPE};
+    const VkMemoryDedicatedAllocateInfo dedicated = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO,
+                                                     .buffer = chunk->dedicated_to};
+    const VkExportMemoryAllocateInfo export = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
+                                               .pNext = chunk->dedicated_to ? &dedicated : NULL,
+                                               .handleTypes = HANDLE_TYPE};
     const VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
                                              .pNext = shareable ? &export : NULL,
                                              .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
@@ -153,6 +168,8 @@ CUresult ct_vk_physical_create(struct ct_backend_device *device, uint64_t size_b
         (r = physical_new(device, size_bytes, shareable ? size_bytes : device->physical->piece_bytes, &physical)) != CUDA_SUCCESS)
         return r;
     physical->heap = device->physical->memory.memoryTypes[type].heapIndex;
+    if (shareable)
+        r = dedicate_chunk(device, &physical->chunks[0]);
     for (unsigned i = 0; i < physical->n && r == CUDA_SUCCESS; i++)
         r = allocate_chunk(physical, &physical->chunks[i], type, shareable);
     if (r != CUDA_SUCCESS) {
@@ -171,6 +188,7 @@ void ct_vk_physical_destroy(struct ct_physical *physical)
         return;
     device = physical->device;
     (void)ct_vk_sparse_settle(device); /* it may just be leaving a range; a lost device binds nothing */
+    device->vk.vkDestroyBuffer(device->handle, physical->chunks[0].dedicated_to, NULL);
     for (unsigned i = 0; i < physical->n_made; i++)
         device->vk.vkFreeMemory(device->handle, physical->chunks[i].handle, NULL);
     atomic_fetch_sub_explicit(&device->heap_used[physical->heap], physical->charged_bytes, memory_order_relaxed);

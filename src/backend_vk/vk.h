@@ -63,6 +63,7 @@ struct ct_vk_physical {
     uint64_t address_granule; /* of the addresses that the driver grants */
     bool uses_file;           /* CPU devices: memory is pages of a file, which other processes may have */
     bool exports_memory;      /* memory of its own is made so that other processes may have it: OPAQUE_FD */
+    bool raw_sparse;          /* sparse buffers read what plain ones compressed as it lies there */
     bool needs_pulse;         /* running kernels see stores of the host when something is submitted only: pulse.c */
     bool memory_missing;      /* no memory types: RADV without hardware, which only compiles */
 };
