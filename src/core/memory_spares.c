@@ -16,12 +16,20 @@
 #define KEPT_COUNT 32
 #define ROUND_BYTES ((uint64_t)64 << 10)
 
+/* One of the two. */
+struct spare {
+    uint64_t size_bytes;
+    struct ct_backing backing;
+    const struct ct_vmm_way *way; /* of physical memory; NULL: it is the backing */
+    struct ct_vmm_memory physical;
+};
+
 struct ct_spares {
     struct ct_device *device; /* borrowed: owns us */
     struct ct_mutex lock;     /* rank CT_RANK_SPARES; guards the rest */
     unsigned n;
     uint64_t bytes, limit_bytes;
-    struct ct_backing kept[KEPT_COUNT];
+    struct spare kept[KEPT_COUNT];
 };
 
 /* CPU devices make memory in no time. */
@@ -63,23 +71,26 @@ uint64_t ct_spares_round(uint64_t size_bytes)
     return size_bytes > UINT64_MAX - ROUND_BYTES ? size_bytes : (size_bytes + ROUND_BYTES - 1) & ~(ROUND_BYTES - 1);
 }
 
-static struct ct_backing remove_locked(struct ct_spares *spares, unsigned index)
+static struct spare remove_locked(struct ct_spares *spares, unsigned index)
 {
-    const struct ct_backing backing = spares->kept[index];
+    const struct spare spare = spares->kept[index];
 
     spares->n--;
-    spares->bytes -= backing.memory->size_bytes;
-    memmove(&spares->kept[index], &spares->kept[index + 1], (spares->n - index) * sizeof backing);
-    return backing;
+    spares->bytes -= spare.size_bytes;
+    memmove(&spares->kept[index], &spares->kept[index + 1], (spares->n - index) * sizeof spare);
+    return spare;
 }
 
-bool ct_spares_take(struct ct_spares *spares, uint64_t size_bytes, uint64_t align, struct ct_backing *out)
+/* The newest of a size, of either kind; `align` is of addresses. */
+static bool take(struct ct_spares *spares, bool physical, uint64_t size_bytes, uint64_t align, struct spare *out)
 {
     bool found = false;
 
     ct_mutex_lock(&spares->lock);
     for (unsigned i = spares->n; i-- > 0 && !found;) {
-        found = spares->kept[i].memory->size_bytes == size_bytes && spares->kept[i].address % align == 0;
+        const struct spare *spare = &spares->kept[i];
+
+        found = spare->size_bytes == size_bytes && (spare->way != NULL) == physical && spare->backing.address % align == 0;
         if (found)
             *out = remove_locked(spares, i);
     }
@@ -87,15 +98,20 @@ bool ct_spares_take(struct ct_spares *spares, uint64_t size_bytes, uint64_t alig
     return found;
 }
 
-static void give_back(struct ct_spares *spares, const struct ct_backing *backing)
+static void give_back(struct ct_spares *spares, struct spare *spare)
 {
-    spares->device->backend->memory_destroy(backing->memory);
-    ct_budget_give(spares->device, backing->device_bytes);
-    ct_unreserve(backing->reserved, backing->reserved_bytes);
+    if (spare->way) {
+        spare->way->memory_finish(&spare->physical);
+        ct_budget_give(spares->device, spare->size_bytes);
+        return;
+    }
+    spares->device->backend->memory_destroy(spare->backing.memory);
+    ct_budget_give(spares->device, spare->backing.device_bytes);
+    ct_unreserve(spare->backing.reserved, spare->backing.reserved_bytes);
 }
 
 /* Takes the oldest out. False: there is none, or, with `wanted` bytes to come, no need to. */
-static bool take_oldest(struct ct_spares *spares, uint64_t wanted, struct ct_backing *out)
+static bool take_oldest(struct ct_spares *spares, uint64_t wanted, struct spare *out)
 {
     bool found;
 
@@ -107,29 +123,58 @@ static bool take_oldest(struct ct_spares *spares, uint64_t wanted, struct ct_bac
     return found;
 }
 
-bool ct_spares_put(struct ct_spares *spares, const struct ct_backing *backing)
+static bool put(struct ct_spares *spares, const struct spare *spare)
 {
-    const uint64_t bytes = backing->memory->size_bytes;
-    struct ct_backing oldest;
+    struct spare oldest;
     bool fits;
 
-    if (bytes > spares->limit_bytes)
+    if (spare->size_bytes > spares->limit_bytes)
         return false;
-    while (take_oldest(spares, bytes, &oldest))
+    while (take_oldest(spares, spare->size_bytes, &oldest))
         give_back(spares, &oldest);
     ct_mutex_lock(&spares->lock);
-    fits = spares->n < KEPT_COUNT && bytes <= spares->limit_bytes - spares->bytes; /* another thread may have been quicker */
+    fits = spares->n < KEPT_COUNT && spare->size_bytes <= spares->limit_bytes - spares->bytes; /* another thread may have been quicker */
     if (fits) {
-        spares->kept[spares->n++] = *backing;
-        spares->bytes += bytes;
+        spares->kept[spares->n++] = *spare;
+        spares->bytes += spare->size_bytes;
     }
     ct_mutex_unlock(&spares->lock);
     return fits;
 }
 
+bool ct_spares_take(struct ct_spares *spares, uint64_t size_bytes, uint64_t align, struct ct_backing *out)
+{
+    struct spare spare;
+
+    if (!take(spares, false, size_bytes, align, &spare))
+        return false;
+    *out = spare.backing;
+    return true;
+}
+
+bool ct_spares_put(struct ct_spares *spares, const struct ct_backing *backing)
+{
+    return put(spares, &(struct spare){.size_bytes = backing->memory->size_bytes, .backing = *backing});
+}
+
+bool ct_spares_take_physical(struct ct_spares *spares, uint64_t size_bytes, struct ct_vmm_memory *out)
+{
+    struct spare spare;
+
+    if (!take(spares, true, size_bytes, 1, &spare))
+        return false;
+    *out = spare.physical;
+    return true;
+}
+
+bool ct_spares_put_physical(struct ct_spares *spares, const struct ct_vmm_way *way, const struct ct_vmm_memory *memory)
+{
+    return put(spares, &(struct spare){.size_bytes = memory->size_bytes, .way = way, .physical = *memory});
+}
+
 bool ct_spares_trim(struct ct_spares *spares)
 {
-    struct ct_backing oldest;
+    struct spare oldest;
     bool any = false;
 
     while (take_oldest(spares, UINT64_MAX, &oldest)) {

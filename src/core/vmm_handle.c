@@ -5,6 +5,7 @@
 #include "device.h"
 #include "log.h"
 #include "memory_budget.h"
+#include "memory_spares.h"
 #include "process.h"
 
 #include <stdlib.h>
@@ -107,12 +108,21 @@ CUmemGenericAllocationHandle ct_vmm_handle_of(const struct ct_allocated *allocat
     return (CUmemGenericAllocationHandle)(uintptr_t)allocated->object.handle;
 }
 
+/* Memory that others may have, or that others made, is not kept. */
+static bool keep(const struct ct_allocated *allocated)
+{
+    return allocated->properties.requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE && allocated->device_bytes &&
+           ct_spares_put_physical(allocated->memory.device->spares, allocated->way, &allocated->memory);
+}
+
 static void destroy(struct ct_object *object)
 {
     struct ct_allocated *allocated = (struct ct_allocated *)object;
 
-    ct_budget_give(allocated->memory.device, allocated->device_bytes);
-    allocated->way->memory_finish(&allocated->memory);
+    if (!keep(allocated)) {
+        ct_budget_give(allocated->memory.device, allocated->device_bytes);
+        allocated->way->memory_finish(&allocated->memory);
+    }
     free(allocated);
 }
 
@@ -163,6 +173,24 @@ static CUresult publish(const struct ct_vmm_way *way, struct ct_vmm_memory *memo
     return r;
 }
 
+/* Counted, new or spare. */
+static CUresult create_memory(struct ct_device *device, const struct ct_vmm_way *way, uint64_t size_bytes, bool shareable,
+                              struct ct_vmm_memory *out)
+{
+    CUresult r;
+
+    if (!shareable && ct_spares_take_physical(device->spares, size_bytes, out))
+        return CUDA_SUCCESS;
+    if ((r = ct_budget_take(device, size_bytes)) != CUDA_SUCCESS)
+        return r;
+    r = way->memory_create(device, size_bytes, shareable, out);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && ct_spares_trim(device->spares))
+        r = way->memory_create(device, size_bytes, shareable, out);
+    if (r != CUDA_SUCCESS)
+        ct_budget_give(device, size_bytes);
+    return r;
+}
+
 /* ---- public ---- */
 
 CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_bytes, CUmemGenericAllocationHandle *out)
@@ -175,13 +203,10 @@ CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_byte
     if (size_bytes == 0 || size_bytes % CT_VMM_GRANULARITY)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes are no multiple of the granularity", (unsigned long long)size_bytes);
     if ((r = ct_vmm_check_properties(properties, &device)) != CUDA_SUCCESS || (r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS ||
-        (r = ct_device_open(device)) != CUDA_SUCCESS || (r = ct_budget_take(device, size_bytes)) != CUDA_SUCCESS)
+        (r = ct_device_open(device)) != CUDA_SUCCESS)
         return r;
-    r = way->memory_create(device, size_bytes, properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE, &memory);
-    if (r == CUDA_SUCCESS)
-        return publish(way, &memory, size_bytes, properties->requestedHandleTypes, out);
-    ct_budget_give(device, size_bytes);
-    return r;
+    r = create_memory(device, way, size_bytes, properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE, &memory);
+    return r == CUDA_SUCCESS ? publish(way, &memory, size_bytes, properties->requestedHandleTypes, out) : r;
 }
 
 CUresult ct_vmm_import(int fd, CUmemGenericAllocationHandle *out)

@@ -4,6 +4,10 @@
 
 #include "mock_backend.h"
 
+#include "core/memory_budget.h"
+#include "core/memory_spares.h"
+#include "core/vmm_handle.h"
+
 #define MIB ((size_t)1 << 20)
 
 static size_t free_bytes(void)
@@ -115,6 +119,78 @@ static void a_context_takes_its_memory_along(void **state)
     ok(cuMemFree(allocate(5 * MIB)));
 }
 
+/* ---- memory without addresses, of a way that only counts ---- */
+
+static unsigned finished;
+
+static void count_finished(struct ct_vmm_memory *memory)
+{
+    finished++;
+    memory->size_bytes = 0;
+}
+
+static const struct ct_vmm_way counting = {.memory_finish = count_finished};
+
+/* As cuMemCreate and cuMemRelease do. False: it is not kept. */
+static bool create_and_release(struct ct_device *device, size_t bytes, int mark)
+{
+    const struct ct_vmm_memory memory = {.device = device, .size_bytes = bytes, .fd = mark};
+
+    ok(ct_budget_take(device, bytes));
+    if (ct_spares_put_physical(device->spares, &counting, &memory))
+        return true;
+    ct_budget_give(device, bytes);
+    return false;
+}
+
+static void physical_memory_is_kept_apart(void **state)
+{
+    struct ct_device *device = ct_vmm_default_device();
+    size_t before = free_bytes();
+    struct ct_vmm_memory got = {0};
+    CUdeviceptr p;
+
+    (void)state;
+    finished = 0;
+    ct_spares_trim(device->spares);
+    assert_true(create_and_release(device, 4 * MIB, 7));
+    assert_int_equal(free_bytes(), before);
+    p = allocate(4 * MIB); /* that needs an address */
+    assert_false(ct_spares_take_physical(device->spares, 2 * MIB, &got));
+    assert_true(ct_spares_take_physical(device->spares, 4 * MIB, &got));
+    assert_int_equal(got.fd, 7);
+    assert_int_equal(free_bytes(), before - 8 * MIB); /* it is counted, as before */
+    assert_false(ct_spares_take_physical(device->spares, 4 * MIB, &got));
+    ct_budget_give(device, 4 * MIB);
+    ok(cuMemFree(p));
+    assert_int_equal(free_bytes(), before);
+    assert_int_equal(finished, 0);
+}
+
+static void one_limit_is_for_both_kinds(void **state)
+{
+    struct ct_device *device = ct_vmm_default_device();
+    size_t before = free_bytes(), all;
+    CUdeviceptr most, rest;
+
+    (void)state;
+    finished = 0;
+    ct_spares_trim(device->spares);
+    assert_false(create_and_release(device, 10 * MIB, 1));
+    assert_true(create_and_release(device, 4 * MIB, 1));
+    ok(cuMemFree(allocate(6 * MIB)));
+    assert_int_equal(finished, 1); /* the oldest */
+    assert_true(create_and_release(device, 2 * MIB, 1));
+    all = free_bytes() / MIB * MIB;
+    assert_int_equal(free_bytes(), before);
+    most = allocate(all / 2);
+    rest = allocate(all - all / 2); /* needs what is kept */
+    assert_int_equal(finished, 2);
+    ok(cuMemFree(most));
+    ok(cuMemFree(rest));
+    assert_int_equal(free_bytes(), before);
+}
+
 static int finish(void **state)
 {
     int r = without_context(state);
@@ -128,6 +204,7 @@ int main(void)
         cmocka_unit_test(the_same_size_is_given_again), cmocka_unit_test(others_get_memory_of_their_own),
         cmocka_unit_test(spares_count_as_free),         cmocka_unit_test(no_more_is_kept_than_was_said),
         cmocka_unit_test(spares_go_when_memory_is_short), cmocka_unit_test(a_context_takes_its_memory_along),
+        cmocka_unit_test(physical_memory_is_kept_apart),    cmocka_unit_test(one_limit_is_for_both_kinds),
     };
 
     return cmocka_run_group_tests(tests, with_context, finish);
