@@ -126,7 +126,7 @@ CUresult ct_vk_batch_take_locked(struct ct_queue *queue, struct ct_vk_batch **ou
     batch->queue = queue;
     batch->last_point = batch->cost_bytes = 0;
     batch->n_commands = batch->n_waits = 0;
-    batch->closed = false;
+    batch->closed = batch->has_kernel = false;
     *out = batch;
     return CUDA_SUCCESS;
 }

@@ -5,7 +5,7 @@
  * acquire, any scope, a read-modify-write, before and behind barriers, with either memory model; from memory imported, made by the driver
  * with or without cache, or exportable. When a stream beside it filled a few words every millisecond, the kernel saw the store with the
  * next of them. So while a submission has been running for a while, a thread does that, on a VkQueue that is free; with none it cannot.
- * The thread itself has run on lavapipe only. */
+ * So it does by the thread: tests/memory/seeds_mapped_test.c, there. */
 #include "memory.h"
 #include "queue.h"
 
@@ -134,18 +134,21 @@ static void beat_locked(struct ct_vk_pulse *pulse)
     ct_log(CT_LOG_WARN, "running kernels will not see what the host stores (error %d)", (int)r);
 }
 
-/* How long the oldest submission has been in flight; 0: there is none. */
+/* How long the oldest submission that has a kernel has been in flight; 1: only others are, copies, which a pulse would slow; 0: none. */
 static uint64_t oldest_ns_locked(struct ct_vk_scheduler *scheduler)
 {
     uint64_t now = ct_vk_now_ns(), oldest = 0;
 
     for (unsigned i = 0; i < scheduler->n_lanes; i++) {
         const struct ct_vk_batch *first;
+        uint64_t age;
 
         ct_vk_scheduler_retire_locked(&scheduler->lanes[i]);
         first = scheduler->lanes[i].in_flight.first;
-        if (first && now - first->submitted_ns >= oldest)
-            oldest = now - first->submitted_ns + 1;
+        if (!first)
+            continue;
+        age = first->has_kernel ? now - first->submitted_ns + 1 : 1;
+        oldest = age > oldest ? age : oldest;
     }
     return oldest;
 }

@@ -26,7 +26,7 @@
 
 #define CT_VK_IN_FLIGHT 2                      /* one runs, the next is there when it ends */
 #define CT_VK_BATCH_COMMANDS 64                /* at 2 us a dispatch (H200) a batch of 64 costs far more than its submission */
-#define CT_VK_BATCH_BYTES (UINT64_C(64) << 20) /* of copies: milliseconds even over PCIe */
+#define CT_VK_BATCH_BYTES (UINT64_C(256) << 20) /* of copies: some milliseconds over PCIe */
 #define CT_VK_BATCH_WAITS 8
 #define CT_VK_QUEUE_BATCHES 64 /* in flight or gathered before recording waits for room */
 
@@ -52,7 +52,7 @@ struct ct_vk_batch {
     uint64_t cost_bytes;
     uint64_t submitted_ns;
     unsigned n_commands, n_waits;
-    bool closed;
+    bool closed, has_kernel;
     struct ct_vk_signal waits[CT_VK_BATCH_WAITS], signal;
 };
 
@@ -165,7 +165,7 @@ uint64_t ct_vk_sparse_pending(struct ct_backend_device *device);
 struct ct_vk_pulse;
 CUresult ct_vk_pulse_create(struct ct_vk_scheduler *scheduler, struct ct_vk_pulse **out);
 void ct_vk_pulse_destroy(struct ct_vk_pulse *pulse);     /* the queues are gone; takes NULL */
-void ct_vk_pulse_note_locked(struct ct_vk_pulse *pulse); /* something was submitted; takes NULL */
+void ct_vk_pulse_note_locked(struct ct_vk_pulse *pulse); /* a kernel was submitted; takes NULL */
 
 /* timeline.c */
 struct ct_timeline {

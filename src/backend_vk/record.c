@@ -245,6 +245,7 @@ static CUresult dispatch_begin_locked(struct dispatch *dispatch)
     if (r != CUDA_SUCCESS)
         return r;
     dispatch->groups = 0;
+    dispatch->batch->has_kernel = true;
     device->vk.vkCmdBindPipeline(dispatch->batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline.handle);
     device->vk.vkCmdPushConstants(dispatch->batch->commands, dispatch->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                   dispatch->pipeline.push_bytes, dispatch->push);

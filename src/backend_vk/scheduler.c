@@ -110,7 +110,8 @@ static void submit_first_locked(struct ct_queue *queue)
     if (batch->signal.line)
         batch->signal.line->promised = batch->signal.value;
     ct_vk_batch_append(&queue->lane->in_flight, batch);
-    ct_vk_pulse_note_locked(queue->scheduler->pulse);
+    if (batch->has_kernel)
+        ct_vk_pulse_note_locked(queue->scheduler->pulse);
     queue->n_in_flight++;
     ct_vk_batch_prepare_locked(queue->scheduler);
 }
