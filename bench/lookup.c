@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it costs to find the range that an address lies in: core's map of addresses by itself, with as many live ranges as argument 1 says.
- * Addresses come in an order that no cache foresees, and from a small set, as a program's own do. Prints "name value unit". */
+/* What it costs to find the range that an address lies in: core's map of addresses by itself, with as many live ranges as argument 1 says,
+ * far from each other (64 KiB) and close (1 KiB, as small allocations are). Addresses come in an order that no cache foresees, and from a
+ * small set, as a program's own do. "In turn": each address is known only when the one before is found. Prints "name value unit". */
 #include "core/memory.h"
 
 #include "timing.h"
@@ -8,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LOOKUPS 2000000u
+#define ROUNDS 101 /* short ones, so that few of them lose the processor */
+#define LOOKUPS 10000u
 #define FIRST ((uint64_t)1 << 36)
-#define STRIDE ((uint64_t)1 << 16)
 
 static uint32_t next_random(uint32_t *state)
 {
@@ -18,33 +19,64 @@ static uint32_t next_random(uint32_t *state)
     return *state >> 8;
 }
 
-/* The mean of look-ups among `among` of the ranges; 0: one was not found. */
-static double measure(unsigned among)
+/* The mean of a round of look-ups among `among` of the ranges; 0: one was not found. With `in_turn` 1 the next address waits for what is
+ * found. */
+static double measure_round(uint64_t stride, unsigned among, uint64_t in_turn, uint32_t *state)
 {
-    struct ct_range range;
-    uint32_t state = 1;
+    struct ct_range range = {.memory_offset = 0}; /* as it is in all of them */
     double start = now_us();
 
-    for (unsigned i = 0; i < LOOKUPS; i++)
-        if (ct_address_find(FIRST + STRIDE * (next_random(&state) % among) + 100, 1, &range) != CUDA_SUCCESS)
+    for (unsigned i = 0; i < LOOKUPS; i++) {
+        uint64_t which = (uint64_t)next_random(state) * among >> 24;
+
+        if (ct_address_find(FIRST + stride * which + 100 + (range.memory_offset & in_turn), 1, &range) != CUDA_SUCCESS)
             return 0;
+    }
     return (now_us() - start) * 1e3 / LOOKUPS;
+}
+
+static double measure(uint64_t stride, unsigned among, uint64_t in_turn)
+{
+    double rounds[ROUNDS];
+    uint32_t state = 1;
+
+    for (unsigned i = 0; i < ROUNDS; i++)
+        rounds[i] = measure_round(stride, among, in_turn, &state);
+    return median(rounds, ROUNDS);
+}
+
+static void print(const char *what, uint64_t stride, double ns)
+{
+    printf("%5llu KiB apart: %-28s %10.3f ns\n", (unsigned long long)(stride >> 10), what, ns);
+}
+
+static int run(uint64_t stride, unsigned count)
+{
+    double start = now_us();
+    struct ct_range removed;
+
+    for (unsigned i = 0; i < count; i++) {
+        const struct ct_range range = {.start = FIRST + stride * i, .size_bytes = stride / 2, .kind = CT_RANGE_DEVICE, .id = i + 1};
+
+        if (ct_address_insert(&range) != CUDA_SUCCESS)
+            return 1;
+    }
+    print("insert", stride, (now_us() - start) * 1e3 / count);
+    print("look-up, all at random", stride, measure(stride, count, 0));
+    print("look-up, all in turn", stride, measure(stride, count, 1));
+    print("look-up, 1000 in turn", stride, measure(stride, count < 1000 ? count : 1000, 1));
+    print("look-up, one in turn", stride, measure(stride, 1, 1));
+    start = now_us();
+    for (unsigned i = 0; i < count; i++)
+        if (ct_address_remove(FIRST + stride * i, CT_RANGE_DEVICE, &removed) != CUDA_SUCCESS)
+            return 1;
+    print("remove", stride, (now_us() - start) * 1e3 / count);
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
     unsigned count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 0) : 100000;
-    double start = now_us();
 
-    for (unsigned i = 0; i < count; i++) {
-        const struct ct_range range = {.start = FIRST + STRIDE * i, .size_bytes = STRIDE / 2, .kind = CT_RANGE_DEVICE, .id = i + 1};
-
-        if (ct_address_insert(&range) != CUDA_SUCCESS)
-            return 1;
-    }
-    printf("%-36s %12.3f ns\n", "insert", (now_us() - start) * 1e3 / count);
-    printf("%-36s %12.3f ns\n", "look-up, all ranges at random", measure(count));
-    printf("%-36s %12.3f ns\n", "look-up, 1000 of the ranges", measure(count < 1000 ? count : 1000));
-    printf("%-36s %12.3f ns\n", "look-up, one range", measure(1));
-    return 0;
+    return run(64 << 10, count) || run(1 << 10, count);
 }

@@ -1,371 +1,361 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The map of every CUDA pointer of the process: ranges that do not overlap, ordered by their start.
+/* The map of every CUDA pointer of the process: ranges that do not overlap, found by any address in them.
  *
- * A treap whose nodes never change once they are published: a writer copies the nodes on the path that it changes (O(log n) of
- * them), and publishes the new root with one store. A reader takes the root and walks; it sees one consistent state of the map.
+ * A tree over the eight bytes of an address, the highest first. An entry of a table stands for all addresses that begin as it does. It
+ * is nothing, a range (the only one that has a byte among them), or a table of the next byte. So a look-up is a few loads and
+ * compares nothing on its way, a range takes at most twice 255 entries of a level, and a table is made only where two ranges meet.
  *
- * Nodes that a change replaced are freed when no reader can hold them, by epochs:
- * - A reader counts itself into the epoch it read, and looks again whether that is still the epoch; if not it counts itself out and
- *   retries. It repeats only when a writer got ahead in between, so readers are lock-free.
- * - A writer advances the epoch from e to e + 1 only when no reader is counted in e - 1. So readers are in e or in e - 1.
- * - A node that was replaced during epoch e may be held by readers of e - 1 and e. A reader of e + 1 has seen the epoch that was
- *   stored after the root, so it loads a root without that node. When the epoch becomes e + 2 the readers of e are gone: freed.
- * Root, epoch and counters are sequentially consistent: "reader counted itself, then checked the epoch" against "writer stored the
- * epoch, then checked the count" needs that one order. A reader that is late counts into a parity that may be that of a newer epoch for
- * a moment; that only delays a writer's advance.
- * The counters are spread over cache lines by thread, so that readers on different cores do not share one. */
+ * Readers take no lock, count nothing and never try again. What makes that right:
+ * 1. A range is a record, which is written once, before an entry leads to it. `births` is odd while it is alive; a reader
+ *    compares it before and after copying, and takes a record that died under its hands for no range.
+ * 2. A table on the way to a range stays until the range is removed: tables go when no range is left in them, and one that takes a
+ *    range's place in an entry has that range already. So at every moment all entries of a range lead to it.
+ * 3. Records and tables are never given back to the system, only used again: what a late reader follows is always a record or a table.
+ * Hence a range that is in the map from the beginning of a look-up to its end is found. One that comes or goes meanwhile may be missed, and
+ * is else found whole. A late reader in a table that was used again may come to ranges of other addresses, which it compares with its own.
+ */
 #include "memory.h"
 
 #include "log.h"
-#include "process.h"
 
 #include <assert.h>
 #include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CT_CHANNEL "address_space"
-#define READER_SHARDS 16u
 #define CACHE_LINE 64
+#define TOP_SHIFT 56u /* of the first byte */
+#define RECORDS_AT_ONCE 512
+#define RANGE_WORDS (sizeof(struct ct_range) / sizeof(uint64_t))
 
-/* left < start <= right by `start`; a parent's priority is at least its children's. */
-struct node {
-    struct ct_range range;
-    uint64_t priority;
-    const struct node *left, *right;
-    struct node *next_retired; /* used by the writer only, after the node was replaced */
+struct record {
+    atomic_ullong births;                /* and deaths: odd while it is alive */
+    _Atomic uint64_t words[RANGE_WORDS]; /* of a struct ct_range; of a dead record the first is the next free record */
+};
+_Static_assert(sizeof(struct ct_range) % sizeof(uint64_t) == 0, "a range is made of words");
+_Static_assert(sizeof(struct record) == 2 * CACHE_LINE, "a record is worth two misses of the cache");
+
+struct table {
+    alignas(CACHE_LINE) atomic_uintptr_t entries[256];
+    unsigned n_ranges; /* that have a byte here; this and the next are the writers' */
+    struct table *next_free;
 };
 
-struct shard {
-    alignas(CACHE_LINE) atomic_uint readers[2]; /* by parity of the epoch */
-};
-
-/* Process-wide, since a CUDA pointer means the same in every context. Members below `lock` are the writers'. */
+/* Process-wide, since a CUDA pointer means the same in every context. */
 static struct {
-    _Atomic(const struct node *) root;
-    atomic_ullong epoch;
-    atomic_uint next_shard;
-    struct shard shards[READER_SHARDS];
-    struct ct_mutex lock;
-    struct node *retired[3]; /* by epoch modulo 3 */
+    struct table root;
+    struct ct_mutex lock; /* guards changes and what is below */
+    struct record *free_records;
+    struct table *free_tables;
 } map = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_ADDRESS_SPACE)};
 
-static _Thread_local unsigned own_shard; /* index + 1; 0: none yet */
+/* ---- entries: 0, a record, or a table plus 1 ---- */
+
+static bool is_table(uintptr_t entry)
+{
+    return entry & 1;
+}
+
+static struct table *table_of(uintptr_t entry)
+{
+    return (struct table *)(entry - 1);
+}
+
+static struct record *record_of(uintptr_t entry)
+{
+    return (struct record *)entry;
+}
+
+static unsigned index_of(uint64_t address, unsigned shift)
+{
+    return address >> shift & 255;
+}
+
+static uintptr_t entry_at(const struct table *table, unsigned index)
+{
+    return atomic_load_explicit(&table->entries[index], memory_order_acquire); /* pairs with the release in set_entry */
+}
+
+static void set_entry(struct table *table, unsigned index, uintptr_t entry)
+{
+    atomic_store_explicit(&table->entries[index], entry, memory_order_release); /* what it leads to is complete */
+}
+
+/* The entries of a table, whose first address is `base`, that stand for a byte of [first, last]. */
+struct span {
+    unsigned begin, end; /* the last one's index + 1 */
+};
+
+static struct span span_in(uint64_t base, unsigned shift, uint64_t first, uint64_t last)
+{
+    uint64_t table_last = base + ((256ull << shift) - 1); /* at the top 256 << shift is 0, and this UINT64_MAX */
+
+    return (struct span){first > base ? index_of(first, shift) : 0, (last < table_last ? index_of(last, shift) : 255) + 1};
+}
 
 /* ---- readers ---- */
 
-static struct shard *shard_of_thread(void)
+/* Copies a record that is alive. Every word is acquired: a word of the record's next life brings the end of this one along. */
+static bool copy_record(const struct record *record, struct ct_range *out)
 {
-    if (own_shard == 0)
-        own_shard = atomic_fetch_add_explicit(&map.next_shard, 1, memory_order_relaxed) % READER_SHARDS + 1; /* any spread will do */
-    return &map.shards[own_shard - 1];
-}
+    unsigned long long births = atomic_load_explicit(&record->births, memory_order_acquire); /* pairs with the release in record_make */
 
-/* Returns the counter to give to reader_leave. */
-static atomic_uint *reader_enter(void)
-{
-    struct shard *shard = shard_of_thread();
+#pragma GCC unroll 16 /* a fifth of a look-up */
+    for (size_t i = 0; i < RANGE_WORDS; i++) {
+        uint64_t word = atomic_load_explicit(&record->words[i], memory_order_acquire); /* pairs with the release in set_word */
 
-    for (;;) {
-        unsigned long long epoch = atomic_load(&map.epoch);
-        atomic_uint *readers = &shard->readers[epoch & 1];
-
-        atomic_fetch_add(readers, 1);
-        if (atomic_load(&map.epoch) == epoch)
-            return readers;
-        atomic_fetch_sub(readers, 1);
+        memcpy((char *)out + i * sizeof word, &word, sizeof word);
     }
+    return births % 2 == 1 && atomic_load_explicit(&record->births, memory_order_relaxed) == births;
 }
 
-static void reader_leave(atomic_uint *readers)
+static uintptr_t entry_of_address(uint64_t address)
 {
-    atomic_fetch_sub(readers, 1); /* pairs with the load in readers_gone: our reads are over */
-}
+    uintptr_t entry = entry_at(&map.root, index_of(address, TOP_SHIFT));
 
-/* The last range that starts at or below `address`, or NULL. */
-static const struct node *node_at_or_below(const struct node *node, uint64_t address)
-{
-    const struct node *best = NULL;
-
-    while (node) {
-        if (node->range.start <= address) {
-            best = node;
-            node = node->right;
-        } else {
-            node = node->left;
-        }
+    for (unsigned shift = TOP_SHIFT; is_table(entry) && shift > 0;) {
+        shift -= 8;
+        entry = entry_at(table_of(entry), index_of(address, shift));
     }
-    return best;
+    return is_table(entry) ? 0 : entry; /* a late reader's way may be longer than any address */
 }
 
-static const struct node *node_at_or_above(const struct node *node, uint64_t address)
+static bool find_at(uint64_t address, struct ct_range *out)
 {
-    const struct node *best = NULL;
+    uintptr_t entry = entry_of_address(address);
 
-    while (node) {
-        if (node->range.start >= address) {
-            best = node;
-            node = node->left;
-        } else {
-            node = node->right;
-        }
+    return entry && copy_record(record_of(entry), out) && address - out->start < out->size_bytes;
+}
+
+/* The first range with a byte in [first, last] of those in a table. */
+static bool find_between(const struct table *table, uint64_t base, unsigned shift, uint64_t first, uint64_t last, struct ct_range *out)
+{
+    struct span span = span_in(base, shift, first, last);
+
+    for (unsigned i = span.begin; i < span.end; i++) {
+        uintptr_t entry = entry_at(table, i);
+
+        if (!entry)
+            continue;
+        if (!is_table(entry) && copy_record(record_of(entry), out) && out->start <= last && out->start + (out->size_bytes - 1) >= first)
+            return true;
+        if (is_table(entry) && shift > 0 && find_between(table_of(entry), base + ((uint64_t)i << shift), shift - 8, first, last, out))
+            return true;
     }
-    return best;
-}
-
-static const struct node *overlapping_or_null(const struct node *root, uint64_t start, uint64_t size_bytes)
-{
-    const struct node *node = node_at_or_below(root, start);
-
-    if (node && start - node->range.start < node->range.size_bytes)
-        return node;
-    node = node_at_or_above(root, start);
-    return node && node->range.start - start < size_bytes ? node : NULL;
-}
-
-static bool find_any(uint64_t address, uint64_t size_bytes, struct ct_range *out)
-{
-    atomic_uint *readers = reader_enter();
-    const struct node *node = overlapping_or_null(atomic_load(&map.root), address, size_bytes);
-
-    if (node)
-        *out = node->range;
-    reader_leave(readers);
-    return node != NULL;
+    return false;
 }
 
 /* ---- writers; map.lock is held ---- */
 
-static bool readers_gone(unsigned parity)
+static void set_word(struct record *record, size_t index, uint64_t word)
 {
-    for (unsigned i = 0; i < READER_SHARDS; i++)
-        if (atomic_load(&map.shards[i].readers[parity]) != 0)
-            return false;
+    atomic_store_explicit(&record->words[index], word, memory_order_release); /* that the record's earlier life is over goes with it */
+}
+
+static void change_life(struct record *record)
+{
+    atomic_store_explicit(&record->births, atomic_load_explicit(&record->births, memory_order_relaxed) + 1, memory_order_release);
+}
+
+static void put_free_record(struct record *record)
+{
+    set_word(record, 0, (uintptr_t)map.free_records);
+    map.free_records = record;
+}
+
+static struct record *take_free_record(void)
+{
+    struct record *record = map.free_records;
+
+    if (!record) {
+        struct record *more = aligned_alloc(sizeof *more, RECORDS_AT_ONCE * sizeof *more);
+
+        for (size_t i = 0; more && i < RECORDS_AT_ONCE; i++) {
+            atomic_init(&more[i].births, 0);
+            put_free_record(&more[i]);
+        }
+        record = map.free_records;
+    }
+    if (record)
+        map.free_records = record_of(atomic_load_explicit(&record->words[0], memory_order_relaxed));
+    return record;
+}
+
+/* NULL: out of memory. */
+static struct record *record_make(const struct ct_range *range)
+{
+    struct record *record = take_free_record();
+
+    for (size_t i = 0; record && i < RANGE_WORDS; i++) {
+        uint64_t word;
+
+        memcpy(&word, (const char *)range + i * sizeof word, sizeof word);
+        set_word(record, i, word);
+    }
+    if (record)
+        change_life(record);
+    return record;
+}
+
+/* No entry leads to it any more. */
+static void record_retire(struct record *record)
+{
+    change_life(record);
+    put_free_record(record);
+}
+
+/* An empty table, or NULL: out of memory. */
+static struct table *table_make(void)
+{
+    struct table *table = map.free_tables;
+
+    if (table) {
+        map.free_tables = table->next_free;
+        return table;
+    }
+    table = aligned_alloc(CACHE_LINE, sizeof *table);
+    if (!table)
+        return NULL;
+    table->n_ranges = 0;
+    for (unsigned i = 0; i < 256; i++)
+        atomic_init(&table->entries[i], 0);
+    return table;
+}
+
+/* Leads all entries for [first, last], which nothing else has, to a record. */
+static void enter(struct table *table, uint64_t base, unsigned shift, uint64_t first, uint64_t last, struct record *record)
+{
+    struct span span = span_in(base, shift, first, last);
+
+    table->n_ranges++;
+    for (unsigned i = span.begin; i < span.end; i++) {
+        uintptr_t entry = entry_at(table, i);
+
+        if (is_table(entry))
+            enter(table_of(entry), base + ((uint64_t)i << shift), shift - 8, first, last, record);
+        else
+            set_entry(table, i, (uintptr_t)record);
+    }
+}
+
+/* Empties all entries for [first, last], which is a range. Tables without ranges go. */
+static void leave(struct table *table, uint64_t base, unsigned shift, uint64_t first, uint64_t last)
+{
+    struct span span = span_in(base, shift, first, last);
+
+    table->n_ranges--;
+    for (unsigned i = span.begin; i < span.end; i++) {
+        uintptr_t entry = entry_at(table, i);
+
+        if (is_table(entry))
+            leave(table_of(entry), base + ((uint64_t)i << shift), shift - 8, first, last);
+        if (is_table(entry) && table_of(entry)->n_ranges > 0)
+            continue;
+        set_entry(table, i, 0);
+        if (is_table(entry)) {
+            table_of(entry)->next_free = map.free_tables;
+            map.free_tables = table_of(entry);
+        }
+    }
+}
+
+/* Puts a table in the place of the one range that an entry leads to. */
+static bool split_entry(struct table *table, unsigned shift, uint64_t address)
+{
+    struct record *record = record_of(entry_at(table, index_of(address, shift)));
+    struct table *finer = table_make();
+    struct ct_range range;
+
+    if (!finer)
+        return false;
+    copy_record(record, &range); /* alive while the lock is held */
+    enter(finer, address >> shift << shift, shift - 8, range.start, range.start + (range.size_bytes - 1), record);
+    set_entry(table, index_of(address, shift), (uintptr_t)finer + 1);
     return true;
 }
 
-static void free_retired(struct node **list)
+/* Refines the way to an address that no range has until it ends at nothing. Where memory runs out, the tables made so far are no harm. */
+static bool make_room(uint64_t address)
 {
-    while (*list) {
-        struct node *node = *list;
+    struct table *table = &map.root;
+    unsigned shift = TOP_SHIFT;
+    uintptr_t entry;
 
-        *list = node->next_retired;
-        free(node);
+    while ((entry = entry_at(table, index_of(address, shift))) != 0) {
+        if (!is_table(entry)) {
+            if (!split_entry(table, shift, address))
+                return false;
+            continue;
+        }
+        table = table_of(entry);
+        shift -= 8;
     }
-}
-
-static void advance_epoch_locked(void)
-{
-    unsigned long long epoch = atomic_load_explicit(&map.epoch, memory_order_relaxed); /* only lock holders write it */
-
-    assert(ct_mutex_held(&map.lock));
-    if (!readers_gone((epoch + 1) & 1)) /* the parity of epoch - 1 */
-        return;
-    atomic_store(&map.epoch, epoch + 1);
-    free_retired(&map.retired[(epoch + 2) % 3]); /* those of epoch - 1 */
-}
-
-/* The nodes that one change makes and replaces, so that it can be undone when memory runs out half-way. */
-struct change {
-    struct node *made;     /* linked through next_retired */
-    struct node *replaced; /* the same */
-    bool failed;
-};
-
-static void replace_node(struct change *change, const struct node *node)
-{
-    struct node *old = (struct node *)node; /* readers never look at next_retired */
-
-    old->next_retired = change->replaced;
-    change->replaced = old;
-}
-
-static struct node *make_node(struct change *change, const struct ct_range *range, uint64_t priority)
-{
-    struct node *node = malloc(sizeof *node);
-
-    if (!node) {
-        change->failed = true;
-        return NULL;
-    }
-    *node = (struct node){.range = *range, .priority = priority, .next_retired = change->made};
-    change->made = node;
-    return node;
-}
-
-/* A copy with other children; the original is replaced. */
-static const struct node *with_children(struct change *change, const struct node *node, const struct node *left, const struct node *right)
-{
-    struct node *copy = make_node(change, &node->range, node->priority);
-
-    if (!copy)
-        return NULL;
-    copy->left = left;
-    copy->right = right;
-    replace_node(change, node);
-    return copy;
-}
-
-/* Splits into what starts below `start` and the rest. */
-static void split(struct change *change, const struct node *node, uint64_t start, const struct node **out_below,
-                  const struct node **out_rest)
-{
-    const struct node *below, *rest;
-
-    if (!node) {
-        *out_below = *out_rest = NULL;
-    } else if (node->range.start < start) {
-        split(change, node->right, start, &below, out_rest);
-        *out_below = with_children(change, node, node->left, below);
-    } else {
-        split(change, node->left, start, out_below, &rest);
-        *out_rest = with_children(change, node, rest, node->right);
-    }
-}
-
-/* Joins two trees, all of `left` below all of `right`. */
-static const struct node *join(struct change *change, const struct node *left, const struct node *right)
-{
-    if (!left || !right)
-        return left ? left : right;
-    if (left->priority >= right->priority)
-        return with_children(change, left, left->left, join(change, left->right, right));
-    return with_children(change, right, join(change, left, right->left), right->right);
-}
-
-static const struct node *insert_node(struct change *change, const struct node *root, struct node *node)
-{
-    if (root && root->priority >= node->priority) {
-        if (node->range.start < root->range.start)
-            return with_children(change, root, insert_node(change, root->left, node), root->right);
-        return with_children(change, root, root->left, insert_node(change, root->right, node));
-    }
-    split(change, root, node->range.start, &node->left, &node->right);
-    return node;
-}
-
-static const struct node *remove_node(struct change *change, const struct node *root, const struct node *node)
-{
-    if (root == node) {
-        replace_node(change, node);
-        return join(change, node->left, node->right);
-    }
-    if (node->range.start < root->range.start)
-        return with_children(change, root, remove_node(change, root->left, node), root->right);
-    return with_children(change, root, root->left, remove_node(change, root->right, node));
-}
-
-static const struct node *update_node(struct change *change, const struct node *root, const struct node *node, const struct ct_range *range)
-{
-    struct node *copy;
-
-    if (root != node && node->range.start < root->range.start)
-        return with_children(change, root, update_node(change, root->left, node, range), root->right);
-    if (root != node)
-        return with_children(change, root, root->left, update_node(change, root->right, node, range));
-    copy = make_node(change, range, node->priority);
-    if (!copy)
-        return NULL;
-    copy->left = node->left;
-    copy->right = node->right;
-    replace_node(change, node);
-    return copy;
-}
-
-/* Publishes the new root, or throws away what was made for it. */
-static CUresult finish_change_locked(struct change *change, const struct node *root)
-{
-    unsigned long long epoch = atomic_load_explicit(&map.epoch, memory_order_relaxed);
-    struct node **retired = &map.retired[epoch % 3];
-
-    if (change->failed) {
-        free_retired(&change->made);
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "map of addresses");
-    }
-    atomic_store(&map.root, root); /* pairs with the load of readers: they see whole nodes */
-    while (change->replaced) {
-        struct node *node = change->replaced;
-
-        change->replaced = node->next_retired;
-        node->next_retired = *retired;
-        *retired = node;
-    }
-    advance_epoch_locked();
-    return CUDA_SUCCESS;
-}
-
-/* Spreads the bits of an address (the finalizer of SplitMix64), so that the tree stays balanced whatever the order of insertion. */
-static uint64_t priority_of(uint64_t start)
-{
-    uint64_t x = start + 0x9e3779b97f4a7c15u;
-
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+    return true;
 }
 
 static CUresult insert_locked(const struct ct_range *range)
 {
-    const struct node *root = atomic_load_explicit(&map.root, memory_order_relaxed); /* only lock holders write it */
-    const struct node *other = overlapping_or_null(root, range->start, range->size_bytes);
-    struct change change = {NULL, NULL, false};
-    struct node *node;
+    uint64_t last = range->start + (range->size_bytes - 1);
+    struct ct_range other;
+    struct record *record;
 
-    if (other)
+    if (find_between(&map.root, 0, TOP_SHIFT, range->start, last, &other))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "range 0x%llx + %llu overlaps the one at 0x%llx", (unsigned long long)range->start,
-                       (unsigned long long)range->size_bytes, (unsigned long long)other->range.start);
-    node = make_node(&change, range, priority_of(range->start));
-    if (node)
-        root = insert_node(&change, root, node);
-    return finish_change_locked(&change, root);
+                       (unsigned long long)range->size_bytes, (unsigned long long)other.start);
+    if (!make_room(range->start) || !make_room(last) || !(record = record_make(range)))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "map of addresses");
+    enter(&map.root, 0, TOP_SHIFT, range->start, last, record);
+    return CUDA_SUCCESS;
 }
 
 static CUresult remove_locked(uint64_t start, enum ct_range_kind kind, struct ct_range *out)
 {
-    const struct node *root = atomic_load_explicit(&map.root, memory_order_relaxed);
-    const struct node *node = node_at_or_below(root, start);
-    struct change change = {NULL, NULL, false};
-    struct ct_range range;
-    CUresult r;
+    uintptr_t entry = entry_of_address(start);
 
-    if (!node || node->range.start != start || node->range.kind != kind)
+    if (!entry || !find_at(start, out) || out->start != start || out->kind != kind)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "no allocation of that kind starts at 0x%llx", (unsigned long long)start);
-    range = node->range;
-    r = finish_change_locked(&change, remove_node(&change, root, node));
-    if (r == CUDA_SUCCESS)
-        *out = range;
-    return r;
+    leave(&map.root, 0, TOP_SHIFT, start, start + (out->size_bytes - 1));
+    record_retire(record_of(entry));
+    return CUDA_SUCCESS;
 }
 
-static CUresult update_locked(const struct ct_range *range)
+/* Changes one word of a record that is alive: a reader sees it as it was or as it is. */
+static CUresult set_synchronous_locked(uint64_t start, unsigned long long id, bool synchronous)
 {
-    const struct node *root = atomic_load_explicit(&map.root, memory_order_relaxed);
-    const struct node *node = node_at_or_below(root, range->start);
-    struct change change = {NULL, NULL, false};
+    const size_t at = offsetof(struct ct_range, synchronous) / sizeof(uint64_t);
+    uintptr_t entry = entry_of_address(start);
+    struct ct_range range;
+    uint64_t word;
 
-    if (!node || node->range.start != range->start || node->range.size_bytes != range->size_bytes || node->range.id != range->id)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the allocation at 0x%llx is gone", (unsigned long long)range->start);
-    return finish_change_locked(&change, update_node(&change, root, node, range));
+    if (!entry || !find_at(start, &range) || range.start != start || range.id != id)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the allocation at 0x%llx is gone", (unsigned long long)start);
+    range.synchronous = synchronous;
+    memcpy(&word, (const char *)&range + at * sizeof word, sizeof word);
+    set_word(record_of(entry), at, word);
+    return CUDA_SUCCESS;
 }
 
 /* ---- public ---- */
 
 CUresult ct_address_find(uint64_t address, uint64_t size_bytes, struct ct_range *out)
 {
-    struct ct_range range;
-
-    if (!find_any(address, 1, &range))
+    if (!find_at(address, out))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is in no range that CUDA knows", (unsigned long long)address);
-    if (size_bytes > range.size_bytes - (address - range.start))
+    if (size_bytes > out->size_bytes - (address - out->start))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx + %llu is beyond the range 0x%llx + %llu", (unsigned long long)address,
-                       (unsigned long long)size_bytes, (unsigned long long)range.start, (unsigned long long)range.size_bytes);
-    *out = range;
+                       (unsigned long long)size_bytes, (unsigned long long)out->start, (unsigned long long)out->size_bytes);
     return CUDA_SUCCESS;
 }
 
 bool ct_address_find_any(uint64_t address, uint64_t size_bytes, struct ct_range *out)
 {
-    return find_any(address, size_bytes, out);
+    uint64_t more = size_bytes ? size_bytes - 1 : 0;
+
+    return find_at(address, out) ||
+           (more && find_between(&map.root, 0, TOP_SHIFT, address, more < UINT64_MAX - address ? address + more : UINT64_MAX, out));
 }
 
 CUresult ct_address_insert(const struct ct_range *range)
@@ -391,12 +381,12 @@ CUresult ct_address_remove(uint64_t start, enum ct_range_kind kind, struct ct_ra
     return r;
 }
 
-CUresult ct_address_update(const struct ct_range *range)
+CUresult ct_address_set_synchronous(uint64_t start, unsigned long long id, bool synchronous)
 {
     CUresult r;
 
     ct_mutex_lock(&map.lock);
-    r = update_locked(range);
+    r = set_synchronous_locked(start, id, synchronous);
     ct_mutex_unlock(&map.lock);
     return r;
 }

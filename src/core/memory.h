@@ -26,9 +26,9 @@ enum ct_range_kind {
 struct ct_range {
     uint64_t start, size_bytes; /* CUDA addresses H */
     enum ct_range_kind kind;
+    CUdevice device;                  /* its device */
     struct ct_context *context;       /* borrowed: unmaps its ranges before it goes. Who has no use of it asks by `owner` first */
     CUcontext owner;                  /* its handle */
-    CUdevice device;                  /* its device */
     struct ct_memory *memory;         /* borrowed: lives as long as the range is mapped */
     uint64_t memory_offset;           /* of `start` in memory */
     void *host;                       /* host pointer of `start`, or NULL */
@@ -44,15 +44,15 @@ struct ct_range {
 };
 
 /* The range that holds [address, address + size_bytes), whole; copied out. INVALID_VALUE if there is none or it is too short.
- * Lock-free; size 0 asks for the range that holds the byte at `address`. */
+ * Waits for nobody; size 0 asks for the range that holds the byte at `address`. Here and below *out is undefined if nothing is found. */
 CUresult ct_address_find(uint64_t address, uint64_t size_bytes, struct ct_range *out);
 /* The first range that has a byte in [address, address + size_bytes); false: none. */
 bool ct_address_find_any(uint64_t address, uint64_t size_bytes, struct ct_range *out);
 /* Adds a range; it must not overlap another (INVALID_VALUE). Removes the one that starts at `start` (copied out; INVALID_VALUE if none). */
 CUresult ct_address_insert(const struct ct_range *range);
 CUresult ct_address_remove(uint64_t start, enum ct_range_kind kind, struct ct_range *out);
-/* Puts `range` in the place of the one with the same start, size and id. INVALID_VALUE: it is gone. */
-CUresult ct_address_update(const struct ct_range *range);
+/* Changes the `synchronous` of a range, which `start` and `id` name. INVALID_VALUE: it is gone. */
+CUresult ct_address_set_synchronous(uint64_t start, unsigned long long id, bool synchronous);
 
 CUresult ct_memory_arena_create(struct ct_context *context, struct ct_memory_arena **out);
 void ct_memory_arena_destroy(struct ct_memory_arena *arena); /* frees and unmaps what is left; the context is idle */

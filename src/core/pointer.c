@@ -281,6 +281,5 @@ CUresult ct_pointer_set_synchronous(uint64_t pointer, bool synchronous)
         return r;
     if (range.kind == CT_RANGE_MODULE || range.kind == CT_RANGE_MANAGED_VARIABLES || range.kind == CT_RANGE_SCRATCH)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in memory that was allocated", (unsigned long long)pointer);
-    range.synchronous = synchronous;
-    return ct_address_update(&range);
+    return ct_address_set_synchronous(range.start, range.id, synchronous);
 }

@@ -67,27 +67,74 @@ static void insert_refuses_what_overlaps(void **state)
     ok(ct_address_remove(0x1100, CT_RANGE_DEVICE, &removed));
 }
 
-static void update_keeps_the_rest(void **state)
+static void synchronous_is_of_one_range(void **state)
 {
-    struct ct_range range = range_at(0x5000, 0x100, 7), found;
+    struct ct_range found;
 
     (void)state;
-    gives(CUDA_ERROR_INVALID_VALUE, ct_address_update(&range));
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_set_synchronous(0x5000, 7, true));
     for (uint64_t i = 0; i < 32; i++) {
         struct ct_range other = range_at(0x1000 + i * 0x1000, 0x100, i == 4 ? 7 : 100 + i);
 
         ok(ct_address_insert(&other));
     }
-    range.synchronous = true;
-    ok(ct_address_update(&range));
+    ok(ct_address_set_synchronous(0x5000, 7, true));
     for (uint64_t i = 0; i < 32; i++) {
         ok(ct_address_find(0x1000 + i * 0x1000, 0x100, &found));
         assert_int_equal(found.synchronous, i == 4);
+        assert_int_equal(found.size_bytes, 0x100);
     }
-    range.id = 8; /* another allocation at the same address */
-    gives(CUDA_ERROR_INVALID_VALUE, ct_address_update(&range));
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_set_synchronous(0x5000, 8, true)); /* another allocation at the same address */
+    gives(CUDA_ERROR_INVALID_VALUE, ct_address_set_synchronous(0x5001, 7, true));
     for (uint64_t i = 0; i < 32; i++)
         ok(ct_address_remove(0x1000 + i * 0x1000, CT_RANGE_DEVICE, &found));
+}
+
+/* Ranges from one byte to most of all addresses, side by side: each end, and the bytes before and behind it. */
+static void any_size_at_any_address(void **state)
+{
+    static const struct {
+        uint64_t start, last;
+    } rows[] = {
+        {0, 0},
+        {1, 0xff},
+        {0x100, 0x100},
+        {0x101, 0x1ffff},
+        {0x20000, 0x7fffffffffff},
+        {0x800000000001, 0xfffffffffffffdff},
+        {0xfffffffffffffe00, 0xfffffffffffffffd},
+    };
+    enum { ROWS = sizeof rows / sizeof *rows };
+    struct ct_range found;
+
+    (void)state;
+    for (unsigned turn = 0; turn < 3; turn++) {
+        for (unsigned i = 0; i < ROWS; i++) {
+            unsigned row = (i * 3 + turn) % ROWS; /* in another order each time */
+            const struct ct_range range = range_at(rows[row].start, rows[row].last - rows[row].start + 1, row + 1);
+
+            ok(ct_address_insert(&range));
+            gives(CUDA_ERROR_INVALID_VALUE, ct_address_insert(&range));
+        }
+        for (unsigned row = 0; row < ROWS; row++) {
+            ok(ct_address_find(rows[row].start, 0, &found));
+            assert_int_equal(found.id, row + 1);
+            ok(ct_address_find(rows[row].last, 1, &found));
+            assert_int_equal(found.id, row + 1);
+            assert_true(ct_address_find_any(rows[row].start / 2 + rows[row].last / 2, 1, &found));
+        }
+        assert_false(ct_address_find_any(0x800000000000, 1, &found)); /* the one byte between two of them */
+        assert_true(ct_address_find_any(0x800000000000, 2, &found));
+        assert_int_equal(found.id, 6);
+        assert_false(ct_address_find_any(0xfffffffffffffffe, UINT64_MAX, &found));
+        for (unsigned i = 0; i < ROWS; i++) {
+            unsigned row = (i * 5 + turn) % ROWS;
+
+            ok(ct_address_remove(rows[row].start, CT_RANGE_DEVICE, &found));
+            assert_int_equal(ct_address_find_any(0, UINT64_MAX, &found), i + 1 < ROWS);
+            assert_false(ct_address_find_any(rows[row].start, rows[row].last - rows[row].start + 1, &found));
+        }
+    }
 }
 
 /* Random changes, each state compared with an array of slots. */
@@ -207,8 +254,13 @@ static void windows_move_addresses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(find_knows_the_edges), cmocka_unit_test(insert_refuses_what_overlaps), cmocka_unit_test(update_keeps_the_rest),
-        cmocka_unit_test(random_changes),       cmocka_unit_test(readers_beside_writers),       cmocka_unit_test(windows_move_addresses),
+        cmocka_unit_test(find_knows_the_edges),
+        cmocka_unit_test(insert_refuses_what_overlaps),
+        cmocka_unit_test(synchronous_is_of_one_range),
+        cmocka_unit_test(any_size_at_any_address),
+        cmocka_unit_test(random_changes),
+        cmocka_unit_test(readers_beside_writers),
+        cmocka_unit_test(windows_move_addresses),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
