@@ -44,7 +44,7 @@ CUresult CUDAAPI cuExternalMemoryGetMappedBuffer(CUdeviceptr *devPtr, CUexternal
  * with cuMipmappedArrayDestroy. The descriptor must say of it what it was made with: format, extents, CUDA_ARRAY3D_SURFACE_LDST if it has
  * storage usage, CUDA_ARRAY3D_COLOR_ATTACHMENT if it is rendered into; it is taken over in VK_IMAGE_LAYOUT_GENERAL. INVALID_VALUE: a NULL,
  * a descriptor that cuMipmappedArrayCreate refuses, more levels than there can be, beyond the memory, an offset that is not aligned for
- * images; NOT_SUPPORTED: the device does not share such images. */
+ * images; NOT_SUPPORTED: the device does not share such images, or the memory is a dma-buf. */
 CUresult CUDAAPI cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipmap, CUexternalMemory extMem,
                                                          const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *mipmapDesc)
 {

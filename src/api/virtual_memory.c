@@ -6,6 +6,7 @@
 #include "entry_points.h"
 
 #include "core/context.h"
+#include "core/dma_buf.h"
 #include "core/log.h"
 #include "core/process.h"
 #include "core/vmm.h"
@@ -171,8 +172,10 @@ CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handl
     return r == CUDA_SUCCESS ? ct_vmm_retain_at((uint64_t)(uintptr_t)addr, handle) : r;
 }
 
-/* cuMemGetHandleForAddressRange (Driver API: Memory Management). Only of dma-bufs, which no device of ours gives for ranges of addresses:
- * CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED is 0. INVALID_VALUE: no such type or flags, or not whole pages; NOT_SUPPORTED. */
+/* cuMemGetHandleForAddressRange (Driver API: Memory Management). A dma-buf, as a new file descriptor in *handle, of `size` bytes at dptr, both
+ * multiples of the host's page size; the memory lives as long as the dma-buf. INVALID_VALUE: no such type or flags, not whole pages, no
+ * memory of a device, or not in one allocation; NOT_SUPPORTED: CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED is 0, the bytes are not the
+ * first that the driver allocated at once (a dma-buf has no offset), or a mapping by PCIe's base address registers is asked for. */
 CUresult CUDAAPI cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType,
                                                unsigned long long flags)
 {
@@ -180,6 +183,13 @@ CUresult CUDAAPI cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, s
     bool is_valid = handle && dptr && size && !((dptr | size) & (page - 1)) && handleType == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD &&
                     !(flags & ~(unsigned long long)CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE);
     CUresult r = enter(is_valid, "cuMemGetHandleForAddressRange");
+    int fd;
 
-    return r == CUDA_SUCCESS ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "dma-bufs of address ranges") : r;
+    if (r == CUDA_SUCCESS && flags)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "dma-bufs that are mapped by PCIe's base address registers");
+    if (r == CUDA_SUCCESS)
+        r = ct_dma_buf_export(dptr, size, &fd);
+    if (r == CUDA_SUCCESS)
+        *(int *)handle = fd;
+    return r;
 }

@@ -322,14 +322,15 @@ static void choose_virtual_memory(const struct ct_vk_physical *physical, struct 
         info->virtual_memory = CT_VIRTUAL_PAGES;
     info->virtual_memory_fd =
         info->virtual_memory == CT_VIRTUAL_PAGES || (info->virtual_memory == CT_VIRTUAL_SPARSE && ct_vk_shares_ranges(physical, info));
-    info->driver_pages = info->virtual_memory == CT_VIRTUAL_PAGES && ct_vk_exports_memory(physical);
+    info->driver_pages = info->virtual_memory == CT_VIRTUAL_PAGES && ct_vk_export_types(physical);
 }
 
 /* On CPU devices pages of our own file do for everybody, also for other drivers; what the driver exports has a file for each memory. */
 static void choose_sharing(struct ct_vk_physical *physical, struct ct_device_info *info)
 {
-    physical->exports_memory = info->kind != CT_DEVICE_CPU && ct_config()->share_memory && ct_vk_exports_memory(physical);
-    info->memory_fd = physical->uses_file || physical->exports_memory;
+    physical->export_types = info->kind != CT_DEVICE_CPU && ct_config()->share_memory ? ct_vk_export_types(physical) : 0;
+    info->memory_fd = physical->uses_file || physical->export_types;
+    info->exports_dma_bufs = physical->export_types & VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT;
 }
 
 void ct_vk_address_rule_probe(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule likely)

@@ -265,20 +265,51 @@ CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct c
 
 /* ---- the other way round ---- */
 
-bool ct_vk_exports_memory(const struct ct_vk_physical *physical)
+static VkExternalMemoryProperties sharing_of(const struct ct_vk_physical *physical, VkExternalMemoryHandleTypeFlagBits type)
 {
-    const VkPhysicalDeviceExternalBufferInfo info = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
-                                                     .usage = CT_VK_BUFFER_USAGE,
-                                                     .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
-    const VkExternalMemoryFeatureFlags needed = VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+    const VkPhysicalDeviceExternalBufferInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO, .usage = CT_VK_BUFFER_USAGE, .handleType = type};
     VkExternalBufferProperties properties = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
-    VkExternalMemoryFeatureFlags features;
+
+    vkGetPhysicalDeviceExternalBufferProperties(physical->handle, &info, &properties);
+    return properties.externalMemoryProperties;
+}
+
+/* Without a buffer that the memory would have to be dedicated to. */
+static bool goes_both_ways(const VkExternalMemoryProperties *properties)
+{
+    const VkExternalMemoryFeatureFlags needed = VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+
+    return (properties->externalMemoryFeatures & needed) == needed &&
+           !(properties->externalMemoryFeatures & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT);
+}
+
+VkExternalMemoryHandleTypeFlags ct_vk_export_types(const struct ct_vk_physical *physical)
+{
+    const VkExternalMemoryHandleTypeFlagBits opaque = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
+                                             dma_buf = VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT;
+    VkExternalMemoryProperties properties;
 
     if (!physical->has[CT_VK_EXT_EXTERNAL_MEMORY_FD])
-        return false;
-    vkGetPhysicalDeviceExternalBufferProperties(physical->handle, &info, &properties);
-    features = properties.externalMemoryProperties.externalMemoryFeatures;
-    return (features & needed) == needed && !(features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT);
+        return 0;
+    properties = sharing_of(physical, opaque);
+    if (!goes_both_ways(&properties))
+        return 0;
+    if (!physical->has[CT_VK_EXT_EXTERNAL_MEMORY_DMA_BUF] || !(properties.compatibleHandleTypes & dma_buf))
+        return opaque;
+    properties = sharing_of(physical, dma_buf);
+    return goes_both_ways(&properties) ? opaque | dma_buf : opaque;
+}
+
+CUresult ct_vk_get_fd(struct ct_backend_device *device, VkDeviceMemory handle, VkExternalMemoryHandleTypeFlagBits type, int *out_fd)
+{
+    const VkMemoryGetFdInfoKHR info = {.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR, .memory = handle, .handleType = type};
+    int fd = -1;
+    CUresult r = ct_vk_result(device->vk.vkGetMemoryFdKHR(device->handle, &info, &fd), "vkGetMemoryFdKHR");
+
+    if (r == CUDA_SUCCESS)
+        *out_fd = fd;
+    return r;
 }
 
 static CUresult export_file(const struct ct_vk_memory *memory, struct ct_memory_share *out)
@@ -296,17 +327,14 @@ CUresult ct_vk_memory_export(struct ct_memory *base, struct ct_memory_share *out
     const struct ct_vk_memory *memory = (const struct ct_vk_memory *)base;
     const struct ct_vk_piece *piece = &memory->pieces[0];
     struct ct_backend_device *device = base->device;
-    const VkMemoryGetFdInfoKHR info = {.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
-                                       .memory = piece->handle,
-                                       .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
-    int fd = -1;
+    int fd;
     CUresult r;
 
     if (memory->file_bytes)
         return export_file(memory, out);
     if (!piece->exportable || memory->n_pieces > 1)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not export this memory, of %u pieces", device->info->name, memory->n_pieces);
-    r = ct_vk_result(device->vk.vkGetMemoryFdKHR(device->handle, &info, &fd), "vkGetMemoryFdKHR");
+    r = ct_vk_get_fd(device, piece->handle, VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, &fd);
     if (r == CUDA_SUCCESS)
         *out = (struct ct_memory_share){
             .fd = fd,
@@ -316,4 +344,18 @@ CUresult ct_vk_memory_export(struct ct_memory *base, struct ct_memory_share *out
             .size_bytes = base->size_bytes,
         };
     return r;
+}
+
+CUresult ct_vk_memory_export_dma_buf(struct ct_memory *base, uint64_t offset, uint64_t size_bytes, int *out_fd)
+{
+    const struct ct_vk_memory *memory = (const struct ct_vk_memory *)base;
+    const struct ct_vk_piece *piece = &memory->pieces[0];
+
+    if (!piece->exportable || memory->n_pieces > 1)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not export this memory, of %u pieces", base->device->info->name,
+                       memory->n_pieces);
+    if (offset + piece->buffer_offset || size_bytes > piece->charged_bytes)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a dma-buf begins where the driver's memory does: %llu bytes before this",
+                       (unsigned long long)(offset + piece->buffer_offset));
+    return ct_vk_get_fd(base->device, piece->handle, VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT, out_fd);
 }

@@ -60,9 +60,7 @@ static VkImageUsageFlags usage(const struct ct_image_request *request)
 
 static VkExternalMemoryHandleTypeFlagBits handle_type(const struct ct_image_request *request)
 {
-    return !request->import           ? 0
-           : request->import->dma_buf ? VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT
-                                      : VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+    return request->import ? VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT : 0;
 }
 
 /* Fills in what vkCreateImage wants; `external` is chained where the image is another's. */

@@ -342,7 +342,7 @@ CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_m
         .size_bytes = (request->size_bytes + 3) & ~UINT64_C(3), /* fills work on whole words */
         .allowed_types = UINT32_MAX,
         .wishes = wishes_of(device, request->kind),
-        .exportable = physical->exports_memory && request->kind == CT_MEMORY_DEVICE,
+        .exportable = physical->export_types && request->kind == CT_MEMORY_DEVICE,
     };
     bool large = is_large(device, plan.size_bytes, request->align);
     struct ct_vk_memory *memory;

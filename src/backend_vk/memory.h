@@ -55,6 +55,9 @@ void ct_vk_piece_destroy(struct ct_backend_device *device, struct ct_vk_piece *p
 CUresult ct_vk_allocate_from_fd(struct ct_backend_device *device, const struct ct_fd_import *import, VkBuffer buffer, uint32_t type,
                                 const void *next, VkDeviceMemory *out);
 
+/* A new file descriptor of what can be exported as `type`. */
+CUresult ct_vk_get_fd(struct ct_backend_device *device, VkDeviceMemory handle, VkExternalMemoryHandleTypeFlagBits type, int *out_fd);
+
 /* memory_pages.c: pages of ours, seen by the host and, where that is another mapping, by the device. */
 struct ct_vk_pages {
     void *host, *device; /* NULL: none. The same where there is one mapping only */

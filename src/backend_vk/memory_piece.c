@@ -46,7 +46,7 @@ CUresult ct_vk_buffer_create(struct ct_backend_device *device, const struct ct_v
     VkExternalMemoryBufferCreateInfo external = {
         .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
         .pNext = plan->sparse ? &chosen : NULL,
-        .handleTypes = plan->exportable ? VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT : plan->import_type,
+        .handleTypes = plan->exportable ? device->physical->export_types : plan->import_type,
     };
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
@@ -97,7 +97,7 @@ static CUresult allocate(struct ct_backend_device *device, const struct ct_vk_pi
     };
     const VkExportMemoryAllocateInfo export = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
                                                .pNext = &flags,
-                                               .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+                                               .handleTypes = device->physical->export_types};
     VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                  .pNext = plan->import       ? (const void *)&import
                                           : plan->exportable ? (const void *)&export

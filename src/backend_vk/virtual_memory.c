@@ -34,7 +34,7 @@ struct ct_physical {
     uint64_t size_bytes;
     uint64_t charged_bytes; /* counted in device->heap_used[heap] */
     uint32_t heap;
-    bool imported;
+    bool imported, shareable;
     unsigned n, n_made;
     struct chunk chunks[];
 };
@@ -141,7 +141,7 @@ static CUresult allocate_chunk(struct ct_physical *physical, struct chunk *chunk
                                                      .buffer = chunk->dedicated_to};
     const VkExportMemoryAllocateInfo export = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
                                                .pNext = chunk->dedicated_to ? &dedicated : NULL,
-                                               .handleTypes = HANDLE_TYPE};
+                                               .handleTypes = HANDLE_TYPE | device->physical->export_types};
     const VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
                                              .pNext = exportable ? &export : NULL,
                                              .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
@@ -160,7 +160,7 @@ static CUresult allocate_chunk(struct ct_physical *physical, struct chunk *chunk
 CUresult ct_vk_physical_create(struct ct_backend_device *device, uint64_t size_bytes, bool shareable, struct ct_physical **out)
 {
     /* Also what is not to be shared, as memory of cuMemAlloc: NVIDIA 580 takes 0.5 ms for 64 MiB that it may export, 1 ms for others. */
-    const bool exportable = shareable || (device->physical->exports_memory && shares(device));
+    const bool exportable = shareable || (device->physical->export_types && shares(device));
     struct ct_physical *physical;
     uint32_t type;
     CUresult r;
@@ -170,6 +170,7 @@ CUresult ct_vk_physical_create(struct ct_backend_device *device, uint64_t size_b
     if ((r = find_type(device, UINT32_MAX, &type)) != CUDA_SUCCESS ||
         (r = physical_new(device, size_bytes, shareable ? size_bytes : device->physical->piece_bytes, &physical)) != CUDA_SUCCESS)
         return r;
+    physical->shareable = shareable;
     physical->heap = device->physical->memory.memoryTypes[type].heapIndex;
     if (shareable)
         r = dedicate_chunk(device, &physical->chunks[0]);
@@ -203,15 +204,12 @@ void ct_vk_physical_destroy(struct ct_physical *physical)
 CUresult ct_vk_physical_export(struct ct_physical *physical, int *out_fd)
 {
     struct ct_backend_device *device = physical->device;
-    const VkMemoryGetFdInfoKHR info = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR, .memory = physical->chunks[0].handle, .handleType = HANDLE_TYPE};
-    int fd = -1;
+    int fd;
     CUresult r;
 
     if (physical->imported)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory that was imported is exported by its maker only");
-    r = ct_vk_result(device->vk.vkGetMemoryFdKHR(device->handle, &info, &fd), "vkGetMemoryFdKHR");
-    if (r != CUDA_SUCCESS)
+    if ((r = ct_vk_get_fd(device, physical->chunks[0].handle, HANDLE_TYPE, &fd)) != CUDA_SUCCESS)
         return r;
     if (!device->info->driver_pages && !ct_vk_size_tag_set(fd, physical->size_bytes)) {
         close(fd);
@@ -219,6 +217,13 @@ CUresult ct_vk_physical_export(struct ct_physical *physical, int *out_fd)
     }
     *out_fd = fd;
     return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_physical_export_dma_buf(struct ct_physical *physical, int *out_fd)
+{
+    if (!physical->shareable)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory that was not made to be shared, or was imported");
+    return ct_vk_get_fd(physical->device, physical->chunks[0].handle, VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT, out_fd);
 }
 
 /* One try with one memory type; the driver takes the descriptor only if it succeeds. */

@@ -8,6 +8,7 @@
 CUresult ct_vk_physical_create(struct ct_backend_device *device, uint64_t size_bytes, bool shareable, struct ct_physical **out);
 CUresult ct_vk_physical_import(struct ct_backend_device *device, int fd, struct ct_physical **out, uint64_t *out_bytes);
 CUresult ct_vk_physical_export(struct ct_physical *physical, int *out_fd);
+CUresult ct_vk_physical_export_dma_buf(struct ct_physical *physical, int *out_fd);
 CUresult ct_vk_physical_pages(struct ct_physical *physical, void **out);
 void ct_vk_physical_destroy(struct ct_physical *physical);
 CUresult ct_vk_range_create(struct ct_backend_device *device, uint64_t want_address, uint64_t size_bytes, struct ct_memory **out);

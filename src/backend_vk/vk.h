@@ -62,7 +62,7 @@ struct ct_vk_physical {
     uint64_t piece_bytes;     /* the largest memory that is made or imported at once; larger is glued */
     uint64_t address_granule; /* of the addresses that the driver grants */
     bool uses_file;           /* CPU devices: memory is pages of a file, which other processes may have */
-    bool exports_memory;      /* memory of its own is made so that other processes may have it: OPAQUE_FD */
+    VkExternalMemoryHandleTypeFlags export_types; /* memory of its own is made so that others may have it as these; 0: it is not */
     bool raw_sparse;          /* sparse buffers read what plain ones compressed as it lies there */
     bool needs_pulse;         /* running kernels see stores of the host when something is submitted only: pulse.c */
     bool memory_missing;      /* no memory types: RADV without hardware, which only compiles */
@@ -140,7 +140,9 @@ CUresult ct_vk_memory_check_fd(struct ct_backend_device *device, struct ct_fd_im
 CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
 CUresult ct_vk_memory_export(struct ct_memory *memory, struct ct_memory_share *out);
 /* Whether memory that the driver makes can be had by other processes, without being made for one buffer alone. */
-bool ct_vk_exports_memory(const struct ct_vk_physical *physical);
+CUresult ct_vk_memory_export_dma_buf(struct ct_memory *memory, uint64_t offset, uint64_t size_bytes, int *out_fd);
+/* As what memory of buffers can be exported, and imported: OPAQUE_FD, or that and DMA_BUF; 0: nothing. */
+VkExternalMemoryHandleTypeFlags ct_vk_export_types(const struct ct_vk_physical *physical);
 
 /* What recording a launch needs to know. */
 struct ct_vk_pipeline {

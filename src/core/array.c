@@ -352,8 +352,8 @@ CUresult ct_mipmapped_array_import(struct ct_context *context, const CUDA_EXTERN
     if (desc->numLevels != shape.levels || desc->offset >= import->total_bytes)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "an image of %u levels at %llu of %llu bytes of external memory", desc->numLevels,
                        desc->offset, (unsigned long long)import->total_bytes);
-    if (!info->opaque_images)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no images on external memory", info->name);
+    if (!info->opaque_images || import->dma_buf) /* the manual: not on dma-bufs, which do not tell how texels lie in them */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no images on such external memory", info->name);
     ct_array_request(&shape, &request);
     request.import = import;
     request.import_offset = desc->offset;

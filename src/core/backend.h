@@ -93,6 +93,7 @@ struct ct_device_info {
     bool sparse, external_memory_fd, external_semaphore_fd, dma_buf, timestamps;
     bool external_timeline_fd;       /* external semaphores may be timelines, too */
     bool memory_fd;                  /* memory of kind DEVICE can be exported to other processes */
+    bool exports_dma_bufs;           /* as what every other API takes, too, and so can shareable memory without an address */
     double timestamp_period_ns;
     enum ct_virtual_memory virtual_memory;
     bool virtual_memory_fd; /* and its memory can be shared as file descriptors */
@@ -177,7 +178,7 @@ struct ct_image_request {
     uint32_t layers, levels;       /* at least 1 */
     bool cube;                     /* layers are faces of cubes, six each */
     bool storage, attachment;      /* kernels write it; another API renders into it */
-    const struct ct_fd_import *import; /* or NULL */
+    const struct ct_fd_import *import; /* no dma-buf; or NULL */
     uint64_t import_offset;            /* of the image in the import */
 };
 
@@ -241,6 +242,9 @@ struct ct_backend {
     CUresult (*memory_import_fd)(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
     /* Where info.memory_fd, which also says that memory_import_fd takes such. NOT_SUPPORTED: this memory cannot be had elsewhere. */
     CUresult (*memory_export)(struct ct_memory *memory, struct ct_memory_share *out);
+    /* Where info.exports_dma_bufs: `size_bytes` of memory of kind DEVICE from `offset` on. A dma-buf has no offset. NOT_SUPPORTED: they are
+     * not the beginning of what the driver made, or in several pieces. */
+    CUresult (*memory_export_dma_buf)(struct ct_memory *memory, uint64_t offset, uint64_t size_bytes, int *out_fd);
     void (*memory_destroy)(struct ct_memory *memory); /* no queue uses it any more; takes NULL */
 
     /* CT_VIRTUAL_SPARSE, and shareable memory where info.driver_pages. Memory without an address; `shareable`: can be exported, where
@@ -249,6 +253,8 @@ struct ct_backend {
     /* What was exported, here or in another process; `fd` stays the caller's. INVALID_VALUE: it is no such thing. */
     CUresult (*physical_import)(struct ct_backend_device *device, int fd, struct ct_physical **out, uint64_t *out_bytes);
     CUresult (*physical_export)(struct ct_physical *physical, int *out_fd);
+    /* Where info.exports_dma_bufs. NOT_SUPPORTED: it is not shareable, or was imported. */
+    CUresult (*physical_export_dma_buf)(struct ct_physical *physical, int *out_fd);
     /* info.driver_pages: where the host has it, in whole pages that can be mapped elsewhere once more (mremap). As long as it lives. */
     CUresult (*physical_pages)(struct ct_physical *physical, void **out);
     void (*physical_destroy)(struct ct_physical *physical); /* bound nowhere; takes NULL */

@@ -18,6 +18,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CT_CHANNEL "memory"
 #define SMALL_BYTES ((uint64_t)1 << 20)
@@ -210,7 +211,7 @@ static void give_back_piece(struct ct_memory_arena *arena, const struct ct_alloc
 /* What another process has may be written to by it. */
 static bool can_be_kept(const struct ct_allocation *allocation)
 {
-    return allocation->is_plain && !allocation->share_id;
+    return allocation->is_plain && !allocation->share_id && !allocation->has_dma_buf;
 }
 
 void ct_allocation_destroy(struct ct_context *context, struct ct_allocation *allocation)
@@ -319,34 +320,87 @@ CUresult ct_allocation_remove(struct ct_context *context, uint64_t start, enum c
     return r;
 }
 
+/* The range of kind DEVICE at `address` that is `owner`'s, with the arena's lock held: its allocation stays, since who frees it takes it out of
+ * the map first, and then out of the arena. */
+static CUresult find_device_locked(struct ct_context *owner, uint64_t address, struct ct_range *out)
+{
+    CUresult r = ct_address_find(address, 0, out);
+
+    if (r != CUDA_SUCCESS || out->context != owner || out->kind != CT_RANGE_DEVICE)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "another thread frees 0x%llx", (unsigned long long)address);
+    return CUDA_SUCCESS;
+}
+
+static const struct ct_backing *backing_of(const struct ct_allocation *allocation)
+{
+    return allocation->chunk ? &allocation->chunk->backing : &allocation->backing;
+}
+
 static CUresult share_locked(struct ct_context *owner, uint64_t address, struct ct_allocation_share *out)
 {
-    struct ct_allocation *allocation;
     struct ct_range range;
-    CUresult r = ct_address_find(address, 0, &range);
+    CUresult r = find_device_locked(owner, address, &range);
 
-    if (r != CUDA_SUCCESS || range.context != owner || range.kind != CT_RANGE_DEVICE)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "another thread frees 0x%llx", (unsigned long long)address);
-    allocation = range.allocation; /* stays: who frees it takes it out of the map first, and then out of the arena, whose lock we hold */
-    r = ct_backing_share(owner->device, allocation->chunk ? &allocation->chunk->backing : &allocation->backing, &allocation->share_id,
-                         &out->name);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_backing_share(owner->device, backing_of(range.allocation), &range.allocation->share_id, &out->name);
     out->offset = range.memory_offset;
     out->size_bytes = range.size_bytes;
     return r;
 }
 
-CUresult ct_allocation_share(uint64_t address, struct ct_allocation_share *out)
+/* The context of memory of cuMemAlloc at `address`, which has not come from elsewhere; to be released. */
+static CUresult find_owner(uint64_t address, struct ct_context **out)
 {
-    struct ct_context *owner;
     struct ct_range range;
     CUresult r = ct_address_find(address, 0, &range);
 
     if (r != CUDA_SUCCESS || range.kind != CT_RANGE_DEVICE || range.imported)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "no memory of cuMemAlloc at 0x%llx", (unsigned long long)address);
-    if ((r = ct_context_lookup(range.owner, &owner)) != CUDA_SUCCESS)
+    return ct_context_lookup(range.owner, out);
+}
+
+CUresult ct_allocation_share(uint64_t address, struct ct_allocation_share *out)
+{
+    struct ct_context *owner;
+    CUresult r = find_owner(address, &owner);
+
+    if (r != CUDA_SUCCESS)
         return r;
     ct_mutex_lock(&owner->arena->lock);
     r = share_locked(owner, address, out);
+    ct_mutex_unlock(&owner->arena->lock);
+    ct_context_release(owner);
+    return r;
+}
+
+static CUresult export_dma_buf_locked(struct ct_context *owner, uint64_t address, uint64_t size_bytes, int *out_fd)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    struct ct_range range;
+    CUresult r = find_device_locked(owner, address, &range);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (size_bytes > ((range.start + range.size_bytes + page - 1) & ~(page - 1)) - address)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at 0x%llx are not in one allocation", (unsigned long long)size_bytes,
+                       (unsigned long long)address);
+    if (!owner->device->info.exports_dma_bufs)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s exports no dma-bufs", owner->device->info.name);
+    r = owner->backend->memory_export_dma_buf(range.memory, range.memory_offset + (address - range.start), size_bytes, out_fd);
+    range.allocation->has_dma_buf |= r == CUDA_SUCCESS;
+    return r;
+}
+
+CUresult ct_allocation_export_dma_buf(uint64_t address, uint64_t size_bytes, int *out_fd)
+{
+    struct ct_context *owner;
+    CUresult r = find_owner(address, &owner);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&owner->arena->lock);
+    r = export_dma_buf_locked(owner, address, size_bytes, out_fd);
     ct_mutex_unlock(&owner->arena->lock);
     ct_context_release(owner);
     return r;

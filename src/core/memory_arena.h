@@ -20,6 +20,7 @@ struct ct_allocation {
     uint64_t alias; /* start of the second range (the device pointer), or 0 */
     enum ct_range_kind kind;
     bool is_plain;  /* its own memory came from create_backing of memory.c, for a device: the next allocation may have it */
+    bool has_dma_buf;  /* somebody else may have it; guarded by the arena's lock */
     uint64_t share_id; /* under which other processes get it, 0: not at all (memory_share.h); guarded by the arena's lock */
 };
 
@@ -41,6 +42,8 @@ struct ct_allocation_share {
 };
 /* INVALID_VALUE: nothing of that kind is at `address`. NOT_SUPPORTED: it cannot be had by others. */
 CUresult ct_allocation_share(uint64_t address, struct ct_allocation_share *out);
+/* The same as a dma-buf, of `size_bytes` from there on: whole pages, the last of which may be one that the allocation begins. */
+CUresult ct_allocation_export_dma_buf(uint64_t address, uint64_t size_bytes, int *out_fd);
 
 /* Read-back staging: a piece of host memory for one caller alone. At least CT_STAGING_BYTES. */
 #define CT_STAGING_BYTES ((uint64_t)1 << 20)

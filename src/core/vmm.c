@@ -514,6 +514,33 @@ CUresult ct_vmm_mapping_at(uint64_t address, struct ct_vmm_mapping_info *out)
     return r;
 }
 
+static CUresult export_dma_buf_locked(uint64_t address, uint64_t size_bytes, int *out_fd)
+{
+    struct ct_reservation *reservation;
+    const struct mapping *mapping;
+    size_t first, count;
+    CUresult r = find_mapped_locked(address, size_bytes, &reservation, &first, &count);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    mapping = &reservation->mappings[first];
+    if (count > 1 || mapping->start != address)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a dma-buf of several mappings, or of a part that is not the first of one");
+    if (!mapping->view->device->info.exports_dma_bufs || !mapping->allocated->way->memory_export_dma_buf)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s exports no dma-bufs", mapping->view->device->info.name);
+    return mapping->allocated->way->memory_export_dma_buf(&mapping->allocated->memory, out_fd);
+}
+
+CUresult ct_vmm_export_dma_buf(uint64_t address, uint64_t size_bytes, int *out_fd)
+{
+    CUresult r;
+
+    ct_mutex_lock(&ct_vmm_lock);
+    r = export_dma_buf_locked(address, size_bytes, out_fd);
+    ct_mutex_unlock(&ct_vmm_lock);
+    return r;
+}
+
 static CUresult spot_at_locked(uint64_t address, uint64_t size_bytes, struct ct_vmm_spot *out)
 {
     struct ct_vmm_spot spot = {.read_only = false};

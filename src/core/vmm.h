@@ -47,6 +47,9 @@ struct ct_vmm_mapping_info {
 /* INVALID_VALUE: nothing is mapped there. */
 CUresult ct_vmm_mapping_at(uint64_t address, struct ct_vmm_mapping_info *out);
 
+/* A dma-buf of what is mapped there. NOT_SUPPORTED: it is in several mappings, not the beginning of its memory, or cannot be shared. */
+CUresult ct_vmm_export_dma_buf(uint64_t address, uint64_t size_bytes, int *out_fd);
+
 /* What copies and fills work on. */
 struct ct_vmm_spot {
     struct ct_memory *memory;

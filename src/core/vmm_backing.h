@@ -37,6 +37,8 @@ struct ct_vmm_way {
     /* What another handle, of this or another process, was exported as. `fd` stays the caller's. INVALID_VALUE: it is no such thing. */
     CUresult (*memory_import)(struct ct_device *device, int fd, struct ct_vmm_memory *out);
     CUresult (*memory_export)(const struct ct_vmm_memory *memory, int *out_fd);
+    /* Where info.exports_dma_bufs. NULL: never so. */
+    CUresult (*memory_export_dma_buf)(const struct ct_vmm_memory *memory, int *out_fd);
     void (*memory_finish)(struct ct_vmm_memory *memory); /* takes a zeroed one */
     /* A view of [address, address + size_bytes), which the caller holds. */
     CUresult (*view_create)(struct ct_device *device, uint64_t address, uint64_t size_bytes, struct ct_vmm_view *out);

@@ -43,6 +43,11 @@ static CUresult memory_export(const struct ct_vmm_memory *memory, int *out_fd)
     return memory->device->backend->physical_export(memory->physical, out_fd);
 }
 
+static CUresult memory_export_dma_buf(const struct ct_vmm_memory *memory, int *out_fd)
+{
+    return memory->device->backend->physical_export_dma_buf(memory->physical, out_fd);
+}
+
 static void memory_finish(struct ct_vmm_memory *memory)
 {
     if (memory->device)
@@ -110,6 +115,7 @@ const struct ct_vmm_way ct_vmm_sparse = {
     .memory_create = memory_create,
     .memory_import = memory_import,
     .memory_export = memory_export,
+    .memory_export_dma_buf = memory_export_dma_buf,
     .memory_finish = memory_finish,
     .view_create = view_create,
     .view_create_aligned = view_create_aligned,

@@ -350,10 +350,10 @@ static bool import_memory(struct app *app, int fd, uint32_t allowed, struct app_
     return false;
 }
 
-bool app_buffer_import(struct app *app, int fd, VkDeviceSize memory_bytes, VkDeviceSize bytes, struct app_buffer *out)
+bool app_buffer_import(struct app *app, int fd, enum app_memory_kind kind, VkDeviceSize memory_bytes, VkDeviceSize bytes,
+                       struct app_buffer *out)
 {
-    struct app_buffer buffer = {
-        .handle = create_handle(app, bytes, APP_SHARED), .bytes = bytes, .memory_bytes = memory_bytes, .kind = APP_SHARED};
+    struct app_buffer buffer = {.handle = create_handle(app, bytes, kind), .bytes = bytes, .memory_bytes = memory_bytes, .kind = kind};
     VkMemoryRequirements requirements;
 
     vkGetBufferMemoryRequirements(app->device, buffer.handle, &requirements);

@@ -50,7 +50,8 @@ void app_buffer_create(struct app *app, VkDeviceSize bytes, enum app_memory_kind
 void app_buffer_place(struct app *app, const struct app_buffer *in, VkDeviceSize offset, VkDeviceSize bytes, struct app_buffer *out);
 void app_buffer_destroy(struct app *app, struct app_buffer *buffer); /* takes a zeroed one */
 /* One over the beginning of memory of another API, of `memory_bytes`; takes fd. False: the driver does not take it, and fd is the caller's. */
-bool app_buffer_import(struct app *app, int fd, VkDeviceSize memory_bytes, VkDeviceSize bytes, struct app_buffer *out);
+bool app_buffer_import(struct app *app, int fd, enum app_memory_kind kind, VkDeviceSize memory_bytes, VkDeviceSize bytes,
+                       struct app_buffer *out);
 int app_buffer_export(struct app *app, const struct app_buffer *buffer);
 
 /* to[i] = from[i] * multiplier + addend + i * step. Buffers but APP_HOST ones come from and go back to another API around it. */

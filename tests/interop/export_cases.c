@@ -65,7 +65,7 @@ static struct app_buffer import_into(struct app *app, const struct exported *exp
     int fd = -1;
 
     ok(cuMemExportToShareableHandle(&fd, exported->handle, FILE_TYPE, 0));
-    expect(app_buffer_import(app, fd, exported->bytes, BYTES, &buffer));
+    expect(app_buffer_import(app, fd, APP_SHARED, exported->bytes, BYTES, &buffer));
     return buffer;
 }
 

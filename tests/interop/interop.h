@@ -42,8 +42,10 @@ CUdeviceptr map_buffer(CUexternalMemory memory, unsigned long long offset, unsig
 enum { PASSED = 0, LEFT_OUT = 77 };
 typedef int interop_case(struct app *app, struct cuda *cuda);
 interop_case ping_pong_host, ping_pong_timeline, ping_pong_binary, semaphore_arrays, semaphore_errors;
+void semaphore_facts(void);
 interop_case images, image_order, image_errors;
 interop_case exported_memory, exported_memory_stays, exported_and_imported;
+interop_case dma_buf_exported, dma_buf_stays, dma_buf_errors;
 int two_processes(struct cuda *cuda, const char *self);
 int child_process(int socket, struct cuda *cuda);
 

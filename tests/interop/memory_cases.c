@@ -358,6 +358,7 @@ static int facts(struct app *app, struct cuda *cuda)
         fflush(stdout);
     }
     printf("import with flags 2: %d\n", (int)import_as(CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, 2));
+    semaphore_facts();
     return PASSED;
 }
 
@@ -384,6 +385,9 @@ static const struct {
     {"exported_memory", exported_memory, false},
     {"exported_memory_stays", exported_memory_stays, false},
     {"exported_and_imported", exported_and_imported, false},
+    {"dma_buf_exported", dma_buf_exported, false},
+    {"dma_buf_stays", dma_buf_stays, false},
+    {"dma_buf_errors", dma_buf_errors, false},
     {"ping_pong_host", ping_pong_host, false},
     {"ping_pong_timeline", ping_pong_timeline, false},
     {"ping_pong_binary", ping_pong_binary, false},

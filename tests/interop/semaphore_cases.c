@@ -214,6 +214,27 @@ int semaphore_arrays(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
+static CUresult import_as(unsigned type, unsigned flags)
+{
+    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc;
+    CUexternalSemaphore semaphore;
+
+    memset(&desc, 0, sizeof desc);
+    desc.type = type;
+    desc.handle.fd = -1;
+    desc.flags = flags;
+    return cuImportExternalSemaphore(&semaphore, &desc);
+}
+
+void semaphore_facts(void)
+{
+    for (unsigned type = 0; type <= 11; type++) {
+        printf("import of semaphore type %u: %d\n", type, (int)import_as(type, 0));
+        fflush(stdout);
+    }
+    printf("import of a semaphore with flags 1: %d\n", (int)import_as(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD, 1));
+}
+
 int semaphore_errors(struct app *app, struct cuda *cuda)
 {
     CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc;
