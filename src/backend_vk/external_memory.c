@@ -64,13 +64,48 @@ static bool can_import(const struct ct_backend_device *device, const struct ct_f
     return features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
 }
 
+/* The device node that memory of this driver is a descriptor of when it is exported. */
+static CUresult find_export_node(struct ct_backend_device *device, uint64_t *out)
+{
+    const struct ct_memory_request request = {.size_bytes = 4096, .kind = CT_MEMORY_DEVICE};
+    struct ct_memory_share share = {.fd = -1};
+    struct ct_memory *memory;
+    struct stat file;
+    CUresult r = ct_vk_memory_create(device, &request, &memory);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((r = ct_vk_memory_export(memory, &share)) == CUDA_SUCCESS && (fstat(share.fd, &file) < 0 || !S_ISCHR(file.st_mode)))
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s exports memory that is no device node", device->info->name);
+    close(share.fd);
+    ct_vk_memory_destroy(memory);
+    if (r == CUDA_SUCCESS)
+        *out = file.st_rdev;
+    return r;
+}
+
+/* Whether the driver may have exported it. NVIDIA's refuses everybody memory once it was asked to import something else, so it is not. */
+static bool is_of_driver(struct ct_backend_device *device, const struct stat *file)
+{
+    uint64_t node = atomic_load_explicit(&device->export_node, memory_order_relaxed);
+
+    if (!device->info->import_refusals_spoil)
+        return true;
+    if (!node && find_export_node(device, &node) != CUDA_SUCCESS)
+        return S_ISCHR(file->st_mode);
+    atomic_store_explicit(&device->export_node, node, memory_order_relaxed);
+    return S_ISCHR(file->st_mode) && file->st_rdev == node;
+}
+
 /* lavapipe reads the beginning of the file, for ever if it is a pipe; its memory is a file in memory. */
-static bool may_be_memory(const struct ct_backend_device *device, const struct ct_fd_import *import)
+static bool may_be_memory(struct ct_backend_device *device, const struct ct_fd_import *import)
 {
     bool needs_file = device->info->kind == CT_DEVICE_CPU && !import->dma_buf;
     struct stat file;
 
     if (fstat(import->fd, &file) < 0 || S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode) || S_ISDIR(file.st_mode))
+        return false;
+    if (!import->dma_buf && !is_of_driver(device, &file))
         return false;
     return !needs_file || (S_ISREG(file.st_mode) && (uint64_t)file.st_size >= import->total_bytes);
 }

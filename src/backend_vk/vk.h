@@ -118,6 +118,7 @@ struct ct_backend_device {
     struct ct_vk_scheduler *scheduler;
     struct ct_vk_timestamp_pool *timestamps;
     struct ct_memory_file file; /* CPU devices: pages of their memory */
+    atomic_uint_fast64_t export_node; /* the device node that exported memory is a descriptor of; 0: not looked at. relaxed: always the same */
 };
 
 CUresult ct_vk_device_open(unsigned index, struct ct_backend_device **out);
@@ -139,7 +140,6 @@ void ct_vk_memory_destroy(struct ct_memory *memory);
 CUresult ct_vk_memory_check_fd(struct ct_backend_device *device, struct ct_fd_import *import);
 CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
 CUresult ct_vk_memory_export(struct ct_memory *memory, struct ct_memory_share *out);
-/* Whether memory that the driver makes can be had by other processes, without being made for one buffer alone. */
 CUresult ct_vk_memory_export_dma_buf(struct ct_memory *memory, uint64_t offset, uint64_t size_bytes, int *out_fd);
 /* As what memory of buffers can be exported, and imported: OPAQUE_FD, or that and DMA_BUF; 0: nothing. */
 VkExternalMemoryHandleTypeFlags ct_vk_export_types(const struct ct_vk_physical *physical);
