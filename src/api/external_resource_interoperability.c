@@ -13,8 +13,8 @@
 
 /* cuImportExternalMemory. Memory of the current context's device behind a file descriptor, opaque or (where the device has it) a dma-buf.
  * The descriptor is the driver's on success, else it stays the caller's. Flags: CUDA_EXTERNAL_MEMORY_DEDICATED; size: in bytes, of all of
- * it. INVALID_VALUE: a NULL, size 0, other flags, no such type; OPERATING_SYSTEM: types of Windows, a descriptor of something else;
- * NOT_SUPPORTED: types that the device does not import. */
+ * it. INVALID_VALUE: a NULL, size 0, other flags, no such type; OPERATING_SYSTEM: a descriptor of something else;
+ * NOT_SUPPORTED: types that the device does not import, and those of Windows. */
 CUresult CUDAAPI cuImportExternalMemory(CUexternalMemory *extMem_out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *memHandleDesc)
 {
     struct ct_context *context;
@@ -64,7 +64,7 @@ CUresult CUDAAPI cuDestroyExternalMemory(CUexternalMemory extMem)
 }
 
 /* cuImportExternalSemaphore. A binary or a timeline semaphore behind an opaque file descriptor, which is the driver's on success. Flags: 0.
- * INVALID_VALUE: a NULL, flags, no such type; OPERATING_SYSTEM: types of Windows, a descriptor of something else; NOT_SUPPORTED: types
+ * INVALID_VALUE: a NULL, flags, no such type; OPERATING_SYSTEM: a descriptor of something else; NOT_SUPPORTED: types
  * that the device does not import (lavapipe: all). */
 CUresult CUDAAPI cuImportExternalSemaphore(CUexternalSemaphore *extSem_out, const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *semHandleDesc)
 {

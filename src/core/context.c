@@ -11,6 +11,8 @@
 #include "context.h"
 
 #include "array.h"
+#include "external_memory.h"
+#include "external_semaphore.h"
 #include "context_local.h"
 #include "device.h"
 #include "heap.h"
@@ -60,6 +62,8 @@ static void drop_parts(struct ct_context *context)
     ct_print_flush(context);
     ct_modules_destroy_all(context);
     ct_arrays_destroy_all(context);
+    ct_external_memories_destroy_all(context);
+    ct_external_semaphores_destroy_all(context);
     if (context->arena) {
         ct_print_destroy(context);
         ct_heap_destroy(context);

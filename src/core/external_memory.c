@@ -51,7 +51,7 @@ static CUresult check_type(const struct ct_device_info *info, CUexternalMemoryHa
     case CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE:
     case CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE:
     case CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT:
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "memory handles of type %d are of Windows", (int)type);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory handles of type %d are of Windows", (int)type);
     }
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "no type %d of external memory", (int)type);
 }
@@ -209,4 +209,16 @@ CUresult ct_external_memory_destroy(CUexternalMemory handle)
     r = ct_object_unpublish(&memory->object);
     ct_object_release(&memory->object);
     return r;
+}
+
+void ct_external_memories_destroy_all(const struct ct_context *context)
+{
+    uint32_t cursor = 0;
+    struct ct_object *object;
+
+    while ((object = ct_object_next_or_null(CT_OBJECT_EXTERNAL_MEMORY, &cursor))) {
+        if (((struct ct_external_memory *)object)->context == context)
+            (void)ct_object_unpublish(object);
+        ct_object_release(object);
+    }
 }

@@ -49,7 +49,7 @@ static CUresult check_type(const struct ct_device_info *info, CUexternalSemaphor
     case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX:
     case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT:
     case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32:
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "semaphore handles of type %d are of Windows", (int)type);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "semaphore handles of type %d are of Windows", (int)type);
     }
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "no type %d of external semaphores", (int)type);
 }
@@ -134,6 +134,18 @@ CUresult ct_external_semaphore_destroy(CUexternalSemaphore handle)
     r = ct_object_unpublish(&semaphore->object);
     ct_object_release(&semaphore->object);
     return r;
+}
+
+void ct_external_semaphores_destroy_all(const struct ct_context *context)
+{
+    uint32_t cursor = 0;
+    struct ct_object *object;
+
+    while ((object = ct_object_next_or_null(CT_OBJECT_EXTERNAL_SEMAPHORE, &cursor))) {
+        if (((struct ct_external_semaphore *)object)->context == context)
+            (void)ct_object_unpublish(object);
+        ct_object_release(object);
+    }
 }
 
 /* ---- signals and waits ---- */

@@ -5,12 +5,14 @@
 
 #include "stream.h"
 
-/* Published, of the context. Takes the descriptor on success. INVALID_VALUE: flags, no such type; OPERATING_SYSTEM: a type of another
- * operating system, or a descriptor that is none of a semaphore; NOT_SUPPORTED: a type that the device does not import. */
+/* Published, of the context. Takes the descriptor on success. INVALID_VALUE: flags, no such type; OPERATING_SYSTEM: a descriptor
+ * that is none of a semaphore; NOT_SUPPORTED: a type that the device does not import. */
 CUresult ct_external_semaphore_import(struct ct_context *context, const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *desc,
                                       CUexternalSemaphore *out);
 /* What is outstanding goes on. INVALID_HANDLE. */
 CUresult ct_external_semaphore_destroy(CUexternalSemaphore handle);
+/* Those of a context that goes. */
+void ct_external_semaphores_destroy_all(const struct ct_context *context);
 
 /* A semaphore and what is to happen to it. */
 struct ct_external_semaphore;

@@ -139,7 +139,8 @@ int dma_buf_errors(struct app *app, struct cuda *cuda)
     gives(CUDA_ERROR_INVALID_VALUE, export_range((CUdeviceptr)(uintptr_t)host, MIB, &fd));
     if (!here)
         gives(CUDA_ERROR_NOT_SUPPORTED, export_range(memory, ALL, &fd));
-    expect(fd == -77);
+    if (on_cuttle()) /* NVIDIA's driver writes something */
+        expect(fd == -77);
     if (on_cuttle() && here) {
         gives(CUDA_ERROR_NOT_SUPPORTED, export_range(memory + 65536, 65536, &fd));
         ok(cuMemAlloc(&small[0], 65536)); /* parts of one chunk: one of them is not its beginning */

@@ -18,6 +18,8 @@
 void expect_code(CUresult expected, CUresult got, const char *call, const char *file, int line);
 void expect_true(bool condition, const char *text, const char *file, int line);
 
+unsigned count_descriptors(void); /* open ones of the process */
+
 struct cuda {
     CUdevice device;
     CUcontext context;
@@ -41,7 +43,9 @@ CUdeviceptr map_buffer(CUexternalMemory memory, unsigned long long offset, unsig
 /* 77: left out, as ctest takes it. */
 enum { PASSED = 0, LEFT_OUT = 77 };
 typedef int interop_case(struct app *app, struct cuda *cuda);
-interop_case ping_pong_host, ping_pong_timeline, ping_pong_binary, semaphore_arrays, semaphore_errors;
+interop_case ping_pong_host, ping_pong_timeline, ping_pong_binary, semaphore_arrays, semaphore_errors, semaphore_ownership;
+interop_case odd_offsets, combined_range, freed_once, errors_of_launches;
+void not_initialized(void);
 void semaphore_facts(void);
 interop_case images, image_order, image_errors;
 interop_case exported_memory, exported_memory_stays, exported_and_imported;

@@ -5,6 +5,7 @@
 
 #include "../api/which_driver.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -235,40 +236,92 @@ void semaphore_facts(void)
     printf("import of a semaphore with flags 1: %d\n", (int)import_as(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD, 1));
 }
 
-int semaphore_errors(struct app *app, struct cuda *cuda)
+/* As on NVIDIA's driver. */
+static void bad_types(void)
+{
+    gives(CUDA_ERROR_INVALID_VALUE, import_as(0, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, import_as(11, 0));
+    for (unsigned type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32; type <= CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT;
+         type++)
+        gives(CUDA_ERROR_NOT_SUPPORTED, import_as(type, 0));
+    gives(CUDA_ERROR_NOT_SUPPORTED, import_as(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32, 0));
+}
+
+static void bad_imports(const struct app *app)
 {
     CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc;
     CUexternalSemaphore semaphore;
+
+    memset(&desc, 0, sizeof desc);
+    desc.type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD;
+    gives(CUDA_ERROR_INVALID_VALUE, cuImportExternalSemaphore(NULL, &desc));
+    gives(CUDA_ERROR_INVALID_VALUE, cuImportExternalSemaphore(&semaphore, NULL));
+    if (app->has_semaphores) {
+        gives(CUDA_ERROR_OPERATING_SYSTEM, import_as(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD, 0));
+        gives(CUDA_ERROR_INVALID_VALUE, import_as(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD, 1));
+    } else { /* lavapipe: the descriptor is not looked at */
+        gives(CUDA_ERROR_NOT_SUPPORTED, import_as(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD, 0));
+        gives(CUDA_ERROR_NOT_SUPPORTED, import_as(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD, 0));
+    }
+}
+
+int semaphore_errors(struct app *app, struct cuda *cuda)
+{
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal;
     CUexternalSemaphore none = NULL;
     int timelines;
 
-    (void)cuda;
     ok(cuDeviceGetAttribute(&timelines, CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED, cuda->device));
     expect(timelines || !on_cuttle() || !app->has_timelines);
     expect(!timelines || app->has_timelines);
+    bad_types();
     if (!on_cuttle())
         return PASSED;
-    memset(&desc, 0, sizeof desc);
+    bad_imports(app);
     memset(&signal, 0, sizeof signal);
-    if (!app->has_semaphores) { /* lavapipe: the descriptor is not looked at */
-        gives(CUDA_ERROR_NOT_SUPPORTED, import_semaphore(-1, false, &semaphore));
-        gives(CUDA_ERROR_NOT_SUPPORTED, import_semaphore(-1, true, &semaphore));
-    } else {
-        gives(CUDA_ERROR_OPERATING_SYSTEM, import_semaphore(-1, false, &semaphore));
-    }
-    desc.type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE;
-    gives(CUDA_ERROR_OPERATING_SYSTEM, cuImportExternalSemaphore(&semaphore, &desc));
-    desc.type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC;
-    gives(CUDA_ERROR_NOT_SUPPORTED, cuImportExternalSemaphore(&semaphore, &desc));
-    desc.type = 11;
-    gives(CUDA_ERROR_INVALID_VALUE, cuImportExternalSemaphore(&semaphore, &desc));
-    gives(CUDA_ERROR_INVALID_VALUE, cuImportExternalSemaphore(NULL, &desc));
-    gives(CUDA_ERROR_INVALID_VALUE, cuImportExternalSemaphore(&semaphore, NULL));
     gives(CUDA_ERROR_INVALID_HANDLE, cuDestroyExternalSemaphore(NULL));
     gives(CUDA_ERROR_INVALID_HANDLE, cuDestroyExternalSemaphore((CUexternalSemaphore)cuda->module));
     gives(CUDA_ERROR_INVALID_HANDLE, cuSignalExternalSemaphoresAsync(&none, &signal, 1, NULL));
     gives(CUDA_ERROR_INVALID_VALUE, cuSignalExternalSemaphoresAsync(NULL, &signal, 1, NULL));
     gives(CUDA_ERROR_INVALID_VALUE, cuWaitExternalSemaphoresAsync(&none, NULL, 1, NULL));
+    return PASSED;
+}
+
+/* The descriptor is the driver's on success, and only then; destroyed, or gone with its context, none is left. */
+int semaphore_ownership(struct app *app, struct cuda *cuda)
+{
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal;
+    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc;
+    CUexternalSemaphore imported;
+    VkSemaphore semaphore;
+    unsigned before;
+    CUcontext context;
+
+    if (!app->has_semaphores || !on_cuttle())
+        return LEFT_OUT;
+    semaphore = app_semaphore_create(app, false);
+    imported = share_semaphore(app, semaphore, false); /* once, for what a driver keeps */
+    ok(cuDestroyExternalSemaphore(imported));
+    before = count_descriptors();
+    memset(&signal, 0, sizeof signal);
+    memset(&desc, 0, sizeof desc);
+    desc.type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD;
+    desc.handle.fd = app_semaphore_export(app, semaphore);
+    desc.flags = 1;
+    gives(CUDA_ERROR_INVALID_VALUE, cuImportExternalSemaphore(&imported, &desc));
+    expect(fcntl(desc.handle.fd, F_GETFD) >= 0);
+    desc.flags = 0;
+    ok(cuImportExternalSemaphore(&imported, &desc));
+    ok(cuDestroyExternalSemaphore(imported));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuDestroyExternalSemaphore(imported));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuSignalExternalSemaphoresAsync(&imported, &signal, 1, NULL));
+    expect(count_descriptors() == before);
+    ok(cuCtxCreate(&context, NULL, 0, cuda->device));
+    imported = share_semaphore(app, semaphore, false);
+    ok(cuCtxDestroy(context));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuDestroyExternalSemaphore(imported));
+    expect(count_descriptors() == before);
+    ok(cuCtxSetCurrent(cuda->context));
+    vkDestroySemaphore(app->device, semaphore, NULL);
     return PASSED;
 }
