@@ -117,8 +117,8 @@ struct ptx2spv_target {
 
     /* The driver's own operation is proved exact (one correct rounding, denormals kept). Where 0 our own sequence is used. */
     uint8_t exact_fma32, exact_fma64, exact_div32, exact_div64, exact_sqrt32, exact_sqrt64;
-    /* f32 subnormals survive comparison, minimum, maximum and widening; addition and multiplication keep them everywhere. Granted by
-     * DenormPreserve, or proved of the driver: NVIDIA 580 flushes them there (measured on an H200), and in Fma too. */
+    /* f32 subnormals survive comparison, minimum, maximum, widening and inverse roots; addition and multiplication keep them everywhere.
+     * Granted by DenormPreserve, or proved of the driver: NVIDIA 580 flushes them there (measured on an H200), and in Fma too. */
     uint8_t keeps_subnormals32;
     uint8_t near_exp2; /* the driver's Exp2 is within 2^-22 (relative) wherever the result is normal; else our own sequence is used */
     uint8_t sync_form; /* enum ptx2spv_sync_form */
@@ -131,7 +131,8 @@ struct ptx2spv_target {
     uint8_t refined_sqrt32; /* one fused step makes the driver's InverseSqrt an exact f32 root; needs exact_fma32 */
     uint8_t no_predicated_loops; /* Intel's OpenCL runtime for CPUs (2026.2): of loops that threads of a block leave in different rounds, its
                                     compiler makes some that end early for all, or never: they become loops of states */
-    uint8_t reserved[8];
+    uint8_t llvm_functions; /* PoCL 6.0: fma, roots and roundings are LLVM's own instructions, imported by their names */
+    uint8_t reserved[7];
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: none overlap; one of size 0 ends the table */
 };
 

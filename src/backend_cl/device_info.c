@@ -37,10 +37,10 @@ static const struct driver_facts {
     const char *platform;
     enum ct_device_kind kind;
     const char *extensions;
-    uint8_t native, exact[6], keeps_subnormals32, near_exp2;
+    uint8_t native, exact[6], keeps_subnormals32, near_exp2, llvm_functions;
 } drivers[] = {
-#define DRIVER(platform, kind, extensions, native, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2)                         \
-    {platform, kind, extensions, native, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2},
+#define DRIVER(platform, kind, extensions, native, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, llvm)                   \
+    {platform, kind, extensions, native, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, llvm},
 #include "drivers.def"
 };
 
@@ -337,6 +337,7 @@ static void fill_target(const struct subject *subject, const struct driver_facts
     target->exact_sqrt64 = driver->exact[5];
     target->keeps_subnormals32 = driver->keeps_subnormals32;
     target->near_exp2 = driver->near_exp2;
+    target->llvm_functions = driver->llvm_functions && processor_has_fma();
     target->exact_zeros = 1;
     if (info->kind != CT_DEVICE_CPU)
         believe_promises(subject, target);

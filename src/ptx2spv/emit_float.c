@@ -73,6 +73,42 @@ static uint32_t use_operand(struct ct_gen *g, const struct ct_insn *insn, uint32
     return hidden_zero(g, bits, zero->imm != 0);
 }
 
+/* Instructions of LLVM's. PoCL 6.0, which translates SPIR-V to LLVM, calls a function of its library for each of OpenCL's, and does not
+ * inline it; these it leaves to LLVM, which makes vectors of them. */
+static const struct {
+    enum ct_op op;
+    uint8_t bits;
+    const char *name;
+} llvm_functions[] = {
+    {CT_OP_FFMA, 32, "llvm.fma.f32"},     {CT_OP_FFMA, 64, "llvm.fma.f64"},     {CT_OP_FSQRT, 32, "llvm.sqrt.f32"},
+    {CT_OP_FSQRT, 64, "llvm.sqrt.f64"},   {CT_OP_FRSQRT, 32, "llvm.sqrt.f32"},  {CT_OP_FFLOOR, 32, "llvm.floor.f32"},
+    {CT_OP_FFLOOR, 64, "llvm.floor.f64"}, {CT_OP_FCEIL, 32, "llvm.ceil.f32"},   {CT_OP_FCEIL, 64, "llvm.ceil.f64"},
+    {CT_OP_FTRUNC, 32, "llvm.trunc.f32"}, {CT_OP_FTRUNC, 64, "llvm.trunc.f64"}, {CT_OP_FRINT, 32, "llvm.rint.f32"},
+    {CT_OP_FRINT, 64, "llvm.rint.f64"},
+};
+
+/* 0: OpenCL's is taken. */
+static uint32_t gen_llvm_function(struct ct_gen *g, const struct ct_insn *insn, unsigned bits, uint32_t type, const uint32_t *operands)
+{
+    uint32_t words[4] = {0};
+
+    for (size_t i = 0; g->target->llvm_functions && i < sizeof llvm_functions / sizeof *llvm_functions; i++)
+        if (llvm_functions[i].op == insn->op && llvm_functions[i].bits == bits) {
+            words[0] = ct_spv_import(&g->m, llvm_functions[i].name, type, insn->n_operands);
+            for (uint32_t k = 0; k < insn->n_operands; k++)
+                words[k + 1] = operands[k];
+            return ct_spv_result(&g->m, CT_SPV_CODE, SpvOpFunctionCall, type, words, insn->n_operands + 1);
+        }
+    return 0;
+}
+
+static uint32_t float_one(struct ct_gen *g, unsigned bits)
+{
+    static const uint64_t ones[] = {[1] = 0x3c00, [2] = 0x3f800000, [4] = 0x3ff0000000000000};
+
+    return ct_spv_const_float(&g->m, bits, ones[bits / 16]);
+}
+
 static void gen_form(struct ct_gen *g, const struct ct_insn *insn)
 {
     const struct form *form = &forms[insn->op];
@@ -86,19 +122,21 @@ static void gen_form(struct ct_gen *g, const struct ct_insn *insn)
     }
     for (uint32_t i = 0; i < insn->n_operands && i < 3; i++)
         operands[i] = use_operand(g, insn, i);
-    id = form->op ? ct_spv_result(&g->m, CT_SPV_CODE, form->op, type, operands, insn->n_operands)
-                  : ct_gen_ext(g, form->ext, type, operands, insn->n_operands);
+    id = gen_llvm_function(g, insn, bits, type, operands);
+    if (id && insn->op == CT_OP_FRSQRT)
+        id = GEN(g, SpvOpFDiv, type, float_one(g, bits), id);
+    if (!id)
+        id = form->op ? ct_spv_result(&g->m, CT_SPV_CODE, form->op, type, operands, insn->n_operands)
+                      : ct_gen_ext(g, form->ext, type, operands, insn->n_operands);
     ct_gen_define_float(g, insn->results[0], exact(g, id));
 }
 
 static void gen_rcp(struct ct_gen *g, const struct ct_insn *insn)
 {
-    static const uint64_t ones[] = {[1] = 0x3c00, [2] = 0x3f800000, [4] = 0x3ff0000000000000};
     const unsigned bits = ptx_type_bits(insn->type);
-    const uint32_t one = ct_spv_const_float(&g->m, bits, ones[bits / 16]);
+    const uint32_t operand = ct_gen_use_float(g, insn->operands[0]);
 
-    ct_gen_define_float(g, insn->results[0],
-                        exact(g, GEN(g, SpvOpFDiv, ct_gen_float_type(g, bits), one, ct_gen_use_float(g, insn->operands[0]))));
+    ct_gen_define_float(g, insn->results[0], exact(g, GEN(g, SpvOpFDiv, ct_gen_float_type(g, bits), float_one(g, bits), operand)));
 }
 
 static const uint16_t comparisons[] = {

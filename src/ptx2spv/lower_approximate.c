@@ -71,8 +71,12 @@ static ct_value logarithm(struct ct_cursor *at, ct_value x)
     return op2(at, CT_OP_FSUB, ct_op1(at, CT_OP_FLG2, PTX_F32, scaled), if_small(at, is_small, 24.0, 0.0));
 }
 
-static ct_value inverse_root(struct ct_cursor *at, ct_value x)
+static ct_value inverse_root(struct ct_lower *l, ct_value x)
 {
+    struct ct_cursor *at = &l->at;
+
+    if (l->insn->ftz || l->fn->target->keeps_subnormals32)
+        return ct_op1(at, CT_OP_FRSQRT, PTX_F32, x);
     const ct_value is_small = is_below(at, ct_float_magnitude(at, PTX_F32, x), 0x1p-126);
     const ct_value scaled = op2(at, CT_OP_FMUL, x, if_small(at, is_small, 0x1p24, 1.0));
 
@@ -125,7 +129,7 @@ static ct_value approximate32(struct ct_lower *l, ct_value x)
     case CT_OP_FLG2:
         return l->insn->ftz ? ct_op1(at, CT_OP_FLG2, PTX_F32, x) : logarithm(at, x);
     case CT_OP_FRSQRT:
-        return l->insn->ftz ? ct_op1(at, CT_OP_FRSQRT, PTX_F32, x) : inverse_root(at, x);
+        return inverse_root(l, x);
     case CT_OP_FTANH:
         return hyperbolic_tangent(at, x);
     case CT_OP_FSQRT:

@@ -222,6 +222,39 @@ void ct_spv_decorate(struct ct_spv_module *m, uint32_t id, SpvDecoration decorat
     push_all(m, to, words, n);
 }
 
+/* ---- functions that are elsewhere ---- */
+
+static void decorate_import(struct ct_spv_module *m, uint32_t id, const char *name)
+{
+    ct_spv_words words = {0};
+
+    ct_spv_push_string(m, &words, name);
+    push(m, &words, SpvLinkageTypeImport);
+    ct_spv_capability(m, SpvCapabilityLinkage);
+    ct_spv_decorate(m, id, SpvDecorationLinkageAttributes, words.v, words.n);
+}
+
+uint32_t ct_spv_import(struct ct_spv_module *m, const char *name, uint32_t type, uint32_t n_parameters)
+{
+    uint32_t types[1 + CT_SPV_MAX_PARAMETERS], id;
+
+    for (uint32_t i = 0; i < m->n_imports; i++)
+        if (!strcmp(m->imports[i].name, name))
+            return m->imports[i].id;
+    assert(m->n_imports < CT_SPV_MAX_IMPORTS && n_parameters <= CT_SPV_MAX_PARAMETERS);
+    for (uint32_t i = 0; i <= n_parameters; i++)
+        types[i] = type;
+    id = CT_SPV_RESULT(m, CT_SPV_IMPORTS, SpvOpFunction, type, SpvFunctionControlPureMask,
+                       ct_spv_intern(m, SpvOpTypeFunction, 0, types, n_parameters + 1));
+    for (uint32_t i = 0; i < n_parameters; i++)
+        ct_spv_result(m, CT_SPV_IMPORTS, SpvOpFunctionParameter, type, NULL, 0);
+    ct_spv_emit(m, CT_SPV_IMPORTS, SpvOpFunctionEnd, NULL, 0);
+    decorate_import(m, id, name);
+    m->imports[m->n_imports].name = name;
+    m->imports[m->n_imports++].id = id;
+    return id;
+}
+
 /* ---- the whole ---- */
 
 static void push_text_instruction(struct ct_spv_module *m, ct_spv_words *to, SpvOp op, uint32_t id, const char *text)

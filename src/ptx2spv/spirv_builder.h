@@ -16,13 +16,14 @@ enum ct_spv_section {
     CT_SPV_MODES,
     CT_SPV_DECORATIONS,
     CT_SPV_GLOBALS,
+    CT_SPV_IMPORTS,   /* functions that are elsewhere */
     CT_SPV_VARIABLES, /* the function's head and its variables */
     CT_SPV_PROLOGUE,  /* straight code at its start */
     CT_SPV_CODE,
     CT_SPV_SECTION_COUNT
 };
 
-enum { CT_SPV_MAX_CAPABILITIES = 32, CT_SPV_MAX_EXTENSIONS = 16 };
+enum { CT_SPV_MAX_CAPABILITIES = 32, CT_SPV_MAX_EXTENSIONS = 16, CT_SPV_MAX_IMPORTS = 4, CT_SPV_MAX_PARAMETERS = 4 };
 
 typedef CT_VEC(uint32_t) ct_spv_words;
 
@@ -39,6 +40,11 @@ struct ct_spv_module {
     uint32_t capabilities[CT_SPV_MAX_CAPABILITIES], n_capabilities;
     const char *extensions[CT_SPV_MAX_EXTENSIONS]; /* borrowed literals */
     uint32_t n_extensions;
+    struct {
+        const char *name; /* borrowed */
+        uint32_t id;
+    } imports[CT_SPV_MAX_IMPORTS];
+    uint32_t n_imports;
     ct_spv_words interned;
     CT_VEC(struct ct_spv_interned) table; /* in order of creation */
     uint32_t *buckets, n_buckets;      /* index in table + 1 */
@@ -55,6 +61,8 @@ void ct_spv_emit(struct ct_spv_module *m, enum ct_spv_section section, SpvOp op,
 uint32_t ct_spv_result(struct ct_spv_module *m, enum ct_spv_section section, SpvOp op, uint32_t type, const uint32_t *words, uint32_t n);
 /* The same in CT_SPV_GLOBALS, once for equal words. */
 uint32_t ct_spv_intern(struct ct_spv_module *m, SpvOp op, uint32_t type, const uint32_t *words, uint32_t n);
+/* A function that is elsewhere, of parameters of one type, which is its result's, too: once for each name (a literal). */
+uint32_t ct_spv_import(struct ct_spv_module *m, const char *name, uint32_t type, uint32_t n_parameters);
 /* A string as SPIR-V has it, appended to `words`. */
 void ct_spv_push_string(struct ct_spv_module *m, ct_spv_words *words, const char *text);
 

@@ -61,7 +61,7 @@ static const struct {
     {"pocl",
      {EVERY_OPENCL, .shared_bytes = 1048576, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_COLLECTIVE, .atomic_float32_add_global = 1,
       .atomic_float32_add_shared = 1, .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .exact_fma32 = 1,
-      .exact_div32 = 1, .exact_sqrt32 = 1}},
+      .exact_div32 = 1, .exact_sqrt32 = 1, .llvm_functions = 1}},
 };
 
 static const struct ptx2spv_target *find_target(const char *name)

@@ -39,7 +39,7 @@ static const struct kind {
       .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .keeps_subnormals32 = 1, .threads_in_turn = 1, .no_predicated_loops = 1}},
     {"opencl-words", /* PoCL */
      {.dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1, .shared_bytes = 1048576, .max_block_threads = 1024,
-      ALL_WIDTHS, ALIASED_SHARED, ALL_EXACT, .keeps_subnormals32 = 1}},
+      ALL_WIDTHS, ALIASED_SHARED, ALL_EXACT, .keeps_subnormals32 = 1, .llvm_functions = 1}},
     {"opencl-resumed",
      {.dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .sync_form = PTX2SPV_SYNC_RESUMED, .subgroup_size = 1,
       .shared_bytes = 1048576, .max_block_threads = 1024, ALL_WIDTHS, ALIASED_SHARED, .float16 = 1, .keeps_subnormals32 = 1}},
