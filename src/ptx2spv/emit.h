@@ -107,6 +107,7 @@ struct ct_gen {
     uint32_t workgroup_id, local_id, push_constants, subgroup_lane;
     uint32_t shared[CT_VIEW_COUNT];
     bool has_wide_words; /* see emit_wide.c: shared[CT_VIEW_64] is the only view */
+    enum ct_shared_view words_view; /* without explicit layout, the only view: CT_VIEW_32, or vectors of such words */
     uint32_t local;      /* Function variable: array of words */
     uint32_t argument_block, shared_base, local_base; /* OpenCL: pointers to bytes */
     uint8_t float_widths; /* 1: f16, 2: f32, 4: f64 are used */
@@ -197,6 +198,7 @@ void ct_gen_store_words(struct ct_gen *g, enum ct_space space, const struct ct_a
 
 /* ---- emit_wide.c: shared memory as an array of 64-bit words ---- */
 bool ct_gen_wants_wide_words(const struct ct_fn *fn);
+enum ct_shared_view ct_gen_words_view(const struct ct_fn *fn);
 /* A 32-bit item at address + offset. */
 uint32_t ct_gen_wide_load(struct ct_gen *g, uint32_t address, int64_t offset, uint32_t scope, uint32_t semantics);
 struct ct_wide_update {

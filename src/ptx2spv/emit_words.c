@@ -5,7 +5,8 @@
  * local memory always, it is one array of 32-bit words, and other widths are composed: 64 bits of two words, 8 and 16 bits of a part of
  * one. A narrow store to shared memory is an atomic and, then an atomic or, so that neighbours in the word that other threads write at
  * the same time are not lost, and threads that store the same value at once leave that value. Kernels with 64-bit atomics have one
- * array of 64-bit words instead (emit_wide.c). */
+ * array of 64-bit words instead (emit_wide.c). Where most is loaded as vectors the array is one of vectors, and a word is a component:
+ * lavapipe loads lane by lane, all components of a vector at once. */
 #include "emit.h"
 
 static const struct view {
@@ -17,9 +18,49 @@ static const struct view {
     [CT_VIEW_F32] = {4, 32, 1, true}, [CT_VIEW_F64] = {8, 64, 1, true},
 };
 
+/* The words that an access of shared memory moves as one vector; 0: it moves them one by one. */
+static uint32_t vector_words(const struct ct_insn *insn)
+{
+    const uint32_t n = insn->op == CT_OP_LOAD ? insn->n_results : insn->n_operands - 1;
+    const uint32_t words = n * ptx_type_bits(insn->type) / 32, align = insn->align_log2 ? 1u << insn->align_log2 : words * 4;
+
+    return (words == 2 || words == 4) && align >= words * 4 ? words : 0;
+}
+
+/* Whether an access may be an atomic one of a word: a volatile one, or a store to a part of one. */
+static bool needs_words(const struct ct_insn *insn)
+{
+    const bool moves = insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE;
+
+    return insn->space != CT_SPACE_GLOBAL && (insn->op == CT_OP_ATOM || (moves && (ct_gen_is_strong(insn) || ptx_type_bits(insn->type) < 32)));
+}
+
+enum ct_shared_view ct_gen_words_view(const struct ct_fn *fn)
+{
+    uint32_t words[5] = {0}, others = 0; /* by the length of their vector */
+
+    if (ct_target_has_views(fn->target) || ct_gen_wants_wide_words(fn))
+        return CT_VIEW_32;
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (needs_words(insn)) {
+                return CT_VIEW_32;
+            } else if ((insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE) && insn->space == CT_SPACE_SHARED) {
+                const uint32_t n = vector_words(insn);
+
+                words[n] += n;
+                others += n == 0;
+            }
+    if (words[4] > others + words[2])
+        return CT_VIEW_4X32;
+    return words[2] > others + words[4] ? CT_VIEW_2X32 : CT_VIEW_32;
+}
+
 static bool has_view(const struct ct_gen *g, enum ct_space space, enum ct_shared_view view)
 {
     if (view == CT_VIEW_32 || (space == CT_SPACE_SHARED && view == CT_VIEW_64 && g->has_wide_words))
+        return true;
+    if (space == CT_SPACE_SHARED && view == g->words_view)
         return true;
     if (space != CT_SPACE_SHARED || !g->target->shared_explicit_layout)
         return false;
@@ -119,17 +160,33 @@ static uint32_t item_index(struct ct_gen *g, uint32_t address, int64_t offset, u
     return address;
 }
 
+static uint32_t shared_variable(struct ct_gen *g, enum ct_shared_view view)
+{
+    if (!g->shared[view])
+        g->shared[view] = g->target->shared_explicit_layout ? make_explicit_view(g, view) : make_word_array(g, view);
+    return g->shared[view];
+}
+
+/* A word of an array of vectors. */
+static uint32_t component_pointer(struct ct_gen *g, uint32_t pointer, uint32_t index)
+{
+    const uint32_t type = ct_gen_int_type(g, 32), count = views[g->words_view].count;
+    const uint32_t vector = GEN(g, SpvOpShiftRightLogical, type, index, ct_gen_u32(g, (uint32_t)__builtin_ctz(count)));
+
+    return GEN(g, SpvOpAccessChain, pointer, shared_variable(g, g->words_view), vector,
+               GEN(g, SpvOpBitwiseAnd, type, index, ct_gen_u32(g, count - 1)));
+}
+
 uint32_t ct_gen_shared_pointer(struct ct_gen *g, enum ct_shared_view view, uint32_t address, int64_t offset)
 {
-    const bool is_explicit = g->target->shared_explicit_layout;
     const uint32_t pointer = ct_spv_type_pointer(&g->m, SpvStorageClassWorkgroup, view_type(g, view));
     const uint32_t index = item_index(g, address, offset, views[view].bytes);
 
-    if (!g->shared[view])
-        g->shared[view] = is_explicit ? make_explicit_view(g, view) : make_word_array(g, view);
-    if (is_explicit)
-        return GEN(g, SpvOpAccessChain, pointer, g->shared[view], ct_gen_u32(g, 0), index);
-    return GEN(g, SpvOpAccessChain, pointer, g->shared[view], index);
+    if (g->target->shared_explicit_layout)
+        return GEN(g, SpvOpAccessChain, pointer, shared_variable(g, view), ct_gen_u32(g, 0), index);
+    if (view == CT_VIEW_32 && g->words_view != CT_VIEW_32)
+        return component_pointer(g, pointer, index);
+    return GEN(g, SpvOpAccessChain, pointer, shared_variable(g, view), index);
 }
 
 static uint32_t pointer_to(struct ct_gen *g, enum ct_space space, enum ct_shared_view view, uint32_t address, int64_t offset)
@@ -283,10 +340,11 @@ static enum ct_shared_view view_of_unit(const struct ct_access *access)
 static enum ct_shared_view vector_view(const struct ct_gen *g, enum ct_space space, const struct ct_access *access)
 {
     const unsigned bytes = access->bits / 8 * access->count;
+    const enum ct_shared_view view = bytes == 8 ? CT_VIEW_2X32 : CT_VIEW_4X32;
 
-    if (access->count < 2 || access->bits < 32 || access->align < bytes || !has_view(g, space, CT_VIEW_4X32))
+    if (access->count < 2 || access->bits < 32 || access->align < bytes || (bytes != 8 && bytes != 16))
         return CT_VIEW_COUNT;
-    return bytes == 8 ? CT_VIEW_2X32 : bytes == 16 ? CT_VIEW_4X32 : CT_VIEW_COUNT;
+    return has_view(g, space, view) ? view : CT_VIEW_COUNT;
 }
 
 static uint32_t load_unit(struct ct_gen *g, enum ct_space space, const struct ct_access *access, int64_t offset)
@@ -297,6 +355,8 @@ static uint32_t load_unit(struct ct_gen *g, enum ct_space space, const struct ct
         return load_item(g, space, access, view_of_unit(access), offset);
     if (access->bits < 32)
         return load_part(g, space, access, offset);
+    if (has_view(g, space, CT_VIEW_2X32))
+        return GEN(g, SpvOpBitcast, ct_gen_int_type(g, 64), load_item(g, space, access, CT_VIEW_2X32, offset));
     words[0] = load_item(g, space, access, CT_VIEW_32, offset);
     words[1] = load_item(g, space, access, CT_VIEW_32, offset + 4);
     return ct_gen_pack(g, words, 2, 32);
@@ -310,6 +370,8 @@ static void store_unit(struct ct_gen *g, enum ct_space space, const struct ct_ac
         store_item(g, space, access, view_of_unit(access), offset, id);
     } else if (access->bits < 32) {
         store_part(g, space, access, offset, id);
+    } else if (has_view(g, space, CT_VIEW_2X32)) {
+        store_item(g, space, access, CT_VIEW_2X32, offset, GEN(g, SpvOpBitcast, view_type(g, CT_VIEW_2X32), id));
     } else {
         ct_gen_unpack(g, id, 2, 32, words);
         store_item(g, space, access, CT_VIEW_32, offset, words[0]);

@@ -57,6 +57,47 @@ static const char wide[] =
     "sub.u32 r3,255,t; mad.lo.u32 r2,r3,16,r1; ld.shared.u64 d4,[r2]; ld.shared.u64 d5,[r2+8]; shr.u64 d6,d4,32; shr.u64 d7,d5,31;"
     "xor.b64 d4,d4,d5; xor.b64 d4,d4,d6; xor.b64 d4,d4,d7; cvt.u32.u64 x,d4;";
 
+/* Mostly vectors of four words: s[t] = (in[t], in[t] + n, t, in[t] ^ 5). Read as vectors, words, pairs of words and 64 bits. */
+static uint32_t word_of_quad(const struct data *d, uint32_t t, unsigned k)
+{
+    const uint32_t words[] = {d->in[t], d->in[t] + d->n, t, d->in[t] ^ 5};
+
+    return words[k];
+}
+static void expect_quads(struct data *d)
+{
+    for (uint32_t t = 0; t < N; t++) {
+        const uint32_t m = 255 - t, q = (t + d->n) % N;
+
+        d->out[t] = word_of_quad(d, m, 0) + 3 * word_of_quad(d, m, 1) + 5 * word_of_quad(d, m, 2) + 7 * word_of_quad(d, m, 3);
+        d->out[t] += word_of_quad(d, q, 0) ^ word_of_quad(d, q, 1) ^ word_of_quad(d, q, 2) ^ word_of_quad(d, q, 3);
+        d->out[t] += word_of_quad(d, m, 2) + word_of_quad(d, m, 0) - word_of_quad(d, m, 1);
+        d->out[t] += word_of_quad(d, m, 2) ^ word_of_quad(d, m, 3);
+    }
+}
+static const char quads[] =
+    ".shared .align 16 .b8 s[4096]; mov.u32 r1,s; mad.lo.u32 r2,t,16,r1; add.u32 r3,v,n; mul.lo.u32 r4,v,t;"
+    "st.shared.v4.u32 [r2],{v,r3,t,r4}; xor.b32 r4,v,5; st.shared.u32 [r2+12],r4; bar.sync 0; sub.u32 r3,255,t; mad.lo.u32 r2,r3,16,r1;"
+    "ld.shared.v4.u32 {r4,r5,r6,r7},[r2]; mad.lo.u32 x,r5,3,r4; mad.lo.u32 x,r6,5,x; mad.lo.u32 x,r7,7,x; add.u32 r3,t,n;"
+    "and.b32 r3,r3,255; mad.lo.u32 r3,r3,16,r1; ld.shared.v4.u32 {r4,r5,r6,r7},[r3]; xor.b32 r4,r4,r5; xor.b32 r6,r6,r7;"
+    "xor.b32 r4,r4,r6; add.u32 x,x,r4; ld.shared.u32 r4,[r2+8]; add.u32 x,x,r4; ld.shared.v2.u32 {r4,r5},[r2]; sub.u32 r4,r4,r5;"
+    "add.u32 x,x,r4; ld.shared.u64 d1,[r2+8]; cvt.u32.u64 r4,d1; shr.u64 d1,d1,32; cvt.u32.u64 r5,d1; xor.b32 r4,r4,r5; add.u32 x,x,r4;";
+
+/* Mostly 64 bits: s[t] = in[t] * t, whose upper word n replaces. */
+static void expect_pairs(struct data *d)
+{
+    for (uint32_t t = 0; t < N; t++) {
+        const uint32_t m = 255 - t, q = (t + d->n) % N;
+
+        d->out[t] = (d->in[m] * m ^ d->n) + d->in[q] * q * 3 + d->n * 2;
+    }
+}
+static const char pairs[] =
+    ".shared .align 16 .b8 s[2048]; mov.u32 r1,s; mad.lo.u32 r2,t,8,r1; mul.wide.u32 d1,v,t; st.shared.u64 [r2],d1;"
+    "st.shared.u32 [r2+4],n; bar.sync 0; sub.u32 r3,255,t; mad.lo.u32 r3,r3,8,r1; ld.shared.u64 d2,[r3]; shr.u64 d3,d2,32;"
+    "xor.b64 d2,d2,d3; cvt.u32.u64 x,d2; add.u32 r3,t,n; and.b32 r3,r3,255; mad.lo.u32 r3,r3,8,r1; ld.shared.v2.u32 {r4,r5},[r3];"
+    "mad.lo.u32 x,r4,3,x; add.u32 x,x,r5; ld.shared.u32 r6,[r3+4]; add.u32 x,x,r6;";
+
 /* The bytes of in[t], turned round and each plus its place. */
 static void expect_quad(struct data *d)
 {
@@ -290,6 +331,8 @@ static const struct row rows[] = {
     {"bytes in shared memory", bytes, expect_bytes, {0}, {0}},
     {"halves in shared memory", halves, expect_halves, {0}, {0}},
     {"64 bits in shared memory", wide, expect_wide, {0}, {0}},
+    {"mostly vectors of words in shared memory", quads, expect_quads, {0}, {0}},
+    {"mostly 64 bits in shared memory", pairs, expect_pairs, {0}, {0}},
     {"vectors of four bytes", quad, expect_quad, {0}, {0}},
     {"local memory", local, expect_local, {0}, {0}},
     {"generic pointers", generic, expect_generic, {0}, {0}},
