@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded before Mesa's drm-shim, for tests of RADV with no GPU. The shim knows no signals of synchronization objects, so RADV takes the
+/* Preloaded before Mesa's drm-shim, for tests of RADV with no GPU. It has no buffers as file descriptors: drm_shim_buffers.c. The shim knows no signals of synchronization objects, so RADV takes the
  * device for lost once memory was bound to a sparse buffer; here the signals succeed, and a wait lasts until the signal came, or a moment
  * for what only a GPU would signal. */
+#include "drm_shim_buffers.h"
+
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -55,7 +57,7 @@ static int all_signalled(const struct waiting *waiting)
     return 1;
 }
 
-static int create(int (*next)(int, unsigned long, ...), int fd, unsigned long request, struct creation *creation)
+static int create(drm_ioctl *next, int fd, unsigned long request, struct creation *creation)
 {
     int result = next(fd, request, creation);
 
@@ -73,9 +75,10 @@ static int wait(const struct waiting *waiting)
 
 int ioctl(int fd, unsigned long request, ...)
 {
-    int (*next)(int, unsigned long, ...) = (int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
+    drm_ioctl *next = (drm_ioctl *)dlsym(RTLD_NEXT, "ioctl");
     va_list list;
     void *argument;
+    int result;
 
     va_start(list, request);
     argument = va_arg(list, void *);
@@ -92,5 +95,5 @@ int ioctl(int fd, unsigned long request, ...)
     case SYNCOBJ_WAIT:
         return wait(argument);
     }
-    return next(fd, request, argument);
+    return drm_shim_buffers(next, fd, request, argument, &result) ? result : next(fd, request, argument);
 }

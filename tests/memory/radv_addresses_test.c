@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define RADV_MASK UINT64_C(0xffff800000000000)
 
@@ -130,6 +132,108 @@ static void mapped_memory(void **state)
     ok(cuMemRelease(handle));
 }
 
+/* ---- memory as file descriptors ---- */
+
+#define SHARED_BYTES ((size_t)4 << 20)
+
+/* Which buffer of the driver's a descriptor is of; closes it. */
+static ino_t take_buffer(int fd, size_t bytes)
+{
+    struct stat file;
+
+    assert_int_equal(fstat(fd, &file), 0);
+    assert_int_equal(file.st_size, bytes);
+    assert_int_equal(close(fd), 0);
+    return file.st_ino;
+}
+
+static int range_handle(CUdeviceptr start, size_t bytes)
+{
+    int fd = -1;
+
+    ok(cuMemGetHandleForAddressRange(&fd, start, bytes, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+    return fd;
+}
+
+static void dma_bufs_of_memory(void **state)
+{
+    CUdeviceptr memory[2];
+    int value = 0, fd;
+    ino_t first;
+
+    (void)state;
+    ok(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, 0));
+    assert_int_equal(value, 1);
+    for (int i = 0; i < 2; i++)
+        ok(cuMemAlloc(&memory[i], SHARED_BYTES));
+    first = take_buffer(range_handle(memory[0], SHARED_BYTES), SHARED_BYTES);
+    assert_int_equal(take_buffer(range_handle(memory[0], 65536), SHARED_BYTES), first);
+    assert_int_not_equal(take_buffer(range_handle(memory[1], SHARED_BYTES), SHARED_BYTES), first);
+    gives(CUDA_ERROR_NOT_SUPPORTED, cuMemGetHandleForAddressRange(&fd, memory[0] + 65536, 65536, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+    for (int i = 0; i < 2; i++)
+        ok(cuMemFree(memory[i]));
+}
+
+/* A mapping is had as one, too, if its memory was made for others. */
+static void dma_bufs_of_mappings(void **state)
+{
+    CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    CUmemGenericAllocationHandle handles[2];
+    CUdeviceptr start;
+    int fd = -1;
+    ino_t buffer;
+
+    (void)state;
+    ok(cuMemAddressReserve(&start, 2 * SHARED_BYTES, 0, 0, 0));
+    ok(cuMemCreate(&handles[1], SHARED_BYTES, &properties, 0));
+    properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    ok(cuMemCreate(&handles[0], SHARED_BYTES, &properties, 0));
+    for (int i = 0; i < 2; i++)
+        ok(cuMemMap(start + (size_t)i * SHARED_BYTES, SHARED_BYTES, 0, handles[i], 0));
+    ok(cuMemExportToShareableHandle(&fd, handles[0], CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    buffer = take_buffer(fd, SHARED_BYTES); /* this driver gives dma-bufs as its opaque kind */
+    assert_int_equal(take_buffer(range_handle(start, SHARED_BYTES), SHARED_BYTES), buffer);
+    gives(CUDA_ERROR_NOT_SUPPORTED,
+          cuMemGetHandleForAddressRange(&fd, start + SHARED_BYTES, SHARED_BYTES, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+    gives(CUDA_ERROR_NOT_SUPPORTED, cuMemGetHandleForAddressRange(&fd, start, 2 * SHARED_BYTES, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+    gives(CUDA_ERROR_NOT_SUPPORTED, cuMemGetHandleForAddressRange(&fd, start + 65536, 65536, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+    ok(cuMemUnmap(start, 2 * SHARED_BYTES));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemGetHandleForAddressRange(&fd, start, SHARED_BYTES, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+    for (int i = 0; i < 2; i++)
+        ok(cuMemRelease(handles[i]));
+    ok(cuMemAddressFree(start, 2 * SHARED_BYTES));
+}
+
+/* Buffers on imported memory are where the chip's rule wants them, overlapping ones at addresses of their own. */
+static void imported_memory(void **state)
+{
+    static const CUexternalMemoryHandleType types[] = {CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD};
+    CUDA_EXTERNAL_MEMORY_BUFFER_DESC whole = {.size = SHARED_BYTES}, half = {.offset = SHARED_BYTES / 2, .size = SHARED_BYTES / 2};
+    CUexternalMemory imported;
+    CUdeviceptr memory, buffers[2];
+
+    (void)state;
+    ok(cuMemAlloc(&memory, SHARED_BYTES));
+    for (int i = 0; i < 2; i++) {
+        CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = {.type = types[i], .size = SHARED_BYTES};
+
+        desc.handle.fd = range_handle(memory, SHARED_BYTES);
+        ok(cuImportExternalMemory(&imported, &desc));
+        ok(cuExternalMemoryGetMappedBuffer(&buffers[0], imported, &whole));
+        ok(cuExternalMemoryGetMappedBuffer(&buffers[1], imported, &half));
+        ok(cuDestroyExternalMemory(imported));
+        for (int k = 0; k < 2; k++) {
+            assert_true(buffers[k] >= info()->arenas[0].first && buffers[k] < info()->arenas[0].end);
+            is_masked(buffers[k]);
+            is_masked(buffers[k] + SHARED_BYTES / 2 - 1);
+        }
+        assert_true(buffers[1] >= buffers[0] + SHARED_BYTES || buffers[1] + SHARED_BYTES / 2 <= buffers[0]);
+        for (int k = 0; k < 2; k++)
+            ok(cuMemFree(buffers[k]));
+    }
+    ok(cuMemFree(memory));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +242,9 @@ int main(void)
         cmocka_unit_test(host_memory),
         cmocka_unit_test(registered_memory),
         cmocka_unit_test(mapped_memory),
+        cmocka_unit_test(dma_bufs_of_memory),
+        cmocka_unit_test(dma_bufs_of_mappings),
+        cmocka_unit_test(imported_memory),
     };
 
     if (!getenv("AMDGPU_GPU_ID"))
