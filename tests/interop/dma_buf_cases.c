@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of cuMemAlloc goes to Vulkan as the dma-buf of cuMemGetHandleForAddressRange. */
+/* Memory of cuMemAlloc goes to Vulkan as the dma-buf of cuMemGetHandleForAddressRange; and dma-bufs that neither of them made come to CUDA. */
 #include "interop.h"
 
 #include "../api/which_driver.h"
 
 #include <fcntl.h>
+#include <linux/udmabuf.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
@@ -82,6 +85,54 @@ int dma_buf_stays(struct app *app, struct cuda *cuda)
     app_buffer_destroy(app, &host);
     app_buffer_destroy(app, &buffer);
     ok(cuMemFree(next));
+    return PASSED;
+}
+
+/* A dma-buf of the file's pages, where Linux makes such; else the file itself, which lavapipe maps in the same way. */
+static int dma_buf_of_file(int file)
+{
+    struct udmabuf_create create = {.memfd = (uint32_t)file, .flags = UDMABUF_FLAGS_CLOEXEC, .size = ALL};
+    int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), fd = -1;
+
+    expect(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+    if (device >= 0) {
+        fd = ioctl(device, UDMABUF_CREATE, &create);
+        close(device);
+    }
+    return fd >= 0 ? fd : fcntl(file, F_DUPFD_CLOEXEC, 0);
+}
+
+/* Pages of the host as a dma-buf, for devices that reach such: by every address rule kernels see what the host writes, and it what they do. */
+int dma_buf_of_pages(struct app *app, struct cuda *cuda)
+{
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc;
+    VkPhysicalDeviceProperties properties;
+    CUexternalMemory memory;
+    CUdeviceptr pointer;
+    uint32_t *words;
+    int file;
+
+    vkGetPhysicalDeviceProperties(app->physical, &properties);
+    if (properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU)
+        return LEFT_OUT;
+    expect((file = memfd_create("pages", MFD_CLOEXEC | MFD_ALLOW_SEALING)) >= 0 && ftruncate(file, ALL) == 0);
+    expect((words = mmap(NULL, ALL, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)) != MAP_FAILED);
+    memset(&desc, 0, sizeof desc);
+    desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD;
+    desc.handle.fd = dma_buf_of_file(file);
+    desc.size = ALL;
+    ok(cuImportExternalMemory(&memory, &desc));
+    pointer = map_buffer(memory, 0, BYTES);
+    for (unsigned i = 0; i < WORDS; i++)
+        words[i] = i * 6 + 1;
+    expect(cuda_count_wrong(cuda, pointer, WORDS, 6, 1) == 0);
+    cuda_map(cuda, NULL, pointer, (struct app_map){WORDS, 3, 2, 1});
+    ok(cuCtxSynchronize());
+    for (unsigned i = 0; i < WORDS; i++)
+        expect(words[i] == i * 19 + 5);
+    ok(cuDestroyExternalMemory(memory));
+    ok(cuMemFree(pointer));
+    expect(munmap(words, ALL) == 0 && close(file) == 0);
     return PASSED;
 }
 

@@ -49,7 +49,7 @@ void not_initialized(void);
 void semaphore_facts(void);
 interop_case images, image_order, image_errors;
 interop_case exported_memory, exported_memory_stays, exported_and_imported;
-interop_case dma_buf_exported, dma_buf_stays, dma_buf_errors;
+interop_case dma_buf_of_pages, dma_buf_exported, dma_buf_stays, dma_buf_errors;
 int two_processes(struct cuda *cuda, const char *self);
 int child_process(int socket, struct cuda *cuda);
 

@@ -383,6 +383,7 @@ static const struct {
     {"exported_memory", exported_memory, false},
     {"exported_memory_stays", exported_memory_stays, false},
     {"exported_and_imported", exported_and_imported, false},
+    {"dma_buf_of_pages", dma_buf_of_pages, false},
     {"dma_buf_exported", dma_buf_exported, false},
     {"dma_buf_stays", dma_buf_stays, false},
     {"dma_buf_errors", dma_buf_errors, false},
