@@ -130,6 +130,12 @@ static CUresult begin(CUstream handle, const CUexternalSemaphore *semaphores, co
     return r;
 }
 
+/* Flags are for semaphores of NVIDIA's embedded systems. */
+static CUresult check_flags(unsigned flags)
+{
+    return flags ? ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of external semaphores", flags) : CUDA_SUCCESS;
+}
+
 static CUresult end(struct ct_stream *stream, struct ct_external_fence *fences, unsigned count, CUresult r)
 {
     release(fences, count);
@@ -139,7 +145,7 @@ static CUresult end(struct ct_stream *stream, struct ct_external_fence *fences, 
 
 /* cuSignalExternalSemaphoresAsync. When all that the stream has now is done: a binary semaphore is signalled, a timeline gets its value.
  * Vulkan wants the signal of a binary semaphore submitted before a wait for it: it is when this returns, unless the stream itself waits for
- * the host. INVALID_VALUE: a NULL, a value that is not above the one before. */
+ * the host. INVALID_VALUE: a NULL, flags, a value that is not above the one before. */
 CUresult CUDAAPI cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *extSemArray,
                                                  const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray, unsigned int numExtSems,
                                                  CUstream stream)
@@ -150,13 +156,15 @@ CUresult CUDAAPI cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *extS
 
     if (r != CUDA_SUCCESS)
         return r;
-    for (unsigned i = 0; i < numExtSems; i++)
+    for (unsigned i = 0; i < numExtSems && r == CUDA_SUCCESS; i++) {
         fences[i].value = paramsArray[i].params.fence.value;
-    return end(s, fences, numExtSems, ct_external_semaphores_signal(s, fences, numExtSems));
+        r = check_flags(paramsArray[i].flags);
+    }
+    return end(s, fences, numExtSems, r == CUDA_SUCCESS ? ct_external_semaphores_signal(s, fences, numExtSems) : r);
 }
 
 /* cuWaitExternalSemaphoresAsync. What the stream gets later waits until each binary semaphore is signalled, and resets it, and until each
- * timeline has its value. INVALID_VALUE: a NULL. */
+ * timeline has its value. INVALID_VALUE: a NULL, flags. */
 CUresult CUDAAPI cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSemArray,
                                                const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray, unsigned int numExtSems,
                                                CUstream stream)
@@ -167,7 +175,9 @@ CUresult CUDAAPI cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSem
 
     if (r != CUDA_SUCCESS)
         return r;
-    for (unsigned i = 0; i < numExtSems; i++)
+    for (unsigned i = 0; i < numExtSems && r == CUDA_SUCCESS; i++) {
         fences[i].value = paramsArray[i].params.fence.value;
-    return end(s, fences, numExtSems, ct_external_semaphores_wait(s, fences, numExtSems));
+        r = check_flags(paramsArray[i].flags);
+    }
+    return end(s, fences, numExtSems, r == CUDA_SUCCESS ? ct_external_semaphores_wait(s, fences, numExtSems) : r);
 }

@@ -3,6 +3,8 @@
  * core/backend.h asks of core; what is wrong is printed and counted. */
 #include "mock_backend.h"
 
+#include "mock_semaphores.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +109,11 @@ void mock_use_rule(enum ct_address_rule rule)
 {
     mock.info.address_rule = rule;
     mock.rule_set = true;
+}
+
+void mock_use_semaphores(void)
+{
+    mock.info.external_semaphore_fd = mock.info.external_timeline_fd = true;
 }
 
 struct mock_counts mock_count(void)
@@ -753,14 +760,27 @@ static CUresult mock_timeline_signal(struct ct_timeline *timeline, uint64_t valu
     return CUDA_SUCCESS;
 }
 
+uint64_t mock_timeline_value(struct ct_timeline *timeline)
+{
+    uint64_t value;
+
+    lock();
+    value = timeline->value;
+    unlock();
+    return value;
+}
+
+/* Core waits for ever, or not at all. */
 static CUresult mock_timeline_await(struct ct_timeline *timeline, uint64_t value, uint64_t timeout_ns)
 {
-    (void)timeout_ns; /* core waits for ever only */
+    CUresult r;
+
     lock();
-    while (timeline->value < value)
+    while (timeout_ns && timeline->value < value)
         pthread_cond_wait(&mock.changed, &mock.mutex);
+    r = timeline->value < value ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
     unlock();
-    return CUDA_SUCCESS;
+    return r;
 }
 
 /* ---- kernels: there are none ---- */
@@ -808,4 +828,9 @@ const struct ct_backend ct_backend_vk = {
     .timeline_destroy = mock_timeline_destroy,
     .timeline_signal = mock_timeline_signal,
     .timeline_await = mock_timeline_await,
+    .semaphore_import = mock_semaphore_import,
+    .semaphore_destroy = mock_semaphore_destroy,
+    .semaphore_await = mock_semaphore_await,
+    .queue_signal_semaphore = mock_queue_signal_semaphore,
+    .queue_wait_semaphore = mock_queue_wait_semaphore,
 };

@@ -9,6 +9,8 @@
 /* Before the first call of CUDA. The environment's MOCK_ADDRESS_RULE ("shared", "chosen", "mask", "own") is taken otherwise.
  * Only with "shared" does the host see device memory; with "own" host memory has a device pointer of its own. */
 void mock_use_rule(enum ct_address_rule rule);
+/* Also before that: the device shares semaphores (mock_semaphores.h). */
+void mock_use_semaphores(void);
 
 /* What exists now. */
 struct mock_counts {
@@ -22,6 +24,8 @@ void mock_fail_call(unsigned n, CUresult result);
 void mock_lose_device(unsigned n, CUresult result);
 /* Whether that has come to pass. */
 bool mock_has_failed(void);
+
+uint64_t mock_timeline_value(struct ct_timeline *timeline);
 
 /* Commands of all queues that have run, and bytes that they copied. */
 uint64_t mock_commands(void);
