@@ -5,6 +5,7 @@
 #include "entry_points.h"
 
 #include "core/array.h"
+#include "core/array_tiles.h"
 #include "core/device.h"
 #include "core/log.h"
 
@@ -42,7 +43,8 @@ CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR 
 }
 
 /* cuArray3DCreate_v2. As cuArrayCreate_v2; with a depth three dimensions or, by CUDA_ARRAY3D_LAYERED and CUBEMAP, layers and faces (Depth
- * then is 6, or a multiple of it). NOT_SUPPORTED: SPARSE, DEFERRED_MAPPING, VIDEO_ENCODE_DECODE. */
+ * then is 6, or a multiple of it). SPARSE and DEFERRED_MAPPING are of 2 dimensions, layered or not, and 3; they have no memory until
+ * cuMemMapArrayAsync. NOT_SUPPORTED: these two where the attributes of the device say so, VIDEO_ENCODE_DECODE. */
 CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
 {
     return create(pHandle, pAllocateArray);
@@ -101,38 +103,32 @@ static CUresult refuse_mipmapped(CUmipmappedArray handle, const char *why)
     return r == CUDA_SUCCESS ? ct_fail(CUDA_ERROR_INVALID_VALUE, "%s", why) : r;
 }
 
-#define NOT_SPARSE "the array is not sparse"
-#define NOT_DEFERRED "the array has its memory: it was not made with CUDA_ARRAY3D_DEFERRED_MAPPING"
-
-/* cuArrayGetSparseProperties. INVALID_VALUE: the array is not sparse, as none is here. */
+/* cuArrayGetSparseProperties. Of an array that is smaller than a tile in all dimensions all is in the tail. INVALID_VALUE: a NULL, not made
+ * with CUDA_ARRAY3D_SPARSE, a level of a mipmapped array. */
 CUresult CUDAAPI cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUarray array)
 {
-    (void)sparseProperties;
-    return refuse(array, NOT_SPARSE);
+    return ct_array_sparse_properties(array, sparseProperties);
 }
 
-/* cuMipmappedArrayGetSparseProperties. INVALID_VALUE: the array is not sparse, as none is here. */
+/* cuMipmappedArrayGetSparseProperties. miptailSize is in bytes, of each layer unless the flags say that all have one tail. INVALID_VALUE: a
+ * NULL, not made with CUDA_ARRAY3D_SPARSE. */
 CUresult CUDAAPI cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUmipmappedArray mipmap)
 {
-    (void)sparseProperties;
-    return refuse_mipmapped(mipmap, NOT_SPARSE);
+    return ct_mipmapped_array_sparse_properties(mipmap, sparseProperties);
 }
 
-/* cuArrayGetMemoryRequirements. INVALID_VALUE: the array has its memory already, as all have here. */
+/* cuArrayGetMemoryRequirements. Bytes. INVALID_VALUE: a NULL, not made with CUDA_ARRAY3D_DEFERRED_MAPPING, a level of a mipmapped array;
+ * INVALID_DEVICE. */
 CUresult CUDAAPI cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUarray array, CUdevice device)
 {
-    (void)memoryRequirements;
-    (void)device;
-    return refuse(array, NOT_DEFERRED);
+    return ct_array_memory_requirements(array, device, memoryRequirements);
 }
 
-/* cuMipmappedArrayGetMemoryRequirements. INVALID_VALUE: the array has its memory already, as all have here. */
+/* cuMipmappedArrayGetMemoryRequirements. Bytes. INVALID_VALUE: a NULL, not made with CUDA_ARRAY3D_DEFERRED_MAPPING; INVALID_DEVICE. */
 CUresult CUDAAPI cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUmipmappedArray mipmap,
                                                        CUdevice device)
 {
-    (void)memoryRequirements;
-    (void)device;
-    return refuse_mipmapped(mipmap, NOT_DEFERRED);
+    return ct_mipmapped_array_memory_requirements(mipmap, device, memoryRequirements);
 }
 
 /* cuArrayGetPlane. INVALID_VALUE: the array has one plane only, as all have here. */

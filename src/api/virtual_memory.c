@@ -2,9 +2,10 @@
 /* Driver API: Virtual Memory Management. No context need be current: addresses are the process's, memory is a device's.
  * Every function: NOT_INITIALIZED, DEINITIALIZED, NOT_PERMITTED in a host function of a stream, the error of a kernel that failed in the
  * current context; NOT_SUPPORTED where CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0. INVALID_VALUE is of null pointers and
- * nonzero flags, too. cuMemMapArrayAsync and the functions of multicast objects are not here: no device of ours has such. */
+ * nonzero flags, too. The functions of multicast objects are not here: no device of ours has such. */
 #include "entry_points.h"
 
+#include "core/array_tiles.h"
 #include "core/context.h"
 #include "core/dma_buf.h"
 #include "core/log.h"
@@ -51,8 +52,9 @@ CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
 }
 
 /* cuMemCreate. Memory of a device, of a size in bytes that is a multiple of the granularity. Compression is not to be had and not given;
- * cuMemGetAllocationPropertiesFromHandle says so. INVALID_VALUE, INVALID_DEVICE, OUT_OF_MEMORY; NOT_SUPPORTED: memory of the host, handles
- * other than file descriptors, GPUDirect RDMA, tile pools. */
+ * cuMemGetAllocationPropertiesFromHandle says so. CU_MEM_CREATE_USAGE_TILE_POOL: for
+ * cuMemMapArrayAsync alone. INVALID_VALUE, INVALID_DEVICE, OUT_OF_MEMORY; NOT_SUPPORTED: memory of the host, handles other than file
+ * descriptors, GPUDirect RDMA, tile pools where CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED is 0 or which are to be shared. */
 CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
 {
     CUresult r = enter(handle && prop && !flags, "cuMemCreate");
@@ -75,6 +77,21 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGene
     CUresult r = enter(!offset && !flags, "cuMemMap");
 
     return r == CUDA_SUCCESS ? ct_vmm_map(ptr, size, handle) : r;
+}
+
+/* cuMemMapArrayAsync. Gives tiles of sparse arrays memory of a tile pool, or takes it, in the order of the stream; of arrays with deferred
+ * mapping all at once. Offsets and extents are whole tiles, except at the far end of a level. An entry that is not valid leaves all
+ * undone. INVALID_HANDLE: an array or the stream; INVALID_VALUE: all else; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(hStream, &stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = mapInfoList && count ? ct_arrays_map(stream, mapInfoList, count) : ct_fail(CUDA_ERROR_INVALID_VALUE, "an empty list");
+    ct_stream_release(stream);
+    return r;
 }
 
 /* cuMemUnmap. All of one or several mappings that follow each other; waits for all work first. INVALID_VALUE: a part of one, or a gap. */

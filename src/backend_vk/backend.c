@@ -37,6 +37,7 @@ const struct ct_backend ct_backend_vk = {
     .image_create = ct_vk_image_create,
     .image_destroy = ct_vk_image_destroy,
     .image_level = ct_vk_image_level,
+    .image_bind = ct_vk_image_bind,
     .kernel_create = ct_vk_kernel_create,
     .kernel_destroy = ct_vk_kernel_destroy,
     .queue_create = ct_vk_queue_create,

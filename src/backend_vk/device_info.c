@@ -379,6 +379,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);
     find_sparse_family(handle, out);
+    out_info->sparse_images = out_info->sparse && out->has_sparse_family && out->features.core.features.sparseResidencyImage2D;
     out->memory_missing = !out->memory.memoryTypeCount;
     ct_vk_address_rule_probe(out, out_info, driver->rule);
     if (out->memory_missing)

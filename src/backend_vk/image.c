@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images, with memory of their own or of another API.
+/* Images, with memory of their own or of another API, or without (image_tiles.c).
  *
  * Of an image that another API made nothing is told but what CUDA's descriptor has. Ours gets the same properties, so that drivers choose
  * the same tiling for it: external, optimal tiling, one sample, usage for sampling and transfers, and for storage and attachments where the
@@ -14,16 +14,6 @@
 #include <stdlib.h>
 
 #define CT_CHANNEL "memory"
-
-struct ct_vk_image {
-    struct ct_texel_image base;
-    VkImage handle;
-    VkDeviceMemory memory;
-    uint64_t charged_bytes; /* counted in device->heap_used[heap] */
-    uint32_t heap;
-    unsigned n_levels;
-    struct ct_vk_level levels[];
-};
 
 /* ---- what it is ---- */
 
@@ -48,7 +38,12 @@ static const struct image_format *find_format_or_null(CUarray_format format, uns
 /* Kernels write elements as bits, whatever their format. */
 static VkImageCreateFlags create_flags(const struct ct_image_request *request, const struct image_format *format)
 {
-    return (request->cube ? VK_IMAGE_CREATE_CUBE_COMPATIBLE_BIT : 0) |
+    static const VkImageCreateFlags sources[] = {
+        [CT_IMAGE_DEFERRED] = VK_IMAGE_CREATE_SPARSE_BINDING_BIT,
+        [CT_IMAGE_SPARSE] = VK_IMAGE_CREATE_SPARSE_BINDING_BIT | VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT,
+    };
+
+    return sources[request->memory] | (request->cube ? VK_IMAGE_CREATE_CUBE_COMPATIBLE_BIT : 0) |
            (format->reread || request->storage ? VK_IMAGE_CREATE_MUTABLE_FORMAT_BIT : 0);
 }
 
@@ -218,7 +213,7 @@ static CUresult record_layout_locked(struct ct_queue *queue, const struct ct_vk_
 }
 
 /* Waits until it is done: any queue may use the image after that. */
-static CUresult settle_layout(struct ct_vk_image *image, bool imported)
+static CUresult settle(struct ct_vk_image *image, bool imported)
 {
     struct ct_backend_device *device = image->base.device;
     struct ct_queue *queue;
@@ -235,20 +230,20 @@ static CUresult settle_layout(struct ct_vk_image *image, bool imported)
     return r;
 }
 
-/* ---- public ---- */
-
-static uint32_t halved(uint32_t side, uint32_t level)
+CUresult ct_vk_image_settle(struct ct_vk_image *image)
 {
-    return side >> level ? side >> level : 1;
+    return settle(image, false);
 }
+
+/* ---- public ---- */
 
 static void init_level(struct ct_vk_image *image, const struct ct_image_request *request, uint32_t texel_bytes, uint32_t index)
 {
     struct ct_vk_level *level = &image->levels[index];
-    uint64_t row_bytes = (uint64_t)halved(request->width, index) * texel_bytes;
-    uint64_t slices = request->shape == CT_IMAGE_3D ? halved(request->depth, index) : request->layers;
+    uint64_t row_bytes = (uint64_t)ct_vk_level_side(request->width, index) * texel_bytes;
+    uint64_t slices = request->shape == CT_IMAGE_3D ? ct_vk_level_side(request->depth, index) : request->layers;
 
-    level->texels = (struct ct_texels){request->shape, texel_bytes, row_bytes, row_bytes * halved(request->height, index)};
+    level->texels = (struct ct_texels){request->shape, texel_bytes, row_bytes, row_bytes * ct_vk_level_side(request->height, index)};
     level->base =
         (struct ct_memory){.device = image->base.device, .size_bytes = slices * level->texels.slice_bytes, .texels = &level->texels};
     level->image = image->handle;
@@ -265,13 +260,14 @@ static CUresult make(struct ct_vk_image *image, const struct ct_image_request *r
 
     if ((r = describe(request, &external, &info)) != CUDA_SUCCESS || (r = check(device, &info, request, &dedicated_only)) != CUDA_SUCCESS ||
         (r = ct_vk_result(device->vk.vkCreateImage(device->handle, &info, NULL, &image->handle), "vkCreateImage")) != CUDA_SUCCESS ||
-        (r = give_memory(image, request, dedicated_only)) != CUDA_SUCCESS)
+        (r = request->memory == CT_IMAGE_OWN ? give_memory(image, request, dedicated_only) : ct_vk_image_lay_tiles(image)) != CUDA_SUCCESS)
         return r;
     if (request->import)
         ct_vk_name_imported_image(device->handle, image->handle);
     for (uint32_t i = 0; i < request->levels; i++)
         init_level(image, request, request->texel_bytes, i);
-    return settle_layout(image, request->import != NULL);
+    return request->memory == CT_IMAGE_DEFERRED ? CUDA_SUCCESS /* nothing may use it before it is bound */
+                                                : settle(image, request->import != NULL);
 }
 
 CUresult ct_vk_image_create(struct ct_backend_device *device, const struct ct_image_request *request, struct ct_texel_image **out)
@@ -282,6 +278,10 @@ CUresult ct_vk_image_create(struct ct_backend_device *device, const struct ct_im
     if (!image)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "image of %u levels", request->levels);
     image->base.device = device;
+    image->source = request->memory;
+    image->width = request->width;
+    image->height = request->height;
+    image->depth = request->depth;
     image->n_levels = request->levels;
     if ((r = make(image, request)) != CUDA_SUCCESS) {
         ct_vk_image_destroy(&image->base);

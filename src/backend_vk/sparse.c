@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binding memory into sparse buffers. Some drivers have a queue family of its own for that (RADV of Mesa 25).
+/* Binding memory into sparse buffers and images. Some drivers have a queue family of its own for that (RADV of Mesa 25).
  *
  * NVIDIA's driver takes 30 us to accept a binding and 150 to 600 until it is made (580, H200). So nobody waits for one by itself: bindings
  * follow each other on a line of their own, every submission waits on the device for those before it that are still under way, and the
@@ -12,7 +12,7 @@
 #define CT_CHANNEL "memory"
 
 /* Hands the bindings over, behind those before. */
-static CUresult submit_locked(struct ct_backend_device *device, const VkSparseBufferMemoryBindInfo *buffers, uint32_t count)
+static CUresult submit_locked(struct ct_backend_device *device, const VkBindSparseInfo *binds)
 {
     const uint64_t before = atomic_load_explicit(&device->bindings, memory_order_relaxed), value = before + 1; /* written under the lock */
     const VkTimelineSemaphoreSubmitInfo values = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
@@ -20,16 +20,15 @@ static CUresult submit_locked(struct ct_backend_device *device, const VkSparseBu
                                                   .pWaitSemaphoreValues = &before,
                                                   .signalSemaphoreValueCount = 1,
                                                   .pSignalSemaphoreValues = &value};
-    const VkBindSparseInfo info = {.sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO,
-                                   .pNext = &values,
-                                   .waitSemaphoreCount = ct_vk_sparse_pending(device) ? 1 : 0,
-                                   .pWaitSemaphores = &device->binding_line->semaphore,
-                                   .bufferBindCount = count,
-                                   .pBufferBinds = buffers,
-                                   .signalSemaphoreCount = 1,
-                                   .pSignalSemaphores = &device->binding_line->semaphore};
-    CUresult r = ct_vk_result(device->vk.vkQueueBindSparse(device->sparse_queue, 1, &info, VK_NULL_HANDLE), "vkQueueBindSparse");
+    VkBindSparseInfo info = *binds;
+    CUresult r;
 
+    info.sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO;
+    info.pNext = &values;
+    info.waitSemaphoreCount = ct_vk_sparse_pending(device) ? 1 : 0;
+    info.pWaitSemaphores = info.pSignalSemaphores = &device->binding_line->semaphore;
+    info.signalSemaphoreCount = 1;
+    r = ct_vk_result(device->vk.vkQueueBindSparse(device->sparse_queue, 1, &info, VK_NULL_HANDLE), "vkQueueBindSparse");
     if (r == CUDA_SUCCESS)
         atomic_store_explicit(&device->bindings, value, memory_order_release); /* pairs with ct_vk_sparse_pending */
     return r;
@@ -55,14 +54,14 @@ CUresult ct_vk_sparse_settle(struct ct_backend_device *device)
     return pending ? ct_vk_line_await(device, device->binding_line, pending, UINT64_MAX) : CUDA_SUCCESS;
 }
 
-CUresult ct_vk_sparse_bind_all(struct ct_backend_device *device, const VkSparseBufferMemoryBindInfo *buffers, uint32_t count)
+CUresult ct_vk_sparse_bind_all(struct ct_backend_device *device, const VkBindSparseInfo *binds)
 {
     CUresult r;
 
     if (!device->sparse_queue)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no queue that binds sparse memory", device->info->name);
     ct_mutex_lock(device->sparse_lock);
-    r = submit_locked(device, buffers, count);
+    r = submit_locked(device, binds);
     ct_mutex_unlock(device->sparse_lock);
     return r;
 }
@@ -71,13 +70,14 @@ CUresult ct_vk_sparse_bind(struct ct_backend_device *device, VkBuffer buffer, Vk
 {
     const VkSparseMemoryBind bind = {.size = size_bytes, .memory = handle};
     const VkSparseBufferMemoryBindInfo whole = {.buffer = buffer, .bindCount = 1, .pBinds = &bind};
+    const VkBindSparseInfo binds = {.bufferBindCount = 1, .pBufferBinds = &whole};
     CUresult r;
 
     if (!device->sparse_queue)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no queue that binds sparse memory", device->info->name);
     /* Not by the line: drm-shim lets every wait for it pass, and RADV's thread would still be at work on what the caller may destroy. */
     ct_mutex_lock(device->sparse_lock);
-    if ((r = submit_locked(device, &whole, 1)) == CUDA_SUCCESS)
+    if ((r = submit_locked(device, &binds)) == CUDA_SUCCESS)
         r = ct_vk_result(device->vk.vkQueueWaitIdle(device->sparse_queue), "vkQueueWaitIdle");
     ct_mutex_unlock(device->sparse_lock);
     return r;

@@ -25,7 +25,7 @@
 
 struct chunk {
     VkDeviceMemory handle;
-    VkBuffer dedicated_to; /* or none */
+    VkBuffer dedicated_to;       /* or none */
     uint64_t offset, size_bytes; /* in the physical memory */
 };
 
@@ -33,7 +33,7 @@ struct ct_physical {
     struct ct_backend_device *device; /* borrowed */
     uint64_t size_bytes;
     uint64_t charged_bytes; /* counted in device->heap_used[heap] */
-    uint32_t heap;
+    uint32_t heap, type;
     bool imported, shareable;
     unsigned n, n_made;
     struct chunk chunks[];
@@ -171,6 +171,7 @@ CUresult ct_vk_physical_create(struct ct_backend_device *device, uint64_t size_b
         (r = physical_new(device, size_bytes, shareable ? size_bytes : device->physical->piece_bytes, &physical)) != CUDA_SUCCESS)
         return r;
     physical->shareable = shareable;
+    physical->type = type;
     physical->heap = device->physical->memory.memoryTypes[type].heapIndex;
     if (shareable)
         r = dedicate_chunk(device, &physical->chunks[0]);
@@ -366,6 +367,14 @@ static const struct chunk *chunk_at(const struct ct_physical *physical, uint64_t
     return &physical->chunks[offset / physical->chunks[0].size_bytes]; /* all but the last are as large as the first */
 }
 
+bool ct_vk_physical_spot(const struct ct_physical *physical, uint64_t offset, uint64_t size_bytes, struct ct_vk_spot *out)
+{
+    const struct chunk *chunk = chunk_at(physical, offset);
+
+    *out = (struct ct_vk_spot){chunk->handle, offset - chunk->offset, physical->type};
+    return size_bytes <= chunk->size_bytes && out->offset <= chunk->size_bytes - size_bytes;
+}
+
 /* Cut where a piece of the range or a chunk of the memory ends. */
 static CUresult add_cut(struct bindings *list, const struct ct_range_bind *bind)
 {
@@ -404,7 +413,7 @@ CUresult ct_vk_range_bind(struct ct_memory *range, const struct ct_range_bind *b
         next += list.buffers[i].bindCount;
     }
     if (r == CUDA_SUCCESS && list.n_buffers)
-        r = ct_vk_sparse_bind_all(range->device, list.buffers, list.n_buffers);
+        r = ct_vk_sparse_bind_all(range->device, &(VkBindSparseInfo){.bufferBindCount = list.n_buffers, .pBufferBinds = list.buffers});
     free(list.binds);
     free(list.buffers);
     return r;

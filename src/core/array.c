@@ -7,11 +7,11 @@
  * Levels hold a reference to their group, and so does the context's list. Whoever takes the group from that list has destroyed it: the
  * handles go, and the memory when the last call that has looked a level up is over and the context's work with it. A look-up holds a use of
  * the context, so a context that is taken down has nothing but its list to look after. */
-#include "array.h"
+#include "array_group.h"
 
 #include "array_descriptor.h"
+#include "array_tiles.h"
 #include "log.h"
-#include "memory_backing.h"
 #include "memory_budget.h"
 #include "process.h"
 
@@ -20,17 +20,6 @@
 
 #define CT_CHANNEL "memory"
 #define LEVEL_ALIGN ((uint64_t)512) /* of levels in plain memory, as CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT */
-
-struct ct_array_group {
-    struct ct_object object;             /* with a handle only if it is a mipmapped array */
-    struct ct_context *context;          /* a reference: keeps the struct */
-    struct ct_array_group *next, **link; /* in the context's list; link NULL: in none. Guarded by context->lock */
-    struct ct_texel_image *image;        /* opaque images, or NULL */
-    struct ct_backing backing;           /* plain memory, or nothing but what an image is counted for */
-    bool is_mipmapped;
-    unsigned n_levels;
-    struct ct_array levels[];
-};
 
 /* ---- making ---- */
 
@@ -43,6 +32,7 @@ static void free_group(struct ct_object *object)
         (void)ct_streams_synchronize(context); /* of a context whose streams are gone: nothing */
     if (group->image)
         context->backend->image_destroy(group->image);
+    ct_array_tiles_destroy(group->tiles); /* its memory goes when no image has it */
     ct_backing_destroy(context, &group->backing);
     ct_object_release(&context->object);
     free(group);
@@ -135,12 +125,15 @@ static CUresult make_memory(struct ct_array_group *group, const struct ct_image_
 
     if (!group->context->device->info.opaque_images)
         return make_plain(group);
-    if (!request->import) {
+    if (!request->import && request->memory == CT_IMAGE_OWN) {
         if ((r = ct_budget_take(group->context->device, total_bytes(group))) != CUDA_SUCCESS)
             return r;
         group->backing.device_bytes = total_bytes(group);
     }
-    return make_image(group, request);
+    r = make_image(group, request);
+    if (r == CUDA_SUCCESS && request->memory != CT_IMAGE_OWN)
+        r = ct_array_tiles_create(&group->image->tiling, request, &group->tiles);
+    return r;
 }
 
 static void link_group(struct ct_array_group *group)
@@ -362,8 +355,7 @@ CUresult ct_mipmapped_array_import(struct ct_context *context, const CUDA_EXTERN
     return r;
 }
 
-/* With a use of its context, which release_group gives back. */
-static CUresult lookup_group(CUmipmappedArray handle, struct ct_array_group **out)
+CUresult ct_array_group_lookup(CUmipmappedArray handle, struct ct_array_group **out)
 {
     struct ct_array_group *group;
     CUresult r = ct_process_check();
@@ -380,7 +372,7 @@ static CUresult lookup_group(CUmipmappedArray handle, struct ct_array_group **ou
     return CUDA_SUCCESS;
 }
 
-static void release_group(struct ct_array_group *group)
+void ct_array_group_release(struct ct_array_group *group)
 {
     struct ct_context *context = group->context;
 
@@ -391,7 +383,7 @@ static void release_group(struct ct_array_group *group)
 CUresult ct_mipmapped_array_level(CUmipmappedArray handle, unsigned level, CUarray *out)
 {
     struct ct_array_group *group;
-    CUresult r = lookup_group(handle, &group);
+    CUresult r = ct_array_group_lookup(handle, &group);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -399,28 +391,28 @@ CUresult ct_mipmapped_array_level(CUmipmappedArray handle, unsigned level, CUarr
         *out = group->levels[level].object.handle;
     else
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "level %u of %u", level, group->n_levels);
-    release_group(group);
+    ct_array_group_release(group);
     return r;
 }
 
 CUresult ct_mipmapped_array_check(CUmipmappedArray handle)
 {
     struct ct_array_group *group;
-    CUresult r = lookup_group(handle, &group);
+    CUresult r = ct_array_group_lookup(handle, &group);
 
     if (r == CUDA_SUCCESS)
-        release_group(group);
+        ct_array_group_release(group);
     return r;
 }
 
 CUresult ct_mipmapped_array_destroy(CUmipmappedArray handle)
 {
     struct ct_array_group *group;
-    CUresult r = lookup_group(handle, &group);
+    CUresult r = ct_array_group_lookup(handle, &group);
 
     if (r != CUDA_SUCCESS)
         return r;
     r = destroy(group);
-    release_group(group);
+    ct_array_group_release(group);
     return r;
 }

@@ -8,9 +8,10 @@
 
 #define CT_CHANNEL "memory"
 #define KIND_FLAGS (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)
-#define UNDONE_FLAGS (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
+#define LATE_FLAGS (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)
 #define GRAPHICS_FLAGS (CUDA_ARRAY3D_DEPTH_TEXTURE | CUDA_ARRAY3D_COLOR_ATTACHMENT)
-#define ALL_FLAGS (KIND_FLAGS | UNDONE_FLAGS | GRAPHICS_FLAGS | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_TEXTURE_GATHER)
+#define ALL_FLAGS                                                                                                                          \
+    (KIND_FLAGS | LATE_FLAGS | GRAPHICS_FLAGS | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
 #define FACES 6
 
 /* ---- kinds ---- */
@@ -114,15 +115,27 @@ static unsigned count_levels(const struct kind *kind, const CUDA_ARRAY3D_DESCRIP
     return levels;
 }
 
+/* Memory comes later to arrays of 2 dimensions, layered ones too, and of 3. */
+static CUresult check_late_flags(const struct ct_device_info *info, const struct kind *kind, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+                                 enum ct_array_origin origin)
+{
+    if (!(desc->Flags & LATE_FLAGS))
+        return CUDA_SUCCESS;
+    if (origin != CT_ARRAY_OWN || (desc->Flags & LATE_FLAGS) == LATE_FLAGS || !kind->has_height || desc->Flags & CUDA_ARRAY3D_CUBEMAP)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a %s array that gets its memory later", desc->Flags, kind->name);
+    if (!info->sparse_images)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no images that get their memory later (flags 0x%x)", info->name, desc->Flags);
+    return CUDA_SUCCESS;
+}
+
 static CUresult check_flags(const struct kind *kind, const CUDA_ARRAY3D_DESCRIPTOR *desc, enum ct_array_origin origin)
 {
     if (desc->Flags & ~(unsigned)ALL_FLAGS || (desc->Flags & CUDA_ARRAY3D_TEXTURE_GATHER && (kind->has_depth || !kind->has_height)))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a %s array", desc->Flags, kind->name);
     if (origin == CT_ARRAY_OWN && desc->Flags & GRAPHICS_FLAGS)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x are of images that graphics made", desc->Flags);
-    if (desc->Flags & (UNDONE_FLAGS | CUDA_ARRAY3D_DEPTH_TEXTURE))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "arrays that are sparse, without memory, of depths, or of video engines: flags 0x%x",
-                       desc->Flags);
+    if (desc->Flags & (CUDA_ARRAY3D_VIDEO_ENCODE_DECODE | CUDA_ARRAY3D_DEPTH_TEXTURE))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "arrays of depths, or of video engines: flags 0x%x", desc->Flags);
     return CUDA_SUCCESS;
 }
 
@@ -137,7 +150,7 @@ CUresult ct_array_check(const struct ct_device_info *info, const CUDA_ARRAY3D_DE
     if (!kind)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "there are no arrays of %zu x %zu x %zu with flags 0x%x", desc->Width, desc->Height,
                        desc->Depth, desc->Flags);
-    if ((r = check_flags(kind, desc, origin)) != CUDA_SUCCESS ||
+    if ((r = check_flags(kind, desc, origin)) != CUDA_SUCCESS || (r = check_late_flags(info, kind, desc, origin)) != CUDA_SUCCESS ||
         (r = check_format(desc->Format, desc->NumChannels, &texel_bytes)) != CUDA_SUCCESS ||
         (r = check_extent(&info->images, kind, desc)) != CUDA_SUCCESS)
         return r;
@@ -188,6 +201,9 @@ void ct_array_request(const struct ct_array_shape *shape, struct ct_image_reques
     const CUDA_ARRAY3D_DESCRIPTOR *desc = &shape->desc;
 
     *out = (struct ct_image_request){
+        .memory = desc->Flags & CUDA_ARRAY3D_SPARSE             ? CT_IMAGE_SPARSE
+                  : desc->Flags & CUDA_ARRAY3D_DEFERRED_MAPPING ? CT_IMAGE_DEFERRED
+                                                                : CT_IMAGE_OWN,
         .format = desc->Format,
         .channels = desc->NumChannels,
         .texel_bytes = shape->texel_bytes,

@@ -99,6 +99,7 @@ struct ct_device_info {
     bool virtual_memory_fd; /* and its memory can be shared as file descriptors */
     bool driver_pages;      /* CT_VIRTUAL_PAGES: what is shared are pages of the driver's, so that others can import them by the same driver */
     struct ct_image_limits images; /* of CUDA arrays */
+    bool sparse_images;            /* images may get their memory later; physical_create makes it */
     bool opaque_images;            /* arrays are images of the backend (its functions image_*); else core keeps them in plain memory */
     struct ptx2spv_target target;
 };
@@ -168,8 +169,16 @@ struct ct_memory {
     const struct ct_texels *texels; /* of a level of an image, which has neither address nor mapping; NULL: plain bytes */
 };
 
+/* Where the memory of an image comes from. */
+enum ct_image_memory {
+    CT_IMAGE_OWN,      /* it is made with the image, or imported */
+    CT_IMAGE_DEFERRED, /* it is bound later, all of it at once */
+    CT_IMAGE_SPARSE,   /* it is bound later, tile by tile; the image may be used while some have none */
+};
+
 /* An image with all its levels, or one that lies in memory of another API or process. */
 struct ct_image_request {
+    enum ct_image_memory memory; /* other than OWN: where info.sparse_images */
     CUarray_format format;
     unsigned channels;
     uint32_t texel_bytes;
@@ -182,12 +191,33 @@ struct ct_image_request {
     uint64_t import_offset;            /* of the image in the import */
 };
 
+/* How an image takes memory that is bound later: in tiles of one size. A tile is a box of texels of a level, or a part of the tail, in which
+ * the levels are that are smaller than a box; each layer has a tail, or all have one together. An image that is DEFERRED is all tail. */
+struct ct_image_tiling {
+    uint64_t tile_bytes;
+    uint32_t width, height, depth; /* of a box, in texels */
+    uint32_t tail_level;           /* the first one in the tail; the number of levels where there is no tail */
+    uint64_t tail_bytes;           /* a multiple of tile_bytes */
+    bool single_tail;
+};
+
 struct ct_texel_image {
     struct ct_backend_device *device; /* borrowed */
     uint64_t size_bytes, align;       /* of its memory */
+    struct ct_image_tiling tiling;    /* where its memory is bound later */
 };
 
-struct ct_physical; /* memory of a device without an address; CT_VIRTUAL_SPARSE */
+struct ct_physical; /* memory of a device without an address; CT_VIRTUAL_SPARSE, and for images where info.sparse_images */
+
+/* A tile gets memory, or loses what it has. */
+struct ct_tile_bind {
+    bool tail;
+    uint32_t level, layer; /* the level of a box; no layer where all have one tail */
+    uint32_t x, y, z;      /* of a box, in texels */
+    uint64_t tail_offset;
+    struct ct_physical *physical; /* NULL: none */
+    uint64_t offset;              /* in it; a multiple of tile_bytes */
+};
 
 /* A part of a range gets memory, from its beginning, or loses what it has. */
 struct ct_range_bind {
@@ -269,6 +299,8 @@ struct ct_backend {
     void (*image_destroy)(struct ct_texel_image *image); /* no queue uses it any more; takes NULL */
     /* Borrowed from the image: what copies take. */
     struct ct_memory *(*image_level)(struct ct_texel_image *image, uint32_t level);
+    /* Done when it comes back; no work uses these tiles. NOT_SUPPORTED: images cannot have that memory. */
+    CUresult (*image_bind)(struct ct_texel_image *image, const struct ct_tile_bind *binds, unsigned count);
 
     /* NOT_SUPPORTED: not in this form. A kernel with native warp instructions may be asked for again in the collective form. */
     CUresult (*kernel_create)(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,

@@ -324,6 +324,8 @@ static CUresult map_locked(uint64_t address, uint64_t size_bytes, CUmemGenericAl
     if ((r = ct_vmm_find_locked(handle, &mapping.allocated)) != CUDA_SUCCESS ||
         (r = find_locked(address, size_bytes, &reservation)) != CUDA_SUCCESS)
         return r;
+    if (ct_vmm_is_tile_pool(&mapping.allocated->properties))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory of a tile pool has no addresses");
     if (size_bytes > mapping.allocated->memory.size_bytes)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes of memory that has %llu", (unsigned long long)size_bytes,
                        (unsigned long long)mapping.allocated->memory.size_bytes);

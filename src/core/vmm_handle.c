@@ -95,10 +95,14 @@ CUresult ct_vmm_check_properties(const CUmemAllocationProp *properties, struct c
     if ((r = check_location(&properties->location, out_device)) != CUDA_SUCCESS ||
         (r = check_handle_types(properties->requestedHandleTypes)) != CUDA_SUCCESS)
         return r;
-    if (properties->allocFlags.usage || properties->allocFlags.gpuDirectRDMACapable)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory for GPUDirect RDMA, sparse arrays or decompression (usage 0x%x)",
+    if (properties->allocFlags.usage & ~CU_MEM_CREATE_USAGE_TILE_POOL || properties->allocFlags.gpuDirectRDMACapable)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory for GPUDirect RDMA or decompression (usage 0x%x)",
                        (unsigned)properties->allocFlags.usage);
-    return ct_vmm_way_of(*out_device, &way);
+    if (!ct_vmm_is_tile_pool(properties))
+        return ct_vmm_way_of(*out_device, &way);
+    if (!(*out_device)->info.sparse_images || properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory for sparse arrays, or none that is shared", (*out_device)->info.name);
+    return CUDA_SUCCESS;
 }
 
 /* ---- handles ---- */
@@ -108,10 +112,11 @@ CUmemGenericAllocationHandle ct_vmm_handle_of(const struct ct_allocated *allocat
     return (CUmemGenericAllocationHandle)(uintptr_t)allocated->object.handle;
 }
 
-/* Memory that others may have, or that others made, is not kept. */
+/* Memory that others may have, or that others made, is not kept, nor are tile pools. */
 static bool keep(const struct ct_allocated *allocated)
 {
     return allocated->properties.requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE && allocated->device_bytes &&
+           !ct_vmm_is_tile_pool(&allocated->properties) &&
            ct_spares_put_physical(allocated->memory.device->spares, allocated->way, &allocated->memory);
 }
 
@@ -145,9 +150,9 @@ void ct_vmm_drop_if_unused_locked(struct ct_allocated *allocated)
         (void)ct_object_unpublish(&allocated->object); /* the last reference */
 }
 
-/* Takes `memory` and what it is counted for, also on failure. */
+/* Takes `memory` and what it is counted for, also on failure. Of `wanted` are the types of handles and the usage. */
 static CUresult publish(const struct ct_vmm_way *way, struct ct_vmm_memory *memory, uint64_t device_bytes,
-                        CUmemAllocationHandleType handle_types, CUmemGenericAllocationHandle *out)
+                        const CUmemAllocationProp *wanted, CUmemGenericAllocationHandle *out)
 {
     struct ct_allocated *allocated = calloc(1, sizeof *allocated);
     CUresult r;
@@ -164,7 +169,8 @@ static CUresult publish(const struct ct_vmm_way *way, struct ct_vmm_memory *memo
     allocated->id = ct_process_new_id();
     allocated->handles = 1;
     allocated->properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    allocated->properties.requestedHandleTypes = handle_types;
+    allocated->properties.requestedHandleTypes = wanted->requestedHandleTypes;
+    allocated->properties.allocFlags.usage = wanted->allocFlags.usage;
     allocated->properties.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = memory->device->ordinal};
     r = ct_object_publish(&allocated->object);
     if (r == CUDA_SUCCESS)
@@ -174,12 +180,13 @@ static CUresult publish(const struct ct_vmm_way *way, struct ct_vmm_memory *memo
 }
 
 /* Counted, new or spare. */
-static CUresult create_memory(struct ct_device *device, const struct ct_vmm_way *way, uint64_t size_bytes, bool shareable,
-                              struct ct_vmm_memory *out)
+static CUresult create_memory(struct ct_device *device, const struct ct_vmm_way *way, uint64_t size_bytes,
+                              const CUmemAllocationProp *properties, struct ct_vmm_memory *out)
 {
+    const bool shareable = properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
     CUresult r;
 
-    if (!shareable && ct_spares_take_physical(device->spares, size_bytes, out))
+    if (!shareable && !ct_vmm_is_tile_pool(properties) && ct_spares_take_physical(device->spares, size_bytes, out))
         return CUDA_SUCCESS;
     if ((r = ct_budget_take(device, size_bytes)) != CUDA_SUCCESS)
         return r;
@@ -195,22 +202,24 @@ static CUresult create_memory(struct ct_device *device, const struct ct_vmm_way 
 
 CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_bytes, CUmemGenericAllocationHandle *out)
 {
-    const struct ct_vmm_way *way;
+    const struct ct_vmm_way *way = &ct_vmm_sparse; /* of tile pools: the backend's memory, whatever other handles are made of */
     struct ct_vmm_memory memory;
     struct ct_device *device;
     CUresult r;
 
     if (size_bytes == 0 || size_bytes % CT_VMM_GRANULARITY)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes are no multiple of the granularity", (unsigned long long)size_bytes);
-    if ((r = ct_vmm_check_properties(properties, &device)) != CUDA_SUCCESS || (r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS ||
+    if ((r = ct_vmm_check_properties(properties, &device)) != CUDA_SUCCESS ||
+        (!ct_vmm_is_tile_pool(properties) && (r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS) ||
         (r = ct_device_open(device)) != CUDA_SUCCESS)
         return r;
-    r = create_memory(device, way, size_bytes, properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE, &memory);
-    return r == CUDA_SUCCESS ? publish(way, &memory, size_bytes, properties->requestedHandleTypes, out) : r;
+    r = create_memory(device, way, size_bytes, properties, &memory);
+    return r == CUDA_SUCCESS ? publish(way, &memory, size_bytes, properties, out) : r;
 }
 
 CUresult ct_vmm_import(int fd, CUmemGenericAllocationHandle *out)
 {
+    static const CUmemAllocationProp shared = {.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
     struct ct_device *device = ct_vmm_default_device();
     const struct ct_vmm_way *way;
     struct ct_vmm_memory memory;
@@ -219,7 +228,7 @@ CUresult ct_vmm_import(int fd, CUmemGenericAllocationHandle *out)
     if ((r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS || (r = ct_device_open(device)) != CUDA_SUCCESS)
         return r;
     r = way->memory_import(device, fd, &memory);
-    return r == CUDA_SUCCESS ? publish(way, &memory, 0, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, out) : r;
+    return r == CUDA_SUCCESS ? publish(way, &memory, 0, &shared, out) : r;
 }
 
 CUresult ct_vmm_export(CUmemGenericAllocationHandle handle, int *out_fd)

@@ -25,6 +25,11 @@ extern struct ct_mutex ct_vmm_lock;
 CUresult ct_vmm_find_locked(CUmemGenericAllocationHandle handle, struct ct_allocated **out);
 /* After a count went down: ends it if it was the last. */
 void ct_vmm_drop_if_unused_locked(struct ct_allocated *allocated);
+/* Memory of tile pools goes to sparse arrays (array_tiles.c) and to no addresses. */
+static inline bool ct_vmm_is_tile_pool(const CUmemAllocationProp *properties)
+{
+    return properties->allocFlags.usage & CU_MEM_CREATE_USAGE_TILE_POOL;
+}
 CUmemGenericAllocationHandle ct_vmm_handle_of(const struct ct_allocated *allocated);
 /* The current context's device, or the first. */
 struct ct_device *ct_vmm_default_device(void);

@@ -615,8 +615,6 @@ static void what_there_is_not(void **state)
         gives(CUDA_ERROR_NOT_SUPPORTED, cuMemGetHandleForAddressRange(&fd, device, 65536, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
         assert_int_equal(seeds_attribute(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED), 0);
         gives(CUDA_ERROR_NOT_SUPPORTED, cuMulticastCreate(&handle, &multicast));
-        assert_int_equal(seeds_attribute(CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED), 0);
-        gives(CUDA_ERROR_NOT_SUPPORTED, cuMemMapArrayAsync(NULL, 0, NULL));
         assert_int_equal(seeds_attribute(CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED), 0);
         assert_int_equal(seeds_attribute(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED), 0);
     }

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images whose memory is bound later, by sparse binding: tile by tile where the image is resident in parts, else all of it, which then is
+ * one tail to those who bind. Vulkan counts the bytes of a tail in the memory that the image would have as a whole. */
+#include "image.h"
+
+#include "core/log.h"
+#include "memory.h"
+#include "virtual_memory.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "memory"
+#define MOST_ASPECTS 4
+#define LEAST_TILE ((uint64_t)64 << 10) /* of images that are bound as a whole */
+
+/* ---- how it takes memory ---- */
+
+static void lay_all_in_tail(struct ct_vk_image *image, const VkMemoryRequirements *needed)
+{
+    const uint64_t tile_bytes = needed->alignment > LEAST_TILE ? needed->alignment : LEAST_TILE;
+
+    image->base.tiling = (struct ct_image_tiling){
+        .tile_bytes = tile_bytes,
+        .width = image->width,
+        .height = image->height,
+        .depth = image->depth,
+        .tail_bytes = (needed->size + tile_bytes - 1) / tile_bytes * tile_bytes,
+        .single_tail = true,
+    };
+}
+
+static CUresult lay_by_tiles(struct ct_vk_image *image, const VkMemoryRequirements *needed)
+{
+    struct ct_backend_device *device = image->base.device;
+    VkSparseImageMemoryRequirements aspects[MOST_ASPECTS];
+    const VkSparseImageMemoryRequirements *color = &aspects[0];
+    uint32_t count = MOST_ASPECTS;
+    bool has_tail;
+
+    device->vk.vkGetImageSparseMemoryRequirements(device->handle, image->handle, &count, aspects);
+    if (count != 1 || color->formatProperties.aspectMask != VK_IMAGE_ASPECT_COLOR_BIT)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s keeps more than texels in such images: %u aspects", device->info->name, count);
+    has_tail = color->imageMipTailFirstLod < image->n_levels;
+    image->tail_offset = color->imageMipTailOffset;
+    image->tail_stride = color->imageMipTailStride;
+    image->base.tiling = (struct ct_image_tiling){
+        .tile_bytes = needed->alignment,
+        .width = color->formatProperties.imageGranularity.width,
+        .height = color->formatProperties.imageGranularity.height,
+        .depth = color->formatProperties.imageGranularity.depth,
+        .tail_level = has_tail ? color->imageMipTailFirstLod : image->n_levels,
+        .tail_bytes = has_tail ? color->imageMipTailSize : 0,
+        .single_tail = color->formatProperties.flags & VK_SPARSE_IMAGE_FORMAT_SINGLE_MIPTAIL_BIT,
+    };
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_image_lay_tiles(struct ct_vk_image *image)
+{
+    struct ct_backend_device *device = image->base.device;
+    VkMemoryRequirements needed;
+
+    device->vk.vkGetImageMemoryRequirements(device->handle, image->handle, &needed);
+    image->base.size_bytes = needed.size;
+    image->base.align = needed.alignment;
+    image->allowed_types = needed.memoryTypeBits;
+    if (image->source == CT_IMAGE_SPARSE)
+        return lay_by_tiles(image, &needed);
+    lay_all_in_tail(image, &needed);
+    return CUDA_SUCCESS;
+}
+
+/* ---- binding ---- */
+
+static CUresult find_spot(const struct ct_vk_image *image, const struct ct_tile_bind *bind, struct ct_vk_spot *out)
+{
+    *out = (struct ct_vk_spot){VK_NULL_HANDLE, 0, 0};
+    if (!bind->physical)
+        return CUDA_SUCCESS;
+    if (!ct_vk_physical_spot(bind->physical, bind->offset, image->base.tiling.tile_bytes, out) || !(image->allowed_types & 1u << out->type))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s takes no memory of type %u for images, or not in pieces that small",
+                       image->base.device->info->name, out->type);
+    return CUDA_SUCCESS;
+}
+
+static VkSparseMemoryBind tail_bind(const struct ct_vk_image *image, const struct ct_tile_bind *bind, const struct ct_vk_spot *spot)
+{
+    const uint64_t at = image->tail_offset + bind->layer * image->tail_stride + bind->tail_offset;
+    uint64_t size_bytes = image->base.tiling.tile_bytes;
+
+    if (image->source == CT_IMAGE_DEFERRED && size_bytes > image->base.size_bytes - at)
+        size_bytes = image->base.size_bytes - at;
+    return (VkSparseMemoryBind){.resourceOffset = at, .size = size_bytes, .memory = spot->memory, .memoryOffset = spot->offset};
+}
+
+/* Of a tile at the far end of a level only what is in the level. */
+static uint32_t within(uint32_t tile, uint32_t side, uint32_t level, uint32_t at)
+{
+    const uint32_t left = ct_vk_level_side(side, level) - at;
+
+    return tile < left ? tile : left;
+}
+
+static VkSparseImageMemoryBind box_bind(const struct ct_vk_image *image, const struct ct_tile_bind *bind, const struct ct_vk_spot *spot)
+{
+    const struct ct_image_tiling *tiling = &image->base.tiling;
+
+    return (VkSparseImageMemoryBind){
+        .subresource = {VK_IMAGE_ASPECT_COLOR_BIT, bind->level, bind->layer},
+        .offset = {(int32_t)bind->x, (int32_t)bind->y, (int32_t)bind->z},
+        .extent = {within(tiling->width, image->width, bind->level, bind->x), within(tiling->height, image->height, bind->level, bind->y),
+                   within(tiling->depth, image->depth, bind->level, bind->z)},
+        .memory = spot->memory,
+        .memoryOffset = spot->offset,
+    };
+}
+
+static CUresult submit(struct ct_vk_image *image, const VkSparseMemoryBind *tails, uint32_t n_tails, const VkSparseImageMemoryBind *boxes,
+                       uint32_t n_boxes)
+{
+    const VkSparseImageOpaqueMemoryBindInfo tail = {.image = image->handle, .bindCount = n_tails, .pBinds = tails};
+    const VkSparseImageMemoryBindInfo box = {.image = image->handle, .bindCount = n_boxes, .pBinds = boxes};
+    const VkBindSparseInfo all = {
+        .imageOpaqueBindCount = n_tails > 0, .pImageOpaqueBinds = &tail, .imageBindCount = n_boxes > 0, .pImageBinds = &box};
+    CUresult r = ct_vk_sparse_bind_all(image->base.device, &all);
+
+    return r == CUDA_SUCCESS ? ct_vk_sparse_settle(image->base.device) : r;
+}
+
+CUresult ct_vk_image_bind(struct ct_texel_image *base, const struct ct_tile_bind *binds, unsigned count)
+{
+    struct ct_vk_image *image = (struct ct_vk_image *)base;
+    VkSparseMemoryBind *tails = calloc(count, sizeof *tails);
+    VkSparseImageMemoryBind *boxes = calloc(count, sizeof *boxes);
+    CUresult r = tails && boxes ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %u tiles", count);
+    uint32_t n_tails = 0, n_boxes = 0;
+    struct ct_vk_spot spot;
+
+    for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++) {
+        if ((r = find_spot(image, &binds[i], &spot)) != CUDA_SUCCESS)
+            break;
+        if (binds[i].tail)
+            tails[n_tails++] = tail_bind(image, &binds[i], &spot);
+        else
+            boxes[n_boxes++] = box_bind(image, &binds[i], &spot);
+    }
+    if (r == CUDA_SUCCESS)
+        r = submit(image, tails, n_tails, boxes, n_boxes);
+    if (r == CUDA_SUCCESS && image->source == CT_IMAGE_DEFERRED && binds[0].physical)
+        r = ct_vk_image_settle(image);
+    free(tails);
+    free(boxes);
+    return r;
+}

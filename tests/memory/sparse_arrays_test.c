@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays that get their memory later, by cuMemMapArrayAsync: sparse ones tile by tile, those with deferred mapping all at once. */
+#include "arrays.h"
+
+#include <stdbool.h>
+
+#define POOL_BYTES ((size_t)8 << 20)
+#define FLOAT CU_AD_FORMAT_FLOAT
+#define SPARSE CUDA_ARRAY3D_SPARSE
+#define DEFERRED CUDA_ARRAY3D_DEFERRED_MAPPING
+
+static bool has_sparse(void)
+{
+    return attribute(CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED);
+}
+
+static CUmemAllocationProp pool_properties(void)
+{
+    CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED};
+
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    properties.allocFlags.usage = CU_MEM_CREATE_USAGE_TILE_POOL;
+    return properties;
+}
+
+static CUmemGenericAllocationHandle pool(void)
+{
+    const CUmemAllocationProp properties = pool_properties();
+    CUmemGenericAllocationHandle handle;
+
+    ok(cuMemCreate(&handle, POOL_BYTES, &properties, 0));
+    return handle;
+}
+
+static CUarrayMapInfo request_for(CUarray array, CUmemGenericAllocationHandle memory_or_0, size_t offset)
+{
+    CUarrayMapInfo info = {.resourceType = CU_RESOURCE_TYPE_ARRAY, .offset = offset, .deviceBitMask = 1};
+
+    info.resource.array = array;
+    info.memOperationType = memory_or_0 ? CU_MEM_OPERATION_TYPE_MAP : CU_MEM_OPERATION_TYPE_UNMAP;
+    info.memHandle.memHandle = memory_or_0;
+    return info;
+}
+
+static CUarrayMapInfo box_of(CUarrayMapInfo info, const unsigned offset[3], const unsigned extent[3])
+{
+    info.subresourceType = CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL;
+    info.subresource.sparseLevel.offsetX = offset[0];
+    info.subresource.sparseLevel.offsetY = offset[1];
+    info.subresource.sparseLevel.offsetZ = offset[2];
+    info.subresource.sparseLevel.extentWidth = extent[0];
+    info.subresource.sparseLevel.extentHeight = extent[1];
+    info.subresource.sparseLevel.extentDepth = extent[2];
+    return info;
+}
+
+static CUarrayMapInfo tail_of(CUarrayMapInfo info, unsigned layer, size_t offset, size_t size)
+{
+    info.subresourceType = CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL;
+    info.subresource.miptail.layer = layer;
+    info.subresource.miptail.offset = offset;
+    info.subresource.miptail.size = size;
+    return info;
+}
+
+static size_t tile_bytes(const CUDA_ARRAY_SPARSE_PROPERTIES *properties, size_t element_bytes)
+{
+    return (size_t)properties->tileExtent.width * properties->tileExtent.height * properties->tileExtent.depth * element_bytes;
+}
+
+/* A box of 4-byte elements to an array or from it. */
+struct box {
+    size_t x, y, z, width, height, depth;
+};
+
+static void copy_box(CUarray array, const struct box *box, void *host, bool to_array)
+{
+    CUDA_MEMCPY3D copy = {.WidthInBytes = box->width * 4, .Height = box->height, .Depth = box->depth};
+
+    copy.srcMemoryType = to_array ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_ARRAY;
+    copy.dstMemoryType = to_array ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_HOST;
+    copy.srcHost = copy.dstHost = host;
+    copy.srcArray = copy.dstArray = array;
+    copy.srcPitch = copy.dstPitch = box->width * 4;
+    copy.srcHeight = copy.dstHeight = box->height;
+    if (to_array) {
+        copy.dstXInBytes = box->x * 4;
+        copy.dstY = box->y;
+        copy.dstZ = box->z;
+    } else {
+        copy.srcXInBytes = box->x * 4;
+        copy.srcY = box->y;
+        copy.srcZ = box->z;
+    }
+    ok(cuMemcpy3D(&copy));
+}
+
+static void write_box(CUarray array, const struct box *box, unsigned seed)
+{
+    size_t bytes = box->width * box->height * box->depth * 4;
+    unsigned char *there = malloc(bytes);
+
+    fill_with_noise(there, bytes, seed);
+    copy_box(array, box, there, true);
+    free(there);
+}
+
+static void check_box(CUarray array, const struct box *box, unsigned seed)
+{
+    size_t bytes = box->width * box->height * box->depth * 4;
+    unsigned char *want = malloc(bytes), *got = calloc(1, bytes);
+
+    fill_with_noise(want, bytes, seed);
+    copy_box(array, box, got, false);
+    assert_memory_equal(want, got, bytes);
+    free(want);
+    free(got);
+}
+
+static void holds(CUarray array, const struct box *box, unsigned seed)
+{
+    write_box(array, box, seed);
+    check_box(array, box, seed);
+}
+
+/* ---- what there is ---- */
+
+static void attributes_decide(void **state)
+{
+    CUDA_ARRAY3D_DESCRIPTOR desc = {512, 512, 0, FLOAT, 1, SPARSE};
+    const CUmemAllocationProp properties = pool_properties();
+    CUmemGenericAllocationHandle handle;
+    CUarrayMapInfo info = {0};
+    CUarray array;
+
+    (void)state;
+    if (has_sparse())
+        skip();
+    gives(CUDA_ERROR_NOT_SUPPORTED, cuArray3DCreate(&array, &desc));
+    desc.Flags = DEFERRED;
+    gives(CUDA_ERROR_NOT_SUPPORTED, cuArray3DCreate(&array, &desc));
+    gives(CUDA_ERROR_NOT_SUPPORTED, cuMemCreate(&handle, POOL_BYTES, &properties, 0));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuMemMapArrayAsync(&info, 1, NULL));
+}
+
+static void kinds_by_the_manual(void **state)
+{
+    static const struct {
+        CUDA_ARRAY3D_DESCRIPTOR desc;
+        CUresult want;
+    } rows[] = {
+        {{256, 256, 0, FLOAT, 1, SPARSE}, CUDA_SUCCESS},
+        {{256, 256, 3, FLOAT, 1, SPARSE | CUDA_ARRAY3D_LAYERED}, CUDA_SUCCESS},
+        {{64, 64, 64, FLOAT, 1, SPARSE}, CUDA_SUCCESS},
+        {{256, 256, 0, FLOAT, 1, DEFERRED}, CUDA_SUCCESS},
+        {{64, 64, 64, FLOAT, 1, DEFERRED | CUDA_ARRAY3D_SURFACE_LDST}, CUDA_SUCCESS},
+        {{256, 0, 0, FLOAT, 1, SPARSE}, CUDA_ERROR_INVALID_VALUE},
+        {{256, 0, 2, FLOAT, 1, DEFERRED | CUDA_ARRAY3D_LAYERED}, CUDA_ERROR_INVALID_VALUE},
+        {{64, 64, 6, FLOAT, 1, SPARSE | CUDA_ARRAY3D_CUBEMAP}, CUDA_ERROR_INVALID_VALUE},
+        {{256, 256, 0, FLOAT, 1, SPARSE | DEFERRED}, CUDA_ERROR_INVALID_VALUE},
+    };
+
+    (void)state;
+    if (!has_sparse())
+        skip();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CUDA_ARRAY3D_DESCRIPTOR got;
+        CUarray array;
+
+        gives(rows[i].want, cuArray3DCreate(&array, &rows[i].desc));
+        if (rows[i].want != CUDA_SUCCESS)
+            continue;
+        ok(cuArray3DGetDescriptor(&got, array));
+        assert_int_equal(got.Flags, rows[i].desc.Flags);
+        ok(cuArrayDestroy(array));
+    }
+}
+
+/* ---- tiles ---- */
+
+/* Arrays of some kinds, every tile mapped by one request for each layer. */
+static void all_tiles_hold_all_bytes(void **state)
+{
+    static const CUDA_ARRAY3D_DESCRIPTOR rows[] = {
+        {512, 384, 0, FLOAT, 1, SPARSE},
+        {300, 200, 0, FLOAT, 1, SPARSE}, /* its last tiles are cut off */
+        {256, 256, 3, FLOAT, 1, SPARSE | CUDA_ARRAY3D_LAYERED},
+        {100, 70, 40, FLOAT, 1, SPARSE},
+    };
+
+    (void)state;
+    if (!has_sparse())
+        skip();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const CUDA_ARRAY3D_DESCRIPTOR *desc = &rows[i];
+        const bool layered = desc->Flags & CUDA_ARRAY3D_LAYERED;
+        const unsigned layers = layered ? (unsigned)desc->Depth : 1, depth = layered ? 1 : (unsigned)at_least_one(desc->Depth);
+        const unsigned offset[3] = {0}, extent[3] = {(unsigned)desc->Width, (unsigned)desc->Height, depth};
+        const struct box all = {0, 0, 0, desc->Width, desc->Height, at_least_one(desc->Depth)};
+        CUmemGenericAllocationHandle memory = pool();
+        CUDA_ARRAY_SPARSE_PROPERTIES properties;
+        CUarray array;
+
+        ok(cuArray3DCreate(&array, desc));
+        ok(cuArrayGetSparseProperties(&properties, array));
+        assert_int_equal(tile_bytes(&properties, 4), 65536);
+        assert_int_equal(properties.miptailFirstLevel, 0);
+        assert_int_equal(properties.miptailSize, 0);
+        assert_int_equal(properties.flags, 0);
+        for (unsigned layer = 0; layer < layers; layer++) {
+            CUarrayMapInfo info = box_of(request_for(array, memory, layer * POOL_BYTES / 4), offset, extent);
+
+            info.subresource.sparseLevel.layer = layer;
+            ok(cuMemMapArrayAsync(&info, 1, NULL));
+        }
+        holds(array, &all, (unsigned)i);
+        ok(cuMemRelease(memory)); /* the tiles keep it */
+        check_box(array, &all, (unsigned)i);
+        ok(cuArrayDestroy(array));
+    }
+}
+
+/* What was written by way of one tile is read by way of another that has the same memory then. */
+static void memory_moves_between_tiles_and_arrays(void **state)
+{
+    static const CUDA_ARRAY3D_DESCRIPTOR desc = {512, 512, 0, FLOAT, 1, SPARSE};
+    CUmemGenericAllocationHandle memory;
+    CUDA_ARRAY_SPARSE_PROPERTIES properties;
+    unsigned offset[3] = {0}, extent[3];
+    CUarrayMapInfo list[3];
+    CUarray from, to;
+    struct box box;
+
+    (void)state;
+    if (!has_sparse())
+        skip();
+    memory = pool();
+    ok(cuArray3DCreate(&from, &desc));
+    ok(cuArray3DCreate(&to, &desc));
+    ok(cuArrayGetSparseProperties(&properties, from));
+    extent[0] = properties.tileExtent.width;
+    extent[1] = properties.tileExtent.height;
+    extent[2] = 1;
+    box = (struct box){0, 0, 0, extent[0], extent[1], 1};
+    list[0] = box_of(request_for(from, memory, 3 * 65536), offset, extent);
+    ok(cuMemMapArrayAsync(list, 1, NULL));
+    write_box(from, &box, 5);
+    box.x = offset[0] = extent[0];
+    box.y = offset[1] = 2 * extent[1];
+    list[0] = request_for(from, 0, 0);
+    list[0] = box_of(list[0], (unsigned[3]){0}, extent);
+    list[1] = box_of(request_for(from, memory, 3 * 65536), offset, extent);
+    list[2] = box_of(request_for(to, memory, 3 * 65536), offset, extent);
+    ok(cuMemMapArrayAsync(list, 3, CU_STREAM_PER_THREAD));
+    ok(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    check_box(from, &box, 5);
+    check_box(to, &box, 5);
+    write_box(to, &box, 6);
+    check_box(from, &box, 6);
+    ok(cuMemRelease(memory));
+    ok(cuArrayDestroy(from));
+    check_box(to, &box, 6);
+    ok(cuArrayDestroy(to));
+}
+
+/* A copy between two mappings sees the first, and not the second. */
+static void mappings_keep_the_order_of_the_stream(void **state)
+{
+    static const CUDA_ARRAY3D_DESCRIPTOR desc = {128, 128, 0, FLOAT, 1, SPARSE};
+    enum { BYTES = 128 * 128 * 4, STEPS = 8 };
+    CUmemGenericAllocationHandle memory;
+    unsigned offset[3] = {0}, extent[3] = {128, 128, 1};
+    unsigned char *host;
+    CUstream stream;
+    CUarray array;
+
+    (void)state;
+    if (!has_sparse())
+        skip();
+    memory = pool();
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    ok(cuArray3DCreate(&array, &desc));
+    ok(cuMemAllocHost((void **)&host, (size_t)2 * STEPS * BYTES));
+    fill_with_noise(host, (size_t)STEPS * BYTES, 9);
+    for (int turn = 0; turn < 2; turn++) /* out to the pool, then back from it */
+        for (int i = 0; i < STEPS; i++) {
+            CUarrayMapInfo info = box_of(request_for(array, memory, (size_t)i * 65536), offset, extent);
+            CUDA_MEMCPY2D copy = {.WidthInBytes = 512, .Height = 128, .srcPitch = 512, .dstPitch = 512};
+
+            copy.srcMemoryType = turn ? CU_MEMORYTYPE_ARRAY : CU_MEMORYTYPE_HOST;
+            copy.dstMemoryType = turn ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_ARRAY;
+            copy.srcArray = copy.dstArray = array;
+            copy.srcHost = host + (size_t)i * BYTES;
+            copy.dstHost = host + (size_t)(STEPS + i) * BYTES;
+            ok(cuMemMapArrayAsync(&info, 1, stream));
+            ok(cuMemcpy2DAsync(&copy, stream));
+        }
+    ok(cuStreamSynchronize(stream));
+    assert_memory_equal(host, host + (size_t)STEPS * BYTES, (size_t)STEPS * BYTES);
+    for (int i = 0; i < STEPS; i++) { /* destroyed with requests under way */
+        CUarrayMapInfo info = box_of(request_for(array, memory, (size_t)i * 65536), offset, extent);
+
+        ok(cuMemMapArrayAsync(&info, 1, stream));
+    }
+    ok(cuArrayDestroy(array));
+    ok(cuMemFreeHost(host));
+    ok(cuStreamDestroy(stream));
+    ok(cuMemRelease(memory));
+}
+
+/* Released memory goes with the last tile that has it: more is made here, a quarter at a time, than there is. */
+static void memory_goes_with_its_last_tile(void **state)
+{
+    static const CUDA_ARRAY3D_DESCRIPTOR desc = {512, 512, 0, FLOAT, 1, SPARSE};
+    const unsigned whole[3] = {512, 512, 1}, start[3] = {0};
+    const CUmemAllocationProp properties = pool_properties();
+    size_t unused, total, bytes;
+    CUarray array;
+
+    (void)state;
+    if (!has_sparse())
+        skip();
+    ok(cuMemGetInfo(&unused, &total));
+    bytes = unused / 4 & ~(((size_t)2 << 20) - 1);
+    ok(cuArray3DCreate(&array, &desc));
+    for (unsigned i = 0; i < 12; i++) {
+        CUmemGenericAllocationHandle memory;
+        CUarrayMapInfo info;
+
+        ok(cuMemCreate(&memory, bytes, &properties, 0));
+        info = box_of(request_for(array, memory, bytes - 16 * 65536), start, whole); /* every other one in the place of the last */
+        ok(cuMemMapArrayAsync(&info, 1, NULL));
+        ok(cuMemRelease(memory));
+        if (i % 4 == 1) {
+            info = box_of(request_for(array, 0, 0), start, whole);
+            ok(cuMemMapArrayAsync(&info, 1, NULL));
+        } else if (i % 4 == 3) {
+            ok(cuArrayDestroy(array));
+            ok(cuArray3DCreate(&array, &desc));
+        }
+        ok(cuCtxSynchronize());
+    }
+    ok(cuArrayDestroy(array));
+}
+
+/* ---- levels and tails ---- */
+
+static void map_level(CUmipmappedArray mipmap, unsigned level, unsigned layer, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+                      CUmemGenericAllocationHandle memory, size_t offset)
+{
+    const unsigned start[3] = {0}, extent[3] = {(unsigned)desc->Width, (unsigned)desc->Height, 1};
+    CUarrayMapInfo info = box_of(request_for(NULL, memory, offset), start, extent);
+
+    info.resourceType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+    info.resource.mipmap = mipmap;
+    info.subresource.sparseLevel.level = level;
+    info.subresource.sparseLevel.layer = layer;
+    ok(cuMemMapArrayAsync(&info, 1, NULL));
+}
+
+static void every_level_holds_its_bytes(CUmipmappedArray mipmap, unsigned levels)
+{
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (unsigned level = 0; level < levels; level++) {
+            CUDA_ARRAY3D_DESCRIPTOR desc;
+            CUarray array;
+            struct box box;
+
+            ok(cuMipmappedArrayGetLevel(&array, mipmap, level));
+            ok(cuArray3DGetDescriptor(&desc, array));
+            box = (struct box){0, 0, 0, desc.Width, desc.Height, at_least_one(desc.Depth)};
+            if (pass == 0)
+                write_box(array, &box, level);
+            else
+                check_box(array, &box, level);
+        }
+}
+
+static void levels_and_tails_of_mipmapped_arrays(void **state)
+{
+    static const CUDA_ARRAY3D_DESCRIPTOR rows[] = {
+        {512, 512, 0, FLOAT, 1, SPARSE},
+        {256, 256, 2, FLOAT, 1, SPARSE | CUDA_ARRAY3D_LAYERED},
+    };
+
+    (void)state;
+    if (!has_sparse())
+        skip();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const unsigned layers = (unsigned)at_least_one(rows[i].Depth), levels = 8;
+        CUmemGenericAllocationHandle memory = pool();
+        CUDA_ARRAY_SPARSE_PROPERTIES properties, of_level;
+        CUmipmappedArray mipmap;
+        unsigned first_in_tail;
+        size_t offset = 0;
+
+        ok(cuMipmappedArrayCreate(&mipmap, &rows[i], levels));
+        ok(cuMipmappedArrayGetSparseProperties(&properties, mipmap));
+        assert_int_equal(tile_bytes(&properties, 4), 65536);
+        assert_int_equal(properties.miptailSize % 65536, 0);
+        first_in_tail = levels; /* where there is no tail, small levels have a tile all the same */
+        if (properties.miptailSize)
+            first_in_tail = properties.miptailFirstLevel;
+        assert_in_range(first_in_tail, 1, levels);
+        for (unsigned layer = 0; layer < layers; layer++) {
+            CUarrayMapInfo tail = tail_of(request_for(NULL, memory, 0), layer, 0, properties.miptailSize);
+
+            for (unsigned level = 0; level < first_in_tail; level++, offset += level == 1 ? 16 * 65536 : 4 * 65536) {
+                CUDA_ARRAY3D_DESCRIPTOR desc;
+                CUarray array;
+
+                ok(cuMipmappedArrayGetLevel(&array, mipmap, level));
+                ok(cuArray3DGetDescriptor(&desc, array));
+                map_level(mipmap, level, layer, &desc, memory, offset);
+                gives(CUDA_ERROR_INVALID_VALUE, cuArrayGetSparseProperties(&of_level, array));
+            }
+            if (!properties.miptailSize || (layer && properties.flags & CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL))
+                continue;
+            tail.resourceType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+            tail.resource.mipmap = mipmap;
+            tail.offset = offset;
+            offset += properties.miptailSize;
+            ok(cuMemMapArrayAsync(&tail, 1, NULL));
+        }
+        assert_in_range(offset, 1, POOL_BYTES);
+        every_level_holds_its_bytes(mipmap, levels);
+        ok(cuMipmappedArrayDestroy(mipmap));
+        ok(cuMemRelease(memory));
+    }
+}
+
+static void an_array_smaller_than_a_tile_is_all_tail_or_a_tile(void **state)
+{
+    static const CUDA_ARRAY3D_DESCRIPTOR desc = {20, 20, 2, FLOAT, 1, SPARSE | CUDA_ARRAY3D_LAYERED};
+    const struct box all = {0, 0, 0, 20, 20, 2};
+    CUmemGenericAllocationHandle memory;
+    CUDA_ARRAY_SPARSE_PROPERTIES properties;
+    CUarrayMapInfo info;
+    CUarray array;
+
+    (void)state;
+    if (!has_sparse())
+        skip();
+    memory = pool();
+    ok(cuArray3DCreate(&array, &desc));
+    ok(cuArrayGetSparseProperties(&properties, array));
+    assert_int_equal(properties.miptailFirstLevel, 0);
+    assert_int_equal(properties.miptailSize != 0, properties.flags == CU_ARRAY_SPARSE_PROPERTIES_SINGLE_MIPTAIL);
+    if (properties.miptailSize) {
+        info = tail_of(request_for(array, memory, 0), 0, 0, properties.miptailSize);
+        ok(cuMemMapArrayAsync(&info, 1, NULL));
+    } else {
+        for (unsigned layer = 0; layer < 2; layer++) {
+            info = box_of(request_for(array, memory, layer * 65536), (const unsigned[3]){0}, (const unsigned[3]){20, 20, 1});
+            info.subresource.sparseLevel.layer = layer;
+            ok(cuMemMapArrayAsync(&info, 1, NULL));
+        }
+    }
+    holds(array, &all, 3);
+    ok(cuArrayDestroy(array));
+    ok(cuMemRelease(memory));
+}
+
+/* ---- deferred mapping ---- */
+
+static void deferred_arrays_get_all_their_memory(void **state)
+{
+    static const CUDA_ARRAY3D_DESCRIPTOR rows[] = {
+        {100, 50, 0, FLOAT, 1, DEFERRED}, {300, 300, 3, FLOAT, 1, DEFERRED | CUDA_ARRAY3D_LAYERED}, {40, 40, 40, FLOAT, 1, DEFERRED}};
+
+    (void)state;
+    if (!attribute(CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED))
+        skip();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct box all = {0, 0, 0, rows[i].Width, rows[i].Height, at_least_one(rows[i].Depth)};
+        CUmemGenericAllocationHandle memory = pool();
+        CUDA_ARRAY_MEMORY_REQUIREMENTS needed;
+        CUDA_ARRAY_SPARSE_PROPERTIES sparse;
+        CUarrayMapInfo info;
+        CUarray array;
+
+        ok(cuArray3DCreate(&array, &rows[i]));
+        ok(cuArrayGetMemoryRequirements(&needed, array, 0));
+        assert_true(needed.size >= all.width * all.height * all.depth * 4);
+        assert_true(needed.alignment && !(needed.alignment & (needed.alignment - 1)));
+        gives(CUDA_ERROR_INVALID_VALUE, cuArrayGetMemoryRequirements(NULL, array, 0));
+        gives(CUDA_ERROR_INVALID_DEVICE, cuArrayGetMemoryRequirements(&needed, array, 99));
+        gives(CUDA_ERROR_INVALID_VALUE, cuArrayGetSparseProperties(&sparse, array));
+        info = request_for(array, memory, needed.alignment);
+        ok(cuMemMapArrayAsync(&info, 1, NULL));
+        holds(array, &all, (unsigned)i);
+        info = request_for(array, 0, 0);
+        ok(cuMemMapArrayAsync(&info, 1, NULL));
+        info = request_for(array, memory, 0);
+        ok(cuMemMapArrayAsync(&info, 1, NULL));
+        holds(array, &all, (unsigned)i + 7);
+        ok(cuArrayDestroy(array));
+        ok(cuMemRelease(memory));
+    }
+}
+
+static void deferred_mipmapped_arrays(void **state)
+{
+    static const CUDA_ARRAY3D_DESCRIPTOR desc = {200, 100, 0, FLOAT, 1, DEFERRED};
+    CUmemGenericAllocationHandle memory;
+    CUDA_ARRAY_MEMORY_REQUIREMENTS needed;
+    CUDA_ARRAY_SPARSE_PROPERTIES sparse;
+    CUmipmappedArray mipmap;
+    CUarrayMapInfo info;
+
+    (void)state;
+    if (!attribute(CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED))
+        skip();
+    memory = pool();
+    ok(cuMipmappedArrayCreate(&mipmap, &desc, 8));
+    ok(cuMipmappedArrayGetMemoryRequirements(&needed, mipmap, 0));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMipmappedArrayGetSparseProperties(&sparse, mipmap));
+    info = request_for(NULL, memory, 0);
+    info.resourceType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+    info.resource.mipmap = mipmap;
+    ok(cuMemMapArrayAsync(&info, 1, NULL));
+    every_level_holds_its_bytes(mipmap, 8);
+    ok(cuMipmappedArrayDestroy(mipmap));
+    ok(cuMemRelease(memory));
+}
+
+/* ---- refusals ---- */
+
+static void requests_that_are_refused(void **state)
+{
+    static const CUDA_ARRAY3D_DESCRIPTOR desc = {512, 512, 0, FLOAT, 1, SPARSE}, plain = {512, 512, 0, FLOAT, 1, 0};
+    static const unsigned start[3] = {0};
+    CUmemAllocationProp properties = pool_properties();
+    CUmemGenericAllocationHandle memory, ordinary;
+    CUarrayMapInfo good, bad;
+    CUmipmappedArray mipmap;
+    CUarray array, other;
+    CUdeviceptr address;
+
+    (void)state;
+    if (!has_sparse())
+        skip();
+    memory = pool();
+    ok(cuArray3DCreate(&array, &desc));
+    ok(cuArray3DCreate(&other, &plain));
+    ok(cuMipmappedArrayCreate(&mipmap, &desc, 3));
+    good = box_of(request_for(array, memory, 0), start, (const unsigned[3]){128, 128, 1});
+    ok(cuMemMapArrayAsync(&good, 1, NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemMapArrayAsync(NULL, 1, NULL));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuMemMapArrayAsync(&good, 1, (CUstream)(uintptr_t)0xdead0));
+#define REFUSES(want, change)                                                                                                              \
+    do {                                                                                                                                   \
+        bad = good;                                                                                                                        \
+        change;                                                                                                                            \
+        gives(want, cuMemMapArrayAsync(&bad, 1, NULL));                                                                                    \
+    } while (0)
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.flags = 1);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.reserved[1] = 1);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.deviceBitMask = 0);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.deviceBitMask = 1u << 31);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.resourceType = CU_RESOURCE_TYPE_LINEAR);
+    REFUSES(CUDA_ERROR_INVALID_HANDLE, bad.resource.array = NULL);
+    REFUSES(CUDA_ERROR_INVALID_HANDLE, bad.resource.mipmap = mipmap);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.resource.array = other);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, ok(cuMipmappedArrayGetLevel(&bad.resource.array, mipmap, 0)));
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.subresourceType = (CUarraySparseSubresourceType)7);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.memOperationType = (CUmemOperationType)0);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP); /* which names no memory */
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.memHandleType = (CUmemHandleType)1);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.memHandle.memHandle = 0);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.offset = 4096);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.offset = POOL_BYTES);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.subresource.sparseLevel.level = 1);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.subresource.sparseLevel.layer = 1);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.subresource.sparseLevel.offsetX = 64);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.subresource.sparseLevel.offsetY = 512);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.subresource.sparseLevel.offsetZ = 1);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.subresource.sparseLevel.extentWidth = 100);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.subresource.sparseLevel.extentHeight = 1024);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.subresource.sparseLevel.extentDepth = 0);
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad = tail_of(good, 0, 0, 65536)); /* it has none */
+    properties.allocFlags.usage = 0;
+    ok(cuMemCreate(&ordinary, POOL_BYTES, &properties, 0));
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.memHandle.memHandle = ordinary);
+    ok(cuMemRelease(ordinary));
+    if (on_cuttle()) { /* the manual says that such memory is for arrays only; it names no error */
+        ok(cuMemAddressReserve(&address, POOL_BYTES, 0, 0, 0));
+        gives(CUDA_ERROR_INVALID_VALUE, cuMemMap(address, POOL_BYTES, 0, memory, 0));
+        ok(cuMemAddressFree(address, POOL_BYTES));
+    }
+    ok(cuMemGetAllocationPropertiesFromHandle(&properties, memory));
+    assert_int_equal(properties.allocFlags.usage, CU_MEM_CREATE_USAGE_TILE_POOL);
+    ok(cuMemRelease(memory));
+    ok(cuArrayDestroy(array));
+    ok(cuArrayDestroy(other));
+    ok(cuMipmappedArrayDestroy(mipmap));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuMemMapArrayAsync(&good, 1, NULL));
+}
+
+/* An entry that is refused leaves those before it undone. */
+static void a_list_is_done_whole_or_not_at_all(void **state)
+{
+    static const CUDA_ARRAY3D_DESCRIPTOR desc = {256, 256, 0, FLOAT, 1, SPARSE};
+    static const unsigned start[3] = {0}, extent[3] = {128, 128, 1};
+    const struct box tile = {0, 0, 0, 128, 128, 1};
+    CUmemGenericAllocationHandle memory;
+    CUarrayMapInfo list[2];
+    CUarray array;
+
+    (void)state;
+    if (!has_sparse())
+        skip();
+    memory = pool();
+    ok(cuArray3DCreate(&array, &desc));
+    list[0] = box_of(request_for(array, memory, 0), start, extent);
+    ok(cuMemMapArrayAsync(list, 1, NULL));
+    write_box(array, &tile, 1);
+    list[0].offset = 65536;
+    list[1] = list[0];
+    list[1].flags = 1;
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemMapArrayAsync(list, 2, NULL));
+    check_box(array, &tile, 1);
+    ok(cuArrayDestroy(array));
+    ok(cuMemRelease(memory));
+}
+
+static void a_context_takes_mapped_arrays_along(void **state)
+{
+    static const CUDA_ARRAY3D_DESCRIPTOR desc = {256, 256, 0, FLOAT, 1, SPARSE};
+    CUmemGenericAllocationHandle memory;
+    CUarrayMapInfo info;
+    CUcontext context;
+    CUarray array;
+
+    if (!has_sparse() || !on_cuttle())
+        skip();
+    ok(cuCtxCreate(&context, NULL, 0, 0));
+    memory = pool();
+    ok(cuArray3DCreate(&array, &desc));
+    info = box_of(request_for(array, memory, 0), (const unsigned[3]){0}, (const unsigned[3]){256, 256, 1});
+    ok(cuMemMapArrayAsync(&info, 1, NULL));
+    ok(cuMemRelease(memory));
+    ok(cuCtxDestroy(context));
+    ok(cuCtxSetCurrent(*state));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuMemMapArrayAsync(&info, 1, NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(attributes_decide),
+        cmocka_unit_test(kinds_by_the_manual),
+        cmocka_unit_test(all_tiles_hold_all_bytes),
+        cmocka_unit_test(memory_moves_between_tiles_and_arrays),
+        cmocka_unit_test(mappings_keep_the_order_of_the_stream),
+        cmocka_unit_test(memory_goes_with_its_last_tile),
+        cmocka_unit_test(levels_and_tails_of_mipmapped_arrays),
+        cmocka_unit_test(an_array_smaller_than_a_tile_is_all_tail_or_a_tile),
+        cmocka_unit_test(deferred_arrays_get_all_their_memory),
+        cmocka_unit_test(deferred_mipmapped_arrays),
+        cmocka_unit_test(requests_that_are_refused),
+        cmocka_unit_test(a_list_is_done_whole_or_not_at_all),
+        cmocka_unit_test(a_context_takes_mapped_arrays_along),
+    };
+
+    return cmocka_run_group_tests(tests, with_context, without_context);
+}
