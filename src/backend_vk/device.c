@@ -83,8 +83,6 @@ static CUresult create_handle(struct ct_backend_device *device)
 
 static CUresult get_sparse_queue(struct ct_backend_device *device)
 {
-    ct_mutex_init(&device->own_lock, CT_RANK_BACKEND);
-    device->sparse_lock = &device->own_lock;
     if (!device->physical->has_sparse_family)
         return CUDA_SUCCESS;
     device->vk.vkGetDeviceQueue(device->handle, device->physical->sparse_family, 0, &device->sparse_queue);
@@ -98,7 +96,7 @@ static CUresult create_pipeline_cache(struct ct_backend_device *device)
     return ct_vk_result(device->vk.vkCreatePipelineCache(device->handle, &info, NULL, &device->pipeline_cache), "vkCreatePipelineCache");
 }
 
-/* What compiling needs. */
+/* What compiling needs. No semaphores: RADV without a kernel driver, which only compiles, has none. */
 static CUresult init_compiler(struct ct_backend_device *device)
 {
     CUresult r = create_handle(device);
@@ -106,8 +104,8 @@ static CUresult init_compiler(struct ct_backend_device *device)
     if (r != CUDA_SUCCESS)
         return r;
     volkLoadDeviceTable(&device->vk, device->handle);
-    if ((r = get_sparse_queue(device)) != CUDA_SUCCESS)
-        return r;
+    ct_mutex_init(&device->own_lock, CT_RANK_BACKEND);
+    device->sparse_lock = &device->own_lock;
     if (device->physical->uses_file && (r = ct_memory_file_open(&device->file)) != CUDA_SUCCESS)
         return r;
     return create_pipeline_cache(device);
@@ -117,7 +115,7 @@ static CUresult init(struct ct_backend_device *device)
 {
     CUresult r = init_compiler(device);
 
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS || (r = get_sparse_queue(device)) != CUDA_SUCCESS)
         return r;
     for (uint32_t i = 0; i < device->physical->n_queues; i++)
         device->vk.vkGetDeviceQueue(device->handle, device->physical->family, i, &device->queues[i]);

@@ -9,7 +9,7 @@
  *     --spills    how many registers a kernel may spill (0); --scalar-spills: how many scalar ones (0)
  *     --part      K/N: the Kth (from 0) of N parts of all modules, chosen by their hashes
  *     --batch     hand over up to N small modules as one, where the judge takes that (1). If it is not taken, or spills, each comes alone
- *     --require   what the judge's name must hold, so that a test does not judge for the wrong chip
+ *     --require   what the judge's name must hold, so that a test judges for the right chip, and does not pass by having no judge
  *     --table     write what was said of each kernel there, a line each with tabs between, NAME first; needs --chip
  * Exit status: 0 all is well; 1 a kernel is refused, spills, or crashes the compiler; 77 there is no such judge.
  * Each kernel, or batch, is compiled in a process of its own, but by spirv-val: a compiler that crashes, hangs or calls exit (Intel's does)
@@ -418,7 +418,7 @@ static int open_judge(struct trial *trial)
 
     if (!open) {
         printf("no judge: %s\n", why);
-        return EXIT_NO_JUDGE;
+        return options->require ? EXIT_GUILTY : EXIT_NO_JUDGE;
     }
     if (options->require && !strcasestr(trial->judge.name, options->require)) {
         printf("wanted a judge for %s, got %s\n", options->require, trial->judge.name);
