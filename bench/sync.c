@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What synchronization points in divergent code cost where the device has none of its own: the forms of CUTTLE_SYNC side by side, each in a
  * process of its own. Prints, for each kernel, microseconds a launch as the compiler chooses and resumed, and their ratio; least of several
- * rounds. On devices with native warp instructions CUTTLE_WARP=collective makes the comparison. */
+ * rounds. Then what a shuffle, a barrier and an atomic cost a block each, as the compiler chooses. On devices with native warp instructions
+ * CUTTLE_WARP=collective makes the comparison. */
 #include "example.h"
 #include "timing.h"
 
@@ -36,6 +37,21 @@ static const struct {
 };
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
 
+/* Of the same loop with one operation more, four times over. */
+#define FOUR(op) op op op op
+#define ROUNDS_OF(op)                                                                                       \
+    KERNEL("and.b32 a,t,63; mad.lo.u32 a,a,4,s; mov.u32 w,t; LOOP:" FOUR(op "add.u32 x,x,w;") "add.u32 i,i,1;" \
+           "setp.lt.u32 q,i,n; @q bra LOOP;")
+static const struct {
+    const char *name, *ptx;
+} operations[] = {
+    {"nothing", ROUNDS_OF("")},
+    {"a shuffle", ROUNDS_OF("shfl.sync.bfly.b32 w,x,16,31,-1;")},
+    {"a barrier", ROUNDS_OF("bar.sync 0;")},
+    {"an atomic in shared memory", ROUNDS_OF("atom.shared.add.u32 w,[a],x;")},
+};
+enum { N_OPERATIONS = sizeof operations / sizeof *operations, OPERATIONS_A_TURN = 4, ALL = N_KERNELS + N_OPERATIONS };
+
 static double measure(const char *ptx, CUdeviceptr out)
 {
     unsigned turns = TURNS;
@@ -58,7 +74,7 @@ static double measure(const char *ptx, CUdeviceptr out)
     return best;
 }
 
-static void measure_all(double us[N_KERNELS])
+static void measure_all(double us[ALL])
 {
     CUcontext context;
     CUdevice device;
@@ -70,12 +86,14 @@ static void measure_all(double us[N_KERNELS])
     CHECK(cuMemAlloc(&out, THREADS * sizeof(uint32_t)));
     for (int i = 0; i < N_KERNELS; i++)
         us[i] = measure(kernels[i].ptx, out);
+    for (int i = 0; i < N_OPERATIONS; i++)
+        us[N_KERNELS + i] = measure(operations[i].ptx, out);
     CHECK(cuMemFree(out));
     CHECK(cuCtxDestroy(context));
 }
 
 /* Options are read when a process starts to use the driver. */
-static bool measure_apart(const char *form, double us[N_KERNELS])
+static bool measure_apart(const char *form, double us[ALL])
 {
     int ends[2], status = 1;
     ssize_t got;
@@ -87,17 +105,17 @@ static bool measure_apart(const char *form, double us[N_KERNELS])
         if (*form)
             setenv("CUTTLE_SYNC", form, 1);
         measure_all(us);
-        _exit(write(ends[1], us, N_KERNELS * sizeof *us) != (ssize_t)(N_KERNELS * sizeof *us));
+        _exit(write(ends[1], us, ALL * sizeof *us) != (ssize_t)(ALL * sizeof *us));
     }
     close(ends[1]);
-    got = read(ends[0], us, N_KERNELS * sizeof *us);
+    got = read(ends[0], us, ALL * sizeof *us);
     close(ends[0]);
-    return waitpid(child, &status, 0) == child && status == 0 && got == (ssize_t)(N_KERNELS * sizeof *us);
+    return waitpid(child, &status, 0) == child && status == 0 && got == (ssize_t)(ALL * sizeof *us);
 }
 
 int main(void)
 {
-    double chosen[N_KERNELS], resumed[N_KERNELS];
+    double chosen[ALL], resumed[ALL];
 
     if (!measure_apart("", chosen) || !measure_apart("resumed", resumed)) {
         fprintf(stderr, "bench_sync: a process failed\n");
@@ -105,5 +123,8 @@ int main(void)
     }
     for (int i = 0; i < N_KERNELS; i++)
         printf("%-28s chosen %10.1f us, resumed %10.1f us, ratio %6.2f\n", kernels[i].name, chosen[i], resumed[i], resumed[i] / chosen[i]);
+    for (int i = 1; i < N_OPERATIONS; i++)
+        printf("%-28s %10.2f us for %d threads\n", operations[i].name,
+               (chosen[N_KERNELS + i] - chosen[N_KERNELS]) / (TURNS * OPERATIONS_A_TURN * BLOCKS), THREADS);
     return EXIT_SUCCESS;
 }

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CUDA kernels through Cuttle beside the same kernels written by hand for the API below it: GLSL on Vulkan, OpenCL C on OpenCL. Both run in
+ * turn in one process on one device, launch and wait included; the least time of each counts, and their results are compared.
+ *   bench_handwritten vulkan|opencl [ROUNDS [KERNEL]]
+ * With CUTTLE_MATH=fast Cuttle takes the driver's own operations, as the kernels of the other side do. */
+#include "example.h"
+#include "handwritten.h"
+#include "../timing.h"
+
+#include <libgen.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK 256
+#define SOFTENING 1e-3f
+
+/* Words of copies, rows of matrices, bodies, and words of sums: some 10 to 100 ms of two CPU cores. */
+enum { COPY_SIZE = 1 << 24, SGEMM_SIZE = 512, NBODY_SIZE = 4096, REDUCTION_SIZE = 1 << 24, REDUCTION_BLOCKS = 256 };
+
+static const char copy_ptx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry copy(.param .u64 in, .param .u64 out, .param .u32 n)\n{\n"
+    ".reg .pred p; .reg .b32 i, b, z, w; .reg .b64 s, t, d;\nld.param.u64 s,[in]; ld.param.u64 t,[out]; ld.param.u32 w,[n];\n"
+    "mov.u32 i,%tid.x; mov.u32 b,%ctaid.x; mov.u32 z,%ntid.x; mad.lo.s32 i,b,z,i; setp.ge.u32 p,i,w; @p bra OUT;\n"
+    "cvta.to.global.u64 s,s; cvta.to.global.u64 t,t; mul.wide.u32 d,i,4; add.s64 s,s,d; ld.global.f32 w,[s]; add.s64 t,t,d;\n"
+    "st.global.f32 [t],w;\nOUT: ret;\n}\n";
+
+static const struct comparison {
+    const char *hand, *cuda, *file; /* names of the kernels; PTX of the examples, or of this program */
+    unsigned n;
+    size_t words[HAND_BUFFERS]; /* the last is the result */
+    unsigned groups[2], local[2];
+    float x;
+} comparisons[] = {
+    {"copy", "copy", NULL, COPY_SIZE, {COPY_SIZE, COPY_SIZE}, {COPY_SIZE / BLOCK, 1}, {BLOCK, 1}, 0},
+    {"sgemm", "matrix_multiply", "matrix_multiply", SGEMM_SIZE,
+     {SGEMM_SIZE *SGEMM_SIZE, SGEMM_SIZE *SGEMM_SIZE, SGEMM_SIZE *SGEMM_SIZE}, {SGEMM_SIZE / 64, SGEMM_SIZE / 64}, {16, 16}, 0},
+    {"nbody", "nbody_f32", "nbody", NBODY_SIZE, {4 * NBODY_SIZE, 3 * NBODY_SIZE}, {NBODY_SIZE / BLOCK, 1}, {BLOCK, 1}, SOFTENING},
+    {"reduction", "reduction", "reduction", REDUCTION_SIZE, {REDUCTION_SIZE, REDUCTION_BLOCKS}, {REDUCTION_BLOCKS, 1}, {BLOCK, 1}, 0},
+};
+
+void hand_die(const char *what, int code)
+{
+    fprintf(stderr, "bench_handwritten: %s (%d)\n", what, code);
+    exit(EXIT_FAILURE);
+}
+
+char *hand_read_file(const char *folder, const char *name, size_t *size_bytes)
+{
+    char path[PATH_MAX + 256];
+    char *text;
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (!(file = fopen(path, "rb")))
+        hand_die(path, 0);
+    fseek(file, 0, SEEK_END);
+    *size_bytes = (size_t)ftell(file);
+    rewind(file);
+    text = calloc(1, *size_bytes + 1);
+    if (!text || fread(text, 1, *size_bytes, file) != *size_bytes)
+        hand_die(path, 0);
+    fclose(file);
+    return text;
+}
+
+/* FOLDER beside this program. */
+static const char *beside(const char *folder)
+{
+    static char path[PATH_MAX + 64];
+    char self[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    self[length < 0 ? 0 : length] = 0;
+    snprintf(path, sizeof path, "%s/%s", dirname(self), folder);
+    return path;
+}
+
+/* ---- one kernel on both sides ---- */
+
+struct sides {
+    CUmodule module;
+    CUfunction function;
+    CUdeviceptr memory[HAND_BUFFERS];
+    unsigned n_buffers;
+};
+
+static float *make_values(size_t n)
+{
+    float *values = malloc(n * sizeof *values);
+    unsigned state = 5;
+
+    if (!values)
+        hand_die("no memory", 0);
+    for (size_t i = 0; i < n; i++)
+        values[i] = example_random_float(&state);
+    return values;
+}
+
+static void load(const struct comparison *c, const char *suffix, struct sides *out)
+{
+    char name[64];
+    size_t size;
+
+    snprintf(name, sizeof name, "%s%s", c->file ? c->file : "", suffix);
+    char *text = c->file ? hand_read_file(beside("ptx"), name, &size) : strdup(copy_ptx);
+    CHECK(cuModuleLoadData(&out->module, text));
+    CHECK(cuModuleGetFunction(&out->function, out->module, c->cuda));
+    free(text);
+}
+
+static void make_buffers(const struct comparison *c, const struct hand_api *api, struct sides *sides, struct hand_launch *launch)
+{
+    for (unsigned i = 0; i < HAND_BUFFERS && c->words[i]; i++) {
+        const bool is_result = i + 1 == HAND_BUFFERS || !c->words[i + 1];
+        float *values = is_result ? NULL : make_values(c->words[i]);
+        const size_t bytes = c->words[i] * sizeof(float);
+
+        sides->memory[i] = example_upload(values, bytes);
+        launch->buffers[i] = api->buffer(values, bytes);
+        launch->n_buffers = sides->n_buffers = i + 1;
+        free(values);
+    }
+}
+
+static double time_cuda(const struct comparison *c, struct sides *sides)
+{
+    const double start = now_us();
+    unsigned n = c->n;
+    float x = c->x;
+    void *params[HAND_BUFFERS + 2];
+
+    for (unsigned i = 0; i < sides->n_buffers; i++)
+        params[i] = &sides->memory[i];
+    params[sides->n_buffers] = &n;
+    params[sides->n_buffers + 1] = &x; /* kernels that have none do not look */
+    CHECK(cuLaunchKernel(sides->function, c->groups[0], c->groups[1], 1, c->local[0], c->local[1], 1, 0, NULL, params, NULL));
+    CHECK(cuCtxSynchronize());
+    return now_us() - start;
+}
+
+static double time_hand(const struct hand_api *api)
+{
+    const double start = now_us();
+
+    api->run();
+    return now_us() - start;
+}
+
+/* The greatest difference of the results, over the greatest result. */
+static double difference(const struct comparison *c, const struct hand_api *api, const struct sides *sides, const struct hand_launch *launch)
+{
+    const unsigned last = sides->n_buffers - 1;
+    const size_t bytes = c->words[last] * sizeof(float);
+    float *ours = malloc(bytes), *theirs = malloc(bytes);
+    double most = 0, scale = 0;
+
+    if (!ours || !theirs)
+        hand_die("no memory", 0);
+    example_download(ours, sides->memory[last], bytes);
+    api->read(launch->buffers[last], theirs, bytes);
+    for (size_t i = 0; i < c->words[last]; i++) {
+        most = fmax(most, fabs((double)ours[i] - theirs[i]));
+        scale = fmax(scale, fabs((double)theirs[i]));
+    }
+    free(ours);
+    free(theirs);
+    return scale > 0 ? most / scale : 1;
+}
+
+static bool compare(const struct comparison *c, const char *style, const char *suffix, const struct hand_api *api, unsigned rounds)
+{
+    struct hand_launch launch = {
+        .kernel = c->hand, .groups = {c->groups[0], c->groups[1]}, .local = {c->local[0], c->local[1]}, .scalars = {c->n, c->x}};
+    double cuda = 1e30, hand = 1e30;
+    struct sides sides = {0};
+
+    load(c, suffix, &sides);
+    make_buffers(c, api, &sides, &launch);
+    api->prepare(&launch);
+    for (unsigned round = 0; round <= rounds; round++) {
+        const double ours = time_cuda(c, &sides), theirs = time_hand(api);
+
+        if (round) { /* the first compiles */
+            cuda = fmin(cuda, ours);
+            hand = fmin(hand, theirs);
+        }
+    }
+    const double apart = difference(c, api, &sides, &launch);
+    printf("%-10s %-6s %10.3f ms, by hand %10.3f ms, ratio %6.3f%s\n", c->hand, style, cuda * 1e-3, hand * 1e-3, hand / cuda,
+           apart > 1e-4 ? "  RESULTS DIFFER" : "");
+    CHECK(cuModuleUnload(sides.module));
+    for (unsigned i = 0; i < sides.n_buffers; i++)
+        CHECK(cuMemFree(sides.memory[i]));
+    return apart <= 1e-4;
+}
+
+static const struct hand_api *api_of(const char *name)
+{
+#ifdef HAVE_GLSL
+    if (!strcmp(name, hand_vulkan.name))
+        return &hand_vulkan;
+#endif
+#ifdef HAVE_OPENCL
+    if (!strcmp(name, hand_opencl.name))
+        return &hand_opencl;
+#endif
+    hand_die("usage: bench_handwritten vulkan|opencl [ROUNDS [KERNEL]], as far as it was built with them", 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct hand_api *api = api_of(argc > 1 ? argv[1] : "");
+    const unsigned rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 9;
+    char name[256] = "";
+    bool agree = true;
+    CUcontext context;
+    CUdevice device;
+
+    setenv("CUTTLE_BACKEND", api->name, 0);
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuDeviceGetName(name, sizeof name, device));
+    CHECK(cuCtxCreate(&context, NULL, 0, device));
+    api->open(beside("handwritten"));
+    printf("%s\n", name);
+    for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
+        if (argc > 3 && strcmp(argv[3], comparisons[i].hand))
+            continue;
+        if (HAVE_CLANG || !comparisons[i].file)
+            agree &= compare(&comparisons[i], comparisons[i].file ? "clang" : "ptx", ".ptx", api, rounds);
+        if (comparisons[i].file)
+            agree &= compare(&comparisons[i], "nvcc", ".nvcc.ptx", api, rounds);
+    }
+    api->close();
+    CHECK(cuCtxDestroy(context));
+    return agree ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shaders *.comp on Vulkan's first device, as a program of its own would run them: storage buffers in a descriptor set, push constants,
+ * a command buffer that is recorded once. */
+#define VK_NO_PROTOTYPES
+#define VOLK_IMPLEMENTATION
+#include <volk.h>
+
+#include "handwritten.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_BUFFERS 32
+
+static VkInstance instance;
+static VkPhysicalDevice physical;
+static VkDevice device;
+static VkQueue queue;
+static VkCommandPool pool;
+static VkDescriptorPool descriptors;
+static VkFence fence;
+static VkCommandBuffer commands;
+static const char *shaders;
+static struct {
+    VkBuffer buffer;
+    VkDeviceMemory memory;
+    void *mapped;
+} buffers[MAX_BUFFERS];
+static unsigned n_buffers;
+static struct { /* of the kernel that is prepared */
+    VkShaderModule module;
+    VkDescriptorSetLayout set_layout;
+    VkPipelineLayout layout;
+    VkPipeline pipeline;
+    VkDescriptorSet set;
+} current;
+
+static void must(VkResult result, const char *what)
+{
+    if (result != VK_SUCCESS)
+        hand_die(what, (int)result);
+}
+
+static void make_instance(void)
+{
+    const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_2};
+    const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application};
+    uint32_t count = 1;
+
+    must(volkInitialize(), "volkInitialize");
+    must(vkCreateInstance(&info, NULL, &instance), "vkCreateInstance");
+    volkLoadInstance(instance);
+    if (vkEnumeratePhysicalDevices(instance, &count, &physical) < VK_SUCCESS || count == 0)
+        hand_die("no Vulkan device", 0);
+}
+
+static uint32_t compute_family(void)
+{
+    VkQueueFamilyProperties families[16];
+    uint32_t count = 16;
+
+    vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
+    for (uint32_t i = 0; i < count; i++)
+        if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)
+            return i;
+    hand_die("no queue for compute", 0);
+}
+
+static void open_vulkan(const char *folder)
+{
+    const float priority = 1;
+    VkDeviceQueueCreateInfo queue_info = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority};
+    const VkDeviceCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue_info};
+    const VkDescriptorPoolSize sizes = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 64};
+    const VkDescriptorPoolCreateInfo descriptor_info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = 32, .poolSizeCount = 1, .pPoolSizes = &sizes};
+    const VkFenceCreateInfo fence_info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    VkCommandPoolCreateInfo pool_info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+
+    shaders = strdup(folder);
+    make_instance();
+    pool_info.queueFamilyIndex = queue_info.queueFamilyIndex = compute_family();
+    must(vkCreateDevice(physical, &info, NULL, &device), "vkCreateDevice");
+    volkLoadDevice(device);
+    vkGetDeviceQueue(device, queue_info.queueFamilyIndex, 0, &queue);
+    must(vkCreateCommandPool(device, &pool_info, NULL, &pool), "vkCreateCommandPool");
+    must(vkCreateDescriptorPool(device, &descriptor_info, NULL, &descriptors), "vkCreateDescriptorPool");
+    must(vkCreateFence(device, &fence_info, NULL, &fence), "vkCreateFence");
+}
+
+/* Memory that the host sees, the device's own if there is such. */
+static uint32_t memory_type(uint32_t allowed)
+{
+    static const VkMemoryPropertyFlags wanted[] = {
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT};
+    VkPhysicalDeviceMemoryProperties memory;
+
+    vkGetPhysicalDeviceMemoryProperties(physical, &memory);
+    for (int k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < memory.memoryTypeCount; i++)
+            if (allowed >> i & 1 && (memory.memoryTypes[i].propertyFlags & wanted[k]) == wanted[k])
+                return i;
+    hand_die("no memory that the host sees", 0);
+}
+
+static unsigned make_buffer(const void *data, size_t size_bytes)
+{
+    const VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = size_bytes, .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+    VkMemoryRequirements needs;
+    const unsigned b = n_buffers++;
+
+    if (b == MAX_BUFFERS)
+        hand_die("too many buffers", 0);
+    must(vkCreateBuffer(device, &info, NULL, &buffers[b].buffer), "vkCreateBuffer");
+    vkGetBufferMemoryRequirements(device, buffers[b].buffer, &needs);
+    allocate.allocationSize = needs.size;
+    allocate.memoryTypeIndex = memory_type(needs.memoryTypeBits);
+    must(vkAllocateMemory(device, &allocate, NULL, &buffers[b].memory), "vkAllocateMemory");
+    must(vkBindBufferMemory(device, buffers[b].buffer, buffers[b].memory, 0), "vkBindBufferMemory");
+    must(vkMapMemory(device, buffers[b].memory, 0, VK_WHOLE_SIZE, 0, &buffers[b].mapped), "vkMapMemory");
+    if (data)
+        memcpy(buffers[b].mapped, data, size_bytes);
+    else
+        memset(buffers[b].mapped, 0, size_bytes);
+    return b;
+}
+
+static void make_pipeline(const struct hand_launch *launch)
+{
+    VkDescriptorSetLayoutBinding bindings[HAND_BUFFERS];
+    const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof launch->scalars};
+    char name[64];
+    size_t size;
+
+    for (uint32_t i = 0; i < launch->n_buffers; i++)
+        bindings[i] = (VkDescriptorSetLayoutBinding){i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL};
+    const VkDescriptorSetLayoutCreateInfo set_info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = launch->n_buffers, .pBindings = bindings};
+    must(vkCreateDescriptorSetLayout(device, &set_info, NULL, &current.set_layout), "vkCreateDescriptorSetLayout");
+    const VkPipelineLayoutCreateInfo layout = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .setLayoutCount = 1, .pSetLayouts = &current.set_layout,
+        .pushConstantRangeCount = 1, .pPushConstantRanges = &range};
+    must(vkCreatePipelineLayout(device, &layout, NULL, &current.layout), "vkCreatePipelineLayout");
+    snprintf(name, sizeof name, "%s.spv", launch->kernel);
+    uint32_t *words = (uint32_t *)hand_read_file(shaders, name, &size);
+    const VkShaderModuleCreateInfo module = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = size, .pCode = words};
+    must(vkCreateShaderModule(device, &module, NULL, &current.module), "vkCreateShaderModule");
+    free(words);
+    const VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .stage = VK_SHADER_STAGE_COMPUTE_BIT, .module = current.module,
+                  .pName = "main"},
+        .layout = current.layout};
+    must(vkCreateComputePipelines(device, VK_NULL_HANDLE, 1, &info, NULL, &current.pipeline), "vkCreateComputePipelines");
+}
+
+static void make_set(const struct hand_launch *launch)
+{
+    const VkDescriptorSetAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, .descriptorPool = descriptors, .descriptorSetCount = 1,
+        .pSetLayouts = &current.set_layout};
+
+    must(vkAllocateDescriptorSets(device, &info, &current.set), "vkAllocateDescriptorSets");
+    for (uint32_t i = 0; i < launch->n_buffers; i++) {
+        const VkDescriptorBufferInfo buffer = {buffers[launch->buffers[i]].buffer, 0, VK_WHOLE_SIZE};
+        const VkWriteDescriptorSet write = {
+            .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, .dstSet = current.set, .dstBinding = i, .descriptorCount = 1,
+            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, .pBufferInfo = &buffer};
+
+        vkUpdateDescriptorSets(device, 1, &write, 0, NULL);
+    }
+}
+
+static void record(const struct hand_launch *launch)
+{
+    const VkCommandBufferAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = pool, .commandBufferCount = 1};
+    const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+
+    must(vkAllocateCommandBuffers(device, &info, &commands), "vkAllocateCommandBuffers");
+    must(vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
+    vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, current.pipeline);
+    vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, current.layout, 0, 1, &current.set, 0, NULL);
+    vkCmdPushConstants(commands, current.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof launch->scalars, &launch->scalars);
+    vkCmdDispatch(commands, launch->groups[0], launch->groups[1], 1);
+    must(vkEndCommandBuffer(commands), "vkEndCommandBuffer");
+}
+
+static void forget_current(void)
+{
+    vkDestroyPipeline(device, current.pipeline, NULL);
+    vkDestroyShaderModule(device, current.module, NULL);
+    vkDestroyPipelineLayout(device, current.layout, NULL);
+    vkDestroyDescriptorSetLayout(device, current.set_layout, NULL);
+    if (commands)
+        vkFreeCommandBuffers(device, pool, 1, &commands);
+}
+
+static void prepare(const struct hand_launch *launch)
+{
+    forget_current();
+    make_pipeline(launch);
+    make_set(launch);
+    record(launch);
+}
+
+static void run(void)
+{
+    const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands};
+
+    must(vkQueueSubmit(queue, 1, &submit, fence), "vkQueueSubmit");
+    must(vkWaitForFences(device, 1, &fence, VK_TRUE, UINT64_MAX), "vkWaitForFences");
+    must(vkResetFences(device, 1, &fence), "vkResetFences");
+}
+
+static void read_buffer(unsigned buffer, void *data, size_t size_bytes)
+{
+    memcpy(data, buffers[buffer].mapped, size_bytes);
+}
+
+static void close_vulkan(void)
+{
+    forget_current();
+    for (unsigned i = 0; i < n_buffers; i++) {
+        vkDestroyBuffer(device, buffers[i].buffer, NULL);
+        vkFreeMemory(device, buffers[i].memory, NULL);
+    }
+    vkDestroyFence(device, fence, NULL);
+    vkDestroyDescriptorPool(device, descriptors, NULL);
+    vkDestroyCommandPool(device, pool, NULL);
+    vkDestroyDevice(device, NULL);
+    vkDestroyInstance(instance, NULL);
+}
+
+const struct hand_api hand_vulkan = {"vulkan", open_vulkan, make_buffer, prepare, run, read_buffer, close_vulkan};
