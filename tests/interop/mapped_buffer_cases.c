@@ -38,13 +38,13 @@ void not_initialized(void)
 }
 
 /* "offset in the memory object where the buffer's base address is": any that the kernel's words allow, and a size that ends anywhere. */
-int odd_offsets(struct app *app, struct cuda *cuda)
+static void map_oddly(struct app *app, struct cuda *cuda, enum app_memory_kind kind)
 {
     static const unsigned long long offsets[] = {4, 100, 4096 + 12, 65536 - 4, 65536 + 4, BYTES - 404};
     struct app_buffer buffer;
     CUexternalMemory memory;
 
-    app_buffer_create(app, BYTES, APP_SHARED, &buffer);
+    app_buffer_create(app, BYTES, kind, &buffer);
     memory = import_memory(app, &buffer);
     app_run(app, &buffer, &buffer, &(struct app_map){WORDS, 0, 0, 1}); /* every word is its index */
     for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
@@ -59,6 +59,13 @@ int odd_offsets(struct app *app, struct cuda *cuda)
     }
     ok(cuDestroyExternalMemory(memory));
     app_buffer_destroy(app, &buffer);
+}
+
+int odd_offsets(struct app *app, struct cuda *cuda)
+{
+    map_oddly(app, cuda, APP_SHARED);
+    if (on_cuttle())
+        map_oddly(app, cuda, APP_DEDICATED);
     return PASSED;
 }
 
