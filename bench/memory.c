@@ -115,6 +115,72 @@ static void measure_transfers(const struct buffers *on)
     }
 }
 
+/* ---- copies beside other work: each in a stream of its own ---- */
+
+/* One thread that is busy for some milliseconds. */
+static const char busy_kernel[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry busy(.param .u64 result)\n{\n.reg .pred %p; .reg .b32 %r<4>; .reg .b64 %d;\n"
+    "ld.param.u64 %d, [result]; mov.u32 %r1, 0; mov.u32 %r2, 1;\n"
+    "again:\nmad.lo.u32 %r2, %r2, 1664525, 1013904223; add.u32 %r1, %r1, 1; setp.lt.u32 %p, %r1, 2000000; @%p bra again;\n"
+    "setp.ne.u32 %p, %r2, 0x12345679; @%p bra out;\nst.global.u32 [%d], %r2;\nout:\nret;\n}\n";
+
+static void measure_both_ways(const struct buffers *on, CUstream up, CUstream down)
+{
+    double rates[ROUNDS];
+
+    for (int round = -1; round < ROUNDS; round++) {
+        double start = now_us();
+
+        CHECK(cuMemcpyHtoDAsync(on->a, on->pinned, on->bytes / 2, up));
+        CHECK(cuMemcpyDtoHAsync(on->pinned + on->bytes / 2, on->b, on->bytes / 2, down));
+        CHECK(cuCtxSynchronize());
+        if (round >= 0)
+            rates[round] = (double)on->bytes / (now_us() - start) / 1e3;
+    }
+    report("pinned, both ways at once", median(rates, ROUNDS), "GB/s");
+}
+
+static void measure_beside_kernel(const struct buffers *on, CUstream kernels, CUstream copies)
+{
+    double rates[ROUNDS], alone[ROUNDS];
+    CUmodule module;
+    CUfunction function;
+
+    CHECK(cuModuleLoadData(&module, busy_kernel));
+    CHECK(cuModuleGetFunction(&function, module, "busy"));
+    for (int round = -1; round < ROUNDS; round++) {
+        double start = now_us();
+
+        CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, kernels, (void *[]){(void *)&on->b}, NULL));
+        CHECK(cuCtxSynchronize());
+        if (round >= 0)
+            alone[round] = now_us() - start;
+        CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, kernels, (void *[]){(void *)&on->b}, NULL));
+        start = now_us();
+        CHECK(cuMemcpyHtoDAsync(on->a, on->pinned, on->bytes / 4, copies));
+        CHECK(cuStreamSynchronize(copies));
+        if (round >= 0)
+            rates[round] = (double)(on->bytes / 4) / (now_us() - start) / 1e3;
+        CHECK(cuCtxSynchronize());
+    }
+    report("busy kernel alone", median(alone, ROUNDS), "us");
+    report("pinned to device beside it", median(rates, ROUNDS), "GB/s");
+    CHECK(cuModuleUnload(module));
+}
+
+static void measure_beside(const struct buffers *on)
+{
+    CUstream streams[2];
+
+    for (int i = 0; i < 2; i++)
+        CHECK(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+    measure_both_ways(on, streams[0], streams[1]);
+    measure_beside_kernel(on, streams[0], streams[1]);
+    for (int i = 0; i < 2; i++)
+        CHECK(cuStreamDestroy(streams[i]));
+}
+
 static void measure_zero_copy(const struct buffers *on)
 {
     unsigned long long units = on->bytes / 16;
@@ -244,6 +310,7 @@ int main(int argc, char **argv)
     memset(buffers.pinned, 1, buffers.bytes);
     memset(buffers.pageable, 2, buffers.bytes);
     measure_transfers(&buffers);
+    measure_beside(&buffers);
     measure_zero_copy(&buffers);
     CHECK(cuMemFreeHost(buffers.pinned));
     CHECK(cuMemFree(buffers.a));
