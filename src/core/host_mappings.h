@@ -4,11 +4,15 @@
 #define CT_CORE_HOST_MAPPINGS_H
 
 #include <cuda.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Whether Linux lets a driver lock the pages for writing, for as long as it likes: pages that the process may write, and none that are
  * shared with a file on a disk, since what a device writes there would not be seen to be written (mm/gup.c, since Linux 6.5).
  * NOT_PERMITTED: not writable. NOT_SUPPORTED: shared with a file, or with a device. */
 CUresult ct_pages_can_be_locked(uint64_t first, uint64_t size_bytes);
+/* Its two ways. The first is quick, but false where Linux does not offer it. */
+bool ct_pages_ask(uint64_t first, uint64_t size_bytes, CUresult *out);
+CUresult ct_pages_read(uint64_t first, uint64_t size_bytes);
 
 #endif

@@ -16,9 +16,16 @@
 
 #define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 
+/* By both ways, where Linux offers both. */
 static CUresult of(const void *pages, size_t bytes)
 {
-    return ct_pages_can_be_locked((uint64_t)(uintptr_t)pages, bytes);
+    const uint64_t first = (uint64_t)(uintptr_t)pages;
+    CUresult by_text = ct_pages_read(first, bytes), asked;
+
+    if (ct_pages_ask(first, bytes, &asked))
+        assert_int_equal(asked, by_text);
+    assert_int_equal(ct_pages_can_be_locked(first, bytes), by_text);
+    return by_text;
 }
 
 static void *map(size_t pages, int prot, int flags, int fd)
