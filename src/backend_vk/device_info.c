@@ -29,7 +29,7 @@ struct properties {
     VkPhysicalDeviceShaderCoreProperties2AMD amd;
 };
 
-enum { FLUSHES = 2, REFINED = 2 }; /* see drivers.def */
+enum { FLUSHES = 2, REFINED = 2, SLOW = 2 }; /* see drivers.def */
 enum { CT_VK_EXT_ANY = CT_VK_EXT_COUNT }; /* a row of drivers.def for every device of a driver */
 
 static const struct driver_facts {
@@ -238,7 +238,8 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     target->exact_div64 = driver->exact[3];
     target->exact_sqrt32 = driver->exact[4] == 1;
     target->refined_sqrt32 = driver->exact[4] == REFINED;
-    target->exact_sqrt64 = driver->exact[5];
+    target->exact_sqrt64 = driver->exact[5] != 0;
+    target->refined_roots64 = driver->exact[5] == SLOW;
     target->keeps_subnormals32 = target->denorm_preserve32 || driver->subnormals32;
     target->near_exp2 = driver->exp2;
     target->exact_zeros = driver->zeros;

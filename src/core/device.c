@@ -198,7 +198,10 @@ static void claim_all(struct ptx2spv_target *target)
 
 static void take_fast_math(struct ct_device *device)
 {
+    const uint8_t flushes = device->info.target.fma32_flushes;
+
     claim_all(&device->info.target);
+    device->info.target.fma32_flushes = flushes;
     ct_log(CT_LOG_WARN, "device %d: CUTTLE_MATH=fast: fma, division and square root are as exact as the driver makes them",
            device->ordinal);
 }
@@ -206,7 +209,7 @@ static void take_fast_math(struct ct_device *device)
 static void take_own_math(struct ptx2spv_target *target)
 {
     target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 0;
-    target->exact_fma64 = target->refined_sqrt32 = target->guards_fma32 = 0;
+    target->exact_fma64 = target->refined_sqrt32 = target->refined_roots64 = target->guards_fma32 = 0;
 }
 
 /* How kernels are compiled may be forced, for tests: devices whose own form is right are made to run the other. */
@@ -226,8 +229,10 @@ static void apply_options(struct ct_device *device)
         claim_all(target);
     else if (!strcmp(ct_config()->math, "guarded"))
         target->guards_fma32 = 1;
+    else if (!strcmp(ct_config()->math, "refined"))
+        target->refined_roots64 = 1;
     else if (*ct_config()->math)
-        ct_log(CT_LOG_WARN, "CUTTLE_MATH=%s is not known; it may be fast, exact, probed or guarded", ct_config()->math);
+        ct_log(CT_LOG_WARN, "CUTTLE_MATH=%s is not known; it may be fast, exact, probed, guarded or refined", ct_config()->math);
     if (!strcmp(ct_config()->sync, "resumed"))
         target->sync_form = PTX2SPV_SYNC_RESUMED;
     else if (!strcmp(ct_config()->sync, "predicated"))

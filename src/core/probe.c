@@ -76,6 +76,7 @@ static void take_back(struct ptx2spv_target *target, uint32_t wrong)
 #include "probe.def"
     target->refined_sqrt32 &= target->exact_fma32;
     target->guards_fma32 &= !(wrong >> CT_PROBE_FMA32 & 1);
+    target->refined_roots64 &= !(wrong >> CT_PROBE_FMA64 & 1);
 }
 
 /* ---- the kernel ---- */

@@ -94,6 +94,7 @@ struct ct_insn {
     bool ftz, sat, approx, nan, read_only /* ld.global.nc, const: nobody writes it while the kernel runs */;
     bool aligned;      /* BARRIER: all threads of a warp that have not ended reach it together */
     bool guarded;      /* FFMA: f32 with subnormals, by an Fma that flushes; from `lower` on, `guard` sees to it */
+    bool refined;      /* FCMP, FRSQRT of f32 with subnormals; FSQRT, FDIV of 1 in f64: from `lower` on, `refine` sees to it */
     uint64_t imm;      /* CONST */
     int64_t offset;    /* LOAD, STORE, ATOM */
     uint32_t local;              /* LOCALADDR; LOAD, STORE without address: index in fn->locals + 1; 0 none */

@@ -44,6 +44,8 @@ ct_value ct_float_is_nan(struct ct_cursor *at, enum ptx_type type, ct_value x);
 /* bf16, for which no target has instructions: as the f32 that it is the upper half of; and from f32 or f64, rounded to nearest even. */
 ct_value ct_bf16_widened(struct ct_cursor *at, ct_value x);
 ct_value ct_bf16_narrowed(struct ct_lower *l, enum ptx_type from, ct_value x);
+/* An f32 comparison that sees subnormals, on a target whose own may not. */
+ct_value ct_float_compared(struct ct_cursor *at, enum ptx_compare compare, ct_value a, ct_value b);
 /* An operand of the instruction, flushed if it says .ftz. */
 ct_value ct_lower_operand(struct ct_lower *l, unsigned index, enum ptx_type type);
 bool ct_rounds_to_nearest(unsigned rounding); /* enum ptx_rounding: absent or .rn */
@@ -79,6 +81,9 @@ bool ct_guards_fma32(const struct ptx2spv_target *target);
 /* ---- lower_divide.c ---- */
 ct_value ct_lower_quotient(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b);
 ct_value ct_lower_root(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a);
+/* The driver's operation on f64, to be refined where the target has that. */
+ct_value ct_lower_driver_root64(struct ct_lower *l, ct_value a);
+ct_value ct_lower_driver_inverse64(struct ct_lower *l, ct_value b);
 /* ---- lower_approximate.c: within the ISA's bounds ---- */
 ct_value ct_lower_approximation(struct ct_lower *l, enum ptx_type type, const ct_value *operands);
 /* ---- lower_fma64.c ---- */

@@ -71,16 +71,13 @@ static ct_value logarithm(struct ct_cursor *at, ct_value x)
     return op2(at, CT_OP_FSUB, ct_op1(at, CT_OP_FLG2, PTX_F32, scaled), if_small(at, is_small, 24.0, 0.0));
 }
 
+/* Subnormals are seen to by `refine`. */
 static ct_value inverse_root(struct ct_lower *l, ct_value x)
 {
-    struct ct_cursor *at = &l->at;
+    const ct_value result = ct_op1(&l->at, CT_OP_FRSQRT, PTX_F32, x);
 
-    if (l->insn->ftz || l->fn->target->keeps_subnormals32)
-        return ct_op1(at, CT_OP_FRSQRT, PTX_F32, x);
-    const ct_value is_small = is_below(at, ct_float_magnitude(at, PTX_F32, x), 0x1p-126);
-    const ct_value scaled = op2(at, CT_OP_FMUL, x, if_small(at, is_small, 0x1p24, 1.0));
-
-    return op2(at, CT_OP_FMUL, ct_op1(at, CT_OP_FRSQRT, PTX_F32, scaled), if_small(at, is_small, 0x1p12, 1.0));
+    l->fn->values.v[result.i].def->refined = !l->insn->ftz && !l->fn->target->keeps_subnormals32;
+    return result;
 }
 
 /* tanh |x| = 1 - 2 / (2^(|x| * 2/ln 2) + 1); near zero, where that cancels, x - x^3/3 + 2*x^5/15. */
@@ -105,15 +102,14 @@ static ct_value hyperbolic_tangent(struct ct_cursor *at, ct_value x)
 static ct_value approximate64(struct ct_lower *l, ct_value x)
 {
     struct ct_cursor *at = &l->at;
-    const ct_value one = ct_float_const(at, PTX_F64, 1.0);
     const uint64_t upper_word = 0xffffffff00000000;
     ct_value result;
 
     if (l->insn->ftz)
         x = ct_and_imm(at, x, upper_word);
     if (l->insn->op == CT_OP_FRSQRT)
-        x = ct_op1(at, CT_OP_FSQRT, PTX_F64, x);
-    result = ct_op2(at, CT_OP_FDIV, PTX_F64, one, x);
+        x = ct_lower_driver_root64(l, x);
+    result = ct_lower_driver_inverse64(l, x);
     return l->insn->ftz ? ct_and_imm(at, result, upper_word) : result;
 }
 

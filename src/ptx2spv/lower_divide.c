@@ -89,9 +89,27 @@ static ct_value corrected_quotient64(struct ct_lower *l, ct_value a, ct_value b,
     return ct_select(at, tame, better, q);
 }
 
+static ct_value refined(const struct ct_lower *l, ct_value result)
+{
+    l->fn->values.v[result.i].def->refined = l->fn->target->refined_roots64;
+    return result;
+}
+
+ct_value ct_lower_driver_inverse64(struct ct_lower *l, ct_value b)
+{
+    return refined(l, ct_op2(&l->at, CT_OP_FDIV, PTX_F64, ct_float_const(&l->at, PTX_F64, 1.0), b));
+}
+
+static bool is_one(const struct ct_lower *l, ct_value x)
+{
+    const struct ct_insn *def = l->fn->values.v[x.i].def;
+
+    return def && def->op == CT_OP_CONST && def->imm == ct_float_layout_of(PTX_F64)->one;
+}
+
 static ct_value quotient64(struct ct_lower *l, enum ptx_rounding rounding, ct_value a, ct_value b)
 {
-    ct_value q = ct_op2(&l->at, CT_OP_FDIV, PTX_F64, a, b);
+    ct_value q = is_one(l, a) ? ct_lower_driver_inverse64(l, b) : ct_op2(&l->at, CT_OP_FDIV, PTX_F64, a, b);
 
     if (!l->fn->target->exact_div64)
         q = corrected_quotient64(l, a, b, q);
@@ -189,6 +207,11 @@ static ct_value corrected_root64(struct ct_lower *l, ct_value a, ct_value root)
     return ct_select(at, ct_and(at, is_tame(at, a), is_tame(at, root)), nearest, root);
 }
 
+ct_value ct_lower_driver_root64(struct ct_lower *l, ct_value a)
+{
+    return refined(l, ct_op1(&l->at, CT_OP_FSQRT, PTX_F64, a));
+}
+
 /* Small arguments are scaled by 2^200, their roots back by 2^-100: both exact, for no root is subnormal. */
 static ct_value root64(struct ct_lower *l, enum ptx_rounding rounding, ct_value a)
 {
@@ -198,10 +221,10 @@ static ct_value root64(struct ct_lower *l, enum ptx_rounding rounding, ct_value 
     ct_value is_small, scaled, root;
 
     if (nearest && l->fn->target->exact_sqrt64)
-        return ct_op1(at, CT_OP_FSQRT, PTX_F64, a);
+        return ct_lower_driver_root64(l, a);
     is_small = ct_fcmp(at, PTX_F64, PTX_LT, a, ct_float_const(at, PTX_F64, 0x1p-500));
     scaled = times(at, PTX_F64, a, ct_select(at, is_small, ct_float_const(at, PTX_F64, 0x1p200), one));
-    root = ct_op1(at, CT_OP_FSQRT, PTX_F64, scaled);
+    root = ct_lower_driver_root64(l, scaled);
     if (!l->fn->target->exact_sqrt64)
         root = corrected_root64(l, scaled, root);
     if (!nearest)

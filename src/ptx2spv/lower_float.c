@@ -4,6 +4,7 @@
  * Half precision without a device type is worked out in f32: 24 bits are at least twice 11 plus 2, so that the second rounding of
  * a sum, product, quotient or root changes nothing (Figueroa, "When is double rounding innocuous?"). */
 #include "lower.h"
+#include "range.h"
 
 #include <string.h>
 
@@ -160,20 +161,22 @@ static ct_value compared_with_care(struct ct_cursor *at, enum ptx_compare compar
     return ordered_with_care(at, compare, a, b);
 }
 
-/* A constant that is neither zero nor subnormal: it compares the same with a subnormal and with a zero of its sign. */
-static bool is_far_from_zero(const struct ct_cursor *at, ct_value x)
+ct_value ct_float_compared(struct ct_cursor *at, enum ptx_compare compare, ct_value a, ct_value b)
 {
-    const struct ct_insn *def = at->fn->values.v[x.i].def;
+    const struct ct_fn *fn = at->fn;
 
-    return def && def->op == CT_OP_CONST && (def->imm & ct_float_layout_of(PTX_F32)->exponent) != 0;
+    if (ct_is_far_from_zero(fn, a) || ct_is_far_from_zero(fn, b) || (ct_is_no_subnormal(fn, a) && ct_is_no_subnormal(fn, b)))
+        return ct_fcmp(at, PTX_F32, compare, a, b);
+    return compared_with_care(at, compare, a, b);
 }
 
 /* A comparison that sees subnormals. */
 static ct_value compared(struct ct_cursor *at, enum ptx_type type, enum ptx_compare compare, ct_value a, ct_value b)
 {
-    if (type == PTX_F32 && !at->fn->target->keeps_subnormals32 && !is_far_from_zero(at, a) && !is_far_from_zero(at, b))
-        return compared_with_care(at, compare, a, b);
-    return ct_fcmp(at, type, compare, a, b);
+    const ct_value result = ct_fcmp(at, type, compare, a, b);
+
+    at->fn->values.v[result.i].def->refined = type == PTX_F32 && !at->fn->target->keeps_subnormals32;
+    return result;
 }
 
 static bool half_is_missing(const struct ct_lower *l)

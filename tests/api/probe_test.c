@@ -78,7 +78,9 @@ static uint64_t by_the_host(enum operation operation, uint64_t a, uint64_t b, ui
     case OPERATION_DIV64: return of_f64(f64(a) / f64(b));
     case OPERATION_SQRT32:
     case OPERATION_REFINED32: return of_f32(sqrtf(f32(a)));
-    case OPERATION_SQRT64: return of_f64(sqrt(f64(a)));
+    case OPERATION_SQRT64:
+    case OPERATION_REFINED64: return of_f64(sqrt(f64(a)));
+    case OPERATION_INVERSE64: return of_f64(1 / sqrt(f64(a)));
     case OPERATION_LEAST32: return f32(a) < f32(b) ? a : b;
     case OPERATION_LESS32: return f32(a) < f32(b);
     case OPERATION_WIDEN32: return of_f64((double)f32(a));
@@ -130,6 +132,13 @@ static void test_device_is_asked(void **state)
         target.exact_fma32 = target.exact_fma64 = 1;
         assert_int_equal(ct_probe_run(backend, device, &target, &wrong), CUDA_SUCCESS);
         assert_int_equal(wrong, 1u << CT_PROBE_FMA32 | 1u << CT_PROBE_SUBNORMAL_FMA32 | 1u << CT_PROBE_FMA64);
+        target.exact_fma32 = target.exact_fma64 = 0;
+        target.refined_roots64 = 1;
+        assert_int_equal(ct_probe_run(backend, device, &target, &wrong), CUDA_SUCCESS);
+        assert_int_equal(wrong, 0);
+        target.exact_fma64 = 1; /* with its Fma the fused steps cannot be right */
+        assert_int_equal(ct_probe_run(backend, device, &target, &wrong), CUDA_SUCCESS);
+        assert_true(wrong >> CT_PROBE_REFINED64 & 1);
     }
     backend->device_close(device);
 }

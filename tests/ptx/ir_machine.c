@@ -20,7 +20,8 @@ struct machine {
     struct ct_fn *fn;
     uint64_t *values;
     struct trace *trace;
-    bool flushes;
+    bool flushes, estimates;
+    int32_t places; /* that inverse roots are off by */
     uint8_t frame[FRAME_BYTES]; /* before layout each object has OBJECT_BYTES of it */
     uint8_t shared[FRAME_BYTES]; /* its last word is the exchange area; the machine is the block's one thread */
 };
@@ -147,6 +148,32 @@ static double fused(const struct machine *m, double a, double b, double c)
     return result;
 }
 
+static double inverse_root32(const struct machine *m, double x)
+{
+    const double exact = 1 / sqrt(m->flushes ? flushed32(x) : x);
+    const uint64_t bits = float_bits(PTX_F32, exact);
+
+    return isfinite(exact) && exact > 0 ? read_float(m, PTX_F32, bits + (uint64_t)(int64_t)m->places, false) : exact;
+}
+
+/* The neighbours of f64 results that should not be asked for: see run_ir_estimating. */
+static bool ends_with_ones(double x)
+{
+    return (uint32_t)float_bits(PTX_F64, x) == UINT32_MAX;
+}
+
+static double root_or_neighbour(const struct machine *m, double x)
+{
+    const double root = sqrt(x);
+
+    return m->estimates && x >= 0x1p-700 && x < 0x1p1000 && !ends_with_ones(root) ? nextafter(root, 0) : root;
+}
+
+static double quotient_or_neighbour(const struct machine *m, double a, double b)
+{
+    return m->estimates && b >= 0x1p-290 && b < 0x1p500 && !ends_with_ones(b) ? nextafter(a / b, 0) : a / b;
+}
+
 static bool compare_floats(const struct ct_insn *insn, double a, double b)
 {
     switch (insn->compare) {
@@ -158,6 +185,10 @@ static bool compare_floats(const struct ct_insn *insn, double a, double b)
         return a < b;
     case PTX_GT:
         return a > b;
+    case PTX_LE:
+        return a <= b;
+    case PTX_GE:
+        return a >= b;
     }
     fail_msg("comparison of floats %u", insn->compare);
     return false;
@@ -166,7 +197,8 @@ static bool compare_floats(const struct ct_insn *insn, double a, double b)
 static bool computes_floats(enum ct_op op)
 {
     return op == CT_OP_FADD || op == CT_OP_FSUB || op == CT_OP_FMUL || op == CT_OP_FFMA || op == CT_OP_FMIN || op == CT_OP_FABS ||
-           op == CT_OP_FCMP || op == CT_OP_FTOF || op == CT_OP_ITOF;
+           op == CT_OP_FCMP || op == CT_OP_FTOF || op == CT_OP_ITOF || op == CT_OP_FNEG || op == CT_OP_FDIV || op == CT_OP_FSQRT ||
+           op == CT_OP_FRSQRT;
 }
 
 static uint64_t compute_floats(const struct machine *m, const struct ct_insn *insn)
@@ -185,7 +217,15 @@ static uint64_t compute_floats(const struct machine *m, const struct ct_insn *in
     case CT_OP_FMUL:
         return float_bits(insn->type, x[0] * x[1]);
     case CT_OP_FFMA:
-        return float_bits(insn->type, fused(m, x[0], x[1], x[2]));
+        return float_bits(insn->type, insn->type == PTX_F64 ? fma(x[0], x[1], x[2]) : fused(m, x[0], x[1], x[2]));
+    case CT_OP_FNEG:
+        return float_bits(insn->type, -x[0]);
+    case CT_OP_FDIV:
+        return float_bits(insn->type, quotient_or_neighbour(m, x[0], x[1]));
+    case CT_OP_FSQRT:
+        return float_bits(insn->type, root_or_neighbour(m, x[0]));
+    case CT_OP_FRSQRT:
+        return float_bits(insn->type, inverse_root32(m, x[0]));
     case CT_OP_FMIN:
         return float_bits(insn->type, fmin(x[0], x[1]));
     case CT_OP_FABS:
@@ -379,13 +419,13 @@ static int run_terminator(const struct machine *m, const struct ct_insn *insn)
     }
 }
 
-static void run(struct ct_fn *fn, bool flushes, struct trace *out)
+static void run(struct machine m, struct trace *out)
 {
-    struct machine m = {.fn = fn, .trace = out, .flushes = flushes};
-    const struct ct_block *block = fn->blocks.v[0];
+    const struct ct_block *block = m.fn->blocks.v[0];
     int quiet = 0;
 
-    m.values = calloc(fn->values.n, sizeof *m.values);
+    m.trace = out;
+    m.values = calloc(m.fn->values.n, sizeof *m.values);
     assert_non_null(m.values);
     out->n = 0;
     out->end = TRACE_TIRED;
@@ -415,12 +455,17 @@ static void run(struct ct_fn *fn, bool flushes, struct trace *out)
 
 void run_ir(struct ct_fn *fn, struct trace *out)
 {
-    run(fn, false, out);
+    run((struct machine){.fn = fn}, out);
 }
 
 void run_ir_flushing(struct ct_fn *fn, struct trace *out)
 {
-    run(fn, true, out);
+    run((struct machine){.fn = fn, .flushes = true}, out);
+}
+
+void run_ir_estimating(struct ct_fn *fn, int places, struct trace *out)
+{
+    run((struct machine){.fn = fn, .estimates = true, .places = places}, out);
 }
 
 void assert_same_trace(const struct trace *wanted, const struct trace *found)

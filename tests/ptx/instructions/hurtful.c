@@ -107,10 +107,31 @@ static void make_hard_root(const struct format *f, enum type type, uint64_t (*ne
     x[2] = -x[0];
 }
 
+/* Next to a power of two; significands whose inverses lie next to the middle between two numbers, as few do; squares, and their neighbours. */
+static void make_rare_root(const struct format *f, enum type type, uint64_t (*next)(void), double x[3])
+{
+    static const double divisors[] = {0x1.fffffffffffffp0, 0x1.ffffffffffffdp0, /* of 2^106 - 1, of 2^106 - 9 */
+                                      0x1.024a3bd98da02p0, 0x1.0699d36aec84ep0, 0x1.34d8fe343ef42p0, 0x1.63baaac17d1e2p0, /* of 2^106 - 2 */
+                                      0x1.7641c46f799eep0, 0x1.bea3278b789d2p0, 0x1.e756f08df1792p0, 0x1.ef7930608393ep0};
+    static const double squares[] = {0x1.d407bb3641da5p0, 0x1.5b95344972fe2p1, 0x1.2b035c1197f48p0}; /* roots next to a middle */
+    const double significand = divisors[next() % (sizeof divisors / sizeof *divisors)], sign = next() & 1 ? -1 : 1;
+    const double root = random_significand(f->precision / 2, next);
+
+    x[0] = ldexp(1 + between(-4, 4, next) * 2 * half_place(f, 1), between(f->least - 3, f->greatest - 1, next));
+    x[1] = sign * ldexp(significand, between(f->least, f->greatest, next));
+    x[2] = ldexp(root * root * (1 + between(-1, 1, next) * 2 * half_place(f, 1)), 2 * between(f->least / 2, f->greatest / 2 - 1, next));
+    if (next() % 4 == 0)
+        x[0] = significand * significand * (1 + between(-1, 1, next) * half_place(f, 1));
+    if (next() % 8 == 0)
+        x[2] = ldexp(squares[next() % 3], 2 * between(f->least / 2, f->greatest / 2 - 1, next));
+    for (int i = 0; i < 3; i++)
+        x[i] = rounded(type, x[i]);
+}
+
 void make_hurtful(enum type type, unsigned number, uint64_t (*next)(void), uint64_t *out)
 {
     static void (*const makers[])(const struct format *, enum type, uint64_t (*)(void), double *) = {
-        make_ties, make_cancellation, make_tiny, make_great, make_hard_quotient, make_hard_root};
+        make_ties, make_cancellation, make_tiny, make_great, make_hard_quotient, make_hard_root, make_rare_root};
     double x[3];
 
     makers[number % (sizeof makers / sizeof *makers)](type == F32 ? &single_format : &double_format, type, next, x);

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* refine, on a machine whose inverse roots are off by up to two units of their last place: f64 roots and inverses of them have the bits of the
+ * host's, for all operands that the proof in refine_root.c leaves open, and for random ones; so has straight code around them. f32
+ * comparisons and inverse roots see subnormals on a machine whose own do not. */
+#include "ir_machine.h"
+#include "shorthand.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+enum { PLACES = 2, N_KERNELS = 400 };
+#define SEED UINT64_C(0x9e3779b97f4a7c15)
+#define TWO_106 ((unsigned __int128)1 << 106)
+
+static const struct ptx2spv_target target = {.float64 = 1, .exact_fma64 = 1, .exact_sqrt64 = 1, .exact_div64 = 1, .refined_roots64 = 1};
+
+static double double_of(uint64_t bits)
+{
+    double x;
+
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* ---- kernels ---- */
+
+static void store(struct ct_cursor *at, uint64_t offset, ct_value x)
+{
+    const ct_value address = ct_const64(at, 0);
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_STORE, ct_width_at(at, x) == CT_W_64 ? PTX_B64 : PTX_B32, 0, 2);
+
+    insn->space = CT_SPACE_GLOBAL;
+    insn->offset = (int64_t)offset;
+    insn->operands[0] = address;
+    insn->operands[1] = x;
+}
+
+static ct_value marked(struct ct_cursor *at, ct_value x)
+{
+    at->fn->values.v[x.i].def->refined = true;
+    return x;
+}
+
+static ct_value root(struct ct_cursor *at, ct_value x)
+{
+    return marked(at, ct_op1(at, CT_OP_FSQRT, PTX_F64, x));
+}
+
+static ct_value inverse(struct ct_cursor *at, ct_value x)
+{
+    return marked(at, ct_op2(at, CT_OP_FDIV, PTX_F64, ct_const64(at, bits_of(1.0)), x));
+}
+
+static void refine(struct bench *bench)
+{
+    bench->fn->props |= CT_PROP_CALLS_INLINED | CT_PROP_REDUCIBLE | CT_PROP_SSA | CT_PROP_LOWERED;
+    ct_fn_compute_defs(bench->fn);
+    assert_int_equal(ct_pass_refine(bench->fn), CT_PASS_CHANGED);
+    bench->fn->last_pass = "refine";
+    if (!ct_fn_verify(bench->fn))
+        fail_msg("%s\n%s", bench->diagnostics, ct_fn_dump(bench->fn, &bench->compilation.arena));
+    ct_arena_reset(&bench->compilation.scratch);
+}
+
+static struct ct_cursor begin(struct bench *bench, const struct ptx2spv_target *on)
+{
+    bench_init(bench);
+    bench->fn->target = on;
+    return (struct ct_cursor){.fn = bench->fn, .block = ct_block_create(bench->fn)};
+}
+
+/* ---- f64: single operands ---- */
+
+/* Whatever the estimates are, and without the driver's own operations where they are not to be asked. */
+static void assert_root_and_inverse(double a)
+{
+    struct bench bench;
+    struct ct_cursor at = begin(&bench, &target);
+    const ct_value x = root(&at, ct_const64(&at, bits_of(a)));
+    static struct trace found;
+
+    store(&at, 0, inverse(&at, ct_copy(&at, x)));
+    store(&at, 1, x);
+    ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
+    refine(&bench);
+    for (int places = -PLACES; places <= PLACES; places++) {
+        const double want[] = {1 / sqrt(a), sqrt(a)};
+
+        run_ir_estimating(bench.fn, places, &found);
+        assert_int_equal(found.n, 2);
+        for (unsigned i = 0; i < 2; i++)
+            if (found.events[i].value != bits_of(want[i]) && !isnan(want[i]))
+                fail_msg("%s of %a: %a, not %a; estimates %d places off", i ? "root" : "inverse root", a,
+                         double_of(found.events[i].value), want[i], places);
+    }
+    bench_finish(&bench);
+}
+
+/* Of all sizes that are not the driver's. */
+static void assert_scaled(double a)
+{
+    static const int exponents[] = {0, -900, -300, 300, 996};
+
+    for (unsigned i = 0; i < sizeof exponents / sizeof *exponents; i++)
+        assert_root_and_inverse(ldexp(a, exponents[i]));
+}
+
+static void test_simple_and_rare_operands(void **state)
+{
+    static const double operands[] = {0.0, -0.0, 1, 2, 3, 4, 0.25, -1, INFINITY, -INFINITY, NAN, 0x1p-1074, 0x3p-1074, 0x1p-1022, 0x1p-1000,
+                                      0x1p-901, 0x1.fffffffffffffp-901, 0x1p-900, 0x1.fffffffffffffp999, 0x1p1000, 0x1.fffffffffffffp1023};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof operands / sizeof *operands; i++)
+        assert_root_and_inverse(operands[i]);
+    for (int i = -20; i <= 20; i++) {
+        assert_scaled(double_of(bits_of(1.0) + (uint64_t)(int64_t)i));
+        assert_scaled(double_of(bits_of(2.0) + (uint64_t)(int64_t)i));
+    }
+}
+
+/* Of every exponent, and most of them at the ends of the range. */
+static void test_random_operands(void **state)
+{
+    uint64_t random = SEED;
+
+    (void)state;
+    for (uint64_t exponent = 0; exponent < 2047; exponent++)
+        for (int i = exponent < 150 || exponent > 2000 ? 8 : 1; i; i--)
+            assert_root_and_inverse(double_of(exponent << 52 | (uint64_t)random_below(&random, 1 << 20) << 32 | random_below(&random, UINT32_MAX)));
+}
+
+/* All N < 2^bits with N * N = -j modulo that, if j is 7 more than a multiple of 8: there are four. */
+static unsigned find_middles(int j, unsigned bits, uint64_t found[4])
+{
+    uint64_t now[8] = {1, 3, 5, 7};
+    unsigned n = 4;
+
+    for (unsigned b = 4; b <= bits; b++) {
+        const uint64_t modulus = UINT64_C(1) << b;
+        uint64_t next[8];
+        unsigned n_next = 0;
+
+        for (unsigned i = 0; i < 2 * n; i++) {
+            const uint64_t candidate = now[i / 2] + (i % 2) * (modulus / 2);
+
+            if (((candidate * candidate + (uint64_t)(int64_t)j) & (modulus - 1)) == 0)
+                next[n_next++] = candidate;
+        }
+        memcpy(now, next, sizeof now);
+        n = n_next;
+        assert_in_range(n, 1, 4);
+    }
+    memcpy(found, now, n * sizeof *now);
+    return n;
+}
+
+/* Operands from 1 to 2, or 2 to 4, whose roots lie j * 2^-107 / root from the middle N * 2^-53 between two numbers. */
+static unsigned try_middles(int j, unsigned bits)
+{
+    uint64_t found[4];
+    const unsigned n = find_middles(j, bits, found);
+    unsigned n_tried = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        const uint64_t middle = found[i];
+        const __int128 operand = ((__int128)middle * middle + j) >> bits;
+
+        if (middle < UINT64_C(1) << 53 || middle >= UINT64_C(1) << 54 || operand < (__int128)1 << 52 || operand >= (__int128)1 << 53)
+            continue;
+        assert_scaled(ldexp((double)operand, bits == 54 ? -52 : -51));
+        n_tried++;
+    }
+    return n_tried;
+}
+
+static void test_roots_next_to_middles(void **state)
+{
+    unsigned n = 0;
+
+    (void)state;
+    for (int j = -57; j < 64; j += 8)
+        n += try_middles(j, 54) + try_middles(j, 55);
+    assert_int_equal(n, 24);
+}
+
+/* Operands whose root b is `significand` * 2^-52. */
+static unsigned try_root(uint64_t significand)
+{
+    const double b = ldexp((double)significand, -52);
+    unsigned n = 0;
+
+    for (int i = -6; i <= 6; i++) {
+        const double a = double_of(bits_of(b * b) + (uint64_t)(int64_t)i);
+
+        if (sqrt(a) != b)
+            continue;
+        assert_scaled(a);
+        n++;
+    }
+    return n;
+}
+
+/* Divisors of 2^106 - j from 2^52 to 2^53, of what is left of its prime factors. */
+static unsigned try_divisors(const uint64_t *primes, unsigned n, int j, unsigned __int128 divisor)
+{
+    const unsigned __int128 other = (TWO_106 - (unsigned)j) / divisor;
+
+    if (n)
+        return try_divisors(primes + 1, n - 1, j, divisor) + try_divisors(primes + 1, n - 1, j, divisor * primes[0]);
+    if (divisor < (uint64_t)1 << 52 || divisor >= (uint64_t)1 << 53 || !(other & 1))
+        return 0;
+    assert_true(divisor * other == TWO_106 - (unsigned)j);
+    return try_root((uint64_t)divisor);
+}
+
+static void test_inverses_next_to_middles(void **state)
+{
+    static const uint64_t one[] = {3, 107, 6361, 69431, 20394401, 28059810762433};
+    static const uint64_t two[] = {2, 7, 7, 31, 71, 127, 151, 337, 29191, 106681, 122921, 152041};
+
+    (void)state;
+    assert_int_equal(try_divisors(one, sizeof one / sizeof *one, 1, 1), 2);
+    assert_in_range(try_divisors(two, sizeof two / sizeof *two, 2, 1), 40, 100);
+}
+
+/* ---- f64: straight code ---- */
+
+static double random_double(uint64_t *random)
+{
+    static const int exponents[] = {-1074, -1022, -960, -900, -500, -1, 0, 1, 400, 999, 1000, 1023};
+    const double significand = 1 + ldexp(random_below(random, UINT32_MAX), -32) + ldexp(random_below(random, 1 << 20), -52);
+
+    if (random_below(random, 4) == 0)
+        return ldexp(significand, exponents[random_below(random, sizeof exponents / sizeof *exponents)]);
+    return random_below(random, 40) ? ldexp(significand, (int)random_below(random, 40) - 20) : 0;
+}
+
+static ct_value random_operation(struct ct_cursor *at, uint64_t *random, const ct_value *values, uint32_t n)
+{
+    const ct_value a = values[n - 1 - random_below(random, n < 8 ? n : 8)], b = values[random_below(random, n)];
+
+    switch (random_below(random, 8)) {
+    case 0:
+    case 1:
+    case 2:
+        return root(at, a);
+    case 3:
+    case 4:
+        return inverse(at, random_below(random, 2) ? ct_copy(at, a) : a);
+    case 5:
+        return ct_op2(at, CT_OP_FADD, PTX_F64, a, b);
+    case 6:
+        return ct_select(at, ct_fcmp(at, PTX_F64, PTX_LT, a, b), a, b);
+    default:
+        return ct_op2(at, CT_OP_FMUL, PTX_F64, a, b);
+    }
+}
+
+static void build_straight(struct ct_cursor *at, uint64_t *random)
+{
+    ct_value values[64];
+    uint32_t n = 0;
+
+    while (n < 6)
+        values[n++] = ct_const64(at, bits_of(random_double(random)));
+    values[n++] = root(at, values[0]); /* so that there is something to be done */
+    while (n < 64) {
+        values[n] = random_operation(at, random, values, n);
+        if (random_below(random, 4) == 0)
+            store(at, n, values[random_below(random, n + 1)]);
+        n++;
+    }
+    for (n = 0; n < 64; n++)
+        store(at, 1000 + n, values[n]);
+    ct_emit_insn(at, CT_OP_RET, PTX_NONE, 0, 0);
+}
+
+static void test_straight_code(void **state)
+{
+    uint64_t random = SEED;
+
+    (void)state;
+    for (int i = 0; i < N_KERNELS; i++) {
+        static struct trace wanted, found;
+        struct bench bench;
+        struct ct_cursor at = begin(&bench, &target);
+
+        build_straight(&at, &random);
+        run_ir(bench.fn, &wanted);
+        refine(&bench);
+        run_ir(bench.fn, &found);
+        assert_same_trace(&wanted, &found);
+        bench_finish(&bench);
+    }
+}
+
+/* ---- f32 ---- */
+
+static const struct ptx2spv_target flushing = {.float64 = 1, .exact_fma32 = 1, .fma32_flushes = 1};
+
+static uint32_t random_single(uint64_t *random)
+{
+    static const uint32_t edges[] = {0, 1, 0x400000, 0x7fffff, 0x800000, 0x800001, 0x1000000, 0x3f800000, 0x7f7fffff, 0x7f800000};
+
+    return random_below(random, 2) << 31 | (random_below(random, 4) ? edges[random_below(random, 10)] : random_below(random, 0x7f800000));
+}
+
+/* Sums, sums of squares and constants, of numbers that the compiler does not know. */
+static ct_value random_term(struct ct_cursor *at, uint64_t *random)
+{
+    const ct_value a = ct_bits2(at, CT_OP_XOR, ct_const32(at, 0), ct_const32(at, random_single(random)));
+    const ct_value b = ct_bits2(at, CT_OP_XOR, ct_const32(at, 0), ct_const32(at, random_single(random)));
+    const ct_value square = ct_op2(at, CT_OP_FMUL, PTX_F32, a, a);
+
+    switch (random_below(random, 6)) {
+    case 0:
+        return ct_const32(at, random_single(random));
+    case 1:
+        return ct_op2(at, CT_OP_FADD, PTX_F32, a, b);
+    case 2:
+        return ct_op2(at, CT_OP_FADD, PTX_F32, square, ct_const32(at, random_single(random)));
+    case 3:
+        return ct_op2(at, CT_OP_FADD, PTX_F32, square, ct_op1(at, CT_OP_FABS, PTX_F32, b));
+    case 4:
+        return ct_and_imm(at, a, 0x7fffffff);
+    default:
+        return a;
+    }
+}
+
+static void test_subnormals(void **state)
+{
+    static const uint8_t kinds[] = {PTX_EQ, PTX_NE, PTX_LT, PTX_LE, PTX_GT, PTX_GE};
+    uint64_t random = SEED;
+
+    (void)state;
+    for (int i = 0; i < N_KERNELS; i++) {
+        static struct trace wanted, found;
+        struct bench bench;
+        struct ct_cursor at = begin(&bench, &flushing);
+
+        for (uint64_t k = 0; k < 30; k++) {
+            const ct_value a = random_term(&at, &random), b = random_below(&random, 4) ? random_term(&at, &random) : a;
+            const ct_value is_true = marked(&at, ct_fcmp(&at, PTX_F32, (enum ptx_compare)kinds[random_below(&random, 6)], a, b));
+
+            store(&at, k, ct_select(&at, is_true, ct_const32(&at, 1), ct_const32(&at, 0)));
+        }
+        ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
+        run_ir(bench.fn, &wanted);
+        refine(&bench);
+        run_ir_flushing(bench.fn, &found);
+        assert_same_trace(&wanted, &found);
+        bench_finish(&bench);
+    }
+}
+
+static uint32_t count(const struct ct_fn *fn, enum ct_op op)
+{
+    uint32_t n = 0;
+
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            n += insn->op == op;
+    return n;
+}
+
+/* What is done with subnormals is left out where there are none: of a flushing multiply-add, or above a constant. */
+static void test_inverse_roots(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < 3; kind++) {
+        struct bench bench;
+        struct ct_cursor at = begin(&bench, &flushing);
+        const ct_value a = ct_xor_imm(&at, ct_const32(&at, 0x00000003), 0), one = ct_const32(&at, 0x3f800000);
+        const ct_value fused = ct_emit3(&at, CT_OP_FFMA, PTX_F32, CT_W_32, a, a, a);
+        const ct_value above = ct_op2(&at, CT_OP_FADD, PTX_F32, ct_op2(&at, CT_OP_FMUL, PTX_F32, a, a), one);
+        const ct_value x = kind == 0 ? a : kind == 1 ? fused : above;
+        static const uint64_t wanted[] = {0x645105ec /* 1 / sqrt(3 * 2^-149) */, 0x7f800000, 0x3f800000};
+        static struct trace found;
+
+        store(&at, 0, marked(&at, ct_op1(&at, CT_OP_FRSQRT, PTX_F32, x)));
+        ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
+        refine(&bench);
+        assert_int_equal(count(bench.fn, CT_OP_SELECT), kind ? 0 : 2);
+        run_ir_flushing(bench.fn, &found);
+        assert_in_range(found.events[0].value, wanted[kind] - 1, wanted[kind] + 1);
+        bench_finish(&bench);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_simple_and_rare_operands), cmocka_unit_test(test_random_operands),
+        cmocka_unit_test(test_roots_next_to_middles),    cmocka_unit_test(test_inverses_next_to_middles),
+        cmocka_unit_test(test_straight_code),            cmocka_unit_test(test_subnormals),
+        cmocka_unit_test(test_inverse_roots),
+    };
+
+    if (setjmp(bench_exhausted))
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
