@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char kernels[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -81,15 +82,34 @@ void expect_true(bool condition, const char *text, const char *file, int line)
     exit(EXIT_FAILURE);
 }
 
-unsigned count_descriptors(void)
+static bool same_file(const struct stat *one, const struct stat *other)
+{
+    return one->st_dev == other->st_dev && one->st_ino == other->st_ino && one->st_rdev == other->st_rdev;
+}
+
+/* -1: of whatever. */
+static unsigned count_descriptors_of(int fd)
 {
     DIR *folder = opendir("/proc/self/fd");
+    struct stat wanted, file;
+    struct dirent *entry;
     unsigned count = 0;
 
-    while (readdir(folder))
-        count++;
+    expect(fd < 0 || fstat(fd, &wanted) == 0);
+    while ((entry = readdir(folder)))
+        count += fd < 0 || (fstat(atoi(entry->d_name), &file) == 0 && same_file(&file, &wanted));
     closedir(folder);
     return count;
+}
+
+unsigned count_descriptors(void)
+{
+    return count_descriptors_of(-1);
+}
+
+unsigned count_descriptors_like(int fd)
+{
+    return count_descriptors_of(fd);
 }
 
 void cuda_open(struct cuda *cuda)

@@ -19,6 +19,7 @@ void expect_code(CUresult expected, CUresult got, const char *call, const char *
 void expect_true(bool condition, const char *text, const char *file, int line);
 
 unsigned count_descriptors(void); /* open ones of the process */
+unsigned count_descriptors_like(int fd); /* of the same file or device node as this one */
 
 struct cuda {
     CUdevice device;
