@@ -388,13 +388,12 @@ static void destroyed_while_current_elsewhere(void **state)
     gives(CUDA_ERROR_CONTEXT_IS_DESTROYED, handover.after);
 }
 
-#define ROUNDS 50
-
 static void *retain_and_release(void *argument)
 {
+    const int rounds = on_cuttle() ? 50 : 3; /* NVIDIA's driver takes a quarter of a second to make a context and to end it */
     int *failures = argument;
 
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < rounds; i++) {
         CUcontext context;
 
         if (cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS ||

@@ -350,31 +350,38 @@ static void own_streams_and_the_legacy_stream_wait_for_each_other(void **state)
     }
 }
 
-/* Two blocking streams have nothing to do with each other, until something comes to the legacy stream between them. */
+/* Two blocking streams have nothing to do with each other, until something comes to the legacy stream between them. Only one function of the
+ * host is on its way: several may be run one after the other, whatever their streams are. */
 static void the_legacy_stream_stands_between(void **state)
 {
     struct gate gate;
     CUstream first, second;
-    atomic_int before = 0, behind = 0;
+    CUdeviceptr words;
+    uint32_t seen[2] = {0, 0};
 
     (void)state;
     gate_close(&gate);
+    ok(cuMemAlloc(&words, sizeof seen));
+    ok(cuMemsetD32(words, 0, 2));
+    ok(cuCtxSynchronize());
     ok(cuStreamCreate(&first, CU_STREAM_DEFAULT));
     ok(cuStreamCreate(&second, CU_STREAM_DEFAULT));
     ok(cuLaunchHostFunc(first, stand_before, &gate));
     gate_await_reached(&gate);
-    ok(cuLaunchHostFunc(second, add_one, &before));
+    ok(cuMemsetD32Async(words, 1, 1, second));
     ok(cuStreamSynchronize(second)); /* would wait for ever if it waited for the first */
-    assert_int_equal(atomic_load(&before), 1);
-    ok(cuLaunchHostFunc(NULL, add_one, &before));
-    ok(cuLaunchHostFunc(second, add_one, &behind));
+    ok(cuMemsetD32Async(words, 2, 2, NULL));
+    ok(cuMemsetD32Async(words, 3, 1, second));
     usleep(10000);
-    assert_int_equal(atomic_load(&before) + atomic_load(&behind), 1);
+    gives(CUDA_ERROR_NOT_READY, cuStreamQuery(second));
     gate_open(&gate);
     ok(cuStreamSynchronize(second));
-    assert_int_equal(atomic_load(&before) + atomic_load(&behind), 3);
+    ok(cuMemcpyDtoH(seen, words, sizeof seen));
+    assert_int_equal(seen[0], 3);
+    assert_int_equal(seen[1], 2);
     ok(cuStreamDestroy(first));
     ok(cuStreamDestroy(second));
+    ok(cuMemFree(words));
 }
 
 static void constants_name_the_default_streams(void **state)
@@ -534,6 +541,8 @@ static void capture_modes_are_a_threads_own(void **state)
     assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_GLOBAL); /* at first */
     ok(cuThreadExchangeStreamCaptureMode(&mode));
     assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
+    if (!on_cuttle())
+        return; /* NVIDIA's driver looks at nothing before it takes it */
     gives(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(NULL));
     mode = (CUstreamCaptureMode)3;
     gives(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(&mode));

@@ -109,5 +109,7 @@ int main(void)
         cmocka_unit_test(devices_by_number_and_by_name),
     };
 
+    if (!on_cuttle())
+        return 77; /* how devices are selected is ours */
     return cmocka_run_group_tests_name("selection", tests, NULL, NULL);
 }

@@ -176,6 +176,8 @@ static void a_pitch_has_a_maximum(void **state)
         ok(cuMemcpy2D(&rows));
         ok(cuMemcpy2DUnaligned(&rows));
         ok(cuMemcpy3D(&copy));
+        if (!on_cuttle())
+            continue; /* NVIDIA's driver takes any pitch for a single row */
         *(i ? &copy.srcPitch : &copy.dstPitch) = most + 1;
         rows = flat(&copy);
         gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy2D(&rows));
@@ -220,7 +222,8 @@ static void pitched_memory(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuMemAllocPitch(&p, &pitch, 100, 0, 4));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemAllocPitch(&p, &pitch, 100, 100, 2));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemAllocPitch(&p, &pitch, 100, 100, 32));
-    assert_true(p == 7 && pitch == 7 && last != 7);
+    if (on_cuttle()) /* NVIDIA's driver writes 0 */
+        assert_true(p == 7 && pitch == 7 && last != 7);
 }
 
 /* Sizes whose products are beyond 64 bits are refused, and nothing is touched. */
@@ -231,12 +234,14 @@ static void products_do_not_wrap(void **state)
     CUDA_MEMCPY2D rows;
 
     (void)state;
-    bad = good, bad.dstY = half;
-    gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
-    bad = good, bad.srcZ = half;
-    gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
-    bad = good, bad.Height = bad.dstHeight = bad.srcHeight = half;
-    gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
+    if (on_cuttle()) { /* NVIDIA's driver takes what 64 bits leave of these, which is 0 */
+        bad = good, bad.dstY = half;
+        gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
+        bad = good, bad.srcZ = half;
+        gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
+        bad = good, bad.Height = bad.dstHeight = bad.srcHeight = half;
+        gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
+    }
     bad = good, bad.Depth = SIZE_MAX;
     gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
     rows = flat(&good), rows.dstXInBytes = SIZE_MAX - 3, rows.dstPitch = 0;
