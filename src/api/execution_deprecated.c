@@ -7,7 +7,8 @@
 
 #include "core/launch_setup.h"
 
-/* cuFuncSetBlockShape. Dimensions of a block in threads. INVALID_VALUE: one below 1; the launch refuses those above the limits. */
+/* cuFuncSetBlockShape. Dimensions of a block in threads. INVALID_VALUE: one below 1, or more threads than the function
+ * may have; the launch knows the limits of each dimension. */
 CUresult CUDAAPI cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
 {
     struct ct_function *function;

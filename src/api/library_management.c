@@ -286,7 +286,7 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary
     return r;
 }
 
-/* cuLibraryGetUnifiedFunction. NOT_FOUND: devices have no functions whose pointer the host could call
+/* cuLibraryGetUnifiedFunction. INVALID_VALUE, as NVIDIA's driver has it: devices have no functions whose pointer the host could call
  * (CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS is 0). */
 CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
 {
@@ -296,7 +296,7 @@ CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, con
     if (r != CUDA_SUCCESS)
         return r;
     ct_object_release(&found->object);
-    return ct_fail(CUDA_ERROR_NOT_FOUND, "no unified function %s", symbol);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "no unified function %s", symbol);
 }
 
 /* cuKernelGetAttribute. As cuFuncGetAttribute, for all contexts of a device. INVALID_DEVICE. */

@@ -163,12 +163,23 @@ CUresult CUDAAPI cuMemAllocHost(void **pp, unsigned int bytesize)
     return cuMemHostAlloc(pp, bytesize, 0);
 }
 
+/* The current context with one use held, or NULL if there is none: page-locked memory may be given back without. */
+static CUresult current_or_null(struct ct_context **out)
+{
+    CUresult r = ct_context_current(out);
+
+    if (r != CUDA_ERROR_INVALID_CONTEXT)
+        return r;
+    *out = NULL;
+    return CUDA_SUCCESS;
+}
+
 /* cuMemFreeHost. Waits for the work of the memory's context first. Takes NULL. INVALID_VALUE: not the start of an allocation of
  * page-locked memory. */
 CUresult CUDAAPI cuMemFreeHost(void *p)
 {
     struct ct_context *context;
-    CUresult r = ct_context_current(&context);
+    CUresult r = current_or_null(&context);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -215,7 +226,8 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
 
 /* cuMemHostRegister_v2. Makes memory of the application page-locked. Flags: CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP, _IOMEMORY, _READ_ONLY.
  * INVALID_VALUE: p is NULL or not mapped, bytesize 0, no such flags; HOST_MEMORY_ALREADY_REGISTERED; NOT_SUPPORTED: the device cannot use
- * memory that it did not allocate, or not what IOMEMORY or READ_ONLY stands for; NOT_PERMITTED: its driver refuses such pages. */
+ * memory that it did not allocate, or not what IOMEMORY or READ_ONLY stands for; NOT_PERMITTED: its driver refuses such pages;
+ * OUT_OF_MEMORY: more than the host has. */
 CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
     struct ct_context *context;
@@ -239,7 +251,7 @@ CUresult CUDAAPI cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
 CUresult CUDAAPI cuMemHostUnregister(void *p)
 {
     struct ct_context *context;
-    CUresult r = ct_context_current(&context);
+    CUresult r = current_or_null(&context);
 
     if (r != CUDA_SUCCESS)
         return r;

@@ -136,7 +136,7 @@ CUresult CUDAAPI cuLinkAddFile(CUlinkState state, CUjitInputType type, const cha
 }
 
 /* cuLinkComplete. The image, which cuModuleLoadData and cuLibraryLoadData take, lives until cuLinkDestroy; a copy of its bytes, or a file of
- * them, loads as long as one likes. sizeOut may be NULL. NO_BINARY_FOR_GPU: something is used and defined nowhere (the error log says
+ * them, loads as long as one likes. sizeOut may be NULL. INVALID_SOURCE: something is used and defined nowhere (the error log says
  * what); OUT_OF_MEMORY. */
 CUresult CUDAAPI cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 {

@@ -9,11 +9,11 @@ static CUstream or_per_thread(CUstream stream)
     return stream ? stream : CU_STREAM_PER_THREAD;
 }
 
-/* Applies or_per_thread to one or two arguments. */
+/* Applies or_per_thread to none, one or two arguments. */
 #define RESOLVE_1(a) a = or_per_thread(a)
 #define RESOLVE_2(a, b) RESOLVE_1(a), RESOLVE_1(b)
 #define RESOLVE_N(a, b, which, ...) which
-#define RESOLVE(...) RESOLVE_N(__VA_ARGS__, RESOLVE_2, RESOLVE_1, )(__VA_ARGS__)
+#define RESOLVE(...) __VA_OPT__(RESOLVE_N(__VA_ARGS__, RESOLVE_2, RESOLVE_1, )(__VA_ARGS__))
 
 #define ENTRY(symbol, name, version, params, args)
 #define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args)                                                                \

@@ -3,7 +3,7 @@
  * NOT_INITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED as the current context gives them; INVALID_HANDLE: no stream. INVALID_VALUE: an
  * address that is misaligned, in no allocation, in managed memory or in that of another device; flags that do not exist. NOT_SUPPORTED:
  * flushing remote writes (CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES is 0). Writes come after all that the stream got before, also with
- * CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER. */
+ * CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER, which "is not supported in the v2 API" and INVALID_VALUE there. */
 #include "entry_points.h"
 
 #include "core/log.h"
@@ -35,11 +35,11 @@ static CUresult check_wait(const CUstreamBatchMemOpParams *op, struct ct_stream_
     return ct_stream_value_check(out);
 }
 
-static CUresult check_write(const CUstreamBatchMemOpParams *op, struct ct_stream_value *out)
+static CUresult check_write(const CUstreamBatchMemOpParams *op, int version, struct ct_stream_value *out)
 {
     const bool wide = op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
 
-    if (op->writeValue.flags & ~(unsigned)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
+    if (op->writeValue.flags & ~(version == 1 ? (unsigned)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER : 0))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a write of a value", op->writeValue.flags);
     *out = (struct ct_stream_value){
         .address = op->writeValue.address,
@@ -54,8 +54,8 @@ static bool is_wait(const CUstreamBatchMemOpParams *op)
     return op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
 }
 
-/* *out is filled in for waits and writes. */
-static CUresult check(const CUstreamBatchMemOpParams *op, struct ct_stream_value *out)
+/* *out is filled in for waits and writes. `version` of the API: 1 or 2. */
+static CUresult check(const CUstreamBatchMemOpParams *op, int version, struct ct_stream_value *out)
 {
     switch ((int)op->operation) {
     case CU_STREAM_MEM_OP_WAIT_VALUE_32:
@@ -63,31 +63,30 @@ static CUresult check(const CUstreamBatchMemOpParams *op, struct ct_stream_value
         return check_wait(op, out);
     case CU_STREAM_MEM_OP_WRITE_VALUE_32:
     case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-        return check_write(op, out);
+        return check_write(op, version, out);
     case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
         return flush_is_missing();
     case CU_STREAM_MEM_OP_BARRIER:
-        if (op->memoryBarrier.flags > CU_STREAM_MEMORY_BARRIER_TYPE_GPU)
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a memory barrier", op->memoryBarrier.flags);
+        if (version == 1 || op->memoryBarrier.flags > CU_STREAM_MEMORY_BARRIER_TYPE_GPU)
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "a memory barrier with flags 0x%x in version %d", op->memoryBarrier.flags, version);
         return CUDA_SUCCESS; /* between any two operations of a stream there is one */
     default:
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no memory operation %d", (int)op->operation);
     }
 }
 
-static CUresult run(struct ct_stream *stream, const CUstreamBatchMemOpParams *op)
+static CUresult run(struct ct_stream *stream, const CUstreamBatchMemOpParams *op, int version)
 {
     struct ct_stream_value value;
-    CUresult r = check(op, &value);
+    CUresult r = check(op, version, &value);
 
     if (r != CUDA_SUCCESS || op->operation == CU_STREAM_MEM_OP_BARRIER)
         return r;
     return is_wait(op) ? ct_stream_value_wait(stream, &value) : ct_stream_value_write(stream, &value);
 }
 
-/* cuStreamBatchMemOp_v2. All operations are checked before the first one is recorded. INVALID_VALUE also: 256 or more, paramArray is NULL,
- * flags are not 0, no such operation. */
-CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
+/* All operations are checked before the first one is recorded. */
+static CUresult run_all(CUstream stream, unsigned count, const CUstreamBatchMemOpParams *ops, unsigned flags, int version)
 {
     struct ct_stream_value value;
     struct ct_stream *found;
@@ -95,59 +94,67 @@ CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUst
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (flags != 0 || count >= MAX_OPERATIONS || (count && !paramArray))
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "%u operations at %p, flags 0x%x", count, (void *)paramArray, flags);
+    if (flags != 0 || count >= MAX_OPERATIONS || (count && !ops))
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "%u operations at %p, flags 0x%x", count, (const void *)ops, flags);
     for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
-        r = check(&paramArray[i], &value);
+        r = check(&ops[i], version, &value);
     for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
-        r = run(found, &paramArray[i]);
+        r = run(found, &ops[i], version);
     ct_stream_release(found);
     return r;
+}
+
+/* cuStreamBatchMemOp_v2. INVALID_VALUE also: 256 or more, paramArray is NULL, flags are not 0, no such operation. */
+CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
+{
+    return run_all(stream, count, paramArray, flags, 2);
 }
 
 /* cuStreamBatchMemOp. The same, but it has no memory barriers. */
 CUresult CUDAAPI cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
-    for (unsigned i = 0; paramArray && count < MAX_OPERATIONS && i < count; i++)
-        if (paramArray[i].operation == CU_STREAM_MEM_OP_BARRIER)
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuStreamBatchMemOp of version 1 has no memory barriers");
-    return cuStreamBatchMemOp_v2(stream, count, paramArray, flags);
+    return run_all(stream, count, paramArray, flags, 1);
 }
 
-static CUresult run_one(CUstream stream, CUstreamBatchMemOpParams op)
+static CUresult wait_for(CUstream stream, CUstreamBatchMemOpType operation, CUdeviceptr address, uint64_t value, unsigned flags)
 {
-    return cuStreamBatchMemOp_v2(stream, 1, &op, 0);
+    const CUstreamBatchMemOpParams op = {
+        .waitValue = {.operation = operation, .address = address, .value64 = value, .flags = flags}};
+
+    return run_all(stream, 1, &op, 0, 2); /* the versions do not differ */
+}
+
+static CUresult write_to(CUstream stream, CUstreamBatchMemOpType operation, CUdeviceptr address, uint64_t value, unsigned flags,
+                         int version)
+{
+    const CUstreamBatchMemOpParams op = {
+        .writeValue = {.operation = operation, .address = address, .value64 = value, .flags = flags}};
+
+    return run_all(stream, 1, &op, 0, version);
 }
 
 /* cuStreamWaitValue32_v2 */
 CUresult CUDAAPI cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-    return run_one(stream, (CUstreamBatchMemOpParams){
-                               .waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32, .address = addr, .value = value, .flags = flags}});
+    return wait_for(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, addr, value, flags);
 }
 
 /* cuStreamWaitValue64_v2 */
 CUresult CUDAAPI cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-    return run_one(stream,
-                   (CUstreamBatchMemOpParams){
-                       .waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_64, .address = addr, .value64 = value, .flags = flags}});
+    return wait_for(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, addr, value, flags);
 }
 
 /* cuStreamWriteValue32_v2 */
 CUresult CUDAAPI cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-    return run_one(stream,
-                   (CUstreamBatchMemOpParams){
-                       .writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = addr, .value = value, .flags = flags}});
+    return write_to(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, addr, value, flags, 2);
 }
 
 /* cuStreamWriteValue64_v2 */
 CUresult CUDAAPI cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-    return run_one(stream,
-                   (CUstreamBatchMemOpParams){
-                       .writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = addr, .value64 = value, .flags = flags}});
+    return write_to(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, addr, value, flags, 2);
 }
 
 /* cuStreamWaitValue32 */
@@ -165,11 +172,11 @@ CUresult CUDAAPI cuStreamWaitValue64(CUstream stream, CUdeviceptr addr, cuuint64
 /* cuStreamWriteValue32 */
 CUresult CUDAAPI cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-    return cuStreamWriteValue32_v2(stream, addr, value, flags);
+    return write_to(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, addr, value, flags, 1);
 }
 
 /* cuStreamWriteValue64 */
 CUresult CUDAAPI cuStreamWriteValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-    return cuStreamWriteValue64_v2(stream, addr, value, flags);
+    return write_to(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, addr, value, flags, 1);
 }

@@ -4,6 +4,7 @@
  * device memory; those on the host or of managed memory are NOT_SUPPORTED. */
 #include "entry_points.h"
 
+#include "core/context.h"
 #include "core/log.h"
 #include "core/memory_pool.h"
 #include "core/process.h"
@@ -103,7 +104,7 @@ CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute at
 }
 
 /* cuMemPoolSetAccess. A device reads and writes its own pools, and those of no other. INVALID_VALUE: no such pool, map is NULL, anything
- * else; INVALID_DEVICE. */
+ * else; INVALID_DEVICE: no such device, or none for the pool's own; NOT_SUPPORTED: for the host. */
 CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
 {
     struct ct_memory_pool *found;
@@ -116,7 +117,7 @@ CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *ma
     return r;
 }
 
-/* cuMemPoolGetAccess. INVALID_VALUE: no such pool, a NULL pointer, a location that is no device; INVALID_DEVICE. */
+/* cuMemPoolGetAccess. INVALID_VALUE: no such pool, a NULL pointer, a location that is no device that there is. */
 CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool, CUmemLocation *location)
 {
     struct ct_memory_pool *found;
@@ -133,12 +134,15 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPo
 }
 
 /* cuMemPoolCreate. A pool on a device; maxSize 0 stands for all of its memory. INVALID_VALUE: a NULL pointer, properties that make no
- * sense; INVALID_DEVICE; NOT_SUPPORTED: such as no device here has; OUT_OF_MEMORY. */
+ * sense, no such device; NOT_SUPPORTED: such as no device here has; NOT_PERMITTED: in a host function of a stream; OUT_OF_MEMORY: also a maxSize beyond what the device has. */
 CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
-    CUresult r = ct_process_check();
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
 
-    if (r != CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS)
+        ct_context_release(context);
+    else if (r != CUDA_ERROR_INVALID_CONTEXT) /* none need be current */
         return r;
     if (!pool || !poolProps)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "pool %p, poolProps %p", (void *)pool, (const void *)poolProps);
@@ -175,11 +179,11 @@ CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-/* cuDeviceGetMemPool. The pool that cuMemAllocAsync takes memory from. INVALID_VALUE: pool is NULL; INVALID_DEVICE. */
+/* cuDeviceGetMemPool. The pool that cuMemAllocAsync takes memory from. INVALID_VALUE: pool is NULL, no such device. */
 CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 {
     struct ct_device *device;
-    CUresult r = ct_device_lookup(dev, &device);
+    CUresult r = ct_memory_pool_device(dev, &device);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -189,12 +193,12 @@ CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-/* cuDeviceSetMemPool. INVALID_VALUE: no such pool, or one of another device; INVALID_DEVICE. */
+/* cuDeviceSetMemPool. INVALID_VALUE: no such pool, or one of another device; no such device. */
 CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 {
     struct ct_memory_pool *found;
     struct ct_device *device;
-    CUresult r = ct_device_lookup(dev, &device);
+    CUresult r = ct_memory_pool_device(dev, &device);
 
     if (r == CUDA_SUCCESS)
         r = ct_memory_pool_lookup(pool, &found);
@@ -284,6 +288,7 @@ CUresult CUDAAPI cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
 /* Pools exist for pinned memory of devices. */
 static CUresult check_kind(const CUmemLocation *location, CUmemAllocationType type)
 {
+    struct ct_device *device;
     bool managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED;
     CUresult r = ct_process_check();
 
@@ -293,7 +298,7 @@ static CUresult check_kind(const CUmemLocation *location, CUmemAllocationType ty
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "location %p, allocations of type %d", (const void *)location, (int)type);
     switch (location->type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
-        return managed ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory") : CUDA_SUCCESS;
+        return managed ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory") : ct_memory_pool_device(location->id, &device);
     case CU_MEM_LOCATION_TYPE_HOST:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on the host");
@@ -305,7 +310,7 @@ static CUresult check_kind(const CUmemLocation *location, CUmemAllocationType ty
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "a memory pool at location %d", (int)location->type);
 }
 
-/* cuMemGetDefaultMemPool. INVALID_VALUE: a NULL pointer, no such location or type; INVALID_DEVICE; NOT_SUPPORTED. */
+/* cuMemGetDefaultMemPool. INVALID_VALUE: a NULL pointer, no such location, device or type; NOT_SUPPORTED. */
 CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
 {
     CUresult r = check_kind(location, type);
@@ -321,7 +326,7 @@ CUresult CUDAAPI cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CU
     return r == CUDA_SUCCESS ? cuDeviceGetMemPool(pool, location->id) : r;
 }
 
-/* cuMemSetMemPool. INVALID_VALUE: no such pool, location or type, or the pool is not there; INVALID_DEVICE; NOT_SUPPORTED. */
+/* cuMemSetMemPool. INVALID_VALUE: no such pool, location, device or type, or the pool is not there; NOT_SUPPORTED. */
 CUresult CUDAAPI cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
 {
     CUresult r = check_kind(location, type);

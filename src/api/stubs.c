@@ -6,6 +6,7 @@
 #include "entry_points.h"
 
 #include "core/log.h"
+#include "core/process.h"
 
 #include <assert.h>
 
@@ -24,6 +25,10 @@ static atomic_bool called[CT_ENTRY_POINT_COUNT];
 
 static CUresult stub_called(enum entry_id id)
 {
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
     if (!atomic_exchange_explicit(&called[id], true, memory_order_relaxed))
         ct_log(CT_LOG_WARN, "%s is not supported; the program got CUDA_ERROR_NOT_SUPPORTED", ct_entry_point(id)->symbol);
     return CUDA_ERROR_NOT_SUPPORTED;

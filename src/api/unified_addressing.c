@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Unified Addressing. A context need not be current, since pointers mean the same in all.
- * Every function: NOT_INITIALIZED, and the error of a kernel that failed in the current context. */
+/* Driver API: Unified Addressing. For questions about pointers no context need be current, since they mean the same in all.
+ * Every function: NOT_INITIALIZED, and the error of a kernel that failed in the current context; those of managed memory INVALID_CONTEXT. */
 #include "entry_points.h"
 
 #include "core/log.h"
@@ -144,7 +144,7 @@ CUresult CUDAAPI cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *s
 CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
 {
     struct ct_context *context;
-    CUresult r = current_or_null(&context);
+    CUresult r = ct_context_current(&context);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -170,7 +170,7 @@ CUresult CUDAAPI cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_r
                                          CUdeviceptr devPtr, size_t count)
 {
     struct ct_context *context;
-    CUresult r = current_or_null(&context);
+    CUresult r = ct_context_current(&context);
 
     if (r != CUDA_SUCCESS)
         return r;

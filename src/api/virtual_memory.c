@@ -53,8 +53,8 @@ CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
 
 /* cuMemCreate. Memory of a device, of a size in bytes that is a multiple of the granularity. Compression is not to be had and not given;
  * cuMemGetAllocationPropertiesFromHandle says so. CU_MEM_CREATE_USAGE_TILE_POOL: for
- * cuMemMapArrayAsync alone. INVALID_VALUE, INVALID_DEVICE, OUT_OF_MEMORY; NOT_SUPPORTED: memory of the host, handles other than file
- * descriptors, GPUDirect RDMA, tile pools where CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED is 0 or which are to be shared. */
+ * cuMemMapArrayAsync alone. INVALID_VALUE: also handles of Windows; INVALID_DEVICE, OUT_OF_MEMORY; NOT_SUPPORTED: memory of the host,
+ * handles of fabrics, GPUDirect RDMA, tile pools where CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED is 0 or which are to be shared. */
 CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
 {
     CUresult r = enter(handle && prop && !flags, "cuMemCreate");
@@ -71,7 +71,8 @@ CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
 }
 
 /* cuMemMap. Puts the first `size` bytes of the memory at `ptr`, inside of one reservation where nothing is mapped; both are multiples of
- * the granularity, `offset` is 0. Nobody has access until cuMemSetAccess. INVALID_VALUE, OUT_OF_MEMORY. */
+ * the granularity, `offset` is 0. Nobody has access until cuMemSetAccess. INVALID_VALUE, OUT_OF_MEMORY; NOT_SUPPORTED: more than there
+ * is of the memory, or other than multiples. */
 CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
     CUresult r = enter(!offset && !flags, "cuMemMap");
@@ -102,8 +103,8 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
     return r == CUDA_SUCCESS ? ct_vmm_unmap(ptr, size) : r;
 }
 
-/* cuMemSetAccess. What devices may do with all of one or several mappings that follow each other. INVALID_VALUE; INVALID_DEVICE: no such
- * device, or not the one whose memory it is; NOT_SUPPORTED: for the host. */
+/* cuMemSetAccess. What devices may do with all of one or several mappings that follow each other. INVALID_VALUE: also no
+ * such device; INVALID_DEVICE: not the one whose memory it is; NOT_SUPPORTED: for the host. */
 CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
 {
     CUresult r = enter(desc && count, "cuMemSetAccess");
@@ -138,8 +139,8 @@ CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle, CUmemGeneri
 {
     CUresult r = enter(shareableHandle && !flags, "cuMemExportToShareableHandle");
 
-    if (r == CUDA_SUCCESS)
-        r = ct_vmm_check_handle_type(handleType);
+    if (r == CUDA_SUCCESS && handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "no memory is made to be shared by type 0x%x", (unsigned)handleType);
     return r == CUDA_SUCCESS ? ct_vmm_export(handle, shareableHandle) : r;
 }
 
@@ -199,13 +200,18 @@ CUresult CUDAAPI cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, s
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     bool is_valid = handle && dptr && size && !((dptr | size) & (page - 1)) && handleType == CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD &&
                     !(flags & ~(unsigned long long)CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE);
-    CUresult r = enter(is_valid, "cuMemGetHandleForAddressRange");
+    struct ct_context *context;
+    CUresult r = ct_context_current(&context);
     int fd;
 
-    if (r == CUDA_SUCCESS && flags)
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_context_release(context);
+    if (!is_valid)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "arguments of cuMemGetHandleForAddressRange");
+    if (flags)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "dma-bufs that are mapped by PCIe's base address registers");
-    if (r == CUDA_SUCCESS)
-        r = ct_dma_buf_export(dptr, size, &fd);
+    r = ct_dma_buf_export(dptr, size, &fd);
     if (r == CUDA_SUCCESS)
         *(int *)handle = fd;
     return r;

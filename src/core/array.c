@@ -161,14 +161,19 @@ static bool unlink_locked(struct ct_array_group *group)
     return true;
 }
 
-/* Takes the handles that there are, and the references of who made them. */
-static void drop_handles(struct ct_array_group *group)
+static void forget(struct ct_object *object)
+{
+    (void)ct_object_unpublish(object);
+}
+
+/* Takes the handles that there are, by `drop`, and the references of who made them. */
+static void drop_handles(struct ct_array_group *group, void (*drop)(struct ct_object *object))
 {
     if (group->object.handle)
-        (void)ct_object_unpublish(&group->object);
+        drop(&group->object);
     for (unsigned i = 0; i < group->n_levels; i++) {
         if (group->levels[i].object.handle)
-            (void)ct_object_unpublish(&group->levels[i].object);
+            drop(&group->levels[i].object);
         ct_object_release(&group->levels[i].object);
     }
 }
@@ -196,7 +201,7 @@ static CUresult create(struct ct_context *context, const struct ct_array_shape *
         link_group(group);
         *out = group;
     } else {
-        drop_handles(group);
+        drop_handles(group, forget);
     }
     ct_object_release(&group->object);
     return r;
@@ -228,6 +233,14 @@ CUresult ct_array_create(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPT
 
 /* ---- use ---- */
 
+/* Of a handle behind which there is nothing: that its context went is told as long as can be. */
+static CUresult no_array(const void *handle, const char *what)
+{
+    if (ct_object_was_orphaned(handle))
+        return ct_fail(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context of %s %p is destroyed", what, handle);
+    return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no %s", handle, what);
+}
+
 CUresult ct_array_lookup(CUarray handle, struct ct_array **out)
 {
     struct ct_array *array;
@@ -236,7 +249,7 @@ CUresult ct_array_lookup(CUarray handle, struct ct_array **out)
     if (r != CUDA_SUCCESS)
         return r;
     if (!(array = (struct ct_array *)ct_object_find_or_null(CT_OBJECT_ARRAY, handle)))
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no array", (void *)handle);
+        return no_array(handle, "array");
     if ((r = ct_context_enter(array->group->context)) != CUDA_SUCCESS) {
         ct_object_release(&array->object);
         return r;
@@ -285,7 +298,7 @@ CUresult ct_array_locate(const struct ct_array *array, const struct ct_array_box
 
 /* ---- the end ---- */
 
-static CUresult destroy(struct ct_array_group *group)
+static CUresult destroy(struct ct_array_group *group, void (*drop)(struct ct_object *object))
 {
     struct ct_context *context = group->context;
     bool first;
@@ -295,7 +308,7 @@ static CUresult destroy(struct ct_array_group *group)
     ct_mutex_unlock(&context->lock);
     if (!first)
         return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the array is destroyed already");
-    drop_handles(group);
+    drop_handles(group, drop);
     ct_object_release(&group->object); /* the list's */
     return CUDA_SUCCESS;
 }
@@ -308,7 +321,7 @@ CUresult ct_array_destroy(CUarray handle)
     if (r != CUDA_SUCCESS)
         return r;
     if (!array->group->is_mipmapped) /* as NVIDIA's driver has it, a level is given back without being destroyed */
-        r = destroy(array->group);
+        r = destroy(array->group, forget);
     ct_array_release(array);
     return r;
 }
@@ -316,7 +329,7 @@ CUresult ct_array_destroy(CUarray handle)
 void ct_arrays_destroy_all(struct ct_context *context)
 {
     while (context->arrays) /* nobody else is left who could change the list */
-        (void)destroy(context->arrays);
+        (void)destroy(context->arrays, ct_object_orphan);
 }
 
 /* ---- mipmapped arrays ---- */
@@ -363,7 +376,7 @@ CUresult ct_array_group_lookup(CUmipmappedArray handle, struct ct_array_group **
     if (r != CUDA_SUCCESS)
         return r;
     if (!(group = (struct ct_array_group *)ct_object_find_or_null(CT_OBJECT_MIPMAPPED_ARRAY, handle)))
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no mipmapped array", (void *)handle);
+        return no_array(handle, "mipmapped array");
     if ((r = ct_context_enter(group->context)) != CUDA_SUCCESS) {
         ct_object_release(&group->object);
         return r;
@@ -412,7 +425,7 @@ CUresult ct_mipmapped_array_destroy(CUmipmappedArray handle)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = destroy(group);
+    r = destroy(group, forget);
     ct_array_group_release(group);
     return r;
 }

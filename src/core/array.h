@@ -20,7 +20,8 @@ struct ct_array {
 /* An array of one level, published, of the context. INVALID_VALUE: a descriptor that the manual does not allow, or beyond the device's
  * limits; NOT_SUPPORTED: formats and flags that are not done; OUT_OF_MEMORY. */
 CUresult ct_array_create(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray *out);
-/* The live array behind a handle, with a use of its context; release gives both back. INVALID_HANDLE, and what ct_context_enter gives. */
+/* The live array behind a handle, with a use of its context; release gives both back. INVALID_HANDLE, and what ct_context_enter gives;
+ * CONTEXT_IS_DESTROYED also of a handle that went with its context. */
 CUresult ct_array_lookup(CUarray handle, struct ct_array **out);
 void ct_array_release(struct ct_array *array); /* takes NULL */
 /* Waits for the context's work. Does nothing to the level of a mipmapped array, which goes with that. INVALID_HANDLE. */

@@ -89,6 +89,8 @@ static CUresult check_registration(const struct ct_context *context, const void 
     if (!pointer || size_bytes == 0 || flags & ~(unsigned)REGISTER_FLAGS)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "registration of %llu bytes at %p, flags 0x%x", (unsigned long long)size_bytes, pointer,
                        flags);
+    if (size_bytes > (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes are more than can be page-locked", (unsigned long long)size_bytes);
     if ((flags & CU_MEMHOSTREGISTER_READ_ONLY) && !context->device->info.import_read_only)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the device does not register memory as read-only");
     if (ct_address_find_any((uint64_t)(uintptr_t)pointer, size_bytes, &other))

@@ -40,7 +40,8 @@ CUresult ct_launch_setup_block(struct ct_function *function, int x, int y, int z
 {
     struct ct_launch_setup *setup;
 
-    if (x < 1 || y < 1 || z < 1)
+    if (x < 1 || y < 1 || z < 1 || (uint64_t)x * (uint64_t)y > ct_function_block_limit(function) ||
+        (uint64_t)x * (uint64_t)y * (uint64_t)z > ct_function_block_limit(function))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a block of %d x %d x %d threads", x, y, z);
     ct_mutex_lock(&function->module->lock);
     setup = setup_locked_or_null(function);

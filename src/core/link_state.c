@@ -247,7 +247,7 @@ static CUresult complete(struct ct_link_state *state)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing was added to the link state");
     if (status == PTX2SPV_UNDEFINED) {
         ct_code_refuse(status, state->n_lacking);
-        return CUDA_ERROR_NO_BINARY_FOR_GPU; /* as NVIDIA's linker has it */
+        return CUDA_ERROR_INVALID_SOURCE; /* as NVIDIA's linker has it */
     }
     if (status != PTX2SPV_OK)
         return ct_code_refuse(status, 0);

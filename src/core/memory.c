@@ -425,6 +425,7 @@ struct ct_range ct_range_of_backing(struct ct_context *context, const struct ct_
         .start = backing->address + offset,
         .size_bytes = size_bytes,
         .kind = kind,
+        .synchronous = kind == CT_RANGE_MANAGED, /* as NVIDIA's driver has it, until somebody says otherwise */
         .context = context,
         .owner = context->object.handle,
         .device = context->device->ordinal,

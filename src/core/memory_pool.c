@@ -142,12 +142,20 @@ static CUresult check_properties(const CUmemPoolProps *properties)
     return CUDA_SUCCESS;
 }
 
+/* Where the functions of pools are told of a device that there is not, NVIDIA's driver says INVALID_VALUE. */
+CUresult ct_memory_pool_device(int ordinal, struct ct_device **out)
+{
+    CUresult r = ct_device_lookup(ordinal, out);
+
+    return r == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_INVALID_VALUE : r;
+}
+
 static CUresult check_handle_types(const struct ct_device *device, CUmemAllocationHandleType types)
 {
     const unsigned known =
         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT | CU_MEM_HANDLE_TYPE_FABRIC;
 
-    if ((unsigned)types & ~known)
+    if ((unsigned)types & ~known || (unsigned)types & (CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT)) /* those are of Windows */
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle types 0x%x", (unsigned)types);
     if ((unsigned)types & ~(unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle types 0x%x of a memory pool on %s", (unsigned)types, device->info.name);
@@ -162,9 +170,12 @@ CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *o
     CUresult r = check_properties(properties);
 
     if (r == CUDA_SUCCESS)
-        r = ct_device_lookup(properties->location.id, &device);
+        r = ct_memory_pool_device(properties->location.id, &device);
     if (r == CUDA_SUCCESS)
         r = check_handle_types(device, properties->handleTypes);
+    if (r == CUDA_SUCCESS && kind.max_bytes > device->info.memory_bytes)
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a pool of %llu bytes on a device that has %llu", (unsigned long long)kind.max_bytes,
+                    (unsigned long long)device->info.memory_bytes);
     if (r == CUDA_SUCCESS)
         r = ct_memory_pool_make(device->pools, &kind, &pool);
     if (r == CUDA_SUCCESS)
@@ -320,12 +331,16 @@ static CUresult check_access(const struct ct_memory_pool *pool, const CUmemAcces
     struct ct_device *device;
     CUresult r;
 
+    if (access->location.type == CU_MEM_LOCATION_TYPE_HOST)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access of the host to a memory pool");
     if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "access from location %d to a memory pool", (int)access->location.type);
     r = ct_device_lookup(access->location.id, &device);
     if (r != CUDA_SUCCESS)
         return r;
     /* a device reads and writes its own pools, always; no device reaches those of another */
+    if (device == pool->device && access->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) /* the code is that of NVIDIA's driver */
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "the access of a device to its own memory pool cannot be taken away");
     if (access->flags != (device == pool->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "access %d from device %d to a memory pool of device %d", (int)access->flags,
                        device->ordinal, pool->device->ordinal);
@@ -348,7 +363,7 @@ CUresult ct_memory_pool_get_access(struct ct_memory_pool *pool, const CUmemLocat
 
     if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "access from location %d to a memory pool", (int)location->type);
-    r = ct_device_lookup(location->id, &device);
+    r = ct_memory_pool_device(location->id, &device);
     if (r == CUDA_SUCCESS)
         *out = device == pool->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return r;

@@ -22,6 +22,8 @@ CUresult ct_memory_pool_set_current(struct ct_device *device, struct ct_memory_p
 
 /* INVALID_VALUE: properties that make no sense; NOT_SUPPORTED: such as no device here has; OUT_OF_MEMORY. */
 CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *out);
+/* The device of an ordinal as pools want it: INVALID_VALUE if there is none. */
+CUresult ct_memory_pool_device(int ordinal, struct ct_device **out);
 /* The handle is dead; memory in use stays. INVALID_VALUE: a default pool. */
 CUresult ct_memory_pool_destroy(struct ct_memory_pool *pool);
 

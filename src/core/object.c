@@ -20,16 +20,26 @@ static void *make_handle(uint32_t slot, uint32_t generation)
     return (void *)(uintptr_t)((uint64_t)generation << 32 | (uint64_t)(slot + 1) << 4);
 }
 
-static struct ct_handle_slot *slot_of_locked(struct ct_handle_table *table, const void *handle)
+/* The slot that a handle names, whatever is in it; NULL: no handle. */
+static struct ct_handle_slot *named_slot_locked(struct ct_handle_table *table, const void *handle)
 {
     uint64_t bits = (uint64_t)(uintptr_t)handle;
     uint32_t slot = (uint32_t)(bits & UINT32_MAX) >> 4;
 
     assert(ct_mutex_held(&table->lock));
-    if (bits & 15 || slot == 0 || slot > table->n_slots)
-        return NULL;
-    slot--;
-    return table->slots[slot].object && table->slots[slot].generation == bits >> 32 ? &table->slots[slot] : NULL;
+    return bits & 15 || slot == 0 || slot > table->n_slots ? NULL : &table->slots[slot - 1];
+}
+
+static uint32_t generation_of(const void *handle)
+{
+    return (uint32_t)((uint64_t)(uintptr_t)handle >> 32);
+}
+
+static struct ct_handle_slot *slot_of_locked(struct ct_handle_table *table, const void *handle)
+{
+    struct ct_handle_slot *slot = named_slot_locked(table, handle);
+
+    return slot && slot->object && slot->generation == generation_of(handle) ? slot : NULL;
 }
 
 static bool grow_locked(struct ct_handle_table *table)
@@ -63,9 +73,10 @@ static uint32_t take_slot_locked(struct ct_handle_table *table)
     return slot;
 }
 
-static void give_slot_locked(struct ct_handle_table *table, struct ct_handle_slot *slot)
+static void give_slot_locked(struct ct_handle_table *table, struct ct_handle_slot *slot, bool orphaned)
 {
     slot->object = NULL;
+    slot->orphaned = orphaned;
     if (++slot->generation == 0)
         return; /* every generation was used: this slot stays empty */
     slot->next_free = table->first_free;
@@ -96,7 +107,7 @@ CUresult ct_object_publish(struct ct_object *object)
     return slot != CT_NO_SLOT ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the table of handles is full");
 }
 
-CUresult ct_object_unpublish(struct ct_object *object)
+static CUresult unpublish(struct ct_object *object, bool orphaned)
 {
     struct ct_handle_table *table = &ct_process.handles;
     struct ct_handle_slot *slot;
@@ -104,12 +115,35 @@ CUresult ct_object_unpublish(struct ct_object *object)
     ct_mutex_lock(&table->lock);
     slot = slot_of_locked(table, object->handle);
     if (slot)
-        give_slot_locked(table, slot);
+        give_slot_locked(table, slot, orphaned);
     ct_mutex_unlock(&table->lock);
     if (!slot)
         return ct_fail(CUDA_ERROR_INVALID_HANDLE, "handle %p is destroyed already", object->handle);
     ct_object_release(object);
     return CUDA_SUCCESS;
+}
+
+CUresult ct_object_unpublish(struct ct_object *object)
+{
+    return unpublish(object, false);
+}
+
+void ct_object_orphan(struct ct_object *object)
+{
+    (void)unpublish(object, true);
+}
+
+bool ct_object_was_orphaned(const void *handle)
+{
+    struct ct_handle_table *table = &ct_process.handles;
+    struct ct_handle_slot *slot;
+    bool was;
+
+    ct_mutex_lock(&table->lock);
+    slot = named_slot_locked(table, handle);
+    was = slot && !slot->object && slot->orphaned && slot->generation == generation_of(handle) + 1;
+    ct_mutex_unlock(&table->lock);
+    return was;
 }
 
 struct ct_object *ct_object_find_or_null(enum ct_object_kind kind, const void *handle)

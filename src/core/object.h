@@ -8,6 +8,7 @@
 #include "locks.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum ct_object_kind {
@@ -40,6 +41,7 @@ struct ct_object {
 struct ct_handle_slot {
     struct ct_object *object; /* NULL: free */
     uint32_t generation;      /* of the object in it, or of the next one; 0: worn out, never used again */
+    bool orphaned;            /* the object before that went with its context */
     uint32_t next_free;
 };
 
@@ -62,6 +64,10 @@ void ct_object_init(struct ct_object *object, enum ct_object_kind kind, void (*d
 CUresult ct_object_publish(struct ct_object *object);
 /* The handle is dead from now on; drops the table's reference. Of two threads that try, one gets CUDA_SUCCESS. */
 CUresult ct_object_unpublish(struct ct_object *object);
+/* The same, of an object that goes with its context. */
+void ct_object_orphan(struct ct_object *object);
+/* Whether the handle was that of an orphan, and no object has taken its place since. */
+bool ct_object_was_orphaned(const void *handle);
 /* The live object of that kind behind the handle, retained; NULL if there is none. */
 struct ct_object *ct_object_find_or_null(enum ct_object_kind kind, const void *handle);
 /* One live object of that kind after another, retained; NULL when there are no more. *cursor begins with 0. */

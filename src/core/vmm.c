@@ -321,14 +321,15 @@ static CUresult map_locked(uint64_t address, uint64_t size_bytes, CUmemGenericAl
     size_t at;
     CUresult r;
 
-    if ((r = ct_vmm_find_locked(handle, &mapping.allocated)) != CUDA_SUCCESS ||
-        (r = find_locked(address, size_bytes, &reservation)) != CUDA_SUCCESS)
+    if ((r = ct_vmm_find_locked(handle, &mapping.allocated)) != CUDA_SUCCESS)
         return r;
     if (ct_vmm_is_tile_pool(&mapping.allocated->properties))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory of a tile pool has no addresses");
-    if (size_bytes > mapping.allocated->memory.size_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes of memory that has %llu", (unsigned long long)size_bytes,
+    if (size_bytes > mapping.allocated->memory.size_bytes) /* the code is that of NVIDIA's driver */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%llu bytes of memory that has %llu", (unsigned long long)size_bytes,
                        (unsigned long long)mapping.allocated->memory.size_bytes);
+    if ((r = find_locked(address, size_bytes, &reservation)) != CUDA_SUCCESS)
+        return r;
     at = first_behind(reservation, address);
     if (at < reservation->n && reservation->mappings[at].start - address < size_bytes)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "something is mapped at 0x%llx", (unsigned long long)reservation->mappings[at].start);
@@ -346,9 +347,11 @@ static CUresult map_locked(uint64_t address, uint64_t size_bytes, CUmemGenericAl
 
 CUresult ct_vmm_map(uint64_t address, uint64_t size_bytes, CUmemGenericAllocationHandle handle)
 {
-    CUresult r = check_granularity(address, size_bytes);
+    CUresult r;
 
-    if (r != CUDA_SUCCESS)
+    if (size_bytes % CT_VMM_GRANULARITY) /* the code is that of NVIDIA's driver */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "mapping %llu bytes", (unsigned long long)size_bytes);
+    if ((r = check_granularity(address, size_bytes)) != CUDA_SUCCESS)
         return r;
     ct_mutex_lock(&ct_vmm_lock);
     r = map_locked(address, size_bytes, handle);
@@ -434,8 +437,8 @@ static CUresult check_desc(const CUmemAccessDesc *desc)
         desc->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "access flags 0x%x", (unsigned)desc->flags);
     switch ((int)desc->location.type) {
-    case CU_MEM_LOCATION_TYPE_DEVICE:
-        return ct_device_lookup(desc->location.id, &device);
+    case CU_MEM_LOCATION_TYPE_DEVICE: /* the code is that of NVIDIA's driver, though the manual has INVALID_DEVICE, too */
+        return ct_device_lookup(desc->location.id, &device) == CUDA_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_MEM_LOCATION_TYPE_HOST:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access of the host to mapped memory");

@@ -76,7 +76,7 @@ static CUresult check_handle_types(CUmemAllocationHandleType types)
     const unsigned known =
         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT | CU_MEM_HANDLE_TYPE_FABRIC;
 
-    if ((unsigned)types & ~known)
+    if ((unsigned)types & ~known || (unsigned)types & (CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT)) /* those are of Windows */
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle types 0x%x", (unsigned)types);
     if ((unsigned)types & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle types 0x%x: only file descriptors", (unsigned)types);

@@ -52,14 +52,15 @@ static void kernels_pass_for_functions(void **state)
     assert_ptr_equal(of_function, module);
     ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (CUfunction)kernel, 64, 0));
     assert_true(blocks >= 1);
-    ok(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, (CUfunction)kernel));
+    ok(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
     assert_true(value >= 64);
     ok(cuKernelGetLibrary(&of, kernel));
     assert_ptr_equal(of, library);
     ok(cuLibraryUnload(library));
 }
 
-/* Each call that takes a function takes a kernel, and means its function in the current context. */
+/* Each call that takes a function takes a kernel, and means its function in the current context. That is more than the manual says:
+ * NVIDIA's driver takes kernels for launches and occupancy only. */
 static void every_call_on_functions_takes_kernels(void **state)
 {
     CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
@@ -74,6 +75,8 @@ static void every_call_on_functions_takes_kernels(void **state)
     int grid, block, value;
 
     (void)state;
+    if (!on_cuttle())
+        skip();
     ok(cuLibraryGetKernel(&kernel, library, "reverse"));
     as_function = (CUfunction)kernel;
     ok(cuFuncLoad(as_function));
@@ -155,7 +158,7 @@ static void variables_are_found(void **state)
     assert_int_equal(bytes, 4);
     gives(CUDA_ERROR_NOT_FOUND, cuLibraryGetGlobal(&address, &bytes, library, "question"));
     gives(CUDA_ERROR_NOT_FOUND, cuLibraryGetManaged(&address, &bytes, library, "answer"));
-    gives(CUDA_ERROR_NOT_FOUND, cuLibraryGetUnifiedFunction(&function, library, "ramp"));
+    gives(CUDA_ERROR_INVALID_VALUE, cuLibraryGetUnifiedFunction(&function, library, "ramp"));
     ok(cuLibraryUnload(library));
 }
 
@@ -193,6 +196,7 @@ static void one_kernel_runs_in_many_contexts(void **state)
 static void attributes_are_the_devices(void **state)
 {
     CUlibrary library = load();
+    CUfunction function;
     CUkernel kernel;
     CUcontext context;
     int value;
@@ -203,7 +207,8 @@ static void attributes_are_the_devices(void **state)
     ok(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel, 0));
     assert_int_equal(value, 3000);
     ok(cuCtxCreate(&context, NULL, 0, 0));
-    ok(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (CUfunction)kernel));
+    ok(cuKernelGetFunction(&function, kernel));
+    ok(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function));
     assert_int_equal(value, 3000);
     ok(cuCtxDestroy(context));
     gives(CUDA_ERROR_INVALID_VALUE, cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1 << 30, kernel, 0));
@@ -253,7 +258,8 @@ static void wrong_use_is_told(void **state)
 
     (void)state;
     gives(CUDA_ERROR_INVALID_VALUE, cuLibraryLoadData(&library, source, NULL, NULL, 0, &option, &value, 1));
-    gives(CUDA_ERROR_INVALID_IMAGE, cuLibraryLoadData(&library, "no PTX", NULL, NULL, 0, NULL, NULL, 0));
+    if (on_cuttle()) /* NVIDIA's driver puts off looking at it */
+        gives(CUDA_ERROR_INVALID_IMAGE, cuLibraryLoadData(&library, "no PTX", NULL, NULL, 0, NULL, NULL, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuLibraryLoadData(NULL, source, NULL, NULL, 0, NULL, NULL, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuLibraryLoadData(&library, NULL, NULL, NULL, 0, NULL, NULL, 0));
     assert_ptr_equal(library, untouched);

@@ -203,6 +203,8 @@ static void fat_binaries_and_object_files(void **unused)
     CUlinkState state = create();
 
     (void)unused;
+    if (!on_cuttle()) /* its linker wants object files that nvcc made */
+        skip();
     ok(add_bytes(state, CU_JIT_INPUT_FATBINARY, make_fatbin(1, kernel), "kernel.fatbin"));
     make_file(object.at, object.size, name);
     free(object.at);
@@ -220,6 +222,8 @@ static void libraries(void **unused)
     CUlinkState state = create();
 
     (void)unused;
+    if (!on_cuttle()) /* the same */
+        skip();
     put_member(&library, "/", make_text("a table of symbols"));
     put_member(&library, "//", make_text("a_long_name_of_a_member.o/\nodd"));
     put_member(&library, "host.o/", make_object(".text", make_text("host code")));
@@ -240,6 +244,8 @@ static void images_are_inputs(void **unused)
     size_t size;
 
     (void)unused;
+    if (!on_cuttle()) /* its images are linked for good */
+        skip();
     ok(add_text(first, function, NULL));
     ok(add_text(first, variable, NULL));
     ok(cuLinkComplete(first, &image, &size));
@@ -274,7 +280,7 @@ static void logs_and_hints(void **unused)
     ok(cuLinkComplete(state, &image, &size));
     memcpy(&milliseconds, &values[0], sizeof milliseconds);
     assert_true(milliseconds > 0 && milliseconds < 60000);
-    assert_int_equal((size_t)values[2], strlen(info));
+    assert_in_range((size_t)values[2], strlen(info), strlen(info) + 1); /* NVIDIA's driver counts the 0 behind what it cut off */
     assert_true(strlen(info) > 0); /* it was asked to be verbose */
     assert_int_equal((size_t)values[6], 0);
     assert_string_equal(error, "");
@@ -318,7 +324,7 @@ static void what_cannot_be_linked_is_told(void **unused)
     state = create_with_log(log, sizeof log);
     ok(add_text(state, kernel, "kernel.ptx"));
     ok(add_text(state, variable, NULL));
-    gives(CUDA_ERROR_NO_BINARY_FOR_GPU, cuLinkComplete(state, &image, &size));
+    gives(CUDA_ERROR_INVALID_SOURCE, cuLinkComplete(state, &image, &size));
     assert_ptr_equal(image, &image);
     assert_int_equal(size, 1);
     assert_non_null(strstr(log, "Undefined reference to 'f' in 'kernel.ptx'"));
@@ -326,7 +332,7 @@ static void what_cannot_be_linked_is_told(void **unused)
 
     state = create_with_log(log, sizeof log);
     gives(CUDA_ERROR_INVALID_PTX, add_text(state, wrong, "wrong.ptx"));
-    assert_non_null(strstr(log, "wrong.ptx, line 4"));
+    assert_non_null(strstr(log, ", line 4")); /* of "wrong.ptx" here, of "application ptx input" there */
     ok(cuLinkDestroy(state));
 }
 

@@ -179,8 +179,7 @@ static void what_is_wrong_is_refused(void **state)
         gives(CUDA_ERROR_INVALID_HANDLE, cuLaunch(NULL));
         gives(CUDA_ERROR_NOT_SUPPORTED, cuParamSetTexRef(ramp, CU_PARAM_TR_DEFAULT, NULL));
     }
-    ok(cuFuncSetBlockShape(bounded, 65, 1, 1));
-    gives(CUDA_ERROR_INVALID_VALUE, cuLaunch(bounded)); /* .maxntid 64 */
+    gives(CUDA_ERROR_INVALID_VALUE, cuFuncSetBlockShape(bounded, 65, 1, 1)); /* .maxntid 64 */
     ok(cuFuncSetBlockShape(bounded, 64, 1, 1));
     ok(cuLaunch(bounded));
     gives(CUDA_ERROR_INVALID_VALUE, cuLaunchGrid(bounded, 0, 1));

@@ -557,9 +557,9 @@ static void a_context_takes_its_arrays_along(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)array));
     ok(cuCtxDestroy(context));
     ok(cuCtxSetCurrent(*state));
-    gives(CUDA_ERROR_INVALID_HANDLE, cuArray3DGetDescriptor(&deep, array));
-    gives(CUDA_ERROR_INVALID_HANDLE, cuArray3DGetDescriptor(&deep, level));
-    gives(CUDA_ERROR_INVALID_HANDLE, cuMipmappedArrayDestroy(mipmap));
+    gives(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuArray3DGetDescriptor(&deep, array));
+    gives(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuArray3DGetDescriptor(&deep, level));
+    gives(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuMipmappedArrayDestroy(mipmap));
 }
 
 int main(void)

@@ -212,8 +212,10 @@ static void attaching(void **state)
     ok(cuStreamAttachMemAsync(stream, pointer, 8192, CU_MEM_ATTACH_HOST));
     ok(cuStreamAttachMemAsync(NULL, pointer, 0, CU_MEM_ATTACH_GLOBAL));
     gives(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(stream, pointer, 4096, CU_MEM_ATTACH_SINGLE)); /* a part */
-    gives(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(stream, pointer, 0, 0));
-    gives(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(stream, pointer, 0, 8));
+    if (on_cuttle()) { /* NVIDIA's driver crashes of it */
+        gives(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(stream, pointer, 0, 0));
+        gives(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(stream, pointer, 0, 8));
+    }
     gives(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(stream, not_managed, 0, CU_MEM_ATTACH_SINGLE));
     assert_int_not_equal(cuStreamAttachMemAsync(NULL, pointer, 0, CU_MEM_ATTACH_SINGLE), CUDA_SUCCESS); /* "An error will be returned" */
     ok(cuStreamAttachMemAsync(stream, pointer, 0, CU_MEM_ATTACH_SINGLE));
@@ -326,7 +328,8 @@ static void advice_is_kept_by_page(void **state)
     ok(cuMemAdvise(pointer + page, 2 * page, CU_MEM_ADVISE_SET_READ_MOSTLY, host));
     assert_int_equal(attribute_of(pointer + page, 2 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 1);
     assert_int_equal(attribute_of(pointer, 2 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 0);
-    assert_int_equal(attribute_of(pointer + 2 * page, 2 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 0);
+    if (on_cuttle()) /* NVIDIA's driver tells of the first page here, the manual "1 if all pages in the given range" */
+        assert_int_equal(attribute_of(pointer + 2 * page, 2 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 0);
     ok(cuMemAdvise(pointer + 8, page - 8, CU_MEM_ADVISE_SET_READ_MOSTLY, host)); /* widened to pages */
     assert_int_equal(attribute_of(pointer, 3 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 1);
     ok(cuMemAdvise(pointer, 3 * page, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host));

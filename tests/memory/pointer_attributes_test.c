@@ -217,7 +217,7 @@ static void make_others(void)
     add(&(struct pointer){.name = "freed host memory", .at = (CUdeviceptr)(uintptr_t)made.freed_host, .unknown = true});
     add(&(struct pointer){.name = "NULL", .at = 0, .unknown = true});
     add(&(struct pointer){.name = "1", .at = 1, .unknown = true});
-    add(&(struct pointer){.name = "the last address", .at = UINT64_MAX, .unknown = true});
+    add(&(struct pointer){.name = "the last address", .at = UINT64_MAX, .unknown = true, .ours = true});
     add(&(struct pointer){.name = "static memory", .at = (CUdeviceptr)(uintptr_t)(made.plain + 1), .unknown = true});
     add(&(struct pointer){.name = "memory on the stack", .at = (CUdeviceptr)(uintptr_t)&p, .unknown = true});
 }
@@ -289,13 +289,6 @@ static bool its_device_pointer(const struct pointer *p, uint64_t *out)
 static bool its_host_pointer(const struct pointer *p, uint64_t *out)
 {
     *out = (uint64_t)(uintptr_t)p->host;
-    return true;
-}
-
-static bool nothing(const struct pointer *p, uint64_t *out)
-{
-    (void)p;
-    *out = 0;
     return true;
 }
 
@@ -407,7 +400,7 @@ static const struct {
     {"MEMORY_TYPE", CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 4, its_type, NULL_VALUE, false},
     {"DEVICE_POINTER", CU_POINTER_ATTRIBUTE_DEVICE_POINTER, 8, its_device_pointer, NULL_VALUE, false},
     {"HOST_POINTER", CU_POINTER_ATTRIBUTE_HOST_POINTER, 8, its_host_pointer, NULL_VALUE, false},
-    {"SYNC_MEMOPS", CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, 4, nothing, NULL_VALUE, false},
+    {"SYNC_MEMOPS", CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, 4, whether_managed, NULL_VALUE, false},
     {"BUFFER_ID", CU_POINTER_ATTRIBUTE_BUFFER_ID, 8, anything, NULL_VALUE, false},
     {"IS_MANAGED", CU_POINTER_ATTRIBUTE_IS_MANAGED, 4, whether_managed, NULL_VALUE, false},
     {"DEVICE_ORDINAL", CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 4, its_device, (uint32_t)CU_DEVICE_INVALID, false},
@@ -449,7 +442,7 @@ static void each_attribute_of_each_pointer(void **state)
 
             if (r != (has(p, row) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE))
                 fail_msg("%s: %s: %s", p->name, rows[row].name, api_error_name(r));
-            if (r != CUDA_SUCCESS && value != before)
+            if (r != CUDA_SUCCESS && value != before && on_cuttle()) /* NVIDIA's driver writes 0 for a host pointer that is none */
                 fail_msg("%s: %s: written though it failed", p->name, rows[row].name);
             if (r == CUDA_SUCCESS && (value & ~mask) != (before & ~mask))
                 fail_msg("%s: %s: written beyond its type", p->name, rows[row].name);

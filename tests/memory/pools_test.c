@@ -620,9 +620,10 @@ static void wrong_arguments_are_refused(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolTrimTo(NULL, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAttribute(pool, (CUmemPool_attribute)0, &value));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, NULL));
-    gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, NULL));
+    if (on_cuttle()) /* NVIDIA's driver looks there first */
+        gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, NULL));
     gives(CUDA_ERROR_INVALID_VALUE, cuDeviceGetMemPool(NULL, device_of_test()));
-    gives(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetMemPool(&other, 1000));
+    gives(CUDA_ERROR_INVALID_VALUE, cuDeviceGetMemPool(&other, 1000));
     ok(cuMemAllocFromPoolAsync(&p, BYTES, pool, stream));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(p + 512, stream));
     ok(cuMemFreeAsync(p, stream));

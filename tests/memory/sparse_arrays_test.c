@@ -642,7 +642,7 @@ static void a_context_takes_mapped_arrays_along(void **state)
     ok(cuMemRelease(memory));
     ok(cuCtxDestroy(context));
     ok(cuCtxSetCurrent(*state));
-    gives(CUDA_ERROR_INVALID_HANDLE, cuMemMapArrayAsync(&info, 1, NULL));
+    gives(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuMemMapArrayAsync(&info, 1, NULL));
 }
 
 int main(void)

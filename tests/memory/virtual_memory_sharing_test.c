@@ -159,7 +159,7 @@ static void wrong_sharing_is_refused(void **state)
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(NULL, shared, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(&fd, shared, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 1));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(&fd, shared, CU_MEM_HANDLE_TYPE_NONE, 0));
-    refuses(CUDA_ERROR_NOT_SUPPORTED, cuMemExportToShareableHandle(&fd, shared, CU_MEM_HANDLE_TYPE_WIN32, 0));
+    refuses(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(&fd, shared, CU_MEM_HANDLE_TYPE_WIN32, 0));
     assert_int_equal(fd, 77);
     file = fileno(tmpfile());
     refuses(CUDA_ERROR_INVALID_VALUE,

@@ -103,7 +103,7 @@ static void wrong_memory_is_refused(void **state)
     refuses(CUDA_ERROR_INVALID_DEVICE, cuMemCreate(&handle, granule, &bad, 0));
     bad = good;
     bad.requestedHandleTypes = CU_MEM_HANDLE_TYPE_WIN32;
-    refuses(CUDA_ERROR_NOT_SUPPORTED, cuMemCreate(&handle, granule, &bad, 0));
+    refuses(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&handle, granule, &bad, 0));
     ok(cuMemGetInfo(&free_bytes, &total_bytes));
     refuses(CUDA_ERROR_OUT_OF_MEMORY, cuMemCreate(&handle, (total_bytes / granule + 1) * granule, &good, 0));
     assert_int_equal(handle, 77);
@@ -224,11 +224,11 @@ static void wrong_mappings_are_refused(void **state)
     (void)state;
     ok(cuMemAddressReserve(&start, 4 * granule, 0, 0, 0));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start + granule / 2, granule, 0, one, 0));
-    refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, granule / 2, 0, one, 0));
+    refuses(CUDA_ERROR_NOT_SUPPORTED, cuMemMap(start, granule / 2, 0, one, 0));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, 0, 0, one, 0));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, granule, 0, one, 1));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, granule, 0, 0, 0));
-    refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, 2 * granule, 0, one, 0));               /* more than it has */
+    refuses(CUDA_ERROR_NOT_SUPPORTED, cuMemMap(start, 2 * granule, 0, one, 0)); /* more than it has */
     if (on_cuttle()) { /* NVIDIA's driver maps it, and then finds the next reservation mapped */
         refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start + 3 * granule, 2 * granule, 0, two, 0)); /* leaves the reservation */
         gives(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, granule, 0, MADE_UP(CUmemGenericAllocationHandle), 0));
@@ -329,7 +329,7 @@ static void one_memory_at_two_addresses(void **state)
     ok(cuMemAddressFree(start, 3 * granule));
 }
 
-/* Unmapping does not pull memory away from under a kernel that was launched before. */
+/* Unmapping does not pull memory away from under a kernel that was launched before; NVIDIA's driver does, and ends the context. */
 static void unmapping_waits_for_work(void **state)
 {
     size_t granule = vm_granule();
@@ -353,6 +353,8 @@ static void unmapping_waits_for_work(void **state)
             ok(cuMemsetD32(at, 0, count));
         for (int i = 0; i < 3; i++)
             ok(cuLaunchKernel(function, (count + 127) / 128, 1, 1, 128, 1, 1, 0, NULL, (void *[]){&at, &count}, NULL));
+        if (!on_cuttle())
+            ok(cuCtxSynchronize());
         ok(cuMemUnmap(at, granule));
     }
     ok(cuMemMap(start, granule, 0, handle, 0));
@@ -433,7 +435,7 @@ static void access_is_set_and_told(void **state)
         gives(CUDA_ERROR_INVALID_VALUE, cuMemSetAccess(start + granule, 2 * granule, &desc, 0));
     }
     desc.location.id = 4711;
-    refuses(CUDA_ERROR_INVALID_DEVICE, cuMemSetAccess(start + granule, 2 * granule, &desc, 1));
+    refuses(CUDA_ERROR_INVALID_VALUE, cuMemSetAccess(start + granule, 2 * granule, &desc, 1));
     refuses(CUDA_ERROR_INVALID_DEVICE, cuMemGetAccess(&flags, &desc.location, start + granule));
     desc.location = location;
     desc.flags = (CUmemAccess_flags)2;
