@@ -165,12 +165,9 @@ static CUresult copy_box_batch(struct broken *b)
     return cuMemcpy3DBatchAsync(1, &op, 0, b->stream);
 }
 
-/* Refused for a reason of its own where the device has no concurrent managed access. */
 static CUresult prefetch(struct broken *b)
 {
-    CUresult r = cuMemPrefetchAsync_v2(b->managed, BYTES, (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, b->stream);
-
-    return r == CUDA_ERROR_INVALID_DEVICE && !seeds_attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) ? CUDA_SUCCESS : r;
+    return cuMemPrefetchAsync_v2(b->managed, BYTES, (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, b->stream);
 }
 
 static CUresult advise(struct broken *b)
