@@ -74,17 +74,15 @@ static uint32_t use_operand(struct ct_gen *g, const struct ct_insn *insn, uint32
 }
 
 /* Instructions of LLVM's. PoCL 6.0, which translates SPIR-V to LLVM, calls a function of its library for each of OpenCL's, and does not
- * inline it; these it leaves to LLVM, which makes vectors of them. */
+ * inline it; these it leaves to LLVM, which makes vectors of them. (f64 is rounded to integers by `lower`.) */
 static const struct {
     enum ct_op op;
     uint8_t bits;
     const char *name;
 } llvm_functions[] = {
-    {CT_OP_FFMA, 32, "llvm.fma.f32"},     {CT_OP_FFMA, 64, "llvm.fma.f64"},     {CT_OP_FSQRT, 32, "llvm.sqrt.f32"},
-    {CT_OP_FSQRT, 64, "llvm.sqrt.f64"},   {CT_OP_FRSQRT, 32, "llvm.sqrt.f32"},  {CT_OP_FFLOOR, 32, "llvm.floor.f32"},
-    {CT_OP_FFLOOR, 64, "llvm.floor.f64"}, {CT_OP_FCEIL, 32, "llvm.ceil.f32"},   {CT_OP_FCEIL, 64, "llvm.ceil.f64"},
-    {CT_OP_FTRUNC, 32, "llvm.trunc.f32"}, {CT_OP_FTRUNC, 64, "llvm.trunc.f64"}, {CT_OP_FRINT, 32, "llvm.rint.f32"},
-    {CT_OP_FRINT, 64, "llvm.rint.f64"},
+    {CT_OP_FFMA, 32, "llvm.fma.f32"},     {CT_OP_FFMA, 64, "llvm.fma.f64"},   {CT_OP_FSQRT, 32, "llvm.sqrt.f32"},
+    {CT_OP_FSQRT, 64, "llvm.sqrt.f64"},   {CT_OP_FRSQRT, 32, "llvm.sqrt.f32"}, {CT_OP_FFLOOR, 32, "llvm.floor.f32"},
+    {CT_OP_FCEIL, 32, "llvm.ceil.f32"},   {CT_OP_FTRUNC, 32, "llvm.trunc.f32"}, {CT_OP_FRINT, 32, "llvm.rint.f32"},
 };
 
 /* 0: OpenCL's is taken. */

@@ -223,6 +223,30 @@ static void test_wide_words(void **state)
     }
 }
 
+/* Where LLVM's own functions are wanted each is imported once, however often it is called, and OpenCL's are not used for these. */
+static void test_llvm_functions(void **state)
+{
+    static const char body[] =
+        "ld.global.f32 f0,[d0]; ld.global.f64 e0,[d0]; fma.rn.f32 f1,f0,f0,f0; fma.rn.f32 f1,f1,f0,f1; sqrt.rn.f32 f2,f1; rsqrt.approx.f32 f3,f2;"
+        "cvt.rmi.f32.f32 f4,f3; cvt.rpi.f32.f32 f5,f4; cvt.rzi.f32.f32 f6,f3; cvt.rni.f32.f32 f7,f3; fma.rn.f64 e1,e0,e0,e0; sqrt.rn.f64 e2,e1;"
+        "cvt.rmi.f64.f64 e3,e2; cvt.rpi.f64.f64 e4,e3; cvt.rzi.f64.f64 e5,e2; cvt.rni.f64.f64 e6,e2; add.f64 e3,e3,e4; add.f64 e3,e3,e5;"
+        "add.f64 e3,e3,e6; st.global.f64 [d0],e3; add.f32 f4,f4,f5; add.f32 f4,f4,f6; add.f32 f4,f4,f7; st.global.f32 [d0+8],f4;";
+    static const struct ptx2spv_target target = {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1,
+                                                 .keeps_subnormals32 = 1, .exact_sqrt32 = 1, .exact_sqrt64 = 1, .exact_zeros = 1,
+                                                 .llvm_functions = 1};
+    struct outcome outcome;
+
+    (void)state;
+    compile(body, &target, &outcome);
+    if (outcome.status != PTX2SPV_OK)
+        fail_msg("%s", outcome.messages);
+    assert_valid_spirv(outcome.kernel.words, outcome.kernel.n_words);
+    assert_int_equal(count_spirv(outcome.kernel.words, outcome.kernel.n_words, SpvOpFunction), 1 + 8);
+    assert_int_equal(count_spirv(outcome.kernel.words, outcome.kernel.n_words, SpvOpFunctionCall), 10);
+    assert_int_equal(count_spirv(outcome.kernel.words, outcome.kernel.n_words, SpvOpExtInst), 0);
+    ptx2spv_kernel_finish(&outcome.kernel);
+}
+
 static void test_same_input_same_words(void **state)
 {
     (void)state;
@@ -353,6 +377,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_valid_everywhere), cmocka_unit_test(test_same_input_same_words), cmocka_unit_test(test_form),
         cmocka_unit_test(test_info),             cmocka_unit_test(test_refusals),              cmocka_unit_test(test_wide_words),
+        cmocka_unit_test(test_llvm_functions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
