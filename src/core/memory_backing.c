@@ -13,7 +13,6 @@
 #include "memory.h"
 #include "memory_budget.h"
 #include "memory_share.h"
-#include "memory_spares.h"
 #include "process.h"
 #include "reservation.h"
 
@@ -85,7 +84,7 @@ CUresult ct_backing_create_device(struct ct_context *context, uint64_t size_byte
     if (r != CUDA_SUCCESS)
         return r;
     r = create(context, &request, out);
-    if (r == CUDA_ERROR_OUT_OF_MEMORY && ct_spares_trim(context->device->spares))
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && ct_budget_reclaim(context->device))
         r = create(context, &request, out);
     if (r == CUDA_SUCCESS)
         out->device_bytes = size_bytes;

@@ -3,6 +3,7 @@
 #include "memory_budget.h"
 
 #include "log.h"
+#include "memory_pool.h"
 #include "memory_spares.h"
 #include "process.h"
 
@@ -46,6 +47,14 @@ CUresult ct_budget_info(struct ct_device *device, uint64_t *out_free, uint64_t *
     return r;
 }
 
+/* Who holds a lock has to do with the spares: pools let go of streams. */
+bool ct_budget_reclaim(struct ct_device *device)
+{
+    const bool any = ct_mutex_none_held() && ct_memory_pools_trim(device->pools);
+
+    return ct_spares_trim(device->spares) || any;
+}
+
 CUresult ct_budget_take(struct ct_device *device, uint64_t size_bytes)
 {
     uint64_t free_bytes, total_bytes;
@@ -56,7 +65,7 @@ CUresult ct_budget_take(struct ct_device *device, uint64_t size_bytes)
             return r;
         if (size_bytes <= free_bytes && take(&device->given_bytes, size_bytes, total_bytes))
             return CUDA_SUCCESS;
-    } while (ct_spares_trim(device->spares));
+    } while (ct_budget_reclaim(device));
     return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes wanted, %llu of %llu free", (unsigned long long)size_bytes,
                    (unsigned long long)free_bytes, (unsigned long long)total_bytes);
 }

@@ -383,6 +383,21 @@ void ct_memory_pool_trim(struct ct_memory_pool *pool, uint64_t min_bytes)
     ct_pool_litter_drop(pools, &litter);
 }
 
+bool ct_memory_pools_trim(struct ct_device_pools *pools)
+{
+    struct ct_pool_litter litter = {NULL, NULL, NULL};
+    bool any;
+
+    ct_mutex_lock(&pools->lock);
+    ct_pools_settle_locked(pools, NULL, &litter);
+    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
+        ct_pool_shrink_locked(pool, 0, &litter);
+    ct_mutex_unlock(&pools->lock);
+    any = litter.slabs != NULL;
+    ct_pool_litter_drop(pools, &litter);
+    return any;
+}
+
 static void observe(struct ct_device_pools *pools, const struct ct_pool_wait *wait)
 {
     struct ct_pool_litter litter = {NULL, NULL, NULL};

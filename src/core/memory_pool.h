@@ -35,6 +35,8 @@ CUresult ct_memory_pool_set_access(struct ct_memory_pool *pool, const CUmemAcces
 CUresult ct_memory_pool_get_access(struct ct_memory_pool *pool, const CUmemLocation *location, CUmemAccess_flags *out);
 /* Gives unused memory back until no more than min_bytes are left, or what is left is in use. */
 void ct_memory_pool_trim(struct ct_memory_pool *pool, uint64_t min_bytes);
+/* The same for all pools of a device, whatever they are to keep: other memory is wanted. False: there was none. No lock is held. */
+bool ct_memory_pools_trim(struct ct_device_pools *pools);
 
 /* Memory that `stream` may use from now on; for `pool` NULL of the current pool of its device. INVALID_VALUE: 0 bytes; OUT_OF_MEMORY. */
 CUresult ct_memory_pool_alloc(struct ct_memory_pool *pool, struct ct_stream *stream, uint64_t size_bytes, uint64_t *out_address);

@@ -50,18 +50,6 @@ static void unclaim(struct ct_memory_pool *pool, uint64_t bytes)
     ct_mutex_unlock(&pools->lock);
 }
 
-static void shrink_all(struct ct_device_pools *pools)
-{
-    struct ct_pool_litter litter = {NULL, NULL, NULL};
-
-    ct_mutex_lock(&pools->lock);
-    ct_pools_settle_locked(pools, NULL, &litter);
-    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
-        ct_pool_shrink_locked(pool, 0, &litter);
-    ct_mutex_unlock(&pools->lock);
-    ct_pool_litter_drop(pools, &litter);
-}
-
 /* A slab as large as is wanted, or at least as is needed. */
 static CUresult make_slab(struct ct_memory_pool *pool, uint64_t need, uint64_t want, struct ct_pool_slab **out)
 {
@@ -71,10 +59,6 @@ static CUresult make_slab(struct ct_memory_pool *pool, uint64_t need, uint64_t w
         return r;
     unclaim(pool, want - need);
     r = want > need ? ct_pool_slab_create(pool, need, out) : r;
-    if (r == CUDA_ERROR_OUT_OF_MEMORY) {
-        shrink_all(pool->device->pools);
-        r = ct_pool_slab_create(pool, need, out);
-    }
     if (r != CUDA_SUCCESS)
         unclaim(pool, need);
     return r;

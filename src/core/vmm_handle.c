@@ -191,7 +191,7 @@ static CUresult create_memory(struct ct_device *device, const struct ct_vmm_way 
     if ((r = ct_budget_take(device, size_bytes)) != CUDA_SUCCESS)
         return r;
     r = way->memory_create(device, size_bytes, shareable, out);
-    if (r == CUDA_ERROR_OUT_OF_MEMORY && ct_spares_trim(device->spares))
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && ct_budget_reclaim(device))
         r = way->memory_create(device, size_bytes, shareable, out);
     if (r != CUDA_SUCCESS)
         ct_budget_give(device, size_bytes);

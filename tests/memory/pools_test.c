@@ -663,6 +663,45 @@ static void exhaustion_leaves_nothing(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
+/* What pools keep for later is there for other allocators, and for other pools. */
+static void what_pools_keep_is_not_lost_to_others(void **state)
+{
+    CUmemAllocationProp props = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    CUstream stream = make_stream();
+    CUmemoryPool pool = make_pool(), other = make_pool();
+    size_t unused, total, bytes;
+
+    (void)state;
+    props.location.id = device_of_test();
+    keep_everything(pool);
+    ok(cuMemGetInfo(&unused, &total));
+    bytes = unused / 5 * 3 & ~(2 * MIB - 1);
+    for (int i = 0; i < 3; i++) {
+        CUmemGenericAllocationHandle handle;
+        CUdeviceptr p;
+
+        ok(cuMemAllocFromPoolAsync(&p, bytes, pool, stream));
+        ok(cuMemFreeAsync(p, stream));
+        ok(cuStreamSynchronize(stream));
+        assert_true(number(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) >= bytes);
+        if (i == 0) {
+            ok(cuMemAlloc(&p, bytes));
+            ok(cuMemFree(p));
+        } else if (i == 1 && seeds_attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)) {
+            ok(cuMemCreate(&handle, bytes, &props, 0));
+            ok(cuMemRelease(handle));
+        } else {
+            ok(cuMemAllocFromPoolAsync(&p, bytes, other, stream));
+            ok(cuMemFreeAsync(p, stream));
+            ok(cuStreamSynchronize(stream));
+        }
+        assert_int_equal(number(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), 0);
+    }
+    ok(cuStreamDestroy(stream));
+    ok(cuMemPoolDestroy(pool));
+    ok(cuMemPoolDestroy(other));
+}
+
 /* ---- threads ---- */
 
 /* Allocates, fills, checks and frees in a stream of its own; memory wanders between the threads. */
@@ -727,6 +766,7 @@ int main(void)
         cmocka_unit_test(access_is_told),
         cmocka_unit_test(wrong_arguments_are_refused),
         cmocka_unit_test(exhaustion_leaves_nothing),
+        cmocka_unit_test(what_pools_keep_is_not_lost_to_others),
         cmocka_unit_test(threads_share_a_pool),
     };
 
