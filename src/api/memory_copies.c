@@ -153,7 +153,7 @@ struct located {
 
 #define MOST_PITCH ((uint64_t)INT_MAX) /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device */
 
-/* A pitch or height of 0 means rows or slices without gaps; a smaller one than the copy needs is an error where it matters. */
+/* A pitch or height of 0 means rows or slices without gaps; another must not be less than the copy needs, also of one slice. */
 static CUresult distances(const struct side *side, const struct extent *extent, struct located *out)
 {
     uint64_t row_end, column_end, height = side->height;
@@ -165,7 +165,7 @@ static CUresult distances(const struct side *side, const struct extent *extent, 
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pitch of %llu", (unsigned long long)side->pitch);
     out->pitch = side->pitch ? side->pitch : row_end;
     height = height ? height : column_end;
-    if (out->pitch < row_end || (extent->depth > 1 && height < column_end))
+    if (out->pitch < row_end || height < column_end)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "pitch %llu and height %llu for rows of %llu bytes, %llu of them",
                        (unsigned long long)side->pitch, (unsigned long long)side->height, (unsigned long long)row_end,
                        (unsigned long long)column_end);

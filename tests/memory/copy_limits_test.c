@@ -258,6 +258,26 @@ static void products_do_not_wrap(void **state)
     ok(cuCtxSynchronize());
 }
 
+/* "If specified, srcHeight must be greater than or equal to Height + srcY, and dstHeight [..]": of one slice, too, where it is not used. */
+static void heights_of_one_slice(void **state)
+{
+    const size_t extent[3] = {16, 4, 1};
+    CUDA_MEMCPY3D good = to_the_end(extent, 16, 4, true, 0), bad;
+
+    (void)state;
+    ok(cuMemcpy3D(&good));
+    good.srcHeight = good.dstHeight = 0; /* not specified */
+    ok(cuMemcpy3D(&good));
+    bad = good, bad.srcHeight = 3;
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
+    bad = good, bad.dstHeight = 3;
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3DAsync(&bad, CU_STREAM_PER_THREAD));
+    bad = good, bad.srcHeight = 4, bad.srcY = 1;
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
+    bad.srcHeight = 5;
+    ok(cuMemcpy3D(&bad));
+}
+
 /* Nothing to copy is no error, whatever the pointers are. */
 static void extents_of_nothing(void **state)
 {
@@ -476,6 +496,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_pitch_has_a_maximum),
         cmocka_unit_test(pitched_memory),
         cmocka_unit_test(products_do_not_wrap),
+        cmocka_unit_test(heights_of_one_slice),
         cmocka_unit_test(extents_of_nothing),
         cmocka_unit_test(rows_between_rows),
         cmocka_unit_test(beyond_4_gib_in_one_allocation),
