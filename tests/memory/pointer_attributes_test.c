@@ -6,7 +6,7 @@
 
 #define PAGE ((size_t)4096)
 #define MIB ((size_t)1 << 20)
-#define N_MOST 40 /* kinds */
+#define N_MOST 48 /* kinds */
 
 /* A pointer, and what was asked for when its memory was made. */
 struct pointer {
@@ -82,7 +82,8 @@ static struct pointer host_memory(void *host, size_t size)
 /* ---- making ---- */
 
 static struct {
-    CUdeviceptr small, large, pitched, managed, pooled, freed, reserved;
+    CUdeviceptr small, large, pitched, managed, pooled, freed, reserved, imported;
+    CUexternalMemory external;
     void *host, *combined, *registered, *freed_host;
     CUmemoryPool pool;
     CUmodule module;
@@ -195,6 +196,28 @@ static void make_virtual(void)
     }
 }
 
+/* Memory of a descriptor: the driver's own, so that no other API is needed. Whether it takes that back the manual does not say. */
+static void make_imported(void)
+{
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = {.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, .size = 2 * made.granule};
+    const CUDA_EXTERNAL_MEMORY_BUFFER_DESC buffer = {.offset = PAGE, .size = 3000};
+    CUmemAllocationProp props = vm_properties();
+    CUmemGenericAllocationHandle handle;
+    struct pointer p;
+
+    if (!on_cuttle() || !seeds_attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED))
+        return;
+    props.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    ok(cuMemCreate(&handle, 2 * made.granule, &props, 0));
+    ok(cuMemExportToShareableHandle(&desc.handle.fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    ok(cuImportExternalMemory(&made.external, &desc)); /* takes the descriptor */
+    ok(cuExternalMemoryGetMappedBuffer(&made.imported, made.external, &buffer));
+    ok(cuMemRelease(handle));
+    p = device_memory(made.imported, 3000);
+    p.ours = true;
+    add_range((const char *const[]){"imported", "inside of imported", "the last imported byte", NULL}, &p);
+}
+
 static void make_others(void)
 {
     static const char variable_ptx[] = ".version 6.0\n.target sm_70\n.address_size 64\n.visible .global .align 4 .b8 variable[100];\n";
@@ -235,6 +258,7 @@ static int make_all(void **state)
         ok(cuMemAddressReserve(&made.reserved, 8 * made.granule, 0, 0, 0));
         map_each();
         make_virtual();
+        make_imported();
     }
     make_others();
     return 0;
@@ -243,6 +267,10 @@ static int make_all(void **state)
 static int free_all(void **state)
 {
     ok(cuModuleUnload(made.module));
+    if (made.external) {
+        ok(cuMemFree(made.imported));
+        ok(cuDestroyExternalMemory(made.external));
+    }
     if (made.reserved) {
         ok(cuMemUnmap(made.reserved, 6 * made.granule));
         ok(cuMemAddressFree(made.reserved, 8 * made.granule));
