@@ -134,7 +134,8 @@ struct ptx2spv_target {
     uint8_t llvm_functions; /* PoCL 6.0: fma, roots and roundings are LLVM's own instructions, imported by their names */
     uint8_t refined_roots64; /* f64 roots and their inverses are fused steps from the driver's InverseSqrt of f32, which is within 2 units of its last
                                 place: quicker there than its own, which remain for rare operands */
-    uint8_t reserved[6];
+    uint8_t unroll_hint; /* small loops that only compute run faster where LoopControl asks to unroll them */
+    uint8_t reserved[5];
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: none overlap; one of size 0 ends the table */
 };
 

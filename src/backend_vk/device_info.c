@@ -37,10 +37,12 @@ static const struct driver_facts {
     unsigned mark;
     enum ct_address_rule rule;
     uint64_t granule;
-    uint8_t exact[6], subnormals32, exp2, zeros, spoils, kernel, pulse, raw;
+    uint8_t exact[6], subnormals32, exp2, zeros, spoils, kernel, pulse, raw, unroll;
 } drivers[] = {
-#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, spoils, kernel, pulse, raw) \
-    {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, spoils, kernel, pulse, raw},
+#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, spoils, kernel, pulse, raw, \
+               unroll)                                                                                                                     \
+    {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, spoils, kernel, pulse,  \
+     raw, unroll},
 #include "drivers.def"
 };
 
@@ -242,6 +244,7 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     target->refined_roots64 = driver->exact[5] == SLOW;
     target->keeps_subnormals32 = target->denorm_preserve32 || driver->subnormals32;
     target->near_exp2 = driver->exp2;
+    target->unroll_hint = driver->unroll;
     target->exact_zeros = driver->zeros;
 }
 

@@ -10,6 +10,8 @@
  * A merge block that nothing reaches is unreachable and ends the list. Trees are at most CT_NODE_DEPTH_MAX deep, so recursion is safe. */
 #include "emit.h"
 
+#include "simplify.h"
+
 #define SWITCH_LITERALS_MAX 16383 /* SPIR-V, "Universal Limits" */
 
 uint32_t ct_gen_label(struct ct_gen *g)
@@ -44,6 +46,41 @@ void ct_gen_branch_if(struct ct_gen *g, uint32_t condition, uint32_t if_true, ui
     GEN_VOID(g, SpvOpSelectionMerge, merge, SpvSelectionControlMaskNone);
     GEN_VOID(g, SpvOpBranchConditional, condition, if_true, if_false);
     g->open = false;
+}
+
+/* ---- hints ---- */
+
+enum { UNROLLED_MAX = 32 };
+
+/* Whether a loop may be left after a number of rounds that drivers know: they unroll all of these, which takes long. */
+static bool counts_to_constant(const struct ct_gen *g, const struct ct_node *node)
+{
+    const struct ct_insn *def = node->kind == CT_NODE_IF ? g->fn->values.v[node->condition.i].def : NULL;
+
+    return def && def->op == CT_OP_ICMP && (ct_constant_or_null(g->fn, def->operands[0]) || ct_constant_or_null(g->fn, def->operands[1]));
+}
+
+/* The instructions of a list; more than UNROLLED_MAX if it does anything else than compute. */
+static uint32_t weight_of(const struct ct_gen *g, const struct ct_node *list)
+{
+    uint32_t weight = 0;
+
+    for (const struct ct_node *node = list; node && weight <= UNROLLED_MAX; node = node->next) {
+        if (node->kind == CT_NODE_LOOP || node->kind == CT_NODE_SWITCH || counts_to_constant(g, node))
+            return UNROLLED_MAX + 1;
+        for (const struct ct_insn *insn = node->kind == CT_NODE_BLOCK ? node->block->first : NULL; insn; insn = insn->next)
+            if (insn->op != CT_OP_CONST && insn->op != CT_OP_PHI && !(ct_op_infos[insn->op].flags & CT_OPF_TERMINATOR))
+                weight += ct_insn_is_pure(insn) ? 1 : UNROLLED_MAX + 1;
+        weight += weight_of(g, node->then_list) + weight_of(g, node->else_list);
+    }
+    return weight;
+}
+
+static uint32_t loop_hint(const struct ct_gen *g, const struct ct_node *loop)
+{
+    const bool unroll = g->target->unroll_hint && weight_of(g, loop->then_list) <= UNROLLED_MAX;
+
+    return unroll ? SpvLoopControlUnrollMask : SpvLoopControlMaskNone;
 }
 
 /* ---- where blocks stand in the tree ---- */
@@ -196,7 +233,7 @@ static void gen_loop(struct ct_gen *g, const struct ct_node *node)
     region->next_round = ct_gen_label(g);
     ct_gen_branch(g, header);
     ct_gen_begin_block(g, header);
-    GEN_VOID(g, SpvOpLoopMerge, region->merge, region->next_round, SpvLoopControlMaskNone);
+    GEN_VOID(g, SpvOpLoopMerge, region->merge, region->next_round, loop_hint(g, node));
     ct_gen_branch(g, inside);
     ct_gen_begin_block(g, inside);
     gen_list(g, node->then_list);

@@ -53,7 +53,7 @@ static const struct {
       .rounding_rte64 = 1, .signed_zero_inf_nan16 = 1, .signed_zero_inf_nan32 = 1, .signed_zero_inf_nan64 = 1,
       .maximal_reconvergence = 1, .shader_clock_subgroup = 1, .shader_clock_device = 1, .exact_fma32 = 1, .exact_fma64 = 1,
       .exact_div32 = 1, .exact_div64 = 1, .exact_sqrt64 = 1, .fma32_flushes = 1, .guards_fma32 = 1, .refined_sqrt32 = 1,
-      .refined_roots64 = 1, .near_exp2 = 1, .exact_zeros = 1}},
+      .refined_roots64 = 1, .near_exp2 = 1, .exact_zeros = 1, .unroll_hint = 1}},
     {"opencl", {EVERY_OPENCL, .shared_bytes = 32768, .subgroup_size = 8, .warp_form = PTX2SPV_WARP_COLLECTIVE}},
     {"intel_cpu",
      {EVERY_OPENCL, .shared_bytes = 262144, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_NATIVE, .threads_in_turn = 1,

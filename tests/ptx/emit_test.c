@@ -372,12 +372,43 @@ static void test_refusals(void **state)
     }
 }
 
+/* The hint of the first loop; a body that has no loop fails. */
+static uint32_t loop_control(const char *body, const struct ptx2spv_target *target)
+{
+    struct outcome outcome;
+    uint32_t control = UINT32_MAX;
+
+    compile(body, target, &outcome);
+    assert_int_equal(outcome.status, PTX2SPV_OK);
+    for (size_t i = 5; i < outcome.kernel.n_words && control == UINT32_MAX; i += outcome.kernel.words[i] >> 16)
+        if ((outcome.kernel.words[i] & 0xffff) == SpvOpLoopMerge)
+            control = outcome.kernel.words[i + 3];
+    assert_int_not_equal(control, UINT32_MAX);
+    ptx2spv_kernel_finish(&outcome.kernel);
+    return control;
+}
+
+/* Only where a driver heeds it; and not if it may know the number of rounds, or the loop does more than to compute. */
+static void test_unrolled_loops(void **state)
+{
+    static const struct ptx2spv_target told = {BASE, FEATURES, .push_constant_bytes = 256, .unroll_hint = 1};
+    static const char computes[] = "L: mul.f32 f0,f0,f1; add.u32 r0,r0,1; setp.lt.u32 p0,r0,r1; @p0 bra L; st.global.f32 [d0],f0;";
+    static const char constant[] = "L: mul.f32 f0,f0,f1; add.u32 r0,r0,1; setp.lt.u32 p0,r0,64; @p0 bra L; st.global.f32 [d0],f0;";
+    static const char stores[] = "L: st.global.f32 [d0],f0; add.u32 r0,r0,1; setp.lt.u32 p0,r0,r1; @p0 bra L;";
+
+    (void)state;
+    assert_int_equal(loop_control(computes, &told), SpvLoopControlUnrollMask);
+    assert_int_equal(loop_control(computes, &devices[RICH].target), SpvLoopControlMaskNone);
+    assert_int_equal(loop_control(constant, &told), SpvLoopControlMaskNone);
+    assert_int_equal(loop_control(stores, &told), SpvLoopControlMaskNone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_valid_everywhere), cmocka_unit_test(test_same_input_same_words), cmocka_unit_test(test_form),
         cmocka_unit_test(test_info),             cmocka_unit_test(test_refusals),              cmocka_unit_test(test_wide_words),
-        cmocka_unit_test(test_llvm_functions),
+        cmocka_unit_test(test_unrolled_loops),   cmocka_unit_test(test_llvm_functions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
