@@ -100,10 +100,15 @@ static CUresult check_registration(const struct ct_context *context, const void 
     return CUDA_SUCCESS;
 }
 
-/* What the manual names, for pages that a driver does not take: RADV's for mappings of files, most for those that cannot be written. */
-static CUresult refusal(CUresult r)
+/* Drivers do not tell why they do not take pages. Where Linux would not lock them for anybody that is why; RADV's takes no file at all. */
+static CUresult refusal(CUresult r, const struct ct_host_import *import)
 {
-    return r == CUDA_ERROR_UNKNOWN || r == CUDA_ERROR_MAP_FAILED ? ct_fail(CUDA_ERROR_NOT_PERMITTED, "the driver refuses these pages") : r;
+    CUresult why;
+
+    if (r != CUDA_ERROR_UNKNOWN && r != CUDA_ERROR_MAP_FAILED)
+        return r;
+    why = import->io_memory ? CUDA_SUCCESS : ct_pages_can_be_locked((uint64_t)(uintptr_t)import->pages, import->size_bytes);
+    return why == CUDA_SUCCESS ? ct_fail(CUDA_ERROR_NOT_PERMITTED, "the driver refuses the pages at %p", import->pages) : why;
 }
 
 CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint64_t size_bytes, unsigned flags)
@@ -124,7 +129,7 @@ CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint
     allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "registration");
-    r = refusal(ct_backing_import(context, &import, &allocation->backing));
+    r = refusal(ct_backing_import(context, &import, &allocation->backing), &import);
     if (r == CUDA_SUCCESS)
         r = publish(context, allocation, (uint64_t)(uintptr_t)pointer - first, size_bytes, CT_RANGE_REGISTERED, flags);
     if (r != CUDA_SUCCESS)

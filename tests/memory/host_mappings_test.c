@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which host pages a driver may lock for writing. What Linux says: mm/gup.c refuses pages that the process may not write, and long-term
  * pins of pages that are shared with a file whose file system has to know what was written. */
-#include "core/host_mappings.h"
+#include "api_test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "core/host_mappings.h"
+#include "mock_backend.h"
+
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -92,9 +90,40 @@ static void files(void **state)
     close(memory);
 }
 
+/* A driver that refuses pages does not say why; what Linux tells of them decides what the application hears. */
+static void refused_pages_say_why(void **state)
+{
+    char name[] = "cuttle_mappings_XXXXXX";
+    int file = mkstemp(name);
+    const struct {
+        void *pages;
+        CUresult want;
+    } rows[] = {
+        {map(1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1), CUDA_ERROR_NOT_PERMITTED},
+        {map(1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1), CUDA_ERROR_NOT_PERMITTED},
+        {map(1, PROT_READ | PROT_WRITE, MAP_SHARED, file), CUDA_ERROR_NOT_SUPPORTED},
+    };
+
+    assert_int_equal(ftruncate(file, (off_t)PAGE), 0);
+    unlink(name);
+    assert_int_equal(with_context(state), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        mock_fail_call(1, CUDA_ERROR_UNKNOWN);
+        gives(rows[i].want, cuMemHostRegister(rows[i].pages, 100, 0));
+        assert_true(mock_has_failed());
+        mock_fail_call(0, CUDA_SUCCESS);
+        ok(cuMemHostRegister(rows[i].pages, 100, 0)); /* a driver that takes them */
+        ok(cuMemHostUnregister(rows[i].pages));
+        munmap(rows[i].pages, PAGE);
+    }
+    assert_int_equal(without_context(state), 0);
+    close(file);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(anonymous_memory), cmocka_unit_test(read_only_memory), cmocka_unit_test(files)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(anonymous_memory), cmocka_unit_test(read_only_memory), cmocka_unit_test(files),
+                                       cmocka_unit_test(refused_pages_say_why)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
