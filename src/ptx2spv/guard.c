@@ -23,7 +23,7 @@
  */
 #include "guard.h"
 
-enum { FFMAS_MAX = 32, DEPENDENTS_MAX = 160 };
+enum { FFMAS_MAX = 16, DEPENDENTS_MAX = 160 };
 
 /* ---- the parts of a segment ---- */
 
@@ -320,15 +320,20 @@ static bool has_guarded(const struct ct_fn *fn)
     return false;
 }
 
+void ct_guard_compute_graph(struct ct_fn *fn)
+{
+    ct_fn_compute_rpo(fn);
+    ct_fn_compute_dominators(fn);
+    ct_fn_compute_loops(fn);
+}
+
 static void prepare(struct ct_guard *g)
 {
     const uint32_t n_blocks = g->fn->blocks.n;
 
     g->n_values = g->fn->values.n;
     g->n_blocks = n_blocks;
-    ct_fn_compute_rpo(g->fn);
-    ct_fn_compute_dominators(g->fn);
-    ct_fn_compute_loops(g->fn);
+    ct_guard_compute_graph(g->fn);
     g->segment_of = CT_ARENA_ARRAY(g->scratch, uint32_t, g->n_values);
     g->merged = CT_ARENA_ARRAY(g->scratch, ct_value, g->n_values);
     g->grade = CT_ARENA_ARRAY(g->scratch, uint8_t, g->n_values);
@@ -342,7 +347,7 @@ static void prepare(struct ct_guard *g)
         g->tail[b] = g->fn->blocks.v[b];
 }
 
-static bool is_plain(const struct ct_guard *g, const struct ct_block *block)
+bool ct_guard_is_plain(const struct ct_guard *g, const struct ct_block *block)
 {
     for (uint32_t i = 0; i < g->plain.n; i++)
         if (g->plain.v[i] == block)
@@ -358,7 +363,12 @@ enum ct_pass_result ct_pass_guard(struct ct_fn *fn)
 
     if (!has_guarded(fn))
         return CT_PASS_UNCHANGED;
-    g.shared_is_watched = ct_guard_watch_shared(fn);
+    (void)ct_pass_cleanup(fn); /* what is copied is to be as plain as can be, and blocks that only jump get phis below */
+    ct_fn_compute_defs(fn);
+    g.shared_is_watched = ct_guard_can_watch_shared(fn);
+    ct_guard_make_plain_loops(&g);
+    if (g.shared_is_watched)
+        ct_guard_watch_shared(fn, g.narrow_is_watched ? CT_WATCH_NARROW : CT_WATCH_FACTORS);
     prepare(&g);
     if (g.shared_is_watched) {
         ct_guard_make_plain_copies(&g);
@@ -366,7 +376,7 @@ enum ct_pass_result ct_pass_guard(struct ct_fn *fn)
     }
     blocks = ct_fn_rpo_blocks(fn, &n);
     for (uint32_t b = 0; b < n; b++) /* whoever dominates a block is cut before it */
-        if (!is_plain(&g, blocks[b]))
+        if (!ct_guard_is_plain(&g, blocks[b]))
             cut_block(&g, blocks[b]);
     use_merged(&g);
     if (!fn->target->fma32_flushes)

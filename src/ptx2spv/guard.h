@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between guard.c, which cuts blocks into segments and does them again, guard_flags.c, which decides whether to, guard_shared.c, which
- * looks at what goes into shared memory, and guard_plain.c, which makes copies of what need not be cut. */
+ * looks at what goes into shared memory, and guard_plain.c and guard_loops.c, which make copies of what need not be cut. */
 #ifndef PTX2SPV_GUARD_H
 #define PTX2SPV_GUARD_H
 
+#include "guard_ranges.h"
 #include "lower.h"
 
 /* What is known of an f32: see guard_flags.c. */
@@ -27,7 +28,7 @@ struct ct_segment {
 struct ct_guard {
     struct ct_fn *fn;
     struct ct_arena *scratch;
-    bool shared_is_watched; /* guard_shared.c */
+    bool shared_is_watched, narrow_is_watched; /* guard_shared.c */
     CT_VEC(struct ct_block *) plain; /* that are not to be guarded: guard_plain.c */
     uint32_t n_blocks, n_values;     /* those of the function as it came; the arrays below are by value */
     uint32_t *segment_of; /* the segment that value depends on and is defined in; 0 none */
@@ -56,8 +57,13 @@ ct_value ct_guard_suspect(const struct ct_guard *g, const struct ct_looks *looks
 ct_value ct_guard_doubt(const struct ct_guard *g, const struct ct_looks *looks, struct ct_cursor *at);
 /* Whether r, what the driver has for a * b + c, may be wrong. */
 ct_value ct_guard_convict(struct ct_cursor *at, const ct_value x[3], ct_value r);
+/* Whether x is not as its range says: least, most, nonzero and nonnegative. Infinities and NaNs are beyond all bounds. */
+ct_value ct_guard_is_out_of_range(struct ct_cursor *at, ct_value x, struct ct_range range);
 /* Whether x is neither 0 nor, for sure, a factor. */
 ct_value ct_guard_is_no_factor(struct ct_cursor *at, ct_value x);
+/* Whether one of some values may be 0 or no factor, or may be not narrow: cheap. */
+ct_value ct_guard_one_is_no_factor(struct ct_cursor *at, const ct_value_list *values);
+ct_value ct_guard_one_is_not_narrow(struct ct_cursor *at, const ct_value_list *values);
 
 /* The terminator of a block that has none, with its edges in both directions. */
 void ct_guard_jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to);
@@ -68,14 +74,29 @@ struct ct_insn *ct_guard_copy(struct ct_cursor *at, const struct ct_insn *insn);
 /* The header of the innermost loop, if it is left for good by what comes before it. */
 struct ct_block *ct_guard_header_or_null(const struct ct_block *block);
 
+/* Whether a block is a copy that is not to be guarded. */
+bool ct_guard_is_plain(const struct ct_guard *g, const struct ct_block *block);
+/* Predecessors are kept by whoever changes the graph; this is the rest. */
+void ct_guard_compute_graph(struct ct_fn *fn);
+
 /* ---- guard_plain.c: where shared memory is watched ---- */
 void ct_guard_make_plain_copies(struct ct_guard *g);
 
+/* ---- guard_loops.c ---- */
+void ct_guard_make_plain_loops(struct ct_guard *g);
+
 /* ---- guard_shared.c ---- */
-/* Has stores to shared memory looked at; false: nothing is changed. */
-bool ct_guard_watch_shared(struct ct_fn *fn);
-/* Whether something was stored that is no factor. Asked behind the loads that it answers for. */
-ct_value ct_guard_shared_flag(struct ct_cursor *at);
+/* What is watched for: numbers that are no factors, and those that are not narrow either. With x, y, z, m and e narrow, x and so on being
+ * differences of two, x * m / sqrt(x * x + y * y + z * z + e)^3 is a sum of terms: the root is below 2^10, so m over its third power is
+ * at least 2^-54, its last place 2^-77, and that of x 2^-47. */
+enum ct_guard_watch { CT_WATCH_FACTORS, CT_WATCH_NARROW, CT_N_WATCHES };
+enum { CT_NARROW_LEAST = -24, CT_NARROW_MOST = 7 };
+
+/* Whether stores to shared memory can be looked at, and should be. */
+bool ct_guard_can_watch_shared(struct ct_fn *fn);
+void ct_guard_watch_shared(struct ct_fn *fn, enum ct_guard_watch most);
+/* Whether something was stored that is watched for. Asked behind the loads that it answers for. */
+ct_value ct_guard_shared_flag(struct ct_cursor *at, enum ct_guard_watch watch);
 /* A load of 32-bit words from shared memory. */
 bool ct_is_shared_word(const struct ct_fn *fn, const struct ct_insn *insn);
 

@@ -187,7 +187,7 @@ static ct_value either(struct ct_cursor *at, ct_value a, ct_value b)
     return !a.i ? b : !b.i ? a : ct_or(at, a, b);
 }
 
-/* The least of some values. In pairs of pairs, so that few wait for each other. */
+/* The least of some values, or the greatest. In pairs of pairs, so that few wait for each other. */
 static ct_value least_of(struct ct_cursor *at, enum ct_op op, enum ptx_type type, ct_value *v, uint32_t n)
 {
     for (; n > 1; n = (n + 1) / 2) {
@@ -200,9 +200,9 @@ static ct_value least_of(struct ct_cursor *at, enum ct_op op, enum ptx_type type
 }
 
 /* Whether the least magnitude is below `least`. */
-static ct_value one_is_below(const struct ct_guard *g, struct ct_cursor *at, const ct_value_list *values, uint32_t least)
+static ct_value one_is_below(struct ct_cursor *at, const ct_value_list *values, uint32_t least)
 {
-    ct_value *v = CT_ARENA_ARRAY(g->scratch, ct_value, values->n + 1);
+    ct_value *v = CT_ARENA_ARRAY(&at->fn->compilation->scratch, ct_value, values->n + 1);
 
     if (!values->n)
         return CT_NO_VALUE;
@@ -220,6 +220,43 @@ static ct_value zero_last(struct ct_cursor *at, ct_value x)
 static ct_value is_between(struct ct_cursor *at, ct_value zero_last, uint32_t least)
 {
     return ct_icmp_imm(at, PTX_U32, PTX_LT, zero_last, 2 * least - 1);
+}
+
+/* 2^power in the order of magnitudes. */
+static uint32_t power_bits(int power)
+{
+    return power >= CT_POWER_NORMAL ? (uint32_t)(power + 127) << 23 : UINT32_C(1) << (power - CT_POWER_LEAST);
+}
+
+ct_value ct_guard_is_out_of_range(struct ct_cursor *at, ct_value x, struct ct_range range)
+{
+    const uint32_t least = power_bits(range.least), most = range.most < CT_POWER_ANY ? power_bits(range.most) : MAGNITUDE;
+    ct_value below;
+
+    if (range.nonnegative)
+        return ct_icmp_imm(at, PTX_U32, PTX_GT, ct_add_imm(at, x, 0 - least), most - least);
+    if (range.nonzero)
+        return ct_icmp_imm(at, PTX_U32, PTX_GT, ct_add_imm(at, ct_shl_imm(at, x, 1), 0 - 2 * least), 2 * (most - least));
+    below = is_between(at, zero_last(at, x), least);
+    if (range.most == CT_POWER_ANY)
+        return below;
+    return ct_or(at, below, ct_icmp_imm(at, PTX_U32, PTX_GT, ct_shl_imm(at, x, 1), 2 * most));
+}
+
+ct_value ct_guard_one_is_no_factor(struct ct_cursor *at, const ct_value_list *values)
+{
+    return one_is_below(at, values, LEAST_FACTOR);
+}
+
+/* Less the least, what is smaller, and zero, is beyond all. */
+ct_value ct_guard_one_is_not_narrow(struct ct_cursor *at, const ct_value_list *values)
+{
+    const uint32_t least = power_bits(CT_NARROW_LEAST), most = power_bits(CT_NARROW_MOST);
+    ct_value *v = CT_ARENA_ARRAY(&at->fn->compilation->scratch, ct_value, values->n + 1);
+
+    for (uint32_t i = 0; i < values->n; i++)
+        v[i] = ct_add_imm(at, ct_shl_imm(at, values->v[i], 1), 0 - 2 * least);
+    return ct_icmp_imm(at, PTX_U32, PTX_GT, least_of(at, CT_OP_MAX, PTX_U32, v, values->n), 2 * (most - least));
 }
 
 ct_value ct_guard_is_no_factor(struct ct_cursor *at, ct_value x)
@@ -249,13 +286,13 @@ ct_value ct_guard_suspect(const struct ct_guard *g, const struct ct_looks *looks
     if (g->header) {
         above.block = g->tail[g->header->idom->id];
         above.before = above.block->last;
-        small = either(at, small, one_is_below(g, &above, &looks->factors[1], LEAST_FACTOR));
-        small = either(at, small, one_is_below(g, &above, &looks->terms[1], LEAST_TERM));
+        small = either(at, small, one_is_below(&above, &looks->factors[1], LEAST_FACTOR));
+        small = either(at, small, one_is_below(&above, &looks->terms[1], LEAST_TERM));
     }
     if (looks->watched.n)
-        small = either(at, small, ct_guard_shared_flag(at));
-    small = either(at, small, one_is_below(g, at, &looks->factors[0], LEAST_FACTOR));
-    return either(at, small, one_is_below(g, at, &looks->terms[0], LEAST_TERM));
+        small = either(at, small, ct_guard_shared_flag(at, CT_WATCH_FACTORS));
+    small = either(at, small, one_is_below(at, &looks->factors[0], LEAST_FACTOR));
+    return either(at, small, one_is_below(at, &looks->terms[0], LEAST_TERM));
 }
 
 ct_value ct_guard_doubt(const struct ct_guard *g, const struct ct_looks *looks, struct ct_cursor *at)

@@ -2,20 +2,24 @@
 /* guard: what goes into shared memory is looked at when it is stored, once, and not by every multiply-add that reads it.
  * A word behind the kernel's own shared memory (CT_SYS_EXCHANGE_BASE) says whether a number was ever stored that is no factor
  * (guard_flags.c): as long as it is 0 all that is loaded are factors, and one load of that word answers for a whole segment. It is set
- * before the number is stored, so whoever may see the number sees it, and it stays.
+ * before anybody may see the number, and it stays: of stores that follow each other the last one asks for all, so that nothing stands
+ * between the loads from global memory that bring the numbers. Where a loop wants to know more (guard_loops.c), the word behind it says
+ * whether a number was stored that is not narrow; what is narrow is a factor.
  *
  * In SSA; only where all that a kernel puts into shared memory are whole 32-bit words, by stores. What nobody stored is undefined. */
 #include "guard.h"
 #include "sync.h"
 
-static ct_value flag_address(struct ct_cursor *at)
+static ct_value flag_address(struct ct_cursor *at, enum ct_guard_watch watch)
 {
-    return ct_sysval(at, CT_SYS_EXCHANGE_BASE);
+    const ct_value base = ct_sysval(at, CT_SYS_EXCHANGE_BASE);
+
+    return watch ? ct_add_imm(at, base, 4 * (uint32_t)watch) : base;
 }
 
-ct_value ct_guard_shared_flag(struct ct_cursor *at)
+ct_value ct_guard_shared_flag(struct ct_cursor *at, enum ct_guard_watch watch)
 {
-    return ct_icmp_imm(at, PTX_U32, PTX_NE, ct_exchange_load(at, flag_address(at)), 0);
+    return ct_icmp_imm(at, PTX_U32, PTX_NE, ct_exchange_load(at, flag_address(at, watch)), 0);
 }
 
 bool ct_is_shared_word(const struct ct_fn *fn, const struct ct_insn *insn)
@@ -57,62 +61,124 @@ static bool reads_shared_words(const struct ct_fn *fn, const struct ct_insn *ffm
     return false;
 }
 
-typedef CT_VEC(struct ct_insn *) insn_list;
-
-static bool is_worthwhile(const struct ct_fn *fn, insn_list *stores)
+bool ct_guard_can_watch_shared(struct ct_fn *fn)
 {
-    bool read = false;
+    bool read = false, written = false;
 
     if (fn->exchange_words || fn->exchange_thread_words || fn->blocks.v[0]->preds.n)
         return false;
     for (uint32_t b = 0; b < fn->blocks.n; b++)
-        for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next) {
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next) {
             if (hides_numbers(fn, insn))
                 return false;
             read |= ct_is_guarded(insn) && reads_shared_words(fn, insn);
-            if (insn->op == CT_OP_STORE && insn->space == CT_SPACE_SHARED)
-                *CT_PUSH(&fn->compilation->scratch, stores) = insn;
+            written |= insn->op == CT_OP_STORE && insn->space == CT_SPACE_SHARED;
         }
-    return read && stores->n;
+    return read && written;
 }
 
 /* ---- doing it ---- */
 
-static void clear_flag(struct ct_fn *fn)
+static void clear_flags(struct ct_fn *fn)
 {
     struct ct_block *entry = fn->blocks.v[0];
     struct ct_cursor at = {.fn = fn, .block = entry, .before = entry->first, .where = entry->first->where};
 
-    ct_exchange_store(&at, flag_address(&at), ct_const32(&at, 0));
+    for (uint32_t w = 0; w < fn->exchange_words; w++)
+        ct_exchange_store(&at, flag_address(&at, (enum ct_guard_watch)w), ct_const32(&at, 0));
     ct_exchange_barrier(&at);
 }
 
-static void look_at_store(struct ct_fn *fn, struct ct_insn *store)
+/* Stores after which nobody has seen a number when the last one of them is done. */
+struct group {
+    ct_value_list numbers;
+    struct ct_insn *last;
+};
+
+/* Whether one of the numbers is watched for. */
+static ct_value is_watched_for(struct ct_cursor *at, const struct group *group, enum ct_guard_watch watch)
 {
-    struct ct_block *block = store->block, *marking = ct_block_create(fn), *rest = ct_block_split(fn, block, store);
-    struct ct_cursor at = {.fn = fn, .block = block, .where = store->where}, in_marking = {.fn = fn, .block = marking, .where = store->where};
-    ct_value small = CT_NO_VALUE;
+    const struct ct_range narrow = ct_range_between(CT_NARROW_LEAST, CT_NARROW_MOST);
+    ct_value found = CT_NO_VALUE;
 
-    for (uint32_t i = 1; i < store->n_operands; i++) {
-        const ct_value is_small = ct_guard_is_no_factor(&at, store->operands[i]);
+    for (uint32_t i = 0; i < group->numbers.n; i++) {
+        const ct_value x = group->numbers.v[i];
+        const ct_value one = watch == CT_WATCH_NARROW ? ct_guard_is_out_of_range(at, x, narrow) : ct_guard_is_no_factor(at, x);
 
-        small = i == 1 ? is_small : ct_or(&at, small, is_small);
+        found = found.i ? ct_or(at, found, one) : one;
     }
-    ct_guard_branch(&at, small, marking, rest);
-    ct_exchange_store(&in_marking, flag_address(&in_marking), ct_const32(&in_marking, 1));
-    ct_guard_jump(fn, marking, rest);
+    return found;
 }
 
-bool ct_guard_watch_shared(struct ct_fn *fn)
+/* From `at` on. What is not even narrow may be no factor either. */
+static void tell_zeros_apart(struct ct_cursor at, const struct group *group, enum ct_guard_watch watch, struct ct_block *rest)
 {
-    insn_list stores = {0};
+    struct ct_block *marking = ct_block_create(at.fn);
+    struct ct_cursor in_marking = {.fn = at.fn, .block = marking, .where = at.where};
 
-    if (!is_worthwhile(fn, &stores))
-        return false;
-    for (uint32_t i = 0; i < stores.n; i++)
-        look_at_store(fn, stores.v[i]);
-    clear_flag(fn);
-    fn->exchange_words = 1;
+    ct_guard_branch(&at, is_watched_for(&at, group, watch), marking, rest);
+    ct_exchange_store(&in_marking, flag_address(&in_marking, watch), ct_const32(&in_marking, 1));
+    if (watch == CT_WATCH_NARROW)
+        tell_zeros_apart(in_marking, group, CT_WATCH_FACTORS, rest);
+    else
+        ct_guard_jump(at.fn, marking, rest);
+}
+
+static void look_at_group(struct ct_fn *fn, const struct group *group, enum ct_guard_watch watch)
+{
+    struct ct_insn *last = group->last;
+    struct ct_cursor at = {.fn = fn, .block = last->block, .where = last->where};
+    struct ct_block *rest = ct_block_split(fn, last->block, last), *doubting = ct_block_create(fn);
+    const ct_value suspicion =
+        watch == CT_WATCH_NARROW ? ct_guard_one_is_not_narrow(&at, &group->numbers) : ct_guard_one_is_no_factor(&at, &group->numbers);
+
+    ct_guard_branch(&at, suspicion, doubting, rest);
+    tell_zeros_apart((struct ct_cursor){.fn = fn, .block = doubting, .where = at.where}, group, watch, rest);
+}
+
+/* Whether somebody may see then what was stored before: this thread by a load, others by whatever orders memory. */
+static bool ends_group(const struct ct_insn *insn)
+{
+    switch ((unsigned)insn->op) {
+    case CT_OP_LOAD:
+        return insn->semantics > PTX_WEAK ||
+               (insn->space != CT_SPACE_GLOBAL && insn->space != CT_SPACE_LOCAL && insn->space != CT_SPACE_PARAM);
+    case CT_OP_STORE:
+        return insn->semantics > PTX_WEAK;
+    default:
+        return insn == insn->block->last || !(ct_insn_is_pure(insn) || insn->op == CT_OP_PHI);
+    }
+}
+
+typedef CT_VEC(struct group) group_list;
+
+static void find_groups(struct ct_fn *fn, struct ct_block *block, group_list *groups)
+{
+    struct ct_arena *scratch = &fn->compilation->scratch;
+    struct group group = {.last = NULL};
+
+    for (struct ct_insn *insn = block->first; insn; insn = insn->next) {
+        if (insn->op == CT_OP_STORE && insn->space == CT_SPACE_SHARED) {
+            for (uint32_t i = 1; i < insn->n_operands; i++)
+                *CT_PUSH(scratch, &group.numbers) = insn->operands[i];
+            group.last = insn;
+        }
+        if (group.last && ends_group(insn)) {
+            *CT_PUSH(scratch, groups) = group;
+            group = (struct group){.last = NULL};
+        }
+    }
+}
+
+void ct_guard_watch_shared(struct ct_fn *fn, enum ct_guard_watch most)
+{
+    group_list groups = {0};
+
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        find_groups(fn, fn->blocks.v[b], &groups);
+    for (uint32_t i = 0; i < groups.n; i++)
+        look_at_group(fn, &groups.v[i], most);
+    fn->exchange_words = (uint32_t)most + 1;
+    clear_flags(fn);
     ct_fn_compute_defs(fn);
-    return true;
 }

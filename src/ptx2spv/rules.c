@@ -212,9 +212,12 @@ static ct_value rule_not(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
     inner = made_by(fn, insn->operands[0], CT_OP_FCMP);
     if (inner && !inner->ftz && inner->compare < sizeof float_opposites && float_opposites[inner->compare]) {
         struct ct_cursor at = before(fn, insn);
+        const ct_value opposite =
+            ct_emit_compare(&at, CT_OP_FCMP, inner->type, float_opposites[inner->compare], inner->operands[0], inner->operands[1]);
 
+        fn->values.v[opposite.i].def->refined = inner->refined;
         *changed = true;
-        return ct_emit_compare(&at, CT_OP_FCMP, inner->type, float_opposites[inner->compare], inner->operands[0], inner->operands[1]);
+        return opposite;
     }
     return CT_NO_VALUE;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* guard, on a machine whose fused multiply-adds flush subnormals: random loops of float operations give the bits that the host's fmaf gives
- * without the pass on a machine that does not flush. */
+ * without the pass on a machine that does not flush. Two kinds are such that the pass makes copies of the loops, if it is any good: orbits,
+ * which end when a sum of squares is large, and pulls of bodies in shared memory. */
 #include "ir_machine.h"
 #include "shorthand.h"
 
@@ -10,7 +11,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-enum { N_KERNELS = 1000, N_REGISTERS = 6, ROUNDS = 2 };
+enum { N_KERNELS = 500, N_REGISTERS = 6, ROUNDS = 2 };
 #define SEED UINT64_C(0x2545f4914f6cdd1d)
 
 static const struct ptx2spv_target target = {.float64 = 1, .exact_fma32 = 1, .fma32_flushes = 1, .guards_fma32 = 1, .exact_zeros = 1};
@@ -22,12 +23,15 @@ struct maker {
     unsigned hurt; /* of ten operands as many are chosen to hurt */
     unsigned exponent; /* else 0; if not, about that of all operands, and one more */
     enum ct_space space; /* where numbers come from: shared memory is watched, local is not */
+    unsigned zeros; /* of ten operands as many are 0 */
+    bool ordinary; /* those that are not to hurt are between 2^-20 and 2^3, or zeros */
 };
 
 /* Exponents at which the proof of the pass turns, and fractions of all zeros and ones. */
 static uint32_t hurtful(uint64_t *random)
 {
-    static const uint8_t exponents[] = {0, 0, 1, 1, 2, 23, 24, 25, 48, 49, 63, 64, 64, 65, 70, 86, 87, 88, 103, 126, 126, 127, 127, 128};
+    static const uint8_t exponents[] = {0,  0,  0,  1,  1,  2,   23,  24,  25,  48,  49,  63,  64,  64,  65,  66,  67,
+                                        68, 70, 86, 87, 88, 102, 103, 104, 126, 126, 127, 127, 128, 133, 134, 166, 167};
     static const uint32_t fractions[] = {0, 1, 2, 0x400000, 0x7fffff, 0x7ffffe};
     const uint32_t exponent = exponents[random_below(random, sizeof exponents)];
     const uint32_t fraction = random_below(random, 2) ? fractions[random_below(random, 6)] : random_below(random, 0x800000);
@@ -37,10 +41,14 @@ static uint32_t hurtful(uint64_t *random)
 
 static uint32_t operand_bits(struct maker *m)
 {
-    if (m->exponent)
+    if (random_below(m->random, 10) < m->zeros)
+        return random_below(m->random, 2) << 31;
+    if (m->exponent && !(m->ordinary && random_below(m->random, 4) == 0))
         return random_below(m->random, 2) << 31 | (m->exponent - 1 + random_below(m->random, 3)) << 23 | random_below(m->random, 0x800000);
     if (random_below(m->random, 10) < m->hurt)
         return random_below(m->random, 100) == 0 ? 0x7f800000 | random_below(m->random, 2) : hurtful(m->random);
+    if (m->ordinary)
+        return random_below(m->random, 2) << 31 | (107 + random_below(m->random, 23)) << 23 | random_below(m->random, 0x800000);
     return random_below(m->random, 2) << 31 | (120 + random_below(m->random, 16)) << 23 | random_below(m->random, 0x800000);
 }
 
@@ -60,24 +68,34 @@ static void store(struct maker *m, uint64_t offset, ct_value x)
     insn->operands[1] = x;
 }
 
-static void put(struct maker *m, unsigned place)
+static void put_in(struct maker *m, enum ct_space space, unsigned place)
 {
     const ct_value address = ct_const32(&m->at, 4 * place), bits = ct_const32(&m->at, operand_bits(m));
     struct ct_insn *insn = ct_emit_insn(&m->at, CT_OP_STORE, PTX_B32, 0, 2);
 
-    insn->space = m->space;
+    insn->space = space;
     insn->operands[0] = address;
     insn->operands[1] = bits;
 }
 
-static ct_value get(struct maker *m, unsigned place)
+static ct_value get_from(struct maker *m, enum ct_space space, unsigned place)
 {
     const ct_value address = ct_const32(&m->at, 4 * place);
     struct ct_insn *insn = ct_emit_insn(&m->at, CT_OP_LOAD, PTX_B32, 1, 1);
 
-    insn->space = m->space;
+    insn->space = space;
     insn->operands[0] = address;
     return insn->results[0] = ct_value_create(m->at.fn, CT_W_32);
+}
+
+static void put(struct maker *m, unsigned place)
+{
+    put_in(m, m->space, place);
+}
+
+static ct_value get(struct maker *m, unsigned place)
+{
+    return get_from(m, m->space, place);
 }
 
 /* A number that the compiler does not know: it was in memory. */
@@ -139,10 +157,16 @@ static void fill_body(struct maker *m, unsigned n)
 }
 
 /* Products of what is in memory, summed up: of such, all can be known before they are computed. */
-static void fill_tile(struct maker *m, unsigned n)
+static void fill_tile(struct maker *m, ct_value count, unsigned n)
 {
-    ct_value numbers[8];
+    const ct_value is_first = ct_icmp_imm(&m->at, PTX_U32, PTX_LT, count, 1), one = ct_const32(&m->at, 0x3f800000);
+    const unsigned exponent = m->exponent;
+    ct_value numbers[8], of_first_round;
 
+    m->exponent = random_below(m->random, 2) ? exponent : 1 + random_below(m->random, 2);
+    put_in(m, CT_SPACE_LOCAL, 899);
+    m->exponent = exponent;
+    of_first_round = ct_select(&m->at, is_first, get_from(m, CT_SPACE_LOCAL, 899), one);
     for (unsigned i = 0; i < 8; i++)
         put(m, 800 + i);
     for (unsigned i = 0; i < 8; i++)
@@ -150,7 +174,9 @@ static void fill_tile(struct maker *m, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         const unsigned r = random_below(m->random, N_REGISTERS);
         const ct_value a = numbers[random_below(m->random, 8)], b = numbers[random_below(m->random, 8)];
-        const ct_value factor = random_below(m->random, 3) ? a : ct_op2(&m->at, CT_OP_FSUB, PTX_F32, a, numbers[0]);
+        const ct_value factor = random_below(m->random, 3)         ? a
+                                : random_below(m->random, 4) == 0 ? of_first_round
+                                                                  : ct_op2(&m->at, CT_OP_FSUB, PTX_F32, a, numbers[0]);
 
         ct_assign(&m->at, m->registers[r], fused(m, factor, b, random_below(m->random, 20) ? m->registers[r] : a));
         if (random_below(m->random, 8) == 0)
@@ -158,35 +184,222 @@ static void fill_tile(struct maker *m, unsigned n)
     }
 }
 
-/* Registers from memory, a loop over random operations on them, and all of them stored. */
-static void build(struct bench *bench, uint64_t *random, bool tiles)
+static void jump(struct maker *m, struct ct_block *to)
+{
+    ct_emit_insn(&m->at, CT_OP_BR, PTX_NONE, 0, 0);
+    ct_block_set_succs(m->at.fn, m->at.block, 1, &to);
+    m->at.block = to;
+}
+
+static void branch(struct maker *m, ct_value condition, struct ct_block *then, struct ct_block *otherwise)
+{
+    struct ct_block *const succs[] = {then, otherwise};
+
+    ct_emit_insn(&m->at, CT_OP_CBR, PTX_PRED, 0, 1)->operands[0] = condition;
+    ct_block_set_succs(m->at.fn, m->at.block, 2, succs);
+}
+
+static ct_value f32_operation(struct maker *m, enum ct_op op, ct_value a, ct_value b)
+{
+    return ct_op2(&m->at, op, PTX_F32, a, b);
+}
+
+/* Goes round until `count` is `rounds`; then to `done`. */
+static void go_round(struct maker *m, ct_value count, uint32_t rounds, struct ct_block *loop, struct ct_block *done)
+{
+    ct_assign(&m->at, count, ct_add_imm(&m->at, count, 1));
+    branch(m, ct_icmp_imm(&m->at, PTX_U32, PTX_LT, count, rounds), loop, done);
+    m->at.block = done;
+}
+
+/* ---- orbits ---- */
+
+/* Whether x * x + y * y is not above a bound, by one of many spellings; *negated: whether it is. */
+static ct_value is_near(struct maker *m, ct_value xx, ct_value y, ct_value yy, bool *negated)
+{
+    static const uint32_t bounds[] = {0x40800000, 0x40800000, 0x40000000, 0x41200000, 0x53800000, 0x7f000000, 0x00800000};
+    static const enum ptx_compare above[] = {PTX_GT, PTX_GT, PTX_LT, PTX_LT}, below[] = {PTX_LT, PTX_LT, PTX_GT, PTX_GT};
+    const uint32_t way = random_below(m->random, 4);
+    const ct_value sum = random_below(m->random, 2) ? f32_operation(m, CT_OP_FADD, xx, yy) : fused(m, y, y, xx);
+    const ct_value bound = ct_const32(&m->at, bounds[random_below(m->random, 7)]);
+    const ct_value a = way / 2 ? bound : sum, b = way / 2 ? sum : bound;
+
+    *negated = random_below(m->random, 2);
+    return ct_fcmp(&m->at, PTX_F32, *negated ? above[way] : below[way], a, b);
+}
+
+static ct_value orbit_step(struct maker *m, ct_value x, ct_value y, ct_value c, ct_value part)
+{
+    switch (random_below(m->random, 7)) {
+    case 0:
+        return f32_operation(m, CT_OP_FADD, part, c);
+    case 6:
+        return fused(m, x, f32_operation(m, CT_OP_FMUL, c, ct_const32(&m->at, 0x03800000)), c); /* 2^-120: may be a subnormal */
+    case 1:
+        return fused(m, x, y, c);
+    case 2:
+        return fused(m, x, ct_xor_imm(&m->at, x, 0x80000000), c);
+    case 3:
+        return fused(m, x, x, c);
+    case 4:
+        return fused(m, part, y, c);
+    default:
+        return fused(m, f32_operation(m, CT_OP_FADD, x, x), y, c);
+    }
+}
+
+/* x and y come from memory or are 0; they change by what does not change, until x * x + y * y is large. */
+static void fill_orbit(struct maker *m, ct_value count, struct ct_block *done)
+{
+    struct ct_block *loop = ct_block_create(m->at.fn), *inside = ct_block_create(m->at.fn);
+    ct_value x = m->registers[0], y = m->registers[1], xx, yy, near, part, next;
+    bool negated;
+
+    if (random_below(m->random, 2)) {
+        ct_assign(&m->at, x, ct_const32(&m->at, 0));
+        ct_assign(&m->at, y, ct_const32(&m->at, 0));
+    } else if (random_below(m->random, 4) == 0) { /* a sum that is no more than anything */
+        ct_assign(&m->at, x, ct_op2(&m->at, CT_OP_FMUL, PTX_F32, x, ct_const32(&m->at, 0x7b800000)));
+        ct_assign(&m->at, y, ct_op2(&m->at, CT_OP_FMUL, PTX_F32, y, ct_const32(&m->at, 0x7fffffff)));
+    }
+    jump(m, loop);
+    xx = f32_operation(m, CT_OP_FMUL, x, x);
+    yy = f32_operation(m, CT_OP_FMUL, y, y);
+    near = is_near(m, xx, y, yy, &negated);
+    branch(m, near, negated ? done : inside, negated ? inside : done);
+    m->at.block = inside;
+    part = f32_operation(m, CT_OP_FSUB, xx, yy);
+    next = orbit_step(m, x, y, m->registers[2], part);
+    ct_assign(&m->at, x, orbit_step(m, x, y, m->registers[3], part));
+    ct_assign(&m->at, y, next);
+    if (random_below(m->random, 2))
+        store(m, 500, x);
+    go_round(m, count, 8, loop, done);
+}
+
+/* ---- pulls ---- */
+
+/* 1 / sqrt(x), as `lower` has it. */
+static ct_value inverse_root(struct maker *m, ct_value x)
+{
+    struct ct_cursor *at = &m->at;
+    const ct_value small = ct_fcmp(at, PTX_F32, PTX_LT, ct_and_imm(at, x, 0x7fffffff), ct_const32(at, 0x00800000));
+    const ct_value up = ct_select(at, small, ct_const32(at, 0x4b800000), ct_const32(at, 0x3f800000));
+    const ct_value down = ct_select(at, small, ct_const32(at, 0x45800000), ct_const32(at, 0x3f800000));
+
+    return f32_operation(m, CT_OP_FMUL, ct_op1(at, CT_OP_FRSQRT, PTX_F32, f32_operation(m, CT_OP_FMUL, x, up)), down);
+}
+
+/* Of the body at a place of memory on the registers' one; sums in registers 3 and 4. */
+static void pull(struct maker *m, ct_value address, ct_value mass_address)
+{
+    ct_value d[3], square = m->registers[5], s, inverse;
+
+    for (unsigned i = 0; i < 3; i++) {
+        struct ct_insn *load = ct_emit_insn(&m->at, CT_OP_LOAD, PTX_B32, 1, 1);
+
+        load->space = m->space;
+        load->offset = 4 * i;
+        load->operands[0] = address;
+        load->results[0] = ct_value_create(m->at.fn, CT_W_32);
+        d[i] = f32_operation(m, CT_OP_FSUB, load->results[0], m->registers[i]);
+        square = fused(m, d[i], d[i], square);
+    }
+    s = ct_value_create(m->at.fn, CT_W_32);
+    {
+        struct ct_insn *load = ct_emit_insn(&m->at, CT_OP_LOAD, PTX_B32, 1, 1);
+
+        load->space = m->space;
+        load->operands[0] = mass_address;
+        load->results[0] = s;
+    }
+    inverse = inverse_root(m, square);
+    for (unsigned i = 0; i < 3; i++)
+        s = f32_operation(m, CT_OP_FMUL, inverse, s);
+    for (unsigned i = 0; i < 2; i++)
+        ct_assign(&m->at, m->registers[3 + i], fused(m, d[i], s, m->registers[3 + i]));
+}
+
+/* Four numbers for each of some bodies go to memory, then a loop takes one after another. */
+static void fill_pulls(struct maker *m, ct_value count, struct ct_block *done)
+{
+    enum { N_BODIES = 6 };
+    static const uint8_t mass_exponents[] = {0, 0, 0, 1, 2, 20, 24, 40, 66, 102, 103, 104};
+    const unsigned exponent = m->exponent, mass_exponent = mass_exponents[random_below(m->random, sizeof mass_exponents)];
+    struct ct_block *loop = ct_block_create(m->at.fn);
+    ct_value address;
+
+    for (unsigned i = 0; i < 4 * N_BODIES; i++) {
+        m->exponent = i % 4 == 3 ? mass_exponent : exponent;
+        put(m, 600 + i);
+    }
+    for (unsigned r = 3; r < N_REGISTERS; r++) /* sums mostly begin with 0; what is added to squares sometimes is */
+        if (random_below(m->random, r < 5 ? 2 : 4) == 0)
+            ct_assign(&m->at, m->registers[r], ct_const32(&m->at, 0));
+    jump(m, loop);
+    address = ct_add_imm(&m->at, ct_shl_imm(&m->at, count, 4), 4 * 600);
+    pull(m, address, ct_add_imm(&m->at, address, 12));
+    if (random_below(m->random, 2))
+        store(m, 500, m->registers[3]);
+    go_round(m, count, N_BODIES, loop, done);
+}
+
+/* ---- kernels ---- */
+
+enum kind { RANDOM_LOOPS, TILES, ORBITS, PULLS };
+
+/* What sums begin with. */
+static ct_value from_local_or_zero(struct maker *m, unsigned place)
+{
+    const unsigned exponent = m->exponent;
+
+    if (random_below(m->random, 8))
+        return ct_const32(&m->at, 0);
+    m->exponent = random_below(m->random, 2) ? exponent : 1;
+    put_in(m, CT_SPACE_LOCAL, place);
+    m->exponent = exponent;
+    return get_from(m, CT_SPACE_LOCAL, place);
+}
+
+/* Registers from memory, a loop over operations on them, and all of them stored. */
+static void build(struct bench *bench, uint64_t *random, enum kind kind)
 {
     struct maker m = {.at = {.fn = bench->fn}, .random = random, .hurt = random_below(random, 8) ? random_below(random, 11) : 0,
                       .space = random_below(random, 2) ? CT_SPACE_SHARED : CT_SPACE_LOCAL};
     struct ct_block *entry = ct_block_create(bench->fn), *loop = ct_block_create(bench->fn), *done = ct_block_create(bench->fn);
-    struct ct_block *const succs[] = {loop, done};
-    ct_value count, again;
-
     static const uint8_t exponents[] = {1, 2, 24, 40, 61, 62, 63, 64, 65, 66, 87, 88, 127};
+    ct_value count;
 
     bench->fn->target = &target;
-    if (tiles)
+    m.ordinary = kind == ORBITS || kind == PULLS;
+    m.zeros = m.ordinary ? 1 : kind == TILES && random_below(random, 4) == 0 ? 8 : 0;
+    if (m.ordinary && random_below(random, 2))
+        m.hurt = random_below(random, 2);
+    if (kind == ORBITS && random_below(random, 3) == 0)
+        m.exponent = 1 + random_below(random, 2);
+    else if (kind == TILES || (m.ordinary && random_below(random, 3) == 0))
         m.exponent = exponents[random_below(random, sizeof exponents)];
     m.at.block = entry;
     for (unsigned r = 0; r < N_REGISTERS; r++)
-        m.registers[r] = tiles ? ct_const32(&m.at, 0) : from_memory(&m, r);
+        m.registers[r] = kind != TILES ? from_memory(&m, r) : ct_copy(&m.at, from_local_or_zero(&m, r));
     count = ct_const32(&m.at, 0);
-    ct_emit_insn(&m.at, CT_OP_BR, PTX_NONE, 0, 0);
-    ct_block_set_succs(bench->fn, entry, 1, &loop);
-    m.at.block = loop;
-    if (tiles)
-        fill_tile(&m, 4 + random_below(random, 60));
-    else
+    jump(&m, loop);
+    switch (kind) {
+    case RANDOM_LOOPS:
         fill_body(&m, 1 + random_below(random, random_below(random, 8) ? 24 : 90));
-    ct_assign(&m.at, count, ct_add_imm(&m.at, count, 1));
-    again = ct_icmp_imm(&m.at, PTX_U32, PTX_LT, count, ROUNDS);
-    ct_emit_insn(&m.at, CT_OP_CBR, PTX_PRED, 0, 1)->operands[0] = again;
-    ct_block_set_succs(bench->fn, loop, 2, succs);
+        go_round(&m, count, ROUNDS, loop, done);
+        break;
+    case TILES:
+        fill_tile(&m, count, 4 + random_below(random, 60));
+        go_round(&m, count, ROUNDS, loop, done);
+        break;
+    case ORBITS:
+        fill_orbit(&m, count, done);
+        break;
+    case PULLS:
+        fill_pulls(&m, count, done);
+        break;
+    }
     m.at.block = done;
     for (unsigned r = 0; r < N_REGISTERS; r++)
         store(&m, 1000 + r, m.registers[r]);
@@ -210,21 +423,37 @@ static bool differ(const struct trace *a, const struct trace *b)
     return a->n != b->n || memcmp(a->events, b->events, a->n * sizeof *a->events) != 0;
 }
 
-/* How many give other results without the pass. */
-static unsigned compare_loops(bool tiles)
+static unsigned count_loops(struct bench *bench)
+{
+    unsigned n = 0;
+
+    ct_fn_compute_rpo(bench->fn);
+    ct_fn_compute_dominators(bench->fn);
+    ct_fn_compute_loops(bench->fn);
+    for (uint32_t b = 0; b < bench->fn->blocks.n; b++)
+        n += bench->fn->blocks.v[b]->loop_head == bench->fn->blocks.v[b];
+    return n;
+}
+
+/* How many give other results without the pass; of how many the loop was copied. */
+struct found {
+    unsigned wrong, copied;
+};
+
+static struct found compare_loops(enum kind kind)
 {
     uint64_t random = SEED;
-    unsigned n_wrong = 0;
+    struct found n = {0, 0};
 
     for (int i = 0; i < N_KERNELS; i++) {
         static struct trace wanted, unguarded, found;
         struct bench bench;
 
         bench_init(&bench);
-        build(&bench, &random, tiles);
+        build(&bench, &random, kind);
         run_ir(bench.fn, &wanted);
         run_ir_flushing(bench.fn, &unguarded);
-        n_wrong += differ(&wanted, &unguarded);
+        n.wrong += differ(&wanted, &unguarded);
         run_pass(&bench, "reduce", ct_pass_reduce, CT_PROP_REDUCIBLE);
         run_pass(&bench, "ssa", ct_pass_ssa, CT_PROP_SSA);
         run_pass(&bench, "guard", ct_pass_guard, 0);
@@ -233,27 +462,111 @@ static unsigned compare_loops(bool tiles)
         run_pass(&bench, "cleanup", ct_pass_cleanup, 0);
         run_ir_flushing(bench.fn, &found);
         assert_same_trace(&wanted, &found);
+        n.copied += count_loops(&bench) > 1;
         bench_finish(&bench);
     }
-    return n_wrong;
+    return n;
 }
 
 /* Flushing must have mattered often without the pass, or the tests say nothing. */
 static void test_random_loops(void **state)
 {
     (void)state;
-    assert_in_range(compare_loops(false), N_KERNELS / 12, N_KERNELS);
+    assert_in_range(compare_loops(RANDOM_LOOPS).wrong, N_KERNELS / 12, N_KERNELS);
 }
 
 static void test_tiles(void **state)
 {
     (void)state;
-    assert_in_range(compare_loops(true), N_KERNELS / 4, N_KERNELS);
+    assert_in_range(compare_loops(TILES).wrong, N_KERNELS / 4, N_KERNELS);
+}
+
+static void test_orbits(void **state)
+{
+    const struct found n = compare_loops(ORBITS);
+
+    (void)state;
+    assert_in_range(n.wrong, N_KERNELS / 20, N_KERNELS);
+    assert_in_range(n.copied, N_KERNELS / 3, N_KERNELS);
+}
+
+static void test_pulls(void **state)
+{
+    const struct found n = compare_loops(PULLS);
+
+    (void)state;
+    assert_in_range(n.wrong, N_KERNELS / 20, N_KERNELS);
+    assert_in_range(n.copied, N_KERNELS / 3, N_KERNELS);
+}
+
+static void put_value(struct maker *m, unsigned place, ct_value x)
+{
+    const ct_value address = ct_const32(&m->at, 4 * place);
+    struct ct_insn *insn = ct_emit_insn(&m->at, CT_OP_STORE, PTX_B32, 0, 2);
+
+    insn->space = m->space;
+    insn->operands[0] = address;
+    insn->operands[1] = x;
+}
+
+/* A sum of what is in shared memory: `begins` + first * second, and then zeros, which are ordinary. */
+static void build_sum(struct bench *bench, uint32_t begins, uint32_t first, uint32_t second)
+{
+    struct maker m = {.at = {.fn = bench->fn, .block = ct_block_create(bench->fn)}, .space = CT_SPACE_LOCAL};
+    struct ct_block *loop = ct_block_create(bench->fn), *done = ct_block_create(bench->fn);
+    ct_value count, factor, zero, sum;
+
+    bench->fn->target = &target;
+    put_value(&m, 1, ct_const32(&m.at, begins));
+    put_value(&m, 2, ct_const32(&m.at, first));
+    put_value(&m, 3, ct_const32(&m.at, second));
+    sum = ct_copy(&m.at, get(&m, 1));
+    count = ct_const32(&m.at, 0);
+    jump(&m, loop);
+    factor = get(&m, 2);
+    zero = get(&m, 3);
+    put_value(&m, 2, ct_const32(&m.at, 0x3f800000));
+    put_value(&m, 3, ct_const32(&m.at, 0));
+    m.space = CT_SPACE_SHARED;
+    put_value(&m, 800, ct_const32(&m.at, 0));
+    put_value(&m, 801, zero);
+    zero = get(&m, 800);
+    ct_assign(&m.at, sum, fused(&m, factor, get(&m, 801), sum));
+    for (unsigned i = 0; i < 8; i++)
+        ct_assign(&m.at, sum, fused(&m, zero, zero, sum));
+    go_round(&m, count, 3, loop, done);
+    store(&m, 1000, sum);
+    ct_emit_insn(&m.at, CT_OP_RET, PTX_NONE, 0, 0);
+}
+
+/* A sum that is not looked at each round is not lost if it is a subnormal: from the beginning, or since the first round. */
+static void test_sums_that_are_subnormal(void **state)
+{
+    static const struct {
+        uint32_t begins, first, second, sum;
+    } rows[] = {{5, 0x3f800000, 0, 5}, {5, 0, 0x3e800000, 5}, {0, 0x01000000, 0x3e800000, 0x00400000}, {0x80000003, 0x00000010, 0x3e800000, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static struct trace found;
+        struct bench bench;
+
+        bench_init(&bench);
+        build_sum(&bench, rows[i].begins, rows[i].first, rows[i].second);
+        run_pass(&bench, "reduce", ct_pass_reduce, CT_PROP_REDUCIBLE);
+        run_pass(&bench, "ssa", ct_pass_ssa, CT_PROP_SSA);
+        run_pass(&bench, "guard", ct_pass_guard, 0);
+        run_ir_flushing(bench.fn, &found);
+        assert_int_equal(found.n, 1);
+        assert_int_equal(found.events[0].value, rows[i].sum);
+        bench_finish(&bench);
+    }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_loops), cmocka_unit_test(test_tiles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_loops), cmocka_unit_test(test_tiles), cmocka_unit_test(test_orbits),
+                                       cmocka_unit_test(test_pulls), cmocka_unit_test(test_sums_that_are_subnormal)};
 
     if (setjmp(bench_exhausted))
         return 1;

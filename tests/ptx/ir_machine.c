@@ -14,7 +14,7 @@
 
 #define MAX_BLOCKS_BETWEEN_EVENTS 2000
 
-enum { FRAME_BYTES = 4096, OBJECT_BYTES = 64, EXCHANGE_BASE = FRAME_BYTES - 4 };
+enum { FRAME_BYTES = 4096, OBJECT_BYTES = 64, EXCHANGE_BASE = FRAME_BYTES - 8 };
 
 struct machine {
     struct ct_fn *fn;
@@ -23,7 +23,7 @@ struct machine {
     bool flushes, estimates;
     int32_t places; /* that inverse roots are off by */
     uint8_t frame[FRAME_BYTES]; /* before layout each object has OBJECT_BYTES of it */
-    uint8_t shared[FRAME_BYTES]; /* its last word is the exchange area; the machine is the block's one thread */
+    uint8_t shared[FRAME_BYTES]; /* its last two words are the exchange area; the machine is the block's one thread */
 };
 
 static unsigned bits_of(const struct machine *m, ct_value value)
@@ -138,14 +138,20 @@ static uint64_t float_bits(enum ptx_type type, double x)
     return type == PTX_F64 ? bits : bits32;
 }
 
-/* f32. Whether a result is flushed is decided before it is rounded to the places that subnormals have: 2^24 times as much tells. */
+/* Whether a result is flushed is decided before it is rounded to the places that subnormals have: 2^24 times as much tells. */
+float flushing_fma(float a, float b, float c)
+{
+    const float x = (float)flushed32(a), y = (float)flushed32(b), z = (float)flushed32(c), result = fmaf(x, y, z);
+
+    if (fabsf(result) <= 0x1p-126f && fabsf(fmaf(x * 0x1p24f, y, z * 0x1p24f)) < 0x1p-102f)
+        return copysignf(0, result);
+    return result;
+}
+
+/* f32. */
 static double fused(const struct machine *m, double a, double b, double c)
 {
-    const float result = fmaf((float)a, (float)b, (float)c);
-
-    if (m->flushes && fabsf(result) <= 0x1p-126f && fabsf(fmaf((float)a * 0x1p24f, (float)b, (float)c * 0x1p24f)) < 0x1p-102f)
-        return copysign(0, result);
-    return result;
+    return m->flushes ? flushing_fma((float)a, (float)b, (float)c) : fmaf((float)a, (float)b, (float)c);
 }
 
 static double inverse_root32(const struct machine *m, double x)
@@ -204,7 +210,7 @@ static bool computes_floats(enum ct_op op)
 static uint64_t compute_floats(const struct machine *m, const struct ct_insn *insn)
 {
     const enum ct_op op = insn->op;
-    const bool may_flush = op == CT_OP_FFMA || op == CT_OP_FMIN || op == CT_OP_FCMP || op == CT_OP_FTOF;
+    const bool may_flush = op == CT_OP_FFMA || op == CT_OP_FMIN || op == CT_OP_FCMP || op == CT_OP_FTOF || op == CT_OP_FRSQRT;
     double x[3] = {0};
 
     for (uint32_t i = 0; op != CT_OP_ITOF && i < insn->n_operands; i++)

@@ -22,6 +22,8 @@ void run_ir(struct ct_fn *fn, struct trace *out);
 /* The same on a machine that does with f32 subnormals what NVIDIA's Vulkan driver 580 does (measured on an H200): fused multiply-adds take
  * them for zeros and make zeros of them; comparison, minimum and widening take them for zeros; sums, products and narrowing keep them. */
 void run_ir_flushing(struct ct_fn *fn, struct trace *out);
+/* What its fused multiply-add gives. */
+float flushing_fma(float a, float b, float c);
 /* Inverse roots of f32 are so many units of their last place off, and f64's own roots and quotients are wrong but where refine_root.c has to ask
  * for them: at the ends of the range, and for roots whose lower word is all ones. */
 void run_ir_estimating(struct ct_fn *fn, int places, struct trace *out);
