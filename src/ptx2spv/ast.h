@@ -66,6 +66,7 @@ enum ptx_mode {
     PTX_MODE_FINITE, PTX_MODE_INFINITE, PTX_MODE_NUMBER, PTX_MODE_NOTANUMBER, PTX_MODE_NORMAL, PTX_MODE_SUBNORMAL, /* testp */
     PTX_MODE_PROXY, /* fence.proxy.* */
     PTX_MODE_GL,    /* membar.gl */
+    PTX_MODE_ASYNC, PTX_MODE_GROUP, /* cp.async, in `mode2`; and its commit_group, wait_group, wait_all */
 };
 
 struct ptx_modifiers {

@@ -80,6 +80,8 @@ _Static_assert(PTX_CLASS_COUNT <= 63, "a class is a bit of a 64-bit mask");
 #define M_BAR (M(BAR_WARP) | M(BAR_MODE) | M(ALIGNED) | M_SCOPE)
 #define M_MEMBAR (M(GL) | M_PROXY)
 #define M_PROXY (M(PROXY) | M(PROXY_KIND))
+#define M_COPY (M(COPY_ASYNC) | M(COPY_GROUP) | M_SPACE | M_CACHE)
+#define M_POLICY (M(POLICY) | M_SPACE | M_CACHE)
 #define M_LOOSE (UINT64_C(1) << 63)
 
 struct ptx_opcode_info {

@@ -171,6 +171,47 @@ void oracle_do_store(struct oracle_step *s)
         oracle_strong_write(s, generic, s->insn->mods.semantics == PTX_RELEASE, false);
 }
 
+/* cp.async.ca.shared.global [to], [from], size {, src-size or ignore-src} {, policy}: bytes behind src-size are zeros. It may be done as soon
+ * as it is issued, so that groups and waits are nothing. */
+void oracle_do_copy(struct oracle_step *s)
+{
+    const struct ptx_instruction *insn = s->insn;
+    const bool is_group = insn->mods.mode == PTX_MODE_GROUP, has_policy = strstr(insn->text, "L2::cache_hint");
+    uint8_t *to, bytes[16] = {0};
+    uint64_t size, copied;
+
+    if (is_group)
+        return;
+    size = copied = oracle_source(s, 2, PTX_U32);
+    if (size != 4 && size != 8 && size != 16) {
+        oracle_fail(s, ORACLE_UNSUPPORTED, "a copy of %llu bytes", (unsigned long long)size);
+        return;
+    }
+    if (insn->n_operands - has_policy > 3) {
+        const struct ptx_operand *limit = &insn->operands[3];
+        const bool is_predicate = limit->kind == PTX_OPND_REG && limit->reg->type == PTX_PRED;
+        const uint64_t value = oracle_source(s, 3, is_predicate ? PTX_PRED : PTX_U32);
+
+        copied = is_predicate ? (value ? 0 : size) : value < size ? value : size;
+    }
+    if (copied) {
+        const uint8_t *from = oracle_memory(s, PTX_SPACE_GLOBAL, oracle_address(s, &insn->operands[1]), (unsigned)copied,
+                                            copied == size ? (unsigned)size : 1, ORACLE_READ);
+
+        if (!from)
+            return;
+        memcpy(bytes, from, copied);
+    }
+    if ((to = oracle_memory(s, PTX_SPACE_SHARED, oracle_address(s, &insn->operands[0]), (unsigned)size, (unsigned)size, ORACLE_WRITE)))
+        memcpy(to, bytes, size);
+}
+
+/* A hint: no program can tell one from another. */
+void oracle_do_policy(struct oracle_step *s)
+{
+    oracle_result(s, PTX_B64, 0);
+}
+
 void oracle_do_nothing(struct oracle_step *s)
 {
     (void)s;

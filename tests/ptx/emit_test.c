@@ -357,6 +357,12 @@ static const struct {
     {"no 64-bit atomics", "atom.global.add.u64 d1,[d0],1;", "64-bit atomic", PTX2SPV_TARGET_LACKS, {BASE}},
     {"too much shared memory", "st.shared.u32 [sh],r0;", "shared memory", PTX2SPV_TARGET_LACKS,
      {.dialect = PTX2SPV_VULKAN, .shared_bytes = 1023, .int64 = 1}},
+    {"bulk copies", "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [sh],[d0],64,[sh+64];", "cp.async.bulk", PTX2SPV_UNSUPPORTED,
+     {BASE}},
+    {"copies that arrive at barriers", "cp.async.mbarrier.arrive.noinc.shared.b64 [sh];", "cp.async.mbarrier", PTX2SPV_UNSUPPORTED, {BASE}},
+    {"a copy of 12 bytes", "cp.async.ca.shared.global [sh],[d0],12;", "4, 8 or 16 bytes", PTX2SPV_INVALID_PTX, {BASE}},
+    {"a copy of any size", "cp.async.ca.shared.global [sh],[d0],r0;", "4, 8 or 16 bytes", PTX2SPV_INVALID_PTX, {BASE}},
+    {"a copy from shared memory", "cp.async.ca.shared.global [d0],[sh],4;", "from global to shared", PTX2SPV_INVALID_PTX, {BASE}},
 };
 
 static void test_refusals(void **state)

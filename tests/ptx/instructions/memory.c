@@ -71,6 +71,24 @@ static uint32_t way(unsigned i)
       NONE, NONE, NONE, byte_table(a & 15)) \
     R(global_pointer, "ld.global.u64 %z, [pointer]; ld.u8 %d, [%z+1];", U32, NONE, NONE, NONE, NONE, byte_table(6))
 
+/* Copies that may be done late: behind src-size bytes come zeros, and nothing is read if ignore-src holds. */
+#define COPIES(R) \
+    R(cp_async_4, SHARED_SLOT "cp.async.ca.shared.global [%y+4], [%q0], 4; cp.async.commit_group; cp.async.wait_group 0; " \
+      "ld.shared.u32 %d, [%y+4];", U32, U32, NONE, NONE, NONE, a) \
+    R(cp_async_8, SHARED_SLOT "cp.async.ca.shared::cta.global.L2::128B [%y+8], [%q0+8], 8; cp.async.wait_all; ld.shared.u64 %d, [%y+8];", U64, \
+      U64, U64, NONE, NONE, b) \
+    R(cp_async_16, SHARED_SLOT "cp.async.cg.shared.global [%y], [%q0], 16; cp.async.commit_group; cp.async.wait_group 0; " \
+      "ld.shared.v2.u64 {%z, %d}, [%y]; shl.b64 %z, %z, 1; xor.b64 %d, %d, %z;", U64, U64, U64, NONE, NONE, a << 1 ^ b) \
+    R(cp_async_part, SHARED_SLOT "st.shared.u64 [%y], %b; rem.u32 %t0, %c, 9; cp.async.ca.shared.global [%y], [%q0], 8, %t0; " \
+      "cp.async.wait_all; ld.shared.u64 %d, [%y];", U64, U64, U64, U32, NONE, c % 9 ? a & UINT64_MAX >> (64 - 8 * (c % 9)) : 0) \
+    R(cp_async_ignored, SHARED_SLOT "cp.async.ca.shared.global [%y], [%q0], 4, %c; cp.async.wait_all; ld.shared.u32 %d, [%y];", U32, U32, \
+      NONE, PRED, NONE, c ? 0 : a) \
+    R(cp_async_guarded, SHARED_SLOT "st.shared.u32 [%y], %b; setp.ne.u32 %x, %b, 0; @%x cp.async.ca.shared.global [%y], [%q0], 4; " \
+      "cp.async.wait_all; ld.shared.u32 %d, [%y];", U32, U32, U32, NONE, NONE, b ? a : 0) \
+    R(cache_policy, SHARED_SLOT "createpolicy.fractional.L2::evict_last.b64 %z, 1.0; " \
+      "cp.async.ca.shared.global.L2::cache_hint [%y], [%q0], 4, %z; cp.async.wait_all; ld.shared.u32 %d, [%y]; " \
+      "ld.global.L2::cache_hint.u32 %y, [%q0+8], %z; xor.b32 %d, %d, %y;", U32, U32, U32, NONE, NONE, a ^ b)
+
 #define ATOMICS(R) \
     R(atom_add, "atom.global.add.u32 %y, [%q0], %b; ld.global.u32 %d, [%q0]; add.u32 %d, %d, %y;", U32, U32, U32, NONE, NONE, a + a + b) \
     R(atom_add_u64, "atom.global.add.u64 %z, [%q0], %b; ld.global.u64 %d, [%q0]; add.u64 %d, %d, %z;", U64, U64, U64, NONE, NONE, a + a + b) \
@@ -107,6 +125,6 @@ static uint32_t way(unsigned i)
       way(a & 3)) \
     R(early_exit, "st.global.u32 [%q2], %a; @%c exit; mov.u32 %d, %b;", U32, U32, U32, PRED, NONE, c ? a : b)
 
-#define ROWS(R) ACCESSES(R) ATOMICS(R) CALLS(R)
+#define ROWS(R) ACCESSES(R) COPIES(R) ATOMICS(R) CALLS(R)
 
 DEFINE_TABLE(memory, ROWS)
