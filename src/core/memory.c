@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory and managed memory of a context.
  *
- * Allocations of less than 1 MiB are carved from chunks of 2 MiB: a bitmap of 512-byte units, first fit in the first chunk that has
- * room. Larger ones have backend memory of their own, new or spare (memory_spares.h). One empty chunk is kept for the next small allocation, others are given back.
- * Managed memory has chunks of its own, of host memory.
+ * Allocations of less than 1 MiB are carved from chunks (memory_chunks.c). Larger ones have backend memory of their own, new or spare
+ * (memory_spares.h).
  *
  * Publish last, unpublish first: memory enters the map when it is ready; on free it leaves the map, then the context's work is
  * waited for (as the native driver does), and only then may the memory be handed out again. Its addresses stay reserved until then. */
@@ -22,191 +21,7 @@
 
 #define CT_CHANNEL "memory"
 #define SMALL_BYTES ((uint64_t)1 << 20)
-#define CHUNK_BYTES ((uint64_t)2 << 20)
-#define UNIT_BYTES ((uint64_t)512) /* what the native driver aligns to */
-#define CHUNK_UNITS (CHUNK_BYTES / UNIT_BYTES)
 #define LARGE_ALIGN ((uint64_t)64 << 10) /* of addresses that a driver chooses */
-#define STAGING_KEPT 8 /* two for each thread of a download: copy.c */
-
-struct ct_memory_chunk {
-    struct ct_memory_chunk *next;
-    enum ct_memory_kind kind; /* DEVICE or HOST */
-    struct ct_backing backing;
-    uint64_t used_units;
-    uint64_t used[CHUNK_UNITS / 64]; /* a bit a unit */
-};
-
-struct ct_memory_arena {
-    struct ct_context *context; /* borrowed: it owns us */
-    struct ct_mutex lock;       /* guards everything below */
-    struct ct_memory_chunk *chunks;
-    struct ct_allocation *allocations;
-    struct ct_staging *stagings; /* free ones */
-    unsigned n_stagings;
-};
-
-/* ---- chunks ---- */
-
-/* First unit at or after `unit` whose bit is `value`; CHUNK_UNITS if there is none. */
-static uint64_t next_unit(const struct ct_memory_chunk *chunk, uint64_t unit, bool value)
-{
-    while (unit < CHUNK_UNITS) {
-        uint64_t word = chunk->used[unit / 64];
-        uint64_t wanted = (value ? word : ~word) >> (unit % 64);
-
-        if (wanted)
-            return unit + (uint64_t)__builtin_ctzll(wanted);
-        unit = (unit / 64 + 1) * 64;
-    }
-    return CHUNK_UNITS;
-}
-
-static void mark_units(struct ct_memory_chunk *chunk, uint64_t first, uint64_t count, bool used)
-{
-    for (uint64_t unit = first; unit < first + count; unit++) {
-        uint64_t bit = (uint64_t)1 << (unit % 64);
-
-        assert(!!(chunk->used[unit / 64] & bit) != used);
-        chunk->used[unit / 64] ^= bit;
-    }
-    chunk->used_units = used ? chunk->used_units + count : chunk->used_units - count;
-}
-
-/* First run of `count` free units that begins at a multiple of `align` bytes; CHUNK_UNITS: none. */
-static uint64_t find_run(const struct ct_memory_chunk *chunk, uint64_t count, uint64_t align)
-{
-    uint64_t unit = 0;
-
-    if (CHUNK_UNITS - chunk->used_units < count)
-        return CHUNK_UNITS;
-    while ((unit = next_unit(chunk, unit, false)) < CHUNK_UNITS) {
-        uint64_t address = chunk->backing.address + unit * UNIT_BYTES;
-        uint64_t aligned = unit + ((-address) & (align - 1)) / UNIT_BYTES;
-        uint64_t end = next_unit(chunk, unit, true);
-
-        if (aligned < end && end - aligned >= count)
-            return aligned;
-        unit = end;
-    }
-    return CHUNK_UNITS;
-}
-
-/* Backend memory is made and destroyed outside of the arena's lock: a driver may take its time. */
-static CUresult create_backing(struct ct_context *context, enum ct_memory_kind kind, uint64_t size_bytes, uint64_t align,
-                               struct ct_backing *out)
-{
-    uint64_t bytes = ct_spares_round(size_bytes);
-
-    if (kind != CT_MEMORY_DEVICE)
-        return ct_backing_create_host(context, size_bytes, kind, out);
-    if (bytes > context->device->info.max_allocation_bytes)
-        bytes = size_bytes;
-    if (ct_spares_take(context->device->spares, bytes, align, out))
-        return CUDA_SUCCESS;
-    return ct_backing_create_device(context, bytes, align, out);
-}
-
-static CUresult chunk_create(struct ct_context *context, enum ct_memory_kind kind, struct ct_memory_chunk **out)
-{
-    struct ct_memory_chunk *chunk = calloc(1, sizeof *chunk);
-    CUresult r;
-
-    if (!chunk)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "chunk");
-    chunk->kind = kind;
-    r = create_backing(context, kind, CHUNK_BYTES, LARGE_ALIGN, &chunk->backing);
-    if (r != CUDA_SUCCESS) {
-        free(chunk);
-        return r;
-    }
-    *out = chunk;
-    return CUDA_SUCCESS;
-}
-
-static void chunk_destroy(struct ct_context *context, struct ct_memory_chunk *chunk)
-{
-    if (!chunk)
-        return;
-    ct_backing_destroy(context, &chunk->backing);
-    free(chunk);
-}
-
-static bool carve_locked(struct ct_memory_chunk *chunk, uint64_t size_bytes, uint64_t align, struct ct_allocation *allocation)
-{
-    uint64_t count = (size_bytes + UNIT_BYTES - 1) / UNIT_BYTES;
-    uint64_t unit = find_run(chunk, count, align);
-
-    if (unit == CHUNK_UNITS)
-        return false;
-    mark_units(chunk, unit, count, true);
-    allocation->chunk = chunk;
-    allocation->chunk_offset = unit * UNIT_BYTES;
-    allocation->chunk_bytes = count * UNIT_BYTES;
-    return true;
-}
-
-static bool carve_from_any(struct ct_memory_arena *arena, enum ct_memory_kind kind, uint64_t size_bytes, uint64_t align,
-                           struct ct_allocation *allocation)
-{
-    bool found = false;
-
-    ct_mutex_lock(&arena->lock);
-    for (struct ct_memory_chunk *chunk = arena->chunks; chunk && !found; chunk = chunk->next)
-        found = chunk->kind == kind && carve_locked(chunk, size_bytes, align, allocation);
-    ct_mutex_unlock(&arena->lock);
-    return found;
-}
-
-static CUresult carve(struct ct_memory_arena *arena, enum ct_memory_kind kind, uint64_t size_bytes, uint64_t align,
-                      struct ct_allocation *allocation)
-{
-    struct ct_memory_chunk *chunk;
-    CUresult r;
-
-    if (carve_from_any(arena, kind, size_bytes, align, allocation))
-        return CUDA_SUCCESS;
-    r = chunk_create(arena->context, kind, &chunk);
-    if (r != CUDA_SUCCESS)
-        return r;
-    ct_mutex_lock(&arena->lock);
-    chunk->next = arena->chunks;
-    arena->chunks = chunk;
-    carve_locked(chunk, size_bytes, align, allocation); /* an empty chunk has room: at most half of it is asked for */
-    ct_mutex_unlock(&arena->lock);
-    return CUDA_SUCCESS;
-}
-
-/* An empty chunk of that kind beyond the first, taken out of the list; NULL if there is none. */
-static struct ct_memory_chunk *take_spare_chunk_locked(struct ct_memory_arena *arena, enum ct_memory_kind kind)
-{
-    bool kept = false;
-
-    for (struct ct_memory_chunk **link = &arena->chunks; *link; link = &(*link)->next) {
-        struct ct_memory_chunk *chunk = *link;
-
-        if (chunk->kind != kind || chunk->used_units)
-            continue;
-        if (kept) {
-            *link = chunk->next;
-            return chunk;
-        }
-        kept = true;
-    }
-    return NULL;
-}
-
-static void give_back_piece(struct ct_memory_arena *arena, const struct ct_allocation *allocation)
-{
-    struct ct_memory_chunk *spare;
-
-    ct_mutex_lock(&arena->lock);
-    mark_units(allocation->chunk, allocation->chunk_offset / UNIT_BYTES, allocation->chunk_bytes / UNIT_BYTES, false);
-    spare = take_spare_chunk_locked(arena, allocation->chunk->kind);
-    ct_mutex_unlock(&arena->lock);
-    chunk_destroy(arena->context, spare);
-}
-
-/* ---- allocations ---- */
 
 /* What another process has may be written to by it. */
 static bool can_be_kept(const struct ct_allocation *allocation)
@@ -220,7 +35,7 @@ void ct_allocation_destroy(struct ct_context *context, struct ct_allocation *all
         return;
     ct_share_retract(allocation->share_id); /* first: nobody is to get memory that goes */
     if (allocation->chunk)
-        give_back_piece(context->arena, allocation);
+        ct_chunk_give_back(context->arena, allocation);
     if (!can_be_kept(allocation) || !ct_spares_put(context->device->spares, &allocation->backing))
         ct_backing_destroy(context, &allocation->backing);
     free(allocation);
@@ -320,8 +135,8 @@ CUresult ct_allocation_remove(struct ct_context *context, uint64_t start, enum c
     return r;
 }
 
-/* The range of kind DEVICE at `address` that is `owner`'s, with the arena's lock held: its allocation stays, since who frees it takes it out of
- * the map first, and then out of the arena. */
+/* The range of kind DEVICE at `address` that is `owner`'s, with the arena's lock held: its allocation stays, since who frees it takes it
+ * out of the map first, and then out of the arena. */
 static CUresult find_device_locked(struct ct_context *owner, uint64_t address, struct ct_range *out)
 {
     CUresult r = ct_address_find(address, 0, out);
@@ -333,7 +148,7 @@ static CUresult find_device_locked(struct ct_context *owner, uint64_t address, s
 
 static const struct ct_backing *backing_of(const struct ct_allocation *allocation)
 {
-    return allocation->chunk ? &allocation->chunk->backing : &allocation->backing;
+    return allocation->chunk ? ct_chunk_backing(allocation->chunk) : &allocation->backing;
 }
 
 static CUresult share_locked(struct ct_context *owner, uint64_t address, struct ct_allocation_share *out)
@@ -412,8 +227,8 @@ static CUresult allocate(struct ct_context *context, enum ct_memory_kind kind, u
     CUresult r;
 
     if (size_bytes < SMALL_BYTES && align <= SMALL_BYTES / 2)
-        return carve(context->arena, kind, size_bytes, align, allocation);
-    r = create_backing(context, kind, size_bytes, align > LARGE_ALIGN ? align : LARGE_ALIGN, &allocation->backing);
+        return ct_chunk_carve(context->arena, kind, size_bytes, align, allocation);
+    r = ct_spares_backing(context, kind, size_bytes, align > LARGE_ALIGN ? align : LARGE_ALIGN, &allocation->backing);
     allocation->is_plain = r == CUDA_SUCCESS && kind == CT_MEMORY_DEVICE;
     return r;
 }
@@ -439,7 +254,7 @@ struct ct_range ct_range_of_backing(struct ct_context *context, const struct ct_
 
 static struct ct_range range_of(struct ct_context *context, struct ct_allocation *allocation, uint64_t size_bytes, enum ct_range_kind kind)
 {
-    const struct ct_backing *backing = allocation->chunk ? &allocation->chunk->backing : &allocation->backing;
+    const struct ct_backing *backing = allocation->chunk ? ct_chunk_backing(allocation->chunk) : &allocation->backing;
     struct ct_range range = ct_range_of_backing(context, backing, allocation->chunk_offset, size_bytes, kind); /* 0 outside of a chunk */
 
     range.allocation = allocation;
@@ -457,8 +272,8 @@ CUresult ct_memory_alloc(struct ct_context *context, uint64_t size_bytes, uint64
     allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "allocation");
-    r = allocate(context, kind == CT_RANGE_MANAGED ? CT_MEMORY_HOST : CT_MEMORY_DEVICE, size_bytes, align > UNIT_BYTES ? align : UNIT_BYTES,
-                 allocation);
+    r = allocate(context, kind == CT_RANGE_MANAGED ? CT_MEMORY_HOST : CT_MEMORY_DEVICE, size_bytes,
+                 align > CT_CHUNK_UNIT_BYTES ? align : CT_CHUNK_UNIT_BYTES, allocation);
     if (r != CUDA_SUCCESS)
         goto fail;
     range = range_of(context, allocation, size_bytes, kind);
@@ -549,64 +364,6 @@ CUresult ct_memory_free_async(struct ct_stream *stream, uint64_t address)
     return r;
 }
 
-/* ---- staging ---- */
-
-static void staging_destroy(struct ct_context *context, struct ct_staging *staging)
-{
-    ct_backing_destroy(context, &staging->backing);
-    free(staging);
-}
-
-CUresult ct_staging_acquire(struct ct_context *context, struct ct_staging **out)
-{
-    struct ct_memory_arena *arena = context->arena;
-    struct ct_staging *staging;
-    CUresult r;
-
-    ct_mutex_lock(&arena->lock);
-    staging = arena->stagings;
-    if (staging) {
-        arena->stagings = staging->next;
-        arena->n_stagings--;
-    }
-    ct_mutex_unlock(&arena->lock);
-    if (staging) {
-        *out = staging;
-        return CUDA_SUCCESS;
-    }
-    staging = calloc(1, sizeof *staging);
-    if (!staging)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "staging");
-    r = ct_backing_create_host(context, CT_STAGING_BYTES, CT_MEMORY_HOST, &staging->backing);
-    if (r != CUDA_SUCCESS) {
-        free(staging);
-        return r;
-    }
-    *out = staging;
-    return CUDA_SUCCESS;
-}
-
-void ct_staging_release(struct ct_context *context, struct ct_staging *staging)
-{
-    struct ct_memory_arena *arena = context->arena;
-    bool keep;
-
-    if (!staging)
-        return;
-    ct_mutex_lock(&arena->lock);
-    keep = arena->n_stagings < STAGING_KEPT;
-    if (keep) {
-        staging->next = arena->stagings;
-        arena->stagings = staging;
-        arena->n_stagings++;
-    }
-    ct_mutex_unlock(&arena->lock);
-    if (!keep)
-        staging_destroy(context, staging);
-}
-
-/* ---- the arena ---- */
-
 CUresult ct_memory_arena_create(struct ct_context *context, struct ct_memory_arena **out)
 {
     struct ct_memory_arena *arena = calloc(1, sizeof *arena);
@@ -638,18 +395,8 @@ void ct_memory_arena_destroy(struct ct_memory_arena *arena)
     if (!arena)
         return;
     destroy_allocations(arena);
-    while (arena->chunks) {
-        struct ct_memory_chunk *chunk = arena->chunks;
-
-        arena->chunks = chunk->next;
-        chunk_destroy(arena->context, chunk);
-    }
-    while (arena->stagings) {
-        struct ct_staging *staging = arena->stagings;
-
-        arena->stagings = staging->next;
-        staging_destroy(arena->context, staging);
-    }
+    ct_chunks_destroy_all(arena);
+    ct_stagings_destroy_all(arena);
     ct_spares_trim(arena->context->device->spares); /* what other contexts of the device freed does not matter much */
     ct_mutex_finish(&arena->lock);
     free(arena);

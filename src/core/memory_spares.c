@@ -193,3 +193,17 @@ uint64_t ct_spares_bytes(struct ct_spares *spares)
     ct_mutex_unlock(&spares->lock);
     return bytes;
 }
+
+CUresult ct_spares_backing(struct ct_context *context, enum ct_memory_kind kind, uint64_t size_bytes, uint64_t align,
+                           struct ct_backing *out)
+{
+    uint64_t bytes = ct_spares_round(size_bytes);
+
+    if (kind != CT_MEMORY_DEVICE)
+        return ct_backing_create_host(context, size_bytes, kind, out);
+    if (bytes > context->device->info.max_allocation_bytes)
+        bytes = size_bytes;
+    if (ct_spares_take(context->device->spares, bytes, align, out))
+        return CUDA_SUCCESS;
+    return ct_backing_create_device(context, bytes, align, out);
+}

@@ -17,6 +17,10 @@ void ct_spares_destroy(struct ct_spares *spares); /* before the device is closed
 uint64_t ct_spares_round(uint64_t size_bytes);
 /* Memory of exactly this size. False: there is none. */
 bool ct_spares_take(struct ct_spares *spares, uint64_t size_bytes, uint64_t align, struct ct_backing *out);
+/* Memory for who may give it back here, spare or new; of other kinds than DEVICE always new. OUT_OF_MEMORY. No lock is held: a driver may
+ * take its time. */
+CUresult ct_spares_backing(struct ct_context *context, enum ct_memory_kind kind, uint64_t size_bytes, uint64_t align,
+                           struct ct_backing *out);
 /* Keeps device memory that no work uses; the oldest goes where it becomes too much. False: it stays the caller's. */
 bool ct_spares_put(struct ct_spares *spares, const struct ct_backing *backing);
 /* The same for physical memory, which is counted (memory_budget.h) and stays so while it is kept. Nobody else may have it. */
