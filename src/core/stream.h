@@ -39,6 +39,11 @@ struct ct_stream {
     struct ct_stream_order order;    /* of other streams' work before ours; guarded by lock */
 };
 
+static inline const struct ct_backend *ct_stream_backend(const struct ct_stream *stream)
+{
+    return stream->context->backend;
+}
+
 /* The stream behind a handle, retained, with one use of its context, which need not be the current one. Of the current context are NULL
  * and CU_STREAM_LEGACY: the legacy stream; CU_STREAM_PER_THREAD: the calling thread's. INVALID_HANDLE, and what ct_context_current and
  * ct_context_enter give. */
@@ -56,6 +61,13 @@ void ct_stream_end(struct ct_stream *stream);
 CUresult ct_stream_scratch(struct ct_stream *stream, uint64_t size_bytes, uint64_t align, void **out_host, uint64_t *out_address,
                            struct ct_memory **out_memory, uint64_t *out_offset);
 
+/* Whether `point` of the stream's queue is complete, or never will be since the queue failed. Nothing is waited for. */
+bool ct_stream_is_complete(struct ct_stream *stream, uint64_t point);
+/* Between begin and end: whether all that was recorded is complete, so that the host may touch memory itself. */
+bool ct_stream_is_idle_locked(struct ct_stream *stream);
+
+/* ---- waits: stream_wait.c ---- */
+
 /* Waits for what was recorded until now. The sticky error, if the work failed. */
 CUresult ct_stream_synchronize(struct ct_stream *stream);
 /* Waits for what work that is recorded now would wait for: the host does such work itself afterwards. In a blocking stream that is also
@@ -65,8 +77,6 @@ CUresult ct_stream_settle(struct ct_stream *stream);
 CUresult ct_stream_query(struct ct_stream *stream);
 /* Waits until `point` of the stream's queue is complete; no lock is held. */
 CUresult ct_stream_await(struct ct_stream *stream, uint64_t point);
-/* Between begin and end: whether all that was recorded is complete, so that the host may touch memory itself. */
-bool ct_stream_is_idle_locked(struct ct_stream *stream);
 
 /* Orders what is recorded next behind `point` of another stream, which may be of another device. */
 CUresult ct_stream_wait_for(struct ct_stream *stream, struct ct_stream *other, uint64_t point);
@@ -83,6 +93,8 @@ CUresult ct_stream_wait_on_host(struct ct_stream *stream, ct_host_function funct
 bool ct_stream_in_host_function(void);
 /* As ct_stream_run_on_host, between begin and end. */
 CUresult ct_stream_run_on_host_locked(struct ct_stream *stream, ct_host_function function, void *user);
+
+/* ---- making and ending ---- */
 
 /* One for the application, with a handle. */
 CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priority, struct ct_stream **out);
