@@ -27,6 +27,9 @@ struct ct_place {
 /* Finds the place of `span_bytes` bytes. INVALID_VALUE: NULL, not in the map though it must be, or beyond its allocation. */
 CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t span_bytes, struct ct_place *out);
 
+/* The place so many bytes further on. */
+struct ct_place ct_place_moved(const struct ct_place *place, uint64_t bytes);
+
 /* `slices` of `rows` of `row_bytes`; the first byte is at each place's offset. Counts of at least 1. */
 struct ct_copy {
     struct ct_place dst, src;

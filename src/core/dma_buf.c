@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which memory is had as a dma-buf: allocations of cuMemAlloc and mappings. A dma-buf has no offset, so it is one of memory that begins where
- * the driver's does: allocations of 1 MiB and more, while smaller ones are parts of others' (memory.c). */
+ * the driver's does: allocations of 1 MiB and more, while smaller ones are parts of others' (memory_chunks.c). */
 #include "dma_buf.h"
 
 #include "log.h"

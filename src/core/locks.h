@@ -21,7 +21,7 @@ enum ct_lock_rank {
     CT_RANK_WORKER,        /* stream_worker.c: host functions that wait for their turn */
     CT_RANK_IPC_MEMORY,    /* ipc_memory.c: what was opened of other processes */
     CT_RANK_POOLS,         /* memory_pool.c: the pools of a device, and their blocks */
-    CT_RANK_ARENA,         /* memory.c: free lists */
+    CT_RANK_ARENA,         /* memory_arena.h */
     CT_RANK_ADVICE,        /* advice.c */
     CT_RANK_VIRTUAL_MEMORY, /* vmm.c: reservations and their mappings */
     CT_RANK_SPARES,        /* memory_spares.c: also with the one above, when memory without addresses ends */
