@@ -103,8 +103,9 @@ static void write_combined_is_read_by_the_device(void **state)
     free(back);
 }
 
-/* "All of these flags are orthogonal to one another: a developer may allocate memory that is portable, mapped and/or write-combined with no
- * restrictions." */
+/* "DEVICEMAP: Maps the allocation into the CUDA address space. The device pointer to the memory may be obtained by calling
+ * cuMemHostGetDevicePointer()." "All of these flags are orthogonal to one another: a developer may allocate memory that is portable, mapped
+ * and/or write-combined with no restrictions." */
 static void flags_are_orthogonal(void **state)
 {
     (void)state;

@@ -147,6 +147,27 @@ static void is_tracked(void **state)
     munmap(pages, 4 * PAGE);
 }
 
+/* "On systems where PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES is true, cuMemHostRegister will not page-lock the memory range specified by
+ * ptr but only populate unpopulated pages"; who locks pages populates them, too. */
+static void pages_are_populated(void **state)
+{
+    enum { PAGES = 64 };
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char there[PAGES];
+    void *memory = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    (void)state;
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    assert_int_equal(mincore(memory, PAGES * page, there), 0);
+    assert_int_equal(there[0] & 1, 0);
+    ok(cuMemHostRegister(memory, PAGES * page, 0));
+    assert_int_equal(mincore(memory, PAGES * page, there), 0);
+    for (unsigned i = 0; i < PAGES; i++)
+        assert_int_equal(there[i] & 1, 1);
+    ok(cuMemHostUnregister(memory));
+    munmap(memory, PAGES * page);
+}
+
 /* "PORTABLE: The memory returned by this call will be considered as pinned memory by all CUDA contexts, not just the one that performed
  * the allocation." */
 static void portable_is_pinned_in_other_contexts(void **state)
@@ -370,6 +391,7 @@ int main(void)
         cmocka_unit_test(huge_pages),
         cmocka_unit_test(mapped_files),
         cmocka_unit_test(is_tracked),
+        cmocka_unit_test(pages_are_populated),
         cmocka_unit_test(portable_is_pinned_in_other_contexts),
         cmocka_unit_test(flags_are_orthogonal),
         cmocka_unit_test(io_memory),

@@ -26,7 +26,8 @@ static void has_two_addresses(void **state)
     free(registered);
 }
 
-/* "data transfers are implicitly performed as needed by the kernel"; "the application must synchronize memory accesses using streams or
+/* "There is no need to allocate a block in device memory and copy data between this block and the block in host memory; data transfers are
+ * implicitly performed as needed by the kernel"; "the application must synchronize memory accesses using streams or
  * events": after an event the host sees what the kernel wrote, with no copy at all. */
 static void events_order_accesses(void **state)
 {
@@ -58,7 +59,9 @@ static void events_order_accesses(void **state)
     ok(cuMemFreeHost(host));
 }
 
-/* "page-locked memory mapping must be enabled by calling cudaSetDeviceFlags() with the cudaDeviceMapHost flag": CU_CTX_MAP_HOST. */
+/* "page-locked memory mapping must be enabled by calling cudaSetDeviceFlags() with the cudaDeviceMapHost flag": CU_CTX_MAP_HOST, in each
+ * context. "Otherwise, cudaHostGetDevicePointer() will return an error": where there is unified addressing mapping is enabled always, and
+ * the other tests have contexts without the flag. */
 static void mapping_is_enabled_by_the_context(void **state)
 {
     CUcontext context;
@@ -74,7 +77,8 @@ static void mapping_is_enabled_by_the_context(void **state)
     ok(cuCtxDestroy(context));
 }
 
-/* "canMapHostMemory [...] is equal to 1 for devices that support mapped page-locked host memory" */
+/* "cudaHostGetDevicePointer() also returns an error if the device does not support mapped page-locked host memory"; "canMapHostMemory [...]
+ * is equal to 1 for devices that support mapped page-locked host memory" */
 static void the_attribute_tells(void **state)
 {
     CUdeviceptr device;
@@ -86,7 +90,8 @@ static void the_attribute_tells(void **state)
     ok(cuMemFreeHost(host));
 }
 
-/* A running kernel waits for the host's flag and answers: membar.sys is __threadfence_system. */
+/* "There is no need to use streams [...] to overlap data transfers with kernel execution; the kernel-originated data transfers automatically
+ * overlap with kernel execution": a running kernel waits for the host's flag and answers. membar.sys is __threadfence_system. */
 static void host_and_running_kernel_see_each_other(void **state)
 {
     volatile uint32_t *host;
@@ -214,7 +219,7 @@ static unsigned count_torn(const struct access *access, volatile void *host, CUd
     return torn;
 }
 
-static void aligned_accesses_are_single(void **state)
+static void aligned_stores_are_single(void **state)
 {
     CUdeviceptr device;
     char *host;
@@ -233,6 +238,111 @@ static void aligned_accesses_are_single(void **state)
     ok(cuMemFreeHost(host));
 }
 
+/* Loads `rounds` times and counts into torn what is neither all zeros nor all ones, a part at a time or, with `whole`, all of it. */
+static void write_reader(const struct access *access, bool whole, char *out, size_t size)
+{
+    unsigned parts = access->bytes / access->element_bytes, bits = access->element_bytes == 1 ? 16 : access->element_bytes * 8;
+    char list[64] = "", checks[1024] = "";
+
+    for (unsigned i = 0; i < parts; i++) {
+        size_t at = strlen(list), n = strlen(checks);
+
+        snprintf(list + at, sizeof list - at, "%s%%e%u", i ? ", " : "", i);
+        n += (size_t)snprintf(checks + n, sizeof checks - n,
+                              "setp.ne.u%u %%p, %%e%u, 0; setp.ne.and.u%u %%p, %%e%u, %s, %%p; @%%p add.u32 %%r2, %%r2, 1;\n", bits, i, bits, i,
+                              access->element_bytes == 1 ? "0xff" : bits == 16 ? "0xffff" : "-1");
+        if (whole && i)
+            snprintf(checks + n, sizeof checks - n, "setp.ne.u%u %%p, %%e%u, %%e0; @%%p add.u32 %%r2, %%r2, 1;\n", bits, i);
+    }
+    snprintf(out, size,
+             ".version 6.0\n.target sm_70\n.address_size 64\n"
+             ".visible .entry looks(.param .u64 p, .param .u64 torn, .param .u32 rounds)\n{\n.reg .pred %%p; .reg .b32 %%r<3>; .reg .b64 %%d<3>; "
+             ".reg .b%u %%e<4>;\nld.param.u64 %%d1, [p]; ld.param.u64 %%d2, [torn]; ld.param.u32 %%r1, [rounds]; mov.u32 %%r2, 0;\n"
+             "again:\nld.volatile.global%s.u%u %s%s%s, [%%d1];\n%s"
+             "sub.u32 %%r1, %%r1, 1; setp.ne.u32 %%p, %%r1, 0; @%%p bra again;\nst.global.u32 [%%d2], %%r2;\nret;\n}\n",
+             bits, parts == 1 ? "" : parts == 2 ? ".v2" : ".v4", access->element_bytes * 8, parts == 1 ? "" : "{", list,
+             parts == 1 ? "" : "}", checks);
+}
+
+static void store(volatile void *at, unsigned bytes, bool ones)
+{
+    switch (bytes) {
+    case 1:
+        *(volatile uint8_t *)at = ones ? UINT8_MAX : 0;
+        break;
+    case 2:
+        *(volatile uint16_t *)at = ones ? UINT16_MAX : 0;
+        break;
+    case 4:
+        *(volatile uint32_t *)at = ones ? UINT32_MAX : 0;
+        break;
+    case 8:
+        *(volatile uint64_t *)at = ones ? UINT64_MAX : 0;
+        break;
+    default:
+        *(volatile pair *)at = ones ? (pair){UINT64_MAX, UINT64_MAX} : (pair){0, 0};
+        break;
+    }
+}
+
+/* The same of loads: the host stores two patterns in turn, and a kernel never sees a part of one and a part of the other. */
+static void aligned_loads_are_single(void **state)
+{
+    bool is_cpu = on_cuttle() && seeds_attribute(CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED);
+    unsigned rounds = ROUNDS;
+    CUfunction function;
+    char text[4096], *host;
+    CUmodule module;
+
+    (void)state;
+    ok(cuMemHostAlloc((void **)&host, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+    for (size_t i = 0; i < sizeof accesses / sizeof *accesses; i++) {
+        CUdeviceptr pattern, torn;
+
+        memset(host, 0, 4096);
+        ok(cuMemHostGetDevicePointer(&pattern, host + 64, 0));
+        ok(cuMemHostGetDevicePointer(&torn, host + 2048, 0));
+        write_reader(&accesses[i], !is_cpu, text, sizeof text);
+        ok(cuModuleLoadData(&module, text));
+        ok(cuModuleGetFunction(&function, module, "looks"));
+        ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&pattern, &torn, &rounds}, NULL));
+        while (cuStreamQuery(NULL) == CUDA_ERROR_NOT_READY)
+            for (unsigned k = 0; k < 1000; k++)
+                store(host + 64, accesses[i].bytes, k & 1);
+        ok(cuCtxSynchronize());
+        if (*(uint32_t *)(void *)(host + 2048))
+            fail_msg("%s: %u torn", accesses[i].name, *(unsigned *)(void *)(host + 2048));
+        ok(cuModuleUnload(module));
+    }
+    ok(cuMemFreeHost(host));
+}
+
+/* "atomic functions [...] operating on mapped page-locked memory are not atomic from the point of view of the host or other devices": from
+ * that of the device itself they are. */
+static void atomics_are_atomic_on_the_device(void **state)
+{
+    static const char adds[] = ".version 6.0\n.target sm_70\n.address_size 64\n"
+                               ".visible .entry adds(.param .u64 p)\n{\n.reg .b32 %r1; .reg .b64 %d1;\n"
+                               "ld.param.u64 %d1, [p];\natom.global.add.u32 %r1, [%d1], 1;\nred.global.add.u32 [%d1+4], 3;\nret;\n}\n";
+    CUfunction function;
+    CUdeviceptr device;
+    CUmodule module;
+    uint32_t *host;
+
+    (void)state;
+    ok(cuMemHostAlloc((void **)&host, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+    ok(cuMemHostGetDevicePointer(&device, host, 0));
+    memset(host, 0, 4096);
+    ok(cuModuleLoadData(&module, adds));
+    ok(cuModuleGetFunction(&function, module, "adds"));
+    ok(cuLaunchKernel(function, 100, 1, 1, 128, 1, 1, 0, NULL, (void *[]){&device}, NULL));
+    ok(cuCtxSynchronize());
+    assert_int_equal(host[0], 12800);
+    assert_int_equal(host[1], 3 * 12800);
+    ok(cuModuleUnload(module));
+    ok(cuMemFreeHost(host));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,7 +351,9 @@ int main(void)
         cmocka_unit_test(mapping_is_enabled_by_the_context),
         cmocka_unit_test(the_attribute_tells),
         cmocka_unit_test(host_and_running_kernel_see_each_other),
-        cmocka_unit_test(aligned_accesses_are_single),
+        cmocka_unit_test(aligned_stores_are_single),
+        cmocka_unit_test(aligned_loads_are_single),
+        cmocka_unit_test(atomics_are_atomic_on_the_device),
     };
 
     return cmocka_run_group_tests(tests, with_context, without_context);
