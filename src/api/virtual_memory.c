@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: Virtual Memory Management. No context need be current: addresses are the process's, memory is a device's.
  * Every function: NOT_INITIALIZED, DEINITIALIZED, NOT_PERMITTED in a host function of a stream, the error of a kernel that failed in the
- * current context; NOT_SUPPORTED where CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0. INVALID_VALUE is of null pointers and
+ * current context; those of addresses and mappings NOT_SUPPORTED where CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0 of all
+ * devices (handles there may be for sparse arrays). INVALID_VALUE is of null pointers and
  * nonzero flags, too. The functions of multicast objects are not here: no device of ours has such. */
 #include "entry_points.h"
 
@@ -29,12 +30,22 @@ static CUresult enter(bool is_valid, const char *function)
     return is_valid ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "arguments of %s", function);
 }
 
+/* The same of functions of addresses and mappings. */
+static CUresult enter_mappings(bool is_valid, const char *function)
+{
+    CUresult r = enter(true, function);
+
+    if (r == CUDA_SUCCESS && !ct_vmm_is_there())
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s: no device can map memory at addresses that were reserved", function);
+    return r == CUDA_SUCCESS ? enter(is_valid, function) : r;
+}
+
 /* cuMemAddressReserve. Addresses of `size` bytes, a multiple of the host's page size, at a multiple of `alignment` (a power of two, 0 for
  * the granularity of mappings), at `addr` if that is not 0 and free. INVALID_VALUE; OUT_OF_MEMORY: no such addresses are free. */
 CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags)
 {
     uint64_t address;
-    CUresult r = enter(ptr && !flags, "cuMemAddressReserve");
+    CUresult r = enter_mappings(ptr && !flags, "cuMemAddressReserve");
 
     if (r == CUDA_SUCCESS)
         r = ct_vmm_reserve(size, alignment, addr, &address);
@@ -46,7 +57,7 @@ CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align
 /* cuMemAddressFree. INVALID_VALUE: not what was reserved, or something is still mapped there. */
 CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
 {
-    CUresult r = enter(true, "cuMemAddressFree");
+    CUresult r = enter_mappings(true, "cuMemAddressFree");
 
     return r == CUDA_SUCCESS ? ct_vmm_unreserve(ptr, size) : r;
 }
@@ -75,7 +86,7 @@ CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
  * is of the memory, or other than multiples. */
 CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-    CUresult r = enter(!offset && !flags, "cuMemMap");
+    CUresult r = enter_mappings(!offset && !flags, "cuMemMap");
 
     return r == CUDA_SUCCESS ? ct_vmm_map(ptr, size, handle) : r;
 }
@@ -98,7 +109,7 @@ CUresult CUDAAPI cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int co
 /* cuMemUnmap. All of one or several mappings that follow each other; waits for all work first. INVALID_VALUE: a part of one, or a gap. */
 CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
-    CUresult r = enter(true, "cuMemUnmap");
+    CUresult r = enter_mappings(true, "cuMemUnmap");
 
     return r == CUDA_SUCCESS ? ct_vmm_unmap(ptr, size) : r;
 }
@@ -107,7 +118,7 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
  * such device; INVALID_DEVICE: not the one whose memory it is; NOT_SUPPORTED: for the host. */
 CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
 {
-    CUresult r = enter(desc && count, "cuMemSetAccess");
+    CUresult r = enter_mappings(desc && count, "cuMemSetAccess");
 
     return r == CUDA_SUCCESS ? ct_vmm_set_access(ptr, size, desc, count) : r;
 }
@@ -117,7 +128,7 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *
 {
     struct ct_vmm_mapping_info mapping;
     struct ct_device *device;
-    CUresult r = enter(flags && location, "cuMemGetAccess");
+    CUresult r = enter_mappings(flags && location, "cuMemGetAccess");
     bool is_device;
 
     if (r != CUDA_SUCCESS)
@@ -137,7 +148,7 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *
 CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
                                               CUmemAllocationHandleType handleType, unsigned long long flags)
 {
-    CUresult r = enter(shareableHandle && !flags, "cuMemExportToShareableHandle");
+    CUresult r = enter_mappings(shareableHandle && !flags, "cuMemExportToShareableHandle");
 
     if (r == CUDA_SUCCESS && handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "no memory is made to be shared by type 0x%x", (unsigned)handleType);
@@ -149,7 +160,7 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ha
                                                 CUmemAllocationHandleType shHandleType)
 {
     intptr_t fd = (intptr_t)osHandle;
-    CUresult r = enter(handle != NULL, "cuMemImportFromShareableHandle");
+    CUresult r = enter_mappings(handle != NULL, "cuMemImportFromShareableHandle");
 
     if (r == CUDA_SUCCESS)
         r = ct_vmm_check_handle_type(shHandleType);
@@ -185,7 +196,7 @@ CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *pro
  * INVALID_VALUE: nothing is mapped there. */
 CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
-    CUresult r = enter(handle != NULL, "cuMemRetainAllocationHandle");
+    CUresult r = enter_mappings(handle != NULL, "cuMemRetainAllocationHandle");
 
     return r == CUDA_SUCCESS ? ct_vmm_retain_at((uint64_t)(uintptr_t)addr, handle) : r;
 }

@@ -14,6 +14,8 @@ struct ct_allocated; /* what a CUmemGenericAllocationHandle stands for */
 
 /* ---- memory (vmm_handle.c) ---- */
 
+/* Whether any device can map memory at addresses that were reserved. */
+bool ct_vmm_is_there(void);
 /* Whether memory and pools go to other processes in that form. NOT_SUPPORTED; INVALID_VALUE: it is none, or several. */
 CUresult ct_vmm_check_handle_type(CUmemAllocationHandleType type);
 /* What cuMemCreate takes. INVALID_VALUE, INVALID_DEVICE, NOT_SUPPORTED. */

@@ -31,6 +31,14 @@ CUresult ct_vmm_way_of(const struct ct_device *device, const struct ct_vmm_way *
     return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s cannot map memory at addresses that were reserved", device->info.name);
 }
 
+bool ct_vmm_is_there(void)
+{
+    for (unsigned i = 0; i < ct_process.n_devices; i++)
+        if (ct_process.devices[i].info.virtual_memory != CT_VIRTUAL_NONE)
+            return true;
+    return false;
+}
+
 bool ct_vmm_driver_places(const struct ct_device *device)
 {
     return device->info.virtual_memory == CT_VIRTUAL_SPARSE && !ct_address_is_placed(device->info.address_rule);

@@ -167,7 +167,7 @@ static CUresult write_freed(void)
 }
 
 /* ---- groups ---- */
-enum group { GROUP_before, GROUP_without, GROUP_after, GROUP_wrong, GROUP_inside, GROUP_COUNT };
+enum group { GROUP_before, GROUP_without, GROUP_after, GROUP_wrong, GROUP_inside, GROUP_lacking, GROUP_COUNT };
 
 static bool make_objects(void)
 {
@@ -224,9 +224,13 @@ static void run_at_exit(void)
     _exit(EXIT_SUCCESS);
 }
 
-/* Where the rows of a group are checked. */
+/* Where the rows of a group are checked, if they are for the device. */
 static void run_rows(enum group group, void (*rows)(void *), void *user)
 {
+    const bool lacks = group != GROUP_before && !has(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+
+    if (group != GROUP_before && group != GROUP_after && lacks != (group == GROUP_lacking))
+        return;
     if (group == GROUP_after) {
         rows_at_exit = rows, user_at_exit = user;
         exit(EXIT_FAILURE);

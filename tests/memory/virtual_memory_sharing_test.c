@@ -187,6 +187,11 @@ static void be_the_child(void **state)
     assert_true(fd >= 0);
     handle = import_handle(fd);
     close(fd);
+    /* "Once a recipient process obtains a shareable memory handle from cuMemImportFromShareableHandle, the process must use cuMemMap to map
+     * the memory into its address ranges before setting accessibility with cuMemSetAccess." */
+    ok(cuMemAddressReserve(&start, vm_granule(), 0, 0, 0));
+    refuses(CUDA_ERROR_INVALID_VALUE, vm_access(start, vm_granule(), CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    ok(cuMemAddressFree(start, vm_granule()));
     start = map(handle);
     check(start, 0x1111);
     fill(start, 0x2222);

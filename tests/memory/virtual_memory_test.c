@@ -151,6 +151,7 @@ static void properties_come_back(void **state)
 
 /* ---- mappings ---- */
 
+/* "Maps bytes of memory represented by handle starting from byte offset to size to address range [addr, addr + size]." */
 static void mapped_memory_is_memory(void **state)
 {
     struct vm_range range = vm_range_make(4);
@@ -215,6 +216,9 @@ static void asynchronous_copies_and_pitches(void **state)
     vm_range_free(&range);
 }
 
+/* "This range must be an address reservation previously reserved with cuMemAddressReserve, and offset + size must be less than the size of
+ * the memory allocation. Both ptr, size, and offset must be a multiple of the value given via cuMemGetAllocationGranularity"; "cuMemMap can
+ * only create mappings on VA range reservations that are not currently mapped"; "flags for future use, must be zero now". */
 static void wrong_mappings_are_refused(void **state)
 {
     size_t granule = vm_granule();
@@ -492,7 +496,9 @@ static void what_may_be_read_only(void **state)
     vm_range_free(&range);
 }
 
-/* Copies and fills of memory that is mapped, but not accessible; in a context of its own, since another driver may find out late. */
+/* "calling cuMemMap does not make the address accessible, the caller needs to update accessibility of a contiguous mapped VA range by
+ * calling cuMemSetAccess": copies and fills of memory that is mapped, but not accessible; in a context of its own, since another driver may
+ * find out late. */
 static void without_access_nothing_goes(void **state)
 {
     size_t granule = vm_granule();
