@@ -234,14 +234,14 @@ static void products_do_not_wrap(void **state)
     CUDA_MEMCPY2D rows;
 
     (void)state;
-    if (on_cuttle()) { /* NVIDIA's driver takes what 64 bits leave of these, which is 0 */
-        bad = good, bad.dstY = half;
-        gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
-        bad = good, bad.srcZ = half;
-        gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
-        bad = good, bad.Height = bad.dstHeight = bad.srcHeight = half;
-        gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
-    }
+    if (!on_cuttle())
+        skip(); /* NVIDIA's driver takes what 64 bits leave of such numbers, or reads what is not there */
+    bad = good, bad.dstY = half;
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
+    bad = good, bad.srcZ = half;
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
+    bad = good, bad.Height = bad.dstHeight = bad.srcHeight = half;
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
     bad = good, bad.Depth = SIZE_MAX;
     gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
     rows = flat(&good), rows.dstXInBytes = SIZE_MAX - 3, rows.dstPitch = 0;
