@@ -351,6 +351,40 @@ static const char bar_red_of_some[] =
     "OUT: barrier.cta.sync 1; add.u32 r1,t,32; rem.u32 r1,r1,z; mad.lo.u32 r1,r1,4,r6; ld.shared.u32 r2,[r1]; add.u32 x,x,r2;"
     "barrier.cta.sync.aligned 0;";
 
+/* The even warps call a function n + 1 times, in which they vote, shuffle and count each by itself, and reduce together by a named barrier. */
+static void expect_called_meetings(struct warps_block *b)
+{
+    for (uint32_t k = 0; k <= b->n; k++) {
+        uint32_t held = 0, present = 0;
+
+        for (uint32_t t = 0; t < b->threads; t++) {
+            present += t / 32 % 2 == 0;
+            held += t / 32 % 2 == 0 && (b->in[t] + k) % 8 <= b->n * 2;
+        }
+        for (uint32_t t = 0; t < b->threads; t++) {
+            uint32_t ballot = 0;
+
+            if (t / 32 % 2)
+                continue;
+            for (uint32_t l = 0; l < 32; l++)
+                ballot |= (uint32_t)((b->in[(t & ~31u) + l] + k) % 8 <= b->n * 2) << l;
+            b->out[t] = b->out[t] * 3 + ballot + b->in[(t & ~31u) + 3] + k + (ballot != 0) + (ballot == UINT32_MAX) * 2 +
+                        (ballot == 0 || ballot == UINT32_MAX) * 4 + held + (held != 0) * 8 + (held == present) * 16;
+        }
+    }
+}
+static const char called_meetings[] =
+    "and.b32 r1,t,32; setp.ne.u32 p,r1,0; @p bra OUT; add.u32 r4,z,32; shr.u32 r4,r4,6; shl.b32 r4,r4,5; mul.lo.u32 r2,n,2; mov.u32 r5,0;"
+    "LOOP: add.u32 r6,v,r5; { .param .b32 a; .param .b32 b; .param .b32 c; .param .b32 d; st.param.b32 [a],r6; st.param.b32 [b],r4;"
+    "st.param.b32 [c],r2; call (d), meet, (a, b, c); ld.param.b32 r7,[d]; } mad.lo.u32 x,x,3,r7; add.u32 r5,r5,1; setp.le.u32 p,r5,n;"
+    "@p bra LOOP; OUT:";
+static const char called_meetings_functions[] =
+    ".func (.param .b32 got) meet (.param .b32 word, .param .b32 count, .param .b32 limit)\n{ .reg .b32 w, c, l, x, y; .reg .pred p, q;"
+    "ld.param.b32 w,[word]; ld.param.b32 c,[count]; ld.param.b32 l,[limit]; and.b32 x,w,7; setp.le.u32 q,x,l; vote.sync.ballot.b32 x,q,-1;"
+    "shfl.sync.idx.b32 y,w,3,31,-1; add.u32 x,x,y; vote.sync.any.pred p,q,-1; @p add.u32 x,x,1; vote.sync.all.pred p,q,-1;"
+    "@p add.u32 x,x,2; vote.sync.uni.pred p,q,-1; @p add.u32 x,x,4; barrier.cta.red.popc.u32 y,5,c,q; add.u32 x,x,y;"
+    "barrier.cta.red.or.pred p,5,c,q; @p add.u32 x,x,8; barrier.cta.red.and.pred p,5,c,q; @p add.u32 x,x,16; st.param.b32 [got],x; ret; }\n";
+
 /* The last n * 20 threads have ended; the rest count by bar.red. */
 static void expect_red_after_exit(struct warps_block *b)
 {
@@ -483,6 +517,7 @@ const struct warps_row warps_rows[] = {
     {"producer and consumer", producer, expect_producer, 0, ""},
     {"barriers that reduce", bar_red, expect_bar_red, 0, ""},
     {"barriers of some warps that reduce", bar_red_of_some, expect_bar_red_of_some, WARPS_FULL, ""},
+    {"votes and reducing barriers in a function", called_meetings, expect_called_meetings, WARPS_FULL, called_meetings_functions},
     {"barriers that reduce after early exits", red_after_exit, expect_red_after_exit, 0, ""},
     {"barriers that count threads", counts, expect_counts, 0, ""},
     {"the sum of a block", block_sum, expect_block_sum, WARPS_FULL, ""},

@@ -92,7 +92,7 @@ static void interpret(const struct ptx2spv_kernel *kernel, uint32_t lanes, enum 
     struct spirv_run run = {
         .threads = block->threads, .subgroup_lanes = lanes, .spec = spec, .push = &push, .push_bytes = sizeof push, .ranges = ranges,
         .n_ranges = 2, .barriers = barriers, .schedule = schedule,
-        .unwritten = UINT64_C(0x9e3779b97f4a7c15), .quiet_limit = 100000,
+        .unwritten = UINT64_C(0x9e3779b97f4a7c15), .quiet_limit = 300000,
     };
 
     memset(out, 0, sizeof *out);
