@@ -82,8 +82,8 @@ static bool pages_exist(uint64_t first, uint64_t bytes)
     return msync((void *)(uintptr_t)first, bytes, MS_ASYNC) == 0 || errno != ENOMEM;
 }
 
-/* Devices that take the host's own page tables lock nothing. There the manual has pages populated, which spares kernels the faults. Pages
- * that cannot be written are read; older Linux populates neither way, and then pages come when they are touched. */
+/* Who locks pages populates them. Processors as devices lock nothing, and there the manual has pages populated, which spares kernels the
+ * faults. Pages that cannot be written are read; older Linux populates neither way, and then pages come when they are touched. */
 static void populate(uint64_t first, uint64_t bytes)
 {
     void *pages = (void *)(uintptr_t)first;
@@ -135,7 +135,7 @@ CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint
     if (context->device->info.import_refusals_spoil && !import.io_memory &&
         (r = ct_pages_can_be_locked(first, import.size_bytes)) != CUDA_SUCCESS)
         return r;
-    if (context->device->info.pageable_access)
+    if (context->device->info.kind == CT_DEVICE_CPU)
         populate(first, import.size_bytes);
     import.pages = (void *)(uintptr_t)first;
     allocation = calloc(1, sizeof *allocation);
