@@ -9,9 +9,9 @@
  *                                                         the same loop
  *                                                     phis of what leaves it
  *
- * Zeros are ordinary, unless they are added to a product of which nothing is known. A loop that threads of a block meet in, or in which one
- * may learn of what others store, stays as it is. What the ranges decide is decided in the copy: comparisons that are never true (rsqrt
- * asks for subnormals) and products with 1. */
+ * Zeros are ordinary, unless they are added to a product of which nothing is known, and often then. A loop that threads of a block meet in,
+ * or in which one may learn of what others store, stays as it is. What the ranges decide is decided in the copy: comparisons that are never
+ * true (rsqrt asks for subnormals) and products with 1. */
 #include "guard_proof.h"
 
 enum { INSNS_MAX = 3000 };
@@ -63,21 +63,32 @@ static bool is_candidate(const struct ct_fn *fn, const struct ct_block *header)
 
 /* ---- what is asked ---- */
 
+static ct_value either(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return a.i ? ct_or(at, a, b) : b;
+}
+
+/* Whether what comes in is not what is assumed of it. */
 static ct_value ask(const struct loop *loop, struct ct_cursor *at)
 {
-    ct_value bad = CT_NO_VALUE;
+    const struct ct_guard_proof *proof = &loop->proof;
+    ct_value bad = CT_NO_VALUE, absorbs_not = CT_NO_VALUE, all_bits = CT_NO_VALUE;
 
-    for (uint32_t i = 0; i < loop->proof.inputs.n; i++) {
-        const struct ct_guard_input *in = &loop->proof.inputs.v[i];
+    for (uint32_t i = 0; i < proof->inputs.n; i++) {
+        const struct ct_guard_input *in = &proof->inputs.v[i];
         const ct_value one = ct_guard_is_out_of_range(at, in->value, in->assumed);
 
-        bad = bad.i ? ct_or(at, bad, one) : one;
+        if (in->must_absorb && proof->zeros_will_do) {
+            absorbs_not = either(at, absorbs_not, one);
+            all_bits = either(at, all_bits, in->value);
+        } else {
+            bad = either(at, bad, one);
+        }
     }
-    if (loop->proof.reads_shared) {
-        const ct_value flag = ct_guard_shared_flag(at, ct_guard_watch_for(&loop->proof));
-
-        bad = bad.i ? ct_or(at, bad, flag) : flag;
-    }
+    if (absorbs_not.i) /* nor are they zeros */
+        bad = either(at, bad, ct_and(at, absorbs_not, ct_icmp_imm(at, PTX_U32, PTX_NE, ct_shl_imm(at, all_bits, 1), 0)));
+    if (proof->reads_shared)
+        bad = either(at, bad, ct_guard_shared_flag(at, ct_guard_watch_for(proof)));
     return bad.i ? bad : ct_emit_const(at, CT_W_PRED, 0);
 }
 
@@ -102,6 +113,8 @@ static bool is_one(struct ct_range x)
 /* What an instruction is in the copy, if less than it was: nothing else. Its operands are still those of the loop. */
 static ct_value shortened(const struct loop *loop, struct ct_cursor *at, const struct ct_insn *insn)
 {
+    if (loop->proof.zeros_will_do) /* all is not known of that */
+        return CT_NO_VALUE;
     if (insn->op == CT_OP_FCMP && ct_guard_is_never(&loop->proof, insn))
         return ct_emit_const(at, CT_W_PRED, 0);
     if (insn->op == CT_OP_FMUL && insn->type == PTX_F32 && ct_guard_range_at(&loop->proof, insn->operands[0], insn->block).number &&
@@ -115,7 +128,7 @@ static bool is_refined(const struct loop *loop, const struct ct_insn *insn)
 {
     bool may_be_small = false;
 
-    if (insn->type != PTX_F32)
+    if (insn->type != PTX_F32 || loop->proof.zeros_will_do)
         return insn->refined;
     for (uint32_t i = 0; i < insn->n_operands; i++)
         may_be_small |= ct_guard_range_at(&loop->proof, insn->operands[i], insn->block).least < CT_POWER_NORMAL;

@@ -375,12 +375,32 @@ void ct_guard_reserve(struct ct_guard_proof *proof)
     proof->is_known = CT_ARENA_ARRAY(proof->g->scratch, bool, n_values);
 }
 
+/* Whether what must absorb may as well be 0. What is known is that without such zeros, in the end. */
+static bool try_zeros(struct ct_guard_proof *proof)
+{
+    bool any = false, harmless;
+
+    for (uint32_t i = 0; i < proof->inputs.n; i++)
+        if (proof->inputs.v[i].must_absorb) {
+            proof->inputs.v[i].assumed = ct_range_of_constant(0);
+            any = true;
+        }
+    if (!any)
+        return false;
+    harmless = find_ranges(proof) && !harmful_or_null(proof);
+    assume(proof);
+    (void)find_ranges(proof);
+    return harmless;
+}
+
 bool ct_guard_prove(struct ct_guard_proof *proof, struct ct_block *const *order, uint32_t n_blocks)
 {
     if (!begin(proof, order, n_blocks))
         return false;
     for (proof->level = 0; proof->level < N_LEVELS; proof->level++)
-        if (prove_at_level(proof))
+        if (prove_at_level(proof)) {
+            proof->zeros_will_do = try_zeros(proof);
             return true;
+        }
     return false;
 }

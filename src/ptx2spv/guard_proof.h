@@ -32,6 +32,7 @@ struct ct_guard_proof {
     bool *is_known;         /* once something is */
     unsigned level;         /* which assumptions are made */
     bool reads_shared;      /* of numbers in shared memory, too */
+    bool zeros_will_do;     /* those inputs that must absorb may also be all 0; ranges then are others */
 };
 
 /* ---- guard_proof.c ---- */

@@ -14,7 +14,8 @@
  *    where |a * b| < 2^(e-1) the sum is above 2^(e-1), a multiple of 2^(e-24). Otherwise the last places of a and b multiply to a power of
  *    two above |a * b| * 2^-48, so to 2^(e-48) or more; that of c is 2^(e-23) or more; the exact sum is a multiple of 2^(e-48), which is a
  *    multiple of 2^-126.
- * NaNs give NaN in either way. */
+ *  - *Nothing added.* a * b is 0 by what is known of a and b, one of them being 0 and the other finite; c is no subnormal. Flushing keeps
+ * signs. NaNs give NaN in either way. */
 #include "guard_ranges.h"
 
 enum { PLACES = 23, NO_QUANTUM = -1000 };
@@ -242,7 +243,7 @@ static bool is_absorbed(struct ct_range a, struct ct_range b, struct ct_range c)
 
 bool ct_fused_is_harmless(struct ct_range a, struct ct_range b, struct ct_range c, bool same)
 {
-    if (are_multiples(a, b, c) || cannot_cancel(a, b, c, same))
+    if (are_multiples(a, b, c) || cannot_cancel(a, b, c, same) || (is_zero(product(a, b, same)) && is_no_subnormal(c)))
         return true;
     return absorbs(c) && (same || (is_absorbed(a, b, c) && is_absorbed(b, a, c)));
 }

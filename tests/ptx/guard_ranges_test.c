@@ -218,8 +218,8 @@ static void test_edges(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_results_are_in_their_ranges), cmocka_unit_test(test_what_is_harmless_is_not_hurt),
-                                       cmocka_unit_test(test_edges)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_results_are_in_their_ranges),
+                                       cmocka_unit_test(test_what_is_harmless_is_not_hurt), cmocka_unit_test(test_edges)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,12 @@
 #include <cmocka.h>
 #include <string.h>
 
-enum { N_KERNELS = 500, N_REGISTERS = 6, ROUNDS = 2 };
+#ifdef SANITIZED
+enum { N_KERNELS = 200 };
+#else
+enum { N_KERNELS = 400 };
+#endif
+enum { N_REGISTERS = 6, ROUNDS = 2 };
 #define SEED UINT64_C(0x2545f4914f6cdd1d)
 
 static const struct ptx2spv_target target = {.float64 = 1, .exact_fma32 = 1, .fma32_flushes = 1, .guards_fma32 = 1, .exact_zeros = 1};
@@ -20,11 +25,11 @@ struct maker {
     struct ct_cursor at;
     uint64_t *random;
     ct_value registers[N_REGISTERS];
-    unsigned hurt; /* of ten operands as many are chosen to hurt */
-    unsigned exponent; /* else 0; if not, about that of all operands, and one more */
+    unsigned hurt;       /* of ten operands as many are chosen to hurt */
+    unsigned exponent;   /* else 0; if not, about that of all operands, and one more */
     enum ct_space space; /* where numbers come from: shared memory is watched, local is not */
-    unsigned zeros; /* of ten operands as many are 0 */
-    bool ordinary; /* those that are not to hurt are between 2^-20 and 2^3, or zeros */
+    unsigned zeros;      /* of ten operands as many are 0 */
+    bool ordinary;       /* those that are not to hurt are between 2^-20 and 2^3, or zeros */
 };
 
 /* Exponents at which the proof of the pass turns, and fractions of all zeros and ones. */
@@ -68,14 +73,24 @@ static void store(struct maker *m, uint64_t offset, ct_value x)
     insn->operands[1] = x;
 }
 
-static void put_in(struct maker *m, enum ct_space space, unsigned place)
+static void put_value_in(struct maker *m, enum ct_space space, unsigned place, ct_value x)
 {
-    const ct_value address = ct_const32(&m->at, 4 * place), bits = ct_const32(&m->at, operand_bits(m));
+    const ct_value address = ct_const32(&m->at, 4 * place);
     struct ct_insn *insn = ct_emit_insn(&m->at, CT_OP_STORE, PTX_B32, 0, 2);
 
     insn->space = space;
     insn->operands[0] = address;
-    insn->operands[1] = bits;
+    insn->operands[1] = x;
+}
+
+static void put_in(struct maker *m, enum ct_space space, unsigned place)
+{
+    put_value_in(m, space, place, ct_const32(&m->at, operand_bits(m)));
+}
+
+static void put_value(struct maker *m, unsigned place, ct_value x)
+{
+    put_value_in(m, m->space, place, x);
 }
 
 static ct_value get_from(struct maker *m, enum ct_space space, unsigned place)
@@ -174,7 +189,7 @@ static void fill_tile(struct maker *m, ct_value count, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         const unsigned r = random_below(m->random, N_REGISTERS);
         const ct_value a = numbers[random_below(m->random, 8)], b = numbers[random_below(m->random, 8)];
-        const ct_value factor = random_below(m->random, 3)         ? a
+        const ct_value factor = random_below(m->random, 3)        ? a
                                 : random_below(m->random, 4) == 0 ? of_first_round
                                                                   : ct_op2(&m->at, CT_OP_FSUB, PTX_F32, a, numbers[0]);
 
@@ -255,13 +270,25 @@ static void fill_orbit(struct maker *m, ct_value count, struct ct_block *done)
     ct_value x = m->registers[0], y = m->registers[1], xx, yy, near, part, next;
     bool negated;
 
-    if (random_below(m->random, 2)) {
+    switch (random_below(m->random, 4)) {
+    case 0:
         ct_assign(&m->at, x, ct_const32(&m->at, 0));
         ct_assign(&m->at, y, ct_const32(&m->at, 0));
-    } else if (random_below(m->random, 4) == 0) { /* a sum that is no more than anything */
-        ct_assign(&m->at, x, ct_op2(&m->at, CT_OP_FMUL, PTX_F32, x, ct_const32(&m->at, 0x7b800000)));
-        ct_assign(&m->at, y, ct_op2(&m->at, CT_OP_FMUL, PTX_F32, y, ct_const32(&m->at, 0x7fffffff)));
+        break;
+    case 1: /* a sum that is no more than anything */
+        ct_assign(&m->at, x, f32_operation(m, CT_OP_FMUL, x, ct_const32(&m->at, 0x7b800000)));
+        ct_assign(&m->at, y, f32_operation(m, CT_OP_FMUL, y, ct_const32(&m->at, 0x7fffffff)));
+        break;
+    case 2: /* small, other than what they change by: 2^-62 and 2^-64 times as much */
+        ct_assign(&m->at, x, f32_operation(m, CT_OP_FMUL, x, ct_const32(&m->at, 0x20800000)));
+        ct_assign(&m->at, y, f32_operation(m, CT_OP_FMUL, y, ct_const32(&m->at, 0x1f800000)));
+        break;
     }
+    for (unsigned r = 2; r < 4; r++)
+        if (random_below(m->random, 4) == 0) {
+            put_value(m, r, ct_const32(&m->at, 0));
+            ct_assign(&m->at, m->registers[r], get(m, r));
+        }
     jump(m, loop);
     xx = f32_operation(m, CT_OP_FMUL, x, x);
     yy = f32_operation(m, CT_OP_FMUL, y, y);
@@ -364,7 +391,9 @@ static ct_value from_local_or_zero(struct maker *m, unsigned place)
 /* Registers from memory, a loop over operations on them, and all of them stored. */
 static void build(struct bench *bench, uint64_t *random, enum kind kind)
 {
-    struct maker m = {.at = {.fn = bench->fn}, .random = random, .hurt = random_below(random, 8) ? random_below(random, 11) : 0,
+    struct maker m = {.at = {.fn = bench->fn},
+                      .random = random,
+                      .hurt = random_below(random, 8) ? random_below(random, 11) : 0,
                       .space = random_below(random, 2) ? CT_SPACE_SHARED : CT_SPACE_LOCAL};
     struct ct_block *entry = ct_block_create(bench->fn), *loop = ct_block_create(bench->fn), *done = ct_block_create(bench->fn);
     static const uint8_t exponents[] = {1, 2, 24, 40, 61, 62, 63, 64, 65, 66, 87, 88, 127};
@@ -499,16 +528,6 @@ static void test_pulls(void **state)
     assert_in_range(n.copied, N_KERNELS / 3, N_KERNELS);
 }
 
-static void put_value(struct maker *m, unsigned place, ct_value x)
-{
-    const ct_value address = ct_const32(&m->at, 4 * place);
-    struct ct_insn *insn = ct_emit_insn(&m->at, CT_OP_STORE, PTX_B32, 0, 2);
-
-    insn->space = m->space;
-    insn->operands[0] = address;
-    insn->operands[1] = x;
-}
-
 /* A sum of what is in shared memory: `begins` + first * second, and then zeros, which are ordinary. */
 static void build_sum(struct bench *bench, uint32_t begins, uint32_t first, uint32_t second)
 {
@@ -544,7 +563,8 @@ static void test_sums_that_are_subnormal(void **state)
 {
     static const struct {
         uint32_t begins, first, second, sum;
-    } rows[] = {{5, 0x3f800000, 0, 5}, {5, 0, 0x3e800000, 5}, {0, 0x01000000, 0x3e800000, 0x00400000}, {0x80000003, 0x00000010, 0x3e800000, 1}};
+    } rows[] = {
+        {5, 0x3f800000, 0, 5}, {5, 0, 0x3e800000, 5}, {0, 0x01000000, 0x3e800000, 0x00400000}, {0x80000003, 0x00000010, 0x3e800000, 1}};
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -563,10 +583,80 @@ static void test_sums_that_are_subnormal(void **state)
     }
 }
 
+/* examples/mandelbrot: x, y, what is added to them; the start is known to be 0 if it is. */
+static void build_mandelbrot(struct bench *bench, const uint32_t bits[4])
+{
+    struct maker m = {.at = {.fn = bench->fn, .block = ct_block_create(bench->fn)}, .space = CT_SPACE_LOCAL};
+    struct ct_block *loop = ct_block_create(bench->fn), *inside = ct_block_create(bench->fn), *done = ct_block_create(bench->fn);
+    ct_value v[4], count, xx, yy, next;
+
+    bench->fn->target = &target;
+    for (unsigned i = 0; i < 4; i++) {
+        const bool is_known = i < 2 && !bits[0] && !bits[1];
+
+        put_value(&m, i, ct_const32(&m.at, bits[i]));
+        v[i] = is_known ? ct_const32(&m.at, 0) : ct_copy(&m.at, get(&m, i));
+    }
+    count = ct_const32(&m.at, 0);
+    jump(&m, loop);
+    xx = f32_operation(&m, CT_OP_FMUL, v[0], v[0]);
+    yy = f32_operation(&m, CT_OP_FMUL, v[1], v[1]);
+    branch(&m, ct_fcmp(&m.at, PTX_F32, PTX_GT, f32_operation(&m, CT_OP_FADD, xx, yy), ct_const32(&m.at, 0x40800000)), done, inside);
+    m.at.block = inside;
+    next = fused(&m, f32_operation(&m, CT_OP_FADD, v[0], v[0]), v[1], v[3]);
+    ct_assign(&m.at, v[0], f32_operation(&m, CT_OP_FADD, f32_operation(&m, CT_OP_FSUB, xx, yy), v[2]));
+    ct_assign(&m.at, v[1], next);
+    store(&m, 500, v[1]);
+    go_round(&m, count, 6, loop, done);
+    store(&m, 1000, v[0]);
+    ct_emit_insn(&m.at, CT_OP_RET, PTX_NONE, 0, 0);
+}
+
+/* Starts and addends at the edges of what is asked. */
+static void test_edges_of_orbits(void **state)
+{
+    static const uint32_t numbers[] = {0,          0x80000000, 0x3f000000, 0x1f800000, 0x20000000, 0xa17fffff,
+                                       0x21800000, 0xa1800001, 0x2b7fffff, 0x2b800000, 0x53800000, 0x53800001,
+                                       0x00000001, 0x80400000, 0x7f800000, 0x7fc00000, 0x0c000000};
+    enum { N = sizeof numbers / sizeof *numbers };
+    unsigned n_copied = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < N * N * 8; i++) {
+        static const uint32_t starts[8][2] = {{0, 0},
+                                              {0x1f800000, 0x1f800001},
+                                              {0x20000000, 0xa0000001},
+                                              {0x3f000000, 0x00000003},
+                                              {0x0c000000, 0x3f800000},
+                                              {0x7fc00000, 0x3f800000},
+                                              {0, 0x3e800000},
+                                              {0xbf800000, 0}};
+        const uint32_t bits[4] = {starts[i % 8][0], starts[i % 8][1], numbers[i / 8 % N], numbers[i / 8 / N]};
+        static struct trace wanted, found;
+        struct bench bench;
+
+        bench_init(&bench);
+        build_mandelbrot(&bench, bits);
+        run_ir(bench.fn, &wanted);
+        run_pass(&bench, "reduce", ct_pass_reduce, CT_PROP_REDUCIBLE);
+        run_pass(&bench, "ssa", ct_pass_ssa, CT_PROP_SSA);
+        run_pass(&bench, "guard", ct_pass_guard, 0);
+        run_ir_flushing(bench.fn, &found);
+        assert_same_trace(&wanted, &found);
+        n_copied += count_loops(&bench) > 1;
+        bench_finish(&bench);
+    }
+    assert_int_equal(n_copied, N * N * 8);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_loops), cmocka_unit_test(test_tiles), cmocka_unit_test(test_orbits),
-                                       cmocka_unit_test(test_pulls), cmocka_unit_test(test_sums_that_are_subnormal)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_loops),
+                                       cmocka_unit_test(test_tiles),
+                                       cmocka_unit_test(test_orbits),
+                                       cmocka_unit_test(test_pulls),
+                                       cmocka_unit_test(test_sums_that_are_subnormal),
+                                       cmocka_unit_test(test_edges_of_orbits)};
 
     if (setjmp(bench_exhausted))
         return 1;
