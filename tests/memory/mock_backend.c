@@ -2,6 +2,7 @@
 /* The mock backend: one lock for everything, and a thread for each queue that runs its commands in order. It checks what
  * core/backend.h asks of core; what is wrong is printed and counted. */
 #include "mock_backend.h"
+#include "mock_images.h"
 
 #include "mock_semaphores.h"
 
@@ -238,6 +239,9 @@ static CUresult mock_enumerate(const struct ct_device_info **out_infos, unsigned
         info->max_block_threads = 1024;
         info->stream_priorities = true;
         info->can_import_host = true;
+        info->opaque_images = info->sparse_images = mock_has_images();
+        if (mock_has_images())
+            info->images = (struct ct_image_limits){1024, 1024, 256, 1024, 16, 0};
         if (ct_address_is_placed(info->address_rule))
             info->arenas[0] = (struct ct_address_arena){0x100000000000, 0x3fff00000000};
         info->timestamps = true;
@@ -806,6 +810,12 @@ const struct ct_backend ct_backend_vk = {
     .memory_create = mock_memory_create,
     .memory_import_host = mock_memory_import_host,
     .memory_destroy = mock_memory_destroy,
+    .physical_create = mock_physical_create,
+    .physical_destroy = mock_physical_destroy,
+    .image_create = mock_image_create,
+    .image_destroy = mock_image_destroy,
+    .image_level = mock_image_level,
+    .image_bind = mock_image_bind,
     .kernel_create = mock_kernel_create,
     .kernel_destroy = mock_kernel_destroy,
     .queue_create = mock_queue_create,
