@@ -97,11 +97,9 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
     struct ct_context *context;
-    CUresult r = ct_context_current(&context);
+    CUresult r = ct_context_current_or_null(&context);
 
-    if (r == CUDA_ERROR_INVALID_CONTEXT)
-        context = NULL;
-    else if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS)
         return r;
     if (dptr)
         r = ct_managed_holds(dptr) ? ct_managed_free(context, dptr) : ct_memory_free(context, dptr, CT_RANGE_DEVICE);
@@ -163,23 +161,12 @@ CUresult CUDAAPI cuMemAllocHost(void **pp, unsigned int bytesize)
     return cuMemHostAlloc(pp, bytesize, 0);
 }
 
-/* The current context with one use held, or NULL if there is none: page-locked memory may be given back without. */
-static CUresult current_or_null(struct ct_context **out)
-{
-    CUresult r = ct_context_current(out);
-
-    if (r != CUDA_ERROR_INVALID_CONTEXT)
-        return r;
-    *out = NULL;
-    return CUDA_SUCCESS;
-}
-
 /* cuMemFreeHost. Waits for the work of the memory's context first. Takes NULL. INVALID_VALUE: not the start of an allocation of
  * page-locked memory. */
 CUresult CUDAAPI cuMemFreeHost(void *p)
 {
     struct ct_context *context;
-    CUresult r = current_or_null(&context);
+    CUresult r = ct_context_current_or_null(&context);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -251,7 +238,7 @@ CUresult CUDAAPI cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
 CUresult CUDAAPI cuMemHostUnregister(void *p)
 {
     struct ct_context *context;
-    CUresult r = current_or_null(&context);
+    CUresult r = ct_context_current_or_null(&context);
 
     if (r != CUDA_SUCCESS)
         return r;

@@ -138,12 +138,11 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPo
 CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
     struct ct_context *context;
-    CUresult r = ct_context_current(&context);
+    CUresult r = ct_context_current_or_null(&context);
 
-    if (r == CUDA_SUCCESS)
-        ct_context_release(context);
-    else if (r != CUDA_ERROR_INVALID_CONTEXT) /* none need be current */
+    if (r != CUDA_SUCCESS)
         return r;
+    ct_context_release(context);
     if (!pool || !poolProps)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "pool %p, poolProps %p", (void *)pool, (const void *)poolProps);
     return ct_memory_pool_create(poolProps, pool);

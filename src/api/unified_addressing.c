@@ -9,23 +9,12 @@
 
 #define CT_CHANNEL "memory"
 
-/* The current context with one use held, or NULL if there is none. */
-static CUresult current_or_null(struct ct_context **out)
-{
-    CUresult r = ct_context_current(out);
-
-    if (r != CUDA_ERROR_INVALID_CONTEXT)
-        return r;
-    *out = NULL;
-    return CUDA_SUCCESS;
-}
-
 /* cuPointerGetAttribute. INVALID_VALUE: data is NULL, no such attribute, ptr is not known to CUDA; HOST_POINTER of device memory.
  * INVALID_CONTEXT: DEVICE_POINTER while no context is current. */
 CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct ct_context *context;
-    CUresult r = current_or_null(&context);
+    CUresult r = ct_context_current_or_null(&context);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -38,7 +27,7 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
 CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct ct_context *context;
-    CUresult r = current_or_null(&context);
+    CUresult r = ct_context_current_or_null(&context);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -53,7 +42,7 @@ CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute at
 CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)
 {
     struct ct_context *context;
-    CUresult r = current_or_null(&context);
+    CUresult r = ct_context_current_or_null(&context);
 
     if (r != CUDA_SUCCESS)
         return r;

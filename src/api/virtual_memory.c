@@ -21,12 +21,11 @@
 static CUresult enter(bool is_valid, const char *function)
 {
     struct ct_context *context;
-    CUresult r = ct_context_current(&context);
+    CUresult r = ct_context_current_or_null(&context);
 
-    if (r == CUDA_SUCCESS)
-        ct_context_release(context);
-    else if (r != CUDA_ERROR_INVALID_CONTEXT)
+    if (r != CUDA_SUCCESS)
         return r;
+    ct_context_release(context);
     return is_valid ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "arguments of %s", function);
 }
 

@@ -75,6 +75,8 @@ struct ct_context {
  * NOT_INITIALIZED, DEINITIALIZED, INVALID_CONTEXT (none current), CONTEXT_IS_DESTROYED, or the sticky error; NOT_PERMITTED in a host
  * function of a stream. */
 CUresult ct_context_current(struct ct_context **out);
+/* The same where none need be current: *out is NULL if none is. */
+CUresult ct_context_current_or_null(struct ct_context **out);
 /* Gives the use back; takes NULL. The caller holds no lock: it may be the last use. */
 void ct_context_release(struct ct_context *context);
 /* One use of a context other than the current one for a call of the application: that of a stream or an event it names.

@@ -158,6 +158,16 @@ CUresult ct_context_current(struct ct_context **out)
     return r;
 }
 
+CUresult ct_context_current_or_null(struct ct_context **out)
+{
+    CUresult r = ct_context_current(out);
+
+    if (r != CUDA_ERROR_INVALID_CONTEXT)
+        return r;
+    *out = NULL;
+    return CUDA_SUCCESS;
+}
+
 CUresult ct_context_enter(struct ct_context *context)
 {
     CUresult r;
