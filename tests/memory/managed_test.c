@@ -349,6 +349,37 @@ static void advice_is_kept_by_page(void **state)
     ok(cuMemFree(pointer));
 }
 
+/* cuMemAdvise and cuMemPrefetchAsync of CUDA 8.0, which name devices by their numbers and the host by CU_DEVICE_CPU. */
+static void forms_of_cuda_8(void **state)
+{
+    CUresult (*advise)(CUdeviceptr, size_t, CUmem_advise, CUdevice) =
+        (CUresult(*)(CUdeviceptr, size_t, CUmem_advise, CUdevice))dlsym(RTLD_DEFAULT, "cuMemAdvise");
+    CUresult (*prefetch)(CUdeviceptr, size_t, CUdevice, CUstream) =
+        (CUresult(*)(CUdeviceptr, size_t, CUdevice, CUstream))dlsym(RTLD_DEFAULT, "cuMemPrefetchAsync");
+    const CUresult fine = is_concurrent() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    const size_t bytes = (size_t)2 << 20;
+    CUdeviceptr pointer;
+
+    (void)state;
+    NEEDS_MANAGED();
+    assert_non_null(advise);
+    assert_non_null(prefetch);
+    pointer = allocate(bytes);
+    ok(advise(pointer, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, CU_DEVICE_CPU));
+    assert_int_equal(attribute_of(pointer, bytes, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION), CU_DEVICE_CPU);
+    gives(fine, advise(pointer, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 0));
+    gives(fine, prefetch(pointer, bytes, 0, NULL));
+    ok(cuCtxSynchronize());
+    if (is_concurrent()) {
+        assert_int_equal(attribute_of(pointer, bytes, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION), 0);
+        assert_int_equal(attribute_of(pointer, bytes, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION), 0);
+        ok(prefetch(pointer, bytes, CU_DEVICE_CPU, NULL));
+        ok(cuCtxSynchronize());
+        assert_int_equal(attribute_of(pointer, bytes, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION), CU_DEVICE_CPU);
+    }
+    ok(cuMemFree(pointer));
+}
+
 static void advice_about_the_device(void **state)
 {
     const CUresult fine = is_concurrent() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
@@ -548,6 +579,7 @@ int main(void)
         cmocka_unit_test(prefetching),
         cmocka_unit_test(batches),
         cmocka_unit_test(advice_is_kept_by_page),
+        cmocka_unit_test(forms_of_cuda_8),
         cmocka_unit_test(advice_about_the_device),
         cmocka_unit_test(bad_advice_and_queries),
         cmocka_unit_test(variables_of_a_module),
