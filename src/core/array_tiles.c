@@ -344,17 +344,45 @@ static CUresult lookup_alone(CUarray handle, struct ct_array **out)
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "the array is a level of a mipmapped one");
 }
 
-static CUresult get_properties(const struct ct_array_group *group, CUDA_ARRAY_SPARSE_PROPERTIES *out)
+/* What is told of a group; `out` is of the function's own type, or NULL. */
+typedef CUresult question(const struct ct_array_group *group, CUdevice device, void *out);
+
+static CUresult ask_alone(CUarray handle, question *ask, CUdevice device, void *out)
+{
+    struct ct_array *array;
+    CUresult r = lookup_alone(handle, &array);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ask(array->group, device, out);
+    ct_array_release(array);
+    return r;
+}
+
+static CUresult ask_mipmapped(CUmipmappedArray handle, question *ask, CUdevice device, void *out)
+{
+    struct ct_array_group *group;
+    CUresult r = ct_array_group_lookup(handle, &group);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ask(group, device, out);
+    ct_array_group_release(group);
+    return r;
+}
+
+static CUresult properties(const struct ct_array_group *group, CUdevice device, void *out)
 {
     const struct ct_array_tiles *tiles = group->tiles;
     const struct ct_image_tiling *tiling;
     bool all_tail;
 
+    (void)device;
     if (!out || !tiles || tiles->source != CT_IMAGE_SPARSE)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the array is not sparse, or sparseProperties is NULL");
     tiling = &tiles->tiling;
     all_tail = !group->is_mipmapped && tiling->tail_level == 0;
-    *out = (CUDA_ARRAY_SPARSE_PROPERTIES){
+    *(CUDA_ARRAY_SPARSE_PROPERTIES *)out = (CUDA_ARRAY_SPARSE_PROPERTIES){
         .tileExtent = {tiling->width, tiling->height, tiling->depth},
         .miptailFirstLevel = tiling->tail_bytes ? tiling->tail_level : 0,
         .miptailSize = all_tail ? tiling->tail_bytes * tiles->n_tails : tiling->tail_bytes,
@@ -363,7 +391,7 @@ static CUresult get_properties(const struct ct_array_group *group, CUDA_ARRAY_SP
     return CUDA_SUCCESS;
 }
 
-static CUresult get_requirements(const struct ct_array_group *group, CUdevice ordinal, CUDA_ARRAY_MEMORY_REQUIREMENTS *out)
+static CUresult requirements(const struct ct_array_group *group, CUdevice ordinal, void *out)
 {
     const struct ct_array_tiles *tiles = group->tiles;
     struct ct_device *device;
@@ -373,56 +401,29 @@ static CUresult get_requirements(const struct ct_array_group *group, CUdevice or
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the array has its memory, or memoryRequirements is NULL");
     if ((r = ct_device_lookup(ordinal, &device)) != CUDA_SUCCESS)
         return r;
-    *out = (CUDA_ARRAY_MEMORY_REQUIREMENTS){.size = tiles->tiling.tail_bytes, .alignment = tiles->tiling.tile_bytes};
+    *(CUDA_ARRAY_MEMORY_REQUIREMENTS *)out =
+        (CUDA_ARRAY_MEMORY_REQUIREMENTS){.size = tiles->tiling.tail_bytes, .alignment = tiles->tiling.tile_bytes};
     return CUDA_SUCCESS;
 }
 
 CUresult ct_array_sparse_properties(CUarray handle, CUDA_ARRAY_SPARSE_PROPERTIES *out)
 {
-    struct ct_array *array;
-    CUresult r = lookup_alone(handle, &array);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = get_properties(array->group, out);
-    ct_array_release(array);
-    return r;
+    return ask_alone(handle, properties, 0, out);
 }
 
 CUresult ct_mipmapped_array_sparse_properties(CUmipmappedArray handle, CUDA_ARRAY_SPARSE_PROPERTIES *out)
 {
-    struct ct_array_group *group;
-    CUresult r = ct_array_group_lookup(handle, &group);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = get_properties(group, out);
-    ct_array_group_release(group);
-    return r;
+    return ask_mipmapped(handle, properties, 0, out);
 }
 
 CUresult ct_array_memory_requirements(CUarray handle, CUdevice device, CUDA_ARRAY_MEMORY_REQUIREMENTS *out)
 {
-    struct ct_array *array;
-    CUresult r = lookup_alone(handle, &array);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = get_requirements(array->group, device, out);
-    ct_array_release(array);
-    return r;
+    return ask_alone(handle, requirements, device, out);
 }
 
 CUresult ct_mipmapped_array_memory_requirements(CUmipmappedArray handle, CUdevice device, CUDA_ARRAY_MEMORY_REQUIREMENTS *out)
 {
-    struct ct_array_group *group;
-    CUresult r = ct_array_group_lookup(handle, &group);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = get_requirements(group, device, out);
-    ct_array_group_release(group);
-    return r;
+    return ask_mipmapped(handle, requirements, device, out);
 }
 
 /* ---- mapping ---- */

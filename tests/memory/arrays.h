@@ -60,4 +60,14 @@ static inline int attribute(CUdevice_attribute which)
     return value;
 }
 
+/* The same request for a part of a mip tail; bytes. */
+static inline CUarrayMapInfo tail_of(CUarrayMapInfo info, unsigned layer, uint64_t offset, uint64_t size)
+{
+    info.subresourceType = CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL;
+    info.subresource.miptail.layer = layer;
+    info.subresource.miptail.offset = offset;
+    info.subresource.miptail.size = size;
+    return info;
+}
+
 #endif

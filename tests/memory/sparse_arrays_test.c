@@ -54,15 +54,6 @@ static CUarrayMapInfo box_of(CUarrayMapInfo info, const unsigned offset[3], cons
     return info;
 }
 
-static CUarrayMapInfo tail_of(CUarrayMapInfo info, unsigned layer, size_t offset, size_t size)
-{
-    info.subresourceType = CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL;
-    info.subresource.miptail.layer = layer;
-    info.subresource.miptail.offset = offset;
-    info.subresource.miptail.size = size;
-    return info;
-}
-
 static size_t tile_bytes(const CUDA_ARRAY_SPARSE_PROPERTIES *properties, size_t element_bytes)
 {
     return (size_t)properties->tileExtent.width * properties->tileExtent.height * properties->tileExtent.depth * element_bytes;

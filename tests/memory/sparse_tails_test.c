@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mip tails of sparse arrays, which lavapipe has not: what core makes of requests, on images that say how they take memory. What is
  * expected are the manual's words on CUDA_ARRAY_SPARSE_PROPERTIES and CUarrayMapInfo. */
-#include "api_test.h"
-
+#include "arrays.h"
 #include "mock_images.h"
 
 #define TILE ((uint64_t)65536)
@@ -50,15 +49,6 @@ static CUarrayMapInfo request_of(CUmipmappedArray mipmap, uint64_t offset)
     info.resource.mipmap = mipmap;
     info.memOperationType = CU_MEM_OPERATION_TYPE_MAP;
     info.memHandle.memHandle = memory;
-    return info;
-}
-
-static CUarrayMapInfo tail_of(CUarrayMapInfo info, unsigned layer, uint64_t offset, uint64_t size)
-{
-    info.subresourceType = CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL;
-    info.subresource.miptail.layer = layer;
-    info.subresource.miptail.offset = offset;
-    info.subresource.miptail.size = size;
     return info;
 }
 
