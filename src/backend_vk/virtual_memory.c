@@ -157,10 +157,11 @@ static CUresult allocate_chunk(struct ct_physical *physical, struct chunk *chunk
     return CUDA_SUCCESS;
 }
 
-CUresult ct_vk_physical_create(struct ct_backend_device *device, uint64_t size_bytes, bool shareable, struct ct_physical **out)
+CUresult ct_vk_physical_create(struct ct_backend_device *device, uint64_t size_bytes, enum ct_physical_use use, struct ct_physical **out)
 {
+    const bool shareable = use == CT_PHYSICAL_SHARED;
     /* Also what is not to be shared, as memory of cuMemAlloc: NVIDIA 580 takes 0.5 ms for 64 MiB that it may export, 1 ms for others. */
-    const bool exportable = shareable || (device->physical->export_types && shares(device));
+    const bool exportable = shareable || (use == CT_PHYSICAL_RANGES && device->physical->export_types && shares(device));
     struct ct_physical *physical;
     uint32_t type;
     CUresult r;

@@ -5,7 +5,7 @@
 
 #include "memory.h"
 
-CUresult ct_vk_physical_create(struct ct_backend_device *device, uint64_t size_bytes, bool shareable, struct ct_physical **out);
+CUresult ct_vk_physical_create(struct ct_backend_device *device, uint64_t size_bytes, enum ct_physical_use use, struct ct_physical **out);
 CUresult ct_vk_physical_import(struct ct_backend_device *device, int fd, struct ct_physical **out, uint64_t *out_bytes);
 CUresult ct_vk_physical_export(struct ct_physical *physical, int *out_fd);
 CUresult ct_vk_physical_export_dma_buf(struct ct_physical *physical, int *out_fd);

@@ -207,6 +207,11 @@ struct ct_texel_image {
     struct ct_image_tiling tiling;    /* where its memory is bound later */
 };
 
+enum ct_physical_use {
+    CT_PHYSICAL_RANGES, /* to be bound into ranges */
+    CT_PHYSICAL_SHARED, /* the same, and other processes are to have it */
+    CT_PHYSICAL_TILES,  /* to be bound into images */
+};
 struct ct_physical; /* memory of a device without an address; CT_VIRTUAL_SPARSE, and for images where info.sparse_images */
 
 /* A tile gets memory, or loses what it has. */
@@ -277,9 +282,9 @@ struct ct_backend {
     CUresult (*memory_export_dma_buf)(struct ct_memory *memory, uint64_t offset, uint64_t size_bytes, int *out_fd);
     void (*memory_destroy)(struct ct_memory *memory); /* no queue uses it any more; takes NULL */
 
-    /* CT_VIRTUAL_SPARSE, and shareable memory where info.driver_pages. Memory without an address; `shareable`: can be exported, where
-     * info.virtual_memory_fd. */
-    CUresult (*physical_create)(struct ct_backend_device *device, uint64_t size_bytes, bool shareable, struct ct_physical **out);
+    /* CT_VIRTUAL_SPARSE, and shareable memory where info.driver_pages. Memory without an address; SHARED: can be exported, where
+     * info.virtual_memory_fd; TILES: where info.sparse_images. */
+    CUresult (*physical_create)(struct ct_backend_device *device, uint64_t size_bytes, enum ct_physical_use use, struct ct_physical **out);
     /* What was exported, here or in another process; `fd` stays the caller's. INVALID_VALUE: it is no such thing. */
     CUresult (*physical_import)(struct ct_backend_device *device, int fd, struct ct_physical **out, uint64_t *out_bytes);
     CUresult (*physical_export)(struct ct_physical *physical, int *out_fd);

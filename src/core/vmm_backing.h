@@ -48,6 +48,7 @@ struct ct_vmm_way {
     CUresult (*change)(struct ct_vmm_view *view, const struct ct_vmm_change *changes, unsigned count);
 };
 extern const struct ct_vmm_way ct_vmm_pages, ct_vmm_sparse;
+extern const struct ct_vmm_way ct_vmm_tiles; /* of tile pools: memory without views; it goes into images (array_tiles.c) */
 
 /* NOT_SUPPORTED: the device has neither. */
 CUresult ct_vmm_way_of(const struct ct_device *device, const struct ct_vmm_way **out);

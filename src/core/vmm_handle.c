@@ -210,7 +210,7 @@ static CUresult create_memory(struct ct_device *device, const struct ct_vmm_way 
 
 CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_bytes, CUmemGenericAllocationHandle *out)
 {
-    const struct ct_vmm_way *way = &ct_vmm_sparse; /* of tile pools: the backend's memory, whatever other handles are made of */
+    const struct ct_vmm_way *way = &ct_vmm_tiles;
     struct ct_vmm_memory memory;
     struct ct_device *device;
     CUresult r;

@@ -54,7 +54,7 @@ static void memory_finish(struct ct_vmm_memory *memory)
 static CUresult create_by_driver(struct ct_device *device, uint64_t size_bytes, struct ct_vmm_memory *out)
 {
     struct ct_vmm_memory memory = {.device = device, .size_bytes = size_bytes, .fd = -1};
-    CUresult r = device->backend->physical_create(device->opened, size_bytes, true, &memory.physical);
+    CUresult r = device->backend->physical_create(device->opened, size_bytes, CT_PHYSICAL_SHARED, &memory.physical);
 
     if (r != CUDA_SUCCESS)
         return r;

@@ -12,17 +12,28 @@
 
 /* ---- physical memory ---- */
 
-static CUresult memory_create(struct ct_device *device, uint64_t size_bytes, bool shareable, struct ct_vmm_memory *out)
+static CUresult create(struct ct_device *device, uint64_t size_bytes, enum ct_physical_use use, struct ct_vmm_memory *out)
 {
     struct ct_vmm_memory memory = {.device = device, .size_bytes = size_bytes, .fd = -1};
-    CUresult r;
+    CUresult r = device->backend->physical_create(device->opened, size_bytes, use, &memory.physical);
 
-    if (shareable && !device->info.virtual_memory_fd)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not export memory", device->info.name);
-    r = device->backend->physical_create(device->opened, size_bytes, shareable, &memory.physical);
     if (r == CUDA_SUCCESS)
         *out = memory;
     return r;
+}
+
+static CUresult memory_create(struct ct_device *device, uint64_t size_bytes, bool shareable, struct ct_vmm_memory *out)
+{
+    if (shareable && !device->info.virtual_memory_fd)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not export memory", device->info.name);
+    return create(device, size_bytes, shareable ? CT_PHYSICAL_SHARED : CT_PHYSICAL_RANGES, out);
+}
+
+static CUresult tiles_create(struct ct_device *device, uint64_t size_bytes, bool shareable, struct ct_vmm_memory *out)
+{
+    if (shareable)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory for sparse arrays is not shared");
+    return create(device, size_bytes, CT_PHYSICAL_TILES, out);
 }
 
 static CUresult memory_import(struct ct_device *device, int fd, struct ct_vmm_memory *out)
@@ -110,6 +121,8 @@ static CUresult change(struct ct_vmm_view *view, const struct ct_vmm_change *cha
     free(binds);
     return r;
 }
+
+const struct ct_vmm_way ct_vmm_tiles = {.memory_create = tiles_create, .memory_finish = memory_finish};
 
 const struct ct_vmm_way ct_vmm_sparse = {
     .memory_create = memory_create,

@@ -48,12 +48,15 @@ unsigned mock_physicals(void)
     return mock.physicals;
 }
 
-CUresult mock_physical_create(struct ct_backend_device *device, uint64_t size_bytes, bool shareable, struct ct_physical **out)
+CUresult mock_physical_create(struct ct_backend_device *device, uint64_t size_bytes, enum ct_physical_use use, struct ct_physical **out)
 {
     struct ct_physical *physical = calloc(1, sizeof *physical);
 
     (void)device;
-    (void)shareable;
+    if (use != CT_PHYSICAL_TILES) {
+        free(physical);
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
     physical->size_bytes = size_bytes;
     mock.physicals++;
     *out = physical;

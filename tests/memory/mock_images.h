@@ -13,7 +13,7 @@ unsigned mock_binds(const struct ct_tile_bind **out);
 /* Pieces of physical memory that exist. */
 unsigned mock_physicals(void);
 
-CUresult mock_physical_create(struct ct_backend_device *device, uint64_t size_bytes, bool shareable, struct ct_physical **out);
+CUresult mock_physical_create(struct ct_backend_device *device, uint64_t size_bytes, enum ct_physical_use use, struct ct_physical **out);
 void mock_physical_destroy(struct ct_physical *physical);
 CUresult mock_image_create(struct ct_backend_device *device, const struct ct_image_request *request, struct ct_texel_image **out);
 void mock_image_destroy(struct ct_texel_image *image);
