@@ -191,8 +191,8 @@ struct ct_image_request {
     uint64_t import_offset;            /* of the image in the import */
 };
 
-/* How an image takes memory that is bound later: in tiles of one size. A tile is a box of texels of a level, or a part of the tail, in which
- * the levels are that are smaller than a box; each layer has a tail, or all have one together. An image that is DEFERRED is all tail. */
+/* How an image takes memory that is bound later: in tiles of one size. A tile is a box of texels of a level, or a part of the tail, in
+ * which the levels are that are smaller than a box; each layer has a tail, or all have one together. An image that is DEFERRED is all tail. */
 struct ct_image_tiling {
     uint64_t tile_bytes;
     uint32_t width, height, depth; /* of a box, in texels */
