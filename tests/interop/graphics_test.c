@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../api/which_driver.h"
+
 /* Of headers that cuda.h does not include; their handles are numbers and pointers. */
 typedef int vdpau_get_proc_address(uint32_t device, uint32_t function_id, void **function);
 CUresult cuGraphicsGLRegisterBuffer(CUgraphicsResource *resource, unsigned buffer, unsigned flags);
@@ -111,8 +113,11 @@ int main(void)
     char path[] = "/tmp/graphics_test_XXXXXX";
     CUgraphicsResource resource = UNTOUCHED;
     CUcontext context;
-    int log = mkstemp(path);
+    int log;
 
+    if (!on_cuttle())
+        return 77; /* what is tested is that these functions are not there */
+    log = mkstemp(path);
     if (log < 0 || setenv("CUTTLE_LOG_FILE", path, 1) || setenv("CUTTLE_LOG", "warn", 1))
         return EXIT_FAILURE;
 

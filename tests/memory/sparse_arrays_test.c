@@ -158,6 +158,8 @@ static void kinds_by_the_manual(void **state)
         CUDA_ARRAY3D_DESCRIPTOR got;
         CUarray array;
 
+        if (rows[i].want != CUDA_SUCCESS && !on_cuttle())
+            continue; /* NVIDIA's driver makes arrays of kinds that the manual excludes */
         gives(rows[i].want, cuArray3DCreate(&array, &rows[i].desc));
         if (rows[i].want != CUDA_SUCCESS)
             continue;
@@ -309,7 +311,7 @@ static void memory_goes_with_its_last_tile(void **state)
     CUarray array;
 
     (void)state;
-    if (!has_sparse())
+    if (!has_sparse() || !on_cuttle()) /* NVIDIA's driver makes no tile pools of that many bytes */
         skip();
     ok(cuMemGetInfo(&unused, &total));
     bytes = unused / 4 & ~(((size_t)2 << 20) - 1);
@@ -475,7 +477,8 @@ static void deferred_arrays_get_all_their_memory(void **state)
         assert_true(needed.size >= all.width * all.height * all.depth * 4);
         assert_true(needed.alignment && !(needed.alignment & (needed.alignment - 1)));
         gives(CUDA_ERROR_INVALID_VALUE, cuArrayGetMemoryRequirements(NULL, array, 0));
-        gives(CUDA_ERROR_INVALID_DEVICE, cuArrayGetMemoryRequirements(&needed, array, 99));
+        if (on_cuttle()) /* NVIDIA's driver does not look at the device */
+            gives(CUDA_ERROR_INVALID_DEVICE, cuArrayGetMemoryRequirements(&needed, array, 99));
         gives(CUDA_ERROR_INVALID_VALUE, cuArrayGetSparseProperties(&sparse, array));
         info = request_for(array, memory, needed.alignment);
         ok(cuMemMapArrayAsync(&info, 1, NULL));
@@ -529,7 +532,7 @@ static void requests_that_are_refused(void **state)
     CUdeviceptr address;
 
     (void)state;
-    if (!has_sparse())
+    if (!has_sparse() || !on_cuttle()) /* NVIDIA's driver crashes */
         skip();
     memory = pool();
     ok(cuArray3DCreate(&array, &desc));
@@ -574,11 +577,9 @@ static void requests_that_are_refused(void **state)
     ok(cuMemCreate(&ordinary, POOL_BYTES, &properties, 0));
     REFUSES(CUDA_ERROR_INVALID_VALUE, bad.memHandle.memHandle = ordinary);
     ok(cuMemRelease(ordinary));
-    if (on_cuttle()) { /* the manual says that such memory is for arrays only; it names no error */
-        ok(cuMemAddressReserve(&address, POOL_BYTES, 0, 0, 0));
-        gives(CUDA_ERROR_INVALID_VALUE, cuMemMap(address, POOL_BYTES, 0, memory, 0));
-        ok(cuMemAddressFree(address, POOL_BYTES));
-    }
+    ok(cuMemAddressReserve(&address, POOL_BYTES, 0, 0, 0)); /* the manual says that such memory is for arrays only; it names no error */
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemMap(address, POOL_BYTES, 0, memory, 0));
+    ok(cuMemAddressFree(address, POOL_BYTES));
     ok(cuMemGetAllocationPropertiesFromHandle(&properties, memory));
     assert_int_equal(properties.allocFlags.usage, CU_MEM_CREATE_USAGE_TILE_POOL);
     ok(cuMemRelease(memory));
