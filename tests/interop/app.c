@@ -2,6 +2,7 @@
 #define VOLK_IMPLEMENTATION
 #include "app.h"
 
+#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -332,6 +333,10 @@ void app_buffer_create(struct app *app, VkDeviceSize bytes, enum app_memory_kind
     *out = buffer;
 }
 
+/* What another API exported gets a number that no descriptor of this device has had: validation layers (1.4.309) keep the sizes of memory by
+ * the numbers it was exported as, also when those descriptors are long closed. */
+enum { FOREIGN_DESCRIPTORS = 500 };
+
 /* An opaque descriptor does not tell its memory type: the device-local ones are tried. */
 static bool import_memory(struct app *app, int fd, uint32_t allowed, struct app_buffer *buffer)
 {
@@ -354,16 +359,19 @@ bool app_buffer_import(struct app *app, int fd, enum app_memory_kind kind, VkDev
                        struct app_buffer *out)
 {
     struct app_buffer buffer = {.handle = create_handle(app, bytes, kind), .bytes = bytes, .memory_bytes = memory_bytes, .kind = kind};
+    const int foreign = fcntl(fd, F_DUPFD_CLOEXEC, FOREIGN_DESCRIPTORS);
     VkMemoryRequirements requirements;
 
     vkGetBufferMemoryRequirements(app->device, buffer.handle, &requirements);
-    if (requirements.size > memory_bytes)
-        die("memory of another API is too small for a buffer");
+    if (foreign < 0 || requirements.size > memory_bytes)
+        die("memory of another API is too small for a buffer, or too many descriptors are open");
     buffer.align = requirements.alignment;
-    if (!import_memory(app, fd, requirements.memoryTypeBits, &buffer)) {
+    if (!import_memory(app, foreign, requirements.memoryTypeBits, &buffer)) {
+        close(foreign);
         vkDestroyBuffer(app->device, buffer.handle, NULL);
         return false;
     }
+    close(fd);
     must(vkBindBufferMemory(app->device, buffer.handle, buffer.memory, 0));
     *out = buffer;
     return true;
