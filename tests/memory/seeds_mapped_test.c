@@ -162,24 +162,24 @@ static void write_kernel(const struct access *access, char *out, size_t size)
 
 typedef unsigned long long pair __attribute__((vector_size(16)));
 
-/* One load of the access's size. x86-64 processors with AVX load 16 aligned bytes at once (Intel SDM 3A, 9.1.1; AMD says the same). */
-static void load(const volatile void *at, unsigned bytes, unsigned char out[16])
+/* One load and one store of the size. x86-64 processors with AVX move 16 aligned bytes at once (Intel SDM 3A, 9.1.1; AMD says the same). */
+static void move_once(volatile void *to, const volatile void *from, unsigned bytes)
 {
     switch (bytes) {
     case 1:
-        *out = *(const volatile uint8_t *)at;
+        *(volatile uint8_t *)to = *(const volatile uint8_t *)from;
         break;
     case 2:
-        *(uint16_t *)(void *)out = *(const volatile uint16_t *)at;
+        *(volatile uint16_t *)to = *(const volatile uint16_t *)from;
         break;
     case 4:
-        *(uint32_t *)(void *)out = *(const volatile uint32_t *)at;
+        *(volatile uint32_t *)to = *(const volatile uint32_t *)from;
         break;
     case 8:
-        *(uint64_t *)(void *)out = *(const volatile uint64_t *)at;
+        *(volatile uint64_t *)to = *(const volatile uint64_t *)from;
         break;
     default:
-        *(pair *)(void *)out = *(const volatile pair *)at;
+        *(volatile pair *)to = *(const volatile pair *)from;
         break;
     }
 }
@@ -209,7 +209,7 @@ static unsigned count_torn(const struct access *access, volatile void *host, CUd
     ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&device, &rounds}, NULL));
     while (cuStreamQuery(NULL) == CUDA_ERROR_NOT_READY) {
         for (unsigned i = 0; i < 1000; i++) {
-            load(host, access->bytes, loaded);
+            move_once(loaded, host, access->bytes);
             torn += !is_whole(loaded, access->bytes, unit);
             *seen |= loaded[0] == 0 ? 1 : 2;
         }
@@ -264,30 +264,10 @@ static void write_reader(const struct access *access, bool whole, char *out, siz
              parts == 1 ? "" : "}", checks);
 }
 
-static void store(volatile void *at, unsigned bytes, bool ones)
-{
-    switch (bytes) {
-    case 1:
-        *(volatile uint8_t *)at = ones ? UINT8_MAX : 0;
-        break;
-    case 2:
-        *(volatile uint16_t *)at = ones ? UINT16_MAX : 0;
-        break;
-    case 4:
-        *(volatile uint32_t *)at = ones ? UINT32_MAX : 0;
-        break;
-    case 8:
-        *(volatile uint64_t *)at = ones ? UINT64_MAX : 0;
-        break;
-    default:
-        *(volatile pair *)at = ones ? (pair){UINT64_MAX, UINT64_MAX} : (pair){0, 0};
-        break;
-    }
-}
-
 /* The same of loads: the host stores two patterns in turn, and a kernel never sees a part of one and a part of the other. */
 static void aligned_loads_are_single(void **state)
 {
+    static const pair patterns[2] = {{0, 0}, {UINT64_MAX, UINT64_MAX}};
     bool is_cpu = on_cuttle() && seeds_attribute(CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED);
     unsigned rounds = ROUNDS;
     CUfunction function;
@@ -308,7 +288,7 @@ static void aligned_loads_are_single(void **state)
         ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&pattern, &torn, &rounds}, NULL));
         while (cuStreamQuery(NULL) == CUDA_ERROR_NOT_READY)
             for (unsigned k = 0; k < 1000; k++)
-                store(host + 64, accesses[i].bytes, k & 1);
+                move_once(host + 64, &patterns[k & 1], accesses[i].bytes);
         ok(cuCtxSynchronize());
         if (*(uint32_t *)(void *)(host + 2048))
             fail_msg("%s: %u torn", accesses[i].name, *(unsigned *)(void *)(host + 2048));
