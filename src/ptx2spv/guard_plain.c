@@ -2,8 +2,11 @@
 /* guard: runs of multiply-adds of which all that can go wrong is known before they begin get a copy without guards. Diamonds after every
  * few multiply-adds would keep a driver from fetching early what comes after them.
  *
- *     load.shared, fma, load.shared, ...      =>      if (something is small && it was not a zero)    as in guard.c, of what is there by
- * now the run, which guard.c is to cut else the run phis
+ *     load.shared, fma, load.shared, ...      =>      if (something is small && it was not a zero)    as in guard.c, of what is there
+ *                                                         the run, which guard.c is to cut
+ *                                                     else
+ *                                                         the run
+ *                                                     phis
  *
  * What the run itself loads from shared memory is known where that is watched: a run holds nothing by which a thread may learn of what
  * others store in the meantime, so the flag that answers for its loads can be asked at its start.
