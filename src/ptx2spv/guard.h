@@ -57,6 +57,8 @@ ct_value ct_guard_suspect(const struct ct_guard *g, const struct ct_looks *looks
 ct_value ct_guard_doubt(const struct ct_guard *g, const struct ct_looks *looks, struct ct_cursor *at);
 /* Whether r, what the driver has for a * b + c, may be wrong. */
 ct_value ct_guard_convict(struct ct_cursor *at, const ct_value x[3], ct_value r);
+/* a or b, if both are there; else the one that is, if any. */
+ct_value ct_guard_either(struct ct_cursor *at, ct_value a, ct_value b);
 /* Whether x is not as its range says: least, most, nonzero and nonnegative. Infinities and NaNs are beyond all bounds. */
 ct_value ct_guard_is_out_of_range(struct ct_cursor *at, ct_value x, struct ct_range range);
 /* Whether x is neither 0 nor, for sure, a factor. */
@@ -97,6 +99,8 @@ bool ct_guard_can_watch_shared(struct ct_fn *fn);
 void ct_guard_watch_shared(struct ct_fn *fn, enum ct_guard_watch most);
 /* Whether something was stored that is watched for. Asked behind the loads that it answers for. */
 ct_value ct_guard_shared_flag(struct ct_cursor *at, enum ct_guard_watch watch);
+/* Whether a thread neither changes shared memory by it nor may learn by it of what others stored in the meantime. Not asked of jumps. */
+bool ct_guard_leaves_shared_alone(const struct ct_insn *insn);
 /* A load of 32-bit words from shared memory. */
 bool ct_is_shared_word(const struct ct_fn *fn, const struct ct_insn *insn);
 

@@ -182,7 +182,7 @@ struct ct_looks ct_guard_look(struct ct_guard *g, const struct ct_segment *segme
     return looks;
 }
 
-static ct_value either(struct ct_cursor *at, ct_value a, ct_value b)
+ct_value ct_guard_either(struct ct_cursor *at, ct_value a, ct_value b)
 {
     return !a.i ? b : !b.i ? a : ct_or(at, a, b);
 }
@@ -286,13 +286,13 @@ ct_value ct_guard_suspect(const struct ct_guard *g, const struct ct_looks *looks
     if (g->header) {
         above.block = g->tail[g->header->idom->id];
         above.before = above.block->last;
-        small = either(at, small, one_is_below(&above, &looks->factors[1], LEAST_FACTOR));
-        small = either(at, small, one_is_below(&above, &looks->terms[1], LEAST_TERM));
+        small = ct_guard_either(at, small, one_is_below(&above, &looks->factors[1], LEAST_FACTOR));
+        small = ct_guard_either(at, small, one_is_below(&above, &looks->terms[1], LEAST_TERM));
     }
     if (looks->watched.n)
-        small = either(at, small, ct_guard_shared_flag(at, CT_WATCH_FACTORS));
-    small = either(at, small, one_is_below(at, &looks->factors[0], LEAST_FACTOR));
-    return either(at, small, one_is_below(at, &looks->terms[0], LEAST_TERM));
+        small = ct_guard_either(at, small, ct_guard_shared_flag(at, CT_WATCH_FACTORS));
+    small = ct_guard_either(at, small, one_is_below(at, &looks->factors[0], LEAST_FACTOR));
+    return ct_guard_either(at, small, one_is_below(at, &looks->terms[0], LEAST_TERM));
 }
 
 ct_value ct_guard_doubt(const struct ct_guard *g, const struct ct_looks *looks, struct ct_cursor *at)
@@ -301,10 +301,10 @@ ct_value ct_guard_doubt(const struct ct_guard *g, const struct ct_looks *looks, 
 
     if (looks->hopeless)
         return ct_emit_const(at, CT_W_PRED, 1);
-    small = either(at, small, one_is_between(g, at, &looks->watched, LEAST_FACTOR));
+    small = ct_guard_either(at, small, one_is_between(g, at, &looks->watched, LEAST_FACTOR));
     for (int i = 0; i < 2; i++) {
-        small = either(at, small, one_is_between(g, at, &looks->factors[i], LEAST_FACTOR));
-        small = either(at, small, one_is_between(g, at, &looks->terms[i], LEAST_TERM));
+        small = ct_guard_either(at, small, one_is_between(g, at, &looks->factors[i], LEAST_FACTOR));
+        small = ct_guard_either(at, small, one_is_between(g, at, &looks->terms[i], LEAST_TERM));
     }
     return small;
 }

@@ -28,22 +28,6 @@ struct loop {
 
 /* ---- which ones ---- */
 
-static bool may_be_copied(const struct ct_insn *insn)
-{
-    switch ((unsigned)insn->op) {
-    case CT_OP_LOAD:
-        return insn->semantics <= PTX_WEAK;
-    case CT_OP_STORE:
-        return insn->semantics <= PTX_WEAK && insn->space != CT_SPACE_SHARED && insn->space != CT_SPACE_GENERIC;
-    case CT_OP_BR:
-    case CT_OP_CBR:
-    case CT_OP_SWITCH:
-        return true;
-    default:
-        return ct_insn_is_pure(insn);
-    }
-}
-
 /* Whether it multiplies and adds, and can be copied. */
 static bool is_candidate(const struct ct_fn *fn, const struct ct_block *header)
 {
@@ -53,7 +37,7 @@ static bool is_candidate(const struct ct_fn *fn, const struct ct_block *header)
         n_entries += !ct_guard_is_inside(header, header->preds.v[p]);
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn && ct_guard_is_inside(header, fn->blocks.v[b]); insn = insn->next) {
-            if (!may_be_copied(insn))
+            if (insn != insn->block->last && !ct_guard_leaves_shared_alone(insn))
                 return false;
             n_ffmas += ct_is_guarded(insn);
             n++;
@@ -62,11 +46,6 @@ static bool is_candidate(const struct ct_fn *fn, const struct ct_block *header)
 }
 
 /* ---- what is asked ---- */
-
-static ct_value either(struct ct_cursor *at, ct_value a, ct_value b)
-{
-    return a.i ? ct_or(at, a, b) : b;
-}
 
 /* Whether what comes in is not what is assumed of it. */
 static ct_value ask(const struct loop *loop, struct ct_cursor *at)
@@ -79,16 +58,16 @@ static ct_value ask(const struct loop *loop, struct ct_cursor *at)
         const ct_value one = ct_guard_is_out_of_range(at, in->value, in->assumed);
 
         if (in->must_absorb && proof->zeros_will_do) {
-            absorbs_not = either(at, absorbs_not, one);
-            all_bits = either(at, all_bits, in->value);
+            absorbs_not = ct_guard_either(at, absorbs_not, one);
+            all_bits = ct_guard_either(at, all_bits, in->value);
         } else {
-            bad = either(at, bad, one);
+            bad = ct_guard_either(at, bad, one);
         }
     }
     if (absorbs_not.i) /* nor are they zeros */
-        bad = either(at, bad, ct_and(at, absorbs_not, ct_icmp_imm(at, PTX_U32, PTX_NE, ct_shl_imm(at, all_bits, 1), 0)));
+        bad = ct_guard_either(at, bad, ct_and(at, absorbs_not, ct_icmp_imm(at, PTX_U32, PTX_NE, ct_shl_imm(at, all_bits, 1), 0)));
     if (proof->reads_shared)
-        bad = either(at, bad, ct_guard_shared_flag(at, ct_guard_watch_for(proof)));
+        bad = ct_guard_either(at, bad, ct_guard_shared_flag(at, ct_guard_watch_for(proof)));
     return bad.i ? bad : ct_emit_const(at, CT_W_PRED, 0);
 }
 

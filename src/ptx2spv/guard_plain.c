@@ -26,14 +26,7 @@ struct run {
 
 static bool ends_run(const struct ct_insn *insn)
 {
-    switch ((unsigned)insn->op) {
-    case CT_OP_LOAD:
-        return insn->semantics > PTX_WEAK;
-    case CT_OP_STORE:
-        return insn->semantics > PTX_WEAK || insn->space == CT_SPACE_SHARED || insn->space == CT_SPACE_GENERIC;
-    default:
-        return insn == insn->block->last || !(ct_insn_is_pure(insn) || insn->op == CT_OP_PHI);
-    }
+    return insn == insn->block->last || !ct_guard_leaves_shared_alone(insn);
 }
 
 static bool begins_run(const struct ct_fn *fn, const struct ct_insn *insn)
@@ -234,8 +227,7 @@ static ct_value ask(struct ct_guard *g, struct ct_looks *looks, const ct_value_l
     g->flag = CT_NO_VALUE;
     grounds = ct_guard_doubt(g, looks, &in_doubt);
     if (watched)
-        grounds = grounds.i ? ct_or(&in_doubt, grounds, ct_guard_shared_flag(&in_doubt, CT_WATCH_FACTORS))
-                            : ct_guard_shared_flag(&in_doubt, CT_WATCH_FACTORS);
+        grounds = ct_guard_either(&in_doubt, grounds, ct_guard_shared_flag(&in_doubt, CT_WATCH_FACTORS));
     ct_guard_jump(g->fn, doubting, deciding);
     at->block = deciding;
     return ct_emit2(at, CT_OP_PHI, PTX_NONE, CT_W_PRED, no, grounds);

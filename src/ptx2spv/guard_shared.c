@@ -27,6 +27,18 @@ bool ct_is_shared_word(const struct ct_fn *fn, const struct ct_insn *insn)
     return insn->op == CT_OP_LOAD && insn->space == CT_SPACE_SHARED && ct_width_of_value(fn, insn->results[0]) == CT_W_32;
 }
 
+bool ct_guard_leaves_shared_alone(const struct ct_insn *insn)
+{
+    switch ((unsigned)insn->op) {
+    case CT_OP_LOAD:
+        return insn->semantics <= PTX_WEAK;
+    case CT_OP_STORE:
+        return insn->semantics <= PTX_WEAK && insn->space != CT_SPACE_SHARED && insn->space != CT_SPACE_GENERIC;
+    default:
+        return ct_insn_is_pure(insn);
+    }
+}
+
 /* ---- whether it can be done, and is of use ---- */
 
 static bool stores_words(const struct ct_fn *fn, const struct ct_insn *store)
@@ -105,7 +117,7 @@ static ct_value is_watched_for(struct ct_cursor *at, const struct group *group, 
         const ct_value x = group->numbers.v[i];
         const ct_value one = watch == CT_WATCH_NARROW ? ct_guard_is_out_of_range(at, x, narrow) : ct_guard_is_no_factor(at, x);
 
-        found = found.i ? ct_or(at, found, one) : one;
+        found = ct_guard_either(at, found, one);
     }
     return found;
 }
@@ -146,7 +158,7 @@ static bool ends_group(const struct ct_insn *insn)
     case CT_OP_STORE:
         return insn->semantics > PTX_WEAK;
     default:
-        return insn == insn->block->last || !(ct_insn_is_pure(insn) || insn->op == CT_OP_PHI);
+        return insn == insn->block->last || !ct_insn_is_pure(insn);
     }
 }
 
