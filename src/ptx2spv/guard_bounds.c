@@ -8,14 +8,9 @@
 
 enum { DEPTH_MAX = 6 };
 
-static struct ct_insn *definition(const struct ct_guard_proof *proof, ct_value x)
-{
-    return proof->g->fn->values.v[x.i].def;
-}
-
 static bool is_positive_constant(const struct ct_guard_proof *proof, ct_value x)
 {
-    const struct ct_insn *def = definition(proof, x);
+    const struct ct_insn *def = ct_guard_definition(proof, x);
 
     return def->op == CT_OP_CONST && def->imm >= 0x00800000 && def->imm < 0x7f800000;
 }
@@ -24,11 +19,11 @@ static bool is_positive_constant(const struct ct_guard_proof *proof, ct_value x)
 
 const struct ct_insn *ct_guard_comparison_or_null(const struct ct_guard_proof *proof, ct_value condition, bool *negated)
 {
-    const struct ct_insn *def = definition(proof, condition);
+    const struct ct_insn *def = ct_guard_definition(proof, condition);
 
     while (def->op == CT_OP_COPY || def->op == CT_OP_NOT) {
         *negated ^= def->op == CT_OP_NOT;
-        def = definition(proof, def->operands[0]);
+        def = ct_guard_definition(proof, def->operands[0]);
     }
     return def->op == CT_OP_FCMP && def->type == PTX_F32 ? def : NULL;
 }
@@ -53,13 +48,13 @@ static bool is_above(const struct ct_insn *comparison, bool holds)
 
 static void note_bound(struct ct_guard_proof *proof, const struct ct_insn *comparison, bool holds, const struct ct_block *from)
 {
-    for (uint32_t i = 0; i < 2; i++)
-        if ((i ? is_above(comparison, holds) : is_below(comparison, holds)) && is_positive_constant(proof, comparison->operands[1 - i])) {
-            const uint32_t bits = (uint32_t)definition(proof, comparison->operands[1 - i])->imm;
+    for (uint32_t i = 0; i < 2; i++) {
+        const ct_value limit = comparison->operands[1 - i];
 
+        if ((i ? is_above(comparison, holds) : is_below(comparison, holds)) && is_positive_constant(proof, limit))
             *CT_PUSH(proof->g->scratch, &proof->bounds) =
-                (struct ct_guard_bound){ct_guard_original(proof, comparison->operands[i]), ct_range_of_constant(bits).most, from};
-        }
+                (struct ct_guard_bound){ct_guard_original(proof, comparison->operands[i]), ct_guard_range(proof, limit).most, from};
+    }
 }
 
 void ct_guard_find_bounds(struct ct_guard_proof *proof)
@@ -83,7 +78,7 @@ struct ct_range ct_guard_range(const struct ct_guard_proof *proof, ct_value x)
     const struct ct_insn *def;
 
     x = ct_guard_original(proof, x);
-    def = definition(proof, x);
+    def = ct_guard_definition(proof, x);
     if (def->op == CT_OP_CONST)
         return ct_range_of_constant((uint32_t)def->imm);
     if (proof->input_of[x.i])
@@ -115,7 +110,7 @@ static int half(int most)
 
 static int bound(const struct ct_guard_proof *proof, ct_value of, int most, ct_value x, unsigned depth)
 {
-    const struct ct_insn *def = definition(proof, of = ct_guard_original(proof, of));
+    const struct ct_insn *def = ct_guard_definition(proof, of = ct_guard_original(proof, of));
     const ct_value *part = def->operands;
     const bool is_square = def->n_operands > 1 && part[0].i == part[1].i;
 
@@ -151,7 +146,8 @@ struct ct_range ct_guard_range_at(const struct ct_guard_proof *proof, ct_value x
 bool ct_guard_is_never(const struct ct_guard_proof *proof, const struct ct_insn *comparison)
 {
     const struct ct_range x = ct_guard_range_at(proof, comparison->operands[0], comparison->block);
+    const ct_value limit = comparison->operands[1];
 
-    return comparison->type == PTX_F32 && comparison->compare == PTX_LT && is_positive_constant(proof, comparison->operands[1]) &&
-           x.nonnegative && x.nonzero && ct_range_of_constant((uint32_t)definition(proof, comparison->operands[1])->imm).most <= x.least;
+    return comparison->type == PTX_F32 && comparison->compare == PTX_LT && is_positive_constant(proof, limit) &&
+           x.nonnegative && x.nonzero && ct_guard_range(proof, limit).most <= x.least;
 }

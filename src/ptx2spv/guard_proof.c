@@ -41,21 +41,16 @@ bool ct_guard_is_inside(const struct ct_block *header, const struct ct_block *bl
     return head == header;
 }
 
-static struct ct_insn *definition(const struct ct_guard_proof *proof, ct_value x)
-{
-    return proof->g->fn->values.v[x.i].def;
-}
-
 ct_value ct_guard_original(const struct ct_guard_proof *proof, ct_value x)
 {
-    while (definition(proof, x)->op == CT_OP_COPY)
-        x = definition(proof, x)->operands[0];
+    while (ct_guard_definition(proof, x)->op == CT_OP_COPY)
+        x = ct_guard_definition(proof, x)->operands[0];
     return x;
 }
 
 static bool is_inside(const struct ct_guard_proof *proof, ct_value x)
 {
-    return ct_guard_is_inside(proof->header, definition(proof, x)->block);
+    return ct_guard_is_inside(proof->header, ct_guard_definition(proof, x)->block);
 }
 
 /* ---- what it depends on ---- */
@@ -98,7 +93,7 @@ typedef CT_VEC(struct ct_insn *) insn_list;
 /* Follows an operand to where it comes from. */
 static void follow(struct ct_guard_proof *proof, insn_list *work, const struct ct_insn *user, ct_value x)
 {
-    struct ct_insn *def = definition(proof, ct_guard_original(proof, x));
+    struct ct_insn *def = ct_guard_definition(proof, ct_guard_original(proof, x));
 
     if (ct_width_of_value(proof->g->fn, x) != CT_W_32 || def->op == CT_OP_CONST)
         return;
@@ -151,7 +146,7 @@ static void assume(struct ct_guard_proof *proof)
 
 static struct ct_range masked(const struct ct_guard_proof *proof, const struct ct_insn *insn)
 {
-    const struct ct_insn *mask = definition(proof, insn->operands[1]);
+    const struct ct_insn *mask = ct_guard_definition(proof, insn->operands[1]);
     const struct ct_range x = ct_guard_range_at(proof, insn->operands[0], insn->block);
 
     if (mask->op != CT_OP_CONST || mask->imm != (insn->op == CT_OP_AND ? UINT32_C(0x7fffffff) : UINT32_C(0x80000000)))
@@ -181,30 +176,43 @@ static struct ct_range loaded(struct ct_guard_proof *proof, const struct ct_insn
     return ct_range_between(level->shared.least, level->shared.most);
 }
 
+/* Of arithmetic, where it stands. */
+struct operands {
+    struct ct_range x[3];
+    bool same; /* the first two are one value */
+};
+
+static struct operands operands_of(const struct ct_guard_proof *proof, const struct ct_insn *insn)
+{
+    const ct_value *const x = insn->operands;
+    struct operands of = {.same = insn->n_operands > 1 && ct_guard_original(proof, x[0]).i == ct_guard_original(proof, x[1]).i};
+
+    for (uint32_t i = 0; i < insn->n_operands; i++)
+        of.x[i] = ct_guard_range_at(proof, x[i], insn->block);
+    return of;
+}
+
 static struct ct_range computed(const struct ct_guard_proof *proof, const struct ct_insn *insn)
 {
-    const bool same =
-        insn->n_operands > 1 && ct_guard_original(proof, insn->operands[0]).i == ct_guard_original(proof, insn->operands[1]).i;
-    struct ct_range x[3];
+    const struct operands of = operands_of(proof, insn);
 
-    for (uint32_t i = 0; i < insn->n_operands && i < 3; i++)
-        x[i] = ct_guard_range_at(proof, insn->operands[i], insn->block);
     switch ((unsigned)insn->op) {
     case CT_OP_FADD:
-        return ct_range_of_sum(x[0], x[1]);
+        return ct_range_of_sum(of.x[0], of.x[1]);
     case CT_OP_FSUB:
-        return ct_range_of_difference(x[0], x[1]);
+        return ct_range_of_difference(of.x[0], of.x[1]);
     case CT_OP_FMUL:
-        return ct_range_of_product(x[0], x[1], same);
+        return ct_range_of_product(of.x[0], of.x[1], of.same);
     case CT_OP_FFMA:
-        return ct_range_of_fused(x[0], x[1], x[2], same);
+        return ct_range_of_fused(of.x[0], of.x[1], of.x[2], of.same);
     case CT_OP_FDIV:
-        return ct_range_of_quotient(x[0], x[1]);
+        return ct_range_of_quotient(of.x[0], of.x[1]);
     default: /* FRSQRT */
-        return ct_range_of_inverse_root(x[0]);
+        return ct_range_of_inverse_root(of.x[0]);
     }
 }
 
+/* Nothing of constants and of integers that become f32, which ct_guard_range knows without. */
 static struct ct_range step(struct ct_guard_proof *proof, const struct ct_insn *insn)
 {
     switch ((unsigned)insn->op) {
@@ -217,8 +225,6 @@ static struct ct_range step(struct ct_guard_proof *proof, const struct ct_insn *
         return selected(proof, insn);
     case CT_OP_LOAD:
         return loaded(proof, insn);
-    case CT_OP_ITOF:
-        return insn->type2 == PTX_F32 ? ct_range_between(0, 64) : ct_range_any();
     default:
         return first_that_matters(insn) < insn->n_operands ? computed(proof, insn) : ct_range_any();
     }
@@ -235,7 +241,7 @@ static bool is_followed(const struct ct_guard_proof *proof, const struct ct_insn
 /* Whether nothing is known of a value of the loop so far. */
 static bool is_pending(const struct ct_guard_proof *proof, ct_value x)
 {
-    const struct ct_insn *def = definition(proof, x);
+    const struct ct_insn *def = ct_guard_definition(proof, x);
 
     return is_inside(proof, x) && is_followed(proof, def) && def->op != CT_OP_CONST && !proof->is_known[x.i];
 }
@@ -310,12 +316,9 @@ static bool find_ranges(struct ct_guard_proof *proof)
 
 static bool is_harmless(const struct ct_guard_proof *proof, const struct ct_insn *ffma)
 {
-    struct ct_range x[3];
+    const struct operands of = operands_of(proof, ffma);
 
-    for (uint32_t i = 0; i < 3; i++)
-        x[i] = ct_guard_range_at(proof, ffma->operands[i], ffma->block);
-    return ct_fused_is_harmless(x[0], x[1], x[2],
-                                ct_guard_original(proof, ffma->operands[0]).i == ct_guard_original(proof, ffma->operands[1]).i);
+    return ct_fused_is_harmless(of.x[0], of.x[1], of.x[2], of.same);
 }
 
 static const struct ct_insn *harmful_or_null(const struct ct_guard_proof *proof)

@@ -35,6 +35,11 @@ struct ct_guard_proof {
     bool zeros_will_do;     /* those inputs that must absorb may also be all 0; ranges then are others */
 };
 
+static inline struct ct_insn *ct_guard_definition(const struct ct_guard_proof *proof, ct_value x)
+{
+    return proof->g->fn->values.v[x.i].def;
+}
+
 /* ---- guard_proof.c ---- */
 /* Whether `block` is in the loop. */
 bool ct_guard_is_inside(const struct ct_block *header, const struct ct_block *block);
