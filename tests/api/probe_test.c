@@ -2,6 +2,7 @@
 /* The probe: its cases against the host's C library, what it says of a device that is said to do more than it does, and its answers
  * on the disk. */
 #include "core/probe.h"
+#include "../float_bits.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,58 +33,25 @@ static const struct {
 #include "core/probe.def"
 };
 
-static float f32(uint64_t bits)
-{
-    const uint32_t low = (uint32_t)bits;
-    float value;
-
-    memcpy(&value, &low, sizeof value);
-    return value;
-}
-
-static double f64(uint64_t bits)
-{
-    double value;
-
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static uint64_t of_f32(float value)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static uint64_t of_f64(double value)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 static uint64_t by_the_host(enum operation operation, uint64_t a, uint64_t b, uint64_t c)
 {
     volatile float product;
 
     switch (operation) {
     case OPERATION_FMA32:
-    case OPERATION_SUBNORMAL_FMA32: return of_f32(fmaf(f32(a), f32(b), f32(c)));
-    case OPERATION_NEAR32: product = f32(a) * f32(b); return of_f32(fmaf(f32(a), f32(b), -product));
-    case OPERATION_FMA64: return of_f64(fma(f64(a), f64(b), f64(c)));
-    case OPERATION_DIV32: return of_f32(f32(a) / f32(b));
-    case OPERATION_DIV64: return of_f64(f64(a) / f64(b));
+    case OPERATION_SUBNORMAL_FMA32: return bits_of_f32(fmaf(f32_of(a), f32_of(b), f32_of(c)));
+    case OPERATION_NEAR32: product = f32_of(a) * f32_of(b); return bits_of_f32(fmaf(f32_of(a), f32_of(b), -product));
+    case OPERATION_FMA64: return bits_of_f64(fma(f64_of(a), f64_of(b), f64_of(c)));
+    case OPERATION_DIV32: return bits_of_f32(f32_of(a) / f32_of(b));
+    case OPERATION_DIV64: return bits_of_f64(f64_of(a) / f64_of(b));
     case OPERATION_SQRT32:
-    case OPERATION_REFINED32: return of_f32(sqrtf(f32(a)));
+    case OPERATION_REFINED32: return bits_of_f32(sqrtf(f32_of(a)));
     case OPERATION_SQRT64:
-    case OPERATION_REFINED64: return of_f64(sqrt(f64(a)));
-    case OPERATION_INVERSE64: return of_f64(1 / sqrt(f64(a)));
-    case OPERATION_LEAST32: return f32(a) < f32(b) ? a : b;
-    case OPERATION_LESS32: return f32(a) < f32(b);
-    case OPERATION_WIDEN32: return of_f64((double)f32(a));
+    case OPERATION_REFINED64: return bits_of_f64(sqrt(f64_of(a)));
+    case OPERATION_INVERSE64: return bits_of_f64(1 / sqrt(f64_of(a)));
+    case OPERATION_LEAST32: return f32_of(a) < f32_of(b) ? a : b;
+    case OPERATION_LESS32: return f32_of(a) < f32_of(b);
+    case OPERATION_WIDEN32: return bits_of_f64((double)f32_of(a));
     }
     return 0;
 }

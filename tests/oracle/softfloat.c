@@ -3,10 +3,10 @@
  * rounding to odd, which keeps what the second rounding needs: it has more than twice the digits and two to spare. Double itself is the
  * processor's, in each of its rounding modes. Built with -frounding-math; volatile keeps operations between changes of mode. */
 #include "machine.h"
+#include "../float_bits.h"
 
 #include <fenv.h>
 #include <math.h>
-#include <string.h>
 
 struct format {
     uint8_t exponent_bits, fraction_bits; /* stored */
@@ -35,22 +35,6 @@ static const struct format *format_of(enum ptx_type type)
     default:
         return &f32;
     }
-}
-
-static uint64_t bits_of(double value)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static double double_of(uint64_t bits)
-{
-    double value;
-
-    memcpy(&value, &bits, sizeof value);
-    return value;
 }
 
 /* ---- classes ---- */
@@ -110,7 +94,7 @@ double oracle_to_double(enum ptx_type type, uint64_t bits)
     double magnitude;
 
     if (oracle_element(type) == PTX_F64)
-        return double_of(bits);
+        return f64_of(bits);
     if (oracle_is_nan(type, bits))
         return NAN;
     if (f->has_infinity && exponent == (1 << f->exponent_bits) - 1)
@@ -208,7 +192,7 @@ static uint64_t round_to(enum ptx_type type, bool negative, uint64_t magnitude, 
 
 static uint64_t round_double(enum ptx_type type, double value, struct rounding rounding)
 {
-    const uint64_t bits = bits_of(value), fraction = bits & ((UINT64_C(1) << 52) - 1);
+    const uint64_t bits = bits_of_f64(value), fraction = bits & ((UINT64_C(1) << 52) - 1);
     const int exponent = (int)(bits >> 52 & 0x7ff);
     const bool negative = bits >> 63;
 
@@ -314,6 +298,6 @@ uint64_t oracle_compute(enum ptx_type type, enum oracle_arithmetic what, enum pt
     if (is_exact) /* once more: the sign of a sum of zero depends on the mode */
         result = compute_in_mode(what, mode_of(rounding), values, &is_exact);
     else if (isfinite(result))
-        result = double_of(bits_of(result) | 1);
+        result = f64_of(bits_of_f64(result) | 1);
     return round_double(type, result, (struct rounding){rounding, flush});
 }

@@ -2,6 +2,7 @@
 /* What guard_ranges.c says of results holds of the host's, and what it calls harmless is not hurt by flushing: random f32, mostly where
  * exponents decide, in ranges that hold them more or less tightly. */
 #include "guard_ranges.h"
+#include "../float_bits.h"
 #include "ir_machine.h"
 
 #include <math.h>
@@ -9,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <string.h>
 
 #ifdef SANITIZED
 enum { N_CASES = 100000 };
@@ -17,14 +17,6 @@ enum { N_CASES = 100000 };
 enum { N_CASES = 400000 };
 #endif
 #define SEED UINT64_C(0x9e3779b97f4a7c15)
-
-static uint32_t to_bits(float x)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
 
 /* ---- numbers ---- */
 
@@ -109,7 +101,7 @@ static int16_t moved(uint64_t *random, int power, int by)
 /* One that x is in. */
 static struct ct_range loosened(uint64_t *random, float x)
 {
-    struct ct_range range = ct_range_of_constant(to_bits(x));
+    struct ct_range range = ct_range_of_constant((uint32_t)bits_of_f32(x));
 
     assert_true(holds(range, x));
     range.least = moved(random, range.least, -1);
@@ -122,7 +114,7 @@ static struct ct_range loosened(uint64_t *random, float x)
     range.nonnegative &= random_below(random, 2);
     range.number &= random_below(random, 4) != 0;
     if (random_below(random, 4) == 0)
-        range = ct_range_joined(range, ct_range_of_constant(to_bits(any_number(random))));
+        range = ct_range_joined(range, ct_range_of_constant((uint32_t)bits_of_f32(any_number(random))));
     assert_true(holds(range, x));
     return range;
 }
@@ -148,7 +140,7 @@ static void test_results_are_in_their_ranges(void **state)
         pick_operands(&random, x);
         for (int k = 0; k < 3; k++)
             r[k] = loosened(&random, x[k]);
-        same = to_bits(x[0]) == to_bits(x[1]) && random_below(&random, 2);
+        same = bits_of_f32(x[0]) == bits_of_f32(x[1]) && random_below(&random, 2);
         if (same)
             r[1] = r[0];
         check("sum", ct_range_of_sum(r[0], r[1]), x[0] + x[1], x);
@@ -179,16 +171,16 @@ static void test_what_is_harmless_is_not_hurt(void **state)
         pick_operands(&random, x);
         for (int k = 0; k < 3; k++)
             r[k] = loosened(&random, x[k]);
-        same = to_bits(x[0]) == to_bits(x[1]) && random_below(&random, 2);
+        same = bits_of_f32(x[0]) == bits_of_f32(x[1]) && random_below(&random, 2);
         if (same)
             r[1] = r[0];
         wanted = fmaf(x[0], x[1], x[2]);
         found = flushing_fma(x[0], x[1], x[2]);
-        n_hurt += !isnan(wanted) && to_bits(wanted) != to_bits(found);
+        n_hurt += !isnan(wanted) && bits_of_f32(wanted) != bits_of_f32(found);
         if (!ct_fused_is_harmless(r[0], r[1], r[2], same))
             continue;
         n_harmless++;
-        if (isnan(wanted) ? !isnan(found) : to_bits(wanted) != to_bits(found))
+        if (isnan(wanted) ? !isnan(found) : bits_of_f32(wanted) != bits_of_f32(found))
             fail_msg("%a * %a + %a: %a, flushing %a", x[0], x[1], x[2], wanted, found);
     }
     assert_in_range(n_harmless, N_CASES / 10, N_CASES);

@@ -62,17 +62,6 @@ static ct_value any(struct maker *m)
     return m->registers[random_below(m->random, N_REGISTERS)];
 }
 
-static void store(struct maker *m, uint64_t offset, ct_value x)
-{
-    const ct_value address = ct_const64(&m->at, 0);
-    struct ct_insn *insn = ct_emit_insn(&m->at, CT_OP_STORE, PTX_B32, 0, 2);
-
-    insn->space = CT_SPACE_GLOBAL;
-    insn->offset = (int64_t)offset;
-    insn->operands[0] = address;
-    insn->operands[1] = x;
-}
-
 static void put_value_in(struct maker *m, enum ct_space space, unsigned place, ct_value x)
 {
     const ct_value address = ct_const32(&m->at, 4 * place);
@@ -165,7 +154,7 @@ static void fill_body(struct maker *m, unsigned n)
 
         ct_assign(&m->at, m->registers[r], random_operation(m));
         if (random_below(m->random, 2))
-            store(m, i, m->registers[random_below(m->random, N_REGISTERS)]);
+            emit_event(&m->at, i, m->registers[random_below(m->random, N_REGISTERS)]);
         if (random_below(m->random, 2)) /* an effect that depends on nothing */
             ct_assign(&m->at, m->registers[random_below(m->random, N_REGISTERS)], from_memory(m, 900 + i % 100));
     }
@@ -195,7 +184,7 @@ static void fill_tile(struct maker *m, ct_value count, unsigned n)
 
         ct_assign(&m->at, m->registers[r], fused(m, factor, b, random_below(m->random, 20) ? m->registers[r] : a));
         if (random_below(m->random, 8) == 0)
-            store(m, 700 + i, m->registers[random_below(m->random, N_REGISTERS)]);
+            emit_event(&m->at, 700 + i, m->registers[random_below(m->random, N_REGISTERS)]);
     }
 }
 
@@ -300,7 +289,7 @@ static void fill_orbit(struct maker *m, ct_value count, struct ct_block *done)
     ct_assign(&m->at, x, orbit_step(m, x, y, m->registers[3], part));
     ct_assign(&m->at, y, next);
     if (random_below(m->random, 2))
-        store(m, 500, x);
+        emit_event(&m->at, 500, x);
     go_round(m, count, 8, loop, done);
 }
 
@@ -367,7 +356,7 @@ static void fill_pulls(struct maker *m, ct_value count, struct ct_block *done)
     address = ct_add_imm(&m->at, ct_shl_imm(&m->at, count, 4), 4 * 600);
     pull(m, address, ct_add_imm(&m->at, address, 12));
     if (random_below(m->random, 2))
-        store(m, 500, m->registers[3]);
+        emit_event(&m->at, 500, m->registers[3]);
     go_round(m, count, N_BODIES, loop, done);
 }
 
@@ -431,7 +420,7 @@ static void build(struct bench *bench, uint64_t *random, enum kind kind)
     }
     m.at.block = done;
     for (unsigned r = 0; r < N_REGISTERS; r++)
-        store(&m, 1000 + r, m.registers[r]);
+        emit_event(&m.at, 1000 + r, m.registers[r]);
     ct_emit_insn(&m.at, CT_OP_RET, PTX_NONE, 0, 0);
 }
 
@@ -554,7 +543,7 @@ static void build_sum(struct bench *bench, uint32_t begins, uint32_t first, uint
     for (unsigned i = 0; i < 8; i++)
         ct_assign(&m.at, sum, fused(&m, zero, zero, sum));
     go_round(&m, count, 3, loop, done);
-    store(&m, 1000, sum);
+    emit_event(&m.at, 1000, sum);
     ct_emit_insn(&m.at, CT_OP_RET, PTX_NONE, 0, 0);
 }
 
@@ -606,9 +595,9 @@ static void build_mandelbrot(struct bench *bench, const uint32_t bits[4])
     next = fused(&m, f32_operation(&m, CT_OP_FADD, v[0], v[0]), v[1], v[3]);
     ct_assign(&m.at, v[0], f32_operation(&m, CT_OP_FADD, f32_operation(&m, CT_OP_FSUB, xx, yy), v[2]));
     ct_assign(&m.at, v[1], next);
-    store(&m, 500, v[1]);
+    emit_event(&m.at, 500, v[1]);
     go_round(&m, count, 6, loop, done);
-    store(&m, 1000, v[0]);
+    emit_event(&m.at, 1000, v[0]);
     ct_emit_insn(&m.at, CT_OP_RET, PTX_NONE, 0, 0);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine: written from ir_ops.def alone, with nothing of the compiler's own folding. */
 #include "ir_machine.h"
+#include "../float_bits.h"
+#include "shorthand.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -112,30 +114,17 @@ static double flushed32(double x)
 
 static double read_float(const struct machine *m, enum ptx_type type, uint64_t bits, bool may_flush)
 {
-    const uint32_t bits32 = (uint32_t)bits;
-    float single;
-    double x;
-
-    if (type == PTX_F64) {
-        memcpy(&x, &bits, sizeof x);
-        return x;
-    }
-    memcpy(&single, &bits32, sizeof single);
-    return m->flushes && may_flush ? flushed32(single) : single;
+    if (type == PTX_F64)
+        return f64_of(bits);
+    return m->flushes && may_flush ? flushed32(f32_of(bits)) : f32_of(bits);
 }
 
 /* Of type f32 the value is one. */
 static uint64_t float_bits(enum ptx_type type, double x)
 {
-    const float single = (float)x;
-    uint32_t bits32;
-    uint64_t bits;
-
     if (isnan(x))
         return type == PTX_F64 ? UINT64_C(0x7fffffffffffffff) : 0x7fffffff;
-    memcpy(&bits32, &single, sizeof bits32);
-    memcpy(&bits, &x, sizeof bits);
-    return type == PTX_F64 ? bits : bits32;
+    return type == PTX_F64 ? bits_of_f64(x) : bits_of_f32((float)x);
 }
 
 /* Whether a result is flushed is decided before it is rounded to the places that subnormals have: 2^24 times as much tells. */
@@ -472,6 +461,17 @@ void run_ir_flushing(struct ct_fn *fn, struct trace *out)
 void run_ir_estimating(struct ct_fn *fn, int places, struct trace *out)
 {
     run((struct machine){.fn = fn, .estimates = true, .places = places}, out);
+}
+
+void emit_event(struct ct_cursor *at, uint64_t offset, ct_value x)
+{
+    const ct_value address = ct_const64(at, 0);
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_STORE, ct_width_at(at, x) == CT_W_64 ? PTX_B64 : PTX_B32, 0, 2);
+
+    insn->space = CT_SPACE_GLOBAL;
+    insn->offset = (int64_t)offset;
+    insn->operands[0] = address;
+    insn->operands[1] = x;
 }
 
 void assert_same_trace(const struct trace *wanted, const struct trace *found)

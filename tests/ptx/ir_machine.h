@@ -27,6 +27,8 @@ float flushing_fma(float a, float b, float c);
 /* Inverse roots of f32 are so many units of their last place off, and f64's own roots and quotients are wrong but where refine_root.c has to ask
  * for them: at the ends of the range, and for roots whose lower word is all ones. */
 void run_ir_estimating(struct ct_fn *fn, int places, struct trace *out);
+/* A store that is one: of 32 or 64 bits. */
+void emit_event(struct ct_cursor *at, uint64_t offset, ct_value x);
 /* The same events; where a run got tired, only as far as both went. */
 void assert_same_trace(const struct trace *wanted, const struct trace *found);
 

@@ -3,6 +3,7 @@
  * host's, for all operands that the proof in refine_root.c leaves open, and for random ones; so has straight code around them. f32
  * comparisons and inverse roots see subnormals on a machine whose own do not. */
 #include "ir_machine.h"
+#include "../float_bits.h"
 #include "shorthand.h"
 
 #include <math.h>
@@ -18,34 +19,7 @@ enum { PLACES = 2, N_KERNELS = 400 };
 
 static const struct ptx2spv_target target = {.float64 = 1, .exact_fma64 = 1, .exact_sqrt64 = 1, .exact_div64 = 1, .refined_roots64 = 1};
 
-static double double_of(uint64_t bits)
-{
-    double x;
-
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static uint64_t bits_of(double x)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 /* ---- kernels ---- */
-
-static void store(struct ct_cursor *at, uint64_t offset, ct_value x)
-{
-    const ct_value address = ct_const64(at, 0);
-    struct ct_insn *insn = ct_emit_insn(at, CT_OP_STORE, ct_width_at(at, x) == CT_W_64 ? PTX_B64 : PTX_B32, 0, 2);
-
-    insn->space = CT_SPACE_GLOBAL;
-    insn->offset = (int64_t)offset;
-    insn->operands[0] = address;
-    insn->operands[1] = x;
-}
 
 static ct_value marked(struct ct_cursor *at, ct_value x)
 {
@@ -60,7 +34,7 @@ static ct_value root(struct ct_cursor *at, ct_value x)
 
 static ct_value inverse(struct ct_cursor *at, ct_value x)
 {
-    return marked(at, ct_op2(at, CT_OP_FDIV, PTX_F64, ct_const64(at, bits_of(1.0)), x));
+    return marked(at, ct_op2(at, CT_OP_FDIV, PTX_F64, ct_const64(at, bits_of_f64(1.0)), x));
 }
 
 static void refine(struct bench *bench)
@@ -88,11 +62,11 @@ static void assert_root_and_inverse(double a)
 {
     struct bench bench;
     struct ct_cursor at = begin(&bench, &target);
-    const ct_value x = root(&at, ct_const64(&at, bits_of(a)));
+    const ct_value x = root(&at, ct_const64(&at, bits_of_f64(a)));
     static struct trace found;
 
-    store(&at, 0, inverse(&at, ct_copy(&at, x)));
-    store(&at, 1, x);
+    emit_event(&at, 0, inverse(&at, ct_copy(&at, x)));
+    emit_event(&at, 1, x);
     ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
     refine(&bench);
     for (int places = -PLACES; places <= PLACES; places++) {
@@ -101,9 +75,9 @@ static void assert_root_and_inverse(double a)
         run_ir_estimating(bench.fn, places, &found);
         assert_int_equal(found.n, 2);
         for (unsigned i = 0; i < 2; i++)
-            if (found.events[i].value != bits_of(want[i]) && !isnan(want[i]))
+            if (found.events[i].value != bits_of_f64(want[i]) && !isnan(want[i]))
                 fail_msg("%s of %a: %a, not %a; estimates %d places off", i ? "root" : "inverse root", a,
-                         double_of(found.events[i].value), want[i], places);
+                         f64_of(found.events[i].value), want[i], places);
     }
     bench_finish(&bench);
 }
@@ -126,8 +100,8 @@ static void test_simple_and_rare_operands(void **state)
     for (unsigned i = 0; i < sizeof operands / sizeof *operands; i++)
         assert_root_and_inverse(operands[i]);
     for (int i = -20; i <= 20; i++) {
-        assert_scaled(double_of(bits_of(1.0) + (uint64_t)(int64_t)i));
-        assert_scaled(double_of(bits_of(2.0) + (uint64_t)(int64_t)i));
+        assert_scaled(f64_of(bits_of_f64(1.0) + (uint64_t)(int64_t)i));
+        assert_scaled(f64_of(bits_of_f64(2.0) + (uint64_t)(int64_t)i));
     }
 }
 
@@ -139,7 +113,7 @@ static void test_random_operands(void **state)
     (void)state;
     for (uint64_t exponent = 0; exponent < 2047; exponent++)
         for (int i = exponent < 150 || exponent > 2000 ? 8 : 1; i; i--)
-            assert_root_and_inverse(double_of(exponent << 52 | (uint64_t)random_below(&random, 1 << 20) << 32 | random_below(&random, UINT32_MAX)));
+            assert_root_and_inverse(f64_of(exponent << 52 | (uint64_t)random_below(&random, 1 << 20) << 32 | random_below(&random, UINT32_MAX)));
 }
 
 /* All N < 2^bits with N * N = -j modulo that, if j is 7 more than a multiple of 8: there are four. */
@@ -203,7 +177,7 @@ static unsigned try_root(uint64_t significand)
     unsigned n = 0;
 
     for (int i = -6; i <= 6; i++) {
-        const double a = double_of(bits_of(b * b) + (uint64_t)(int64_t)i);
+        const double a = f64_of(bits_of_f64(b * b) + (uint64_t)(int64_t)i);
 
         if (sqrt(a) != b)
             continue;
@@ -275,16 +249,16 @@ static void build_straight(struct ct_cursor *at, uint64_t *random)
     uint32_t n = 0;
 
     while (n < 6)
-        values[n++] = ct_const64(at, bits_of(random_double(random)));
+        values[n++] = ct_const64(at, bits_of_f64(random_double(random)));
     values[n++] = root(at, values[0]); /* so that there is something to be done */
     while (n < 64) {
         values[n] = random_operation(at, random, values, n);
         if (random_below(random, 4) == 0)
-            store(at, n, values[random_below(random, n + 1)]);
+            emit_event(at, n, values[random_below(random, n + 1)]);
         n++;
     }
     for (n = 0; n < 64; n++)
-        store(at, 1000 + n, values[n]);
+        emit_event(at, 1000 + n, values[n]);
     ct_emit_insn(at, CT_OP_RET, PTX_NONE, 0, 0);
 }
 
@@ -356,7 +330,7 @@ static void test_subnormals(void **state)
             const ct_value a = random_term(&at, &random), b = random_below(&random, 4) ? random_term(&at, &random) : a;
             const ct_value is_true = marked(&at, ct_fcmp(&at, PTX_F32, (enum ptx_compare)kinds[random_below(&random, 6)], a, b));
 
-            store(&at, k, ct_select(&at, is_true, ct_const32(&at, 1), ct_const32(&at, 0)));
+            emit_event(&at, k, ct_select(&at, is_true, ct_const32(&at, 1), ct_const32(&at, 0)));
         }
         ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
         run_ir(bench.fn, &wanted);
@@ -391,7 +365,7 @@ static void test_inverse_roots(void **state)
         static const uint64_t wanted[] = {0x645105ec /* 1 / sqrt(3 * 2^-149) */, 0x7f800000, 0x3f800000};
         static struct trace found;
 
-        store(&at, 0, marked(&at, ct_op1(&at, CT_OP_FRSQRT, PTX_F32, x)));
+        emit_event(&at, 0, marked(&at, ct_op1(&at, CT_OP_FRSQRT, PTX_F32, x)));
         ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
         refine(&bench);
         assert_int_equal(count(bench.fn, CT_OP_SELECT), kind ? 0 : 2);

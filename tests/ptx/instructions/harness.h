@@ -7,6 +7,8 @@
 #ifndef INSTRUCTIONS_HARNESS_H
 #define INSTRUCTIONS_HARNESS_H
 
+#include "../../float_bits.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -89,10 +91,6 @@ typedef bool c_PRED;
 typedef float c_F32;
 typedef double c_F64;
 typedef int c_NONE;
-float f32_of(uint64_t bits);
-double f64_of(uint64_t bits);
-uint64_t bits_of_f32(float value);
-uint64_t bits_of_f64(double value);
 
 /* The tables, and all of them in order. */
 #define TABLE(name) extern const struct table table_##name;

@@ -5,40 +5,6 @@
 
 #include <fenv.h>
 #include <math.h>
-#include <string.h>
-
-float f32_of(uint64_t bits)
-{
-    const uint32_t low = (uint32_t)bits;
-    float value;
-
-    memcpy(&value, &low, sizeof value);
-    return value;
-}
-
-double f64_of(uint64_t bits)
-{
-    double value;
-
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-uint64_t bits_of_f32(float value)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-uint64_t bits_of_f64(double value)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
 
 #define IN_MODE(type, name, parameters, expression) \
     type name parameters                            \
