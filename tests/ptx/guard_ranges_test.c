@@ -119,6 +119,20 @@ static struct ct_range loosened(uint64_t *random, float x)
     return range;
 }
 
+/* Operands in ranges. Whether the first two are one value. */
+static bool pick_case(uint64_t *random, float x[3], struct ct_range r[3])
+{
+    bool same;
+
+    pick_operands(random, x);
+    for (int i = 0; i < 3; i++)
+        r[i] = loosened(random, x[i]);
+    same = bits_of_f32(x[0]) == bits_of_f32(x[1]) && random_below(random, 2);
+    if (same)
+        r[1] = r[0];
+    return same;
+}
+
 static void check(const char *what, struct ct_range range, float result, const float *x)
 {
     if (!holds(range, result))
@@ -135,14 +149,8 @@ static void test_results_are_in_their_ranges(void **state)
     for (int i = 0; i < N_CASES; i++) {
         struct ct_range r[3];
         float x[3];
-        bool same;
+        const bool same = pick_case(&random, x, r);
 
-        pick_operands(&random, x);
-        for (int k = 0; k < 3; k++)
-            r[k] = loosened(&random, x[k]);
-        same = bits_of_f32(x[0]) == bits_of_f32(x[1]) && random_below(&random, 2);
-        if (same)
-            r[1] = r[0];
         check("sum", ct_range_of_sum(r[0], r[1]), x[0] + x[1], x);
         check("difference", ct_range_of_difference(r[0], r[1]), x[0] - x[1], x);
         check("product", ct_range_of_product(r[0], r[1], same), x[0] * x[1], x);
@@ -166,14 +174,8 @@ static void test_what_is_harmless_is_not_hurt(void **state)
     for (int i = 0; i < N_CASES; i++) {
         struct ct_range r[3];
         float x[3], wanted, found;
-        bool same;
+        const bool same = pick_case(&random, x, r);
 
-        pick_operands(&random, x);
-        for (int k = 0; k < 3; k++)
-            r[k] = loosened(&random, x[k]);
-        same = bits_of_f32(x[0]) == bits_of_f32(x[1]) && random_below(&random, 2);
-        if (same)
-            r[1] = r[0];
         wanted = fmaf(x[0], x[1], x[2]);
         found = flushing_fma(x[0], x[1], x[2]);
         n_hurt += !isnan(wanted) && bits_of_f32(wanted) != bits_of_f32(found);
