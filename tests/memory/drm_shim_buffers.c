@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -19,8 +20,12 @@
 #define PRIME_FD_TO_HANDLE 0x2e
 #define AMDGPU_GEM_CREATE 0x40
 #define AMDGPU_GEM_OP 0x50
+#define AMDGPU_GEM_USERPTR 0x51
 #define GEM_OP_GET_CREATE_INFO 0
+#define DOMAIN_GTT 0x2u
+#define CREATE_CPU_GTT_USWC 0x4u /* flag: the host's mapping of it combines writes, and caches nothing */
 #define N_HANDLES 65536
+#define FIRST_OF_PAGES 32768 /* handles of pages, for which the shim has none: ours */
 
 union gem_create { /* union drm_amdgpu_gem_create */
     struct gem_create_in {
@@ -34,6 +39,11 @@ struct gem_op { /* struct drm_amdgpu_gem_op */
     uint64_t value;
 };
 
+struct gem_userptr { /* struct drm_amdgpu_gem_userptr */
+    uint64_t address, bytes;
+    uint32_t flags, handle;
+};
+
 struct prime { /* struct drm_prime_handle */
     uint32_t handle, flags;
     int32_t fd;
@@ -41,7 +51,8 @@ struct prime { /* struct drm_prime_handle */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct buffer {
-    struct gem_create_in made;
+    struct gem_create_in made; /* or, of pages of the process, nothing of it */
+    uint64_t page_bytes;
     int file; /* 0: it has not been exported */
 } buffers[N_HANDLES];
 
@@ -64,6 +75,19 @@ static int create(drm_ioctl *next, int fd, unsigned long request, union gem_crea
     if (result == 0)
         *find(create->handle) = (struct buffer){.made = made};
     return result;
+}
+
+static int use_pages(drm_ioctl *next, int fd, unsigned long request, struct gem_userptr *pages)
+{
+    static uint32_t last = FIRST_OF_PAGES - 1;
+    int result = next(fd, request, pages);
+
+    if (result)
+        return result;
+    last = last + 1 < N_HANDLES ? last + 1 : FIRST_OF_PAGES;
+    pages->handle = last;
+    *find(last) = (struct buffer){.page_bytes = pages->bytes};
+    return 0;
 }
 
 static int export(struct prime *prime)
@@ -103,7 +127,7 @@ static int forget(drm_ioctl *next, int fd, unsigned long request, const uint32_t
     if (buffer->file)
         close(buffer->file);
     *buffer = (struct buffer){0};
-    return next(fd, request, handle);
+    return *handle < FIRST_OF_PAGES ? next(fd, request, handle) : 0;
 }
 
 static int tell(const struct gem_op *op)
@@ -123,6 +147,9 @@ int drm_shim_buffers(drm_ioctl *next, int fd, unsigned long request, void *argum
     case AMDGPU_GEM_CREATE:
         *result = create(next, fd, request, argument);
         break;
+    case AMDGPU_GEM_USERPTR:
+        *result = use_pages(next, fd, request, argument);
+        break;
     case AMDGPU_GEM_OP:
         *result = tell(argument);
         break;
@@ -140,4 +167,24 @@ int drm_shim_buffers(drm_ioctl *next, int fd, unsigned long request, void *argum
     }
     pthread_mutex_unlock(&lock);
     return is_ours;
+}
+
+static uint64_t bytes_of(const struct buffer *buffer, enum drm_shim_kind kind)
+{
+    const bool uncached = buffer->made.flags & CREATE_CPU_GTT_USWC;
+
+    if (kind == DRM_SHIM_PAGES)
+        return buffer->page_bytes;
+    return buffer->made.domains == DOMAIN_GTT && uncached == (kind == DRM_SHIM_UNCACHED) ? buffer->made.bytes : 0;
+}
+
+uint64_t drm_shim_bytes(enum drm_shim_kind kind)
+{
+    uint64_t bytes = 0;
+
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 1; i < N_HANDLES; i++)
+        bytes += bytes_of(&buffers[i], kind);
+    pthread_mutex_unlock(&lock);
+    return bytes;
 }

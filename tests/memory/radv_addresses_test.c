@@ -3,9 +3,11 @@
  * and newer chips they are those of the host behind a mask, on GFX8 low ones. */
 #include "../api/api_test.h"
 
+#include "drm_shim_buffers.h"
 #include "memory.h"
 #include "process.h"
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -78,6 +80,52 @@ static void host_memory(void **state)
         is_masked(device + sizes[i] - 1);
         memset(host, 1, sizes[i]);
         ok(cuMemFreeHost(host));
+    }
+}
+
+/* What the driver has of the host's memory now. */
+struct host_bytes {
+    uint64_t uncached, cached;
+};
+
+static struct host_bytes count_host(void)
+{
+    uint64_t (*bytes)(enum drm_shim_kind);
+
+    *(void **)&bytes = dlsym(RTLD_DEFAULT, "drm_shim_bytes");
+    assert_non_null(bytes);
+    return (struct host_bytes){bytes(DRM_SHIM_UNCACHED), bytes(DRM_SHIM_CACHED) + bytes(DRM_SHIM_PAGES)};
+}
+
+static void has_grown(const struct host_bytes *since, uint64_t uncached, uint64_t cached)
+{
+    struct host_bytes now = count_host();
+
+    assert_int_equal(now.uncached - since->uncached, uncached);
+    assert_int_equal(now.cached - since->cached, cached);
+}
+
+/* "WRITECOMBINED ... Allocates the memory as write-combined (WC)": the driver has memory that the host caches and such that it does not, and
+ * every allocation takes what is meant for it. */
+static void write_combined_memory(void **state)
+{
+    static const size_t sizes[] = {4096, 3 << 20, (8 << 20) + 4096};
+    static const unsigned flags[] = {0, CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP};
+
+    (void)state;
+    for (size_t i = 0; i < 3 * 4; i++) {
+        const size_t size = sizes[i % 3];
+        const struct host_bytes before = count_host();
+        void *plain, *combined;
+
+        ok(cuMemHostAlloc(&plain, size, flags[i / 3]));
+        has_grown(&before, 0, size);
+        ok(cuMemHostAlloc(&combined, size, flags[i / 3] | CU_MEMHOSTALLOC_WRITECOMBINED));
+        has_grown(&before, size, size);
+        ok(cuMemFreeHost(plain));
+        has_grown(&before, size, 0);
+        ok(cuMemFreeHost(combined));
+        has_grown(&before, 0, 0);
     }
 }
 
@@ -240,6 +288,7 @@ int main(void)
         cmocka_unit_test(rule_of_the_chip),
         cmocka_unit_test(device_memory),
         cmocka_unit_test(host_memory),
+        cmocka_unit_test(write_combined_memory),
         cmocka_unit_test(registered_memory),
         cmocka_unit_test(mapped_memory),
         cmocka_unit_test(dma_bufs_of_memory),
