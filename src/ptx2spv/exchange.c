@@ -18,18 +18,6 @@ bool ct_is_sync(enum ct_op op)
 
 /* ---- control flow ---- */
 
-void ct_cursor_jump(struct ct_cursor *at, struct ct_block *to)
-{
-    ct_emit_insn(at, CT_OP_BR, PTX_NONE, 0, 0);
-    ct_block_set_succs(at->fn, at->block, 1, &to);
-}
-
-void ct_cursor_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no)
-{
-    ct_emit_insn(at, CT_OP_CBR, PTX_PRED, 0, 1)->operands[0] = condition;
-    ct_block_set_succs(at->fn, at->block, 2, (struct ct_block *[]){yes, no});
-}
-
 void ct_lane_loop_begin(struct ct_cursor *at, ct_value mask, struct ct_lane_loop *loop)
 {
     struct ct_block *inside = ct_block_create(at->fn);

@@ -27,25 +27,6 @@ enum { FFMAS_MAX = 16, DEPENDENTS_MAX = 160 };
 
 /* ---- the parts of a segment ---- */
 
-void ct_guard_jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to)
-{
-    struct ct_cursor at = {.fn = fn, .block = from};
-
-    (void)ct_emit_insn(&at, CT_OP_BR, PTX_NONE, 0, 0);
-    ct_block_set_succs(fn, from, 1, &to);
-    *CT_PUSH(&fn->compilation->arena, &to->preds) = from;
-}
-
-void ct_guard_branch(struct ct_cursor *at, ct_value condition, struct ct_block *then, struct ct_block *otherwise)
-{
-    struct ct_block *const succs[] = {then, otherwise};
-
-    ct_emit_insn(at, CT_OP_CBR, PTX_PRED, 0, 1)->operands[0] = condition;
-    ct_block_set_succs(at->fn, at->block, 2, succs);
-    *CT_PUSH(&at->fn->compilation->arena, &then->preds) = at->block;
-    *CT_PUSH(&at->fn->compilation->arena, &otherwise->preds) = at->block;
-}
-
 /* What stands for an operand in the exact part. */
 static ct_value copied(const struct ct_guard *g, const struct ct_segment *segment, ct_value x)
 {
@@ -96,11 +77,11 @@ static ct_value corrected(struct ct_fn *fn, struct ct_cursor *at, const ct_value
     struct ct_cursor in = {.fn = fn, .block = exact, .where = at->where};
     ct_value wide[3], fused;
 
-    ct_guard_branch(at, ct_guard_convict(at, x, r), exact, join);
+    ct_ssa_branch(at, ct_guard_convict(at, x, r), exact, join);
     for (int i = 0; i < 3; i++)
         wide[i] = ct_float_resized(&in, PTX_F32, PTX_F64, x[i]);
     fused = ct_fused_from_wide(&in, wide[0], wide[1], wide[2]);
-    ct_guard_jump(fn, exact, join);
+    ct_ssa_jump(fn, exact, join);
     at->block = join;
     return merge(at, r, fused);
 }
@@ -144,14 +125,14 @@ static void make_diamond(struct ct_guard *g, struct ct_segment *segment, const s
     segment->rest = ct_block_split(fn, segment->fast, last->next);
     in_doubt.block = segment->doubt = ct_block_create(fn);
     no = ct_emit_const(&at, CT_W_PRED, 0);
-    ct_guard_branch(&at, suspicion, segment->doubt, segment->rest);
+    ct_ssa_branch(&at, suspicion, segment->doubt, segment->rest);
     grounds = ct_guard_doubt(g, looks, &in_doubt);
-    ct_guard_branch(&in_doubt, grounds, again, join);
-    ct_guard_jump(fn, do_again(g, segment, again), join);
+    ct_ssa_branch(&in_doubt, grounds, again, join);
+    ct_ssa_jump(fn, do_again(g, segment, again), join);
     at = (struct ct_cursor){.fn = fn, .block = segment->rest, .before = segment->rest->first, .where = last->where};
     merge_results(g, segment, &in_join, &at);
     g->flag = merge(&at, no, grounds);
-    ct_guard_jump(fn, join, segment->rest);
+    ct_ssa_jump(fn, join, segment->rest);
 }
 
 /* ---- finding segments ---- */

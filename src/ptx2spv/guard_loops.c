@@ -292,19 +292,14 @@ static struct ct_block *make_way_in(struct loop *loop, struct ct_block **guarded
             from->succs[s] = asking;
     *CT_PUSH(&fn->compilation->arena, &asking->preds) = from;
     loop->header->preds.v[loop->entry] = *guarded;
-    (void)ct_emit_insn(&(struct ct_cursor){.fn = fn, .block = *guarded, .where = loop->header->first->where}, CT_OP_BR, PTX_NONE, 0, 0);
-    ct_block_set_succs(fn, *guarded, 1, &loop->header);
+    ct_cursor_jump(&(struct ct_cursor){.fn = fn, .block = *guarded, .where = loop->header->first->where}, loop->header);
     return asking;
 }
 
 /* The copy knows its predecessor already. */
 static void ask_before(const struct loop *loop, struct ct_cursor *at, struct ct_block *guarded)
 {
-    struct ct_block *const succs[] = {guarded, loop->twins[loop->header->id]};
-    const ct_value bad = ask(loop, at);
-
-    ct_emit_insn(at, CT_OP_CBR, PTX_PRED, 0, 1)->operands[0] = bad;
-    ct_block_set_succs(at->fn, at->block, 2, succs);
+    ct_cursor_branch(at, ask(loop, at), guarded, loop->twins[loop->header->id]);
     *CT_PUSH(&at->fn->compilation->arena, &guarded->preds) = at->block;
 }
 

@@ -220,7 +220,7 @@ static ct_value ask(struct ct_guard *g, struct ct_looks *looks, const ct_value_l
     const ct_value no = ct_emit_const(at, CT_W_PRED, 0), suspicion = ct_guard_suspect(g, looks, at);
     ct_value grounds;
 
-    ct_guard_branch(at, suspicion, doubting, deciding);
+    ct_ssa_branch(at, suspicion, doubting, deciding);
     looks->watched.n = 0; /* not loaded yet */
     for (uint32_t i = 0; i < sums->n; i++)
         *CT_PUSH(g->scratch, &looks->terms[0]) = sums->v[i];
@@ -228,7 +228,7 @@ static ct_value ask(struct ct_guard *g, struct ct_looks *looks, const ct_value_l
     grounds = ct_guard_doubt(g, looks, &in_doubt);
     if (watched)
         grounds = ct_guard_either(&in_doubt, grounds, ct_guard_shared_flag(&in_doubt, CT_WATCH_FACTORS));
-    ct_guard_jump(g->fn, doubting, deciding);
+    ct_ssa_jump(g->fn, doubting, deciding);
     at->block = deciding;
     return ct_emit2(at, CT_OP_PHI, PTX_NONE, CT_W_PRED, no, grounds);
 }
@@ -248,11 +248,11 @@ static struct ct_block *make_plain(struct ct_guard *g, const struct run *run, co
     copy_run(g, guarded, plain);
     g->flag = flag ? flag->results[0] : CT_NO_VALUE;
     guards = ask(g, looks, &sums, &at);
-    ct_guard_branch(&at, guards, guarded, plain);
+    ct_ssa_branch(&at, guards, guarded, plain);
     if (flag)
         complete_flag(flag, guards);
-    ct_guard_jump(fn, guarded, tail);
-    ct_guard_jump(fn, plain, tail);
+    ct_ssa_jump(fn, guarded, tail);
+    ct_ssa_jump(fn, plain, tail);
     merge_run(g, guarded, tail);
     return tail;
 }

@@ -128,12 +128,12 @@ static void tell_zeros_apart(struct ct_cursor at, const struct group *group, enu
     struct ct_block *marking = ct_block_create(at.fn);
     struct ct_cursor in_marking = {.fn = at.fn, .block = marking, .where = at.where};
 
-    ct_guard_branch(&at, is_watched_for(&at, group, watch), marking, rest);
+    ct_ssa_branch(&at, is_watched_for(&at, group, watch), marking, rest);
     ct_exchange_store(&in_marking, flag_address(&in_marking, watch), ct_const32(&in_marking, 1));
     if (watch == CT_WATCH_NARROW)
         tell_zeros_apart(in_marking, group, CT_WATCH_FACTORS, rest);
     else
-        ct_guard_jump(at.fn, marking, rest);
+        ct_ssa_jump(at.fn, marking, rest);
 }
 
 static void look_at_group(struct ct_fn *fn, const struct group *group, enum ct_guard_watch watch)
@@ -144,7 +144,7 @@ static void look_at_group(struct ct_fn *fn, const struct group *group, enum ct_g
     const ct_value suspicion =
         watch == CT_WATCH_NARROW ? ct_guard_one_is_not_narrow(&at, &group->numbers) : ct_guard_one_is_no_factor(&at, &group->numbers);
 
-    ct_guard_branch(&at, suspicion, doubting, rest);
+    ct_ssa_branch(&at, suspicion, doubting, rest);
     tell_zeros_apart((struct ct_cursor){.fn = fn, .block = doubting, .where = at.where}, group, watch, rest);
 }
 

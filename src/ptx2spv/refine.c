@@ -15,7 +15,6 @@
  *
  * Up to four roots share one way round, so that drivers may interleave them; pure code that reads a result waits until behind it. */
 #include "refine.h"
-#include "guard.h"
 #include "lower.h"
 
 enum { ROOTS_MAX = 4 };
@@ -161,9 +160,9 @@ static void end_group(struct group *group, struct ct_insn *place)
     struct ct_block *rest = ct_block_split(fn, place->block, place);
 
     in_slow.block = ct_block_create(fn);
-    ct_guard_branch(&at, one_is_rare(group, &at), in_slow.block, rest);
+    ct_ssa_branch(&at, one_is_rare(group, &at), in_slow.block, rest);
     ask_driver(group, &in_slow);
-    ct_guard_jump(fn, in_slow.block, rest);
+    ct_ssa_jump(fn, in_slow.block, rest);
     go_on(group, place);
     group->number++;
     group->n_roots = group->members.n = group->waiting.n = 0;

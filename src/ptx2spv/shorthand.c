@@ -104,6 +104,31 @@ ct_value ct_sysval(struct ct_cursor *at, enum ct_sysval which)
     return insn->results[0];
 }
 
+void ct_cursor_jump(struct ct_cursor *at, struct ct_block *to)
+{
+    ct_emit_insn(at, CT_OP_BR, PTX_NONE, 0, 0);
+    ct_block_set_succs(at->fn, at->block, 1, &to);
+}
+
+void ct_cursor_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no)
+{
+    ct_emit_insn(at, CT_OP_CBR, PTX_PRED, 0, 1)->operands[0] = condition;
+    ct_block_set_succs(at->fn, at->block, 2, (struct ct_block *[]){yes, no});
+}
+
+void ct_ssa_jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to)
+{
+    ct_cursor_jump(&(struct ct_cursor){.fn = fn, .block = from}, to);
+    *CT_PUSH(&fn->compilation->arena, &to->preds) = from;
+}
+
+void ct_ssa_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no)
+{
+    ct_cursor_branch(at, condition, yes, no);
+    *CT_PUSH(&at->fn->compilation->arena, &yes->preds) = at->block;
+    *CT_PUSH(&at->fn->compilation->arena, &no->preds) = at->block;
+}
+
 void ct_emit_fault(struct ct_cursor *at, enum ptx2spv_fault_code code)
 {
     const ct_value address = ct_sysval(at, CT_SYS_FAULT_BASE);

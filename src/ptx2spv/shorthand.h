@@ -178,6 +178,13 @@ ct_value ct_sysval(struct ct_cursor *at, enum ct_sysval which);
 /* The address of the launch's struct ptx2spv_grid: cooperative kernels only (grid.c). */
 ct_value ct_grid_control(struct ct_cursor *at);
 
+/* The terminator of a block that has none, with its edges; whoever changes the graph so has predecessors computed anew. */
+void ct_cursor_jump(struct ct_cursor *at, struct ct_block *to);
+void ct_cursor_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no);
+/* The same in both directions: in SSA, predecessors are kept. */
+void ct_ssa_jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to);
+void ct_ssa_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no);
+
 /* Says why the thread stops, which is the caller's to do: the first one that does is heard, by the host when the kernel is done. */
 void ct_emit_fault(struct ct_cursor *at, enum ptx2spv_fault_code code);
 

@@ -133,9 +133,7 @@ struct ct_grid_cut { /* a kernel's loop, and blocks without code that grid.c fil
 /* Sets fn->grid_thread_words. */
 void ct_grid_cut(struct ct_fn *fn, const struct ct_exchange *x, const struct ct_grid_cut *cut);
 
-/* Control flow for passes in register form. */
-void ct_cursor_jump(struct ct_cursor *at, struct ct_block *to);
-void ct_cursor_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no);
+/* Control flow for passes in register form, beside ct_cursor_jump. */
 static inline void ct_cursor_enter(struct ct_cursor *at, struct ct_block *block)
 {
     at->block = block;
