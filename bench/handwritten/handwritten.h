@@ -21,18 +21,16 @@ struct hand_launch {
 
 struct hand_api {
     const char *name;
-    void (*open)(const char *folder);                       /* where the kernels lie */
+    void (*open)(void);
     unsigned (*buffer)(const void *data, size_t size_bytes); /* data NULL: zeros */
-    void (*prepare)(const struct hand_launch *launch);      /* the kernel that `run` launches from now on */
-    void (*run)(void);                                      /* launches it and waits */
+    void (*prepare)(const struct hand_launch *launch);       /* the kernel that `run` launches from now on */
+    void (*run)(void);                                       /* launches it and waits */
     void (*read)(unsigned buffer, void *data, size_t size_bytes);
     void (*close)(void);
 };
 
 extern const struct hand_api hand_vulkan, hand_opencl;
 
-/* The bytes of FOLDER/NAME, with a zero behind them. */
-char *hand_read_file(const char *folder, const char *name, size_t *size_bytes);
 _Noreturn void hand_die(const char *what, int code);
 
 #endif

@@ -7,12 +7,9 @@
 #include "handwritten.h"
 #include "../timing.h"
 
-#include <libgen.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BLOCK 256
 #define SOFTENING 1e-3f
@@ -47,37 +44,6 @@ void hand_die(const char *what, int code)
     exit(EXIT_FAILURE);
 }
 
-char *hand_read_file(const char *folder, const char *name, size_t *size_bytes)
-{
-    char path[PATH_MAX + 256];
-    char *text;
-    FILE *file;
-
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (!(file = fopen(path, "rb")))
-        hand_die(path, 0);
-    fseek(file, 0, SEEK_END);
-    *size_bytes = (size_t)ftell(file);
-    rewind(file);
-    text = calloc(1, *size_bytes + 1);
-    if (!text || fread(text, 1, *size_bytes, file) != *size_bytes)
-        hand_die(path, 0);
-    fclose(file);
-    return text;
-}
-
-/* FOLDER beside this program. */
-static const char *beside(const char *folder)
-{
-    static char path[PATH_MAX + 64];
-    char self[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-
-    self[length < 0 ? 0 : length] = 0;
-    snprintf(path, sizeof path, "%s/%s", dirname(self), folder);
-    return path;
-}
-
 /* ---- one kernel on both sides ---- */
 
 struct sides {
@@ -104,8 +70,8 @@ static void load(const struct comparison *c, const char *suffix, struct sides *o
     char name[64];
     size_t size;
 
-    snprintf(name, sizeof name, "%s%s", c->file ? c->file : "", suffix);
-    char *text = c->file ? hand_read_file(beside("ptx"), name, &size) : strdup(copy_ptx);
+    snprintf(name, sizeof name, "ptx/%s%s", c->file ? c->file : "", suffix);
+    char *text = c->file ? example_read_file(example_beside(name), &size) : strdup(copy_ptx);
     CHECK(cuModuleLoadData(&out->module, text));
     CHECK(cuModuleGetFunction(&out->function, out->module, c->cuda));
     free(text);
@@ -224,7 +190,7 @@ int main(int argc, char **argv)
     CHECK(cuDeviceGet(&device, 0));
     CHECK(cuDeviceGetName(name, sizeof name, device));
     CHECK(cuCtxCreate(&context, NULL, 0, device));
-    api->open(beside("handwritten"));
+    api->open();
     printf("%s\n", name);
     for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
         if (argc > 3 && strcmp(argv[3], comparisons[i].hand))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.cl on OpenCL's first device, compiled by the runtime. */
 #define CL_TARGET_OPENCL_VERSION 120
+#include "example.h"
 #include "handwritten.h"
 
 #include <CL/cl.h>
@@ -32,13 +33,13 @@ static void show_log(cl_device_id device)
     fprintf(stderr, "%s\n", log);
 }
 
-static void open_opencl(const char *folder)
+static void open_opencl(void)
 {
     cl_platform_id platform;
     cl_device_id device;
     cl_int status;
     size_t size;
-    char *text = hand_read_file(folder, "kernels.cl", &size);
+    char *text = example_read_file(example_beside("handwritten/kernels.cl"), &size);
 
     must(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
     must(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");

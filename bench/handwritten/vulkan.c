@@ -5,6 +5,7 @@
 #define VOLK_IMPLEMENTATION
 #include <volk.h>
 
+#include "example.h"
 #include "handwritten.h"
 
 #include <stdio.h>
@@ -21,7 +22,6 @@ static VkCommandPool pool;
 static VkDescriptorPool descriptors;
 static VkFence fence;
 static VkCommandBuffer commands;
-static const char *shaders;
 static struct {
     VkBuffer buffer;
     VkDeviceMemory memory;
@@ -67,7 +67,7 @@ static uint32_t compute_family(void)
     hand_die("no queue for compute", 0);
 }
 
-static void open_vulkan(const char *folder)
+static void open_vulkan(void)
 {
     const float priority = 1;
     VkDeviceQueueCreateInfo queue_info = {
@@ -80,7 +80,6 @@ static void open_vulkan(const char *folder)
     const VkFenceCreateInfo fence_info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
     VkCommandPoolCreateInfo pool_info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
 
-    shaders = strdup(folder);
     make_instance();
     pool_info.queueFamilyIndex = queue_info.queueFamilyIndex = compute_family();
     must(vkCreateDevice(physical, &info, NULL, &device), "vkCreateDevice");
@@ -147,8 +146,8 @@ static void make_pipeline(const struct hand_launch *launch)
         .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .setLayoutCount = 1, .pSetLayouts = &current.set_layout,
         .pushConstantRangeCount = 1, .pPushConstantRanges = &range};
     must(vkCreatePipelineLayout(device, &layout, NULL, &current.layout), "vkCreatePipelineLayout");
-    snprintf(name, sizeof name, "%s.spv", launch->kernel);
-    uint32_t *words = (uint32_t *)hand_read_file(shaders, name, &size);
+    snprintf(name, sizeof name, "handwritten/%s.spv", launch->kernel);
+    uint32_t *words = (uint32_t *)example_read_file(example_beside(name), &size);
     const VkShaderModuleCreateInfo module = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = size, .pCode = words};
     must(vkCreateShaderModule(device, &module, NULL, &current.module), "vkCreateShaderModule");
     free(words);

@@ -19,15 +19,36 @@ void example_check(CUresult result, const char *call, const char *file, int line
     exit(EXIT_FAILURE);
 }
 
-static char *default_ptx(const char *name)
+const char *example_beside(const char *name)
 {
-    static char path[PATH_MAX + 64];
+    static char path[PATH_MAX + 128];
     char self[PATH_MAX];
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
 
     self[length < 0 ? 0 : length] = 0;
-    snprintf(path, sizeof path, "%s/ptx/%s.ptx", dirname(self), name);
+    snprintf(path, sizeof path, "%s/%s", dirname(self), name);
     return path;
+}
+
+char *example_read_file(const char *path, size_t *size_bytes)
+{
+    FILE *file = fopen(path, "rb");
+    char *bytes;
+
+    if (!file) {
+        perror(path);
+        exit(EXIT_FAILURE);
+    }
+    fseek(file, 0, SEEK_END);
+    *size_bytes = (size_t)ftell(file);
+    rewind(file);
+    bytes = calloc(1, *size_bytes + 1);
+    if (!bytes || fread(bytes, 1, *size_bytes, file) != *size_bytes) {
+        perror(path);
+        exit(EXIT_FAILURE);
+    }
+    fclose(file);
+    return bytes;
 }
 
 static void read_options(struct example *example, int argc, char **argv)
@@ -56,31 +77,18 @@ void example_begin(struct example *example, int argc, char **argv, const char *n
     char log[4096] = "";
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log, (void *)sizeof log};
-    char *text;
+    char default_ptx[64], *text;
     size_t length;
-    FILE *file;
 
-    *example = (struct example){.name = name, .ptx = default_ptx(name), .size = default_size, .repeat = 10};
+    snprintf(default_ptx, sizeof default_ptx, "ptx/%s.ptx", name);
+    *example = (struct example){.name = name, .ptx = example_beside(default_ptx), .size = default_size, .repeat = 10};
     read_options(example, argc, argv);
     CHECK(cuInit(0));
     CHECK(cuDeviceGet(&example->device, 0));
     CHECK(cuDevicePrimaryCtxRetain(&example->context, example->device));
     CHECK(cuCtxSetCurrent(example->context));
 
-    file = fopen(example->ptx, "rb");
-    if (!file) {
-        perror(example->ptx);
-        exit(EXIT_FAILURE);
-    }
-    fseek(file, 0, SEEK_END);
-    length = (size_t)ftell(file);
-    rewind(file);
-    text = calloc(1, length + 1);
-    if (!text || fread(text, 1, length, file) != length) {
-        perror(example->ptx);
-        exit(EXIT_FAILURE);
-    }
-    fclose(file);
+    text = example_read_file(example->ptx, &length);
     const CUresult loaded = cuModuleLoadDataEx(&example->module, text, 2, options, values);
     if (loaded != CUDA_SUCCESS)
         fprintf(stderr, "%s:\n%s\n", example->ptx, log);

@@ -42,6 +42,11 @@ void example_report(struct example *example, const char *work, double ms, double
 /* Frees everything; the program's exit status. */
 int example_end(struct example *example);
 
+/* The path of what lies beside this program, in memory of the function's own: until it is called again. */
+const char *example_beside(const char *name);
+/* The bytes of a file, with a zero behind them; to be freed. Ends the program with a message if it cannot be read. */
+char *example_read_file(const char *path, size_t *size_bytes);
+
 /* The same pseudo-random numbers everywhere. */
 unsigned example_random(unsigned *state);
 float example_random_float(unsigned *state); /* [-1, 1) */
