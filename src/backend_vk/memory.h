@@ -97,8 +97,8 @@ const struct ct_vk_piece *ct_vk_memory_piece(const struct ct_vk_memory *memory, 
 
 /* sparse.c. Binds all of `handle` to the beginning of `buffer`, and waits until that is done. */
 CUresult ct_vk_sparse_bind(struct ct_backend_device *device, VkBuffer buffer, VkDeviceMemory handle, uint64_t size_bytes);
-/* All bindings in one request (its semaphores are filled in here), which may still be under way when it comes back: whoever submits work waits for ct_vk_sparse_pending, and
- * what is bound or unbound is destroyed behind ct_vk_sparse_settle only. */
+/* All bindings in one request (its semaphores are filled in here), which may still be under way when it comes back: whoever submits work
+ * waits for ct_vk_sparse_pending, and what is bound or unbound is destroyed behind ct_vk_sparse_settle only. */
 CUresult ct_vk_sparse_bind_all(struct ct_backend_device *device, const VkBindSparseInfo *binds);
 /* Waits until all bindings are done. */
 CUresult ct_vk_sparse_settle(struct ct_backend_device *device);

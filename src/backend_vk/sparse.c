@@ -23,6 +23,8 @@ static CUresult submit_locked(struct ct_backend_device *device, const VkBindSpar
     VkBindSparseInfo info = *binds;
     CUresult r;
 
+    if (!device->sparse_queue)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no queue that binds sparse memory", device->info->name);
     info.sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO;
     info.pNext = &values;
     info.waitSemaphoreCount = ct_vk_sparse_pending(device) ? 1 : 0;
@@ -58,8 +60,6 @@ CUresult ct_vk_sparse_bind_all(struct ct_backend_device *device, const VkBindSpa
 {
     CUresult r;
 
-    if (!device->sparse_queue)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no queue that binds sparse memory", device->info->name);
     ct_mutex_lock(device->sparse_lock);
     r = submit_locked(device, binds);
     ct_mutex_unlock(device->sparse_lock);
@@ -73,8 +73,6 @@ CUresult ct_vk_sparse_bind(struct ct_backend_device *device, VkBuffer buffer, Vk
     const VkBindSparseInfo binds = {.bufferBindCount = 1, .pBufferBinds = &whole};
     CUresult r;
 
-    if (!device->sparse_queue)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no queue that binds sparse memory", device->info->name);
     /* Not by the line: drm-shim lets every wait for it pass, and RADV's thread would still be at work on what the caller may destroy. */
     ct_mutex_lock(device->sparse_lock);
     if ((r = submit_locked(device, &binds)) == CUDA_SUCCESS)
