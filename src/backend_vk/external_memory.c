@@ -50,16 +50,22 @@ CUresult ct_vk_allocate_from_fd(struct ct_backend_device *device, const struct c
 
 /* ---- which memory type ---- */
 
+/* What the driver says of sharing memory of buffers like ours. */
+static VkExternalMemoryProperties sharing_of(const struct ct_vk_physical *physical, VkExternalMemoryHandleTypeFlagBits type)
+{
+    const VkPhysicalDeviceExternalBufferInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO, .usage = CT_VK_BUFFER_USAGE, .handleType = type};
+    VkExternalBufferProperties properties = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+
+    vkGetPhysicalDeviceExternalBufferProperties(physical->handle, &info, &properties);
+    return properties.externalMemoryProperties;
+}
+
 /* Whether buffers of ours may have imported memory, and with what condition. */
 static bool can_import(const struct ct_backend_device *device, const struct ct_fd_import *import, bool *out_dedicated_only)
 {
-    const VkPhysicalDeviceExternalBufferInfo info = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO, .usage = CT_VK_BUFFER_USAGE, .handleType = handle_type(import)};
-    VkExternalBufferProperties properties = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
-    VkExternalMemoryFeatureFlags features;
+    const VkExternalMemoryFeatureFlags features = sharing_of(device->physical, handle_type(import)).externalMemoryFeatures;
 
-    vkGetPhysicalDeviceExternalBufferProperties(device->physical->handle, &info, &properties);
-    features = properties.externalMemoryProperties.externalMemoryFeatures;
     *out_dedicated_only = features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT;
     return features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
 }
@@ -91,10 +97,12 @@ static bool is_of_driver(struct ct_backend_device *device, const struct stat *fi
 
     if (!device->info->import_refusals_spoil)
         return true;
+    if (!S_ISCHR(file->st_mode))
+        return false;
     if (!node && find_export_node(device, &node) != CUDA_SUCCESS)
-        return S_ISCHR(file->st_mode);
+        return true;
     atomic_store_explicit(&device->export_node, node, memory_order_relaxed);
-    return S_ISCHR(file->st_mode) && file->st_rdev == node;
+    return file->st_rdev == node;
 }
 
 /* lavapipe reads the beginning of the file, for ever if it is a pipe; its memory is a file in memory. */
@@ -300,16 +308,6 @@ CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct c
 
 /* ---- the other way round ---- */
 
-static VkExternalMemoryProperties sharing_of(const struct ct_vk_physical *physical, VkExternalMemoryHandleTypeFlagBits type)
-{
-    const VkPhysicalDeviceExternalBufferInfo info = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO, .usage = CT_VK_BUFFER_USAGE, .handleType = type};
-    VkExternalBufferProperties properties = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
-
-    vkGetPhysicalDeviceExternalBufferProperties(physical->handle, &info, &properties);
-    return properties.externalMemoryProperties;
-}
-
 /* Without a buffer that the memory would have to be dedicated to. */
 static bool goes_both_ways(const VkExternalMemoryProperties *properties)
 {
@@ -357,6 +355,15 @@ static CUresult export_file(const struct ct_vk_memory *memory, struct ct_memory_
     return CUDA_SUCCESS;
 }
 
+/* Whether it is one memory of the driver, made to be exported. */
+static CUresult check_export(const struct ct_vk_memory *memory)
+{
+    if (memory->pieces[0].exportable && memory->n_pieces == 1)
+        return CUDA_SUCCESS;
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not export this memory, of %u pieces", memory->base.device->info->name,
+                   memory->n_pieces);
+}
+
 CUresult ct_vk_memory_export(struct ct_memory *base, struct ct_memory_share *out)
 {
     const struct ct_vk_memory *memory = (const struct ct_vk_memory *)base;
@@ -367,10 +374,8 @@ CUresult ct_vk_memory_export(struct ct_memory *base, struct ct_memory_share *out
 
     if (memory->file_bytes)
         return export_file(memory, out);
-    if (!piece->exportable || memory->n_pieces > 1)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not export this memory, of %u pieces", device->info->name, memory->n_pieces);
-    r = ct_vk_get_fd(device, piece->handle, VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, &fd);
-    if (r == CUDA_SUCCESS)
+    if ((r = check_export(memory)) == CUDA_SUCCESS &&
+        (r = ct_vk_get_fd(device, piece->handle, VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, &fd)) == CUDA_SUCCESS)
         *out = (struct ct_memory_share){
             .fd = fd,
             .types = 1u << piece->type,
@@ -385,10 +390,10 @@ CUresult ct_vk_memory_export_dma_buf(struct ct_memory *base, uint64_t offset, ui
 {
     const struct ct_vk_memory *memory = (const struct ct_vk_memory *)base;
     const struct ct_vk_piece *piece = &memory->pieces[0];
+    CUresult r = check_export(memory);
 
-    if (!piece->exportable || memory->n_pieces > 1)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not export this memory, of %u pieces", base->device->info->name,
-                       memory->n_pieces);
+    if (r != CUDA_SUCCESS)
+        return r;
     if (offset + piece->buffer_offset || size_bytes > piece->charged_bytes)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a dma-buf begins where the driver's memory does: %llu bytes before this",
                        (unsigned long long)(offset + piece->buffer_offset));
