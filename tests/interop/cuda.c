@@ -157,15 +157,25 @@ unsigned cuda_count_wrong(struct cuda *cuda, CUdeviceptr data, unsigned count, u
     return result;
 }
 
-CUexternalMemory import_memory(struct app *app, const struct app_buffer *buffer)
+CUDA_EXTERNAL_MEMORY_HANDLE_DESC memory_handle(unsigned type, int fd, unsigned long long bytes)
 {
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc;
-    CUexternalMemory memory;
 
     memset(&desc, 0, sizeof desc);
-    desc.type = buffer->kind == APP_DMA_BUF ? CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD : CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
-    desc.handle.fd = app_buffer_export(app, buffer);
-    desc.size = buffer->memory_bytes;
+    desc.type = type;
+    desc.handle.fd = fd;
+    desc.size = bytes;
+    return desc;
+}
+
+CUexternalMemory import_memory(struct app *app, const struct app_buffer *buffer)
+{
+    const bool dma_buf = buffer->kind == APP_DMA_BUF;
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc =
+        memory_handle(dma_buf ? CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD : CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD,
+                      app_buffer_export(app, buffer), buffer->memory_bytes);
+    CUexternalMemory memory;
+
     desc.flags = buffer->kind == APP_DEDICATED ? CUDA_EXTERNAL_MEMORY_DEDICATED : 0;
     ok(cuImportExternalMemory(&memory, &desc));
     return memory;

@@ -117,10 +117,7 @@ int dma_buf_of_pages(struct app *app, struct cuda *cuda)
         return LEFT_OUT;
     expect((file = memfd_create("pages", MFD_CLOEXEC | MFD_ALLOW_SEALING)) >= 0 && ftruncate(file, ALL) == 0);
     expect((words = mmap(NULL, ALL, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)) != MAP_FAILED);
-    memset(&desc, 0, sizeof desc);
-    desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD;
-    desc.handle.fd = dma_buf_of_file(file);
-    desc.size = ALL;
+    desc = memory_handle(CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD, dma_buf_of_file(file), ALL);
     ok(cuImportExternalMemory(&memory, &desc));
     pointer = map_buffer(memory, 0, BYTES);
     for (unsigned i = 0; i < WORDS; i++)
@@ -148,10 +145,7 @@ static void import_into_cuda(struct cuda *cuda, CUdeviceptr memory)
     int fd = -1;
 
     ok(export_range(memory, ALL, &fd));
-    memset(&desc, 0, sizeof desc);
-    desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD;
-    desc.handle.fd = fd;
-    desc.size = ALL;
+    desc = memory_handle(CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD, fd, ALL);
     desc.flags = CUDA_EXTERNAL_MEMORY_DEDICATED; /* the manual: zero for dma-bufs */
     gives(CUDA_ERROR_INVALID_VALUE, cuImportExternalMemory(&imported, &desc));
     desc.flags = 0;

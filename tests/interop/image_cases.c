@@ -87,13 +87,10 @@ static CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC describe(const struct row *row,
 
 static CUexternalMemory import_image(struct app *app, const struct app_image *image)
 {
-    CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc;
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc =
+        memory_handle(CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, app_image_export(app, image), image->memory_bytes);
     CUexternalMemory memory;
 
-    memset(&desc, 0, sizeof desc);
-    desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
-    desc.handle.fd = app_image_export(app, image);
-    desc.size = image->memory_bytes;
     desc.flags = image->desc.dedicated ? CUDA_EXTERNAL_MEMORY_DEDICATED : 0;
     ok(cuImportExternalMemory(&memory, &desc));
     return memory;

@@ -18,7 +18,7 @@
 void expect_code(CUresult expected, CUresult got, const char *call, const char *file, int line);
 void expect_true(bool condition, const char *text, const char *file, int line);
 
-unsigned count_descriptors(void); /* open ones of the process */
+unsigned count_descriptors(void);        /* open ones of the process */
 unsigned count_descriptors_like(int fd); /* of the same file or device node as this one */
 
 struct cuda {
@@ -37,6 +37,8 @@ unsigned cuda_count_wrong(struct cuda *cuda, CUdeviceptr data, unsigned count, u
 void cuda_count_wrong_async(struct cuda *cuda, CUstream stream, CUdeviceptr data, unsigned count, unsigned multiplier, unsigned addend,
                             CUdeviceptr wrong);
 
+/* What cuImportExternalMemory wants, without flags. */
+CUDA_EXTERNAL_MEMORY_HANDLE_DESC memory_handle(unsigned type, int fd, unsigned long long bytes);
 /* Memory that the application exports, imported whole; the descriptor is the driver's then. */
 CUexternalMemory import_memory(struct app *app, const struct app_buffer *buffer);
 CUdeviceptr map_buffer(CUexternalMemory memory, unsigned long long offset, unsigned long long bytes);

@@ -143,10 +143,7 @@ static void break_context(struct app *app, struct cuda *cuda, const struct app_b
     memset(&desc, 0, sizeof desc);
     desc.size = BYTES;
     gives(broken, cuExternalMemoryGetMappedBuffer(&pointer, memory, &desc));
-    memset(&handle, 0, sizeof handle);
-    handle.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
-    handle.handle.fd = app_buffer_export(app, buffer);
-    handle.size = buffer->memory_bytes;
+    handle = memory_handle(CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, app_buffer_export(app, buffer), buffer->memory_bytes);
     gives(broken, cuImportExternalMemory(&second, &handle));
     expect(pointer == 1 && !second && close(handle.handle.fd) == 0);
     ok(cuCtxDestroy(context));

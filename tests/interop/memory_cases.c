@@ -219,17 +219,6 @@ static int destroy_order(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-static CUDA_EXTERNAL_MEMORY_HANDLE_DESC fd_desc(int fd, unsigned long long size)
-{
-    CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc;
-
-    memset(&desc, 0, sizeof desc);
-    desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
-    desc.handle.fd = fd;
-    desc.size = size;
-    return desc;
-}
-
 /* The descriptor is the driver's on success, and only then; freed, none is left. */
 static int ownership(struct app *app, struct cuda *cuda)
 {
@@ -241,7 +230,7 @@ static int ownership(struct app *app, struct cuda *cuda)
 
     (void)cuda;
     app_buffer_create(app, BYTES, APP_SHARED, &buffer);
-    desc = fd_desc(app_buffer_export(app, &buffer), 0);
+    desc = memory_handle(CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, app_buffer_export(app, &buffer), 0);
     gives(CUDA_ERROR_INVALID_VALUE, cuImportExternalMemory(&memory, &desc));
     expect(fcntl(desc.handle.fd, F_GETFD) >= 0);
     desc.size = buffer.memory_bytes;
@@ -257,10 +246,9 @@ static int ownership(struct app *app, struct cuda *cuda)
 
 static CUresult import_as(unsigned type, unsigned flags)
 {
-    CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = fd_desc(-1, BYTES);
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = memory_handle(type, -1, BYTES);
     CUexternalMemory memory;
 
-    desc.type = type;
     desc.flags = flags;
     return cuImportExternalMemory(&memory, &desc);
 }
@@ -278,7 +266,7 @@ static void bad_types(void)
 
 static void bad_imports(void)
 {
-    CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = fd_desc(-1, BYTES);
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = memory_handle(CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, -1, BYTES);
     CUexternalMemory memory;
     int pipe_ends[2], file;
 

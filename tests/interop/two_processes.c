@@ -82,11 +82,10 @@ static void work_with_child(int socket, struct cuda *cuda)
     CUexternalMemory memory;
     struct message message;
     CUdeviceptr data;
+    int fd;
 
-    memset(&desc, 0, sizeof desc);
-    desc.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
-    desc.handle.fd = receive_descriptor(socket, &message);
-    desc.size = message.memory_bytes;
+    fd = receive_descriptor(socket, &message);
+    desc = memory_handle(CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, fd, message.memory_bytes);
     ok(cuImportExternalMemory(&memory, &desc));
     data = map_buffer(memory, 0, WORDS * 4);
     expect(cuda_count_wrong(cuda, data, WORDS, 4, 21) == 0);
