@@ -134,7 +134,8 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPo
 }
 
 /* cuMemPoolCreate. A pool on a device; maxSize 0 stands for all of its memory. INVALID_VALUE: a NULL pointer, properties that make no
- * sense, no such device; NOT_SUPPORTED: such as no device here has; NOT_PERMITTED: in a host function of a stream; OUT_OF_MEMORY: also a maxSize beyond what the device has. */
+ * sense, no such device; NOT_SUPPORTED: such as no device here has; NOT_PERMITTED: in a host function of a stream; OUT_OF_MEMORY: also a
+ * maxSize beyond what the device has. */
 CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
     struct ct_context *context;

@@ -2,8 +2,8 @@
 /* Driver API: Virtual Memory Management. No context need be current: addresses are the process's, memory is a device's.
  * Every function: NOT_INITIALIZED, DEINITIALIZED, NOT_PERMITTED in a host function of a stream, the error of a kernel that failed in the
  * current context; those of addresses and mappings NOT_SUPPORTED where CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0 of all
- * devices (handles there may be for sparse arrays). INVALID_VALUE is of null pointers and
- * nonzero flags, too. The functions of multicast objects are not here: no device of ours has such. */
+ * devices (handles there may be for sparse arrays). INVALID_VALUE is of null pointers and nonzero flags, too. The functions of multicast
+ * objects are not here: no device of ours has such. */
 #include "entry_points.h"
 
 #include "core/array_tiles.h"
@@ -17,26 +17,38 @@
 
 #define CT_CHANNEL "memory"
 
-/* Whether the calling thread may call, with arguments that are valid if `is_valid`. */
-static CUresult enter(bool is_valid, const char *function)
+/* Whether the calling thread may call. */
+static CUresult check_call(void)
 {
     struct ct_context *context;
     CUresult r = ct_context_current_or_null(&context);
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    ct_context_release(context);
+    if (r == CUDA_SUCCESS)
+        ct_context_release(context);
+    return r;
+}
+
+static CUresult check_arguments(bool is_valid, const char *function)
+{
     return is_valid ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "arguments of %s", function);
+}
+
+/* Both. */
+static CUresult enter(bool is_valid, const char *function)
+{
+    CUresult r = check_call();
+
+    return r == CUDA_SUCCESS ? check_arguments(is_valid, function) : r;
 }
 
 /* The same of functions of addresses and mappings. */
 static CUresult enter_mappings(bool is_valid, const char *function)
 {
-    CUresult r = enter(true, function);
+    CUresult r = check_call();
 
     if (r == CUDA_SUCCESS && !ct_vmm_is_there())
         r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s: no device can map memory at addresses that were reserved", function);
-    return r == CUDA_SUCCESS ? enter(is_valid, function) : r;
+    return r == CUDA_SUCCESS ? check_arguments(is_valid, function) : r;
 }
 
 /* cuMemAddressReserve. Addresses of `size` bytes, a multiple of the host's page size, at a multiple of `alignment` (a power of two, 0 for
@@ -62,9 +74,9 @@ CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
 }
 
 /* cuMemCreate. Memory of a device, of a size in bytes that is a multiple of the granularity. Compression is not to be had and not given;
- * cuMemGetAllocationPropertiesFromHandle says so. CU_MEM_CREATE_USAGE_TILE_POOL: for
- * cuMemMapArrayAsync alone. INVALID_VALUE: also handles of Windows; INVALID_DEVICE, OUT_OF_MEMORY; NOT_SUPPORTED: memory of the host,
- * handles of fabrics, GPUDirect RDMA, tile pools where CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED is 0 or which are to be shared. */
+ * cuMemGetAllocationPropertiesFromHandle says so. CU_MEM_CREATE_USAGE_TILE_POOL: for cuMemMapArrayAsync alone.
+ * INVALID_VALUE: also handles of Windows; INVALID_DEVICE, OUT_OF_MEMORY; NOT_SUPPORTED: memory of the host, handles of fabrics, GPUDirect
+ * RDMA, tile pools where CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED is 0 or which are to be shared. */
 CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
 {
     CUresult r = enter(handle && prop && !flags, "cuMemCreate");
@@ -200,8 +212,8 @@ CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handl
     return r == CUDA_SUCCESS ? ct_vmm_retain_at((uint64_t)(uintptr_t)addr, handle) : r;
 }
 
-/* cuMemGetHandleForAddressRange (Driver API: Memory Management). A dma-buf, as a new file descriptor in *handle, of `size` bytes at dptr, both
- * multiples of the host's page size; the memory lives as long as the dma-buf. INVALID_VALUE: no such type or flags, not whole pages, no
+/* cuMemGetHandleForAddressRange (Driver API: Memory Management). A dma-buf, as a new file descriptor in *handle, of `size` bytes at dptr,
+ * both multiples of the host's page size; the memory lives as long as the dma-buf. INVALID_VALUE: no such type or flags, not whole pages, no
  * memory of a device, or not in one allocation; NOT_SUPPORTED: CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED is 0, the bytes are not the
  * first that the driver allocated at once (a dma-buf has no offset), or a mapping by PCIe's base address registers is asked for. */
 CUresult CUDAAPI cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType,
@@ -217,8 +229,8 @@ CUresult CUDAAPI cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, s
     if (r != CUDA_SUCCESS)
         return r;
     ct_context_release(context);
-    if (!is_valid)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "arguments of cuMemGetHandleForAddressRange");
+    if ((r = check_arguments(is_valid, "cuMemGetHandleForAddressRange")) != CUDA_SUCCESS)
+        return r;
     if (flags)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "dma-bufs that are mapped by PCIe's base address registers");
     r = ct_dma_buf_export(dptr, size, &fd);
