@@ -14,14 +14,11 @@
 #include "process.h"
 #include "stream.h"
 
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define CT_CHANNEL "memory"
 #define SMALL_BYTES ((uint64_t)1 << 20)
-#define LARGE_ALIGN ((uint64_t)64 << 10) /* of addresses that a driver chooses */
 
 /* What another process has may be written to by it. */
 static bool can_be_kept(const struct ct_allocation *allocation)
@@ -228,7 +225,7 @@ static CUresult allocate(struct ct_context *context, enum ct_memory_kind kind, u
 
     if (size_bytes < SMALL_BYTES && align <= SMALL_BYTES / 2)
         return ct_chunk_carve(context->arena, kind, size_bytes, align, allocation);
-    r = ct_spares_backing(context, kind, size_bytes, align > LARGE_ALIGN ? align : LARGE_ALIGN, &allocation->backing);
+    r = ct_spares_backing(context, kind, size_bytes, align, &allocation->backing);
     allocation->is_plain = r == CUDA_SUCCESS && kind == CT_MEMORY_DEVICE;
     return r;
 }
@@ -254,8 +251,8 @@ struct ct_range ct_range_of_backing(struct ct_context *context, const struct ct_
 
 static struct ct_range range_of(struct ct_context *context, struct ct_allocation *allocation, uint64_t size_bytes, enum ct_range_kind kind)
 {
-    const struct ct_backing *backing = allocation->chunk ? ct_chunk_backing(allocation->chunk) : &allocation->backing;
-    struct ct_range range = ct_range_of_backing(context, backing, allocation->chunk_offset, size_bytes, kind); /* 0 outside of a chunk */
+    const uint64_t offset = allocation->chunk_offset; /* 0 outside of a chunk */
+    struct ct_range range = ct_range_of_backing(context, backing_of(allocation), offset, size_bytes, kind);
 
     range.allocation = allocation;
     return range;

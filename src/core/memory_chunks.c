@@ -13,7 +13,6 @@
 #define CT_CHANNEL "memory"
 #define CHUNK_BYTES ((uint64_t)2 << 20)
 #define CHUNK_UNITS (CHUNK_BYTES / CT_CHUNK_UNIT_BYTES)
-#define CHUNK_ALIGN ((uint64_t)64 << 10) /* of addresses that a driver chooses */
 
 struct ct_memory_chunk {
     struct ct_memory_chunk *next;
@@ -75,7 +74,7 @@ static CUresult chunk_create(struct ct_context *context, enum ct_memory_kind kin
     if (!chunk)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "chunk");
     chunk->kind = kind;
-    r = ct_spares_backing(context, kind, CHUNK_BYTES, CHUNK_ALIGN, &chunk->backing);
+    r = ct_spares_backing(context, kind, CHUNK_BYTES, CT_CHUNK_UNIT_BYTES, &chunk->backing);
     if (r != CUDA_SUCCESS) {
         free(chunk);
         return r;

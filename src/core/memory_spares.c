@@ -15,6 +15,7 @@
 #define KEPT_SHARE 32 /* no more than that part of the device's memory */
 #define KEPT_COUNT 32
 #define ROUND_BYTES ((uint64_t)64 << 10)
+#define LEAST_ALIGN ((uint64_t)64 << 10) /* of addresses that a driver chooses */
 
 /* One of the two. */
 struct spare {
@@ -64,11 +65,6 @@ void ct_spares_destroy(struct ct_spares *spares)
     ct_spares_trim(spares);
     ct_mutex_finish(&spares->lock);
     free(spares);
-}
-
-uint64_t ct_spares_round(uint64_t size_bytes)
-{
-    return size_bytes > UINT64_MAX - ROUND_BYTES ? size_bytes : (size_bytes + ROUND_BYTES - 1) & ~(ROUND_BYTES - 1);
 }
 
 static struct spare remove_locked(struct ct_spares *spares, unsigned index)
@@ -142,16 +138,6 @@ static bool put(struct ct_spares *spares, const struct spare *spare)
     return fits;
 }
 
-bool ct_spares_take(struct ct_spares *spares, uint64_t size_bytes, uint64_t align, struct ct_backing *out)
-{
-    struct spare spare;
-
-    if (!take(spares, false, size_bytes, align, &spare))
-        return false;
-    *out = spare.backing;
-    return true;
-}
-
 bool ct_spares_put(struct ct_spares *spares, const struct ct_backing *backing)
 {
     return put(spares, &(struct spare){.size_bytes = backing->memory->size_bytes, .backing = *backing});
@@ -194,16 +180,26 @@ uint64_t ct_spares_bytes(struct ct_spares *spares)
     return bytes;
 }
 
+/* So that sizes come again. */
+static uint64_t round_up(uint64_t size_bytes)
+{
+    return size_bytes > UINT64_MAX - ROUND_BYTES ? size_bytes : (size_bytes + ROUND_BYTES - 1) & ~(ROUND_BYTES - 1);
+}
+
 CUresult ct_spares_backing(struct ct_context *context, enum ct_memory_kind kind, uint64_t size_bytes, uint64_t align,
                            struct ct_backing *out)
 {
-    uint64_t bytes = ct_spares_round(size_bytes);
+    uint64_t bytes = round_up(size_bytes);
+    struct spare spare;
 
     if (kind != CT_MEMORY_DEVICE)
         return ct_backing_create_host(context, size_bytes, kind, out);
     if (bytes > context->device->info.max_allocation_bytes)
         bytes = size_bytes;
-    if (ct_spares_take(context->device->spares, bytes, align, out))
+    align = align > LEAST_ALIGN ? align : LEAST_ALIGN;
+    if (take(context->device->spares, false, bytes, align, &spare)) {
+        *out = spare.backing;
         return CUDA_SUCCESS;
+    }
     return ct_backing_create_device(context, bytes, align, out);
 }

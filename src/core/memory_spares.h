@@ -13,12 +13,8 @@ struct ct_spares; /* of a device */
 CUresult ct_spares_create(struct ct_device *device, struct ct_spares **out);
 void ct_spares_destroy(struct ct_spares *spares); /* before the device is closed; takes NULL */
 
-/* What sizes are rounded up to, so that they come again. */
-uint64_t ct_spares_round(uint64_t size_bytes);
-/* Memory of exactly this size. False: there is none. */
-bool ct_spares_take(struct ct_spares *spares, uint64_t size_bytes, uint64_t align, struct ct_backing *out);
-/* Memory for who may give it back here, spare or new; of other kinds than DEVICE always new. OUT_OF_MEMORY. No lock is held: a driver may
- * take its time. */
+/* Memory for who may give it back here, spare or new, of at least this size; of other kinds than DEVICE always new. OUT_OF_MEMORY. No lock
+ * is held: a driver may take its time. */
 CUresult ct_spares_backing(struct ct_context *context, enum ct_memory_kind kind, uint64_t size_bytes, uint64_t align,
                            struct ct_backing *out);
 /* Keeps device memory that no work uses; the oldest goes where it becomes too much. False: it stays the caller's. */
