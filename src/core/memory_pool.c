@@ -6,6 +6,7 @@
 #include "device.h"
 #include "log.h"
 #include "process.h"
+#include "vmm.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -150,18 +151,6 @@ CUresult ct_memory_pool_device(int ordinal, struct ct_device **out)
     return r == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_INVALID_VALUE : r;
 }
 
-static CUresult check_handle_types(const struct ct_device *device, CUmemAllocationHandleType types)
-{
-    const unsigned known =
-        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT | CU_MEM_HANDLE_TYPE_FABRIC;
-
-    if ((unsigned)types & ~known || (unsigned)types & (CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT)) /* those are of Windows */
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle types 0x%x", (unsigned)types);
-    if ((unsigned)types & ~(unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle types 0x%x of a memory pool on %s", (unsigned)types, device->info.name);
-    return CUDA_SUCCESS;
-}
-
 CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *out)
 {
     const struct ct_pool_kind kind = {.max_bytes = properties->maxSize, .handle_types = properties->handleTypes};
@@ -172,7 +161,8 @@ CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *o
     if (r == CUDA_SUCCESS)
         r = ct_memory_pool_device(properties->location.id, &device);
     if (r == CUDA_SUCCESS)
-        r = check_handle_types(device, properties->handleTypes);
+        r = ct_vmm_check_handle_types(properties->handleTypes,
+                                      (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES));
     if (r == CUDA_SUCCESS && kind.max_bytes > device->info.memory_bytes)
         r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a pool of %llu bytes on a device that has %llu", (unsigned long long)kind.max_bytes,
                     (unsigned long long)device->info.memory_bytes);

@@ -18,6 +18,9 @@ struct ct_allocated; /* what a CUmemGenericAllocationHandle stands for */
 bool ct_vmm_is_there(void);
 /* Whether memory and pools go to other processes in that form. NOT_SUPPORTED; INVALID_VALUE: it is none, or several. */
 CUresult ct_vmm_check_handle_type(CUmemAllocationHandleType type);
+/* Whether they can be made so that they go there in all the forms of `wanted`, of which there are those of `offered`. NOT_SUPPORTED;
+ * INVALID_VALUE: no such forms, or those of Windows. */
+CUresult ct_vmm_check_handle_types(CUmemAllocationHandleType wanted, unsigned offered);
 /* What cuMemCreate takes. INVALID_VALUE, INVALID_DEVICE, NOT_SUPPORTED. */
 CUresult ct_vmm_check_properties(const CUmemAllocationProp *properties, struct ct_device **out_device);
 CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_bytes, CUmemGenericAllocationHandle *out);

@@ -79,15 +79,25 @@ static CUresult check_location(const CUmemLocation *location, struct ct_device *
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory location type %d", (int)location->type);
 }
 
-static CUresult check_handle_types(CUmemAllocationHandleType types)
+CUresult ct_vmm_check_handle_types(CUmemAllocationHandleType wanted, unsigned offered)
 {
-    const unsigned known =
-        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT | CU_MEM_HANDLE_TYPE_FABRIC;
+    const unsigned of_linux = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_FABRIC;
 
-    if ((unsigned)types & ~known || (unsigned)types & (CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT)) /* those are of Windows */
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle types 0x%x", (unsigned)types);
-    if ((unsigned)types & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle types 0x%x: only file descriptors", (unsigned)types);
+    if ((unsigned)wanted & ~of_linux)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle types 0x%x", (unsigned)wanted);
+    if ((unsigned)wanted & ~offered)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle types 0x%x where 0x%x are to be had", (unsigned)wanted, offered);
+    return CUDA_SUCCESS;
+}
+
+/* How memory is made and mapped: that of tile pools for images, other by addresses. */
+static CUresult find_way(const CUmemAllocationProp *properties, const struct ct_device *device, const struct ct_vmm_way **out)
+{
+    if (!ct_vmm_is_tile_pool(properties))
+        return ct_vmm_way_of(device, out);
+    if (!device->info.sparse_images || properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory for sparse arrays, or none that is shared", device->info.name);
+    *out = &ct_vmm_tiles;
     return CUDA_SUCCESS;
 }
 
@@ -101,16 +111,12 @@ CUresult ct_vmm_check_properties(const CUmemAllocationProp *properties, struct c
     if (properties->allocFlags.compressionType > CU_MEM_ALLOCATION_COMP_GENERIC)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "compression type %d", (int)properties->allocFlags.compressionType);
     if ((r = check_location(&properties->location, out_device)) != CUDA_SUCCESS ||
-        (r = check_handle_types(properties->requestedHandleTypes)) != CUDA_SUCCESS)
+        (r = ct_vmm_check_handle_types(properties->requestedHandleTypes, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)) != CUDA_SUCCESS)
         return r;
     if (properties->allocFlags.usage & ~CU_MEM_CREATE_USAGE_TILE_POOL || properties->allocFlags.gpuDirectRDMACapable)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory for GPUDirect RDMA or decompression (usage 0x%x)",
                        (unsigned)properties->allocFlags.usage);
-    if (!ct_vmm_is_tile_pool(properties))
-        return ct_vmm_way_of(*out_device, &way);
-    if (!(*out_device)->info.sparse_images || properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory for sparse arrays, or none that is shared", (*out_device)->info.name);
-    return CUDA_SUCCESS;
+    return find_way(properties, *out_device, &way);
 }
 
 /* ---- handles ---- */
@@ -210,15 +216,14 @@ static CUresult create_memory(struct ct_device *device, const struct ct_vmm_way 
 
 CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_bytes, CUmemGenericAllocationHandle *out)
 {
-    const struct ct_vmm_way *way = &ct_vmm_tiles;
+    const struct ct_vmm_way *way;
     struct ct_vmm_memory memory;
     struct ct_device *device;
     CUresult r;
 
     if (size_bytes == 0 || size_bytes % CT_VMM_GRANULARITY)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes are no multiple of the granularity", (unsigned long long)size_bytes);
-    if ((r = ct_vmm_check_properties(properties, &device)) != CUDA_SUCCESS ||
-        (!ct_vmm_is_tile_pool(properties) && (r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS) ||
+    if ((r = ct_vmm_check_properties(properties, &device)) != CUDA_SUCCESS || (r = find_way(properties, device, &way)) != CUDA_SUCCESS ||
         (r = ct_device_open(device)) != CUDA_SUCCESS)
         return r;
     r = create_memory(device, way, size_bytes, properties, &memory);
