@@ -26,7 +26,7 @@ struct grid {
 struct ct_array_tiles {
     struct ct_image_tiling tiling;
     enum ct_image_memory source;
-    uint32_t n_levels, n_layers;
+    uint32_t n_layers;
     struct grid *grids;           /* of the levels before the tail */
     uint64_t tail_first;          /* the number of the first tile of the first tail */
     uint64_t tail_tiles, n_tails; /* of a tail; 0 where there is none */
@@ -69,7 +69,6 @@ CUresult ct_array_tiles_create(const struct ct_image_tiling *tiling, const struc
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "tiles of an array");
     tiles->tiling = *tiling;
     tiles->source = request->memory;
-    tiles->n_levels = request->levels;
     tiles->n_layers = request->layers;
     tiles->grids = calloc(request->levels, sizeof *tiles->grids);
     if (tiles->grids) {
@@ -260,7 +259,7 @@ static CUresult check_level(struct request *request, const CUarrayMapInfo *info)
         !find_side(info->subresource.sparseLevel.offsetY, info->subresource.sparseLevel.extentHeight, tiling->height, grid->y,
                    (uint32_t)desc->Height, &y, &ny) ||
         !find_side(info->subresource.sparseLevel.offsetZ, info->subresource.sparseLevel.extentDepth, tiling->depth, grid->z,
-                   group->tiles->n_layers > 1 || !desc->Depth ? 1 : (uint32_t)desc->Depth, &z, &nz))
+                   tiles->n_layers > 1 || !desc->Depth ? 1 : (uint32_t)desc->Depth, &z, &nz))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a region of level %u that is not made of tiles of %u x %u x %u", level, tiling->width,
                        tiling->height, tiling->depth);
     r = size_request(request, info, (uint64_t)nx * ny * nz);
@@ -333,7 +332,7 @@ static CUresult check_entry(struct request *request, const CUarrayMapInfo *info,
 
 /* ---- arrays by their handles ---- */
 
-/* The group that an array alone is, with a use of its context; `out_array` is released after it. */
+/* As ct_array_lookup, but an array that is all of its group. INVALID_VALUE: a level. */
 static CUresult lookup_alone(CUarray handle, struct ct_array **out)
 {
     CUresult r = ct_array_lookup(handle, out);
