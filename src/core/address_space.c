@@ -340,14 +340,19 @@ static CUresult set_synchronous_locked(uint64_t start, unsigned long long id, bo
 
 /* ---- public ---- */
 
+CUresult ct_range_check(const struct ct_range *range, uint64_t address, uint64_t size_bytes)
+{
+    if (size_bytes > range->size_bytes - (address - range->start))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx + %llu is beyond the range 0x%llx + %llu", (unsigned long long)address,
+                       (unsigned long long)size_bytes, (unsigned long long)range->start, (unsigned long long)range->size_bytes);
+    return CUDA_SUCCESS;
+}
+
 CUresult ct_address_find(uint64_t address, uint64_t size_bytes, struct ct_range *out)
 {
     if (!find_at(address, out))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is in no range that CUDA knows", (unsigned long long)address);
-    if (size_bytes > out->size_bytes - (address - out->start))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx + %llu is beyond the range 0x%llx + %llu", (unsigned long long)address,
-                       (unsigned long long)size_bytes, (unsigned long long)out->start, (unsigned long long)out->size_bytes);
-    return CUDA_SUCCESS;
+    return ct_range_check(out, address, size_bytes);
 }
 
 bool ct_address_find_any(uint64_t address, uint64_t size_bytes, struct ct_range *out)

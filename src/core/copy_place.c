@@ -35,11 +35,14 @@ CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t spa
 
     if (!address)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a NULL pointer");
-    if (!ct_address_find_any(address, 1, &range) && role != CT_POINTER_DEVICE) {
+    if (role == CT_POINTER_DEVICE) {
+        r = ct_address_find(address, span_bytes, &range);
+    } else if (ct_address_find_any(address, 1, &range)) {
+        r = ct_range_check(&range, address, span_bytes);
+    } else {
         *out = (struct ct_place){.host = (char *)(uintptr_t)address};
         return CUDA_SUCCESS;
     }
-    r = ct_address_find(address, span_bytes, &range);
     if (r != CUDA_SUCCESS && role == CT_POINTER_HOST && range.kind == CT_RANGE_REGISTERED &&
         (uint64_t)(uintptr_t)range.host == range.start) {
         *out = (struct ct_place){.host = (char *)(uintptr_t)address}; /* only its beginning was registered: ordinary memory */

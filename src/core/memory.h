@@ -48,6 +48,8 @@ struct ct_range {
 CUresult ct_address_find(uint64_t address, uint64_t size_bytes, struct ct_range *out);
 /* The first range that has a byte in [address, address + size_bytes); false: none. */
 bool ct_address_find_any(uint64_t address, uint64_t size_bytes, struct ct_range *out);
+/* Whether the range, which holds the byte at `address`, holds as many from there on. INVALID_VALUE. */
+CUresult ct_range_check(const struct ct_range *range, uint64_t address, uint64_t size_bytes);
 /* Adds a range; it must not overlap another (INVALID_VALUE). Removes the one that starts at `start` (copied out; INVALID_VALUE if none). */
 CUresult ct_address_insert(const struct ct_range *range);
 CUresult ct_address_remove(uint64_t start, enum ct_range_kind kind, struct ct_range *out);
