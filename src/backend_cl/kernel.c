@@ -231,26 +231,38 @@ static CUresult enqueue(const struct ct_cl_dispatch *dispatch, cl_command_queue 
     return r;
 }
 
-/* Kernels find memory by pointers in memory, so each may reach all there is. */
+static CUresult tell_list(struct ct_kernel_image *kernel, void *const *list, size_t count, uint64_t generation)
+{
+    const struct ct_cl_api *api = kernel->device->api;
+    CUresult r = CUDA_SUCCESS;
+
+    ct_mutex_lock(&kernel->lock);
+    if (kernel->generation < generation) {
+        r = ct_cl_result(api->clSetKernelExecInfo(kernel->handle, CL_KERNEL_EXEC_INFO_SVM_PTRS, count * sizeof *list, list),
+                         "clSetKernelExecInfo");
+        if (r == CUDA_SUCCESS)
+            kernel->generation = generation;
+    }
+    ct_mutex_unlock(&kernel->lock);
+    return r;
+}
+
+/* Kernels find memory by pointers in memory, so each may reach all there is. A list that names what another thread has freed meanwhile
+ * may be refused; what is freed has left the device's list before, so the next one is without it. */
 static CUresult tell_allocations(struct ct_kernel_image *kernel)
 {
     struct ct_backend_device *device = kernel->device;
     uint64_t generation;
     size_t count;
     void **list;
-    CUresult r = ct_cl_memory_list(device, &list, &count, &generation);
+    CUresult r;
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    ct_mutex_lock(&kernel->lock);
-    if (kernel->generation < generation) {
-        r = ct_cl_result(device->api->clSetKernelExecInfo(kernel->handle, CL_KERNEL_EXEC_INFO_SVM_PTRS, count * sizeof *list, list),
-                         "clSetKernelExecInfo");
-        if (r == CUDA_SUCCESS)
-            kernel->generation = generation;
-    }
-    ct_mutex_unlock(&kernel->lock);
-    free(list);
+    do {
+        if ((r = ct_cl_memory_list(device, &list, &count, &generation)) != CUDA_SUCCESS)
+            return r;
+        r = tell_list(kernel, list, count, generation);
+        free(list);
+    } while (r != CUDA_SUCCESS && generation < atomic_load_explicit(&device->generation, memory_order_relaxed));
     return r;
 }
 

@@ -782,10 +782,10 @@ static void test_threads(void **state)
         workers[i] = (struct worker){.f = *state, .seed = i * 7};
         assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
     }
-    for (uint32_t i = 0; i < 6; i++) {
+    for (uint32_t i = 0; i < 6; i++)
         pthread_join(workers[i].thread, NULL);
+    for (uint32_t i = 0; i < 6; i++)
         assert_int_equal(workers[i].got, workers[i].expect);
-    }
 }
 
 static void test_validation_is_silent(void **state)
