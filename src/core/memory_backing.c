@@ -149,7 +149,8 @@ CUresult ct_backing_import(struct ct_context *context, const struct ct_host_impo
 
 /* ---- file descriptors ---- */
 
-/* Tries each way, at an address of its own: one that failed stays reserved, and is never asked for again. */
+/* Tries each way, at an address of its own: one that failed stays reserved, and is never asked for again. What a driver exported comes
+ * to an address whole, however little of it is wanted. */
 static CUresult import_placed(struct ct_context *context, struct ct_fd_import *import, struct ct_backing *out)
 {
     CUresult r = CUDA_ERROR_NOT_SUPPORTED;
@@ -157,7 +158,7 @@ static CUresult import_placed(struct ct_context *context, struct ct_fd_import *i
     for (import->way = 0; import->way < IMPORT_WAYS && r != CUDA_SUCCESS; import->way++) {
         struct ct_backing backing = {0};
 
-        r = ct_reserve(&context->device->info, import->dedicated ? import->total_bytes : import->size_bytes, 1, &backing.reserved,
+        r = ct_reserve(&context->device->info, import->pages ? import->size_bytes : import->total_bytes, 1, &backing.reserved,
                        &backing.reserved_bytes);
         if (r != CUDA_SUCCESS)
             return r;

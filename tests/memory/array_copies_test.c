@@ -603,6 +603,7 @@ static void between_contexts(void **state)
     peer.Height = 20;
     peer.Depth = 1;
     ok(cuMemcpy3DPeer(&peer));
+    ok(cuCtxSynchronize()); /* no copy within devices waits for the host, and the other context's thread stream for none */
     for (size_t y = 0; y < 20; y++)
         memcpy(there.bytes + y * there.row, here.bytes + y * here.row + 8, 100);
     ok(cuCtxSetCurrent(other));
