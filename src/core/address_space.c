@@ -16,19 +16,18 @@
  */
 #include "memory.h"
 
+#include "lasting_memory.h"
 #include "log.h"
 
 #include <assert.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CT_CHANNEL "address_space"
 #define CACHE_LINE 64
 #define TOP_SHIFT 56u /* of the first byte */
-#define RECORDS_AT_ONCE 512
 #define RANGE_WORDS (sizeof(struct ct_range) / sizeof(uint64_t))
 
 struct record {
@@ -50,6 +49,7 @@ static struct {
     struct ct_mutex lock; /* guards changes and what is below */
     struct record *free_records;
     struct table *free_tables;
+    struct ct_lasting_memory memory;
 } map = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_ADDRESS_SPACE)};
 
 /* ---- entries: 0, a record, or a table plus 1 ---- */
@@ -160,34 +160,25 @@ static void change_life(struct record *record)
     atomic_store_explicit(&record->births, atomic_load_explicit(&record->births, memory_order_relaxed) + 1, memory_order_release);
 }
 
-static void put_free_record(struct record *record)
-{
-    set_word(record, 0, (uintptr_t)map.free_records);
-    map.free_records = record;
-}
-
-static struct record *take_free_record(void)
+/* NULL: out of memory. */
+static struct record *take_record(void)
 {
     struct record *record = map.free_records;
 
-    if (!record) {
-        struct record *more = aligned_alloc(sizeof *more, RECORDS_AT_ONCE * sizeof *more);
-
-        for (size_t i = 0; more && i < RECORDS_AT_ONCE; i++) {
-            atomic_init(&more[i].births, 0);
-            put_free_record(&more[i]);
-        }
-        record = map.free_records;
-    }
-    if (record)
+    if (record) {
         map.free_records = record_of(atomic_load_explicit(&record->words[0], memory_order_relaxed));
+        return record;
+    }
+    record = ct_lasting_take(&map.memory, sizeof *record);
+    if (record)
+        atomic_init(&record->births, 0);
     return record;
 }
 
 /* NULL: out of memory. */
 static struct record *record_make(const struct ct_range *range)
 {
-    struct record *record = take_free_record();
+    struct record *record = take_record();
 
     for (size_t i = 0; record && i < RANGE_WORDS; i++) {
         uint64_t word;
@@ -204,7 +195,8 @@ static struct record *record_make(const struct ct_range *range)
 static void record_retire(struct record *record)
 {
     change_life(record);
-    put_free_record(record);
+    set_word(record, 0, (uintptr_t)map.free_records);
+    map.free_records = record;
 }
 
 /* An empty table, or NULL: out of memory. */
@@ -216,7 +208,7 @@ static struct table *table_make(void)
         map.free_tables = table->next_free;
         return table;
     }
-    table = aligned_alloc(CACHE_LINE, sizeof *table);
+    table = ct_lasting_take(&map.memory, sizeof *table);
     if (!table)
         return NULL;
     table->n_ranges = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The map of addresses beside a plain list, and with readers and writers at once. */
+/* The map of addresses beside a plain list, with readers and writers at once, and what it takes of the system as it grows. */
 #include "api_test.h"
 
 #include "core/address_rule.h"
@@ -7,12 +7,129 @@
 #include "core/device.h"
 #include "core/memory.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 static struct ct_range range_at(uint64_t start, uint64_t size_bytes, unsigned long long id)
 {
     return (struct ct_range){.start = start, .size_bytes = size_bytes, .device_pointer = start, .id = id, .kind = CT_RANGE_DEVICE};
+}
+
+/* Of the system: what it gave, and whether it gives more. The linker sends the library's calls here. */
+static struct {
+    size_t given_bytes, huge_bytes, refused_bytes;
+    bool no_memory;
+} from_system;
+
+void *__real_aligned_alloc(size_t align, size_t size_bytes);
+void *__wrap_aligned_alloc(size_t align, size_t size_bytes);
+int __wrap_madvise(void *start, size_t size_bytes, int advice);
+int __real_madvise(void *start, size_t size_bytes, int advice);
+
+void *__wrap_aligned_alloc(size_t align, size_t size_bytes)
+{
+    from_system.given_bytes += from_system.no_memory ? 0 : size_bytes;
+    return from_system.no_memory ? NULL : __real_aligned_alloc(align, size_bytes);
+}
+
+/* Every other huge page is refused, as by a kernel that has none. */
+int __wrap_madvise(void *start, size_t size_bytes, int advice)
+{
+    assert_int_equal(advice, MADV_HUGEPAGE);
+    assert_int_equal((uintptr_t)start % ((size_t)2 << 20), 0);
+    if (from_system.refused_bytes < from_system.huge_bytes) {
+        from_system.refused_bytes += size_bytes;
+        errno = EINVAL;
+        return -1;
+    }
+    from_system.huge_bytes += size_bytes;
+    return __real_madvise(start, size_bytes, advice);
+}
+
+/* Range `i` of many, at addresses of 40 bits. */
+static struct ct_range one_of_many(uint64_t i)
+{
+    return range_at(0x1000000000 + i * 0x400, 0x200, i + 1);
+}
+
+/* Inserts ranges from number `from` on, until number `to` or memory has run out; the number of the first that is not there. */
+static uint64_t insert_many(uint64_t from, uint64_t to)
+{
+    uint64_t i = from;
+
+    for (CUresult r = CUDA_SUCCESS; i < to && r == CUDA_SUCCESS; i += r == CUDA_SUCCESS) {
+        const struct ct_range range = one_of_many(i);
+
+        r = ct_address_insert(&range);
+        assert_true(r == CUDA_SUCCESS || (r == CUDA_ERROR_OUT_OF_MEMORY && from_system.no_memory));
+    }
+    return i;
+}
+
+static void remove_many(uint64_t to)
+{
+    struct ct_range removed;
+
+    for (uint64_t i = 0; i < to; i++) {
+        const struct ct_range range = one_of_many(i);
+
+        ok(ct_address_remove(range.start, CT_RANGE_DEVICE, &removed));
+        assert_memory_equal(&removed, &range, sizeof range);
+    }
+}
+
+static void all_are_found(uint64_t to)
+{
+    struct ct_range found;
+
+    for (uint64_t i = 0; i < to; i++) {
+        const struct ct_range range = one_of_many(i);
+
+        ok(ct_address_find(range.start + 0x1ff, 1, &found));
+        assert_memory_equal(&found, &range, sizeof range);
+        assert_false(ct_address_find_any(range.start + 0x200, 1, &found));
+    }
+}
+
+/* The first test: what few ranges take is little, that of many is of huge pages where the system has some, and is used again. */
+static void memory_grows_with_the_ranges(void **state)
+{
+    enum { FEW = 256, MANY = 18000 };
+    size_t given_bytes;
+
+    (void)state;
+    assert_int_equal(from_system.given_bytes, 0);
+    insert_many(0, FEW);
+    assert_in_range(from_system.given_bytes, FEW * sizeof(struct ct_range), 64 << 10);
+    insert_many(FEW, MANY);
+    all_are_found(MANY);
+    given_bytes = from_system.given_bytes;
+    assert_in_range(given_bytes, MANY * sizeof(struct ct_range), 3 * MANY * sizeof(struct ct_range));
+    assert_true(from_system.huge_bytes > 0 && from_system.refused_bytes > 0);
+    assert_in_range(from_system.huge_bytes + from_system.refused_bytes, given_bytes - (1 << 20), given_bytes);
+    remove_many(MANY);
+    insert_many(0, MANY);
+    remove_many(MANY);
+    assert_int_equal(from_system.given_bytes, given_bytes);
+}
+
+/* Where memory ends, what is in the map stays, and more comes in once there is memory. */
+static void memory_may_run_out(void **state)
+{
+    enum { ALL = 100000 };
+    uint64_t full;
+
+    (void)state;
+    from_system.no_memory = true;
+    full = insert_many(0, ALL);
+    assert_in_range(full, 1, ALL - 1);
+    assert_int_equal(insert_many(full, ALL), full);
+    from_system.no_memory = false;
+    assert_int_equal(insert_many(full, full + 1000), full + 1000);
+    all_are_found(full + 1000);
+    remove_many(full + 1000);
 }
 
 static void find_knows_the_edges(void **state)
@@ -254,6 +371,8 @@ static void windows_move_addresses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_grows_with_the_ranges),
+        cmocka_unit_test(memory_may_run_out),
         cmocka_unit_test(find_knows_the_edges),
         cmocka_unit_test(insert_refuses_what_overlaps),
         cmocka_unit_test(synchronous_is_of_one_range),

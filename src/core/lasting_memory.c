@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory that is never given back, from blocks: small ones at first, so that small processes stay small, each eight times as large as the
+ * one before, up to those that fill a huge page. A small page that is read at random costs a miss of the TLB beside that of the cache,
+ * and under a hypervisor the walk through two sets of page tables. The system may refuse huge pages: then the pages are small.
+ *
+ * Blocks come from malloc's arenas, not from mmap, since LeakSanitizer looks for pointers in the former only. */
+#include "lasting_memory.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define FIRST_BLOCK ((size_t)64 << 10)
+#define HUGE_PAGE ((size_t)2 << 20)
+
+/* What is left of the block before is lost: less than one piece. */
+static bool add_block(struct ct_lasting_memory *memory)
+{
+    size_t larger = 8 * memory->block_bytes, size_bytes = larger == 0 ? FIRST_BLOCK : larger < HUGE_PAGE ? larger : HUGE_PAGE;
+    char *block = aligned_alloc(size_bytes == HUGE_PAGE ? HUGE_PAGE : CT_LASTING_ALIGN, size_bytes);
+
+    if (!block)
+        return false;
+    if (size_bytes == HUGE_PAGE)
+        (void)madvise(block, size_bytes, MADV_HUGEPAGE);
+    *memory = (struct ct_lasting_memory){.next = block, .left_bytes = size_bytes, .block_bytes = size_bytes};
+    return true;
+}
+
+void *ct_lasting_take(struct ct_lasting_memory *memory, size_t size_bytes)
+{
+    size_t taken_bytes = (size_bytes + CT_LASTING_ALIGN - 1) & ~(size_t)(CT_LASTING_ALIGN - 1);
+    char *piece;
+
+    assert(taken_bytes <= FIRST_BLOCK);
+    if (memory->left_bytes < taken_bytes && !add_block(memory))
+        return NULL;
+    piece = memory->next;
+    memory->next += taken_bytes;
+    memory->left_bytes -= taken_bytes;
+    return piece;
+}
