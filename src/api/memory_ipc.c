@@ -31,7 +31,8 @@ CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
 }
 
 /* cuIpcOpenEventHandle. The event as one of the current context: what any process records, all of them see. INVALID_VALUE: phEvent is NULL;
- * INVALID_HANDLE: no such handle, or its process or event is gone; INVALID_CONTEXT: it is of this process; MAP_FAILED: of another user. */
+ * INVALID_HANDLE: no such handle, or its process or event is gone; INVALID_CONTEXT: it is of this process; MAP_FAILED: of another user, or no
+ * file descriptor is left. */
 CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
 {
     struct ct_ipc_name name;
@@ -48,7 +49,7 @@ CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
 
 /* cuIpcGetMemHandle. A handle of the allocation of cuMemAlloc that dptr is in, for other processes of the user, as long as this process and
  * the allocation live. INVALID_VALUE: pHandle is NULL, or dptr is not in such memory; NOT_SUPPORTED: the device's driver does not export
- * it; OPERATING_SYSTEM: no socket or thread to hand it out. */
+ * it; OUT_OF_MEMORY: also of file descriptors, or of threads to hand it out. */
 CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
     struct ct_context *context;
@@ -63,8 +64,8 @@ CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 
 /* cuIpcOpenMemHandle_v2. The allocation of another process, at its beginning, in the current context; opened again there it is the same
  * pointer. Flags: CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS. INVALID_VALUE: pdptr is NULL, or other flags; INVALID_HANDLE: no such handle, its process or
- * memory is gone, or another context of the device has it open; INVALID_CONTEXT: it is of this process; MAP_FAILED: of another device;
- * OUT_OF_MEMORY; OPERATING_SYSTEM. */
+ * memory is gone, or another context of the device has it open; INVALID_CONTEXT: it is of this process; MAP_FAILED: of another device or
+ * user, its process does not answer, or there is no room for it: addresses, file descriptors. */
 CUresult CUDAAPI cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
 {
     struct ct_context *context;

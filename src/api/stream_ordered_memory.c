@@ -212,7 +212,8 @@ CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 /* ---- other processes ---- */
 
 /* cuMemPoolExportToShareableHandle. A new file descriptor of the pool, at handle_out (an int); the caller closes it. INVALID_VALUE: no such
- * pool, not made for that type, imported, handle_out is NULL, nonzero flags; NOT_SUPPORTED: types other than file descriptors. */
+ * pool, not made for that type, imported, handle_out is NULL, nonzero flags; NOT_SUPPORTED: types other than file descriptors; OUT_OF_MEMORY:
+ * no file descriptor is left. */
 CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool, CUmemAllocationHandleType handleType,
                                                   unsigned long long flags)
 {
@@ -232,7 +233,8 @@ CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool
 }
 
 /* cuMemPoolImportFromShareableHandle. `handle` is the file descriptor itself, which stays the caller's. Nothing can be allocated in such a
- * pool, and no device has it as its current one. INVALID_VALUE: the descriptor is of no pool, pool_out is NULL, nonzero flags. */
+ * pool, and no device has it as its current one. INVALID_VALUE: the descriptor is of no pool, pool_out is NULL, nonzero flags;
+ * OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle, CUmemAllocationHandleType handleType,
                                                     unsigned long long flags)
 {
@@ -248,7 +250,7 @@ CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void
 }
 
 /* cuMemPoolExportPointer. What another process needs to import memory of a pool that was made to be shared. INVALID_VALUE: ptr is not the
- * beginning of such, shareData_out is NULL. */
+ * beginning of such, shareData_out is NULL; OUT_OF_MEMORY: also of file descriptors, or of threads to hand it out. */
 CUresult CUDAAPI cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)
 {
     CUresult r = ct_process_check();
@@ -260,7 +262,7 @@ CUresult CUDAAPI cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, C
 
 /* cuMemPoolImportPointer. The memory in this process, until it is freed here, once, before its owner frees it; imported again it is the same
  * pointer. INVALID_VALUE: the pool is not imported or not that of the pointer, a NULL pointer; INVALID_HANDLE: the owner has ended, or freed
- * the memory; INVALID_CONTEXT; OPERATING_SYSTEM: the owner does not answer. */
+ * the memory; INVALID_CONTEXT; OPERATING_SYSTEM: the owner does not answer; OUT_OF_MEMORY: also of addresses and file descriptors. */
 CUresult CUDAAPI cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool, CUmemPoolPtrExportData *shareData)
 {
     struct ct_memory_pool *found = NULL;

@@ -223,7 +223,7 @@ CUresult ct_cl_memory_export(struct ct_memory *base, struct ct_memory_share *out
     if (!memory->file_bytes)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has this memory for itself", base->device->info->name);
     if ((fd = fcntl(base->device->file.fd, F_DUPFD_CLOEXEC, 0)) < 0)
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "no more file descriptors");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no more file descriptors");
     *out = (struct ct_memory_share){
         .fd = fd,
         .pages = true,

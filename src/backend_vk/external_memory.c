@@ -41,7 +41,7 @@ CUresult ct_vk_allocate_from_fd(struct ct_backend_device *device, const struct c
     VkResult result;
 
     if (handle.fd < 0)
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "file descriptor %d cannot be duplicated", import->fd);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "file descriptor %d cannot be duplicated", import->fd);
     result = device->vk.vkAllocateMemory(device->handle, &info, NULL, out);
     if (result != VK_SUCCESS)
         close(handle.fd); /* else it is the driver's */
@@ -350,7 +350,7 @@ static CUresult export_file(const struct ct_vk_memory *memory, struct ct_memory_
     int fd = fcntl(memory->base.device->file.fd, F_DUPFD_CLOEXEC, 0);
 
     if (fd < 0)
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "no more file descriptors");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no more file descriptors");
     *out = (struct ct_memory_share){.fd = fd, .pages = true, .offset = memory->file_offset, .size_bytes = memory->base.size_bytes};
     return CUDA_SUCCESS;
 }

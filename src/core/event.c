@@ -185,7 +185,11 @@ CUresult ct_event_open(struct ct_context *context, const struct ct_ipc_name *nam
     struct ct_shared_event *shared;
     CUresult r = ct_shared_event_open(name, &shared);
 
-    return r == CUDA_SUCCESS ? make_published(context, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, shared, out) : r;
+    if (r == CUDA_SUCCESS)
+        r = make_published(context, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, shared, out);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY) /* the manual knows of no other reason that an event which is there cannot be had */
+        r = ct_fail(CUDA_ERROR_MAP_FAILED, "event of another process");
+    return r;
 }
 
 CUresult ct_event_lookup(CUevent handle, struct ct_event **out)

@@ -94,6 +94,14 @@ static CUresult publish(struct ct_context *context, struct ct_allocation *alloca
     return ct_allocation_publish(context, &range);
 }
 
+/* The manual knows of no other reason that memory which is there cannot be had. */
+static CUresult refusal(CUresult r)
+{
+    if (r != CUDA_ERROR_OUT_OF_MEMORY && r != CUDA_ERROR_OPERATING_SYSTEM)
+        return r;
+    return ct_fail(CUDA_ERROR_MAP_FAILED, "memory of another process cannot be mapped");
+}
+
 static CUresult open_backing(struct ct_context *context, struct ct_allocation *allocation, struct opened *opened)
 {
     const struct ct_allocation_share *share = &opened->share;
@@ -121,7 +129,7 @@ static CUresult open_locked(struct ct_context *context, const struct ct_allocati
     if (r != CUDA_SUCCESS) {
         ct_allocation_destroy(context, allocation);
         free(opened);
-        return r;
+        return refusal(r);
     }
     opened->next = openings.first;
     openings.first = opened;

@@ -48,10 +48,10 @@ static CUresult write_record(const struct record *record, int *out_fd)
     int fd = memfd_create("cuttle memory pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
     if (fd < 0)
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "no file descriptor for a pool: %s", strerror(errno));
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file descriptor for a pool: %s", strerror(errno));
     if (write(fd, record, sizeof *record) != (ssize_t)sizeof *record || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
         close(fd);
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "file of a pool: %s", strerror(errno));
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "file of a pool: %s", strerror(errno));
     }
     *out_fd = fd;
     return CUDA_SUCCESS;

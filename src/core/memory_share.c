@@ -243,7 +243,7 @@ static CUresult listen_locked(void)
         shares.listens = true;
         return CUDA_SUCCESS;
     }
-    r = ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "no socket or thread that hands memory out: %s", strerror(errno));
+    r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no socket or thread that hands memory out: %s", strerror(errno));
     if (shares.socket >= 0)
         close(shares.socket);
     return r;
@@ -308,12 +308,14 @@ CUresult ct_share_fetch(const struct ct_share_name *name, struct ct_memory_share
 {
     struct reply reply;
     int to = make_socket(), fd = -1;
-    CUresult r = to < 0 ? ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "no socket: %s", strerror(errno)) : ask(to, name, &reply, &fd);
+    CUresult r = to < 0 ? ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no socket: %s", strerror(errno)) : ask(to, name, &reply, &fd);
 
     if (to >= 0)
         close(to);
-    if (r == CUDA_SUCCESS && (!reply.share.size_bytes || fd < 0))
+    if (r == CUDA_SUCCESS && !reply.share.size_bytes)
         r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "process %d has freed what the handle stood for", (int)name->pid);
+    else if (r == CUDA_SUCCESS && fd < 0) /* it was sent: Linux drops what there is no room for */
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file descriptor is left for memory of process %d", (int)name->pid);
     if (r == CUDA_SUCCESS) {
         *out = reply.share;
         out->fd = fd;

@@ -22,12 +22,12 @@ CUresult ct_share_name_check(enum ct_share_kind kind, const struct ct_share_name
 bool ct_share_name_is_own(const struct ct_share_name *name); /* of this process */
 
 /* Whoever asks for memory `id` (unique in this process, not 0) gets it from now on; takes share->fd. `uuid` is that of its device.
- * OPERATING_SYSTEM: nobody can be answered. */
+ * OUT_OF_MEMORY: nobody can be answered. */
 CUresult ct_share_publish(uint64_t id, const struct ct_memory_share *share, const uint8_t uuid[16]);
 void ct_share_retract(uint64_t id); /* 0: nothing is shared */
 
 /* What `name` stands for in another process, which has to answer; out->fd is the caller's. INVALID_HANDLE: that process does not run any
- * more, or has freed the memory; OPERATING_SYSTEM: it is of another user, or does not answer. */
+ * more, or has freed the memory; OPERATING_SYSTEM: it is of another user, or does not answer; OUT_OF_MEMORY: also of file descriptors. */
 CUresult ct_share_fetch(const struct ct_share_name *name, struct ct_memory_share *out, uint8_t out_uuid[16]);
 
 #endif

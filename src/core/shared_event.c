@@ -49,7 +49,7 @@ static CUresult map(int fd, struct ct_shared_event **out)
     if (page == MAP_FAILED) {
         free(event);
         close(fd);
-        return ct_fail(CUDA_ERROR_MAP_FAILED, "page of an event of several processes");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "page of an event of several processes");
     }
     atomic_init(&event->references, 1);
     event->fd = fd;
