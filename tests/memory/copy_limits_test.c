@@ -4,8 +4,8 @@
  *
  *     memory_copy_limits_test [--long]
  *
- * The long form also copies and fills more than 4 GiB at once, in addresses that all lead to the same 2 MiB. A plain program of the driver
- * API: NVIDIA's own driver has to pass, too. */
+ * The long form also copies and fills more than 4 GiB at once, in addresses nearly all of which lead to the same 2 MiB. A plain program of
+ * the driver API: NVIDIA's own driver has to pass, too. */
 #include "virtual_memory.h"
 
 #define GIB ((size_t)1 << 30)
@@ -458,33 +458,126 @@ static void beyond_4_gib_in_reserved_addresses(void **state)
     ok(cuMemAddressFree(start, 6 * GIB));
 }
 
-/* More than 2^32 bytes in one call. The addresses all lead to one granule, so a row that comes later wins. */
-static void more_than_2_to_the_32_bytes_at_once(void **state)
-{
-    CUmemGenericAllocationHandle handle;
-    size_t granule, count, size;
+/* More than 2^32 bytes of addresses. All granules but the last are one and the same memory, so that there need not be so much; the last is
+ * where nothing comes if sizes are cut to 32 bits. */
+struct wide {
     CUdeviceptr start;
+    size_t granule, count, size;
+};
+
+static struct wide wide_make(void)
+{
+    struct wide wide = {.granule = vm_granule()};
+    CUmemGenericAllocationHandle body = vm_create(1), last = vm_create(1);
+
+    wide.count = 4 * GIB / wide.granule + 3;
+    wide.size = wide.count * wide.granule;
+    ok(cuMemAddressReserve(&wide.start, wide.size, 0, 0, 0));
+    for (size_t i = 0; i < wide.count; i++)
+        ok(cuMemMap(wide.start + i * wide.granule, wide.granule, 0, i == wide.count - 1 ? last : body, 0));
+    ok(cuMemRelease(body));
+    ok(cuMemRelease(last));
+    ok(vm_access(wide.start, wide.size, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
+    return wide;
+}
+
+static void wide_free(const struct wide *wide)
+{
+    ok(cuMemUnmap(wide->start, wide->size));
+    ok(cuMemAddressFree(wide->start, wide->size));
+}
+
+/* Fills both memories by calls of their size. */
+static void wide_fill(const struct wide *wide, unsigned char body, unsigned char last)
+{
+    ok(cuMemsetD8(wide->start, body, wide->granule));
+    ok(cuMemsetD8(wide->start + wide->size - wide->granule, last, wide->granule));
+    ok(cuCtxSynchronize());
+}
+
+static void wide_holds(const struct wide *wide, unsigned char body, unsigned char last)
+{
+    ok(cuMemcpyDtoH(result, wide->start, 4));
+    assert_int_equal(result[0], body);
+    ok(cuMemcpyDtoH(result, wide->start + wide->size - wide->granule, 4));
+    assert_int_equal(result[0], last);
+    ok(cuMemcpyDtoH(result, wide->start + wide->size - 4, 4));
+    assert_int_equal(result[3], last);
+}
+
+/* The same of the host's memory. */
+static unsigned char *wide_host(const struct wide *like)
+{
+    char *start = mmap(NULL, like->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int file = memfd_create("wide", MFD_CLOEXEC);
+
+    assert_ptr_not_equal(start, MAP_FAILED);
+    assert_int_equal(ftruncate(file, (off_t)(2 * like->granule)), 0);
+    for (size_t i = 0; i < like->count; i++) {
+        void *at = start + i * like->granule;
+        off_t offset = i == like->count - 1 ? (off_t)like->granule : 0;
+
+        assert_ptr_equal(mmap(at, like->granule, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset), at);
+    }
+    close(file);
+    return (unsigned char *)start;
+}
+
+static void more_than_2_to_the_32_bytes_filled(void **state)
+{
+    struct wide wide;
 
     (void)state;
     if (!long_form || !vm_is_there())
         skip();
-    granule = vm_granule();
-    count = 4 * GIB / granule + 3;
-    size = count * granule;
-    handle = vm_create(1);
-    ok(cuMemAddressReserve(&start, size, 0, 0, 0));
-    for (size_t i = 0; i < count; i++)
-        ok(cuMemMap(start + i * granule, granule, 0, handle, 0));
-    ok(cuMemRelease(handle));
-    ok(vm_access(start, size, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
-    ok(cuMemsetD8(start, 0x21, size));
-    ok(cuMemcpyDtoH(result, start + size - 4, 4));
-    assert_int_equal(result[3], 0x21);
-    ok(cuMemsetD2D32(start, granule, 0x43434343, granule / 4, count)); /* width * height over 2^32 */
-    ok(cuMemcpyDtoH(result, start, 4));
-    assert_int_equal(result[0], 0x43);
-    ok(cuMemUnmap(start, size));
-    ok(cuMemAddressFree(start, size));
+    wide = wide_make();
+    wide_fill(&wide, 1, 1);
+    ok(cuMemsetD8(wide.start, 0x21, wide.size));
+    wide_holds(&wide, 0x21, 0x21);
+    ok(cuMemsetD16(wide.start, 0x3232, wide.size / 2));
+    wide_holds(&wide, 0x32, 0x32);
+    ok(cuMemsetD32Async(wide.start, 0x43434343, wide.size / 4, NULL));
+    wide_holds(&wide, 0x43, 0x43);
+    ok(cuMemsetD2D32(wide.start, wide.granule, 0x54545454, wide.granule / 4, wide.count));
+    wide_holds(&wide, 0x54, 0x54);
+    wide_free(&wide);
+}
+
+/* Whole, both ways, and between two places of the device, linear and in rows. */
+static void more_than_2_to_the_32_bytes_copied(void **state)
+{
+    CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_HOST, .dstMemoryType = CU_MEMORYTYPE_DEVICE};
+    struct wide from, to;
+    unsigned char *host;
+
+    (void)state;
+    if (!long_form || !vm_is_there())
+        skip();
+    from = wide_make();
+    to = wide_make();
+    host = wide_host(&from);
+    wide_fill(&from, 0x11, 0x12);
+    wide_fill(&to, 1, 1);
+    ok(cuMemcpyDtoD(to.start, from.start, from.size));
+    wide_holds(&to, 0x11, 0x12);
+    ok(cuMemcpyDtoH(host, to.start, to.size));
+    assert_true(host[0] == 0x11 && host[to.size - to.granule] == 0x12 && host[to.size - 1] == 0x12);
+    memset(host, 0x21, to.granule);
+    memset(host + to.size - to.granule, 0x22, to.granule);
+    ok(cuMemcpyHtoD(to.start, host, to.size));
+    wide_holds(&to, 0x21, 0x22);
+    ok(cuMemcpyAsync(from.start, to.start, to.size, NULL));
+    wide_holds(&from, 0x21, 0x22);
+    memset(host + to.size - to.granule, 0x33, to.granule);
+    rows.srcHost = host;
+    rows.dstDevice = to.start;
+    rows.srcPitch = rows.dstPitch = rows.WidthInBytes = to.granule;
+    rows.Height = to.count;
+    ok(cuMemcpy2D(&rows));
+    wide_holds(&to, 0x21, 0x33);
+    munmap(host, to.size);
+    wide_free(&to);
+    wide_free(&from);
 }
 
 int main(int argc, char **argv)
@@ -501,7 +594,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(rows_between_rows),
         cmocka_unit_test(beyond_4_gib_in_one_allocation),
         cmocka_unit_test(beyond_4_gib_in_reserved_addresses),
-        cmocka_unit_test(more_than_2_to_the_32_bytes_at_once),
+        cmocka_unit_test(more_than_2_to_the_32_bytes_filled),
+        cmocka_unit_test(more_than_2_to_the_32_bytes_copied),
     };
 
     long_form = argc > 1 && strcmp(argv[1], "--long") == 0;
