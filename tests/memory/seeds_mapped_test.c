@@ -7,8 +7,10 @@
 #define BYTES (SEEDS_WORDS * 4)
 #define ROUNDS 200000u
 
-/* "Such a block has therefore in general two addresses: one in host memory [...] and one in device memory that can be retrieved using
- * cudaHostGetDevicePointer() and then used to access the block from within a kernel." */
+/* "A block of page-locked host memory can also be mapped into the address space of the device by passing flag cudaHostAllocMapped [...] or
+ * by passing flag cudaHostRegisterMapped"; "Such a block has therefore in general two addresses: one in host memory [...] and one in device
+ * memory that can be retrieved using cudaHostGetDevicePointer() and then used to access the block from within a kernel." "The only exception
+ * is for pointers allocated with cudaHostAlloc() and when a unified address space is used for the host and the device" */
 static void has_two_addresses(void **state)
 {
     uint32_t *allocated, *registered = aligned_alloc(4096, 4096 * 4);
@@ -17,6 +19,8 @@ static void has_two_addresses(void **state)
     (void)state;
     ok(cuMemHostAlloc((void **)&allocated, BYTES, CU_MEMHOSTALLOC_DEVICEMAP));
     ok(cuMemHostGetDevicePointer(&device, allocated, 0));
+    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING))
+        assert_int_equal(device, (uintptr_t)allocated);
     seeds_shared_words(allocated, device, SEEDS_WORDS);
     ok(cuMemFreeHost(allocated));
     ok(cuMemHostRegister(registered, BYTES, CU_MEMHOSTREGISTER_DEVICEMAP));
@@ -90,22 +94,26 @@ static void the_attribute_tells(void **state)
     ok(cuMemFreeHost(host));
 }
 
-/* "There is no need to use streams [...] to overlap data transfers with kernel execution; the kernel-originated data transfers automatically
- * overlap with kernel execution": a running kernel waits for the host's flag and answers. membar.sys is __threadfence_system. */
-static void host_and_running_kernel_see_each_other(void **state)
+/* As seeds_ptx's `replies`, by loads and stores of the system's scope: they order each other, without fences. */
+static const char replies_in_scope[] =
+    ".version 6.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry replies(.param .u64 question, .param .u64 answer)\n{\n.reg .pred %p; .reg .b32 %r<3>; .reg .b64 %d<3>;\n"
+    "ld.param.u64 %d1, [question]; ld.param.u64 %d2, [answer];\n"
+    "wait:\nld.acquire.sys.global.u32 %r1, [%d1]; setp.eq.u32 %p, %r1, 0; @%p bra wait;\n"
+    "shl.b32 %r1, %r1, 1; st.relaxed.sys.global.u32 [%d2+4], %r1; mov.u32 %r2, 1; st.release.sys.global.u32 [%d2], %r2;\nret;\n}\n";
+
+/* A running kernel waits for the host's flag in `host` and answers there. */
+static void meet_in(volatile uint32_t *host, const char *ptx)
 {
-    volatile uint32_t *host;
     CUdeviceptr question, answer;
     CUfunction function;
     CUmodule module;
     time_t limit;
 
-    (void)state;
-    ok(cuMemHostAlloc((void **)&host, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
     memset((void *)host, 0, 4096);
     ok(cuMemHostGetDevicePointer(&question, (void *)host, 0));
     answer = question + 1024;
-    ok(cuModuleLoadData(&module, seeds_ptx));
+    ok(cuModuleLoadData(&module, ptx));
     ok(cuModuleGetFunction(&function, module, "replies"));
     ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&question, &answer}, NULL));
     gives(CUDA_ERROR_NOT_READY, cuStreamQuery(NULL)); /* it waits */
@@ -120,7 +128,31 @@ static void host_and_running_kernel_see_each_other(void **state)
     assert_int_equal(host[257], 42); /* written before the flag */
     ok(cuCtxSynchronize());
     ok(cuModuleUnload(module));
-    ok(cuMemFreeHost((void *)host));
+}
+
+/* "There is no need to use streams [...] to overlap data transfers with kernel execution; the kernel-originated data transfers automatically
+ * overlap with kernel execution": a running kernel waits for the host's flag and answers. membar.sys is __threadfence_system. */
+static void host_and_running_kernel_see_each_other(void **state)
+{
+    void *host;
+
+    (void)state;
+    ok(cuMemHostAlloc(&host, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+    meet_in(host, seeds_ptx);
+    meet_in(host, replies_in_scope);
+    ok(cuMemFreeHost(host));
+}
+
+/* The same in registered memory: a copy of it that is brought up to date around kernels would not do. */
+static void they_see_each_other_in_registered_memory(void **state)
+{
+    void *pages = aligned_alloc(4096, 8192);
+
+    (void)state;
+    ok(cuMemHostRegister(pages, 8192, CU_MEMHOSTREGISTER_DEVICEMAP));
+    meet_in(pages, seeds_ptx);
+    ok(cuMemHostUnregister(pages));
+    free(pages);
 }
 
 /* ---- single accesses ---- */
@@ -143,6 +175,17 @@ static const struct access {
     {"4 x 4 bytes", ".reg .b32 %a; .reg .b32 %b;", "mov.u32 %a, 0; mov.u32 %b, -1;", "st.global.v4.u32 [%%d1], {%%%c, %%%c, %%%c, %%%c};",
      16, 4},
 };
+
+/* What atomic operations store. */
+static const struct access atomics[] = {
+    {"exchange of 4 bytes", ".reg .b32 %a; .reg .b32 %b; .reg .b32 %o;", "mov.u32 %a, 0; mov.u32 %b, -1;",
+     "atom.global.exch.b32 %%o, [%%d1], %%%c;", 4, 4},
+    {"exchange of 8 bytes", ".reg .b64 %a; .reg .b64 %b; .reg .b64 %o;", "mov.u64 %a, 0; mov.u64 %b, -1;",
+     "atom.global.exch.b64 %%o, [%%d1], %%%c;", 8, 8},
+    {"inversion of 8 bytes", ".reg .b64 %a; .reg .b64 %b;", "mov.u64 %a, -1; mov.u64 %b, -1;", "red.global.xor.b64 [%%d1], %%%c;", 8, 8},
+};
+#define N_ACCESSES (sizeof accesses / sizeof *accesses)
+#define N_ATOMICS (sizeof atomics / sizeof *atomics)
 
 /* Stores the one, then the other, `rounds` times, with a fence after each. */
 static void write_kernel(const struct access *access, char *out, size_t size)
@@ -219,23 +262,36 @@ static unsigned count_torn(const struct access *access, volatile void *host, CUd
     return torn;
 }
 
-static void aligned_stores_are_single(void **state)
+static void stores_are_single(const struct access *rows, size_t count)
 {
     CUdeviceptr device;
     char *host;
 
-    (void)state;
     ok(cuMemHostAlloc((void **)&host, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
     ok(cuMemHostGetDevicePointer(&device, host, 0));
-    for (size_t i = 0; i < sizeof accesses / sizeof *accesses; i++) {
+    for (size_t i = 0; i < count; i++) {
         unsigned seen = 0, torn;
 
         memset(host, 0, 4096);
-        torn = count_torn(&accesses[i], host + 64, device + 64, &seen);
-        print_message("%s: %u torn, patterns seen: %u\n", accesses[i].name, torn, seen);
+        torn = count_torn(&rows[i], host + 64, device + 64, &seen);
+        print_message("%s: %u torn, patterns seen: %u\n", rows[i].name, torn, seen);
         assert_int_equal(torn, 0);
     }
     ok(cuMemFreeHost(host));
+}
+
+static void aligned_stores_are_single(void **state)
+{
+    (void)state;
+    stores_are_single(accesses, N_ACCESSES);
+}
+
+/* "atomics to memory may be broken by the hardware into separate load and store operations. These component load and store operations have
+ * the same requirements on preservation of naturally aligned accesses." */
+static void stores_of_atomics_are_single(void **state)
+{
+    (void)state;
+    stores_are_single(atomics, N_ATOMICS);
 }
 
 /* Loads `rounds` times and counts into torn what is neither all zeros nor all ones, a part at a time or, with `whole`, all of it. */
@@ -276,7 +332,7 @@ static void aligned_loads_are_single(void **state)
 
     (void)state;
     ok(cuMemHostAlloc((void **)&host, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
-    for (size_t i = 0; i < sizeof accesses / sizeof *accesses; i++) {
+    for (size_t i = 0; i < N_ACCESSES; i++) {
         CUdeviceptr pattern, torn;
 
         memset(host, 0, 4096);
@@ -331,7 +387,9 @@ int main(void)
         cmocka_unit_test(mapping_is_enabled_by_the_context),
         cmocka_unit_test(the_attribute_tells),
         cmocka_unit_test(host_and_running_kernel_see_each_other),
+        cmocka_unit_test(they_see_each_other_in_registered_memory),
         cmocka_unit_test(aligned_stores_are_single),
+        cmocka_unit_test(stores_of_atomics_are_single),
         cmocka_unit_test(aligned_loads_are_single),
         cmocka_unit_test(atomics_are_atomic_on_the_device),
     };
