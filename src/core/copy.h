@@ -19,7 +19,7 @@ struct ct_place {
     uint64_t offset;          /* in memory */
     char *host;               /* NULL: the host cannot reach it */
     bool is_device;           /* device memory, not page-locked host memory */
-    bool read_only;           /* virtual memory: may not be written */
+    bool read_only;           /* mapped or registered so: may not be written */
     bool synchronous;         /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: SYNC means it, always */
     CUcontext owner;          /* context of the memory */
 };

@@ -57,6 +57,7 @@ CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t spa
         .offset = range.memory_offset + (address - range.start),
         .host = range.host ? (char *)range.host + (address - range.start) : NULL,
         .is_device = is_device_kind(range.kind),
+        .read_only = ct_range_is_read_only(&range),
         .synchronous = range.synchronous,
         .owner = range.owner,
     };

@@ -36,7 +36,14 @@ static bool lies_in_memory(const char *path)
     return statfs(path, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == HUGETLBFS_MAGIC);
 }
 
-static CUresult check(const struct mapping *mapping)
+typedef CUresult check(const struct mapping *mapping);
+
+static CUresult check_writable(const struct mapping *mapping)
+{
+    return mapping->writable ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
+}
+
+static CUresult check_lockable(const struct mapping *mapping)
 {
     if (!mapping->writable)
         return ct_fail(CUDA_ERROR_NOT_PERMITTED, "the pages at 0x%llx are not to be written", (unsigned long long)mapping->first);
@@ -76,7 +83,7 @@ static int query(int maps, uint64_t address, char path[PATH_MAX], struct mapping
     return 0;
 }
 
-bool ct_pages_ask(uint64_t first, uint64_t size_bytes, CUresult *out)
+static bool ask(uint64_t first, uint64_t size_bytes, check *check, CUresult *out)
 {
     const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     struct mapping mapping = {.end = first};
@@ -110,7 +117,7 @@ static bool parse(char *line, struct mapping *out)
     return true;
 }
 
-CUresult ct_pages_read(uint64_t first, uint64_t size_bytes)
+static CUresult read_all(uint64_t first, uint64_t size_bytes, check *check)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
     CUresult r = CUDA_SUCCESS;
@@ -128,9 +135,28 @@ CUresult ct_pages_read(uint64_t first, uint64_t size_bytes)
     return r;
 }
 
+/* ---- public ---- */
+
+bool ct_pages_ask(uint64_t first, uint64_t size_bytes, CUresult *out)
+{
+    return ask(first, size_bytes, check_lockable, out);
+}
+
+CUresult ct_pages_read(uint64_t first, uint64_t size_bytes)
+{
+    return read_all(first, size_bytes, check_lockable);
+}
+
 CUresult ct_pages_can_be_locked(uint64_t first, uint64_t size_bytes)
 {
     CUresult r;
 
     return ct_pages_ask(first, size_bytes, &r) ? r : ct_pages_read(first, size_bytes);
+}
+
+bool ct_pages_are_writable(uint64_t first, uint64_t size_bytes)
+{
+    CUresult r;
+
+    return (ask(first, size_bytes, check_writable, &r) ? r : read_all(first, size_bytes, check_writable)) == CUDA_SUCCESS;
 }

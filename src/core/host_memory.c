@@ -83,13 +83,29 @@ static bool pages_exist(uint64_t first, uint64_t bytes)
 }
 
 /* Who locks pages populates them. Processors as devices lock nothing, and there the manual has pages populated, which spares kernels the
- * faults. Pages that cannot be written are read; older Linux populates neither way, and then pages come when they are touched. */
-static void populate(uint64_t first, uint64_t bytes)
+ * faults. Pages that cannot be written are read; older Linux populates neither way, and then pages come when they are touched.
+ * Returns whether the pages may be written. */
+static bool populate(uint64_t first, uint64_t bytes)
 {
     void *pages = (void *)(uintptr_t)first;
 
-    if (madvise(pages, bytes, MADV_POPULATE_WRITE) != 0 && madvise(pages, bytes, MADV_POPULATE_READ) != 0)
+    if (madvise(pages, bytes, MADV_POPULATE_WRITE) == 0)
+        return true;
+    if (madvise(pages, bytes, MADV_POPULATE_READ) != 0)
         ct_log(CT_LOG_DEBUG, "pages at %p are not populated: %s", pages, strerror(errno));
+    return ct_pages_are_writable(first, bytes);
+}
+
+/* What a driver would do with pages that it locks. Those that nobody may write are read-only, said or not, where the device goes by the
+ * host's page tables; elsewhere it has to be said. */
+static CUresult take_pages_of_processor(const struct ct_device_info *info, const struct ct_host_import *import, unsigned *flags)
+{
+    if (populate((uint64_t)(uintptr_t)import->pages, import->size_bytes) || (*flags & CU_MEMHOSTREGISTER_READ_ONLY))
+        return CUDA_SUCCESS;
+    if (!info->pageable_access)
+        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "the pages at %p are not to be written, and not registered as read-only", import->pages);
+    *flags |= CU_MEMHOSTREGISTER_READ_ONLY;
+    return CUDA_SUCCESS;
 }
 
 static CUresult check_registration(const struct ct_context *context, const void *pointer, uint64_t size_bytes, unsigned flags)
@@ -135,9 +151,10 @@ CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint
     if (context->device->info.import_refusals_spoil && !import.io_memory &&
         (r = ct_pages_can_be_locked(first, import.size_bytes)) != CUDA_SUCCESS)
         return r;
-    if (context->device->info.kind == CT_DEVICE_CPU)
-        populate(first, import.size_bytes);
     import.pages = (void *)(uintptr_t)first;
+    if (context->device->info.kind == CT_DEVICE_CPU &&
+        (r = take_pages_of_processor(&context->device->info, &import, &flags)) != CUDA_SUCCESS)
+        return r;
     allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "registration");

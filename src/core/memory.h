@@ -43,6 +43,12 @@ struct ct_range {
     struct ct_reservation *reservation; /* of CT_RANGE_VIRTUAL, which has no context and no memory; vmm.c */
 };
 
+/* Whether nothing may write it but the host. */
+static inline bool ct_range_is_read_only(const struct ct_range *range)
+{
+    return range->kind == CT_RANGE_REGISTERED && (range->flags & CU_MEMHOSTREGISTER_READ_ONLY);
+}
+
 /* The range that holds [address, address + size_bytes), whole; copied out. INVALID_VALUE if there is none or it is too short.
  * Waits for nobody; size 0 asks for the range that holds the byte at `address`. Here and below *out is undefined if nothing is found. */
 CUresult ct_address_find(uint64_t address, uint64_t size_bytes, struct ct_range *out);

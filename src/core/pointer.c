@@ -226,7 +226,8 @@ static CUresult find_mapping(CUpointer_attribute attribute, const struct ct_rang
         *out = (struct ct_vmm_mapping_info){.start = range->start,
                                             .size_bytes = range->size_bytes,
                                             .device = range->device,
-                                            .access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+                                            .access = ct_range_is_read_only(range) ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                                                                   : CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
                                             .block_id = range->id};
         return CUDA_SUCCESS;
     }

@@ -58,6 +58,8 @@ static void read_only_memory(void **state)
     assert_int_equal(of(pages, 2 * PAGE), CUDA_SUCCESS);
     assert_int_equal(of(pages, 3 * PAGE), CUDA_ERROR_NOT_PERMITTED); /* one page of it is enough */
     assert_int_equal(of(pages + 3 * PAGE, PAGE), CUDA_SUCCESS);
+    assert_true(ct_pages_are_writable((uint64_t)(uintptr_t)pages, 2 * PAGE));
+    assert_false(ct_pages_are_writable((uint64_t)(uintptr_t)pages, 3 * PAGE));
     assert_int_equal(mprotect(pages + 2 * PAGE, PAGE, PROT_NONE), 0);
     assert_int_equal(of(pages + 2 * PAGE, 1), CUDA_ERROR_NOT_PERMITTED);
     munmap(pages, 4 * PAGE);
@@ -125,5 +127,6 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(anonymous_memory), cmocka_unit_test(read_only_memory), cmocka_unit_test(files),
                                        cmocka_unit_test(refused_pages_say_why)};
 
+    setenv("MOCK_ADDRESS_RULE", "own", 1); /* a GPU: of a processor's pages Linux is asked at once */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,21 +61,48 @@ static void memory_on_the_stack(void **state)
     works(words, SEEDS_WORDS, 0);
 }
 
+/* A mapping that not every driver takes; those that go by the host's page tables take all. Whether it was taken. */
+static bool works_if_taken(uint32_t *pages)
+{
+    CUresult r = cuMemHostRegister(pages, BYTES, 0);
+
+    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES))
+        ok(r);
+    if (r == CUDA_SUCCESS) {
+        ok(cuMemHostUnregister(pages));
+        works(pages, SEEDS_WORDS, 0);
+    } else if (r != CUDA_ERROR_NOT_PERMITTED && r != CUDA_ERROR_INVALID_VALUE) {
+        gives(CUDA_ERROR_NOT_SUPPORTED, r);
+    }
+    return r == CUDA_SUCCESS;
+}
+
 static void shared_anonymous_memory(void **state)
 {
     uint32_t *pages = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    CUresult r;
 
     (void)state;
     assert_ptr_not_equal(pages, MAP_FAILED);
-    r = cuMemHostRegister(pages, 4 * PAGE, 0);
-    if (r == CUDA_SUCCESS) { /* some drivers take private memory only */
-        ok(cuMemHostUnregister(pages));
-        works(pages, SEEDS_WORDS, 0);
-    } else if (r != CUDA_ERROR_NOT_PERMITTED) {
-        gives(CUDA_ERROR_NOT_SUPPORTED, r);
-    }
+    works_if_taken(pages);
     munmap(pages, 4 * PAGE);
+}
+
+/* A file in memory, as shared memory of processes is one: who has it mapped elsewhere sees what a kernel wrote. */
+static void shared_memory_with_a_name(void **state)
+{
+    int file = memfd_create("shared", MFD_CLOEXEC);
+    uint32_t *pages, *elsewhere;
+
+    (void)state;
+    assert_true(file >= 0 && ftruncate(file, 4 * PAGE) == 0);
+    pages = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    elsewhere = mmap(NULL, 4 * PAGE, PROT_READ, MAP_SHARED, file, 0);
+    assert_true(pages != MAP_FAILED && elsewhere != MAP_FAILED);
+    if (works_if_taken(pages))
+        assert_int_equal(elsewhere[1000], (1000 ^ 0x5a5a) * 3 + 1);
+    munmap(elsewhere, 4 * PAGE);
+    munmap(pages, 4 * PAGE);
+    close(file);
 }
 
 static void huge_pages(void **state)
@@ -89,6 +116,20 @@ static void huge_pages(void **state)
     works((uint32_t *)aligned, (unsigned)(2 * huge / 4), 0);
     works((uint32_t *)(aligned + huge / 2 + 12), (unsigned)(huge / 4), 0);
     munmap(room, 3 * huge);
+}
+
+/* Huge pages that were asked for as such; few machines have any to give. */
+static void huge_pages_by_name(void **state)
+{
+    const size_t huge = 2 << 20;
+    uint32_t *pages = mmap(NULL, huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+
+    (void)state;
+    if (pages == MAP_FAILED)
+        skip();
+    works(pages, (unsigned)(huge / 4), 0);
+    works(pages + 1027, SEEDS_WORDS, 0);
+    munmap(pages, huge);
 }
 
 /* A file of SEEDS_WORDS words, each its own number. */
@@ -130,8 +171,24 @@ static void mapped_files(void **state)
     close(fd);
 }
 
+/* What is written to a private mapping of a file is the process's own. */
+static void private_mappings_of_files(void **state)
+{
+    int fd = file_of_numbers();
+    uint32_t *map = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0), in_file = 0;
+
+    (void)state;
+    assert_ptr_not_equal(map, MAP_FAILED);
+    works_if_taken(map);
+    assert_int_equal(pread(fd, &in_file, 4, 4000), 4);
+    assert_int_equal(in_file, 1000);
+    munmap(map, 4 * PAGE);
+    close(fd);
+}
+
 /* "This memory range also is added to the same tracking mechanism as cuMemHostAlloc to automatically accelerate calls to functions such as
- * cuMemcpyHtoD()." */
+ * cuMemcpyHtoD(). Since the memory can be accessed directly by the device, it can be read or written with much higher bandwidth": nothing
+ * is staged; bench/memory measures what that gains. */
 static void is_tracked(void **state)
 {
     unsigned type = 0;
@@ -233,27 +290,96 @@ static void read_only_is_read(uint32_t *words)
     free(back);
 }
 
-/* "this flag is required in order to register memory mapped to the CPU as readonly"; "Using this flag with a current context associated
- * with a device that does not have this attribute set will cause cuMemHostRegister to error with CUDA_ERROR_NOT_SUPPORTED." */
+/* Calls that would write registered memory say so. Another driver may let the hardware find out, and that ends the context. */
+static void read_only_is_not_written(void *words)
+{
+    CUdeviceptr at, other;
+    unsigned access = 0;
+
+    ok(cuMemHostGetDevicePointer(&at, words, 0));
+    ok(cuPointerGetAttribute(&access, CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, at));
+    assert_int_equal(access, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ);
+    ok(cuMemAlloc(&other, BYTES));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(at, 1, 1));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemsetD32Async(at, 1, 4, NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoD(at, other, BYTES));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(words, other, BYTES));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyAsync(at, other, BYTES, NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(NULL, at, 1, 0));
+    ok(cuMemFree(other));
+}
+
+/* Pages that the host may not write, in which each word is its own number. */
+static void check_read_only(uint32_t *pages)
+{
+    const bool by_page_tables = seeds_attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES);
+    CUresult r;
+
+    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED)) {
+        ok(cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_READ_ONLY));
+        read_only_is_read(pages);
+        if (on_cuttle())
+            read_only_is_not_written(pages);
+        ok(cuMemHostUnregister(pages));
+    } else {
+        gives(CUDA_ERROR_NOT_SUPPORTED, cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_READ_ONLY));
+    }
+    r = cuMemHostRegister(pages, BYTES, 0);
+    assert_int_equal(r == CUDA_SUCCESS, by_page_tables);
+    if (r == CUDA_SUCCESS) {
+        read_only_is_read(pages);
+        if (on_cuttle())
+            read_only_is_not_written(pages);
+        ok(cuMemHostUnregister(pages));
+    } else if (r != CUDA_ERROR_INVALID_VALUE) {
+        gives(CUDA_ERROR_NOT_PERMITTED, r);
+    }
+}
+
+/* "READ_ONLY: The pointer is treated as pointing to memory that is considered read-only by the device. On platforms without
+ * PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, this flag is required in order to register memory mapped to the CPU as readonly. Support for
+ * the use of this flag can be queried"; "Using this flag with a current context associated with a device that does not have this attribute
+ * set will cause cuMemHostRegister to error with CUDA_ERROR_NOT_SUPPORTED." */
 static void read_only_memory(void **state)
 {
-    uint32_t *pages = pages_of(4 * PAGE);
+    uint32_t *pages = pages_of(4 * PAGE), *of_file;
+    int fd = file_of_numbers();
 
     (void)state;
     for (unsigned i = 0; i < SEEDS_WORDS; i++)
         pages[i] = i;
     assert_int_equal(mprotect(pages, 4 * PAGE, PROT_READ), 0);
-    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED)) {
-        ok(cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_READ_ONLY));
-        read_only_is_read(pages);
-        ok(cuMemHostUnregister(pages));
-    } else {
-        gives(CUDA_ERROR_NOT_SUPPORTED, cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_READ_ONLY));
-    }
+    check_read_only(pages);
+    munmap(pages, 4 * PAGE);
+    of_file = mmap(NULL, 4 * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(of_file, MAP_FAILED);
+    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED) && on_cuttle()) /* else files are not taken anyway */
+        check_read_only(of_file);
+    munmap(of_file, 4 * PAGE);
+    close(fd);
+}
+
+/* What the host may write is read-only for the device if it was registered so, until it is registered otherwise. */
+static void read_only_for_the_device_alone(void **state)
+{
+    uint32_t *pages = pages_of(4 * PAGE);
+
+    (void)state;
+    if (!seeds_attribute(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED))
+        skip();
+    ok(cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_READ_ONLY));
+    for (unsigned i = 0; i < SEEDS_WORDS; i++)
+        pages[i] = i;
+    read_only_is_read(pages);
+    if (on_cuttle())
+        read_only_is_not_written(pages);
+    ok(cuMemHostUnregister(pages));
+    works(pages, SEEDS_WORDS, 0);
     munmap(pages, 4 * PAGE);
 }
 
-/* "The failure is deferred to cuMemHostGetDevicePointer()" */
+/* "The CU_MEMHOSTREGISTER_DEVICEMAP flag may be specified on CUDA contexts for devices that do not support mapped pinned memory. The failure
+ * is deferred to cuMemHostGetDevicePointer()" */
 static void failure_to_map_is_deferred(void **state)
 {
     uint32_t *pages = pages_of(4 * PAGE);
@@ -284,24 +410,28 @@ static bool all_devices_use_host_pointers(void)
 /* "For devices that have a non-zero value for the device attribute CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, the memory can also be accessed
  * from the device using the host pointer p." "If all devices visible to the application have a non-zero value for the device attribute, the
  * device pointer returned by cuMemHostGetDevicePointer() will match the original pointer ptr. If any device visible to the application has
- * a zero value for the device attribute, the device pointer [...] will not match" */
+ * a zero value for the device attribute, the device pointer [...] will not match the original host pointer ptr, but it will be suitable for
+ * use on all devices provided Unified Virtual Addressing is enabled. In such systems, it is valid to access the memory using either pointer
+ * on devices that have a non-zero value for the device attribute. Note however that such devices should access the memory using only of the
+ * two pointers and not both": so each has a registration of its own. */
 static void host_pointer_in_kernels(void **state)
 {
     uint32_t *pages = (uint32_t *)pages_of(4 * PAGE) + 5;
     CUdeviceptr device;
 
     (void)state;
-    ok(cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_DEVICEMAP));
-    ok(cuMemHostGetDevicePointer(&device, pages, 0));
-    if (all_devices_use_host_pointers())
-        assert_int_equal(device, (uintptr_t)pages);
-    else if (seeds_attribute(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING))
-        assert_int_not_equal(device, (uintptr_t)pages);
-    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM))
-        seeds_shared_words(pages, (CUdeviceptr)(uintptr_t)pages, SEEDS_WORDS);
-    else
+    for (int by_host_pointer = 0; by_host_pointer < 2; by_host_pointer++) {
+        ok(cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_DEVICEMAP));
+        ok(cuMemHostGetDevicePointer(&device, pages, 0));
+        if (all_devices_use_host_pointers())
+            assert_int_equal(device, (uintptr_t)pages);
+        else if (seeds_attribute(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING))
+            assert_int_not_equal(device, (uintptr_t)pages);
+        if (by_host_pointer && seeds_attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM))
+            device = (CUdeviceptr)(uintptr_t)pages;
         seeds_shared_words(pages, device, SEEDS_WORDS);
-    ok(cuMemHostUnregister(pages));
+        ok(cuMemHostUnregister(pages));
+    }
     munmap(pages - 5, 4 * PAGE);
 }
 
@@ -388,14 +518,18 @@ int main(void)
         cmocka_unit_test(memory_of_malloc),
         cmocka_unit_test(memory_on_the_stack),
         cmocka_unit_test(shared_anonymous_memory),
+        cmocka_unit_test(shared_memory_with_a_name),
         cmocka_unit_test(huge_pages),
+        cmocka_unit_test(huge_pages_by_name),
         cmocka_unit_test(mapped_files),
+        cmocka_unit_test(private_mappings_of_files),
         cmocka_unit_test(is_tracked),
         cmocka_unit_test(pages_are_populated),
         cmocka_unit_test(portable_is_pinned_in_other_contexts),
         cmocka_unit_test(flags_are_orthogonal),
         cmocka_unit_test(io_memory),
         cmocka_unit_test(read_only_memory),
+        cmocka_unit_test(read_only_for_the_device_alone),
         cmocka_unit_test(failure_to_map_is_deferred),
         cmocka_unit_test(host_pointer_in_kernels),
         cmocka_unit_test(is_unregistered_with_unregister),
