@@ -229,6 +229,118 @@ static void test_address_not_granted(void **state)
     assert_null(memory);
 }
 
+/* ---- what drivers tell of their memory ---- */
+
+#define VISIBLE (VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)
+#define CACHED VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+#define LOCAL VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
+#define NO_TYPE 99u
+
+static uint32_t asked_for;
+
+static void any_type_will_do(VkDevice device, VkBuffer buffer, VkMemoryRequirements *out)
+{
+    (void)device;
+    (void)buffer;
+    *out = (VkMemoryRequirements){.size = 65536, .alignment = 256, .memoryTypeBits = UINT32_MAX};
+}
+
+static VkResult note_the_type(VkDevice device, const VkMemoryAllocateInfo *info, const VkAllocationCallbacks *callbacks,
+                              VkDeviceMemory *out)
+{
+    (void)device;
+    (void)callbacks;
+    (void)out;
+    asked_for = info->memoryTypeIndex;
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+/* The type of which memory of the kind would be, on a device with these. */
+static uint32_t type_of(struct fixture *f, enum ct_memory_kind kind, const VkMemoryPropertyFlags types[3])
+{
+    static const struct failure rows[] = {FAILS(vkGetBufferMemoryRequirements, any_type_will_do), FAILS(vkAllocateMemory, note_the_type)};
+    const struct ct_memory_request request = {.size_bytes = 65536, .align = 256, .kind = kind};
+    const struct ct_vk_physical *real = f->device->physical;
+    struct ct_vk_physical physical = *real;
+    struct ct_memory *memory;
+    CUresult r;
+
+    physical.memory.memoryTypeCount = 3;
+    for (uint32_t i = 0; i < 3; i++)
+        physical.memory.memoryTypes[i] = (VkMemoryType){.propertyFlags = types[i], .heapIndex = 0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        inject(f, &rows[i]);
+    asked_for = NO_TYPE;
+    f->device->physical = &physical;
+    r = vk->memory_create(f->device, &request, &memory);
+    f->device->physical = real;
+    f->device->vk = f->good;
+    assert_int_equal(r, CUDA_ERROR_OUT_OF_MEMORY);
+    return asked_for;
+}
+
+/* Write-combined memory is of a type that the host does not cache, if there is one, wherever it stands; other host memory is cached. */
+static void test_types_of_host_memory(void **state)
+{
+    static const struct {
+        VkMemoryPropertyFlags types[3];
+        uint32_t combined, plain;
+    } rows[] = {
+        {{LOCAL, VISIBLE | CACHED, VISIBLE}, 2, 1},
+        {{VISIBLE, LOCAL, VISIBLE | CACHED}, 0, 2},
+        {{LOCAL, VISIBLE | CACHED, LOCAL | VISIBLE}, 1, 1},
+        {{LOCAL, LOCAL | VISIBLE, VISIBLE}, 2, 2},
+        {{LOCAL, LOCAL | VISIBLE | CACHED, LOCAL | VISIBLE}, 2, 1},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(type_of(*state, CT_MEMORY_HOST_WC, rows[i].types), rows[i].combined);
+        assert_int_equal(type_of(*state, CT_MEMORY_HOST, rows[i].types), rows[i].plain);
+    }
+}
+
+static VkPhysicalDeviceMemoryBudgetPropertiesEXT told;
+
+static void tell_a_budget(VkPhysicalDevice device, VkPhysicalDeviceMemoryProperties2 *out)
+{
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT *budget = out->pNext;
+
+    (void)device;
+    assert_int_equal(budget->sType, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
+    memcpy(budget->heapBudget, told.heapBudget, sizeof told.heapBudget);
+    memcpy(budget->heapUsage, told.heapUsage, sizeof told.heapUsage);
+}
+
+/* The free memory is what VK_EXT_memory_budget leaves, at every call anew. */
+static void test_free_memory_follows_the_budget(void **state)
+{
+    struct fixture *f = *state;
+    const PFN_vkGetPhysicalDeviceMemoryProperties2 real = vkGetPhysicalDeviceMemoryProperties2;
+    const uint32_t heap = f->device->physical->local_heap;
+    const uint64_t total = f->device->physical->memory.memoryHeaps[heap].size;
+    const struct {
+        uint64_t budget, usage, free;
+    } rows[] = {{total, 0, total},
+                {total / 2, 1000, total / 2 - 1000},
+                {total / 2, total / 2, 0},
+                {1000, 2000, 0}, /* others took what was ours */
+                {2 * total, 1000, total - 1000}};
+
+    if (!f->device->physical->has[CT_VK_EXT_MEMORY_BUDGET])
+        skip();
+    vkGetPhysicalDeviceMemoryProperties2 = tell_a_budget;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t free_bytes = 7, total_bytes = 7;
+
+        told.heapBudget[heap] = rows[i].budget;
+        told.heapUsage[heap] = rows[i].usage;
+        assert_int_equal(vk->memory_info(f->device, &free_bytes, &total_bytes), CUDA_SUCCESS);
+        assert_int_equal(free_bytes, rows[i].free);
+        assert_int_equal(total_bytes, total);
+    }
+    vkGetPhysicalDeviceMemoryProperties2 = real;
+}
+
 /* Recording fails before anything is promised: the queue is as it was. Rows in the order of the calls: a success leaves something behind.
  */
 static void test_recording(void **state)
@@ -297,6 +409,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_making_things, setup, teardown),
         cmocka_unit_test_setup_teardown(test_address_not_granted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_types_of_host_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_free_memory_follows_the_budget, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recording, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost_at_submission, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost_at_query, setup, teardown),

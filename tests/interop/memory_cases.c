@@ -82,6 +82,7 @@ static void both_ways(struct app *app, struct cuda *cuda, enum app_memory_kind k
     unshare(app, &shared);
 }
 
+/* "Maps a buffer onto an imported memory object and returns a device pointer in devPtr." */
 static int shared_buffer(struct app *app, struct cuda *cuda)
 {
     both_ways(app, cuda, APP_SHARED);
@@ -138,7 +139,8 @@ static int whole_api(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* Two buffers in one memory, each mapped by itself. */
+/* "The properties of the buffer being mapped must be described in bufferDesc": its offset "in the memory object" and its size. Two buffers
+ * in one memory, each mapped by itself. */
 static int offsets(struct app *app, struct cuda *cuda)
 {
     const unsigned long long second = 256 * 1024, bytes = 64 * 1024;
@@ -170,7 +172,9 @@ static int offsets(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* The same bytes by two pointers, which may or may not be equal. */
+/* "Mapping two buffers whose ranges overlap may or may not result in the same virtual address being returned for the overlapped portion":
+ * the same bytes by two pointers. "all accesses to that region from the GPU are volatile" is the application's to see to; a launch that
+ * follows another sees what that wrote in any case. */
 static int overlapping(struct app *app, struct cuda *cuda)
 {
     const unsigned long long half = 64 * 1024;
@@ -294,6 +298,8 @@ static CUresult map_as(CUexternalMemory memory, unsigned long long offset, unsig
     return cuExternalMemoryGetMappedBuffer(&pointer, memory, &desc);
 }
 
+/* "flags must be zero"; "The offset and size have to be suitably aligned to match the requirements of the external API", of which Vulkan
+ * has none for what CUDA maps (odd_offsets), but they have to be in the memory. */
 static int errors(struct app *app, struct cuda *cuda)
 {
     CUDA_EXTERNAL_MEMORY_BUFFER_DESC desc;

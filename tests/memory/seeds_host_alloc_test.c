@@ -48,7 +48,8 @@ static void is_tracked(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)host));
 }
 
-/* "and automatically accelerates calls to functions such as cuMemcpyHtoD()" */
+/* "and automatically accelerates calls to functions such as cuMemcpyHtoD(). Since the memory can be accessed directly by the device, it can
+ * be read or written with much higher bandwidth than pageable memory": nothing is staged; bench/memory measures what that gains. */
 static void copies_are_direct(void **state)
 {
     void *host;
@@ -74,9 +75,9 @@ static void portable_is_pinned_in_other_contexts(void **state)
     ok(cuMemFreeHost(host));
 }
 
-/* "WC memory is a good option for buffers that will be written by the CPU and read by the GPU via mapped pinned memory or host->device
- * transfers." "then the function cuMemHostGetDevicePointer() must be used to query the device pointer, even if the context supports unified
- * addressing" */
+/* "WRITECOMBINED: Allocates the memory as write-combined (WC)": of which type it is backend_vk_failures_test.c looks at. "WC memory is a
+ * good option for buffers that will be written by the CPU and read by the GPU via mapped pinned memory or host->device transfers." "then
+ * the function cuMemHostGetDevicePointer() must be used to query the device pointer, even if the context supports unified addressing" */
 static void write_combined_is_read_by_the_device(void **state)
 {
     CUdeviceptr from, to;
@@ -124,7 +125,8 @@ static void flags_are_orthogonal(void **state)
     }
 }
 
-/* "The failure is deferred to cuMemHostGetDevicePointer()" */
+/* "The CU_MEMHOSTALLOC_DEVICEMAP flag may be specified on CUDA contexts for devices that do not support mapped pinned memory. The failure
+ * is deferred to cuMemHostGetDevicePointer()" */
 static void failure_to_map_is_deferred(void **state)
 {
     CUdeviceptr device = 0;
