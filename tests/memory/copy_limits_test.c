@@ -9,6 +9,7 @@
 #include "virtual_memory.h"
 
 #define GIB ((size_t)1 << 30)
+#define MIB ((size_t)1 << 20)
 #define BYTES ((size_t)40000)
 
 static bool long_form;
@@ -156,6 +157,35 @@ static void elements_keep_their_bytes(void **state)
         for (size_t i = 0; i < 12; i++)
             assert_int_equal(result[4 + row * 20 + i], 0xa1b2c3d4u >> i % 4 * 8 & 0xff);
     assert_int_equal(result[16], 0);
+}
+
+/* Modulo the size of a page the ends lie some bytes apart, which is where processors may be slow, and copies go another way. */
+static void ends_a_few_bytes_apart(void **state)
+{
+    static const size_t distances[] = {0, 1, 16, 63, 64, 4080}, lengths[] = {2047, 2048, 2049, 2113, 6000, 65536, MIB - 1, MIB};
+    unsigned char *from = aligned_alloc(4096, 2 * MIB), *to = aligned_alloc(4096, 2 * MIB);
+    CUdeviceptr p;
+
+    (void)state;
+    assert_true(from && to);
+    for (size_t i = 0; i < 2 * MIB; i++)
+        from[i] = (unsigned char)(i * 31 + i / 251 + 1);
+    ok(cuMemAlloc(&p, 2 * MIB));
+    ok(cuMemcpyHtoD(p, from, 2 * MIB));
+    for (size_t i = 0; i < sizeof distances / sizeof *distances; i++)
+        for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+            unsigned char *at = to + 4096 + distances[i];
+            size_t length = lengths[k];
+
+            at[-1] = at[length] = 0;
+            memset(at, 0, length);
+            ok(cuMemcpyDtoH(at, p + 4096, length));
+            assert_memory_equal(at, from + 4096, length);
+            assert_true(at[-1] == 0 && at[length] == 0);
+        }
+    ok(cuMemFree(p));
+    free(from);
+    free(to);
 }
 
 /* ---- pitches ---- */
@@ -586,6 +616,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_last_byte_counts),
         cmocka_unit_test(fills_to_the_last_byte),
         cmocka_unit_test(elements_keep_their_bytes),
+        cmocka_unit_test(ends_a_few_bytes_apart),
         cmocka_unit_test(a_pitch_has_a_maximum),
         cmocka_unit_test(pitched_memory),
         cmocka_unit_test(products_do_not_wrap),
