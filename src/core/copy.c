@@ -22,7 +22,7 @@
 
 #define CT_CHANNEL "copy"
 #define PIECE_BYTES CT_RING_SHARED_BYTES
-#define ASYNC_BY_HOST_BYTES ((uint64_t)64 << 10) /* what the caller of an asynchronous copy can be asked to copy itself */
+#define ASYNC_BY_HOST_BYTES ((uint64_t)4 << 20) /* the most that the caller of an asynchronous copy is asked to copy itself */
 #define BOUNCE_BYTES CT_STAGING_BYTES
 
 static uint64_t span(const struct ct_copy *copy, uint64_t pitch, uint64_t slice)
@@ -281,6 +281,13 @@ static bool host_could(const struct ct_stream *stream, const struct ct_copy *cop
     return (!copy->dst.memory && !copy->src.memory) || ct_copy_host_is_fast(stream->context);
 }
 
+/* Whether the host copies at once what has nothing to wait for: pageable memory is read during the call in any case, and to hand a small
+ * copy over to a CPU device's own thread takes as long as to make it. */
+static bool is_for_caller(const struct ct_stream *stream, const struct ct_copy *copy)
+{
+    return host_could(stream, copy) && (!copy->src.memory || ct_copy_bytes(copy) <= ASYNC_BY_HOST_BYTES);
+}
+
 static CUresult run_recorded(struct ct_stream *stream, const struct ct_copy *copy, enum ct_copy_mode mode)
 {
     const bool by_kernel = ct_copy_kernel_takes(stream->context->device, copy); /* may compile it: not with the stream begun */
@@ -289,7 +296,7 @@ static CUresult run_recorded(struct ct_stream *stream, const struct ct_copy *cop
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (host_could(stream, copy) && ct_copy_bytes(copy) <= ASYNC_BY_HOST_BYTES && ct_stream_is_idle_locked(stream)) {
+    if (is_for_caller(stream, copy) && ct_stream_is_idle_locked(stream)) {
         copy_by_host(copy);
         ct_stream_end(stream);
         return ct_context_check(stream->context, CUDA_SUCCESS);
