@@ -309,19 +309,24 @@ static CUresult run_recorded(struct ct_stream *stream, const struct ct_copy *cop
     return ct_context_check(stream->context, r);
 }
 
+static CUresult run_simplified(struct ct_stream *stream, const struct ct_copy *copy, enum ct_copy_mode mode)
+{
+    if (copy->dst.read_only)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy to memory that may only be read");
+    if (is_foreign(stream, &copy->dst) || is_foreign(stream, &copy->src))
+        return run_foreign(stream, copy);
+    if (host_could(stream, copy) && may_wait(copy, mode))
+        return run_by_host(stream, copy);
+    if (!copy->dst.memory)
+        return ct_copy_download(stream, copy);
+    return run_recorded(stream, copy, mode);
+}
+
 CUresult ct_copy_run(struct ct_stream *stream, const struct ct_copy *copy, enum ct_copy_mode mode)
 {
-    struct ct_copy c = simplified(copy);
+    const struct ct_copy c = simplified(copy);
 
-    if (c.dst.read_only)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy to memory that may only be read");
-    if (is_foreign(stream, &c.dst) || is_foreign(stream, &c.src))
-        return run_foreign(stream, &c);
-    if (host_could(stream, &c) && may_wait(&c, mode))
-        return run_by_host(stream, &c);
-    if (!c.dst.memory)
-        return ct_copy_download(stream, &c);
-    return run_recorded(stream, &c, mode);
+    return run_simplified(stream, &c, mode);
 }
 
 CUresult ct_copy_linear(struct ct_stream *stream, enum ct_pointer_role dst_role, uint64_t dst, enum ct_pointer_role src_role, uint64_t src,
@@ -335,7 +340,7 @@ CUresult ct_copy_linear(struct ct_stream *stream, enum ct_pointer_role dst_role,
     r = ct_place_find(dst_role, dst, size_bytes, &copy.dst);
     if (r == CUDA_SUCCESS)
         r = ct_place_find(src_role, src, size_bytes, &copy.src);
-    return r == CUDA_SUCCESS ? ct_copy_run(stream, &copy, mode) : r;
+    return r == CUDA_SUCCESS ? run_simplified(stream, &copy, mode) : r;
 }
 
 CUresult ct_copy_to_device(struct ct_context *context, uint64_t dst, const void *src, uint64_t size_bytes)
