@@ -248,11 +248,20 @@ static CUresult create_on_pages(struct ct_backend_device *device, struct ct_vk_p
     return CUDA_SUCCESS;
 }
 
+/* A third of the time of small pages when they are touched first, and fewer misses later (measured on CPU devices only). */
+static bool deserves_huge_pages(const struct ct_backend_device *device, uint64_t size_bytes)
+{
+    return device->info->kind == CT_DEVICE_CPU && size_bytes >= CT_VK_HUGE_PAGE_BYTES;
+}
+
 /* Host memory where addresses are chosen: anonymous pages at H, which are imported at H. */
 static CUresult create_host_pages(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_vk_memory **out)
 {
-    const struct ct_vk_pages_plan plan = {
-        .fd = -1, .size_bytes = request->size_bytes, .align = request->align, .host_at = request->want_address};
+    const struct ct_vk_pages_plan plan = {.fd = -1,
+                                          .size_bytes = request->size_bytes,
+                                          .align = request->align,
+                                          .host_at = request->want_address,
+                                          .huge = deserves_huge_pages(device, request->size_bytes)};
     struct ct_vk_pages pages;
     CUresult r = ct_vk_pages_map(&plan, &pages);
 
@@ -279,8 +288,8 @@ CUresult ct_vk_memory_on_file(struct ct_backend_device *device, const struct ct_
     return r == CUDA_SUCCESS ? create_on_pages(device, &pages, want, out) : r;
 }
 
-/* Memory of a CPU device that is to have other addresses than the host, that is larger than what the driver makes at once, or that other
- * processes may have. */
+/* Memory of a CPU device that is to have other addresses than the host, that is larger than what the driver makes at once, that other
+ * processes may have, or that is worth huge pages. */
 static CUresult create_cpu_pages(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_vk_memory **out)
 {
     struct ct_vk_pages_plan plan = {
@@ -315,10 +324,13 @@ static bool is_large(const struct ct_backend_device *device, uint64_t size_bytes
     return room > limit || size_bytes > limit - room;
 }
 
-/* Pages of the device's file, although the driver would make such memory, too. */
-static bool is_for_others(const struct ct_backend_device *device, enum ct_memory_kind kind)
+/* Pages of ours, although the driver would make such memory, too: device memory of the file, so that others may have it; host memory of
+ * huge pages. */
+static bool prefers_pages(const struct ct_backend_device *device, const struct ct_memory_request *request)
 {
-    return kind == CT_MEMORY_DEVICE && takes_pages(device) && device->file.bytes;
+    if (!takes_pages(device))
+        return false;
+    return request->kind == CT_MEMORY_DEVICE ? device->file.bytes != 0 : deserves_huge_pages(device, request->size_bytes);
 }
 
 static CUresult check_request(const struct ct_backend_device *device, const struct ct_memory_request *request)
@@ -350,7 +362,7 @@ CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_m
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (physical->placement == CT_VK_PLACED_PAGES || (large && takes_pages(device)) || is_for_others(device, request->kind))
+    if (physical->placement == CT_VK_PLACED_PAGES || (large && takes_pages(device)) || prefers_pages(device, request))
         r = create_cpu_pages(device, request, &memory);
     else if (!request->want_address && large)
         r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes in one piece", (unsigned long long)request->size_bytes);

@@ -64,12 +64,14 @@ struct ct_vk_pages {
     uint64_t size_bytes;
     bool reserved; /* the host's view lies in addresses that the caller holds: they stay mapped, without access */
 };
+#define CT_VK_HUGE_PAGE_BYTES ((uint64_t)2 << 20) /* as most processors have them */
 /* What pages are to be mapped. */
 struct ct_vk_pages_plan {
     int fd; /* of a file; -1: fresh anonymous pages */
     uint64_t file_offset, size_bytes;
     uint64_t align;   /* a power of two, or 0; of addresses that are not given */
     uint64_t host_at; /* where the host's view is to be, in the caller's reservation; 0: anywhere */
+    bool huge;        /* of huge pages, if the system has them */
 };
 /* One mapping. OUT_OF_MEMORY. */
 CUresult ct_vk_pages_map(const struct ct_vk_pages_plan *plan, struct ct_vk_pages *out);

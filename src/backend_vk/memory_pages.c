@@ -50,10 +50,14 @@ static void *reserve(uint64_t at, uint64_t size_bytes, uint64_t align)
 /* Pages in place of a reservation. */
 static bool fill(void *reserved, const struct ct_vk_pages_plan *plan)
 {
+    const uint64_t bytes = whole_pages(plan->size_bytes);
     int kind = plan->fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
 
-    return mmap(reserved, whole_pages(plan->size_bytes), PROT_READ | PROT_WRITE, kind | MAP_FIXED, plan->fd, (off_t)plan->file_offset) !=
-           MAP_FAILED;
+    if (mmap(reserved, bytes, PROT_READ | PROT_WRITE, kind | MAP_FIXED, plan->fd, (off_t)plan->file_offset) == MAP_FAILED)
+        return false;
+    if (plan->huge)
+        (void)madvise(reserved, bytes, MADV_HUGEPAGE); /* a wish: small ones do as well */
+    return true;
 }
 
 static CUresult no_memory(uint64_t size_bytes)
@@ -65,7 +69,8 @@ static CUresult no_memory(uint64_t size_bytes)
 static void *map_host(const struct ct_vk_pages_plan *plan)
 {
     uint64_t bytes = whole_pages(plan->size_bytes);
-    void *host = plan->host_at ? (void *)(uintptr_t)plan->host_at : reserve(0, bytes, plan->align);
+    uint64_t align = plan->huge && plan->align < CT_VK_HUGE_PAGE_BYTES ? CT_VK_HUGE_PAGE_BYTES : plan->align;
+    void *host = plan->host_at ? (void *)(uintptr_t)plan->host_at : reserve(0, bytes, align);
 
     if (host == MAP_FAILED)
         return NULL;
