@@ -45,36 +45,35 @@ static bool has_own_sparse_family(const struct ct_vk_physical *physical)
     return physical->has_sparse_family && physical->sparse_family != physical->family;
 }
 
+static VkDeviceQueueCreateInfo queues_of(uint32_t family, uint32_t count, const float *priorities)
+{
+    return (VkDeviceQueueCreateInfo){.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                     .queueFamilyIndex = family,
+                                     .queueCount = count,
+                                     .pQueuePriorities = priorities};
+}
+
 static CUresult create_handle(struct ct_backend_device *device)
 {
     const struct ct_vk_physical *physical = device->physical;
-    const float sparse_priority = 1.0f;
+    const float highest = 1.0f;
     struct ct_vk_features features;
     const char *names[CT_VK_EXT_COUNT];
     float priorities[CT_VK_MAX_QUEUES];
-    VkDeviceQueueCreateInfo queues[2] = {
-        {
-            .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-            .queueFamilyIndex = physical->family,
-            .queueCount = physical->n_queues,
-            .pQueuePriorities = priorities,
-        },
-        {
-            .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-            .queueFamilyIndex = physical->sparse_family,
-            .queueCount = 1,
-            .pQueuePriorities = &sparse_priority,
-        },
-    };
+    VkDeviceQueueCreateInfo queues[3] = {queues_of(physical->family, physical->n_queues, priorities)};
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &features.core,
-        .queueCreateInfoCount = has_own_sparse_family(physical) ? 2 : 1,
+        .queueCreateInfoCount = 1,
         .pQueueCreateInfos = queues,
         .enabledExtensionCount = choose_extensions(physical, names),
         .ppEnabledExtensionNames = names,
     };
 
+    if (has_own_sparse_family(physical))
+        queues[info.queueCreateInfoCount++] = queues_of(physical->sparse_family, 1, &highest);
+    if (physical->has_pulse_family)
+        queues[info.queueCreateInfoCount++] = queues_of(physical->pulse_family, 1, &highest);
     for (uint32_t i = 0; i < physical->n_queues; i++)
         priorities[i] = ct_vk_queue_is_urgent(i, physical->n_queues) ? 1.0f : 0.5f;
     choose_features(physical, &features);
@@ -119,6 +118,8 @@ static CUresult init(struct ct_backend_device *device)
         return r;
     for (uint32_t i = 0; i < device->physical->n_queues; i++)
         device->vk.vkGetDeviceQueue(device->handle, device->physical->family, i, &device->queues[i]);
+    if (device->physical->has_pulse_family)
+        device->vk.vkGetDeviceQueue(device->handle, device->physical->pulse_family, 0, &device->pulse_queue);
     if ((r = ct_vk_timestamp_pool_create(device, &device->timestamps)) != CUDA_SUCCESS)
         return r;
     if ((r = ct_vk_scheduler_create(device, &device->scheduler)) != CUDA_SUCCESS)

@@ -195,6 +195,22 @@ static void find_sparse_family(VkPhysicalDevice handle, struct ct_vk_physical *o
     }
 }
 
+/* A family whose queues copy and do nothing else. */
+static void find_pulse_family(VkPhysicalDevice handle, struct ct_vk_physical *out)
+{
+    const VkQueueFlags allowed = VK_QUEUE_TRANSFER_BIT | VK_QUEUE_SPARSE_BINDING_BIT | VK_QUEUE_PROTECTED_BIT;
+    VkQueueFamilyProperties families[32];
+    uint32_t count = sizeof families / sizeof *families;
+
+    vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families);
+    for (uint32_t i = 0; i < count && out->needs_pulse && !out->has_pulse_family; i++) {
+        if (!(families[i].queueFlags & VK_QUEUE_TRANSFER_BIT) || (families[i].queueFlags & ~allowed) || !families[i].queueCount)
+            continue;
+        out->pulse_family = i;
+        out->has_pulse_family = !out->has_sparse_family || out->sparse_family != i;
+    }
+}
+
 static enum ct_device_kind device_kind(VkPhysicalDeviceType type)
 {
     switch (type) {
@@ -383,6 +399,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);
     find_sparse_family(handle, out);
+    find_pulse_family(handle, out);
     out_info->sparse_images = out_info->sparse && out->has_sparse_family && out->features.core.features.sparseResidencyImage2D;
     out->memory_missing = !out->memory.memoryTypeCount;
     ct_vk_address_rule_probe(out, out_info, driver->rule);

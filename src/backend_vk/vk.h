@@ -59,6 +59,8 @@ struct ct_vk_physical {
     bool sparse_import;       /* imported pages take a chosen address by way of a sparse buffer only */
     bool has_sparse_family;   /* a queue family that binds sparse memory */
     uint32_t sparse_family;   /* may be `family` */
+    bool has_pulse_family;    /* where needs_pulse: a queue family for copies alone, which other engines make than kernels run on */
+    uint32_t pulse_family;
     uint64_t piece_bytes;     /* the largest memory that is made or imported at once; larger is glued */
     uint64_t address_granule; /* of the addresses that the driver grants */
     bool uses_file;           /* CPU devices: memory is pages of a file, which other processes may have */
@@ -107,6 +109,7 @@ struct ct_backend_device {
     struct VolkDeviceTable vk;
     VkQueue queues[CT_VK_MAX_QUEUES];
     VkQueue sparse_queue;         /* or none */
+    VkQueue pulse_queue;          /* the same: pulse.c alone submits to it */
     struct ct_mutex own_lock;     /* of a sparse queue that is none of `queues`; rank CT_RANK_BACKEND */
     struct ct_mutex *sparse_lock; /* who uses sparse_queue holds it */
     struct ct_vk_line *binding_line; /* with sparse_queue: bindings signal their number on it (sparse.c) */
