@@ -404,6 +404,57 @@ static void advice_about_the_device(void **state)
     ok(cuMemFree(pointer));
 }
 
+/* cuMemRangeGetAttributes: "each element in dataSizes corresponds to the size of the memory pointed to by the corresponding element in data":
+ * all attributes there are, by one call, as each alone tells. */
+static void all_attributes_of_a_range(void **state)
+{
+    static CUmem_range_attribute attributes[] = {
+        CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
+        CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION,
+        CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY,
+        CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION,
+        CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE,
+        CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE,
+        CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID,
+        CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID,
+    };
+    enum { COUNT = sizeof attributes / sizeof *attributes, ACCESSED_BY = 2 };
+    const size_t bytes = (size_t)2 << 20; /* NVIDIA's driver keeps advice by as many */
+    const int there[COUNT] = {1, CU_DEVICE_CPU, 0, 0, CU_MEM_LOCATION_TYPE_HOST, CU_MEM_LOCATION_TYPE_DEVICE, 0, 0};
+    int values[COUNT][3];
+    size_t sizes[COUNT];
+    void *data[COUNT];
+    CUdeviceptr pointer;
+
+    (void)state;
+    NEEDS_MANAGED();
+    if (!is_concurrent())
+        skip(); /* advice about the device is refused */
+    pointer = allocate(bytes);
+    ok(cuMemAdvise(pointer, bytes, CU_MEM_ADVISE_SET_READ_MOSTLY, host));
+    ok(cuMemAdvise(pointer, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host));
+    ok(cuMemAdvise(pointer, bytes, CU_MEM_ADVISE_SET_ACCESSED_BY, device));
+    ok(cuMemPrefetchAsync(pointer, bytes, device, 0, NULL));
+    ok(cuCtxSynchronize());
+    memset(values, 0x55, sizeof values);
+    for (unsigned i = 0; i < COUNT; i++) {
+        data[i] = values[i];
+        sizes[i] = i == ACCESSED_BY ? 2 * sizeof(int) : sizeof(int);
+    }
+    ok(cuMemRangeGetAttributes(data, sizes, attributes, COUNT, pointer, bytes));
+    for (unsigned i = 0; i < COUNT; i++) {
+        int alone[2] = {77, 77};
+
+        ok(cuMemRangeGetAttribute(alone, sizes[i], attributes[i], pointer, bytes));
+        assert_memory_equal(values[i], alone, sizes[i]);
+        if (attributes[i] != CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID) /* "should be ignored" of the host */
+            assert_int_equal(values[i][0], there[i]);
+        assert_int_equal(values[i][sizes[i] / sizeof(int)], 0x55555555); /* no more was written */
+    }
+    assert_int_equal(values[ACCESSED_BY][1], CU_DEVICE_INVALID);
+    ok(cuMemFree(pointer));
+}
+
 static void bad_advice_and_queries(void **state)
 {
     const CUmemLocation nowhere = {CU_MEM_LOCATION_TYPE_DEVICE, 1000}, node = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}, odd = {99, 0};
@@ -581,6 +632,7 @@ int main(void)
         cmocka_unit_test(advice_is_kept_by_page),
         cmocka_unit_test(forms_of_cuda_8),
         cmocka_unit_test(advice_about_the_device),
+        cmocka_unit_test(all_attributes_of_a_range),
         cmocka_unit_test(bad_advice_and_queries),
         cmocka_unit_test(variables_of_a_module),
         cmocka_unit_test(variables_of_a_library),

@@ -86,7 +86,7 @@ static struct pointer host_memory(void *host, size_t size)
 static struct {
     CUdeviceptr small, large, pitched, managed, pooled, freed, reserved, imported;
     CUexternalMemory external;
-    void *host, *combined, *registered, *freed_host;
+    void *host, *combined, *registered, *only_read, *freed_host;
     CUmemoryPool pool;
     CUmodule module;
     size_t pitch, granule;
@@ -132,6 +132,14 @@ static void make_host_memory(void)
     ok(cuMemHostRegister(made.registered, 2 * PAGE, 0));
     p = host_memory(made.registered, 2 * PAGE);
     add_range(registered, &p);
+    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED)) {
+        made.only_read = (char *)made.registered + 3 * PAGE;
+        ok(cuMemHostRegister(made.only_read, PAGE, CU_MEMHOSTREGISTER_READ_ONLY));
+        p = host_memory(made.only_read, PAGE);
+        p.access = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ;
+        p.ours = true; /* of access to registered memory the manual does not speak */
+        add_range((const char *const[]){"registered to be read", "inside of it", "the last byte to be read", NULL}, &p);
+    }
     if (!seeds_attribute(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY))
         return;
     ok(cuMemAllocManaged(&made.managed, 3 * PAGE, CU_MEM_ATTACH_GLOBAL));
@@ -290,6 +298,8 @@ static int free_all(void **state)
     }
     ok(cuMemFree(made.managed));
     ok(cuMemHostUnregister(made.registered));
+    if (made.only_read)
+        ok(cuMemHostUnregister(made.only_read));
     munmap(made.registered, 4 * PAGE);
     ok(cuMemFreeHost(made.host));
     ok(cuMemFreeHost(made.combined));
@@ -489,6 +499,25 @@ static void each_attribute_of_each_pointer(void **state)
     }
 }
 
+/* P2P_TOKENS are for another driver in the kernel, "nv-p2p.h", and only NVIDIA's own has it. */
+static void tokens_for_another_driver(void **state)
+{
+    CUDA_POINTER_ATTRIBUTE_P2P_TOKENS tokens, before;
+
+    (void)state;
+    if (!on_cuttle())
+        skip();
+    memset(&before, 0xa5, sizeof before);
+    for (size_t i = 0; i < n_pointers; i++) {
+        const struct pointer *p = &pointers[i];
+
+        tokens = before;
+        gives(p->unknown || !p->type ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED,
+              cuPointerGetAttribute(&tokens, CU_POINTER_ATTRIBUTE_P2P_TOKENS, p->at));
+        assert_memory_equal(&tokens, &before, sizeof tokens);
+    }
+}
+
 /* cuPointerGetAttributes: "Unlike cuPointerGetAttribute, this function will not return an error when the ptr encountered is not a valid
  * CUDA pointer. Instead, the attributes are assigned default NULL values and CUDA_SUCCESS is returned." */
 static void all_attributes_at_once(void **state)
@@ -600,6 +629,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_attribute_of_each_pointer),
+        cmocka_unit_test(tokens_for_another_driver),
         cmocka_unit_test(all_attributes_at_once),
         cmocka_unit_test(ids_tell_allocations_apart),
         cmocka_unit_test(synchronous_is_of_the_whole_allocation),
