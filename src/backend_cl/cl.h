@@ -90,7 +90,7 @@ CUresult ct_cl_memory_info(struct ct_backend_device *device, uint64_t *out_free,
 CUresult ct_cl_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
 CUresult ct_cl_memory_import_host(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
 CUresult ct_cl_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
-CUresult ct_cl_memory_export(struct ct_memory *memory, struct ct_memory_share *out);
+CUresult ct_cl_memory_export(struct ct_memory *memory, unsigned part, struct ct_memory_share *out);
 void ct_cl_memory_destroy(struct ct_memory *memory);
 /* CT_CL_BUFFER: the start of every allocation, and the list's generation. *out is malloc'd. */
 CUresult ct_cl_memory_list(struct ct_backend_device *device, void ***out, size_t *out_count, uint64_t *out_generation);

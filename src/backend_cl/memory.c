@@ -199,7 +199,7 @@ CUresult ct_cl_memory_import_fd(struct ct_backend_device *device, const struct c
 {
     struct ct_cl_memory *memory;
 
-    if (!import->pages || !uses_pages(device) || import->want_address)
+    if (!import->pages || import->next || !uses_pages(device) || import->want_address)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s imports pages of files only", device->info->name);
     if (!(memory = calloc(1, sizeof *memory)) || !(memory->allocation = map_file(import->fd, import->pages_offset, import->size_bytes))) {
         free(memory);
@@ -215,12 +215,12 @@ CUresult ct_cl_memory_import_fd(struct ct_backend_device *device, const struct c
     return CUDA_SUCCESS;
 }
 
-CUresult ct_cl_memory_export(struct ct_memory *base, struct ct_memory_share *out)
+CUresult ct_cl_memory_export(struct ct_memory *base, unsigned part, struct ct_memory_share *out)
 {
     const struct ct_cl_memory *memory = (const struct ct_cl_memory *)base;
     int fd;
 
-    if (!memory->file_bytes)
+    if (!memory->file_bytes || part)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has this memory for itself", base->device->info->name);
     if ((fd = fcntl(base->device->file.fd, F_DUPFD_CLOEXEC, 0)) < 0)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no more file descriptors");
@@ -229,6 +229,7 @@ CUresult ct_cl_memory_export(struct ct_memory *base, struct ct_memory_share *out
         .pages = true,
         .offset = memory->file_offset + (uint64_t)((char *)base->host - (char *)memory->allocation),
         .size_bytes = base->size_bytes,
+        .n_parts = 1,
     };
     return CUDA_SUCCESS;
 }

@@ -7,12 +7,15 @@
  *           may ignore; by a sparse buffer on RADV, which is known to; on CPU devices that are to have other addresses than the host by
  *           mapping the pages once more and importing that mapping
  *   way 1   a sparse buffer at the address, into which the memory is bound; not where those cannot read what others compressed
+ * Memory that was glued of pieces has a descriptor for each, and is glued again: only by a capture address or by sparse buffers, since CPU
+ * devices' memory is in one file.
  * An opaque descriptor does not say of which memory type it is: the types are tried, before any address is asked for. */
 #include "memory.h"
 
 #include "core/address_rule.h"
 #include "core/log.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -81,7 +84,7 @@ static CUresult find_export_node(struct ct_backend_device *device, uint64_t *out
 
     if (r != CUDA_SUCCESS)
         return r;
-    if ((r = ct_vk_memory_export(memory, &share)) == CUDA_SUCCESS && (fstat(share.fd, &file) < 0 || !S_ISCHR(file.st_mode)))
+    if ((r = ct_vk_memory_export(memory, 0, &share)) == CUDA_SUCCESS && (fstat(share.fd, &file) < 0 || !S_ISCHR(file.st_mode)))
         r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s exports memory that is no device node", device->info->name);
     close(share.fd);
     ct_vk_memory_destroy(memory);
@@ -175,22 +178,55 @@ CUresult ct_vk_memory_check_fd(struct ct_backend_device *device, struct ct_fd_im
 
 /* ---- at an address ---- */
 
-/* Memory of one piece by a plan. *out is untouched on failure. */
-static CUresult create_one(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, struct ct_vk_memory **out)
+static CUresult add_part(struct ct_vk_memory *memory, const struct ct_vk_piece_plan *whole, const struct ct_fd_import *import)
 {
-    struct ct_vk_memory *memory = calloc(1, sizeof *memory + sizeof *memory->pieces);
+    struct ct_vk_piece *piece = &memory->pieces[memory->n_made];
+    const uint64_t offset = memory->base.size_bytes;
+    struct ct_vk_piece_plan plan = *whole;
+    uint64_t address;
     CUresult r;
+
+    plan.import_fd = import;
+    plan.allowed_types = import->types;
+    plan.size_bytes = import->dedicated ? import->total_bytes : import->size_bytes; /* dedicated memory is for a buffer of its size */
+    plan.chosen_address = whole->chosen_address ? whole->chosen_address + offset : 0;
+    plan.wanted_address = whole->wanted_address ? whole->wanted_address + offset : 0;
+    if ((r = ct_vk_piece_create(memory->base.device, &plan, piece, &address)) != CUDA_SUCCESS)
+        return r;
+    piece->offset = offset;
+    if (!offset)
+        memory->base.address.v = address;
+    memory->base.size_bytes += plan.size_bytes;
+    memory->n_made++;
+    return CUDA_SUCCESS;
+}
+
+static unsigned count_parts(const struct ct_fd_import *import)
+{
+    unsigned n = 0;
+
+    for (; import; import = import->next)
+        n++;
+    return n;
+}
+
+/* Memory by a plan for the addresses of all of it, a piece for each descriptor. *out is untouched on failure. */
+static CUresult create_of_parts(struct ct_backend_device *device, const struct ct_vk_piece_plan *whole, struct ct_vk_memory **out)
+{
+    const unsigned n = count_parts(whole->import_fd);
+    struct ct_vk_memory *memory = calloc(1, sizeof *memory + n * sizeof *memory->pieces);
+    CUresult r = CUDA_SUCCESS;
 
     if (!memory)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory object");
     memory->base.device = device;
-    memory->base.size_bytes = plan->size_bytes;
-    memory->n_pieces = 1;
-    if ((r = ct_vk_piece_create(device, plan, &memory->pieces[0], &memory->base.address.v)) != CUDA_SUCCESS) {
-        free(memory);
+    memory->n_pieces = n;
+    for (const struct ct_fd_import *part = whole->import_fd; part && r == CUDA_SUCCESS; part = part->next)
+        r = add_part(memory, whole, part);
+    if (r != CUDA_SUCCESS) {
+        ct_vk_memory_destroy(&memory->base);
         return r;
     }
-    memory->n_made = 1;
     *out = memory;
     return CUDA_SUCCESS;
 }
@@ -206,7 +242,7 @@ static CUresult map(struct ct_vk_memory *memory, void **out)
 static CUresult import_by_plan(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, struct ct_vk_memory **out)
 {
     struct ct_vk_memory *memory;
-    CUresult r = create_one(device, plan, &memory);
+    CUresult r = create_of_parts(device, plan, &memory);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -281,16 +317,13 @@ static CUresult import_file(struct ct_backend_device *device, const struct ct_fd
 CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out)
 {
     const struct ct_vk_physical *physical = device->physical;
-    const struct ct_vk_piece_plan plan = {
-        .size_bytes = import->dedicated ? import->total_bytes : import->size_bytes, /* dedicated memory is for a buffer of its size */
-        .import_fd = import,
-        .import_type = handle_type(import),
-        .allowed_types = import->types,
-    };
+    const struct ct_vk_piece_plan plan = {.import_fd = import, .import_type = handle_type(import)};
     bool only_way = physical->placement != CT_VK_PLACED_OPAQUE || physical->sparse_import || physical->raw_sparse || !device->sparse_queue;
     struct ct_vk_memory *memory;
     CUresult r;
 
+    if (import->next && (!import->want_address || physical->placement != CT_VK_PLACED_OPAQUE))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not glue what it imports", device->info->name);
     if (import->pages)
         return import_file(device, import, out);
     if (import->way > (only_way ? 0 : 1))
@@ -351,27 +384,36 @@ static CUresult export_file(const struct ct_vk_memory *memory, struct ct_memory_
 
     if (fd < 0)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no more file descriptors");
-    *out = (struct ct_memory_share){.fd = fd, .pages = true, .offset = memory->file_offset, .size_bytes = memory->base.size_bytes};
+    *out = (struct ct_memory_share){
+        .fd = fd, .pages = true, .offset = memory->file_offset, .size_bytes = memory->base.size_bytes, .n_parts = 1};
     return CUDA_SUCCESS;
 }
 
-/* Whether it is one memory of the driver, made to be exported. */
+/* Whether the driver made it to be exported. */
 static CUresult check_export(const struct ct_vk_memory *memory)
 {
-    if (memory->pieces[0].exportable && memory->n_pieces == 1)
+    if (memory->pieces[0].exportable)
         return CUDA_SUCCESS;
-    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not export this memory, of %u pieces", memory->base.device->info->name,
-                   memory->n_pieces);
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not export this memory", memory->base.device->info->name);
 }
 
-CUresult ct_vk_memory_export(struct ct_memory *base, struct ct_memory_share *out)
+/* Pieces are of whole words; what of one is memory. */
+static uint64_t part_bytes(const struct ct_vk_memory *memory, const struct ct_vk_piece *piece)
+{
+    uint64_t left = memory->base.size_bytes - piece->offset;
+
+    return left < piece->size_bytes ? left : piece->size_bytes;
+}
+
+CUresult ct_vk_memory_export(struct ct_memory *base, unsigned part, struct ct_memory_share *out)
 {
     const struct ct_vk_memory *memory = (const struct ct_vk_memory *)base;
-    const struct ct_vk_piece *piece = &memory->pieces[0];
+    const struct ct_vk_piece *piece = &memory->pieces[part];
     struct ct_backend_device *device = base->device;
     int fd;
     CUresult r;
 
+    assert(part < memory->n_pieces);
     if (memory->file_bytes)
         return export_file(memory, out);
     if ((r = check_export(memory)) == CUDA_SUCCESS &&
@@ -381,7 +423,8 @@ CUresult ct_vk_memory_export(struct ct_memory *base, struct ct_memory_share *out
             .types = 1u << piece->type,
             .total_bytes = piece->charged_bytes,
             .offset = piece->buffer_offset,
-            .size_bytes = base->size_bytes,
+            .size_bytes = part_bytes(memory, piece),
+            .n_parts = memory->n_pieces,
         };
     return r;
 }
@@ -390,11 +433,14 @@ CUresult ct_vk_memory_export_dma_buf(struct ct_memory *base, uint64_t offset, ui
 {
     const struct ct_vk_memory *memory = (const struct ct_vk_memory *)base;
     const struct ct_vk_piece *piece = &memory->pieces[0];
+    uint64_t room = memory->n_pieces == 1 ? piece->charged_bytes : piece->size_bytes;
     CUresult r = check_export(memory);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (offset + piece->buffer_offset || size_bytes > piece->charged_bytes)
+    if (size_bytes > room)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a dma-buf is one memory of the driver: %llu bytes here", (unsigned long long)room);
+    if (offset + piece->buffer_offset)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a dma-buf begins where the driver's memory does: %llu bytes before this",
                        (unsigned long long)(offset + piece->buffer_offset));
     return ct_vk_get_fd(base->device, piece->handle, VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT, out_fd);

@@ -142,7 +142,7 @@ void ct_vk_memory_destroy(struct ct_memory *memory);
 /* external_memory.c */
 CUresult ct_vk_memory_check_fd(struct ct_backend_device *device, struct ct_fd_import *import);
 CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
-CUresult ct_vk_memory_export(struct ct_memory *memory, struct ct_memory_share *out);
+CUresult ct_vk_memory_export(struct ct_memory *memory, unsigned part, struct ct_memory_share *out);
 CUresult ct_vk_memory_export_dma_buf(struct ct_memory *memory, uint64_t offset, uint64_t size_bytes, int *out_fd);
 /* As what memory of buffers can be exported, and imported: OPAQUE_FD, or that and DMA_BUF; 0: nothing. */
 VkExternalMemoryHandleTypeFlags ct_vk_export_types(const struct ct_vk_physical *physical);

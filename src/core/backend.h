@@ -125,14 +125,16 @@ struct ct_host_import {
     bool io_memory;        /* registers of another device rather than memory */
 };
 
-/* How another process gets at memory of kind DEVICE. It means the same wherever the descriptor is sent. */
+/* How another process gets at memory of kind DEVICE, or at a part of it: what is glued of pieces has several, which follow one another. It
+ * means the same wherever the descriptor is sent. */
 struct ct_memory_share {
     int fd;               /* the caller's */
     bool pages;           /* a file in memory, for all devices that import host memory; else of this driver's own kind */
     uint32_t types;       /* as in struct ct_fd_import */
     uint64_t total_bytes; /* of what is behind the descriptor, where that is of the driver's kind */
-    uint64_t offset;      /* of the memory's first byte */
-    uint64_t size_bytes;
+    uint64_t offset;      /* of the part's first byte; 0 where there are several */
+    uint64_t size_bytes;  /* of the part */
+    uint32_t n_parts;     /* of the memory */
 };
 
 /* Memory of another API or process behind a file descriptor. */
@@ -147,6 +149,7 @@ struct ct_fd_import {
     uint64_t size_bytes;   /* of its beginning: what is to be memory */
     uint64_t want_address; /* placed rules: the CUDA address to be made at, reserved by the caller; 0 anywhere */
     unsigned way;          /* of coming to that address: 0, or 1 when 0 failed; each try wants an address of its own */
+    const struct ct_fd_import *next; /* what is glued behind it (its want_address and way are not looked at), or NULL */
 };
 
 enum ct_image_shape { CT_IMAGE_1D, CT_IMAGE_2D, CT_IMAGE_3D };
@@ -272,11 +275,12 @@ struct ct_backend {
     CUresult (*memory_create)(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
     CUresult (*memory_import_host)(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
     /* Where info.external_memory_fd. check looks whether the descriptor can be imported and fills in `types`; OPERATING_SYSTEM: it cannot.
-     * Two imports of one descriptor are the same bytes at two addresses. */
+     * Two imports of one descriptor are the same bytes at two addresses. NOT_SUPPORTED: not in this way, or not glued. */
     CUresult (*memory_check_fd)(struct ct_backend_device *device, struct ct_fd_import *import);
     CUresult (*memory_import_fd)(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
-    /* Where info.memory_fd, which also says that memory_import_fd takes such. NOT_SUPPORTED: this memory cannot be had elsewhere. */
-    CUresult (*memory_export)(struct ct_memory *memory, struct ct_memory_share *out);
+    /* Where info.memory_fd, which also says that memory_import_fd takes such. Part 0 tells how many there are. NOT_SUPPORTED: this memory
+     * cannot be had elsewhere. */
+    CUresult (*memory_export)(struct ct_memory *memory, unsigned part, struct ct_memory_share *out);
     /* Where info.exports_dma_bufs: `size_bytes` of memory of kind DEVICE from `offset` on. A dma-buf has no offset. NOT_SUPPORTED: they are
      * not the beginning of what the driver made, or in several pieces. */
     CUresult (*memory_export_dma_buf)(struct ct_memory *memory, uint64_t offset, uint64_t size_bytes, int *out_fd);

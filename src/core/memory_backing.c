@@ -22,6 +22,7 @@
 
 #define CT_CHANNEL "memory"
 #define IMPORT_WAYS 2
+#define GLUE_ALIGN ((uint64_t)2 << 20) /* of pieces that a driver may round to whole pages of its tables */
 
 static uint64_t page_bytes(void)
 {
@@ -149,8 +150,21 @@ CUresult ct_backing_import(struct ct_context *context, const struct ct_host_impo
 
 /* ---- file descriptors ---- */
 
-/* Tries each way, at an address of its own: one that failed stays reserved, and is never asked for again. What a driver exported comes
- * to an address whole, however little of it is wanted. */
+/* How many addresses it takes: what a driver exported comes to an address whole, however little of it is wanted. */
+static uint64_t extent_of(const struct ct_fd_import *import)
+{
+    uint64_t start = 0, end = 0;
+
+    for (; import; import = import->next) {
+        uint64_t whole = start + (import->pages ? import->size_bytes : import->total_bytes);
+
+        end = whole > end ? whole : end;
+        start += import->size_bytes;
+    }
+    return end;
+}
+
+/* Tries each way, at an address of its own: one that failed stays reserved, and is never asked for again. */
 static CUresult import_placed(struct ct_context *context, struct ct_fd_import *import, struct ct_backing *out)
 {
     CUresult r = CUDA_ERROR_NOT_SUPPORTED;
@@ -158,7 +172,7 @@ static CUresult import_placed(struct ct_context *context, struct ct_fd_import *i
     for (import->way = 0; import->way < IMPORT_WAYS && r != CUDA_SUCCESS; import->way++) {
         struct ct_backing backing = {0};
 
-        r = ct_reserve(&context->device->info, import->pages ? import->size_bytes : import->total_bytes, 1, &backing.reserved,
+        r = ct_reserve(&context->device->info, extent_of(import), import->next ? GLUE_ALIGN : 1, &backing.reserved,
                        &backing.reserved_bytes);
         if (r != CUDA_SUCCESS)
             return r;
@@ -188,9 +202,35 @@ CUresult ct_backing_import_fd(struct ct_context *context, const struct ct_fd_imp
 
 /* ---- other processes ---- */
 
+/* All parts of the memory. */
+static CUresult export(struct ct_device *device, struct ct_memory *memory, struct ct_shared_memory *out)
+{
+    struct ct_shared_memory shared = {0};
+    struct ct_memory_share first;
+    CUresult r = device->backend->memory_export(memory, 0, &first);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    shared.parts = calloc(first.n_parts, sizeof *shared.parts);
+    if (!shared.parts) {
+        close(first.fd);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory for other processes");
+    }
+    memcpy(shared.uuid, device->info.uuid, sizeof shared.uuid);
+    shared.parts[shared.n_parts++] = first;
+    while (shared.n_parts < first.n_parts && r == CUDA_SUCCESS)
+        if ((r = device->backend->memory_export(memory, shared.n_parts, &shared.parts[shared.n_parts])) == CUDA_SUCCESS)
+            shared.n_parts++;
+    if (r == CUDA_SUCCESS)
+        *out = shared;
+    else
+        ct_shared_memory_finish(&shared);
+    return r;
+}
+
 CUresult ct_backing_share(struct ct_device *device, const struct ct_backing *backing, uint64_t *share_id, struct ct_share_name *out)
 {
-    struct ct_memory_share share;
+    struct ct_shared_memory shared;
     uint64_t id = ct_process_new_id();
     CUresult r;
 
@@ -198,45 +238,77 @@ CUresult ct_backing_share(struct ct_device *device, const struct ct_backing *bac
         return ct_share_name_make(CT_SHARE_MEMORY, *share_id, out);
     if (!device->info.memory_fd)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s shares no memory with other processes", device->info.name);
-    if ((r = device->backend->memory_export(backing->memory, &share)) != CUDA_SUCCESS ||
-        (r = ct_share_publish(id, &share, device->info.uuid)) != CUDA_SUCCESS)
+    if ((r = export(device, backing->memory, &shared)) != CUDA_SUCCESS || (r = ct_share_publish(id, &shared)) != CUDA_SUCCESS)
         return r;
     *share_id = id;
     return ct_share_name_make(CT_SHARE_MEMORY, id, out);
 }
 
 /* Pages are memory for every device that imports host memory; what a driver exported is so for itself, and the same device. */
-static CUresult check_device(const struct ct_device_info *info, const struct ct_memory_share *share, const uint8_t uuid[16])
+static CUresult check_device(const struct ct_device_info *info, const struct ct_shared_memory *shared)
 {
-    if (share->pages ? info->can_import_host && info->memory_fd : info->memory_fd && !memcmp(info->uuid, uuid, sizeof info->uuid))
+    bool same = !memcmp(info->uuid, shared->uuid, sizeof info->uuid);
+
+    if (info->memory_fd && (shared->parts[0].pages ? info->can_import_host : same))
         return CUDA_SUCCESS;
     return ct_fail(CUDA_ERROR_MAP_FAILED, "memory of another device cannot be mapped on %s", info->name);
+}
+
+/* What its parts are to the backend, as a list in an array of the caller's. Only the whole may begin somewhere behind a descriptor. */
+static CUresult list_imports(const struct ct_shared_memory *shared, struct ct_fd_import *imports, uint64_t *out_bytes)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < shared->n_parts; i++) {
+        const struct ct_memory_share *part = &shared->parts[i];
+        uint64_t lead = part->pages ? 0 : part->offset, size_bytes;
+
+        if (__builtin_add_overflow(part->size_bytes, lead, &size_bytes) || __builtin_add_overflow(bytes, size_bytes, &bytes) ||
+            (shared->n_parts > 1 && (part->pages || lead)))
+            return ct_fail(CUDA_ERROR_INVALID_HANDLE, "memory of another process that is not of one piece");
+        imports[i] = (struct ct_fd_import){
+            .fd = part->fd,
+            .pages = part->pages,
+            .pages_offset = part->offset,
+            .types = part->types,
+            .total_bytes = part->total_bytes,
+            .size_bytes = size_bytes,
+            .next = i + 1 < shared->n_parts ? &imports[i + 1] : NULL,
+        };
+    }
+    *out_bytes = bytes;
+    return CUDA_SUCCESS;
+}
+
+static CUresult open_shared(struct ct_context *context, const struct ct_shared_memory *shared, struct ct_backing *out, uint64_t *out_bytes)
+{
+    struct ct_fd_import *imports = calloc(shared->n_parts, sizeof *imports);
+    CUresult r = imports ? check_device(&context->device->info, shared) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory of another process");
+
+    if (r == CUDA_SUCCESS)
+        r = list_imports(shared, imports, out_bytes);
+    if (r == CUDA_SUCCESS)
+        r = ct_backing_import_fd(context, imports, out);
+    free(imports);
+    return r;
 }
 
 CUresult ct_backing_open(struct ct_context *context, const struct ct_share_name *name, struct ct_backing *out, uint64_t *out_lead,
                          uint64_t *out_bytes)
 {
-    struct ct_fd_import import = {0};
-    struct ct_memory_share share;
-    uint8_t uuid[16];
-    CUresult r = ct_share_fetch(name, &share, uuid);
+    struct ct_shared_memory shared;
+    uint64_t lead, bytes;
+    CUresult r = ct_share_fetch(name, &shared);
 
     if (r != CUDA_SUCCESS)
         return r;
-    import.fd = share.fd;
-    import.pages = share.pages;
-    import.pages_offset = share.offset;
-    import.types = share.types;
-    import.total_bytes = share.total_bytes;
-    import.size_bytes = share.size_bytes + (share.pages ? 0 : share.offset);
-    r = check_device(&context->device->info, &share, uuid);
-    if (r == CUDA_SUCCESS)
-        r = ct_backing_import_fd(context, &import, out);
-    close(share.fd);
+    lead = shared.parts[0].pages ? 0 : shared.parts[0].offset;
+    r = open_shared(context, &shared, out, &bytes);
+    ct_shared_memory_finish(&shared);
     if (r != CUDA_SUCCESS)
         return r;
-    *out_lead = share.pages ? 0 : share.offset;
-    *out_bytes = share.size_bytes;
+    *out_lead = lead;
+    *out_bytes = bytes - lead;
     return CUDA_SUCCESS;
 }
 

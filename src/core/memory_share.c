@@ -23,24 +23,26 @@
 #define CT_CHANNEL "ipc"
 #define PATIENCE_S 5 /* for somebody who connected and says nothing, and for an answer */
 
-static const char magic[8] = {'C', 'u', 't', 't', 'l', 'e', 'M', '1'};
+#define MAX_PARTS 65536u /* more than anybody has file descriptors */
+
+static const char magic[8] = {'C', 'u', 't', 't', 'l', 'e', 'M', '2'};
 _Static_assert(sizeof(struct ct_share_name) == 32, "half of a handle");
 
 struct entry {
     struct entry *next;
     uint64_t id;
-    struct ct_memory_share share; /* fd: ours */
-    uint8_t uuid[16];
+    struct ct_shared_memory memory;
 };
 
+/* One for each part, over one connection. */
 struct request {
     char magic[8];
-    uint64_t id;
+    uint64_t id, part;
 };
 
 struct reply {
     char magic[8];
-    struct ct_memory_share share; /* size_bytes 0: there is no such memory, and no descriptor comes */
+    struct ct_memory_share share; /* size_bytes 0: there is no such part, and no descriptor comes */
     uint8_t uuid[16];
 };
 
@@ -176,23 +178,26 @@ static struct entry **find_locked(uint64_t id)
     return link;
 }
 
-static void answer(int client)
+/* False: nobody asks any more. */
+static bool answer(int client)
 {
     struct request request;
     struct reply reply = {.share = {.fd = -1}};
     const struct entry *entry;
+    bool sent;
 
-    if (!is_same_user(client) || recv(client, &request, sizeof request, 0) != (ssize_t)sizeof request ||
-        memcmp(request.magic, magic, sizeof magic))
-        return;
+    if (recv(client, &request, sizeof request, 0) != (ssize_t)sizeof request || memcmp(request.magic, magic, sizeof magic))
+        return false;
     memcpy(reply.magic, magic, sizeof magic);
     ct_mutex_lock(&shares.lock); /* until it is sent: then the other process has a descriptor of its own */
-    if ((entry = *find_locked(request.id))) {
-        reply.share = entry->share;
-        memcpy(reply.uuid, entry->uuid, sizeof reply.uuid);
+    entry = *find_locked(request.id);
+    if (entry && request.part < entry->memory.n_parts) {
+        reply.share = entry->memory.parts[request.part];
+        memcpy(reply.uuid, entry->memory.uuid, sizeof reply.uuid);
     }
-    (void)send_reply(client, &reply, reply.share.fd); /* who is gone needs no answer */
+    sent = send_reply(client, &reply, reply.share.fd);
     ct_mutex_unlock(&shares.lock);
+    return sent;
 }
 
 static void *listen_to_others(void *user)
@@ -209,7 +214,8 @@ static void *listen_to_others(void *user)
             continue;
         }
         (void)setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        answer(client);
+        while (is_same_user(client) && answer(client))
+            ;
         close(client);
     }
     return NULL;
@@ -251,22 +257,29 @@ static CUresult listen_locked(void)
 
 /* ---- what is shared ---- */
 
-CUresult ct_share_publish(uint64_t id, const struct ct_memory_share *share, const uint8_t uuid[16])
+void ct_shared_memory_finish(struct ct_shared_memory *memory)
+{
+    for (uint32_t i = 0; i < memory->n_parts; i++)
+        close(memory->parts[i].fd);
+    free(memory->parts);
+    *memory = (struct ct_shared_memory){0};
+}
+
+CUresult ct_share_publish(uint64_t id, struct ct_shared_memory *memory)
 {
     struct entry *entry = malloc(sizeof *entry);
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
 
     ct_mutex_lock(&shares.lock);
     if (entry && (r = listen_locked()) == CUDA_SUCCESS) {
-        *entry = (struct entry){.next = shares.first, .id = id, .share = *share};
-        memcpy(entry->uuid, uuid, sizeof entry->uuid);
+        *entry = (struct entry){.next = shares.first, .id = id, .memory = *memory};
         shares.first = entry;
     }
     ct_mutex_unlock(&shares.lock);
     if (r == CUDA_SUCCESS)
         return r;
     free(entry);
-    close(share->fd);
+    ct_shared_memory_finish(memory);
     return ct_fail(r, "memory %llu cannot be shared", (unsigned long long)id);
 }
 
@@ -282,46 +295,103 @@ void ct_share_retract(uint64_t id)
         *link = entry->next;
     ct_mutex_unlock(&shares.lock);
     if (entry)
-        close(entry->share.fd);
+        ct_shared_memory_finish(&entry->memory);
     free(entry);
 }
 
 /* ---- what others share ---- */
 
-static CUresult ask(int to, const struct ct_share_name *name, struct reply *out, int *out_fd)
+static CUresult connect_to(const struct ct_share_name *name, int *out)
 {
-    struct request request = {.id = name->id};
     struct sockaddr_un address;
     socklen_t length = address_of(name->pid, name->process, &address);
+    int to = make_socket();
+    CUresult r;
 
-    memcpy(request.magic, magic, sizeof magic);
-    if (connect(to, (const struct sockaddr *)&address, length) != 0)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "process %d of the handle: %s", (int)name->pid, strerror(errno));
-    if (!is_same_user(to))
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "process %d of the handle is of another user", (int)name->pid);
-    if (send(to, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request && receive_reply(to, out, out_fd))
+    if (to < 0)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no socket: %s", strerror(errno));
+    if (connect(to, (const struct sockaddr *)&address, length) != 0) {
+        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "process %d of the handle: %s", (int)name->pid, strerror(errno));
+    } else if (!is_same_user(to)) {
+        r = ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "process %d of the handle is of another user", (int)name->pid);
+    } else {
+        *out = to;
         return CUDA_SUCCESS;
-    return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "process %d of the handle does not answer: %s", (int)name->pid, strerror(errno));
+    }
+    close(to);
+    return r;
 }
 
-CUresult ct_share_fetch(const struct ct_share_name *name, struct ct_memory_share *out, uint8_t out_uuid[16])
+/* One part; out->share.fd is the caller's. */
+static CUresult ask(int to, const struct ct_share_name *name, uint32_t part, struct reply *out)
+{
+    struct request request = {.id = name->id, .part = part};
+    int fd = -1;
+    bool answered;
+
+    memcpy(request.magic, magic, sizeof magic);
+    answered = send(to, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request && receive_reply(to, out, &fd);
+    if (answered && out->share.size_bytes && fd >= 0) {
+        out->share.fd = fd;
+        return CUDA_SUCCESS;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (!answered)
+        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "process %d of the handle does not answer: %s", (int)name->pid, strerror(errno));
+    if (!out->share.size_bytes)
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "process %d has freed what the handle stood for", (int)name->pid);
+    /* It was sent: Linux drops what there is no room for. */
+    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file descriptor is left for memory of process %d", (int)name->pid);
+}
+
+/* The first part tells how many there are. */
+static CUresult begin(const struct reply *reply, struct ct_shared_memory *memory)
+{
+    const uint32_t n = reply->share.n_parts;
+
+    if (!n || n > MAX_PARTS)
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "memory of %u parts", (unsigned)n);
+    memory->parts = calloc(n, sizeof *memory->parts);
+    if (!memory->parts)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory of another process");
+    memcpy(memory->uuid, reply->uuid, sizeof memory->uuid);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fetch_part(int to, const struct ct_share_name *name, struct ct_shared_memory *memory)
 {
     struct reply reply;
-    int to = make_socket(), fd = -1;
-    CUresult r = to < 0 ? ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no socket: %s", strerror(errno)) : ask(to, name, &reply, &fd);
+    CUresult r = ask(to, name, memory->n_parts, &reply);
 
-    if (to >= 0)
-        close(to);
-    if (r == CUDA_SUCCESS && !reply.share.size_bytes)
-        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "process %d has freed what the handle stood for", (int)name->pid);
-    else if (r == CUDA_SUCCESS && fd < 0) /* it was sent: Linux drops what there is no room for */
-        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file descriptor is left for memory of process %d", (int)name->pid);
-    if (r == CUDA_SUCCESS) {
-        *out = reply.share;
-        out->fd = fd;
-        memcpy(out_uuid, reply.uuid, sizeof reply.uuid);
-    } else if (fd >= 0) {
-        close(fd);
-    }
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!memory->n_parts)
+        r = begin(&reply, memory);
+    else if (reply.share.n_parts != memory->parts[0].n_parts)
+        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "parts of different memory");
+    if (r == CUDA_SUCCESS)
+        memory->parts[memory->n_parts++] = reply.share;
+    else
+        close(reply.share.fd);
+    return r;
+}
+
+CUresult ct_share_fetch(const struct ct_share_name *name, struct ct_shared_memory *out)
+{
+    struct ct_shared_memory memory = {0};
+    int to;
+    CUresult r = connect_to(name, &to);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    do
+        r = fetch_part(to, name, &memory);
+    while (r == CUDA_SUCCESS && memory.n_parts < memory.parts[0].n_parts);
+    close(to);
+    if (r == CUDA_SUCCESS)
+        *out = memory;
+    else
+        ct_shared_memory_finish(&memory);
     return r;
 }

@@ -21,13 +21,21 @@ CUresult ct_share_name_make(enum ct_share_kind kind, uint64_t id, struct ct_shar
 CUresult ct_share_name_check(enum ct_share_kind kind, const struct ct_share_name *name);
 bool ct_share_name_is_own(const struct ct_share_name *name); /* of this process */
 
-/* Whoever asks for memory `id` (unique in this process, not 0) gets it from now on; takes share->fd. `uuid` is that of its device.
+/* Memory in the form in which it goes to another process: parts that follow one another, most often a single one. */
+struct ct_shared_memory {
+    uint8_t uuid[16]; /* of its device */
+    uint32_t n_parts;
+    struct ct_memory_share *parts; /* the owner's, with their descriptors */
+};
+void ct_shared_memory_finish(struct ct_shared_memory *memory); /* takes a zeroed one */
+
+/* Whoever asks for memory `id` (unique in this process, not 0) gets it from now on; takes what *memory owns, also on failure.
  * OUT_OF_MEMORY: nobody can be answered. */
-CUresult ct_share_publish(uint64_t id, const struct ct_memory_share *share, const uint8_t uuid[16]);
+CUresult ct_share_publish(uint64_t id, struct ct_shared_memory *memory);
 void ct_share_retract(uint64_t id); /* 0: nothing is shared */
 
-/* What `name` stands for in another process, which has to answer; out->fd is the caller's. INVALID_HANDLE: that process does not run any
+/* What `name` stands for in another process, which has to answer. INVALID_HANDLE: that process does not run any
  * more, or has freed the memory; OPERATING_SYSTEM: it is of another user, or does not answer; OUT_OF_MEMORY: also of file descriptors. */
-CUresult ct_share_fetch(const struct ct_share_name *name, struct ct_memory_share *out, uint8_t out_uuid[16]);
+CUresult ct_share_fetch(const struct ct_share_name *name, struct ct_shared_memory *out);
 
 #endif

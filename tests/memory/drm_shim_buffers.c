@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A buffer of the shim's becomes a file in memory of its size when it is exported. An imported file is the buffer that it was made for, as in
- * the kernel; other files are refused. There is nothing in them: nobody executes anything. */
+/* A buffer of the shim's becomes a file in memory of its size when it is exported. An imported file is the buffer that it was made for, as
+ * in the kernel; other files are refused. There is nothing in them: nobody executes anything. */
 #include "drm_shim_buffers.h"
 
 #include <errno.h>
@@ -90,17 +90,26 @@ static int use_pages(drm_ioctl *next, int fd, unsigned long request, struct gem_
     return 0;
 }
 
+/* 0: there is none left. */
+static int make_file(uint64_t bytes)
+{
+    int file = memfd_create("buffer", MFD_CLOEXEC);
+
+    if (file >= 0 && ftruncate(file, (off_t)bytes) == 0)
+        return file;
+    if (file >= 0)
+        close(file);
+    return 0;
+}
+
 static int export(struct prime *prime)
 {
     struct buffer *buffer = find(prime->handle);
 
     if (!buffer->made.bytes)
         return fail(ENOENT);
-    if (!buffer->file) {
-        buffer->file = memfd_create("buffer", MFD_CLOEXEC);
-        if (buffer->file < 0 || ftruncate(buffer->file, (off_t)buffer->made.bytes))
-            return fail(ENOMEM);
-    }
+    if (!buffer->file && !(buffer->file = make_file(buffer->made.bytes)))
+        return fail(EMFILE);
     prime->fd = fcntl(buffer->file, F_DUPFD_CLOEXEC, 0);
     return prime->fd < 0 ? -1 : 0;
 }

@@ -4,12 +4,15 @@
 #include "../api/api_test.h"
 
 #include "drm_shim_buffers.h"
-#include "memory.h"
+#include "memory_arena.h"
 #include "process.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,12 +108,13 @@ static void has_grown(const struct host_bytes *since, uint64_t uncached, uint64_
     assert_int_equal(now.cached - since->cached, cached);
 }
 
-/* "WRITECOMBINED ... Allocates the memory as write-combined (WC)": the driver has memory that the host caches and such that it does not, and
- * every allocation takes what is meant for it. */
+/* "WRITECOMBINED ... Allocates the memory as write-combined (WC)": the driver has memory that the host caches and such that it does not,
+ * and every allocation takes what is meant for it. */
 static void write_combined_memory(void **state)
 {
     static const size_t sizes[] = {4096, 3 << 20, (8 << 20) + 4096};
-    static const unsigned flags[] = {0, CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP};
+    static const unsigned flags[] = {0, CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP,
+                                     CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP};
 
     (void)state;
     for (size_t i = 0; i < 3 * 4; i++) {
@@ -282,21 +286,159 @@ static void imported_memory(void **state)
     ok(cuMemFree(memory));
 }
 
+/* ---- memory of several pieces, with CUTTLE_PIECE_BYTES as PIECE_BYTES ---- */
+
+#define PIECE_BYTES ((size_t)2 << 20)
+#define N_PIECES 3u
+#define GLUED_BYTES (2 * PIECE_BYTES + 65536)
+
+/* The name that a handle for other processes is made of. */
+static struct ct_allocation_share share_of(CUdeviceptr memory)
+{
+    struct ct_allocation_share share;
+    CUipcMemHandle handle;
+
+    ok(cuIpcGetMemHandle(&handle, memory));
+    memcpy(&share, &handle, sizeof share);
+    return share;
+}
+
+static void each_piece_has_a_descriptor(void **state)
+{
+    struct ct_shared_memory shared;
+    struct ct_allocation_share share;
+    CUdeviceptr memory;
+
+    (void)state;
+    ok(cuMemAlloc(&memory, GLUED_BYTES));
+    share = share_of(memory);
+    ok(ct_share_fetch(&share.name, &shared));
+    assert_int_equal(shared.n_parts, N_PIECES);
+    for (uint32_t i = 0; i < N_PIECES; i++) {
+        struct stat file, before;
+
+        assert_int_equal(shared.parts[i].size_bytes, i + 1 < N_PIECES ? PIECE_BYTES : 65536);
+        assert_int_equal(fstat(shared.parts[i].fd, &file), 0);
+        assert_true((uint64_t)file.st_size >= shared.parts[i].size_bytes);
+        if (i > 0) {
+            assert_int_equal(fstat(shared.parts[i - 1].fd, &before), 0);
+            assert_int_not_equal(file.st_ino, before.st_ino);
+        }
+    }
+    ct_shared_memory_finish(&shared);
+    ok(cuMemFree(memory));
+    gives(CUDA_ERROR_INVALID_HANDLE, ct_share_fetch(&share.name, &shared));
+}
+
+/* What another process does with the handle. The driver's buffers are known to this one only, so here it is the same process. */
+static void pieces_are_glued_again(void **state)
+{
+    struct ct_allocation_share share;
+    struct ct_context *context;
+    CUdeviceptr memory;
+
+    (void)state;
+    ok(cuMemAlloc(&memory, GLUED_BYTES));
+    share = share_of(memory);
+    ok(ct_context_current(&context));
+    for (int i = 0; i < 3; i++) {
+        uint64_t lead, bytes;
+        struct ct_backing backing;
+
+        ok(ct_backing_open(context, &share.name, &backing, &lead, &bytes)); /* each piece's address is read back and compared */
+        assert_int_equal(lead, 0);
+        assert_int_equal(bytes, GLUED_BYTES);
+        assert_int_equal(backing.memory->size_bytes, GLUED_BYTES);
+        assert_int_not_equal(backing.address, memory);
+        assert_int_equal(backing.memory->address.v, backing.address | info()->target.pointer_mask);
+        ct_backing_destroy(context, &backing);
+    }
+    ct_context_release(context);
+    ok(cuMemFree(memory));
+}
+
+static unsigned count_files(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    unsigned n = 0;
+
+    assert_non_null(folder);
+    while (readdir(folder))
+        n++;
+    closedir(folder);
+    return n;
+}
+
+/* The number that descriptors stay below if there are to be `more` of them. */
+static rlim_t limit_for(unsigned more)
+{
+    int fd = 0;
+
+    while (fcntl(fd, F_GETFD) >= 0 || more-- > 0)
+        fd++;
+    return (rlim_t)fd;
+}
+
+/* With room for the descriptors of some pieces, those go that were there already. */
+static void descriptors_run_out(void **state)
+{
+    struct rlimit all, few;
+    CUipcMemHandle handle;
+    CUdeviceptr memory;
+    unsigned more = 0, before;
+    CUresult r;
+
+    (void)state;
+    ok(cuMemAlloc(&memory, GLUED_BYTES));
+    ok(cuIpcGetMemHandle(&handle, memory)); /* there is a socket now, for good */
+    ok(cuMemFree(memory));
+    before = count_files();
+    ok(cuMemAlloc(&memory, GLUED_BYTES));
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+    do {
+        few = (struct rlimit){.rlim_cur = limit_for(more), .rlim_max = all.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        r = cuIpcGetMemHandle(&handle, memory);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+        if (r != CUDA_SUCCESS)
+            gives(CUDA_ERROR_OUT_OF_MEMORY, r);
+    } while (r != CUDA_SUCCESS && ++more < 4 * N_PIECES);
+    ok(r);
+    assert_true(more >= N_PIECES);
+    ok(cuMemFree(memory));
+    assert_int_equal(count_files(), before);
+}
+
+/* A descriptor in a program's hands is of one piece. */
+static void a_dma_buf_is_one_piece(void **state)
+{
+    CUdeviceptr memory;
+    int fd;
+
+    (void)state;
+    ok(cuMemAlloc(&memory, GLUED_BYTES));
+    take_buffer(range_handle(memory, PIECE_BYTES), PIECE_BYTES);
+    gives(CUDA_ERROR_NOT_SUPPORTED, cuMemGetHandleForAddressRange(&fd, memory, GLUED_BYTES, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+    ok(cuMemFree(memory));
+}
+
 int main(void)
 {
+    const struct CMUnitTest of_pieces[] = {
+        cmocka_unit_test(descriptors_run_out), /* first: no connection is just being closed */
+        cmocka_unit_test(each_piece_has_a_descriptor),
+        cmocka_unit_test(pieces_are_glued_again),
+        cmocka_unit_test(a_dma_buf_is_one_piece),
+    };
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rule_of_the_chip),
-        cmocka_unit_test(device_memory),
-        cmocka_unit_test(host_memory),
-        cmocka_unit_test(write_combined_memory),
-        cmocka_unit_test(registered_memory),
-        cmocka_unit_test(mapped_memory),
-        cmocka_unit_test(dma_bufs_of_memory),
-        cmocka_unit_test(dma_bufs_of_mappings),
-        cmocka_unit_test(imported_memory),
+        cmocka_unit_test(rule_of_the_chip),      cmocka_unit_test(device_memory),        cmocka_unit_test(host_memory),
+        cmocka_unit_test(write_combined_memory), cmocka_unit_test(registered_memory),    cmocka_unit_test(mapped_memory),
+        cmocka_unit_test(dma_bufs_of_memory),    cmocka_unit_test(dma_bufs_of_mappings), cmocka_unit_test(imported_memory),
     };
 
     if (!getenv("AMDGPU_GPU_ID"))
         return 77;
+    if (getenv("CUTTLE_PIECE_BYTES"))
+        return cmocka_run_group_tests(of_pieces, with_context, without_context);
     return cmocka_run_group_tests(tests, with_context, without_context);
 }
