@@ -6,8 +6,10 @@
  * between the loads from global memory that bring the numbers. Where a loop wants to know more (guard_loops.c), the word behind it says
  * whether a number was stored that is not narrow; what is narrow is a factor.
  *
- * In SSA; only where all that a kernel puts into shared memory are whole 32-bit words, by stores. What nobody stored is undefined. */
+ * In SSA; only where all that a kernel puts into shared memory are whole 32-bit words, by stores, or two of them as an integer of 64 bits:
+ * clang copies structures like that. What nobody stored is undefined. */
 #include "guard.h"
+#include "shorthand.h"
 #include "sync.h"
 
 static ct_value flag_address(struct ct_cursor *at, enum ct_guard_watch watch)
@@ -41,12 +43,15 @@ bool ct_guard_leaves_shared_alone(const struct ct_insn *insn)
 
 /* ---- whether it can be done, and is of use ---- */
 
+/* What is stored as a double is one. */
 static bool stores_words(const struct ct_fn *fn, const struct ct_insn *store)
 {
+    const unsigned bits = ptx_type_bits(store->type);
+
     for (uint32_t i = 1; i < store->n_operands; i++)
-        if (ct_width_of_value(fn, store->operands[i]) != CT_W_32)
+        if (ct_width_bits(ct_width_of_value(fn, store->operands[i])) != bits)
             return false;
-    return ptx_type_bits(store->type) == 32;
+    return bits == 32 || (bits == 64 && !ptx_type_is_float(store->type));
 }
 
 static bool hides_numbers(const struct ct_fn *fn, const struct ct_insn *insn)
@@ -103,9 +108,25 @@ static void clear_flags(struct ct_fn *fn)
 
 /* Stores after which nobody has seen a number when the last one of them is done. */
 struct group {
-    ct_value_list numbers;
+    ct_value_list stored;  /* words and pairs */
+    ct_value_list numbers; /* words, once they are looked at */
     struct ct_insn *last;
 };
+
+static void take_apart(struct ct_cursor *at, struct group *group)
+{
+    struct ct_arena *scratch = &at->fn->compilation->scratch;
+
+    for (uint32_t i = 0; i < group->stored.n; i++) {
+        ct_value low = group->stored.v[i], high = CT_NO_VALUE;
+
+        if (ct_width_of_value(at->fn, low) == CT_W_64)
+            ct_unpack2(at, low, &low, &high);
+        *CT_PUSH(scratch, &group->numbers) = low;
+        if (high.i)
+            *CT_PUSH(scratch, &group->numbers) = high;
+    }
+}
 
 /* Whether one of the numbers is watched for. */
 static ct_value is_watched_for(struct ct_cursor *at, const struct group *group, enum ct_guard_watch watch)
@@ -136,14 +157,16 @@ static void tell_zeros_apart(struct ct_cursor at, const struct group *group, enu
         ct_ssa_jump(at.fn, marking, rest);
 }
 
-static void look_at_group(struct ct_fn *fn, const struct group *group, enum ct_guard_watch watch)
+static void look_at_group(struct ct_fn *fn, struct group *group, enum ct_guard_watch watch)
 {
     struct ct_insn *last = group->last;
     struct ct_cursor at = {.fn = fn, .block = last->block, .where = last->where};
     struct ct_block *rest = ct_block_split(fn, last->block, last), *doubting = ct_block_create(fn);
-    const ct_value suspicion =
-        watch == CT_WATCH_NARROW ? ct_guard_one_is_not_narrow(&at, &group->numbers) : ct_guard_one_is_no_factor(&at, &group->numbers);
+    ct_value suspicion;
 
+    take_apart(&at, group);
+    suspicion =
+        watch == CT_WATCH_NARROW ? ct_guard_one_is_not_narrow(&at, &group->numbers) : ct_guard_one_is_no_factor(&at, &group->numbers);
     ct_ssa_branch(&at, suspicion, doubting, rest);
     tell_zeros_apart((struct ct_cursor){.fn = fn, .block = doubting, .where = at.where}, group, watch, rest);
 }
@@ -172,7 +195,7 @@ static void find_groups(struct ct_fn *fn, struct ct_block *block, group_list *gr
     for (struct ct_insn *insn = block->first; insn; insn = insn->next) {
         if (insn->op == CT_OP_STORE && insn->space == CT_SPACE_SHARED) {
             for (uint32_t i = 1; i < insn->n_operands; i++)
-                *CT_PUSH(scratch, &group.numbers) = insn->operands[i];
+                *CT_PUSH(scratch, &group.stored) = insn->operands[i];
             group.last = insn;
         }
         if (group.last && ends_group(insn)) {

@@ -72,6 +72,17 @@ static void put_value_in(struct maker *m, enum ct_space space, unsigned place, c
     insn->operands[1] = x;
 }
 
+/* Two words by one store, as clang copies structures. */
+static void put_pair(struct maker *m, unsigned place, uint32_t low, uint32_t high)
+{
+    const ct_value address = ct_const32(&m->at, 4 * place), pair = ct_const64(&m->at, (uint64_t)high << 32 | low);
+    struct ct_insn *insn = ct_emit_insn(&m->at, CT_OP_STORE, PTX_U64, 0, 2);
+
+    insn->space = m->space;
+    insn->operands[0] = address;
+    insn->operands[1] = pair;
+}
+
 static void put_in(struct maker *m, enum ct_space space, unsigned place)
 {
     put_value_in(m, space, place, ct_const32(&m->at, operand_bits(m)));
@@ -342,13 +353,20 @@ static void fill_pulls(struct maker *m, ct_value count, struct ct_block *done)
     enum { N_BODIES = 6 };
     static const uint8_t mass_exponents[] = {0, 0, 0, 1, 2, 20, 24, 40, 66, 102, 103, 104};
     const unsigned exponent = m->exponent, mass_exponent = mass_exponents[random_below(m->random, sizeof mass_exponents)];
+    const bool in_pairs = random_below(m->random, 2);
+    uint32_t numbers[4 * N_BODIES];
     struct ct_block *loop = ct_block_create(m->at.fn);
     ct_value address;
 
     for (unsigned i = 0; i < 4 * N_BODIES; i++) {
         m->exponent = i % 4 == 3 ? mass_exponent : exponent;
-        put(m, 600 + i);
+        numbers[i] = operand_bits(m);
     }
+    for (unsigned i = 0; i < 4 * N_BODIES; i += 1 + in_pairs)
+        if (in_pairs)
+            put_pair(m, 600 + i, numbers[i], numbers[i + 1]);
+        else
+            put_value(m, 600 + i, ct_const32(&m->at, numbers[i]));
     for (unsigned r = 3; r < N_REGISTERS; r++) /* sums mostly begin with 0; what is added to squares sometimes is */
         if (random_below(m->random, r < 5 ? 2 : 4) == 0)
             ct_assign(&m->at, m->registers[r], ct_const32(&m->at, 0));
