@@ -33,29 +33,9 @@ static ct_value copied(const struct ct_guard *g, const struct ct_segment *segmen
     return x.i && g->segment_of[x.i] == segment->number ? g->copied[x.i] : x;
 }
 
-struct ct_insn *ct_guard_copy(struct ct_cursor *at, const struct ct_insn *insn)
-{
-    struct ct_insn *copy = ct_emit_insn(at, insn->op, insn->type, insn->n_results, insn->n_operands);
-    const struct ct_insn made = *copy;
-
-    *copy = *insn;
-    copy->results = made.results;
-    copy->operands = made.operands;
-    copy->block = made.block;
-    copy->prev = made.prev;
-    copy->next = made.next;
-    for (uint32_t i = 0; i < insn->n_operands; i++)
-        copy->operands[i] = insn->operands[i];
-    for (uint32_t i = 0; i < insn->n_results; i++) {
-        copy->results[i] = ct_value_create(at->fn, ct_width_of_value(at->fn, insn->results[i]));
-        at->fn->values.v[copy->results[i].i].def = copy;
-    }
-    return copy;
-}
-
 static struct ct_insn *copy_insn(struct ct_guard *g, const struct ct_segment *segment, struct ct_cursor *at, const struct ct_insn *insn)
 {
-    struct ct_insn *copy = ct_guard_copy(at, insn);
+    struct ct_insn *copy = ct_emit_copy_of(at, insn);
 
     for (uint32_t i = 0; i < insn->n_operands; i++)
         copy->operands[i] = copied(g, segment, insn->operands[i]);

@@ -67,8 +67,6 @@ ct_value ct_guard_is_no_factor(struct ct_cursor *at, ct_value x);
 ct_value ct_guard_one_is_no_factor(struct ct_cursor *at, const ct_value_list *values);
 ct_value ct_guard_one_is_not_narrow(struct ct_cursor *at, const ct_value_list *values);
 
-/* A copy of an instruction, with results of its own and the same operands. */
-struct ct_insn *ct_guard_copy(struct ct_cursor *at, const struct ct_insn *insn);
 /* The header of the innermost loop, if it is left for good by what comes before it. */
 struct ct_block *ct_guard_header_or_null(const struct ct_block *block);
 

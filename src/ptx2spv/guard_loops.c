@@ -13,6 +13,7 @@
  * or in which one may learn of what others store, stays as it is. What the ranges decide is decided in the copy: comparisons that are never
  * true (rsqrt asks for subnormals) and products with 1. */
 #include "guard_proof.h"
+#include "rejoin.h"
 
 enum { INSNS_MAX = 3000 };
 
@@ -128,29 +129,18 @@ static void copy_block(struct loop *loop, const struct ct_block *block)
             loop->copied[insn->results[0].i] = less;
             continue;
         }
-        copy = ct_guard_copy(&at, insn);
+        copy = ct_emit_copy_of(&at, insn);
         copy->refined = is_refined(loop, insn);
         for (uint32_t r = 0; r < insn->n_results; r++)
             loop->copied[insn->results[r].i] = copy->results[r];
     }
 }
 
-/* The phi's operand for one more edge. */
-static void add_operand(struct ct_fn *fn, struct ct_insn *phi, ct_value x)
-{
-    ct_value *operands = CT_ARENA_ARRAY(&fn->compilation->arena, ct_value, phi->n_operands + 1);
-
-    for (uint32_t i = 0; i < phi->n_operands; i++)
-        operands[i] = phi->operands[i];
-    operands[phi->n_operands++] = x;
-    phi->operands = operands;
-}
-
 /* One more way out of a loop, beside that by predecessor `p`. */
 static void add_exit(const struct loop *loop, struct ct_block *exit, uint32_t p, struct ct_block *from)
 {
     for (struct ct_insn *phi = exit->first; phi && phi->op == CT_OP_PHI; phi = phi->next)
-        add_operand(loop->g->fn, phi, copied(loop, phi->operands[p]));
+        ct_phi_add_operand(loop->g->fn, phi, copied(loop, phi->operands[p]));
     *CT_PUSH(&loop->g->fn->compilation->arena, &exit->preds) = from;
 }
 
@@ -199,52 +189,6 @@ static void copy_loop(struct loop *loop, struct ct_block *before)
 
 /* ---- what leaves it ---- */
 
-struct leaving {
-    const struct loop *loop;
-    ct_value x;
-    ct_value *at_start; /* by block: what x is there; nothing if nobody has asked */
-};
-
-static ct_value at_start(struct leaving *leaving, struct ct_block *block);
-
-static ct_value at_end(struct leaving *leaving, struct ct_block *block)
-{
-    const struct loop *loop = leaving->loop;
-
-    if (ct_guard_is_inside(loop->header, block))
-        return leaving->x;
-    for (uint32_t b = 0; b < loop->proof.blocks.n; b++)
-        if (loop->twins[loop->proof.blocks.v[b]->id] == block)
-            return copied(loop, leaving->x);
-    return at_start(leaving, block);
-}
-
-/* Whoever walks back from a place that only the loop leads to comes to the loop or to its copy. */
-static ct_value at_start(struct leaving *leaving, struct ct_block *block)
-{
-    struct ct_fn *fn = leaving->loop->g->fn;
-    struct ct_insn *phi;
-
-    if (leaving->at_start[block->id].i)
-        return leaving->at_start[block->id];
-    if (block->preds.n == 1)
-        return leaving->at_start[block->id] = at_end(leaving, block->preds.v[0]);
-    phi = ct_insn_create(fn, CT_OP_PHI, PTX_NONE, 1, block->preds.n);
-    ct_insn_insert_before(block->first, phi);
-    phi->results[0] = leaving->at_start[block->id] = ct_value_create(fn, ct_width_of_value(fn, leaving->x));
-    fn->values.v[phi->results[0].i].def = phi;
-    for (uint32_t p = 0; p < block->preds.n; p++)
-        phi->operands[p] = at_end(leaving, block->preds.v[p]);
-    return phi->results[0];
-}
-
-static void use_what_left(struct leaving *leaving, struct ct_insn *insn)
-{
-    for (uint32_t i = 0; i < insn->n_operands; i++)
-        if (insn->operands[i].i == leaving->x.i)
-            insn->operands[i] = insn->op == CT_OP_PHI ? at_end(leaving, insn->block->preds.v[i]) : at_start(leaving, insn->block);
-}
-
 /* By value: whether it is computed in the loop and read elsewhere. */
 static bool *list_leaving(const struct loop *loop, uint32_t n_values)
 {
@@ -266,15 +210,20 @@ static void merge_what_leaves(const struct loop *loop, uint32_t n_values)
     const bool *leaves = list_leaving(loop, n_values);
 
     for (uint32_t x = 1; x < n_values; x++) {
-        struct leaving leaving = {.loop = loop, .x = {x}};
+        struct ct_rejoin rejoin;
 
         if (!leaves[x])
             continue;
-        leaving.at_start = CT_ARENA_ARRAY(loop->g->scratch, ct_value, fn->blocks.n);
+        rejoin = ct_rejoin_begin(fn, (ct_value){x});
+        for (uint32_t b = 0; b < loop->proof.blocks.n; b++) {
+            const uint32_t id = loop->proof.blocks.v[b]->id;
+
+            rejoin.at_end[id] = rejoin.x;
+            rejoin.at_end[loop->twins[id]->id] = copied(loop, rejoin.x);
+        }
         for (uint32_t b = 0; b < loop->n_blocks; b++)
-            for (struct ct_insn *insn = fn->blocks.v[b]->first; insn && !ct_guard_is_inside(loop->header, fn->blocks.v[b]);
-                 insn = insn->next)
-                use_what_left(&leaving, insn);
+            if (!ct_guard_is_inside(loop->header, fn->blocks.v[b]))
+                ct_rejoin_block(&rejoin, fn->blocks.v[b]);
     }
 }
 

@@ -95,7 +95,7 @@ static void copy_run(struct ct_guard *g, const struct ct_block *from, struct ct_
     struct ct_cursor at = {.fn = g->fn, .block = to};
 
     for (const struct ct_insn *insn = from->first; insn; insn = insn->next) {
-        struct ct_insn *copy = ct_guard_copy(&at, insn);
+        struct ct_insn *copy = ct_emit_copy_of(&at, insn);
 
         for (uint32_t i = 0; i < insn->n_operands; i++)
             copy->operands[i] = copied(g, insn->operands[i]);

@@ -227,6 +227,26 @@ ct_value ct_emit_compare(struct ct_cursor *at, enum ct_op op, enum ptx_type type
     return set_result(at->fn, insn, CT_W_PRED);
 }
 
+struct ct_insn *ct_emit_copy_of(struct ct_cursor *at, const struct ct_insn *insn)
+{
+    struct ct_insn *copy = ct_emit_insn(at, insn->op, insn->type, insn->n_results, insn->n_operands);
+    const struct ct_insn made = *copy;
+
+    *copy = *insn;
+    copy->results = made.results;
+    copy->operands = made.operands;
+    copy->block = made.block;
+    copy->prev = made.prev;
+    copy->next = made.next;
+    for (uint32_t i = 0; i < insn->n_operands; i++)
+        copy->operands[i] = insn->operands[i];
+    for (uint32_t i = 0; i < insn->n_results; i++) {
+        copy->results[i] = ct_value_create(at->fn, ct_width_of_value(at->fn, insn->results[i]));
+        at->fn->values.v[copy->results[i].i].def = copy;
+    }
+    return copy;
+}
+
 struct ct_block *ct_block_split(struct ct_fn *fn, struct ct_block *block, struct ct_insn *place)
 {
     struct ct_block *rest = ct_block_create(fn);

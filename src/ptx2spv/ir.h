@@ -255,6 +255,8 @@ ct_value ct_emit1(struct ct_cursor *at, enum ct_op op, enum ptx_type type, enum 
 ct_value ct_emit2(struct ct_cursor *at, enum ct_op op, enum ptx_type type, enum ct_width result, ct_value a, ct_value b);
 ct_value ct_emit3(struct ct_cursor *at, enum ct_op op, enum ptx_type type, enum ct_width result, ct_value a, ct_value b, ct_value c);
 ct_value ct_emit_compare(struct ct_cursor *at, enum ct_op op, enum ptx_type type, enum ptx_compare compare, ct_value a, ct_value b);
+/* A copy of an instruction, with results of its own and the same operands. SSA. */
+struct ct_insn *ct_emit_copy_of(struct ct_cursor *at, const struct ct_insn *insn);
 /* Splits `block` before `place` (which goes to the new block with all that follows, and the successors). The first part is left
  * without a terminator. Predecessor lists behind it, and so phis, stay right. */
 struct ct_block *ct_block_split(struct ct_fn *fn, struct ct_block *block, struct ct_insn *place);

@@ -188,9 +188,8 @@ static ct_value rule_xor(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
     return CT_NO_VALUE;
 }
 
-static ct_value rule_not(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
+uint8_t ct_opposite_comparison(const struct ct_insn *comparison)
 {
-    const struct ct_insn *inner = made_by(fn, insn->operands[0], CT_OP_NOT);
     static const uint8_t opposites[] = {
         [PTX_EQ] = PTX_NE, [PTX_NE] = PTX_EQ, [PTX_LT] = PTX_GE, [PTX_LE] = PTX_GT, [PTX_GT] = PTX_LE, [PTX_GE] = PTX_LT};
     static const uint8_t float_opposites[] = {
@@ -198,22 +197,31 @@ static ct_value rule_not(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
         [PTX_GE] = PTX_LTU,  [PTX_EQU] = PTX_NE,  [PTX_NEU] = PTX_EQ,  [PTX_LTU] = PTX_GE, [PTX_LEU] = PTX_GT,
         [PTX_GTU] = PTX_LE,  [PTX_GEU] = PTX_LT,  [PTX_NUM] = PTX_NAN, [PTX_NAN] = PTX_NUM};
 
+    if (comparison->op == CT_OP_FCMP)
+        return comparison->compare < sizeof float_opposites ? float_opposites[comparison->compare] : PTX_CMP_NONE;
+    return comparison->compare < sizeof opposites ? opposites[comparison->compare] : PTX_CMP_NONE;
+}
+
+static ct_value rule_not(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
+{
+    const struct ct_insn *inner = made_by(fn, insn->operands[0], CT_OP_NOT);
+
     if (inner) /* not not x */
         return inner->operands[0];
     inner = made_by(fn, insn->operands[0], CT_OP_ICMP);
-    if (inner && inner->compare < sizeof opposites && opposites[inner->compare]) { /* not (x < y) => x >= y */
+    if (inner && ct_opposite_comparison(inner)) { /* not (x < y) => x >= y */
         struct ct_cursor at = before(fn, insn);
 
         *changed = true;
-        return ct_emit_compare(&at, CT_OP_ICMP, inner->type, opposites[inner->compare], inner->operands[0], inner->operands[1]);
+        return ct_emit_compare(&at, CT_OP_ICMP, inner->type, ct_opposite_comparison(inner), inner->operands[0], inner->operands[1]);
     }
     /* The same of floats, with a NaN on the other side. One instruction less; and Intel's compiler for GPUs (IGC 1.0.12504) ends the process
      * over a comparison of which it needs the opposite, too. */
     inner = made_by(fn, insn->operands[0], CT_OP_FCMP);
-    if (inner && !inner->ftz && inner->compare < sizeof float_opposites && float_opposites[inner->compare]) {
+    if (inner && !inner->ftz && ct_opposite_comparison(inner)) {
         struct ct_cursor at = before(fn, insn);
         const ct_value opposite =
-            ct_emit_compare(&at, CT_OP_FCMP, inner->type, float_opposites[inner->compare], inner->operands[0], inner->operands[1]);
+            ct_emit_compare(&at, CT_OP_FCMP, inner->type, ct_opposite_comparison(inner), inner->operands[0], inner->operands[1]);
 
         fn->values.v[opposite.i].def->refined = inner->refined;
         *changed = true;

@@ -30,6 +30,9 @@ bool ct_fold(const struct ct_fn *fn, const struct ct_insn *insn, uint64_t *out);
  * instruction in place (*changed), or nothing. New instructions go before it. */
 ct_value ct_apply_rules(struct ct_fn *fn, struct ct_insn *insn, bool *changed);
 
+/* How the opposite of an ICMP or FCMP compares (enum ptx_compare); PTX_CMP_NONE: no comparison does. */
+uint8_t ct_opposite_comparison(const struct ct_insn *comparison);
+
 /* Everything that `simplify` does; `cleanup` does it again. True if something changed. */
 bool ct_simplify(struct ct_fn *fn);
 

@@ -4,6 +4,7 @@
  * which end when a sum of squares is large, and pulls of bodies in shared memory. */
 #include "ir_machine.h"
 #include "shorthand.h"
+#include "simplify.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -263,10 +264,28 @@ static ct_value orbit_step(struct maker *m, ct_value x, ct_value y, ct_value c, 
     }
 }
 
+/* The same question once more, by the opposite comparison, where those meet that were asked before: clang writes loops so. */
+static void ask_again(struct maker *m, ct_value near, bool negated, struct ct_block *ask, struct ct_block *done)
+{
+    struct ct_block *again = ct_block_create(m->at.fn);
+    const struct ct_insn *asked = m->at.fn->values.v[near.i].def;
+    struct ct_insn *copy;
+
+    jump(m, ask);
+    copy = ct_emit_copy_of(&m->at, asked);
+    if (random_below(m->random, 2)) {
+        copy->compare = ct_opposite_comparison(asked);
+        negated = !negated;
+    }
+    branch(m, copy->results[0], negated ? done : again, negated ? again : done);
+    m->at.block = again;
+}
+
 /* x and y come from memory or are 0; they change by what does not change, until x * x + y * y is large. */
 static void fill_orbit(struct maker *m, ct_value count, struct ct_block *done)
 {
     struct ct_block *loop = ct_block_create(m->at.fn), *inside = ct_block_create(m->at.fn);
+    struct ct_block *ask = random_below(m->random, 2) ? ct_block_create(m->at.fn) : NULL, *outside = ask ? ask : done;
     ct_value x = m->registers[0], y = m->registers[1], xx, yy, near, part, next;
     bool negated;
 
@@ -293,7 +312,7 @@ static void fill_orbit(struct maker *m, ct_value count, struct ct_block *done)
     xx = f32_operation(m, CT_OP_FMUL, x, x);
     yy = f32_operation(m, CT_OP_FMUL, y, y);
     near = is_near(m, xx, y, yy, &negated);
-    branch(m, near, negated ? done : inside, negated ? inside : done);
+    branch(m, near, negated ? outside : inside, negated ? inside : outside);
     m->at.block = inside;
     part = f32_operation(m, CT_OP_FSUB, xx, yy);
     next = orbit_step(m, x, y, m->registers[2], part);
@@ -301,6 +320,8 @@ static void fill_orbit(struct maker *m, ct_value count, struct ct_block *done)
     ct_assign(&m->at, y, next);
     if (random_below(m->random, 2))
         emit_event(&m->at, 500, x);
+    if (ask)
+        ask_again(m, near, negated, ask, done);
     go_round(m, count, 8, loop, done);
 }
 
@@ -492,6 +513,7 @@ static struct found compare_loops(enum kind kind)
         n.wrong += differ(&wanted, &unguarded);
         run_pass(&bench, "reduce", ct_pass_reduce, CT_PROP_REDUCIBLE);
         run_pass(&bench, "ssa", ct_pass_ssa, CT_PROP_SSA);
+        run_pass(&bench, "shortcut", ct_pass_shortcut, 0);
         run_pass(&bench, "guard", ct_pass_guard, 0);
         run_ir_flushing(bench.fn, &found);
         assert_same_trace(&wanted, &found);

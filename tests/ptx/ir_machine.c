@@ -184,6 +184,14 @@ static bool compare_floats(const struct ct_insn *insn, double a, double b)
         return a <= b;
     case PTX_GE:
         return a >= b;
+    case PTX_LTU:
+        return !(a >= b);
+    case PTX_GTU:
+        return !(a <= b);
+    case PTX_LEU:
+        return !(a > b);
+    case PTX_GEU:
+        return !(a < b);
     }
     fail_msg("comparison of floats %u", insn->compare);
     return false;
@@ -802,5 +810,67 @@ void build_random_straight(struct bench *bench, uint64_t *random, uint32_t n_ins
     for (uint32_t w = CT_W_16; w <= CT_W_64; w++)
         for (uint32_t i = 0; i < N_REGISTERS; i++)
             emit_store(&g, (enum ct_width)w);
+    ct_emit_insn(&g.at, CT_OP_RET, PTX_NONE, 0, 0);
+}
+
+/* Forward mostly, else nearly all would be loops that nobody leaves. */
+static struct ct_block *any_target(struct generator *g, struct ct_block *const *blocks, uint32_t b, uint32_t n)
+{
+    if (random_below(g->random, 8) == 0)
+        return blocks[random_below(g->random, n)];
+    return blocks[b + 1 + random_below(g->random, b + 4 < n ? 3 : n - b - 1)];
+}
+
+/* How two registers compare that hardly ever change, or the opposite. */
+static ct_value emit_question(struct generator *g)
+{
+    static const enum ptx_compare compares[] = {PTX_LT, PTX_LT, PTX_GE, PTX_EQ};
+    struct ct_insn *insn = assign(g, CT_OP_ICMP, PTX_U32, any(g, CT_W_PRED), 2);
+    const uint32_t r = random_below(g->random, 2);
+    const ct_value question = insn->results[0];
+
+    insn->compare = (uint8_t)compares[random_below(g->random, 4)];
+    insn->operands[0] = g->registers[CT_W_32][r];
+    insn->operands[1] = g->registers[CT_W_32][r + 1];
+    if (random_below(g->random, 4) == 0)
+        assign(g, CT_OP_NOT, PTX_PRED, question, 1)->operands[0] = question;
+    return question;
+}
+
+static void emit_step(struct generator *g, uint32_t by)
+{
+    const ct_value sum = g->registers[CT_W_32][3], step = ct_emit_const(&g->at, CT_W_32, by);
+    struct ct_insn *insn = assign(g, CT_OP_ADD, PTX_U32, sum, 2);
+
+    insn->operands[0] = sum;
+    insn->operands[1] = step;
+}
+
+void build_random_questions(struct bench *bench, uint64_t *random, uint32_t n_blocks)
+{
+    struct ct_block *blocks[256];
+    struct generator g;
+
+    assert_true(n_blocks > 1 && n_blocks <= 256);
+    init_generator(&g, bench, random);
+    for (uint32_t b = 0; b < n_blocks; b++)
+        blocks[b] = ct_block_create(bench->fn);
+    for (uint32_t b = 0; b + 1 < n_blocks; b++) {
+        struct ct_block *to[2] = {any_target(&g, blocks, b, n_blocks), any_target(&g, blocks, b, n_blocks)};
+        ct_value question;
+
+        g.at.block = blocks[b];
+        for (uint32_t i = b ? random_below(random, 3) : 12; i-- > 0;)
+            if (!b || random_below(random, 4) == 0)
+                emit_any(&g);
+            else
+                emit_step(&g, b);
+        question = emit_question(&g);
+        ct_emit_insn(&g.at, CT_OP_CBR, PTX_NONE, 0, 1)->operands[0] = question;
+        ct_block_set_succs(bench->fn, g.at.block, 2, to);
+    }
+    g.at.block = blocks[n_blocks - 1];
+    for (enum ct_width width = CT_W_16; width <= CT_W_64; width++)
+        emit_store(&g, width);
     ct_emit_insn(&g.at, CT_OP_RET, PTX_NONE, 0, 0);
 }

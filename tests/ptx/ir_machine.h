@@ -49,7 +49,9 @@ uint32_t random_below(uint64_t *state, uint32_t limit);
 
 /* Fills bench->fn with a random graph of `n_blocks` in register form: integer operations on a few registers, stores, all terminators. */
 void build_random(struct bench *bench, uint64_t *random, uint32_t n_blocks);
-/* The same, one block: a long run of operations on all widths, with constants that rules like. */
+/* The same, but the blocks do little and branch on how a few registers compare that hardly change, so that answers are often known. */
+void build_random_questions(struct bench *bench, uint64_t *random, uint32_t n_blocks);
+/* The first of these, one block: a long run of operations on all widths, with constants that rules like. */
 void build_random_straight(struct bench *bench, uint64_t *random, uint32_t n_insns);
 /* The same, with accesses to six local objects of which the last two are names for others. */
 void build_random_locals(struct bench *bench, uint64_t *random, uint32_t n_insns);

@@ -39,6 +39,7 @@ static const struct step graph_steps[] = {
     {"reduce", ct_pass_reduce, CT_PROP_REDUCIBLE},
     {"ssa", ct_pass_ssa, CT_PROP_SSA},
     {"simplify", ct_pass_simplify, 0},
+    {"shortcut", ct_pass_shortcut, 0},
     {"cleanup", ct_pass_cleanup, 0},
 };
 
@@ -104,6 +105,31 @@ static void test_large_irreducible_graphs(void **state)
         RUN_STEPS(&bench, graph_steps);
         bench_finish(&bench);
     }
+}
+
+/* Blocks that ask what is known go; there must have been some. */
+static void test_random_questions(void **state)
+{
+    uint64_t random = SEED + 6;
+    uint32_t n_taken = 0;
+
+    (void)state;
+    for (int i = 0; i < N_GRAPHS; i++) {
+        struct trace wanted;
+        struct bench bench;
+
+        bench_init(&bench);
+        build_random_questions(&bench, &random, 2 + random_below(&random, 16));
+        run_ir(bench.fn, &wanted);
+        for (size_t s = 0; s < sizeof graph_steps / sizeof *graph_steps; s++) {
+            const uint32_t before = bench.fn->blocks.n;
+
+            check_step(&bench, &graph_steps[s], &wanted);
+            n_taken += graph_steps[s].run == ct_pass_shortcut && bench.fn->blocks.n < before;
+        }
+        bench_finish(&bench);
+    }
+    assert_true(n_taken > N_GRAPHS / 4);
 }
 
 /* Objects become registers, or get a place; both kinds must have occurred. */
@@ -415,7 +441,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_graphs),  cmocka_unit_test(test_random_straight_code), cmocka_unit_test(test_large_irreducible_graphs),
         cmocka_unit_test(test_random_locals),  cmocka_unit_test(test_dominators),           cmocka_unit_test(test_loops),
-        cmocka_unit_test(test_planted_faults),
+        cmocka_unit_test(test_random_questions), cmocka_unit_test(test_planted_faults),
     };
 
     if (setjmp(bench_exhausted))
