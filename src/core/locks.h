@@ -23,7 +23,7 @@ enum ct_lock_rank {
     CT_RANK_POOLS,         /* memory_pool.c: the pools of a device, and their blocks */
     CT_RANK_ARENA,         /* memory_arena.h */
     CT_RANK_ADVICE,        /* advice.c */
-    CT_RANK_VIRTUAL_MEMORY, /* vmm.c: reservations and their mappings */
+    CT_RANK_VIRTUAL_MEMORY, /* vmm_*.c: reservations and their mappings */
     CT_RANK_SPARES,        /* memory_spares.c: also with the one above, when memory without addresses ends */
     CT_RANK_ADDRESS_SPACE, /* address_space.c: writers */
     CT_RANK_SHARES,        /* memory_share.c: what other processes may have of ours */

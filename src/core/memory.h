@@ -40,7 +40,7 @@ struct ct_range {
     struct ct_pool_block *block;      /* of POOL: what it is in its pool; guarded by the pool */
     CUmemoryPool pool;                /* the same: the pool's handle */
     struct ct_allocation *allocation; /* who owns it: memory.c, host_memory.c; NULL for ranges of others */
-    struct ct_reservation *reservation; /* of CT_RANGE_VIRTUAL, which has no context and no memory; vmm.c */
+    struct ct_reservation *reservation; /* of CT_RANGE_VIRTUAL, which has no context and no memory; vmm_reservation.c */
 };
 
 /* Whether nothing may write it but the host. */

@@ -30,7 +30,7 @@ CUresult ct_vmm_export(CUmemGenericAllocationHandle handle, int *out_fd);
 CUresult ct_vmm_release(CUmemGenericAllocationHandle handle);
 CUresult ct_vmm_properties(CUmemGenericAllocationHandle handle, CUmemAllocationProp *out);
 
-/* ---- addresses and mappings (vmm.c); INVALID_VALUE, and what is said here ---- */
+/* ---- addresses and mappings (vmm_reservation.c, vmm_mapping.c, vmm_query.c); INVALID_VALUE, and what is said here ---- */
 
 /* At `hint` if that is free, else anywhere. OUT_OF_MEMORY, NOT_SUPPORTED. */
 CUresult ct_vmm_reserve(uint64_t size_bytes, uint64_t align, uint64_t hint, uint64_t *out_address);

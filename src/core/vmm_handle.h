@@ -18,7 +18,7 @@ struct ct_allocated {
     unsigned handles, mappings; /* how often the application has it, and how often it is mapped; under ct_vmm_lock */
 };
 
-/* Guards the counts above, and all that vmm.c has. Rank CT_RANK_VIRTUAL_MEMORY. */
+/* Guards the counts above, and all that vmm_reservation.h has. Rank CT_RANK_VIRTUAL_MEMORY. */
 extern struct ct_mutex ct_vmm_lock;
 
 /* What the application means by a handle; INVALID_VALUE if it has no such one. Lives while the lock is held. */

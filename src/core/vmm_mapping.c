@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory at reserved addresses, and who has access to it (Driver API: Virtual Memory Management).
+ *
+ *   ──reserve──> RESERVED ──map──> MAPPED, no access ──set access──> ACCESSIBLE (read, or read and write)
+ *   <───free────          <─unmap──      <────────── unmap, access NONE ──────
+ *
+ * Only the device that has the memory may be given access. What is taken away is first let go by all work that was begun: unmapping waits
+ * for every context. */
+#include "vmm_reservation.h"
+
+#include "context.h"
+#include "device.h"
+#include "log.h"
+#include "process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "memory"
+
+static CUresult check_granularity(uint64_t address, uint64_t size_bytes)
+{
+    if (size_bytes == 0 || (address | size_bytes) % CT_VMM_GRANULARITY)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx + %llu are no multiples of the granularity", (unsigned long long)address,
+                       (unsigned long long)size_bytes);
+    return CUDA_SUCCESS;
+}
+
+/* What a context has failed at is told to who asks it; here it only has to be over. */
+static void wait_for_all_work(void)
+{
+    uint32_t cursor = 0;
+    struct ct_object *object;
+
+    while ((object = ct_object_next_or_null(CT_OBJECT_CONTEXT, &cursor))) {
+        struct ct_context *context = (struct ct_context *)object;
+
+        if (ct_context_use(context) == CUDA_SUCCESS) {
+            (void)ct_context_synchronize(context);
+            ct_context_release(context);
+        }
+        ct_object_release(object);
+    }
+}
+
+/* ---- mappings ---- */
+
+static CUresult make_room(struct ct_reservation *reservation)
+{
+    size_t capacity = reservation->capacity ? reservation->capacity * 2 : 4;
+    struct ct_vmm_mapping *mappings;
+
+    if (reservation->n < reservation->capacity)
+        return CUDA_SUCCESS;
+    if (!(mappings = realloc(reservation->mappings, capacity * sizeof *mappings)))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "mappings of a reservation");
+    reservation->mappings = mappings;
+    reservation->capacity = capacity;
+    return CUDA_SUCCESS;
+}
+
+static CUresult map_locked(uint64_t address, uint64_t size_bytes, CUmemGenericAllocationHandle handle)
+{
+    struct ct_vmm_mapping mapping = {.start = address, .size_bytes = size_bytes, .access = CU_MEM_ACCESS_FLAGS_PROT_NONE};
+    struct ct_reservation *reservation;
+    size_t at;
+    CUresult r;
+
+    if ((r = ct_vmm_find_locked(handle, &mapping.allocated)) != CUDA_SUCCESS)
+        return r;
+    if (ct_vmm_is_tile_pool(&mapping.allocated->properties))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory of a tile pool has no addresses");
+    if (size_bytes > mapping.allocated->memory.size_bytes) /* the code is that of NVIDIA's driver */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%llu bytes of memory that has %llu", (unsigned long long)size_bytes,
+                       (unsigned long long)mapping.allocated->memory.size_bytes);
+    if ((r = ct_vmm_find_reservation_locked(address, size_bytes, &reservation)) != CUDA_SUCCESS)
+        return r;
+    at = ct_vmm_first_behind_locked(reservation, address);
+    if (at < reservation->n && reservation->mappings[at].start - address < size_bytes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "something is mapped at 0x%llx", (unsigned long long)reservation->mappings[at].start);
+    if (at < reservation->n && reservation->mappings[at].start < address)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "something is mapped at 0x%llx", (unsigned long long)address);
+    if ((r = make_room(reservation)) != CUDA_SUCCESS ||
+        (r = ct_vmm_find_view_locked(reservation, mapping.allocated->memory.device, &mapping.view)) != CUDA_SUCCESS)
+        return r;
+    memmove(&reservation->mappings[at + 1], &reservation->mappings[at], (reservation->n - at) * sizeof mapping);
+    reservation->mappings[at] = mapping;
+    reservation->n++;
+    mapping.allocated->mappings++;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vmm_map(uint64_t address, uint64_t size_bytes, CUmemGenericAllocationHandle handle)
+{
+    CUresult r;
+
+    if (size_bytes % CT_VMM_GRANULARITY) /* the code is that of NVIDIA's driver */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "mapping %llu bytes", (unsigned long long)size_bytes);
+    if ((r = check_granularity(address, size_bytes)) != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&ct_vmm_lock);
+    r = map_locked(address, size_bytes, handle);
+    ct_mutex_unlock(&ct_vmm_lock);
+    return r;
+}
+
+/* Mappings of one view at a time get the access that they are to have. They keep what they had if the device refuses. */
+static CUresult change_run_locked(const struct ct_reservation *reservation, struct ct_vmm_mapping *mappings, size_t count,
+                                  CUmemAccess_flags access)
+{
+    struct ct_vmm_change *changes = calloc(count, sizeof *changes);
+    CUresult r;
+
+    if (!changes)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %zu mappings", count);
+    for (size_t i = 0; i < count; i++)
+        changes[i] = (struct ct_vmm_change){.offset = mappings[i].start - reservation->start,
+                                            .size_bytes = mappings[i].size_bytes,
+                                            .memory = &mappings[i].allocated->memory,
+                                            .was = mappings[i].access,
+                                            .now = access};
+    r = mappings->allocated->way->change(mappings->view, changes, (unsigned)count);
+    for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++)
+        mappings[i].access = access;
+    free(changes);
+    return r;
+}
+
+static CUresult change_locked(const struct ct_reservation *reservation, struct ct_vmm_mapping *mappings, size_t count,
+                              CUmemAccess_flags access)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (size_t first = 0, next; first < count && r == CUDA_SUCCESS; first = next) {
+        for (next = first + 1; next < count && mappings[next].view == mappings[first].view;)
+            next++;
+        r = change_run_locked(reservation, mappings + first, next - first, access);
+    }
+    return r;
+}
+
+static CUresult unmap_locked(uint64_t address, uint64_t size_bytes)
+{
+    struct ct_reservation *reservation;
+    struct ct_vmm_mapping *mappings;
+    size_t first, count;
+    CUresult r = ct_vmm_find_whole_locked(address, size_bytes, &reservation, &first, &count);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    mappings = &reservation->mappings[first];
+    if ((r = change_locked(reservation, mappings, count, CU_MEM_ACCESS_FLAGS_PROT_NONE)) != CUDA_SUCCESS)
+        return r;
+    for (size_t i = 0; i < count; i++) {
+        mappings[i].allocated->mappings--;
+        ct_vmm_drop_if_unused_locked(mappings[i].allocated);
+    }
+    memmove(mappings, mappings + count, (reservation->n - first - count) * sizeof *mappings);
+    reservation->n -= count;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vmm_unmap(uint64_t address, uint64_t size_bytes)
+{
+    CUresult r = check_granularity(address, size_bytes);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    wait_for_all_work();
+    ct_mutex_lock(&ct_vmm_lock);
+    r = unmap_locked(address, size_bytes);
+    ct_mutex_unlock(&ct_vmm_lock);
+    return r;
+}
+
+/* ---- access ---- */
+
+static CUresult check_desc(const CUmemAccessDesc *desc)
+{
+    struct ct_device *device;
+
+    if (desc->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && desc->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+        desc->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "access flags 0x%x", (unsigned)desc->flags);
+    switch ((int)desc->location.type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE: /* the code is that of NVIDIA's driver, though the manual has INVALID_DEVICE, too */
+        return ct_device_lookup(desc->location.id, &device) == CUDA_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access of the host to mapped memory");
+    }
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory location type %d", (int)desc->location.type);
+}
+
+static CUresult set_access_locked(uint64_t address, uint64_t size_bytes, const CUmemAccessDesc *desc)
+{
+    struct ct_reservation *reservation;
+    size_t first, count;
+    CUresult r = ct_vmm_find_whole_locked(address, size_bytes, &reservation, &first, &count);
+
+    for (size_t i = first; r == CUDA_SUCCESS && i < first + count; i++)
+        if (reservation->mappings[i].view->device->ordinal != desc->location.id)
+            r = ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d cannot have memory of device %d", desc->location.id,
+                        reservation->mappings[i].view->device->ordinal);
+    return r == CUDA_SUCCESS ? change_locked(reservation, &reservation->mappings[first], count, desc->flags) : r;
+}
+
+CUresult ct_vmm_set_access(uint64_t address, uint64_t size_bytes, const CUmemAccessDesc *descs, size_t count)
+{
+    bool takes_away = false;
+    CUresult r = check_granularity(address, size_bytes);
+
+    for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) {
+        takes_away = takes_away || descs[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        r = check_desc(&descs[i]);
+    }
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (takes_away)
+        wait_for_all_work();
+    ct_mutex_lock(&ct_vmm_lock);
+    for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++)
+        r = set_access_locked(address, size_bytes, &descs[i]);
+    ct_mutex_unlock(&ct_vmm_lock);
+    return r;
+}
