@@ -104,37 +104,38 @@ CUresult ct_vmm_map(uint64_t address, uint64_t size_bytes, CUmemGenericAllocatio
     return r;
 }
 
-/* Mappings of one view at a time get the access that they are to have. They keep what they had if the device refuses. */
-static CUresult change_run_locked(const struct ct_reservation *reservation, struct ct_vmm_mapping *mappings, size_t count,
-                                  CUmemAccess_flags access)
+/* Mappings of one view get the access that they are to have. They keep what they had if the device refuses. */
+static CUresult change_in_view_locked(const struct ct_vmm_run *run, CUmemAccess_flags access)
 {
-    struct ct_vmm_change *changes = calloc(count, sizeof *changes);
+    struct ct_vmm_change *changes = calloc(run->count, sizeof *changes);
     CUresult r;
 
     if (!changes)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %zu mappings", count);
-    for (size_t i = 0; i < count; i++)
-        changes[i] = (struct ct_vmm_change){.offset = mappings[i].start - reservation->start,
-                                            .size_bytes = mappings[i].size_bytes,
-                                            .memory = &mappings[i].allocated->memory,
-                                            .was = mappings[i].access,
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %zu mappings", run->count);
+    for (size_t i = 0; i < run->count; i++)
+        changes[i] = (struct ct_vmm_change){.offset = run->mappings[i].start - run->reservation->start,
+                                            .size_bytes = run->mappings[i].size_bytes,
+                                            .memory = &run->mappings[i].allocated->memory,
+                                            .was = run->mappings[i].access,
                                             .now = access};
-    r = mappings->allocated->way->change(mappings->view, changes, (unsigned)count);
-    for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++)
-        mappings[i].access = access;
+    r = run->mappings->allocated->way->change(run->mappings->view, changes, (unsigned)run->count);
+    for (size_t i = 0; i < run->count && r == CUDA_SUCCESS; i++)
+        run->mappings[i].access = access;
     free(changes);
     return r;
 }
 
-static CUresult change_locked(const struct ct_reservation *reservation, struct ct_vmm_mapping *mappings, size_t count,
-                              CUmemAccess_flags access)
+/* One view after the other. */
+static CUresult change_locked(const struct ct_vmm_run *run, CUmemAccess_flags access)
 {
+    const struct ct_vmm_mapping *end = run->mappings + run->count;
+    struct ct_vmm_run part = {run->reservation, run->mappings, 0};
     CUresult r = CUDA_SUCCESS;
 
-    for (size_t first = 0, next; first < count && r == CUDA_SUCCESS; first = next) {
-        for (next = first + 1; next < count && mappings[next].view == mappings[first].view;)
-            next++;
-        r = change_run_locked(reservation, mappings + first, next - first, access);
+    for (; part.mappings < end && r == CUDA_SUCCESS; part.mappings += part.count) {
+        for (part.count = 1; part.mappings + part.count < end && part.mappings[part.count].view == part.mappings->view;)
+            part.count++;
+        r = change_in_view_locked(&part, access);
     }
     return r;
 }
@@ -142,21 +143,18 @@ static CUresult change_locked(const struct ct_reservation *reservation, struct c
 static CUresult unmap_locked(uint64_t address, uint64_t size_bytes)
 {
     struct ct_reservation *reservation;
-    struct ct_vmm_mapping *mappings;
-    size_t first, count;
-    CUresult r = ct_vmm_find_whole_locked(address, size_bytes, &reservation, &first, &count);
+    struct ct_vmm_run run;
+    CUresult r = ct_vmm_find_whole_locked(address, size_bytes, &run);
 
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS || (r = change_locked(&run, CU_MEM_ACCESS_FLAGS_PROT_NONE)) != CUDA_SUCCESS)
         return r;
-    mappings = &reservation->mappings[first];
-    if ((r = change_locked(reservation, mappings, count, CU_MEM_ACCESS_FLAGS_PROT_NONE)) != CUDA_SUCCESS)
-        return r;
-    for (size_t i = 0; i < count; i++) {
-        mappings[i].allocated->mappings--;
-        ct_vmm_drop_if_unused_locked(mappings[i].allocated);
+    for (size_t i = 0; i < run.count; i++) {
+        run.mappings[i].allocated->mappings--;
+        ct_vmm_drop_if_unused_locked(run.mappings[i].allocated);
     }
-    memmove(mappings, mappings + count, (reservation->n - first - count) * sizeof *mappings);
-    reservation->n -= count;
+    reservation = run.reservation;
+    reservation->n -= run.count;
+    memmove(run.mappings, run.mappings + run.count, (size_t)(reservation->mappings + reservation->n - run.mappings) * sizeof *run.mappings);
     return CUDA_SUCCESS;
 }
 
@@ -194,15 +192,16 @@ static CUresult check_desc(const CUmemAccessDesc *desc)
 
 static CUresult set_access_locked(uint64_t address, uint64_t size_bytes, const CUmemAccessDesc *desc)
 {
-    struct ct_reservation *reservation;
-    size_t first, count;
-    CUresult r = ct_vmm_find_whole_locked(address, size_bytes, &reservation, &first, &count);
+    struct ct_vmm_run run;
+    CUresult r = ct_vmm_find_whole_locked(address, size_bytes, &run);
 
-    for (size_t i = first; r == CUDA_SUCCESS && i < first + count; i++)
-        if (reservation->mappings[i].view->device->ordinal != desc->location.id)
-            r = ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d cannot have memory of device %d", desc->location.id,
-                        reservation->mappings[i].view->device->ordinal);
-    return r == CUDA_SUCCESS ? change_locked(reservation, &reservation->mappings[first], count, desc->flags) : r;
+    if (r != CUDA_SUCCESS)
+        return r;
+    for (size_t i = 0; i < run.count; i++)
+        if (run.mappings[i].view->device->ordinal != desc->location.id)
+            return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d cannot have memory of device %d", desc->location.id,
+                           run.mappings[i].view->device->ordinal);
+    return change_locked(&run, desc->flags);
 }
 
 CUresult ct_vmm_set_access(uint64_t address, uint64_t size_bytes, const CUmemAccessDesc *descs, size_t count)

@@ -53,38 +53,39 @@ size_t ct_vmm_first_behind_locked(const struct ct_reservation *reservation, uint
     return low;
 }
 
-CUresult ct_vmm_find_mapped_locked(uint64_t address, uint64_t size_bytes, struct ct_reservation **out, size_t *out_first, size_t *out_count)
+CUresult ct_vmm_find_mapped_locked(uint64_t address, uint64_t size_bytes, struct ct_vmm_run *out)
 {
+    struct ct_reservation *reservation;
     uint64_t reached = address;
     size_t first, next;
-    CUresult r = ct_vmm_find_reservation_locked(address, size_bytes, out);
+    CUresult r = ct_vmm_find_reservation_locked(address, size_bytes, &reservation);
 
     if (r != CUDA_SUCCESS)
         return r;
-    first = next = ct_vmm_first_behind_locked(*out, address);
-    while (reached - address < size_bytes && next < (*out)->n && (*out)->mappings[next].start <= reached) {
-        reached = (*out)->mappings[next].start + (*out)->mappings[next].size_bytes;
+    first = next = ct_vmm_first_behind_locked(reservation, address);
+    while (reached - address < size_bytes && next < reservation->n && reservation->mappings[next].start <= reached) {
+        reached = reservation->mappings[next].start + reservation->mappings[next].size_bytes;
         next++;
     }
     if (reached - address < size_bytes)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing is mapped at 0x%llx", (unsigned long long)reached);
-    *out_first = first;
-    *out_count = next - first;
+    *out = (struct ct_vmm_run){reservation, &reservation->mappings[first], next - first};
     return CUDA_SUCCESS;
 }
 
-CUresult ct_vmm_find_whole_locked(uint64_t address, uint64_t size_bytes, struct ct_reservation **out, size_t *out_first, size_t *out_count)
+CUresult ct_vmm_find_whole_locked(uint64_t address, uint64_t size_bytes, struct ct_vmm_run *out)
 {
-    const struct ct_vmm_mapping *first, *last;
-    CUresult r = ct_vmm_find_mapped_locked(address, size_bytes, out, out_first, out_count);
+    const struct ct_vmm_mapping *last;
+    struct ct_vmm_run run;
+    CUresult r = ct_vmm_find_mapped_locked(address, size_bytes, &run);
 
     if (r != CUDA_SUCCESS)
         return r;
-    first = &(*out)->mappings[*out_first];
-    last = first + *out_count - 1;
-    if (first->start != address || last->start + last->size_bytes != address + size_bytes)
+    last = run.mappings + run.count - 1;
+    if (run.mappings->start != address || last->start + last->size_bytes != address + size_bytes)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx + %llu is a part of a mapping", (unsigned long long)address,
                        (unsigned long long)size_bytes);
+    *out = run;
     return CUDA_SUCCESS;
 }
 

@@ -26,11 +26,16 @@ struct ct_reservation {
 CUresult ct_vmm_find_reservation_locked(uint64_t address, uint64_t size_bytes, struct ct_reservation **out);
 /* Index of the first mapping that ends behind `address`; n: none. */
 size_t ct_vmm_first_behind_locked(const struct ct_reservation *reservation, uint64_t address);
-/* The mappings that hold [address, address + size_bytes) without a gap. INVALID_VALUE. */
-CUresult ct_vmm_find_mapped_locked(uint64_t address, uint64_t size_bytes, struct ct_reservation **out, size_t *out_first,
-                                   size_t *out_count);
+/* Mappings of a reservation that follow each other; they stay where they are until the lock is given back or something is mapped. */
+struct ct_vmm_run {
+    struct ct_reservation *reservation;
+    struct ct_vmm_mapping *mappings;
+    size_t count;
+};
+/* Those that hold [address, address + size_bytes) without a gap. INVALID_VALUE. */
+CUresult ct_vmm_find_mapped_locked(uint64_t address, uint64_t size_bytes, struct ct_vmm_run *out);
 /* The same, but they must be all of the range, and nothing else. */
-CUresult ct_vmm_find_whole_locked(uint64_t address, uint64_t size_bytes, struct ct_reservation **out, size_t *out_first, size_t *out_count);
+CUresult ct_vmm_find_whole_locked(uint64_t address, uint64_t size_bytes, struct ct_vmm_run *out);
 /* The device's view of a reservation, made if there is none. NOT_SUPPORTED: it cannot have memory at these addresses. */
 CUresult ct_vmm_find_view_locked(struct ct_reservation *reservation, struct ct_device *device, struct ct_vmm_view **out);
 
