@@ -319,6 +319,12 @@ struct ct_backend {
     CUresult (*queue_create)(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out);
     void (*queue_destroy)(struct ct_queue *queue); /* idle; takes NULL */
 
+    /* Copies that no queue makes, between memory of kind DEVICE and host pages. NULL: there are none. `takes` says whether these two can be
+     * copied between, for as long as both live; the first time it may take long. The copy is done when it comes back; the caller sees to it
+     * that nothing else uses what it reads and writes. */
+    bool (*copy_beside_takes)(struct ct_memory *dst, struct ct_memory *src);
+    CUresult (*copy_beside)(struct ct_memory *dst, uint64_t dst_offset, struct ct_memory *src, uint64_t src_offset, uint64_t size_bytes);
+
     /* Recording: the command's point is queue_point(queue) afterwards. Each is ordered behind what was recorded before. */
     /* Source and destination ranges do not overlap. In levels of images a region is a box of whole texels: its pitch and slice there are
      * those of the texels, wherever it has more than one row or slice. Plain memory then has offsets and distances in whole texels, too. Two

@@ -30,7 +30,9 @@ CUresult ct_stream_await(struct ct_stream *stream, uint64_t point)
 {
     CUresult r = ct_stream_backend(stream)->queue_await(stream->queue, point, UINT64_MAX, may_spin(stream));
 
-    return ct_context_check(stream->context, r);
+    r = ct_context_check(stream->context, r);
+    /* Work that the host did for the stream may have failed, too. */
+    return r == CUDA_SUCCESS ? (CUresult)atomic_load(&stream->context->sticky_error) : r;
 }
 
 /* The point behind which work recorded now would run. */
@@ -119,6 +121,12 @@ CUresult ct_stream_run_on_host_locked(struct ct_stream *stream, ct_host_function
 {
     assert(ct_mutex_held(&stream->lock));
     return record_on_worker_locked(stream, CT_WORKER_AFTER_QUEUE, function, user);
+}
+
+CUresult ct_stream_wait_on_host_locked(struct ct_stream *stream, ct_host_function function, void *user)
+{
+    assert(ct_mutex_held(&stream->lock));
+    return record_on_worker_locked(stream, CT_WORKER_AT_ONCE, function, user);
 }
 
 static CUresult record_on_worker(struct ct_stream *stream, enum ct_worker_order order, ct_host_function function, void *user)

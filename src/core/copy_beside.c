@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* To the stream such a copy is a host function: it begins when all before it is complete, and what comes later waits for it. */
+#include "copy_beside.h"
+
+#include "log.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "copy"
+#define LEAST_BYTES ((uint64_t)16 << 20) /* below, handing over costs what the faster copy gains */
+
+struct beside {
+    struct ct_context *context; /* borrowed: in use while a stream of it has a queue */
+    struct ct_memory *dst, *src;
+    uint64_t dst_offset, src_offset, bytes;
+};
+
+static bool is_page_locked(const struct ct_place *place)
+{
+    return place->memory && place->host && !place->is_device;
+}
+
+bool ct_copy_beside_takes(const struct ct_stream *stream, const struct ct_copy *copy)
+{
+    const struct ct_backend *backend = ct_stream_backend(stream);
+    const struct ct_place *dst = &copy->dst, *src = &copy->src;
+
+    if (copy->row_bytes < LEAST_BYTES || copy->rows > 1 || copy->slices > 1 || !backend->copy_beside)
+        return false;
+    if (!(dst->is_device && is_page_locked(src)) && !(src->is_device && is_page_locked(dst)))
+        return false;
+    return dst->memory && src->memory && !dst->memory->texels && !src->memory->texels &&
+           backend->copy_beside_takes(dst->memory, src->memory);
+}
+
+static CUresult run(const struct beside *job)
+{
+    return job->context->backend->copy_beside(job->dst, job->dst_offset, job->src, job->src_offset, job->bytes);
+}
+
+/* As a host function. What was recorded behind it runs whatever comes of it, so a failure is one of the context. */
+static void run_late(void *user, CUresult status)
+{
+    struct beside *job = user;
+
+    if (status == CUDA_SUCCESS && run(job) != CUDA_SUCCESS)
+        ct_context_check(job->context, CUDA_ERROR_LAUNCH_FAILED);
+    free(job);
+}
+
+static CUresult record(struct ct_stream *stream, const struct beside *job)
+{
+    struct beside *late = malloc(sizeof *late);
+    CUresult r;
+
+    if (!late)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a copy beside the queue");
+    *late = *job;
+    r = ct_stream_begin(stream);
+    if (r == CUDA_SUCCESS) {
+        r = ct_stream_is_idle_locked(stream) ? ct_stream_wait_on_host_locked(stream, run_late, late)
+                                             : ct_stream_run_on_host_locked(stream, run_late, late);
+        ct_stream_end(stream);
+    }
+    if (r != CUDA_SUCCESS)
+        free(late);
+    return ct_context_check(stream->context, r);
+}
+
+CUresult ct_copy_beside_run(struct ct_stream *stream, const struct ct_copy *copy, bool wait)
+{
+    const struct beside job = {stream->context, copy->dst.memory, copy->src.memory, copy->dst.offset, copy->src.offset, copy->row_bytes};
+    CUresult r;
+
+    if (!wait)
+        return record(stream, &job);
+    r = ct_stream_settle(stream);
+    return r == CUDA_SUCCESS ? run(&job) : r;
+}
