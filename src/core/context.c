@@ -217,6 +217,22 @@ CUresult ct_context_synchronize(struct ct_context *context)
     return ct_context_check(context, ct_streams_synchronize(context));
 }
 
+void ct_contexts_synchronize_but(const struct ct_context *context_or_null)
+{
+    uint32_t cursor = 0;
+    struct ct_object *object;
+
+    while ((object = ct_object_next_or_null(CT_OBJECT_CONTEXT, &cursor))) {
+        struct ct_context *context = (struct ct_context *)object;
+
+        if (context != context_or_null && ct_context_use(context) == CUDA_SUCCESS) {
+            (void)ct_context_synchronize(context);
+            ct_context_release(context);
+        }
+        ct_object_release(object);
+    }
+}
+
 CUresult ct_context_check_flags(unsigned flags)
 {
     unsigned scheduling = flags & CU_CTX_SCHED_MASK;

@@ -90,6 +90,8 @@ CUresult ct_context_lookup(CUcontext handle, struct ct_context **out);
 CUresult ct_context_check(struct ct_context *context, CUresult result);
 /* Waits for all streams of the context, then checks it. */
 CUresult ct_context_synchronize(struct ct_context *context);
+/* Waits for the work of all contexts but one, or of all for NULL. What they failed at they tell who asks them. */
+void ct_contexts_synchronize_but(const struct ct_context *context_or_null);
 
 /* The context behind a handle, or the current one for NULL; one use held, the sticky error not checked. */
 CUresult ct_context_lookup_or_current(CUcontext handle, struct ct_context **out);

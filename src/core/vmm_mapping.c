@@ -26,23 +26,6 @@ static CUresult check_granularity(uint64_t address, uint64_t size_bytes)
     return CUDA_SUCCESS;
 }
 
-/* What a context has failed at is told to who asks it; here it only has to be over. */
-static void wait_for_all_work(void)
-{
-    uint32_t cursor = 0;
-    struct ct_object *object;
-
-    while ((object = ct_object_next_or_null(CT_OBJECT_CONTEXT, &cursor))) {
-        struct ct_context *context = (struct ct_context *)object;
-
-        if (ct_context_use(context) == CUDA_SUCCESS) {
-            (void)ct_context_synchronize(context);
-            ct_context_release(context);
-        }
-        ct_object_release(object);
-    }
-}
-
 /* ---- mappings ---- */
 
 static CUresult make_room(struct ct_reservation *reservation)
@@ -164,7 +147,7 @@ CUresult ct_vmm_unmap(uint64_t address, uint64_t size_bytes)
 
     if (r != CUDA_SUCCESS)
         return r;
-    wait_for_all_work();
+    ct_contexts_synchronize_but(NULL);
     ct_mutex_lock(&ct_vmm_lock);
     r = unmap_locked(address, size_bytes);
     ct_mutex_unlock(&ct_vmm_lock);
@@ -216,7 +199,7 @@ CUresult ct_vmm_set_access(uint64_t address, uint64_t size_bytes, const CUmemAcc
     if (r != CUDA_SUCCESS)
         return r;
     if (takes_away)
-        wait_for_all_work();
+        ct_contexts_synchronize_but(NULL);
     ct_mutex_lock(&ct_vmm_lock);
     for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++)
         r = set_access_locked(address, size_bytes, &descs[i]);

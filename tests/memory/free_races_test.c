@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that free the same memory at once: one succeeds, the others get the error of memory that is not there, and who asks about the
- * pointer meanwhile gets an answer or that error. Nothing is freed twice (run it under the sanitizers). */
+ * pointer meanwhile gets an answer or that error. Nothing is freed twice (run it under the sanitizers). Nor is anything freed that a kernel
+ * of another context is at work in. */
 #include "virtual_memory.h"
 
 #define THREADS 4
@@ -225,9 +226,72 @@ static void of_many_that_free_one_succeeds(void **state)
             run_race(&kinds[i], *state);
 }
 
+static void *open_later(void *gate)
+{
+    usleep(20000);
+    atomic_store(&((struct seeds_gate *)gate)->open, 1);
+    return NULL;
+}
+
+/* A kernel of the current context waits for its turn while `freer`, where the memory was made, frees what it will work in. */
+static void free_under_a_kernel(const struct kind *kind, struct memory *memory, CUcontext user, CUcontext freer)
+{
+    unsigned count = BYTES / 4;
+    struct seeds_gate gate;
+    CUfunction function;
+    CUdeviceptr device;
+    pthread_t thread;
+    CUmodule module;
+
+    ok(cuModuleLoadData(&module, seeds_ptx));
+    ok(cuModuleGetFunction(&function, module, "step"));
+    ok(cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, memory->at));
+    if (memory->pages)
+        memset(memory->pages, 0, BYTES);
+    seeds_gate_make(&gate);
+    ok(cuLaunchKernel(function, (count + 127) / 128, 1, 1, 128, 1, 1, 0, gate.stream, (void *[]){&device, &count}, NULL));
+    assert_int_equal(pthread_create(&thread, NULL, open_later, &gate), 0);
+    ok(cuCtxSetCurrent(freer));
+    ok(kind->free(memory));
+    ok(cuCtxSetCurrent(user));
+    ok(cuStreamQuery(gate.stream)); /* the kernel is done */
+    if (kind->drop)
+        assert_int_equal(((uint32_t *)memory->pages)[count - 1], 1);
+    pthread_join(thread, NULL);
+    seeds_gate_finish(&gate);
+    ok(cuModuleUnload(module));
+}
+
+/* Page-locked and managed memory is every context's: freeing it waits for the work of all. */
+static void freeing_waits_for_other_contexts(void **state)
+{
+    CUcontext other;
+
+    if (!on_cuttle())
+        skip(); /* the manual does not say so */
+    ok(cuCtxCreate(&other, NULL, 0, 0));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        bool for_all = kinds[i].make == make_host || kinds[i].make == make_registered || kinds[i].make == make_managed;
+
+        for (unsigned way = 0; way < 2 && for_all && (!kinds[i].needs || seeds_attribute(kinds[i].needs)); way++) {
+            struct memory memory = {0};
+
+            ok(cuCtxSetCurrent(*state));
+            kinds[i].make(&memory);
+            ok(cuCtxSetCurrent(other));
+            free_under_a_kernel(&kinds[i], &memory, other, way ? other : *state);
+            if (kinds[i].drop)
+                kinds[i].drop(&memory);
+        }
+    }
+    ok(cuCtxDestroy(other));
+    ok(cuCtxSetCurrent(*state));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(of_many_that_free_one_succeeds)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(of_many_that_free_one_succeeds),
+                                       cmocka_unit_test(freeing_waits_for_other_contexts)};
 
     return cmocka_run_group_tests(tests, with_context, without_context);
 }
