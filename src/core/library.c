@@ -334,52 +334,63 @@ CUresult ct_kernel_function(struct ct_kernel *kernel, struct ct_context *context
     return r;
 }
 
-/* A context of a device, with one use held. */
+/* A kernel in a context of a device, with one use held. */
 struct visit {
     struct ct_context *context;
     struct ct_device *retained; /* its primary context was retained for this; NULL: not */
+    struct ct_function *function;
 };
 
 static void leave(const struct visit *visit)
 {
+    ct_function_release(visit->function);
     ct_context_release(visit->context);
     if (visit->retained)
         ct_context_release_primary(visit->retained);
 }
 
-static CUresult enter(struct ct_device *device, struct visit *out)
+static CUresult enter_context(struct ct_device *device, struct visit *visit)
 {
     struct ct_context *top = ct_context_top_or_null();
-    struct visit visit = {NULL, device};
     CUcontext handle;
     CUresult r;
 
-    if (top && top->device == device) {
-        r = ct_context_current(&visit.context);
-        visit.retained = NULL;
-    } else {
-        r = ct_context_retain_primary(device, &handle);
-        if (r == CUDA_SUCCESS && (r = ct_context_lookup(handle, &visit.context)) != CUDA_SUCCESS)
-            ct_context_release_primary(device);
-    }
+    if (top && top->device == device)
+        return ct_context_current(&visit->context);
+    r = ct_context_retain_primary(device, &handle);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_context_lookup(handle, &visit->context);
+    if (r == CUDA_SUCCESS)
+        visit->retained = device;
+    else
+        ct_context_release_primary(device);
+    return r;
+}
+
+static CUresult enter(struct ct_kernel *kernel, struct ct_device *device, struct visit *out)
+{
+    struct visit visit = {NULL, NULL, NULL};
+    CUresult r = enter_context(device, &visit);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_kernel_function(kernel, visit.context, &visit.function);
     if (r == CUDA_SUCCESS)
         *out = visit;
+    else
+        leave(&visit);
     return r;
 }
 
 CUresult ct_kernel_attribute(struct ct_kernel *kernel, struct ct_device *device, CUfunction_attribute attribute, int *out)
 {
-    struct ct_function *function;
     struct visit visit;
-    CUresult r = enter(device, &visit);
+    CUresult r = enter(kernel, device, &visit);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_kernel_function(kernel, visit.context, &function);
-    if (r == CUDA_SUCCESS) {
-        r = ct_function_attribute(function, attribute, out);
-        ct_function_release(function);
-    }
+    r = ct_function_attribute(visit.function, attribute, out);
     leave(&visit);
     return r;
 }
@@ -409,17 +420,12 @@ static void keep_setting(struct ct_kernel *kernel, const struct ct_device *devic
 
 CUresult ct_kernel_set_attribute(struct ct_kernel *kernel, struct ct_device *device, CUfunction_attribute attribute, int value)
 {
-    struct ct_function *function;
     struct visit visit;
-    CUresult r = enter(device, &visit);
+    CUresult r = enter(kernel, device, &visit);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_kernel_function(kernel, visit.context, &function);
-    if (r == CUDA_SUCCESS) {
-        r = ct_function_set_attribute(function, attribute, value);
-        ct_function_release(function);
-    }
+    r = ct_function_set_attribute(visit.function, attribute, value);
     if (r == CUDA_SUCCESS)
         keep_setting(kernel, device, attribute, value);
     leave(&visit);
