@@ -356,11 +356,7 @@ static void waits_hold_across_contexts(void **state)
     CUdevice device;
 
     ok(cuCtxGetDevice(&device));
-#if CUDA_VERSION >= 13000
-    ok(cuCtxCreate(&contexts[1], NULL, 0, device));
-#else
-    ok(cuCtxCreate(&contexts[1], 0, device));
-#endif
+    ok(create_context(&contexts[1], device));
     for (int i = 0; i < 2; i++) {
         atomic_int open = 0, count = 0;
         CUstream held, waiting;
@@ -400,11 +396,7 @@ static void an_event_belongs_to_its_context(void **state)
     ok(cuEventCreate(&event, 0));
     ok(cuStreamCreate(&stream, 0));
     ok(cuCtxGetDevice(&device));
-#if CUDA_VERSION >= 13000
-    ok(cuCtxCreate(&second, NULL, 0, device));
-#else
-    ok(cuCtxCreate(&second, 0, device));
-#endif
+    ok(create_context(&second, device));
     ok(cuEventCreate(&foreign, 0));
     ok(cuEventRecord(foreign, NULL));
     gives(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(event, NULL));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Execution control and occupancy. */
-#include "api_test.h"
+#include "loaded_module.h"
 
 #include "api_kernels.h"
 
@@ -9,30 +9,11 @@
 static const char ptx[] =
     PTX_HEADER PTX_RAMP PTX_NOTHING PTX_SHARED("room", 1024) PTX_DYNAMIC PTX_REQUIRED PTX_COUNTED PTX_BOUNDED PTX_WHERE PTX_PARAMS PTX_MANY;
 
-static CUmodule module;
-static CUdeviceptr out; /* 64 KiB */
 #define OUT_BYTES 65536
 
-static int load_module(void **state)
+static int load(void **state)
 {
-    if (with_context(state) != 0 || cuModuleLoadData(&module, ptx) != CUDA_SUCCESS || cuMemAlloc(&out, OUT_BYTES) != CUDA_SUCCESS)
-        return -1;
-    return 0;
-}
-
-static int unload_module(void **state)
-{
-    if (cuMemFree(out) != CUDA_SUCCESS || cuModuleUnload(module) != CUDA_SUCCESS)
-        return -1;
-    return without_context(state);
-}
-
-static CUfunction get(const char *name)
-{
-    CUfunction function = NULL;
-
-    ok(cuModuleGetFunction(&function, module, name));
-    return function;
+    return load_module(state, ptx, OUT_BYTES);
 }
 
 static int device_limit(CUdevice_attribute which)
@@ -593,5 +574,5 @@ int main(void)
         cmocka_unit_test(occupancy_without_a_place_for_it),
     };
 
-    return cmocka_run_group_tests_name("launches", tests, load_module, unload_module);
+    return cmocka_run_group_tests_name("launches", tests, load, unload_module);
 }

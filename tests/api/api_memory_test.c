@@ -382,11 +382,7 @@ static void memory_of_another_context(void **state)
 
     (void)state;
     ok(cuCtxGetDevice(&device));
-#if CUDA_VERSION >= 13000
-    ok(cuCtxCreate(&second, NULL, 0, device));
-#else
-    ok(cuCtxCreate(&second, 0, device));
-#endif
+    ok(create_context(&second, device));
     ok(cuMemAlloc(&p, 100));
     ok(cuCtxPopCurrent(&popped));
     ok(cuMemsetD8(p, 4, 100));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The launch calls of CUDA 2, which NVIDIA's driver still has. */
-#include "api_test.h"
+#include "loaded_module.h"
 
 #include "api_kernels.h"
 
@@ -21,29 +21,10 @@
     "}\n"
 
 static const char ptx[] = PTX_HEADER PTX_RAMP PTX_NOTHING PTX_DYNAMIC PTX_BOUNDED PTX_WHERE PTX_FLOAT;
-static CUmodule module;
-static CUdeviceptr out; /* 4 KiB */
 
-static int load_module(void **state)
+static int load(void **state)
 {
-    if (with_context(state) != 0 || cuModuleLoadData(&module, ptx) != CUDA_SUCCESS || cuMemAlloc(&out, 4096) != CUDA_SUCCESS)
-        return -1;
-    return 0;
-}
-
-static int unload_module(void **state)
-{
-    if (cuMemFree(out) != CUDA_SUCCESS || cuModuleUnload(module) != CUDA_SUCCESS)
-        return -1;
-    return without_context(state);
-}
-
-static CUfunction get(const char *name)
-{
-    CUfunction function = NULL;
-
-    ok(cuModuleGetFunction(&function, module, name));
-    return function;
+    return load_module(state, ptx, 4096);
 }
 
 static void check_ramp(uint32_t a, uint32_t count)
@@ -199,5 +180,5 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_refused),
     };
 
-    return cmocka_run_group_tests_name("old launches", tests, load_module, unload_module);
+    return cmocka_run_group_tests_name("old launches", tests, load, unload_module);
 }

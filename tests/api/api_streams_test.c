@@ -265,46 +265,42 @@ static void destroyed_streams_finish_their_work(void **state)
 
 /* ---- the legacy default stream ---- */
 
-/* What is recorded into the legacy stream waits for a blocking stream behind its gate. */
-static void legacy_stream_waits_for_blocking_streams(void **state)
+/* What is recorded into one stream waits for the other behind its gate. */
+static void check_wait(CUstream waiting, CUstream held)
 {
     struct gate gate;
-    CUstream stream;
     atomic_int count = 0;
 
-    (void)state;
     gate_close(&gate);
-    ok(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
-    ok(cuLaunchHostFunc(stream, stand_before, &gate));
+    ok(cuLaunchHostFunc(held, stand_before, &gate));
     gate_await_reached(&gate);
-    ok(cuLaunchHostFunc(NULL, add_one, &count));
+    ok(cuLaunchHostFunc(waiting, add_one, &count));
+    gives(CUDA_ERROR_NOT_READY, cuStreamQuery(waiting));
     usleep(20000);
     assert_int_equal(atomic_load(&count), 0);
-    gives(CUDA_ERROR_NOT_READY, cuStreamQuery(NULL));
+    gives(CUDA_ERROR_NOT_READY, cuStreamQuery(waiting));
     gate_open(&gate);
-    ok(cuStreamSynchronize(NULL));
+    ok(cuStreamSynchronize(waiting));
     assert_int_equal(atomic_load(&count), 1);
+}
+
+static void legacy_stream_waits_for_blocking_streams(void **state)
+{
+    CUstream stream;
+
+    (void)state;
+    ok(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+    check_wait(NULL, stream);
     ok(cuStreamDestroy(stream));
 }
 
 static void blocking_streams_wait_for_the_legacy_stream(void **state)
 {
-    struct gate gate;
     CUstream stream;
-    atomic_int count = 0;
 
     (void)state;
-    gate_close(&gate);
     ok(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
-    ok(cuLaunchHostFunc(NULL, stand_before, &gate));
-    gate_await_reached(&gate);
-    ok(cuLaunchHostFunc(stream, add_one, &count));
-    gives(CUDA_ERROR_NOT_READY, cuStreamQuery(stream));
-    usleep(20000);
-    assert_int_equal(atomic_load(&count), 0);
-    gate_open(&gate);
-    ok(cuStreamSynchronize(stream));
-    assert_int_equal(atomic_load(&count), 1);
+    check_wait(stream, NULL);
     ok(cuStreamDestroy(stream));
 }
 
@@ -350,8 +346,8 @@ static void own_streams_and_the_legacy_stream_wait_for_each_other(void **state)
     }
 }
 
-/* Two blocking streams have nothing to do with each other, until something comes to the legacy stream between them. Only one function of the
- * host is on its way: several may be run one after the other, whatever their streams are. */
+/* Two blocking streams have nothing to do with each other, until something comes to the legacy stream between them. Only one function of
+ * the host is on its way: several may be run one after the other, whatever their streams are. */
 static void the_legacy_stream_stands_between(void **state)
 {
     struct gate gate;

@@ -53,6 +53,16 @@ static inline int with_context(void **state)
     return 0;
 }
 
+/* A context of its own, current in this thread. */
+static inline CUresult create_context(CUcontext *out, CUdevice device)
+{
+#if CUDA_VERSION >= 13000
+    return cuCtxCreate(out, NULL, 0, device);
+#else
+    return cuCtxCreate(out, 0, device);
+#endif
+}
+
 static inline int without_context(void **state)
 {
     (void)state;
