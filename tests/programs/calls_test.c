@@ -2,17 +2,9 @@
 /* Calls through addresses and pointers kept in memory. Usage: calls_test [file.ptx]
  * With a file: the kernels of calls.cu, as some compiler wrote them, against the same in C. Without: what an address may be, in PTX
  * written by hand. */
-#include <cuda.h>
+#include "../api/api_test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { N = 256 }; /* words of `in` and `out`; threads of the one block */
 
@@ -268,26 +260,12 @@ static void test_addresses(void **state)
     }
 }
 
-static int make_context(void **state)
-{
-    static CUcontext context;
-    CUdevice device;
-
-    *state = &context;
-    return cuInit(0) || cuDeviceGet(&device, 0) || cuCtxCreate(&context, NULL, 0, device);
-}
-
-static int destroy_context(void **state)
-{
-    return cuCtxDestroy(*(CUcontext *)*state);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest compiled[] = {cmocka_unit_test(test_compiled)}, written[] = {cmocka_unit_test(test_addresses)};
 
     if (argc < 2)
-        return cmocka_run_group_tests(written, make_context, destroy_context);
+        return cmocka_run_group_tests(written, with_context, without_context);
     ptx_file = argv[1];
-    return cmocka_run_group_tests(compiled, make_context, destroy_context);
+    return cmocka_run_group_tests(compiled, with_context, without_context);
 }

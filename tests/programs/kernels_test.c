@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that reach every form of the emitted code, run on the device and compared with host C: memory of each space and width,
  * control flow, thread indices, parameters. One row a kernel; each has the parameters (out, in, n). */
-#include <cuda.h>
+#include "../api/api_test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { N = 256 }; /* words of `in` and `out`; threads of a launch, unless a row says else */
 
@@ -434,20 +427,6 @@ static void test_parameters_in_memory(void **state)
         run_row(&rows[i], 512);
 }
 
-static int make_context(void **state)
-{
-    static CUcontext context;
-    CUdevice device;
-
-    *state = &context;
-    return cuInit(0) || cuDeviceGet(&device, 0) || cuCtxCreate(&context, NULL, 0, device);
-}
-
-static int destroy_context(void **state)
-{
-    return cuCtxDestroy(*(CUcontext *)*state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -455,5 +434,5 @@ int main(void)
         cmocka_unit_test(test_parameters_in_memory),
     };
 
-    return cmocka_run_group_tests(tests, make_context, destroy_context);
+    return cmocka_run_group_tests(tests, with_context, without_context);
 }

@@ -3,19 +3,10 @@
  * lengths, after early exits, beside and on barriers of all kinds, beside threads that spin. Each row is a kernel and what host C says it
  * computes. Blocks of 256 and 64 threads and of 80 (a warp of half a length). The same kernels run in every form: as the device prefers,
  * and by CUTTLE_WARP=collective, CUTTLE_SYNC=predicated and CUTTLE_SYNC=resumed. */
+#include "../api/api_test.h"
 #include "warps_rows.h"
 
-#include <cuda.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void run(const struct warps_row *row, uint32_t threads)
 {
@@ -86,20 +77,6 @@ static void test_a_short_warp(void **state)
     run_rows(80);
 }
 
-static int make_context(void **state)
-{
-    static CUcontext context;
-    CUdevice device;
-
-    *state = &context;
-    return cuInit(0) || cuDeviceGet(&device, 0) || cuCtxCreate(&context, NULL, 0, device);
-}
-
-static int destroy_context(void **state)
-{
-    return cuCtxDestroy(*(CUcontext *)*state);
-}
-
 /* An argument: the only size of blocks, for runs whose compiler keeps nothing. */
 int main(int argc, char **argv)
 {
@@ -110,5 +87,5 @@ int main(int argc, char **argv)
     };
 
     only = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
-    return cmocka_run_group_tests(tests, make_context, destroy_context);
+    return cmocka_run_group_tests(tests, with_context, without_context);
 }
