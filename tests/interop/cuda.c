@@ -6,27 +6,31 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* %r1: the thread; %rd1: its word of `data`; those behind the `count`th are done. %r4, %r5: multiplier and addend. */
+#define OWN_WORD                                                                                                                           \
+    "{\n"                                                                                                                                  \
+    "    .reg .pred %p;\n"                                                                                                                 \
+    "    .reg .b32 %r<9>;\n"                                                                                                               \
+    "    .reg .b64 %rd<4>;\n"                                                                                                              \
+    "    mov.u32 %r1, %ctaid.x;\n"                                                                                                         \
+    "    mov.u32 %r2, %ntid.x;\n"                                                                                                          \
+    "    mov.u32 %r3, %tid.x;\n"                                                                                                           \
+    "    mad.lo.u32 %r1, %r1, %r2, %r3;\n"                                                                                                 \
+    "    ld.param.u32 %r2, [count];\n"                                                                                                     \
+    "    setp.ge.u32 %p, %r1, %r2;\n"                                                                                                      \
+    "    @%p ret;\n"                                                                                                                       \
+    "    ld.param.u64 %rd1, [data];\n"                                                                                                     \
+    "    cvta.to.global.u64 %rd1, %rd1;\n"                                                                                                 \
+    "    mul.wide.u32 %rd2, %r1, 4;\n"                                                                                                     \
+    "    add.u64 %rd1, %rd1, %rd2;\n"                                                                                                      \
+    "    ld.param.u32 %r4, [multiplier];\n"                                                                                                \
+    "    ld.param.u32 %r5, [addend];\n"
+
 static const char kernels[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
     ".visible .entry map(.param .u64 data, .param .u32 count, .param .u32 multiplier, .param .u32 addend,\n"
     "    .param .u32 step)\n"
-    "{\n"
-    "    .reg .pred %p;\n"
-    "    .reg .b32 %r<9>;\n"
-    "    .reg .b64 %rd<4>;\n"
-    "    mov.u32 %r1, %ctaid.x;\n"
-    "    mov.u32 %r2, %ntid.x;\n"
-    "    mov.u32 %r3, %tid.x;\n"
-    "    mad.lo.u32 %r1, %r1, %r2, %r3;\n"
-    "    ld.param.u32 %r2, [count];\n"
-    "    setp.ge.u32 %p, %r1, %r2;\n"
-    "    @%p ret;\n"
-    "    ld.param.u64 %rd1, [data];\n"
-    "    cvta.to.global.u64 %rd1, %rd1;\n"
-    "    mul.wide.u32 %rd2, %r1, 4;\n"
-    "    add.u64 %rd1, %rd1, %rd2;\n"
-    "    ld.param.u32 %r4, [multiplier];\n"
-    "    ld.param.u32 %r5, [addend];\n"
+    OWN_WORD
     "    ld.param.u32 %r6, [step];\n"
     "    ld.global.u32 %r7, [%rd1];\n"
     "    mad.lo.u32 %r7, %r7, %r4, %r5;\n"
@@ -36,23 +40,7 @@ static const char kernels[] =
     "}\n"
     ".visible .entry count_wrong(.param .u64 data, .param .u32 count, .param .u32 multiplier, .param .u32 addend,\n"
     "    .param .u64 wrong)\n"
-    "{\n"
-    "    .reg .pred %p;\n"
-    "    .reg .b32 %r<9>;\n"
-    "    .reg .b64 %rd<4>;\n"
-    "    mov.u32 %r1, %ctaid.x;\n"
-    "    mov.u32 %r2, %ntid.x;\n"
-    "    mov.u32 %r3, %tid.x;\n"
-    "    mad.lo.u32 %r1, %r1, %r2, %r3;\n"
-    "    ld.param.u32 %r2, [count];\n"
-    "    setp.ge.u32 %p, %r1, %r2;\n"
-    "    @%p ret;\n"
-    "    ld.param.u64 %rd1, [data];\n"
-    "    cvta.to.global.u64 %rd1, %rd1;\n"
-    "    mul.wide.u32 %rd2, %r1, 4;\n"
-    "    add.u64 %rd1, %rd1, %rd2;\n"
-    "    ld.param.u32 %r4, [multiplier];\n"
-    "    ld.param.u32 %r5, [addend];\n"
+    OWN_WORD
     "    mad.lo.u32 %r6, %r1, %r4, %r5;\n"
     "    ld.global.u32 %r7, [%rd1];\n"
     "    setp.eq.u32 %p, %r6, %r7;\n"
