@@ -65,6 +65,7 @@ static void drop_parts(struct ct_context *context)
     ct_external_memories_destroy_all(context);
     ct_external_semaphores_destroy_all(context);
     if (context->arena) {
+        ct_contexts_synchronize_reaching(context);
         ct_print_destroy(context);
         ct_heap_destroy(context);
     }
@@ -217,7 +218,9 @@ CUresult ct_context_synchronize(struct ct_context *context)
     return ct_context_check(context, ct_streams_synchronize(context));
 }
 
-void ct_contexts_synchronize_but(const struct ct_context *context_or_null)
+static atomic_bool some_reach_out; /* whether any context ever did: few programs have several */
+
+static void synchronize_others(const struct ct_context *but, bool reaching)
 {
     uint32_t cursor = 0;
     struct ct_object *object;
@@ -225,12 +228,31 @@ void ct_contexts_synchronize_but(const struct ct_context *context_or_null)
     while ((object = ct_object_next_or_null(CT_OBJECT_CONTEXT, &cursor))) {
         struct ct_context *context = (struct ct_context *)object;
 
-        if (context != context_or_null && ct_context_use(context) == CUDA_SUCCESS) {
+        if (context != but && (!reaching || atomic_load(&context->reaches_out)) && ct_context_use(context) == CUDA_SUCCESS) {
             (void)ct_context_synchronize(context);
             ct_context_release(context);
         }
         ct_object_release(object);
     }
+}
+
+void ct_contexts_synchronize_but(const struct ct_context *context_or_null)
+{
+    synchronize_others(context_or_null, false);
+}
+
+void ct_contexts_synchronize_reaching(const struct ct_context *but)
+{
+    if (atomic_load(&some_reach_out))
+        synchronize_others(but, true);
+}
+
+void ct_context_reach(struct ct_context *context, CUcontext owner)
+{
+    if (!owner || owner == context->object.handle || atomic_load_explicit(&context->reaches_out, memory_order_relaxed))
+        return;
+    atomic_store(&context->reaches_out, true);
+    atomic_store(&some_reach_out, true);
 }
 
 CUresult ct_context_check_flags(unsigned flags)

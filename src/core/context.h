@@ -48,6 +48,7 @@ struct ct_context {
     atomic_uint uses;       /* calls that work in it now, plus one while active; its parts are taken down at 0 */
     _Atomic unsigned flags; /* CUctx_flags */
     unsigned long long id;
+    atomic_bool reaches_out;        /* it has copied or filled memory of other contexts */
     _Atomic int sticky_error;       /* CUresult that every call gives from now on; CUDA_SUCCESS none */
     struct ct_backing *fault;       /* struct ptx2spv_fault in host memory: memory_backing.h */
     struct ct_stream *legacy_stream;
@@ -92,6 +93,10 @@ CUresult ct_context_check(struct ct_context *context, CUresult result);
 CUresult ct_context_synchronize(struct ct_context *context);
 /* Waits for the work of all contexts but one, or of all for NULL. What they failed at they tell who asks them. */
 void ct_contexts_synchronize_but(const struct ct_context *context_or_null);
+/* The same of those that have copied or filled memory of others; usually there are none. */
+void ct_contexts_synchronize_reaching(const struct ct_context *but);
+/* The context works in memory of `owner`, which may be itself or NULL. */
+void ct_context_reach(struct ct_context *context, CUcontext owner);
 
 /* The context behind a handle, or the current one for NULL; one use held, the sticky error not checked. */
 CUresult ct_context_lookup_or_current(CUcontext handle, struct ct_context **out);

@@ -315,6 +315,8 @@ static CUresult run_simplified(struct ct_stream *stream, const struct ct_copy *c
 {
     if (copy->dst.read_only)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy to memory that may only be read");
+    ct_context_reach(stream->context, copy->dst.owner);
+    ct_context_reach(stream->context, copy->src.owner);
     if (is_foreign(stream, &copy->dst) || is_foreign(stream, &copy->src))
         return run_foreign(stream, copy);
     if (host_could(stream, copy) && may_wait(copy, mode))

@@ -79,6 +79,7 @@ static CUresult run_late(struct ct_stream *stream, const struct ct_copy *copy)
 
     if (r != CUDA_SUCCESS)
         return r;
+    ct_context_reach(stream->context, copy->dst.owner);
     at_once = bytes > READ_LATER_BYTES || ct_stream_is_idle_locked(stream);
     if (!at_once)
         r = record_late_locked(stream, copy, bytes);

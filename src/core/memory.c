@@ -93,7 +93,8 @@ static CUresult unmap(uint64_t start, enum ct_range_kind kind, struct ct_range *
     return r;
 }
 
-/* Memory of the host and managed memory is every context's, whichever it was made in; device memory is that of its own. */
+/* Memory of the host and managed memory is every context's, whichever it was made in. Device memory is for kernels of its own; others copy
+ * it. */
 static bool is_for_all_contexts(enum ct_range_kind kind)
 {
     return kind == CT_RANGE_HOST || kind == CT_RANGE_REGISTERED || kind == CT_RANGE_MANAGED;
@@ -109,6 +110,8 @@ static CUresult remove_from(struct ct_context *context, uint64_t start, enum ct_
     r = ct_context_synchronize(context); /* an error is told, the memory goes all the same */
     if (is_for_all_contexts(kind))
         ct_contexts_synchronize_but(context);
+    else
+        ct_contexts_synchronize_reaching(context);
     list_remove(context->arena, range.allocation);
     ct_allocation_destroy(context, range.allocation);
     return r;

@@ -188,6 +188,7 @@ CUresult ct_memset(struct ct_stream *stream, uint64_t address, uint64_t pitch, u
         fill.row_bytes *= fill.rows;
         fill.rows = 1;
     }
+    ct_context_reach(stream->context, fill.place.owner);
     if (fill.place.memory->device != stream->context->backend_device)
         return run_in_owner(stream, &fill);
     return run(stream, &fill, mode);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes are commands of the stream's queue. Waits are done by the stream's worker, as no GPU API's queue waits for a value in memory: it looks
- * again and again, at the host's own view of the memory where there is one, else at a copy that a queue of its own makes.
+/* Writes are commands of the stream's queue. Waits are done by the stream's worker, as no GPU API's queue waits for a value in memory: it
+ * looks again and again, at the host's own view of the memory where there is one, else at a copy that a queue of its own makes.
  *
  * The queue waits for the worker on the host's side, so a wait keeps no queue of the device from the work that is to write the value. */
 #include "stream_value.h"
@@ -36,8 +36,7 @@ CUresult ct_stream_value_check(const struct ct_stream_value *value)
         return r;
     if (place.read_only)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx may only be read", (unsigned long long)value->address);
-    if (ct_address_find_any(value->address, 1, &range) &&
-        (range.kind == CT_RANGE_MANAGED || range.kind == CT_RANGE_MANAGED_VARIABLES))
+    if (ct_address_find_any(value->address, 1, &range) && (range.kind == CT_RANGE_MANAGED || range.kind == CT_RANGE_MANAGED_VARIABLES))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is in managed memory", (unsigned long long)value->address);
     return CUDA_SUCCESS;
 }
@@ -144,6 +143,7 @@ CUresult ct_stream_value_write(struct ct_stream *stream, const struct ct_stream_
         r = ct_stream_begin(stream);
     if (r != CUDA_SUCCESS)
         return r;
+    ct_context_reach(stream->context, place.owner);
     host = host_view_or_null(stream, &place);
     if (host && ct_stream_is_idle_locked(stream))
         store(host, value);

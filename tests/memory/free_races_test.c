@@ -288,10 +288,64 @@ static void freeing_waits_for_other_contexts(void **state)
     ok(cuCtxSetCurrent(*state));
 }
 
+static CUresult copy_from(CUdeviceptr memory, CUdeviceptr own, CUstream stream)
+{
+    return cuMemcpyDtoDAsync(own, memory, BYTES, stream);
+}
+
+static CUresult copy_to(CUdeviceptr memory, CUdeviceptr own, CUstream stream)
+{
+    return cuMemcpyDtoDAsync(memory, own, BYTES, stream);
+}
+
+static CUresult fill(CUdeviceptr memory, CUdeviceptr own, CUstream stream)
+{
+    (void)own;
+    return cuMemsetD8Async(memory, 1, BYTES, stream);
+}
+
+static CUresult write_value(CUdeviceptr memory, CUdeviceptr own, CUstream stream)
+{
+    (void)own;
+    return cuStreamWriteValue32(stream, memory, 1, 0);
+}
+
+/* Device memory of one context that another copies or fills: it stays until that is done, whether it is freed or goes with its context. */
+static void freeing_waits_for_copies_of_other_contexts(void **state)
+{
+    static CUresult (*const uses[])(CUdeviceptr memory, CUdeviceptr own, CUstream stream) = {copy_from, copy_to, fill, write_value};
+    CUdeviceptr own;
+
+    if (!on_cuttle())
+        skip();
+    ok(cuMemAlloc(&own, BYTES));
+    for (unsigned i = 0; i < 2 * sizeof uses / sizeof *uses; i++) {
+        struct seeds_gate gate;
+        CUdeviceptr memory;
+        pthread_t thread;
+        CUcontext other;
+
+        ok(cuCtxCreate(&other, NULL, 0, 0));
+        ok(cuMemAlloc(&memory, LARGE_BYTES));
+        ok(cuCtxSetCurrent(*state));
+        seeds_gate_make(&gate);
+        ok(uses[i / 2](memory, own, gate.stream));
+        assert_int_equal(pthread_create(&thread, NULL, open_later, &gate), 0);
+        if (i & 1)
+            ok(cuMemFree(memory));
+        ok(i & 1 ? cuStreamQuery(gate.stream) : CUDA_SUCCESS);
+        ok(cuCtxDestroy(other));
+        ok(cuStreamQuery(gate.stream));
+        pthread_join(thread, NULL);
+        seeds_gate_finish(&gate);
+    }
+    ok(cuMemFree(own));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(of_many_that_free_one_succeeds),
-                                       cmocka_unit_test(freeing_waits_for_other_contexts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(of_many_that_free_one_succeeds), cmocka_unit_test(freeing_waits_for_other_contexts),
+                                       cmocka_unit_test(freeing_waits_for_copies_of_other_contexts)};
 
     return cmocka_run_group_tests(tests, with_context, without_context);
 }
