@@ -20,8 +20,8 @@
 
 struct mapping {
     uint64_t first, end, inode;
-    bool writable, shared; /* what cannot be read counts as not writable */
-    const char *path;      /* "" for anonymous memory */
+    bool readable, writable, shared; /* what cannot be read counts as not writable */
+    const char *path;                /* "" for anonymous memory */
 };
 
 /* Files that are nothing but memory: those that Linux has made for shared memory without a name, and those of file systems in memory. */
@@ -37,6 +37,11 @@ static bool lies_in_memory(const char *path)
 }
 
 typedef CUresult check(const struct mapping *mapping);
+
+static CUresult check_readable(const struct mapping *mapping)
+{
+    return mapping->readable ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
+}
 
 static CUresult check_writable(const struct mapping *mapping)
 {
@@ -78,6 +83,7 @@ static int query(int maps, uint64_t address, char path[PATH_MAX], struct mapping
     if (ioctl(maps, QUERY, &q) != 0)
         return errno;
     *out = (struct mapping){.first = q.first, .end = q.end, .inode = q.inode, .path = path};
+    out->readable = q.vma_flags & READABLE;
     out->writable = (q.vma_flags & both) == both;
     out->shared = q.vma_flags & SHARED;
     return 0;
@@ -112,7 +118,8 @@ static bool parse(char *line, struct mapping *out)
     if (sscanf(line, "%llx-%llx %4s %*x %*x:%*x %llu %n", &first, &end, perms, &inode, &path) < 4)
         return false;
     *out = (struct mapping){.first = first, .end = end, .inode = inode, .path = line + path};
-    out->writable = perms[0] == 'r' && perms[1] == 'w';
+    out->readable = perms[0] == 'r';
+    out->writable = out->readable && perms[1] == 'w';
     out->shared = perms[3] == 's';
     return true;
 }
@@ -154,9 +161,19 @@ CUresult ct_pages_can_be_locked(uint64_t first, uint64_t size_bytes)
     return ct_pages_ask(first, size_bytes, &r) ? r : ct_pages_read(first, size_bytes);
 }
 
-bool ct_pages_are_writable(uint64_t first, uint64_t size_bytes)
+static bool are_all(uint64_t first, uint64_t size_bytes, check *check)
 {
     CUresult r;
 
-    return (ask(first, size_bytes, check_writable, &r) ? r : read_all(first, size_bytes, check_writable)) == CUDA_SUCCESS;
+    return (ask(first, size_bytes, check, &r) ? r : read_all(first, size_bytes, check)) == CUDA_SUCCESS;
+}
+
+bool ct_pages_are_readable(uint64_t first, uint64_t size_bytes)
+{
+    return are_all(first, size_bytes, check_readable);
+}
+
+bool ct_pages_are_writable(uint64_t first, uint64_t size_bytes)
+{
+    return are_all(first, size_bytes, check_writable);
 }

@@ -11,7 +11,8 @@
  * shared with a file on a disk, since what a device writes there would not be seen to be written (mm/gup.c, since Linux 6.5).
  * NOT_PERMITTED: not writable. NOT_SUPPORTED: shared with a file, or with a device. */
 CUresult ct_pages_can_be_locked(uint64_t first, uint64_t size_bytes);
-/* Whether the process may write all of them. */
+/* Whether the process may read all of them, and whether it may write them, too. */
+bool ct_pages_are_readable(uint64_t first, uint64_t size_bytes);
 bool ct_pages_are_writable(uint64_t first, uint64_t size_bytes);
 /* Its two ways. The first is quick, but false where Linux does not offer it. */
 bool ct_pages_ask(uint64_t first, uint64_t size_bytes, CUresult *out);

@@ -100,7 +100,13 @@ static bool populate(uint64_t first, uint64_t bytes)
  * host's page tables; elsewhere it has to be said. */
 static CUresult take_pages_of_processor(const struct ct_device_info *info, const struct ct_host_import *import, unsigned *flags)
 {
-    if (populate((uint64_t)(uintptr_t)import->pages, import->size_bytes) || (*flags & CU_MEMHOSTREGISTER_READ_ONLY))
+    const uint64_t first = (uint64_t)(uintptr_t)import->pages;
+
+    if (populate(first, import->size_bytes))
+        return CUDA_SUCCESS;
+    if (!ct_pages_are_readable(first, import->size_bytes))
+        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "the pages at %p are not even to be read", import->pages);
+    if (*flags & CU_MEMHOSTREGISTER_READ_ONLY)
         return CUDA_SUCCESS;
     if (!info->pageable_access)
         return ct_fail(CUDA_ERROR_NOT_PERMITTED, "the pages at %p are not to be written, and not registered as read-only", import->pages);

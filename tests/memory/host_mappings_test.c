@@ -60,8 +60,11 @@ static void read_only_memory(void **state)
     assert_int_equal(of(pages + 3 * PAGE, PAGE), CUDA_SUCCESS);
     assert_true(ct_pages_are_writable((uint64_t)(uintptr_t)pages, 2 * PAGE));
     assert_false(ct_pages_are_writable((uint64_t)(uintptr_t)pages, 3 * PAGE));
+    assert_true(ct_pages_are_readable((uint64_t)(uintptr_t)pages, 3 * PAGE));
     assert_int_equal(mprotect(pages + 2 * PAGE, PAGE, PROT_NONE), 0);
     assert_int_equal(of(pages + 2 * PAGE, 1), CUDA_ERROR_NOT_PERMITTED);
+    assert_true(ct_pages_are_readable((uint64_t)(uintptr_t)pages, 2 * PAGE));
+    assert_false(ct_pages_are_readable((uint64_t)(uintptr_t)pages, 3 * PAGE));
     munmap(pages, 4 * PAGE);
 }
 

@@ -488,6 +488,36 @@ static void refuses(void **state)
     munmap(pages, 4 * PAGE);
 }
 
+/* "CUDA_ERROR_NOT_PERMITTED": pages that nobody may so much as read are not registered, not to be read either. Part of a page is enough for a
+ * registration: two in one page are apart. */
+static void pages_and_parts_of_them(void **state)
+{
+    const unsigned flags[] = {0, CU_MEMHOSTREGISTER_READ_ONLY};
+    char *pages = pages_of(4 * PAGE);
+    CUdeviceptr second;
+
+    (void)state;
+    if (!on_cuttle())
+        skip(); /* what belongs to whom in a page the manual does not say */
+    ok(cuMemHostRegister(pages + 100, 100, 0));
+    ok(cuMemHostRegister(pages + 300, 100, 0));
+    gives(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister(pages + 399, 100, 0));
+    ok(cuMemHostUnregister(pages + 100));
+    ok(cuMemHostGetDevicePointer(&second, pages + 300, 0));
+    ok(cuMemsetD8(second, 7, 100));
+    ok(cuCtxSynchronize());
+    assert_true(pages[299] == 0 && pages[300] == 7 && pages[399] == 7 && pages[400] == 0);
+    ok(cuMemHostUnregister(pages + 300));
+    assert_int_equal(mprotect(pages + PAGE, PAGE, PROT_NONE), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        CUresult r = cuMemHostRegister(pages, 4 * PAGE, flags[i]);
+
+        if (r != CUDA_ERROR_NOT_SUPPORTED || flags[i] == 0)
+            gives(CUDA_ERROR_NOT_PERMITTED, r);
+    }
+    munmap(pages, 4 * PAGE);
+}
+
 /* Where kernels reach pageable memory (CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) there is no need to register. */
 static void pageable_memory_in_kernels(void **state)
 {
@@ -535,6 +565,7 @@ int main(void)
         cmocka_unit_test(is_unregistered_with_unregister),
         cmocka_unit_test(overlaps_are_refused),
         cmocka_unit_test(refuses),
+        cmocka_unit_test(pages_and_parts_of_them),
         cmocka_unit_test(pageable_memory_in_kernels),
     };
     const struct CMUnitTest last[] = {cmocka_unit_test(tells_earlier_errors)};
