@@ -9,9 +9,11 @@
 #include "memory_pool.h"
 #include "stream.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #define CT_CHANNEL "stream"
+#define SOME 32 /* streams that are waited for at once */
 
 struct place {
     struct ct_stream *stream; /* retained */
@@ -57,20 +59,39 @@ static void snapshot_drop(struct snapshot *snapshot)
     free(snapshot->places);
 }
 
+/* The next streams of the list, which is in falling order: those numbered below *below, which becomes the number of the last one taken. */
+static size_t take_some(struct ct_context *context, unsigned long long *below, struct place places[SOME])
+{
+    size_t n = 0;
+
+    ct_mutex_lock(&context->lock);
+    for (struct ct_stream *stream = context->streams; stream && n < SOME; stream = stream->next_in_context) {
+        if (stream->list_number >= *below)
+            continue;
+        places[n++] = (struct place){stream, point_of(stream)};
+        ct_object_retain(&stream->object);
+        *below = stream->list_number;
+    }
+    ct_mutex_unlock(&context->lock);
+    return n;
+}
+
+/* Takes no memory: what is freed next has to be waited for also if there is none left. */
 CUresult ct_streams_synchronize(struct ct_context *context)
 {
-    struct snapshot all;
-    CUresult r = snapshot_take(context, &all), first = CUDA_SUCCESS;
+    unsigned long long below = ULLONG_MAX;
+    struct place places[SOME];
+    CUresult r, first = CUDA_SUCCESS;
+    size_t n;
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    for (size_t i = 0; i < all.count; i++) {
-        r = ct_stream_await(all.places[i].stream, all.places[i].point);
-        first = first == CUDA_SUCCESS ? r : first;
-        if (r == CUDA_SUCCESS)
-            ct_memory_pools_observe(all.places[i].stream, all.places[i].point);
-    }
-    snapshot_drop(&all);
+    while ((n = take_some(context, &below, places)) > 0)
+        for (size_t i = 0; i < n; i++) {
+            r = ct_stream_await(places[i].stream, places[i].point);
+            first = first == CUDA_SUCCESS ? r : first;
+            if (r == CUDA_SUCCESS)
+                ct_memory_pools_observe(places[i].stream, places[i].point);
+            ct_object_release(&places[i].stream->object);
+        }
     ct_streams_reap(context);
     return first;
 }

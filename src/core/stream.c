@@ -63,6 +63,7 @@ static void list_add(struct ct_stream *stream)
 
     ct_mutex_lock(&context->lock);
     stream->next_in_context = context->streams;
+    stream->list_number = context->streams ? context->streams->list_number + 1 : 1;
     context->streams = stream;
     stream->listed = true;
     ct_object_retain(&stream->object);

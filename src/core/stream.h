@@ -28,7 +28,8 @@ struct ct_stream {
     unsigned flags;         /* CU_STREAM_* */
     int priority;
     bool is_legacy, is_per_thread;
-    bool listed, doomed; /* in the context's list; guarded by context->lock */
+    bool listed, doomed;            /* in the context's list; guarded by context->lock */
+    unsigned long long list_number; /* falls along the list; guarded by context->lock */
     unsigned long long id;
     struct ct_mutex lock;            /* recording */
     struct ct_stream_ring *ring;     /* host-visible memory for parameters and staging, recycled by points */

@@ -111,7 +111,7 @@ static CUresult memory_import(struct ct_device *device, int fd, struct ct_vmm_me
         return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "file descriptor %d cannot be duplicated", fd);
     if (device->info.driver_pages)
         r = import_by_driver(device, own, out);
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS && r != CUDA_ERROR_OUT_OF_MEMORY) /* the driver knows its own */
         r = import_file(device, own, out);
     if (r != CUDA_SUCCESS)
         close(own);

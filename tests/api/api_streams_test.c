@@ -442,9 +442,16 @@ static void threads_have_streams_of_their_own(void **state)
         assert_int_not_equal(work[i].id, work[0].id);
 }
 
+static void CUDA_CB sleep_us(void *user)
+{
+    usleep(*(const useconds_t *)user);
+}
+
+/* The first of them have the longest to do. */
 static void many_streams_at_once(void **state)
 {
-    enum { COUNT = 40 };
+    enum { COUNT = 80 };
+    useconds_t times[COUNT];
     CUstream streams[COUNT];
     unsigned *pinned;
     CUdeviceptr p;
@@ -453,7 +460,10 @@ static void many_streams_at_once(void **state)
     ok(cuMemAlloc(&p, COUNT * 4));
     ok(cuMemAllocHost((void **)&pinned, COUNT * 4));
     for (unsigned i = 0; i < COUNT; i++) {
-        ok(cuStreamCreate(&streams[i], i & 1));
+        ok(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+        times[i] = 500 * (COUNT - i);
+        if (i % 5 == 0) /* each such stream has a thread */
+            ok(cuLaunchHostFunc(streams[i], sleep_us, &times[i]));
         ok(cuMemsetD32Async(p + 4 * i, i * i, 1, streams[i]));
         ok(cuMemcpyDtoHAsync(pinned + i, p + 4 * i, 4, streams[i]));
     }
