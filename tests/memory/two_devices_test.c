@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Page-locked memory of one device in contexts of another. ctest lists one device twice (CUTTLE_DEVICE=0,0): two devices as far as memory
+/* Memory of one device in contexts of another. ctest lists one device twice (CUTTLE_DEVICE=0,0): two devices as far as memory
  * is concerned. */
-#include "seeds.h"
+#include "virtual_memory.h"
 
 #define BYTES (SEEDS_WORDS * 4)
 
@@ -77,9 +77,30 @@ static void in_stream_order(void **state)
     ok(cuStreamDestroy(stream));
 }
 
+/* Where a device does not reach the memory of another it cannot be given access to it. */
+static void access_of_the_other_device(void **state)
+{
+    const CUmemAccessDesc desc = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1}, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    int devices = 0, reaches = 0;
+    struct vm_range range;
+
+    (void)state;
+    ok(cuDeviceGetCount(&devices));
+    if (devices < 2 || !vm_is_there())
+        skip();
+    ok(cuDeviceCanAccessPeer(&reaches, 1, 0));
+    if (reaches)
+        skip();
+    range = vm_range_make(2);
+    refuses(CUDA_ERROR_INVALID_DEVICE, cuMemSetAccess(range.start, range.size, &desc, 1));
+    ok(cuMemUnmap(range.start, range.size));
+    ok(cuMemAddressFree(range.start, range.size));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(in_the_other_device), cmocka_unit_test(in_stream_order)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(in_the_other_device), cmocka_unit_test(in_stream_order),
+                                       cmocka_unit_test(access_of_the_other_device)};
 
     return cmocka_run_group_tests(tests, with_context, without_context);
 }
