@@ -331,7 +331,7 @@ static void check_read_only(uint32_t *pages)
         if (on_cuttle())
             read_only_is_not_written(pages);
         ok(cuMemHostUnregister(pages));
-    } else if (r != CUDA_ERROR_INVALID_VALUE) {
+    } else if (on_cuttle()) { /* which error it is the manual leaves open */
         gives(CUDA_ERROR_NOT_PERMITTED, r);
     }
 }
