@@ -12,6 +12,7 @@
 
 #define CT_CHANNEL "memory"
 #define KEPT_BYTES ((uint64_t)256 << 20)
+#define KEPT_BYTES_CPU ((uint64_t)64 << 20)
 #define KEPT_SHARE 32 /* no more than that part of the device's memory */
 #define KEPT_COUNT 32
 #define ROUND_BYTES ((uint64_t)64 << 10)
@@ -33,16 +34,15 @@ struct ct_spares {
     struct spare kept[KEPT_COUNT];
 };
 
-/* CPU devices make memory in no time. */
+/* CPU devices make memory in no time, but Linux takes longer to find pages when it is touched than copies take to fill it; what they keep
+ * is the host's memory, so it is as little as malloc keeps. */
 static uint64_t limit_of(const struct ct_device_info *info)
 {
-    const uint64_t share = info->memory_bytes / KEPT_SHARE;
+    const uint64_t share = info->memory_bytes / KEPT_SHARE, most = info->kind == CT_DEVICE_CPU ? KEPT_BYTES_CPU : KEPT_BYTES;
 
     if (ct_config()->spare_mib >= 0)
         return (uint64_t)ct_config()->spare_mib << 20;
-    if (info->kind == CT_DEVICE_CPU)
-        return 0;
-    return share < KEPT_BYTES ? share : KEPT_BYTES;
+    return share < most ? share : most;
 }
 
 CUresult ct_spares_create(struct ct_device *device, struct ct_spares **out)

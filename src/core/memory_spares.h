@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory that was freed and is kept for the next allocation of its size: some drivers take long to make memory (NVIDIA 580 on an
- * H200: 170 us for 1 MiB, 1.5 ms for 64 MiB), and programs allocate the same sizes again and again. What is kept counts as free, and goes
- * as soon as the device has no other. Memory without addresses (cuMemCreate) is kept beside it: 1 ms for 64 MiB there. */
+ * H200: 170 us for 1 MiB, 1.5 ms for 64 MiB), and programs allocate the same sizes again and again. On CPU devices it keeps its pages. What
+ * is kept counts as free, and goes as soon as the device has no other. Memory without addresses (cuMemCreate) is kept beside it: 1 ms for
+ * 64 MiB there. */
 #ifndef CT_CORE_MEMORY_SPARES_H
 #define CT_CORE_MEMORY_SPARES_H
 
