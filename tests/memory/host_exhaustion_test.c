@@ -3,10 +3,8 @@
  * call succeeds. The manual's code for that is CUDA_ERROR_OUT_OF_MEMORY; nothing is left behind (a sanitizer build looks at that, and the
  * descriptors are counted), nothing is written, and the same call succeeds as soon as nothing fails. malloc, calloc and realloc are wrapped
  * by the linker, for the calling thread only, and only those of the library: so this program is not for other drivers. */
+#include "open_files.h"
 #include "virtual_memory.h"
-
-#include <dirent.h>
-#include <fcntl.h>
 
 #define MOST 200 /* allocations of one call */
 #define BYTES ((size_t)3 << 20)
@@ -496,31 +494,19 @@ static const struct row {
 
 /* ---- the tests ---- */
 
-static unsigned count_files(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    unsigned n = 0;
-
-    assert_non_null(folder);
-    while (readdir(folder))
-        n++;
-    closedir(folder);
-    return n;
-}
-
 /* No descriptor stays open. What this process gives to itself goes by a thread, which closes its end in a moment. */
 static void settle_files(unsigned wanted)
 {
-    for (int i = 0; i < 1000 && count_files() != wanted; i++)
+    for (int i = 0; i < 1000 && open_files_count() != wanted; i++)
         usleep(1000);
-    assert_int_equal(count_files(), wanted);
+    assert_int_equal(open_files_count(), wanted);
 }
 
 /* How many allocations the call makes. */
 static long fail_each_once(const struct row *row)
 {
     for (long n = 0; n < MOST; n++) {
-        const unsigned files = count_files();
+        const unsigned files = open_files_count();
         CUresult r;
         bool failed;
 

@@ -5,14 +5,12 @@
 
 #include "drm_shim_buffers.h"
 #include "memory_arena.h"
+#include "open_files.h"
 #include "process.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -357,28 +355,6 @@ static void pieces_are_glued_again(void **state)
     ok(cuMemFree(memory));
 }
 
-static unsigned count_files(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    unsigned n = 0;
-
-    assert_non_null(folder);
-    while (readdir(folder))
-        n++;
-    closedir(folder);
-    return n;
-}
-
-/* The number that descriptors stay below if there are to be `more` of them. */
-static rlim_t limit_for(unsigned more)
-{
-    int fd = 0;
-
-    while (fcntl(fd, F_GETFD) >= 0 || more-- > 0)
-        fd++;
-    return (rlim_t)fd;
-}
-
 /* With room for the descriptors of some pieces, those go that were there already. */
 static void descriptors_run_out(void **state)
 {
@@ -392,11 +368,11 @@ static void descriptors_run_out(void **state)
     ok(cuMemAlloc(&memory, GLUED_BYTES));
     ok(cuIpcGetMemHandle(&handle, memory)); /* there is a socket now, for good */
     ok(cuMemFree(memory));
-    before = count_files();
+    before = open_files_count();
     ok(cuMemAlloc(&memory, GLUED_BYTES));
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
     do {
-        few = (struct rlimit){.rlim_cur = limit_for(more), .rlim_max = all.rlim_max};
+        few = (struct rlimit){.rlim_cur = open_files_limit(more), .rlim_max = all.rlim_max};
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
         r = cuIpcGetMemHandle(&handle, memory);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
@@ -406,7 +382,7 @@ static void descriptors_run_out(void **state)
     ok(r);
     assert_true(more >= N_PIECES);
     ok(cuMemFree(memory));
-    assert_int_equal(count_files(), before);
+    assert_int_equal(open_files_count(), before);
 }
 
 /* A descriptor in a program's hands is of one piece. */

@@ -3,11 +3,8 @@
  * others: it gets the error that the manual has for it, loses nothing on the way, and can do everything once there is room again. What it
  * takes is an affair of the driver: NVIDIA's is called in the same states, but what it says there is only told. A plain program of the
  * driver API. */
+#include "open_files.h"
 #include "peer.h"
-
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/resource.h>
 
 #define FILE_TYPE CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 #define BYTES ((size_t)16 << 20)
@@ -52,16 +49,6 @@ static CUresult limit(int what, rlim_t most)
     return setrlimit(what, &all) == 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
 }
 
-/* The limit is a number that descriptors stay below, and there are holes in what is open. */
-static CUresult limit_files(uint64_t more)
-{
-    int fd = 0;
-
-    while (fcntl(fd, F_GETFD) >= 0 || more-- > 0)
-        fd++;
-    return limit(RLIMIT_NOFILE, (rlim_t)fd);
-}
-
 static CUresult limit_addresses(void)
 {
     FILE *file = fopen("/proc/self/statm", "r");
@@ -78,18 +65,6 @@ static CUresult lift(void)
     CUresult r = limit(RLIMIT_AS, RLIM_INFINITY);
 
     return r == CUDA_SUCCESS ? limit(RLIMIT_NOFILE, RLIM_INFINITY) : r;
-}
-
-static CUresult count_files(uint64_t *out)
-{
-    DIR *folder = opendir("/proc/self/fd");
-
-    if (!folder)
-        return CUDA_ERROR_OPERATING_SYSTEM;
-    for (*out = 0; readdir(folder);)
-        ++*out;
-    closedir(folder);
-    return CUDA_SUCCESS;
 }
 
 static CUresult open_memory(struct peer_message *message)
@@ -224,13 +199,14 @@ static CUresult obey(struct peer_message *message)
 
     switch ((enum order)message->order) {
     case LIMIT_FILES:
-        return limit_files(numbers[0]);
+        return limit(RLIMIT_NOFILE, open_files_limit((unsigned)numbers[0]));
     case LIMIT_ADDRESSES:
         return limit_addresses();
     case LIFT:
         return lift();
     case COUNT_FILES:
-        return count_files(&numbers[0]);
+        numbers[0] = open_files_count();
+        return numbers[0] ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
     case OPEN:
         return open_memory(message);
     case CLOSE:
