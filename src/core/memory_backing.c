@@ -254,7 +254,8 @@ static CUresult check_device(const struct ct_device_info *info, const struct ct_
     return ct_fail(CUDA_ERROR_MAP_FAILED, "memory of another device cannot be mapped on %s", info->name);
 }
 
-/* What its parts are to the backend, as a list in an array of the caller's. Only the whole may begin somewhere behind a descriptor. */
+/* What its parts are to the backend, as a list in an array of the caller's. Only the whole may begin somewhere behind a descriptor, and
+ * only the last part may end before what the driver puts at its address: an address that is asked for twice spoils others (see above). */
 static CUresult list_imports(const struct ct_shared_memory *shared, struct ct_fd_import *imports, uint64_t *out_bytes)
 {
     uint64_t bytes = 0;
@@ -262,9 +263,10 @@ static CUresult list_imports(const struct ct_shared_memory *shared, struct ct_fd
     for (uint32_t i = 0; i < shared->n_parts; i++) {
         const struct ct_memory_share *part = &shared->parts[i];
         uint64_t lead = part->pages ? 0 : part->offset, size_bytes;
+        bool last = i + 1 == shared->n_parts;
 
         if (__builtin_add_overflow(part->size_bytes, lead, &size_bytes) || __builtin_add_overflow(bytes, size_bytes, &bytes) ||
-            (shared->n_parts > 1 && (part->pages || lead)))
+            (shared->n_parts > 1 && (part->pages || lead)) || (!last && part->total_bytes > part->size_bytes))
             return ct_fail(CUDA_ERROR_INVALID_HANDLE, "memory of another process that is not of one piece");
         imports[i] = (struct ct_fd_import){
             .fd = part->fd,
@@ -273,7 +275,7 @@ static CUresult list_imports(const struct ct_shared_memory *shared, struct ct_fd
             .types = part->types,
             .total_bytes = part->total_bytes,
             .size_bytes = size_bytes,
-            .next = i + 1 < shared->n_parts ? &imports[i + 1] : NULL,
+            .next = last ? NULL : &imports[i + 1],
         };
     }
     *out_bytes = bytes;
