@@ -146,10 +146,7 @@ int main(int argc, char **argv)
     CUcontext context;
     CUdevice device;
 
-    CHECK(cuInit(0));
-    CHECK(cuDeviceGet(&device, 0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, device));
-    CHECK(cuCtxSetCurrent(context));
+    device = example_open(&context);
     CHECK(cuMemAlloc(&places.a, LARGEST));
     CHECK(cuMemAlloc(&places.b, LARGEST));
     CHECK(cuMemHostAlloc((void **)&places.pinned, LARGEST, 0));

@@ -90,10 +90,7 @@ int main(int argc, char **argv)
     CUmodule module;
     CUfunction function;
 
-    CHECK(cuInit(0));
-    CHECK(cuDeviceGet(&device, 0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, device));
-    CHECK(cuCtxSetCurrent(context));
+    device = example_open(&context);
     CHECK(cuModuleLoadData(&module, empty_kernel));
     CHECK(cuModuleGetFunction(&function, module, "empty"));
     launch(function);

@@ -116,10 +116,7 @@ int main(int argc, char **argv)
     CUcontext context;
     CUdevice device;
 
-    CHECK(cuInit(0));
-    CHECK(cuDeviceGet(&device, 0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, device));
-    CHECK(cuCtxSetCurrent(context));
+    device = example_open(&context);
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         measure(&operations[i], threads, rounds);
     CHECK(cuDevicePrimaryCtxRelease(device));

@@ -307,10 +307,7 @@ int main(int argc, char **argv)
     CUcontext context;
     CUdevice device;
 
-    CHECK(cuInit(0));
-    CHECK(cuDeviceGet(&device, 0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, device));
-    CHECK(cuCtxSetCurrent(context));
+    device = example_open(&context);
     CHECK(cuMemAlloc(&buffers.a, buffers.bytes));
     CHECK(cuMemAlloc(&buffers.b, buffers.bytes));
     CHECK(cuMemHostAlloc((void **)&buffers.pinned, buffers.bytes, CU_MEMHOSTALLOC_DEVICEMAP));

@@ -72,6 +72,17 @@ static void read_options(struct example *example, int argc, char **argv)
     }
 }
 
+CUdevice example_open(CUcontext *context)
+{
+    CUdevice device;
+
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuDevicePrimaryCtxRetain(context, device));
+    CHECK(cuCtxSetCurrent(*context));
+    return device;
+}
+
 void example_begin(struct example *example, int argc, char **argv, const char *name, size_t default_size)
 {
     char log[4096] = "";
@@ -83,10 +94,7 @@ void example_begin(struct example *example, int argc, char **argv, const char *n
     snprintf(default_ptx, sizeof default_ptx, "ptx/%s.ptx", name);
     *example = (struct example){.name = name, .ptx = example_beside(default_ptx), .size = default_size, .repeat = 10};
     read_options(example, argc, argv);
-    CHECK(cuInit(0));
-    CHECK(cuDeviceGet(&example->device, 0));
-    CHECK(cuDevicePrimaryCtxRetain(&example->context, example->device));
-    CHECK(cuCtxSetCurrent(example->context));
+    example->device = example_open(&example->context);
 
     text = example_read_file(example->ptx, &length);
     const CUresult loaded = cuModuleLoadDataEx(&example->module, text, 2, options, values);

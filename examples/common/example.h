@@ -13,6 +13,9 @@
 #define CHECK(call) example_check((call), #call, __FILE__, __LINE__)
 void example_check(CUresult result, const char *call, const char *file, int line);
 
+/* The first device, whose primary context is current from then on; *context is that. */
+CUdevice example_open(CUcontext *context);
+
 struct example {
     const char *name;
     const char *ptx;     /* the file that was loaded */
