@@ -143,9 +143,11 @@ CUresult ct_vk_piece_create(struct ct_backend_device *device, const struct ct_vk
                             uint64_t *out_address)
 {
     struct ct_vk_piece piece = {.size_bytes = plan->size_bytes};
-    CUresult r;
+    CUresult r = ct_vk_buffer_create(device, plan, &piece.buffer);
 
-    if ((r = ct_vk_buffer_create(device, plan, &piece.buffer)) != CUDA_SUCCESS ||
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && plan->unbound) /* it has none: what drivers are out of is such addresses */
+        r = CUDA_ERROR_MAP_FAILED;
+    if (r != CUDA_SUCCESS ||
         (!plan->unbound && (r = allocate(device, plan, &piece)) != CUDA_SUCCESS) ||
         (r = read_address(device, plan, &piece, out_address)) != CUDA_SUCCESS) {
         ct_vk_piece_destroy(device, &piece);

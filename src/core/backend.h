@@ -298,7 +298,8 @@ struct ct_backend {
     CUresult (*physical_pages)(struct ct_physical *physical, void **out);
     void (*physical_destroy)(struct ct_physical *physical); /* bound nowhere; takes NULL */
     /* A range of addresses without memory, at a CUDA address that the caller has reserved (0: anywhere; not with placed rules). As
-     * memory_create, it is never asked for again after a failure. To be destroyed as other memory. */
+     * memory_create, it is never asked for again after a failure, but OUT_OF_MEMORY: the host had none, before the driver was asked. To be
+     * destroyed as other memory. */
     CUresult (*range_create)(struct ct_backend_device *device, uint64_t want_address, uint64_t size_bytes, struct ct_memory **out);
     /* Work that is recorded later finds it done. No work uses what is bound or unbound. */
     CUresult (*range_bind)(struct ct_memory *range, const struct ct_range_bind *binds, unsigned count);

@@ -128,7 +128,8 @@ CUresult ct_vmm_find_view_locked(struct ct_reservation *reservation, struct ct_d
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s cannot have memory at 0x%llx", device->info.name,
                        (unsigned long long)reservation->start);
     r = add_view(reservation, device, 0, out);
-    reservation->refused = r != CUDA_SUCCESS && ct_address_is_placed(device->info.address_rule);
+    /* Without memory of the host nobody has asked the driver yet. */
+    reservation->refused = r != CUDA_SUCCESS && r != CUDA_ERROR_OUT_OF_MEMORY && ct_address_is_placed(device->info.address_rule);
     return r;
 }
 
