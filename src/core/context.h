@@ -27,6 +27,7 @@ struct ct_device {
     struct ct_device_pools *pools;        /* of memory: memory_pool.c */
     struct ct_spares *spares;             /* memory_spares.c */
     struct ct_backend_device *opened;     /* NULL until the first context */
+    bool takes_aliases;                   /* guarded by host_aliases.c */
     atomic_ullong given_bytes;            /* of its memory: memory_budget.c */
     struct ct_context *primary;           /* made with the process, active while primary_retains > 0; its handle never changes */
     unsigned primary_retains;             /* a reset takes the context down, but not the retains back */

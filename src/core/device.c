@@ -5,6 +5,7 @@
 #include "compute_capability.h"
 #include "config.h"
 #include "copy_kernel.h"
+#include "host_aliases.h"
 #include "log.h"
 #include "memory_pool.h"
 #include "memory_spares.h"
@@ -281,9 +282,11 @@ CUresult ct_device_open_locked(struct ct_device *device)
     if (device->opened)
         return CUDA_SUCCESS;
     r = device->backend->device_open(device->backend_index, &device->opened);
-    if (r == CUDA_SUCCESS)
-        device->primary->backend_device = device->opened; /* what belongs to the device and to no context is made through this one */
-    return r;
+    if (r != CUDA_SUCCESS)
+        return r;
+    device->primary->backend_device = device->opened; /* what belongs to the device and to no context is made through this one */
+    ct_host_aliases_open(device);
+    return CUDA_SUCCESS;
 }
 
 CUresult ct_device_open(struct ct_device *device)

@@ -3,6 +3,7 @@
  * in the map of addresses, at its device pointer. */
 #include "host_memory.h"
 
+#include "host_aliases.h"
 #include "host_mappings.h"
 #include "log.h"
 #include "memory_arena.h"
@@ -47,7 +48,7 @@ CUresult ct_host_memory_alloc(struct ct_context *context, uint64_t size_bytes, u
     allocation = calloc(1, sizeof *allocation);
     if (!allocation)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "allocation");
-    r = ct_backing_create_host(context, size_bytes, kind, &allocation->backing);
+    r = ct_backing_create_portable(context, size_bytes, kind, &allocation->backing);
     host = allocation->backing.host; /* once published, another thread may free it */
     if (r == CUDA_SUCCESS)
         r = publish(context, allocation, 0, size_bytes, CT_RANGE_HOST, flags);
@@ -204,19 +205,32 @@ CUresult ct_host_memory_find(const void *pointer, struct ct_range *out)
     return CUDA_SUCCESS;
 }
 
-/* Memory of one device is not mapped for the others; those that take the host's own page tables need not have it mapped. */
+bool ct_host_memory_reach(const struct ct_device *device, const struct ct_range *range, uint64_t *out)
+{
+    uint64_t first;
+
+    if (range->device == device->ordinal)
+        *out = range->device_pointer;
+    else if (device->info.pageable_access) /* the host's own page tables: nothing has to be mapped */
+        *out = (uint64_t)(uintptr_t)range->host;
+    else if (ct_host_aliases_find(device, range->memory, &first))
+        *out = first + range->memory_offset;
+    else
+        return false;
+    return true;
+}
+
 CUresult ct_host_memory_device_pointer(const struct ct_context *context, const void *pointer, CUdeviceptr *out)
 {
     struct ct_range range;
     CUresult r = ct_host_memory_find(pointer, &range);
 
+    uint64_t start;
+
     if (r != CUDA_SUCCESS)
         return r;
-    if (range.memory->device == context->backend_device)
-        *out = range.device_pointer + (uint64_t)((const char *)pointer - (const char *)range.host);
-    else if (context->device->info.pageable_access)
-        *out = (CUdeviceptr)(uintptr_t)pointer;
-    else
+    if (!ct_host_memory_reach(context->device, &range, &start))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "page-locked memory of device %d on device %d", range.device, context->device->ordinal);
+    *out = start + (uint64_t)((const char *)pointer - (const char *)range.host);
     return CUDA_SUCCESS;
 }

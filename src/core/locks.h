@@ -26,6 +26,7 @@ enum ct_lock_rank {
     CT_RANK_VIRTUAL_MEMORY, /* vmm_*.c: reservations and their mappings */
     CT_RANK_SPARES,        /* memory_spares.c: also with the one above, when memory without addresses ends */
     CT_RANK_ADDRESS_SPACE, /* address_space.c: writers */
+    CT_RANK_HOST_ALIASES,  /* host_aliases.c: host memory that other devices may have, too */
     CT_RANK_SHARES,        /* memory_share.c: what other processes may have of ours */
     CT_RANK_HANDLES,       /* object.c */
     CT_RANK_BACKEND,       /* everything inside a backend: after all of core's */

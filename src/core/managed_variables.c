@@ -7,6 +7,7 @@
 
 #include "advice.h"
 #include "device.h"
+#include "host_aliases.h"
 #include "log.h"
 #include "managed.h"
 #include "memory.h"
@@ -92,7 +93,7 @@ static CUresult make(const struct ptx2spv_module *ptx, struct ct_device *device,
     uint64_t size_bytes;
     uint32_t align;
     const void *bytes = ptx2spv_module_managed_image(ptx, &size_bytes, &align);
-    CUresult r = ct_backing_create_host(&place, size_bytes, CT_MEMORY_HOST, &backing);
+    CUresult r = ct_backing_create_portable(&place, size_bytes, CT_MEMORY_HOST, &backing);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -122,6 +123,7 @@ CUresult ct_managed_variables_place(struct ct_managed_variables *variables, cons
                                     uint64_t *out_address)
 {
     CUresult r = open_device(device);
+    uint64_t there;
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -131,7 +133,8 @@ CUresult ct_managed_variables_place(struct ct_managed_variables *variables, cons
     ct_mutex_unlock(&variables->lock);
     if (r != CUDA_SUCCESS)
         return r;
-    if (variables->device->opened != device->opened && !device->info.pageable_access)
+    if (variables->device != device && !device->info.pageable_access &&
+        !ct_host_aliases_find(device, variables->backing.memory, &there))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variables of device %d on device %d", variables->device->ordinal,
                        device->ordinal);
     *out_address = variables->backing.address; /* fixed once made */

@@ -9,6 +9,7 @@
  */
 #include "memory_backing.h"
 
+#include "host_aliases.h"
 #include "log.h"
 #include "memory.h"
 #include "memory_budget.h"
@@ -110,6 +111,15 @@ CUresult ct_backing_create_host(struct ct_context *context, uint64_t size_bytes,
     return r;
 }
 
+CUresult ct_backing_create_portable(struct ct_context *context, uint64_t size_bytes, enum ct_memory_kind kind, struct ct_backing *out)
+{
+    CUresult r = ct_backing_create_host(context, size_bytes, kind, out);
+
+    if (r == CUDA_SUCCESS)
+        ct_host_aliases_make(context->device, false, out);
+    return r;
+}
+
 static CUresult import_at(struct ct_context *context, struct ct_host_import *import, uint64_t want_address, struct ct_backing *backing)
 {
     CUresult r;
@@ -143,9 +153,11 @@ CUresult ct_backing_import(struct ct_context *context, const struct ct_host_impo
         r = import_at(context, &import, 0, &backing);
     else if (!info->import_at_pointer || (r = import_at(context, &import, (uint64_t)(uintptr_t)import.pages, &backing)) != CUDA_SUCCESS)
         r = import_in_arena(context, &import, &backing);
-    if (r == CUDA_SUCCESS)
-        *out = backing;
-    return r;
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_host_aliases_make(context->device, import.io_memory, &backing);
+    *out = backing;
+    return CUDA_SUCCESS;
 }
 
 /* ---- file descriptors ---- */
@@ -316,6 +328,7 @@ CUresult ct_backing_open(struct ct_context *context, const struct ct_share_name 
 
 void ct_backing_destroy(struct ct_context *context, struct ct_backing *backing)
 {
+    ct_host_aliases_drop(backing);
     if (backing->memory)
         context->backend->memory_destroy(backing->memory);
     ct_unreserve(backing->reserved, backing->reserved_bytes); /* pages of host memory lie in it */

@@ -6,6 +6,8 @@
 #include "backend.h"
 #include "context.h"
 
+struct ct_host_aliases;
+
 /* Zero is none. */
 struct ct_backing {
     struct ct_memory *memory;
@@ -14,13 +16,16 @@ struct ct_backing {
     void *reserved;   /* host address space held at `address` (placed rules), or NULL */
     uint64_t reserved_bytes;
     uint64_t device_bytes, host_bytes; /* what it is counted for: memory_budget.h */
+    struct ct_host_aliases *aliases;   /* where other devices may have it, too, or NULL: host_aliases.h */
 };
 
 /* Device memory, of at least `align` (a power of two). OUT_OF_MEMORY. */
 CUresult ct_backing_create_device(struct ct_context *context, uint64_t size_bytes, uint64_t align, struct ct_backing *out);
 /* Page-locked host memory; kind HOST or HOST_WC. For HOST, address equals host wherever addressing is unified. */
 CUresult ct_backing_create_host(struct ct_context *context, uint64_t size_bytes, enum ct_memory_kind kind, struct ct_backing *out);
-/* Pages of the application; want_address is not looked at. NOT_SUPPORTED: the device cannot. */
+/* The same for memory of the application: kernels of other devices reach it where they can (host_aliases.h). */
+CUresult ct_backing_create_portable(struct ct_context *context, uint64_t size_bytes, enum ct_memory_kind kind, struct ct_backing *out);
+/* Pages of the application, likewise; want_address is not looked at. NOT_SUPPORTED: the device cannot. */
 CUresult ct_backing_import(struct ct_context *context, const struct ct_host_import *pages, struct ct_backing *out);
 /* What is behind a file descriptor; tries all ways. import->way and want_address are not looked at. NOT_SUPPORTED, MAP_FAILED. */
 CUresult ct_backing_import_fd(struct ct_context *context, const struct ct_fd_import *import, struct ct_backing *out);

@@ -193,7 +193,7 @@ CUresult ct_spares_backing(struct ct_context *context, enum ct_memory_kind kind,
     struct spare spare;
 
     if (kind != CT_MEMORY_DEVICE)
-        return ct_backing_create_host(context, size_bytes, kind, out);
+        return ct_backing_create_portable(context, size_bytes, kind, out);
     if (bytes > context->device->info.max_allocation_bytes)
         bytes = size_bytes;
     align = align > LEAST_ALIGN ? align : LEAST_ALIGN;

@@ -3,6 +3,7 @@
  * not know, and how it is found. */
 #include "pointer.h"
 
+#include "host_memory.h"
 #include "log.h"
 #include "memory.h"
 #include "process.h"
@@ -38,6 +39,11 @@ static bool is_host(const struct ct_range *range)
     return range->kind == CT_RANGE_HOST || range->kind == CT_RANGE_REGISTERED;
 }
 
+static bool is_for_all_devices(const struct ct_range *range)
+{
+    return is_host(range) || is_managed(range);
+}
+
 static CUresult get_context(const struct query *q, union value *out)
 {
     out->pointer = q->range->kind == CT_RANGE_POOL ? NULL : q->range->owner; /* pools belong to devices */
@@ -52,15 +58,20 @@ static CUresult get_memory_type(const struct query *q, union value *out)
 
 static CUresult get_device_pointer(const struct query *q, union value *out)
 {
+    uint64_t start = q->range->device_pointer;
+
     if (!q->context)
         return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "the device pointer of 0x%llx in no context", (unsigned long long)q->pointer);
-    out->u64 = q->range->device_pointer + (q->pointer - q->range->start);
+    if (is_for_all_devices(q->range) && !ct_host_memory_reach(q->context->device, q->range, &start))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "device %d does not reach 0x%llx", q->context->device->ordinal,
+                       (unsigned long long)q->pointer);
+    out->u64 = start + (q->pointer - q->range->start);
     return CUDA_SUCCESS;
 }
 
 static CUresult get_host_pointer(const struct query *q, union value *out)
 {
-    if (!is_host(q->range) && !is_managed(q->range))
+    if (!is_for_all_devices(q->range))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "device memory at 0x%llx has no host pointer", (unsigned long long)q->pointer);
     out->pointer = (char *)q->range->host + (q->pointer - q->range->start);
     return CUDA_SUCCESS;
@@ -154,15 +165,23 @@ static CUresult get_ipc_capable(const struct query *q, union value *out)
     return CUDA_SUCCESS;
 }
 
-/* Every device works in its own memory and in page-locked memory that it was allocated or registered for. */
+/* Every device works in its own memory, and in the host's where it reaches that. */
+static bool has_access(const struct query *q)
+{
+    uint64_t start;
+
+    return !q->context || q->mapping->device == q->context->device->ordinal ||
+           (is_for_all_devices(q->range) && ct_host_memory_reach(q->context->device, q->range, &start));
+}
+
 static CUresult get_access(const struct query *q, union value *out)
 {
-    bool own = !q->context || q->mapping->device == q->context->device->ordinal;
+    const bool has = has_access(q);
 
-    if (own && q->mapping->access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+    if (has && q->mapping->access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
         out->u32 = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
     else
-        out->u32 = own && q->mapping->access == CU_MEM_ACCESS_FLAGS_PROT_READ ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ
+        out->u32 = has && q->mapping->access == CU_MEM_ACCESS_FLAGS_PROT_READ ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ
                                                                               : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
     return CUDA_SUCCESS;
 }

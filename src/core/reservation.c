@@ -109,18 +109,24 @@ CUresult ct_reserve(const struct ct_device_info *info, uint64_t size_bytes, uint
     return CUDA_SUCCESS;
 }
 
+bool ct_arenas_hold(const struct ct_device_info *info, uint64_t address, uint64_t size_bytes)
+{
+    const unsigned n = count_arenas(info);
+    bool inside = n == 0;
+
+    for (unsigned i = 0; i < n && !inside; i++)
+        inside = address >= info->arenas[i].first && address < info->arenas[i].end && size_bytes <= info->arenas[i].end - address;
+    return inside;
+}
+
 CUresult ct_reserve_at(const struct ct_device_info *info, uint64_t address, uint64_t size_bytes, void **out, uint64_t *out_bytes)
 {
-    unsigned n = count_arenas(info);
-    bool inside = n == 0;
     uint64_t bytes;
     CUresult r = round_up(size_bytes, &bytes);
 
     if (r != CUDA_SUCCESS)
         return r;
-    for (unsigned i = 0; i < n && !inside; i++)
-        inside = address >= info->arenas[i].first && address < info->arenas[i].end && bytes <= info->arenas[i].end - address;
-    if (!inside || !try_address(address, bytes, out))
+    if (!ct_arenas_hold(info, address, bytes) || !try_address(address, bytes, out))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes at 0x%llx are not free", (unsigned long long)bytes,
                        (unsigned long long)address);
     *out_bytes = bytes;

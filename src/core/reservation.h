@@ -13,6 +13,8 @@
 CUresult ct_reserve(const struct ct_device_info *info, uint64_t size_bytes, uint64_t align, void **out, uint64_t *out_bytes);
 /* The same at `address`, a multiple of CT_RESERVATION_ALIGN. OUT_OF_MEMORY: it is not free, or outside of the arenas. */
 CUresult ct_reserve_at(const struct ct_device_info *info, uint64_t address, uint64_t size_bytes, void **out, uint64_t *out_bytes);
+/* Whether addresses of the device may lie there. */
+bool ct_arenas_hold(const struct ct_device_info *info, uint64_t address, uint64_t size_bytes);
 void ct_unreserve(void *start, uint64_t reserved_bytes); /* takes NULL */
 
 #endif

@@ -18,6 +18,7 @@
 #define OWN_FIRST 0x700000000000u /* addresses of a driver that places memory itself; nothing of the host lies there */
 #define MASK 0xffff800000000000u
 #define PAGE 4096
+#define MAX_OPEN 4
 
 struct ct_backend_device {
     int unused;
@@ -77,7 +78,8 @@ static struct {
     bool failed, lasting;
     CUresult failure;
     struct ct_device_info info;
-    struct ct_backend_device device;
+    struct ct_backend_device devices[MAX_OPEN];
+    unsigned open;
     bool ready, rule_set;
 } mock = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .next_own = OWN_FIRST};
 
@@ -239,6 +241,7 @@ static CUresult mock_enumerate(const struct ct_device_info **out_infos, unsigned
         info->max_block_threads = 1024;
         info->stream_priorities = true;
         info->can_import_host = true;
+        info->import_refusals_spoil = getenv("MOCK_REFUSALS_SPOIL") != NULL;
         info->opaque_images = info->sparse_images = mock_has_images();
         if (mock_has_images())
             info->images = (struct ct_image_limits){1024, 1024, 256, 1024, 16, 0};
@@ -261,7 +264,10 @@ static CUresult mock_enumerate(const struct ct_device_info **out_infos, unsigned
 static CUresult mock_device_open(unsigned index, struct ct_backend_device **out)
 {
     (void)index;
-    *out = &mock.device;
+    lock();
+    fault_unless(mock.open < MAX_OPEN, "more devices than tests have");
+    *out = &mock.devices[mock.open++ % MAX_OPEN];
+    unlock();
     return CUDA_SUCCESS;
 }
 

@@ -7,7 +7,7 @@
 #include "core/backend.h"
 
 /* Before the first call of CUDA. The environment's MOCK_ADDRESS_RULE ("shared", "chosen", "mask", "own") is taken otherwise.
- * Only with "shared" does the host see device memory; with "own" host memory has a device pointer of its own. */
+ * MOCK_REFUSALS_SPOIL sets import_refusals_spoil. Only with "shared" does the host see device memory; with "own" host memory has a device pointer of its own. */
 void mock_use_rule(enum ct_address_rule rule);
 /* Also before that: the device shares semaphores (mock_semaphores.h). */
 void mock_use_semaphores(void);

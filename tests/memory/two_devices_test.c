@@ -5,39 +5,202 @@
 
 #define BYTES (SEEDS_WORDS * 4)
 
-/* The device pointer is for the current context: where its device reaches all host memory it is the host pointer; where it does not reach
- * that of another device the call says so, rather than giving an address that means nothing there. */
-static void in_the_other_device(void **state)
-{
-    CUdeviceptr device = 0;
-    CUcontext other;
-    uint32_t *host;
-    int devices = 0;
-
-    (void)state;
-    ok(cuDeviceGetCount(&devices));
-    if (devices < 2)
-        skip();
-    ok(cuMemHostAlloc((void **)&host, BYTES, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
-    ok(cuCtxCreate(&other, NULL, 0, 1));
-    if (!on_cuttle() || seeds_attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS)) {
-        ok(cuMemHostGetDevicePointer(&device, host, 0));
-        assert_int_equal(device, (uintptr_t)host);
-        seeds_shared_words(host, device, SEEDS_WORDS);
-    } else {
-        gives(CUDA_ERROR_NOT_SUPPORTED, cuMemHostGetDevicePointer(&device, host, 0));
-        assert_int_equal(device, 0);
-    }
-    ok(cuCtxDestroy(other));
-    ok(cuMemHostGetDevicePointer(&device, host, 0));
-    seeds_shared_words(host, device, SEEDS_WORDS);
-    ok(cuMemFreeHost(host));
-}
-
 static void take_a_while(void *unused)
 {
     (void)unused;
     usleep(20000);
+}
+
+/* Memory of the host, by all calls that make it. */
+struct host_kind {
+    uint32_t *host;
+    bool registered, managed;
+};
+
+static struct host_kind allocated(unsigned flags)
+{
+    struct host_kind kind = {NULL, false, false};
+
+    ok(cuMemHostAlloc((void **)&kind.host, BYTES, flags));
+    return kind;
+}
+
+static uint32_t pages[4 * SEEDS_WORDS];
+
+static struct host_kind make_kind(unsigned n)
+{
+    struct host_kind kind = {NULL, false, false};
+    CUdeviceptr managed;
+
+    switch (n) {
+    case 0:
+        return allocated(0);
+    case 1:
+        return allocated(CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+    case 2:
+        return allocated(CU_MEMHOSTALLOC_WRITECOMBINED);
+    case 3:
+        ok(cuMemAllocHost((void **)&kind.host, BYTES));
+        return kind;
+    case 4:
+        kind.host = pages + SEEDS_WORDS + 5;
+        kind.registered = true;
+        ok(cuMemHostRegister(kind.host, BYTES, CU_MEMHOSTREGISTER_DEVICEMAP));
+        return kind;
+    default:
+        kind.managed = true;
+        ok(cuMemAllocManaged(&managed, n == 5 ? BYTES : (size_t)2 << 20, CU_MEM_ATTACH_GLOBAL));
+        kind.host = (uint32_t *)(uintptr_t)managed;
+        return kind;
+    }
+}
+#define KINDS 7
+
+static void free_kind(const struct host_kind *kind)
+{
+    if (kind->registered)
+        ok(cuMemHostUnregister(kind->host));
+    else if (kind->managed)
+        ok(cuMemFree((CUdeviceptr)(uintptr_t)kind->host));
+    else
+        ok(cuMemFreeHost(kind->host));
+}
+
+static bool there_are_two(void)
+{
+    int devices = 0;
+
+    ok(cuDeviceGetCount(&devices));
+    return devices >= 2;
+}
+
+/* Kernels of the current context work in it, by the pointer that it says. */
+static void works_here(const struct host_kind *kind)
+{
+    CUdeviceptr device = (CUdeviceptr)(uintptr_t)kind->host, attribute;
+    unsigned access;
+
+    if (!kind->managed)
+        ok(cuMemHostGetDevicePointer(&device, kind->host, 0));
+    seeds_shared_words(kind->host, device, SEEDS_WORDS);
+    ok(cuPointerGetAttribute(&attribute, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (CUdeviceptr)(uintptr_t)kind->host));
+    assert_int_equal(attribute, device);
+    ok(cuPointerGetAttribute(&access, CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, (CUdeviceptr)(uintptr_t)kind->host));
+    assert_int_equal(access, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
+}
+
+/* Without unified addressing no pointer means the same on two devices: the call says so, rather than giving an address. */
+static void says_so(const struct host_kind *kind)
+{
+    CUdeviceptr device = 0;
+
+    if (kind->managed)
+        return;
+    gives(CUDA_ERROR_NOT_SUPPORTED, cuMemHostGetDevicePointer(&device, kind->host, 0));
+    assert_int_equal(device, 0);
+    gives(CUDA_ERROR_INVALID_VALUE,
+          cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (CUdeviceptr)(uintptr_t)kind->host));
+}
+
+static void check_there(const struct host_kind *kind)
+{
+    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING))
+        works_here(kind);
+    else
+        says_so(kind);
+}
+
+/* "all host memory allocated using cuMemHostAlloc() will automatically be immediately accessible to all contexts on all devices which
+ * support unified addressing": what is there when the first context of the other device is made, and what is made later; it goes while both
+ * contexts are there, or with one of them. */
+static void in_the_other_device(void **state)
+{
+    struct host_kind before[KINDS], later;
+    const unsigned kinds = seeds_attribute(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY) ? KINDS : KINDS - 2;
+    CUcontext other;
+
+    if (!there_are_two())
+        skip();
+    for (unsigned i = 0; i < kinds; i++)
+        before[i] = make_kind(i);
+    ok(cuCtxCreate(&other, NULL, 0, 1));
+    for (unsigned i = 0; i < kinds; i++)
+        check_there(&before[i]);
+    ok(cuCtxSetCurrent(*state));
+    for (unsigned i = 0; i < kinds; i++) {
+        works_here(&before[i]);
+        free_kind(&before[i]);
+        later = make_kind(i);
+        ok(cuCtxSetCurrent(other));
+        check_there(&later);
+        free_kind(&later); /* in a context that it is not of */
+        later = make_kind(i);
+        ok(cuCtxSetCurrent(*state));
+        check_there(&later);
+        if (i % 2)
+            free_kind(&later);
+    }
+    ok(cuCtxDestroy(other)); /* with what is left */
+    ok(cuCtxSetCurrent(*state));
+}
+
+/* Where it is freed does not matter: kernels of the other device that work in it are waited for. */
+static void freed_while_the_other_works(void **state)
+{
+    uint32_t *const words = pages + 17;
+    CUdeviceptr device;
+    CUfunction step;
+    CUmodule module;
+    CUcontext other;
+    unsigned count = SEEDS_WORDS;
+
+    if (!there_are_two() || !seeds_attribute(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING))
+        skip();
+    ok(cuMemHostRegister(words, BYTES, 0));
+    ok(cuCtxCreate(&other, NULL, 0, 1));
+    ok(cuMemHostGetDevicePointer(&device, words, 0));
+    ok(cuModuleLoadData(&module, seeds_ptx));
+    ok(cuModuleGetFunction(&step, module, "step"));
+    words[count - 1] = 7;
+    ok(cuLaunchHostFunc(NULL, take_a_while, NULL));
+    ok(cuLaunchKernel(step, (count + 127) / 128, 1, 1, 128, 1, 1, 0, NULL, (void *[]){&device, &count}, NULL));
+    ok(cuCtxSetCurrent(*state));
+    ok(cuMemHostUnregister(words));
+    assert_int_equal(words[count - 1], 22);
+    ok(cuCtxDestroy(other));
+    ok(cuCtxSetCurrent(*state));
+}
+
+/* Managed variables of a library are one for all its contexts. */
+static void managed_variable_in_both(void **state)
+{
+    /* clang-format off */
+    static const char ptx[] =
+        ".version 6.0\n.target sm_70\n.address_size 64\n"
+        ".visible .global .attribute(.managed) .align 4 .u32 shared;\n"
+        ".visible .entry adds()\n{\n    .reg .b32 %r<2>;\n"
+        "    ld.global.u32 %r1, [shared];\n    add.u32 %r1, %r1, 5;\n    st.global.u32 [shared], %r1;\n    ret;\n}\n";
+    /* clang-format on */
+    CUdeviceptr variable;
+    CUlibrary library;
+    CUkernel adds;
+    CUcontext other;
+    size_t bytes;
+
+    if (!there_are_two() || !seeds_attribute(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY))
+        skip();
+    ok(cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+    ok(cuLibraryGetKernel(&adds, library, "adds"));
+    ok(cuLaunchKernel((CUfunction)adds, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    ok(cuCtxSynchronize());
+    ok(cuLibraryGetManaged(&variable, &bytes, library, "shared"));
+    ok(cuCtxCreate(&other, NULL, 0, 1));
+    ok(cuLaunchKernel((CUfunction)adds, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+    ok(cuCtxSynchronize());
+    assert_int_equal(*(volatile uint32_t *)(uintptr_t)variable, 10);
+    ok(cuCtxDestroy(other));
+    ok(cuCtxSetCurrent(*state));
+    ok(cuLibraryUnload(library));
 }
 
 /* Copies and fills between devices keep the order of their stream, and that of blocking streams behind the default stream. */
@@ -99,7 +262,8 @@ static void access_of_the_other_device(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(in_the_other_device), cmocka_unit_test(in_stream_order),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(in_the_other_device), cmocka_unit_test(freed_while_the_other_works),
+                                       cmocka_unit_test(managed_variable_in_both), cmocka_unit_test(in_stream_order),
                                        cmocka_unit_test(access_of_the_other_device)};
 
     return cmocka_run_group_tests(tests, with_context, without_context);
