@@ -154,22 +154,30 @@ static const char *missing_feature_or_null(const struct ct_vk_features *features
     return NULL;
 }
 
-/* A compute family, if possible one without graphics: those run beside a desktop and have the longer time limits. */
-static bool find_family(VkPhysicalDevice handle, struct ct_vk_physical *out)
+struct families {
+    VkQueueFamilyProperties of[32];
+    uint32_t count;
+};
+
+static void get_families(VkPhysicalDevice handle, struct families *out)
 {
-    VkQueueFamilyProperties families[32];
-    uint32_t count = sizeof families / sizeof *families;
+    out->count = sizeof out->of / sizeof *out->of;
+    vkGetPhysicalDeviceQueueFamilyProperties(handle, &out->count, out->of);
+}
+
+/* A compute family, if possible one without graphics: those run beside a desktop and have the longer time limits. */
+static bool find_family(const struct families *families, struct ct_vk_physical *out)
+{
     bool found = false;
 
-    vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families);
-    for (uint32_t i = 0; i < count; i++) {
-        bool graphics = families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT;
+    for (uint32_t i = 0; i < families->count; i++) {
+        bool graphics = families->of[i].queueFlags & VK_QUEUE_GRAPHICS_BIT;
 
-        if (!(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) || !families[i].queueCount || (found && graphics))
+        if (!(families->of[i].queueFlags & VK_QUEUE_COMPUTE_BIT) || !families->of[i].queueCount || (found && graphics))
             continue;
         out->family = i;
-        out->n_queues = families[i].queueCount < CT_VK_MAX_QUEUES ? families[i].queueCount : CT_VK_MAX_QUEUES;
-        out->timestamp_bits = families[i].timestampValidBits;
+        out->n_queues = families->of[i].queueCount < CT_VK_MAX_QUEUES ? families->of[i].queueCount : CT_VK_MAX_QUEUES;
+        out->timestamp_bits = families->of[i].timestampValidBits;
         found = true;
         if (!graphics)
             break;
@@ -178,16 +186,12 @@ static bool find_family(VkPhysicalDevice handle, struct ct_vk_physical *out)
 }
 
 /* A family that binds sparse memory, if possible the one that all else goes to. */
-static void find_sparse_family(VkPhysicalDevice handle, struct ct_vk_physical *out)
+static void find_sparse_family(const struct families *families, struct ct_vk_physical *out)
 {
-    VkQueueFamilyProperties families[32];
-    uint32_t count = sizeof families / sizeof *families;
-
     if (!out->features.core.features.sparseBinding)
         return;
-    vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!(families[i].queueFlags & VK_QUEUE_SPARSE_BINDING_BIT) || !families[i].queueCount ||
+    for (uint32_t i = 0; i < families->count; i++) {
+        if (!(families->of[i].queueFlags & VK_QUEUE_SPARSE_BINDING_BIT) || !families->of[i].queueCount ||
             (out->has_sparse_family && i != out->family))
             continue;
         out->sparse_family = i;
@@ -196,15 +200,12 @@ static void find_sparse_family(VkPhysicalDevice handle, struct ct_vk_physical *o
 }
 
 /* A family whose queues copy and do nothing else. */
-static void find_pulse_family(VkPhysicalDevice handle, struct ct_vk_physical *out)
+static void find_pulse_family(const struct families *families, struct ct_vk_physical *out)
 {
     const VkQueueFlags allowed = VK_QUEUE_TRANSFER_BIT | VK_QUEUE_SPARSE_BINDING_BIT | VK_QUEUE_PROTECTED_BIT;
-    VkQueueFamilyProperties families[32];
-    uint32_t count = sizeof families / sizeof *families;
 
-    vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families);
-    for (uint32_t i = 0; i < count && out->needs_pulse && !out->has_pulse_family; i++) {
-        if (!(families[i].queueFlags & VK_QUEUE_TRANSFER_BIT) || (families[i].queueFlags & ~allowed) || !families[i].queueCount)
+    for (uint32_t i = 0; i < families->count && out->needs_pulse && !out->has_pulse_family; i++) {
+        if (!(families->of[i].queueFlags & VK_QUEUE_TRANSFER_BIT) || (families->of[i].queueFlags & ~allowed) || !families->of[i].queueCount)
             continue;
         out->pulse_family = i;
         out->has_pulse_family = !out->has_sparse_family || out->sparse_family != i;
@@ -369,6 +370,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     struct properties properties;
     const struct driver_facts *driver;
     VkPhysicalDeviceProperties core;
+    struct families families;
 
     memset(out, 0, sizeof *out);
     memset(out_info, 0, sizeof *out_info);
@@ -378,7 +380,8 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
         *out_reason = "Vulkan 1.3";
         return false;
     }
-    if (!find_family(handle, out)) {
+    get_families(handle, &families);
+    if (!find_family(&families, out)) {
         *out_reason = "a compute queue";
         return false;
     }
@@ -398,8 +401,8 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     fill_identity(&properties, out->has, out_info);
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);
-    find_sparse_family(handle, out);
-    find_pulse_family(handle, out);
+    find_sparse_family(&families, out);
+    find_pulse_family(&families, out);
     out_info->sparse_images = out_info->sparse && out->has_sparse_family && out->features.core.features.sparseResidencyImage2D;
     out->memory_missing = !out->memory.memoryTypeCount;
     ct_vk_address_rule_probe(out, out_info, driver->rule);
