@@ -224,7 +224,6 @@ CUresult ct_host_memory_device_pointer(const struct ct_context *context, const v
 {
     struct ct_range range;
     CUresult r = ct_host_memory_find(pointer, &range);
-
     uint64_t start;
 
     if (r != CUDA_SUCCESS)

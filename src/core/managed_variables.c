@@ -7,7 +7,7 @@
 
 #include "advice.h"
 #include "device.h"
-#include "host_aliases.h"
+#include "host_memory.h"
 #include "log.h"
 #include "managed.h"
 #include "memory.h"
@@ -123,6 +123,7 @@ CUresult ct_managed_variables_place(struct ct_managed_variables *variables, cons
                                     uint64_t *out_address)
 {
     CUresult r = open_device(device);
+    struct ct_range range;
     uint64_t there;
 
     if (r != CUDA_SUCCESS)
@@ -131,10 +132,9 @@ CUresult ct_managed_variables_place(struct ct_managed_variables *variables, cons
     if (!variables->device && (r = make(ptx, device, &variables->backing)) == CUDA_SUCCESS)
         variables->device = device;
     ct_mutex_unlock(&variables->lock);
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS || (r = ct_address_find(variables->backing.address, 0, &range)) != CUDA_SUCCESS)
         return r;
-    if (variables->device != device && !device->info.pageable_access &&
-        !ct_host_aliases_find(device, variables->backing.memory, &there))
+    if (!ct_host_memory_reach(device, &range, &there))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variables of device %d on device %d", variables->device->ordinal,
                        device->ordinal);
     *out_address = variables->backing.address; /* fixed once made */
