@@ -23,7 +23,6 @@
 
 #define CT_CHANNEL "memory"
 #define IMPORT_WAYS 2
-#define GLUE_ALIGN ((uint64_t)2 << 20) /* of pieces that a driver may round to whole pages of its tables */
 
 static uint64_t page_bytes(void)
 {
@@ -184,8 +183,7 @@ static CUresult import_placed(struct ct_context *context, struct ct_fd_import *i
     for (import->way = 0; import->way < IMPORT_WAYS && r != CUDA_SUCCESS; import->way++) {
         struct ct_backing backing = {0};
 
-        r = ct_reserve(&context->device->info, extent_of(import), import->next ? GLUE_ALIGN : 1, &backing.reserved,
-                       &backing.reserved_bytes);
+        r = ct_reserve(&context->device->info, extent_of(import), 1, &backing.reserved, &backing.reserved_bytes);
         if (r != CUDA_SUCCESS)
             return r;
         backing.address = import->want_address = (uint64_t)(uintptr_t)backing.reserved;

@@ -214,8 +214,9 @@ static void *listen_to_others(void *user)
             continue;
         }
         (void)setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        while (is_same_user(client) && answer(client))
-            ;
+        if (is_same_user(client))
+            while (answer(client))
+                ;
         close(client);
     }
     return NULL;

@@ -31,8 +31,7 @@ static CUresult memory_create(struct ct_device *device, uint64_t size_bytes, boo
 
 static CUresult tiles_create(struct ct_device *device, uint64_t size_bytes, bool shareable, struct ct_vmm_memory *out)
 {
-    if (shareable)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory for sparse arrays is not shared");
+    (void)shareable; /* it is not: vmm_handle.c refuses that */
     return create(device, size_bytes, CT_PHYSICAL_TILES, out);
 }
 
