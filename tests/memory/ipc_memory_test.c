@@ -453,14 +453,7 @@ static bool is_there(void)
 
 static int start(void **state)
 {
-    if (with_context(state) != 0)
-        return -1;
-    if (is_there()) {
-        peer_start(&peer);
-        return 0;
-    }
-    print_message("the device shares no memory with other processes\n");
-    exit(77);
+    return peer_start_group(state, &peer, is_there, "the device shares no memory with other processes");
 }
 
 int main(int argc, char **argv)

@@ -81,6 +81,19 @@ static inline void peer_start(struct peer *peer)
     peer->socket = sockets[0];
 }
 
+/* The setup of a group: a context, and the other process. The test is skipped where what it is about is not there. */
+static inline int peer_start_group(void **state, struct peer *peer, bool (*is_there)(void), const char *otherwise)
+{
+    if (with_context(state) != 0)
+        return -1;
+    if (is_there()) {
+        peer_start(peer);
+        return 0;
+    }
+    print_message("%s\n", otherwise);
+    exit(77);
+}
+
 static inline void peer_kill(struct peer *peer)
 {
     kill(peer->pid, SIGKILL);

@@ -392,16 +392,14 @@ static void leaving_with_memory(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
+static bool is_there(void)
+{
+    return seeds_attribute(CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES) & FILE_TYPE;
+}
+
 static int start(void **state)
 {
-    if (with_context(state) != 0)
-        return -1;
-    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES) & FILE_TYPE) {
-        peer_start(&peer);
-        return 0;
-    }
-    print_message("the device's pools are for one process\n");
-    exit(77);
+    return peer_start_group(state, &peer, is_there, "the device's pools are for one process");
 }
 
 int main(int argc, char **argv)

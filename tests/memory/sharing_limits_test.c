@@ -404,16 +404,14 @@ static void pools_are_exported(void **state)
     tell(FORGET, 0);
 }
 
+static bool is_there(void)
+{
+    return seeds_attribute(CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES) & FILE_TYPE;
+}
+
 static int start(void **state)
 {
-    if (with_context(state) != 0)
-        return -1;
-    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES) & FILE_TYPE) {
-        peer_start(&peer);
-        return 0;
-    }
-    print_message("the device shares no memory with other processes\n");
-    exit(77);
+    return peer_start_group(state, &peer, is_there, "the device shares no memory with other processes");
 }
 
 static int finish(void **state)
