@@ -371,9 +371,12 @@ CUresult ct_vk_get_fd(struct ct_backend_device *device, VkDeviceMemory handle, V
 {
     const VkMemoryGetFdInfoKHR info = {.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR, .memory = handle, .handleType = type};
     int fd = -1;
-    CUresult r = ct_vk_result(device->vk.vkGetMemoryFdKHR(device->handle, &info, &fd), "vkGetMemoryFdKHR");
+    VkResult result = device->vk.vkGetMemoryFdKHR(device->handle, &info, &fd);
+    CUresult r;
 
-    if (r == CUDA_SUCCESS)
+    if (result == VK_ERROR_INITIALIZATION_FAILED) /* Vulkan does not know it here: NVIDIA's driver when no descriptor is left */
+        result = VK_ERROR_TOO_MANY_OBJECTS;
+    if ((r = ct_vk_result(result, "vkGetMemoryFdKHR")) == CUDA_SUCCESS)
         *out_fd = fd;
     return r;
 }

@@ -301,6 +301,8 @@ static CUresult open_shared(struct ct_context *context, const struct ct_shared_m
         r = list_imports(shared, imports, out_bytes);
     if (r == CUDA_SUCCESS)
         r = ct_backing_import_fd(context, imports, out);
+    if (r == CUDA_ERROR_NOT_SUPPORTED) /* of what the same driver exported NVIDIA's says so when the host has no memory */
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory of another process is not taken");
     free(imports);
     return r;
 }

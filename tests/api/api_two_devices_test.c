@@ -208,7 +208,8 @@ static void memory_is_copied_between_them(void **state)
     ok(cuMemsetD32(b, 55, WORDS));
     ok(cuMemcpy3DPeer(&box));
     all_are(0, a, 55);
-    gives(CUDA_ERROR_INVALID_CONTEXT, cuMemcpyPeer(b, MADE_UP(CUcontext), a, contexts[0], BYTES));
+    if (on_cuttle()) /* NVIDIA's driver looks into it */
+        gives(CUDA_ERROR_INVALID_CONTEXT, cuMemcpyPeer(b, MADE_UP(CUcontext), a, contexts[0], BYTES));
     use(1);
     ok(cuStreamDestroy(stream));
     release(0, a);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "backend_vk_kernels.h"
-#include "backend_vk/vk.h"
+#include "backend_vk/memory.h"
 #include "core/backend.h"
 
 #include <spirv-tools/libspirv.h>
@@ -229,6 +229,24 @@ static void test_address_not_granted(void **state)
     assert_null(memory);
 }
 
+static VkResult fail_init(void)
+{
+    return VK_ERROR_INITIALIZATION_FAILED;
+}
+
+/* What NVIDIA's driver says when the process has no file descriptor left. */
+static void test_no_descriptor_left(void **state)
+{
+    struct fixture *f = *state;
+    const struct failure failure = FAILS(vkGetMemoryFdKHR, fail_init);
+    int fd = 7;
+
+    inject(f, &failure);
+    assert_int_equal(ct_vk_get_fd(f->device, VK_NULL_HANDLE, VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, &fd),
+                     CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(fd, 7);
+}
+
 /* ---- what drivers tell of their memory ---- */
 
 #define VISIBLE (VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)
@@ -409,6 +427,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_making_things, setup, teardown),
         cmocka_unit_test_setup_teardown(test_address_not_granted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_descriptor_left, setup, teardown),
         cmocka_unit_test_setup_teardown(test_types_of_host_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(test_free_memory_follows_the_budget, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recording, setup, teardown),
