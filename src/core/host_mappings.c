@@ -8,34 +8,56 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/vfs.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define CT_CHANNEL "memory"
 
 struct mapping {
-    uint64_t first, end, inode;
+    uint64_t first, end, inode;      /* inode: 0 for anonymous memory of small pages */
+    uint32_t major, minor;           /* of the file system */
     bool readable, writable, shared; /* what cannot be read counts as not writable */
     const char *path;                /* "" for anonymous memory */
 };
 
-/* Files that are nothing but memory: those that Linux has made for shared memory without a name, and those of file systems in memory. */
-static bool lies_in_memory(const char *path)
+/* Whether the file system with that device number is one in memory. Its number is asked about and not its path: shared memory is mostly
+ * unlinked as soon as it is mapped. Lines of mountinfo (proc_pid_mountinfo(5)): `id parent major:minor root point options .. - type ..`. */
+static bool is_file_system_in_memory(uint32_t major, uint32_t minor)
 {
-    static const char *const unnamed[] = {"/memfd:", "/dev/zero (deleted)", "/SYSV", "/anon_hugepage"};
-    struct statfs system;
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    unsigned line_major, line_minor;
+    bool found = false, good = false;
+    char *line = NULL;
+    size_t room = 0;
 
-    for (size_t i = 0; i < sizeof unnamed / sizeof *unnamed; i++)
-        if (!strncmp(path, unnamed[i], strlen(unnamed[i])))
-            return true;
-    return statfs(path, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == HUGETLBFS_MAGIC);
+    while (mounts && !found && getline(&line, &room, mounts) > 0) {
+        const char *type = strstr(line, " - ");
+
+        found = type && sscanf(line, "%*s %*s %u:%u", &line_major, &line_minor) == 2 && line_major == major && line_minor == minor;
+        good = found && (!strncmp(type, " - tmpfs ", 9) || !strncmp(type, " - hugetlbfs ", 13));
+    }
+    free(line);
+    if (mounts)
+        fclose(mounts);
+    return good;
 }
 
+/* Files that are nothing but memory: those that Linux has made for shared memory without a name, and those of file systems in memory. */
+static bool lies_in_memory(const struct mapping *mapping)
+{
+    static const char *const unnamed[] = {"/memfd:", "/dev/zero (deleted)", "/SYSV", "/anon_hugepage"};
+
+    for (size_t i = 0; i < sizeof unnamed / sizeof *unnamed; i++)
+        if (!strncmp(mapping->path, unnamed[i], strlen(unnamed[i])))
+            return true;
+    return is_file_system_in_memory(mapping->major, mapping->minor);
+}
+
+/* Of a mapping, or of the part of it that is asked about. */
 typedef CUresult check(const struct mapping *mapping);
 
 static CUresult check_readable(const struct mapping *mapping)
@@ -52,10 +74,23 @@ static CUresult check_lockable(const struct mapping *mapping)
 {
     if (!mapping->writable)
         return ct_fail(CUDA_ERROR_NOT_PERMITTED, "the pages at 0x%llx are not to be written", (unsigned long long)mapping->first);
-    if (mapping->shared && mapping->inode && !lies_in_memory(mapping->path))
+    if (mapping->shared && mapping->inode && !lies_in_memory(mapping))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the pages at 0x%llx are shared with %s, which the driver does not take",
                        (unsigned long long)mapping->first, mapping->path);
+    if (mapping->inode && ct_pages_populate(mapping->first, mapping->end - mapping->first) == CT_PAGES_MISSING)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "not all pages at 0x%llx are there", (unsigned long long)mapping->first);
     return CUDA_SUCCESS;
+}
+
+static CUresult check_part(const struct mapping *mapping, uint64_t first, uint64_t size_bytes, check *check)
+{
+    struct mapping part = *mapping;
+
+    if (mapping->first >= first + size_bytes || mapping->end <= first)
+        return CUDA_SUCCESS;
+    part.first = part.first > first ? part.first : first;
+    part.end = part.end < first + size_bytes ? part.end : first + size_bytes;
+    return check(&part);
 }
 
 /* ---- one mapping at a time ---- */
@@ -82,7 +117,7 @@ static int query(int maps, uint64_t address, char path[PATH_MAX], struct mapping
     path[0] = '\0';
     if (ioctl(maps, QUERY, &q) != 0)
         return errno;
-    *out = (struct mapping){.first = q.first, .end = q.end, .inode = q.inode, .path = path};
+    *out = (struct mapping){.first = q.first, .end = q.end, .inode = q.inode, .major = q.major, .minor = q.minor, .path = path};
     out->readable = q.vma_flags & READABLE;
     out->writable = (q.vma_flags & both) == both;
     out->shared = q.vma_flags & SHARED;
@@ -100,8 +135,7 @@ static bool ask(uint64_t first, uint64_t size_bytes, check *check, CUresult *out
         return false;
     *out = CUDA_SUCCESS;
     while (*out == CUDA_SUCCESS && mapping.end < first + size_bytes && !(error = query(maps, mapping.end, path, &mapping)))
-        if (mapping.first < first + size_bytes)
-            *out = check(&mapping);
+        *out = check_part(&mapping, first, size_bytes, check);
     close(maps);
     return !error || error == ENOENT;
 }
@@ -111,13 +145,14 @@ static bool ask(uint64_t first, uint64_t size_bytes, check *check, CUresult *out
 static bool parse(char *line, struct mapping *out)
 {
     unsigned long long first, end, inode;
+    unsigned major, minor;
     char perms[5];
     int path = 0;
 
     line[strcspn(line, "\n")] = '\0';
-    if (sscanf(line, "%llx-%llx %4s %*x %*x:%*x %llu %n", &first, &end, perms, &inode, &path) < 4)
+    if (sscanf(line, "%llx-%llx %4s %*x %x:%x %llu %n", &first, &end, perms, &major, &minor, &inode, &path) < 6)
         return false;
-    *out = (struct mapping){.first = first, .end = end, .inode = inode, .path = line + path};
+    *out = (struct mapping){.first = first, .end = end, .inode = inode, .major = major, .minor = minor, .path = line + path};
     out->readable = perms[0] == 'r';
     out->writable = out->readable && perms[1] == 'w';
     out->shared = perms[3] == 's';
@@ -135,14 +170,29 @@ static CUresult read_all(uint64_t first, uint64_t size_bytes, check *check)
     if (!maps)
         return CUDA_SUCCESS; /* no /proc: the driver has the last word anyway */
     while (r == CUDA_SUCCESS && mapping.first < first + size_bytes && getline(&line, &room, maps) > 0)
-        if (parse(line, &mapping) && mapping.first < first + size_bytes && mapping.end > first)
-            r = check(&mapping);
+        if (parse(line, &mapping))
+            r = check_part(&mapping, first, size_bytes, check);
     free(line);
     fclose(maps);
     return r;
 }
 
 /* ---- public ---- */
+
+/* MADV_POPULATE_*, since Linux 5.14. EFAULT: SIGBUS would come of touching a page; EINVAL: they are not to be written, or not to be read. */
+enum ct_pages ct_pages_populate(uint64_t first, uint64_t size_bytes)
+{
+    void *pages = (void *)(uintptr_t)first;
+    int error;
+
+    if (madvise(pages, size_bytes, MADV_POPULATE_WRITE) == 0)
+        return CT_PAGES_WRITABLE;
+    if (madvise(pages, size_bytes, MADV_POPULATE_READ) == 0)
+        return CT_PAGES_THERE;
+    error = errno;
+    ct_log(CT_LOG_DEBUG, "pages at %p are not populated: %s", pages, strerror(error));
+    return error == EFAULT ? CT_PAGES_MISSING : CT_PAGES_THERE;
+}
 
 bool ct_pages_ask(uint64_t first, uint64_t size_bytes, CUresult *out)
 {

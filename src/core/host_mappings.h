@@ -9,8 +9,16 @@
 
 /* Whether Linux lets a driver lock the pages for writing, for as long as it likes: pages that the process may write, and none that are
  * shared with a file on a disk, since what a device writes there would not be seen to be written (mm/gup.c, since Linux 6.5).
- * NOT_PERMITTED: not writable. NOT_SUPPORTED: shared with a file, or with a device. */
+ * NOT_PERMITTED: not writable. NOT_SUPPORTED: shared with a file, or with a device. INVALID_VALUE: pages of a file, or huge ones, that are
+ * not there; they are populated to find out. */
 CUresult ct_pages_can_be_locked(uint64_t first, uint64_t size_bytes);
+enum ct_pages {
+    CT_PAGES_WRITABLE, /* all of them are there, and may be written */
+    CT_PAGES_THERE,    /* they are there, or come when they are touched; whether they may be written was not found out */
+    CT_PAGES_MISSING,  /* some never come, as behind the end of a file, or where no huge pages are left: SIGBUS for whoever touches them */
+};
+/* Makes Linux find the pages, where it is new enough for that. */
+enum ct_pages ct_pages_populate(uint64_t first, uint64_t size_bytes);
 /* Whether the process may read all of them, and whether it may write them, too. */
 bool ct_pages_are_readable(uint64_t first, uint64_t size_bytes);
 bool ct_pages_are_writable(uint64_t first, uint64_t size_bytes);

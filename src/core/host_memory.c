@@ -83,27 +83,17 @@ static bool pages_exist(uint64_t first, uint64_t bytes)
     return msync((void *)(uintptr_t)first, bytes, MS_ASYNC) == 0 || errno != ENOMEM;
 }
 
-/* Who locks pages populates them. Processors as devices lock nothing, and there the manual has pages populated, which spares kernels the
- * faults. Pages that cannot be written are read; older Linux populates neither way, and then pages come when they are touched.
- * Returns whether the pages may be written. */
-static bool populate(uint64_t first, uint64_t bytes)
-{
-    void *pages = (void *)(uintptr_t)first;
-
-    if (madvise(pages, bytes, MADV_POPULATE_WRITE) == 0)
-        return true;
-    if (madvise(pages, bytes, MADV_POPULATE_READ) != 0)
-        ct_log(CT_LOG_DEBUG, "pages at %p are not populated: %s", pages, strerror(errno));
-    return ct_pages_are_writable(first, bytes);
-}
-
-/* What a driver would do with pages that it locks. Those that nobody may write are read-only, said or not, where the device goes by the
- * host's page tables; elsewhere it has to be said. */
+/* What a driver would do with pages that it locks: processors as devices lock nothing, and there the manual has pages populated, which
+ * spares kernels the faults. Those that nobody may write are read-only, said or not, where the device goes by the host's page tables;
+ * elsewhere it has to be said. */
 static CUresult take_pages_of_processor(const struct ct_device_info *info, const struct ct_host_import *import, unsigned *flags)
 {
     const uint64_t first = (uint64_t)(uintptr_t)import->pages;
+    const enum ct_pages found = ct_pages_populate(first, import->size_bytes);
 
-    if (populate(first, import->size_bytes))
+    if (found == CT_PAGES_MISSING)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "not all pages at %p are there", import->pages);
+    if (found == CT_PAGES_WRITABLE || ct_pages_are_writable(first, import->size_bytes))
         return CUDA_SUCCESS;
     if (!ct_pages_are_readable(first, import->size_bytes))
         return ct_fail(CUDA_ERROR_NOT_PERMITTED, "the pages at %p are not even to be read", import->pages);

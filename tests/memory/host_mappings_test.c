@@ -82,8 +82,8 @@ static void files(void **state)
     assert_int_equal(ftruncate(memory, (off_t)PAGE), 0);
     pages = map(1, PROT_READ | PROT_WRITE, MAP_SHARED, file);
     assert_int_equal(of(pages, PAGE), system.f_type == TMPFS_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED);
-    unlink(name); /* a file that is gone tells no file system */
-    assert_int_equal(of(pages, PAGE), CUDA_ERROR_NOT_SUPPORTED);
+    unlink(name);
+    assert_int_equal(of(pages, PAGE), system.f_type == TMPFS_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED);
     munmap(pages, PAGE);
     pages = map(1, PROT_READ | PROT_WRITE, MAP_PRIVATE, file); /* what is written becomes the process's own */
     assert_int_equal(of(pages, PAGE), CUDA_SUCCESS);
@@ -93,6 +93,69 @@ static void files(void **state)
     munmap(pages, PAGE);
     close(file);
     close(memory);
+}
+
+/* Shared memory is mostly unlinked as soon as it is mapped; whose file system it is of shows all the same. */
+static void unlinked_files_in_memory(void **state)
+{
+    char name[] = "/dev/shm/cuttle_mappings_XXXXXX";
+    int file = mkstemp(name);
+    struct statfs system;
+    void *pages;
+
+    (void)state;
+    if (file < 0 || fstatfs(file, &system) || system.f_type != TMPFS_MAGIC)
+        skip();
+    assert_int_equal(ftruncate(file, (off_t)PAGE), 0);
+    pages = map(1, PROT_READ | PROT_WRITE, MAP_SHARED, file);
+    assert_int_equal(of(pages, PAGE), CUDA_SUCCESS);
+    unlink(name);
+    assert_int_equal(of(pages, PAGE), CUDA_SUCCESS);
+    munmap(pages, PAGE);
+    close(file);
+}
+
+/* Huge pages, of anybody's or of a file; few machines have any to give. */
+static void huge_pages(void **state)
+{
+    const size_t huge = 2 << 20;
+    int file = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+    const struct {
+        int flags, file;
+    } rows[] = {{MAP_PRIVATE | MAP_ANONYMOUS, -1}, {MAP_SHARED | MAP_ANONYMOUS, -1}, {MAP_SHARED, file}, {MAP_PRIVATE, file}};
+
+    (void)state;
+    if (file < 0 || ftruncate(file, (off_t)(2 * huge)))
+        skip();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *pages = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE, rows[i].flags | MAP_HUGETLB, rows[i].file, 0);
+
+        if (pages == MAP_FAILED)
+            skip();
+        assert_int_equal(of(pages, 2 * huge), CUDA_SUCCESS);
+        assert_int_equal(of(pages + PAGE, huge), CUDA_SUCCESS); /* not huge in whole */
+        assert_int_equal(ct_pages_populate((uint64_t)(uintptr_t)pages + PAGE, PAGE), CT_PAGES_WRITABLE);
+        munmap(pages, 2 * huge);
+    }
+    close(file);
+}
+
+/* Pages that are mapped behind the end of a file never come; nobody locks them. */
+static void missing_pages(void **state)
+{
+    int file = memfd_create("short", MFD_CLOEXEC);
+    char *pages = map(4, PROT_READ | PROT_WRITE, MAP_SHARED, file);
+
+    (void)state;
+    assert_int_equal(ftruncate(file, (off_t)(2 * PAGE)), 0);
+    assert_int_equal(of(pages, 2 * PAGE), CUDA_SUCCESS);
+    assert_int_equal(of(pages + PAGE, 2 * PAGE), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(ct_pages_populate((uint64_t)(uintptr_t)pages, 2 * PAGE), CT_PAGES_WRITABLE);
+    assert_int_equal(ct_pages_populate((uint64_t)(uintptr_t)pages, 3 * PAGE), CT_PAGES_MISSING);
+    assert_int_equal(mprotect(pages, 2 * PAGE, PROT_READ), 0);
+    assert_int_equal(ct_pages_populate((uint64_t)(uintptr_t)pages, 2 * PAGE), CT_PAGES_THERE);
+    munmap(pages, 4 * PAGE);
+    close(file);
 }
 
 /* A driver that refuses pages does not say why; what Linux tells of them decides what the application hears. */
@@ -127,8 +190,10 @@ static void refused_pages_say_why(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(anonymous_memory), cmocka_unit_test(read_only_memory), cmocka_unit_test(files),
-                                       cmocka_unit_test(refused_pages_say_why)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(anonymous_memory), cmocka_unit_test(read_only_memory), cmocka_unit_test(files),
+        cmocka_unit_test(unlinked_files_in_memory), cmocka_unit_test(huge_pages), cmocka_unit_test(missing_pages),
+        cmocka_unit_test(refused_pages_say_why)};
 
     setenv("MOCK_ADDRESS_RULE", "own", 1); /* a GPU: of a processor's pages Linux is asked at once */
     return cmocka_run_group_tests(tests, NULL, NULL);

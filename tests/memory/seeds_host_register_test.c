@@ -87,20 +87,53 @@ static void shared_anonymous_memory(void **state)
     munmap(pages, 4 * PAGE);
 }
 
-/* A file in memory, as shared memory of processes is one: who has it mapped elsewhere sees what a kernel wrote. */
-static void shared_memory_with_a_name(void **state)
+/* What a kernel writes to a mapping of shared memory is seen by whoever has it mapped elsewhere. */
+static void is_seen_elsewhere(int file)
 {
-    int file = memfd_create("shared", MFD_CLOEXEC);
-    uint32_t *pages, *elsewhere;
+    uint32_t *pages = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    uint32_t *elsewhere = mmap(NULL, 4 * PAGE, PROT_READ, MAP_SHARED, file, 0);
 
-    (void)state;
-    assert_true(file >= 0 && ftruncate(file, 4 * PAGE) == 0);
-    pages = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    elsewhere = mmap(NULL, 4 * PAGE, PROT_READ, MAP_SHARED, file, 0);
     assert_true(pages != MAP_FAILED && elsewhere != MAP_FAILED);
     if (works_if_taken(pages))
         assert_int_equal(elsewhere[1000], (1000 ^ 0x5a5a) * 3 + 1);
     munmap(elsewhere, 4 * PAGE);
+    munmap(pages, 4 * PAGE);
+}
+
+/* A file in memory, as shared memory of processes is one: without a name, and with one that is unlinked at once, as most programs do. */
+static void shared_memory_of_processes(void **state)
+{
+    char name[] = "/dev/shm/cuttle_seeds_XXXXXX";
+    const int files[] = {memfd_create("shared", MFD_CLOEXEC), mkstemp(name)};
+
+    (void)state;
+    unlink(name);
+    assert_true(files[0] >= 0);
+    for (unsigned i = 0; i < 2; i++) {
+        if (files[i] < 0)
+            continue; /* no /dev/shm */
+        assert_int_equal(ftruncate(files[i], 4 * PAGE), 0);
+        is_seen_elsewhere(files[i]);
+        close(files[i]);
+    }
+}
+
+/* Behind the end of a file there are no pages, although they are mapped: who touches them gets SIGBUS. It is not left at that. */
+static void pages_that_never_come(void **state)
+{
+    int file = memfd_create("short", MFD_CLOEXEC);
+    char *pages = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    CUresult r;
+
+    (void)state;
+    assert_true(file >= 0 && pages != MAP_FAILED);
+    assert_int_equal(ftruncate(file, PAGE), 0);
+    r = cuMemHostRegister(pages, 4 * PAGE, 0);
+    assert_int_not_equal(r, CUDA_SUCCESS);
+    if (on_cuttle())
+        assert_true(r == CUDA_ERROR_INVALID_VALUE || !seeds_attribute(CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED));
+    assert_int_equal(ftruncate(file, 4 * PAGE), 0);
+    works_if_taken((uint32_t *)pages); /* now there are */
     munmap(pages, 4 * PAGE);
     close(file);
 }
@@ -118,18 +151,71 @@ static void huge_pages(void **state)
     munmap(room, 3 * huge);
 }
 
+#define HUGE_PAGE ((size_t)2 << 20)
+
+/* Two huge pages. NULL: there are none to be had, and it is said. */
+static uint32_t *map_huge(int protection, int flags, int file)
+{
+    void *pages = mmap(NULL, 2 * HUGE_PAGE, protection, flags | MAP_HUGETLB, file, 0);
+
+    if (pages != MAP_FAILED)
+        return pages;
+    print_message("skipped: %s; `echo 8 >/proc/sys/vm/nr_hugepages` makes huge pages\n", strerror(errno));
+    assert_int_equal(errno, ENOMEM);
+    return NULL;
+}
+
+/* All of two huge pages, and parts of them, the last one in both: widened to whole pages, not to huge ones. */
+static void parts_work(uint32_t *pages)
+{
+    works(pages, (unsigned)(2 * HUGE_PAGE / 4), 0);
+    works(pages + 1027, SEEDS_WORDS, 0);
+    works(pages + HUGE_PAGE / 4 - 1500, SEEDS_WORDS, CU_MEMHOSTREGISTER_DEVICEMAP);
+}
+
 /* Huge pages that were asked for as such; few machines have any to give. */
 static void huge_pages_by_name(void **state)
 {
-    const size_t huge = 2 << 20;
-    uint32_t *pages = mmap(NULL, huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    static const int kinds[] = {MAP_PRIVATE | MAP_ANONYMOUS, MAP_SHARED | MAP_ANONYMOUS};
 
     (void)state;
-    if (pages == MAP_FAILED)
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        uint32_t *pages = map_huge(PROT_READ | PROT_WRITE, kinds[i], -1);
+
+        if (!pages)
+            skip();
+        if ((kinds[i] & MAP_PRIVATE) || works_if_taken(pages))
+            parts_work(pages);
+        munmap(pages, 2 * HUGE_PAGE);
+    }
+}
+
+/* A file of huge pages, as those of hugetlbfs are: shared with others, and with a copy for the process alone of what it writes. */
+static void files_of_huge_pages(void **state)
+{
+    int file = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+    uint32_t *pages, *elsewhere, *own;
+
+    (void)state;
+    if (file < 0 || ftruncate(file, (off_t)(2 * HUGE_PAGE)) != 0 || !(pages = map_huge(PROT_READ | PROT_WRITE, MAP_SHARED, file)))
         skip();
-    works(pages, (unsigned)(huge / 4), 0);
-    works(pages + 1027, SEEDS_WORDS, 0);
-    munmap(pages, huge);
+    elsewhere = map_huge(PROT_READ, MAP_SHARED, file);
+    own = map_huge(PROT_READ | PROT_WRITE, MAP_PRIVATE, file);
+    assert_non_null(elsewhere);
+    if (works_if_taken(pages)) {
+        parts_work(pages);
+        assert_int_equal(elsewhere[HUGE_PAGE / 4], (1500 ^ 0x5a5a) * 3 + 1);
+    }
+    if (own) {
+        parts_work(own);
+        assert_int_equal(elsewhere[HUGE_PAGE / 4], pages[HUGE_PAGE / 4]);
+        own[0] = pages[0] + 1;
+        assert_int_not_equal(own[0], elsewhere[0]);
+        munmap(own, 2 * HUGE_PAGE);
+    }
+    munmap(elsewhere, 2 * HUGE_PAGE);
+    munmap(pages, 2 * HUGE_PAGE);
+    close(file);
 }
 
 /* A file of SEEDS_WORDS words, each its own number. */
@@ -359,6 +445,20 @@ static void read_only_memory(void **state)
     close(fd);
 }
 
+static void read_only_huge_pages(void **state)
+{
+    uint32_t *pages = map_huge(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+    (void)state;
+    if (!pages)
+        skip();
+    for (unsigned i = 0; i < SEEDS_WORDS; i++)
+        pages[i] = i;
+    assert_int_equal(mprotect(pages, 2 * HUGE_PAGE, PROT_READ), 0);
+    check_read_only(pages);
+    munmap(pages, 2 * HUGE_PAGE);
+}
+
 /* What the host may write is read-only for the device if it was registered so, until it is registered otherwise. */
 static void read_only_for_the_device_alone(void **state)
 {
@@ -548,9 +648,11 @@ int main(void)
         cmocka_unit_test(memory_of_malloc),
         cmocka_unit_test(memory_on_the_stack),
         cmocka_unit_test(shared_anonymous_memory),
-        cmocka_unit_test(shared_memory_with_a_name),
+        cmocka_unit_test(shared_memory_of_processes),
+        cmocka_unit_test(pages_that_never_come),
         cmocka_unit_test(huge_pages),
         cmocka_unit_test(huge_pages_by_name),
+        cmocka_unit_test(files_of_huge_pages),
         cmocka_unit_test(mapped_files),
         cmocka_unit_test(private_mappings_of_files),
         cmocka_unit_test(is_tracked),
@@ -559,6 +661,7 @@ int main(void)
         cmocka_unit_test(flags_are_orthogonal),
         cmocka_unit_test(io_memory),
         cmocka_unit_test(read_only_memory),
+        cmocka_unit_test(read_only_huge_pages),
         cmocka_unit_test(read_only_for_the_device_alone),
         cmocka_unit_test(failure_to_map_is_deferred),
         cmocka_unit_test(host_pointer_in_kernels),
