@@ -109,7 +109,8 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     return r;
 }
 
-/* cuMemGetAddressRange_v2. Start and size of the allocation, or of the mapping in reserved addresses, that holds dptr; either pointer may be NULL. NOT_FOUND: there is none. */
+/* cuMemGetAddressRange_v2. Start and size of the allocation, or of the mapping in reserved addresses, that holds dptr; either pointer may
+ * be NULL. NOT_FOUND: there is none. */
 CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
     struct ct_vmm_mapping_info mapping;
@@ -136,7 +137,8 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
 }
 
 /* cuMemHostAlloc. Page-locked host memory. Flags: CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP, _WRITECOMBINED; with unified addressing all of it
- * is portable and mapped. 0 bytes give NULL. INVALID_VALUE: pp is NULL, no such flags; OUT_OF_MEMORY. */
+ * is portable and mapped; on a device that maps none DEVICEMAP does no harm. 0 bytes give NULL. INVALID_VALUE: pp is NULL, no such flags;
+ * OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
     struct ct_context *context;
@@ -175,8 +177,8 @@ CUresult CUDAAPI cuMemFreeHost(void *p)
     return r;
 }
 
-/* cuMemHostGetDevicePointer_v2. Where kernels find the byte at p. Flags must be 0. INVALID_VALUE: p is not in page-locked memory;
- * NOT_SUPPORTED: it is in memory of another device, which the current one does not reach. */
+/* cuMemHostGetDevicePointer_v2. Where kernels find the byte at p. Flags must be 0. INVALID_VALUE: p is not in page-locked memory,
+ * or the device maps none (CAN_MAP_HOST_MEMORY); NOT_SUPPORTED: it is in memory of another device, which the current one does not reach. */
 CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
     struct ct_context *context;
@@ -192,7 +194,8 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
     return r;
 }
 
-/* cuMemHostGetFlags. The flags of the allocation that holds p; DEVICEMAP is always among them, since all of it is mapped.
+/* cuMemHostGetFlags. The flags of the allocation that holds p; DEVICEMAP is among them where its device maps such memory, since then all of
+ * it is mapped.
  * INVALID_VALUE: pFlags is NULL, p is not in memory of cuMemHostAlloc. */
 CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
@@ -207,7 +210,7 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "pFlags is NULL");
     r = ct_host_memory_find(p, &range);
     if (r == CUDA_SUCCESS)
-        *pFlags = range.flags | CU_MEMHOSTALLOC_DEVICEMAP;
+        *pFlags = ct_host_memory_flags(&range);
     return r;
 }
 

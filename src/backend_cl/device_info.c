@@ -259,6 +259,7 @@ static void fill_capabilities(const struct subject *subject, const struct ct_cl_
     info->address_rule = CT_ADDRESS_SHARED;
     info->host_visible_device_memory = true;
     info->integrated_memory = info->kind == CT_DEVICE_INTEGRATED || info->kind == CT_DEVICE_CPU;
+    info->maps_host = true; /* fine-grained SVM is what a device is listed for */
     info->can_import_host = info->pageable_access = info->import_read_only = any_host_memory;
     info->virtual_memory = any_host_memory ? CT_VIRTUAL_PAGES : CT_VIRTUAL_NONE;
     info->virtual_memory_fd = info->memory_fd = any_host_memory;

@@ -110,6 +110,7 @@ static void take(const struct candidate *candidate, struct ct_vk_physical *physi
                                                                    : PTX2SPV_POINTER_SAME;
     target->pointer_mask = candidate->mask;
     memcpy(target->windows, candidate->windows, sizeof target->windows);
+    info->maps_host = true; /* buffers may lie in some visible, coherent type on every device (Vulkan, "Resource Memory Association") */
     info->can_import_host = has_import;
     info->import_at_pointer = false;
     info->virtual_memory = CT_VIRTUAL_NONE;

@@ -141,6 +141,7 @@ static void find_extensions(const struct ct_vk_instance *instance, VkPhysicalDev
     /* An older validation layer knows neither the structure nor the execution mode, and calls every kernel invalid. */
     if (instance->validating && instance->layer_spec_version < VK_MAKE_API_VERSION(0, 1, 3, 276))
         has[CT_VK_EXT_MAXIMAL_RECONVERGENCE] = false;
+    has[CT_VK_EXT_EXTERNAL_MEMORY_HOST] &= ct_config()->host_import;
 }
 
 static const char *missing_feature_or_null(const struct ct_vk_features *features)

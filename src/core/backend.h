@@ -84,6 +84,8 @@ struct ct_device_info {
     struct ct_address_arena arenas[CT_ADDRESS_ARENAS]; /* of placed addresses; one that is empty ends the table */
     bool host_visible_device_memory; /* all of it: copies may be plain memcpy on an idle queue */
     bool integrated_memory;          /* host and device share one memory */
+    bool maps_host;                  /* kernels reach memory of kind HOST, and imported pages. Where they do not, such memory has no address
+                                        (0), is there for copies alone, the rule is OWN, and there are no kernels: see core/function.c */
     bool can_import_host;            /* registered host memory without a copy */
     bool import_at_pointer;          /* placed rules: imported pages can be made at their own host pointer, whatever page that is */
     bool import_read_only;           /* pages that the process may only read can be imported, too */

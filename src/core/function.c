@@ -165,6 +165,8 @@ static CUresult compile(struct ct_function *function)
     struct ptx2spv_kernel kernel;
     CUresult r;
 
+    if (!context->device->info.maps_host)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "kernels on a device that reaches no host memory: they could not tell of traps");
     ct_probe_settle(context->device, context->backend_device);
     target = context->device->info.target;
     if ((r = translate(function, &target, &kernel)) != CUDA_SUCCESS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Page-locked host memory (Driver API: Memory Management). Where the device cannot reach it at the host pointer, it has a second range
- * in the map of addresses, at its device pointer. */
+ * in the map of addresses, at its device pointer; where the device cannot reach it at all it has none. */
 #include "host_memory.h"
 
 #include "host_aliases.h"
@@ -27,6 +27,8 @@ static CUresult publish(struct ct_context *context, struct ct_allocation *alloca
     struct ct_range range = ct_range_of_backing(context, &allocation->backing, distance, size_bytes, kind);
 
     range.start = (uint64_t)(uintptr_t)range.host;
+    if (!context->device->info.maps_host)
+        range.device_pointer = range.start; /* no second range; ct_host_memory_reach tells */
     range.flags = flags;
     range.allocation = allocation;
     return ct_allocation_publish(context, &range);
@@ -199,6 +201,8 @@ bool ct_host_memory_reach(const struct ct_device *device, const struct ct_range 
 {
     uint64_t first;
 
+    if (!device->info.maps_host)
+        return false;
     if (range->device == device->ordinal)
         *out = range->device_pointer;
     else if (device->info.pageable_access) /* the host's own page tables: nothing has to be mapped */
@@ -218,8 +222,15 @@ CUresult ct_host_memory_device_pointer(const struct ct_context *context, const v
 
     if (r != CUDA_SUCCESS)
         return r;
+    if (!context->device->info.maps_host)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "device %d maps no page-locked memory", context->device->ordinal);
     if (!ct_host_memory_reach(context->device, &range, &start))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "page-locked memory of device %d on device %d", range.device, context->device->ordinal);
     *out = start + (uint64_t)((const char *)pointer - (const char *)range.host);
     return CUDA_SUCCESS;
+}
+
+unsigned ct_host_memory_flags(const struct ct_range *range)
+{
+    return range->flags | (ct_process.devices[range->device].info.maps_host ? CU_MEMHOSTALLOC_DEVICEMAP : 0);
 }

@@ -21,8 +21,11 @@ CUresult ct_host_memory_unregister(struct ct_context *context, void *pointer);
 CUresult ct_host_memory_find(const void *pointer, struct ct_range *out);
 /* Where kernels of the device find the first byte of a range of page-locked or managed memory. False: they do not reach it. */
 bool ct_host_memory_reach(const struct ct_device *device, const struct ct_range *range, uint64_t *out);
-/* Where kernels of the context find the byte at `pointer`. INVALID_VALUE: not in page-locked memory; NOT_SUPPORTED: in that of another
- * device, and this one does not reach it. */
+/* Where kernels of the context find the byte at `pointer`. INVALID_VALUE: not in page-locked memory, or the device maps none: whoever asked
+ * for memory with DEVICEMAP hears of that only here. NOT_SUPPORTED: in that of another device, and this one does not reach it. */
 CUresult ct_host_memory_device_pointer(const struct ct_context *context, const void *pointer, CUdeviceptr *out);
+
+/* CU_MEMHOSTALLOC_* of a range of page-locked memory: what it was made with; where its device maps such memory all of it is mapped. */
+unsigned ct_host_memory_flags(const struct ct_range *range);
 
 #endif

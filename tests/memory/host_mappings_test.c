@@ -191,8 +191,8 @@ static void refused_pages_say_why(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(anonymous_memory), cmocka_unit_test(read_only_memory), cmocka_unit_test(files),
-        cmocka_unit_test(unlinked_files_in_memory), cmocka_unit_test(huge_pages), cmocka_unit_test(missing_pages),
+        cmocka_unit_test(anonymous_memory),         cmocka_unit_test(read_only_memory), cmocka_unit_test(files),
+        cmocka_unit_test(unlinked_files_in_memory), cmocka_unit_test(huge_pages),       cmocka_unit_test(missing_pages),
         cmocka_unit_test(refused_pages_say_why)};
 
     setenv("MOCK_ADDRESS_RULE", "own", 1); /* a GPU: of a processor's pages Linux is asked at once */

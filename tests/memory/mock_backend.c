@@ -21,7 +21,7 @@
 #define MAX_OPEN 4
 
 struct ct_backend_device {
-    int unused;
+    const struct ct_device_info *info;
 };
 
 struct memory {
@@ -77,10 +77,10 @@ static struct {
     unsigned fail_in, faults;
     bool failed, lasting;
     CUresult failure;
-    struct ct_device_info info;
+    struct ct_device_info infos[2]; /* the second one maps no host memory */
     struct ct_backend_device devices[MAX_OPEN];
     unsigned open;
-    bool ready, rule_set;
+    bool ready, rule_set, has_unmapped;
 } mock = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .next_own = OWN_FIRST};
 
 static void lock(void)
@@ -110,13 +110,18 @@ static void fault_unless(bool right, const char *what)
 
 void mock_use_rule(enum ct_address_rule rule)
 {
-    mock.info.address_rule = rule;
+    mock.infos[0].address_rule = rule;
     mock.rule_set = true;
 }
 
 void mock_use_semaphores(void)
 {
-    mock.info.external_semaphore_fd = mock.info.external_timeline_fd = true;
+    mock.infos[0].external_semaphore_fd = mock.infos[0].external_timeline_fd = true;
+}
+
+void mock_add_unmapped(void)
+{
+    mock.has_unmapped = true;
 }
 
 struct mock_counts mock_count(void)
@@ -225,9 +230,22 @@ static enum ct_address_rule rule_of_environment(void)
     return CT_ADDRESS_SHARED;
 }
 
+/* As the first device, but that its kernels would reach no host memory. */
+static void fill_unmapped(const struct ct_device_info *first, struct ct_device_info *out)
+{
+    *out = *first;
+    snprintf(out->name, sizeof out->name, "mock without mapping");
+    out->kind = CT_DEVICE_DISCRETE;
+    out->address_rule = CT_ADDRESS_OWN;
+    out->maps_host = out->host_visible_device_memory = out->import_at_pointer = out->pageable_access = false;
+    memset(out->arenas, 0, sizeof out->arenas);
+    out->target.pointer_rule = PTX2SPV_POINTER_SAME;
+    out->target.pointer_mask = 0;
+}
+
 static CUresult mock_enumerate(const struct ct_device_info **out_infos, unsigned *out_count)
 {
-    struct ct_device_info *info = &mock.info;
+    struct ct_device_info *info = &mock.infos[0];
 
     lock();
     if (!mock.ready) {
@@ -240,7 +258,9 @@ static CUresult mock_enumerate(const struct ct_device_info **out_infos, unsigned
         info->max_allocation_bytes = DEVICE_BYTES / 2;
         info->max_block_threads = 1024;
         info->stream_priorities = true;
-        info->can_import_host = true;
+        info->can_import_host = info->maps_host = true;
+        info->import_at_pointer = mock.has_unmapped; /* memory of the other device is where it likes */
+        info->pageable_access = mock.has_unmapped && info->address_rule == CT_ADDRESS_SHARED;
         info->import_refusals_spoil = getenv("MOCK_REFUSALS_SPOIL") != NULL;
         info->opaque_images = info->sparse_images = mock_has_images();
         if (mock_has_images())
@@ -253,20 +273,21 @@ static CUresult mock_enumerate(const struct ct_device_info **out_infos, unsigned
         info->target.pointer_mask = info->address_rule == CT_ADDRESS_CHOSEN_MASK ? MASK : 0;
         for (int i = 0; i < 3; i++)
             info->max_grid[i] = 65535;
+        fill_unmapped(info, &mock.infos[1]);
         mock.ready = true;
     }
     unlock();
     *out_infos = info;
-    *out_count = 1;
+    *out_count = mock.has_unmapped ? 2 : 1;
     return CUDA_SUCCESS;
 }
 
 static CUresult mock_device_open(unsigned index, struct ct_backend_device **out)
 {
-    (void)index;
     lock();
     fault_unless(mock.open < MAX_OPEN, "more devices than tests have");
     *out = &mock.devices[mock.open++ % MAX_OPEN];
+    (*out)->info = &mock.infos[index];
     unlock();
     return CUDA_SUCCESS;
 }
@@ -288,24 +309,35 @@ static CUresult mock_memory_info(struct ct_backend_device *device, uint64_t *out
 
 /* ---- memory ---- */
 
-static bool is_chosen(void)
+static bool is_chosen(const struct ct_device_info *info)
 {
-    return mock.info.address_rule == CT_ADDRESS_CHOSEN || mock.info.address_rule == CT_ADDRESS_CHOSEN_MASK;
+    return info->address_rule == CT_ADDRESS_CHOSEN || info->address_rule == CT_ADDRESS_CHOSEN_MASK;
 }
 
-static ct_devaddr place(uint64_t want, void *host, uint64_t size_bytes)
+static bool may_be_chosen(const struct ct_device_info *info, uint64_t want, const void *host)
+{
+    return is_chosen(info) && (want % 65536 == 0 || (info->import_at_pointer && want == (uint64_t)(uintptr_t)host));
+}
+
+static ct_devaddr place(const struct ct_device_info *info, uint64_t want, void *host, uint64_t size_bytes)
 {
     uint64_t address;
 
     if (want) {
-        fault_unless(is_chosen() && want % 65536 == 0, "an address is wanted that cannot be chosen");
-        return (ct_devaddr){want | mock.info.target.pointer_mask};
+        fault_unless(may_be_chosen(info, want, host), "an address is wanted that cannot be chosen");
+        return (ct_devaddr){want | info->target.pointer_mask};
     }
-    if (mock.info.address_rule == CT_ADDRESS_SHARED)
+    if (info->address_rule == CT_ADDRESS_SHARED)
         return (ct_devaddr){(uint64_t)(uintptr_t)host};
     address = mock.next_own;
     mock.next_own += (size_bytes + 0x1fffff) & ~(uint64_t)0x1fffff;
-    return (ct_devaddr){address | mock.info.target.pointer_mask};
+    return (ct_devaddr){address | info->target.pointer_mask};
+}
+
+/* Host memory of a device that maps none has no address. */
+static ct_devaddr place_host(const struct ct_device_info *info, uint64_t want, void *host, uint64_t size_bytes)
+{
+    return info->maps_host ? place(info, want, host, size_bytes) : (ct_devaddr){0};
 }
 
 /* Pages of our own, for anything with less than the 2 MiB that no test asks for. */
@@ -363,11 +395,12 @@ static CUresult mock_memory_create(struct ct_backend_device *device, const struc
     }
     memset(memory->bytes, 0xcd, request->size_bytes); /* nobody promises zeros */
     lock();
-    fault_unless(!on_device || !is_chosen() || request->want_address, "device memory without an address on a device that takes one");
+    fault_unless(!on_device || !is_chosen(device->info) || request->want_address,
+                 "device memory without an address on a device that takes one");
     memory->base.device = device;
     memory->base.size_bytes = request->size_bytes;
-    memory->base.address = place(request->want_address, memory->bytes, request->size_bytes);
-    memory->base.host = on_device && mock.info.address_rule != CT_ADDRESS_SHARED ? NULL : memory->bytes;
+    memory->base.address = (on_device ? place : place_host)(device->info, request->want_address, memory->bytes, request->size_bytes);
+    memory->base.host = on_device && !device->info->host_visible_device_memory ? NULL : memory->bytes;
     mock.counts.memories++;
     mock.used_bytes += on_device ? request->size_bytes : 0;
     unlock();
@@ -394,7 +427,7 @@ static CUresult mock_memory_import_host(struct ct_backend_device *device, const 
     memory->bytes = pointer;
     lock();
     memory->base = (struct ct_memory){.device = device, .size_bytes = size_bytes, .host = pointer};
-    memory->base.address = place(want_address, pointer, size_bytes);
+    memory->base.address = place_host(device->info, want_address, pointer, size_bytes);
     mock.counts.memories++;
     unlock();
     *out = &memory->base;
@@ -409,7 +442,7 @@ static void mock_memory_destroy(struct ct_memory *base)
         return;
     lock();
     mock.counts.memories--;
-    if (memory->mapped && (!base->host || mock.info.address_rule == CT_ADDRESS_SHARED))
+    if (memory->mapped && (!base->host || base->device->info->host_visible_device_memory))
         mock.used_bytes -= base->size_bytes < mock.used_bytes ? base->size_bytes : mock.used_bytes;
     unlock();
     if (memory->reserved)

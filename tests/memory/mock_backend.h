@@ -11,6 +11,8 @@
 void mock_use_rule(enum ct_address_rule rule);
 /* Also before that: the device shares semaphores (mock_semaphores.h). */
 void mock_use_semaphores(void);
+/* Also before that: there is a second device, whose kernels reach no host memory (maps_host); the first one imports memory where it is. */
+void mock_add_unmapped(void);
 
 /* What exists now. */
 struct mock_counts {

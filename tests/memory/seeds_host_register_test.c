@@ -131,7 +131,7 @@ static void pages_that_never_come(void **state)
     r = cuMemHostRegister(pages, 4 * PAGE, 0);
     assert_int_not_equal(r, CUDA_SUCCESS);
     if (on_cuttle())
-        assert_true(r == CUDA_ERROR_INVALID_VALUE || !seeds_attribute(CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED));
+        gives(CUDA_ERROR_INVALID_VALUE, r);
     assert_int_equal(ftruncate(file, 4 * PAGE), 0);
     works_if_taken((uint32_t *)pages); /* now there are */
     munmap(pages, 4 * PAGE);
@@ -641,8 +641,39 @@ static void tells_earlier_errors(void **state)
     munmap(pages, PAGE);
 }
 
+/* "CUDA_ERROR_NOT_SUPPORTED": on devices whose attribute HOST_REGISTER_SUPPORTED is 0, with whatever flags; the other tests are of the
+ * others. */
+static void is_supported_or_not(void **state)
+{
+    char *pages = pages_of(4 * PAGE);
+    const bool is = seeds_attribute(CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED);
+    unsigned type;
+
+    (void)state;
+    for (unsigned flags = 0; flags <= (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP); flags++) {
+        gives(is ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED, cuMemHostRegister(pages, BYTES, flags));
+        gives(is ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE,
+              cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)pages));
+        gives(is ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(pages));
+    }
+    if (!is) {
+        gives(CUDA_ERROR_NOT_SUPPORTED, cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_READ_ONLY));
+        assert_false(seeds_attribute(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED));
+        assert_false(seeds_attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM));
+    }
+    munmap(pages, 4 * PAGE);
+}
+
+static bool first_device_registers(void)
+{
+    int is = 0;
+
+    return cuInit(0) == CUDA_SUCCESS && cuDeviceGetAttribute(&is, CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED, 0) == CUDA_SUCCESS && is;
+}
+
 int main(void)
 {
+    const struct CMUnitTest first[] = {cmocka_unit_test(is_supported_or_not)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_pointer_and_size),
         cmocka_unit_test(memory_of_malloc),
@@ -673,6 +704,10 @@ int main(void)
     };
     const struct CMUnitTest last[] = {cmocka_unit_test(tells_earlier_errors)};
 
+    if (cmocka_run_group_tests(first, with_context, without_context))
+        return 1;
+    if (!first_device_registers())
+        return 0;
     if (cmocka_run_group_tests(tests, with_context, without_context))
         return 1;
     return cmocka_run_group_tests(last, with_context, NULL);

@@ -23,10 +23,12 @@ static void has_two_addresses(void **state)
         assert_int_equal(device, (uintptr_t)allocated);
     seeds_shared_words(allocated, device, SEEDS_WORDS);
     ok(cuMemFreeHost(allocated));
-    ok(cuMemHostRegister(registered, BYTES, CU_MEMHOSTREGISTER_DEVICEMAP));
-    ok(cuMemHostGetDevicePointer(&device, registered, 0));
-    seeds_shared_words(registered, device, SEEDS_WORDS);
-    ok(cuMemHostUnregister(registered));
+    if (seeds_attribute(CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED)) {
+        ok(cuMemHostRegister(registered, BYTES, CU_MEMHOSTREGISTER_DEVICEMAP));
+        ok(cuMemHostGetDevicePointer(&device, registered, 0));
+        seeds_shared_words(registered, device, SEEDS_WORDS);
+        ok(cuMemHostUnregister(registered));
+    }
     free(registered);
 }
 
@@ -146,9 +148,12 @@ static void host_and_running_kernel_see_each_other(void **state)
 /* The same in registered memory: a copy of it that is brought up to date around kernels would not do. */
 static void they_see_each_other_in_registered_memory(void **state)
 {
-    void *pages = aligned_alloc(4096, 8192);
+    void *pages;
 
     (void)state;
+    if (!seeds_attribute(CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED))
+        skip();
+    pages = aligned_alloc(4096, 8192);
     ok(cuMemHostRegister(pages, 8192, CU_MEMHOSTREGISTER_DEVICEMAP));
     meet_in(pages, seeds_ptx);
     ok(cuMemHostUnregister(pages));
