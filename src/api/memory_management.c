@@ -215,9 +215,10 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
 }
 
 /* cuMemHostRegister_v2. Makes memory of the application page-locked. Flags: CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP, _IOMEMORY, _READ_ONLY.
- * INVALID_VALUE: p is NULL or not mapped, bytesize 0, no such flags; HOST_MEMORY_ALREADY_REGISTERED; NOT_SUPPORTED: the device cannot use
- * memory that it did not allocate, or not what IOMEMORY or READ_ONLY stands for; NOT_PERMITTED: its driver refuses such pages;
- * OUT_OF_MEMORY: more than the host has. */
+ * INVALID_VALUE: p is NULL or not mapped, bytesize 0, no such flags, pages that Linux locks for no driver, such as those that may not be
+ * written and those of a file on a disk, unless the device goes by the host's page tables; HOST_MEMORY_ALREADY_REGISTERED; NOT_SUPPORTED:
+ * the device cannot use memory that it did not allocate, or not what IOMEMORY or READ_ONLY stands for; NOT_PERMITTED: its driver refuses
+ * pages that Linux would lock; OUT_OF_MEMORY: more than the host has. */
 CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
     struct ct_context *context;

@@ -226,7 +226,7 @@ static cl_mem pin_host(struct ct_backend_device *device, const struct ct_vk_memo
     cl_int status = CL_SUCCESS;
     cl_mem made;
 
-    if (ct_pages_can_be_locked((uintptr_t)base->host, base->size_bytes) != CUDA_SUCCESS)
+    if (!ct_pages_can_be_locked((uintptr_t)base->host, base->size_bytes))
         return NULL;
     made = runtime->cl->clCreateBuffer(runtime->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, base->size_bytes, base->host, &status);
     return check(status, "a buffer on host memory") == CUDA_SUCCESS ? made : NULL;

@@ -65,7 +65,7 @@ static bool may_ask(const struct ct_device_info *info, const struct ct_host_alia
 {
     return can_have_address(info, aliases) &&
            (!info->import_refusals_spoil || aliases->io_memory ||
-            ct_pages_can_be_locked((uint64_t)(uintptr_t)aliases->pages, aliases->size_bytes) == CUDA_SUCCESS);
+            ct_pages_can_be_locked((uint64_t)(uintptr_t)aliases->pages, aliases->size_bytes));
 }
 
 static void import_locked(struct ct_device *device, struct ct_host_aliases *aliases)

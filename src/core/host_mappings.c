@@ -58,36 +58,39 @@ static bool lies_in_memory(const struct mapping *mapping)
 }
 
 /* Of a mapping, or of the part of it that is asked about. */
-typedef CUresult check(const struct mapping *mapping);
+typedef bool check(const struct mapping *mapping);
 
-static CUresult check_readable(const struct mapping *mapping)
+static bool is_readable(const struct mapping *mapping)
 {
-    return mapping->readable ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
+    return mapping->readable;
 }
 
-static CUresult check_writable(const struct mapping *mapping)
+static bool is_writable(const struct mapping *mapping)
 {
-    return mapping->writable ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
+    return mapping->writable;
 }
 
-static CUresult check_lockable(const struct mapping *mapping)
+static bool is_lockable(const struct mapping *mapping)
 {
+    const char *why = NULL;
+
     if (!mapping->writable)
-        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "the pages at 0x%llx are not to be written", (unsigned long long)mapping->first);
-    if (mapping->shared && mapping->inode && !lies_in_memory(mapping))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the pages at 0x%llx are shared with %s, which the driver does not take",
-                       (unsigned long long)mapping->first, mapping->path);
-    if (mapping->inode && ct_pages_populate(mapping->first, mapping->end - mapping->first) == CT_PAGES_MISSING)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "not all pages at 0x%llx are there", (unsigned long long)mapping->first);
-    return CUDA_SUCCESS;
+        why = "may not be written";
+    else if (mapping->shared && mapping->inode && !lies_in_memory(mapping))
+        why = "are shared with a file";
+    else if (mapping->inode && ct_pages_populate(mapping->first, mapping->end - mapping->first) == CT_PAGES_MISSING)
+        why = "are not all there";
+    if (why)
+        ct_log(CT_LOG_INFO, "the pages at 0x%llx cannot be locked: they %s (%s)", (unsigned long long)mapping->first, why, mapping->path);
+    return !why;
 }
 
-static CUresult check_part(const struct mapping *mapping, uint64_t first, uint64_t size_bytes, check *check)
+static bool is_so_of_part(const struct mapping *mapping, uint64_t first, uint64_t size_bytes, check *check)
 {
     struct mapping part = *mapping;
 
     if (mapping->first >= first + size_bytes || mapping->end <= first)
-        return CUDA_SUCCESS;
+        return true;
     part.first = part.first > first ? part.first : first;
     part.end = part.end < first + size_bytes ? part.end : first + size_bytes;
     return check(&part);
@@ -124,7 +127,7 @@ static int query(int maps, uint64_t address, char path[PATH_MAX], struct mapping
     return 0;
 }
 
-static bool ask(uint64_t first, uint64_t size_bytes, check *check, CUresult *out)
+static bool ask(uint64_t first, uint64_t size_bytes, check *check, bool *out)
 {
     const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     struct mapping mapping = {.end = first};
@@ -133,9 +136,9 @@ static bool ask(uint64_t first, uint64_t size_bytes, check *check, CUresult *out
 
     if (maps < 0)
         return false;
-    *out = CUDA_SUCCESS;
-    while (*out == CUDA_SUCCESS && mapping.end < first + size_bytes && !(error = query(maps, mapping.end, path, &mapping)))
-        *out = check_part(&mapping, first, size_bytes, check);
+    *out = true;
+    while (*out && mapping.end < first + size_bytes && !(error = query(maps, mapping.end, path, &mapping)))
+        *out = is_so_of_part(&mapping, first, size_bytes, check);
     close(maps);
     return !error || error == ENOENT;
 }
@@ -159,22 +162,22 @@ static bool parse(char *line, struct mapping *out)
     return true;
 }
 
-static CUresult read_all(uint64_t first, uint64_t size_bytes, check *check)
+static bool read_all(uint64_t first, uint64_t size_bytes, check *check)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
-    CUresult r = CUDA_SUCCESS;
     struct mapping mapping = {.first = 0};
     char *line = NULL;
     size_t room = 0;
+    bool so = true;
 
     if (!maps)
-        return CUDA_SUCCESS; /* no /proc: the driver has the last word anyway */
-    while (r == CUDA_SUCCESS && mapping.first < first + size_bytes && getline(&line, &room, maps) > 0)
+        return true; /* no /proc: the driver has the last word anyway */
+    while (so && mapping.first < first + size_bytes && getline(&line, &room, maps) > 0)
         if (parse(line, &mapping))
-            r = check_part(&mapping, first, size_bytes, check);
+            so = is_so_of_part(&mapping, first, size_bytes, check);
     free(line);
     fclose(maps);
-    return r;
+    return so;
 }
 
 /* ---- public ---- */
@@ -194,36 +197,34 @@ enum ct_pages ct_pages_populate(uint64_t first, uint64_t size_bytes)
     return error == EFAULT ? CT_PAGES_MISSING : CT_PAGES_THERE;
 }
 
-bool ct_pages_ask(uint64_t first, uint64_t size_bytes, CUresult *out)
+bool ct_pages_ask(uint64_t first, uint64_t size_bytes, bool *out)
 {
-    return ask(first, size_bytes, check_lockable, out);
+    return ask(first, size_bytes, is_lockable, out);
 }
 
-CUresult ct_pages_read(uint64_t first, uint64_t size_bytes)
+bool ct_pages_read(uint64_t first, uint64_t size_bytes)
 {
-    return read_all(first, size_bytes, check_lockable);
-}
-
-CUresult ct_pages_can_be_locked(uint64_t first, uint64_t size_bytes)
-{
-    CUresult r;
-
-    return ct_pages_ask(first, size_bytes, &r) ? r : ct_pages_read(first, size_bytes);
+    return read_all(first, size_bytes, is_lockable);
 }
 
 static bool are_all(uint64_t first, uint64_t size_bytes, check *check)
 {
-    CUresult r;
+    bool so;
 
-    return (ask(first, size_bytes, check, &r) ? r : read_all(first, size_bytes, check)) == CUDA_SUCCESS;
+    return ask(first, size_bytes, check, &so) ? so : read_all(first, size_bytes, check);
+}
+
+bool ct_pages_can_be_locked(uint64_t first, uint64_t size_bytes)
+{
+    return are_all(first, size_bytes, is_lockable);
 }
 
 bool ct_pages_are_readable(uint64_t first, uint64_t size_bytes)
 {
-    return are_all(first, size_bytes, check_readable);
+    return are_all(first, size_bytes, is_readable);
 }
 
 bool ct_pages_are_writable(uint64_t first, uint64_t size_bytes)
 {
-    return are_all(first, size_bytes, check_writable);
+    return are_all(first, size_bytes, is_writable);
 }

@@ -3,15 +3,13 @@
 #ifndef CT_CORE_HOST_MAPPINGS_H
 #define CT_CORE_HOST_MAPPINGS_H
 
-#include <cuda.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /* Whether Linux lets a driver lock the pages for writing, for as long as it likes: pages that the process may write, and none that are
- * shared with a file on a disk, since what a device writes there would not be seen to be written (mm/gup.c, since Linux 6.5).
- * NOT_PERMITTED: not writable. NOT_SUPPORTED: shared with a file, or with a device. INVALID_VALUE: pages of a file, or huge ones, that are
- * not there; they are populated to find out. */
-CUresult ct_pages_can_be_locked(uint64_t first, uint64_t size_bytes);
+ * shared with a file on a disk, since what a device writes there would not be seen to be written (mm/gup.c, since Linux 6.5). Those of
+ * files, and huge ones, are populated to find out whether they are there. What is wrong goes to the log. */
+bool ct_pages_can_be_locked(uint64_t first, uint64_t size_bytes);
 enum ct_pages {
     CT_PAGES_WRITABLE, /* all of them are there, and may be written */
     CT_PAGES_THERE,    /* they are there, or come when they are touched; whether they may be written was not found out */
@@ -23,7 +21,7 @@ enum ct_pages ct_pages_populate(uint64_t first, uint64_t size_bytes);
 bool ct_pages_are_readable(uint64_t first, uint64_t size_bytes);
 bool ct_pages_are_writable(uint64_t first, uint64_t size_bytes);
 /* Its two ways. The first is quick, but false where Linux does not offer it. */
-bool ct_pages_ask(uint64_t first, uint64_t size_bytes, CUresult *out);
-CUresult ct_pages_read(uint64_t first, uint64_t size_bytes);
+bool ct_pages_ask(uint64_t first, uint64_t size_bytes, bool *out);
+bool ct_pages_read(uint64_t first, uint64_t size_bytes);
 
 #endif

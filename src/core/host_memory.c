@@ -98,11 +98,11 @@ static CUresult take_pages_of_processor(const struct ct_device_info *info, const
     if (found == CT_PAGES_WRITABLE || ct_pages_are_writable(first, import->size_bytes))
         return CUDA_SUCCESS;
     if (!ct_pages_are_readable(first, import->size_bytes))
-        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "the pages at %p are not even to be read", import->pages);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pages at %p are not even to be read", import->pages);
     if (*flags & CU_MEMHOSTREGISTER_READ_ONLY)
         return CUDA_SUCCESS;
     if (!info->pageable_access)
-        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "the pages at %p are not to be written, and not registered as read-only", import->pages);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pages at %p are not to be written, and not registered as read-only", import->pages);
     *flags |= CU_MEMHOSTREGISTER_READ_ONLY;
     return CUDA_SUCCESS;
 }
@@ -125,15 +125,21 @@ static CUresult check_registration(const struct ct_context *context, const void 
     return CUDA_SUCCESS;
 }
 
-/* Drivers do not tell why they do not take pages. Where Linux would not lock them for anybody that is why; RADV's takes no file at all. */
+/* Whether Linux would lock the pages for anybody: INVALID_VALUE, as of NVIDIA's own driver. */
+static CUresult check_lockable(const struct ct_host_import *import)
+{
+    if (import->io_memory || ct_pages_can_be_locked((uint64_t)(uintptr_t)import->pages, import->size_bytes))
+        return CUDA_SUCCESS;
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "Linux locks no such pages as those at %p", import->pages);
+}
+
+/* Drivers do not tell why they do not take pages. Where Linux would not lock them that is why; RADV's takes no file at all. */
 static CUresult refusal(CUresult r, const struct ct_host_import *import)
 {
-    CUresult why;
-
     if (r != CUDA_ERROR_UNKNOWN && r != CUDA_ERROR_MAP_FAILED)
         return r;
-    why = import->io_memory ? CUDA_SUCCESS : ct_pages_can_be_locked((uint64_t)(uintptr_t)import->pages, import->size_bytes);
-    return why == CUDA_SUCCESS ? ct_fail(CUDA_ERROR_NOT_PERMITTED, "the driver refuses the pages at %p", import->pages) : why;
+    r = check_lockable(import);
+    return r == CUDA_SUCCESS ? ct_fail(CUDA_ERROR_NOT_PERMITTED, "the driver refuses the pages at %p", import->pages) : r;
 }
 
 CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint64_t size_bytes, unsigned flags)
@@ -147,10 +153,9 @@ CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint
         return r;
     if (!widen_to_pages(pointer, size_bytes, &first, &import.size_bytes) || !pages_exist(first, import.size_bytes))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at %p are not all mapped", (unsigned long long)size_bytes, pointer);
-    if (context->device->info.import_refusals_spoil && !import.io_memory &&
-        (r = ct_pages_can_be_locked(first, import.size_bytes)) != CUDA_SUCCESS)
-        return r;
     import.pages = (void *)(uintptr_t)first;
+    if (context->device->info.import_refusals_spoil && (r = check_lockable(&import)) != CUDA_SUCCESS)
+        return r;
     if (context->device->info.kind == CT_DEVICE_CPU &&
         (r = take_pages_of_processor(&context->device->info, &import, &flags)) != CUDA_SUCCESS)
         return r;

@@ -10,9 +10,9 @@ CUresult ct_host_memory_alloc(struct ct_context *context, uint64_t size_bytes, u
 /* INVALID_VALUE: not the start of such an allocation. Waits for the work of its context. Takes NULL. */
 CUresult ct_host_memory_free(struct ct_context *context, void *pointer);
 
-/* flags: CU_MEMHOSTREGISTER_*. INVALID_VALUE: size 0, pages that are not there; memory that CUDA allocated;
+/* flags: CU_MEMHOSTREGISTER_*. INVALID_VALUE: size 0, pages that are not there or cannot be locked; memory that CUDA allocated;
  * HOST_MEMORY_ALREADY_REGISTERED: a byte of it is; NOT_SUPPORTED: the device cannot, or not I/O memory, or not read-only memory;
- * NOT_PERMITTED: its driver refuses such pages. */
+ * NOT_PERMITTED: its driver refuses pages that Linux would lock. */
 CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint64_t size_bytes, unsigned flags);
 /* HOST_MEMORY_NOT_REGISTERED; INVALID_VALUE: not the start of a registration. Waits for the work of its context. */
 CUresult ct_host_memory_unregister(struct ct_context *context, void *pointer);
