@@ -13,6 +13,7 @@
 #include "memory.h"
 #include "queue.h"
 
+#include "core/exit_gate.h"
 #include "core/log.h"
 #include "core/thread.h"
 
@@ -35,17 +36,6 @@ struct ct_vk_pulse {
     bool submitted; /* once */
     struct ct_memory *word;
 };
-
-/* Drivers take themselves down at exit: nothing may be submitted from then on. */
-static pthread_mutex_t exit_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool at_exit; /* under the lock */
-
-static void note_exit(void)
-{
-    pthread_mutex_lock(&exit_lock);
-    at_exit = true;
-    pthread_mutex_unlock(&exit_lock);
-}
 
 /* ---- the command ---- */
 
@@ -124,17 +114,14 @@ static CUresult submit_locked(struct ct_vk_pulse *pulse, VkQueue queue)
 static void beat_locked(struct ct_vk_pulse *pulse)
 {
     VkQueue queue = free_queue(pulse->scheduler);
-    CUresult r = CUDA_SUCCESS;
+    CUresult r;
 
-    if (!queue || pulse->failed)
+    if (!queue || pulse->failed || !ct_exit_gate_enter())
         return;
-    pthread_mutex_lock(&exit_lock);
-    if (!at_exit) {
-        r = pulse->commands ? CUDA_SUCCESS : prepare(pulse->scheduler->device, pulse);
-        if (r == CUDA_SUCCESS)
-            r = submit_locked(pulse, queue);
-    }
-    pthread_mutex_unlock(&exit_lock);
+    r = pulse->commands ? CUDA_SUCCESS : prepare(pulse->scheduler->device, pulse);
+    if (r == CUDA_SUCCESS)
+        r = submit_locked(pulse, queue);
+    ct_exit_gate_leave();
     if (r == CUDA_SUCCESS)
         return;
     pulse->failed = true;
@@ -193,7 +180,7 @@ CUresult ct_vk_pulse_create(struct ct_vk_scheduler *scheduler, struct ct_vk_puls
 {
     struct ct_vk_pulse *pulse = calloc(1, sizeof *pulse);
 
-    if (!pulse || atexit(note_exit) != 0) {
+    if (!pulse || !ct_exit_gate_arm(CT_CHILD_GOES_ON)) {
         free(pulse);
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "pulse object");
     }

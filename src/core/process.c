@@ -220,20 +220,29 @@ __attribute__((destructor)) static void note_exit(void)
     atomic_store_explicit(&ct_process.state, CT_PROCESS_GONE, memory_order_release);
 }
 
+bool ct_process_is_child(void)
+{
+    return atomic_load_explicit(&ct_process.state, memory_order_acquire) == CT_PROCESS_FORKED;
+}
+
+void ct_process_end_child(int status)
+{
+    fflush(NULL);
+    _exit(status);
+}
+
 /* At exit that has to be so before the handlers run that stood already when the drivers were loaded, such as that of a libcudart in the
  * program, which unloads its modules: drivers have handlers of their own (NVIDIA's for Vulkan), which run in between, and nothing of a
  * driver may be called behind them. In a forked child those handlers wait for threads that are no more, or crash (NVIDIA 580.159.04 does
  * both), so the child ends here: what the application registered since cuInit has run. */
 static void end_process(int status, void *user)
 {
-    bool forked = atomic_load_explicit(&ct_process.state, memory_order_acquire) == CT_PROCESS_FORKED;
+    const bool is_child = ct_process_is_child();
 
     (void)user;
     note_exit();
-    if (!forked)
-        return;
-    fflush(NULL);
-    _exit(status);
+    if (is_child)
+        ct_process_end_child(status);
 }
 
 static CUresult start_locked(void)

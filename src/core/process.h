@@ -30,6 +30,10 @@ CUresult ct_process_init(unsigned flags);
 /* NOT_INITIALIZED before cuInit and in a forked child, DEINITIALIZED at exit. Every entry point passes here first. */
 CUresult ct_process_check(void);
 unsigned long long ct_process_new_id(void);
+/* Whether this is a process that was forked after cuInit. */
+bool ct_process_is_child(void);
+/* Ends it at exit: no more handlers run. */
+void ct_process_end_child(int status) __attribute__((noreturn));
 
 /* The device of an ordinal. INVALID_DEVICE, and what ct_process_check gives. */
 CUresult ct_device_lookup(CUdevice ordinal, struct ct_device **out);
