@@ -330,7 +330,7 @@ static void choose_virtual_memory(const struct ct_vk_physical *physical, struct 
  * runtime takes only what a driver exports. */
 static void choose_sharing(struct ct_vk_physical *physical, struct ct_device_info *info)
 {
-    const bool for_copies = *ct_config()->copy_runtime;
+    const bool for_copies = ct_vk_copier_is_named();
 
     physical->uses_file &= !for_copies;
     physical->export_types =

@@ -42,8 +42,12 @@ const struct ct_backend ct_backend_vk = {
     .kernel_destroy = ct_vk_kernel_destroy,
     .queue_create = ct_vk_queue_create,
     .queue_destroy = ct_vk_queue_destroy,
+#ifdef CT_WITH_OPENCL
+    .memory_reclaim = ct_vk_copier_reclaim,
     .copy_beside_takes = ct_vk_copy_beside_takes,
     .copy_beside = ct_vk_copy_beside,
+    .copy_beside_leave = ct_vk_copy_beside_leave,
+#endif
     .queue_copy = ct_vk_queue_copy,
     .queue_fill = ct_vk_queue_fill,
     .queue_launch = ct_vk_queue_launch,

@@ -98,13 +98,13 @@ static CUresult create_pipeline_cache(struct ct_backend_device *device)
 /* What compiling needs. No semaphores: RADV without a kernel driver, which only compiles, has none. */
 static CUresult init_compiler(struct ct_backend_device *device)
 {
-    CUresult r = create_handle(device);
+    CUresult r;
 
-    if (r != CUDA_SUCCESS)
+    ct_vk_copier_init(device);
+    if ((r = create_handle(device)) != CUDA_SUCCESS)
         return r;
     volkLoadDeviceTable(&device->vk, device->handle);
     ct_mutex_init(&device->own_lock, CT_RANK_BACKEND);
-    ct_mutex_init(&device->copy_lock, CT_RANK_BACKEND);
     device->sparse_lock = &device->own_lock;
     if (device->physical->uses_file && (r = ct_memory_file_open(&device->file)) != CUDA_SUCCESS)
         return r;
@@ -174,17 +174,15 @@ void ct_vk_device_close(struct ct_backend_device *device)
     if (!device)
         return;
     ct_vk_scheduler_destroy(device->scheduler);
-    ct_vk_copy_runtime_close(device);
+    ct_vk_copier_finish(device);
     ct_vk_timestamp_pool_destroy(device->timestamps);
     if (device->pipeline_cache)
         device->vk.vkDestroyPipelineCache(device->handle, device->pipeline_cache, NULL);
     ct_vk_line_release_locked(device, device->binding_line); /* the scheduler is gone: nobody else has it */
     if (device->handle)
         device->vk.vkDestroyDevice(device->handle, NULL);
-    if (device->sparse_lock) {
+    if (device->sparse_lock)
         ct_mutex_finish(&device->own_lock);
-        ct_mutex_finish(&device->copy_lock);
-    }
     ct_memory_file_close(&device->file);
     free(device);
 }

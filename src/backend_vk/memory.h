@@ -86,8 +86,7 @@ struct ct_vk_memory {
     struct ct_memory base;
     struct ct_vk_pages pages;         /* ours, or none */
     uint64_t file_offset, file_bytes; /* of the pages in device->file; 0 bytes: they are not of it */
-    bool copy_part_tried;             /* guarded by device->copy_lock */
-    void *copy_part;                  /* what the copy runtime has of it; NULL: nothing */
+    struct ct_vk_copy_part copy_part;
     unsigned n_pieces, n_made;
     struct ct_vk_piece pieces[]; /* by offset, without gaps */
 };
@@ -98,9 +97,6 @@ CUresult ct_vk_memory_glue(struct ct_backend_device *device, const struct ct_vk_
 CUresult ct_vk_memory_on_file(struct ct_backend_device *device, const struct ct_vk_pages_plan *plan, struct ct_vk_memory **out);
 /* The piece that holds the byte at `offset`. */
 const struct ct_vk_piece *ct_vk_memory_piece(const struct ct_vk_memory *memory, uint64_t offset);
-
-/* copy_runtime.c. The copy runtime gives up what it has of memory that no copy uses any more. */
-void ct_vk_copy_runtime_forget(struct ct_vk_memory *memory);
 
 /* sparse.c. Binds all of `handle` to the beginning of `buffer`, and waits until that is done. */
 CUresult ct_vk_sparse_bind(struct ct_backend_device *device, VkBuffer buffer, VkDeviceMemory handle, uint64_t size_bytes);

@@ -8,6 +8,7 @@
 #include "core/backend.h"
 #include "core/locks.h"
 #include "core/memory_file.h"
+#include "copier.h"
 #include "vulkan_compat.h"
 
 #include <stdatomic.h>
@@ -67,6 +68,7 @@ struct ct_vk_physical {
     VkExternalMemoryHandleTypeFlags export_types; /* memory of its own is made so that others may have it as these; 0: it is not */
     bool raw_sparse;          /* sparse buffers read what plain ones compressed as it lies there */
     bool needs_pulse;         /* running kernels see stores of the host when something is submitted only: pulse.c */
+    const char *copy_runtime; /* of the same vendor, for copies beside the queues (copier.c); NULL: none */
     bool memory_missing;      /* no memory types: RADV without hardware, which only compiles */
 };
 
@@ -98,7 +100,6 @@ void ct_vk_address_rule_probe(struct ct_vk_physical *physical, struct ct_device_
 /* The one place where Vulkan's results become CUDA's. Logs failures with the call's name. VK_TIMEOUT and VK_NOT_READY: NOT_READY. */
 CUresult ct_vk_result(VkResult result, const char *call);
 
-struct ct_vk_copy_runtime;   /* copy_runtime.c */
 struct ct_vk_line;           /* queue.h */
 struct ct_vk_scheduler;      /* the same */
 struct ct_vk_timestamp_pool; /* timestamp.c */
@@ -121,9 +122,7 @@ struct ct_backend_device {
     atomic_int lost; /* CUresult that every queue gives from now on; CUDA_SUCCESS none. release: pairs with ct_vk_device_check */
     struct ct_vk_scheduler *scheduler;
     struct ct_vk_timestamp_pool *timestamps;
-    struct ct_mutex copy_lock;  /* guards what follows, and what the copy runtime knows of memory; rank CT_RANK_BACKEND */
-    bool copy_runtime_tried;
-    struct ct_vk_copy_runtime *copy_runtime; /* copy_runtime.c; NULL: none */
+    struct ct_vk_copier copier;
     struct ct_memory_file file; /* CPU devices: pages of their memory */
     atomic_uint_fast64_t export_node; /* the device node that exported memory is a descriptor of; 0: not looked at. relaxed: always the same */
 };
@@ -143,10 +142,10 @@ CUresult ct_vk_memory_info(struct ct_backend_device *device, uint64_t *out_free,
 CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
 CUresult ct_vk_memory_import_host(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
 void ct_vk_memory_destroy(struct ct_memory *memory);
-/* copy_runtime.c */
-bool ct_vk_copy_beside_takes(struct ct_memory *dst, struct ct_memory *src);
+/* copy_beside.c */
+bool ct_vk_copy_beside_takes(struct ct_memory *dst, struct ct_memory *src, uint64_t size_bytes);
 CUresult ct_vk_copy_beside(struct ct_memory *dst, uint64_t dst_offset, struct ct_memory *src, uint64_t src_offset, uint64_t size_bytes);
-void ct_vk_copy_runtime_close(struct ct_backend_device *device); /* no memory is left that it knows of */
+void ct_vk_copy_beside_leave(struct ct_memory *dst);
 /* external_memory.c */
 CUresult ct_vk_memory_check_fd(struct ct_backend_device *device, struct ct_fd_import *import);
 CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);

@@ -288,6 +288,9 @@ struct ct_backend {
     CUresult (*memory_export_dma_buf)(struct ct_memory *memory, uint64_t offset, uint64_t size_bytes, int *out_fd);
     void (*memory_destroy)(struct ct_memory *memory); /* no queue uses it any more; takes NULL */
 
+    /* Gives device memory back that the backend has only to be faster. False: there is none. NULL: there never is. */
+    bool (*memory_reclaim)(struct ct_backend_device *device);
+
     /* CT_VIRTUAL_SPARSE, and shareable memory where info.driver_pages. Memory without an address; SHARED: can be exported, where
      * info.virtual_memory_fd; TILES: where info.sparse_images. */
     CUresult (*physical_create)(struct ct_backend_device *device, uint64_t size_bytes, enum ct_physical_use use, struct ct_physical **out);
@@ -322,11 +325,12 @@ struct ct_backend {
     CUresult (*queue_create)(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out);
     void (*queue_destroy)(struct ct_queue *queue); /* idle; takes NULL */
 
-    /* Copies that no queue makes, between memory of kind DEVICE and host pages. NULL: there are none. `takes` says whether these two can be
-     * copied between, for as long as both live; the first time it may take long. The copy is done when it comes back; the caller sees to it
-     * that nothing else uses what it reads and writes. */
-    bool (*copy_beside_takes)(struct ct_memory *dst, struct ct_memory *src);
+    /* Copies that no queue makes, between memory of kind DEVICE and host pages. NULL: there are none. `takes` says whether that is how so
+     * many bytes are to be copied now; what it learns of memory takes milliseconds. True: one copy of these two follows, or `leave`. The copy
+     * is done when it comes back; the caller sees to it that nothing else uses what it reads and writes. */
+    bool (*copy_beside_takes)(struct ct_memory *dst, struct ct_memory *src, uint64_t size_bytes);
     CUresult (*copy_beside)(struct ct_memory *dst, uint64_t dst_offset, struct ct_memory *src, uint64_t src_offset, uint64_t size_bytes);
+    void (*copy_beside_leave)(struct ct_memory *dst);
 
     /* Recording: the command's point is queue_point(queue) afterwards. Each is ordered behind what was recorded before. */
     /* Source and destination ranges do not overlap. In levels of images a region is a box of whole texels: its pitch and slice there are

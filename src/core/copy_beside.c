@@ -30,7 +30,7 @@ bool ct_copy_beside_takes(const struct ct_stream *stream, const struct ct_copy *
     if (!(dst->is_device && is_page_locked(src)) && !(src->is_device && is_page_locked(dst)))
         return false;
     return dst->memory && src->memory && !dst->memory->texels && !src->memory->texels &&
-           backend->copy_beside_takes(dst->memory, src->memory);
+           backend->copy_beside_takes(dst->memory, src->memory, copy->row_bytes);
 }
 
 static CUresult run(const struct beside *job)
@@ -38,12 +38,20 @@ static CUresult run(const struct beside *job)
     return job->context->backend->copy_beside(job->dst, job->dst_offset, job->src, job->src_offset, job->bytes);
 }
 
+/* Instead of running. */
+static void drop(const struct beside *job)
+{
+    job->context->backend->copy_beside_leave(job->dst);
+}
+
 /* As a host function. What was recorded behind it runs whatever comes of it, so a failure is one of the context. */
 static void run_late(void *user, CUresult status)
 {
     struct beside *job = user;
 
-    if (status == CUDA_SUCCESS && run(job) != CUDA_SUCCESS)
+    if (status != CUDA_SUCCESS)
+        drop(job);
+    else if (run(job) != CUDA_SUCCESS)
         ct_context_check(job->context, CUDA_ERROR_LAUNCH_FAILED);
     free(job);
 }
@@ -53,8 +61,10 @@ static CUresult record(struct ct_stream *stream, const struct beside *job)
     struct beside *late = malloc(sizeof *late);
     CUresult r;
 
-    if (!late)
+    if (!late) {
+        drop(job);
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a copy beside the queue");
+    }
     *late = *job;
     r = ct_stream_begin(stream);
     if (r == CUDA_SUCCESS) {
@@ -62,8 +72,10 @@ static CUresult record(struct ct_stream *stream, const struct beside *job)
                                              : ct_stream_run_on_host_locked(stream, run_late, late);
         ct_stream_end(stream);
     }
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS) {
+        drop(job);
         free(late);
+    }
     return ct_context_check(stream->context, r);
 }
 
@@ -74,6 +86,8 @@ CUresult ct_copy_beside_run(struct ct_stream *stream, const struct ct_copy *copy
 
     if (!wait)
         return record(stream, &job);
-    r = ct_stream_settle(stream);
-    return r == CUDA_SUCCESS ? run(&job) : r;
+    if ((r = ct_stream_settle(stream)) == CUDA_SUCCESS)
+        return run(&job);
+    drop(&job);
+    return r;
 }

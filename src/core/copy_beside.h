@@ -5,7 +5,7 @@
 
 #include "copy.h"
 
-/* Whether this copy goes that way; the first time it is asked of two places takes milliseconds. The caller holds no lock. */
+/* Whether this copy goes that way; then ct_copy_beside_run follows. It may take milliseconds. The caller holds no lock. */
 bool ct_copy_beside_takes(const struct ct_stream *stream, const struct ct_copy *copy);
 /* Makes such a copy in stream order: `wait`: before it comes back; else by the stream's worker. */
 CUresult ct_copy_beside_run(struct ct_stream *stream, const struct ct_copy *copy, bool wait);

@@ -50,9 +50,10 @@ CUresult ct_budget_info(struct ct_device *device, uint64_t *out_free, uint64_t *
 /* Who holds a lock has to do with the spares: pools let go of streams. */
 bool ct_budget_reclaim(struct ct_device *device)
 {
-    const bool any = ct_mutex_none_held() && ct_memory_pools_trim(device->pools);
+    bool any = ct_mutex_none_held() && ct_memory_pools_trim(device->pools);
 
-    return ct_spares_trim(device->spares) || any;
+    any |= ct_spares_trim(device->spares);
+    return any || (device->backend->memory_reclaim && device->backend->memory_reclaim(device->opened));
 }
 
 CUresult ct_budget_take(struct ct_device *device, uint64_t size_bytes)

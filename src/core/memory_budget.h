@@ -9,7 +9,8 @@
 /* Counts bytes of an open device's memory as given out. OUT_OF_MEMORY: that many are not free. */
 CUresult ct_budget_take(struct ct_device *device, uint64_t size_bytes);
 void ct_budget_give(struct ct_device *device, uint64_t size_bytes);
-/* Gives back to the driver what nobody uses: spares, and what pools keep. False: there was nothing. */
+/* Gives back to the driver what nobody uses: spares, and what pools keep; when there is none, what the backend has only to be faster.
+ * False: there was nothing. */
 bool ct_budget_reclaim(struct ct_device *device);
 /* What an open device has in all, and what of it is free: neither given out here, nor, as far as its driver tells, taken by others. */
 CUresult ct_budget_info(struct ct_device *device, uint64_t *out_free, uint64_t *out_total);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An OpenCL runtime that does nothing but copy: as much of one as backend_vk/copy_runtime.c asks for, for the first Vulkan device. It opens
  * device memory by its descriptor through a Vulkan device of its own, which has to be one whose memory the host sees (lavapipe), and is
- * strict: it copies only what was taken over, from and to pages that were pinned. */
+ * strict: it copies only what was taken over, from and to pages that were pinned, and takes itself down at exit. */
 #define VOLK_IMPLEMENTATION
 #include <volk.h>
 
@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_BUFFERS 64
 
@@ -48,6 +49,44 @@ static cl_int fault(void)
 {
     state.faults++;
     return CL_INVALID_OPERATION;
+}
+
+/* ---- the end of the process ---- */
+
+static atomic_int in_use;
+static atomic_bool gone;
+static pid_t opener; /* of whom the handler is */
+
+static void take_down(void)
+{
+    if (getpid() != opener)
+        _exit(COPY_STUB_IN_CHILD);
+    if (atomic_load(&in_use))
+        _exit(COPY_STUB_IN_USE);
+    atomic_store(&gone, true);
+}
+
+/* As drivers do: at the first call, not when they are loaded. */
+static bool note_opener(void)
+{
+    if (opener)
+        return true;
+    opener = getpid();
+    return atexit(take_down) == 0;
+}
+
+static void enter(int ms)
+{
+    if (atomic_load(&gone))
+        _exit(COPY_STUB_USED_LATE);
+    atomic_fetch_add(&in_use, 1);
+    if (ms)
+        usleep((useconds_t)ms * 1000);
+}
+
+static void leave(void)
+{
+    atomic_fetch_sub(&in_use, 1);
 }
 
 /* ---- the Vulkan device ---- */
@@ -117,7 +156,7 @@ static struct object platform = {&table}, only_device = {&table}, context = {&ta
 
 static cl_int CL_API_CALL list_platforms(cl_uint room, cl_platform_id *out, cl_uint *out_count)
 {
-    if (!open_vulkan())
+    if (!note_opener() || !open_vulkan())
         return CL_PLATFORM_NOT_FOUND_KHR;
     if (room)
         *out = (cl_platform_id)&platform;
@@ -162,14 +201,22 @@ static cl_context CL_API_CALL create_context(const cl_context_properties *proper
     (void)ids;
     (void)notify;
     (void)user;
-    *status = CL_SUCCESS;
-    return (cl_context)&context;
+    atomic_fetch_add(&state.starts, 1);
+    enter(state.start_ms);
+    *status = state.fails_start ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
+    if (!state.fails_start)
+        atomic_fetch_add(&state.contexts, 1);
+    leave();
+    return state.fails_start ? NULL : (cl_context)&context;
 }
 
 static cl_int CL_API_CALL release_context(cl_context of)
 {
     (void)of;
+    enter(0);
     close_vulkan();
+    atomic_fetch_sub(&state.contexts, 1);
+    leave();
     return CL_SUCCESS;
 }
 
@@ -209,6 +256,7 @@ static cl_mem CL_API_CALL import_buffer(cl_context of, const cl_mem_properties *
     (void)of;
     (void)flags;
     (void)host;
+    enter(0);
     pthread_mutex_lock(&lock);
     buffer = state.refuses_imports ? NULL : new_buffer(size_bytes);
     *status = buffer && properties[0] == CL_EXTERNAL_MEMORY_HANDLE_OPAQUE_FD_KHR && open_descriptor(buffer, (int)properties[1], size_bytes)
@@ -217,6 +265,7 @@ static cl_mem CL_API_CALL import_buffer(cl_context of, const cl_mem_properties *
     if (*status == CL_SUCCESS)
         state.imports++;
     pthread_mutex_unlock(&lock);
+    leave();
     return (cl_mem)buffer;
 }
 
@@ -225,6 +274,7 @@ static cl_mem CL_API_CALL pin(cl_context of, cl_mem_flags flags, size_t size_byt
     struct buffer *buffer;
 
     (void)of;
+    enter(0);
     pthread_mutex_lock(&lock);
     buffer = new_buffer(size_bytes);
     *status = buffer && flags & CL_MEM_USE_HOST_PTR ? CL_SUCCESS : fault();
@@ -233,6 +283,7 @@ static cl_mem CL_API_CALL pin(cl_context of, cl_mem_flags flags, size_t size_byt
         state.pins++;
     }
     pthread_mutex_unlock(&lock);
+    leave();
     return (cl_mem)buffer;
 }
 
@@ -240,6 +291,7 @@ static cl_int CL_API_CALL release_buffer(cl_mem of)
 {
     struct buffer *buffer = (struct buffer *)of;
 
+    enter(0);
     pthread_mutex_lock(&lock);
     if (buffer->memory) {
         vkFreeMemory(device, buffer->memory, NULL);
@@ -249,6 +301,7 @@ static cl_int CL_API_CALL release_buffer(cl_mem of)
     }
     buffer->used = false;
     pthread_mutex_unlock(&lock);
+    leave();
     return CL_SUCCESS;
 }
 
@@ -301,6 +354,7 @@ static cl_int copy(struct buffer *buffer, size_t offset, size_t bytes, char *hos
 {
     cl_int status = CL_SUCCESS;
 
+    enter(state.copy_ms);
     pthread_mutex_lock(&lock);
     if (!buffer->taken_over || offset + bytes > buffer->size_bytes || !is_pinned(host, bytes)) {
         status = fault();
@@ -311,6 +365,7 @@ static cl_int copy(struct buffer *buffer, size_t offset, size_t bytes, char *hos
         (*(up ? &state.uploads : &state.downloads))++;
     }
     pthread_mutex_unlock(&lock);
+    leave();
     return status;
 }
 

@@ -3,12 +3,20 @@
 #ifndef CUTTLE_TESTS_COPY_RUNTIME_STUB_H
 #define CUTTLE_TESTS_COPY_RUNTIME_STUB_H
 
+#include <stdatomic.h>
+
 struct copy_stub {
     int uploads, downloads; /* made */
     int imports, pins;      /* that live */
     int faults;             /* calls that the protocol forbids */
-    int refuses_imports, fails_copies;
+    atomic_int refuses_imports, fails_copies;
+    atomic_int starts, contexts;  /* begun; that live */
+    atomic_int start_ms, copy_ms; /* how long it takes */
+    atomic_int fails_start;
 };
+/* At exit it ends the process with one of these where it comes to harm. */
+enum { COPY_STUB_IN_USE = 3, COPY_STUB_USED_LATE, COPY_STUB_IN_CHILD };
+
 /* Of the library that CUTTLE_COPY_RUNTIME names. */
 struct copy_stub *copy_stub_state(void);
 
