@@ -13,7 +13,7 @@
 #define CT_CHANNEL "memory"
 
 /* cuMemAllocFromPoolAsync. Memory of the pool that hStream may use from now on; others when they are ordered behind it. Aligned to 512
- * bytes, not cleared. INVALID_VALUE: dptr is NULL, bytesize 0, no such pool; OUT_OF_MEMORY. */
+ * bytes, not cleared; 0 bytes are at 0. INVALID_VALUE: dptr is NULL, no such pool, one of another process; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
 {
     struct ct_memory_pool *found = NULL;
@@ -50,7 +50,8 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
 }
 
 /* cuMemFreeAsync. The memory goes when hStream comes to this place; the pointer is unknown from now on. Memory of cuMemAlloc may be freed
- * in this way, too. INVALID_VALUE: not the start of an allocation of device memory. */
+ * in this way, too; 0 is taken and does nothing. INVALID_VALUE: not the start of an allocation of device memory; NOT_SUPPORTED: of managed
+ * memory. */
 CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     struct ct_stream *stream;
@@ -104,7 +105,7 @@ CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute at
 }
 
 /* cuMemPoolSetAccess. A device reads and writes its own pools, and those of no other. INVALID_VALUE: no such pool, map is NULL, anything
- * else; INVALID_DEVICE: no such device, or none for the pool's own; NOT_SUPPORTED: for the host. */
+ * else; INVALID_DEVICE: no such device, or none for the pool's own; NOT_SUPPORTED: reading alone, and what is no device. */
 CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
 {
     struct ct_memory_pool *found;
@@ -117,7 +118,7 @@ CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *ma
     return r;
 }
 
-/* cuMemPoolGetAccess. INVALID_VALUE: no such pool, a NULL pointer, a location that is no device that there is. */
+/* cuMemPoolGetAccess. The host has none. INVALID_VALUE: no such pool, a NULL pointer, a location that there is not. */
 CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool, CUmemLocation *location)
 {
     struct ct_memory_pool *found;
@@ -212,8 +213,7 @@ CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 /* ---- other processes ---- */
 
 /* cuMemPoolExportToShareableHandle. A new file descriptor of the pool, at handle_out (an int); the caller closes it. INVALID_VALUE: no such
- * pool, not made for that type, imported, handle_out is NULL, nonzero flags; NOT_SUPPORTED: types other than file descriptors; OUT_OF_MEMORY:
- * no file descriptor is left. */
+ * pool, not made for that type, imported, handle_out is NULL, nonzero flags; OUT_OF_MEMORY: no file descriptor is left. */
 CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool, CUmemAllocationHandleType handleType,
                                                   unsigned long long flags)
 {
@@ -224,8 +224,8 @@ CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool
         return r;
     if (!handle_out || flags)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "handle_out %p, flags 0x%llx", handle_out, flags);
-    if (r == CUDA_SUCCESS)
-        r = ct_vmm_check_handle_type(handleType);
+    if (r == CUDA_SUCCESS && handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "no pool is made to be shared by type 0x%x", (unsigned)handleType);
     if (r == CUDA_SUCCESS)
         r = ct_memory_pool_export(found, handle_out);
     ct_memory_pool_release(found);
@@ -249,7 +249,7 @@ CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void
     return r == CUDA_SUCCESS ? ct_memory_pool_import((int)fd, pool_out) : r;
 }
 
-/* cuMemPoolExportPointer. What another process needs to import memory of a pool that was made to be shared. INVALID_VALUE: ptr is not the
+/* cuMemPoolExportPointer. What another process needs to import memory of a pool that was exported. INVALID_VALUE: ptr is not the
  * beginning of such, shareData_out is NULL; OUT_OF_MEMORY: also of file descriptors, or of threads to hand it out. */
 CUresult CUDAAPI cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)
 {

@@ -38,7 +38,7 @@ CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute at
 }
 
 /* cuPointerGetAttributes. What a pointer has not, or that CUDA does not know it, is told by default values: 0, NULL, CU_DEVICE_INVALID;
- * the host pointer of memory that CUDA does not know is itself. INVALID_VALUE: no such attribute, a NULL pointer. */
+ * the host pointer of memory that CUDA does not know is itself. INVALID_VALUE: no such attribute, P2P_TOKENS, a NULL pointer. */
 CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)
 {
     struct ct_context *context;
@@ -51,6 +51,8 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
     for (unsigned i = 0; i < numAttributes && r == CUDA_SUCCESS; i++) {
         if (!data[i])
             r = ct_fail(CUDA_ERROR_INVALID_VALUE, "data[%u] is NULL", i);
+        else if (attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS)
+            r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the tokens are asked for alone");
         else if (ct_pointer_attribute(context, attributes[i], ptr, data[i]) != CUDA_SUCCESS)
             r = ct_pointer_attribute_default(attributes[i], ptr, data[i]);
     }

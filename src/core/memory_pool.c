@@ -103,6 +103,17 @@ CUresult ct_memory_pool_lookup(CUmemoryPool handle, struct ct_memory_pool **out)
     return CUDA_SUCCESS;
 }
 
+CUmemAllocationHandleType ct_memory_pool_handle_types(CUmemoryPool handle)
+{
+    CUmemAllocationHandleType types = CU_MEM_HANDLE_TYPE_NONE;
+    struct ct_memory_pool *pool = (struct ct_memory_pool *)ct_object_find_or_null(CT_OBJECT_MEMORY_POOL, handle);
+
+    if (pool)
+        types = pool->kind.handle_types;
+    ct_memory_pool_release(pool);
+    return types;
+}
+
 void ct_memory_pool_release(struct ct_memory_pool *pool)
 {
     if (pool)
@@ -321,10 +332,9 @@ static CUresult check_access(const struct ct_memory_pool *pool, const CUmemAcces
     struct ct_device *device;
     CUresult r;
 
-    if (access->location.type == CU_MEM_LOCATION_TYPE_HOST)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access of the host to a memory pool");
-    if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "access from location %d to a memory pool", (int)access->location.type);
+    if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE || access->flags == CU_MEM_ACCESS_FLAGS_PROT_READ)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access %d from location %d to a memory pool", (int)access->flags,
+                       (int)access->location.type);
     r = ct_device_lookup(access->location.id, &device);
     if (r != CUDA_SUCCESS)
         return r;
@@ -351,6 +361,10 @@ CUresult ct_memory_pool_get_access(struct ct_memory_pool *pool, const CUmemLocat
     struct ct_device *device;
     CUresult r;
 
+    if (location->type == CU_MEM_LOCATION_TYPE_HOST || location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA) {
+        *out = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        return CUDA_SUCCESS;
+    }
     if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "access from location %d to a memory pool", (int)location->type);
     r = ct_memory_pool_device(location->id, &device);

@@ -14,6 +14,8 @@ void ct_device_pools_destroy(struct ct_device_pools *pools); /* no memory of the
 
 /* The pool behind a handle, retained. INVALID_VALUE: none; what ct_process_check gives. */
 CUresult ct_memory_pool_lookup(CUmemoryPool handle, struct ct_memory_pool **out);
+/* By what its memory can be shared; NONE also of a pool that was destroyed. */
+CUmemAllocationHandleType ct_memory_pool_handle_types(CUmemoryPool handle);
 void ct_memory_pool_release(struct ct_memory_pool *pool); /* takes NULL */
 CUmemoryPool ct_memory_pool_default(struct ct_device *device);
 CUmemoryPool ct_memory_pool_current(struct ct_device *device);

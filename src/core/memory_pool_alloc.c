@@ -73,7 +73,7 @@ static CUresult grow(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct
     CUresult r;
 
     ct_mutex_lock(&pools->lock);
-    r = claim_locked(pool, size_bytes, &need, &want);
+    r = claim_locked(pool, ct_pool_block_bytes(size_bytes), &need, &want);
     ct_mutex_unlock(&pools->lock);
     if (r == CUDA_SUCCESS)
         r = make_slab(pool, need, want, &slab);
@@ -187,16 +187,15 @@ CUresult ct_pool_block_publish(struct ct_pool_block *block, struct ct_context *o
 static CUresult allocate(struct ct_memory_pool *pool, struct ct_stream *stream, uint64_t size_bytes, uint64_t *out_address)
 {
     struct ct_pool_block *spare = calloc(1, sizeof *spare), *block = NULL;
-    uint64_t bytes = ct_pool_block_bytes(size_bytes);
     CUresult r;
 
     if (!spare)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "block of a memory pool");
-    r = take_ordered(pool, stream, bytes, spare, &block);
+    r = take_ordered(pool, stream, size_bytes, spare, &block);
     if (r == CUDA_SUCCESS && !block)
-        r = grow(pool, bytes, spare, &block);
+        r = grow(pool, size_bytes, spare, &block);
     if (r == CUDA_ERROR_OUT_OF_MEMORY)
-        r = take_later(pool, stream, bytes, spare, &block);
+        r = take_later(pool, stream, size_bytes, spare, &block);
     if (r == CUDA_SUCCESS)
         r = ct_pool_block_publish(block, stream->context, size_bytes, out_address);
     if (r != CUDA_SUCCESS && block)
@@ -211,12 +210,12 @@ CUresult ct_memory_pool_alloc(struct ct_memory_pool *pool, struct ct_stream *str
     struct ct_memory_pool *current = NULL;
     CUresult r;
 
+    if (pool && pool->kind.imported)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing is allocated in the pool of another process");
     if (size_bytes == 0) { /* as the native driver does, though not in cuMemAlloc */
         *out_address = 0;
         return CUDA_SUCCESS;
     }
-    if (pool && pool->kind.imported)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing is allocated in the pool of another process");
     if (size_bytes > UINT64_MAX / 2)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes", (unsigned long long)size_bytes);
     if (!pool && (r = ct_memory_pool_lookup(ct_memory_pool_current(stream->context->device), &current)) != CUDA_SUCCESS)
@@ -247,14 +246,18 @@ static CUresult free_in_order(struct ct_stream *stream, uint64_t address)
 CUresult ct_memory_pool_free_async(struct ct_stream *stream, uint64_t address)
 {
     struct ct_range range;
-    CUresult r = ct_address_find(address, 0, &range);
+    CUresult r;
 
-    if (r != CUDA_SUCCESS)
+    if (!address) /* as cuMemFree has it */
+        return CUDA_SUCCESS;
+    if ((r = ct_address_find(address, 0, &range)) != CUDA_SUCCESS)
         return r;
     if (range.start == address && range.kind == CT_RANGE_POOL)
         return free_in_order(stream, address);
     if (range.start == address && range.kind == CT_RANGE_DEVICE)
         return ct_memory_free_async(stream, address);
+    if (range.start == address && range.kind == CT_RANGE_MANAGED) /* the code is that of NVIDIA's driver */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed memory is not freed in the order of a stream");
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "no allocation of device memory starts at 0x%llx", (unsigned long long)address);
 }
 

@@ -37,6 +37,7 @@ static bool is_available(const struct ct_pool_block *block, const struct ct_pool
 /* The link to the first block of a run that is large enough, or NULL. */
 static struct ct_pool_block **find_run(struct ct_pool_slab *slab, const struct ct_pool_request *request)
 {
+    const uint64_t needed = ct_pool_block_bytes(request->size_bytes);
     struct ct_pool_block **start = &slab->first;
     uint64_t bytes = 0;
     unsigned n_blocks = 0;
@@ -49,7 +50,7 @@ static struct ct_pool_block **find_run(struct ct_pool_slab *slab, const struct c
         }
         bytes += (*link)->size_bytes;
         n_blocks++;
-        if (bytes >= request->size_bytes)
+        if (bytes >= needed)
             return request->any && n_blocks > CT_POOL_WAITS ? NULL : start;
     }
     return NULL;
@@ -75,9 +76,10 @@ static void carve(struct ct_pool_block **link, struct ct_pool_block *block, cons
                   struct ct_pool_wait *waits)
 {
     struct ct_pool_block *rest = *link;
-    uint64_t missing = request->size_bytes;
+    uint64_t missing = ct_pool_block_bytes(request->size_bytes);
 
-    *block = (struct ct_pool_block){.slab = rest->slab, .offset = rest->offset, .size_bytes = request->size_bytes, .state = CT_BLOCK_USED};
+    *block = (struct ct_pool_block){
+        .slab = rest->slab, .offset = rest->offset, .size_bytes = missing, .asked_bytes = request->size_bytes, .state = CT_BLOCK_USED};
     for (unsigned i = 0; missing > 0; i++) {
         struct ct_pool_block *eaten = rest;
 
@@ -97,6 +99,13 @@ static void carve(struct ct_pool_block **link, struct ct_pool_block *block, cons
     *link = block;
 }
 
+static void count_used(struct ct_memory_pool *pool, const struct ct_pool_block *block)
+{
+    pool->used += block->asked_bytes;
+    if (pool->used > pool->used_high)
+        pool->used_high = pool->used;
+}
+
 struct ct_pool_block *ct_pool_take_locked(struct ct_memory_pool *pool, const struct ct_pool_request *request, struct ct_pool_block *spare,
                                           struct ct_pool_wait *waits)
 {
@@ -107,9 +116,7 @@ struct ct_pool_block *ct_pool_take_locked(struct ct_memory_pool *pool, const str
     if (!link)
         return NULL;
     carve(link, spare, request, waits);
-    pool->used += spare->size_bytes;
-    if (pool->used > pool->used_high)
-        pool->used_high = pool->used;
+    count_used(pool, spare);
     return spare;
 }
 
@@ -122,15 +129,21 @@ static struct ct_pool_block **find_whole(struct ct_pool_slab *slab, uint64_t off
     return NULL;
 }
 
-struct ct_pool_block *ct_pool_take_at_locked(struct ct_pool_slab *slab, uint64_t offset, uint64_t size_bytes,
+struct ct_pool_block *ct_pool_take_at_locked(struct ct_pool_slab *slab, uint64_t offset, uint64_t asked_bytes,
                                              struct ct_pool_block *spares[2])
 {
+    const uint64_t size_bytes = ct_pool_block_bytes(asked_bytes);
     struct ct_pool_block **link = find_whole(slab, offset, offset + size_bytes), *before, *block = spares[0], *behind = spares[1];
 
     if (!link || (*link)->state != CT_BLOCK_FREE)
         return NULL;
     before = *link;
-    *block = (struct ct_pool_block){.slab = slab, .offset = offset, .size_bytes = size_bytes, .state = CT_BLOCK_USED, .next = before->next};
+    *block = (struct ct_pool_block){.slab = slab,
+                                    .offset = offset,
+                                    .size_bytes = size_bytes,
+                                    .asked_bytes = asked_bytes,
+                                    .state = CT_BLOCK_USED,
+                                    .next = before->next};
     *behind = (struct ct_pool_block){.slab = slab, .offset = offset + size_bytes, .next = before->next};
     behind->size_bytes = before->offset + before->size_bytes - behind->offset;
     before->size_bytes = offset - before->offset;
@@ -143,9 +156,7 @@ struct ct_pool_block *ct_pool_take_at_locked(struct ct_pool_slab *slab, uint64_t
         *link = block;
         free(before);
     }
-    slab->pool->used += size_bytes;
-    if (slab->pool->used > slab->pool->used_high)
-        slab->pool->used_high = slab->pool->used;
+    count_used(slab->pool, block);
     return block;
 }
 
@@ -167,7 +178,7 @@ static void merge_free(struct ct_pool_slab *slab)
 void ct_pool_give_locked(struct ct_pool_block *block, struct ct_pool_user *user, uint64_t point)
 {
     assert(block->state == CT_BLOCK_USED);
-    block->slab->pool->used -= block->size_bytes;
+    block->slab->pool->used -= block->asked_bytes;
     block->state = user ? CT_BLOCK_PENDING : CT_BLOCK_FREE;
     block->user = user;
     block->point = point;

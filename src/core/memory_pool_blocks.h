@@ -33,6 +33,7 @@ struct ct_pool_block {
     struct ct_pool_block *next; /* in the slab */
     struct ct_pool_slab *slab;
     uint64_t offset, size_bytes;
+    uint64_t asked_bytes; /* of USED: what the allocation was to have, which is what counts as used */
     enum ct_block_state state;
     struct ct_pool_user *user; /* of PENDING: who freed it, and the point after which it is free */
     uint64_t point;
@@ -98,7 +99,7 @@ struct ct_pool_litter {
 /* How blocks are found: FREE ones, those that `stream` is ordered behind, or with `any` those of its context that it would have to wait
  * for. */
 struct ct_pool_request {
-    uint64_t size_bytes;
+    uint64_t size_bytes; /* of the allocation; blocks are whole units */
     struct ct_stream *stream; /* locked, but for `any`; NULL: FREE blocks only */
     bool any;
 };
@@ -121,8 +122,8 @@ static inline uint64_t ct_pool_block_bytes(uint64_t size_bytes)
 {
     return (size_bytes + CT_POOL_UNIT - 1) & ~(CT_POOL_UNIT - 1);
 }
-/* A USED block at this very place of a slab, which takes the spares; NULL: it is not all free. */
-struct ct_pool_block *ct_pool_take_at_locked(struct ct_pool_slab *slab, uint64_t offset, uint64_t size_bytes,
+/* A USED block at this very place of a slab, for so many bytes, which takes the spares; NULL: it is not all free. */
+struct ct_pool_block *ct_pool_take_at_locked(struct ct_pool_slab *slab, uint64_t offset, uint64_t asked_bytes,
                                              struct ct_pool_block *spares[2]);
 /* The address of a block, which the map knows from now on, with an owner for what the application does in other contexts. */
 CUresult ct_pool_block_publish(struct ct_pool_block *block, struct ct_context *owner, uint64_t size_bytes, uint64_t *out_address);

@@ -118,11 +118,12 @@ static CUresult export_locked(uint64_t address, struct pointer *out)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "no memory of a pool begins at 0x%llx", (unsigned long long)address);
     slab = range.block->slab; /* stays: who frees the block takes it out of the map first, and then needs the lock that we hold */
     pool = slab->pool;
-    if ((r = check_shared(pool)) != CUDA_SUCCESS ||
-        (r = ct_backing_share(pool->device, &slab->backing, &slab->share_id, &out->slab)) != CUDA_SUCCESS)
+    if ((r = check_shared(pool)) != CUDA_SUCCESS)
         return r;
-    if (!pool->id)
-        pool->id = ct_process_new_id();
+    if (!pool->id) /* nobody can have imported it, and NVIDIA's driver refuses, too */
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool of 0x%llx was not exported before it", (unsigned long long)address);
+    if ((r = ct_backing_share(pool->device, &slab->backing, &slab->share_id, &out->slab)) != CUDA_SUCCESS)
+        return r;
     out->pool = pool->id;
     out->offset = range.block->offset;
     out->size_bytes = range.size_bytes;
@@ -180,7 +181,7 @@ static CUresult take_locked(struct ct_memory_pool *pool, struct ct_pool_slab *sl
     if (pool->doomed)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was destroyed");
     *out_address = slab->backing.address + offset;
-    *out = ct_pool_take_at_locked(slab, offset, ct_pool_block_bytes(pointer->size_bytes), spares);
+    *out = ct_pool_take_at_locked(slab, offset, pointer->size_bytes, spares);
     if (*out || (ct_address_find(*out_address, 0, &range) == CUDA_SUCCESS && range.kind == CT_RANGE_POOL && range.start == *out_address &&
                  range.size_bytes == pointer->size_bytes))
         return CUDA_SUCCESS;

@@ -6,6 +6,7 @@
 #include "host_memory.h"
 #include "log.h"
 #include "memory.h"
+#include "memory_pool.h"
 #include "process.h"
 #include "vmm.h"
 
@@ -186,10 +187,12 @@ static CUresult get_access(const struct query *q, union value *out)
     return CUDA_SUCCESS;
 }
 
-static CUresult get_nothing(const struct query *q, union value *out)
+static CUresult get_tokens(const struct query *q, union value *out)
 {
     (void)out;
-    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "an attribute of 0x%llx that no device has", (unsigned long long)q->pointer);
+    if (is_for_all_devices(q->range))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in device memory", (unsigned long long)q->pointer);
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "tokens for 0x%llx, as other kernel modules would take them", (unsigned long long)q->pointer);
 }
 
 struct row {
@@ -203,7 +206,7 @@ static const struct row rows[] = {
     [CU_POINTER_ATTRIBUTE_MEMORY_TYPE] = {sizeof(unsigned), get_memory_type, {.u32 = 0}},
     [CU_POINTER_ATTRIBUTE_DEVICE_POINTER] = {sizeof(CUdeviceptr), get_device_pointer, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_HOST_POINTER] = {sizeof(void *), get_host_pointer, {.pointer = NULL}},
-    [CU_POINTER_ATTRIBUTE_P2P_TOKENS] = {sizeof(unsigned long long), get_nothing, {.u64 = 0}},
+    [CU_POINTER_ATTRIBUTE_P2P_TOKENS] = {sizeof(unsigned long long), get_tokens, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_SYNC_MEMOPS] = {sizeof(unsigned), get_synchronous, {.u32 = 0}},
     [CU_POINTER_ATTRIBUTE_BUFFER_ID] = {sizeof(unsigned long long), get_id, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_IS_MANAGED] = {sizeof(unsigned), get_managed, {.u32 = 0}},
@@ -247,6 +250,7 @@ static CUresult find_mapping(CUpointer_attribute attribute, const struct ct_rang
                                             .device = range->device,
                                             .access = ct_range_is_read_only(range) ? CU_MEM_ACCESS_FLAGS_PROT_READ
                                                                                    : CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+                                            .handle_types = range->pool ? ct_memory_pool_handle_types(range->pool) : 0,
                                             .block_id = range->id};
         return CUDA_SUCCESS;
     }

@@ -512,7 +512,7 @@ static void tokens_for_another_driver(void **state)
         const struct pointer *p = &pointers[i];
 
         tokens = before;
-        gives(p->unknown || !p->type ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED,
+        gives(p->unknown || !p->type || p->host ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED,
               cuPointerGetAttribute(&tokens, CU_POINTER_ATTRIBUTE_P2P_TOKENS, p->at));
         assert_memory_equal(&tokens, &before, sizeof tokens);
     }

@@ -292,10 +292,16 @@ static void wrong_arguments_are_refused(void **state)
     CUmemoryPool pool = make_pool(FILE_TYPE), private = make_pool(CU_MEM_HANDLE_TYPE_NONE), got = NULL, standard;
     CUdeviceptr ours = allocate(pool, BYTES, 5), own = allocate(private, BYTES, 5), plain, pointer = 77;
     CUmemPoolPtrExportData data;
+    unsigned long long types = 77;
     int fd = 77, file = fileno(tmpfile());
 
     (void)state;
-    (void)import_there(pool); /* NVIDIA's driver exports no pointers of pools that were not exported themselves */
+    refuses(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(&data, ours)); /* of a pool that was not exported itself */
+    (void)import_there(pool);
+    ok(cuPointerGetAttribute(&types, CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, ours));
+    assert_int_equal(types, FILE_TYPE);
+    ok(cuPointerGetAttribute(&types, CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, own));
+    assert_int_equal(types, CU_MEM_HANDLE_TYPE_NONE);
     ok(cuMemAlloc(&plain, BYTES));
     ok(cuDeviceGetDefaultMemPool(&standard, 0));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(&fd, private, FILE_TYPE, 0));
@@ -317,7 +323,7 @@ static void wrong_arguments_are_refused(void **state)
         gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(&data, ours + 512));
         gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportPointer(&pointer, MADE_UP(CUmemoryPool), &data));
         gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(&fd, MADE_UP(CUmemoryPool), FILE_TYPE, 0));
-        gives(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_WIN32, 0));
+        gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportToShareableHandle(&fd, pool, CU_MEM_HANDLE_TYPE_WIN32, 0));
         assert_int_equal(pointer, 77);
     }
     ok(cuMemFree(plain));

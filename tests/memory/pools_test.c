@@ -393,6 +393,15 @@ static void statistics_follow(void **state)
     assert_true(number(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) >= 12 * MIB);
     set_number(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0);
     assert_int_equal(number(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), 0);
+    ok(cuMemAllocFromPoolAsync(&p, 100, pool, stream)); /* what was asked for counts, not what that takes */
+    ok(cuMemAllocFromPoolAsync(&q, 1, pool, stream));
+    assert_int_equal(number(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 101);
+    ok(cuMemFreeAsync(p, stream));
+    ok(cuStreamSynchronize(stream));
+    assert_int_equal(number(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 1);
+    assert_int_equal(number(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 101);
+    ok(cuMemFreeAsync(q, stream));
+    ok(cuStreamSynchronize(stream));
     ok(cuStreamDestroy(stream));
     ok(cuMemPoolDestroy(pool));
 }
