@@ -93,13 +93,13 @@ CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
 }
 
 /* cuMemMap. Puts the first `size` bytes of the memory at `ptr`, inside of one reservation where nothing is mapped; both are multiples of
- * the granularity, `offset` is 0. Nobody has access until cuMemSetAccess. INVALID_VALUE, OUT_OF_MEMORY; NOT_SUPPORTED: more than there
- * is of the memory, or other than multiples. */
+ * the granularity, `offset` is 0. Nobody has access until cuMemSetAccess. INVALID_VALUE, OUT_OF_MEMORY; NOT_SUPPORTED: another offset, more
+ * than there is of the memory, or other than multiples. */
 CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-    CUresult r = enter_mappings(!offset && !flags, "cuMemMap");
+    CUresult r = enter_mappings(ptr && !flags, "cuMemMap");
 
-    return r == CUDA_SUCCESS ? ct_vmm_map(ptr, size, handle) : r;
+    return r == CUDA_SUCCESS ? ct_vmm_map(ptr, size, offset, handle) : r;
 }
 
 /* cuMemMapArrayAsync. Gives tiles of sparse arrays memory of a tile pool, or takes it, in the order of the stream; of arrays with deferred
@@ -134,7 +134,8 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessD
     return r == CUDA_SUCCESS ? ct_vmm_set_access(ptr, size, desc, count) : r;
 }
 
-/* cuMemGetAccess. CUmemAccess_flags of one location at a mapped address; the host has none. INVALID_VALUE, INVALID_DEVICE. */
+/* cuMemGetAccess. CUmemAccess_flags of one location at a mapped address; the host has none. INVALID_VALUE; INVALID_DEVICE: no such
+ * location. */
 CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)
 {
     struct ct_vmm_mapping_info mapping;
@@ -146,7 +147,7 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *
         return r;
     is_device = location->type == CU_MEM_LOCATION_TYPE_DEVICE;
     if (!is_device && location->type != CU_MEM_LOCATION_TYPE_HOST && location->type != CU_MEM_LOCATION_TYPE_HOST_NUMA)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory location type %d", (int)location->type);
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "memory location type %d", (int)location->type);
     if ((is_device && (r = ct_device_lookup(location->id, &device)) != CUDA_SUCCESS) ||
         (r = ct_vmm_mapping_at(ptr, &mapping)) != CUDA_SUCCESS)
         return r;

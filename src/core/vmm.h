@@ -35,7 +35,8 @@ CUresult ct_vmm_properties(CUmemGenericAllocationHandle handle, CUmemAllocationP
 /* At `hint` if that is free, else anywhere. OUT_OF_MEMORY, NOT_SUPPORTED. */
 CUresult ct_vmm_reserve(uint64_t size_bytes, uint64_t align, uint64_t hint, uint64_t *out_address);
 CUresult ct_vmm_unreserve(uint64_t address, uint64_t size_bytes);
-CUresult ct_vmm_map(uint64_t address, uint64_t size_bytes, CUmemGenericAllocationHandle handle);
+/* offset: 0. NOT_SUPPORTED: that, or not a size of which the memory has as much. */
+CUresult ct_vmm_map(uint64_t address, uint64_t size_bytes, uint64_t offset, CUmemGenericAllocationHandle handle);
 CUresult ct_vmm_unmap(uint64_t address, uint64_t size_bytes);
 /* INVALID_DEVICE: the memory is another device's. */
 CUresult ct_vmm_set_access(uint64_t address, uint64_t size_bytes, const CUmemAccessDesc *descs, size_t count);

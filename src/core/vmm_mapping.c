@@ -42,7 +42,20 @@ static CUresult make_room(struct ct_reservation *reservation)
     return CUDA_SUCCESS;
 }
 
-static CUresult map_locked(uint64_t address, uint64_t size_bytes, CUmemGenericAllocationHandle handle)
+/* The codes are those of NVIDIA's driver, and so is that sizes are looked at before addresses. */
+static CUresult check_part(const struct ct_allocated *allocated, uint64_t size_bytes, uint64_t offset)
+{
+    if (size_bytes % CT_VMM_GRANULARITY)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "mapping %llu bytes", (unsigned long long)size_bytes);
+    if (offset)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "mapping memory from its byte %llu on", (unsigned long long)offset);
+    if (size_bytes > allocated->memory.size_bytes)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%llu bytes of memory that has %llu", (unsigned long long)size_bytes,
+                       (unsigned long long)allocated->memory.size_bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult map_locked(uint64_t address, uint64_t size_bytes, uint64_t offset, CUmemGenericAllocationHandle handle)
 {
     struct ct_vmm_mapping mapping = {.start = address, .size_bytes = size_bytes, .access = CU_MEM_ACCESS_FLAGS_PROT_NONE};
     struct ct_reservation *reservation;
@@ -53,9 +66,9 @@ static CUresult map_locked(uint64_t address, uint64_t size_bytes, CUmemGenericAl
         return r;
     if (ct_vmm_is_tile_pool(&mapping.allocated->properties))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory of a tile pool has no addresses");
-    if (size_bytes > mapping.allocated->memory.size_bytes) /* the code is that of NVIDIA's driver */
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%llu bytes of memory that has %llu", (unsigned long long)size_bytes,
-                       (unsigned long long)mapping.allocated->memory.size_bytes);
+    if ((r = check_part(mapping.allocated, size_bytes, offset)) != CUDA_SUCCESS ||
+        (r = check_granularity(address, size_bytes)) != CUDA_SUCCESS)
+        return r;
     if ((r = ct_vmm_find_reservation_locked(address, size_bytes, &reservation)) != CUDA_SUCCESS)
         return r;
     at = ct_vmm_first_behind_locked(reservation, address);
@@ -73,16 +86,12 @@ static CUresult map_locked(uint64_t address, uint64_t size_bytes, CUmemGenericAl
     return CUDA_SUCCESS;
 }
 
-CUresult ct_vmm_map(uint64_t address, uint64_t size_bytes, CUmemGenericAllocationHandle handle)
+CUresult ct_vmm_map(uint64_t address, uint64_t size_bytes, uint64_t offset, CUmemGenericAllocationHandle handle)
 {
     CUresult r;
 
-    if (size_bytes % CT_VMM_GRANULARITY) /* the code is that of NVIDIA's driver */
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "mapping %llu bytes", (unsigned long long)size_bytes);
-    if ((r = check_granularity(address, size_bytes)) != CUDA_SUCCESS)
-        return r;
     ct_mutex_lock(&ct_vmm_lock);
-    r = map_locked(address, size_bytes, handle);
+    r = map_locked(address, size_bytes, offset, handle);
     ct_mutex_unlock(&ct_vmm_lock);
     return r;
 }
@@ -190,17 +199,19 @@ static CUresult set_access_locked(uint64_t address, uint64_t size_bytes, const C
 CUresult ct_vmm_set_access(uint64_t address, uint64_t size_bytes, const CUmemAccessDesc *descs, size_t count)
 {
     bool takes_away = false;
+    struct ct_vmm_run run;
     CUresult r = check_granularity(address, size_bytes);
 
-    for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) {
-        takes_away = takes_away || descs[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-        r = check_desc(&descs[i]);
-    }
     if (r != CUDA_SUCCESS)
         return r;
+    for (size_t i = 0; i < count; i++)
+        takes_away = takes_away || descs[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     if (takes_away)
         ct_contexts_synchronize_but(NULL);
     ct_mutex_lock(&ct_vmm_lock);
+    r = ct_vmm_find_whole_locked(address, size_bytes, &run);
+    for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) /* all of them before the first has an effect */
+        r = check_desc(&descs[i]);
     for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++)
         r = set_access_locked(address, size_bytes, &descs[i]);
     ct_mutex_unlock(&ct_vmm_lock);
