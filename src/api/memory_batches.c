@@ -10,6 +10,7 @@
 #include "core/array.h"
 #include "core/copy_order.h"
 #include "core/log.h"
+#include "core/process.h"
 
 #define CT_CHANNEL "copy"
 
@@ -19,7 +20,6 @@
 struct item {
     struct ct_copy copy;
     CUmemcpySrcAccessOrder order;
-    bool empty;                             /* nothing to do */
     struct ct_array *dst_array, *src_array; /* in use until the copy is recorded; or NULL */
 };
 
@@ -75,8 +75,7 @@ static CUresult run_items(struct ct_stream *stream, const struct batch *batch, s
         *out_index = i;
         if ((r = make_item(batch, i, &item)) != CUDA_SUCCESS)
             return r;
-        if (!item.empty)
-            r = ct_copy_run_ordered(stream, &item.copy, item.order);
+        r = ct_copy_run_ordered(stream, &item.copy, item.order);
         release_item(&item);
         if (r != CUDA_SUCCESS)
             return r;
@@ -89,13 +88,14 @@ static CUresult run(const struct batch *batch, CUresult refusal, size_t *index_o
 {
     struct ct_stream *stream;
     size_t index = NO_COPY;
-    CUresult r = ct_stream_lookup(handle, &stream);
+    CUresult r = ct_process_check();
 
+    if (r == CUDA_SUCCESS && (!handle || handle == CU_STREAM_LEGACY)) /* also in no context, as NVIDIA's driver has it */
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a batch in the legacy default stream");
+    if (r == CUDA_SUCCESS)
+        r = ct_stream_lookup(handle, &stream);
     if (r == CUDA_SUCCESS) {
-        if (stream->is_legacy)
-            r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a batch in the legacy default stream");
-        else
-            r = refusal == CUDA_SUCCESS ? run_items(stream, batch, &index) : refusal;
+        r = refusal == CUDA_SUCCESS ? run_items(stream, batch, &index) : refusal;
         ct_stream_release(stream);
     }
     if (r != CUDA_SUCCESS && index_or_null)
@@ -125,9 +125,9 @@ static CUresult linear_item(const struct batch *batch, size_t index, struct item
         *(b->starts[middle] <= index ? &below : &above) = middle;
     }
     out->order = b->attributes[below].srcAccessOrder;
-    out->empty = b->sizes[index] == 0;
-    r = check_order(out->order, b->attributes[below].flags);
-    if (r != CUDA_SUCCESS || out->empty)
+    if (b->sizes[index] == 0)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "copy %zu is of 0 bytes", index);
+    if ((r = check_order(out->order, b->attributes[below].flags)) != CUDA_SUCCESS)
         return r;
     out->copy = (struct ct_copy){.row_bytes = b->sizes[index], .rows = 1, .slices = 1};
     r = ct_place_find(CT_POINTER_UNIFIED, b->dsts[index], b->sizes[index], &out->copy.dst);
@@ -147,7 +147,7 @@ static CUresult check_linear(const struct linear_batch *b, size_t count)
 }
 
 /* cuMemcpyBatchAsync, of CUDA 12.8. count copies; attrs[k] is for those from attrsIdxs[k] on. *failIdx, if not NULL: the copy that failed,
- * or SIZE_MAX where it was none in particular. Copies of 0 bytes do nothing. */
+ * or SIZE_MAX where it was none in particular. INVALID_VALUE: also a copy of 0 bytes. */
 CUresult CUDAAPI cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs,
                                     size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, CUstream hStream)
 {

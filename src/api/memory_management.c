@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/managed.h"
 #include "core/memory_budget.h"
+#include "core/process.h"
 #include "core/vmm.h"
 
 #include <stdlib.h>
@@ -59,11 +60,15 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
 {
     struct ct_context *context;
     uint64_t address;
-    CUresult r = ct_context_current(&context);
+    CUresult r = ct_process_check();
 
+    if (r == CUDA_SUCCESS)
+        r = ct_managed_check_flags(flags); /* before the context, as NVIDIA's driver has it */
+    if (r == CUDA_SUCCESS)
+        r = ct_context_current(&context);
     if (r != CUDA_SUCCESS)
         return r;
-    r = dptr ? ct_managed_alloc(context, bytesize, flags, &address) : ct_fail(CUDA_ERROR_INVALID_VALUE, "dptr is NULL");
+    r = dptr ? ct_managed_alloc(context, bytesize, &address) : ct_fail(CUDA_ERROR_INVALID_VALUE, "dptr is NULL");
     ct_context_release(context);
     if (r == CUDA_SUCCESS)
         *dptr = address;
@@ -74,9 +79,13 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
  * ElementSizeBytes: 4, 8 or 16. INVALID_VALUE; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes)
 {
+    struct ct_context *context;
     size_t pitch, bytes;
-    CUresult r;
+    CUresult r = ct_context_current(&context);
 
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_context_release(context);
     if (!dptr || !pPitch || WidthInBytes == 0 || Height == 0)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "dptr %p, pPitch %p, %zu x %zu", (void *)dptr, (void *)pPitch, WidthInBytes, Height);
     if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16)
@@ -109,8 +118,8 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     return r;
 }
 
-/* cuMemGetAddressRange_v2. Start and size of the allocation, or of the mapping in reserved addresses, that holds dptr; either pointer may
- * be NULL. NOT_FOUND: there is none. */
+/* cuMemGetAddressRange_v2. Start and size of the allocation, or of the mapping in reserved addresses that a device has access to, that holds
+ * dptr; either pointer may be NULL, and without both nothing is looked for. NOT_FOUND: there is none. */
 CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
     struct ct_vmm_mapping_info mapping;
@@ -121,11 +130,13 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
     if (r != CUDA_SUCCESS)
         return r;
     ct_context_release(context);
+    if (!pbase && !psize)
+        return CUDA_SUCCESS;
     if (!ct_address_find_any(dptr, 1, &range))
         return ct_fail(CUDA_ERROR_NOT_FOUND, "0x%llx is in no allocation", (unsigned long long)dptr);
     if (range.kind == CT_RANGE_VIRTUAL) {
-        if (ct_vmm_mapping_at(dptr, &mapping) != CUDA_SUCCESS)
-            return ct_fail(CUDA_ERROR_NOT_FOUND, "nothing is mapped at 0x%llx", (unsigned long long)dptr);
+        if (ct_vmm_mapping_at(dptr, &mapping) != CUDA_SUCCESS || mapping.access == CU_MEM_ACCESS_FLAGS_PROT_NONE)
+            return ct_fail(CUDA_ERROR_NOT_FOUND, "nobody has access to memory at 0x%llx", (unsigned long long)dptr);
         range.start = mapping.start;
         range.size_bytes = mapping.size_bytes;
     }

@@ -349,8 +349,10 @@ typedef CUresult question(const struct ct_array_group *group, CUdevice device, v
 static CUresult ask_alone(CUarray handle, question *ask, CUdevice device, void *out)
 {
     struct ct_array *array;
-    CUresult r = lookup_alone(handle, &array);
+    CUresult r = ct_process_check();
 
+    if (r == CUDA_SUCCESS) /* the code is that of NVIDIA's driver */
+        r = handle ? lookup_alone(handle, &array) : ct_fail(CUDA_ERROR_INVALID_VALUE, "no array");
     if (r != CUDA_SUCCESS)
         return r;
     r = ask(array->group, device, out);

@@ -32,13 +32,18 @@ static bool is_concurrent(const struct ct_device *device)
     return ct_device_limit(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
 }
 
-CUresult ct_managed_alloc(struct ct_context *context, uint64_t size_bytes, unsigned flags, uint64_t *out_address)
+CUresult ct_managed_check_flags(unsigned flags)
+{
+    if (flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST)
+        return CUDA_SUCCESS;
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "managed memory with flags 0x%x", flags);
+}
+
+CUresult ct_managed_alloc(struct ct_context *context, uint64_t size_bytes, uint64_t *out_address)
 {
     uint64_t address;
     CUresult r;
 
-    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "managed memory with flags 0x%x", flags);
     if (!ct_managed_is_supported(context->device))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed memory: addresses are not the same for host and device");
     r = ct_memory_alloc(context, size_bytes, (uint64_t)sysconf(_SC_PAGESIZE), CT_RANGE_MANAGED, &address);
@@ -143,26 +148,41 @@ static CUresult check_device(int ordinal, bool managed)
     return CUDA_SUCCESS;
 }
 
-/* Checks a location, and writes it as it is told later: the host without a number, a node of the host by its number. */
-static CUresult settle_location(CUmemLocation location, bool managed, CUmemLocation *out)
+/* A location that there is, whatever can be done there. */
+static CUresult check_location(CUmemLocation location)
 {
-    unsigned node = 0;
+    struct ct_device *device;
 
-    *out = location;
     switch ((int)location.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
-        return check_device(location.id, managed);
+        return ct_device_lookup(location.id, &device);
     case CU_MEM_LOCATION_TYPE_HOST:
-        out->id = 0;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
         return CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
         return is_numa_node(location.id) ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "the host has no node %d", location.id);
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
-        getcpu(NULL, &node); /* on failure the only node that is sure to exist */
-        *out = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = (int)node};
-        return CUDA_SUCCESS;
     }
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "location of type %d", (int)location.type);
+}
+
+/* Checks a location, and writes it as it is told later: the host without a number, a node of the host by its number. */
+static CUresult settle_location(CUmemLocation location, bool managed, CUmemLocation *out)
+{
+    CUresult r = check_location(location);
+    unsigned node = 0;
+
+    *out = location;
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+        return check_device(location.id, managed);
+    if (location.type == CU_MEM_LOCATION_TYPE_HOST)
+        out->id = 0;
+    if (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) {
+        getcpu(NULL, &node); /* on failure the only node that is sure to exist */
+        *out = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = (int)node};
+    }
+    return CUDA_SUCCESS;
 }
 
 CUmemLocation ct_managed_location(CUdevice device)
@@ -221,7 +241,6 @@ CUresult ct_managed_discard(struct ct_stream *stream, const struct ct_managed_ra
 
 static CUresult check_locations(const struct ct_managed_ranges *ranges)
 {
-    CUmemLocation settled;
     CUresult r = CUDA_SUCCESS;
 
     if (ranges->n_locations == 0 || ranges->n_locations > ranges->count || !ranges->locations || !ranges->location_indices)
@@ -231,7 +250,7 @@ static CUresult check_locations(const struct ct_managed_ranges *ranges)
 
         if (at >= ranges->count || (k == 0 ? at != 0 : at <= ranges->location_indices[k - 1]))
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "location %zu is for range %zu of %zu", k, at, ranges->count);
-        r = settle_location(ranges->locations[k], true, &settled);
+        r = check_location(ranges->locations[k]);
     }
     return r;
 }
@@ -254,11 +273,11 @@ static CUresult prefetch_one(uint64_t address, uint64_t size_bytes, CUmemLocatio
 
 CUresult ct_managed_prefetch(struct ct_stream *stream, const struct ct_managed_ranges *ranges)
 {
-    CUresult r = check_ranges(stream, ranges);
+    CUresult r = check_locations(ranges);
     size_t k = 0;
 
     if (r == CUDA_SUCCESS)
-        r = check_locations(ranges);
+        r = check_ranges(stream, ranges);
     for (size_t i = 0; i < ranges->count && r == CUDA_SUCCESS; i++) {
         if (k + 1 < ranges->n_locations && ranges->location_indices[k + 1] == i)
             k++;
@@ -350,6 +369,12 @@ static int number_of(CUmemLocation location)
     return CU_DEVICE_INVALID;
 }
 
+/* The number in it. */
+static int id_of(CUmemLocation location)
+{
+    return location.type == CU_MEM_LOCATION_TYPE_INVALID ? CU_DEVICE_INVALID : location.id;
+}
+
 static void list_accessors(uint64_t accessed_by, int *out, size_t count)
 {
     size_t n = 0;
@@ -382,13 +407,13 @@ static CUresult get(const struct ct_advice *advice, CUmem_range_attribute attrib
         *out = (int)advice->preferred.type;
         return CUDA_SUCCESS;
     case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID:
-        *out = advice->preferred.id;
+        *out = id_of(advice->preferred);
         return CUDA_SUCCESS;
     case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
         *out = (int)advice->prefetched.type;
         return CUDA_SUCCESS;
     case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID:
-        *out = advice->prefetched.id;
+        *out = id_of(advice->prefetched);
         return CUDA_SUCCESS;
     }
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no attribute %d of ranges", (int)attribute);

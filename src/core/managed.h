@@ -8,8 +8,10 @@
 
 /* Where addresses are unified. */
 bool ct_managed_is_supported(const struct ct_device *device);
-/* flags: CU_MEM_ATTACH_GLOBAL or _HOST. At a page of its own. INVALID_VALUE; NOT_SUPPORTED; OUT_OF_MEMORY. */
-CUresult ct_managed_alloc(struct ct_context *context, uint64_t size_bytes, unsigned flags, uint64_t *out_address);
+/* Of an allocation: CU_MEM_ATTACH_GLOBAL or _HOST; who has the memory makes no difference here. INVALID_VALUE. */
+CUresult ct_managed_check_flags(unsigned flags);
+/* At a page of its own. INVALID_VALUE; NOT_SUPPORTED; OUT_OF_MEMORY. */
+CUresult ct_managed_alloc(struct ct_context *context, uint64_t size_bytes, uint64_t *out_address);
 /* Whether the address is in memory that ct_managed_alloc gave. */
 bool ct_managed_holds(uint64_t address);
 /* Takes back what ct_managed_alloc gave. INVALID_VALUE. */

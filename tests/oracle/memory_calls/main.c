@@ -105,9 +105,10 @@ static void run_some(struct progress *progress)
     exit(EXIT_SUCCESS);
 }
 
-/* Returns false if nothing can run here. */
-static bool run_process(struct progress *progress)
+/* An exit status if nothing can run here, else EXIT_SUCCESS. */
+static int run_process(struct progress *progress)
 {
+    const uint64_t before = progress->at;
     int status = 0;
     pid_t child;
 
@@ -115,10 +116,14 @@ static bool run_process(struct progress *progress)
     child = fork();
     if (child == 0)
         run_some(progress);
-    if (child < 0 || waitpid(child, &status, 0) != child || (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_DEVICE))
-        return false;
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return EXIT_FAILURE;
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS)
-        return true;
+        return EXIT_SUCCESS;
+    if (progress->at == before && !progress->began) {
+        fprintf(stderr, "a process does not come to its first sequence, status %#x\n", (unsigned)status);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+    }
     if (WIFSIGNALED(status))
         printf("\n(died of signal %d\n", WTERMSIG(status));
     else if (WEXITSTATUS(status) != EXIT_SPOILED)
@@ -129,21 +134,20 @@ static bool run_process(struct progress *progress)
     }
     progress->at += progress->began;
     progress->began = false;
-    return true;
+    return EXIT_SUCCESS;
 }
 
 static int run_all(void)
 {
+    int status;
     struct progress *progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (progress == MAP_FAILED)
         return EXIT_FAILURE;
     progress->at = options.first;
     while (progress->at < options.first + options.count)
-        if (!run_process(progress)) {
-            fprintf(stderr, "no device\n");
-            return EXIT_NO_DEVICE;
-        }
+        if ((status = run_process(progress)) != EXIT_SUCCESS)
+            return status;
     return progress->failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
