@@ -180,7 +180,7 @@ static void huge_pages_by_name(void **state)
 
         if (!pages)
             skip();
-        if ((kinds[i] & MAP_PRIVATE) || works_if_taken(pages))
+        if (works_if_taken(pages)) /* RADV's takes nothing that has a file behind it, as these have */
             parts_work(pages);
         munmap(pages, 2 * HUGE_PAGE);
     }
@@ -203,7 +203,8 @@ static void files_of_huge_pages(void **state)
         assert_int_equal(elsewhere[HUGE_PAGE / 4], (1500 ^ 0x5a5a) * 3 + 1);
     }
     if (own) {
-        parts_work(own);
+        if (works_if_taken(own))
+            parts_work(own);
         assert_int_equal(elsewhere[HUGE_PAGE / 4], pages[HUGE_PAGE / 4]);
         own[0] = pages[0] + 1;
         assert_int_not_equal(own[0], elsewhere[0]);
