@@ -156,7 +156,7 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *
 }
 
 /* cuMemExportToShareableHandle. A new file descriptor of the memory, at shareableHandle (an int); the caller closes it. Other processes
- * import it, and so does Vulkan where the memory is Vulkan's. INVALID_VALUE: the handle was not made for that type. */
+ * import it, and so does Vulkan where the memory is Vulkan's. INVALID_VALUE: the handle was not made for that type, or was imported. */
 CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
                                               CUmemAllocationHandleType handleType, unsigned long long flags)
 {

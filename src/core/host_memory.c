@@ -237,5 +237,5 @@ CUresult ct_host_memory_device_pointer(const struct ct_context *context, const v
 
 unsigned ct_host_memory_flags(const struct ct_range *range)
 {
-    return range->flags | (ct_process.devices[range->device].info.maps_host ? CU_MEMHOSTALLOC_DEVICEMAP : 0);
+    return (range->flags & ALLOC_FLAGS) | (ct_process.devices[range->device].info.maps_host ? CU_MEMHOSTALLOC_DEVICEMAP : 0);
 }

@@ -271,11 +271,22 @@ static CUresult prefetch_one(uint64_t address, uint64_t size_bytes, CUmemLocatio
     return r == CUDA_SUCCESS && managed ? ct_advice_apply(address, size_bytes, note_prefetch, &settled) : r;
 }
 
+/* Looked at before all else. */
+static CUresult check_no_range_is_nothing(const struct ct_managed_ranges *ranges)
+{
+    for (size_t i = 0; ranges->addresses && ranges->sizes && i < ranges->count; i++)
+        if (!ranges->addresses[i] || !ranges->sizes[i])
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "%zu bytes at 0x%llx", ranges->sizes[i], (unsigned long long)ranges->addresses[i]);
+    return CUDA_SUCCESS;
+}
+
 CUresult ct_managed_prefetch(struct ct_stream *stream, const struct ct_managed_ranges *ranges)
 {
-    CUresult r = check_locations(ranges);
+    CUresult r = check_no_range_is_nothing(ranges);
     size_t k = 0;
 
+    if (r == CUDA_SUCCESS)
+        r = check_locations(ranges);
     if (r == CUDA_SUCCESS)
         r = check_ranges(stream, ranges);
     for (size_t i = 0; i < ranges->count && r == CUDA_SUCCESS; i++) {

@@ -63,6 +63,8 @@ static CUresult get_device_pointer(const struct query *q, union value *out)
 
     if (!q->context)
         return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "the device pointer of 0x%llx in no context", (unsigned long long)q->pointer);
+    if (q->mapping->access == CU_MEM_ACCESS_FLAGS_PROT_NONE)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no device has access to 0x%llx", (unsigned long long)q->pointer);
     if (is_for_all_devices(q->range) && !ct_host_memory_reach(q->context->device, q->range, &start))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "device %d does not reach 0x%llx", q->context->device->ordinal,
                        (unsigned long long)q->pointer);
@@ -190,7 +192,7 @@ static CUresult get_access(const struct query *q, union value *out)
 static CUresult get_tokens(const struct query *q, union value *out)
 {
     (void)out;
-    if (is_for_all_devices(q->range))
+    if (is_host(q->range))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in device memory", (unsigned long long)q->pointer);
     return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "tokens for 0x%llx, as other kernel modules would take them", (unsigned long long)q->pointer);
 }

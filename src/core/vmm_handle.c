@@ -232,7 +232,7 @@ CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_byte
 
 CUresult ct_vmm_import(int fd, CUmemGenericAllocationHandle *out)
 {
-    static const CUmemAllocationProp shared = {.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+    static const CUmemAllocationProp imported; /* not to be shared once more, as with NVIDIA's driver */
     struct ct_device *device = ct_vmm_default_device();
     const struct ct_vmm_way *way;
     struct ct_vmm_memory memory;
@@ -241,7 +241,7 @@ CUresult ct_vmm_import(int fd, CUmemGenericAllocationHandle *out)
     if ((r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS || (r = ct_device_open(device)) != CUDA_SUCCESS)
         return r;
     r = way->memory_import(device, fd, &memory);
-    return r == CUDA_SUCCESS ? publish(way, &memory, 0, &shared, out) : r;
+    return r == CUDA_SUCCESS ? publish(way, &memory, 0, &imported, out) : r;
 }
 
 CUresult ct_vmm_export(CUmemGenericAllocationHandle handle, int *out_fd)

@@ -470,6 +470,8 @@ static bool has(const struct pointer *p, size_t row)
 {
     if (p->unknown || (p->type == 0 && !rows[row].of_reserved))
         return false;
+    if (rows[row].attribute == CU_POINTER_ATTRIBUTE_DEVICE_POINTER) /* "through which ptr may be accessed by kernels" */
+        return p->access != CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
     return rows[row].attribute != CU_POINTER_ATTRIBUTE_HOST_POINTER || p->host;
 }
 
@@ -512,7 +514,7 @@ static void tokens_for_another_driver(void **state)
         const struct pointer *p = &pointers[i];
 
         tokens = before;
-        gives(p->unknown || !p->type || p->host ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED,
+        gives(p->unknown || !p->type || (p->host && !p->managed) ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED,
               cuPointerGetAttribute(&tokens, CU_POINTER_ATTRIBUTE_P2P_TOKENS, p->at));
         assert_memory_equal(&tokens, &before, sizeof tokens);
     }

@@ -396,10 +396,13 @@ static void read_only_is_not_written(void *words)
 static void check_read_only(uint32_t *pages)
 {
     const bool by_page_tables = seeds_attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES);
+    unsigned flags = 77;
     CUresult r;
 
     if (seeds_attribute(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED)) {
         ok(cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_READ_ONLY));
+        ok(cuMemHostGetFlags(&flags, pages));
+        assert_int_equal(flags & ~(unsigned)CU_MEMHOSTALLOC_DEVICEMAP, 0); /* those that cuMemHostAlloc has, too */
         read_only_is_read(pages);
         if (on_cuttle())
             read_only_is_not_written(pages);

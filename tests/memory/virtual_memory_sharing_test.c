@@ -138,6 +138,8 @@ static void within_one_process(void **state)
     ok(cuMemGetAllocationPropertiesFromHandle(&properties, second));
     assert_int_equal(properties.type, CU_MEM_ALLOCATION_TYPE_PINNED);
     assert_int_equal(properties.location.type, CU_MEM_LOCATION_TYPE_DEVICE);
+    assert_int_equal(properties.requestedHandleTypes, CU_MEM_HANDLE_TYPE_NONE); /* it is not handed on */
+    refuses(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(&fd, second, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     unmap(start);
     ok(cuMemRelease(handle));
     check(other, 0x600d); /* "and when all outstanding references to the handle (including it's shareable counterparts) are released" */

@@ -572,6 +572,9 @@ static void pointers_are_known(void **state)
     assert_int_equal(size, 2 * granule);
     ok(cuMemMap(start + 6 * granule, 2 * granule, 0, handle, 0)); /* the same memory */
     assert_int_equal(number_of(CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID, start + 7 * granule), id);
+    /* nobody has access there */
+    refuses(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&host, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, start + 7 * granule));
+    refuses(CUDA_ERROR_NOT_FOUND, cuMemGetAddressRange(&base, &size, start + 7 * granule));
     if (on_cuttle()) {
         assert_int_equal(number_of(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, start + 7 * granule), CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
         assert_int_equal(number_of(CU_POINTER_ATTRIBUTE_CONTEXT, at), 0); /* it is no context's */
