@@ -55,7 +55,7 @@ struct calls_object {
 enum calls_area { CALLS_HEAP, CALLS_WINDOW, CALLS_CONSTANT, CALLS_HOLE, CALLS_AREAS };
 #define CALLS_AREA_BYTES (256 * CALLS_KIB)
 
-enum { CALLS_MAX_OBJECTS = 64, CALLS_CONTEXTS = 3, CALLS_STREAMS = 6, CALLS_MAX_IDS = 32 };
+enum { CALLS_MAX_OBJECTS = 64, CALLS_CONTEXTS = 3, CALLS_STREAMS = 6 };
 
 struct calls_row;
 
@@ -67,8 +67,6 @@ struct calls {
     CUcontext contexts[CALLS_CONTEXTS]; /* the primary one, another, and one that comes and goes */
     CUstream streams[CALLS_STREAMS];
     unsigned char *areas[CALLS_AREAS];
-    uint64_t ids[CALLS_MAX_IDS]; /* numbers that mean nothing, in the order in which they were seen */
-    unsigned n_ids;
     size_t granule; /* of virtual memory, for either driver */
     bool check;     /* results that no manual knows are failures */
     bool failed;
@@ -138,8 +136,6 @@ void calls_line(struct calls *c);
 void calls_say_address(struct calls *c, const char *name, uint64_t address);
 void calls_say_context(struct calls *c, const char *name, CUcontext context);
 void calls_say_handle(struct calls *c, const char *name, unsigned kinds, uint64_t handle);
-void calls_say_id(struct calls *c, const char *name, uint64_t id);
-void calls_say_location(struct calls *c, CUmemLocation location);
 const char *calls_stream_name(const struct calls *c, CUstream stream);
 const char *calls_object_name(char text[16], const struct calls_object *o);
 

@@ -290,10 +290,10 @@ struct side {
 static const char *const type_names[] = {"no", "host", "device", "array", "any"};
 
 /* Host memory has room for all that these sides can reach. */
-static struct side some_side(struct calls *c, size_t width, bool flat)
+static struct side some_side(struct calls *c, size_t width, bool flat, enum calls_area area)
 {
     struct side s = {.type = (CUmemorytype)(calls_chance(c, 97) ? calls_number(c, 4) + 1 : CALLS_PICK(c, 0, 5))};
-    struct calls_place p = calls_host_place(c, CALLS_HEAP);
+    struct calls_place p = calls_host_place(c, area);
     char name[16] = "";
 
     if (s.type == CU_MEMORYTYPE_ARRAY && !(s.array = some_array(c, name)))
@@ -301,7 +301,7 @@ static struct side some_side(struct calls *c, size_t width, bool flat)
     if (s.type == CU_MEMORYTYPE_DEVICE || (s.type == CU_MEMORYTYPE_UNIFIED && calls_chance(c, 60)))
         p = calls_place(c, CALLS_BY_DEVICE, s.type == CU_MEMORYTYPE_DEVICE && calls_chance(c, 25) ? CALLS_ODD : CALLS_SAFE);
     if (s.type == CU_MEMORYTYPE_UNIFIED && p.object && p.room < 128 * CALLS_KIB)
-        p = calls_host_place(c, CALLS_HEAP);
+        p = calls_host_place(c, area);
     s.at = p.at;
     s.x = CALLS_PICK(c, 0, 0, 0, 4, 16, 3), s.y = CALLS_PICK(c, 0, 0, 0, 1, 4), s.z = flat ? 0 : CALLS_PICK(c, 0, 0, 0, 1, 2);
     s.pitch = CALLS_PICK(c, 0, width, width + s.x, width + s.x, 512, 512, 400, width / 2);
@@ -335,7 +335,7 @@ static void say_target(struct calls *c, const struct side *to, size_t width, siz
 void calls_copy_rows(struct calls *c)
 {
     const size_t width = CALLS_PICK(c, 0, 1, 3, 16, 64, 64, 100, 256), height = CALLS_PICK(c, 0, 1, 2, 5, 16);
-    const struct side from = some_side(c, width, true), to = some_side(c, width, true);
+    const struct side from = some_side(c, width, true, CALLS_HEAP), to = some_side(c, width, true, CALLS_WINDOW);
     const unsigned how = (unsigned)calls_number(c, 3);
     const CUstream stream = calls_stream(c);
     const CUDA_MEMCPY2D m = {from.x, from.y, from.type, (void *)(uintptr_t)from.at, from.at, handle_of(from.array), from.pitch,
@@ -362,7 +362,7 @@ void calls_copy_box(struct calls *c)
 {
     const size_t width = CALLS_PICK(c, 0, 1, 3, 16, 64, 64, 100, 256), height = CALLS_PICK(c, 0, 1, 2, 5, 16),
                  depth = CALLS_PICK(c, 0, 1, 1, 2, 3);
-    const struct side from = some_side(c, width, false), to = some_side(c, width, false);
+    const struct side from = some_side(c, width, false, CALLS_HEAP), to = some_side(c, width, false, CALLS_WINDOW);
     const unsigned how = (unsigned)calls_number(c, 4), lod = calls_chance(c, 4) ? 1 : 0;
     const CUstream stream = calls_stream(c);
     const CUDA_MEMCPY3D m = {.srcXInBytes = from.x,

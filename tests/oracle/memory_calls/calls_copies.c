@@ -31,6 +31,14 @@ static size_t bytes_between(struct calls *c, const struct calls_place *device, s
     return n < most ? n : most;
 }
 
+/* What a copy makes of bytes that are source and target at once is nobody's promise. */
+static size_t apart(uint64_t a, uint64_t b, size_t n)
+{
+    const uint64_t distance = a < b ? b - a : a - b;
+
+    return distance && distance < n ? (size_t)distance : n;
+}
+
 static void *host(uint64_t at)
 {
     return (void *)(uintptr_t)at;
@@ -39,7 +47,7 @@ static void *host(uint64_t at)
 void calls_copy_up(struct calls *c)
 {
     const struct calls_place to = device_side(c), from = host_side(c);
-    const size_t n = bytes_between(c, &to, 64 * CALLS_KIB);
+    const size_t n = apart(to.at, from.at, bytes_between(c, &to, 64 * CALLS_KIB));
     const bool waits = calls_chance(c, 50);
     const CUstream stream = calls_stream(c);
 
@@ -55,7 +63,7 @@ void calls_copy_up(struct calls *c)
 void calls_copy_down(struct calls *c)
 {
     const struct calls_place to = host_side(c), from = device_side(c);
-    const size_t n = bytes_between(c, &from, 64 * CALLS_KIB);
+    const size_t n = apart(to.at, from.at, bytes_between(c, &from, 64 * CALLS_KIB));
     const bool waits = calls_chance(c, 50);
     const CUstream stream = calls_stream(c);
 
@@ -71,7 +79,7 @@ void calls_copy_down(struct calls *c)
 void calls_copy_across(struct calls *c)
 {
     const struct calls_place to = device_side(c), from = device_side(c);
-    const size_t n = bytes_between(c, calls_chance(c, 80) && from.room < to.room ? &from : &to, 64 * CALLS_MIB);
+    const size_t n = apart(to.at, from.at, bytes_between(c, calls_chance(c, 80) && from.room < to.room ? &from : &to, 64 * CALLS_MIB));
     const unsigned how = (unsigned)calls_number(c, 4);
     const CUstream stream = calls_stream(c);
     const unsigned a = (unsigned)calls_number(c, 2), b = (unsigned)calls_number(c, 2);
@@ -196,7 +204,7 @@ void calls_set_rows(struct calls *c)
 }
 
 /* ---- attributes of pointers ---- */
-enum meaning { NUMBER_4, NUMBER_8, NUMBER_1, ADDRESS, CONTEXT, ID, POOL, NOTHING };
+enum meaning { NUMBER_4, NUMBER_8, NUMBER_1, ADDRESS, CONTEXT, ID, POOL, NOTHING }; /* ID: only whether it is 0 */
 
 static const struct {
     const char *name;
@@ -267,7 +275,7 @@ static void say_value(struct calls *c, unsigned attribute, const union value *v)
         calls_say_context(c, name, v->context);
         return;
     case ID:
-        calls_say_id(c, name, v->number);
+        calls_say(c, " %s%s", name, v->number ? "" : "=0");
         return;
     case POOL:
         if (v->pool && cuDeviceGetDefaultMemPool(&of_all, 0) == CUDA_SUCCESS && of_all == v->pool)

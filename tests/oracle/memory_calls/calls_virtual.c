@@ -82,6 +82,26 @@ void calls_mem_address_free(struct calls *c)
         calls_gone_at(c, CALLS_RESERVED, p.at);
 }
 
+/* Nobody says what memory has in it when it is made: here all has the same, as far as that is possible. */
+static void fill_physical(struct calls *c, CUmemGenericAllocationHandle handle, size_t size)
+{
+    const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUcontext current = NULL;
+    CUdeviceptr at = 0;
+
+    if (cuMemAddressReserve(&at, size, 0, 0, 0) != CUDA_SUCCESS)
+        return;
+    cuCtxGetCurrent(&current);
+    cuCtxPushCurrent(c->contexts[0]);
+    if (cuMemMap(at, size, 0, handle, 0) == CUDA_SUCCESS) {
+        if (cuMemSetAccess(at, size, &access, 1) == CUDA_SUCCESS && cuMemsetD8(at, 0x5a, size) == CUDA_SUCCESS)
+            cuStreamSynchronize(NULL);
+        cuMemUnmap(at, size);
+    }
+    cuMemAddressFree(at, size);
+    cuCtxPopCurrent(&current);
+}
+
 void calls_mem_create(struct calls *c)
 {
     const CUmemAllocationProp p = some_properties(c);
@@ -90,8 +110,10 @@ void calls_mem_create(struct calls *c)
     CUmemGenericAllocationHandle handle = 0;
 
     calls_begin(c, "cuMemCreate(%zu, " PROPERTIES ", flags %u", size, PROPERTIES_OF(p), flags);
-    if (calls_end(c, cuMemCreate(&handle, size, &p, flags)))
-        calls_add(c, CALLS_PHYSICAL, 0, size, handle);
+    if (!calls_end(c, cuMemCreate(&handle, size, &p, flags)))
+        return;
+    calls_add(c, CALLS_PHYSICAL, 0, size, handle);
+    fill_physical(c, handle, size);
 }
 
 static const struct calls_object *some_physical(struct calls *c, char name[16])
@@ -126,7 +148,7 @@ static struct calls_place some_part(struct calls *c, unsigned kinds)
         return calls_place(c, kinds, CALLS_ODD);
     offset = calls_chance(c, 60) ? 0 : calls_number(c, 1 + o->size / c->granule) * c->granule + (calls_chance(c, 10) ? c->granule / 2 : 0);
     p.at = o->address + offset, p.object = o, p.room = offset < o->size ? o->size - offset : 0;
-    snprintf(p.text, sizeof p.text, "%s+%zu", calls_object_name(name, o), offset);
+    snprintf(p.text, sizeof p.text, offset < o->size ? "%s+%zu" : "%s+end", calls_object_name(name, o), offset);
     return p;
 }
 
@@ -169,7 +191,6 @@ void calls_mem_make_mapping(struct calls *c)
     const bool has_access = calls_chance(c, 75);
     CUmemGenericAllocationHandle handle = 0;
     CUdeviceptr at = 0;
-    struct calls_object *o;
 
     calls_begin(c, "cuMemAddressReserve(%zu", room);
     if (!calls_end(c, cuMemAddressReserve(&at, room, 0, 0, 0)))
@@ -179,16 +200,15 @@ void calls_mem_make_mapping(struct calls *c)
     if (!calls_end(c, cuMemCreate(&handle, size, &p, 0)))
         return;
     calls_add(c, CALLS_PHYSICAL, 0, size, handle);
+    fill_physical(c, handle, size);
     calls_begin(c, "cuMemMap(%zu", size);
     if (!calls_end(c, cuMemMap(at, size, 0, handle, 0)))
         return;
-    o = calls_add(c, CALLS_MAPPED, at, size, handle);
+    calls_add(c, CALLS_MAPPED, at, size, handle);
     if (!has_access)
         return;
     calls_begin(c, "cuMemSetAccess(%zu, %d", size, (int)access.flags);
-    if (calls_result(c, cuMemSetAccess(at, size, &access, 1)) && access.flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-        calls_fill(c, o);
-    calls_line(c);
+    calls_end(c, cuMemSetAccess(at, size, &access, 1));
 }
 
 void calls_mem_unmap(struct calls *c)
@@ -214,9 +234,7 @@ void calls_mem_set_access(struct calls *c)
     const CUmemAccessDesc list[2] = {{at, access}, {at, access}};
 
     calls_begin(c, "cuMemSetAccess(%s, %zu, at %d:%d, access %d, count %zu", p.text, size, (int)at.type, at.id, (int)access, count);
-    if (calls_result(c, cuMemSetAccess(p.at, size, list, count)) && access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE && count)
-        calls_say(c, "%s", cuMemsetD8(p.at, 0x5a, size) == CUDA_SUCCESS && cuStreamSynchronize(NULL) == CUDA_SUCCESS ? "" : " not filled");
-    calls_line(c);
+    calls_end(c, cuMemSetAccess(p.at, size, list, count));
 }
 
 void calls_mem_get_access(struct calls *c)

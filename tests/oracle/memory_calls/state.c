@@ -164,7 +164,11 @@ static struct calls_place place_in(struct calls *c, const struct calls_object *o
 
     if (offset >= 0 && (size_t)offset < o->size && o->live)
         place.room = o->size - (size_t)offset;
-    snprintf(place.text, sizeof place.text, "%s%s%+lld", calls_object_name(name, o), o->live ? "" : "(gone)", (long long)offset);
+    if (offset >= 0 && (size_t)offset != o->size)
+        snprintf(place.text, sizeof place.text, "%s%s+%lld", calls_object_name(name, o), o->live ? "" : "(gone)", (long long)offset);
+    else
+        snprintf(place.text, sizeof place.text, "%s%s+%s", calls_object_name(name, o), o->live ? "" : "(gone)",
+                 offset < 0 ? "before" : "end");
     return place;
 }
 
@@ -226,7 +230,7 @@ bool calls_start(struct calls *c)
 void calls_begin_sequence(struct calls *c, uint64_t number)
 {
     c->random = number * 0x2545f4914f6cdd1dU + 0x1234567;
-    c->n_objects = c->n_ids = 0;
+    c->n_objects = 0;
     for (size_t i = 0; i < CALLS_AREA_BYTES; i++)
         c->areas[CALLS_HEAP][i] = (unsigned char)(i * 7 + i / 253), c->areas[CALLS_WINDOW][i] = (unsigned char)(i * 11 + i / 241);
 }

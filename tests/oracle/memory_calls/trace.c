@@ -149,23 +149,6 @@ void calls_say_handle(struct calls *c, const char *name, unsigned kinds, uint64_
     printf(" %s=%s", name, handle ? "another" : "0");
 }
 
-void calls_say_id(struct calls *c, const char *name, uint64_t id)
-{
-    unsigned i = 0;
-
-    while (i < c->n_ids && c->ids[i] != id)
-        i++;
-    if (i == c->n_ids && id && c->n_ids < CALLS_MAX_IDS)
-        c->ids[c->n_ids++] = id;
-    printf(id ? " %s=#%u" : " %s=0", name, i);
-}
-
-void calls_say_location(struct calls *c, CUmemLocation location)
-{
-    (void)c;
-    printf(" at=%d:%d", (int)location.type, location.id);
-}
-
 /* ---- contents ---- */
 #define MOST_BYTES (64 * CALLS_KIB)
 
