@@ -23,7 +23,8 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
     return r;
 }
 
-/* cuPointerSetAttribute. CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of allocated memory, from an unsigned int. INVALID_VALUE: anything else. */
+/* cuPointerSetAttribute. CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of allocated memory, from an unsigned int. NOT_SUPPORTED: of memory that is mapped
+ * at reserved addresses; INVALID_VALUE: anything else. */
 CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct ct_context *context;

@@ -205,9 +205,9 @@ static CUresult check_attached(const struct ct_stream *stream, uint64_t address,
     }
     if (!is_managed(&range))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in managed memory", (unsigned long long)address);
-    if (range.kind == CT_RANGE_MANAGED && size_bytes && (size_bytes != range.size_bytes || address != range.start))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes are a part of the managed memory at 0x%llx", (unsigned long long)size_bytes,
-                       (unsigned long long)range.start);
+    if (range.kind == CT_RANGE_MANAGED && ((size_bytes && size_bytes != range.size_bytes) || address != range.start))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes from 0x%llx on are a part of the managed memory at 0x%llx",
+                       (unsigned long long)size_bytes, (unsigned long long)address, (unsigned long long)range.start);
     return size_bytes ? ct_address_find(address, size_bytes, &range) : CUDA_SUCCESS; /* a variable among others */
 }
 

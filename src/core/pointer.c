@@ -300,6 +300,7 @@ CUresult ct_pointer_attribute_default(CUpointer_attribute attribute, uint64_t po
 
 CUresult ct_pointer_set_synchronous(uint64_t pointer, bool synchronous)
 {
+    struct ct_vmm_mapping_info mapping;
     struct ct_range range;
     CUresult r = ct_address_find(pointer, 0, &range);
 
@@ -307,5 +308,9 @@ CUresult ct_pointer_set_synchronous(uint64_t pointer, bool synchronous)
         return r;
     if (range.kind == CT_RANGE_MODULE || range.kind == CT_RANGE_MANAGED_VARIABLES || range.kind == CT_RANGE_SCRATCH)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in memory that was allocated", (unsigned long long)pointer);
+    if (range.kind == CT_RANGE_VIRTUAL) { /* the codes are those of NVIDIA's driver */
+        r = ct_vmm_mapping_at(pointer, &mapping);
+        return r == CUDA_SUCCESS ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "mapped memory is not made synchronous") : r;
+    }
     return ct_address_set_synchronous(range.start, range.id, synchronous);
 }

@@ -117,7 +117,7 @@ void calls_copy_any(struct calls *c)
     const bool up = calls_chance(c, 50), waits = calls_chance(c, 50);
     const struct calls_place *to = up ? &other : &one, *from = up ? &one : &other;
     const size_t some = calls_bytes(c, other.room), most = other.room < 64 * CALLS_KIB ? other.room : 64 * CALLS_KIB,
-                 n = some < most ? some : most;
+                 n = apart(to->at, from->at, some < most ? some : most);
     const CUstream stream = calls_stream(c);
 
     calls_begin(c, "cuMemcpy%s(%s, %s, %zu%s%s", waits ? "" : "Async", to->text, from->text, n, waits ? "" : ", ",
