@@ -85,6 +85,14 @@ enum ptx2spv_sync_form {
     PTX2SPV_SYNC_RESUMED,    /* resumed always */
 };
 
+/* What the driver makes of an aligned access of a vector in global memory. Where it would make one of each component, words go in pairs:
+ * 8 bytes are one access then, and 16 are two. Pairs need int64. */
+enum ptx2spv_vectors {
+    PTX2SPV_VECTORS_WHOLE,       /* one access */
+    PTX2SPV_VECTORS_LOADS_SPLIT, /* LLVM: one, but loads that are not volatile may become one of each component if nothing prevents that */
+    PTX2SPV_VECTORS_SPLIT,       /* llvmpipe: one of each component */
+};
+
 /* Everything about a device that the compiler may rely on. Zero means: not there. Plain data: its bytes are part of the cache key,
  * so initialize it with memset or {0} and leave no padding unset. */
 struct ptx2spv_target {
@@ -135,7 +143,8 @@ struct ptx2spv_target {
     uint8_t refined_roots64; /* f64 roots and their inverses are fused steps from the driver's InverseSqrt of f32, which is within 2 units of its last
                                 place: quicker there than its own, which remain for rare operands */
     uint8_t unroll_hint; /* small loops that only compute run faster where LoopControl asks to unroll them */
-    uint8_t reserved[5];
+    uint8_t vectors; /* enum ptx2spv_vectors */
+    uint8_t reserved[4];
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: none overlap; one of size 0 ends the table */
 };
 

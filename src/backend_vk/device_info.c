@@ -265,6 +265,7 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     target->near_exp2 = driver->exp2;
     target->unroll_hint = driver->unroll;
     target->exact_zeros = driver->zeros;
+    target->vectors = info->kind == CT_DEVICE_CPU ? PTX2SPV_VECTORS_SPLIT : PTX2SPV_VECTORS_WHOLE;
 }
 
 static uint32_t count_compute_units(const struct properties *properties, enum ct_device_kind kind)

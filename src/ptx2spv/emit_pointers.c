@@ -41,30 +41,89 @@ uint32_t ct_gen_global_pointer(struct ct_gen *g, uint32_t address, int64_t offse
     return GEN(g, SpvOpConvertUToPtr, ct_spv_type_pointer(&g->m, g->dialect->global_storage, type), address);
 }
 
-/* Vectors have at most four components: longer accesses go in pieces. */
-static unsigned piece_of(const struct ct_access *access)
+/* Vectors have at most four components: longer accesses go in pieces. So do vectors where the driver would split them: a piece is then a
+ * pair of 32-bit units, one integer of 64 bits. */
+struct piece {
+    struct ct_access access; /* what memory is asked for; the address is that of the whole */
+    unsigned units;          /* of the whole that are in it */
+    uint32_t type;
+};
+
+/* A load that LLVM may make several of: of memory that changes, without being volatile. */
+static bool may_come_apart(const struct ct_gen *g, enum ct_space space, const struct ct_insn *insn)
 {
-    return access->count > 4 ? 4 : access->count;
+    return g->target->vectors == PTX2SPV_VECTORS_LOADS_SPLIT && space == CT_SPACE_GLOBAL && insn->op == CT_OP_LOAD &&
+           !ct_gen_is_strong(insn) && !insn->read_only;
 }
 
-static uint32_t piece_pointer(struct ct_gen *g, enum ct_space space, const struct ct_access *access, unsigned first, uint32_t *type)
+static bool goes_in_pairs(const struct ct_gen *g, enum ct_space space, const struct ct_access *access)
 {
-    const unsigned n = piece_of(access);
-
-    *type = ct_gen_int_type(g, access->bits);
-    if (n > 1)
-        *type = ct_spv_type_vector(&g->m, *type, n);
-    return g->dialect->pointer(g, space, access->address, access->offset + (int64_t)first * (access->bits / 8), *type);
+    if (space != CT_SPACE_GLOBAL || access->bits != 32 || access->count < 2 || access->align < 8)
+        return false;
+    return g->target->vectors == PTX2SPV_VECTORS_SPLIT || (access->count == 2 && may_come_apart(g, space, access->insn));
 }
 
-static struct ct_access piece_access(const struct ct_access *access)
+static struct piece piece_of(struct ct_gen *g, enum ct_space space, const struct ct_access *access)
 {
-    const unsigned bytes = piece_of(access) * access->bits / 8;
-    struct ct_access piece = *access;
+    struct piece piece = {.access = *access, .units = access->count > 4 ? 4 : access->count};
+    unsigned bytes;
 
-    if (access->count > 4 && piece.align > bytes)
-        piece.align = bytes;
+    if (goes_in_pairs(g, space, access)) {
+        piece.units = 2;
+        piece.access.bits = 64;
+    }
+    piece.access.count = piece.units * access->bits / piece.access.bits;
+    bytes = piece.units * access->bits / 8;
+    if (piece.units < access->count && access->align > bytes)
+        piece.access.align = bytes;
+    piece.type = ct_gen_int_type(g, piece.access.bits);
+    if (piece.access.count > 1)
+        piece.type = ct_spv_type_vector(&g->m, piece.type, piece.access.count);
     return piece;
+}
+
+static uint32_t piece_pointer(struct ct_gen *g, enum ct_space space, const struct piece *piece, unsigned first)
+{
+    const int64_t unit_bytes = piece->access.count * piece->access.bits / 8 / piece->units;
+
+    return g->dialect->pointer(g, space, piece->access.address, piece->access.offset + first * unit_bytes, piece->type);
+}
+
+/* The units of a piece that was loaded. A pair is cut by a shift: a bitcast is leave for LLVM to load a vector, and of that each part. */
+static void take_apart(struct ct_gen *g, const struct piece *piece, uint32_t loaded, uint32_t *units)
+{
+    const unsigned bits = piece->access.bits;
+
+    if (piece->units == 1) {
+        units[0] = loaded;
+    } else if (piece->access.count == 1) {
+        units[0] = ct_gen_resize(g, loaded, 64, 32, false);
+        units[1] = ct_gen_resize(g, ct_gen_shift_by(g, SpvOpShiftRightLogical, 64, loaded, 32), 64, 32, false);
+    } else {
+        for (unsigned i = 0; i < piece->units; i++)
+            units[i] = GEN(g, SpvOpCompositeExtract, ct_gen_int_type(g, bits), loaded, i);
+    }
+}
+
+/* LLVM loads the parts of a vector instead of the vector if that is only taken apart. So the whole goes through an exclusive or with a zero
+ * that cannot be known: the upmost bit of an address. */
+static uint32_t keep_whole(struct ct_gen *g, const struct piece *piece, uint32_t loaded)
+{
+    const uint32_t bit = ct_gen_shift_by(g, SpvOpShiftRightLogical, 64, ct_gen_sysval(g, CT_SYS_IMAGE_BASE), 63);
+    const uint32_t zero = ct_gen_resize(g, bit, 64, piece->access.bits, false), zeros[] = {zero, zero, zero, zero};
+    const uint32_t mask = ct_spv_result(&g->m, CT_SPV_CODE, SpvOpCompositeConstruct, piece->type, zeros, piece->access.count);
+
+    return GEN(g, SpvOpBitwiseXor, piece->type, loaded, mask);
+}
+
+/* What is stored for the units of a piece. */
+static uint32_t put_together(struct ct_gen *g, const struct piece *piece, const uint32_t *units)
+{
+    if (piece->units == 1)
+        return units[0];
+    if (piece->access.count == 1)
+        return ct_gen_pack(g, units, 2, 32);
+    return ct_spv_result(&g->m, CT_SPV_CODE, SpvOpCompositeConstruct, piece->type, units, piece->units);
 }
 
 static bool is_atomic(const struct ct_gen *g, enum ct_space space, const struct ct_access *access)
@@ -87,37 +146,36 @@ static void note_atomic(struct ct_gen *g, const struct ct_access *access)
 
 void ct_gen_load_pointed(struct ct_gen *g, enum ct_space space, const struct ct_access *access, uint32_t *units)
 {
-    const struct ct_access piece = piece_access(access);
-    const unsigned n = piece_of(access);
+    const struct piece piece = piece_of(g, space, access);
 
-    for (unsigned first = 0; first < access->count; first += n) {
-        uint32_t type, words[4];
-        const uint32_t pointer = piece_pointer(g, space, access, first, &type);
+    for (unsigned first = 0; first < access->count; first += piece.units) {
+        uint32_t words[4];
+        const uint32_t pointer = piece_pointer(g, space, &piece, first);
 
         if (is_atomic(g, space, access)) {
             note_atomic(g, access);
             units[0] =
-                GEN(g, SpvOpAtomicLoad, type, pointer, ct_gen_scope(g, space, access->insn->scope), ct_gen_semantics(g, PTX_ACQUIRE));
+                GEN(g, SpvOpAtomicLoad, piece.type, pointer, ct_gen_scope(g, space, access->insn->scope), ct_gen_semantics(g, PTX_ACQUIRE));
             break;
         }
         words[0] = pointer;
-        const uint32_t n_words = g->dialect->memory_operands(g, SpvOpLoad, space, &piece, words + 1) + 1;
-        const uint32_t loaded = ct_spv_result(&g->m, CT_SPV_CODE, SpvOpLoad, type, words, n_words);
-        for (unsigned i = 0; i < n; i++)
-            units[first + i] = n == 1 ? loaded : GEN(g, SpvOpCompositeExtract, ct_gen_int_type(g, access->bits), loaded, i);
+        const uint32_t n_words = g->dialect->memory_operands(g, SpvOpLoad, space, &piece.access, words + 1) + 1;
+        uint32_t loaded = ct_spv_result(&g->m, CT_SPV_CODE, SpvOpLoad, piece.type, words, n_words);
+        if (piece.access.count > 1 && may_come_apart(g, space, access->insn))
+            loaded = keep_whole(g, &piece, loaded);
+        take_apart(g, &piece, loaded, units + first);
     }
     ct_gen_order(g, access->insn, space);
 }
 
 void ct_gen_store_pointed(struct ct_gen *g, enum ct_space space, const struct ct_access *access, const uint32_t *units)
 {
-    const struct ct_access piece = piece_access(access);
-    const unsigned n = piece_of(access);
+    const struct piece piece = piece_of(g, space, access);
 
     ct_gen_order(g, access->insn, space);
-    for (unsigned first = 0; first < access->count; first += n) {
-        uint32_t type, words[5];
-        const uint32_t pointer = piece_pointer(g, space, access, first, &type);
+    for (unsigned first = 0; first < access->count; first += piece.units) {
+        uint32_t words[5];
+        const uint32_t pointer = piece_pointer(g, space, &piece, first);
 
         if (is_atomic(g, space, access)) {
             note_atomic(g, access);
@@ -125,8 +183,8 @@ void ct_gen_store_pointed(struct ct_gen *g, enum ct_space space, const struct ct
             return;
         }
         words[0] = pointer;
-        words[1] = n == 1 ? units[first] : ct_spv_result(&g->m, CT_SPV_CODE, SpvOpCompositeConstruct, type, units + first, n);
-        const uint32_t n_words = g->dialect->memory_operands(g, SpvOpStore, space, &piece, words + 2) + 2;
+        words[1] = put_together(g, &piece, units + first);
+        const uint32_t n_words = g->dialect->memory_operands(g, SpvOpStore, space, &piece.access, words + 2) + 2;
         ct_spv_emit(&g->m, CT_SPV_CODE, SpvOpStore, words, n_words);
     }
 }

@@ -44,7 +44,8 @@ static const struct {
      {EVERY_DEVICE, .push_constant_bytes = 256, .shared_bytes = 32768, .subgroup_size = 8, .warp_form = PTX2SPV_WARP_COLLECTIVE,
       .atomic_int64_shared = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1, .rounding_rte16 = 1,
       .rounding_rte32 = 1, .rounding_rte64 = 1, .signed_zero_inf_nan16 = 1, .signed_zero_inf_nan32 = 1, .signed_zero_inf_nan64 = 1,
-      .maximal_reconvergence = 1, .shader_clock_subgroup = 1, .shader_clock_device = 1, .exact_div32 = 1, .exact_sqrt32 = 1}},
+      .maximal_reconvergence = 1, .shader_clock_subgroup = 1, .shader_clock_device = 1, .exact_div32 = 1, .exact_sqrt32 = 1,
+      .vectors = PTX2SPV_VECTORS_SPLIT}},
     {"h200",
      {EVERY_DEVICE, .push_constant_bytes = 256, .shared_bytes = 49152, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_NATIVE,
       .shared_explicit_layout = 1, .shared_explicit_layout8 = 1, .shared_explicit_layout16 = 1, .atomic_int64_shared = 1,
@@ -58,11 +59,12 @@ static const struct {
     {"intel_cpu",
      {EVERY_OPENCL, .shared_bytes = 262144, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_NATIVE, .threads_in_turn = 1,
       .no_predicated_loops = 1, .float16 = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,
-      .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .exact_fma32 = 1, .exact_div32 = 1, .exact_sqrt32 = 1, .near_exp2 = 1}},
+      .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .exact_fma32 = 1, .exact_div32 = 1, .exact_sqrt32 = 1, .near_exp2 = 1,
+      .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
     {"pocl",
      {EVERY_OPENCL, .shared_bytes = 1048576, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_COLLECTIVE, .atomic_float32_add_global = 1,
       .atomic_float32_add_shared = 1, .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .exact_fma32 = 1,
-      .exact_div32 = 1, .exact_sqrt32 = 1, .llvm_functions = 1}},
+      .exact_div32 = 1, .exact_sqrt32 = 1, .llvm_functions = 1, .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
 };
 
 static const struct ptx2spv_target *find_target(const char *name)

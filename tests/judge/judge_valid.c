@@ -22,7 +22,7 @@ static const struct kind {
     {"vulkan-cpu", /* lavapipe */
      {.dialect = PTX2SPV_VULKAN, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .push_constant_bytes = 256, .shared_bytes = 32768,
       .max_block_threads = 1024, ALL_WIDTHS, .float16 = 1, .rounding_rte32 = 1, .rounding_rte64 = 1, .keeps_subnormals32 = 1,
-      .exact_div32 = 1, .exact_div64 = 1, .exact_sqrt32 = 1, .exact_sqrt64 = 1}},
+      .exact_div32 = 1, .exact_div64 = 1, .exact_sqrt32 = 1, .exact_sqrt64 = 1, .vectors = PTX2SPV_VECTORS_SPLIT}},
     {"vulkan-gpu", /* NVIDIA's driver, but for maximal reconvergence, which Debian 12's spirv-val does not know */
      {.dialect = PTX2SPV_VULKAN, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32, .push_constant_bytes = 256, .shared_bytes = 49152,
       .max_block_threads = 1024, ALL_WIDTHS, ALIASED_SHARED, ALL_EXACT, .float16 = 1, .atomic_float32_add_global = 1,
@@ -36,10 +36,11 @@ static const struct kind {
     {"opencl-lanes", /* Intel's runtime for CPUs */
      {.dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32, .shared_bytes = 262144, .max_block_threads = 1024,
       ALL_WIDTHS, ALIASED_SHARED, ALL_EXACT, .float16 = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,
-      .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .keeps_subnormals32 = 1, .threads_in_turn = 1, .no_predicated_loops = 1}},
+      .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .keeps_subnormals32 = 1, .threads_in_turn = 1, .no_predicated_loops = 1,
+      .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
     {"opencl-words", /* PoCL */
      {.dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1, .shared_bytes = 1048576, .max_block_threads = 1024,
-      ALL_WIDTHS, ALIASED_SHARED, ALL_EXACT, .keeps_subnormals32 = 1, .llvm_functions = 1}},
+      ALL_WIDTHS, ALIASED_SHARED, ALL_EXACT, .keeps_subnormals32 = 1, .llvm_functions = 1, .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
     {"opencl-resumed",
      {.dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .sync_form = PTX2SPV_SYNC_RESUMED, .subgroup_size = 1,
       .shared_bytes = 1048576, .max_block_threads = 1024, ALL_WIDTHS, ALIASED_SHARED, .float16 = 1, .keeps_subnormals32 = 1}},

@@ -51,8 +51,11 @@ static const struct {
       .pointer_mask = UINT64_C(0xffff800000000000)}},
     {"OpenCL, subgroups of 64", {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 64}},
     {"OpenCL, subgroups of 128", {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 128}},
+    {"vectors split", {BASE, .push_constant_bytes = 128, .memory_model_device_scope = 1, .vectors = PTX2SPV_VECTORS_SPLIT}},
+    {"OpenCL, loads split",
+     {OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
 };
-enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH };
+enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH, SPLIT = 11, OPENCL_SPLIT };
 
 /* ---- compiling a body ---- */
 
@@ -409,12 +412,53 @@ static void test_unrolled_loops(void **state)
     assert_int_equal(loop_control(stores, &told), SpvLoopControlMaskNone);
 }
 
+/* How often an instruction stands in what a body becomes. */
+static unsigned count_in(const char *body, const struct ptx2spv_target *target, SpvOp op)
+{
+    struct outcome outcome;
+    unsigned count;
+
+    compile(body, target, &outcome);
+    assert_int_equal(outcome.status, PTX2SPV_OK);
+    count = (unsigned)count_spirv(outcome.kernel.words, outcome.kernel.n_words, op);
+    ptx2spv_kernel_finish(&outcome.kernel);
+    return count;
+}
+
+/* The programming guide's "Mapped Memory": aligned accesses of up to 16 bytes are single ones, so a driver that makes one of each component
+ * gets as few components as may be. Each access has a pointer of its own. */
+static void test_split_vectors(void **state)
+{
+    static const struct { const char *body; unsigned whole, split; } accesses[] = {
+        {"ld.acquire.gpu.global.v2.f32 {f0,f1},[d0];", 1, 1},
+        {"ld.volatile.global.v4.f32 {f0,f1,f2,f3},[d0];", 1, 2},
+        {"ld.volatile.global.v4.u16 {h0,h1,h2,h3},[d0];", 1, 1},
+        {"st.global.v2.b32 [d0],{r0,r1};", 1, 1},
+        {"st.relaxed.sys.global.v4.b32 [d0],{r0,r1,r2,r3};", 1, 2},
+        {"st.global.v2.b64 [d0],{d1,d2};", 1, 1},
+        {"st.global.b32 [d0],r0;", 1, 1},
+    };
+    static const char weak[] = "ld.global.v4.f32 {f0,f1,f2,f3},[d0]; st.global.f32 [d1],f3;";
+    static const char of_constants[] = "ld.global.nc.v4.f32 {f0,f1,f2,f3},[d0]; st.global.f32 [d1],f3;";
+    static const char strong[] = "ld.volatile.global.v4.f32 {f0,f1,f2,f3},[d0]; st.global.f32 [d1],f3;";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof accesses / sizeof *accesses; i++) {
+        assert_int_equal(count_in(accesses[i].body, &devices[PLAIN].target, SpvOpConvertUToPtr), accesses[i].whole);
+        assert_int_equal(count_in(accesses[i].body, &devices[SPLIT].target, SpvOpConvertUToPtr), accesses[i].split);
+    }
+    assert_int_equal(count_in(weak, &devices[OPENCL_PLAIN].target, SpvOpBitwiseXor), 0);
+    assert_int_equal(count_in(weak, &devices[OPENCL_SPLIT].target, SpvOpBitwiseXor), 1);
+    assert_int_equal(count_in(strong, &devices[OPENCL_SPLIT].target, SpvOpBitwiseXor), 0);
+    assert_int_equal(count_in(of_constants, &devices[OPENCL_SPLIT].target, SpvOpBitwiseXor), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_valid_everywhere), cmocka_unit_test(test_same_input_same_words), cmocka_unit_test(test_form),
         cmocka_unit_test(test_info),             cmocka_unit_test(test_refusals),              cmocka_unit_test(test_wide_words),
-        cmocka_unit_test(test_unrolled_loops),   cmocka_unit_test(test_llvm_functions),
+        cmocka_unit_test(test_unrolled_loops),   cmocka_unit_test(test_llvm_functions),        cmocka_unit_test(test_split_vectors),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
