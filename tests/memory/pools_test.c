@@ -679,12 +679,16 @@ static void what_pools_keep_is_not_lost_to_others(void **state)
     CUstream stream = make_stream();
     CUmemoryPool pool = make_pool(), other = make_pool();
     size_t unused, total, bytes;
+    CUdeviceptr most;
 
     (void)state;
     props.location.id = device_of_test();
     keep_everything(pool);
     ok(cuMemGetInfo(&unused, &total));
     bytes = unused / 5 * 3 & ~(2 * MIB - 1);
+    if (cuMemAlloc(&most, bytes) != CUDA_SUCCESS) /* where drivers choose addresses pieces cannot be glued */
+        skip();
+    ok(cuMemFree(most));
     for (int i = 0; i < 3; i++) {
         CUmemGenericAllocationHandle handle;
         CUdeviceptr p;

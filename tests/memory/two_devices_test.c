@@ -228,13 +228,14 @@ static void in_stream_order(void **state)
     ok(cuMemcpyAsync(there, here, BYTES, stream));
     ok(cuLaunchHostFunc(NULL, take_a_while, NULL));
     ok(cuMemcpyAsync(here, there, BYTES / 2, NULL));
-    ok(cuMemsetD8Async(there, 2, BYTES, stream));
+    if (on_cuttle()) /* NVIDIA's driver fills memory of the stream's own device only */
+        ok(cuMemsetD8Async(there, 2, BYTES, stream));
     ok(cuStreamSynchronize(stream));
     ok(cuMemcpyDtoH(&bytes[0], here, 1));
     assert_int_equal(bytes[0], 1);
     ok(cuCtxSetCurrent(other));
     ok(cuMemcpyDtoH(&bytes[1], there + BYTES - 1, 1));
-    assert_int_equal(bytes[1], 2);
+    assert_int_equal(bytes[1], on_cuttle() ? 2 : 1);
     ok(cuCtxDestroy(other));
     ok(cuCtxSetCurrent(*state));
     ok(cuMemFree(here));
