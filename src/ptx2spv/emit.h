@@ -32,6 +32,7 @@ struct ct_gen_value {
     struct ct_gen_seed *seeds; /* the phis that have this value as their usual one */
     uint32_t type_float; /* bits of the float that it is read as; 0: nowhere */
     bool wants_int;
+    uint8_t sums; /* see emit_products.c */
     /* loads from `variable` in the block being emitted */
     uint32_t loaded_in, loaded_int, loaded_float; /* block id + 1 */
 };
@@ -158,7 +159,17 @@ uint32_t ct_gen_variable(struct ct_gen *g, uint32_t type);
 void ct_gen_find_pairs(struct ct_gen *g); /* values that are compared with each other as signed and as unsigned: before anything is emitted */
 void ct_gen_compare(struct ct_gen *g, const struct ct_insn *insn);
 
+/* ---- emit_bytes.c ---- */
+/* OR or XOR of bytes in the opposite order, in a way that no driver takes for something else; 0: it is another instruction. */
+uint32_t ct_gen_turned_or_none(struct ct_gen *g, const struct ct_insn *insn);
+
+/* ---- emit_products.c ---- */
+void ct_gen_find_sums(struct ct_gen *g); /* that products go into: before anything is emitted */
+void ct_gen_product(struct ct_gen *g, const struct ct_insn *insn);
+
 /* ---- emit_arith.c, emit_float.c: one instruction ---- */
+/* An operand as an integer of `bits`, extended by the sign of the instruction's type. */
+uint32_t ct_gen_widened(struct ct_gen *g, const struct ct_insn *insn, uint32_t operand, unsigned bits);
 void ct_gen_integer(struct ct_gen *g, const struct ct_insn *insn);
 void ct_gen_float(struct ct_gen *g, const struct ct_insn *insn);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Integer and predicate instructions (comparisons: emit_compare.c). SPIR-V integers are declared without a sign: the instruction chooses. */
+/* Integer and predicate instructions (comparisons: emit_compare.c; products of twice the width: emit_products.c). SPIR-V integers are declared
+ * without a sign: the instruction chooses. */
 #include "emit.h"
 
 static bool is_signed(const struct ct_insn *insn)
@@ -39,12 +40,13 @@ static void gen_simple(struct ct_gen *g, const struct ct_insn *insn)
 {
     const unsigned bits = ct_gen_bits(g, insn->results[0]);
     const struct simple *row = &simple[insn->op];
+    const uint32_t turned = ct_gen_turned_or_none(g, insn);
     uint32_t operands[3];
 
     for (uint32_t i = 0; i < insn->n_operands && i < 3; i++)
         operands[i] = ct_gen_use(g, insn->operands[i]);
-    if (insn->op == CT_OP_NOT && bits == 1) {
-        ct_gen_define(g, insn->results[0], ct_gen_not(g, operands[0]));
+    if (turned || (insn->op == CT_OP_NOT && bits == 1)) {
+        ct_gen_define(g, insn->results[0], turned ? turned : ct_gen_not(g, operands[0]));
         return;
     }
     ct_gen_define(g, insn->results[0],
@@ -61,35 +63,11 @@ static void gen_shift(struct ct_gen *g, const struct ct_insn *insn)
                                ct_gen_use(g, insn->operands[0]), ct_gen_use(g, insn->operands[1])));
 }
 
-static uint32_t widened(struct ct_gen *g, const struct ct_insn *insn, uint32_t operand, unsigned bits)
+uint32_t ct_gen_widened(struct ct_gen *g, const struct ct_insn *insn, uint32_t operand, unsigned bits)
 {
     const ct_value value = insn->operands[operand];
 
     return ct_gen_resize(g, ct_gen_use(g, value), ct_gen_bits(g, value), bits, is_signed(insn));
-}
-
-static void gen_mulwide(struct ct_gen *g, const struct ct_insn *insn)
-{
-    const unsigned bits = ct_gen_bits(g, insn->results[0]);
-    const uint32_t a = widened(g, insn, 0, bits), b = widened(g, insn, 1, bits);
-
-    ct_gen_define(g, insn->results[0], GEN(g, SpvOpIMul, ct_gen_int_type(g, bits), a, b));
-}
-
-/* The high half of 16 bits comes from a 32-bit product. */
-static void gen_mulhi(struct ct_gen *g, const struct ct_insn *insn)
-{
-    const unsigned bits = ct_gen_bits(g, insn->results[0]);
-    uint32_t product;
-
-    if (bits == 16) {
-        product = GEN(g, SpvOpIMul, ct_gen_int_type(g, 32), widened(g, insn, 0, 32), widened(g, insn, 1, 32));
-        product = GEN(g, SpvOpShiftRightLogical, ct_gen_int_type(g, 32), product, ct_gen_u32(g, 16));
-        ct_gen_define(g, insn->results[0], ct_gen_resize(g, product, 32, 16, false));
-        return;
-    }
-    ct_gen_define(g, insn->results[0],
-                  g->dialect->multiply_high(g, bits, is_signed(insn), ct_gen_use(g, insn->operands[0]), ct_gen_use(g, insn->operands[1])));
 }
 
 static void gen_minmax(struct ct_gen *g, const struct ct_insn *insn)
@@ -121,7 +99,7 @@ static void gen_resize(struct ct_gen *g, const struct ct_insn *insn)
     if (insn->op == CT_OP_EXT && ptx_type_bits(insn->type) == 8)
         gen_ext8(g, insn);
     else
-        ct_gen_define(g, insn->results[0], widened(g, insn, 0, ct_gen_bits(g, insn->results[0])));
+        ct_gen_define(g, insn->results[0], ct_gen_widened(g, insn, 0, ct_gen_bits(g, insn->results[0])));
 }
 
 static void gen_pack(struct ct_gen *g, const struct ct_insn *insn)
@@ -148,8 +126,8 @@ void ct_gen_integer(struct ct_gen *g, const struct ct_insn *insn)
 {
     switch (insn->op) {
     case CT_OP_ICMP: ct_gen_compare(g, insn); break;
-    case CT_OP_MULWIDE: gen_mulwide(g, insn); break;
-    case CT_OP_MULHI: gen_mulhi(g, insn); break;
+    case CT_OP_MULWIDE:
+    case CT_OP_MULHI: ct_gen_product(g, insn); break;
     case CT_OP_MIN:
     case CT_OP_MAX: gen_minmax(g, insn); break;
     case CT_OP_SHL:

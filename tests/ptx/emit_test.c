@@ -297,7 +297,34 @@ static const struct {
      "st.global.u32 [d0],r2; st.global.u32 [d0+4],r3;", RICH, SpvOpISub, 1},
     {"values compared by one sign are just compared", "setp.lt.s32 p0,r0,9; setp.gt.s32 p1,r0,9; setp.lt.u32 p2,r0,8; selp.u32 r2,1,2,p0;"
      "selp.u32 r3,3,4,p1; selp.u32 r4,5,6,p2; st.global.u32 [d0],r2; st.global.u32 [d0+4],r3; st.global.u32 [d0+8],r4;", RICH, SpvOpISub, 0},
+    {"the two low bytes swapped are a bit field", "shr.u32 r1,r0,8; and.b32 r1,r1,255; and.b32 r2,r0,255; shl.b32 r2,r2,8; or.b32 r1,r1,r2;"
+     "st.global.u32 [d0],r1;", RICH, SpvOpBitFieldInsert, 1},
+    {"also with more above them", "and.b32 r1,r0,65535; shr.u32 r2,r1,8; shl.b32 r1,r1,8; or.b32 r1,r1,r2; st.global.u32 [d0],r1;", RICH,
+     SpvOpBitFieldInsert, 1},
+    {"also among those that prmt selects", "prmt.b32 r1,r0,r2,0x7601; st.global.u32 [d0],r1;", RICH, SpvOpBitFieldInsert, 1},
+    {"16 bits swapped are a sum", "ld.global.u16 h0,[d0]; shr.u16 h1,h0,8; shl.b16 h2,h0,8; or.b16 h1,h1,h2; st.global.u16 [d0],h1;", RICH,
+     SpvOpIAdd, 1},
+    {"and six bytes", "ld.global.u64 d1,[d0]; shr.u64 d2,d1,40; and.b64 d2,d2,255; and.b64 d1,d1,255; shl.b64 d1,d1,40; xor.b64 d1,d1,d2;"
+     "st.global.u64 [d0],d1;", RICH, SpvOpIAdd, 1},
+    {"four bytes are left alone", "prmt.b32 r1,r0,r0,0x0123; st.global.u32 [d0],r1;", RICH, SpvOpBitwiseOr, 3},
+    {"bytes of two values as well", "prmt.b32 r1,r0,r2,0x7605; st.global.u32 [d0],r1;", RICH, SpvOpBitwiseOr, 3},
+    {"a product that a loop adds again and again is made in 64 bits", "ld.global.u32 r1,[d0]; L: mad.hi.s32 r1,r0,3,r1; setp.lt.u32 p0,r1,9;"
+     "@p0 bra L; st.global.u32 [d0],r1;", RICH, SpvOpSMulExtended, 0},
+    {"also if it is made before the loop", "ld.global.u32 r1,[d0]; mul.hi.u32 r2,r0,3; L: sub.u32 r1,r2,r1; setp.lt.u32 p0,r1,9; @p0 bra L;"
+     "st.global.u32 [d0],r1;", RICH, SpvOpUMulExtended, 0},
+    {"or its sign is turned there", "ld.global.u32 r1,[d0]; mul.hi.u32 r2,r0,3; neg.s32 r2,r2; L: sub.u32 r1,r1,r2; setp.lt.u32 p0,r1,9;"
+     "@p0 bra L; st.global.u32 [d0],r1;", RICH, SpvOpUMulExtended, 0},
+    {"one that is taken away is not", "ld.global.u32 r1,[d0]; L: mul.hi.u32 r2,r0,3; sub.u32 r1,r1,r2; setp.lt.u32 p0,r1,9; @p0 bra L;"
+     "st.global.u32 [d0],r1;", RICH, SpvOpUMulExtended, 1},
+    {"one in several sums is, too", "mul.hi.u32 r1,r0,3; add.u32 r2,r1,5; add.u32 r3,r1,6; st.global.u32 [d0],r2; st.global.u32 [d0+4],r3;", RICH,
+     SpvOpUMulExtended, 0},
+    {"one that differs from round to round is not", "ld.global.u32 r1,[d0]; L: mad.hi.u32 r1,r1,3,r0; setp.lt.u32 p0,r1,9; @p0 bra L;"
+     "st.global.u32 [d0],r1;", RICH, SpvOpUMulExtended, 1},
+    {"nor a division by a constant", "mul.hi.u32 r1,r0,0x24924925; sub.u32 r2,r0,r1; shr.u32 r2,r2,1; add.u32 r2,r2,r1; shr.u32 r2,r2,2;"
+     "st.global.u32 [d0],r2;", RICH, SpvOpUMulExtended, 1},
     {"add.f32 is one instruction", "ld.global.f32 f0,[d0]; add.f32 f1,f0,f0; st.global.f32 [d0],f1;", RICH, SpvOpFAdd, 1},
+    {"OpenCL: there are no bit fields", "shr.u32 r1,r0,8; and.b32 r1,r1,255; and.b32 r2,r0,255; shl.b32 r2,r2,8; or.b32 r1,r1,r2;"
+     "st.global.u32 [d0],r1;", OPENCL_RICH, SpvOpBitFieldInsert, 0},
     {"OpenCL: a narrow shared store is one store", "st.shared.u8 [sh+1],r0;", OPENCL_PLAIN, SpvOpAtomicOr, 0},
     {"OpenCL: 64 bits of shared memory are one access", "ld.shared.u64 d1,[sh+8]; st.shared.u64 [sh],d1;", OPENCL_PLAIN, SpvOpStore, 1},
     {"OpenCL: the block and shared memory are arguments", "st.shared.u32 [sh],r0;", OPENCL_PLAIN, SpvOpFunctionParameter, 2},

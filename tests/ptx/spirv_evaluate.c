@@ -53,6 +53,19 @@ static bool shift(struct spirv_program *p, const struct operands *o, uint64_t *o
     return true;
 }
 
+/* o->b into o->a; the result of a field that is too long is not defined. */
+static bool insert_field(struct spirv_program *p, const struct operands *o, uint64_t *out)
+{
+    const uint64_t offset = spirv_read(p, o->w[5], o->thread), count = spirv_read(p, o->w[6], o->thread);
+    uint64_t mask;
+
+    if (offset > o->bits || count > o->bits - offset)
+        return spirv_wrong(p, "a field of %llu bits at %llu", (unsigned long long)count, (unsigned long long)offset);
+    mask = count ? spirv_mask((unsigned)count) << offset : 0;
+    *out = (o->a & ~mask) | (o->b << offset & mask);
+    return true;
+}
+
 static bool compute(struct spirv_program *p, const struct operands *o, uint64_t *out)
 {
     switch (spirv_op(o->w)) {
@@ -68,6 +81,7 @@ static bool compute(struct spirv_program *p, const struct operands *o, uint64_t 
     case SpvOpLogicalNot: *out = !o->a; return true;
     case SpvOpShiftLeftLogical: case SpvOpShiftRightLogical: case SpvOpShiftRightArithmetic: return shift(p, o, out);
     case SpvOpBitCount: *out = (uint64_t)__builtin_popcountll(o->a); return true;
+    case SpvOpBitFieldInsert: return insert_field(p, o, out);
     case SpvOpBitReverse: *out = reversed(o->a, o->bits); return true;
     case SpvOpSelect: *out = o->a ? o->b : spirv_read(p, o->w[5], o->thread); return true;
     case SpvOpUConvert: case SpvOpConvertUToPtr: case SpvOpCopyObject: *out = o->a; return true;
