@@ -51,8 +51,9 @@ static CUresult enter_mappings(bool is_valid, const char *function)
     return r == CUDA_SUCCESS ? check_arguments(is_valid, function) : r;
 }
 
-/* cuMemAddressReserve. Addresses of `size` bytes, a multiple of the host's page size, at a multiple of `alignment` (a power of two, 0 for
- * the granularity of mappings), at `addr` if that is not 0 and free. INVALID_VALUE; OUT_OF_MEMORY: no such addresses are free. */
+/* cuMemAddressReserve. Addresses of `size` bytes, a multiple of the granularity of mappings, at a multiple of that and of `alignment` (a
+ * power of two, or 0), at `addr` if that is not 0 and free. INVALID_VALUE: also an `addr` that is no such multiple; OUT_OF_MEMORY: no such
+ * addresses are free. */
 CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags)
 {
     uint64_t address;

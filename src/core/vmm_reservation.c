@@ -14,7 +14,6 @@
 #include "reservation.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #define CT_CHANNEL "memory"
 
@@ -148,7 +147,7 @@ static CUresult place(struct ct_reservation *reservation, struct ct_device *devi
         return CUDA_SUCCESS;
     }
     r = CUDA_ERROR_OUT_OF_MEMORY;
-    if (hint && hint % align == 0)
+    if (hint)
         r = ct_reserve_at(&device->info, hint, reservation->size_bytes, &reservation->reserved, &reservation->reserved_bytes);
     if (r != CUDA_SUCCESS)
         r = ct_reserve(&device->info, reservation->size_bytes, align, &reservation->reserved, &reservation->reserved_bytes);
@@ -192,13 +191,15 @@ static void destroy_reservation(struct ct_reservation *reservation)
 
 CUresult ct_vmm_reserve(uint64_t size_bytes, uint64_t align, uint64_t hint, uint64_t *out_address)
 {
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), address;
     struct ct_device *device = ct_vmm_default_device();
     const struct ct_vmm_way *way;
     struct ct_reservation *reservation;
+    uint64_t address;
     CUresult r;
 
-    if (size_bytes == 0 || (size_bytes | hint) & (page - 1) || align & (align - 1))
+    if (align < CT_VMM_GRANULARITY && !(align & (align - 1)))
+        align = CT_VMM_GRANULARITY;
+    if (size_bytes == 0 || size_bytes % CT_VMM_GRANULARITY || align & (align - 1) || hint & (align - 1)) /* as NVIDIA's driver has it */
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes, aligned to %llu, at 0x%llx", (unsigned long long)size_bytes,
                        (unsigned long long)align, (unsigned long long)hint);
     if ((r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS)
@@ -206,7 +207,7 @@ CUresult ct_vmm_reserve(uint64_t size_bytes, uint64_t align, uint64_t hint, uint
     if (!(reservation = calloc(1, sizeof *reservation)))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "reservation");
     reservation->size_bytes = size_bytes;
-    r = place(reservation, device, align > CT_VMM_GRANULARITY ? align : CT_VMM_GRANULARITY, hint);
+    r = place(reservation, device, align, hint);
     address = reservation->start; /* once published, another thread may free it */
     if (r == CUDA_SUCCESS)
         r = publish(reservation, device);
