@@ -45,7 +45,8 @@ const struct ct_backend ct_backend_vk = {
 #ifdef CT_WITH_OPENCL
     .memory_reclaim = ct_vk_copier_reclaim,
     .copy_beside_takes = ct_vk_copy_beside_takes,
-    .copy_beside = ct_vk_copy_beside,
+    .copy_beside_start = ct_vk_copy_beside_start,
+    .copy_beside_finish = ct_vk_copy_beside_finish,
     .copy_beside_leave = ct_vk_copy_beside_leave,
 #endif
     .queue_copy = ct_vk_queue_copy,

@@ -233,22 +233,29 @@ static CUresult start_locked(const struct ct_vk_copy_runtime *runtime, const str
     return copied != CUDA_SUCCESS ? copied : released;
 }
 
-CUresult ct_vk_copy_beside(struct ct_memory *dst, uint64_t dst_offset, struct ct_memory *src, uint64_t src_offset, uint64_t size_bytes)
+CUresult ct_vk_copy_beside_start(struct ct_memory *dst, uint64_t dst_offset, struct ct_memory *src, uint64_t src_offset,
+                                 uint64_t size_bytes, struct ct_started_copy **out)
 {
     const struct transfer t = transfer_of(dst, dst_offset, src, src_offset, size_bytes);
     struct ct_vk_copier *copier = &dst->device->copier;
-    const struct ct_vk_copy_runtime *runtime;
     cl_event done;
     CUresult r;
 
     ct_mutex_lock(&copier->lock);
-    runtime = copier->runtime; /* there as long as a copy is accepted */
-    r = start_locked(runtime, &t, &done);
+    r = start_locked(copier->runtime, &t, &done);
     ct_mutex_unlock(&copier->lock);
-    if (r == CUDA_SUCCESS) {
-        r = check(runtime->cl->clWaitForEvents(1, &done), "waiting for a copy");
-        runtime->cl->clReleaseEvent(done);
-    }
+    if (r == CUDA_SUCCESS)
+        *out = (struct ct_started_copy *)done;
+    return r;
+}
+
+CUresult ct_vk_copy_beside_finish(struct ct_memory *dst, struct ct_started_copy *started)
+{
+    const struct _cl_icd_dispatch *cl = dst->device->copier.runtime->cl; /* there as long as a copy is accepted */
+    cl_event done = (cl_event)started;
+    CUresult r = check(cl->clWaitForEvents(1, &done), "waiting for a copy");
+
+    cl->clReleaseEvent(done);
     ct_vk_copy_beside_leave(dst);
     return r;
 }

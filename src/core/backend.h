@@ -245,6 +245,7 @@ struct ct_kernel_image; /* a compiled kernel on a device; pipeline variants insi
 struct ct_queue;
 struct ct_timestamp;    /* a place for one time */
 struct ct_timeline;     /* a counter that queues and the host signal and wait for */
+struct ct_started_copy; /* one that no queue makes, under way */
 struct ct_semaphore;    /* one that another API or process shares: a timeline, or binary */
 
 struct ct_launch {
@@ -326,10 +327,12 @@ struct ct_backend {
     void (*queue_destroy)(struct ct_queue *queue); /* idle; takes NULL */
 
     /* Copies that no queue makes, between memory of kind DEVICE and host pages. NULL: there are none. `takes` says whether that is how so
-     * many bytes are to be copied now; what it learns of memory takes milliseconds. True: one copy of these two follows, or `leave`. The copy
-     * is done when it comes back; the caller sees to it that nothing else uses what it reads and writes. */
+     * many bytes are to be copied now; what it learns of memory takes milliseconds. True: `leave` follows, or `start` and, if that went well,
+     * `finish`, which comes back when the copy is done. The caller sees to it that nothing else uses what is read and written. */
     bool (*copy_beside_takes)(struct ct_memory *dst, struct ct_memory *src, uint64_t size_bytes);
-    CUresult (*copy_beside)(struct ct_memory *dst, uint64_t dst_offset, struct ct_memory *src, uint64_t src_offset, uint64_t size_bytes);
+    CUresult (*copy_beside_start)(struct ct_memory *dst, uint64_t dst_offset, struct ct_memory *src, uint64_t src_offset, uint64_t size_bytes,
+                                  struct ct_started_copy **out);
+    CUresult (*copy_beside_finish)(struct ct_memory *dst, struct ct_started_copy *started);
     void (*copy_beside_leave)(struct ct_memory *dst);
 
     /* Recording: the command's point is queue_point(queue) afterwards. Each is ordered behind what was recorded before. */

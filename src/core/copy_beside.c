@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* To the stream such a copy is a host function: it begins when all before it is complete, and what comes later waits for it. */
+/* To the stream such a copy is a host function: it begins when all before it is complete, and what comes later waits for it. Where nothing
+ * is before it the caller starts it, and the function only waits. */
 #include "copy_beside.h"
 
 #include "log.h"
@@ -13,6 +14,7 @@ struct beside {
     struct ct_context *context; /* borrowed: in use while a stream of it has a queue */
     struct ct_memory *dst, *src;
     uint64_t dst_offset, src_offset, bytes;
+    struct ct_started_copy *started; /* NULL: not yet */
 };
 
 static bool is_page_locked(const struct ct_place *place)
@@ -25,7 +27,7 @@ bool ct_copy_beside_takes(const struct ct_stream *stream, const struct ct_copy *
     const struct ct_backend *backend = ct_stream_backend(stream);
     const struct ct_place *dst = &copy->dst, *src = &copy->src;
 
-    if (copy->row_bytes < LEAST_BYTES || copy->rows > 1 || copy->slices > 1 || !backend->copy_beside)
+    if (copy->row_bytes < LEAST_BYTES || copy->rows > 1 || copy->slices > 1 || !backend->copy_beside_takes)
         return false;
     if (!(dst->is_device && is_page_locked(src)) && !(src->is_device && is_page_locked(dst)))
         return false;
@@ -33,27 +35,50 @@ bool ct_copy_beside_takes(const struct ct_stream *stream, const struct ct_copy *
            backend->copy_beside_takes(dst->memory, src->memory, copy->row_bytes);
 }
 
-static CUresult run(const struct beside *job)
+static CUresult start(struct beside *job)
 {
-    return job->context->backend->copy_beside(job->dst, job->dst_offset, job->src, job->src_offset, job->bytes);
+    return job->context->backend->copy_beside_start(job->dst, job->dst_offset, job->src, job->src_offset, job->bytes, &job->started);
 }
 
-/* Instead of running. */
+static CUresult finish(const struct beside *job)
+{
+    return job->context->backend->copy_beside_finish(job->dst, job->started);
+}
+
+/* Of one that cannot go on. */
 static void drop(const struct beside *job)
 {
-    job->context->backend->copy_beside_leave(job->dst);
+    if (job->started)
+        (void)finish(job);
+    else
+        job->context->backend->copy_beside_leave(job->dst);
 }
 
 /* As a host function. What was recorded behind it runs whatever comes of it, so a failure is one of the context. */
 static void run_late(void *user, CUresult status)
 {
     struct beside *job = user;
+    CUresult r = status;
 
-    if (status != CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS && !job->started)
+        r = start(job);
+    if (r == CUDA_SUCCESS)
+        r = finish(job);
+    else
         drop(job);
-    else if (run(job) != CUDA_SUCCESS)
+    if (status == CUDA_SUCCESS && r != CUDA_SUCCESS)
         ct_context_check(job->context, CUDA_ERROR_LAUNCH_FAILED);
     free(job);
+}
+
+/* With nothing to wait for it is under way at once, and the worker waits for it. */
+static CUresult record_locked(struct ct_stream *stream, struct beside *job)
+{
+    if (!ct_stream_is_idle_locked(stream))
+        return ct_stream_run_on_host_locked(stream, run_late, job);
+    if (start(job) != CUDA_SUCCESS)
+        return CUDA_ERROR_LAUNCH_FAILED;
+    return ct_stream_wait_on_host_locked(stream, run_late, job);
 }
 
 static CUresult record(struct ct_stream *stream, const struct beside *job)
@@ -68,12 +93,11 @@ static CUresult record(struct ct_stream *stream, const struct beside *job)
     *late = *job;
     r = ct_stream_begin(stream);
     if (r == CUDA_SUCCESS) {
-        r = ct_stream_is_idle_locked(stream) ? ct_stream_wait_on_host_locked(stream, run_late, late)
-                                             : ct_stream_run_on_host_locked(stream, run_late, late);
+        r = record_locked(stream, late);
         ct_stream_end(stream);
     }
     if (r != CUDA_SUCCESS) {
-        drop(job);
+        drop(late);
         free(late);
     }
     return ct_context_check(stream->context, r);
@@ -81,13 +105,18 @@ static CUresult record(struct ct_stream *stream, const struct beside *job)
 
 CUresult ct_copy_beside_run(struct ct_stream *stream, const struct ct_copy *copy, bool wait)
 {
-    const struct beside job = {stream->context, copy->dst.memory, copy->src.memory, copy->dst.offset, copy->src.offset, copy->row_bytes};
+    struct beside job = {.context = stream->context,
+                         .dst = copy->dst.memory,
+                         .src = copy->src.memory,
+                         .dst_offset = copy->dst.offset,
+                         .src_offset = copy->src.offset,
+                         .bytes = copy->row_bytes};
     CUresult r;
 
     if (!wait)
         return record(stream, &job);
-    if ((r = ct_stream_settle(stream)) == CUDA_SUCCESS)
-        return run(&job);
+    if ((r = ct_stream_settle(stream)) == CUDA_SUCCESS && (r = start(&job)) == CUDA_SUCCESS)
+        return finish(&job);
     drop(&job);
     return r;
 }

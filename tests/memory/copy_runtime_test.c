@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
 #define BYTES (24 * MIB)
@@ -67,6 +68,12 @@ static void made(int uploads, int downloads)
     assert_int_equal(stub->uploads - before.uploads, uploads);
     assert_int_equal(stub->downloads - before.downloads, downloads);
     assert_int_equal(stub->faults, 0);
+}
+
+static void CUDA_CB wait_a_little(void *user)
+{
+    (void)user;
+    usleep(20000);
 }
 
 static void there_and_back(void **state)
@@ -212,22 +219,28 @@ static void what_it_refuses(void **state)
     made(0, 0);
 }
 
-/* The last: a copy that fails while others are behind it is an error of the context. */
-static void a_failure_sticks(void **state)
+/* The last: a copy that fails is an error of the context: behind other work, where more may be behind it, and at once. */
+static void failures_stick(void **state)
 {
-    (void)state;
     if (!stub)
         skip();
-    stub->fails_copies = 1;
-    ok(cuMemcpyHtoDAsync(there, host, LARGE, stream));
-    gives(CUDA_ERROR_LAUNCH_FAILED, cuStreamSynchronize(stream));
-    stub->fails_copies = 0;
-    gives(CUDA_ERROR_LAUNCH_FAILED, cuMemcpyHtoD(there, host, 4));
-    ok(cuDevicePrimaryCtxReset(0));
-    assert_int_equal(stub->pins + stub->imports, 0);
-    assert_int_equal(make(state), 0);
-    note(state);
-    there_and_back(state);
+    for (int behind = 1; behind >= 0; behind--) {
+        stub->fails_copies = 1;
+        if (behind) {
+            ok(cuLaunchHostFunc(stream, wait_a_little, NULL));
+            ok(cuMemcpyHtoDAsync(there, host, LARGE, stream));
+            gives(CUDA_ERROR_LAUNCH_FAILED, cuStreamSynchronize(stream));
+        } else {
+            gives(CUDA_ERROR_LAUNCH_FAILED, cuMemcpyHtoDAsync(there, host, LARGE, stream));
+        }
+        stub->fails_copies = 0;
+        gives(CUDA_ERROR_LAUNCH_FAILED, cuMemcpyHtoD(there, host, 4));
+        ok(cuDevicePrimaryCtxReset(0));
+        assert_int_equal(stub->pins + stub->imports, 0);
+        assert_int_equal(make(state), 0);
+        note(state);
+        there_and_back(state);
+    }
 }
 
 int main(void)
@@ -236,7 +249,7 @@ int main(void)
         cmocka_unit_test_setup(there_and_back, note),        cmocka_unit_test_setup(synchronous_copies, note),
         cmocka_unit_test_setup(in_stream_order, note),       cmocka_unit_test_setup(not_what_is_small_or_pageable, note),
         cmocka_unit_test_setup(until_memory_is_freed, note), cmocka_unit_test_setup(not_read_only_pages, note),
-        cmocka_unit_test_setup(what_it_refuses, note),       cmocka_unit_test_setup(a_failure_sticks, note),
+        cmocka_unit_test_setup(what_it_refuses, note),       cmocka_unit_test_setup(failures_stick, note),
     };
 
     return cmocka_run_group_tests(tests, make, finish);
