@@ -36,18 +36,18 @@ struct ct_vk_copier {
     enum ct_vk_copier_state state;
     uint64_t copied_bytes; /* while it waits */
     unsigned accepted;     /* copies that are to be made by it */
-    struct ct_vk_memory *known;
+    struct ct_vk_copy_part *known;
     struct ct_vk_copy_runtime *runtime; /* READY */
     bool has_thread;
     pthread_cond_t thread_ended;
 };
 
-/* What of a memory only copy_beside.c looks at, under the copier's lock. */
+/* What of a piece of memory only copy_beside.c looks at, under the copier's lock. */
 struct ct_vk_copy_part {
     uint64_t copied_bytes; /* to and from it, by copies that the runtime could make */
     bool tried;
-    void *object;                      /* what the runtime has of it; NULL: nothing */
-    struct ct_vk_memory *next, **link; /* in the list of those with an object */
+    void *object;                         /* what the runtime has of it; NULL: nothing */
+    struct ct_vk_copy_part *next, **link; /* in the list of those with an object */
 };
 
 #ifdef CT_WITH_OPENCL

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a copy runtime knows of memory, and the copies that it makes. Device memory is imported by its descriptor; host memory is pinned
- * once more (a buffer on its pages, which is never used for anything else), and copies name its bytes by their pointers.
+ * once more (a buffer on its pages, which is never used for anything else), and copies name its bytes by their pointers. It knows pieces of
+ * memory, and copies are cut where these meet.
  *
- * Both take time: on an H200 (580.159.04) 30 to 47 us a MiB of host memory, 4 to 10 us a MiB of device memory, where a copy by the runtime
+ * Both take time: on an H200 (580.159.04) 30 to 49 us a MiB of host memory, 4 to 11 us a MiB of device memory, where a copy by the runtime
  * saves 0.8 us a MiB back, 1.3 us to the device, 10 us both ways at once. So a runtime that was not named learns of memory that has been
  * copied as often as earns that back: what is used once never pays, and what is used for long pays at most twice what it had to. */
 #include "copy_runtime.h"
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 #define CT_CHANNEL "copy"
-#define HOST_TIMES 32 /* that all of a memory has been copied */
+#define HOST_TIMES 32 /* that all of a piece has been copied */
 #define DEVICE_TIMES 8
 
 static CUresult check(cl_int status, const char *call)
@@ -33,7 +34,7 @@ static cl_mem made(const struct ct_vk_copy_runtime *runtime, cl_mem object, cl_i
     return NULL;
 }
 
-/* Device memory of one piece, by its descriptor, which the runtime keeps if it takes it. */
+/* Device memory by its descriptor, which the runtime keeps if it takes it. */
 static cl_mem import_piece(struct ct_backend_device *device, const struct ct_vk_piece *piece)
 {
     const struct ct_vk_copy_runtime *runtime = device->copier.runtime;
@@ -53,74 +54,146 @@ static cl_mem import_piece(struct ct_backend_device *device, const struct ct_vk_
 }
 
 /* Pages that cannot be locked the runtime would take, too, and copy by way of its own at a tenth of the speed. */
-static cl_mem pin_host(struct ct_backend_device *device, const struct ct_vk_memory *memory)
+static cl_mem pin_piece(const struct ct_vk_memory *memory, const struct ct_vk_piece *piece)
 {
-    const struct ct_vk_copy_runtime *runtime = device->copier.runtime;
-    const struct ct_memory *base = &memory->base;
+    const struct ct_vk_copy_runtime *runtime = memory->base.device->copier.runtime;
+    const uint64_t left = memory->base.size_bytes - piece->offset, bytes = piece->size_bytes < left ? piece->size_bytes : left;
+    char *host = (char *)memory->base.host + piece->offset;
     cl_int status = CL_SUCCESS;
     cl_mem object;
 
-    if (!ct_pages_can_be_locked((uintptr_t)base->host, base->size_bytes))
+    if (!ct_pages_can_be_locked((uintptr_t)host, bytes))
         return NULL;
-    object = runtime->cl->clCreateBuffer(runtime->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, base->size_bytes, base->host, &status);
+    object = runtime->cl->clCreateBuffer(runtime->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, host, &status);
     return made(runtime, object, status, "host memory");
 }
 
 /* Host memory that is pages of the process. What a GPU's driver made and mapped is not. */
-static bool is_pages(const struct ct_vk_memory *memory)
+static bool is_pages(const struct ct_memory *base)
 {
+    const struct ct_vk_memory *memory = (const struct ct_vk_memory *)base;
     const struct ct_vk_piece *first = &memory->pieces[0];
 
-    return memory->base.host && memory->n_pieces && !first->exportable &&
-           (!first->charged_bytes || memory->base.device->info->kind == CT_DEVICE_CPU);
+    return base->host && memory->n_pieces && !first->exportable && (!first->charged_bytes || base->device->info->kind == CT_DEVICE_CPU);
 }
 
-static bool is_importable(const struct ct_vk_memory *memory)
+static bool is_importable(const struct ct_memory *base)
 {
-    return memory->n_pieces == 1 && memory->pieces[0].exportable;
+    const struct ct_vk_memory *memory = (const struct ct_vk_memory *)base;
+
+    return memory->n_pieces && memory->pieces[0].exportable;
 }
 
-static void link_in(struct ct_vk_memory **first, struct ct_vk_memory *memory)
+static void link_in(struct ct_vk_copy_part **first, struct ct_vk_copy_part *part)
 {
-    struct ct_vk_copy_part *part = &memory->copy_part;
-
     part->link = first;
     part->next = *first;
     if (part->next)
-        part->next->copy_part.link = &part->next;
-    *first = memory;
+        part->next->link = &part->next;
+    *first = part;
 }
 
-static bool knows_locked(struct ct_backend_device *device, struct ct_vk_memory *memory)
+static bool knows_locked(struct ct_vk_memory *memory, struct ct_vk_piece *piece)
 {
-    struct ct_vk_copy_part *part = &memory->copy_part;
+    struct ct_backend_device *device = memory->base.device;
+    struct ct_vk_copy_part *part = &piece->copy_part;
 
     if (!part->tried) {
         part->tried = true;
-        part->object = is_pages(memory) ? pin_host(device, memory) : import_piece(device, &memory->pieces[0]);
+        part->object = is_pages(&memory->base) ? pin_piece(memory, piece) : import_piece(device, piece);
         if (part->object)
-            link_in(&device->copier.known, memory);
+            link_in(&device->copier.known, part);
     }
     return part->object;
 }
 
-/* Whether the memory has been copied often enough, now that these bytes are to be. */
-static bool pays_locked(const struct ct_vk_copier *copier, struct ct_vk_memory *memory, uint64_t bytes)
-{
-    const unsigned times = is_pages(memory) ? HOST_TIMES : DEVICE_TIMES;
+/* ---- the parts of a copy: each lies in one piece of either memory ---- */
 
-    memory->copy_part.copied_bytes += bytes;
-    return !copier->automatic || memory->copy_part.copied_bytes / times >= memory->base.size_bytes;
+struct part {
+    struct ct_vk_piece *here, *there; /* of the host, of the device */
+    uint64_t offset, size_bytes;      /* in the piece there, with its buffer */
+    char *host;
+};
+
+static bool goes_up(const struct ct_copy_beside *copy)
+{
+    return is_pages(copy->src);
 }
 
-static bool takes_locked(struct ct_backend_device *device, struct ct_vk_memory *to, struct ct_vk_memory *from, uint64_t bytes)
+static struct ct_vk_memory *memory_here(const struct ct_copy_beside *copy)
+{
+    return (struct ct_vk_memory *)(goes_up(copy) ? copy->src : copy->dst);
+}
+
+static struct ct_vk_memory *memory_there(const struct ct_copy_beside *copy)
+{
+    return (struct ct_vk_memory *)(goes_up(copy) ? copy->dst : copy->src);
+}
+
+static struct ct_vk_piece *piece_at(struct ct_vk_memory *memory, uint64_t offset)
+{
+    return &memory->pieces[ct_vk_memory_piece(memory, offset) - memory->pieces];
+}
+
+/* What comes next when so many bytes of a copy are dealt with. */
+static struct part part_at(const struct ct_copy_beside *copy, uint64_t done)
+{
+    const uint64_t here = (goes_up(copy) ? copy->src_offset : copy->dst_offset) + done;
+    const uint64_t there = (goes_up(copy) ? copy->dst_offset : copy->src_offset) + done;
+    struct ct_vk_memory *const host = memory_here(copy);
+    struct part part = {.here = piece_at(host, here), .there = piece_at(memory_there(copy), there), .host = (char *)host->base.host + here};
+    const uint64_t here_left = part.here->offset + part.here->size_bytes - here;
+    const uint64_t there_left = part.there->offset + part.there->size_bytes - there;
+
+    part.size_bytes = here_left < there_left ? here_left : there_left;
+    if (part.size_bytes > copy->size_bytes - done)
+        part.size_bytes = copy->size_bytes - done;
+    part.offset = part.there->buffer_offset + there - part.there->offset;
+    return part;
+}
+
+/* ---- which copies ---- */
+
+/* Whether the piece has been copied often enough, now that these bytes are to be. */
+static bool piece_pays_locked(struct ct_vk_piece *piece, unsigned times, uint64_t bytes)
+{
+    piece->copy_part.copied_bytes += bytes;
+    return piece->copy_part.copied_bytes / times >= piece->size_bytes;
+}
+
+static bool pays_locked(const struct ct_vk_copier *copier, const struct ct_copy_beside *copy)
+{
+    bool pays = true;
+    struct part part;
+
+    for (uint64_t done = 0; done < copy->size_bytes; done += part.size_bytes) {
+        part = part_at(copy, done);
+        pays &= piece_pays_locked(part.here, HOST_TIMES, part.size_bytes);
+        pays &= piece_pays_locked(part.there, DEVICE_TIMES, part.size_bytes);
+    }
+    return pays || !copier->automatic;
+}
+
+static bool knows_all_locked(const struct ct_copy_beside *copy)
+{
+    struct part part;
+
+    for (uint64_t done = 0; done < copy->size_bytes; done += part.size_bytes) {
+        part = part_at(copy, done);
+        if (!knows_locked(memory_there(copy), part.there) || !knows_locked(memory_here(copy), part.here))
+            return false;
+    }
+    return true;
+}
+
+static bool takes_locked(struct ct_backend_device *device, const struct ct_copy_beside *copy)
 {
     struct ct_vk_copier *copier = &device->copier;
-    const bool to_pays = pays_locked(copier, to, bytes), from_pays = pays_locked(copier, from, bytes);
+    const bool pays = pays_locked(copier, copy);
 
-    if (!ct_vk_copier_is_ready_locked(device, bytes) || !to_pays || !from_pays || !ct_exit_gate_enter())
+    if (!ct_vk_copier_is_ready_locked(device, copy->size_bytes) || !pays || !ct_exit_gate_enter())
         return false;
-    if (knows_locked(device, to) && knows_locked(device, from)) {
+    if (knows_all_locked(copy)) {
         copier->accepted++;
         return true;
     }
@@ -128,23 +201,23 @@ static bool takes_locked(struct ct_backend_device *device, struct ct_vk_memory *
     return false;
 }
 
-bool ct_vk_copy_beside_takes(struct ct_memory *dst, struct ct_memory *src, uint64_t size_bytes)
+bool ct_vk_copy_beside_takes(const struct ct_copy_beside *copy)
 {
-    struct ct_vk_memory *to = (struct ct_vk_memory *)dst, *from = (struct ct_vk_memory *)src;
-    struct ct_backend_device *device = dst->device;
+    struct ct_backend_device *device = copy->dst->device;
     bool takes;
 
-    if (!device->copier.library || !((is_pages(to) && is_importable(from)) || (is_pages(from) && is_importable(to))))
+    if (!device->copier.library ||
+        !((is_pages(copy->src) && is_importable(copy->dst)) || (is_pages(copy->dst) && is_importable(copy->src))))
         return false;
     ct_mutex_lock(&device->copier.lock);
-    takes = takes_locked(device, to, from, size_bytes);
+    takes = takes_locked(device, copy);
     ct_mutex_unlock(&device->copier.lock);
     return takes;
 }
 
-void ct_vk_copy_beside_leave(struct ct_memory *dst)
+void ct_vk_copy_beside_leave(const struct ct_copy_beside *copy)
 {
-    struct ct_vk_copier *copier = &dst->device->copier;
+    struct ct_vk_copier *copier = &copy->dst->device->copier;
 
     ct_mutex_lock(&copier->lock);
     copier->accepted--;
@@ -154,13 +227,11 @@ void ct_vk_copy_beside_leave(struct ct_memory *dst)
 
 /* ---- what it no longer knows ---- */
 
-static void forget_locked(const struct ct_vk_copy_runtime *runtime, struct ct_vk_memory *memory)
+static void forget_locked(const struct ct_vk_copy_runtime *runtime, struct ct_vk_copy_part *part)
 {
-    struct ct_vk_copy_part *part = &memory->copy_part;
-
     *part->link = part->next;
     if (part->next)
-        part->next->copy_part.link = part->link;
+        part->next->link = part->link;
     runtime->cl->clReleaseMemObject(part->object);
     part->object = NULL;
 }
@@ -172,9 +243,11 @@ void ct_vk_copy_beside_forget(struct ct_vk_memory *memory)
     if (!copier->library)
         return;
     ct_mutex_lock(&copier->lock);
-    if (memory->copy_part.object && ct_exit_gate_enter()) {
-        forget_locked(copier->runtime, memory);
-        ct_exit_gate_leave();
+    for (unsigned i = 0; i < memory->n_made; i++) {
+        if (memory->pieces[i].copy_part.object && ct_exit_gate_enter()) {
+            forget_locked(copier->runtime, &memory->pieces[i].copy_part);
+            ct_exit_gate_leave();
+        }
     }
     ct_mutex_unlock(&copier->lock);
 }
@@ -187,75 +260,69 @@ void ct_vk_copy_beside_forget_all_locked(struct ct_backend_device *device)
 
 /* ---- copying ---- */
 
-/* Bytes of device memory that the runtime knows, and where the host has theirs. */
-struct transfer {
-    enum ct_vk_copy_way way;
-    cl_mem part;
-    uint64_t offset, size_bytes;
-    char *host;
-};
-
-static struct transfer transfer_of(struct ct_memory *dst, uint64_t dst_offset, struct ct_memory *src, uint64_t src_offset, uint64_t bytes)
+static cl_int enqueue(const struct ct_vk_copy_runtime *runtime, enum ct_vk_copy_way way, const struct part *part)
 {
-    const bool up = is_pages((struct ct_vk_memory *)src);
-    const struct ct_vk_memory *there = (const struct ct_vk_memory *)(up ? dst : src);
+    const cl_command_queue queue = runtime->queues[way];
+    const cl_mem there = part->there->copy_part.object;
 
-    return (struct transfer){
-        .way = up ? CT_VK_COPY_UP : CT_VK_COPY_DOWN,
-        .part = there->copy_part.object,
-        .offset = there->pieces[0].buffer_offset + (up ? dst_offset : src_offset),
-        .size_bytes = bytes,
-        .host = up ? (char *)src->host + src_offset : (char *)dst->host + dst_offset,
-    };
-}
-
-static cl_int enqueue(const struct ct_vk_copy_runtime *runtime, const struct transfer *t)
-{
-    const cl_command_queue queue = runtime->queues[t->way];
-
-    if (t->way == CT_VK_COPY_UP)
-        return runtime->cl->clEnqueueWriteBuffer(queue, t->part, CL_FALSE, t->offset, t->size_bytes, t->host, 0, NULL, NULL);
-    return runtime->cl->clEnqueueReadBuffer(queue, t->part, CL_FALSE, t->offset, t->size_bytes, t->host, 0, NULL, NULL);
+    if (way == CT_VK_COPY_UP)
+        return runtime->cl->clEnqueueWriteBuffer(queue, there, CL_FALSE, part->offset, part->size_bytes, part->host, 0, NULL, NULL);
+    return runtime->cl->clEnqueueReadBuffer(queue, there, CL_FALSE, part->offset, part->size_bytes, part->host, 0, NULL, NULL);
 }
 
 /* The memory is the runtime's for the copy alone; nobody else's hand-over comes between, since the lock is held. */
-static CUresult start_locked(const struct ct_vk_copy_runtime *runtime, const struct transfer *t, cl_event *out)
+static CUresult start_part_locked(const struct ct_vk_copy_runtime *runtime, enum ct_vk_copy_way way, const struct part *part, cl_event *out)
 {
-    const cl_command_queue queue = runtime->queues[t->way];
-    CUresult copied, released, r = check(runtime->acquire(queue, 1, &t->part, 0, NULL, NULL), "taking memory over");
+    const cl_mem there = part->there->copy_part.object;
+    const cl_command_queue queue = runtime->queues[way];
+    CUresult copied, released, r = check(runtime->acquire(queue, 1, &there, 0, NULL, NULL), "taking memory over");
 
     if (r != CUDA_SUCCESS)
         return r;
-    copied = check(enqueue(runtime, t), "a copy");
-    released = check(runtime->release(queue, 1, &t->part, 0, NULL, out), "handing memory back");
-    if (released == CUDA_SUCCESS && copied != CUDA_SUCCESS)
+    copied = check(enqueue(runtime, way, part), "a copy");
+    released = check(runtime->release(queue, 1, &there, 0, NULL, out), "handing memory back");
+    if (out && released == CUDA_SUCCESS && copied != CUDA_SUCCESS)
         runtime->cl->clReleaseEvent(*out);
     return copied != CUDA_SUCCESS ? copied : released;
 }
 
-CUresult ct_vk_copy_beside_start(struct ct_memory *dst, uint64_t dst_offset, struct ct_memory *src, uint64_t src_offset,
-                                 uint64_t size_bytes, struct ct_started_copy **out)
+/* The queue keeps the order, so the last part's event tells of all. */
+static CUresult start_locked(const struct ct_vk_copy_runtime *runtime, const struct ct_copy_beside *copy, cl_event *out)
 {
-    const struct transfer t = transfer_of(dst, dst_offset, src, src_offset, size_bytes);
-    struct ct_vk_copier *copier = &dst->device->copier;
+    const enum ct_vk_copy_way way = goes_up(copy) ? CT_VK_COPY_UP : CT_VK_COPY_DOWN;
+    CUresult r = CUDA_SUCCESS;
+    struct part part;
+
+    for (uint64_t done = 0; done < copy->size_bytes && r == CUDA_SUCCESS; done += part.size_bytes) {
+        part = part_at(copy, done);
+        r = start_part_locked(runtime, way, &part, done + part.size_bytes == copy->size_bytes ? out : NULL);
+    }
+    if (r != CUDA_SUCCESS)
+        runtime->cl->clFinish(runtime->queues[way]); /* the parts before */
+    return r;
+}
+
+CUresult ct_vk_copy_beside_start(const struct ct_copy_beside *copy, struct ct_started_copy **out)
+{
+    struct ct_vk_copier *copier = &copy->dst->device->copier;
     cl_event done;
     CUresult r;
 
     ct_mutex_lock(&copier->lock);
-    r = start_locked(copier->runtime, &t, &done);
+    r = start_locked(copier->runtime, copy, &done);
     ct_mutex_unlock(&copier->lock);
     if (r == CUDA_SUCCESS)
         *out = (struct ct_started_copy *)done;
     return r;
 }
 
-CUresult ct_vk_copy_beside_finish(struct ct_memory *dst, struct ct_started_copy *started)
+CUresult ct_vk_copy_beside_finish(const struct ct_copy_beside *copy, struct ct_started_copy *started)
 {
-    const struct _cl_icd_dispatch *cl = dst->device->copier.runtime->cl; /* there as long as a copy is accepted */
+    const struct _cl_icd_dispatch *cl = copy->dst->device->copier.runtime->cl; /* there as long as a copy is accepted */
     cl_event done = (cl_event)started;
     CUresult r = check(cl->clWaitForEvents(1, &done), "waiting for a copy");
 
     cl->clReleaseEvent(done);
-    ct_vk_copy_beside_leave(dst);
+    ct_vk_copy_beside_leave(copy);
     return r;
 }

@@ -20,6 +20,7 @@ struct ct_vk_piece {
     uint32_t heap;
     uint32_t type;
     bool exportable; /* to other processes */
+    struct ct_vk_copy_part copy_part;
 };
 
 struct ct_vk_piece_plan {
@@ -86,7 +87,6 @@ struct ct_vk_memory {
     struct ct_memory base;
     struct ct_vk_pages pages;         /* ours, or none */
     uint64_t file_offset, file_bytes; /* of the pages in device->file; 0 bytes: they are not of it */
-    struct ct_vk_copy_part copy_part;
     unsigned n_pieces, n_made;
     struct ct_vk_piece pieces[]; /* by offset, without gaps */
 };

@@ -143,11 +143,10 @@ CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_m
 CUresult ct_vk_memory_import_host(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
 void ct_vk_memory_destroy(struct ct_memory *memory);
 /* copy_beside.c */
-bool ct_vk_copy_beside_takes(struct ct_memory *dst, struct ct_memory *src, uint64_t size_bytes);
-CUresult ct_vk_copy_beside_start(struct ct_memory *dst, uint64_t dst_offset, struct ct_memory *src, uint64_t src_offset,
-                                 uint64_t size_bytes, struct ct_started_copy **out);
-CUresult ct_vk_copy_beside_finish(struct ct_memory *dst, struct ct_started_copy *started);
-void ct_vk_copy_beside_leave(struct ct_memory *dst);
+bool ct_vk_copy_beside_takes(const struct ct_copy_beside *copy);
+CUresult ct_vk_copy_beside_start(const struct ct_copy_beside *copy, struct ct_started_copy **out);
+CUresult ct_vk_copy_beside_finish(const struct ct_copy_beside *copy, struct ct_started_copy *started);
+void ct_vk_copy_beside_leave(const struct ct_copy_beside *copy);
 /* external_memory.c */
 CUresult ct_vk_memory_check_fd(struct ct_backend_device *device, struct ct_fd_import *import);
 CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);

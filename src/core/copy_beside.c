@@ -12,8 +12,7 @@
 
 struct beside {
     struct ct_context *context; /* borrowed: in use while a stream of it has a queue */
-    struct ct_memory *dst, *src;
-    uint64_t dst_offset, src_offset, bytes;
+    struct ct_copy_beside copy;
     struct ct_started_copy *started; /* NULL: not yet */
 };
 
@@ -22,27 +21,36 @@ static bool is_page_locked(const struct ct_place *place)
     return place->memory && place->host && !place->is_device;
 }
 
+static struct ct_copy_beside as_run(const struct ct_copy *copy)
+{
+    return (struct ct_copy_beside){.dst = copy->dst.memory,
+                                   .src = copy->src.memory,
+                                   .dst_offset = copy->dst.offset,
+                                   .src_offset = copy->src.offset,
+                                   .size_bytes = copy->row_bytes};
+}
+
 bool ct_copy_beside_takes(const struct ct_stream *stream, const struct ct_copy *copy)
 {
     const struct ct_backend *backend = ct_stream_backend(stream);
     const struct ct_place *dst = &copy->dst, *src = &copy->src;
+    const struct ct_copy_beside run = as_run(copy);
 
     if (copy->row_bytes < LEAST_BYTES || copy->rows > 1 || copy->slices > 1 || !backend->copy_beside_takes)
         return false;
     if (!(dst->is_device && is_page_locked(src)) && !(src->is_device && is_page_locked(dst)))
         return false;
-    return dst->memory && src->memory && !dst->memory->texels && !src->memory->texels &&
-           backend->copy_beside_takes(dst->memory, src->memory, copy->row_bytes);
+    return dst->memory && src->memory && !dst->memory->texels && !src->memory->texels && backend->copy_beside_takes(&run);
 }
 
 static CUresult start(struct beside *job)
 {
-    return job->context->backend->copy_beside_start(job->dst, job->dst_offset, job->src, job->src_offset, job->bytes, &job->started);
+    return job->context->backend->copy_beside_start(&job->copy, &job->started);
 }
 
 static CUresult finish(const struct beside *job)
 {
-    return job->context->backend->copy_beside_finish(job->dst, job->started);
+    return job->context->backend->copy_beside_finish(&job->copy, job->started);
 }
 
 /* Of one that cannot go on. */
@@ -51,7 +59,7 @@ static void drop(const struct beside *job)
     if (job->started)
         (void)finish(job);
     else
-        job->context->backend->copy_beside_leave(job->dst);
+        job->context->backend->copy_beside_leave(&job->copy);
 }
 
 /* As a host function. What was recorded behind it runs whatever comes of it, so a failure is one of the context. */
@@ -105,12 +113,7 @@ static CUresult record(struct ct_stream *stream, const struct beside *job)
 
 CUresult ct_copy_beside_run(struct ct_stream *stream, const struct ct_copy *copy, bool wait)
 {
-    struct beside job = {.context = stream->context,
-                         .dst = copy->dst.memory,
-                         .src = copy->src.memory,
-                         .dst_offset = copy->dst.offset,
-                         .src_offset = copy->src.offset,
-                         .bytes = copy->row_bytes};
+    struct beside job = {.context = stream->context, .copy = as_run(copy)};
     CUresult r;
 
     if (!wait)

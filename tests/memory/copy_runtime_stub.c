@@ -401,6 +401,11 @@ static cl_int CL_API_CALL release_event(cl_event of)
     return of == (cl_event)&event ? CL_SUCCESS : fault();
 }
 
+static cl_int CL_API_CALL finish(cl_command_queue on)
+{
+    return on == (cl_command_queue)&queue ? CL_SUCCESS : fault();
+}
+
 /* ---- how it is found ---- */
 
 #define FUNCTION(name, function)                                                                                                           \
@@ -450,6 +455,7 @@ static const struct _cl_icd_dispatch table = {
     .clEnqueueWriteBuffer = write_buffer,
     .clEnqueueReadBuffer = read_buffer,
     .clWaitForEvents = wait_for,
+    .clFinish = finish,
     .clReleaseEvent = release_event,
     .clGetExtensionFunctionAddressForPlatform = find_for_platform,
 };

@@ -219,6 +219,24 @@ static void what_it_refuses(void **state)
     made(0, 0);
 }
 
+/* Copies are cut where host memory is glued: with CUTTLE_PIECE_BYTES=27262976 at 26 MiB. */
+static void across_pieces(void **state)
+{
+    unsigned char *want = malloc(LARGE);
+
+    (void)state;
+    assert_non_null(want);
+    fill(want, LARGE, 5);
+    memcpy(host + 15 * MIB, want, LARGE);
+    ok(cuMemcpyHtoDAsync(there + 3, host + 15 * MIB, LARGE, stream));
+    ok(cuMemcpyDtoHAsync(host + BYTES + 1, there + 3, LARGE, stream));
+    ok(cuStreamSynchronize(stream));
+    assert_memory_equal(host + BYTES + 1, want, LARGE);
+    free(want);
+    made(2, 2);
+    assert_int_equal(stub->pins, before.pins + 2);
+}
+
 /* The last: a copy that fails is an error of the context: behind other work, where more may be behind it, and at once. */
 static void failures_stick(void **state)
 {
@@ -252,5 +270,9 @@ int main(void)
         cmocka_unit_test_setup(what_it_refuses, note),       cmocka_unit_test_setup(failures_stick, note),
     };
 
+    const struct CMUnitTest in_pieces[] = {cmocka_unit_test_setup(across_pieces, note)};
+
+    if (getenv("CUTTLE_PIECE_BYTES") && find_stub())
+        return cmocka_run_group_tests(in_pieces, make, finish);
     return cmocka_run_group_tests(tests, make, finish);
 }
