@@ -332,15 +332,21 @@ static void say_target(struct calls *c, const struct side *to, size_t width, siz
         calls_say_contents(c, to->at, last);
 }
 
+/* The members that all descriptors of copies share, and those of boxes. */
+#define SIDES(from, to)                                                                                                                    \
+    .srcXInBytes = (from).x, .srcY = (from).y, .srcMemoryType = (from).type, .srcHost = (void *)(uintptr_t)(from).at,                      \
+    .srcDevice = (from).at, .srcArray = handle_of((from).array), .srcPitch = (from).pitch, .dstXInBytes = (to).x, .dstY = (to).y,          \
+    .dstMemoryType = (to).type, .dstHost = (void *)(uintptr_t)(to).at, .dstDevice = (to).at, .dstArray = handle_of((to).array),            \
+    .dstPitch = (to).pitch
+#define DEEP_SIDES(from, to) SIDES(from, to), .srcZ = (from).z, .srcHeight = (from).height, .dstZ = (to).z, .dstHeight = (to).height
+
 void calls_copy_rows(struct calls *c)
 {
     const size_t width = CALLS_PICK(c, 0, 1, 3, 16, 64, 64, 100, 256), height = CALLS_PICK(c, 0, 1, 2, 5, 16);
     const struct side from = some_side(c, width, true, CALLS_HEAP), to = some_side(c, width, true, CALLS_WINDOW);
     const unsigned how = (unsigned)calls_number(c, 3);
     const CUstream stream = calls_stream(c);
-    const CUDA_MEMCPY2D m = {from.x, from.y, from.type, (void *)(uintptr_t)from.at, from.at, handle_of(from.array), from.pitch,
-                             to.x,   to.y,   to.type,   (void *)(uintptr_t)to.at,   to.at,   handle_of(to.array),   to.pitch,
-                             width,  height};
+    const CUDA_MEMCPY2D m = {SIDES(from, to), .WidthInBytes = width, .Height = height};
     CUresult r;
 
     if (unknown_side(&from) || unknown_side(&to))
@@ -365,51 +371,10 @@ void calls_copy_box(struct calls *c)
     const struct side from = some_side(c, width, false, CALLS_HEAP), to = some_side(c, width, false, CALLS_WINDOW);
     const unsigned how = (unsigned)calls_number(c, 4), lod = calls_chance(c, 4) ? 1 : 0;
     const CUstream stream = calls_stream(c);
-    const CUDA_MEMCPY3D m = {.srcXInBytes = from.x,
-                             .srcY = from.y,
-                             .srcZ = from.z,
-                             .srcMemoryType = from.type,
-                             .srcHost = (void *)(uintptr_t)from.at,
-                             .srcDevice = from.at,
-                             .srcArray = handle_of(from.array),
-                             .srcPitch = from.pitch,
-                             .srcHeight = from.height,
-                             .srcLOD = lod,
-                             .dstXInBytes = to.x,
-                             .dstY = to.y,
-                             .dstZ = to.z,
-                             .dstMemoryType = to.type,
-                             .dstHost = (void *)(uintptr_t)to.at,
-                             .dstDevice = to.at,
-                             .dstArray = handle_of(to.array),
-                             .dstPitch = to.pitch,
-                             .dstHeight = to.height,
-                             .WidthInBytes = width,
-                             .Height = height,
-                             .Depth = depth};
-    const CUDA_MEMCPY3D_PEER peer = {.srcXInBytes = from.x,
-                                     .srcY = from.y,
-                                     .srcZ = from.z,
-                                     .srcMemoryType = from.type,
-                                     .srcHost = (void *)(uintptr_t)from.at,
-                                     .srcDevice = from.at,
-                                     .srcArray = handle_of(from.array),
-                                     .srcPitch = from.pitch,
-                                     .srcHeight = from.height,
-                                     .srcContext = c->contexts[0],
-                                     .dstXInBytes = to.x,
-                                     .dstY = to.y,
-                                     .dstZ = to.z,
-                                     .dstMemoryType = to.type,
-                                     .dstHost = (void *)(uintptr_t)to.at,
-                                     .dstDevice = to.at,
-                                     .dstArray = handle_of(to.array),
-                                     .dstPitch = to.pitch,
-                                     .dstHeight = to.height,
-                                     .dstContext = c->contexts[0],
-                                     .WidthInBytes = width,
-                                     .Height = height,
-                                     .Depth = depth};
+    const CUDA_MEMCPY3D m = {DEEP_SIDES(from, to), .srcLOD = lod, .dstLOD = lod, .WidthInBytes = width, .Height = height, .Depth = depth};
+    const CUDA_MEMCPY3D_PEER peer = {
+        DEEP_SIDES(from, to), .srcContext = c->contexts[0], .dstContext = c->contexts[0], .WidthInBytes = width, .Height = height,
+        .Depth = depth};
     CUresult r;
 
     if (unknown_side(&from) || unknown_side(&to))
