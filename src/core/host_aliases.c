@@ -23,8 +23,8 @@ struct ct_host_aliases {
     const struct ct_device *owner;
     const struct ct_memory *memory; /* the owner's */
     void *pages;
-    uint64_t address, size_bytes; /* CUDA address, for all but the owner; whole pages */
-    bool io_memory;
+    uint64_t address, size_bytes;  /* CUDA address, for all but the owner; whole pages */
+    bool registered, io_memory;    /* pages of the application; as it said */
     bool refused;                  /* by a device: its driver is never to be asked for that address again */
     struct ct_memory *of_device[]; /* by ordinal; NULL: the device has none */
 };
@@ -61,11 +61,12 @@ static void *pages_for(const struct ct_device_info *info, const struct ct_host_a
     return info->kind == CT_DEVICE_CPU && at == aliases->memory->address.v ? (void *)(uintptr_t)at : aliases->pages;
 }
 
+/* Linux is asked about pages of the application. What a driver made and mapped is of a device file, of which Linux would say no: NVIDIA's
+ * takes such pages of another device all the same (580.159.04, two H200s). */
 static bool may_ask(const struct ct_device_info *info, const struct ct_host_aliases *aliases)
 {
-    return can_have_address(info, aliases) &&
-           (!info->import_refusals_spoil || aliases->io_memory ||
-            ct_pages_can_be_locked((uint64_t)(uintptr_t)aliases->pages, aliases->size_bytes));
+    return can_have_address(info, aliases) && (!info->import_refusals_spoil || !aliases->registered || aliases->io_memory ||
+                                               ct_pages_can_be_locked((uint64_t)(uintptr_t)aliases->pages, aliases->size_bytes));
 }
 
 static void import_locked(struct ct_device *device, struct ct_host_aliases *aliases)
@@ -98,7 +99,7 @@ static void add_locked(struct ct_host_aliases *aliases)
         import_locked(&ct_process.devices[i], aliases);
 }
 
-void ct_host_aliases_make(struct ct_device *device, bool io_memory, struct ct_backing *backing)
+void ct_host_aliases_make(struct ct_device *device, const struct ct_host_import *registered, struct ct_backing *backing)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), host = (uint64_t)(uintptr_t)backing->host;
     const uint64_t address = device->info.address_rule == CT_ADDRESS_OWN ? host : backing->address;
@@ -116,7 +117,8 @@ void ct_host_aliases_make(struct ct_device *device, bool io_memory, struct ct_ba
     aliases->pages = backing->host;
     aliases->address = address;
     aliases->size_bytes = (backing->memory->size_bytes + page - 1) & ~(page - 1);
-    aliases->io_memory = io_memory;
+    aliases->registered = registered;
+    aliases->io_memory = registered && registered->io_memory;
     backing->aliases = aliases;
     ct_mutex_lock(&lock);
     add_locked(aliases);

@@ -6,8 +6,8 @@
 #include "memory_backing.h"
 
 /* Gives the pages of host memory just made on `device` to the other devices that are open, and to those that open as long as it lives.
- * Devices that do not take them go without. */
-void ct_host_aliases_make(struct ct_device *device, bool io_memory, struct ct_backing *backing);
+ * Devices that do not take them go without. `registered`: how the application's pages were imported; NULL: the memory was allocated. */
+void ct_host_aliases_make(struct ct_device *device, const struct ct_host_import *registered, struct ct_backing *backing);
 /* Takes them back; no work of any device uses them. */
 void ct_host_aliases_drop(struct ct_backing *backing);
 /* Gives a device that was just opened what there is. The caller holds device->lock. */

@@ -115,7 +115,7 @@ CUresult ct_backing_create_portable(struct ct_context *context, uint64_t size_by
     CUresult r = ct_backing_create_host(context, size_bytes, kind, out);
 
     if (r == CUDA_SUCCESS)
-        ct_host_aliases_make(context->device, false, out);
+        ct_host_aliases_make(context->device, NULL, out);
     return r;
 }
 
@@ -154,7 +154,7 @@ CUresult ct_backing_import(struct ct_context *context, const struct ct_host_impo
         r = import_in_arena(context, &import, &backing);
     if (r != CUDA_SUCCESS)
         return r;
-    ct_host_aliases_make(context->device, import.io_memory, &backing);
+    ct_host_aliases_make(context->device, pages, &backing);
     *out = backing;
     return CUDA_SUCCESS;
 }

@@ -340,11 +340,24 @@ static ct_devaddr place_host(const struct ct_device_info *info, uint64_t want, v
     return info->maps_host ? place(info, want, host, size_bytes) : (ct_devaddr){0};
 }
 
+/* Of a file that has no name, as drivers map what they make of one of theirs. */
+static char *map_file(uint64_t bytes)
+{
+    FILE *file = tmpfile();
+    char *mapping = MAP_FAILED;
+
+    if (file && ftruncate(fileno(file), (off_t)bytes) == 0)
+        mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0);
+    if (file)
+        fclose(file);
+    return mapping;
+}
+
 /* Pages of our own, for anything with less than the 2 MiB that no test asks for. */
-static CUresult map_bytes(struct memory *memory, uint64_t size_bytes, uint64_t align)
+static CUresult map_bytes(struct memory *memory, uint64_t size_bytes, uint64_t align, bool of_file)
 {
     uint64_t bytes = (size_bytes + align + PAGE - 1) / PAGE * PAGE;
-    char *mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *mapping = of_file ? map_file(bytes) : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint64_t skip;
 
     if (mapping == MAP_FAILED)
@@ -372,7 +385,7 @@ static CUresult map_request(struct memory *memory, const struct ct_memory_reques
 {
     if (request->want_address && request->kind == CT_MEMORY_HOST)
         return map_at(memory, request->want_address, request->size_bytes);
-    return map_bytes(memory, request->size_bytes, request->align > PAGE ? request->align : PAGE);
+    return map_bytes(memory, request->size_bytes, request->align > PAGE ? request->align : PAGE, request->kind == CT_MEMORY_HOST_WC);
 }
 
 static CUresult mock_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out)
