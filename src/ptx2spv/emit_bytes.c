@@ -7,8 +7,9 @@
  * exactly, roots of f64); six bytes turned round end its compiler there. Measured on an H200: all selections that prmt can make, of
  * which those with swapped low bytes were wrong, and some fifty other ways to write it. Sums and bit fields it takes for themselves;
  * these have 32 bits only, and are faster than "or" (0.7 of the time for a row of swaps and sums). Rare enough to be done for every
- * Vulkan driver. OpenCL's SPIR-V has no bit fields, and NVIDIA's OpenCL takes no SPIR-V. Intel's compiler for GPUs (1.0.12504) ends at six
- * bytes turned round, also as a sum: nothing is done about that. */
+ * Vulkan driver. OpenCL's SPIR-V has no bit fields, and NVIDIA's OpenCL takes no SPIR-V; but Intel's compiler for GPUs (1.0.12504) ends at
+ * six bytes turned round, also as a sum, since LLVM makes one operation of them that it does not have. There a zero that LLVM does not
+ * know goes in between. */
 #include "emit.h"
 
 #include "simplify.h"
@@ -150,16 +151,29 @@ static int low_operand(const struct ct_gen *g, const struct ct_insn *insn)
     return is_swap(g, insn->operands[0], insn->operands[1]) ? 0 : is_swap(g, insn->operands[1], insn->operands[0]) ? 1 : -1;
 }
 
+/* For OpenCL. */
+static uint32_t six_apart(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const uint32_t type = ct_gen_int_type(g, 64);
+    const uint32_t second = GEN(g, SpvOpBitwiseXor, type, ct_gen_use(g, insn->operands[1]), ct_gen_secret_zero(g, 64));
+
+    return GEN(g, SpvOpBitwiseOr, type, ct_gen_use(g, insn->operands[0]), second);
+}
+
 uint32_t ct_gen_turned_or_none(struct ct_gen *g, const struct ct_insn *insn)
 {
     const unsigned bits = ct_gen_bits(g, insn->results[0]);
     uint32_t low, others;
+    bool is_six;
     int at;
 
-    if ((insn->op != CT_OP_OR && insn->op != CT_OP_XOR) || bits == 1 || g->target->dialect != PTX2SPV_VULKAN)
+    if ((insn->op != CT_OP_OR && insn->op != CT_OP_XOR) || bits == 1)
         return 0;
+    is_six = bits == 64 && is_row_of_six(g, insn->results[0]);
+    if (g->target->dialect != PTX2SPV_VULKAN)
+        return is_six ? six_apart(g, insn) : 0;
     at = low_operand(g, insn);
-    if (at < 0 && (bits != 64 || !is_row_of_six(g, insn->results[0])))
+    if (at < 0 && !is_six)
         return 0;
     low = ct_gen_use(g, insn->operands[at < 0 ? 0 : at]);
     others = ct_gen_use(g, insn->operands[at < 0 ? 1 : 1 - at]);

@@ -105,12 +105,19 @@ static void take_apart(struct ct_gen *g, const struct piece *piece, uint32_t loa
     }
 }
 
-/* LLVM loads the parts of a vector instead of the vector if that is only taken apart. So the whole goes through an exclusive or with a zero
- * that cannot be known: the upmost bit of an address. */
-static uint32_t keep_whole(struct ct_gen *g, const struct piece *piece, uint32_t loaded)
+/* The upmost bit of an address. */
+uint32_t ct_gen_secret_zero(struct ct_gen *g, unsigned bits)
 {
     const uint32_t bit = ct_gen_shift_by(g, SpvOpShiftRightLogical, 64, ct_gen_sysval(g, CT_SYS_IMAGE_BASE), 63);
-    const uint32_t zero = ct_gen_resize(g, bit, 64, piece->access.bits, false), zeros[] = {zero, zero, zero, zero};
+
+    return ct_gen_resize(g, bit, 64, bits, false);
+}
+
+/* LLVM loads the parts of a vector instead of the vector if that is only taken apart. So the whole goes through an exclusive or with a zero
+ * that cannot be known. */
+static uint32_t keep_whole(struct ct_gen *g, const struct piece *piece, uint32_t loaded)
+{
+    const uint32_t zero = ct_gen_secret_zero(g, piece->access.bits), zeros[] = {zero, zero, zero, zero};
     const uint32_t mask = ct_spv_result(&g->m, CT_SPV_CODE, SpvOpCompositeConstruct, piece->type, zeros, piece->access.count);
 
     return GEN(g, SpvOpBitwiseXor, piece->type, loaded, mask);
