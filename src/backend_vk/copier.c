@@ -90,19 +90,6 @@ static void *run(void *user)
     return NULL;
 }
 
-static bool start_thread(struct ct_backend_device *device)
-{
-    pthread_attr_t attributes;
-    pthread_t thread;
-    int error;
-
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    error = ct_thread_start(&thread, &attributes, run, device);
-    pthread_attr_destroy(&attributes);
-    return error == 0;
-}
-
 static void start_locked(struct ct_backend_device *device)
 {
     struct ct_vk_copier *copier = &device->copier;
@@ -112,7 +99,7 @@ static void start_locked(struct ct_backend_device *device)
         return;
     if (!copier->automatic) {
         publish_locked(copier, ct_vk_copy_runtime_make(device->info, copier->library, CT_LOG_WARN));
-    } else if ((copier->has_thread = start_thread(device))) {
+    } else if ((copier->has_thread = ct_thread_start_detached(run, device) == 0)) {
         copier->state = CT_VK_COPIER_STARTING;
         return; /* the thread leaves the gate */
     }

@@ -57,7 +57,7 @@ static cl_mem import_piece(struct ct_backend_device *device, const struct ct_vk_
 static cl_mem pin_piece(const struct ct_vk_memory *memory, const struct ct_vk_piece *piece)
 {
     const struct ct_vk_copy_runtime *runtime = memory->base.device->copier.runtime;
-    const uint64_t left = memory->base.size_bytes - piece->offset, bytes = piece->size_bytes < left ? piece->size_bytes : left;
+    const uint64_t bytes = ct_vk_piece_bytes(memory, piece);
     char *host = (char *)memory->base.host + piece->offset;
     cl_int status = CL_SUCCESS;
     cl_mem object;

@@ -400,14 +400,6 @@ static CUresult check_export(const struct ct_vk_memory *memory)
     return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not export this memory", memory->base.device->info->name);
 }
 
-/* Pieces are of whole words; what of one is memory. */
-static uint64_t part_bytes(const struct ct_vk_memory *memory, const struct ct_vk_piece *piece)
-{
-    uint64_t left = memory->base.size_bytes - piece->offset;
-
-    return left < piece->size_bytes ? left : piece->size_bytes;
-}
-
 CUresult ct_vk_memory_export(struct ct_memory *base, unsigned part, struct ct_memory_share *out)
 {
     const struct ct_vk_memory *memory = (const struct ct_vk_memory *)base;
@@ -426,7 +418,7 @@ CUresult ct_vk_memory_export(struct ct_memory *base, unsigned part, struct ct_me
             .types = 1u << piece->type,
             .total_bytes = piece->charged_bytes,
             .offset = piece->buffer_offset,
-            .size_bytes = part_bytes(memory, piece),
+            .size_bytes = ct_vk_piece_bytes(memory, piece),
             .n_parts = memory->n_pieces,
         };
     return r;

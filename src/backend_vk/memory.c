@@ -118,6 +118,13 @@ const struct ct_vk_piece *ct_vk_memory_piece(const struct ct_vk_memory *memory, 
     return &memory->pieces[low];
 }
 
+uint64_t ct_vk_piece_bytes(const struct ct_vk_memory *memory, const struct ct_vk_piece *piece)
+{
+    const uint64_t left = memory->base.size_bytes - piece->offset;
+
+    return left < piece->size_bytes ? left : piece->size_bytes;
+}
+
 /* ---- the driver's own address ---- */
 
 /* Moved up to a multiple of `align`: made again with room when it does not fall on one by itself. */

@@ -97,6 +97,8 @@ CUresult ct_vk_memory_glue(struct ct_backend_device *device, const struct ct_vk_
 CUresult ct_vk_memory_on_file(struct ct_backend_device *device, const struct ct_vk_pages_plan *plan, struct ct_vk_memory **out);
 /* The piece that holds the byte at `offset`. */
 const struct ct_vk_piece *ct_vk_memory_piece(const struct ct_vk_memory *memory, uint64_t offset);
+/* How much of a piece, which is of whole words, is memory. */
+uint64_t ct_vk_piece_bytes(const struct ct_vk_memory *memory, const struct ct_vk_piece *piece);
 
 /* sparse.c. Binds all of `handle` to the beginning of `buffer`, and waits until that is done. */
 CUresult ct_vk_sparse_bind(struct ct_backend_device *device, VkBuffer buffer, VkDeviceMemory handle, uint64_t size_bytes);

@@ -186,7 +186,7 @@ CUresult ct_vk_pulse_create(struct ct_vk_scheduler *scheduler, struct ct_vk_puls
     }
     pulse->scheduler = scheduler;
     pthread_cond_init(&pulse->wake, NULL);
-    if (ct_thread_start(&pulse->thread, NULL, run, pulse) != 0) {
+    if (ct_thread_start(&pulse->thread, run, pulse) != 0) {
         pthread_cond_destroy(&pulse->wake);
         free(pulse);
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "thread beside the queues");

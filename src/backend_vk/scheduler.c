@@ -224,7 +224,7 @@ static void *run_lane(void *argument)
 
 static CUresult start_thread(struct ct_vk_lane *lane)
 {
-    int error = ct_thread_start(&lane->thread, NULL, run_lane, lane);
+    int error = ct_thread_start(&lane->thread, run_lane, lane);
 
     if (error)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "thread of a queue: error %d", error);

@@ -146,7 +146,7 @@ CUresult ct_copy_download(struct ct_stream *stream, const struct ct_copy *copy)
     for (unsigned i = 0; i < n; i++)
         parts[i] = (struct download){.stream = stream, .copy = part_of(copy, i, n)};
     for (unsigned i = n; i-- > 0;) {
-        parts[i].has_thread = i > 0 && ct_thread_start(&parts[i].thread, NULL, run_part, &parts[i]) == 0;
+        parts[i].has_thread = i > 0 && ct_thread_start(&parts[i].thread, run_part, &parts[i]) == 0;
         if (!parts[i].has_thread)
             run_part(&parts[i]);
     }

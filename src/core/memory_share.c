@@ -9,7 +9,6 @@
 #include "thread.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,19 +221,6 @@ static void *listen_to_others(void *user)
     return NULL;
 }
 
-static int start_thread(void)
-{
-    pthread_attr_t attributes;
-    pthread_t thread;
-    int error;
-
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    error = ct_thread_start(&thread, &attributes, listen_to_others, NULL);
-    pthread_attr_destroy(&attributes);
-    return error;
-}
-
 static CUresult listen_locked(void)
 {
     struct sockaddr_un address;
@@ -246,7 +232,7 @@ static CUresult listen_locked(void)
     length = address_of(getpid(), shares.process, &address);
     shares.socket = make_socket();
     if (shares.socket >= 0 && bind(shares.socket, (const struct sockaddr *)&address, length) == 0 && listen(shares.socket, 16) == 0 &&
-        start_thread() == 0) {
+        ct_thread_start_detached(listen_to_others, NULL) == 0) {
         shares.listens = true;
         return CUDA_SUCCESS;
     }

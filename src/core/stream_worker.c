@@ -100,7 +100,7 @@ CUresult ct_stream_worker_create(struct ct_context *context, struct ct_stream_wo
     }
     ct_mutex_init(&worker->lock, CT_RANK_WORKER);
     pthread_cond_init(&worker->changed, NULL);
-    if (ct_thread_start(&worker->thread, NULL, worker_main, worker) == 0) {
+    if (ct_thread_start(&worker->thread, worker_main, worker) == 0) {
         *out = worker;
         return CUDA_SUCCESS;
     }

@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-int ct_thread_start(pthread_t *out, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+static int start(pthread_t *out, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
     sigset_t all, before;
     int error;
@@ -13,5 +13,23 @@ int ct_thread_start(pthread_t *out, const pthread_attr_t *attributes, void *(*ru
     pthread_sigmask(SIG_SETMASK, &all, &before);
     error = pthread_create(out, attributes, run, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+int ct_thread_start(pthread_t *out, void *(*run)(void *), void *argument)
+{
+    return start(out, NULL, run, argument);
+}
+
+int ct_thread_start_detached(void *(*run)(void *), void *argument)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int error;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    error = start(&thread, &attributes, run, argument);
+    pthread_attr_destroy(&attributes);
     return error;
 }

@@ -5,7 +5,9 @@
 
 #include <pthread.h>
 
-/* Starts one that gets no signals: the application's handlers run on its own threads. attributes may be NULL. 0, or an errno. */
-int ct_thread_start(pthread_t *out, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
+/* Starts one that gets no signals: the application's handlers run on its own threads. 0, or an errno. */
+int ct_thread_start(pthread_t *out, void *(*run)(void *), void *argument);
+/* The same for one that nobody joins. */
+int ct_thread_start_detached(void *(*run)(void *), void *argument);
 
 #endif

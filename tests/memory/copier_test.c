@@ -6,7 +6,6 @@
 
 #include "copy_runtime_stub.h"
 
-#include <dlfcn.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <sys/wait.h>
@@ -26,16 +25,6 @@ static unsigned char *host;
 static CUdeviceptr there;
 static CUstream stream;
 
-static struct copy_stub *find_stub(void)
-{
-    const char *name = getenv("CUTTLE_COPY_RUNTIME");
-    void *library = name ? dlopen(name, RTLD_NOW) : NULL, *symbol = library ? dlsym(library, "copy_stub_state") : NULL;
-    struct copy_stub *(*get)(void);
-
-    memcpy(&get, &symbol, sizeof get);
-    return symbol ? get() : NULL;
-}
-
 static int make_memory(void)
 {
     if (cuMemHostAlloc((void **)&host, 2 * BYTES, 0) || cuMemAlloc(&there, BYTES) || cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING))
@@ -47,7 +36,7 @@ static int make_memory(void)
 
 static int make(void **state)
 {
-    stub = find_stub();
+    stub = copy_stub_or_null();
     return with_context(state) ? -1 : make_memory();
 }
 

@@ -6,7 +6,6 @@
 
 #include "copy_runtime_stub.h"
 
-#include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,16 +19,6 @@ static unsigned char *host;
 static CUdeviceptr there, other;
 static CUstream stream;
 
-static struct copy_stub *find_stub(void)
-{
-    const char *name = getenv("CUTTLE_COPY_RUNTIME");
-    void *library = name ? dlopen(name, RTLD_NOW) : NULL, *symbol = library ? dlsym(library, "copy_stub_state") : NULL;
-    struct copy_stub *(*get)(void);
-
-    memcpy(&get, &symbol, sizeof get);
-    return symbol ? get() : NULL;
-}
-
 static void fill(unsigned char *bytes, size_t count, unsigned seed)
 {
     for (size_t i = 0; i < count; i++)
@@ -38,7 +27,7 @@ static void fill(unsigned char *bytes, size_t count, unsigned seed)
 
 static int make(void **state)
 {
-    stub = find_stub();
+    stub = copy_stub_or_null();
     if (with_context(state) || cuMemHostAlloc((void **)&host, 2 * BYTES, 0) || cuMemAlloc(&there, BYTES) || cuMemAlloc(&other, BYTES) ||
         cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING))
         return -1;
@@ -272,7 +261,7 @@ int main(void)
 
     const struct CMUnitTest in_pieces[] = {cmocka_unit_test_setup(across_pieces, note)};
 
-    if (getenv("CUTTLE_PIECE_BYTES") && find_stub())
+    if (getenv("CUTTLE_PIECE_BYTES") && copy_stub_or_null())
         return cmocka_run_group_tests(in_pieces, make, finish);
     return cmocka_run_group_tests(tests, make, finish);
 }

@@ -2,6 +2,8 @@
 /* The stress test's memory: how each kind comes and goes. */
 #include "stress.h"
 
+#include "../splitmix.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,14 +12,9 @@ const char *const stress_kind_names[STRESS_KINDS] = {
     [STRESS_MANAGED] = "managed", [STRESS_REGISTERED] = "registered", [STRESS_VIRTUAL] = "virtual", [STRESS_PAGEABLE] = "pageable",
 };
 
-/* SplitMix64 */
 uint64_t stress_number(struct stress_random *random, uint64_t below)
 {
-    uint64_t x = random->state += 0x9e3779b97f4a7c15u;
-
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return (x ^ (x >> 31)) % below;
+    return splitmix_next(&random->state) % below;
 }
 
 bool stress_chance(struct stress_random *random, unsigned percent)

@@ -2,6 +2,8 @@
 /* Programs as a whole: features, launch and data, the kernel around its statements, printing. */
 #include "generate_tree.h"
 
+#include "../splitmix.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,11 +137,7 @@ void node_append(struct node ***tail, struct node *node)
 
 uint64_t generator_random(struct generator *g)
 {
-    uint64_t z = g->random += 0x9e3779b97f4a7c15; /* splitmix64 */
-
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
+    return splitmix_next(&g->random);
 }
 
 /* ---- results: each a statement of its own, so that shrinking finds the one that differs ---- */

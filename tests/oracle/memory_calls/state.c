@@ -2,6 +2,8 @@
 /* Choices, objects and places of a sequence; what a process of sequences needs. */
 #include "calls.h"
 
+#include "../../splitmix.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +14,7 @@
 /* ---- choices ---- */
 uint64_t calls_number(struct calls *c, uint64_t below)
 {
-    uint64_t x = c->random += 0x9e3779b97f4a7c15U;
-
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-    return (x ^ (x >> 31)) % below;
+    return splitmix_next(&c->random) % below;
 }
 
 bool calls_chance(struct calls *c, unsigned percent)
