@@ -111,7 +111,7 @@ static uint32_t add_place(struct ct_build *b, const struct ptx_variable *variabl
 /* Old-style parameters (.reg in a function's header) travel through frame objects like the others. */
 static uint32_t add_formal(struct ct_build *b, const struct ptx_variable *variable, const struct ptx_register *reg)
 {
-    const uint32_t bytes = reg ? (ptx_type_bits(reg->type) + 7) / 8 : 0;
+    const uint32_t bytes = reg ? (ptx_type_bits(ct_part_type(reg->type)) + 7) / 8 * ct_register_parts(reg) : 0;
 
     return reg ? ct_build_new_local(b, variable, bytes, bytes) : add_place(b, variable);
 }
@@ -187,15 +187,12 @@ static void make_registers(struct ct_build *b)
     b->registers = CT_ARENA_ARRAY(&b->fn->compilation->scratch, ct_value, source->registers.n);
     for (uint32_t i = 0; i < source->registers.n; i++) {
         const struct ptx_register *reg = source->registers.v[i];
-        const unsigned components = reg->vector ? reg->vector : 1;
 
-        if (ptx_type_bits(reg->type) > 64)
-            continue; /* reported where it is used */
-        for (unsigned c = 0; c < components; c++) {
-            const ct_value value = ct_value_create(b->fn, ct_width_of(reg->type));
+        for (unsigned part = 0; part < ct_register_parts(reg); part++) {
+            const ct_value value = ct_value_create(b->fn, ct_width_of(ct_part_type(reg->type)));
 
             b->fn->values.v[value.i].name = reg->index + 1;
-            if (c == 0)
+            if (part == 0)
                 b->registers[i] = value;
         }
     }
@@ -205,20 +202,10 @@ static void make_registers(struct ct_build *b)
 static void move_formals(struct ct_build *b, struct ptx_register **regs, uint32_t n, uint32_t first_local, bool load)
 {
     for (uint32_t i = 0; regs && i < n; i++) {
-        struct ct_insn *insn;
-        ct_value value;
+        const struct ptx_operand operand = {.kind = PTX_OPND_REG, .reg = regs[i], .component = -1};
 
-        if (!regs[i])
-            continue;
-        value = b->registers[regs[i]->index];
-        insn = ct_emit_insn(&b->at, load ? CT_OP_LOAD : CT_OP_STORE, regs[i]->type, load, load ? 1 : 2);
-        insn->space = CT_SPACE_LOCAL;
-        insn->local = b->body->locals[first_local + i];
-        insn->align_log2 = (uint8_t)__builtin_ctz((ptx_type_bits(regs[i]->type) + 7) / 8);
-        if (load)
-            insn->results[0] = value;
-        else
-            insn->operands[1] = value;
+        if (regs[i])
+            ct_build_move_object(b, b->body->locals[first_local + i], regs[i]->type, &operand, load);
     }
 }
 

@@ -35,7 +35,7 @@ struct ct_build {
     const struct ptx_instruction *insn; /* the current one, its rule, */
     const struct ct_build_rule *rule;
     ct_value guard;            /* and its guard while results are written under CT_GUARD_SELECT */
-    ct_value *registers;       /* by ptx_register.index: the value of the first component; others follow it */
+    ct_value *registers;       /* by ptx_register.index: the value of the first component or half; others follow it */
     ct_value carry;            /* CC.CF: 0 or 1, 32 bits; made at its first use */
     struct ct_block **targets; /* by statement: the block that begins there, where a label stands */
     struct ct_place *places;   /* open-addressed hash of frame variables */
@@ -75,11 +75,19 @@ void ct_build_result(struct ct_build *b, ct_value value, enum ptx_type type);
 enum ct_width ct_build_width(struct ct_build *b, const struct ptx_operand *operand, enum ptx_type type);
 /* A scalar operand or the items of a vector one. */
 const struct ptx_operand *ct_build_items(const struct ptx_operand *operand, uint32_t *count);
+/* The same, with each value of the type taken apart: a whole vector register into its components, 128 bits into two halves, the lower one
+ * first. The parts' type is ct_part_type(type). */
+const struct ptx_operand *ct_build_parts(struct ct_build *b, const struct ptx_operand *operand, enum ptx_type type, uint32_t *count);
+enum ptx_type ct_part_type(enum ptx_type type);
+/* How many values the register has, one behind the other from b->registers on. */
+unsigned ct_register_parts(const struct ptx_register *reg);
 /* The address of a variable as a number (in its own space), with an offset; as wide as `width`. */
 ct_value ct_build_address_of(struct ct_build *b, const struct ptx_variable *variable, int64_t offset, enum ct_width width);
 /* Where the image begins that a .global or .const variable lies in. */
 ct_value ct_build_image_base(struct ct_build *b, const struct ptx_variable *variable);
 ct_value ct_build_special(struct ct_build *b, enum ptx_sreg sreg, int component);
+/* Loads a scalar operand from a frame object, or stores it there: parameters that stand in registers. */
+void ct_build_move_object(struct ct_build *b, uint32_t local, enum ptx_type type, const struct ptx_operand *operand, bool load);
 
 /* ---- families ---- */
 #define BUILD(opcode, handler, guarding, integer_op, float_op) void ct_build_##handler(struct ct_build *b);

@@ -73,22 +73,6 @@ static const struct ptx_operand *list_of(const struct ptx_instruction *insn, uns
     return ct_build_items(&insn->operands[index], n);
 }
 
-static void move_register(struct ct_build *b, uint32_t local, enum ptx_type type, const struct ptx_operand *operand, bool load)
-{
-    const ct_value value = load ? ct_value_create(b->fn, ct_width_of(type)) : ct_build_read(b, operand, type);
-    struct ct_insn *insn = ct_emit_insn(&b->at, load ? CT_OP_LOAD : CT_OP_STORE, type, load, load ? 1 : 2);
-
-    insn->space = CT_SPACE_LOCAL;
-    insn->local = local;
-    insn->align_log2 = (uint8_t)__builtin_ctz((ptx_type_bits(type) + 7) / 8);
-    if (load) {
-        insn->results[0] = value;
-        ct_build_write(b, operand, value, type);
-    } else {
-        insn->operands[1] = value;
-    }
-}
-
 /* The frame object that stands for an actual parameter: its own variable, or a new one for a register or a constant. */
 static uint32_t actual_local(struct ct_build *b, const struct ptx_operand *operand, const struct ptx_variable *formal)
 {
@@ -112,7 +96,7 @@ static void move_registers(struct ct_build *b, const struct ptx_operand *operand
 {
     for (uint32_t i = 0; i < n; i++)
         if (operands[i].kind != PTX_OPND_ADDRESS && operands[i].kind != PTX_OPND_SINK)
-            move_register(b, locals[i], formals[i]->type, &operands[i], load);
+            ct_build_move_object(b, locals[i], formals[i]->type, &operands[i], load);
 }
 
 /* A call of `callee`, or of one with the same parameters at `address`, if that is given. */

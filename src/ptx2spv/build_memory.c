@@ -115,48 +115,36 @@ void ct_build_fence_of(struct ct_build *b, enum ptx_semantics semantics, enum pt
 
 /* ---- ld, st ---- */
 
-/* Bytes of the whole access, or 0 after an error: elements are 8 to 64 bits, at most 8 of them. */
-static unsigned access_bytes(struct ct_build *b, enum ptx_type type, uint32_t n)
+/* Bytes of the whole access of n parts, or 0 after an error: parts are 8 to 64 bits, at most 8 of them. */
+static unsigned access_bytes(struct ct_build *b, uint32_t n)
 {
-    const uint32_t vector = b->insn->mods.vector ? b->insn->mods.vector : 1;
+    const struct ptx_modifiers *mods = &b->insn->mods;
+    const enum ptx_type type = b->insn->types[0], part = ct_part_type(type);
+    const uint32_t wanted = (mods->vector ? mods->vector : 1) * (ptx_type_bits(type) / ptx_type_bits(part));
 
-    if (ptx_type_bits(type) > 64 || ptx_type_bits(type) < 8) {
+    if (ptx_type_bits(part) < 8) {
         ct_build_unsupported(b, "an access of this type");
         return 0;
     }
-    if (n != vector || n > 8) {
+    if (n != wanted || n > 8) {
         ct_build_invalid(b, "the vector has the wrong length");
         return 0;
     }
-    return ptx_type_bits(type) / 8 * n;
-}
-
-/* A whole vector register (.reg .v4 .f32 v) stands for its components. */
-static uint32_t count_of(struct ct_build *b, const struct ptx_operand *operand, const struct ptx_operand **items)
-{
-    struct ptx_operand *parts;
-    uint32_t n;
-
-    *items = ct_build_items(operand, &n);
-    if (operand->kind != PTX_OPND_REG || operand->component >= 0 || operand->reg->vector < 2)
-        return n;
-    n = operand->reg->vector;
-    parts = CT_ARENA_ARRAY(&b->fn->compilation->scratch, struct ptx_operand, n);
-    for (uint32_t i = 0; i < n; i++) {
-        parts[i] = *operand;
-        parts[i].component = (int8_t)i;
+    /* What is said of 128 bits is said of one access (elements of vectors are free to go one by one: PTX ISA 8.2.4). */
+    if (type == PTX_B128 && mods->semantics > PTX_WEAK && b->fn->target->vectors == PTX2SPV_VECTORS_SPLIT) {
+        ct_build_unsupported(b, "a strong access of 128 bits, which this device would split,");
+        return 0;
     }
-    *items = parts;
-    return n;
+    return ptx_type_bits(part) / 8 * n;
 }
 
 void ct_build_load(struct ct_build *b)
 {
-    const enum ptx_type type = b->insn->types[0];
+    const enum ptx_type type = ct_part_type(b->insn->types[0]);
     const struct ptx_modifiers *mods = &b->insn->mods;
-    const struct ptx_operand *items;
-    const uint32_t n = count_of(b, &b->insn->operands[0], &items);
-    const unsigned bytes = access_bytes(b, type, n);
+    uint32_t n;
+    const struct ptx_operand *items = ct_build_parts(b, &b->insn->operands[0], b->insn->types[0], &n);
+    const unsigned bytes = access_bytes(b, n);
     struct ct_address address;
     struct ct_insn *insn;
     ct_value values[8];
@@ -184,11 +172,11 @@ static ct_value stored_value(struct ct_build *b, const struct ptx_operand *opera
 
 void ct_build_store(struct ct_build *b)
 {
-    const enum ptx_type type = b->insn->types[0];
+    const enum ptx_type type = ct_part_type(b->insn->types[0]);
     const struct ptx_modifiers *mods = &b->insn->mods;
-    const struct ptx_operand *items;
-    const uint32_t n = count_of(b, &b->insn->operands[1], &items);
-    const unsigned bytes = access_bytes(b, type, n);
+    uint32_t n;
+    const struct ptx_operand *items = ct_build_parts(b, &b->insn->operands[1], b->insn->types[0], &n);
+    const unsigned bytes = access_bytes(b, n);
     struct ct_address address;
     struct ct_insn *insn;
     ct_value values[8];
@@ -207,6 +195,30 @@ void ct_build_store(struct ct_build *b)
     ct_build_access(b, insn, &address, bytes);
     for (uint32_t i = 0; i < n; i++)
         insn->operands[i + 1] = values[i];
+}
+
+void ct_build_move_object(struct ct_build *b, uint32_t local, enum ptx_type type, const struct ptx_operand *operand, bool load)
+{
+    const enum ptx_type part = ct_part_type(type);
+    const unsigned bytes = (ptx_type_bits(part) + 7) / 8;
+    uint32_t n;
+    const struct ptx_operand *items = ct_build_parts(b, operand, type, &n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const ct_value value = load ? ct_value_create(b->fn, ct_width_of(part)) : ct_build_read(b, &items[i], part);
+        struct ct_insn *insn = ct_emit_insn(&b->at, load ? CT_OP_LOAD : CT_OP_STORE, part, load, load ? 1 : 2);
+
+        insn->space = CT_SPACE_LOCAL;
+        insn->local = local;
+        insn->offset = (int64_t)bytes * i;
+        insn->align_log2 = (uint8_t)__builtin_ctz(bytes);
+        if (load) {
+            insn->results[0] = value;
+            ct_build_write(b, &items[i], value, part);
+        } else {
+            insn->operands[1] = value;
+        }
+    }
 }
 
 /* membar.cta .gl .sys are fence.sc of that scope; fence defaults to acq_rel. Fences of proxies order engines we have not. */

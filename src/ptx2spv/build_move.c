@@ -58,10 +58,6 @@ static ct_value vector_register(struct ct_build *b, enum ptx_sreg sreg, int comp
         [PTX_SREG_CLUSTER_CTAID] = CT_SYS_NONE, [PTX_SREG_CLUSTER_NCTAID] = CT_SYS_NONE,
     };
 
-    if (component < 0) {
-        ct_build_unsupported(b, "a whole vector of a special register");
-        component = 0;
-    }
     if (component < 3 && first[sreg])
         return ct_sysval(&b->at, first[sreg] + (unsigned)component);
     return ct_const32(&b->at, component < 3 && sreg == PTX_SREG_CLUSTER_NCTAID);
@@ -219,11 +215,11 @@ static void mov_unpack(struct ct_build *b, enum ptx_type type, const struct ptx_
 }
 
 /* mov.v2 {a, b}, {b, a}: all sources are read before the first destination changes. */
-static void mov_items(struct ct_build *b, enum ptx_type type)
+static void mov_parts(struct ct_build *b, enum ptx_type type)
 {
     uint32_t n_to, n_from;
-    const struct ptx_operand *to = ct_build_items(&b->insn->operands[0], &n_to);
-    const struct ptx_operand *from = ct_build_items(&b->insn->operands[1], &n_from);
+    const struct ptx_operand *to = ct_build_parts(b, &b->insn->operands[0], type, &n_to);
+    const struct ptx_operand *from = ct_build_parts(b, &b->insn->operands[1], type, &n_from);
     ct_value values[8];
 
     if (n_to != n_from || n_to > 8) {
@@ -236,15 +232,55 @@ static void mov_items(struct ct_build *b, enum ptx_type type)
         ct_build_write(b, &to[i], values[i], type);
 }
 
+/* ---- 128 bits: two values ---- */
+
+/* {a, b} and {a, b, c, d} fill a register, and take it apart: each half is one item or two. */
+static const struct ptx_operand *halves_of(struct ct_build *b, const struct ptx_operand *operand, uint32_t *each)
+{
+    uint32_t n;
+    const struct ptx_operand *items =
+        operand->kind == PTX_OPND_VECTOR ? ct_build_items(operand, &n) : ct_build_parts(b, operand, PTX_B128, &n);
+
+    *each = n / 2;
+    if (n == 2 || n == 4)
+        return items;
+    ct_build_unsupported(b, "a vector of this shape");
+    return NULL;
+}
+
+static void mov_128(struct ct_build *b)
+{
+    uint32_t to_each, from_each;
+    const struct ptx_operand *to = halves_of(b, &b->insn->operands[0], &to_each);
+    const struct ptx_operand *from = halves_of(b, &b->insn->operands[1], &from_each);
+    ct_value halves[2], words[2];
+
+    if (!to || !from)
+        return;
+    for (unsigned i = 0; i < 2; i++)
+        halves[i] = ct_copy(&b->at, from_each == 1 ? ct_build_read(b, &from[i], PTX_B64)
+                                                   : ct_pack2(&b->at, ct_build_read(b, &from[2 * i], PTX_B32),
+                                                              ct_build_read(b, &from[2 * i + 1], PTX_B32)));
+    for (unsigned i = 0; i < 2; i++) {
+        if (to_each == 1) {
+            ct_build_write(b, &to[i], halves[i], PTX_B64);
+            continue;
+        }
+        ct_unpack2(&b->at, halves[i], &words[0], &words[1]);
+        for (unsigned k = 0; k < 2; k++)
+            ct_build_write(b, &to[2 * i + k], words[k], PTX_B32);
+    }
+}
+
 void ct_build_mov(struct ct_build *b)
 {
     const enum ptx_type type = b->insn->types[0];
     const struct ptx_operand *to = &b->insn->operands[0], *from = &b->insn->operands[1];
 
-    if (ptx_type_bits(type) > 64)
-        ct_build_unsupported(b, "a 128-bit type");
-    else if (to->kind == PTX_OPND_VECTOR && from->kind == PTX_OPND_VECTOR)
-        mov_items(b, type);
+    if (type == PTX_B128 && !b->insn->mods.vector)
+        mov_128(b);
+    else if (b->insn->mods.vector || (to->kind == PTX_OPND_VECTOR && from->kind == PTX_OPND_VECTOR))
+        mov_parts(b, type);
     else if (from->kind == PTX_OPND_VECTOR)
         mov_pack(b, type, from->items, from->n_items);
     else if (to->kind == PTX_OPND_VECTOR)

@@ -17,15 +17,70 @@ const struct ptx_operand *ct_build_items(const struct ptx_operand *operand, uint
     return many ? operand->items : operand;
 }
 
+/* ---- registers of several values ---- */
+
+enum ptx_type ct_part_type(enum ptx_type type)
+{
+    return type == PTX_B128 ? PTX_B64 : type;
+}
+
+unsigned ct_register_parts(const struct ptx_register *reg)
+{
+    return (reg->vector ? reg->vector : 1) * (reg->type == PTX_B128 ? 2 : 1);
+}
+
+static unsigned parts_of(const struct ct_build *b, const struct ptx_operand *operand, enum ptx_type type)
+{
+    if (operand->component >= 0)
+        return 1;
+    if (operand->kind == PTX_OPND_SREG && b->insn->mods.vector) /* mov.v4.u32 {a, b, c, d}, %tid */
+        return b->insn->mods.vector;
+    if (operand->kind == PTX_OPND_REG && operand->reg->vector)
+        return operand->reg->vector;
+    return type == PTX_B128 ? 2 : 1;
+}
+
+static struct ptx_operand part_of(const struct ptx_operand *operand, unsigned part)
+{
+    struct ptx_operand out = *operand;
+
+    if (operand->kind == PTX_OPND_REG || operand->kind == PTX_OPND_SREG)
+        out.component = (int8_t)part;
+    else if (operand->kind == PTX_OPND_INT && part)
+        out.bits = (int64_t)operand->bits < 0 ? UINT64_MAX : 0;
+    return out;
+}
+
+const struct ptx_operand *ct_build_parts(struct ct_build *b, const struct ptx_operand *operand, enum ptx_type type, uint32_t *count)
+{
+    uint32_t n_items, n = 0;
+    const struct ptx_operand *items = ct_build_items(operand, &n_items);
+    struct ptx_operand *parts;
+
+    for (uint32_t i = 0; i < n_items; i++)
+        n += parts_of(b, &items[i], type);
+    *count = n;
+    if (n == n_items)
+        return items;
+    parts = CT_ARENA_ARRAY(&b->fn->compilation->scratch, struct ptx_operand, n);
+    n = 0;
+    for (uint32_t i = 0; i < n_items; i++)
+        for (unsigned part = 0; part < parts_of(b, &items[i], type); part++)
+            parts[n++] = part_of(&items[i], part);
+    return parts;
+}
+
+static bool is_whole_128(const struct ptx_operand *operand)
+{
+    return operand->reg->type == PTX_B128 && operand->component < 0;
+}
+
+/* Of 128 bits the lower half. */
 static ct_value register_value(struct ct_build *b, const struct ptx_operand *operand)
 {
     ct_value value = b->registers[operand->reg->index];
 
-    if (!value.i) {
-        ct_build_unsupported(b, "a register of more than 64 bits");
-        return CT_NO_VALUE;
-    }
-    if (operand->component >= 16 || (operand->component > 0 && operand->component >= (operand->reg->vector ? operand->reg->vector : 1))) {
+    if (operand->component > 0 && operand->component >= (int)ct_register_parts(operand->reg)) {
         ct_build_unsupported(b, "a part of a register as operand");
         return CT_NO_VALUE;
     }
@@ -255,6 +310,11 @@ void ct_build_write(struct ct_build *b, const struct ptx_operand *operand, ct_va
     if (operand->negated)
         value = ct_not(&b->at, value);
     ct_assign(&b->at, reg, b->guard.i ? ct_select(&b->at, b->guard, value, reg) : value);
+    if (is_whole_128(operand)) {
+        const struct ptx_operand high = part_of(operand, 1);
+
+        ct_build_write(b, &high, ptx_type_is_signed(type) ? ct_sar_imm(&b->at, value, 63) : ct_const64(&b->at, 0), PTX_B64);
+    }
 }
 
 void ct_build_result(struct ct_build *b, ct_value value, enum ptx_type type)

@@ -127,10 +127,12 @@ static const struct restriction restrictions[] = {
 #include "restrictions.def"
 };
 
-/* The most bits that a vector load or store moves: 128, or 256 since sm_100. */
+/* The most bits that a vector load or store moves: 128, or 256 since sm_100. Elements have 64 bits at most. */
 static bool check_vector(struct ptx_spelling *spelling, uint32_t length)
 {
-    if (spelling->mods.vector * ptx_type_bits(spelling->types[0]) > 256)
+    const unsigned bits = ptx_type_bits(spelling->types[0]);
+
+    if (spelling->mods.vector && (spelling->mods.vector * bits > 256 || bits > 64))
         return spelling_fail(spelling, "the vector is too large", 0, length);
     return true;
 }

@@ -69,18 +69,19 @@ static void atomic_wide(struct oracle_step *s, uint8_t *place, unsigned first)
 {
     const struct ptx_operand *operands = s->insn->operands;
     const bool is_cas = s->insn->mods.operation == PTX_CAS;
-    const uint64_t *b = oracle_words(s, &operands[first]), *c = is_cas ? oracle_words(s, &operands[first + 1]) : NULL;
-    uint64_t old[2], *to;
+    uint64_t old[2], b[2], c[2] = {0};
 
-    if (!b || (is_cas && !c))
+    oracle_read_words(s, &operands[first], PTX_B128, b);
+    if (is_cas)
+        oracle_read_words(s, &operands[first + 1], PTX_B128, c);
+    if (oracle_failed(s))
         return;
     memcpy(old, place, sizeof old);
     if (!is_cas)
         memcpy(place, b, sizeof old);
     else if (memcmp(old, b, sizeof old) == 0)
         memcpy(place, c, sizeof old);
-    if (operands[0].kind == PTX_OPND_REG && (to = oracle_words(s, &operands[0])))
-        memcpy(to, old, sizeof old);
+    oracle_write_words(s, &operands[0], PTX_B128, old);
 }
 
 static void atomic_element(struct oracle_step *s, uint8_t *place, unsigned first, unsigned index)

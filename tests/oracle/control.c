@@ -104,17 +104,9 @@ void oracle_thread_exit(struct oracle_step *s)
 
 /* ---- arguments and results ---- */
 
-static uint64_t get_bytes(const struct oracle_object *object)
+static size_t words_bytes(const struct oracle_object *object)
 {
-    uint64_t bits = 0;
-
-    memcpy(&bits, object->bytes, object->size_bytes < 8 ? object->size_bytes : 8);
-    return bits;
-}
-
-static void put_bytes(struct oracle_object *object, uint64_t bits)
-{
-    memcpy(object->bytes, &bits, object->size_bytes < 8 ? object->size_bytes : 8);
+    return object->size_bytes < 16 ? object->size_bytes : 16;
 }
 
 /* The actual parameter's own .param variable; NULL for a register or a constant. */
@@ -138,15 +130,20 @@ static void pass_arguments(struct oracle_step *s, struct oracle_frame *callee, c
     for (uint32_t i = 0; i < n; i++) {
         const enum ptx_type type = function->params[i]->type;
         struct oracle_object *from = actual_place(s, &list[i]);
+        uint64_t words[2] = {0};
 
-        if (from && callee->params[i])
+        if (from && callee->params[i]) {
             copy_object(callee->params[i], from);
-        else if (from)
-            callee->registers[function->param_regs[i]->index][0] = get_bytes(from);
-        else if (callee->params[i])
-            put_bytes(callee->params[i], oracle_read(s, &list[i], type));
+            continue;
+        }
+        if (from)
+            memcpy(words, from->bytes, words_bytes(from));
         else
-            callee->registers[function->param_regs[i]->index][0] = oracle_read(s, &list[i], type);
+            oracle_read_words(s, &list[i], type, words);
+        if (callee->params[i])
+            memcpy(callee->params[i]->bytes, words, words_bytes(callee->params[i]));
+        else
+            memcpy(callee->registers[function->param_regs[i]->index], words, sizeof words);
     }
 }
 
@@ -157,14 +154,20 @@ static void take_results(struct oracle_step *s, const struct oracle_frame *calle
 
     for (uint32_t i = 0; i < n; i++) {
         struct oracle_object *to = actual_place(s, &list[i]);
-        const uint64_t bits = callee->results[i] ? get_bytes(callee->results[i]) : callee->registers[function->result_regs[i]->index][0];
+        uint64_t words[2] = {0};
 
-        if (to && callee->results[i])
+        if (to && callee->results[i]) {
             copy_object(to, callee->results[i]);
-        else if (to)
-            put_bytes(to, bits);
+            continue;
+        }
+        if (callee->results[i])
+            memcpy(words, callee->results[i]->bytes, words_bytes(callee->results[i]));
         else
-            oracle_write(s, &list[i], function->results[i]->type, bits);
+            memcpy(words, callee->registers[function->result_regs[i]->index], sizeof words);
+        if (to)
+            memcpy(to->bytes, words, words_bytes(to));
+        else
+            oracle_write_words(s, &list[i], function->results[i]->type, words);
     }
 }
 

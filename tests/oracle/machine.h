@@ -176,8 +176,9 @@ uint64_t oracle_window_of(enum ptx_space space);
 uint64_t oracle_read(struct oracle_step *s, const struct ptx_operand *operand, enum ptx_type type);
 /* Writes a result of a type to a register, extended to the register's width by the type's signedness. */
 void oracle_write(struct oracle_step *s, const struct ptx_operand *operand, enum ptx_type type, uint64_t bits);
-/* The two words of a register of 128 bits. */
-uint64_t *oracle_words(struct oracle_step *s, const struct ptx_operand *operand);
+/* The same for every type: two words, of which only 128 bits, which a register holds, have the second. */
+void oracle_read_words(struct oracle_step *s, const struct ptx_operand *operand, enum ptx_type type, uint64_t out[2]);
+void oracle_write_words(struct oracle_step *s, const struct ptx_operand *operand, enum ptx_type type, const uint64_t words[2]);
 uint64_t oracle_source(struct oracle_step *s, unsigned index, enum ptx_type type); /* oracle_read of operand `index` */
 void oracle_result(struct oracle_step *s, enum ptx_type type, uint64_t bits);      /* oracle_write of operand 0 */
 /* Items of {a, b}, a|b or (a, b); of any other operand itself. */

@@ -4,6 +4,25 @@
 
 #include <string.h>
 
+/* ---- vectors ---- */
+
+/* Elements of an access or a move: one, or those of .v2, .v4, .v8. A vector register counts as its components. */
+static unsigned element_count(const struct oracle_step *s)
+{
+    return s->insn->mods.vector ? s->insn->mods.vector : 1;
+}
+
+static struct ptx_operand element_at(const struct ptx_operand *operand, unsigned index)
+{
+    struct ptx_operand item = *operand;
+
+    if (operand->kind == PTX_OPND_VECTOR)
+        return operand->items[index];
+    if (operand->component < 0 && (operand->kind == PTX_OPND_SREG || (operand->kind == PTX_OPND_REG && operand->reg->vector)))
+        item.component = (int8_t)index;
+    return item;
+}
+
 /* ---- mov ---- */
 
 /* One value to the parts of a destination, or the reverse; the first item is the lowest. */
@@ -20,20 +39,36 @@ static void mov_wide(struct oracle_step *s)
 {
     const struct ptx_operand *to = &s->insn->operands[0], *from = &s->insn->operands[1];
     uint64_t words[2] = {0};
-    uint64_t *place;
 
     if (from->kind == PTX_OPND_VECTOR) {
         const unsigned part = 128 / from->n_items;
 
         for (uint32_t i = 0; i < from->n_items; i++)
             words[i * part / 64] |= oracle_read(s, &from->items[i], part == 64 ? PTX_B64 : PTX_B32) << (i * part % 64);
-    } else if ((place = oracle_words(s, from))) {
-        memcpy(words, place, sizeof words);
+    } else {
+        oracle_read_words(s, from, PTX_B128, words);
     }
     if (to->kind == PTX_OPND_VECTOR)
         unpack(s, to, words, 128);
-    else if ((place = oracle_words(s, to)))
-        memcpy(place, words, sizeof words);
+    else
+        oracle_write_words(s, to, PTX_B128, words);
+}
+
+/* All elements are read before the first is written. */
+static void mov_vector(struct oracle_step *s, enum ptx_type type)
+{
+    uint64_t values[8];
+
+    for (unsigned i = 0; i < element_count(s); i++) {
+        const struct ptx_operand from = element_at(&s->insn->operands[1], i);
+
+        values[i] = oracle_read(s, &from, type);
+    }
+    for (unsigned i = 0; i < element_count(s); i++) {
+        const struct ptx_operand to = element_at(&s->insn->operands[0], i);
+
+        oracle_write(s, &to, type, values[i]);
+    }
 }
 
 void oracle_do_mov(struct oracle_step *s)
@@ -46,9 +81,8 @@ void oracle_do_mov(struct oracle_step *s)
         mov_wide(s);
         return;
     }
-    if (s->insn->mods.vector) { /* whole vector registers */
-        for (unsigned i = 0; i < s->insn->mods.vector && to->kind == PTX_OPND_REG; i++)
-            s->frame->registers[to->reg->index][i] = s->frame->registers[s->insn->operands[1].reg->index][i];
+    if (s->insn->mods.vector) {
+        mov_vector(s, type);
         return;
     }
     words[0] = oracle_source(s, 1, type);
@@ -93,23 +127,6 @@ static bool is_strong(const struct oracle_step *s)
     return s->insn->mods.semantics > PTX_WEAK;
 }
 
-/* Elements of the access: one, or those of .v2, .v4, .v8. A vector register counts as its components. */
-static unsigned element_count(const struct oracle_step *s)
-{
-    return s->insn->mods.vector ? s->insn->mods.vector : 1;
-}
-
-static struct ptx_operand element_at(const struct ptx_operand *operand, unsigned index)
-{
-    struct ptx_operand item = *operand;
-
-    if (operand->kind == PTX_OPND_VECTOR)
-        return operand->items[index];
-    if (operand->kind == PTX_OPND_REG && operand->reg->vector && operand->component < 0)
-        item.component = (int8_t)index;
-    return item;
-}
-
 static uint8_t *access_bytes(struct oracle_step *s, unsigned address_at, int access, uint64_t *generic)
 {
     const enum ptx_type type = oracle_type(s, 0);
@@ -132,15 +149,10 @@ void oracle_do_load(struct oracle_step *s)
         return;
     for (unsigned i = 0; i < element_count(s); i++) {
         const struct ptx_operand to = element_at(&s->insn->operands[0], i);
-        uint64_t bits = 0, *words;
+        uint64_t words[2] = {0};
 
-        if (bytes == 16) {
-            if ((words = oracle_words(s, &to)))
-                memcpy(words, from + i * bytes, 16);
-            continue;
-        }
-        memcpy(&bits, from + i * bytes, bytes);
-        oracle_write(s, &to, type, bits);
+        memcpy(words, from + i * bytes, bytes);
+        oracle_write_words(s, &to, type, words);
     }
     if (is_strong(s))
         oracle_strong_read(s, generic, s->insn->mods.semantics == PTX_ACQUIRE);
@@ -157,15 +169,10 @@ void oracle_do_store(struct oracle_step *s)
         return;
     for (unsigned i = 0; i < element_count(s); i++) {
         const struct ptx_operand from = element_at(&s->insn->operands[1], i);
-        uint64_t bits, *words;
+        uint64_t words[2];
 
-        if (bytes == 16) {
-            if ((words = oracle_words(s, &from)))
-                memcpy(to + i * bytes, words, 16);
-            continue;
-        }
-        bits = oracle_read(s, &from, type);
-        memcpy(to + i * bytes, &bits, bytes);
+        oracle_read_words(s, &from, type, words);
+        memcpy(to + i * bytes, words, bytes);
     }
     if (is_strong(s))
         oracle_strong_write(s, generic, s->insn->mods.semantics == PTX_RELEASE, false);

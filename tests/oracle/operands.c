@@ -223,12 +223,22 @@ uint64_t oracle_source(struct oracle_step *s, unsigned index, enum ptx_type type
     return 0;
 }
 
-uint64_t *oracle_words(struct oracle_step *s, const struct ptx_operand *operand)
+/* The two words of a register of 128 bits. */
+static uint64_t *wide_register(struct oracle_step *s, const struct ptx_operand *operand)
 {
-    if (operand->kind == PTX_OPND_REG)
+    if (operand->kind == PTX_OPND_REG && operand->reg->type == PTX_B128)
         return s->frame->registers[operand->reg->index];
-    oracle_fail(s, ORACLE_UNSUPPORTED, "an operand of 128 bits that is no register");
+    oracle_fail(s, ORACLE_UNSUPPORTED, "an operand of 128 bits that is no register of them");
     return NULL;
+}
+
+void oracle_read_words(struct oracle_step *s, const struct ptx_operand *operand, enum ptx_type type, uint64_t out[2])
+{
+    const bool wide = type == PTX_B128 && operand->kind != PTX_OPND_INT;
+    const uint64_t *from = wide ? wide_register(s, operand) : NULL;
+
+    out[0] = from ? from[0] : wide ? 0 : oracle_read(s, operand, type == PTX_B128 ? PTX_B64 : type);
+    out[1] = from ? from[1] : type == PTX_B128 && (int64_t)out[0] < 0 ? UINT64_MAX : 0;
 }
 
 /* ---- writing ---- */
@@ -248,6 +258,18 @@ void oracle_write(struct oracle_step *s, const struct ptx_operand *operand, enum
     if (ptx_type_is_signed(type))
         bits = (uint64_t)oracle_signed(bits, type);
     *to = oracle_cut(bits, operand->reg->type);
+    if (operand->reg->type == PTX_B128)
+        to[1] = ptx_type_is_signed(type) && (int64_t)bits < 0 ? UINT64_MAX : 0;
+}
+
+void oracle_write_words(struct oracle_step *s, const struct ptx_operand *operand, enum ptx_type type, const uint64_t words[2])
+{
+    uint64_t *to = type == PTX_B128 && operand->kind != PTX_OPND_SINK ? wide_register(s, operand) : NULL;
+
+    if (to)
+        memcpy(to, words, 2 * sizeof *words);
+    else if (type != PTX_B128)
+        oracle_write(s, operand, type, words[0]);
 }
 
 void oracle_result(struct oracle_step *s, enum ptx_type type, uint64_t bits)

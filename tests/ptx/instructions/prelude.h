@@ -3,7 +3,7 @@
 #ifndef INSTRUCTIONS_PRELUDE_H
 #define INSTRUCTIONS_PRELUDE_H
 
-static const char prelude_header[] = ".version 7.8\n.target sm_90\n.address_size 64\n";
+static const char prelude_header[] = ".version 8.0\n.target sm_90\n.address_size 64\n";
 
 static const char prelude[] =
     ".const .align 4 .b8 table[16] = {3, 10, 17, 24, 31, 38, 45, 52, 59, 66, 73, 80, 87, 94, 101, 108};\n"
