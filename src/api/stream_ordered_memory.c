@@ -140,7 +140,7 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPo
 CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
     struct ct_context *context;
-    CUresult r = ct_context_current_or_null(&context);
+    CUresult r = ct_context_failed_or_null(&context);
 
     if (r != CUDA_SUCCESS)
         return r;

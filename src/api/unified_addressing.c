@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Unified Addressing. For questions about pointers no context need be current, since they mean the same in all.
- * Every function: NOT_INITIALIZED, and the error of a kernel that failed in the current context; those of managed memory INVALID_CONTEXT. */
+/* Driver API: Unified Addressing. For questions about pointers no context need be current, since they mean the same in all, and they are
+ * answered where a kernel failed, as NVIDIA's driver does. Every function: NOT_INITIALIZED; those of managed memory INVALID_CONTEXT, and the
+ * error of a kernel that failed in the current context. */
 #include "entry_points.h"
 
 #include "core/log.h"
@@ -14,7 +15,7 @@
 CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct ct_context *context;
-    CUresult r = ct_context_current_or_null(&context);
+    CUresult r = ct_context_failed_or_null(&context);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -28,7 +29,7 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
 CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct ct_context *context;
-    CUresult r = ct_context_current_or_null(&context);
+    CUresult r = ct_context_failed_or_null(&context);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -43,7 +44,7 @@ CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute at
 CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)
 {
     struct ct_context *context;
-    CUresult r = ct_context_current_or_null(&context);
+    CUresult r = ct_context_failed_or_null(&context);
 
     if (r != CUDA_SUCCESS)
         return r;

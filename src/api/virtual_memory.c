@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Virtual Memory Management. No context need be current: addresses are the process's, memory is a device's.
- * Every function: NOT_INITIALIZED, DEINITIALIZED, NOT_PERMITTED in a host function of a stream, the error of a kernel that failed in the
- * current context; those of addresses and mappings NOT_SUPPORTED where CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0 of all
- * devices (handles there may be for sparse arrays). INVALID_VALUE is of null pointers and nonzero flags, too. The functions of multicast
- * objects are not here: no device of ours has such. */
+/* Driver API: Virtual Memory Management. No context need be current, and it does not matter whether a kernel failed in that one: addresses
+ * are the process's, memory is a device's.
+ * Every function: NOT_INITIALIZED, DEINITIALIZED, NOT_PERMITTED in a host function of a stream; those of addresses and mappings
+ * NOT_SUPPORTED where CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0 of all devices (handles there may be for sparse arrays).
+ * INVALID_VALUE is of null pointers and nonzero flags, too. The functions of multicast objects are not here: no device of ours has such. */
 #include "entry_points.h"
 
 #include "core/array_tiles.h"
@@ -21,7 +21,7 @@
 static CUresult check_call(void)
 {
     struct ct_context *context;
-    CUresult r = ct_context_current_or_null(&context);
+    CUresult r = ct_context_failed_or_null(&context);
 
     if (r == CUDA_SUCCESS)
         ct_context_release(context);

@@ -50,7 +50,7 @@ struct ct_context {
     _Atomic unsigned flags; /* CUctx_flags */
     unsigned long long id;
     atomic_bool reaches_out;        /* it has copied or filled memory of other contexts */
-    _Atomic int sticky_error;       /* CUresult that every call gives from now on; CUDA_SUCCESS none */
+    _Atomic int sticky_error;       /* CUresult that calls give from now on; CUDA_SUCCESS none */
     struct ct_backing *fault;       /* struct ptx2spv_fault in host memory: memory_backing.h */
     struct ct_stream *legacy_stream;
     struct ct_memory_arena *arena; /* device memory of this context: memory.c */
@@ -79,6 +79,8 @@ struct ct_context {
 CUresult ct_context_current(struct ct_context **out);
 /* The same where none need be current: *out is NULL if none is. */
 CUresult ct_context_current_or_null(struct ct_context **out);
+/* The same for what goes on answering where a kernel failed: the sticky error is not checked. */
+CUresult ct_context_failed_or_null(struct ct_context **out);
 /* Gives the use back; takes NULL. The caller holds no lock: it may be the last use. */
 void ct_context_release(struct ct_context *context);
 /* One use of a context other than the current one for a call of the application: that of a stream or an event it names.

@@ -143,14 +143,27 @@ static CUresult refuse_if_failed(struct ct_context *context)
     return sticky;
 }
 
+/* The current context, failed or not. */
+static CUresult current(struct ct_context **out)
+{
+    if (ct_stream_in_host_function())
+        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream calls CUDA");
+    return ct_context_lookup_or_current(NULL, out);
+}
+
+static CUresult or_null(CUresult r, struct ct_context **out)
+{
+    if (r != CUDA_ERROR_INVALID_CONTEXT)
+        return r;
+    *out = NULL;
+    return CUDA_SUCCESS;
+}
+
 CUresult ct_context_current(struct ct_context **out)
 {
     struct ct_context *context;
-    CUresult r;
+    CUresult r = current(&context);
 
-    if (ct_stream_in_host_function())
-        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream calls CUDA");
-    r = ct_context_lookup_or_current(NULL, &context);
     if (r == CUDA_SUCCESS)
         r = refuse_if_failed(context);
     if (r == CUDA_SUCCESS)
@@ -160,12 +173,12 @@ CUresult ct_context_current(struct ct_context **out)
 
 CUresult ct_context_current_or_null(struct ct_context **out)
 {
-    CUresult r = ct_context_current(out);
+    return or_null(ct_context_current(out), out);
+}
 
-    if (r != CUDA_ERROR_INVALID_CONTEXT)
-        return r;
-    *out = NULL;
-    return CUDA_SUCCESS;
+CUresult ct_context_failed_or_null(struct ct_context **out)
+{
+    return or_null(current(out), out);
 }
 
 CUresult ct_context_enter(struct ct_context *context)

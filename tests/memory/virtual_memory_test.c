@@ -632,18 +632,6 @@ static void what_there_is_not(void **state)
     ok(cuMemFree(device));
 }
 
-/* An error of a kernel is told by these functions as by others. */
-static void earlier_errors_are_told(void **state)
-{
-    CUmemAllocationProp properties = vm_properties();
-    CUmemGenericAllocationHandle handle;
-
-    (void)state;
-    if (!on_cuttle())
-        skip();
-    seeds_tells_earlier_error(cuMemCreate(&handle, (size_t)2 << 20, &properties, 0));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -666,7 +654,6 @@ int main(void)
         cmocka_unit_test(pointers_are_known),
         cmocka_unit_test(memory_is_not_a_context_s),
         cmocka_unit_test(what_there_is_not),
-        cmocka_unit_test(earlier_errors_are_told),
         cmocka_unit_test(without_access_nothing_goes),
     };
     void *state;
