@@ -2,72 +2,41 @@
 /* Earlier errors: functions of linear, page-locked, managed and pooled memory, copies and fills, questions about pointers. */
 #include "earlier_errors.h"
 
-static CUDA_MEMCPY2D rows_of(CUmemorytype to, CUdeviceptr dst, CUdeviceptr src)
+/* Rows on the device, to the host or elsewhere on the device: good until the next are asked for. */
+static const CUDA_MEMCPY2D *rows(struct broken *b, bool down)
 {
-    CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                          .srcDevice = src,
-                          .srcPitch = 128,
-                          .dstMemoryType = to,
-                          .dstPitch = 128,
-                          .WidthInBytes = 100,
-                          .Height = 20};
+    static CUDA_MEMCPY2D copy;
 
-    copy.dstDevice = dst;
-    copy.dstHost = (void *)(uintptr_t)dst;
-    return copy;
+    copy = (CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .srcDevice = b->device,
+                           .srcPitch = 128,
+                           .dstMemoryType = down ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+                           .dstHost = b->plain,
+                           .dstDevice = b->second,
+                           .dstPitch = 128,
+                           .WidthInBytes = 100,
+                           .Height = 20};
+    return &copy;
 }
 
-static CUDA_MEMCPY3D box_of(CUmemorytype to, CUdeviceptr dst, CUdeviceptr src)
+/* The same of a box. */
+static const CUDA_MEMCPY3D *box(struct broken *b, bool down)
 {
-    CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                          .srcDevice = src,
-                          .srcPitch = 128,
-                          .srcHeight = 5,
-                          .dstMemoryType = to,
-                          .dstPitch = 128,
-                          .dstHeight = 5,
-                          .WidthInBytes = 100,
-                          .Height = 5,
-                          .Depth = 3};
+    static CUDA_MEMCPY3D copy;
 
-    copy.dstDevice = dst;
-    copy.dstHost = (void *)(uintptr_t)dst;
-    return copy;
-}
-
-static CUresult copy_2d_down(struct broken *b)
-{
-    CUDA_MEMCPY2D copy = rows_of(CU_MEMORYTYPE_HOST, unified(b->plain), b->device);
-
-    return cuMemcpy2D(&copy);
-}
-
-static CUresult copy_2d_unaligned(struct broken *b)
-{
-    CUDA_MEMCPY2D copy = rows_of(CU_MEMORYTYPE_HOST, unified(b->plain), b->device);
-
-    return cuMemcpy2DUnaligned(&copy);
-}
-
-static CUresult copy_2d_async(struct broken *b)
-{
-    CUDA_MEMCPY2D copy = rows_of(CU_MEMORYTYPE_DEVICE, b->second, b->device);
-
-    return cuMemcpy2DAsync(&copy, b->stream);
-}
-
-static CUresult copy_3d_down(struct broken *b)
-{
-    CUDA_MEMCPY3D copy = box_of(CU_MEMORYTYPE_HOST, unified(b->plain), b->device);
-
-    return cuMemcpy3D(&copy);
-}
-
-static CUresult copy_3d_async(struct broken *b)
-{
-    CUDA_MEMCPY3D copy = box_of(CU_MEMORYTYPE_DEVICE, b->second, b->device);
-
-    return cuMemcpy3DAsync(&copy, b->stream);
+    copy = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                           .srcDevice = b->device,
+                           .srcPitch = 128,
+                           .srcHeight = 5,
+                           .dstMemoryType = down ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+                           .dstHost = b->plain,
+                           .dstDevice = b->second,
+                           .dstPitch = 128,
+                           .dstHeight = 5,
+                           .WidthInBytes = 100,
+                           .Height = 5,
+                           .Depth = 3};
+    return &copy;
 }
 
 static CUresult copy_3d_peer(struct broken *b)
@@ -165,9 +134,9 @@ static CUresult set_pointer(struct broken *b)
     WAITS(memcpy_d_to_h, cuMemcpyDtoH(b->plain, b->device, BYTES)) \
     WAITS(memcpy_d_to_h_pinned, cuMemcpyDtoH(b->host, b->device, BYTES)) \
     CALL(memcpy_d_to_d, cuMemcpyDtoD(b->second, b->device, BYTES)) \
-    WAITS(memcpy_2d, copy_2d_down(b)) \
-    WAITS(memcpy_2d_unaligned, copy_2d_unaligned(b)) \
-    WAITS(memcpy_3d, copy_3d_down(b)) \
+    WAITS(memcpy_2d, cuMemcpy2D(rows(b, true))) \
+    WAITS(memcpy_2d_unaligned, cuMemcpy2DUnaligned(rows(b, true))) \
+    WAITS(memcpy_3d, cuMemcpy3D(box(b, true))) \
     CALL(memcpy_3d_peer, copy_3d_peer(b)) \
     CALL(memcpy_async, cuMemcpyAsync(b->second, b->device, BYTES, b->stream)) \
     CALL(memcpy_peer_async, cuMemcpyPeerAsync(b->second, b->context, b->device, b->context, BYTES, b->stream)) \
@@ -175,8 +144,8 @@ static CUresult set_pointer(struct broken *b)
     WAITS(memcpy_d_to_h_async, cuMemcpyDtoHAsync(b->plain, b->device, BYTES, b->stream)) \
     CALL(memcpy_d_to_h_async_pinned, cuMemcpyDtoHAsync(b->host, b->device, BYTES, b->stream)) \
     CALL(memcpy_d_to_d_async, cuMemcpyDtoDAsync(b->second, b->device, BYTES, b->stream)) \
-    CALL(memcpy_2d_async, copy_2d_async(b)) \
-    CALL(memcpy_3d_async, copy_3d_async(b)) \
+    CALL(memcpy_2d_async, cuMemcpy2DAsync(rows(b, false), b->stream)) \
+    CALL(memcpy_3d_async, cuMemcpy3DAsync(box(b, false), b->stream)) \
     CALL(memcpy_batch_async, copy_batch(b)) \
     CALL(memcpy_3d_batch_async, copy_box_batch(b)) \
     CALL(memset_d8, cuMemsetD8(b->device, 1, BYTES)) \
