@@ -223,7 +223,10 @@ void ct_build_multiply24(struct ct_build *b)
     ct_build_result(b, result, type);
 }
 
-/* ---- carry chains: CC.CF is 0 or 1 in a register of its own ---- */
+/* ---- carry chains: CC.CF is 0 or 1 in a register of its own ----
+ * The flag is the carry out of the hardware's adder, which subtracts by adding the complement: after sub.cc and subc.cc it is 1 if there was
+ * no borrow, and subc subtracts the complement of the flag. The manual says "borrow-in" and "borrow-out"; chains of subtractions alone
+ * cannot tell the difference, chains that mix additions and subtractions can (measured on an H200 with driver 580.159). */
 
 static ct_value carry_register(struct ct_build *b)
 {
@@ -237,22 +240,31 @@ static ct_value flag(struct ct_build *b, ct_value predicate)
     return ct_select(&b->at, predicate, ct_const32(&b->at, 1), ct_const32(&b->at, 0));
 }
 
-/* x op y op carry_in (if there is one); *out is the carry or borrow, 0 or 1. */
-static ct_value with_carry(struct ct_build *b, enum ct_op op, ct_value x, ct_value y, ct_value carry_in, ct_value *out)
+/* x + y, with the carry out in *out. A sum wraps if it is less than one of its terms. */
+static ct_value sum_with_carry(struct ct_build *b, ct_value x, ct_value y, ct_value *out)
 {
-    struct ct_cursor *at = &b->at;
-    const enum ptx_type type = ct_unsigned_type(ct_width_at(at, x));
-    const bool add = op == CT_OP_ADD;
-    ct_value result = ct_bits2(at, op, x, y), step;
+    const ct_value sum = ct_add(&b->at, x, y);
 
-    /* A sum wraps if it is below a term; a difference if the minuend is below what is taken. */
-    *out = flag(b, ct_icmp(at, type, PTX_LT, add ? result : x, add ? x : y));
-    if (!carry_in.i)
-        return result;
-    carry_in = ct_resize(at, carry_in, PTX_U32, ct_width_at(at, x));
-    step = ct_bits2(at, op, result, carry_in);
-    *out = ct_or(at, *out, flag(b, ct_icmp(at, type, PTX_LT, add ? step : result, add ? result : carry_in)));
-    return step;
+    *out = flag(b, ct_icmp(&b->at, ct_unsigned_type(ct_width_at(&b->at, x)), PTX_LT, sum, x));
+    return sum;
+}
+
+/* x - y, with the carry out of x + ~y + 1 in *out: 1 if nothing is borrowed. */
+static ct_value difference_with_carry(struct ct_build *b, ct_value x, ct_value y, ct_value *out)
+{
+    *out = flag(b, ct_icmp(&b->at, ct_unsigned_type(ct_width_at(&b->at, x)), PTX_GE, x, y));
+    return ct_sub(&b->at, x, y);
+}
+
+/* x + y + carry_in, with the carry out in *out. At most one of the two sums wraps. */
+static ct_value sum_of_three(struct ct_build *b, ct_value x, ct_value y, ct_value carry_in, ct_value *out)
+{
+    ct_value first, second;
+    const ct_value sum = sum_with_carry(b, x, y, &first);
+    const ct_value result = sum_with_carry(b, sum, ct_resize(&b->at, carry_in, PTX_U32, ct_width_at(&b->at, x)), &second);
+
+    *out = ct_or(&b->at, first, second);
+    return result;
 }
 
 static void set_carry(struct ct_build *b, ct_value carry)
@@ -267,14 +279,18 @@ void ct_build_carry_arithmetic(struct ct_build *b, bool takes_carry)
     const enum ptx_type type = main_type(b);
     const bool mad = b->insn->opcode == PTX_OP_MAD || b->insn->opcode == PTX_OP_MADC;
     const bool sub = b->insn->opcode == PTX_OP_SUB || b->insn->opcode == PTX_OP_SUBC;
-    const ct_value carry_in = takes_carry ? carry_register(b) : CT_NO_VALUE;
     ct_value x = ct_build_source(b, 1, type), y = ct_build_source(b, 2, type), carry, result;
 
     if (mad) {
         x = product(b, type, b->insn->mods.half, x, y);
         y = ct_build_source(b, 3, type);
     }
-    result = with_carry(b, sub ? CT_OP_SUB : CT_OP_ADD, x, y, carry_in, &carry);
+    if (takes_carry)
+        result = sum_of_three(b, x, sub ? ct_not(&b->at, y) : y, carry_register(b), &carry);
+    else if (sub)
+        result = difference_with_carry(b, x, y, &carry);
+    else
+        result = sum_with_carry(b, x, y, &carry);
     if (b->insn->mods.cc)
         set_carry(b, carry);
     ct_build_result(b, result, type);

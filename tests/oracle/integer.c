@@ -52,15 +52,16 @@ static uint64_t add_one(struct oracle_step *s, enum ptx_type type, uint64_t a, u
     return s->insn->mods.sat ? saturated(sum, type) : (uint64_t)sum;
 }
 
-/* add.cc, addc, sub.cc, subc: the carry out of sub is its borrow. */
+/* add.cc, addc, sub.cc, subc: a difference is the sum with the complement of its second term, plus one or the carry in, and its carry out is
+ * that of the sum. (The manual's "borrow" is the flag's complement on NVIDIA's hardware.) */
 static void add_with_carry(struct oracle_step *s)
 {
     const enum ptx_type type = oracle_type(s, 0);
     const bool takes = s->insn->opcode == PTX_OP_ADDC || s->insn->opcode == PTX_OP_SUBC;
     const bool is_sub = s->insn->opcode == PTX_OP_SUB || s->insn->opcode == PTX_OP_SUBC;
-    const uwide a = oracle_source(s, 1, type), b = oracle_source(s, 2, type);
-    const uwide carry = takes && s->frame->carry;
-    const uwide sum = is_sub ? a - b - carry : a + b + carry;
+    const uint64_t a = oracle_source(s, 1, type), b = oracle_source(s, 2, type);
+    const uwide carry_in = takes ? s->frame->carry : is_sub;
+    const uwide sum = (uwide)a + oracle_cut(is_sub ? ~b : b, type) + carry_in;
 
     if (s->insn->mods.cc)
         s->frame->carry = sum >> ptx_type_bits(type) & 1;

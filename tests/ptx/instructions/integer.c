@@ -188,6 +188,18 @@ static uint32_t video(enum video operation, unsigned bits, int sign_d, int sign_
     R(sub_cc, "sub.cc.u32 %y, %a, %b; subc.u32 %d, %c, %e;", U32, U32, U32, U32, U32, c - e - (a < b)) \
     R(subc_cc, "sub.cc.u32 %y, %a, %b; subc.cc.u32 %y, %c, %e; subc.u32 %d, 0, 0;", U32, U32, U32, U32, U32, \
       (uint32_t)(((uint64_t)c - e - (a < b)) >> 32)) \
+    R(sub_cc_addc, "sub.cc.u32 %y, %a, %b; addc.u32 %d, %c, %e;", U32, U32, U32, U32, U32, c + e + (a >= b)) \
+    R(sub_cc_zero_addc, "sub.cc.u32 %y, %a, 0; addc.u32 %d, %c, %e;", U32, U32, U32, U32, U32, c + e + 1) \
+    R(sub_cc_five_addc, "sub.cc.u32 %y, %a, 5; addc.u32 %d, %c, %e;", U32, U32, U32, U32, U32, c + e + (a >= 5)) \
+    R(five_sub_cc_addc, "sub.cc.s32 %y, 5, %a; addc.u32 %d, %c, %e;", U32, U32, U32, U32, U32, c + e + (a <= 5)) \
+    R(sub_cc_u64_addc, "sub.cc.u64 %z, %a, %b; addc.u64 %d, %c, %e;", U64, U64, U64, U64, U64, c + e + (a >= b)) \
+    R(add_cc_subc, "add.cc.u32 %y, %a, %b; subc.u32 %d, %c, %e;", U32, U32, U32, U32, U32, c - e - !(((uint64_t)a + b) >> 32)) \
+    R(add_cc_subc_u64, "add.cc.u64 %z, %a, %b; subc.u64 %d, %c, %e;", U64, U64, U64, U64, U64, c - e - !(((uwide)a + b) >> 64)) \
+    R(subc_cc_addc, "add.cc.u32 %y, %a, %b; subc.cc.u32 %y, %c, %e; addc.u32 %d, 0, 0;", U32, U32, U32, U32, U32, \
+      (uint32_t)(((uint64_t)c + ~e + (((uint64_t)a + b) >> 32)) >> 32)) \
+    R(mad_cc_subc, "mad.lo.cc.u32 %y, %a, %b, %c; subc.u32 %d, %e, 0;", U32, U32, U32, U32, U32, \
+      e - !((((uint64_t)a * b & UINT32_MAX) + c) >> 32)) \
+    R(sub_cc_madc, "sub.cc.u32 %y, %a, %b; madc.lo.u32 %d, %a, %c, %e;", U32, U32, U32, U32, U32, a * c + e + (a >= b)) \
     R(add_cc_u64, "add.cc.u64 %z, %a, %b; addc.u64 %d, %c, %e;", U64, U64, U64, U64, U64, c + e + (uint64_t)(((uwide)a + b) >> 64)) \
     R(mad_cc, "mad.lo.cc.u32 %y, %a, %b, %c; madc.hi.u32 %d, %a, %b, %e;", U32, U32, U32, U32, U32, \
       (uint32_t)(((uint64_t)a * b) >> 32) + e + (uint32_t)((((uint64_t)a * b & UINT32_MAX) + c) >> 32)) \
