@@ -144,7 +144,9 @@ struct ptx2spv_target {
                                 place: quicker there than its own, which remain for rare operands */
     uint8_t unroll_hint; /* small loops that only compute run faster where LoopControl asks to unroll them */
     uint8_t vectors; /* enum ptx2spv_vectors */
-    uint8_t reserved[4];
+    uint8_t lockstep; /* the lanes of a warp keep step at all accesses to shared and global memory, not only where the module's .target or
+                         volatile accesses ask for it (see warp_synchronous.c) */
+    uint8_t reserved[3];
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: none overlap; one of size 0 ends the table */
 };
 

@@ -240,6 +240,7 @@ static void apply_options(struct ct_device *device)
         target->sync_form = PTX2SPV_SYNC_PREDICATED;
     else if (*ct_config()->sync)
         ct_log(CT_LOG_WARN, "CUTTLE_SYNC=%s is not known; it may be predicated or resumed", ct_config()->sync);
+    target->lockstep = ct_config()->lockstep;
 }
 
 CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_backend *backend, unsigned backend_index,

@@ -226,7 +226,8 @@ struct ptx_function {
 
 struct ptx_module {
     unsigned isa_version; /* major*10+minor */
-    unsigned sm;
+    unsigned sm;        /* of .target, as sm_75: 75; of several texts the newest */
+    unsigned oldest_sm; /* of several texts the oldest */
     unsigned address_bits;
     CT_VEC(struct ptx_function *) functions;  /* with bodies and extern declarations, in source order */
     CT_VEC(struct ptx_variable *) variables;  /* module scope */

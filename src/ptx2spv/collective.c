@@ -28,12 +28,12 @@ static bool is_plain(const struct ct_insn *insn)
 /* What the pass must rewrite, and whether that takes the exchange area. */
 static bool is_rewritten(const struct ct_insn *insn, bool native)
 {
-    return ct_is_sync(insn->op) && !is_plain(insn) && !(native && insn->op == CT_OP_WARPSYNC);
+    return ct_is_sync(insn->op) && !is_plain(insn) && !(native && (insn->op == CT_OP_WARPSYNC || insn->op == CT_OP_CONVERGE));
 }
 
 static bool needs_exchange(const struct ct_insn *insn, bool native)
 {
-    return is_rewritten(insn, native) && !(native && ct_is_warp_op(insn->op));
+    return is_rewritten(insn, native) && insn->op != CT_OP_CONVERGE && !(native && ct_is_warp_op(insn->op));
 }
 
 static void note_columns(struct ct_exchange *x, const struct ct_insn *insn)
@@ -72,6 +72,10 @@ static void exchange_in_place(struct ct_cursor *at, struct ct_exchange *x, const
 {
     if (insn->op == CT_OP_BARRIER) {
         reduce_in_place(at, insn);
+        return;
+    }
+    if (insn->op == CT_OP_CONVERGE) {
+        ct_exchange_barrier(at);
         return;
     }
     ct_exchange_post(at, x, insn);

@@ -49,7 +49,7 @@ static gen_fn *const emitters[CT_OP_COUNT] = {
     [CT_OP_CONST] = gen_nothing, [CT_OP_UNDEF] = gen_nothing, [CT_OP_COPY] = gen_copy, [CT_OP_SYSVAL] = gen_sysval,
     [CT_OP_CLOCK] = ct_gen_clock, [CT_OP_LOAD] = ct_gen_load, [CT_OP_STORE] = ct_gen_store, [CT_OP_ATOM] = ct_gen_atomic,
     [CT_OP_FENCE] = ct_gen_fence, [CT_OP_BARRIER] = ct_gen_barrier,
-    [CT_OP_LANEREAD] = ct_gen_laneread, [CT_OP_BALLOT] = ct_gen_ballot, [CT_OP_WARPSYNC] = ct_gen_warpsync,
+    [CT_OP_LANEREAD] = ct_gen_laneread, [CT_OP_BALLOT] = ct_gen_ballot, [CT_OP_WARPSYNC] = ct_gen_warpsync, [CT_OP_CONVERGE] = ct_gen_warpsync,
 #define INTEGER(op) [CT_OP_##op] = ct_gen_integer
     INTEGER(SELECT), INTEGER(PACK), INTEGER(UNPACK), INTEGER(ADD), INTEGER(SUB), INTEGER(MUL), INTEGER(MULHI), INTEGER(MULWIDE),
     INTEGER(UDIV), INTEGER(SDIV), INTEGER(UREM), INTEGER(SREM), INTEGER(NEG), INTEGER(AND), INTEGER(OR), INTEGER(XOR), INTEGER(NOT),

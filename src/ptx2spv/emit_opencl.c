@@ -268,7 +268,8 @@ static bool has_subgroup_ops(const struct ct_fn *fn)
 {
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (insn->op == CT_OP_LANEREAD || insn->op == CT_OP_BALLOT || insn->op == CT_OP_WARPSYNC)
+            if (insn->op == CT_OP_LANEREAD || insn->op == CT_OP_BALLOT || insn->op == CT_OP_WARPSYNC ||
+                insn->op == CT_OP_CONVERGE)
                 return true;
     return false;
 }

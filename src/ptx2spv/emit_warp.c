@@ -51,6 +51,6 @@ void ct_gen_ballot(struct ct_gen *g, const struct ct_insn *insn)
 
 void ct_gen_warpsync(struct ct_gen *g, const struct ct_insn *insn)
 {
-    (void)insn; /* the mask: lanes outside of it are not here, or wait for nothing */
+    (void)insn; /* The mask of WARPSYNC: lanes outside of it are not here, or wait for nothing. CONVERGE has none. */
     GEN_VOID(g, SpvOpControlBarrier, subgroup_scope(g), subgroup_scope(g), ct_gen_semantics(g, PTX_ACQ_REL));
 }

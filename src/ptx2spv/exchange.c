@@ -13,7 +13,7 @@ bool ct_is_warp_op(enum ct_op op)
 
 bool ct_is_sync(enum ct_op op)
 {
-    return op == CT_OP_BARRIER || ct_is_warp_op(op);
+    return op == CT_OP_BARRIER || op == CT_OP_CONVERGE || ct_is_warp_op(op);
 }
 
 /* ---- control flow ---- */

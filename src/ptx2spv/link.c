@@ -364,6 +364,7 @@ static void gather(const struct ct_link *link, const struct ptx_module *tree, st
     }
     whole->isa_version = tree->isa_version > whole->isa_version ? tree->isa_version : whole->isa_version;
     whole->sm = tree->sm > whole->sm ? tree->sm : whole->sm;
+    whole->oldest_sm = !whole->oldest_sm || tree->oldest_sm < whole->oldest_sm ? tree->oldest_sm : whole->oldest_sm;
     whole->address_bits = tree->address_bits;
 }
 

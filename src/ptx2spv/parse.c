@@ -238,7 +238,7 @@ static bool parse_target_name(struct ptx_parser *p)
         number = number * 10 + (unsigned)(name.text[i] - '0');
     if (i + 1 < name.length || (i < name.length && name.text[i] != 'a' && name.text[i] != 'f') || number < 10)
         return ptx_fail(p, name.where, "unknown target '%.*s'", PTX_SHOW(name.text, name.length));
-    p->module->sm = number;
+    p->module->sm = p->module->oldest_sm = number;
     return true;
 }
 

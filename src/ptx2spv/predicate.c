@@ -203,7 +203,7 @@ static void meet(struct predication *p, struct ct_cursor *at, struct ct_block *b
     struct ct_cursor run = {.fn = p->fn, .block = block, .before = insn->next, .where = insn->where};
 
     ct_insn_remove(insn);
-    if (insn->op != CT_OP_BARRIER)
+    if (ct_is_warp_op(insn->op))
         exchange(at, p->x, insn, in, &run);
     else if (insn->mode == PTX_MODE_RED)
         reduce(at, insn, in);

@@ -105,7 +105,7 @@ static void post_point(struct ct_cursor *at, struct resume *rs, uint32_t point)
         ct_exchange_store(at, ct_exchange_own(at, rs->x, CT_COLUMN_MASK), ct_exchange_mask(at, insn));
         sign(at, rs, ct_const32(at, sign_of(rs, point)));
     } else {
-        sign(at, rs, ct_const32(at, 0)); /* a spinning loop */
+        sign(at, rs, ct_const32(at, 0)); /* a loop that spins, or CONVERGE: whoever comes in the same round */
     }
     wait_at(at, rs, point);
 }

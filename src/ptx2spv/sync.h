@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Synchronization points: warp instructions and barriers, and the work-group memory through which threads exchange at them.
+/* Synchronization points: warp instructions, CONVERGE and barriers, and the work-group memory through which threads exchange at them.
  *
  *   uniform.c     which of them a whole block reaches together
  *   collective.c  the pass: chooses the form, expands points in place
@@ -52,7 +52,7 @@ struct ct_exchange {
 };
 
 bool ct_is_warp_op(enum ct_op op); /* as PTX has them */
-bool ct_is_sync(enum ct_op op); /* those and barriers */
+bool ct_is_sync(enum ct_op op); /* those, CONVERGE and barriers */
 
 /* ---- uniform.c: by block id, in scratch memory. Renumbers blocks. ---- */
 const bool *ct_find_divergent_blocks(struct ct_fn *fn);

@@ -484,6 +484,85 @@ static const char spin[] =
     "WAIT: ld.volatile.shared.u32 r1,[r3+512]; setp.eq.u32 p,r1,0; @p bra WAIT; membar.cta; ld.shared.u32 x,[r4+-128]; add.u32 x,x,r1;"
     "sub.u32 x,x,1; OUT:";
 
+/* ---- warp-synchronous code: lanes pass values through shared memory without bar.warp.sync ---- */
+
+/* The last steps of a block's sum as programs for older GPUs write them: the first warp adds 64 words, with volatile accesses. */
+static void expect_volatile_sum(struct warps_block *b)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t t = 0; t < 64; t++)
+        sum += b->in[t];
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = sum + b->n;
+}
+#define VOLATILE_STEP(bytes) "ld.volatile.shared.u32 r5,[r4+" bytes "]; ld.volatile.shared.u32 r6,[r4]; add.u32 r6,r6,r5; st.volatile.shared.u32 [r4],r6;"
+#define SUM_OF_64(step) \
+    "mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; st.shared.u32 [r4],v; bar.sync 0; setp.ge.u32 p,t,32; @p bra OUT;" step("128") step("64") step("32") \
+    step("16") step("8") step("4") "OUT: bar.sync 0; ld.shared.u32 x,[s]; add.u32 x,x,n;"
+static const char volatile_sum[] = SUM_OF_64(VOLATILE_STEP);
+
+/* The same without volatile: promised to targets below sm_70, and elsewhere what CUTTLE_LOCKSTEP is for. */
+#define PLAIN_STEP(bytes) "ld.shared.u32 r5,[r4+" bytes "]; ld.shared.u32 r6,[r4]; add.u32 r6,r6,r5; st.shared.u32 [r4],r6;"
+static const char plain_sum[] = SUM_OF_64(PLAIN_STEP);
+
+/* The same by generic addresses, in a function. */
+static const char generic_sum[] =
+    "mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; st.shared.u32 [r4],v; bar.sync 0; setp.ge.u32 p,t,32; @p bra OUT; cvt.u64.u32 d1,r4;"
+    "cvta.shared.u64 d1,d1; { .param .b64 a; st.param.b64 [a],d1; call add_up, (a); } OUT: bar.sync 0; ld.shared.u32 x,[s]; add.u32 x,x,n;";
+#define GENERIC_STEP(bytes) "ld.volatile.u32 x,[a+" bytes "]; ld.volatile.u32 y,[a]; add.u32 y,y,x; st.volatile.u32 [a],y;"
+static const char generic_sum_functions[] =
+    ".func add_up(.param .b64 at)\n{ .reg .b32 x, y; .reg .b64 a; ld.param.b64 a,[at];" GENERIC_STEP("128") GENERIC_STEP("64") GENERIC_STEP("32")
+        GENERIC_STEP("16") GENERIC_STEP("8") GENERIC_STEP("4") "ret; }\n";
+
+/* Sums of all lanes up to one's own (Hillis and Steele): in each step some lanes stand aside. */
+static void expect_volatile_scan(struct warps_block *b)
+{
+    for (uint32_t t = 0, sum = 0; t < b->threads; t++) {
+        sum = (t % 32 ? sum : 0) + b->in[t];
+        b->out[t] = sum + b->n;
+    }
+}
+#define SCAN_STEP(lanes, bytes, label) \
+    "setp.lt.u32 p,r1," lanes "; @p bra " label "; ld.volatile.shared.u32 r5,[r4+-" bytes "]; ld.volatile.shared.u32 r6,[r4]; add.u32 r6,r6,r5;" \
+    "st.volatile.shared.u32 [r4],r6; " label ":"
+static const char volatile_scan[] =
+    "mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; and.b32 r1,t,31; st.volatile.shared.u32 [r4],v;" SCAN_STEP("1", "4", "A") SCAN_STEP("2", "8", "B")
+        SCAN_STEP("4", "16", "C") SCAN_STEP("8", "32", "D") SCAN_STEP("16", "64", "E") "ld.volatile.shared.u32 x,[r4]; add.u32 x,x,n;";
+
+/* Each warp goes its own number of rounds, and each lane takes its neighbour's value in each. */
+static void expect_volatile_rounds(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++) {
+        const uint32_t rounds = t / 32 + b->n;
+
+        b->out[t] = b->in[(t & ~15u) + ((t + rounds) & 15)];
+    }
+}
+static const char volatile_rounds[] =
+    "mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; mov.u32 x,v; shr.u32 r1,t,5; add.u32 r1,r1,n; add.u32 r2,t,1; and.b32 r2,r2,15; and.b32 r5,t,-16;"
+    "or.b32 r2,r2,r5; mad.lo.u32 r2,r2,4,r3; LOOP: setp.eq.u32 p,r1,0; @p bra DONE; st.volatile.shared.u32 [r4],x; ld.volatile.shared.u32 x,[r2];"
+    "sub.u32 r1,r1,1; bra LOOP; DONE:";
+
+/* Values go round by plain accesses, an atomic operation among them, in code for sm_60. */
+static void expect_plain_exchange(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = b->in[t ^ 15] + b->in[t ^ 3] + 1 + b->n;
+}
+static const char plain_exchange[] =
+    "mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; xor.b32 r1,t,15; mad.lo.u32 r1,r1,4,r3; xor.b32 r2,t,3; mad.lo.u32 r2,r2,4,r3; st.shared.u32 [r4],v;"
+    "ld.shared.u32 x,[r1]; add.u32 r5,v,n; st.shared.u32 [r4],r5; red.shared.add.u32 [r1],1; ld.shared.u32 r6,[r2]; add.u32 x,x,r6;";
+
+/* Values go round through global memory; what ends the kernel overwrites them. */
+static void expect_global_exchange(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = b->in[t ^ 15] + b->n;
+}
+static const char global_exchange[] =
+    "st.global.u32 [o],v; xor.b32 r1,t,15; mul.wide.u32 d1,r1,4; sub.u64 d2,o,d0; add.u64 d2,d2,d1; ld.global.u32 x,[d2]; add.u32 x,x,n;";
+
 /* A spin lock around a counter in shared memory, taken by every thread; then its final value. */
 static void expect_lock(struct warps_block *b)
 {
@@ -497,34 +576,42 @@ static const char lock[] =
     "ld.shared.u32 x,[r3+4];";
 
 const struct warps_row warps_rows[] = {
-    {"shuffles of every kind", shuffles, expect_shuffles, WARPS_FULL, ""},
-    {"shuffles in some warps", one_warp, expect_one_warp, 0, ""},
-    {"sums over the first lanes", first_lanes, expect_first_lanes, WARPS_FULL, ""},
-    {"shuffles in loops of different lengths", rounds, expect_rounds, 0, ""},
-    {"shuffles in a function", called, expect_one_warp, 0, called_functions},
-    {"words through memory in a function", called_rounds, expect_rounds, 0, called_rounds_functions},
-    {"lanes with rounds of their own", lane_rounds, expect_lane_rounds, 0, ""},
-    {"lanes a round behind", behind, expect_behind, WARPS_APART, ""},
-    {"lanes from two branches", from_branches, expect_from_branches, WARPS_APART, ""},
-    {"ballots in two branches", ballots, expect_ballots, 0, ""},
-    {"votes", votes, expect_votes, 0, ""},
-    {"matches", matches, expect_matches, 0, ""},
-    {"active lanes", active, expect_active, 0, ""},
-    {"reductions", reductions, expect_reductions, 0, ""},
-    {"all kinds after early exits", after_exits, expect_after_exits, 0, ""},
-    {"barriers after early exits", early_exit, expect_early_exit, 0, ""},
-    {"one barrier from two branches", two_branches, expect_two_branches, WARPS_FULL, ""},
-    {"producer and consumer", producer, expect_producer, 0, ""},
-    {"barriers that reduce", bar_red, expect_bar_red, 0, ""},
-    {"barriers of some warps that reduce", bar_red_of_some, expect_bar_red_of_some, WARPS_FULL, ""},
-    {"votes and reducing barriers in a function", called_meetings, expect_called_meetings, WARPS_FULL, called_meetings_functions},
-    {"barriers that reduce after early exits", red_after_exit, expect_red_after_exit, 0, ""},
-    {"barriers that count threads", counts, expect_counts, 0, ""},
-    {"the sum of a block", block_sum, expect_block_sum, WARPS_FULL, ""},
-    {"the sum of a block after early exits", sum_after_exit, expect_sum_after_exit, WARPS_FULL, ""},
-    {"rows after early exits", sum_rows, expect_rows, WARPS_FULL, ""},
-    {"a warp that spins", spin, expect_spin, WARPS_FULL, ""},
-    {"a spin lock", lock, expect_lock, 0, ""},
+    {"shuffles of every kind", shuffles, expect_shuffles, WARPS_FULL, "", 0},
+    {"shuffles in some warps", one_warp, expect_one_warp, 0, "", 0},
+    {"sums over the first lanes", first_lanes, expect_first_lanes, WARPS_FULL, "", 0},
+    {"shuffles in loops of different lengths", rounds, expect_rounds, 0, "", 0},
+    {"shuffles in a function", called, expect_one_warp, 0, called_functions, 0},
+    {"words through memory in a function", called_rounds, expect_rounds, 0, called_rounds_functions, 0},
+    {"lanes with rounds of their own", lane_rounds, expect_lane_rounds, 0, "", 0},
+    {"lanes a round behind", behind, expect_behind, WARPS_APART, "", 0},
+    {"lanes from two branches", from_branches, expect_from_branches, WARPS_APART, "", 0},
+    {"ballots in two branches", ballots, expect_ballots, 0, "", 0},
+    {"votes", votes, expect_votes, 0, "", 0},
+    {"matches", matches, expect_matches, 0, "", 0},
+    {"active lanes", active, expect_active, 0, "", 0},
+    {"reductions", reductions, expect_reductions, 0, "", 0},
+    {"all kinds after early exits", after_exits, expect_after_exits, 0, "", 0},
+    {"barriers after early exits", early_exit, expect_early_exit, 0, "", 0},
+    {"one barrier from two branches", two_branches, expect_two_branches, WARPS_FULL, "", 0},
+    {"producer and consumer", producer, expect_producer, 0, "", 0},
+    {"barriers that reduce", bar_red, expect_bar_red, 0, "", 0},
+    {"barriers of some warps that reduce", bar_red_of_some, expect_bar_red_of_some, WARPS_FULL, "", 0},
+    {"votes and reducing barriers in a function", called_meetings, expect_called_meetings, WARPS_FULL, called_meetings_functions, 0},
+    {"barriers that reduce after early exits", red_after_exit, expect_red_after_exit, 0, "", 0},
+    {"barriers that count threads", counts, expect_counts, 0, "", 0},
+    {"the sum of a block", block_sum, expect_block_sum, WARPS_FULL, "", 0},
+    {"the sum of a block after early exits", sum_after_exit, expect_sum_after_exit, WARPS_FULL, "", 0},
+    {"rows after early exits", sum_rows, expect_rows, WARPS_FULL, "", 0},
+    {"a warp that spins", spin, expect_spin, WARPS_FULL, "", 0},
+    {"a spin lock", lock, expect_lock, 0, "", 0},
+    {"a volatile sum", volatile_sum, expect_volatile_sum, 0, "", 0},
+    {"a volatile sum by generic addresses", generic_sum, expect_volatile_sum, WARPS_GENERIC, generic_sum_functions, 0},
+    {"a volatile scan", volatile_scan, expect_volatile_scan, 0, "", 0},
+    {"volatile accesses in loops of different lengths", volatile_rounds, expect_volatile_rounds, 0, "", 0},
+    {"a sum for sm_60", plain_sum, expect_volatile_sum, 0, "", 60},
+    {"values that go round for sm_60", plain_exchange, expect_plain_exchange, 0, "", 60},
+    {"global words that want lockstep", global_exchange, expect_global_exchange, WARPS_LOCKSTEP, "", 0},
+    {"a sum that wants lockstep", plain_sum, expect_volatile_sum, WARPS_LOCKSTEP, "", 0},
 };
 
 const size_t warps_row_count = sizeof warps_rows / sizeof *warps_rows;
@@ -533,12 +620,12 @@ void warps_make_ptx(char *text, size_t size, const struct warps_row *row)
 {
     const int length = snprintf(
         text, size,
-        ".version 7.8\n.target sm_80\n.address_size 64\n%s.visible .entry k(.param .u64 out, .param .u64 in, .param .u32 count)\n{\n"
+        ".version 7.8\n.target sm_%u\n.address_size 64\n%s.visible .entry k(.param .u64 out, .param .u64 in, .param .u32 count)\n{\n"
         ".reg .pred p, q; .reg .b32 r<10>; .reg .b64 d<4>; .reg .b64 o, i; .reg .b32 t, v, n, x, z; .shared .align 16 .b8 s[1024];\n"
         "ld.param.u64 o,[out]; ld.param.u64 i,[in]; ld.param.u32 n,[count]; mov.u32 t,%%tid.x; mov.u32 z,%%ntid.x;\n"
         "mul.wide.u32 d0,t,4; add.u64 o,o,d0; add.u64 i,i,d0; ld.global.u32 v,[i]; mov.u32 x,0;\n"
         "%s\nst.global.u32 [o],x; ret;\n}\n",
-        row->functions, row->body);
+        row->sm ? row->sm : 80, row->functions, row->body);
 
     assert(length > 0 && (size_t)length < size);
     (void)length;

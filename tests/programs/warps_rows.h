@@ -19,6 +19,8 @@ struct warps_block {
 enum {
     WARPS_FULL = 1,  /* blocks of whole warps only */
     WARPS_APART = 2, /* lanes that meet from different places: the collective forms only */
+    WARPS_LOCKSTEP = 4, /* with CUTTLE_LOCKSTEP only */
+    WARPS_GENERIC = 8,  /* accesses by generic addresses, which the interpreter of SPIR-V does not know */
 };
 
 /* A kernel `k` of (.u64 out, .u64 in, .u32 count): a word of each for every thread of one block; count is below 4. */
@@ -27,6 +29,7 @@ struct warps_row {
     void (*expect)(struct warps_block *b);
     unsigned flags;
     const char *functions;
+    unsigned sm; /* of .target; 0: 80 */
 };
 extern const struct warps_row warps_rows[];
 extern const size_t warps_row_count;

@@ -47,6 +47,12 @@ static bool is_surely_collective(void)
     return getenv("CUTTLE_WARP") || getenv("CUTTLE_SYNC");
 }
 
+static bool is_run(const struct warps_row *row, uint32_t threads)
+{
+    return (threads % 32 == 0 || !(row->flags & WARPS_FULL)) && (is_surely_collective() || !(row->flags & WARPS_APART)) &&
+           (getenv("CUTTLE_LOCKSTEP") || !(row->flags & WARPS_LOCKSTEP));
+}
+
 static uint32_t only; /* blocks of this size; 0: of all */
 
 static void run_rows(uint32_t threads)
@@ -54,7 +60,7 @@ static void run_rows(uint32_t threads)
     if (only && threads != only)
         skip();
     for (size_t i = 0; i < warps_row_count; i++)
-        if ((threads % 32 == 0 || !(warps_rows[i].flags & WARPS_FULL)) && (is_surely_collective() || !(warps_rows[i].flags & WARPS_APART)))
+        if (is_run(&warps_rows[i], threads))
             run(&warps_rows[i], threads);
 }
 

@@ -41,6 +41,7 @@ static void compile(const struct warps_row *row, const struct lanes_case *c, str
         .dialect = PTX2SPV_VULKAN, .warp_form = c->form == NATIVE ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE,
         .subgroup_size = c->lanes, .push_constant_bytes = 128, .shared_bytes = 32768, .max_block_threads = 1024, .int64 = 1,
         .memory_model_device_scope = 1, .maximal_reconvergence = 1, .sync_form = sync_forms[c->form],
+        .lockstep = (row->flags & WARPS_LOCKSTEP) != 0,
     };
     struct ptx2spv_module *module;
     char text[WARPS_PTX_BYTES];
@@ -140,7 +141,7 @@ static bool is_left_out(size_t row, const struct lanes_case *c)
     if (c->form != NATIVE && (row + (unsigned)__builtin_ctz(c->lanes)) % 3)
         return true;
 #endif
-    return c->form == NATIVE && warps_rows[row].flags & WARPS_APART;
+    return warps_rows[row].flags & WARPS_GENERIC || (c->form == NATIVE && warps_rows[row].flags & WARPS_APART);
 }
 
 static void run_rows(void **state)

@@ -120,7 +120,7 @@ static void check_rows(const struct row *rows, size_t n)
 /* A function of another kind, and a call of add_one's kind through %rd2. */
 #define TWO_WORDS ".func (.param .b64 result) two_words(.param .b32 x)\n{\nst.param.b64 [result], 5;\nret;\n}\n"
 #define CALL_BY_ADDRESS(before)                                                                                                            \
-    "P: .callprototype (.param .b32 _) _ (.param .b32 _);\n{ .param .b32 a; st.param.b32 [a], %r1;\n.param .b32 b;\n" before              \
+    "P: .callprototype (.param .b32 _) _ (.param .b32 _);\n{ .param .b32 a; st.param.b32 [a], %r1;\n.param .b32 b;\n" before               \
     "call (b), %rd2, (a), P;\nld.param.b32 %r2, [b]; }\n"
 
 static void test_inline(void **state)
@@ -154,8 +154,9 @@ static void test_inline(void **state)
          {"store", "call"}},
         {"a call by address chooses among the functions that fit",
          "inline",
-         HEAD ADD_ONE TWO_WORDS ENTRY REGS ARGUMENTS "mov.u64 %rd2, add_one;\nmov.u64 %rd3, two_words;\nld.global.u64 %rd2, [%rd1];\n"
-                                                     CALL_BY_ADDRESS("") "st.global.u32 [%rd1], %r2;\nret;\n}\n",
+         HEAD ADD_ONE TWO_WORDS ENTRY REGS ARGUMENTS
+         "mov.u64 %rd2, add_one;\nmov.u64 %rd3, two_words;\nld.global.u64 %rd2, [%rd1];\n" CALL_BY_ADDRESS(
+             "") "st.global.u32 [%rd1], %r2;\nret;\n}\n",
          {"switch", "const 0x4600000000000001", "atom", "const 0x1\n"},
          {"call", "const 0x5\n"}},
     };
@@ -322,6 +323,71 @@ static void test_simplify(void **state)
 
 /* ---- cleanup, structurize ---- */
 
+/* Lanes keep step at volatile accesses to shared memory, and at all of them for targets below sm_70 ("Independent Thread Scheduling"). */
+static void test_warp_synchronous(void **state)
+{
+#define SHARED_WORDS ".shared .align 4 .b32 s[64];\n"
+#define HEAD_OF_SM60 ".version 7.8\n.target sm_60\n.address_size 64\n"
+    static const struct row rows[] = {
+        {"a volatile load behind a volatile store",
+         "warp_synchronous",
+         HEAD ENTRY REGS SHARED_WORDS "st.volatile.shared.u32 [s], 1;\nld.volatile.shared.u32 %r2, [s+4];\nret;\n}\n",
+         {"store.shared.volatile", "converge", "load.shared.volatile"},
+         {NULL}},
+        {"a volatile store behind a volatile load",
+         "warp_synchronous",
+         HEAD ENTRY REGS SHARED_WORDS "ld.volatile.shared.u32 %r2, [s+4];\nst.volatile.shared.u32 [s], %r2;\nret;\n}\n",
+         {"load.shared.volatile", "converge", "store.shared.volatile"},
+         {NULL}},
+        {"a barrier does it",
+         "warp_synchronous",
+         HEAD ENTRY REGS SHARED_WORDS "st.volatile.shared.u32 [s], 1;\nbar.warp.sync -1;\nld.volatile.shared.u32 %r2, [s+4];\nbar.sync 0;\n"
+                                      "st.volatile.shared.u32 [s], %r2;\nret;\n}\n",
+         {"warpsync", "load", "barrier"},
+         {"converge"}},
+        {"loads pass loads",
+         "warp_synchronous",
+         HEAD ENTRY REGS SHARED_WORDS "ld.volatile.shared.u32 %r2, [s+4];\nld.volatile.shared.u32 %r3, [s];\nret;\n}\n",
+         {"load"},
+         {"converge"}},
+        {"plain accesses are the program's own business from sm_70 on",
+         "warp_synchronous",
+         HEAD ENTRY REGS SHARED_WORDS "st.shared.u32 [s], 1;\nld.shared.u32 %r2, [s+4];\nret;\n}\n",
+         {"store", "load"},
+         {"converge"}},
+        {"and below they are not",
+         "warp_synchronous",
+         HEAD_OF_SM60 ENTRY REGS SHARED_WORDS "st.shared.u32 [s], 1;\nld.shared.u32 %r2, [s+4];\nret;\n}\n",
+         {"store", "converge", "load"},
+         {NULL}},
+        {"atomic operations of a kind need no order among themselves",
+         "warp_synchronous",
+         HEAD_OF_SM60 ENTRY REGS SHARED_WORDS "red.shared.add.u32 [s], 1;\nred.shared.add.u32 [s+4], 1;\nret;\n}\n",
+         {"atom"},
+         {"converge"}},
+        {"but loads come behind them",
+         "warp_synchronous",
+         HEAD_OF_SM60 ENTRY REGS SHARED_WORDS "red.shared.add.u32 [s], 1;\nld.shared.u32 %r2, [s+4];\nret;\n}\n",
+         {"atom", "converge", "load"},
+         {NULL}},
+        {"global memory is no shared memory",
+         "warp_synchronous",
+         HEAD_OF_SM60 ENTRY REGS ARGUMENTS "st.volatile.global.u32 [%rd1], 1;\nld.volatile.global.u32 %r2, [%rd1+4];\n"
+                                           "st.volatile.u32 [%rd1], %r2;\nld.volatile.u32 %r2, [%rd1+4];\nret;\n}\n",
+         {"store", "load"},
+         {"converge"}},
+        {"the next round of a loop",
+         "warp_synchronous",
+         HEAD ENTRY REGS SHARED_WORDS "mov.u32 %r1, 0;\nTOP: ld.volatile.shared.u32 %r2, [s+4];\nadd.u32 %r1, %r1, %r2;\n"
+                                      "setp.lt.u32 %p1, %r1, 9;\n@%p1 bra TOP;\nst.volatile.shared.u32 [s], %r1;\nret;\n}\n",
+         {"load", "cbr", "converge", "store"},
+         {NULL}},
+    };
+
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
 static void test_empty_blocks(void **state)
 {
     static const struct row rows[] = {
@@ -442,10 +508,10 @@ static void test_errors(void **state)
 /* What calls through an address may reach and never will is no error, but is told. */
 static void test_recursion_by_address(void **state)
 {
-    static const char text[] = HEAD ".func (.param .b32 result) f(.param .b32 x)\n{\n" REGS
-                                    "ld.param.u32 %r1, [x];\nmov.u64 %rd2, f;\n" CALL_BY_ADDRESS("") "st.param.b32 [result], %r2;\n"
-                                    "ret;\n}\n" ENTRY REGS ARGUMENTS "mov.u64 %rd2, f;\n" CALL_BY_ADDRESS("")
-                                    "st.global.u32 [%rd1], %r2;\nret;\n}\n";
+    static const char text[] =
+        HEAD ".func (.param .b32 result) f(.param .b32 x)\n{\n" REGS "ld.param.u32 %r1, [x];\nmov.u64 %rd2, f;\n" CALL_BY_ADDRESS(
+            "") "st.param.b32 [result], %r2;\n"
+                "ret;\n}\n" ENTRY REGS ARGUMENTS "mov.u64 %rd2, f;\n" CALL_BY_ADDRESS("") "st.global.u32 [%rd1], %r2;\nret;\n}\n";
     const struct ptx2spv_target target = full_target();
     struct run run;
 
@@ -549,6 +615,7 @@ int main(void)
         cmocka_unit_test(test_reduce),
         cmocka_unit_test(test_ssa),
         cmocka_unit_test(test_simplify),
+        cmocka_unit_test(test_warp_synchronous),
         cmocka_unit_test(test_empty_blocks),
         cmocka_unit_test(test_addrspace),
         cmocka_unit_test(test_errors),
