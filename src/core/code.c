@@ -2,6 +2,7 @@
 /* Code: from an image to parsed PTX. */
 #include "code.h"
 
+#include "float_environment.h"
 #include "image.h"
 #include "log.h"
 #include "ptx_dir.h"
@@ -48,14 +49,17 @@ CUresult ct_code_refuse(enum ptx2spv_status status, unsigned n_lacking)
 static CUresult parse(struct ct_code *code, const struct ct_image *image, struct ct_jit *jit)
 {
     const struct ptx2spv_options options = ct_jit_compiler_options(jit);
+    struct ct_float_environment before;
     struct ptx2spv_linker *linker;
     enum ptx2spv_status status = ptx2spv_linker_create(&linker);
     unsigned address_bits;
 
+    ct_float_environment_enter(&before); /* the compiler reads decimal numbers */
     if (status == PTX2SPV_OK) {
         status = link_texts(linker, image, &options, &code->ptx);
         ptx2spv_linker_destroy(linker);
     }
+    ct_float_environment_restore(&before);
     if (status != PTX2SPV_OK)
         return ct_code_refuse(status, image->n_lacking);
     ptx2spv_module_versions(code->ptx, &code->isa, &code->sm, &address_bits);

@@ -5,6 +5,7 @@
 #include "compute_capability.h"
 #include "config.h"
 #include "copy_kernel.h"
+#include "float_environment.h"
 #include "host_aliases.h"
 #include "log.h"
 #include "memory_pool.h"
@@ -278,11 +279,14 @@ void ct_device_finish(struct ct_device *device)
 
 CUresult ct_device_open_locked(struct ct_device *device)
 {
+    struct ct_float_environment before;
     CUresult r;
 
     if (device->opened)
         return CUDA_SUCCESS;
+    ct_float_environment_enter(&before); /* the driver starts the threads that run kernels on a CPU device */
     r = device->backend->device_open(device->backend_index, &device->opened);
+    ct_float_environment_restore(&before);
     if (r != CUDA_SUCCESS)
         return r;
     device->primary->backend_device = device->opened; /* what belongs to the device and to no context is made through this one */

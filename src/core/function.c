@@ -5,6 +5,7 @@
 #include "compute_capability.h"
 #include "config.h"
 #include "device.h"
+#include "float_environment.h"
 #include "library.h"
 #include "log.h"
 #include "probe.h"
@@ -205,6 +206,7 @@ bool ct_function_is_compiled(const struct ct_function *function)
 CUresult ct_function_compile(struct ct_function *function)
 {
     struct ct_module *module = function->module;
+    struct ct_float_environment before;
     int state;
     CUresult r;
 
@@ -221,7 +223,9 @@ CUresult ct_function_compile(struct ct_function *function)
         return CUDA_SUCCESS;
     if (state == CT_COMPILE_FAILED)
         return ct_fail(r, "kernel %s did not compile before", function->decl->name);
+    ct_float_environment_enter(&before);
     r = compile(function);
+    ct_float_environment_restore(&before);
     finish_compile(function, r);
     return r;
 }

@@ -3,6 +3,7 @@
 #include "launch.h"
 
 #include "device.h"
+#include "float_environment.h"
 #include "heap.h"
 #include "log.h"
 #include "memory.h"
@@ -266,6 +267,7 @@ static CUresult launch_on(struct ct_stream *stream, struct ct_function *function
 
 CUresult ct_launch_kernel(CUfunction handle, const struct ct_launch_shape *shape, CUstream stream_handle, void **params, void **extra)
 {
+    struct ct_float_environment before;
     struct ct_stream *stream;
     struct ct_function *function;
     CUresult r = ct_stream_lookup(stream_handle, &stream); /* also: initialized, a current context */
@@ -274,7 +276,9 @@ CUresult ct_launch_kernel(CUfunction handle, const struct ct_launch_shape *shape
         return r;
     r = ct_function_lookup(handle, stream->context, &function);
     if (r == CUDA_SUCCESS) {
+        ct_float_environment_enter(&before); /* a driver may compile now, or start threads */
         r = launch_on(stream, function, shape, params, extra);
+        ct_float_environment_restore(&before);
         ct_function_release(function);
     }
     ct_stream_release(stream);

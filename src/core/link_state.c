@@ -5,6 +5,7 @@
 
 #include "archive.h"
 #include "code.h"
+#include "float_environment.h"
 #include "image.h"
 #include "linked_image.h"
 #include "log.h"
@@ -114,12 +115,15 @@ static CUresult add_text(struct ct_link_state *state, const struct ct_ptx *ptx, 
 {
     const struct ptx2spv_options options = ct_jit_compiler_options(&state->jit);
     const struct ptx2spv_input input = {ptx->text, ptx->length, name, on_demand};
+    struct ct_float_environment before;
     enum ptx2spv_status status;
     CUresult r = keep(state, ptx, name);
 
     if (r != CUDA_SUCCESS)
         return r;
+    ct_float_environment_enter(&before); /* the compiler reads decimal numbers */
     status = ptx2spv_linker_add(state->linker, &input, &options);
+    ct_float_environment_restore(&before);
     return status == PTX2SPV_OK ? CUDA_SUCCESS : ct_code_refuse(status, 0);
 }
 

@@ -4,6 +4,7 @@
 
 #include "config.h"
 #include "device.h"
+#include "float_environment.h"
 #include "log.h"
 #include "log_history.h"
 
@@ -62,8 +63,12 @@ static CUresult add_backend(struct candidates *list, const struct ct_backend *ba
     const struct ct_device_info *infos;
     struct candidate *items;
     unsigned count;
-    CUresult r = backend->enumerate(&infos, &count);
+    struct ct_float_environment before;
+    CUresult r;
 
+    ct_float_environment_enter(&before); /* drivers may start threads */
+    r = backend->enumerate(&infos, &count);
+    ct_float_environment_restore(&before);
     if (r != CUDA_SUCCESS || count == 0)
         return r;
     items = realloc(list->items, (list->count + count) * sizeof *items);

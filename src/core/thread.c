@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread inherits the mask of who starts it. */
+/* A thread inherits the signal mask and the floating-point environment of the thread that starts it: ours have all signals blocked, and the
+ * default environment. */
 #include "thread.h"
+
+#include "float_environment.h"
 
 #include <signal.h>
 
 static int start(pthread_t *out, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
+    struct ct_float_environment environment;
     sigset_t all, before;
     int error;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    ct_float_environment_enter(&environment);
     error = pthread_create(out, attributes, run, argument);
+    ct_float_environment_restore(&environment);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
