@@ -79,7 +79,7 @@ static void test_kernels_compute_as_ever(void **state)
     run_kernel();
 }
 
-/* Host functions run in a thread of the library's, not in the program's. */
+/* Host functions run in a thread of the library's. NVIDIA's inherits the environment of the thread that called cuInit, ours does not. */
 static void CUDA_CB take_environment(void *user)
 {
     *(int *)user = fegetround();
@@ -90,6 +90,8 @@ static void test_host_functions_have_the_default_environment(void **state)
     int found = -1;
 
     (void)state;
+    if (!on_cuttle())
+        skip();
     ok(cuLaunchHostFunc(NULL, take_environment, &found));
     ok(cuStreamSynchronize(NULL));
     assert_int_equal(found, FE_TONEAREST);
