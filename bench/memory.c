@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What memory costs: copies, fills, allocation, registration, zero-copy reads, virtual memory. Runs on any libcuda.so.1, so that two can
  * be compared (bench/memory). Prints "name value unit", one a line; the median of several rounds. Argument 1: MiB to copy; argument 2:
- * seconds of copies beforehand, since Cuttle's own are other ones after the first 32 GiB (backend_vk/copier.c). */
+ * seconds of copies beforehand. */
 #include "example.h"
 #include "timing.h"
 

@@ -326,15 +326,10 @@ static void choose_virtual_memory(const struct ct_vk_physical *physical, struct 
     info->driver_pages = info->virtual_memory == CT_VIRTUAL_PAGES && ct_vk_export_types(physical);
 }
 
-/* On CPU devices pages of our own file do for everybody, also for other drivers; what the driver exports has a file for each memory. A copy
- * runtime takes only what a driver exports. */
+/* On CPU devices pages of our own file serve everybody, other drivers too; what the driver exports has a file for each memory. */
 static void choose_sharing(struct ct_vk_physical *physical, struct ct_device_info *info)
 {
-    const bool for_copies = ct_vk_copier_is_named();
-
-    physical->uses_file &= !for_copies;
-    physical->export_types =
-        (info->kind != CT_DEVICE_CPU && ct_config()->share_memory) || for_copies ? ct_vk_export_types(physical) : 0;
+    physical->export_types = info->kind != CT_DEVICE_CPU && ct_config()->share_memory ? ct_vk_export_types(physical) : 0;
     info->memory_fd = physical->uses_file || physical->export_types;
     info->exports_dma_bufs = physical->export_types & VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT;
 }

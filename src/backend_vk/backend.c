@@ -43,11 +43,6 @@ const struct ct_backend ct_backend_vk = {
     .queue_create = ct_vk_queue_create,
     .queue_destroy = ct_vk_queue_destroy,
 #ifdef CT_WITH_OPENCL
-    .memory_reclaim = ct_vk_copier_reclaim,
-    .copy_beside_takes = ct_vk_copy_beside_takes,
-    .copy_beside_start = ct_vk_copy_beside_start,
-    .copy_beside_finish = ct_vk_copy_beside_finish,
-    .copy_beside_leave = ct_vk_copy_beside_leave,
 #endif
     .queue_copy = ct_vk_queue_copy,
     .queue_fill = ct_vk_queue_fill,

@@ -100,7 +100,6 @@ static CUresult init_compiler(struct ct_backend_device *device)
 {
     CUresult r;
 
-    ct_vk_copier_init(device);
     if ((r = create_handle(device)) != CUDA_SUCCESS)
         return r;
     volkLoadDeviceTable(&device->vk, device->handle);
@@ -174,7 +173,6 @@ void ct_vk_device_close(struct ct_backend_device *device)
     if (!device)
         return;
     ct_vk_scheduler_destroy(device->scheduler);
-    ct_vk_copier_finish(device);
     ct_vk_timestamp_pool_destroy(device->timestamps);
     if (device->pipeline_cache)
         device->vk.vkDestroyPipelineCache(device->handle, device->pipeline_cache, NULL);

@@ -38,12 +38,11 @@ static const struct driver_facts {
     enum ct_address_rule rule;
     uint64_t granule;
     uint8_t exact[6], subnormals32, exp2, zeros, spoils, kernel, pulse, raw, unroll;
-    const char *copier;
 } drivers[] = {
 #define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, spoils, kernel, pulse, raw, \
-               unroll, copier)                                                                                                             \
+               unroll)                                                                                                                     \
     {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, spoils, kernel, pulse,  \
-     raw, unroll, copier},
+     raw, unroll},
 #include "drivers.def"
 };
 
@@ -401,7 +400,6 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     out_info->copies_by_kernel = driver->kernel;
     out->needs_pulse = driver->pulse || ct_config()->pulse;
     out->raw_sparse = driver->raw;
-    out->copy_runtime = driver->copier;
     fill_identity(&properties, out->has, out_info);
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);

@@ -412,7 +412,6 @@ void ct_vk_memory_destroy(struct ct_memory *base)
         return;
     if (memory->n_made && !memory->pieces[0].handle) /* a range: something may just be leaving it; a lost device binds nothing */
         (void)ct_vk_sparse_settle(base->device);
-    ct_vk_copy_beside_forget(memory);
     for (unsigned i = 0; i < memory->n_made; i++)
         ct_vk_piece_destroy(base->device, &memory->pieces[i]);
     ct_vk_pages_unmap(&memory->pages);

@@ -20,7 +20,6 @@ struct ct_vk_piece {
     uint32_t heap;
     uint32_t type;
     bool exportable; /* to other processes */
-    struct ct_vk_copy_part copy_part;
 };
 
 struct ct_vk_piece_plan {

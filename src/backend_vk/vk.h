@@ -8,7 +8,6 @@
 #include "core/backend.h"
 #include "core/locks.h"
 #include "core/memory_file.h"
-#include "copier.h"
 #include "vulkan_compat.h"
 
 #include <stdatomic.h>
@@ -68,7 +67,6 @@ struct ct_vk_physical {
     VkExternalMemoryHandleTypeFlags export_types; /* memory of its own is made so that others may have it as these; 0: it is not */
     bool raw_sparse;          /* sparse buffers read what plain ones compressed as it lies there */
     bool needs_pulse;         /* running kernels see stores of the host when something is submitted only: pulse.c */
-    const char *copy_runtime; /* of the same vendor, for copies beside the queues (copier.c); NULL: none */
     bool memory_missing;      /* no memory types: RADV without hardware, which only compiles */
 };
 
@@ -122,7 +120,6 @@ struct ct_backend_device {
     atomic_int lost; /* CUresult that every queue gives from now on; CUDA_SUCCESS none. release: pairs with ct_vk_device_check */
     struct ct_vk_scheduler *scheduler;
     struct ct_vk_timestamp_pool *timestamps;
-    struct ct_vk_copier copier;
     struct ct_memory_file file; /* CPU devices: pages of their memory */
     atomic_uint_fast64_t export_node; /* the device node that exported memory is a descriptor of; 0: not looked at. relaxed: always the same */
 };
@@ -142,11 +139,6 @@ CUresult ct_vk_memory_info(struct ct_backend_device *device, uint64_t *out_free,
 CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
 CUresult ct_vk_memory_import_host(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
 void ct_vk_memory_destroy(struct ct_memory *memory);
-/* copy_beside.c */
-bool ct_vk_copy_beside_takes(const struct ct_copy_beside *copy);
-CUresult ct_vk_copy_beside_start(const struct ct_copy_beside *copy, struct ct_started_copy **out);
-CUresult ct_vk_copy_beside_finish(const struct ct_copy_beside *copy, struct ct_started_copy *started);
-void ct_vk_copy_beside_leave(const struct ct_copy_beside *copy);
 /* external_memory.c */
 CUresult ct_vk_memory_check_fd(struct ct_backend_device *device, struct ct_fd_import *import);
 CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);

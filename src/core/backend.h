@@ -241,16 +241,10 @@ struct ct_copy_region { /* bytes; `rows` of `row_bytes` each, rows at their pitc
     uint64_t slices, dst_slice, src_slice;
 };
 
-struct ct_copy_beside { /* one run of bytes between memory of kind DEVICE and host pages, of one device */
-    struct ct_memory *dst, *src;
-    uint64_t dst_offset, src_offset, size_bytes;
-};
-
 struct ct_kernel_image; /* a compiled kernel on a device; pipeline variants inside */
 struct ct_queue;
 struct ct_timestamp;    /* a place for one time */
 struct ct_timeline;     /* a counter that queues and the host signal and wait for */
-struct ct_started_copy; /* one that no queue makes, under way */
 struct ct_semaphore;    /* one that another API or process shares: a timeline, or binary */
 
 struct ct_launch {
@@ -294,9 +288,6 @@ struct ct_backend {
     CUresult (*memory_export_dma_buf)(struct ct_memory *memory, uint64_t offset, uint64_t size_bytes, int *out_fd);
     void (*memory_destroy)(struct ct_memory *memory); /* no queue uses it any more; takes NULL */
 
-    /* Gives device memory back that the backend has only to be faster. False: there is none. NULL: there never is. */
-    bool (*memory_reclaim)(struct ct_backend_device *device);
-
     /* CT_VIRTUAL_SPARSE, and shareable memory where info.driver_pages. Memory without an address; SHARED: can be exported, where
      * info.virtual_memory_fd; TILES: where info.sparse_images. */
     CUresult (*physical_create)(struct ct_backend_device *device, uint64_t size_bytes, enum ct_physical_use use, struct ct_physical **out);
@@ -330,14 +321,6 @@ struct ct_backend {
 
     CUresult (*queue_create)(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out);
     void (*queue_destroy)(struct ct_queue *queue); /* idle; takes NULL */
-
-    /* Copies that no queue makes. NULL: there are none. `takes` says whether that is how these bytes are to be copied now; what it learns of
-     * memory takes milliseconds. True: `leave` follows, or `start` and, if that went well, `finish`, which comes back when the copy is done.
-     * The caller sees to it that nothing else uses what is read and written. */
-    bool (*copy_beside_takes)(const struct ct_copy_beside *copy);
-    CUresult (*copy_beside_start)(const struct ct_copy_beside *copy, struct ct_started_copy **out);
-    CUresult (*copy_beside_finish)(const struct ct_copy_beside *copy, struct ct_started_copy *started);
-    void (*copy_beside_leave)(const struct ct_copy_beside *copy);
 
     /* Recording: the command's point is queue_point(queue) afterwards. Each is ordered behind what was recorded before. */
     /* Source and destination ranges do not overlap. In levels of images a region is a box of whole texels: its pitch and slice there are

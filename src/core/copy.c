@@ -3,7 +3,6 @@
  *
  * The ways, by what the two places are:
  *   both known to the device   the stream's queue copies, or a kernel (copy_kernel.c)
- *                              or, large ones between page-locked and device memory, what copies beside it (copy_beside.c)
  *                              where they overlap by way of the stream's ring (CUDA leaves the result open)
  *   pageable to device         through the stream's ring, piece by piece: the source has been read when the call comes back
  *   device to pageable         by staging buffers (copy_download.c): the call waits
@@ -14,7 +13,6 @@
 #include "copy_pieces.h"
 
 #include "config.h"
-#include "copy_beside.h"
 #include "copy_kernel.h"
 #include "log.h"
 #include "memory_arena.h"
@@ -323,8 +321,6 @@ static CUresult run_simplified(struct ct_stream *stream, const struct ct_copy *c
         return run_by_host(stream, copy);
     if (!copy->dst.memory)
         return ct_copy_download(stream, copy);
-    if (ct_copy_beside_takes(stream, copy))
-        return ct_copy_beside_run(stream, copy, may_wait(copy, mode));
     return run_recorded(stream, copy, mode);
 }
 

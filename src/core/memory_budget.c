@@ -52,8 +52,7 @@ bool ct_budget_reclaim(struct ct_device *device)
 {
     bool any = ct_mutex_none_held() && ct_memory_pools_trim(device->pools);
 
-    any |= ct_spares_trim(device->spares);
-    return any || (device->backend->memory_reclaim && device->backend->memory_reclaim(device->opened));
+    return ct_spares_trim(device->spares) || any;
 }
 
 CUresult ct_budget_take(struct ct_device *device, uint64_t size_bytes)

@@ -92,9 +92,8 @@ CUresult ct_stream_run_on_host(struct ct_stream *stream, ct_host_function functi
 CUresult ct_stream_wait_on_host(struct ct_stream *stream, ct_host_function function, void *user);
 /* Whether the calling thread runs a host function now: CUDA calls are not permitted there. */
 bool ct_stream_in_host_function(void);
-/* As these, between begin and end. */
+/* As ct_stream_run_on_host, between begin and end. */
 CUresult ct_stream_run_on_host_locked(struct ct_stream *stream, ct_host_function function, void *user);
-CUresult ct_stream_wait_on_host_locked(struct ct_stream *stream, ct_host_function function, void *user);
 
 /* ---- making and ending ---- */
 

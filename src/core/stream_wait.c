@@ -123,12 +123,6 @@ CUresult ct_stream_run_on_host_locked(struct ct_stream *stream, ct_host_function
     return record_on_worker_locked(stream, CT_WORKER_AFTER_QUEUE, function, user);
 }
 
-CUresult ct_stream_wait_on_host_locked(struct ct_stream *stream, ct_host_function function, void *user)
-{
-    assert(ct_mutex_held(&stream->lock));
-    return record_on_worker_locked(stream, CT_WORKER_AT_ONCE, function, user);
-}
-
 static CUresult record_on_worker(struct ct_stream *stream, enum ct_worker_order order, ct_host_function function, void *user)
 {
     CUresult r = ct_stream_begin(stream);
