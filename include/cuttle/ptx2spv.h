@@ -146,7 +146,8 @@ struct ptx2spv_target {
     uint8_t vectors; /* enum ptx2spv_vectors */
     uint8_t lockstep; /* the lanes of a warp keep step at all accesses to shared and global memory, not only where the module's .target or
                          volatile accesses ask for it (see warp_synchronous.c) */
-    uint8_t reserved[3];
+    uint8_t loses_fneg; /* Intel's OpenCL runtime for CPUs (2026.2): in kernels with barriers LLVM's fneg must not come about (emit_signs.c) */
+    uint8_t reserved[2];
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: none overlap; one of size 0 ends the table */
 };
 

@@ -327,6 +327,7 @@ static void fill_target(const struct subject *subject, const struct driver_facts
     target->subgroup_size = lanes ? lanes : 1; /* collective: not asked for */
     target->threads_in_turn = info->kind == CT_DEVICE_CPU;
     target->no_predicated_loops = info->kind == CT_DEVICE_CPU && driver->native; /* Intel's */
+    target->loses_fneg = target->no_predicated_loops;
     target->shared_bytes = info->shared_bytes;
     target->max_block_threads = info->max_block_threads;
     fill_features(subject, target);

@@ -104,6 +104,7 @@ enum ptx2spv_status ct_emit_spirv(struct ct_fn *fn, struct ptx2spv_kernel *out)
     if (!check_target(&g))
         return fn->compilation->status;
     fn->uses_shared = uses_shared(fn);
+    g.hides_signs = ct_gen_must_hide_signs(fn);
     g.has_wide_words = ct_gen_wants_wide_words(fn);
     g.words_view = ct_gen_words_view(fn);
     ct_fn_compute_defs(fn);

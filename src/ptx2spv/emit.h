@@ -90,6 +90,7 @@ struct ct_gen {
     uint32_t version; /* of SPIR-V */
     struct ct_location where; /* of the instruction being emitted */
     bool failed;              /* an error was reported */
+    bool hides_signs;         /* see emit_signs.c */
 
     struct ct_gen_value *values;       /* by value */
     struct ct_gen_position *positions; /* by block id */
@@ -166,6 +167,13 @@ uint32_t ct_gen_turned_or_none(struct ct_gen *g, const struct ct_insn *insn);
 /* ---- emit_products.c ---- */
 void ct_gen_find_sums(struct ct_gen *g); /* that products go into: before anything is emitted */
 void ct_gen_product(struct ct_gen *g, const struct ct_insn *insn);
+
+/* ---- emit_signs.c ---- */
+bool ct_gen_must_hide_signs(const struct ct_fn *fn);
+/* Whether the driver's compiler must not get to see a constant. */
+bool ct_gen_is_hidden_sign(const struct ct_gen *g, unsigned bits, uint64_t constant);
+/* An integer that no driver can know. */
+uint32_t ct_gen_hidden(struct ct_gen *g, unsigned bits, uint32_t id);
 
 /* ---- emit_arith.c, emit_float.c: one instruction ---- */
 /* An operand as an integer of `bits`, extended by the sign of the instruction's type. */

@@ -171,9 +171,24 @@ static uint32_t constant(struct ct_gen *g, ct_value value)
     const struct ct_insn *def = g->fn->values.v[value.i].def;
     const uint64_t bits = def->op == CT_OP_CONST ? def->imm : 0; /* what is undefined is zero: the same in every run */
     const unsigned width = ct_gen_bits(g, value);
+    uint32_t id;
 
     (void)ct_gen_int_type(g, width);
-    return width == 1 ? ct_spv_const_bool(&g->m, bits & 1) : ct_spv_const_int(&g->m, width, bits);
+    if (width == 1)
+        return ct_spv_const_bool(&g->m, bits & 1);
+    id = ct_spv_const_int(&g->m, width, bits);
+    return ct_gen_is_hidden_sign(g, width, bits) ? ct_gen_hidden(g, width, id) : id;
+}
+
+static uint32_t float_constant(struct ct_gen *g, ct_value value, unsigned width)
+{
+    const struct ct_insn *def = g->fn->values.v[value.i].def;
+    const uint64_t bits = def->op == CT_OP_CONST ? def->imm : 0;
+    const uint32_t type = ct_gen_float_type(g, width);
+
+    if (ct_gen_is_hidden_sign(g, width, bits))
+        return GEN(g, SpvOpBitcast, type, constant(g, value));
+    return ct_spv_const_float(&g->m, width, bits);
 }
 
 uint32_t ct_gen_use(struct ct_gen *g, ct_value value)
@@ -194,10 +209,8 @@ uint32_t ct_gen_use_float(struct ct_gen *g, ct_value value)
     struct ct_gen_value *info = info_of(g, value);
     const struct ct_insn *def = g->fn->values.v[value.i].def;
 
-    if (is_global(def->op)) {
-        (void)ct_gen_float_type(g, info->type_float);
-        return ct_spv_const_float(&g->m, info->type_float, def->op == CT_OP_CONST ? def->imm : 0);
-    }
+    if (is_global(def->op))
+        return float_constant(g, value, info->type_float);
     if (is_visible(g, def, g->block))
         return info->as_float;
     load_value(g, value, info);

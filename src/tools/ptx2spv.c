@@ -58,7 +58,7 @@ static const struct {
     {"opencl", {EVERY_OPENCL, .shared_bytes = 32768, .subgroup_size = 8, .warp_form = PTX2SPV_WARP_COLLECTIVE}},
     {"intel_cpu",
      {EVERY_OPENCL, .shared_bytes = 262144, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_NATIVE, .threads_in_turn = 1,
-      .no_predicated_loops = 1, .float16 = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,
+      .no_predicated_loops = 1, .loses_fneg = 1, .float16 = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,
       .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .exact_fma32 = 1, .exact_div32 = 1, .exact_sqrt32 = 1, .near_exp2 = 1,
       .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
     {"pocl",

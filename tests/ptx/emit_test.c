@@ -54,8 +54,10 @@ static const struct {
     {"vectors split", {BASE, .push_constant_bytes = 128, .memory_model_device_scope = 1, .vectors = PTX2SPV_VECTORS_SPLIT}},
     {"OpenCL, loads split",
      {OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
+    {"OpenCL, negations lost",
+     {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32, .no_predicated_loops = 1, .loses_fneg = 1}},
 };
-enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH, SPLIT = 11, OPENCL_SPLIT };
+enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH, SPLIT = 11, OPENCL_SPLIT, OPENCL_NO_FNEG };
 
 /* ---- compiling a body ---- */
 
@@ -322,6 +324,14 @@ static const struct {
      "st.global.u32 [d0],r1;", RICH, SpvOpUMulExtended, 1},
     {"nor a division by a constant", "mul.hi.u32 r1,r0,0x24924925; sub.u32 r2,r0,r1; shr.u32 r2,r2,1; add.u32 r2,r2,r1; shr.u32 r2,r2,2;"
      "st.global.u32 [d0],r2;", RICH, SpvOpUMulExtended, 1},
+    {"OpenCL: before a barrier a sign is turned by a number that is not seen", "ld.global.f32 f0,[d0]; neg.f32 f1,f0; bar.sync 0;"
+     "st.global.f32 [d0],f0; st.global.f32 [d0+4],f1;", OPENCL_NO_FNEG, SpvOpBitwiseXor, 2},
+    {"OpenCL: also by a product", "ld.global.f32 f0,[d0]; mul.f32 f1,f0,0fbf800000; bar.sync 0; st.global.f32 [d0],f0; st.global.f32 [d0+4],f1;",
+     OPENCL_NO_FNEG, SpvOpBitwiseXor, 1},
+    {"OpenCL: without a barrier by one that is", "ld.global.f32 f0,[d0]; neg.f32 f1,f0; st.global.f32 [d0],f0; st.global.f32 [d0+4],f1;",
+     OPENCL_NO_FNEG, SpvOpBitwiseXor, 1},
+    {"OpenCL: and with others' barriers", "ld.global.f32 f0,[d0]; neg.f32 f1,f0; bar.sync 0; st.global.f32 [d0],f0; st.global.f32 [d0+4],f1;",
+     OPENCL_RICH, SpvOpBitwiseXor, 1},
     {"add.f32 is one instruction", "ld.global.f32 f0,[d0]; add.f32 f1,f0,f0; st.global.f32 [d0],f1;", RICH, SpvOpFAdd, 1},
     {"OpenCL: there are no bit fields", "shr.u32 r1,r0,8; and.b32 r1,r1,255; and.b32 r2,r0,255; shl.b32 r2,r2,8; or.b32 r1,r1,r2;"
      "st.global.u32 [d0],r1;", OPENCL_RICH, SpvOpBitFieldInsert, 0},
