@@ -113,6 +113,7 @@ enum ptx2spv_status ct_emit_spirv(struct ct_fn *fn, struct ptx2spv_kernel *out)
     ct_gen_positions(&g);
     ct_gen_plan_values(&g);
     ct_gen_find_sums(&g);
+    ct_gen_find_choices(&g);
     ct_gen_find_pairs(&g);
     ct_gen_tree(&g);
     ct_gen_end_entry(&g);

@@ -32,7 +32,8 @@ struct ct_gen_value {
     struct ct_gen_seed *seeds; /* the phis that have this value as their usual one */
     uint32_t type_float; /* bits of the float that it is read as; 0: nowhere */
     bool wants_int;
-    uint8_t sums; /* see emit_products.c */
+    uint8_t sums;  /* see emit_products.c */
+    uint8_t hides; /* see emit_choices.c */
     /* loads from `variable` in the block being emitted */
     uint32_t loaded_in, loaded_int, loaded_float; /* block id + 1 */
 };
@@ -167,6 +168,12 @@ uint32_t ct_gen_turned_or_none(struct ct_gen *g, const struct ct_insn *insn);
 /* ---- emit_products.c ---- */
 void ct_gen_find_sums(struct ct_gen *g); /* that products go into: before anything is emitted */
 void ct_gen_product(struct ct_gen *g, const struct ct_insn *insn);
+
+/* ---- emit_choices.c ---- */
+void ct_gen_find_choices(struct ct_gen *g); /* between constants that drivers mistake: before anything is emitted */
+/* An operand of a choice, or of an integer or float operation, as an integer or a float that no driver mistakes. */
+uint32_t ct_gen_use_chosen(struct ct_gen *g, const struct ct_insn *insn, uint32_t operand);
+uint32_t ct_gen_use_chosen_float(struct ct_gen *g, const struct ct_insn *insn, uint32_t operand);
 
 /* ---- emit_signs.c ---- */
 bool ct_gen_must_hide_signs(const struct ct_fn *fn);

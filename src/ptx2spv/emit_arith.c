@@ -44,7 +44,7 @@ static void gen_simple(struct ct_gen *g, const struct ct_insn *insn)
     uint32_t operands[3];
 
     for (uint32_t i = 0; i < insn->n_operands && i < 3; i++)
-        operands[i] = ct_gen_use(g, insn->operands[i]);
+        operands[i] = ct_gen_use_chosen(g, insn, i);
     if (turned || (insn->op == CT_OP_NOT && bits == 1)) {
         ct_gen_define(g, insn->results[0], turned ? turned : ct_gen_not(g, operands[0]));
         return;

@@ -69,7 +69,7 @@ static uint32_t use_operand(struct ct_gen *g, const struct ct_insn *insn, uint32
     const struct ct_insn *zero = zero_or_null(g->fn, insn->operands[index], bits);
 
     if (g->target->exact_zeros || !sums || bits == 16 || !zero)
-        return ct_gen_use_float(g, insn->operands[index]);
+        return ct_gen_use_chosen_float(g, insn, index);
     return hidden_zero(g, bits, zero->imm != 0);
 }
 

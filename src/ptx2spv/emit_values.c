@@ -272,7 +272,7 @@ static uint32_t pred_index(const struct ct_block *block, const struct ct_block *
 static uint32_t phi_operand(struct ct_gen *g, const struct ct_insn *phi, uint32_t index)
 {
     if (phi->operands[index].i)
-        return ct_gen_use(g, phi->operands[index]);
+        return ct_gen_use_chosen(g, phi, index);
     return ct_spv_null(&g->m, ct_gen_int_type(g, ct_gen_bits(g, phi->results[0])));
 }
 

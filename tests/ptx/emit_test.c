@@ -56,8 +56,9 @@ static const struct {
      {OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
     {"OpenCL, negations lost",
      {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32, .no_predicated_loops = 1, .loses_fneg = 1}},
+    {"roots", {BASE, FEATURES, .push_constant_bytes = 256, .exact_sqrt32 = 1, .keeps_subnormals32 = 1}},
 };
-enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH, SPLIT = 11, OPENCL_SPLIT, OPENCL_NO_FNEG };
+enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH, SPLIT = 11, OPENCL_SPLIT, OPENCL_NO_FNEG, ROOTS };
 
 /* ---- compiling a body ---- */
 
@@ -269,6 +270,8 @@ static void test_same_input_same_words(void **state)
 
 /* ---- the form of the code ---- */
 
+#define CHOICE(constants) "setp.lt.u32 p0,r0,5; selp.b32 r1," constants ",p0; st.global.b32 [d0],r1;"
+
 static const struct {
     const char *name, *body;
     int device;
@@ -324,6 +327,26 @@ static const struct {
      "st.global.u32 [d0],r1;", RICH, SpvOpUMulExtended, 1},
     {"nor a division by a constant", "mul.hi.u32 r1,r0,0x24924925; sub.u32 r2,r0,r1; shr.u32 r2,r2,1; add.u32 r2,r2,r1; shr.u32 r2,r2,2;"
      "st.global.u32 [d0],r2;", RICH, SpvOpUMulExtended, 1},
+    {"-1 and 0 are not chosen between in plain sight", "setp.lt.u32 p0,r0,5; selp.f32 f0,0f00000000,0fbf800000,p0; st.global.f32 [d0],f0;",
+     RICH, SpvOpBitwiseXor, 2},
+    {"nor 0 and -1, chosen by a guard", "setp.lt.u32 p0,r0,5; mov.f32 f0,0fbf800000; @p0 mov.f32 f0,0f00000000; st.global.f32 [d0],f0;", RICH,
+     SpvOpBitwiseXor, 2},
+    {"nor 1 and -0, as bits", CHOICE("0x3f800000,0x80000000"), RICH, SpvOpBitwiseXor, 2},
+    {"nor in 64 bits", "setp.lt.u32 p0,r0,5; selp.f64 e0,0dbff0000000000000,0d0000000000000000,p0; st.global.f64 [d0],e0;", RICH,
+     SpvOpBitwiseXor, 2},
+    {"nor in 16", "setp.lt.u32 p0,r0,5; selp.b16 h0,0xbc00,0,p0; st.global.b16 [d0],h0;", RICH, SpvOpBitwiseXor, 2},
+    {"1 and 0 are", CHOICE("0,0x3f800000"), RICH, SpvOpBitwiseXor, 0},
+    {"-1 and -0 are", CHOICE("0x80000000,0xbf800000"), RICH, SpvOpBitwiseXor, 0},
+    {"-1 and 1 are", CHOICE("0x3f800000,0xbf800000"), RICH, SpvOpBitwiseXor, 0},
+    {"a sum that makes them -1 and 0 is not seen", "setp.lt.u32 p0,r0,5; selp.f32 f0,0f40000000,0f3f800000,p0; sub.f32 f0,f0,0f40000000;"
+     "st.global.f32 [d0],f0;", RICH, SpvOpBitwiseXor, 1},
+    {"nor bits that do", "setp.lt.u32 p0,r0,5; selp.b32 r1,-1,0,p0; and.b32 r1,r1,0xbf800000; st.global.u32 [d0],r1;", RICH, SpvOpBitwiseXor, 1},
+    {"one that makes them others is", "setp.lt.u32 p0,r0,5; selp.f32 f0,0f40000000,0f3f800000,p0; sub.f32 f0,f0,0f3f800000;"
+     "st.global.f32 [d0],f0;", RICH, SpvOpBitwiseXor, 0},
+    {"a zero instead of a root is not seen", "ld.global.f32 f0,[d0]; setp.lt.f32 p0,f0,0f00000000; sqrt.rn.f32 f1,f0;"
+     "selp.f32 f1,0f00000000,f1,p0; st.global.f32 [d0],f1;", ROOTS, SpvOpBitwiseXor, 1},
+    {"another number is", "ld.global.f32 f0,[d0]; setp.lt.f32 p0,f0,0f00000000; sqrt.rn.f32 f1,f0; selp.f32 f1,0f40000000,f1,p0;"
+     "st.global.f32 [d0],f1;", ROOTS, SpvOpBitwiseXor, 0},
     {"OpenCL: before a barrier a sign is turned by a number that is not seen", "ld.global.f32 f0,[d0]; neg.f32 f1,f0; bar.sync 0;"
      "st.global.f32 [d0],f0; st.global.f32 [d0+4],f1;", OPENCL_NO_FNEG, SpvOpBitwiseXor, 2},
     {"OpenCL: also by a product", "ld.global.f32 f0,[d0]; mul.f32 f1,f0,0fbf800000; bar.sync 0; st.global.f32 [d0],f0; st.global.f32 [d0+4],f1;",
