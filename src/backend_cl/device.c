@@ -2,6 +2,7 @@
 /* An opened device: a context of its own, and whether the device is lost. Two opens of one device are independent of each other. */
 #include "cl.h"
 
+#include "core/driver_environment.h"
 #include "core/log.h"
 
 #include <stdlib.h>
@@ -20,7 +21,9 @@ static CUresult create_context(struct ct_backend_device *device)
     struct ct_cl_signals *signals = ct_cl_signals_save();
     cl_int result;
 
+    ct_driver_environment_enter();
     device->context = device->api->clCreateContext(properties, 1, &device->physical->handle, on_error, NULL, &result);
+    ct_driver_environment_leave();
     ct_cl_signals_restore(signals);
     return ct_cl_result(result, "clCreateContext");
 }

@@ -3,6 +3,7 @@
  * The loader is opened at run time; a machine without it simply has no OpenCL devices. */
 #include "cl.h"
 
+#include "core/driver_environment.h"
 #include "core/log.h"
 
 #include <dlfcn.h>
@@ -125,11 +126,13 @@ static void start(void)
 {
     struct ct_cl_signals *signals = ct_cl_signals_save();
 
+    ct_driver_environment_enter();
     if (load_api(&state.api)) {
         state.instance.api = &state.api;
         find_devices(&state.instance);
         tell_twins_apart(&state.instance);
     }
+    ct_driver_environment_leave();
     ct_cl_signals_restore(signals);
 }
 

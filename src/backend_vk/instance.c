@@ -5,6 +5,7 @@
 #include "vk.h"
 
 #include "core/config.h"
+#include "core/driver_environment.h"
 #include "core/log.h"
 
 #include <pthread.h>
@@ -179,8 +180,10 @@ static void start(void)
         ct_log(CT_LOG_INFO, "the Vulkan loader is older than 1.3");
         return;
     }
+    ct_driver_environment_enter();
     if (create_instance(instance))
         find_devices(instance);
+    ct_driver_environment_leave();
 }
 
 const struct ct_vk_instance *ct_vk_instance_get(void)

@@ -31,6 +31,7 @@ enum ct_lock_rank {
     CT_RANK_HANDLES,       /* object.c */
     CT_RANK_BACKEND,       /* everything inside a backend: after all of core's */
     CT_RANK_EXIT_GATE,     /* exit_gate.c: who calls drivers while the process may end */
+    CT_RANK_ENVIRONMENT,   /* driver_environment.c */
     CT_RANK_PRINT, /* print.c: reading records; nothing but the standard output is used under it */
     CT_RANK_LOG,
 };

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The environment while drivers start (core/driver_environment.h): what the application and its threads see of it, and that lavapipe
+ * reads its variable within the bracket and not again behind it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/backend.h"
+#include "core/driver_environment.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME "CUTTLE_TEST_OF_THE_ENVIRONMENT"
+#define OTHER "CUTTLE_OTHER_TEST_OF_THE_ENVIRONMENT"
+#define NEW "CUTTLE_NEW_TEST_OF_THE_ENVIRONMENT"
+
+extern char **environ;
+
+static const struct ct_variable variables[] = {{NAME, "ours"}, {OTHER, "ours, too"}};
+
+static void enter(void)
+{
+    ct_environment_enter(variables, 2);
+}
+
+static void expect(const char *name, const char *value)
+{
+    const char *found = getenv(name);
+
+    if (value)
+        assert_string_equal(found ? found : "(not set)", value);
+    else
+        assert_null(found);
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    unsetenv(NAME);
+    unsetenv(OTHER);
+    unsetenv(NEW);
+    return 0;
+}
+
+static void test_within_the_bracket_only(void **state)
+{
+    char **const theirs = environ;
+
+    (void)state;
+    enter();
+    expect(NAME, "ours");
+    expect(OTHER, "ours, too");
+    ct_environment_leave();
+    expect(NAME, NULL);
+    expect(OTHER, NULL);
+    assert_ptr_equal(environ, theirs);
+}
+
+static void test_what_the_user_has_set_stays(void **state)
+{
+    (void)state;
+    setenv(NAME, "", 1);
+    enter();
+    expect(NAME, "");
+    expect(OTHER, "ours, too");
+    ct_environment_leave();
+    expect(NAME, "");
+    expect(OTHER, NULL);
+}
+
+static void test_brackets_in_each_other(void **state)
+{
+    (void)state;
+    enter();
+    enter();
+    ct_environment_leave();
+    expect(NAME, "ours");
+    ct_environment_leave();
+    expect(NAME, NULL);
+}
+
+/* The C library changes what is there in the array that it finds, and makes another for what is not. */
+static void test_changes_within_the_bracket_stay(void **state)
+{
+    (void)state;
+    enter();
+    setenv(OTHER, "the application's", 1);
+    ct_environment_leave();
+    expect(NAME, NULL);
+    expect(OTHER, "the application's");
+    enter();
+    setenv(OTHER, "another", 1);
+    ct_environment_leave();
+    expect(NAME, NULL);
+    expect(OTHER, "another");
+    enter();
+    setenv(NEW, "of the application", 1);
+    ct_environment_leave();
+    expect(NAME, NULL);
+    expect(OTHER, "another");
+    expect(NEW, "of the application");
+    enter();
+    unsetenv(NEW);
+    ct_environment_leave();
+    expect(NAME, NULL);
+    expect(OTHER, "another");
+    expect(NEW, NULL);
+}
+
+static void test_empty_environment(void **state)
+{
+    char **const theirs = environ;
+    char *none[] = {NULL};
+
+    (void)state;
+    environ = none;
+    enter();
+    expect(NAME, "ours");
+    ct_environment_leave();
+    expect(NAME, NULL);
+    assert_ptr_equal(environ, none);
+    environ = NULL;
+    enter();
+    expect(NAME, "ours");
+    ct_environment_leave();
+    assert_null(environ);
+    environ = theirs;
+}
+
+struct reader {
+    atomic_bool ends;
+    atomic_uint found;
+};
+
+static void *read_on(void *user)
+{
+    struct reader *reader = user;
+
+    while (!atomic_load(&reader->ends))
+        atomic_fetch_add(&reader->found, getenv(OTHER) || getenv("PATH") ? 1 : 0);
+    return NULL;
+}
+
+/* AddressSanitizer would see an array that was freed under the reader. */
+static void test_readers_in_other_threads(void **state)
+{
+    struct reader reader = {0};
+    pthread_t thread;
+
+    (void)state;
+    setenv("PATH", "/", 0);
+    assert_int_equal(pthread_create(&thread, NULL, read_on, &reader), 0);
+    for (int i = 0; i < 200 || atomic_load(&reader.found) < 200; i++) {
+        enter();
+        ct_environment_leave();
+    }
+    atomic_store(&reader.ends, true);
+    pthread_join(thread, NULL);
+}
+
+static const char *lavapipe_or_null(void)
+{
+    const struct ct_device_info *infos;
+    unsigned count;
+
+    assert_int_equal(ct_backend_vk.enumerate(&infos, &count), CUDA_SUCCESS);
+    for (unsigned i = 0; i < count; i++)
+        if (strstr(infos[i].name, "llvmpipe"))
+            return infos[i].name;
+    return NULL;
+}
+
+/* Without AVX its vectors have 128 bits, which its name tells. What it says later is what it has read first. */
+static void test_lavapipe_reads_it_in_time(void **state)
+{
+    static const struct ct_variable no_avx = {"GALLIUM_OVERRIDE_CPU_CAPS", "sse4.1"};
+    const char *name;
+
+    (void)state;
+    unsetenv(no_avx.name);
+    ct_environment_enter(&no_avx, 1);
+    name = lavapipe_or_null();
+    ct_environment_leave();
+    expect(no_avx.name, NULL);
+    if (!name)
+        skip();
+    assert_non_null(strstr(name, "128 bits"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_within_the_bracket_only, clean, clean),
+        cmocka_unit_test_setup_teardown(test_what_the_user_has_set_stays, clean, clean),
+        cmocka_unit_test_setup_teardown(test_brackets_in_each_other, clean, clean),
+        cmocka_unit_test_setup_teardown(test_changes_within_the_bracket_stay, clean, clean),
+        cmocka_unit_test_setup_teardown(test_empty_environment, clean, clean),
+        cmocka_unit_test_setup_teardown(test_readers_in_other_threads, clean, clean),
+        cmocka_unit_test(test_lavapipe_reads_it_in_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
