@@ -66,6 +66,8 @@ enum ptx_mode {
     PTX_MODE_FINITE, PTX_MODE_INFINITE, PTX_MODE_NUMBER, PTX_MODE_NOTANUMBER, PTX_MODE_NORMAL, PTX_MODE_SUBNORMAL, /* testp */
     PTX_MODE_PROXY, /* fence.proxy.* */
     PTX_MODE_GL,    /* membar.gl */
+    PTX_MODE_PACK,  /* cvt.pack, with the type of its result in `mode2` if that is none of enum ptx_type */
+    PTX_MODE_U4, PTX_MODE_S4, PTX_MODE_U2, PTX_MODE_S2,
     PTX_MODE_ASYNC, PTX_MODE_GROUP, /* cp.async, in `mode2`; and its commit_group, wait_group, wait_all */
 };
 
@@ -232,6 +234,10 @@ struct ptx_module {
     CT_VEC(struct ptx_function *) functions;  /* with bodies and extern declarations, in source order */
     CT_VEC(struct ptx_variable *) variables;  /* module scope */
 };
+
+/* cvt.pack: bits of each of the two numbers that it packs, and whether they are signed. */
+unsigned ptx_pack_bits(const struct ptx_modifiers *mods, enum ptx_type first_type);
+bool ptx_pack_is_signed(const struct ptx_modifiers *mods, enum ptx_type first_type);
 
 /* Parses one of compilation->sources into a module allocated in compilation->arena. NULL after an error was reported.
  * Does not check what needs a whole program (undefined externs): link.h does. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build: cvt (PTX ISA, "cvt"). Integers are converted here; what has a float on one side stays one FCVT until `lower`. */
-#include "build_arithmetic.h"
+#include "build_convert.h"
 
 /* The limits of an integer type as 64-bit patterns. */
 static uint64_t greatest(enum ptx_type type)
@@ -39,7 +39,7 @@ static void convert_integer(struct ct_build *b, enum ptx_type to, enum ptx_type 
     ct_build_result(b, x, to);
 }
 
-static ct_value convert_float(struct ct_build *b, enum ptx_type to, enum ptx_type from, ct_value x)
+ct_value ct_build_float_converted(struct ct_build *b, enum ptx_type to, enum ptx_type from, ct_value x)
 {
     const struct ptx_modifiers *mods = &b->insn->mods;
     struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_FCVT, from, 1, 1);
@@ -50,7 +50,27 @@ static ct_value convert_float(struct ct_build *b, enum ptx_type to, enum ptx_typ
     insn->sat = mods->sat;
     insn->operands[0] = x;
     insn->results[0] = ct_value_create(b->fn, ct_width_of(to));
-    return mods->relu ? ct_build_relu(b, to, insn->results[0]) : insn->results[0];
+    return insn->results[0];
+}
+
+/* .satfinite: infinity, and what would become it, is the greatest finite number of its sign. */
+static ct_value made_finite(struct ct_build *b, enum ptx_type type, ct_value x)
+{
+    struct ct_cursor *at = &b->at;
+    const uint32_t infinity = type == PTX_F16 ? 0x7c00 : 0x7f80;
+    const ct_value is_infinite = ct_equals(at, ct_and_imm(at, x, 0x7fff), infinity);
+
+    return ct_select(at, is_infinite, ct_or_imm(at, ct_and_imm(at, x, 0x8000), infinity - 1), x);
+}
+
+static ct_value convert_float(struct ct_build *b, enum ptx_type to, enum ptx_type from, ct_value x)
+{
+    const struct ptx_modifiers *mods = &b->insn->mods;
+    ct_value result = ct_build_float_converted(b, to, from, x);
+
+    if (mods->satfinite)
+        result = made_finite(b, to, result);
+    return mods->relu ? ct_build_relu(b, to, result) : result;
 }
 
 /* cvt.f16x2.f32 d, a, b: a becomes the upper half, b the lower one. */
@@ -68,13 +88,31 @@ static bool is_plain(enum ptx_type type)
     return !ptx_type_is_float(type) || type == PTX_F16 || type == PTX_F32 || type == PTX_F64 || type == PTX_BF16;
 }
 
+/* Conversions with a type that no target has. False: it is none. */
+static bool convert_narrow(struct ct_build *b, enum ptx_type to, enum ptx_type from)
+{
+    if (ct_build_is_narrow(to))
+        ct_build_to_narrow(b, to, from);
+    else if (ct_build_is_narrow(from))
+        ct_build_from_narrow(b, from);
+    else if (to == PTX_TF32)
+        ct_build_to_tf32(b);
+    else
+        return false;
+    return true;
+}
+
 void ct_build_cvt(struct ct_build *b)
 {
     const enum ptx_type to = b->insn->types[0], from = b->insn->types[1];
     const struct ptx_modifiers *mods = &b->insn->mods;
 
-    if (mods->satfinite || mods->rounding == PTX_RS || b->insn->n_types > 2) {
+    if (mods->mode == PTX_MODE_PACK) {
+        ct_build_pack(b);
+    } else if (mods->rounding == PTX_RS || b->insn->n_types > 2) {
         ct_build_unsupported(b, NULL);
+    } else if (convert_narrow(b, to, from)) {
+        return;
     } else if ((to == PTX_F16X2 || to == PTX_BF16X2) && from == PTX_F32 && b->insn->n_operands == 3) {
         convert_pair(b, to == PTX_F16X2 ? PTX_F16 : PTX_BF16);
     } else if (!is_plain(to) || !is_plain(from) || b->insn->n_operands != 2) {

@@ -94,11 +94,11 @@ void ct_build_lop3(struct ct_build *b)
     uint64_t table;
     ct_value result, predicate;
 
-    if (!ct_build_constant(b, 4, &table) || table > 255) {
-        ct_build_invalid(b, "the truth table is no constant from 0 to 255");
+    if (!ct_build_constant(b, 4, &table)) {
+        ct_build_invalid(b, "the truth table is no constant");
         return;
     }
-    result = function_of_three(&b->at, (unsigned)table, x, y, z);
+    result = function_of_three(&b->at, (unsigned)table & 0xff, x, y, z); /* ptxas takes the low byte of larger constants */
     if (n == 2) {
         predicate = boolean(b, ct_not(&b->at, ct_equals(&b->at, result, 0)), ct_build_source(b, 5, PTX_PRED));
         ct_build_write(b, &to[1], predicate, PTX_PRED);

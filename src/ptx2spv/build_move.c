@@ -122,8 +122,6 @@ ct_value ct_build_special(struct ct_build *b, enum ptx_sreg sreg, int component)
         return shared_size(b, CT_SYS_SHARED_BYTES);
     case PTX_SREG_DYNAMIC_SMEM_SIZE:
         return shared_size(b, CT_SYS_DYNAMIC_SHARED_BYTES);
-    case PTX_SREG_WARP_SZ:
-        return ct_const32(at, 32);
     case PTX_SREG_CLUSTER_CTARANK:
         return ct_const32(at, 0);
     case PTX_SREG_CLUSTER_NCTARANK:

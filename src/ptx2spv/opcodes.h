@@ -78,6 +78,7 @@ _Static_assert(PTX_CLASS_COUNT <= 63, "a class is a bit of a 64-bit mask");
 #define M_LDST (M_SEM | M_SCOPE | M_SPACE | M_VEC | M_CACHE)
 #define M_ATOM (M_OPER | M_SEM | M_SCOPE | M_SPACE | M_VEC | M(NOFTZ) | M_CACHE | M_REFUSED)
 #define M_BAR (M(BAR_WARP) | M(BAR_MODE) | M(ALIGNED) | M_SCOPE)
+#define M_PACK (M(PACK) | M(PACK_TYPE))
 #define M_MEMBAR (M(GL) | M_PROXY)
 #define M_PROXY (M(PROXY) | M(PROXY_KIND))
 #define M_COPY (M(COPY_ASYNC) | M(COPY_GROUP) | M_SPACE | M_CACHE)

@@ -150,6 +150,8 @@ struct ptx_spelling {
 };
 struct ptx_spelling *ptx_spell(struct ptx_parser *p, struct ptx_name *text);
 bool ptx_parse_operand(struct ptx_parser *p, struct ptx_operand *out);
+/* The same with what only operands of an instruction, but not their parts, may be. */
+bool ptx_parse_instruction_operand(struct ptx_parser *p, const struct ptx_instruction *insn, struct ptx_operand *out);
 bool ptx_parse_call(struct ptx_parser *p, struct ptx_instruction *insn);
 /* Takes the operands from `first` on off the parser's stack, into the tree. */
 struct ptx_operand *ptx_take_operands(struct ptx_parser *p, uint32_t first, uint32_t *count);

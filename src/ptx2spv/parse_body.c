@@ -126,7 +126,7 @@ static bool parse_operands(struct ptx_parser *p, struct ptx_instruction *insn)
         return ptx_parse_call(p, insn);
     if (!ptx_at(p, ';')) {
         do {
-            if (!ptx_parse_operand(p, &operand))
+            if (!ptx_parse_instruction_operand(p, insn, &operand))
                 return false;
             *CT_PUSH(&p->compilation->scratch, &p->operands) = operand;
         } while (ptx_accept(p, ','));

@@ -57,7 +57,10 @@ static enum ptx_type type_of_letter(const struct ptx_instruction *insn, char let
     case 'w':
         return insn->mods.half == PTX_WIDE ? widened(nth_type(insn, 0)) : nth_type(insn, 0);
     case 'u':
+    case '*':
         return PTX_U32;
+    case 'b':
+        return PTX_B32;
     case 'v':
         return PTX_U64;
     case 'z':
@@ -125,7 +128,7 @@ static bool check_constant(const struct check *c, const struct ptx_operand *oper
     return fail_operand(c, operand, "a floating point constant does not go with this type");
 }
 
-/* Only mov reads special registers; 16 bits of one is what PTX 1.x knew. */
+/* mov and cvt read special registers; 16 bits of one is what PTX 1.x knew. cvt takes the low bits of any, as ptxas has it. */
 static bool check_special(const struct check *c, const struct ptx_operand *operand)
 {
     static const struct {
@@ -136,15 +139,31 @@ static bool check_special(const struct check *c, const struct ptx_operand *opera
     };
     const enum ptx_type type = (enum ptx_type)sregs[operand->sreg].type;
 
-    if (operand->sreg == PTX_SREG_WARP_SZ)
-        return !ptx_type_is_float(c->type) || fail_operand(c, operand, "an integer constant where floating point is wanted");
-    if (c->insn->opcode != PTX_OP_MOV)
-        return fail_operand(c, operand, "special registers are read by mov only");
+    if (c->insn->opcode != PTX_OP_MOV && c->insn->opcode != PTX_OP_CVT)
+        return fail_operand(c, operand, "special registers are read by mov and cvt only");
     if ((operand->component >= 0 || c->insn->mods.vector) != sregs[operand->sreg].has_components)
         return fail_operand(c, operand, "a component such as .x is missing or has no place");
     if (types_agree(c->type, type, false) || (ptx_type_bits(c->type) == 16 && ptx_type_bits(type) == 32))
         return true;
+    if (c->insn->opcode == PTX_OP_CVT && type != PTX_PRED && !ptx_type_is_float(c->type))
+        return true;
     return fail_operand(c, operand, "the special register has another type");
+}
+
+/* A register or a variable's address with an offset, as a number. */
+static bool check_sum(const struct check *c, const struct ptx_operand *operand)
+{
+    if (operand->bracketed)
+        return fail_operand(c, operand, "a register or a constant is wanted");
+    if (operand->reg && (ptx_type_is_float(c->type) || ptx_type_is_float(operand->reg->type) || operand->reg->type == PTX_PRED))
+        return fail_operand(c, operand, "only integers have an offset");
+    if (operand->reg)
+        return check_register(c, operand);
+    if (!operand->offset && c->insn->opcode != PTX_OP_ST)
+        return fail_operand(c, operand, "a register or a constant is wanted");
+    if (c->type && (ptx_type_is_float(c->type) || ptx_type_bits(c->type) < 32 || ptx_type_bits(c->type) > 64))
+        return fail_operand(c, operand, "an address does not fit in this type");
+    return true;
 }
 
 static bool check_source(const struct check *c, const struct ptx_operand *operand)
@@ -158,10 +177,7 @@ static bool check_source(const struct check *c, const struct ptx_operand *operan
     case PTX_OPND_SREG:
         return check_special(c, operand);
     case PTX_OPND_ADDRESS:
-        if (operand->bracketed)
-            return fail_operand(c, operand, "a register or a constant is wanted");
-        c->p->mark_unsupported = true; /* name+4 as a number: legal outside of mov too, never seen */
-        return true;
+        return check_sum(c, operand);
     default:
         return fail_operand(c, operand, "a register or a constant is wanted");
     }
@@ -266,7 +282,7 @@ static bool check_move_source(const struct check *c, const struct ptx_operand *o
         return check_maybe_vector(c, operand, check_source, false);
     if (operand->kind == PTX_OPND_REG && operand->reg->vector && operand->component < 0)
         return fail_operand(c, operand, "a vector register where a scalar is wanted");
-    if (operand->kind == PTX_OPND_FUNC || (operand->kind == PTX_OPND_ADDRESS && !operand->bracketed)) {
+    if (operand->kind == PTX_OPND_FUNC || (operand->kind == PTX_OPND_ADDRESS && !operand->bracketed && !operand->reg)) {
         if (ptx_type_bits(c->type) < 32 || ptx_type_bits(c->type) > 64 || ptx_type_is_float(c->type))
             return fail_operand(c, operand, "an address does not fit in this type");
         if (c->insn->opcode == PTX_OP_CVTA)
@@ -354,7 +370,7 @@ static bool check_pattern(struct ptx_parser *p, const struct ptx_instruction *in
         if (most < insn->n_operands) {
             c.number = most + 1;
             c.type = type_of_letter(insn, at[1]);
-            c.relaxed = at[1] == '+' || at[1] == '^';
+            c.relaxed = at[1] == '+' || at[1] == '^' || at[1] == '*';
             if (!check_operand(&c, at[0], &insn->operands[most]))
                 return false;
         }
@@ -383,7 +399,9 @@ static bool check_conversion(struct ptx_parser *p, const struct ptx_instruction 
     const bool packs = (1u << insn->types[0] & packed) && insn->types[1] == PTX_F32;
     const unsigned want = 2 + packs + (insn->mods.rounding == PTX_RS);
 
-    return check_count(p, insn, want, want);
+    if (insn->mods.mode == PTX_MODE_PACK)
+        return check_pattern(p, insn, ptx_pack_bits(&insn->mods, insn->types[0]) < 16 ? "db su su sb" : "db su su");
+    return check_pattern(p, insn, ptx_opcode_infos[insn->opcode].operands) && check_count(p, insn, want, want);
 }
 
 /* bar and barrier have a form for each mode. A barrier's number is at most 15. */
@@ -432,9 +450,7 @@ bool ptx_check_instruction(struct ptx_parser *p, const struct ptx_instruction *i
         return true;
     if (insn->opcode == PTX_OP_ATOM || insn->opcode == PTX_OP_RED)
         return check_atomic(p, insn);
-    if (!check_pattern(p, insn, pattern))
-        return false;
     if (insn->opcode == PTX_OP_CVT)
         return check_conversion(p, insn);
-    return true;
+    return check_pattern(p, insn, pattern);
 }

@@ -192,12 +192,8 @@ static bool parse_name_operand(struct ptx_parser *p, struct ptx_operand *out)
 {
     const struct ptx_token name = p->token;
 
-    if (name.name->sreg == PTX_SREG_WARP_SZ) { /* alone a special register; in an expression the number 32 */
-        const int next = ptx_lex_peek(&p->lexer);
-
-        if (next != ',' && next != ';' && next != '}' && next != ']' && next != ')')
-            return parse_constant_operand(p, out);
-    }
+    if (name.name->sreg == PTX_SREG_WARP_SZ) /* the number 32 */
+        return parse_constant_operand(p, out);
     ptx_advance(p);
     if (p->opcode == PTX_OP_BRA) {
         out->kind = PTX_OPND_LABEL;
@@ -356,6 +352,49 @@ bool ptx_parse_operand(struct ptx_parser *p, struct ptx_operand *out)
     ok = parse_pair(p, out);
     p->depth--;
     return ok;
+}
+
+/* `reg + constant` as a source: a sum of integers, which no manual mentions. ptxas takes it in every instruction (but no `-`). */
+static bool parse_sum(struct ptx_parser *p, struct ptx_operand *out)
+{
+    if (out->kind != PTX_OPND_REG || out->negated || out->minus || !ptx_at(p, '+'))
+        return true;
+    out->kind = PTX_OPND_ADDRESS;
+    return parse_offset(p, out);
+}
+
+/* One register in braces is that register where vectors may stand: `ld.global.b32 { %r1 }, [%rd1]` is how Triton writes it. */
+static void open_braces(const struct ptx_parser *p, const struct ptx_instruction *insn, struct ptx_operand *out)
+{
+    const bool moves = p->opcode == PTX_OP_LD || p->opcode == PTX_OP_LDU || p->opcode == PTX_OP_ST || p->opcode == PTX_OP_MOV;
+
+    if (moves && out->kind == PTX_OPND_VECTOR && out->n_items == 1 && !insn->mods.vector)
+        *out = out->items[0];
+}
+
+/* A vector register as a whole is its components in braces: mov.b64 d, v. Only mov of bits has it, .v2 and .v4 are another form. */
+static void take_vector_apart(struct ptx_parser *p, const struct ptx_instruction *insn, struct ptx_operand *out)
+{
+    const struct ptx_operand whole = *out;
+    const bool packs = p->opcode == PTX_OP_MOV && !insn->mods.vector && insn->n_types && (1u << insn->types[0] & (T_BITS | T_B128));
+
+    if (!packs || out->kind != PTX_OPND_REG || !out->reg->vector || out->component >= 0)
+        return;
+    *out = (struct ptx_operand){.kind = PTX_OPND_VECTOR, .where = whole.where, .component = -1, .n_items = whole.reg->vector};
+    out->items = CT_ARENA_ARRAY(&p->compilation->arena, struct ptx_operand, out->n_items);
+    for (uint32_t i = 0; i < out->n_items; i++) {
+        out->items[i] = whole;
+        out->items[i].component = (int8_t)i;
+    }
+}
+
+bool ptx_parse_instruction_operand(struct ptx_parser *p, const struct ptx_instruction *insn, struct ptx_operand *out)
+{
+    if (!ptx_parse_operand(p, out) || !parse_sum(p, out))
+        return false;
+    open_braces(p, insn, out);
+    take_vector_apart(p, insn, out);
+    return true;
 }
 
 /* ---- calls ---- */

@@ -161,6 +161,23 @@ static bool holds_all(enum ptx_type to, enum ptx_type from)
     return ptx_type_is_signed(to) && to_bits > from_bits;
 }
 
+/* cvt.pack.sat.{u16,s16}.s32, or .{u8,s8,u4,s4,u2,s2}.s32.b32. */
+static const char *packing_error(const struct ptx_spelling *spelling)
+{
+    const enum ptx_type *types = spelling->types;
+    const bool is_short = !spelling->mods.mode2 && (1u << types[0] & T_I16), is_other = spelling->mods.mode2;
+    const unsigned n_wanted = is_short ? 2 : is_other ? 2 : 3, first = is_other ? 0 : 1;
+
+    if (!spelling->mods.sat)
+        return ".sat is missing";
+    if (spelling->classes & ~(M(PACK) | M(PACK_TYPE) | M_SAT))
+        return "this modifier is not legal for cvt.pack";
+    if (spelling->n_types != n_wanted || types[first] != PTX_S32 || (!is_short && types[first + 1] != PTX_B32) ||
+        (!is_short && !is_other && !(1u << types[0] & T_INT8)))
+        return "these types are not legal for cvt.pack";
+    return NULL;
+}
+
 /* cvt (PTX ISA, "Data Movement and Conversion Instructions: cvt"): which pairs there are and what rounding they take. */
 static const char *conversion_error(const struct ptx_spelling *spelling)
 {
@@ -195,6 +212,46 @@ static const char *conversion_error(const struct ptx_spelling *spelling)
     return NULL;
 }
 
+/* ---- old versions ---- */
+
+static bool is_of(const struct ptx_spelling *spelling, enum ptx_type type)
+{
+    return spelling->n_types && spelling->types[spelling->n_types - 1] == type;
+}
+
+/* PTX ISA 1.0 to 1.3 has neither .approx nor a rounding of f64 divisions, and means them: "div.f32 defaults to div.approx.ftz.f32 and
+ * div.f64 to div.rn.f64". mad.f32 has none up to 3.1. */
+static bool has_default(const struct ptx_parser *p, const struct ptx_spelling *spelling)
+{
+    if (spelling->opcode == PTX_OP_MAD && is_of(spelling, PTX_F32))
+        return p->module->isa_version <= 31;
+    return p->module->isa_version < 14 && spelling->opcode != PTX_OP_CVT && (is_of(spelling, PTX_F32) || is_of(spelling, PTX_F64)) &&
+           !(ptx_opcode_infos[spelling->opcode].required & ~(M_RND | M_APPROX | M_FULL));
+}
+
+static void set_default(struct ptx_spelling *spelling)
+{
+    const bool approximates = is_of(spelling, PTX_F32) && spelling->opcode != PTX_OP_MAD;
+
+    if (approximates || !(ptx_opcode_infos[spelling->opcode].modifiers & M_RND))
+        spelling->mods.approx = true;
+    else
+        spelling->mods.rounding = PTX_RN;
+}
+
+/* Targets below sm_20 have no f32 subnormals: whatever has .ftz elsewhere does it always. cvt between f32 and f64 only since PTX ISA 1.5,
+ * and with f16 never. */
+static bool flushes_always(const struct ptx_parser *p, const struct ptx_spelling *spelling)
+{
+    if (p->module->sm >= 20 || !(ptx_opcode_infos[spelling->opcode].modifiers & M_FTZ))
+        return false;
+    if (spelling->opcode != PTX_OP_CVT)
+        return is_of(spelling, PTX_F32);
+    if (spelling->types[0] == PTX_F16 || spelling->types[1] == PTX_F16 || (spelling->types[0] != PTX_F32 && spelling->types[1] != PTX_F32))
+        return false;
+    return p->module->isa_version >= 15 || (spelling->types[0] != PTX_F64 && spelling->types[1] != PTX_F64);
+}
+
 /* Types that must be there, modifiers that must be there, modifiers that do not go with the type. */
 static bool check_whole(const struct ptx_parser *p, struct ptx_spelling *spelling, uint32_t length)
 {
@@ -218,11 +275,19 @@ static bool check_whole(const struct ptx_parser *p, struct ptx_spelling *spellin
                              is_float ? "a modifier of integer instructions with a floating point type"
                                       : "a modifier of floating point instructions with an integer type",
                              0, length);
-    if (required && !(spelling->classes & required) && p->module->isa_version >= 14)
-        return spelling_fail(spelling, "a modifier is missing", 0, length);
-    if (spelling->opcode == PTX_OP_CVT && conversion_error(spelling))
+    if (required && !(spelling->classes & required)) {
+        if (!has_default(p, spelling))
+            return spelling_fail(spelling, "a modifier is missing", 0, length);
+        set_default(spelling);
+    }
+    if (spelling->mods.mode == PTX_MODE_PACK && packing_error(spelling))
+        return spelling_fail(spelling, packing_error(spelling), 0, length);
+    if (spelling->opcode == PTX_OP_CVT && spelling->mods.mode != PTX_MODE_PACK && conversion_error(spelling))
         return spelling_fail(spelling, conversion_error(spelling), 0, length);
-    return check_vector(spelling, length) && check_restrictions(spelling, length);
+    if (!check_vector(spelling, length) || !check_restrictions(spelling, length))
+        return false;
+    spelling->mods.ftz |= flushes_always(p, spelling);
+    return true;
 }
 
 static void take_apart(struct ptx_parser *p, struct ptx_spelling *spelling, const struct ptx_name *text)

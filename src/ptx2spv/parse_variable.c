@@ -425,9 +425,32 @@ static bool redeclare(struct ptx_parser *p, struct ptx_variable *before, const s
     return true;
 }
 
+/* Until PTX ISA 1.3 a kernel declares its parameters in its body. */
+static bool is_old_parameter(const struct ptx_parser *p, const struct ptx_variable *variable)
+{
+    return variable->space == PTX_SPACE_PARAM && p->function && p->function->is_entry && p->module->isa_version < 14;
+}
+
+static void add_parameter(struct ptx_parser *p, struct ptx_variable *variable)
+{
+    struct ptx_function *function = p->function;
+    const uint32_t n = function->n_params;
+    struct ptx_variable **params = CT_ARENA_ARRAY(&p->compilation->arena, struct ptx_variable *, n + 1);
+
+    if (n)
+        memcpy(params, function->params, n * sizeof *params);
+    params[n] = variable;
+    variable->index = n;
+    function->params = params;
+    function->param_regs = CT_ARENA_ARRAY(&p->compilation->arena, struct ptx_register *, n + 1); /* none: kernels have none */
+    function->n_params = n + 1;
+}
+
 static void record_variable(struct ptx_parser *p, struct ptx_variable *variable)
 {
-    if (p->function) {
+    if (is_old_parameter(p, variable)) {
+        add_parameter(p, variable);
+    } else if (p->function) {
         variable->index = p->function->variables.n;
         *CT_PUSH(&p->compilation->arena, &p->function->variables) = variable;
     } else {

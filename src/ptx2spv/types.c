@@ -63,3 +63,15 @@ const char *ptx_unsupported_word(const struct ptx_instruction *insn, unsigned *l
     *length = (unsigned)strcspn(word, ".");
     return word;
 }
+
+unsigned ptx_pack_bits(const struct ptx_modifiers *mods, enum ptx_type first_type)
+{
+    if (!mods->mode2)
+        return ptx_type_bits(first_type);
+    return mods->mode2 == PTX_MODE_U4 || mods->mode2 == PTX_MODE_S4 ? 4 : 2;
+}
+
+bool ptx_pack_is_signed(const struct ptx_modifiers *mods, enum ptx_type first_type)
+{
+    return mods->mode2 ? mods->mode2 == PTX_MODE_S4 || mods->mode2 == PTX_MODE_S2 : ptx_type_is_signed(first_type);
+}

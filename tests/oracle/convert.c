@@ -75,7 +75,10 @@ static uint64_t float_from_integer(struct oracle_step *s, enum ptx_type to, enum
 static uint64_t narrowed(struct oracle_step *s, enum ptx_type to, double value)
 {
     const enum ptx_rounding rounding = is_integral_rounding(rounding_of(s)) ? PTX_RN : rounding_of(s);
-    const uint64_t largest = to == PTX_E4M3X2 ? 0x7e : to == PTX_E5M2X2 ? 0x7b : oracle_from_double(to, INFINITY, PTX_RN) - 1;
+    const uint64_t largest = to == PTX_E4M3X2   ? 0x7e
+                             : to == PTX_E5M2X2 ? 0x7b
+                             : to == PTX_TF32   ? 0x7f7fe000
+                                                : oracle_from_double(to, INFINITY, PTX_RN) - 1;
     const bool flush = s->insn->mods.ftz && to == PTX_F32;
     const uint64_t bits = flush ? oracle_from_double_flushed(to, value, rounding) : oracle_from_double(to, value, rounding);
 
@@ -139,12 +142,31 @@ static void convert_two(struct oracle_step *s, enum ptx_type to, enum ptx_type f
     oracle_result(s, to_width == 8 ? PTX_B16 : PTX_B32, result);
 }
 
+/* cvt.pack: two numbers clamped side by side, the first one above; narrow ones push the third operand up. */
+static void pack_integers(struct oracle_step *s)
+{
+    const unsigned width = ptx_pack_bits(&s->insn->mods, oracle_type(s, 0));
+    const bool is_signed = ptx_pack_is_signed(&s->insn->mods, oracle_type(s, 0));
+    const int64_t high = (INT64_C(1) << (width - is_signed)) - 1, low = is_signed ? -high - 1 : 0;
+    uint64_t result = width < 16 ? oracle_source(s, 3, PTX_B32) : 0;
+
+    for (unsigned i = 1; i <= 2; i++) {
+        const int64_t value = oracle_signed(oracle_source(s, i, PTX_S32), PTX_S32);
+        const int64_t clamped = value < low ? low : value > high ? high : value;
+
+        result = result << width | ((uint64_t)clamped & ((UINT64_C(1) << width) - 1));
+    }
+    oracle_result(s, PTX_B32, result & UINT32_MAX);
+}
+
 void oracle_do_cvt(struct oracle_step *s)
 {
     const enum ptx_type to = oracle_type(s, 0), from = oracle_type(s, 1);
     const bool packed_to = oracle_element(to) != to || is_eighths(to), packed_from = oracle_element(from) != from || is_eighths(from);
 
-    if (s->insn->n_types > 2 || rounding_of(s) == PTX_RS)
+    if (s->insn->mods.mode == PTX_MODE_PACK)
+        pack_integers(s);
+    else if (s->insn->n_types > 2 || rounding_of(s) == PTX_RS)
         oracle_fail(s, ORACLE_UNSUPPORTED, "this form of cvt");
     else if (packed_to && packed_from)
         convert_two(s, to, from);

@@ -504,7 +504,8 @@ static void operand_kinds(void **state)
     assert_int_equal(insn[7].operands[0].n_items, 2);
     assert_int_equal(insn[7].operands[0].items[1].kind, PTX_OPND_SINK);
     assert_int_equal(insn[8].operands[0].kind, PTX_OPND_PAIR);
-    assert_int_equal(insn[8].operands[2].kind, PTX_OPND_SREG);
+    assert_int_equal(insn[8].operands[2].kind, PTX_OPND_INT);
+    assert_int_equal(insn[8].operands[2].bits, 32);
     assert_int_equal(insn[9].operands[1].component, 2);
     assert_int_equal(insn[10].operands[1].kind, PTX_OPND_INT);
     assert_int_equal(insn[10].operands[1].bits, 31);

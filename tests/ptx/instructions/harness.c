@@ -85,9 +85,12 @@ static void put_source(struct text *text, enum type type, unsigned index)
         put(text, "  ld.global.%s %%%c, [%%q0+%u];\n", register_type(type), letter, index * 8);
 }
 
-static void put_kernel(struct text *text, const struct row *row, unsigned number)
+static void put_kernel(struct text *text, const struct row *row, unsigned number, bool in_body)
 {
-    put(text, ".visible .entry k%u(.param .u64 p_in, .param .u64 p_out, .param .u32 p_n)\n{\n", number);
+    put(text,
+        in_body ? ".entry k%u\n{\n  .param .u64 p_in, p_out;\n  .param .u32 p_n;\n"
+                : ".visible .entry k%u(.param .u64 p_in, .param .u64 p_out, .param .u32 p_n)\n{\n",
+        number);
     put(text, "  .reg .pred %%ok, %%x, %%x2;\n  .reg .b32 %%t<4>, %%y, %%y2;\n  .reg .b64 %%q<4>, %%z;\n  .reg .b16 %%h, %%h2;\n");
     put(text, "  mov.u32 %%t0, %%ctaid.x;\n  mov.u32 %%t1, %%ntid.x;\n  mov.u32 %%t2, %%tid.x;\n");
     put(text, "  mad.lo.u32 %%t1, %%t0, %%t1, %%t2;\n  ld.param.u32 %%t3, [p_n];\n  setp.ge.u32 %%ok, %%t1, %%t3;\n");
@@ -103,13 +106,19 @@ static void put_kernel(struct text *text, const struct row *row, unsigned number
     put(text, "DONE:\n  ret;\n}\n");
 }
 
+/* PTX ISA 1.0 to 1.3: parameters are declared in the body, and functions have none in memory. */
+static bool is_old(const struct table *table)
+{
+    return table->header && !strncmp(table->header, ".version 1.", strlen(".version 1."));
+}
+
 static char *module_text(const struct table *table)
 {
     struct text text = {0};
 
-    put(&text, "%s%s", table->header ? table->header : prelude_header, prelude);
+    put(&text, "%s%s", table->header ? table->header : prelude_header, is_old(table) ? "" : prelude);
     for (unsigned i = 0; i < table->n_rows; i++)
-        put_kernel(&text, &table->rows[i], i);
+        put_kernel(&text, &table->rows[i], i, is_old(table));
     return text.bytes;
 }
 
@@ -143,13 +152,13 @@ static bool is_near(const struct row *row, uint64_t got_bits, uint64_t want_bits
 
 static bool is_right(const struct row *row, uint64_t got, uint64_t want)
 {
-    if (row->compare == HALVES)
+    if (row->compare == HALVES || row->compare == EVERY_HALVES)
         return is_same(F16, got & 0xffff, want & 0xffff) && is_same(F16, got >> 16 & 0xffff, want >> 16 & 0xffff);
     if (row->compare == BHALVES)
         return is_same(BF16, got & 0xffff, want & 0xffff) && is_same(BF16, got >> 16 & 0xffff, want >> 16 & 0xffff);
     if (row->compare == FHALVES)
         return is_same(F32, got & UINT32_MAX, want & UINT32_MAX) && is_same(F32, got >> 32, want >> 32);
-    return row->compare == EXACT ? is_same(row->result, got, want) : is_near(row, got, want);
+    return row->compare == EXACT || row->compare == EVERY ? is_same(row->result, got, want) : is_near(row, got, want);
 }
 
 static void print_difference(const struct row *row, const uint64_t *in, uint64_t got, uint64_t want)

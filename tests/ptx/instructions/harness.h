@@ -18,12 +18,14 @@
 enum type { NONE, PRED, B8, B16, B32, B64, U16, S16, U32, S32, U64, S64, F16, BF16, F32, F64, TYPE_COUNT };
 
 enum compare {
-    EXACT,    /* the same bits; of float types any NaN for a NaN */
-    HALVES,   /* the same for both halves of an f16x2 */
-    BHALVES,  /* of a bf16x2 */
-    FHALVES,  /* of an f32x2 */
-    RELATIVE, /* the reference is a double: |got - want| <= bound * |want| */
-    ABSOLUTE, /* the same: |got - want| <= bound */
+    EXACT,  /* the same bits; of float types any NaN for a NaN */
+    HALVES, /* the same for both halves of an f16x2 */
+    EVERY,
+    EVERY_HALVES, /* the same two, and operand a, which has 16 bits, takes every value */
+    BHALVES,      /* of a bf16x2 */
+    FHALVES,      /* of an f32x2 */
+    RELATIVE,     /* the reference is a double: |got - want| <= bound * |want| */
+    ABSOLUTE,     /* the same: |got - want| <= bound */
 };
 
 struct row {
@@ -39,7 +41,7 @@ struct table {
     const char *name;
     const struct row *rows;
     unsigned n_rows;
-    const char *header; /* of its module; NULL: that of prelude.h */
+    const char *header; /* of its module; NULL: that of prelude.h. PTX ISA 1.x: no functions, parameters as up to 1.3 */
 };
 
 /* ---- values.c ---- */

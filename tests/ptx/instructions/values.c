@@ -183,7 +183,7 @@ static void fill_hurtful(const struct row *row, unsigned number, uint64_t *out)
             out[i] = values[i];
 }
 
-uint64_t *operands_create(const struct row *row, unsigned *n_cases)
+static uint64_t *chosen_values(const struct row *row, unsigned *n_cases)
 {
     unsigned counts[MAX_SOURCES];
     const unsigned edges = row->least != row->greatest ? 0 : edge_count(row, counts);
@@ -203,4 +203,22 @@ uint64_t *operands_create(const struct row *row, unsigned *n_cases)
         fill_hurtful(row, i, operands + (size_t)(edges + RANDOM_CASES + i) * MAX_SOURCES);
     *n_cases = edges + RANDOM_CASES + hurtful;
     return operands;
+}
+
+/* Every value of a source of 16 bits. */
+static uint64_t *every_value(unsigned *n_cases)
+{
+    uint64_t *operands = calloc(65536, MAX_SOURCES * sizeof *operands);
+
+    *n_cases = operands ? 65536 : 0;
+    for (unsigned i = 0; i < *n_cases; i++)
+        operands[(size_t)i * MAX_SOURCES] = i;
+    return operands;
+}
+
+uint64_t *operands_create(const struct row *row, unsigned *n_cases)
+{
+    if (row->compare == EVERY || row->compare == EVERY_HALVES)
+        return every_value(n_cases);
+    return chosen_values(row, n_cases);
 }

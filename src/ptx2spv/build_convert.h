@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between cvt's two files: build_convert.c (integers and the floats that targets know) and build_narrow.c (the others). */
+#ifndef PTX2SPV_BUILD_CONVERT_H
+#define PTX2SPV_BUILD_CONVERT_H
+
+#include "build_arithmetic.h"
+
+/* Between f16, bf16, f32 and f64 as the instruction says, but for .relu and .satfinite. */
+ct_value ct_build_float_converted(struct ct_build *b, enum ptx_type to, enum ptx_type from, ct_value x);
+
+bool ct_build_is_narrow(enum ptx_type type); /* e4m3x2, e5m2x2 */
+void ct_build_to_narrow(struct ct_build *b, enum ptx_type to, enum ptx_type from);
+void ct_build_from_narrow(struct ct_build *b, enum ptx_type from);
+void ct_build_to_tf32(struct ct_build *b);
+void ct_build_pack(struct ct_build *b);
+
+#endif
