@@ -210,6 +210,7 @@ struct ptx_function {
     enum ptx_linkage linkage;
     bool is_entry, is_prototype; /* .callprototype */
     bool has_body, noreturn;
+    bool is_system; /* of system_functions.c: texts may declare it with any prototype, and calls are made to fit */
     struct ptx_variable **params; /* inputs, in order; .reg params of old style have registers below */
     uint32_t n_params;
     struct ptx_variable **results;

@@ -81,6 +81,88 @@ static uint32_t actual_local(struct ct_build *b, const struct ptx_operand *opera
     return ct_build_new_local(b, formal, formal->size_bytes, formal->align);
 }
 
+/* ---- calls of system functions, which a text may have declared otherwise ---- */
+
+static enum ptx_type word_of(const struct ptx_variable *object)
+{
+    const uint64_t bytes = object->size_bytes < object->align ? object->size_bytes : object->align;
+
+    return bytes >= 8 ? PTX_U64 : bytes >= 4 ? PTX_U32 : bytes >= 2 ? PTX_U16 : PTX_U8;
+}
+
+/* The first word of an object. */
+static struct ct_insn *access_object(struct ct_build *b, enum ct_op op, uint32_t local, const struct ptx_variable *object)
+{
+    const enum ptx_type type = word_of(object);
+    struct ct_insn *insn = ct_emit_insn(&b->at, op, type, op == CT_OP_LOAD, op == CT_OP_LOAD ? 1 : 2);
+
+    insn->space = CT_SPACE_LOCAL;
+    insn->local = local;
+    insn->align_log2 = (uint8_t)__builtin_ctz(ptx_type_bits(type) / 8);
+    return insn;
+}
+
+static ct_value load_object(struct ct_build *b, uint32_t local, const struct ptx_variable *object)
+{
+    const enum ptx_type type = word_of(object);
+    struct ct_insn *insn = access_object(b, CT_OP_LOAD, local, object);
+
+    insn->results[0] = ct_value_create(b->fn, ct_width_of(type));
+    return ct_resize(&b->at, insn->results[0], type, CT_W_64);
+}
+
+static void store_object(struct ct_build *b, uint32_t local, const struct ptx_variable *object, ct_value value)
+{
+    const ct_value word = ct_resize(&b->at, value, PTX_U64, ct_width_of(word_of(object)));
+
+    access_object(b, CT_OP_STORE, local, object)->operands[1] = word;
+}
+
+static const struct ptx_variable *object_of(const struct ptx_operand *operand)
+{
+    return operand && operand->kind == PTX_OPND_ADDRESS ? operand->variable : NULL;
+}
+
+/* Every object among the parameters belongs to the frame. */
+static bool check_objects(struct ct_build *b, const struct ptx_operand *operands, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct ptx_variable *object = object_of(&operands[i]);
+
+        if (!object || ct_build_place(b, object))
+            continue;
+        ct_build_invalid(b, "an argument is no .param variable of the caller");
+        return false;
+    }
+    return true;
+}
+
+/* Whether the actual parameter can be the formal one itself. */
+static bool fits(const struct ptx_operand *operand, const struct ptx_variable *formal)
+{
+    const struct ptx_variable *object = object_of(operand);
+
+    return operand && (!object || object->size_bytes == formal->size_bytes);
+}
+
+/* Gives each argument that does not fit, or is missing, an object as the function has it: cut or extended with zeros. */
+static void fit_arguments(struct ct_build *b, const struct ptx_function *callee, const struct call_lists *lists,
+                          struct ptx_operand *fitting, uint32_t *locals)
+{
+    for (uint32_t i = 0; i < callee->n_params; i++) {
+        const struct ptx_variable *formal = callee->params[i];
+        const struct ptx_operand *given = i < lists->n_arguments ? &lists->arguments[i] : NULL;
+        const struct ptx_variable *object = object_of(given);
+
+        fitting[i] = given ? *given : (struct ptx_operand){.kind = PTX_OPND_SINK};
+        if (fits(given, formal))
+            continue;
+        fitting[i].kind = PTX_OPND_SINK;
+        locals[i] = ct_build_new_local(b, formal, formal->size_bytes, formal->align);
+        store_object(b, locals[i], formal, object ? load_object(b, ct_build_place(b, object), object) : ct_const64(&b->at, 0));
+    }
+}
+
 static bool check_call(struct ct_build *b, const struct ptx_function *callee, const struct call_lists *lists)
 {
     if (lists->n_arguments != callee->n_params || lists->n_results != callee->n_results) {
@@ -99,17 +181,27 @@ static void move_registers(struct ct_build *b, const struct ptx_operand *operand
             ct_build_move_object(b, locals[i], formals[i]->type, &operands[i], load);
 }
 
-/* A call of `callee`, or of one with the same parameters at `address`, if that is given. */
-static struct ct_insn *build_call(struct ct_build *b, struct ptx_function *callee, const struct call_lists *lists, ct_value address)
+static uint32_t *new_locals(struct ct_build *b, const struct ptx_function *callee)
+{
+    return CT_ARENA_ARRAY(&b->fn->compilation->arena, uint32_t, callee->n_params + callee->n_results);
+}
+
+/* A call of `callee`, or of one with the same parameters at `address`, if that is given. locals: the frame objects of its parameters and
+ * results where they are known already, else 0. */
+static struct ct_insn *build_call(struct ct_build *b, struct ptx_function *callee, const struct call_lists *lists, uint32_t *locals,
+                                  ct_value address)
 {
     const uint32_t n = callee->n_params + callee->n_results;
-    uint32_t *locals = CT_ARENA_ARRAY(&b->fn->compilation->arena, uint32_t, n);
     struct ct_insn *insn;
 
-    for (uint32_t i = 0; i < callee->n_params; i++)
-        locals[i] = actual_local(b, &lists->arguments[i], callee->params[i]);
-    for (uint32_t i = 0; i < callee->n_results; i++)
-        locals[callee->n_params + i] = actual_local(b, &lists->results[i], callee->results[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        const bool is_result = i >= callee->n_params;
+        const uint32_t k = is_result ? i - callee->n_params : i;
+
+        if (!locals[i])
+            locals[i] =
+                actual_local(b, is_result ? &lists->results[k] : &lists->arguments[k], is_result ? callee->results[k] : callee->params[k]);
+    }
     for (uint32_t i = 0; i < n; i++) {
         if (!locals[i]) {
             ct_build_invalid(b, "an argument is no .param variable of the caller");
@@ -126,6 +218,30 @@ static struct ct_insn *build_call(struct ct_build *b, struct ptx_function *calle
     return insn;
 }
 
+/* Calls a system function with what the text gives it, however many and large that is. */
+static void call_system(struct ct_build *b, struct ptx_function *callee, const struct call_lists *lists)
+{
+    struct ct_arena *arena = &b->fn->compilation->arena;
+    const uint32_t n = callee->n_params + callee->n_results;
+    struct ptx_operand *fitting = CT_ARENA_ARRAY(arena, struct ptx_operand, n), *results = fitting + callee->n_params;
+    const struct ptx_operand *result = lists->n_results ? &lists->results[0] : NULL;
+    const bool has_result = callee->n_results && result, keeps_result = has_result && fits(result, callee->results[0]);
+    const struct call_lists all = {
+        .results = results, .arguments = fitting, .n_results = callee->n_results, .n_arguments = callee->n_params};
+    uint32_t *locals = new_locals(b, callee);
+    struct ct_insn *call;
+
+    if (!check_objects(b, lists->arguments, lists->n_arguments) || !check_objects(b, lists->results, lists->n_results))
+        return;
+    fit_arguments(b, callee, lists, fitting, locals);
+    for (uint32_t i = 0; i < callee->n_results; i++)
+        results[i] = keeps_result && i == 0 ? *result : (struct ptx_operand){.kind = PTX_OPND_SINK};
+    call = build_call(b, callee, &all, locals, CT_NO_VALUE);
+    if (call && has_result && !keeps_result)
+        store_object(b, ct_build_place(b, object_of(result)), object_of(result),
+                     load_object(b, call->call_locals[callee->n_params], callee->results[0]));
+}
+
 /* call (results), register, (arguments), prototype-or-targets. */
 static void call_address(struct ct_build *b, const struct call_lists *lists)
 {
@@ -140,7 +256,7 @@ static void call_address(struct ct_build *b, const struct call_lists *lists)
     }
     if (!check_call(b, signature, lists))
         return;
-    call = build_call(b, signature, lists, ct_copy(&b->at, ct_build_source(b, 1, PTX_U64)));
+    call = build_call(b, signature, lists, new_locals(b, signature), ct_copy(&b->at, ct_build_source(b, 1, PTX_U64)));
     if (call)
         call->targets = targets;
 }
@@ -160,8 +276,10 @@ void ct_build_call(struct ct_build *b)
     callee = target->function;
     if (!callee->has_body && strcmp(callee->name, "__assertfail") == 0)
         build_fault(b, PTX2SPV_FAULT_ASSERT);
+    else if (callee->is_system)
+        call_system(b, callee, &lists);
     else if (check_call(b, callee, &lists))
-        build_call(b, callee, &lists, CT_NO_VALUE);
+        build_call(b, callee, &lists, new_locals(b, callee), CT_NO_VALUE);
 }
 
 /* ---- barriers ---- */

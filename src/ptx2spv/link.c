@@ -127,6 +127,12 @@ static bool have_other_sizes(const struct ptx_variable *a, const struct ptx_vari
            b->linkage != PTX_LINK_COMMON;
 }
 
+/* ptxas takes any prototype of what the device provides; calls are made to fit where they are built. */
+static bool is_of_system(const struct entity *entity)
+{
+    return entity->function->is_system || ptx_is_system_function(entity->function->name);
+}
+
 static bool check_fit(const struct ct_link *link, const struct ct_symbol *symbol, const struct entity *entity)
 {
     const struct entity *before = &symbol->meaning;
@@ -134,7 +140,7 @@ static bool check_fit(const struct ct_link *link, const struct ct_symbol *symbol
     if (!before->function != !entity->function || (before->variable && before->variable->space != entity->variable->space))
         return refuse(link, symbol, entity, "Memory space doesn't match for", "specified");
     if (before->function && (before->function->is_entry != entity->function->is_entry ||
-                             !ptx_same_signature(before->function, entity->function)))
+                             !(is_of_system(before) || is_of_system(entity) || ptx_same_signature(before->function, entity->function))))
         return refuse(link, symbol, entity, "Prototype doesn't match for", "specified");
     if (before->variable && have_other_sizes(before->variable, entity->variable))
         return refuse(link, symbol, entity, "Size doesn't match for", "specified");
@@ -219,7 +225,7 @@ static bool visit_offered(struct ct_link *link, uint32_t unit, const char *name,
 {
     struct ct_symbol *symbol = intern(link, name);
 
-    if (entity.strength != DECLARED && !symbol->provider)
+    if (entity.strength != DECLARED && (!symbol->provider || link->units.v[unit].kind == CT_LINK_SYSTEM))
         symbol->provider = unit + 1;
     return true;
 }
@@ -230,12 +236,12 @@ static bool take(struct ct_link *link, uint32_t unit)
     return for_each_entity(link, unit, visit_taken);
 }
 
-bool ct_link_add(struct ct_link *link, struct ptx_module *tree, bool on_demand)
+bool ct_link_add(struct ct_link *link, struct ptx_module *tree, enum ct_link_kind kind)
 {
     const uint32_t unit = link->units.n;
 
-    *CT_PUSH(&link->compilation->arena, &link->units) = (struct ct_link_unit){tree, on_demand, false};
-    return on_demand ? for_each_entity(link, unit, visit_offered) : take(link, unit);
+    *CT_PUSH(&link->compilation->arena, &link->units) = (struct ct_link_unit){tree, kind, false};
+    return kind != CT_LINK_TEXT ? for_each_entity(link, unit, visit_offered) : take(link, unit);
 }
 
 /* Takes units that define what is wanted; each may want more. */
@@ -257,6 +263,27 @@ static bool take_wanted(struct ct_link *link)
 static bool is_dynamic(const struct ptx_variable *variable)
 {
     return variable->space == PTX_SPACE_SHARED && (variable->incomplete || variable->size_bytes == 0);
+}
+
+/* .extern .shared .b8 s[256] in a text alone. ptxas: "Unresolved extern variable in whole program compilation, ignoring extern qualifier".
+ */
+static void define_shared(struct ct_link *link)
+{
+    uint32_t n_texts = 0;
+
+    for (uint32_t i = 0; i < link->units.n; i++)
+        n_texts += link->units.v[i].kind == CT_LINK_TEXT;
+    for (uint32_t i = 0; n_texts == 1 && i < link->wanted.n; i++) {
+        struct ct_symbol *symbol = link->wanted.v[i];
+        struct ptx_variable *variable = symbol->meaning.variable;
+
+        if (symbol->meaning.strength != DECLARED || !variable || variable->space != PTX_SPACE_SHARED || is_dynamic(variable))
+            continue;
+        variable->linkage = PTX_LINK_NONE;
+        symbol->meaning.strength = STRONG;
+        ct_note(link->compilation, variable->where, PTX2SPV_WARNING,
+                "shared variable '%s' is .extern and defined nowhere: it is taken for its definition", variable->name);
+    }
 }
 
 static bool is_undefined(const struct entity *meaning)
@@ -374,6 +401,7 @@ struct ptx_module *ct_link_finish(struct ct_link *link)
 
     if (!take_wanted(link))
         return NULL;
+    define_shared(link);
     for (uint32_t i = 0; i < link->units.n; i++)
         if (link->units.v[i].is_taken)
             gather(link, link->units.v[i].tree, whole);

@@ -49,7 +49,7 @@ static enum ptx2spv_status refuse(struct ct_compilation *compilation, const char
     return compilation->status;
 }
 
-static enum ptx2spv_status add(struct ptx2spv_linker *linker, const struct ptx2spv_input *input)
+static enum ptx2spv_status add(struct ptx2spv_linker *linker, const struct ptx2spv_input *input, enum ct_link_kind kind)
 {
     struct ct_compilation *compilation = &linker->module->compilation;
     const size_t length = strnlen(input->text, input->length);
@@ -67,7 +67,9 @@ static enum ptx2spv_status add(struct ptx2spv_linker *linker, const struct ptx2s
     compilation->sources = linker->sources.v;
     compilation->n_sources = linker->sources.n;
     tree = ptx_parse(compilation, linker->sources.n - 1);
-    return tree && ct_link_add(&linker->link, tree, input->on_demand) ? PTX2SPV_OK : compilation->status;
+    for (uint32_t i = 0; tree && i < tree->functions.n; i++)
+        tree->functions.v[i]->is_system = kind == CT_LINK_SYSTEM;
+    return tree && ct_link_add(&linker->link, tree, kind) ? PTX2SPV_OK : compilation->status;
 }
 
 /* The frame that exhaustion of memory leaves to; so is finish_guarded. */
@@ -75,7 +77,7 @@ static enum ptx2spv_status add_guarded(struct ptx2spv_linker *linker, const stru
 {
     if (setjmp(linker->module->compilation.exhausted))
         return PTX2SPV_OUT_OF_MEMORY;
-    return add(linker, input);
+    return add(linker, input, input->on_demand ? CT_LINK_MEMBER : CT_LINK_TEXT);
 }
 
 static void set_options(struct ptx2spv_linker *linker, const struct ptx2spv_options *options)
@@ -118,7 +120,8 @@ static enum ptx2spv_status add_system_functions(struct ptx2spv_linker *linker)
             const char *text = ptx_system_function_or_null(tree->functions.v[i]);
 
             if (text && !has_text(linker, text))
-                status = add(linker, &(struct ptx2spv_input){.name = "system functions", .text = text, .length = strlen(text), .on_demand = true});
+                status =
+                    add(linker, &(struct ptx2spv_input){.name = "system functions", .text = text, .length = strlen(text)}, CT_LINK_SYSTEM);
         }
     }
     return status;

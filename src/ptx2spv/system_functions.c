@@ -9,9 +9,9 @@
  * on memory that may change. The arguments lie in memory as the ABI has them: int and what becomes int take 4 bytes, long, pointers and
  * double 8, each at its alignment. What a conversion takes is read off its letter by bits in three constants: bit c - 64.
  *
- * cudaCG*: what cooperative groups of older toolkits ask the device runtime for. The handle of a grid is where %envreg1 and %envreg2 lead
- * (struct ptx2spv_grid); its second word counts arrivals in 31 bits, and the last one flips the top bit. Grids of several devices have
- * no handle. */
+ * cudaCG*: what cooperative groups of older toolkits ask the device runtime for, and what the PTX of libcudadevrt.a asks the system for.
+ * The handle of a grid is where %envreg1 and %envreg2 lead (struct ptx2spv_grid); its second word counts arrivals in 31 bits, and the last
+ * one flips the top bit. Grids of several devices have no handle. */
 #include "module.h"
 
 #include <string.h>
@@ -334,6 +334,60 @@ static const char heap_text[] =
     "    ret;\n"
     "}\n";
 
+/* What libcudadevrt.a has for programs, and the calls of the system that its own PTX makes of them, do the same. */
+#define GRID_HANDLE(name) \
+    ".weak .func (.param .b64 handle) " name "(.param .b32 scope)\n" \
+    "{\n" \
+    "    .reg .b32 %scope;\n" \
+    "    .reg .b64 %handle;\n" \
+    "    ld.param.u32 %scope, [scope];\n" \
+    "    call (%handle), __cuttle_grid_handle, (%scope);\n" \
+    "    st.param.b64 [handle], %handle;\n" \
+    "    ret;\n" \
+    "}\n"
+#define GRID_SYNC(name, given) \
+    ".weak .func (.param .b32 result) " name "(.param .b64 handle, .param .b32 flags)\n" \
+    "{\n" \
+    "    .reg .b32 %flags, %result;\n" \
+    "    .reg .b64 %handle;\n" \
+    "    ld.param.u64 %handle, [handle];\n" \
+    "    ld.param.u32 %flags, [flags];\n" \
+    "    call (%result), __cuttle_grid_sync, (%handle, " given ");\n" \
+    "    st.param.b32 [result], %result;\n" \
+    "    ret;\n" \
+    "}\n"
+#define GRID_SIZE(name) \
+    ".weak .func (.param .b32 result) " name "(.param .b64 threads, .param .b64 grids, .param .b64 handle)\n" \
+    "{\n" \
+    "    .reg .pred %p;\n" \
+    "    .reg .b32 %n;\n" \
+    "    .reg .b64 %to;\n" \
+    "    ld.param.u64 %to, [threads];\n" \
+    "    call (%n), __cuttle_grid_place, (%to);\n" \
+    "    st.u32 [%to], %n;\n" \
+    "    ld.param.u64 %to, [grids];\n" \
+    "    setp.eq.u64 %p, %to, 0;\n" \
+    "    mov.u32 %n, 1;\n" \
+    "    @!%p st.u32 [%to], %n;\n" \
+    "    mov.u32 %n, 0;\n" \
+    "    st.param.b32 [result], %n;\n" \
+    "    ret;\n" \
+    "}\n"
+#define GRID_RANK(name) \
+    ".weak .func (.param .b32 result) " name "(.param .b64 thread, .param .b64 grid, .param .b64 handle)\n" \
+    "{\n" \
+    "    .reg .pred %p;\n" \
+    "    .reg .b32 %n;\n" \
+    "    .reg .b64 %to;\n" \
+    "    ld.param.u64 %to, [thread];\n" \
+    "    call (%n), __cuttle_grid_place, (%to);\n" \
+    "    ld.param.u64 %to, [grid];\n" \
+    "    setp.eq.u64 %p, %to, 0;\n" \
+    "    mov.u32 %n, 0;\n" \
+    "    @!%p st.u32 [%to], %n;\n" \
+    "    st.param.b32 [result], %n;\n" \
+    "    ret;\n" \
+    "}\n"
 static const char grid_text[] =
     ".version 3.1\n.target sm_20\n.address_size 64\n"
     /* The number of this thread in the grid, and how many there are. */
@@ -368,7 +422,7 @@ static const char grid_text[] =
     "    st.param.b32 [size], %threads;\n"
     "    ret;\n"
     "}\n"
-    ".weak .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope)\n"
+    ".weak .func (.param .b64 handle) __cuttle_grid_handle(.param .b32 scope)\n"
     "{\n"
     "    .reg .pred %p;\n"
     "    .reg .b32 %scope, %low, %high;\n"
@@ -382,24 +436,13 @@ static const char grid_text[] =
     "    st.param.b64 [handle], %handle;\n"
     "    ret;\n"
     "}\n"
-    ".weak .func (.param .b32 result) cudaCGSynchronizeGrid(.param .b64 handle, .param .b32 flags)\n"
+    /* Waits for all blocks of the grid; called by one thread of each. */
+    ".weak .func __cuttle_grid_meet(.param .b64 handle)\n"
     "{\n"
     "    .reg .pred %p;\n"
-    "    .reg .b32 %a, %b, %n, %old, %result;\n"
+    "    .reg .b32 %a, %b, %n, %old;\n"
     "    .reg .b64 %handle;\n"
     "    ld.param.u64 %handle, [handle];\n"
-    "    mov.u32 %result, 1;\n" /* cudaErrorInvalidValue */
-    "    setp.eq.u64 %p, %handle, 0;\n"
-    "    @%p bra done;\n"
-    "    mov.u32 %result, 0;\n"
-    "    bar.sync 0;\n"
-    "    mov.u32 %a, %tid.x;\n"
-    "    mov.u32 %b, %tid.y;\n"
-    "    or.b32 %a, %a, %b;\n"
-    "    mov.u32 %b, %tid.z;\n"
-    "    or.b32 %a, %a, %b;\n"
-    "    setp.ne.u32 %p, %a, 0;\n"
-    "    @%p bra meet;\n"
     "    mov.u32 %n, %nctaid.x;\n"
     "    mov.u32 %b, %nctaid.y;\n"
     "    mul.lo.u32 %n, %n, %b;\n"
@@ -421,52 +464,44 @@ static const char grid_text[] =
     "    setp.ge.s32 %p, %a, 0;\n"
     "    @%p bra wait;\n"
     "    membar.gl;\n"
+    "    ret;\n"
+    "}\n"
+    /* The same for all threads, or, where flags are odd, for blocks of which one thread calls it and the others wait at a barrier. */
+    ".weak .func (.param .b32 result) __cuttle_grid_sync(.param .b64 handle, .param .b32 flags)\n"
+    "{\n"
+    "    .reg .pred %p, %alone;\n"
+    "    .reg .b32 %a, %b, %result;\n"
+    "    .reg .b64 %handle;\n"
+    "    ld.param.u64 %handle, [handle];\n"
+    "    ld.param.u32 %a, [flags];\n"
+    "    and.b32 %a, %a, 1;\n"
+    "    setp.ne.u32 %alone, %a, 0;\n"
+    "    mov.u32 %result, 1;\n" /* cudaErrorInvalidValue */
+    "    setp.eq.u64 %p, %handle, 0;\n"
+    "    @%p bra done;\n"
+    "    mov.u32 %result, 0;\n"
+    "    @%alone bra lead;\n"
+    "    bar.sync 0;\n"
+    "    mov.u32 %a, %tid.x;\n"
+    "    mov.u32 %b, %tid.y;\n"
+    "    or.b32 %a, %a, %b;\n"
+    "    mov.u32 %b, %tid.z;\n"
+    "    or.b32 %a, %a, %b;\n"
+    "    setp.ne.u32 %p, %a, 0;\n"
+    "    @%p bra meet;\n"
+    "lead:\n"
+    "    call __cuttle_grid_meet, (%handle);\n"
+    "    @%alone bra done;\n"
     "meet:\n"
     "    bar.sync 0;\n"
     "done:\n"
     "    st.param.b32 [result], %result;\n"
     "    ret;\n"
     "}\n"
-    ".weak .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags)\n"
-    "{\n"
-    "    .reg .b32 %flags, %result;\n"
-    "    .reg .b64 %handle;\n"
-    "    ld.param.u64 %handle, [handle];\n"
-    "    ld.param.u32 %flags, [flags];\n"
-    "    call (%result), cudaCGSynchronizeGrid, (%handle, %flags);\n"
-    "    st.param.b32 [result], %result;\n"
-    "    ret;\n"
-    "}\n"
-    ".weak .func (.param .b32 result) cudaCGGetSize(.param .b64 threads, .param .b64 grids, .param .b64 handle)\n"
-    "{\n"
-    "    .reg .pred %p;\n"
-    "    .reg .b32 %n;\n"
-    "    .reg .b64 %to;\n"
-    "    ld.param.u64 %to, [threads];\n"
-    "    call (%n), __cuttle_grid_place, (%to);\n"
-    "    st.u32 [%to], %n;\n"
-    "    ld.param.u64 %to, [grids];\n"
-    "    setp.eq.u64 %p, %to, 0;\n"
-    "    mov.u32 %n, 1;\n"
-    "    @!%p st.u32 [%to], %n;\n"
-    "    mov.u32 %n, 0;\n"
-    "    st.param.b32 [result], %n;\n"
-    "    ret;\n"
-    "}\n"
-    ".weak .func (.param .b32 result) cudaCGGetRank(.param .b64 thread, .param .b64 grid, .param .b64 handle)\n"
-    "{\n"
-    "    .reg .pred %p;\n"
-    "    .reg .b32 %n;\n"
-    "    .reg .b64 %to;\n"
-    "    ld.param.u64 %to, [thread];\n"
-    "    call (%n), __cuttle_grid_place, (%to);\n"
-    "    ld.param.u64 %to, [grid];\n"
-    "    setp.eq.u64 %p, %to, 0;\n"
-    "    mov.u32 %n, 0;\n"
-    "    @!%p st.u32 [%to], %n;\n"
-    "    st.param.b32 [result], %n;\n"
-    "    ret;\n"
-    "}\n";
+    GRID_HANDLE("cudaCGGetIntrinsicHandle") GRID_HANDLE("__cuda_syscall_CGS_get_intrinsic_handle")
+    GRID_SYNC("cudaCGSynchronize", "%flags") GRID_SYNC("cudaCGSynchronizeGrid", "0") GRID_SYNC("__cuda_syscall_CGS_sync", "%flags")
+    GRID_SIZE("cudaCGGetSize") GRID_SIZE("__cuda_syscall_CGS_get_size")
+    GRID_RANK("cudaCGGetRank") GRID_RANK("__cuda_syscall_CGS_get_rank");
 /* clang-format on */
 
 static const struct {
@@ -480,6 +515,10 @@ static const struct {
     {"cudaCGSynchronize", grid_text},
     {"cudaCGGetSize", grid_text},
     {"cudaCGGetRank", grid_text},
+    {"__cuda_syscall_CGS_get_intrinsic_handle", grid_text},
+    {"__cuda_syscall_CGS_sync", grid_text},
+    {"__cuda_syscall_CGS_get_size", grid_text},
+    {"__cuda_syscall_CGS_get_rank", grid_text},
 };
 
 const char *ptx_system_function_or_null(const struct ptx_function *function)

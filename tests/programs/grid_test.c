@@ -33,6 +33,10 @@ static const char functions[] =
     ".extern .func (.param .b32 result) cudaCGSynchronizeGrid(.param .b64 handle, .param .b32 flags);\n"
     ".extern .func (.param .b32 result) cudaCGGetSize(.param .b64 threads, .param .b64 grids, .param .b64 handle);\n"
     ".extern .func (.param .b32 result) cudaCGGetRank(.param .b64 thread, .param .b64 grid, .param .b64 handle);\n"
+    ".extern .func (.param .b64 handle) __cuda_syscall_CGS_get_intrinsic_handle(.param .b32 scope);\n"
+    ".extern .func (.param .b32 result) __cuda_syscall_CGS_sync(.param .b64 handle, .param .b32 flags);\n"
+    ".extern .func (.param .b32 result) __cuda_syscall_CGS_get_size(.param .b64 threads, .param .b64 grids, .param .b64 handle);\n"
+    ".extern .func (.param .b32 result) __cuda_syscall_CGS_get_rank(.param .b64 thread, .param .b64 grid, .param .b64 handle);\n"
     ".func meet()\n{\n.reg .pred p; .reg .b32 r<9>; .reg .b64 a;\n"
     "mov.u32 r0,%envreg2; mov.u32 r1,%envreg1; mov.b64 a,{r0,r1}; bar.sync 0;\n"
     "mov.u32 r2,%tid.x; setp.ne.u32 p,r2,0; @p bra DONE; mov.u32 r3,%nctaid.x; mov.u32 r4,%nctaid.y; mul.lo.u32 r3,r3,r4;\n"
@@ -201,6 +205,23 @@ static const char device_runtime[] =
     "mad.lo.u32 x,r1,3,x; ld.u32 r1,[d3]; mad.lo.u32 x,r1,4,x; call (d1), cudaCGGetIntrinsicHandle, (2);"
     "call (r1), cudaCGSynchronize, (d1,0); add.u32 x,x,r1; add.u32 x,x,r0;";
 
+/* The same by the calls of the system that the PTX of libcudadevrt.a makes: one thread of each block, or all. */
+static void expect_system_calls(struct grid *g)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t t = 0; t < g->size; t++)
+        sum += g->in[t] * (t + 1);
+    for (uint32_t t = 0; t < g->size; t++)
+        g->out[t] = sum + g->size;
+}
+static const char system_calls[] =
+    "call (d1), __cuda_syscall_CGS_get_intrinsic_handle, (1); mov.u64 d2,local; cvta.local.u64 d2,d2; add.u64 d3,d2,4;"
+    "call (r0), __cuda_syscall_CGS_get_rank, (d2,d3,d1); ld.u32 r1,[d2]; mad.lo.u32 r1,v,r1,v; atom.global.add.u32 r2,[w],r1;"
+    "bar.sync 0; setp.ne.u32 p,t,0; @p bra BEHIND; call (r1), __cuda_syscall_CGS_sync, (d1,1); add.u32 r0,r0,r1; BEHIND: bar.sync 0;"
+    "ld.global.u32 x,[w]; call (r1), __cuda_syscall_CGS_sync, (d1,0); add.u32 r0,r0,r1; call (r1), __cuda_syscall_CGS_get_size, (d2,d3,d1);"
+    "add.u32 r0,r0,r1; ld.u32 r1,[d2]; add.u32 x,x,r1; add.u32 x,x,r0;";
+
 static void expect_no_wait(struct grid *g)
 {
     for (uint32_t t = 0; t < g->size; t++)
@@ -226,6 +247,7 @@ static const struct row {
     {"a lock", lock, expect_lock, 1},
     {"warps, and threads that end before", early_ends, expect_early_ends, 1},
     {"functions of the device runtime", device_runtime, expect_device_runtime, 1},
+    {"calls of the system", system_calls, expect_system_calls, 1},
     {"nobody waits", no_wait, expect_no_wait, 1},
 };
 
@@ -325,7 +347,7 @@ static void test_rows(void **unused)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         CUmodule module;
 
-        if (rows[i].expect == expect_device_runtime && !on_cuttle())
+        if ((rows[i].expect == expect_device_runtime || rows[i].expect == expect_system_calls) && !on_cuttle())
             continue;
         module = load(rows[i].body, "");
         for (int s = 0; s < rows[i].n_shapes; s++) {

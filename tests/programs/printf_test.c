@@ -313,6 +313,39 @@ static void launch_lines(unsigned blocks, unsigned threads, unsigned times)
     ok(cuLaunchKernel(here.lines, blocks, 1, 1, threads, 1, 1, 0, NULL, params, NULL));
 }
 
+/* A declaration without the result, and with too few parameters: ptxas takes both, and the format is printed all the same. */
+static void other_prototypes(void **state)
+{
+    static const struct {
+        const char *parameters, *call;
+    } rows[] = {
+        {"(.param .b64 a, .param .b64 b)", "call vprintf, (format, arguments);"},
+        {"(.param .b64 a)", "call vprintf, (format);"},
+        {"(.param .b64 a, .param .b64 b, .param .b32 c)", "call vprintf, (format, arguments, 7);"},
+    };
+    char text[1024];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CUmodule module;
+        CUfunction kernel;
+
+        snprintf(text, sizeof text,
+                 ".version 6.0\n.target sm_50\n.address_size 64\n.extern .func vprintf%s;\n"
+                 ".global .align 1 .b8 word[8] = {119, 111, 114, 100, 10, 0};\n.visible .entry k()\n{\n"
+                 ".param .b64 format, arguments; .reg .b64 %%d1; mov.u64 %%d1, word; cvta.global.u64 %%d1, %%d1;\n"
+                 "st.param.b64 [format], %%d1; st.param.b64 [arguments], 0;\n%s\nret;\n}\n",
+                 rows[i].parameters, rows[i].call);
+        ok(cuModuleLoadData(&module, text));
+        ok(cuModuleGetFunction(&kernel, module, "k"));
+        catch_output();
+        ok(cuLaunchKernel(kernel, 1, 1, 1, 2, 1, 1, 0, NULL, NULL, NULL));
+        ok(cuCtxSynchronize());
+        expect_output("word\nword\n");
+        ok(cuModuleUnload(module));
+    }
+}
+
 /* Each of 4 x 100 threads prints 3 lines: each comes once, whole, and those of a thread in its order. */
 static void many_threads_print(void **state)
 {
@@ -495,10 +528,15 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_without_arguments), cmocka_unit_test(integers),
-        cmocka_unit_test(stars),                   cmocka_unit_test(floats),
-        cmocka_unit_test(pointers_and_texts),      cmocka_unit_test(what_is_no_conversion),
-        cmocka_unit_test(no_format_at_all),        cmocka_unit_test(many_threads_print),
+        cmocka_unit_test(texts_without_arguments),
+        cmocka_unit_test(integers),
+        cmocka_unit_test(stars),
+        cmocka_unit_test(floats),
+        cmocka_unit_test(pointers_and_texts),
+        cmocka_unit_test(what_is_no_conversion),
+        cmocka_unit_test(no_format_at_all),
+        cmocka_unit_test(other_prototypes),
+        cmocka_unit_test(many_threads_print),
         cmocka_unit_test(output_comes_with_every_wait), cmocka_unit_test(output_comes_with_the_end),
         cmocka_unit_test(more_than_the_buffer_holds),   cmocka_unit_test(the_buffer_is_used_again),
     };

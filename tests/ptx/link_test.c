@@ -113,6 +113,7 @@ static void expect_compiled(const struct linked *linked)
         .shared_bytes = 49152,
         .max_block_threads = 1024,
         .int64 = 1,
+        .atomic_int64_global = 1,
     };
     struct ptx2spv_kernel kernel;
 
@@ -265,6 +266,91 @@ static void libraries_give_what_is_wanted(void **state)
     ptx2spv_module_destroy(linked.module);
 }
 
+/* What the device provides stands before a library that has the same names and calls the system for them: libcudadevrt.a does. And where
+ * such a library is taken for something else, its calls of the system are there. */
+static void the_device_stands_before_a_library(void **state)
+{
+    static const struct text library = {
+        "devrt.o", HEAD
+        ".extern .func (.param .b32 r) __cuda_syscall_CGS_sync(.param .b64 h, .param .b32 f);\n"
+        ".extern .func (.param .b32 r) __cuda_syscall_unheard_of(.param .b64 h);\n"
+        ".visible .func (.param .b32 r) cudaCGSynchronize(.param .b64 h, .param .b32 f)\n"
+        "{ .reg .b32 %r; .reg .b64 %h; ld.param.u64 %h, [h]; ld.param.u32 %r, [f];\n"
+        "call (%r), __cuda_syscall_CGS_sync, (%h, %r); st.param.b32 [r], %r; ret; }\n"
+        ".visible .func (.param .b32 r) unheard_of(.param .b64 h)\n"
+        "{ .reg .b32 %r; .reg .b64 %h; ld.param.u64 %h, [h]; call (%r), __cuda_syscall_unheard_of, (%h); st.param.b32 [r], %r; ret; }\n"
+        ".visible .func other() { ret; }\n"};
+    struct linked linked;
+
+    (void)state;
+    LINK(&linked, library,
+         {"a", HEAD ".extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 h, .param .b32 f);\n" KERNEL
+                    "call (%r1), cudaCGSynchronize, (0, 0); ret; }"});
+    expect_compiled(&linked);
+    assert_false(ptx2spv_module_uses_input(linked.module, 0));
+    ptx2spv_module_destroy(linked.module);
+    LINK(&linked, library,
+         {"a", HEAD ".extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 h, .param .b32 f); .extern .func other();\n" KERNEL
+                    "call other; call (%r1), cudaCGSynchronize, (0, 0); ret; }"});
+    expect_compiled(&linked);
+    assert_true(ptx2spv_module_uses_input(linked.module, 0));
+    ptx2spv_module_destroy(linked.module);
+}
+
+/* ptxas 13.0 takes them all: no result, one of another size, too few and too many parameters, and others' sizes. */
+static void system_functions_have_any_prototype(void **state)
+{
+    static const struct {
+        const char *prototype, *call;
+    } rows[] = {
+        {"vprintf(.param .b64 a, .param .b64 b)", "call vprintf, (a, b);"},
+        {"(.param .b64 r) vprintf(.param .b64 a, .param .b64 b)", "call (r), vprintf, (a, b);"},
+        {"(.param .align 8 .b8 r[8]) vprintf(.param .b64 a, .param .b64 b)", "call (r8), vprintf, (a, b);"},
+        {"vprintf(.param .b64 a)", "call vprintf, (a);"},
+        {"vprintf", "call vprintf;"},
+        {"vprintf(.param .b64 a, .param .b64 b, .param .b32 c)", "call vprintf, (a, b, c);"},
+        {"vprintf(.param .b32 a, .param .align 8 .b8 b[8])", "call vprintf, (c, r8);"},
+        {"(.param .b32 r) malloc(.param .b32 a)", "call (c), malloc, (c);"},
+        {"malloc(.reg .b64 a)", "call malloc, (%rd1);"},
+        {"(.param .b32 r) free(.param .b64 a)", "call (c), free, (a);"},
+        {"(.param .b32 r) __assertfail(.param .b32 a)", "call (c), __assertfail, (c);"},
+        {"cudaCGSynchronize(.param .b64 a)", "call cudaCGSynchronize, (a);"},
+    };
+    static const char other[] = HEAD ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);";
+    char text[1024];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct linked linked;
+
+        snprintf(text, sizeof text, "%s.extern .func %s;\n%s%s ret; }\n", HEAD, rows[i].prototype,
+                 KERNEL ".param .b64 a, b, r; .param .b32 c; .param .align 8 .b8 r8[8];\n"
+                        "st.param.b64 [a], 0; st.param.b64 [b], 0; st.param.b32 [c], 0; st.param.b64 [r8], 0; ",
+                 rows[i].call);
+        LINK(&linked, {NULL, text});
+        expect_compiled(&linked);
+        ptx2spv_module_destroy(linked.module);
+        LINK(&linked, {"a", text}, {"b", other}); /* nor need two texts agree */
+        expect_compiled(&linked);
+        ptx2spv_module_destroy(linked.module);
+    }
+}
+
+/* ptxas: "Unresolved extern variable in whole program compilation, ignoring extern qualifier". */
+static void extern_shared_arrays_with_a_size_are_there(void **state)
+{
+    static const char text[] = HEAD ".extern .shared .align 8 .b8 s[256];\n" KERNEL "st.shared.u32 [s+252], %r1; ret; }";
+    struct linked linked;
+
+    (void)state;
+    LINK(&linked, {NULL, text});
+    expect_compiled(&linked);
+    assert_non_null(strstr(linked.log, "shared variable 's' is .extern and defined nowhere"));
+    ptx2spv_module_destroy(linked.module);
+    LINK(&linked, {"a", text}, {"b", HEAD ".visible .func f() { ret; }"}); /* of several texts one must have it */
+    assert_int_equal(linked.status, PTX2SPV_UNDEFINED);
+}
+
 static void versions_are_the_newest(void **state)
 {
     struct linked linked;
@@ -376,6 +462,9 @@ int main(void)
         cmocka_unit_test(the_largest_common_stays),
         cmocka_unit_test(dynamic_shared_arrays_need_no_definition),
         cmocka_unit_test(libraries_give_what_is_wanted),
+        cmocka_unit_test(the_device_stands_before_a_library),
+        cmocka_unit_test(system_functions_have_any_prototype),
+        cmocka_unit_test(extern_shared_arrays_with_a_size_are_there),
         cmocka_unit_test(versions_are_the_newest),
         cmocka_unit_test(what_does_not_fit),
         cmocka_unit_test(what_is_defined_nowhere),
