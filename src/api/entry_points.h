@@ -32,10 +32,24 @@ typedef int VdpGetProcAddress(uint32_t device, uint32_t function_id, void **func
 
 #define CT_UNPAREN(...) __VA_ARGS__
 
+/* In src/api the name of a symbol is the function that does the work; the linker knows it by a name of our own. The symbol itself, which
+ * applications call, is made in exports.c: it asks first whether the call is allowed where it comes from. */
+#ifdef CT_API_IMPLEMENTATION
+#define CT_LINKER_NAME(symbol) __asm__("ct_do_" #symbol)
+#pragma GCC visibility push(hidden)
+#else
+#define CT_LINKER_NAME(symbol)
 #pragma GCC visibility push(default)
-#define SYMBOL(symbol, name, version, flavour, params, args) CUresult CUDAAPI symbol params;
+#endif
+#define SYMBOL(symbol, name, version, flavour, params, args) CUresult CUDAAPI symbol params CT_LINKER_NAME(symbol);
 #include "entry_points.def"
 #pragma GCC visibility pop
+#ifdef CT_API_IMPLEMENTATION
+#pragma GCC visibility push(default)
+#define SYMBOL(symbol, name, version, flavour, params, args) CUresult CUDAAPI ct_exported_##symbol params __asm__(#symbol);
+#include "entry_points.def"
+#pragma GCC visibility pop
+#endif
 
 /* What stands behind both symbols of an ENTRY_PTDS row. */
 #define ENTRY(symbol, name, version, params, args)

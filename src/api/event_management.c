@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: Event Management.
- * Every function: NOT_INITIALIZED, INVALID_HANDLE for an event or a stream that is none, NOT_PERMITTED in a host function, and the error
- * of a kernel that failed in its context. A context need not be current, but to create an event. */
+ * Every function: NOT_INITIALIZED, INVALID_HANDLE for an event or a stream that is none, and the error of a kernel that failed in its
+ * context. A context need not be current, but to create an event, which is NOT_PERMITTED in a host function. */
 #include "entry_points.h"
 
 #include "core/event.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: Stream Management.
  * Every function: NOT_INITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED as the current context gives them, INVALID_HANDLE for a stream
- * that is none, NOT_PERMITTED in a host function, and the error of a kernel that failed. INVALID_VALUE: a NULL pointer for a result.
+ * that is none, NOT_PERMITTED in a host function for those that host_functions.def does not list, and the error of a kernel that failed.
+ * INVALID_VALUE: a NULL pointer for a result.
  * A stream may be 0 or CU_STREAM_LEGACY (the legacy default stream) or CU_STREAM_PER_THREAD; the _ptsz variants are made elsewhere. */
 #include "entry_points.h"
 

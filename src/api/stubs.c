@@ -53,7 +53,7 @@ static CUresult stub_called(enum entry_id id)
                       .name_length = sizeof #name_ - 1,                                                                                    \
                       .flavour = CT_FLAVOUR_##flavour_,                                                                                    \
                       .version = (version_),                                                                                               \
-                      .address = (ct_function)symbol_,                                                                                     \
+                      .address = (ct_function)ct_exported_##symbol_,                                                                       \
                       .implementation = (ct_function)worker,                                                                               \
                       .stub = (ct_function)stub_##worker},
 static const struct ct_entry_point entry_points[] = {

@@ -75,7 +75,7 @@ struct ct_context {
 
 /* The calling thread's current context, with one use held; also checks cuInit and the sticky error.
  * NOT_INITIALIZED, DEINITIALIZED, INVALID_CONTEXT (none current), CONTEXT_IS_DESTROYED, or the sticky error; NOT_PERMITTED in a host
- * function of a stream. */
+ * function of a stream, which has no current context. */
 CUresult ct_context_current(struct ct_context **out);
 /* The same where none need be current: *out is NULL if none is. */
 CUresult ct_context_current_or_null(struct ct_context **out);
@@ -84,7 +84,7 @@ CUresult ct_context_failed_or_null(struct ct_context **out);
 /* Gives the use back; takes NULL. The caller holds no lock: it may be the last use. */
 void ct_context_release(struct ct_context *context);
 /* One use of a context other than the current one for a call of the application: that of a stream or an event it names.
- * CONTEXT_IS_DESTROYED, NOT_PERMITTED, or the sticky error. */
+ * CONTEXT_IS_DESTROYED, or the sticky error. */
 CUresult ct_context_enter(struct ct_context *context);
 /* One use of a context that the caller knows to exist as a struct. CONTEXT_IS_DESTROYED. */
 CUresult ct_context_use(struct ct_context *context);

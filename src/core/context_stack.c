@@ -143,11 +143,11 @@ static CUresult refuse_if_failed(struct ct_context *context)
     return sticky;
 }
 
-/* The current context, failed or not. */
+/* The current context, failed or not. Host functions have none: they may call only what finds its context by a handle. */
 static CUresult current(struct ct_context **out)
 {
     if (ct_stream_in_host_function())
-        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream calls CUDA");
+        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream asks for the current context");
     return ct_context_lookup_or_current(NULL, out);
 }
 
@@ -183,11 +183,8 @@ CUresult ct_context_failed_or_null(struct ct_context **out)
 
 CUresult ct_context_enter(struct ct_context *context)
 {
-    CUresult r;
+    CUresult r = ct_context_use(context);
 
-    if (ct_stream_in_host_function())
-        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream calls CUDA");
-    r = ct_context_use(context);
     return r == CUDA_SUCCESS ? refuse_if_failed(context) : r;
 }
 

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The symbols that applications call, made from entry_points.def. Each passes the call on to the function that does the work, unless it
+ * comes from a host function or a callback of a stream, which may call only what host_functions.def lists. */
+#include "entry_points.h"
+
+#include "core/log.h"
+#include "core/stream.h"
+
+#define CT_CHANNEL "api"
+
+/* A row of entry_points.def stands for a symbol and its per-thread variant. */
+enum row_id {
+#define ENTRY(symbol, name, version, params, args) ROW_##symbol,
+#define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args) ROW_##symbol,
+#define ENTRY_PTSZ(symbol, name, version, per_thread_version, params, args, streams) ROW_##symbol,
+#define ENTRY_PTSZ_OWN(symbol, name, version, per_thread_version, params, args) ROW_##symbol,
+#include "entry_points.def"
+    ROW_COUNT
+};
+
+static const bool allowed_in_host_functions[ROW_COUNT] = {
+#define ALLOWED(symbol) [ROW_##symbol] = true,
+#include "host_functions.def"
+};
+
+static bool is_refused(enum row_id row)
+{
+    return ct_stream_in_host_function() && !allowed_in_host_functions[row];
+}
+
+static CUresult refuse(const char *symbol)
+{
+    return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream calls %s", symbol);
+}
+
+#define EXPORT(row, symbol, params, args)                                                                                                  \
+    CUresult CUDAAPI ct_exported_##symbol params                                                                                           \
+    {                                                                                                                                      \
+        return is_refused(ROW_##row) ? refuse(#symbol) : symbol args;                                                                      \
+    }
+#define ENTRY(symbol, name, version, params, args) EXPORT(symbol, symbol, params, args)
+#define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args)                                                                \
+    EXPORT(symbol, symbol, params, args)                                                                                                   \
+    EXPORT(symbol, symbol##_ptds, params, args)
+#define ENTRY_PTSZ(symbol, name, version, per_thread_version, params, args, streams)                                                       \
+    ENTRY_PTSZ_OWN(symbol, name, version, per_thread_version, params, args)
+#define ENTRY_PTSZ_OWN(symbol, name, version, per_thread_version, params, args)                                                            \
+    EXPORT(symbol, symbol, params, args)                                                                                                   \
+    EXPORT(symbol, symbol##_ptsz, params, args)
+#include "entry_points.def"
