@@ -147,7 +147,8 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned in
         .dynamic_shared_bytes = sharedMemBytes,
     };
 
-    return ct_launch_kernel(f, &shape, hStream, kernelParams, extra);
+    ct_log_forget_failure();
+    return ct_launch_tell(f, ct_launch_kernel(f, &shape, hStream, kernelParams, extra));
 }
 
 /* cuLaunchCooperativeKernel. As cuLaunchKernel, of a grid whose blocks may wait for each other, as cooperative groups do for a barrier of the
@@ -163,7 +164,8 @@ CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, 
         .cooperative = true,
     };
 
-    return ct_launch_kernel(f, &shape, hStream, kernelParams, NULL);
+    ct_log_forget_failure();
+    return ct_launch_tell(f, ct_launch_kernel(f, &shape, hStream, kernelParams, NULL));
 }
 
 /* cuLaunchKernelEx. As cuLaunchKernel, or cuLaunchCooperativeKernel by an attribute; hints among the attributes are taken and have no
@@ -173,8 +175,9 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
 {
     CUresult r;
 
+    ct_log_forget_failure();
     if (!config)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "config is NULL");
+        return ct_launch_tell(f, ct_fail(CUDA_ERROR_INVALID_VALUE, "config is NULL"));
     r = ct_launch_check_attributes(config->attrs, config->numAttrs);
     if (r == CUDA_SUCCESS) {
         const struct ct_launch_shape shape = {
@@ -186,5 +189,5 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
 
         r = ct_launch_kernel(f, &shape, config->hStream, kernelParams, extra);
     }
-    return r == CUDA_SUCCESS ? ct_launch_record_events(config->hStream, config->attrs, config->numAttrs) : r;
+    return r == CUDA_SUCCESS ? ct_launch_record_events(config->hStream, config->attrs, config->numAttrs) : ct_launch_tell(f, r);
 }

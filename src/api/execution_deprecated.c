@@ -5,7 +5,9 @@
  * INVALID_HANDLE: no function, or one whose module is unloaded; OUT_OF_MEMORY. */
 #include "entry_points.h"
 
+#include "core/launch.h"
 #include "core/launch_setup.h"
+#include "core/log.h"
 
 /* cuFuncSetBlockShape. Dimensions of a block in threads. INVALID_VALUE: one below 1, or more threads than the function
  * may have; the launch knows the limits of each dimension. */
@@ -78,13 +80,15 @@ CUresult CUDAAPI cuParamSetf(CUfunction hfunc, int offset, float value)
 CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstream hStream)
 {
     struct ct_function *function;
-    CUresult r = ct_function_lookup_current(f, true, &function);
+    CUresult r;
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = ct_launch_setup_launch(function, grid_width, grid_height, hStream);
-    ct_function_release(function);
-    return r;
+    ct_log_forget_failure();
+    r = ct_function_lookup_current(f, true, &function);
+    if (r == CUDA_SUCCESS) {
+        r = ct_launch_setup_launch(function, grid_width, grid_height, hStream);
+        ct_function_release(function);
+    }
+    return ct_launch_tell(f, r);
 }
 
 /* cuLaunchGrid. In the legacy default stream. */

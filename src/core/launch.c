@@ -5,6 +5,7 @@
 #include "device.h"
 #include "float_environment.h"
 #include "heap.h"
+#include "library.h"
 #include "log.h"
 #include "memory.h"
 #include "print.h"
@@ -262,6 +263,48 @@ static CUresult launch_on(struct ct_stream *stream, struct ct_function *function
         r = record_on(stream, runs, shape, bytes);
     if (bytes != on_stack)
         free(bytes);
+    return r;
+}
+
+/* The name of a function or a library's kernel, for as long as the caller keeps *out_object; a text if it is none. */
+static const char *name_of(CUfunction handle, struct ct_object **out_object)
+{
+    if ((*out_object = ct_object_find_or_null(CT_OBJECT_FUNCTION, handle)) != NULL)
+        return ((struct ct_function *)*out_object)->decl->name;
+    if ((*out_object = ct_object_find_or_null(CT_OBJECT_KERNEL, handle)) != NULL)
+        return ((struct ct_kernel *)*out_object)->decl->name;
+    return "(no kernel)";
+}
+
+/* FNV-1a, begun with the kernel and the error. */
+static uint64_t hash_failure(CUfunction handle, CUresult r, const char *reason)
+{
+    uint64_t hash = (0xcbf29ce484222325 ^ (uint64_t)(uintptr_t)handle) * 0x100000001b3 ^ (uint64_t)r;
+
+    for (; *reason; reason++)
+        hash = (hash ^ (unsigned char)*reason) * 0x100000001b3;
+    return hash;
+}
+
+CUresult ct_launch_tell(CUfunction handle, CUresult r)
+{
+    static _Atomic uint64_t last_told; /* so that a loop is told of once; relaxed: it orders nothing */
+    const char *name, *reason = ct_log_last_failure();
+    struct ct_object *object;
+    uint64_t hash;
+
+    if (r == CUDA_SUCCESS)
+        return r;
+    hash = hash_failure(handle, r, reason);
+    if (atomic_exchange_explicit(&last_told, hash, memory_order_relaxed) == hash)
+        return r;
+    name = name_of(handle, &object);
+    if (*reason)
+        ct_log(CT_LOG_WARN, "kernel %s is not launched: %s", name, reason);
+    else
+        ct_log(CT_LOG_WARN, "kernel %s is not launched: error %d", name, (int)r);
+    if (object)
+        ct_object_release(object);
     return r;
 }
 

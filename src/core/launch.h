@@ -18,6 +18,9 @@ struct ct_launch_shape {
  * shared memory or parameters against the limits of device and kernel; what ct_function_compile gives; LAUNCH_OUT_OF_RESOURCES;
  * COOPERATIVE_LAUNCH_TOO_LARGE: more blocks than cuOccupancyMaxActiveBlocksPerMultiprocessor has room for on the device. */
 CUresult ct_launch_kernel(CUfunction function, const struct ct_launch_shape *shape, CUstream stream, void **params, void **extra);
+/* Returns r. Unless that is success it warns that the kernel does not run, and why: programs that look at no error would take its results, or
+ * how long it took, for good. For the entry points; the reason is what ct_fail told since ct_log_forget_failure. */
+CUresult ct_launch_tell(CUfunction function, CUresult r);
 /* launch_attributes.c. INVALID_VALUE: no such attribute, not for launches, or a timed event; INVALID_HANDLE: no such event; NOT_SUPPORTED:
  * one that would change what the launch does. */
 CUresult ct_launch_check_attributes(const CUlaunchAttribute *attributes, unsigned count);

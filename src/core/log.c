@@ -128,6 +128,18 @@ static enum ct_log_level level_of_code(CUresult code)
     return CT_LOG_WARN;
 }
 
+static _Thread_local char last_failure[CT_LOG_LINE_BYTES];
+
+const char *ct_log_last_failure(void)
+{
+    return last_failure;
+}
+
+void ct_log_forget_failure(void)
+{
+    last_failure[0] = 0;
+}
+
 CUresult ct_log_failure(CUresult code, const char *channel, const char *file, int line, const char *format, ...)
 {
     enum ct_log_level level = level_of_code(code);
@@ -141,6 +153,7 @@ CUresult ct_log_failure(CUresult code, const char *channel, const char *file, in
     va_start(arguments, format);
     vsnprintf(text + n, sizeof text - (size_t)n, format, arguments);
     va_end(arguments);
+    memcpy(last_failure, text, strlen(text) + 1);
     ct_log_history_add(text);
     if ((int)level <= atomic_load_explicit(&ct_log_threshold, memory_order_relaxed))
         ct_log_write(level, channel, file, line, "%s", text);

@@ -23,6 +23,9 @@ void ct_log_write(enum ct_log_level level, const char *channel, const char *file
     __attribute__((format(printf, 5, 6)));
 CUresult ct_log_failure(CUresult code, const char *channel, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+/* What ct_fail told last on this thread, since ct_log_forget_failure: "" nothing. For who adds what it was about. */
+const char *ct_log_last_failure(void);
+void ct_log_forget_failure(void);
 /* Reads CUTTLE_LOG; called once by process start-up. */
 void ct_log_init(void);
 
