@@ -84,7 +84,8 @@ static CUresult run_batch(CUstream handle, unsigned long long flags, const struc
 
 /* cuMemPrefetchAsync_v2. Says where [devPtr, devPtr + count) of managed memory, or of pageable memory that all devices reach, is wanted:
  * a device, the host, or a node of it. The bytes stay where they are. flags must be 0. INVALID_VALUE: count 0, other memory, no such
- * location; INVALID_DEVICE: no such device, or it or the stream's has no concurrent managed access; INVALID_HANDLE: no such stream. */
+ * location; INVALID_DEVICE: no such device, or with CUTTLE_STRICT=1 it or the stream's has no concurrent managed access; INVALID_HANDLE: no
+ * such stream. */
 CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream)
 {
     const size_t first = 0;
@@ -132,8 +133,8 @@ CUresult CUDAAPI cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *s
 }
 
 /* cuMemAdvise_v2. How the pages of a range will be used: remembered for cuMemRangeGetAttribute, without other effect. INVALID_VALUE: count
- * 0, neither managed memory nor pageable memory that all devices reach, no such advice or location; INVALID_DEVICE: no such device, or it
- * has no concurrent managed access. */
+ * 0, neither managed memory nor pageable memory that all devices reach, no such advice or location; INVALID_DEVICE: no such device, or
+ * with CUTTLE_STRICT=1 it has no concurrent managed access. */
 CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
 {
     struct ct_context *context;

@@ -8,6 +8,7 @@
 #include "managed.h"
 
 #include "advice.h"
+#include "config.h"
 #include "device.h"
 #include "log.h"
 #include "process.h"
@@ -30,6 +31,22 @@ bool ct_managed_is_supported(const struct ct_device *device)
 static bool is_concurrent(const struct ct_device *device)
 {
     return ct_device_limit(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
+}
+
+/* Managed memory is where every device reaches it, and a call that would move it has nothing to do. So the error that the manual has for
+ * devices without concurrent access serves nobody: programs that have only ever met devices with it do not expect it, and stop. */
+static CUresult check_concurrent(const struct ct_device *device)
+{
+    static atomic_bool told; /* relaxed: it orders nothing, two threads only must not both log */
+
+    if (is_concurrent(device))
+        return CUDA_SUCCESS;
+    if (ct_config()->strict)
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d and the host do not access managed memory at once", device->ordinal);
+    if (!atomic_exchange_explicit(&told, true, memory_order_relaxed))
+        ct_log(CT_LOG_INFO, "device %d and the host do not access managed memory at once: prefetching, discarding and advice move nothing",
+               device->ordinal);
+    return CUDA_SUCCESS;
 }
 
 CUresult ct_managed_check_flags(unsigned flags)
@@ -143,8 +160,10 @@ static CUresult check_device(int ordinal, bool managed)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (managed ? !is_concurrent(device) : !ct_device_limit(device, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS))
-        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d and the host do not access such memory at once", ordinal);
+    if (managed)
+        return check_concurrent(device);
+    if (!ct_device_limit(device, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS))
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d does not access pageable memory", ordinal);
     return CUDA_SUCCESS;
 }
 
@@ -229,9 +248,7 @@ static CUresult check_ranges(const struct ct_stream *stream, const struct ct_man
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%zu ranges", ranges->count);
     for (size_t i = 0; i < ranges->count && r == CUDA_SUCCESS; i++)
         r = check_range(ranges->addresses[i], ranges->sizes[i], &managed);
-    if (r == CUDA_SUCCESS && !is_concurrent(stream->context->device))
-        r = ct_fail(CUDA_ERROR_INVALID_DEVICE, "the stream's device has no concurrent managed access");
-    return r;
+    return r == CUDA_SUCCESS ? check_concurrent(stream->context->device) : r;
 }
 
 CUresult ct_managed_discard(struct ct_stream *stream, const struct ct_managed_ranges *ranges)
