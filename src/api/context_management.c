@@ -240,8 +240,8 @@ CUresult CUDAAPI cuCtxSynchronize(void)
     return cuCtxSynchronize_v2(NULL);
 }
 
-/* cuCtxSetLimit. value in the unit of the limit, mostly bytes. UNSUPPORTED_LIMIT: one that no device here has; INVALID_VALUE: no such
- * limit, or out of range. */
+/* cuCtxSetLimit. value in the unit of the limit, mostly bytes. UNSUPPORTED_LIMIT: one that no device here has; NOT_PERMITTED: one
+ * of compute in graphics contexts; INVALID_VALUE: no such limit, or out of range. */
 CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
 {
     struct ct_context *context;

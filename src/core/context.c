@@ -86,6 +86,7 @@ static void reset_settings(struct ct_context *context, unsigned flags)
 
     for (int i = 0; i < CU_LIMIT_MAX; i++)
         context->limits[i] = limits[i];
+    context->limits[CU_LIMIT_SHMEM_SIZE] = (size_t)ct_device_limit(context->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     context->flags = flags;
     context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
     context->shared_config = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
@@ -264,21 +265,21 @@ CUresult ct_context_check_flags(unsigned flags)
     return CUDA_SUCCESS;
 }
 
-/* Which limits there are. The others belong to features that no device here has: kernels that launch kernels, a persisting part of the
- * L2 cache, graphics in one context with compute. */
+/* What can be done with a limit. Those of features that no device here has are UNSUPPORTED: kernels that launch kernels, a persisting part
+ * of the L2 cache. Compute in graphics (CIG) is a feature of contexts: outside of it NVIDIA's driver tells its limits and lets nobody set
+ * them (580, CUDA 13.0), but of CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED it knows nothing. */
+enum limit_use { LIMIT_UNSUPPORTED, LIMIT_FIXED, LIMIT_FREE };
+static const enum limit_use limit_uses[CU_LIMIT_MAX] = {
+    [CU_LIMIT_STACK_SIZE] = LIMIT_FREE,       [CU_LIMIT_PRINTF_FIFO_SIZE] = LIMIT_FREE,
+    [CU_LIMIT_MALLOC_HEAP_SIZE] = LIMIT_FREE, [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = LIMIT_FREE,
+    [CU_LIMIT_SHMEM_SIZE] = LIMIT_FIXED,      [CU_LIMIT_CIG_ENABLED] = LIMIT_FIXED,
+};
+
 static CUresult check_limit(CUlimit limit)
 {
     if ((unsigned)limit >= CU_LIMIT_MAX)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no limit %d", (int)limit);
-    switch (limit) {
-    case CU_LIMIT_STACK_SIZE:
-    case CU_LIMIT_PRINTF_FIFO_SIZE:
-    case CU_LIMIT_MALLOC_HEAP_SIZE:
-    case CU_LIMIT_MAX_L2_FETCH_GRANULARITY:
-        return CUDA_SUCCESS;
-    default:
-        return ct_fail(CUDA_ERROR_UNSUPPORTED_LIMIT, "limit %d", (int)limit);
-    }
+    return limit_uses[limit] == LIMIT_UNSUPPORTED ? ct_fail(CUDA_ERROR_UNSUPPORTED_LIMIT, "limit %d", (int)limit) : CUDA_SUCCESS;
 }
 
 CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t value)
@@ -287,6 +288,8 @@ CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t 
 
     if (r != CUDA_SUCCESS)
         return r;
+    if (limit_uses[limit] == LIMIT_FIXED)
+        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "limit %d can be set only where compute works in a graphics context", (int)limit);
     if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "an L2 fetch granularity of %zu bytes; at most 128", value);
     if (limit == CU_LIMIT_PRINTF_FIFO_SIZE && (r = ct_print_resize(context, &value)) != CUDA_SUCCESS)

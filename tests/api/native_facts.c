@@ -111,6 +111,15 @@ static CUresult largest_block_is_64(CUfunction f)
     return r == CUDA_SUCCESS && number != 64 ? CUDA_ERROR_UNKNOWN : r;
 }
 
+static CUresult shared_limit_is_devices(void)
+{
+    CUresult r = cuCtxGetLimit(&size, CU_LIMIT_SHMEM_SIZE);
+
+    if (r == CUDA_SUCCESS)
+        r = cuDeviceGetAttribute(&number, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
+    return r == CUDA_SUCCESS && size != (size_t)number ? CUDA_ERROR_UNKNOWN : r;
+}
+
 /* ---- fixtures ---- */
 enum group { GROUP_device, GROUP_primary, GROUP_context, GROUP_module, GROUP_launch, GROUP_trap, GROUP_COUNT };
 
