@@ -295,8 +295,9 @@ static CUresult copy_memcpy3d(const CUDA_MEMCPY3D *p, CUstream stream, enum ct_c
 {
     if (!p)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "pCopy is NULL");
-    if (p->reserved0 || p->reserved1 || p->srcLOD || p->dstLOD)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a reserved member or a level of detail is not 0");
+    /* The reserved members are ignored, and so is the level of detail of what is no array: programs pass a CUDA_MEMCPY3D_PEER. */
+    if ((p->srcLOD && p->srcMemoryType == CU_MEMORYTYPE_ARRAY) || (p->dstLOD && p->dstMemoryType == CU_MEMORYTYPE_ARRAY))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a level of detail of an array is not 0");
     return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch,
                                   p->dstHeight},
                    &(struct side){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch,

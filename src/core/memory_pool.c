@@ -143,15 +143,13 @@ static CUresult check_properties(const CUmemPoolProps *properties)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (properties->win32SecurityAttributes || memcmp(properties->reserved, zeros, sizeof zeros))
+    if (memcmp(properties->reserved, zeros, sizeof zeros)) /* win32SecurityAttributes is ignored */
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "properties of a memory pool that have to be 0");
     if (properties->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory");
     if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a memory pool of allocations of type %d", (int)properties->allocType);
-    if (properties->usage)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools for a special use (0x%x)", properties->usage);
-    return CUDA_SUCCESS;
+    return CUDA_SUCCESS; /* `usage` asks for memory that hardware may decompress into: any is as good where there is none */
 }
 
 /* Where the functions of pools are told of a device that there is not, NVIDIA's driver says INVALID_VALUE. */

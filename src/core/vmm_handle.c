@@ -113,9 +113,8 @@ CUresult ct_vmm_check_properties(const CUmemAllocationProp *properties, struct c
     if ((r = check_location(&properties->location, out_device)) != CUDA_SUCCESS ||
         (r = ct_vmm_check_handle_types(properties->requestedHandleTypes, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)) != CUDA_SUCCESS)
         return r;
-    if (properties->allocFlags.usage & ~CU_MEM_CREATE_USAGE_TILE_POOL || properties->allocFlags.gpuDirectRDMACapable)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory for GPUDirect RDMA or decompression (usage 0x%x)",
-                       (unsigned)properties->allocFlags.usage);
+    if (properties->allocFlags.gpuDirectRDMACapable) /* other uses than tile pools are ignored, as NVIDIA's driver does */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory for GPUDirect RDMA");
     return find_way(properties, *out_device, &way);
 }
 

@@ -120,8 +120,45 @@ static CUresult shared_limit_is_devices(void)
     return r == CUDA_SUCCESS && size != (size_t)number ? CUDA_ERROR_UNKNOWN : r;
 }
 
+/* A copy of 16 bytes within `memory`, and what is in `with`. */
+static CUDA_MEMCPY3D small_box(const CUDA_MEMCPY3D *with)
+{
+    CUDA_MEMCPY3D copy = *with;
+
+    copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.srcDevice = memory;
+    copy.dstDevice = memory + 64;
+    copy.srcPitch = copy.dstPitch = copy.WidthInBytes = 16;
+    copy.srcHeight = copy.dstHeight = copy.Height = copy.Depth = 1;
+    return copy;
+}
+
+static CUresult box(const CUDA_MEMCPY3D *with)
+{
+    CUDA_MEMCPY3D copy = small_box(with);
+
+    return cuMemcpy3D(&copy);
+}
+
+static CUresult box_async(const CUDA_MEMCPY3D *with)
+{
+    CUDA_MEMCPY3D copy = small_box(with);
+
+    return cuMemcpy3DAsync(&copy, NULL);
+}
+
+static CUresult pool(const CUmemPoolProps *with)
+{
+    CUmemPoolProps properties = *with;
+    CUmemoryPool made;
+
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE};
+    return cuMemPoolCreate(&made, &properties);
+}
+
 /* ---- fixtures ---- */
-enum group { GROUP_device, GROUP_primary, GROUP_context, GROUP_module, GROUP_launch, GROUP_trap, GROUP_COUNT };
+enum group { GROUP_device, GROUP_primary, GROUP_context, GROUP_module, GROUP_launch, GROUP_ignored, GROUP_trap, GROUP_COUNT };
 
 static bool prepare(enum group group)
 {
