@@ -197,8 +197,19 @@ enum ptx2spv_fault_code { PTX2SPV_FAULT_NONE = 0, PTX2SPV_FAULT_TRAP = 1, PTX2SP
  * the host puts the CUDA address of a ring there (0: printf gives -2). Records lie behind each other in the ring's words, modulo their
  * number; a record that starts at word w (modulo 2^32) has a first word of w + 1 in the upper half and, in the lower, how many words it
  * has, written last. Then come the format's text with its 0, in whole words, and for each conversion a word with the bits of the
- * argument, or for %s its text in whole words; a `*` takes a word, too. New records overwrite the oldest. */
+ * argument, or for %s its text in whole words; a `*` takes a word, too. New records overwrite the oldest.
+ * An assertion that failed leaves a record, too. Its number of words, struct ptx2spv_assertion and the first word, has the bit
+ * PTX2SPV_PRINT_ASSERTION. */
 #define PTX2SPV_PRINT_VARIABLE "__cuttle_print"
+#define PTX2SPV_PRINT_ASSERTION 0x80000000u
+struct ptx2spv_assertion {
+    uint64_t message, file, function; /* CUDA addresses of texts, as a rule of the module's variables */
+    uint64_t line;
+    struct {
+        uint32_t x;
+        uint16_t y, z;
+    } block, thread;
+};
 struct ptx2spv_print_ring {
     uint64_t words; /* CUDA address of mask + 1 64-bit words, zero at first */
     uint32_t mask;  /* a power of two, less one */

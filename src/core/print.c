@@ -2,6 +2,7 @@
 /* The ring of device-side printf: making it, and reading records out of it. See struct ptx2spv_print_ring. */
 #include "print.h"
 
+#include "assertion.h"
 #include "host_memory.h"
 #include "log.h"
 
@@ -127,8 +128,8 @@ CUresult ct_print_resize(struct ct_context *context, size_t *size_bytes)
     return make_words(context, print, *size_bytes);
 }
 
-/* Copies the record at the tail out of the ring; 0: there is none that is complete. */
-static unsigned read_record_locked(struct ct_print *print, uint64_t *record, bool *lost)
+/* Copies the record at the tail out of the ring, without its first word; *out_header has that. False: there is none that is complete. */
+static bool read_record_locked(struct ct_print *print, uint64_t *record, uint32_t *out_header, bool *lost)
 {
     const uint32_t mask = print->ring->mask;
 
@@ -138,14 +139,14 @@ static unsigned read_record_locked(struct ct_print *print, uint64_t *record, boo
         unsigned n;
 
         if (head == print->tail)
-            return 0;
+            return false;
         if (head - print->tail > mask + 1) { /* what lay there is overwritten */
             print->tail = head - (mask + 1);
             *lost = true;
         }
         /* pairs with the kernel's fence before it writes the header */
         header = atomic_load_explicit((_Atomic uint64_t *)&print->words[print->tail & mask], memory_order_acquire);
-        n = (uint32_t)header;
+        n = (uint32_t)header & ~PTX2SPV_PRINT_ASSERTION;
         if (header >> 32 == (uint32_t)(print->tail + 1) && n > 0 && n <= mask) {
             unsigned copied = n - 1 < CT_PRINT_RECORD_MOST ? n - 1 : CT_PRINT_RECORD_MOST;
 
@@ -153,10 +154,11 @@ static unsigned read_record_locked(struct ct_print *print, uint64_t *record, boo
                 record[i] = print->words[(print->tail + 1 + i) & mask];
             print->tail += n;
             *lost = false;
-            return copied + 1;
+            *out_header = (copied + 1) | ((uint32_t)header & PTX2SPV_PRINT_ASSERTION);
+            return true;
         }
         if (!*lost)
-            return 0;
+            return false;
         print->tail++; /* the middle of a record whose beginning is gone */
     }
 }
@@ -164,9 +166,10 @@ static unsigned read_record_locked(struct ct_print *print, uint64_t *record, boo
 void ct_print_flush(struct ct_context *context)
 {
     struct ct_print *print = atomic_load_explicit(&context->print, memory_order_acquire);
+    struct ct_assertions assertions = {0};
     uint64_t *record;
     bool lost = false, warned = false;
-    unsigned n;
+    uint32_t header;
 
     if (!print || atomic_load_explicit((_Atomic uint32_t *)&print->ring->head, memory_order_relaxed) == 0)
         return;
@@ -174,12 +177,16 @@ void ct_print_flush(struct ct_context *context)
     if (!record)
         return; /* another time */
     ct_mutex_lock(&print->lock);
-    while ((n = read_record_locked(print, record, &lost)) > 0) {
-        ct_print_record(record, n - 1, stdout);
+    while (read_record_locked(print, record, &header, &lost)) {
+        if (header & PTX2SPV_PRINT_ASSERTION)
+            ct_assertions_add(&assertions, record, (header & ~PTX2SPV_PRINT_ASSERTION) - 1);
+        else
+            ct_print_record(record, header - 1, stdout);
         warned |= lost;
     }
     ct_mutex_unlock(&print->lock);
     free(record);
+    ct_assertions_tell(&assertions, context, stderr); /* which looks into the context's modules */
     if (warned)
         ct_log(CT_LOG_WARN, "kernels printed more than CU_LIMIT_PRINTF_FIFO_SIZE holds: the oldest is lost");
 }

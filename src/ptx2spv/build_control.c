@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build: jumps, calls, traps, barriers (PTX ISA, "Control Flow Instructions", "Parallel Synchronization and Communication"). */
 #include "build_address.h"
+#include "module.h"
 
 #include <string.h>
 
@@ -274,7 +275,7 @@ void ct_build_call(struct ct_build *b)
         return;
     }
     callee = target->function;
-    if (!callee->has_body && strcmp(callee->name, "__assertfail") == 0)
+    if (!callee->has_body && strcmp(callee->name, PTX_ASSERTION_FAILED) == 0)
         build_fault(b, PTX2SPV_FAULT_ASSERT);
     else if (callee->is_system)
         call_system(b, callee, &lists);

@@ -79,7 +79,7 @@ bool ptx_same_signature(const struct ptx_function *a, const struct ptx_function 
  * the device, asks of its driver: names with a prefix. */
 bool ptx_is_system_function(const char *name)
 {
-    static const char *const names[] = {"vprintf", "malloc", "free", "__assertfail"};
+    static const char *const names[] = {"vprintf", "malloc", "free", "__assertfail", PTX_ASSERTION_FAILED};
     static const char *const prefixes[] = {"cnp", "__cuda_syscall_"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

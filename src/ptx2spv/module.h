@@ -37,6 +37,8 @@ void ptx_number_functions(struct ptx_module *module);
 bool ptx_same_signature(const struct ptx_function *a, const struct ptx_function *b);
 /* Functions that every CUDA device has without a definition. */
 bool ptx_is_system_function(const char *name);
+/* What __assertfail calls when it has told of itself. It ends the thread, and the kernel is to fail; it has no text. */
+#define PTX_ASSERTION_FAILED "__cuttle_assertion_failed"
 /* The PTX that defines one of them, with what it needs (system_functions.c). NULL: it is none of ours, or defined. */
 const char *ptx_system_function_or_null(const struct ptx_function *function);
 

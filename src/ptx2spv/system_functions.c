@@ -197,6 +197,66 @@ static const char print_text[] =
     "    ret;\n"
     "}\n";
 
+/* __assertfail (CUDA C++ Programming Guide, "Assertion"): a record of seven words in the ring of vprintf, told by the top bit of the number of
+ * words in its header. Texts are not copied, since each assertion of a kernel gets this code: they lie in the module's variables, where the
+ * host looks them up. The thread then ends, and the kernel is to fail. */
+#define ASSERT_PUT(word, index) \
+    "    add.u32 %n, %at, " #index ";\n" \
+    "    and.b32 %n, %n, %mask;\n" \
+    "    mul.wide.u32 %t, %n, 8;\n" \
+    "    add.u64 %t, %t, %words;\n" \
+    "    st.global.u64 [%t], " word ";\n"
+static const char assert_text[] =
+    ".version 3.1\n.target sm_20\n.address_size 64\n"
+    ".weak .global .align 8 .b64 " PTX2SPV_PRINT_VARIABLE ";\n"
+    ".extern .func " PTX_ASSERTION_FAILED "();\n"
+    ".weak .func __assertfail(.param .b64 message, .param .b64 file, .param .b32 line, .param .b64 function, .param .b64 char_bytes)\n"
+    "{\n"
+    "    .reg .pred %p;\n"
+    "    .reg .b32 %mask, %at, %n, %x, %y, %z;\n"
+    "    .reg .b64 %ring, %words, %word, %t;\n"
+    "    ld.global.u64 %ring, [" PTX2SPV_PRINT_VARIABLE "];\n"
+    "    setp.eq.u64 %p, %ring, 0;\n"
+    "    @%p bra failed;\n"
+    "    ld.global.u64 %words, [%ring];\n"
+    "    ld.global.u32 %mask, [%ring+8];\n"
+    "    atom.global.add.u32 %at, [%ring+12], 7;\n"
+    "    ld.param.u64 %word, [message];\n"
+    ASSERT_PUT("%word", 1)
+    "    ld.param.u64 %word, [file];\n"
+    ASSERT_PUT("%word", 2)
+    "    ld.param.u64 %word, [function];\n"
+    ASSERT_PUT("%word", 3)
+    "    ld.param.u32 %x, [line];\n"
+    "    cvt.u64.u32 %word, %x;\n"
+    ASSERT_PUT("%word", 4)
+    "    mov.u32 %x, %ctaid.x;\n"                   /* below 2^31, y and z below 2^16 */
+    "    mov.u32 %y, %ctaid.y;\n"
+    "    mov.u32 %z, %ctaid.z;\n"
+    "    shl.b32 %z, %z, 16;\n"
+    "    or.b32 %y, %y, %z;\n"
+    "    mov.b64 %word, {%x, %y};\n"
+    ASSERT_PUT("%word", 5)
+    "    mov.u32 %x, %tid.x;\n"
+    "    mov.u32 %y, %tid.y;\n"
+    "    mov.u32 %z, %tid.z;\n"
+    "    shl.b32 %z, %z, 16;\n"
+    "    or.b32 %y, %y, %z;\n"
+    "    mov.b64 %word, {%x, %y};\n"
+    ASSERT_PUT("%word", 6)
+    "    and.b32 %n, %at, %mask;\n"
+    "    mul.wide.u32 %t, %n, 8;\n"
+    "    add.u64 %t, %t, %words;\n"
+    "    add.u32 %at, %at, 1;\n"
+    "    mov.u32 %n, 0x80000007;\n"
+    "    mov.b64 %word, {%n, %at};\n"
+    "    membar.sys;\n"
+    "    st.volatile.global.u64 [%t], %word;\n"
+    "failed:\n"
+    "    call.uni " PTX_ASSERTION_FAILED ";\n"
+    "    ret;\n"
+    "}\n";
+
 /* malloc and free (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation"): blocks of 128 sizes in units of 16 bytes, four between
  * two powers of two. A block has a header of one unit: its size class, whether it is alive, and, while it is free, the next free one. Free
  * blocks of a class form a stack, whose head counts its changes, so that a compare-and-swap is not taken in by a block that came back.
@@ -508,6 +568,7 @@ static const struct {
     const char *name, *text;
 } system_functions[] = {
     {"vprintf", print_text},
+    {"__assertfail", assert_text},
     {"malloc", heap_text},
     {"free", heap_text},
     {"cudaCGGetIntrinsicHandle", grid_text},

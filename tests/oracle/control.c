@@ -209,7 +209,7 @@ void oracle_do_call(struct oracle_step *s)
     if (!callee)
         return;
     if (!callee->has_body) {
-        const bool is_assertion = strcmp(callee->name, "__assertfail") == 0;
+        const bool is_assertion = strcmp(callee->name, "__assertfail") == 0 || strcmp(callee->name, PTX_ASSERTION_FAILED) == 0;
 
         oracle_fail(s, is_assertion ? ORACLE_TRAP : ORACLE_UNSUPPORTED, "function '%s' has no body", callee->name);
         return;
