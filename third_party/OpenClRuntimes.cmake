@@ -56,6 +56,8 @@ if(CUTTLE_OPENCL_TESTS AND TARGET OpenCL::Headers)
   endif()
   if(has_pocl)
     list(APPEND CUTTLE_OPENCL_RUNTIMES pocl)
+    # PoCL 6.0 sometimes ends a process with SIGSEGV in its own compiler.
+    set(CUTTLE_RUN_ON_POCL sh ${CMAKE_SOURCE_DIR}/ci/repeat_after_crash ${CMAKE_BINARY_DIR}/pocl-crashes.log ${CUTTLE_RUN_ON_POCL})
   endif()
   list(JOIN CUTTLE_OPENCL_RUNTIMES ", " found)
   message(STATUS "OpenCL runtimes for tests: ${found}")
