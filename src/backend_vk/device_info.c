@@ -394,6 +394,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
         return false;
     get_properties(handle, out->has, &properties);
     fill_physical(&properties, out);
+    out->max_memory_bytes = properties.v11.maxMemoryAllocationSize;
     driver = find_driver(properties.v12.driverID, out->has);
     out->address_granule = driver->granule;
     out_info->import_refusals_spoil = driver->spoils;

@@ -94,6 +94,25 @@ static bool is_within(const VkImageCreateInfo *info, const VkImageFormatProperti
            info->arrayLayers <= most->maxArrayLayers;
 }
 
+/* What the texels take at least; UINT64_MAX: more than can be said. */
+static uint64_t least_bytes(const struct ct_image_request *request)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t level = 0; level < request->levels; level++) {
+        uint64_t bytes = request->texel_bytes;
+        const uint64_t sides[] = {ct_vk_level_side(request->width, level), ct_vk_level_side(request->height, level),
+                                  ct_vk_level_side(request->depth, level), request->layers};
+
+        for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+            if (__builtin_mul_overflow(bytes, sides[i], &bytes))
+                return UINT64_MAX;
+        if (__builtin_add_overflow(sum, bytes, &sum))
+            return UINT64_MAX;
+    }
+    return sum;
+}
+
 /* Whether the device makes such images, and whether memory of another API must be for the image alone. */
 static CUresult check(const struct ct_backend_device *device, const VkImageCreateInfo *info, const struct ct_image_request *request,
                       bool *out_dedicated_only)
@@ -118,6 +137,10 @@ static CUresult check(const struct ct_backend_device *device, const VkImageCreat
         (result == VK_SUCCESS && request->import && !(features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT)))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no such images: VkFormat %d, usage 0x%x", device->info->name, (int)info->format,
                        info->usage);
+    if (result == VK_SUCCESS && least_bytes(request) > found.imageFormatProperties.maxResourceSize)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "an image of %llu bytes; %s makes such ones of at most %llu",
+                       (unsigned long long)least_bytes(request), device->info->name,
+                       (unsigned long long)found.imageFormatProperties.maxResourceSize);
     *out_dedicated_only = features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT;
     return ct_vk_result(result, "vkGetPhysicalDeviceImageFormatProperties2");
 }
@@ -133,6 +156,9 @@ static CUresult allocate(struct ct_vk_image *image, const VkMemoryRequirements *
     VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = dedicated, .allocationSize = needed->size};
     CUresult r;
 
+    if (needed->size > device->physical->max_memory_bytes)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "an image takes %llu bytes of memory; %s makes at most %llu at once",
+                       (unsigned long long)needed->size, device->info->name, (unsigned long long)device->physical->max_memory_bytes);
     if (!ct_vk_choose_type(types, needed->memoryTypeBits, local, &info.memoryTypeIndex))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory type for images", device->info->name);
     if ((r = ct_vk_result(device->vk.vkAllocateMemory(device->handle, &info, NULL, &image->memory), "vkAllocateMemory")) != CUDA_SUCCESS)

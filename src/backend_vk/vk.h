@@ -62,6 +62,7 @@ struct ct_vk_physical {
     bool has_pulse_family;    /* where needs_pulse: a queue family for copies alone, which other engines make than kernels run on */
     uint32_t pulse_family;
     uint64_t piece_bytes;     /* the largest memory that is made or imported at once; larger is glued */
+    uint64_t max_memory_bytes; /* the largest memory that the driver makes at once: Vulkan's maxMemoryAllocationSize */
     uint64_t address_granule; /* of the addresses that the driver grants */
     bool uses_file;           /* CPU devices: memory is pages of a file, which other processes may have */
     VkExternalMemoryHandleTypeFlags export_types; /* memory of its own is made so that others may have it as these; 0: it is not */
