@@ -574,7 +574,7 @@ static int tell(size_t i, enum place place)
     const char *reason = right ? NULL : otherwise[subject->row];
     char first[32], second[32];
 
-    if (inside->state == LEFT_OUT)
+    if (inside->state == LEFT_OUT || !dlsym(RTLD_DEFAULT, subject->symbol))
         return 0;
     if (!right || getenv("VERBOSE"))
         printf("%-7s %s %s: %s, outside %s%s%s\n",
