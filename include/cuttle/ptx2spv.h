@@ -334,6 +334,7 @@ struct ptx2spv_kernel_info {
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_offset; /* where the dynamic part begins: static size rounded up to its alignment */
     uint32_t local_bytes;           /* .local memory a thread */
+    uint32_t registers;             /* 32-bit words that are alive at once in a thread, at most: an estimate of its registers */
     /* Work-group memory that the kernel takes besides for exchanges between its threads: a fixed part, and for each thread of the block.
      * It counts towards the device's limit; PTX2SPV_SPEC_SHARED_WORDS does not include it. */
     uint32_t exchange_bytes, exchange_thread_bytes;

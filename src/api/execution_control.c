@@ -9,7 +9,8 @@
 
 #define CT_CHANNEL "launch"
 
-/* cuFuncGetAttribute. Sizes in bytes; CU_FUNC_ATTRIBUTE_NUM_REGS is 0, since drivers do not tell. INVALID_VALUE: no such attribute. */
+/* cuFuncGetAttribute. Sizes in bytes; CU_FUNC_ATTRIBUTE_NUM_REGS is the compiler's estimate, since drivers do not tell, and never 0.
+ * INVALID_VALUE: no such attribute. */
 CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
     struct ct_function *function;

@@ -8,6 +8,7 @@
 #include "float_environment.h"
 #include "library.h"
 #include "log.h"
+#include "occupancy.h"
 #include "probe.h"
 
 #include <errno.h>
@@ -308,7 +309,7 @@ static int static_attribute(const struct ct_function *function, CUfunction_attri
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         return atomic_load_explicit(&function->carveout, memory_order_relaxed); /* one number, nothing to order */
     default:
-        return 0; /* NUM_REGS: drivers do not tell; CACHE_MODE_CA and clusters: there is no such thing */
+        return 0; /* CACHE_MODE_CA and clusters: there is no such thing */
     }
 }
 
@@ -330,6 +331,10 @@ CUresult ct_function_attribute(struct ct_function *function, CUfunction_attribut
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         if ((r = ct_function_compile(function)) == CUDA_SUCCESS)
             *out = (int)ct_function_dynamic_shared_limit(function);
+        return r;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+        if ((r = ct_function_compile(function)) == CUDA_SUCCESS)
+            *out = (int)ct_occupancy_registers(function);
         return r;
     default:
         *out = static_attribute(function, attribute);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many blocks of a kernel a multiprocessor can hold, by the limits that the device reports. Drivers do not tell how many registers
- * a kernel takes, so they are left out. */
+ * a kernel takes, so that is an estimate of the compiler's, which never keeps the largest block from running. */
 #ifndef CT_CORE_OCCUPANCY_H
 #define CT_CORE_OCCUPANCY_H
 
 #include "function.h"
 
+/* 32-bit registers of a thread, from 1 to 255. The function is compiled. */
+unsigned ct_occupancy_registers(const struct ct_function *function);
 /* 0: not even one. The function is compiled. */
 unsigned ct_occupancy_blocks(const struct ct_function *function, unsigned block_threads, size_t dynamic_shared_bytes);
 

@@ -214,6 +214,7 @@ struct ct_fn {
     uint32_t local_bytes;            /* .local frame; grows by inlining */
     uint32_t local_align;
     uint32_t exchange_words, exchange_thread_words; /* the area: fixed part, and for each thread of the block; 0 none */
+    uint32_t registers;              /* 32-bit ones that a thread needs, from registers on: an estimate */
     bool uses_shared, linear_block; /* set by emit: struct ptx2spv_kernel_info */
     bool cooperative;            /* for cooperative launches: has one more parameter, a struct ptx2spv_grid's address */
     uint32_t grid_param_offset;  /* where that stands */

@@ -154,6 +154,7 @@ static void fill_info(const struct job *job, const struct ct_fn *fn, struct ptx2
         .static_shared_bytes = fn->shared_bytes,
         .dynamic_shared_offset = fn->dynamic_shared_offset,
         .local_bytes = fn->local_bytes,
+        .registers = fn->registers,
         .exchange_bytes = 4 * fn->exchange_words,
         .exchange_thread_bytes = 4 * fn->exchange_thread_words,
         .grid_param_offset = fn->grid_param_offset,

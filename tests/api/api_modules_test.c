@@ -217,13 +217,53 @@ static void function_attributes(void **state)
     assert_int_equal(attribute(room, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), per_block - 1024);
     assert_int_equal(attribute(room, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES), 0);
     assert_int_equal(attribute(room, CU_FUNC_ATTRIBUTE_PTX_VERSION), 50);
-    assert_true(attribute(room, CU_FUNC_ATTRIBUTE_NUM_REGS) >= 0);
+    assert_in_range(attribute(room, CU_FUNC_ATTRIBUTE_NUM_REGS), 1, 255);
     assert_int_equal(attribute(room, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT), -1);
     for (int i = 0; i < 16; i++)
         attribute(room, (CUfunction_attribute)i);
     gives(CUDA_ERROR_INVALID_VALUE, cuFuncGetAttribute(&most, (CUfunction_attribute)1000, room));
     gives(CUDA_ERROR_INVALID_VALUE, cuFuncGetAttribute(NULL, CU_FUNC_ATTRIBUTE_NUM_REGS, room));
     gives(CUDA_ERROR_INVALID_HANDLE, cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_NUM_REGS, NULL));
+    ok(cuModuleUnload(module));
+}
+
+/* A kernel that has as many words at once: it loads all of them, in order, before it stores any. */
+static void write_holder(char *out, size_t size, unsigned words)
+{
+    size_t n = (size_t)snprintf(out, size,
+                                PTX_HEADER ".visible .entry holds(.param .u64 at)\n{\n    .reg .b32 %%r<%u>;\n    .reg .b64 %%d;\n"
+                                           "    ld.param.u64 %%d, [at];\n",
+                                words);
+
+    for (unsigned i = 0; i < words; i++)
+        n += (size_t)snprintf(out + n, size - n, "    ld.volatile.global.u32 %%r%u, [%%d + %u];\n", i, 4 * i);
+    for (unsigned i = 0; i < words; i++)
+        n += (size_t)snprintf(out + n, size - n, "    st.volatile.global.u32 [%%d + %u], %%r%u;\n", 4 * i, words - 1 - i);
+    snprintf(out + n, size - n, "    ret;\n}\n");
+}
+
+/* Never 0, which programs divide by; known before the first launch; and more where a thread keeps more. */
+static void registers_of_a_thread(void **state)
+{
+    static char ptx[16384];
+    int blocks, few, many;
+    CUfunction function;
+    CUmodule module;
+
+    (void)state;
+    write_holder(ptx, sizeof ptx, 4);
+    module = load(ptx);
+    ok(cuModuleGetFunction(&function, module, "holds"));
+    few = attribute(function, CU_FUNC_ATTRIBUTE_NUM_REGS);
+    ok(cuModuleUnload(module));
+    write_holder(ptx, sizeof ptx, 40);
+    module = load(ptx);
+    ok(cuModuleGetFunction(&function, module, "holds"));
+    many = attribute(function, CU_FUNC_ATTRIBUTE_NUM_REGS);
+    assert_in_range(few, 4, 32);
+    assert_in_range(many, 40, 64);
+    ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, attribute(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), 0));
+    assert_true(blocks >= 1); /* what is said of registers keeps no block from running */
     ok(cuModuleUnload(module));
 }
 
@@ -459,6 +499,7 @@ int main(void)
         cmocka_unit_test(functions_are_counted_and_listed),
         cmocka_unit_test(parameters_are_described),
         cmocka_unit_test(function_attributes),
+        cmocka_unit_test(registers_of_a_thread),
         cmocka_unit_test(function_attributes_that_can_be_set),
         cmocka_unit_test(functions_load_when_they_are_needed),
         cmocka_unit_test(ptx_that_is_none),

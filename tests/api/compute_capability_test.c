@@ -13,20 +13,37 @@
 
 struct found {
     int major, minor, blocks, threads, registers_sm, registers_block, binary, block_threads;
-    size_t logged; /* bytes that cuInit and the questions wrote to standard error */
+    int registers, registered_blocks[8]; /* of the module's kernel, and its blocks by block_sizes */
+    size_t logged;                       /* bytes that cuInit and the questions wrote to standard error */
 };
 
-static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing()\n{\n    ret;\n}\n";
+#define LOAD(i) "    ld.volatile.global.u32 %r" #i ", [%d + 4 * " #i "];\n"
+#define STORE(i) "    st.volatile.global.u32 [%d + 4 * " #i "], %r" #i ";\n"
+#define EIGHT(what, tens) what(tens##0) what(tens##1) what(tens##2) what(tens##3) what(tens##4) what(tens##5) what(tens##6) what(tens##7)
+/* Keeps 40 words at once. */
+static const char ptx[] =
+    ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing(.param .u64 at)\n{\n"
+    "    .reg .b32 %r<60>;\n    .reg .b64 %d;\n    ld.param.u64 %d, [at];\n" EIGHT(LOAD, 1) EIGHT(LOAD, 2) EIGHT(LOAD, 3) EIGHT(LOAD, 4)
+        EIGHT(LOAD, 5) EIGHT(STORE, 1) EIGHT(STORE, 2) EIGHT(STORE, 3) EIGHT(STORE, 4) EIGHT(STORE, 5) "    ret;\n}\n";
+static const int block_sizes[8] = {32, 64, 96, 128, 256, 384, 800, 1024};
+
+static CUresult look_at_kernel(struct found *found, CUfunction function)
+{
+    CUresult r = cuFuncGetAttribute(&found->binary, CU_FUNC_ATTRIBUTE_BINARY_VERSION, function);
+
+    if (r == CUDA_SUCCESS)
+        r = cuFuncGetAttribute(&found->registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function);
+    for (size_t i = 0; i < sizeof block_sizes / sizeof *block_sizes && r == CUDA_SUCCESS; i++)
+        r = cuOccupancyMaxActiveBlocksPerMultiprocessor(&found->registered_blocks[i], function, block_sizes[i], 0);
+    return r;
+}
 
 static CUresult look(struct found *found, bool with_module)
 {
     static const CUdevice_attribute attributes[] = {
-        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-        CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR,
-        CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
-        CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
-        CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK,
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+        CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR,    CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+        CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK,
     };
     int *values[] = {&found->major, &found->minor, &found->blocks, &found->threads, &found->registers_sm, &found->registers_block};
     CUresult r = cuInit(0);
@@ -40,7 +57,7 @@ static CUresult look(struct found *found, bool with_module)
         r = cuDeviceGetAttribute(&found->block_threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 0);
     if (r == CUDA_SUCCESS && with_module && (r = cuCtxCreate(&context, NULL, 0, 0)) == CUDA_SUCCESS &&
         (r = cuModuleLoadData(&module, ptx)) == CUDA_SUCCESS && (r = cuModuleGetFunction(&function, module, "nothing")) == CUDA_SUCCESS)
-        r = cuFuncGetAttribute(&found->binary, CU_FUNC_ATTRIBUTE_BINARY_VERSION, function);
+        r = look_at_kernel(found, function);
     return r;
 }
 
@@ -78,7 +95,7 @@ static const struct {
     const char *value;
     int major, minor, blocks, threads, registers_sm, registers_block;
 } known[] = {
-    {"6.2", 6, 2, 32, 2048, 65536, 32768}, {"75", 7, 5, 16, 1024, 65536, 65536},   {"8.6", 8, 6, 16, 1536, 65536, 65536},
+    {"6.2", 6, 2, 32, 2048, 65536, 32768}, {"75", 7, 5, 16, 1024, 65536, 65536},    {"8.6", 8, 6, 16, 1536, 65536, 65536},
     {"90a", 9, 0, 32, 2048, 65536, 65536}, {"10.3", 10, 3, 32, 2048, 65536, 65536}, {"120", 12, 0, 24, 1536, 65536, 65536},
 };
 
@@ -131,6 +148,46 @@ static void blocks_are_those_of_the_occupancy_calculator(void **state)
         assert_int_equal(found.blocks, blocks);
     }
 }
+
+/* By threads, blocks and registers. */
+static void occupancy_is_that_of_the_calculator(void **state)
+{
+    static const char *const all[] = {"50", "62", "75", "80", "87", "90", "120"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct found found = find_with(all[i], true);
+        const struct cudaOccDeviceProp properties = {
+            .computeMajor = found.major,
+            .computeMinor = found.minor,
+            .maxThreadsPerBlock = found.block_threads,
+            .maxThreadsPerMultiprocessor = found.threads,
+            .regsPerBlock = found.registers_block,
+            .regsPerMultiprocessor = found.registers_sm,
+            .warpSize = 32,
+            .sharedMemPerBlock = 49152,
+            .sharedMemPerMultiprocessor = 65536,
+            .numSms = 1,
+            .sharedMemPerBlockOptin = 49152,
+        };
+        const struct cudaOccFuncAttributes attributes = {.maxThreadsPerBlock = found.block_threads,
+                                                         .numRegs = found.registers,
+                                                         .maxDynamicSharedSizeBytes = 49152,
+                                                         .numBlockBarriers = 1};
+        const struct cudaOccDeviceState device = {0};
+
+        assert_in_range(found.registers, 1, 255);
+        for (size_t k = 0; k < sizeof block_sizes / sizeof *block_sizes; k++) {
+            struct cudaOccResult result;
+
+            assert_int_equal(cudaOccMaxActiveBlocksPerMultiprocessor(&result, &properties, &attributes, &device, block_sizes[k], 0),
+                             CUDA_OCC_SUCCESS);
+            if (result.activeBlocksPerMultiprocessor != found.registered_blocks[k])
+                fail_msg("%s, %d registers, blocks of %d: %d, not %d", all[i], found.registers, block_sizes[k], found.registered_blocks[k],
+                         result.activeBlocksPerMultiprocessor);
+        }
+    }
+}
 #endif
 
 int main(void)
@@ -140,6 +197,7 @@ int main(void)
         cmocka_unit_test(what_is_no_capability_is_told_and_left_out),
 #ifdef HAVE_CUDA_OCCUPANCY
         cmocka_unit_test(blocks_are_those_of_the_occupancy_calculator),
+        cmocka_unit_test(occupancy_is_that_of_the_calculator),
 #endif
     };
 
