@@ -58,6 +58,16 @@ typedef int VdpGetProcAddress(uint32_t device, uint32_t function_id, void **func
 #define ENTRY_PTSZ_OWN(symbol, name, version, per_thread_version, params, args)
 #include "entry_points.def"
 
+/* Rows: a symbol and its per-thread variant are one. */
+enum ct_entry_row {
+#define ENTRY(symbol, name, version, params, args) CT_ROW_##symbol,
+#define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args) CT_ROW_##symbol,
+#define ENTRY_PTSZ(symbol, name, version, per_thread_version, params, args, streams) CT_ROW_##symbol,
+#define ENTRY_PTSZ_OWN(symbol, name, version, per_thread_version, params, args) CT_ROW_##symbol,
+#include "entry_points.def"
+    CT_ROW_COUNT
+};
+
 /* What stream 0 means to a symbol. */
 enum ct_stream_flavour {
     CT_FLAVOUR_ANY,        /* there is but one symbol */

@@ -8,22 +8,12 @@
 
 #define CT_CHANNEL "api"
 
-/* A row of entry_points.def stands for a symbol and its per-thread variant. */
-enum row_id {
-#define ENTRY(symbol, name, version, params, args) ROW_##symbol,
-#define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args) ROW_##symbol,
-#define ENTRY_PTSZ(symbol, name, version, per_thread_version, params, args, streams) ROW_##symbol,
-#define ENTRY_PTSZ_OWN(symbol, name, version, per_thread_version, params, args) ROW_##symbol,
-#include "entry_points.def"
-    ROW_COUNT
-};
-
-static const bool allowed_in_host_functions[ROW_COUNT] = {
-#define ALLOWED(symbol) [ROW_##symbol] = true,
+static const bool allowed_in_host_functions[CT_ROW_COUNT] = {
+#define ALLOWED(symbol) [CT_ROW_##symbol] = true,
 #include "host_functions.def"
 };
 
-static bool is_refused(enum row_id row)
+static bool is_refused(enum ct_entry_row row)
 {
     return ct_stream_in_host_function() && !allowed_in_host_functions[row];
 }
@@ -36,7 +26,7 @@ static CUresult refuse(const char *symbol)
 #define EXPORT(row, symbol, params, args)                                                                                                  \
     CUresult CUDAAPI ct_exported_##symbol params                                                                                           \
     {                                                                                                                                      \
-        return is_refused(ROW_##row) ? refuse(#symbol) : symbol args;                                                                      \
+        return is_refused(CT_ROW_##row) ? refuse(#symbol) : symbol args;                                                                   \
     }
 #define ENTRY(symbol, name, version, params, args) EXPORT(symbol, symbol, params, args)
 #define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args)                                                                \

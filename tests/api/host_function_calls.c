@@ -347,17 +347,8 @@ struct subject {
     ct_function fill;
 };
 
-enum row_id {
-#define ENTRY(symbol, name, version, params, args) ROW_##symbol,
-#define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args) ROW_##symbol,
-#define ENTRY_PTSZ(symbol, name, version, per_thread_version, params, args, streams) ROW_##symbol,
-#define ENTRY_PTSZ_OWN(symbol, name, version, per_thread_version, params, args) ROW_##symbol,
-#include "entry_points.def"
-    ROW_COUNT
-};
-
 static const struct subject subjects[] = {
-#define SUBJECT(row, symbol) {#symbol, ROW_##row, (ct_function)fill_##symbol},
+#define SUBJECT(row, symbol) {#symbol, CT_ROW_##row, (ct_function)fill_##symbol},
 #define ENTRY(symbol, name, version, params, args) SUBJECT(symbol, symbol)
 #define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args) SUBJECT(symbol, symbol) SUBJECT(symbol, symbol##_ptds)
 #define ENTRY_PTSZ(symbol, name, version, per_thread_version, params, args, streams) SUBJECT(symbol, symbol) SUBJECT(symbol, symbol##_ptsz)
@@ -366,8 +357,8 @@ static const struct subject subjects[] = {
 };
 #define SUBJECTS (sizeof subjects / sizeof *subjects)
 
-static const bool allowed[ROW_COUNT] = {
-#define ALLOWED(symbol) [ROW_##symbol] = true,
+static const bool allowed[CT_ROW_COUNT] = {
+#define ALLOWED(symbol) [CT_ROW_##symbol] = true,
 #include "host_functions.def"
 };
 
@@ -380,9 +371,9 @@ static const struct {
 #include "host_function_calls.def"
 };
 
-static const char *const otherwise[ROW_COUNT] = {
+static const char *const otherwise[CT_ROW_COUNT] = {
 #define CALL(symbol, call)
-#define OTHERWISE(symbol, reason) [ROW_##symbol] = reason,
+#define OTHERWISE(symbol, reason) [CT_ROW_##symbol] = reason,
 #include "host_function_calls.def"
 };
 
