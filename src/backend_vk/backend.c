@@ -40,6 +40,7 @@ const struct ct_backend ct_backend_vk = {
     .image_bind = ct_vk_image_bind,
     .kernel_create = ct_vk_kernel_create,
     .kernel_destroy = ct_vk_kernel_destroy,
+    .kernel_prepare = ct_vk_kernel_prepare,
     .queue_create = ct_vk_queue_create,
     .queue_destroy = ct_vk_queue_destroy,
 #ifdef CT_WITH_OPENCL

@@ -15,8 +15,8 @@ struct constants {
     uint32_t value[PTX2SPV_SPEC_COUNT];
 };
 
-struct variant {
-    struct variant *next;
+struct ct_kernel_variant {
+    struct ct_kernel_variant *next;
     struct constants constants;
     VkPipeline pipeline;
 };
@@ -29,7 +29,7 @@ struct ct_kernel_image {
     VkPipelineLayout layout;
     uint32_t push_bytes;
     struct ct_mutex lock;     /* guards the list; rank CT_RANK_BACKEND */
-    struct variant *variants; /* the one used last comes first */
+    struct ct_kernel_variant *variants; /* the one used last comes first */
 };
 
 static CUresult create_module(struct ct_kernel_image *kernel, const struct ptx2spv_kernel *source)
@@ -83,7 +83,7 @@ CUresult ct_vk_kernel_create(struct ct_backend_device *device, const char *name,
     return CUDA_SUCCESS;
 }
 
-static void destroy_variant(struct ct_kernel_image *kernel, struct variant *variant)
+static void destroy_variant(struct ct_kernel_image *kernel, struct ct_kernel_variant *variant)
 {
     kernel->device->vk.vkDestroyPipeline(kernel->device->handle, variant->pipeline, NULL);
     free(variant);
@@ -96,7 +96,7 @@ void ct_vk_kernel_destroy(struct ct_kernel_image *kernel)
     if (!kernel)
         return;
     device = kernel->device;
-    for (struct variant *variant = kernel->variants, *next; variant; variant = next) {
+    for (struct ct_kernel_variant *variant = kernel->variants, *next; variant; variant = next) {
         next = variant->next;
         destroy_variant(kernel, variant);
     }
@@ -112,6 +112,11 @@ void ct_vk_kernel_destroy(struct ct_kernel_image *kernel)
 const struct ptx2spv_kernel_info *ct_vk_kernel_info(const struct ct_kernel_image *kernel)
 {
     return &kernel->info;
+}
+
+const struct ct_backend_device *ct_vk_kernel_device(const struct ct_kernel_image *kernel)
+{
+    return kernel->device;
 }
 
 /* Bytes of work-group memory that a launch needs. */
@@ -147,10 +152,10 @@ static CUresult choose_constants(const struct ct_launch *launch, bool split, str
     return CUDA_SUCCESS;
 }
 
-static struct variant *find_variant_or_null_locked(struct ct_kernel_image *kernel, const struct constants *constants)
+static struct ct_kernel_variant *find_variant_or_null_locked(struct ct_kernel_image *kernel, const struct constants *constants)
 {
-    for (struct variant **link = &kernel->variants; *link; link = &(*link)->next) {
-        struct variant *found = *link;
+    for (struct ct_kernel_variant **link = &kernel->variants; *link; link = &(*link)->next) {
+        struct ct_kernel_variant *found = *link;
 
         if (memcmp(&found->constants, constants, sizeof *constants))
             continue;
@@ -195,9 +200,9 @@ static CUresult compile(struct ct_kernel_image *kernel, const struct constants *
 }
 
 /* Compiles outside the lock; when two threads make the same variant, the second one's is dropped. */
-static CUresult add_variant(struct ct_kernel_image *kernel, const struct constants *constants, VkPipeline *out)
+static CUresult add_variant(struct ct_kernel_image *kernel, const struct constants *constants, const struct ct_kernel_variant **out)
 {
-    struct variant *made = calloc(1, sizeof *made), *other;
+    struct ct_kernel_variant *made = calloc(1, sizeof *made), *other;
     const uint64_t begin_ns = ct_vk_now_ns();
     CUresult r;
 
@@ -217,29 +222,32 @@ static CUresult add_variant(struct ct_kernel_image *kernel, const struct constan
         made->next = kernel->variants;
         kernel->variants = made;
     }
-    *out = other ? other->pipeline : made->pipeline;
+    *out = other ? other : made;
     ct_mutex_unlock(&kernel->lock);
     if (other)
         destroy_variant(kernel, made);
     return CUDA_SUCCESS;
 }
 
-CUresult ct_vk_kernel_pipeline(const struct ct_launch *launch, bool split, struct ct_vk_pipeline *out)
+CUresult ct_vk_kernel_variant(const struct ct_launch *launch, bool split, const struct ct_kernel_variant **out)
 {
     struct ct_kernel_image *kernel = launch->kernel;
     struct constants constants = {{0}};
-    VkPipeline pipeline = VK_NULL_HANDLE;
-    struct variant *found;
+    const struct ct_kernel_variant *found;
     CUresult r = choose_constants(launch, split, &constants);
 
     if (r != CUDA_SUCCESS)
         return r;
     ct_mutex_lock(&kernel->lock);
-    if ((found = find_variant_or_null_locked(kernel, &constants)))
-        pipeline = found->pipeline;
+    found = find_variant_or_null_locked(kernel, &constants);
     ct_mutex_unlock(&kernel->lock);
-    if (!pipeline && (r = add_variant(kernel, &constants, &pipeline)) != CUDA_SUCCESS)
-        return r;
-    *out = (struct ct_vk_pipeline){pipeline, kernel->layout, kernel->push_bytes};
+    if (!found)
+        return add_variant(kernel, &constants, out);
+    *out = found;
     return CUDA_SUCCESS;
+}
+
+struct ct_vk_pipeline ct_vk_kernel_pipeline(const struct ct_kernel_image *kernel, const struct ct_kernel_variant *variant)
+{
+    return (struct ct_vk_pipeline){variant->pipeline, kernel->layout, kernel->push_bytes};
 }

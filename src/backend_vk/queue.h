@@ -155,6 +155,7 @@ CUresult ct_vk_queue_await(struct ct_queue *queue, uint64_t point, uint64_t time
 CUresult ct_vk_queue_copy(struct ct_queue *queue, struct ct_memory *dst, struct ct_memory *src, const struct ct_copy_region *regions,
                           unsigned n_regions);
 CUresult ct_vk_queue_fill(struct ct_queue *queue, struct ct_memory *dst, uint64_t offset, uint64_t size_bytes, uint32_t value);
+CUresult ct_vk_kernel_prepare(const struct ct_launch *launch, const struct ct_kernel_variant **out);
 CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *launch);
 CUresult ct_vk_queue_timestamp(struct ct_queue *queue, struct ct_timestamp *timestamp);
 

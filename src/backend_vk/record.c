@@ -204,6 +204,8 @@ struct dispatch {
 
 static bool needs_split(const struct ct_backend_device *device, const uint32_t grid[3])
 {
+    if (!grid[2])
+        return false; /* refused elsewhere */
     for (int i = 0; i < 3; i++)
         if (grid[i] > device->physical->max_group_count[i])
             return true;
@@ -312,18 +314,31 @@ static CUresult launch_locked(struct dispatch *dispatch, const uint32_t grid[3],
     return CUDA_SUCCESS;
 }
 
-CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *launch)
+static CUresult find_variant(const struct ct_backend_device *device, const struct ct_launch *launch, const struct ct_kernel_variant **out)
 {
-    const uint32_t *grid = launch->grid, *max = queue->device->info->max_grid;
-    struct dispatch dispatch;
-    bool split;
-    CUresult r;
+    const uint32_t *grid = launch->grid, *max = device->info->max_grid;
 
     if (!grid[0] || !grid[1] || !grid[2] || grid[0] > max[0] || grid[1] > max[1] || grid[2] > max[2])
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "grid of %u x %u x %u blocks", grid[0], grid[1], grid[2]);
-    split = needs_split(queue->device, grid);
-    if ((r = ct_vk_kernel_pipeline(launch, split, &dispatch.pipeline)) != CUDA_SUCCESS)
+    return ct_vk_kernel_variant(launch, needs_split(device, grid), out);
+}
+
+CUresult ct_vk_kernel_prepare(const struct ct_launch *launch, const struct ct_kernel_variant **out)
+{
+    return find_variant(ct_vk_kernel_device(launch->kernel), launch, out);
+}
+
+CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *launch)
+{
+    const uint32_t *grid = launch->grid;
+    const bool split = needs_split(queue->device, grid);
+    const struct ct_kernel_variant *variant = launch->variant;
+    struct dispatch dispatch;
+    CUresult r;
+
+    if (!variant && (r = find_variant(queue->device, launch, &variant)) != CUDA_SUCCESS)
         return r;
+    dispatch.pipeline = ct_vk_kernel_pipeline(launch->kernel, variant);
     dispatch.queue = queue;
     fill_push_constants(launch, &dispatch);
     ct_mutex_lock(&queue->scheduler->lock);

@@ -158,10 +158,12 @@ struct ct_vk_pipeline {
 CUresult ct_vk_kernel_create(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,
                              struct ct_kernel_image **out);
 void ct_vk_kernel_destroy(struct ct_kernel_image *kernel);
-/* The kernel's variant for a launch, compiled at the first use. split: the grid goes in pieces. INVALID_VALUE: more threads or
+/* The kernel's variant for a launch, compiled at the first use. split: the grid is dispatched in pieces. INVALID_VALUE: more threads or
  * shared memory than the device has. */
-CUresult ct_vk_kernel_pipeline(const struct ct_launch *launch, bool split, struct ct_vk_pipeline *out);
+CUresult ct_vk_kernel_variant(const struct ct_launch *launch, bool split, const struct ct_kernel_variant **out);
+struct ct_vk_pipeline ct_vk_kernel_pipeline(const struct ct_kernel_image *kernel, const struct ct_kernel_variant *variant);
 const struct ptx2spv_kernel_info *ct_vk_kernel_info(const struct ct_kernel_image *kernel);
+const struct ct_backend_device *ct_vk_kernel_device(const struct ct_kernel_image *kernel);
 
 /* external_semaphore.c */
 CUresult ct_vk_semaphore_import(struct ct_backend_device *device, int fd, bool timeline, struct ct_semaphore **out);

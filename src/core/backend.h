@@ -241,7 +241,8 @@ struct ct_copy_region { /* bytes; `rows` of `row_bytes` each, rows at their pitc
     uint64_t slices, dst_slice, src_slice;
 };
 
-struct ct_kernel_image; /* a compiled kernel on a device; pipeline variants inside */
+struct ct_kernel_image;   /* a compiled kernel on a device; pipeline variants inside */
+struct ct_kernel_variant; /* what a kernel image is for one shape of launches; lives as long as the image */
 struct ct_queue;
 struct ct_timestamp;    /* a place for one time */
 struct ct_timeline;     /* a counter that queues and the host signal and wait for */
@@ -249,6 +250,7 @@ struct ct_semaphore;    /* one that another API or process shares: a timeline, o
 
 struct ct_launch {
     struct ct_kernel_image *kernel;
+    const struct ct_kernel_variant *variant; /* from kernel_prepare, for this grid, block and dynamic_shared_bytes; NULL: queue_launch finds it */
     uint32_t grid[3], block[3];
     uint32_t dynamic_shared_bytes;
     const void *params;         /* info.param_bytes, copied during the call; unused when params_in_buffer */
@@ -318,6 +320,10 @@ struct ct_backend {
     CUresult (*kernel_create)(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,
                               struct ct_kernel_image **out); /* copies what it needs */
     void (*kernel_destroy)(struct ct_kernel_image *kernel);  /* no queue uses it any more; takes NULL */
+    /* Compiles what queue_launch would have to compile for a launch of this kernel, grid, block and dynamic_shared_bytes, which may take a
+     * minute: call it with no lock held. Parameters and addresses do not matter. *out may be NULL. INVALID_VALUE as queue_launch.
+     * NULL: queue_launch compiles nothing that could be compiled before. */
+    CUresult (*kernel_prepare)(const struct ct_launch *launch, const struct ct_kernel_variant **out);
 
     CUresult (*queue_create)(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out);
     void (*queue_destroy)(struct ct_queue *queue); /* idle; takes NULL */

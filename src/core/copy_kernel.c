@@ -54,6 +54,32 @@ static CUresult make_image(struct ct_device *device, struct ct_kernel_image **ou
     return r;
 }
 
+/* Compiles what launches of it take, while no stream is locked. All have the same block; a grid above the driver's limits may take a variant
+ * of its own. */
+static CUresult prepare(const struct ct_device *device, struct ct_kernel_image *image)
+{
+    struct ct_launch launch = {.kernel = image, .grid = {1, 1, 1}, .block = {BLOCK_THREADS, 1, 1}};
+    const struct ct_kernel_variant *variant;
+    CUresult r = device->backend->kernel_prepare(&launch, &variant);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    launch.grid[0] = device->info.max_grid[0];
+    return device->backend->kernel_prepare(&launch, &variant);
+}
+
+static CUresult make(struct ct_device *device, struct ct_kernel_image **out)
+{
+    struct ct_kernel_image *image;
+    CUresult r = make_image(device, &image);
+
+    if (r == CUDA_SUCCESS && device->backend->kernel_prepare && (r = prepare(device, image)) != CUDA_SUCCESS)
+        device->backend->kernel_destroy(image);
+    if (r == CUDA_SUCCESS)
+        *out = image;
+    return r;
+}
+
 /* The device's kernel; two threads may make it at once, and one of the two stays. NULL: no memory. */
 static struct ct_copy_kernel *kernel_of(struct ct_device *device)
 {
@@ -62,7 +88,7 @@ static struct ct_copy_kernel *kernel_of(struct ct_device *device)
 
     if (before || !(made = calloc(1, sizeof *made)))
         return before;
-    if (make_image(device, &made->image) != CUDA_SUCCESS)
+    if (make(device, &made->image) != CUDA_SUCCESS)
         ct_log(CT_LOG_WARN, "device %d: the driver copies, if slowly", device->ordinal);
     if (atomic_compare_exchange_strong(&device->copy_kernel, &before, made))
         return made;

@@ -160,6 +160,7 @@ static CUresult record(struct ct_stream *stream, const struct ct_launch_code *co
     const struct ct_context *context = stream->context;
     struct ct_launch launch = {
         .kernel = code->image,
+        .variant = code->variant,
         .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
         .block = {shape->block[0], shape->block[1], shape->block[2]},
         .dynamic_shared_bytes = shape->dynamic_shared_bytes,
@@ -181,15 +182,29 @@ static CUresult record(struct ct_stream *stream, const struct ct_launch_code *co
     return context->backend->queue_launch(stream->queue, &launch);
 }
 
+/* The driver may compile for a minute: before the stream is locked. The dispatches of a cooperative launch are its worker's business. */
+static CUresult prepare_code(const struct ct_function *function, const struct ct_launch_shape *shape, struct ct_launch_code *code)
+{
+    const struct ct_backend *backend = function->module->context->backend;
+    const struct ct_launch launch = {
+        .kernel = code->image,
+        .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
+        .block = {shape->block[0], shape->block[1], shape->block[2]},
+        .dynamic_shared_bytes = shape->dynamic_shared_bytes,
+    };
+
+    return backend->kernel_prepare && !shape->cooperative ? backend->kernel_prepare(&launch, &code->variant) : CUDA_SUCCESS;
+}
+
 /* `function` is the one to run: for cooperative launches the one compiled for them. */
 static CUresult record_on(struct ct_stream *stream, const struct ct_function *function, const struct ct_launch_shape *shape,
                           const void *params)
 {
     const struct ct_module *module = function->module;
     struct ct_launch_code code = {.image = function->image, .info = &function->info};
-    CUresult r = ct_stream_begin(stream);
+    CUresult r = prepare_code(function, shape, &code);
 
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS || (r = ct_stream_begin(stream)) != CUDA_SUCCESS)
         return r;
     if (module->image_address)
         code.variables = (ct_devaddr){module->image_address}; /* H: what a kernel makes of it may leave as a pointer */

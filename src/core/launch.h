@@ -33,6 +33,7 @@ struct ct_launch_code {
     struct ct_kernel_image *image;
     const struct ptx2spv_kernel_info *info;
     ct_devaddr variables; /* of its module; 0 none */
+    const struct ct_kernel_variant *variant; /* compiled for the launch's shape, or NULL */
 };
 /* cooperative.c: a cooperative launch, between begin and end, of a kernel that ct_function_cooperative gave and that stays until the stream's
  * work is done. `params`: param_bytes of them, without the one that it has besides. OUT_OF_MEMORY. */

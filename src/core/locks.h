@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every lock of core with its rank. A thread takes locks in ascending rank only (debug builds assert it), so there is no cycle.
- * Never under a lock: a user's callback, a wait for the device, a compilation. */
+ * Never under a lock: a user's callback, a wait for the device, a compilation. (tests/api/slow_compiler_test.c checks the last.) */
 #ifndef CT_CORE_LOCKS_H
 #define CT_CORE_LOCKS_H
 

@@ -59,19 +59,19 @@ static enum verdict compile(struct judge *judge, const struct exhibit *exhibit, 
 {
     struct vulkan *vulkan = judge->state;
     struct ct_kernel_image *image;
-    struct ct_vk_pipeline pipeline;
+    const struct ct_kernel_variant *variant;
     CUresult r = ct_vk_kernel_create(vulkan->device, exhibit->name, exhibit->kernel, &image);
 
     if (r != CUDA_SUCCESS) {
         snprintf(why, why_size, "the shader module gives error %d", (int)r);
         return VERDICT_REFUSED;
     }
-    r = ct_vk_kernel_pipeline(&(struct ct_launch){.kernel = image,
-                                                  .block = {exhibit->block[0], exhibit->block[1], exhibit->block[2]},
-                                                  .dynamic_shared_bytes = exhibit->dynamic_shared_bytes},
-                              false, &pipeline);
+    r = ct_vk_kernel_variant(&(struct ct_launch){.kernel = image,
+                                                 .block = {exhibit->block[0], exhibit->block[1], exhibit->block[2]},
+                                                 .dynamic_shared_bytes = exhibit->dynamic_shared_bytes},
+                             false, &variant);
     if (r == CUDA_SUCCESS && vulkan->device->capture_statistics)
-        read_statistics(vulkan->device, pipeline.handle, out);
+        read_statistics(vulkan->device, ct_vk_kernel_pipeline(image, variant).handle, out);
     else if (r != CUDA_SUCCESS)
         snprintf(why, why_size, "the pipeline gives error %d", (int)r);
     ct_vk_kernel_destroy(image);
