@@ -7,6 +7,7 @@
 #include "build_arithmetic.h"
 
 #define MAX_VALUES 2
+#define MAX_ELEMENTS 8 /* of a vector */
 
 struct atomic {
     struct ct_address address;
@@ -73,17 +74,24 @@ static ct_value single_atomic(struct ct_build *b, const struct atomic *atomic, b
 
 /* ---- loops ---- */
 
-static ct_value added(struct ct_build *b, enum ptx_type type, ct_value x, ct_value y)
+static enum ptx_type element_of(enum ptx_type type)
+{
+    return type == PTX_F16X2 ? PTX_F16 : type == PTX_BF16X2 ? PTX_BF16 : type;
+}
+
+/* Both halves of a packed type one by one. */
+static ct_value combined(struct ct_build *b, enum ct_op op, enum ptx_type type, ct_value x, ct_value y)
 {
     struct ct_cursor *at = &b->at;
+    const enum ptx_type element = element_of(type);
     ct_value xs[2], ys[2];
 
-    if (type != PTX_F16X2)
-        return ct_op2(at, ptx_type_is_float(type) ? CT_OP_FADD : CT_OP_ADD, type, x, y);
+    if (element == type)
+        return ct_op2(at, op, type, x, y);
     ct_unpack2(at, x, &xs[0], &xs[1]);
     ct_unpack2(at, y, &ys[0], &ys[1]);
     for (int i = 0; i < 2; i++)
-        xs[i] = ct_op2(at, CT_OP_FADD, PTX_F16, xs[i], ys[i]);
+        xs[i] = ct_op2(at, op, element, xs[i], ys[i]);
     return ct_pack2(at, xs[0], xs[1]);
 }
 
@@ -106,14 +114,14 @@ static ct_value next_value(struct ct_build *b, const struct atomic *atomic, ct_v
     case PTX_DEC:
         return counted(b, atomic->operation == PTX_INC, old, x);
     case PTX_ADD:
-        return added(b, atomic->type, old, x);
+        return combined(b, ptx_type_is_float(atomic->type) ? CT_OP_FADD : CT_OP_ADD, atomic->type, old, x);
     case PTX_EXCH:
         return x;
     case PTX_CAS:
         return ct_select(&b->at, ct_icmp(&b->at, ct_bits_type(ct_width_at(&b->at, x)), PTX_EQ, old, x), atomic->values[1], old);
     case PTX_MIN:
     case PTX_MAX:
-        return ct_op2(&b->at, atomic->operation == PTX_MIN ? CT_OP_FMIN : CT_OP_FMAX, atomic->type, old, x);
+        return combined(b, atomic->operation == PTX_MIN ? CT_OP_FMIN : CT_OP_FMAX, atomic->type, old, x);
     case PTX_OPER_NONE:
     case PTX_AND:
     case PTX_OR:
@@ -193,7 +201,7 @@ static bool check_atomic(struct ct_build *b, const struct atomic *atomic)
     const unsigned wanted = atomic->operation == PTX_CAS ? 2 : 1;
     const unsigned bits = ptx_type_bits(atomic->type);
 
-    if (b->insn->mods.vector || bits < 16 || bits > 64 || atomic->type == PTX_BF16 || atomic->type == PTX_BF16X2) {
+    if (bits < 16 || bits > 64) {
         ct_build_unsupported(b, "this type");
     } else if (atomic->n_values < wanted || atomic->n_values > wanted) {
         ct_build_invalid(b, "a wrong number of operands");
@@ -222,13 +230,41 @@ static void read_atomic(struct ct_build *b, unsigned first, struct atomic *out)
         out->values[i] = ct_build_source(b, first + 1 + i, out->type);
 }
 
+static ct_value build_one(struct ct_build *b, const struct atomic *atomic, bool wanted)
+{
+    return needs_loop(b, atomic) ? looped_atomic(b, atomic) : single_atomic(b, atomic, wanted);
+}
+
+/* .v2 to .v8: each element is an atomic operation of its own, in no order (PTX ISA, "atom": vectors). */
+static void build_elements(struct ct_build *b, struct atomic *atomic, unsigned first, bool wanted)
+{
+    const unsigned bytes = ptx_type_bits(atomic->type) / 8;
+    uint32_t n, n_to = 0;
+    const struct ptx_operand *from = ct_build_parts(b, &b->insn->operands[first + 1], atomic->type, &n);
+    const struct ptx_operand *to = wanted ? ct_build_parts(b, &b->insn->operands[0], atomic->type, &n_to) : NULL;
+    ct_value values[MAX_ELEMENTS], results[MAX_ELEMENTS];
+
+    if (n != b->insn->mods.vector || n > MAX_ELEMENTS || (wanted && n_to != n)) {
+        ct_build_invalid(b, "the vector has the wrong length");
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        values[i] = ct_build_read(b, &from[i], atomic->type);
+    for (uint32_t i = 0; i < n; i++) {
+        atomic->values[0] = values[i];
+        results[i] = build_one(b, atomic, wanted);
+        atomic->address.offset += bytes;
+    }
+    for (uint32_t i = 0; i < n_to; i++)
+        ct_build_write(b, &to[i], results[i], atomic->type);
+}
+
 void ct_build_atom(struct ct_build *b)
 {
     const bool red = b->insn->opcode == PTX_OP_RED;
     const bool wanted = !red && ct_build_has(b, 0);
     const enum ptx_semantics semantics = b->insn->mods.semantics;
     struct atomic atomic = {.n_values = 0};
-    ct_value result;
 
     if (b->insn->n_operands < 2u + !red || !ct_build_address(b, !red, &atomic.address))
         return;
@@ -237,9 +273,14 @@ void ct_build_atom(struct ct_build *b)
         return;
     if (semantics == PTX_RELEASE || semantics == PTX_ACQ_REL)
         ct_build_fence_of(b, PTX_RELEASE, b->insn->mods.scope);
-    result = needs_loop(b, &atomic) ? looped_atomic(b, &atomic) : single_atomic(b, &atomic, wanted);
+    if (b->insn->mods.vector) {
+        build_elements(b, &atomic, !red, wanted);
+    } else {
+        const ct_value result = build_one(b, &atomic, wanted);
+
+        if (wanted)
+            ct_build_result(b, result, atomic.type);
+    }
     if (semantics == PTX_ACQUIRE || semantics == PTX_ACQ_REL)
         ct_build_fence_of(b, PTX_ACQUIRE, b->insn->mods.scope);
-    if (wanted)
-        ct_build_result(b, result, atomic.type);
 }

@@ -8,6 +8,7 @@ static uint64_t float_result(struct oracle_step *s, enum ptx_type type, uint64_t
 {
     const uint64_t in[3] = {old, b, 0};
     double x, y;
+    bool is_less;
 
     if (s->insn->mods.operation == PTX_ADD) {
         const uint64_t sum = oracle_compute(type, ORACLE_ADD, PTX_RN, false, in);
@@ -18,7 +19,8 @@ static uint64_t float_result(struct oracle_step *s, enum ptx_type type, uint64_t
     y = oracle_to_double(type, b);
     if (oracle_is_nan(type, old) || oracle_is_nan(type, b))
         return oracle_is_nan(type, old) ? b : old;
-    return (s->insn->mods.operation == PTX_MIN) == (x < y) ? old : b;
+    is_less = x < y || (x == y && old & oracle_sign_bit(type)); /* -0 is less than +0 */
+    return (s->insn->mods.operation == PTX_MIN) == is_less ? old : b;
 }
 
 static uint64_t integer_result(struct oracle_step *s, enum ptx_type type, uint64_t old, uint64_t b, uint64_t c)
