@@ -82,7 +82,7 @@ struct ptx_modifiers {
     uint8_t mode, mode2; /* enum ptx_mode; mode2 is the second such word (shf.l.wrap, bar.warp.sync) */
     uint8_t vector;    /* 2, 4 or 8; 0 scalar */
     bool ftz, sat, approx, full, cc, uni, to /* cvta.to */, sync /* shfl.sync ... */, aligned, noftz, xorsign, absolute, nan, relu,
-        shiftamt, nc, satfinite;
+        shiftamt, nc, satfinite, cache_hint, mmio;
     uint8_t unsupported; /* index + 1 into the instruction's words of one that is legal PTX and has no member here; 0 none */
 };
 

@@ -38,6 +38,11 @@ static ct_value to_bf16(struct ct_cursor *at, enum ptx_rounding rounding, ct_val
 
     if (rounding == PTX_RZ) {
         upper = ct_shr_imm(at, x, 16);
+    } else if (!ct_rounds_to_nearest(rounding)) { /* away from zero on one side of it, where anything falls away */
+        const ct_value is_negative = ct_icmp_imm(at, PTX_S32, PTX_LT, x, 0);
+        const ct_value grows = rounding == PTX_RM ? is_negative : ct_not(at, is_negative);
+
+        upper = ct_shr_imm(at, ct_add(at, x, ct_select(at, grows, ct_const32(at, 0xffff), ct_const32(at, 0))), 16);
     } else {
         const ct_value last = ct_and_imm(at, ct_shr_imm(at, x, 16), 1);
 
@@ -103,8 +108,6 @@ static ct_value packed(struct ct_lower *l, enum ptx_type from, enum ptx_type to,
         from = PTX_F32;
     }
     if (to == PTX_BF16) {
-        if (!ct_rounds_to_nearest(rounding) && rounding != PTX_RZ)
-            ct_lower_lacks(l, "this rounding to bf16");
         return to_bf16(at, rounding, x);
     }
     if (ptx_type_bits(from) <= ptx_type_bits(to))

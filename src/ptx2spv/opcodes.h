@@ -44,6 +44,7 @@ enum ptx_modifier_class {
 _Static_assert(PTX_CLASS_COUNT <= 63, "a class is a bit of a 64-bit mask");
 #define M(class) (UINT64_C(1) << PTX_CLASS_##class)
 #define M_RND M(RND)
+#define M_RND_ALL (M(RND) | M(RND_MORE))
 #define M_CMP M(CMP)
 #define M_OPER M(OPER)
 #define M_HALF M(HALF)
@@ -64,7 +65,8 @@ _Static_assert(PTX_CLASS_COUNT <= 63, "a class is a bit of a 64-bit mask");
 #define M_SHIFTAMT M(SHIFTAMT)
 #define M_NC M(NC)
 #define M_SATFINITE M(SATFINITE)
-#define M_CACHE M(CACHE)
+#define M_HINT M(CACHE_HINT)
+#define M_CACHE (M(CACHE_LOAD) | M(CACHE_STORE) | M(CACHE_LEVEL) | M(EVICT) | M(EVICT_L2) | M(FETCH_SIZE) | M_HINT) /* any */
 #define M_REFUSED M(REFUSED)
 #define M_WRAP M(WRAP)
 #define M_ARITH (M_RND | M_FTZ | M_SAT)
@@ -75,8 +77,8 @@ _Static_assert(PTX_CLASS_COUNT <= 63, "a class is a bit of a 64-bit mask");
 #define M_SHFL M(SHFL_MODE)
 #define M_VOTE M(VOTE_MODE)
 #define M_BRX M(IDX)
-#define M_LDST (M_SEM | M_SCOPE | M_SPACE | M_VEC | M_CACHE)
-#define M_ATOM (M_OPER | M_SEM | M_SCOPE | M_SPACE | M_VEC | M(NOFTZ) | M_CACHE | M_REFUSED)
+#define M_LDST (M_SEM | M(MMIO) | M_SCOPE | M_SPACE | M_VEC | M(EVICT) | M(EVICT_L2) | M_HINT)
+#define M_ATOM (M_OPER | M_SEM | M_SCOPE | M_SPACE | M_VEC | M(NOFTZ) | M_HINT | M_REFUSED)
 #define M_BAR (M(BAR_WARP) | M(BAR_MODE) | M(ALIGNED) | M_SCOPE)
 #define M_PACK (M(PACK) | M(PACK_TYPE))
 #define M_MEMBAR (M(GL) | M_PROXY)
@@ -95,7 +97,7 @@ struct ptx_opcode_info {
 extern const struct ptx_opcode_info ptx_opcode_infos[PTX_OPCODE_COUNT];
 
 /* Modifier classes that make sense for floating point or for integer types only. */
-#define M_FLOAT_ONLY (M_RND | M_FTZ | M_APPROX | M_FULL | M_NAN | M(XORSIGN) | M(ABS) | M_SATFINITE)
+#define M_FLOAT_ONLY (M_RND_ALL | M_FTZ | M_APPROX | M_FULL | M_NAN | M(XORSIGN) | M(ABS) | M_SATFINITE)
 #define M_INTEGER_ONLY (M_HALF | M_CC)
 
 /* The word that insn->mods.unsupported points at ("ld.async": "async"), for messages. *length: its length. insn->text if none. */

@@ -143,9 +143,10 @@ static bool check_special(const struct check *c, const struct ptx_operand *opera
         return fail_operand(c, operand, "special registers are read by mov and cvt only");
     if ((operand->component >= 0 || c->insn->mods.vector) != sregs[operand->sreg].has_components)
         return fail_operand(c, operand, "a component such as .x is missing or has no place");
-    if (types_agree(c->type, type, false) || (ptx_type_bits(c->type) == 16 && ptx_type_bits(type) == 32))
+    if (c->insn->opcode == PTX_OP_MOV &&
+        (types_agree(c->type, type, false) || (ptx_type_bits(c->type) == 16 && sregs[operand->sreg].has_components)))
         return true;
-    if (c->insn->opcode == PTX_OP_CVT && type != PTX_PRED && !ptx_type_is_float(c->type))
+    if (c->insn->opcode == PTX_OP_CVT && type != PTX_PRED && !ptx_type_is_float(c->type) && !ptx_type_is_float(c->insn->types[0]))
         return true;
     return fail_operand(c, operand, "the special register has another type");
 }
@@ -157,9 +158,13 @@ static bool check_sum(const struct check *c, const struct ptx_operand *operand)
         return fail_operand(c, operand, "a register or a constant is wanted");
     if (operand->reg && (ptx_type_is_float(c->type) || ptx_type_is_float(operand->reg->type) || operand->reg->type == PTX_PRED))
         return fail_operand(c, operand, "only integers have an offset");
-    if (operand->reg)
-        return check_register(c, operand);
-    if (!operand->offset && c->insn->opcode != PTX_OP_ST)
+    if (operand->reg) { /* the low bits of a wider one count */
+        struct check wider = *c;
+
+        wider.relaxed = true;
+        return check_register(&wider, operand);
+    }
+    if (!operand->offset)
         return fail_operand(c, operand, "a register or a constant is wanted");
     if (c->type && (ptx_type_is_float(c->type) || ptx_type_bits(c->type) < 32 || ptx_type_bits(c->type) > 64))
         return fail_operand(c, operand, "an address does not fit in this type");
@@ -220,6 +225,8 @@ static bool check_packed(const struct check *c, const struct ptx_operand *vector
     bool counted = true;
 
     item.type = PTX_NONE;
+    if (!(1u << c->type & (T_BITS | T_B128)))
+        return fail_operand(c, vector, "vectors are packed into types of bits only");
     if (!check_items(&item, vector, check_item, sinks))
         return false;
     for (uint32_t i = 0; i < vector->n_items; i++) {
@@ -266,8 +273,12 @@ static bool check_space(const struct check *c, const struct ptx_operand *operand
 
 static bool check_address(const struct check *c, const struct ptx_operand *operand)
 {
+    const bool is_number = !operand->variable && !operand->reg;
+
     if (operand->kind != PTX_OPND_ADDRESS || !operand->bracketed)
         return fail_operand(c, operand, "an address in brackets is wanted");
+    if (is_number && c->insn->mods.space == PTX_SPACE_NONE)
+        return fail_operand(c, operand, "a number is no generic address");
     if (operand->variable)
         return check_space(c, operand);
     if (operand->reg && (operand->reg->vector || ptx_type_bits(operand->reg->type) < 32 || ptx_type_bits(operand->reg->type) > 64 ||
@@ -278,6 +289,8 @@ static bool check_address(const struct check *c, const struct ptx_operand *opera
 
 static bool check_move_source(const struct check *c, const struct ptx_operand *operand)
 {
+    if (operand->kind == PTX_OPND_VECTOR && !c->insn->mods.vector && c->insn->operands[0].kind == PTX_OPND_VECTOR)
+        return fail_operand(c, operand, "a vector on both sides needs .v2 or .v4");
     if (operand->kind == PTX_OPND_VECTOR || (c->insn->mods.vector && operand->kind != PTX_OPND_SREG))
         return check_maybe_vector(c, operand, check_source, false);
     if (operand->kind == PTX_OPND_REG && operand->reg->vector && operand->component < 0)
@@ -309,6 +322,8 @@ static bool check_predicates(const struct check *c, const struct ptx_operand *op
 {
     if (operand->kind == PTX_OPND_SINK)
         return true;
+    if (operand->negated)
+        return fail_operand(c, operand, "a destination is not negated");
     if (operand->kind != PTX_OPND_PAIR)
         return check_predicate(c, operand);
     return check_predicates(c, &operand->items[0]) && check_predicates(c, &operand->items[1]);
@@ -381,6 +396,12 @@ static bool check_pattern(struct ptx_parser *p, const struct ptx_instruction *in
     return check_count(p, insn, least, most);
 }
 
+/* .L2::cache_hint and the operand that it tells of go together. */
+static bool check_hint(struct ptx_parser *p, const struct ptx_instruction *insn, unsigned n_others)
+{
+    return check_count(p, insn, n_others + insn->mods.cache_hint, n_others + insn->mods.cache_hint);
+}
+
 static bool check_atomic(struct ptx_parser *p, const struct ptx_instruction *insn)
 {
     const bool is_cas = insn->mods.operation == PTX_CAS;
@@ -389,7 +410,8 @@ static bool check_atomic(struct ptx_parser *p, const struct ptx_instruction *ins
         return ptx_fail(p, insn->where, "%s: red has no such operation", insn->text);
     if (insn->mods.operation == PTX_ADD && !insn->mods.noftz && (1u << insn->types[0] & T_HALF))
         return ptx_fail(p, insn->where, "%s: .noftz is missing", insn->text);
-    return check_pattern(p, insn, is_cas ? "E0 a- S0 S0 ?sv" : ptx_opcode_infos[insn->opcode].operands);
+    return check_hint(p, insn, 2 + is_cas + (insn->opcode == PTX_OP_ATOM)) &&
+           check_pattern(p, insn, is_cas ? "E0 a- S0 S0 ?sv" : ptx_opcode_infos[insn->opcode].operands);
 }
 
 /* cvt to two packed values takes two sources, .rs random bits besides. */
@@ -420,6 +442,17 @@ static const char *barrier_pattern(const struct ptx_instruction *insn)
     }
 }
 
+/* How many threads a barrier waits for: whole warps. */
+static bool check_thread_count(struct ptx_parser *p, const struct ptx_instruction *insn, bool is_reduction)
+{
+    const unsigned at = is_reduction ? 2 : 1;
+    const bool has_count = insn->n_operands > at + is_reduction && insn->mods.mode != PTX_MODE_WARP;
+
+    if (has_count && insn->operands[at].kind == PTX_OPND_INT && insn->operands[at].bits % 32)
+        return ptx_fail(p, insn->operands[at].where, "%s: the number of threads is no multiple of 32", insn->text);
+    return true;
+}
+
 static bool check_barrier(struct ptx_parser *p, const struct ptx_instruction *insn)
 {
     const bool is_reduction = insn->mods.mode == PTX_MODE_RED;
@@ -432,9 +465,39 @@ static bool check_barrier(struct ptx_parser *p, const struct ptx_instruction *in
         return ptx_fail(p, insn->where, "%s: .sync, .arrive or .red is missing", insn->text);
     else if (!check_pattern(p, insn, barrier_pattern(insn)) || (is_reduction && !check_operand(&c, 'q', last)))
         return false;
+    if (!check_thread_count(p, insn, is_reduction))
+        return false;
     for (uint32_t i = 0; i < insn->n_operands && insn->mods.mode != PTX_MODE_WARP; i++)
         if (i == (is_reduction ? 1 : 0) && insn->operands[i].kind == PTX_OPND_INT && insn->operands[i].bits > 15)
             return ptx_fail(p, insn->operands[i].where, "%s: barriers are numbered 0 to 15", insn->text);
+    return true;
+}
+
+/* The predicate beside a comparison or a truth table goes with the boolean operation that combines them; so does lop3's d|p. */
+static bool check_boolean(struct ptx_parser *p, const struct ptx_instruction *insn)
+{
+    const unsigned n_others = insn->opcode == PTX_OP_LOP3 ? 5 : 3;
+    const bool is_pair = insn->opcode == PTX_OP_LOP3 && insn->n_operands && insn->operands[0].kind == PTX_OPND_PAIR;
+    const bool combines = insn->mods.operation != PTX_OPER_NONE;
+
+    if (insn->opcode == PTX_OP_LOP3 && is_pair != combines)
+        return ptx_fail(p, insn->where, "%s: d|p and a boolean operation go together", insn->text);
+    return check_count(p, insn, n_others + combines, n_others + combines);
+}
+
+/* Constants that the ISA limits: bit positions and lengths, events. */
+static bool check_ranges(struct ptx_parser *p, const struct ptx_instruction *insn)
+{
+    const bool is_field = insn->opcode == PTX_OP_BFE || insn->opcode == PTX_OP_BFI;
+    const unsigned first = insn->opcode == PTX_OP_BFE ? 2 : insn->opcode == PTX_OP_BFI ? 3 : 0, limit = is_field ? 255 : 15;
+
+    if ((insn->opcode == PTX_OP_DISCARD || insn->opcode == PTX_OP_APPLYPRIORITY) && insn->operands[1].bits != 128)
+        return ptx_fail(p, insn->operands[1].where, "operand 2 of %s: only 128 bytes", insn->text);
+    if (!is_field && (insn->opcode != PTX_OP_PMEVENT || strstr(insn->text, ".mask")))
+        return true;
+    for (uint32_t i = first; i < insn->n_operands; i++)
+        if (insn->operands[i].kind == PTX_OPND_INT && insn->operands[i].bits > limit)
+            return ptx_fail(p, insn->operands[i].where, "operand %u of %s: the constant is out of range 0 to %u", i + 1, insn->text, limit);
     return true;
 }
 
@@ -452,5 +515,11 @@ bool ptx_check_instruction(struct ptx_parser *p, const struct ptx_instruction *i
         return check_atomic(p, insn);
     if (insn->opcode == PTX_OP_CVT)
         return check_conversion(p, insn);
+    if ((insn->opcode == PTX_OP_LD || insn->opcode == PTX_OP_ST) && !check_hint(p, insn, 2))
+        return false;
+    if ((insn->opcode == PTX_OP_SET || insn->opcode == PTX_OP_SETP || insn->opcode == PTX_OP_LOP3) && !check_boolean(p, insn))
+        return false;
+    if (!check_ranges(p, insn))
+        return false;
     return check_pattern(p, insn, pattern);
 }

@@ -108,17 +108,15 @@ static bool parse_element(struct ptx_parser *p, struct ptx_operand *out)
     return ptx_expect(p, ']', "']'");
 }
 
-static bool takes_address(const struct ptx_parser *p)
-{
-    return strchr(ptx_opcode_infos[p->opcode].operands, 'a') != NULL;
-}
-
+/* name[4] alone: what ld and st access, for mov a number. */
 static bool parse_variable_operand(struct ptx_parser *p, struct ptx_variable *variable, struct ptx_operand *out)
 {
     out->kind = PTX_OPND_ADDRESS;
     out->variable = variable;
     if (ptx_at(p, '[')) {
-        out->bracketed = takes_address(p); /* ld.global.u32 r, name[4]; but mov.u64 r, name[4] */
+        out->bracketed = p->opcode == PTX_OP_LD || p->opcode == PTX_OP_LDU || p->opcode == PTX_OP_ST;
+        if (!out->bracketed && p->opcode != PTX_OP_MOV && !(ptx_opcode_infos[p->opcode].modifiers & M_LOOSE))
+            return ptx_unexpected(p, "',' or ';'");
         return parse_element(p, out);
     }
     return parse_offset(p, out);
@@ -368,6 +366,8 @@ static void open_braces(const struct ptx_parser *p, const struct ptx_instruction
 {
     const bool moves = p->opcode == PTX_OP_LD || p->opcode == PTX_OP_LDU || p->opcode == PTX_OP_ST || p->opcode == PTX_OP_MOV;
 
+    if (p->opcode == PTX_OP_MOV && insn->n_types && !(1u << insn->types[0] & (T_BITS | T_B128)))
+        return;
     if (moves && out->kind == PTX_OPND_VECTOR && out->n_items == 1 && !insn->mods.vector)
         *out = out->items[0];
 }
@@ -392,6 +392,8 @@ bool ptx_parse_instruction_operand(struct ptx_parser *p, const struct ptx_instru
 {
     if (!ptx_parse_operand(p, out) || !parse_sum(p, out))
         return false;
+    if (p->opcode == PTX_OP_LD && out->bracketed) /* ld r, [a].unified: memory that a system shares, of no effect here */
+        ptx_accept_directive(p, PTX_DIR_UNIFIED);
     open_braces(p, insn, out);
     take_vector_apart(p, insn, out);
     return true;

@@ -134,6 +134,8 @@ static bool check_vector(struct ptx_spelling *spelling, uint32_t length)
 
     if (spelling->mods.vector && (spelling->mods.vector * bits > 256 || bits > 64))
         return spelling_fail(spelling, "the vector is too large", 0, length);
+    if (spelling->opcode != PTX_OP_PREFETCH && spelling->classes & M(EVICT_L2) && spelling->mods.vector * bits != 256)
+        return spelling_fail(spelling, "priorities in L2 are of accesses of 256 bits", 0, length);
     return true;
 }
 
@@ -178,37 +180,185 @@ static const char *packing_error(const struct ptx_spelling *spelling)
     return NULL;
 }
 
-/* cvt (PTX ISA, "Data Movement and Conversion Instructions: cvt"): which pairs there are and what rounding they take. */
-static const char *conversion_error(const struct ptx_spelling *spelling)
+/* Conversions with a packed or alternate type: the roundings there are, and whether .relu and .satfinite may stand there, or must. */
+struct alternate {
+    uint32_t to, from;
+    uint16_t roundings;
+    bool relu, satfinite, must_be_finite;
+};
+
+#define R(rounding) (1u << PTX_##rounding)
+static const struct alternate alternates[] = {
+    {T(F16X2) | T(BF16X2), T_F32, R(RN) | R(RZ), true, true, false},
+    {T(F16X2) | T(BF16X2), T_F32, R(RS), true, true, false},
+    {T(TF32), T_F32, R(RN) | R(RZ), true, true, false},
+    {T(TF32), T_F32, R(RNA), false, true, false},
+    {T(E4M3X2) | T(E5M2X2), T_F32 | T(F16X2), R(RN), true, true, true},
+    {T(F16X2), T(E4M3X2) | T(E5M2X2), R(RN), true, false, false},
+};
+
+static const char *alternate_error(const struct ptx_spelling *spelling)
+{
+    const struct ptx_modifiers *mods = &spelling->mods;
+    bool is_pair = false;
+
+    for (size_t i = 0; i < sizeof alternates / sizeof alternates[0]; i++) {
+        const struct alternate *row = &alternates[i];
+
+        if (!(row->to >> spelling->types[0] & 1) || !(row->from >> spelling->types[1] & 1))
+            continue;
+        is_pair = true;
+        if (!(row->roundings >> mods->rounding & 1))
+            continue;
+        if (mods->ftz || mods->sat || (mods->relu && !row->relu) || (mods->satfinite && !row->satfinite))
+            return "a modifier that does not apply to these types";
+        return row->must_be_finite && !mods->satfinite ? ".satfinite is missing" : NULL;
+    }
+    return !is_pair         ? "there is no conversion between these types"
+           : mods->rounding ? "this rounding does not apply to these types"
+                            : "a rounding modifier is missing";
+}
+#undef R
+
+/* cvt between integers, f16, bf16, f32 and f64: what rounding it takes. */
+static const char *rounding_error(const struct ptx_spelling *spelling)
 {
     const enum ptx_type to = spelling->types[0], from = spelling->types[1];
-    const uint32_t to_bit = 1u << to, from_bit = 1u << from, numbers = T_INT8 | T_INT | T_F32 | T_F64 | T(F16) | T(BF16);
     const bool to_float = ptx_type_is_float(to), from_float = ptx_type_is_float(from);
     const bool narrows = to_float && from_float && ptx_type_bits(to) < ptx_type_bits(from);
     const unsigned rounding = spelling->mods.rounding;
     const bool to_integral = rounding >= PTX_RNI && rounding <= PTX_RPI, to_nearest = rounding >= PTX_RN && rounding <= PTX_RP;
 
-    if (!(to_bit & numbers) || !(from_bit & numbers)) {
-        const bool known = (to == PTX_TF32 && from == PTX_F32) || (to_bit & (T(F16X2) | T(BF16X2)) && from == PTX_F32) ||
-                           (to_bit & (T(E4M3X2) | T(E5M2X2)) && (from == PTX_F32 || from == PTX_F16X2)) ||
-                           (to == PTX_F16X2 && from_bit & (T(E4M3X2) | T(E5M2X2)));
-
-        return !known ? "there is no conversion between these types" : rounding ? NULL : "a rounding modifier is missing";
-    }
-    if (spelling->mods.ftz && from != PTX_F32 && to != PTX_F32)
-        return ".ftz needs type .f32";
-    if (spelling->mods.sat && (to == PTX_BF16 || from == PTX_BF16 || (!to_float && !from_float && holds_all(to, from))))
-        return ".sat does not apply to these types";
     if (to_float && !from_float)
         return to_nearest ? NULL : "a conversion from integer to floating point needs .rn, .rz, .rm or .rp";
     if (!to_float && from_float)
         return to_integral ? NULL : "a conversion from floating point to integer needs .rni, .rzi, .rmi or .rpi";
-    if (narrows)
-        return to_nearest || rounding == PTX_RS || rounding == PTX_RNA ? NULL : "this conversion needs .rn, .rz, .rm or .rp";
-    if (to_float && from_float && (to == PTX_BF16 || from == PTX_BF16))
-        return NULL; /* a rounding may stand there, but need not */
+    if (narrows || (to_float && from_float && to != from && (to == PTX_BF16 || from == PTX_BF16)))
+        return to_nearest || (!narrows && !rounding) ? NULL : "this conversion needs .rn, .rz, .rm or .rp";
     if (rounding && (to != from || !to_float || !to_integral))
         return "a rounding modifier where nothing is rounded";
+    return NULL;
+}
+
+/* cvt (PTX ISA, "Data Movement and Conversion Instructions: cvt"): which pairs there are and what modifiers they take. */
+static const char *conversion_error(const struct ptx_spelling *spelling)
+{
+    const enum ptx_type to = spelling->types[0], from = spelling->types[1];
+    const uint32_t numbers = T_INT8 | T_INT | T_F32 | T_F64 | T(F16) | T(BF16);
+    const struct ptx_modifiers *mods = &spelling->mods;
+    const bool is_short = (to == PTX_F16 || to == PTX_BF16) && from == PTX_F32;
+
+    if (spelling->n_types > 2)
+        return "too many types";
+    if (!(numbers >> to & 1) || !(numbers >> from & 1))
+        return alternate_error(spelling);
+    if ((to == PTX_BF16 && T_INT8 >> from & 1) || (from == PTX_BF16 && T_INT8 >> to & 1))
+        return "there is no conversion between these types";
+    if (mods->ftz && from != PTX_F32 && to != PTX_F32)
+        return ".ftz needs type .f32";
+    if (mods->sat && (to == PTX_BF16 || from == PTX_BF16 || (!ptx_type_is_float(to) && !ptx_type_is_float(from) && holds_all(to, from))))
+        return ".sat does not apply to these types";
+    if ((mods->relu || mods->satfinite) && (!is_short || mods->sat || mods->ftz || (mods->rounding != PTX_RN && mods->rounding != PTX_RZ)))
+        return ".relu and .satfinite do not apply to this conversion";
+    return rounding_error(spelling);
+}
+
+static bool is_half(enum ptx_type type)
+{
+    return T_HALF >> type & 1;
+}
+
+/* Of where something is kept one word says enough, and constants are kept in a cache of their own. */
+static const char *cache_error(const struct ptx_spelling *spelling)
+{
+    const uint64_t operators = M(CACHE_LOAD) | M(CACHE_STORE) | M(CACHE_LEVEL), priorities = M(EVICT) | M(EVICT_L2);
+    const bool is_operated = spelling->classes & operators, has_priority = spelling->classes & priorities;
+    const bool is_const = spelling->opcode == PTX_OP_LD && spelling->mods.space == PTX_SPACE_CONST;
+
+    if ((is_operated && has_priority) || (spelling->classes & M(CV) && (is_operated || has_priority)))
+        return "modifiers that exclude each other";
+    if (is_const && (spelling->mods.semantics > PTX_WEAK || has_priority || spelling->classes & M(FETCH_SIZE)))
+        return "this modifier does not apply to constants";
+    return NULL;
+}
+
+/* What the tables cannot say: modifiers that need or exclude others. */
+static const char *combination_error(const struct ptx_spelling *spelling)
+{
+    const struct ptx_modifiers *mods = &spelling->mods;
+    const enum ptx_type type = spelling->types[0];
+    const char *no_scope = "a scope is missing", *exclusive = "modifiers that exclude each other";
+
+    switch ((unsigned)spelling->opcode) {
+    case PTX_OP_DIV:
+    case PTX_OP_SQRT:
+    case PTX_OP_RCP:
+        if (spelling->opcode == PTX_OP_RCP && type == PTX_F64 && mods->approx && !mods->ftz)
+            return ".ftz is missing";
+        return (mods->approx || mods->full) && (mods->rounding || (mods->approx && mods->full)) ? exclusive : NULL;
+    case PTX_OP_EX2:
+        return (type == PTX_BF16 || type == PTX_BF16X2) && !mods->ftz ? ".ftz is missing" : NULL;
+    case PTX_OP_MAD:
+        return mods->sat && type == PTX_S32 && (mods->half != PTX_HI_HALF || mods->cc) ? ".sat needs .hi, and no .cc" : NULL;
+    case PTX_OP_MAD24:
+        return mods->sat && mods->half != PTX_HI_HALF ? ".sat needs .hi" : NULL;
+    case PTX_OP_ADD:
+    case PTX_OP_SUB:
+        return mods->sat && mods->cc ? exclusive : NULL;
+    case PTX_OP_FMA:
+        return mods->sat && mods->relu ? exclusive : NULL;
+    case PTX_OP_SET:
+        return (1u << type & (T_I16 | T(F16X2) | T(BF16X2))) && !is_half(spelling->types[1]) ? "these types do not go together" : NULL;
+    case PTX_OP_ATOM:
+    case PTX_OP_RED:
+        if (mods->vector && (mods->vector * ptx_type_bits(type) > 128 || (mods->space && mods->space != PTX_SPACE_GLOBAL)))
+            return "vectors have 128 bits at most and lie in global memory";
+        return is_half(type) && mods->operation != PTX_ADD && !mods->vector ? ".v2, .v4 or .v8 is missing" : NULL;
+    case PTX_OP_FENCE:
+        return mods->mode != PTX_MODE_PROXY && !mods->scope ? no_scope : NULL;
+    case PTX_OP_MEMBAR:
+        return mods->mode == PTX_MODE_PROXY || !(spelling->classes & M(GL)) != !(spelling->classes & M_SCOPE) ? NULL : no_scope;
+    case PTX_OP_LDU:
+        return mods->vector * ptx_type_bits(type) > 128 ? "the vector is too large" : NULL;
+    case PTX_OP_LD:
+    case PTX_OP_ST:
+    case PTX_OP_PREFETCH:
+        return cache_error(spelling);
+    case PTX_OP_MATCH:
+        return mods->mode != PTX_MODE_ALL && mods->mode != PTX_MODE_ANY ? ".all or .any is missing"
+               : mods->sync                                             ? NULL
+                                                                        : ".sync is missing";
+    case PTX_OP_REDUX:
+    case PTX_OP_ELECT:
+        return mods->sync ? NULL : ".sync is missing";
+    default:
+        return NULL;
+    }
+}
+
+static const char *proxy_error(const struct ptx_spelling *spelling)
+{
+    const bool has_kind = spelling->classes & M(PROXY_KIND), has_proxy = spelling->mods.mode == PTX_MODE_PROXY;
+    const bool fences = spelling->opcode == PTX_OP_FENCE || spelling->opcode == PTX_OP_MEMBAR;
+
+    if (fences && has_kind != has_proxy)
+        return has_proxy ? "the kind of the proxy is missing" : ".proxy is missing";
+    return NULL;
+}
+
+/* ld, st, atom and red (PTX ISA, "Memory Consistency Model"): what is ordered says between whom. */
+static const char *order_error(const struct ptx_spelling *spelling)
+{
+    const struct ptx_modifiers *mods = &spelling->mods;
+    const bool is_plain = spelling->opcode == PTX_OP_LD || spelling->opcode == PTX_OP_ST;
+    const bool is_ordered = mods->semantics > PTX_VOLATILE;
+
+    if (mods->mmio && (mods->semantics != PTX_RELAXED || mods->scope != PTX_SYS))
+        return ".mmio needs .relaxed and .sys";
+    if (mods->nc && (mods->space != PTX_SPACE_GLOBAL || mods->semantics > PTX_WEAK))
+        return ".nc needs .global, and no order";
+    if (is_plain && is_ordered != (mods->scope != PTX_SCOPE_NONE))
+        return is_ordered ? "a scope is missing" : "a scope without an order";
     return NULL;
 }
 
@@ -223,8 +373,8 @@ static bool is_of(const struct ptx_spelling *spelling, enum ptx_type type)
  * div.f64 to div.rn.f64". mad.f32 has none up to 3.1. */
 static bool has_default(const struct ptx_parser *p, const struct ptx_spelling *spelling)
 {
-    if (spelling->opcode == PTX_OP_MAD && is_of(spelling, PTX_F32))
-        return p->module->isa_version <= 31;
+    if (spelling->opcode == PTX_OP_MAD && (is_of(spelling, PTX_F32) || is_of(spelling, PTX_F64)))
+        return p->module->isa_version <= (is_of(spelling, PTX_F32) ? 31 : 13);
     return p->module->isa_version < 14 && spelling->opcode != PTX_OP_CVT && (is_of(spelling, PTX_F32) || is_of(spelling, PTX_F64)) &&
            !(ptx_opcode_infos[spelling->opcode].required & ~(M_RND | M_APPROX | M_FULL));
 }
@@ -284,8 +434,18 @@ static bool check_whole(const struct ptx_parser *p, struct ptx_spelling *spellin
         return spelling_fail(spelling, packing_error(spelling), 0, length);
     if (spelling->opcode == PTX_OP_CVT && spelling->mods.mode != PTX_MODE_PACK && conversion_error(spelling))
         return spelling_fail(spelling, conversion_error(spelling), 0, length);
+    if (order_error(spelling))
+        return spelling_fail(spelling, order_error(spelling), 0, length);
+    if (combination_error(spelling))
+        return spelling_fail(spelling, combination_error(spelling), 0, length);
+    if (proxy_error(spelling))
+        return spelling_fail(spelling, proxy_error(spelling), 0, length);
     if (!check_vector(spelling, length) || !check_restrictions(spelling, length))
         return false;
+    if (spelling->mods.mmio)
+        spelling->mods.semantics = PTX_MMIO;
+    if (spelling->classes & M(CV))
+        spelling->mods.semantics = PTX_VOLATILE;
     spelling->mods.ftz |= flushes_always(p, spelling);
     return true;
 }

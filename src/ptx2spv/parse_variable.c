@@ -122,6 +122,9 @@ static bool parse_declaration(struct ptx_parser *p, struct declaration *d)
             return false;
     if (!d->type)
         return ptx_unexpected(p, "a type");
+    if (1u << d->type & (T(BF16) | T(BF16X2) | T(TF32) | T(F32X2) | T_I16X2 | T(E4M3X2) | T(E5M2X2)))
+        return ptx_fail(p, p->token.where, "type .%s is one of instructions only: registers and variables have .b%u",
+                        ptx_type_name(d->type), ptx_type_bits(d->type));
     if (d->type == PTX_PRED && d->space != PTX_SPACE_REG)
         return ptx_fail(p, p->token.where, "only registers can be predicates");
     if (d->vector && ptx_type_bits(d->type) * d->vector > 128)

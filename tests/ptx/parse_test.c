@@ -167,7 +167,6 @@ static const struct {
     {"half precision, tie to even", "f16", "2049.0", 0x6800},
     {"half precision, denormal", "f16", "5.9604644775390625e-8", 1},
     {"half precision, too large", "f16", "65520.0", 0x7c00},
-    {"bfloat", "bf16", "3.140625", 0x4049},
     {"integer", "f32", "7", 0x40e00000},
     {"computed", "f64", "1.5 * 2.0 + 1.0 / 4.0", 0x400a000000000000},
 };

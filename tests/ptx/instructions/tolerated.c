@@ -23,7 +23,6 @@
     R(add_address, "mov.u64 %z, bytes; neg.s64 %z, %z; add.u64 %z, %z, bytes+4; add.u64 %d, %z, %a;", U64, U64, NONE, NONE, NONE, a + 4)   \
     R(ntid_in_cvt, "cvt.u64.u16 %d, %ntid.x; add.u64 %d, %d, %a;", U64, U64, NONE, NONE, NONE, a + 64)                                     \
     R(tid_in_cvt, "cvt.s32.u16 %y, %tid.x; mov.u32 %y2, %tid.x; sub.u32 %y, %y, %y2; add.u32 %d, %y, %a;", U32, U32, NONE, NONE, NONE, a)  \
-    R(tid_in_cvt_to_float, "cvt.rn.f32.u32 %d, %ntid.x; mul.f32 %d, %d, %a;", F32, F32, NONE, NONE, NONE, 64.0f * a)                       \
     R(ntid_of_16_bits, "mov.u16 %h, %ntid.x; add.u16 %d, %h, %a;", U16, U16, NONE, NONE, NONE, a + 64)                                     \
     R(warp_size_in_add, "add.u32 %d, %a, WARP_SZ;", U32, U32, NONE, NONE, NONE, a + 32)                                                    \
     R(warp_size_selects, "selp.u32 %d, %a, %b, WARP_SZ;", U32, U32, U32, NONE, NONE, a)                                                    \
