@@ -15,7 +15,7 @@
 
 #define SNIPPETS "acceptance/snippets.txt"
 #define DIFFERENCES "acceptance/differences.txt"
-#define PRELUDE "acceptance/prelude.ptx"
+#define PRELUDE "acceptance/prelude.txt"
 
 enum { MAX_LINE = 4096, MAX_PRELUDE = 4096, MAX_USES = 8192, AT_LEAST = 1000 /* snippets: a wrong folder must not pass */ };
 

@@ -104,7 +104,7 @@ def main():
     one_in = int(arguments.pop(0)[len("--sample="):]) if arguments and arguments[0].startswith("--sample=") else 1
     ptxas = arguments[0] if arguments else "ptxas"
     taken = set()
-    prelude = open(os.path.join(HERE, "prelude.ptx")).read().replace("\n", " ")
+    prelude = open(os.path.join(HERE, "prelude.txt")).read().replace("\n", " ")
     why = os.environ.get("WHY")
     head, groups = None, []
     for line in sys.stdin:

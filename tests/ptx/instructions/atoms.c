@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Atomics of bf16, and of vectors, of which each element is an operation of its own (PTX ISA, "atom", "red"). %q0 leads to memory of the
- * thread. */
+/* Atomics of bf16, and of vectors, of which each element is an operation of its own, and accesses of devices (PTX ISA, "atom", "red",
+ * "ld"). %q0 leads to memory of the thread. */
 #include "rows.h"
 
 /* bf16, to nearest even: the sum of two is exact in f64. */
@@ -23,6 +23,7 @@ static float plus(float a, float b)
     R(atom_add_bf16, "st.global.b16 [%q0], %a; atom.global.add.noftz.bf16 %h, [%q0], %b; ld.global.b16 %d, [%q0];", BF16, BF16, BF16,      \
       NONE, NONE, sum(a, b))                                                                                                               \
     R(atom_add_bf16_old, "st.global.b16 [%q0+2], %a; atom.global.add.noftz.bf16 %d, [%q0+2], %b;", BF16, BF16, BF16, NONE, NONE, a)        \
+    R(mmio, "st.mmio.relaxed.sys.global.u32 [%q0], %b; ld.mmio.relaxed.sys.global.u32 %d, [%q0];", U32, U32, U32, NONE, NONE, b)           \
     R(red_add_bf16, "st.global.b16 [%q0+2], %a; red.global.add.noftz.bf16 [%q0+2], %b; ld.global.b16 %d, [%q0+2];", BF16, BF16, BF16,      \
       NONE, NONE, sum(a, b))                                                                                                               \
     R(atom_add_bf16x2_low,                                                                                                                 \

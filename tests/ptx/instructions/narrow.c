@@ -133,6 +133,16 @@ static uint16_t finite_brain(float x, bool relu)
     return (bits & 0x7fff) == 0x7f80 ? bits - 1 : bits;
 }
 
+/* The bf16 below or above x, which is x itself if nothing falls away. */
+static uint16_t directed_brain(float x, int rounding)
+{
+    const uint16_t upper = (uint16_t)(bits_of_f32(x) >> 16);
+
+    if (isnan(x))
+        return 0x7fff;
+    return bf16_to_float(upper) != x && (rounding == DOWN) == (bool)signbit(x) ? upper + 1 : upper;
+}
+
 #define OTHERS(R)                                                                                                                          \
     R(tf32_rna, "cvt.rna.tf32.f32 %y, %a; mov.b32 %d, %y;", F32, F32, NONE, NONE, NONE, TF32(AWAY, false, false))                          \
     R(tf32_rna_satfinite, "cvt.rna.satfinite.tf32.f32 %y, %a; mov.b32 %d, %y;", F32, F32, NONE, NONE, NONE, TF32(AWAY, false, true))       \
@@ -142,6 +152,8 @@ static uint16_t finite_brain(float x, bool relu)
     R(f16_satfinite, "cvt.rn.satfinite.f16.f32 %d, %a;", F16, F32, NONE, NONE, NONE, finite_half(a, NEAREST, false))                       \
     R(f16_satfinite_relu, "cvt.rn.satfinite.relu.f16.f32 %d, %a;", F16, F32, NONE, NONE, NONE, finite_half(a, NEAREST, true))              \
     R(f16_satfinite_rz, "cvt.rz.satfinite.f16.f32 %d, %a;", F16, F32, NONE, NONE, NONE, finite_half(a, ZERO, false))                       \
+    R(bf16_rm, "cvt.rm.bf16.f32 %d, %a;", BF16, F32, NONE, NONE, NONE, directed_brain(a, DOWN))                                            \
+    R(bf16_rp, "cvt.rp.bf16.f32 %d, %a;", BF16, F32, NONE, NONE, NONE, directed_brain(a, UP))                                              \
     R(bf16_satfinite, "cvt.rn.satfinite.bf16.f32 %d, %a;", BF16, F32, NONE, NONE, NONE, finite_brain(a, false))                            \
     R(bf16_satfinite_relu, "cvt.rn.satfinite.relu.bf16.f32 %d, %a;", BF16, F32, NONE, NONE, NONE, finite_brain(a, true))
 

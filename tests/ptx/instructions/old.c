@@ -74,6 +74,11 @@ static uint64_t want_div64(const uint64_t *in)
     return bits_of_f64(div_f64(NEAREST, f64_of(in[0]), f64_of(in[1])));
 }
 
+static uint64_t want_mad64(const uint64_t *in)
+{
+    return bits_of_f64(fma_f64(NEAREST, f64_of(in[0]), f64_of(in[1]), f64_of(in[2])));
+}
+
 static uint64_t want_root64(const uint64_t *in)
 {
     return bits_of_f64(sqrt_f64(NEAREST, f64_of(in[0])));
@@ -97,6 +102,7 @@ static const struct row rows[] = {
     {"old_sqrt", "sqrt.f32 %d, %a;", F32, {F32}, want_root, RELATIVE, 0x1p-22, 0, 1e30},
     {"old_ex2", "ex2.f32 %d, %a;", F32, {F32}, want_ex2, RELATIVE, 0x1p-21, -100, 100},
     {"old_div64", "div.f64 %d, %a, %b;", F64, {F64, F64}, want_div64, EXACT, 0, 0, 0},
+    {"old_mad64", "mad.f64 %d, %a, %b, %c;", F64, {F64, F64, F64}, want_mad64, EXACT, 0, 0, 0},
     {"old_sqrt64", "sqrt.f64 %d, %a;", F64, {F64}, want_root64, EXACT, 0, 0, 0},
     {"old_tid",
      "cvt.u32.u16 %y, %tid.x; mov.u16 %h, %tid.x; cvt.u32.u16 %y2, %h; sub.u32 %y, %y, %y2; add.u32 %d, %y, %a;",
