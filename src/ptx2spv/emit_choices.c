@@ -176,36 +176,12 @@ static uint64_t bits_of(double value, unsigned bits)
 }
 
 /* f32 by way of f64, which rounds to the same. */
-static bool compute(const struct ct_insn *insn, unsigned bits, uint64_t a, uint64_t b, uint64_t *out)
+static bool compute(const struct ct_gen *g, const struct ct_insn *insn, const uint64_t operands[2], uint64_t *out)
 {
-    const uint64_t mask = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-    const double x = float_of(a, bits), y = float_of(b, bits);
+    const unsigned bits = ct_gen_bits(g, insn->results[0]);
+    const double x = float_of(operands[0], bits), y = float_of(operands[1], bits);
 
     switch (insn->op) {
-    case CT_OP_ADD:
-        *out = (a + b) & mask;
-        return true;
-    case CT_OP_SUB:
-        *out = (a - b) & mask;
-        return true;
-    case CT_OP_MUL:
-        *out = a * b & mask;
-        return true;
-    case CT_OP_NEG:
-        *out = (0 - a) & mask;
-        return true;
-    case CT_OP_NOT:
-        *out = ~a & mask;
-        return true;
-    case CT_OP_AND:
-        *out = a & b;
-        return true;
-    case CT_OP_OR:
-        *out = a | b;
-        return true;
-    case CT_OP_XOR:
-        *out = a ^ b;
-        return true;
     case CT_OP_FADD:
         *out = bits_of(x + y, bits);
         return true;
@@ -216,7 +192,7 @@ static bool compute(const struct ct_insn *insn, unsigned bits, uint64_t a, uint6
         *out = bits_of(x * y, bits);
         return true;
     default:
-        return false;
+        return ct_fold_values(g->fn, insn, operands, out);
     }
 }
 
@@ -226,7 +202,7 @@ static uint8_t hidden_in_operation(const struct ct_gen *g, const struct ct_insn 
     const unsigned bits = ct_gen_bits(g, insn->results[0]);
     const int at = bits > 1 ? choice_operand(g, insn) : -1;
     struct constants constants;
-    uint64_t other;
+    uint64_t operands[2] = {0};
 
     if (at < 0)
         return 0;
@@ -235,10 +211,13 @@ static uint8_t hidden_in_operation(const struct ct_gen *g, const struct ct_insn 
         return 0;
     if (bits == 16 && (insn->op == CT_OP_FADD || insn->op == CT_OP_FSUB || insn->op == CT_OP_FMUL))
         return EVERYTHING;
-    other = insn->n_operands == 2 ? def_or_null(g, insn->operands[1 - at])->imm : 0;
-    for (unsigned i = 0; i < constants.n; i++)
-        if (!compute(insn, bits, at == 0 ? constants.v[i] : other, at == 0 ? other : constants.v[i], &constants.v[i]))
+    if (insn->n_operands == 2)
+        operands[1 - at] = def_or_null(g, insn->operands[1 - at])->imm;
+    for (unsigned i = 0; i < constants.n; i++) {
+        operands[at] = constants.v[i];
+        if (!compute(g, insn, operands, &constants.v[i]))
             return 0;
+    }
     return mistaken(&constants, bits) ? EVERYTHING : 0;
 }
 

@@ -190,10 +190,26 @@ static bool fold_pack(const struct ct_fn *fn, const struct ct_insn *insn, uint64
     return true;
 }
 
+bool ct_fold_values(const struct ct_fn *fn, const struct ct_insn *insn, const uint64_t operands[2], uint64_t *out)
+{
+    const unsigned bits = ct_width_bits(ct_width_of_value(fn, insn->operands[0]));
+    const struct arguments x = {.a = operands[0],
+                                .b = operands[1],
+                                .sa = sign_extended(operands[0], bits),
+                                .sb = sign_extended(operands[1], bits),
+                                .bits = bits,
+                                .is_signed = ptx_type_is_signed(insn->type)};
+    uint64_t result;
+
+    if (!compute(insn, &x, &result))
+        return false;
+    *out = low_bits(result, ct_width_bits(ct_width_of_value(fn, insn->results[0])));
+    return true;
+}
+
 bool ct_fold(const struct ct_fn *fn, const struct ct_insn *insn, uint64_t *out)
 {
-    struct arguments x = {.is_signed = ptx_type_is_signed(insn->type)};
-    uint64_t operands[2] = {0}, result;
+    uint64_t operands[2] = {0};
 
     if (insn->n_results != 1 || insn->n_operands == 0)
         return false;
@@ -208,13 +224,5 @@ bool ct_fold(const struct ct_fn *fn, const struct ct_insn *insn, uint64_t *out)
             return false;
         operands[i] = constant->imm;
     }
-    x.bits = ct_width_bits(ct_width_of_value(fn, insn->operands[0]));
-    x.a = operands[0];
-    x.b = operands[1];
-    x.sa = sign_extended(x.a, x.bits);
-    x.sb = sign_extended(x.b, x.bits);
-    if (!compute(insn, &x, &result))
-        return false;
-    *out = low_bits(result, ct_width_bits(ct_width_of_value(fn, insn->results[0])));
-    return true;
+    return ct_fold_values(fn, insn, operands, out);
 }

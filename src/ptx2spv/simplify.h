@@ -25,6 +25,8 @@ static inline bool ct_phis_agree(const struct ct_block *block, uint32_t a, uint3
 /* Computes an operation on integer constants. False if an operand is not constant, the operation not an integer one, or the result
  * not defined (a shift or a division that the machine leaves open). */
 bool ct_fold(const struct ct_fn *fn, const struct ct_insn *insn, uint64_t *out);
+/* The same of one or two operands with given values, zero beyond their widths, whatever the instruction has. */
+bool ct_fold_values(const struct ct_fn *fn, const struct ct_insn *insn, const uint64_t operands[2], uint64_t *out);
 
 /* One step of simplification of a pure instruction: another value that stands for its only result (returned), or a change of the
  * instruction in place (*changed), or nothing. New instructions go before it. */

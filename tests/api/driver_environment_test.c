@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment while drivers start (core/driver_environment.h): what the application and its threads see of it, and that lavapipe
- * reads its variable within the bracket and not again behind it. */
+ * reads its variable within the bracket and not again behind it; with the argument "intel", the same of Intel's OpenCL runtime. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,10 +11,13 @@
 #include "core/backend.h"
 #include "core/driver_environment.h"
 
+#include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define NAME "CUTTLE_TEST_OF_THE_ENVIRONMENT"
 #define OTHER "CUTTLE_OTHER_TEST_OF_THE_ENVIRONMENT"
@@ -193,8 +196,66 @@ static void test_lavapipe_reads_it_in_time(void **state)
     assert_non_null(strstr(name, "128 bits"));
 }
 
-int main(void)
+/* ---- Intel's runtime: one that has read a processor's name that there is none of compiles no kernel ---- */
+
+enum { RUNS, FAILS, NO_DEVICE };
+
+/* The variable is there in the bracket around the context only. */
+static int launch_with(const struct ct_variable *variable)
 {
+    static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { ret; }\n";
+    CUcontext context;
+    CUmodule module;
+    CUfunction function;
+    CUdevice device;
+    CUresult r;
+
+    if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&device, 0) != CUDA_SUCCESS)
+        return NO_DEVICE;
+    ct_environment_enter(variable, variable ? 1 : 0);
+    r = cuCtxCreate(&context, NULL, 0, device);
+    ct_environment_leave();
+    if (r == CUDA_SUCCESS)
+        r = cuModuleLoadData(&module, text);
+    if (r == CUDA_SUCCESS)
+        r = cuModuleGetFunction(&function, module, "k");
+    if (r == CUDA_SUCCESS)
+        r = cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+    if (r == CUDA_SUCCESS)
+        r = cuCtxSynchronize();
+    return r == CUDA_SUCCESS ? RUNS : FAILS;
+}
+
+/* In a process of its own, since the runtime reads it once. */
+static int outcome_with(const struct ct_variable *variable)
+{
+    const pid_t child = fork();
+    int status;
+
+    if (child == 0)
+        _exit(launch_with(variable));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void test_intel_reads_it_in_time(void **state)
+{
+    static const struct ct_variable no_such = {"CL_CONFIG_CPU_TARGET_ARCH", "no such processor"};
+    int usual;
+
+    (void)state;
+    unsetenv(no_such.name);
+    usual = outcome_with(NULL);
+    if (usual == NO_DEVICE)
+        skip();
+    assert_int_equal(usual, RUNS);
+    assert_int_equal(outcome_with(&no_such), FAILS);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest intel[] = {cmocka_unit_test(test_intel_reads_it_in_time)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_within_the_bracket_only, clean, clean),
         cmocka_unit_test_setup_teardown(test_what_the_user_has_set_stays, clean, clean),
@@ -205,5 +266,7 @@ int main(void)
         cmocka_unit_test(test_lavapipe_reads_it_in_time),
     };
 
+    if (argc > 1 && !strcmp(argv[1], "intel"))
+        return cmocka_run_group_tests(intel, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

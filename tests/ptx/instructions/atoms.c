@@ -19,6 +19,9 @@ static float plus(float a, float b)
     return add_f32(NEAREST, a, b);
 }
 
+/* Numbers that are not subnormal: in global memory .add.f32 flushes those (PTX ISA, "atom"), or keeps them, as the device does. */
+#define FLOATS "{ .reg .f32 %f<5>; cvt.rn.f32.s32 %f1, %a; cvt.rn.f32.s32 %f2, %b; "
+
 #define ROWS(R)                                                                                                                            \
     R(atom_add_bf16, "st.global.b16 [%q0], %a; atom.global.add.noftz.bf16 %h, [%q0], %b; ld.global.b16 %d, [%q0];", BF16, BF16, BF16,      \
       NONE, NONE, sum(a, b))                                                                                                               \
@@ -30,12 +33,12 @@ static float plus(float a, float b)
       "mov.b32 %y, {%a, %b}; st.global.b32 [%q0], %y; mov.b32 %y, {%b, %a}; atom.global.add.noftz.bf16x2 %y2, [%q0], %y; "                 \
       "ld.global.b16 %d, [%q0];",                                                                                                          \
       BF16, BF16, BF16, NONE, NONE, sum(a, b))                                                                                             \
-    R(red_add_v2_f32, "st.global.v2.f32 [%q0], {%a, %b}; red.global.add.v2.f32 [%q0], {%c, %a}; ld.global.f32 %d, [%q0+4];", F32, F32,     \
-      F32, F32, NONE, plus(b, a))                                                                                                          \
+    R(red_add_v2_f32,                                                                                                                      \
+      FLOATS "st.global.v2.f32 [%q0], {%f1, %f2}; red.global.add.v2.f32 [%q0], {%f2, %f1}; ld.global.f32 %d, [%q0+4]; }",                  \
+      F32, S32, S32, NONE, NONE, plus((float)b, (float)a))                                                                                 \
     R(atom_add_v2_f32,                                                                                                                     \
-      "{ .reg .f32 %f1, %f2; st.global.v2.f32 [%q0], {%a, %b}; atom.global.add.v2.f32 {%f1, %f2}, [%q0], {%c, %c}; "                       \
-      "ld.global.f32 %d, [%q0]; }",                                                                                                        \
-      F32, F32, F32, F32, NONE, plus(a, c))                                                                                                \
+      FLOATS "st.global.v2.f32 [%q0], {%f1, %f2}; atom.global.add.v2.f32 {%f3, %f4}, [%q0], {%f2, %f2}; ld.global.f32 %d, [%q0]; }",       \
+      F32, S32, S32, NONE, NONE, plus((float)a, (float)b))                                                                                 \
     R(atom_add_v4_f32_old,                                                                                                                 \
       "{ .reg .f32 %f<5>; st.global.v4.f32 [%q0], {%a, %b, %c, %a}; "                                                                      \
       "atom.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%q0], {%c, %c, %c, %c}; mov.f32 %d, %f2; }",                                          \

@@ -9,7 +9,6 @@
 #define ROWS(R)                                                                                                                            \
     R(ld_one_in_braces, "ld.global.b32 { %d }, [%q0];", B32, B32, NONE, NONE, NONE, a)                                                     \
     R(st_one_in_braces, "st.global.b32 [%q0], { %b }; ld.global.b32 %d, [%q0];", B32, B32, B32, NONE, NONE, b)                             \
-    R(mov_one_in_braces, "mov.b32 { %y }, %a; mov.b32 %d, { %y };", B32, B32, NONE, NONE, NONE, a)                                         \
     R(ld_unified, "st.global.b32 [%q0], %b; ld.global.b32 %d, [%q0].unified;", B32, B32, B32, NONE, NONE, b)                               \
     R(ld_weak_cv, "st.global.b32 [%q0], %b; ld.weak.global.cv.b32 %d, [%q0];", B32, B32, B32, NONE, NONE, b)                               \
     R(st_register_plus, "st.global.u32 [%q0], %b+3; ld.global.u32 %d, [%q0];", U32, U32, U32, NONE, NONE, b + 3)                           \
