@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The floating-point environment (rounding mode, flush-to-zero, trapping exceptions) under which drivers are started and kernels are compiled.
+/* The floating-point environment (rounding mode, flush-to-zero, trapping exceptions) under which drivers are started and kernels are
+ * compiled.
  *
  * A program may set flush-to-zero for its own threads; many audio programs do. A thread inherits the environment of the thread that creates
  * it, so the threads in which a CPU device runs kernels would flush subnormals as well, and a compiler that folds constants would fold them

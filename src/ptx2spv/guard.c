@@ -329,7 +329,7 @@ enum ct_pass_result ct_pass_guard(struct ct_fn *fn)
     g.shared_is_watched = ct_guard_can_watch_shared(fn);
     ct_guard_make_plain_loops(&g);
     if (g.shared_is_watched)
-        ct_guard_watch_shared(fn, g.narrow_is_watched ? CT_WATCH_NARROW : CT_WATCH_FACTORS);
+        ct_guard_watch_shared(fn);
     prepare(&g);
     if (g.shared_is_watched) {
         ct_guard_make_plain_copies(&g);

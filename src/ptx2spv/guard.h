@@ -28,7 +28,7 @@ struct ct_segment {
 struct ct_guard {
     struct ct_fn *fn;
     struct ct_arena *scratch;
-    bool shared_is_watched, narrow_is_watched; /* guard_shared.c */
+    bool shared_is_watched; /* guard_shared.c */
     CT_VEC(struct ct_block *) plain; /* that are not to be guarded: guard_plain.c */
     uint32_t n_blocks, n_values;     /* those of the function as it came; the arrays below are by value */
     uint32_t *segment_of; /* the segment that value depends on and is defined in; 0 none */
@@ -59,13 +59,12 @@ ct_value ct_guard_doubt(const struct ct_guard *g, const struct ct_looks *looks, 
 ct_value ct_guard_convict(struct ct_cursor *at, const ct_value x[3], ct_value r);
 /* a or b, if both are there; else the one that is, if any. */
 ct_value ct_guard_either(struct ct_cursor *at, ct_value a, ct_value b);
-/* Whether x is not as its range says: least, most, nonzero and nonnegative. Infinities and NaNs are beyond all bounds. */
+/* Whether x is not as its range says: least, most and nonzero. Infinities and NaNs are beyond all bounds. */
 ct_value ct_guard_is_out_of_range(struct ct_cursor *at, ct_value x, struct ct_range range);
 /* Whether x is neither 0 nor, for sure, a factor. */
 ct_value ct_guard_is_no_factor(struct ct_cursor *at, ct_value x);
-/* Whether one of some values may be 0 or no factor, or may be not narrow: cheap. */
+/* Whether one of some values may be 0 or no factor: cheap. */
 ct_value ct_guard_one_is_no_factor(struct ct_cursor *at, const ct_value_list *values);
-ct_value ct_guard_one_is_not_narrow(struct ct_cursor *at, const ct_value_list *values);
 
 /* The header of the innermost loop, if it is left for good by what comes before it. */
 struct ct_block *ct_guard_header_or_null(const struct ct_block *block);
@@ -82,17 +81,11 @@ void ct_guard_make_plain_copies(struct ct_guard *g);
 void ct_guard_make_plain_loops(struct ct_guard *g);
 
 /* ---- guard_shared.c ---- */
-/* What is watched for: numbers that are no factors, and those that are not narrow either. With x, y, z, m and e narrow, x and so on being
- * differences of two, x * m / sqrt(x * x + y * y + z * z + e)^3 is a sum of terms: the root is below 2^10, so m over its third power is
- * at least 2^-54, its last place 2^-77, and that of x 2^-47. */
-enum ct_guard_watch { CT_WATCH_FACTORS, CT_WATCH_NARROW, CT_N_WATCHES };
-enum { CT_NARROW_LEAST = -24, CT_NARROW_MOST = 7 };
-
 /* Whether stores to shared memory can be looked at, and should be. */
 bool ct_guard_can_watch_shared(struct ct_fn *fn);
-void ct_guard_watch_shared(struct ct_fn *fn, enum ct_guard_watch most);
-/* Whether something was stored that is watched for. Asked behind the loads that it answers for. */
-ct_value ct_guard_shared_flag(struct ct_cursor *at, enum ct_guard_watch watch);
+void ct_guard_watch_shared(struct ct_fn *fn);
+/* Whether a number was stored that is no factor. Asked behind the loads that it answers for. */
+ct_value ct_guard_shared_flag(struct ct_cursor *at);
 /* Whether a thread neither changes shared memory by it nor may learn by it of what others stored in the meantime. Not asked of jumps. */
 bool ct_guard_leaves_shared_alone(const struct ct_insn *insn);
 /* A load of 32-bit words from shared memory. */

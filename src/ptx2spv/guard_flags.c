@@ -233,8 +233,6 @@ ct_value ct_guard_is_out_of_range(struct ct_cursor *at, ct_value x, struct ct_ra
     const uint32_t least = power_bits(range.least), most = range.most < CT_POWER_ANY ? power_bits(range.most) : MAGNITUDE;
     ct_value below;
 
-    if (range.nonnegative)
-        return ct_icmp_imm(at, PTX_U32, PTX_GT, ct_add_imm(at, x, 0 - least), most - least);
     if (range.nonzero)
         return ct_icmp_imm(at, PTX_U32, PTX_GT, ct_add_imm(at, ct_shl_imm(at, x, 1), 0 - 2 * least), 2 * (most - least));
     below = is_between(at, zero_last(at, x), least);
@@ -246,17 +244,6 @@ ct_value ct_guard_is_out_of_range(struct ct_cursor *at, ct_value x, struct ct_ra
 ct_value ct_guard_one_is_no_factor(struct ct_cursor *at, const ct_value_list *values)
 {
     return one_is_below(at, values, LEAST_FACTOR);
-}
-
-/* Less the least, what is smaller, and zero, is beyond all. */
-ct_value ct_guard_one_is_not_narrow(struct ct_cursor *at, const ct_value_list *values)
-{
-    const uint32_t least = power_bits(CT_NARROW_LEAST), most = power_bits(CT_NARROW_MOST);
-    ct_value *v = CT_ARENA_ARRAY(&at->fn->compilation->scratch, ct_value, values->n + 1);
-
-    for (uint32_t i = 0; i < values->n; i++)
-        v[i] = ct_add_imm(at, ct_shl_imm(at, values->v[i], 1), 0 - 2 * least);
-    return ct_icmp_imm(at, PTX_U32, PTX_GT, least_of(at, CT_OP_MAX, PTX_U32, v, values->n), 2 * (most - least));
 }
 
 ct_value ct_guard_is_no_factor(struct ct_cursor *at, ct_value x)
@@ -290,7 +277,7 @@ ct_value ct_guard_suspect(const struct ct_guard *g, const struct ct_looks *looks
         small = ct_guard_either(at, small, one_is_below(&above, &looks->terms[1], LEAST_TERM));
     }
     if (looks->watched.n)
-        small = ct_guard_either(at, small, ct_guard_shared_flag(at, CT_WATCH_FACTORS));
+        small = ct_guard_either(at, small, ct_guard_shared_flag(at));
     small = ct_guard_either(at, small, one_is_below(at, &looks->factors[0], LEAST_FACTOR));
     return ct_guard_either(at, small, one_is_below(at, &looks->terms[0], LEAST_TERM));
 }

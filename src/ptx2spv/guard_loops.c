@@ -68,7 +68,7 @@ static ct_value ask(const struct loop *loop, struct ct_cursor *at)
     if (absorbs_not.i) /* nor are they zeros */
         bad = ct_guard_either(at, bad, ct_and(at, absorbs_not, ct_icmp_imm(at, PTX_U32, PTX_NE, ct_shl_imm(at, all_bits, 1), 0)));
     if (proof->reads_shared)
-        bad = ct_guard_either(at, bad, ct_guard_shared_flag(at, ct_guard_watch_for(proof)));
+        bad = ct_guard_either(at, bad, ct_guard_shared_flag(at));
     return bad.i ? bad : ct_emit_const(at, CT_W_PRED, 0);
 }
 
@@ -324,7 +324,6 @@ void ct_guard_make_plain_loops(struct ct_guard *g)
             continue;
         make_copy(&loop);
         *CT_PUSH(g->scratch, &search.twice) = header;
-        g->narrow_is_watched |= ct_guard_watch_for(&loop.proof) == CT_WATCH_NARROW;
         refresh(&search);
     }
 }

@@ -227,7 +227,7 @@ static ct_value ask(struct ct_guard *g, struct ct_looks *looks, const ct_value_l
     g->flag = CT_NO_VALUE;
     grounds = ct_guard_doubt(g, looks, &in_doubt);
     if (watched)
-        grounds = ct_guard_either(&in_doubt, grounds, ct_guard_shared_flag(&in_doubt, CT_WATCH_FACTORS));
+        grounds = ct_guard_either(&in_doubt, grounds, ct_guard_shared_flag(&in_doubt));
     ct_ssa_jump(g->fn, doubting, deciding);
     at->block = deciding;
     return ct_emit2(at, CT_OP_PHI, PTX_NONE, CT_W_PRED, no, grounds);

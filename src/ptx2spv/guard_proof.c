@@ -6,9 +6,7 @@
  * multiply-add because none that is found to be harmless is hurt. Phis that do not settle soon are given up.
  *
  * What comes from outside is assumed to have the range of a level of the table below. An addend of a product that is not known is assumed
- * not to be 0, if it comes from outside: it absorbs (guard_ranges.c). One that a square is added to is assumed to be positive, so that sums
- * of squares have a bound below.
- */
+ * not to be 0, if it comes from outside: it absorbs (guard_ranges.c). */
 #include "guard_proof.h"
 
 #include <string.h>
@@ -23,14 +21,8 @@ static const struct level {
 } levels[] = {
     {{-40, CT_POWER_ANY}, {-103, CT_POWER_ANY}, {-40, CT_POWER_ANY}},
     {{-40, 40}, {-103, 40}, {-40, CT_POWER_ANY}},
-    {{CT_NARROW_LEAST, CT_NARROW_MOST}, {-103, CT_POWER_ANY}, {CT_NARROW_LEAST, CT_NARROW_MOST}}, /* x * m / r^3, as guard.h has it */
 };
-enum { N_LEVELS = sizeof levels / sizeof *levels, NARROW_LEVEL = 2 };
-
-enum ct_guard_watch ct_guard_watch_for(const struct ct_guard_proof *proof)
-{
-    return proof->reads_shared && proof->level == NARROW_LEVEL ? CT_WATCH_NARROW : CT_WATCH_FACTORS;
-}
+enum { N_LEVELS = sizeof levels / sizeof *levels };
 
 bool ct_guard_is_inside(const struct ct_block *header, const struct ct_block *block)
 {
@@ -105,7 +97,6 @@ static void follow(struct ct_guard_proof *proof, insn_list *work, const struct c
         struct ct_guard_input *in = input(proof, ct_guard_original(proof, x));
 
         in->begins &= user->op == CT_OP_PHI;
-        in->is_added_to_square |= user->op == CT_OP_FFMA && user->operands[0].i == user->operands[1].i && x.i == user->operands[2].i;
     }
 }
 
@@ -131,14 +122,10 @@ static void assume(struct ct_guard_proof *proof)
 
     for (uint32_t i = 0; i < proof->inputs.n; i++) {
         struct ct_guard_input *in = &proof->inputs.v[i];
-        const bool is_positive = in->is_added_to_square && proof->level == NARROW_LEVEL;
-        int least = in->begins ? level->beginning.least : level->fixed.least;
+        const int least = in->begins ? level->beginning.least : level->fixed.least;
 
-        if (in->must_absorb || is_positive)
-            least = CT_POWER_ABSORBING;
-        in->assumed = ct_range_between(least, in->begins ? level->beginning.most : level->fixed.most);
-        in->assumed.nonzero = in->must_absorb || is_positive;
-        in->assumed.nonnegative = is_positive;
+        in->assumed = ct_range_between(in->must_absorb ? CT_POWER_ABSORBING : least, in->begins ? level->beginning.most : level->fixed.most);
+        in->assumed.nonzero = in->must_absorb;
     }
 }
 

@@ -9,9 +9,8 @@
 struct ct_guard_input {
     ct_value value;
     bool begins;                 /* is but what a value that changes in the loop begins with */
-    bool is_added_to_square;
     bool must_absorb;            /* is added to a product that may be anything that is finite */
-    struct ct_range assumed;     /* bounds, nonzero and nonnegative are to be asked for */
+    struct ct_range assumed;     /* bounds and nonzero are to be asked for */
 };
 
 /* From a block on, a value is no more than 2^most, or a NaN. */
@@ -48,8 +47,6 @@ void ct_guard_reserve(struct ct_guard_proof *proof);
 /* Whether nothing in the loop is hurt if the inputs are what is assumed of them, and what was stored in shared memory what it takes.
  * order: the function's blocks in reverse postorder. */
 bool ct_guard_prove(struct ct_guard_proof *proof, struct ct_block *const *order, uint32_t n_blocks);
-/* What is assumed of shared memory, if anything. */
-enum ct_guard_watch ct_guard_watch_for(const struct ct_guard_proof *proof);
 /* What is copied, if it is. */
 ct_value ct_guard_original(const struct ct_guard_proof *proof, ct_value x);
 

@@ -3,8 +3,7 @@
  * A word behind the kernel's own shared memory (CT_SYS_EXCHANGE_BASE) says whether a number was ever stored that is no factor
  * (guard_flags.c): as long as it is 0 all that is loaded are factors, and one load of that word answers for a whole segment. It is set
  * before anybody may see the number, and it stays: of stores that follow each other the last one asks for all, so that nothing stands
- * between the loads from global memory that bring the numbers. Where a loop wants to know more (guard_loops.c), the word behind it says
- * whether a number was stored that is not narrow; what is narrow is a factor.
+ * between the loads from global memory that bring the numbers.
  *
  * In SSA; only where all that a kernel puts into shared memory are whole 32-bit words, by stores, or two of them as an integer of 64 bits:
  * clang copies structures like that. What nobody stored is undefined. */
@@ -12,16 +11,14 @@
 #include "shorthand.h"
 #include "sync.h"
 
-static ct_value flag_address(struct ct_cursor *at, enum ct_guard_watch watch)
+static ct_value flag_address(struct ct_cursor *at)
 {
-    const ct_value base = ct_sysval(at, CT_SYS_EXCHANGE_BASE);
-
-    return watch ? ct_add_imm(at, base, 4 * (uint32_t)watch) : base;
+    return ct_sysval(at, CT_SYS_EXCHANGE_BASE);
 }
 
-ct_value ct_guard_shared_flag(struct ct_cursor *at, enum ct_guard_watch watch)
+ct_value ct_guard_shared_flag(struct ct_cursor *at)
 {
-    return ct_icmp_imm(at, PTX_U32, PTX_NE, ct_exchange_load(at, flag_address(at, watch)), 0);
+    return ct_icmp_imm(at, PTX_U32, PTX_NE, ct_exchange_load(at, flag_address(at)), 0);
 }
 
 bool ct_is_shared_word(const struct ct_fn *fn, const struct ct_insn *insn)
@@ -96,13 +93,12 @@ bool ct_guard_can_watch_shared(struct ct_fn *fn)
 
 /* ---- doing it ---- */
 
-static void clear_flags(struct ct_fn *fn)
+static void clear_flag(struct ct_fn *fn)
 {
     struct ct_block *entry = fn->blocks.v[0];
     struct ct_cursor at = {.fn = fn, .block = entry, .before = entry->first, .where = entry->first->where};
 
-    for (uint32_t w = 0; w < fn->exchange_words; w++)
-        ct_exchange_store(&at, flag_address(&at, (enum ct_guard_watch)w), ct_const32(&at, 0));
+    ct_exchange_store(&at, flag_address(&at), ct_const32(&at, 0));
     ct_exchange_barrier(&at);
 }
 
@@ -128,47 +124,36 @@ static void take_apart(struct ct_cursor *at, struct group *group)
     }
 }
 
-/* Whether one of the numbers is watched for. */
-static ct_value is_watched_for(struct ct_cursor *at, const struct group *group, enum ct_guard_watch watch)
+/* Whether one of the numbers is no factor. */
+static ct_value is_watched_for(struct ct_cursor *at, const struct group *group)
 {
-    const struct ct_range narrow = ct_range_between(CT_NARROW_LEAST, CT_NARROW_MOST);
     ct_value found = CT_NO_VALUE;
 
-    for (uint32_t i = 0; i < group->numbers.n; i++) {
-        const ct_value x = group->numbers.v[i];
-        const ct_value one = watch == CT_WATCH_NARROW ? ct_guard_is_out_of_range(at, x, narrow) : ct_guard_is_no_factor(at, x);
-
-        found = ct_guard_either(at, found, one);
-    }
+    for (uint32_t i = 0; i < group->numbers.n; i++)
+        found = ct_guard_either(at, found, ct_guard_is_no_factor(at, group->numbers.v[i]));
     return found;
 }
 
-/* From `at` on. What is not even narrow may be no factor either. */
-static void tell_zeros_apart(struct ct_cursor at, const struct group *group, enum ct_guard_watch watch, struct ct_block *rest)
+/* From `at` on. */
+static void tell_zeros_apart(struct ct_cursor at, const struct group *group, struct ct_block *rest)
 {
     struct ct_block *marking = ct_block_create(at.fn);
     struct ct_cursor in_marking = {.fn = at.fn, .block = marking, .where = at.where};
 
-    ct_ssa_branch(&at, is_watched_for(&at, group, watch), marking, rest);
-    ct_exchange_store(&in_marking, flag_address(&in_marking, watch), ct_const32(&in_marking, 1));
-    if (watch == CT_WATCH_NARROW)
-        tell_zeros_apart(in_marking, group, CT_WATCH_FACTORS, rest);
-    else
-        ct_ssa_jump(at.fn, marking, rest);
+    ct_ssa_branch(&at, is_watched_for(&at, group), marking, rest);
+    ct_exchange_store(&in_marking, flag_address(&in_marking), ct_const32(&in_marking, 1));
+    ct_ssa_jump(at.fn, marking, rest);
 }
 
-static void look_at_group(struct ct_fn *fn, struct group *group, enum ct_guard_watch watch)
+static void look_at_group(struct ct_fn *fn, struct group *group)
 {
     struct ct_insn *last = group->last;
     struct ct_cursor at = {.fn = fn, .block = last->block, .where = last->where};
     struct ct_block *rest = ct_block_split(fn, last->block, last), *doubting = ct_block_create(fn);
-    ct_value suspicion;
 
     take_apart(&at, group);
-    suspicion =
-        watch == CT_WATCH_NARROW ? ct_guard_one_is_not_narrow(&at, &group->numbers) : ct_guard_one_is_no_factor(&at, &group->numbers);
-    ct_ssa_branch(&at, suspicion, doubting, rest);
-    tell_zeros_apart((struct ct_cursor){.fn = fn, .block = doubting, .where = at.where}, group, watch, rest);
+    ct_ssa_branch(&at, ct_guard_one_is_no_factor(&at, &group->numbers), doubting, rest);
+    tell_zeros_apart((struct ct_cursor){.fn = fn, .block = doubting, .where = at.where}, group, rest);
 }
 
 /* Whether somebody may see then what was stored before: this thread by a load, others by whatever orders memory. */
@@ -205,15 +190,15 @@ static void find_groups(struct ct_fn *fn, struct ct_block *block, group_list *gr
     }
 }
 
-void ct_guard_watch_shared(struct ct_fn *fn, enum ct_guard_watch most)
+void ct_guard_watch_shared(struct ct_fn *fn)
 {
     group_list groups = {0};
 
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         find_groups(fn, fn->blocks.v[b], &groups);
     for (uint32_t i = 0; i < groups.n; i++)
-        look_at_group(fn, &groups.v[i], most);
-    fn->exchange_words = (uint32_t)most + 1;
-    clear_flags(fn);
+        look_at_group(fn, &groups.v[i]);
+    fn->exchange_words = 1;
+    clear_flag(fn);
     ct_fn_compute_defs(fn);
 }

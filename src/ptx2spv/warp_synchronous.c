@@ -4,15 +4,15 @@
  *
  * Warp-synchronous code passes values between the lanes of a warp through memory without __syncwarp(). It is right if every lane has
  * executed an access before any lane executes the next one. That is promised to code for targets below sm_70 (CUDA C++ Programming Guide,
- * "Independent Thread Scheduling"), and on later NVIDIA GPUs it is what converged lanes do in practice. The last steps of many old reductions
- * rely on it, with volatile accesses to shared memory, since the compiler would reorder others. So lanes keep step
+ * "Independent Thread Scheduling"), and on later NVIDIA GPUs it is what converged lanes do in practice. The last steps of many old
+ * reductions rely on it, with volatile accesses to shared memory, since the compiler would reorder others. So lanes keep step
  *   - at volatile accesses to shared memory, always;
  *   - at all accesses to shared memory, if the module's .target is below sm_70;
  *   - at all accesses to shared and global memory, if the target of the compilation says so (CUTTLE_LOCKSTEP).
  *
- * For each of the two memories a forward data-flow analysis finds which kinds of access may have come last since the lanes were last in step.
- * Before an access that must not overtake one of those in another lane there is a CONVERGE: loads stay behind stores, stores behind loads
- * and stores, and atomic operations apart from both. Since a CONVERGE comes before each pair in conflict, an access alone is what its
+ * For each of the two memories a forward data-flow analysis finds which kinds of access may have come last since the lanes were last in
+ * step. Before an access that must not overtake one of those in another lane there is a CONVERGE: loads stay behind stores, stores behind
+ * loads and stores, and atomic operations apart from both. Since a CONVERGE comes before each pair in conflict, an access alone is what its
  * successors have to look at. */
 #include "ir.h"
 

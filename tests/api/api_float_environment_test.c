@@ -22,13 +22,8 @@ static const char ptx[] = ".version 6.0\n.target sm_70\n.address_size 64\n"
 enum { WORDS = 7 };
 static const uint64_t data[WORDS] = {5, UINT64_C(0x0010000000000001), 0, 0, 0, 0, 7};
 /* 5 units of the smallest subnormal doubled; the smallest normal number and a unit halved (a tie, to even); 6 units; 0.1 to nearest; 14. */
-static const uint64_t wanted[WORDS] = {5,
-                                       UINT64_C(0x0010000000000001),
-                                       10,
-                                       UINT64_C(0x0008000000000000),
-                                       6,
-                                       UINT64_C(0x3fb999999999999a),
-                                       UINT64_C(0x0000000e00000007)};
+static const uint64_t wanted[WORDS] = {
+    5, UINT64_C(0x0010000000000001), 10, UINT64_C(0x0008000000000000), 6, UINT64_C(0x3fb999999999999a), UINT64_C(0x0000000e00000007)};
 
 static void set_unusual_environment(void)
 {
