@@ -43,8 +43,6 @@ const struct ct_backend ct_backend_vk = {
     .kernel_prepare = ct_vk_kernel_prepare,
     .queue_create = ct_vk_queue_create,
     .queue_destroy = ct_vk_queue_destroy,
-#ifdef CT_WITH_OPENCL
-#endif
     .queue_copy = ct_vk_queue_copy,
     .queue_fill = ct_vk_queue_fill,
     .queue_launch = ct_vk_queue_launch,

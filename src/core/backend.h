@@ -321,8 +321,8 @@ struct ct_backend {
                               struct ct_kernel_image **out); /* copies what it needs */
     void (*kernel_destroy)(struct ct_kernel_image *kernel);  /* no queue uses it any more; takes NULL */
     /* Compiles what queue_launch would have to compile for a launch of this kernel, grid, block and dynamic_shared_bytes, which may take a
-     * minute: call it with no lock held. Parameters and addresses do not matter. *out may be NULL. INVALID_VALUE as queue_launch.
-     * NULL: queue_launch compiles nothing that could be compiled before. */
+     * minute: call it with no lock held. Parameters and addresses do not matter. INVALID_VALUE as queue_launch. The function itself is NULL
+     * where queue_launch compiles nothing that could be compiled before. */
     CUresult (*kernel_prepare)(const struct ct_launch *launch, const struct ct_kernel_variant **out);
 
     CUresult (*queue_create)(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out);

@@ -154,21 +154,27 @@ static CUresult pack(const struct ct_function *function, void **params, void **e
     return CUDA_SUCCESS;
 }
 
-/* Records on a stream between begin and end. `params` are packed, info->param_bytes of them; they are copied. */
-static CUresult record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape, const void *params)
+/* The part of a launch that is known before it is recorded: everything but the parameters and the addresses of variables and fault word. */
+static struct ct_launch launch_of(const struct ct_launch_code *code, const struct ct_launch_shape *shape)
 {
-    const struct ct_context *context = stream->context;
-    struct ct_launch launch = {
+    return (struct ct_launch){
         .kernel = code->image,
         .variant = code->variant,
         .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
         .block = {shape->block[0], shape->block[1], shape->block[2]},
         .dynamic_shared_bytes = shape->dynamic_shared_bytes,
-        .params = params,
-        .image = code->variables,
-        .fault = context->fault->memory->address,
     };
+}
 
+/* Records on a stream between begin and end. `params` are packed, info->param_bytes of them; they are copied. */
+static CUresult record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape, const void *params)
+{
+    const struct ct_context *context = stream->context;
+    struct ct_launch launch = launch_of(code, shape);
+
+    launch.params = params;
+    launch.image = code->variables;
+    launch.fault = context->fault->memory->address;
     if (code->info->params_in_buffer) {
         struct ct_memory *memory;
         uint64_t offset;
@@ -182,16 +188,12 @@ static CUresult record(struct ct_stream *stream, const struct ct_launch_code *co
     return context->backend->queue_launch(stream->queue, &launch);
 }
 
-/* The driver may compile for a minute: before the stream is locked. The dispatches of a cooperative launch are its worker's business. */
+/* Called before the stream is locked, since the driver may compile for a minute. The dispatches of a cooperative launch are made by the
+ * stream's worker, which holds no lock when they are compiled. */
 static CUresult prepare_code(const struct ct_function *function, const struct ct_launch_shape *shape, struct ct_launch_code *code)
 {
     const struct ct_backend *backend = function->module->context->backend;
-    const struct ct_launch launch = {
-        .kernel = code->image,
-        .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
-        .block = {shape->block[0], shape->block[1], shape->block[2]},
-        .dynamic_shared_bytes = shape->dynamic_shared_bytes,
-    };
+    const struct ct_launch launch = launch_of(code, shape);
 
     return backend->kernel_prepare && !shape->cooperative ? backend->kernel_prepare(&launch, &code->variant) : CUDA_SUCCESS;
 }

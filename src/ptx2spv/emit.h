@@ -170,6 +170,9 @@ void ct_gen_find_sums(struct ct_gen *g); /* that products go into: before anythi
 void ct_gen_product(struct ct_gen *g, const struct ct_insn *insn);
 
 /* ---- emit_choices.c ---- */
+/* Which special float has these bits, as a set of one; 0: none. */
+enum { CT_FLOAT_PLUS_ZERO = 1, CT_FLOAT_MINUS_ZERO = 2, CT_FLOAT_PLUS_ONE = 4, CT_FLOAT_MINUS_ONE = 8, CT_FLOAT_LARGEST = 16 };
+unsigned ct_gen_float_kind(uint64_t constant, unsigned bits);
 void ct_gen_find_choices(struct ct_gen *g); /* between constants that drivers mistake: before anything is emitted */
 /* An operand of a choice, or of an integer or float operation, as an integer or a float that no driver mistakes. */
 uint32_t ct_gen_use_chosen(struct ct_gen *g, const struct ct_insn *insn, uint32_t operand);

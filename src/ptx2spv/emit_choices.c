@@ -21,26 +21,26 @@
 #define STEPS_MAX 64  /* operands that are looked at for one choice */
 #define VALUES_MAX 16 /* constants that it is known to be between */
 
-enum { PLUS_ZERO = 1, MINUS_ZERO = 2, PLUS_ONE = 4, MINUS_ONE = 8, LARGEST = 16, EVERYTHING = 31 };
+enum { EVERYTHING = 2 * CT_FLOAT_LARGEST - 1 }; /* all kinds of float */
 
 /* By the bits of a constant. */
 static const struct {
     uint8_t bits, kind;
     uint64_t constant;
 } kinds[] = {
-    {16, PLUS_ZERO, 0},
-    {16, MINUS_ZERO, 0x8000},
-    {16, PLUS_ONE, 0x3c00},
-    {16, MINUS_ONE, 0xbc00},
-    {32, PLUS_ZERO, 0},
-    {32, MINUS_ZERO, 0x80000000},
-    {32, PLUS_ONE, 0x3f800000},
-    {32, MINUS_ONE, 0xbf800000},
-    {32, LARGEST, 0x7f7fffff},
-    {64, PLUS_ZERO, 0},
-    {64, MINUS_ZERO, UINT64_C(0x8000000000000000)},
-    {64, PLUS_ONE, UINT64_C(0x3ff0000000000000)},
-    {64, MINUS_ONE, UINT64_C(0xbff0000000000000)},
+    {16, CT_FLOAT_PLUS_ZERO, 0},
+    {16, CT_FLOAT_MINUS_ZERO, 0x8000},
+    {16, CT_FLOAT_PLUS_ONE, 0x3c00},
+    {16, CT_FLOAT_MINUS_ONE, 0xbc00},
+    {32, CT_FLOAT_PLUS_ZERO, 0},
+    {32, CT_FLOAT_MINUS_ZERO, 0x80000000},
+    {32, CT_FLOAT_PLUS_ONE, 0x3f800000},
+    {32, CT_FLOAT_MINUS_ONE, 0xbf800000},
+    {32, CT_FLOAT_LARGEST, 0x7f7fffff},
+    {64, CT_FLOAT_PLUS_ZERO, 0},
+    {64, CT_FLOAT_MINUS_ZERO, UINT64_C(0x8000000000000000)},
+    {64, CT_FLOAT_PLUS_ONE, UINT64_C(0x3ff0000000000000)},
+    {64, CT_FLOAT_MINUS_ONE, UINT64_C(0xbff0000000000000)},
 };
 
 /* What a value may be, as far as it is constant. */
@@ -49,7 +49,7 @@ struct constants {
     unsigned n;
 };
 
-static unsigned kind_of(uint64_t constant, unsigned bits)
+unsigned ct_gen_float_kind(uint64_t constant, unsigned bits)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].bits == bits && kinds[i].constant == constant)
@@ -97,9 +97,9 @@ static unsigned mistaken(const struct constants *constants, unsigned bits)
     unsigned found = 0;
 
     for (unsigned i = 0; i < constants->n; i++)
-        found |= kind_of(constants->v[i], bits);
-    return ((found & PLUS_ZERO) && (found & MINUS_ONE) ? PLUS_ZERO | MINUS_ONE : 0u) |
-           ((found & MINUS_ZERO) && (found & PLUS_ONE) ? MINUS_ZERO | PLUS_ONE : 0u);
+        found |= ct_gen_float_kind(constants->v[i], bits);
+    return ((found & CT_FLOAT_PLUS_ZERO) && (found & CT_FLOAT_MINUS_ONE) ? CT_FLOAT_PLUS_ZERO | CT_FLOAT_MINUS_ONE : 0u) |
+           ((found & CT_FLOAT_MINUS_ZERO) && (found & CT_FLOAT_PLUS_ONE) ? CT_FLOAT_MINUS_ZERO | CT_FLOAT_PLUS_ONE : 0u);
 }
 
 /* The kinds that must not be seen beside a root. */
@@ -111,9 +111,9 @@ static unsigned beside_roots(const struct ct_gen *g, const struct ct_insn *choic
         const struct ct_insn *def = def_or_null(g, choice->operands[i]);
 
         if (def && def->op == CT_OP_FSQRT)
-            found |= PLUS_ZERO | MINUS_ZERO;
+            found |= CT_FLOAT_PLUS_ZERO | CT_FLOAT_MINUS_ZERO;
         if (def && def->op == CT_OP_FRSQRT)
-            found |= LARGEST;
+            found |= CT_FLOAT_LARGEST;
     }
     return found;
 }
@@ -123,7 +123,7 @@ static bool has_kind(const struct ct_gen *g, const struct ct_insn *choice, unsig
     for (uint32_t i = 0; i < choice->n_operands; i++) {
         const struct ct_insn *constant = choice->operands[i].i ? ct_constant_or_null(g->fn, choice->operands[i]) : NULL;
 
-        if (constant && kind_of(constant->imm, bits))
+        if (constant && ct_gen_float_kind(constant->imm, bits))
             return true;
     }
     return false;
@@ -241,7 +241,7 @@ static bool is_mistaken(const struct ct_gen *g, const struct ct_insn *insn, uint
         return false;
     if (!is_choice(insn))
         return constant || insn->n_operands == 1;
-    return constant && (hides & kind_of(constant->imm, ct_gen_bits(g, insn->results[0])));
+    return constant && (hides & ct_gen_float_kind(constant->imm, ct_gen_bits(g, insn->results[0])));
 }
 
 uint32_t ct_gen_use_chosen(struct ct_gen *g, const struct ct_insn *insn, uint32_t operand)

@@ -7,20 +7,10 @@
  * (tests/oracle/regressions/signs_turned_before_barriers.ptx has those that failed) only this one suffers, with every instruction set.
  *
  * LLVM makes an fneg of everything that amounts to one: a float's bits with the sign bit added, subtracted, or put in by an exclusive or;
- * with "or" behind fabs; a product with -1, a quotient by -1, -0 - x, and a choice between factors of 1 and -1. What these have in common is a
- * constant that is the sign bit alone, or -1, so the compiler does not get to see those: they go through an exclusive or with a zero
+ * with "or" behind fabs; a product with -1, a quotient by -1, -0 - x, and a choice between factors of 1 and -1. What these have in common
+ * is a constant that is the sign bit alone, or -1, so the compiler does not get to see those: they go through an exclusive or with a zero
  * that it cannot know. It takes one instruction of integers per use, in kernels with barriers on this runtime only. */
 #include "emit.h"
-
-/* The encodings of -0 and -1. */
-static const struct {
-    uint8_t bits;
-    uint64_t zero, one;
-} negatives[] = {
-    {16, 0x8000, 0xbc00},
-    {32, 0x80000000, 0xbf800000},
-    {64, UINT64_C(0x8000000000000000), UINT64_C(0xbff0000000000000)},
-};
 
 bool ct_gen_must_hide_signs(const struct ct_fn *fn)
 {
@@ -35,10 +25,7 @@ bool ct_gen_must_hide_signs(const struct ct_fn *fn)
 
 bool ct_gen_is_hidden_sign(const struct ct_gen *g, unsigned bits, uint64_t constant)
 {
-    for (size_t i = 0; g->hides_signs && i < sizeof negatives / sizeof *negatives; i++)
-        if (negatives[i].bits == bits && (negatives[i].zero == constant || negatives[i].one == constant))
-            return true;
-    return false;
+    return g->hides_signs && (ct_gen_float_kind(constant, bits) & (CT_FLOAT_MINUS_ZERO | CT_FLOAT_MINUS_ONE));
 }
 
 uint32_t ct_gen_hidden(struct ct_gen *g, unsigned bits, uint32_t id)

@@ -13,16 +13,17 @@
 
 enum { ROUNDS_MAX = 40, ROUNDS_OF_PATIENCE = 3, INPUTS_MAX = 24, BLOCKS_MAX = 64 };
 
-/* 0, or of 2^least to 2^most: what does not change in the loop; what begins there; numbers in shared memory. */
+/* 0, or of 2^least to 2^most: what does not change in the loop, and what begins there. */
 static const struct level {
     struct {
         int16_t least, most;
-    } fixed, beginning, shared;
+    } fixed, beginning;
 } levels[] = {
-    {{-40, CT_POWER_ANY}, {-103, CT_POWER_ANY}, {-40, CT_POWER_ANY}},
-    {{-40, 40}, {-103, 40}, {-40, CT_POWER_ANY}},
+    {{-40, CT_POWER_ANY}, {-103, CT_POWER_ANY}},
+    {{-40, 40}, {-103, 40}},
 };
 enum { N_LEVELS = sizeof levels / sizeof *levels };
+enum { SHARED_LEAST = -40 }; /* numbers in shared memory are 0 or factors (guard_shared.c): of 2^SHARED_LEAST or more */
 
 bool ct_guard_is_inside(const struct ct_block *header, const struct ct_block *block)
 {
@@ -155,12 +156,10 @@ static struct ct_range selected(const struct ct_guard_proof *proof, const struct
 
 static struct ct_range loaded(struct ct_guard_proof *proof, const struct ct_insn *insn)
 {
-    const struct level *level = &levels[proof->level];
-
     if (!proof->g->shared_is_watched || !ct_is_shared_word(proof->g->fn, insn))
         return ct_range_any();
     proof->reads_shared = true;
-    return ct_range_between(level->shared.least, level->shared.most);
+    return ct_range_between(SHARED_LEAST, CT_POWER_ANY);
 }
 
 /* Of arithmetic, where it stands. */
