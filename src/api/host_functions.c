@@ -23,8 +23,8 @@ static void call_function(void *user, CUresult status)
         call.function(call.user);
 }
 
-/* cuLaunchHostFunc. fn runs when all before it in the stream is done; what comes after waits for it. It may call what host_functions.def
- * lists. It does not run if a kernel of the context failed. INVALID_VALUE: fn is NULL; INVALID_HANDLE: no such stream; OUT_OF_MEMORY. */
+/* cuLaunchHostFunc. fn runs when all earlier work of the stream is complete, and later work of the stream waits until fn has returned. fn may
+ * call the functions that host_functions.def lists. It does not run if a kernel of the context failed. INVALID_VALUE: fn is NULL; INVALID_HANDLE: no such stream; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
     struct ct_stream *stream;

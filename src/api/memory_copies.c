@@ -295,7 +295,8 @@ static CUresult copy_memcpy3d(const CUDA_MEMCPY3D *p, CUstream stream, enum ct_c
 {
     if (!p)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "pCopy is NULL");
-    /* The reserved members are ignored, and so is the level of detail of what is no array: programs pass a CUDA_MEMCPY3D_PEER. */
+    /* NVIDIA's driver ignores the reserved members, which programs fill when they pass a CUDA_MEMCPY3D_PEER, and the level of detail of a
+     * side that is not an array. */
     if ((p->srcLOD && p->srcMemoryType == CU_MEMORYTYPE_ARRAY) || (p->dstLOD && p->dstMemoryType == CU_MEMORYTYPE_ARRAY))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a level of detail of an array is not 0");
     return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch,

@@ -326,7 +326,8 @@ static void choose_virtual_memory(const struct ct_vk_physical *physical, struct 
     info->driver_pages = info->virtual_memory == CT_VIRTUAL_PAGES && ct_vk_export_types(physical);
 }
 
-/* On CPU devices pages of our own file serve everybody, other drivers too; what the driver exports has a file for each memory. */
+/* On CPU devices memory is pages of a file of ours, which other processes and other drivers can map. Memory that a driver exports would take
+ * a file descriptor for each allocation. */
 static void choose_sharing(struct ct_vk_physical *physical, struct ct_device_info *info)
 {
     physical->export_types = info->kind != CT_DEVICE_CPU && ct_config()->share_memory ? ct_vk_export_types(physical) : 0;

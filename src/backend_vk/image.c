@@ -94,7 +94,7 @@ static bool is_within(const VkImageCreateInfo *info, const VkImageFormatProperti
            info->arrayLayers <= most->maxArrayLayers;
 }
 
-/* What the texels take at least; UINT64_MAX: more than can be said. */
+/* The size of all texels, without any padding; UINT64_MAX if it does not fit into 64 bits. */
 static uint64_t least_bytes(const struct ct_image_request *request)
 {
     uint64_t sum = 0;

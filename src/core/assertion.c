@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of assertions name their texts by addresses in a module's variables. What lies there at first is the host's as well, and
- * nobody writes over the texts of a compiler, so nothing is fetched from the device, which may work on. */
+/* A record of an assertion holds the addresses of its texts, which are constant variables of a module. The host has the initial bytes of all
+ * variables, and no program overwrites string literals, so the texts are read from there: nothing is copied from the device, where other
+ * kernels may still be running. */
 #include "assertion.h"
 
 #include "log.h"

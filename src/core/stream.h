@@ -90,7 +90,7 @@ typedef void (*ct_host_function)(void *user, CUresult status);
 CUresult ct_stream_run_on_host(struct ct_stream *stream, ct_host_function function, void *user);
 /* The same, but it is called without waiting for what was recorded before: for waits on the host that what is recorded later depends on. */
 CUresult ct_stream_wait_on_host(struct ct_stream *stream, ct_host_function function, void *user);
-/* Whether the calling thread runs a host function now: CUDA calls are not permitted there. */
+/* Whether the calling thread runs a host function now, which may call only what host_functions.def of src/api lists. */
 bool ct_stream_in_host_function(void);
 /* As ct_stream_run_on_host, between begin and end. */
 CUresult ct_stream_run_on_host_locked(struct ct_stream *stream, ct_host_function function, void *user);
