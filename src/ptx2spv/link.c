@@ -389,6 +389,11 @@ static void gather(const struct ct_link *link, const struct ptx_module *tree, st
         if (!variable->symbol || variable->symbol->meaning.variable == variable)
             *CT_PUSH(arena, &whole->variables) = variable;
     }
+}
+
+/* The versions and targets of the program's own texts. System functions are written for old ones, which says nothing of the program. */
+static void gather_versions(const struct ptx_module *tree, struct ptx_module *whole)
+{
     whole->isa_version = tree->isa_version > whole->isa_version ? tree->isa_version : whole->isa_version;
     whole->sm = tree->sm > whole->sm ? tree->sm : whole->sm;
     whole->oldest_sm = !whole->oldest_sm || tree->oldest_sm < whole->oldest_sm ? tree->oldest_sm : whole->oldest_sm;
@@ -402,9 +407,14 @@ struct ptx_module *ct_link_finish(struct ct_link *link)
     if (!take_wanted(link))
         return NULL;
     define_shared(link);
-    for (uint32_t i = 0; i < link->units.n; i++)
-        if (link->units.v[i].is_taken)
-            gather(link, link->units.v[i].tree, whole);
+    for (uint32_t i = 0; i < link->units.n; i++) {
+        const struct ct_link_unit *unit = &link->units.v[i];
+
+        if (unit->is_taken)
+            gather(link, unit->tree, whole);
+        if (unit->is_taken && unit->kind != CT_LINK_SYSTEM)
+            gather_versions(unit->tree, whole);
+    }
     bind_variables(link, whole->variables.v, whole->variables.n);
     for (uint32_t i = 0; i < whole->functions.n; i++)
         bind_body(link, whole->functions.v[i]);

@@ -355,6 +355,15 @@ static void test_warp_synchronous(void **state)
          HEAD ENTRY REGS SHARED_WORDS "st.shared.u32 [s], 1;\nld.shared.u32 %r2, [s+4];\nret;\n}\n",
          {"store", "load"},
          {"converge"}},
+        {"also in a program that prints, whatever the target of the texts that the compiler adds to it",
+         "warp_synchronous",
+         HEAD ".extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 values);\n" ENTRY REGS SHARED_WORDS
+              "st.shared.u32 [s], 1;\nld.shared.u32 %r2, [s+4];\n"
+              "{ .param .b64 format; .param .b64 values; .param .b32 result;\n"
+              "st.param.b64 [format], %rd1;\nst.param.b64 [values], %rd1;\n"
+              "call.uni (result), vprintf, (format, values);\n}\nret;\n}\n",
+         {"store", "load"},
+         {"converge"}},
         {"and below they are not",
          "warp_synchronous",
          HEAD_OF_SM60 ENTRY REGS SHARED_WORDS "st.shared.u32 [s], 1;\nld.shared.u32 %r2, [s+4];\nret;\n}\n",
