@@ -3,7 +3,7 @@
  * far from each other (64 KiB) and close (1 KiB, as small allocations are). Addresses come in an order that no cache foresees, and from a
  * small set, as a program's own do. "At random": a processor may look up several at once. "In turn": each address is known only when the
  * one before is found, so that every miss of the cache counts in full. Prints "name value unit". */
-#include "core/memory.h"
+#include "core/memory/memory.h"
 
 #include "timing.h"
 

@@ -5,10 +5,10 @@
  * INVALID_VALUE: a null pointer for a result. */
 #include "entry_points.h"
 
-#include "core/device.h"
-#include "core/event.h"
-#include "core/log.h"
-#include "core/process.h"
+#include "core/device/device.h"
+#include "core/stream/event.h"
+#include "core/base/log.h"
+#include "core/device/process.h"
 
 #define CT_CHANNEL "context"
 

@@ -5,13 +5,13 @@
  * CUTTLE_CUDART_SELF_TEST leaves it out. */
 #include "cudart_self_test.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #define CT_CHANNEL "api"
 
 #ifdef CT_WITH_CUDART_SELF_TEST
-#include "core/device.h"
-#include "core/process.h"
+#include "core/device/device.h"
+#include "core/device/process.h"
 
 #include <pthread.h>
 #include <stdlib.h>

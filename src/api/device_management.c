@@ -3,9 +3,9 @@
  * INVALID_DEVICE for a number that is no device, INVALID_VALUE for a null pointer. */
 #include "entry_points.h"
 
-#include "core/device.h"
-#include "core/log.h"
-#include "core/process.h"
+#include "core/device/device.h"
+#include "core/base/log.h"
+#include "core/device/process.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -121,7 +121,7 @@ CUresult CUDAAPI cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
     return r;
 }
 
-/* cuDeviceGetAttribute. INVALID_VALUE: no such attribute. The values stand in core/device_attributes.def. */
+/* cuDeviceGetAttribute. INVALID_VALUE: no such attribute. The values stand in core/device/device_attributes.def. */
 CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
     struct ct_device *device;

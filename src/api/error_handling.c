@@ -2,7 +2,7 @@
 /* Driver API: Error Handling. Names and words of result codes; both functions work before cuInit. */
 #include "entry_points.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #define CT_CHANNEL "api"
 

@@ -3,9 +3,9 @@
  * before cuInit. */
 #include "entry_points.h"
 
-#include "core/log.h"
-#include "core/log_callbacks.h"
-#include "core/log_history.h"
+#include "core/base/log.h"
+#include "core/base/log_callbacks.h"
+#include "core/base/log_history.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * context. A context need not be current, but to create an event, which is NOT_PERMITTED in a host function. */
 #include "entry_points.h"
 
-#include "core/event.h"
-#include "core/log.h"
+#include "core/stream/event.h"
+#include "core/base/log.h"
 
 #define CT_CHANNEL "event"
 

@@ -4,8 +4,8 @@
  * compiled for the answer, what is wrong with it is the answer: NOT_SUPPORTED, INVALID_PTX, OUT_OF_MEMORY. */
 #include "entry_points.h"
 
-#include "core/launch.h"
-#include "core/log.h"
+#include "core/launch/launch.h"
+#include "core/base/log.h"
 
 #define CT_CHANNEL "launch"
 

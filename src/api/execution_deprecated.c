@@ -5,9 +5,9 @@
  * INVALID_HANDLE: no function, or one whose module is unloaded; OUT_OF_MEMORY. */
 #include "entry_points.h"
 
-#include "core/launch.h"
-#include "core/launch_setup.h"
-#include "core/log.h"
+#include "core/launch/launch.h"
+#include "core/launch/launch_setup.h"
+#include "core/base/log.h"
 
 /* cuFuncSetBlockShape. Dimensions of a block in threads. INVALID_VALUE: one below 1, or more threads than the function
  * may have; the launch knows the limits of each dimension. */

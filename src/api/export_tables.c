@@ -8,9 +8,9 @@
 
 #include "cudart_self_test.h"
 
-#include "core/context_local.h"
-#include "core/log.h"
-#include "core/process.h"
+#include "core/device/context_local.h"
+#include "core/base/log.h"
+#include "core/device/process.h"
 
 #include <string.h>
 

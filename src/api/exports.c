@@ -3,8 +3,8 @@
  * comes from a host function or a callback of a stream, which may call only what host_functions.def lists. */
 #include "entry_points.h"
 
-#include "core/log.h"
-#include "core/stream.h"
+#include "core/base/log.h"
+#include "core/stream/stream.h"
 
 #define CT_CHANNEL "api"
 

@@ -3,9 +3,9 @@
  * Every function: NOT_INITIALIZED, INVALID_HANDLE for an object that is none, and the error of a kernel that failed in its context. */
 #include "entry_points.h"
 
-#include "core/external_memory.h"
-#include "core/external_semaphore.h"
-#include "core/log.h"
+#include "core/share/external_memory.h"
+#include "core/share/external_semaphore.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 

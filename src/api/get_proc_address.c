@@ -3,7 +3,7 @@
  * since runtimes ask for cuInit here, too. */
 #include "entry_points.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <string.h>
 

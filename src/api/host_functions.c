@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Execution Control: host functions. They run on a thread of the stream's own (core/stream_worker.c). */
+/* Driver API: Execution Control: host functions. They run on a thread of the stream's own (core/stream/stream_worker.c). */
 #include "entry_points.h"
 
-#include "core/log.h"
-#include "core/stream.h"
+#include "core/base/log.h"
+#include "core/stream/stream.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /* Driver API: Initialization. */
 #include "entry_points.h"
 
-#include "core/process.h"
+#include "core/device/process.h"
 
 /* cuInit. Flags: 0. INVALID_VALUE: other flags; NO_DEVICE: no device that CUTTLE_BACKEND and CUTTLE_DEVICE allow;
  * NOT_INITIALIZED: in a child of a process that had called it; or the error of a backend. Calling again is cheap. */

@@ -4,10 +4,10 @@
  * pointer. */
 #include "entry_points.h"
 
-#include "core/image.h"
-#include "core/library.h"
-#include "core/log.h"
-#include "core/process.h"
+#include "core/code/image.h"
+#include "core/code/library.h"
+#include "core/base/log.h"
+#include "core/device/process.h"
 
 #include <stdlib.h>
 

@@ -4,10 +4,10 @@
  * INVALID_CONTEXT. Extents are in elements. */
 #include "entry_points.h"
 
-#include "core/array.h"
-#include "core/array_tiles.h"
-#include "core/device.h"
-#include "core/log.h"
+#include "core/array/array.h"
+#include "core/array/array_tiles.h"
+#include "core/device/device.h"
+#include "core/base/log.h"
 
 #define CT_CHANNEL "memory"
 

@@ -7,10 +7,10 @@
  * at before the first is recorded, so a batch that is refused leaves nothing behind. */
 #include "entry_points.h"
 
-#include "core/array.h"
-#include "core/copy_order.h"
-#include "core/log.h"
-#include "core/process.h"
+#include "core/array/array.h"
+#include "core/copy/copy_order.h"
+#include "core/base/log.h"
+#include "core/device/process.h"
 
 #define CT_CHANNEL "copy"
 

@@ -7,8 +7,8 @@
  * rather than half of an address. Everything else is as in the functions of today that each of them calls. */
 #include "entry_points.h"
 
-#include "core/context.h"
-#include "core/log.h"
+#include "core/device/context.h"
+#include "core/base/log.h"
 
 #include <limits.h>
 

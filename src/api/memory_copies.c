@@ -6,9 +6,9 @@
  * default stream that is meant. */
 #include "entry_points.h"
 
-#include "core/array.h"
-#include "core/copy.h"
-#include "core/log.h"
+#include "core/array/array.h"
+#include "core/copy/copy.h"
+#include "core/base/log.h"
 
 #include <limits.h>
 

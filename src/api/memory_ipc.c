@@ -3,9 +3,9 @@
  * device works in the host's memory. */
 #include "entry_points.h"
 
-#include "core/event.h"
-#include "core/ipc_memory.h"
-#include "core/log.h"
+#include "core/stream/event.h"
+#include "core/share/ipc_memory.h"
+#include "core/base/log.h"
 
 #include <string.h>
 

@@ -4,13 +4,13 @@
  * that failed in it. Sizes are in bytes. */
 #include "entry_points.h"
 
-#include "core/copy.h"
-#include "core/host_memory.h"
-#include "core/log.h"
-#include "core/managed.h"
-#include "core/memory_budget.h"
-#include "core/process.h"
-#include "core/vmm.h"
+#include "core/copy/copy.h"
+#include "core/memory/host_memory.h"
+#include "core/base/log.h"
+#include "core/memory/managed.h"
+#include "core/memory/memory_budget.h"
+#include "core/device/process.h"
+#include "core/vmm/vmm.h"
 
 #include <stdlib.h>
 

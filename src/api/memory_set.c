@@ -5,7 +5,7 @@
  * succeeds. They do not wait, except where the memory is page-locked host memory. ct_<symbol> stands behind <symbol> and <symbol>_ptds. */
 #include "entry_points.h"
 
-#include "core/copy.h"
+#include "core/copy/copy.h"
 
 struct target {
     CUdeviceptr address;

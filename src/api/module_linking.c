@@ -2,10 +2,10 @@
 /* Driver API: Module Management, the linker. INVALID_HANDLE: no link state, or one that was destroyed; INVALID_VALUE: a null pointer. */
 #include "entry_points.h"
 
-#include "core/context.h"
-#include "core/image.h"
-#include "core/link_state.h"
-#include "core/log.h"
+#include "core/device/context.h"
+#include "core/code/image.h"
+#include "core/code/link_state.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 

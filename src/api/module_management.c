@@ -3,10 +3,10 @@
  * INVALID_HANDLE: no module, or one that is unloaded; INVALID_VALUE: a null pointer. */
 #include "entry_points.h"
 
-#include "core/function.h"
-#include "core/image.h"
-#include "core/log.h"
-#include "core/process.h"
+#include "core/code/function.h"
+#include "core/code/image.h"
+#include "core/base/log.h"
+#include "core/device/process.h"
 
 #include <stdlib.h>
 

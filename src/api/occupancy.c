@@ -3,9 +3,9 @@
  * INVALID_HANDLE: no function; INVALID_VALUE: a null pointer, a size below 1, unknown flags. */
 #include "entry_points.h"
 
-#include "core/device.h"
-#include "core/log.h"
-#include "core/occupancy.h"
+#include "core/device/device.h"
+#include "core/base/log.h"
+#include "core/launch/occupancy.h"
 
 #include <limits.h>
 

@@ -2,10 +2,10 @@
 /* Driver API: Peer Context Memory Access. No two devices reach each other's memory here, and the functions say so. */
 #include "entry_points.h"
 
-#include "core/context.h"
-#include "core/device.h"
-#include "core/log.h"
-#include "core/process.h"
+#include "core/device/context.h"
+#include "core/device/device.h"
+#include "core/base/log.h"
+#include "core/device/process.h"
 
 #define CT_CHANNEL "device"
 

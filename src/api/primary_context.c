@@ -2,8 +2,8 @@
 /* Driver API: Primary Context Management. NOT_INITIALIZED before cuInit; INVALID_DEVICE: no such device. */
 #include "entry_points.h"
 
-#include "core/log.h"
-#include "core/process.h"
+#include "core/base/log.h"
+#include "core/device/process.h"
 
 #define CT_CHANNEL "context"
 

@@ -2,8 +2,8 @@
 /* Driver API: Profiler Control. No profiling tool ever listens, so there is nothing to switch on or off. */
 #include "entry_points.h"
 
-#include "core/context.h"
-#include "core/log.h"
+#include "core/device/context.h"
+#include "core/base/log.h"
 
 #define CT_CHANNEL "api"
 

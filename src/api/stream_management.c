@@ -6,11 +6,11 @@
  * A stream may be 0 or CU_STREAM_LEGACY (the legacy default stream) or CU_STREAM_PER_THREAD; the _ptsz variants are made elsewhere. */
 #include "entry_points.h"
 
-#include "core/event.h"
-#include "core/log.h"
-#include "core/managed.h"
-#include "core/process.h"
-#include "core/stream.h"
+#include "core/stream/event.h"
+#include "core/base/log.h"
+#include "core/memory/managed.h"
+#include "core/device/process.h"
+#include "core/stream/stream.h"
 
 #include <stdlib.h>
 

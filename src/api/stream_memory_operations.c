@@ -6,8 +6,8 @@
  * CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER, which "is not supported in the v2 API" and INVALID_VALUE there. */
 #include "entry_points.h"
 
-#include "core/log.h"
-#include "core/stream_value.h"
+#include "core/base/log.h"
+#include "core/stream/stream_value.h"
 
 #define CT_CHANNEL "stream"
 #define MAX_OPERATIONS 256u /* there must be fewer */

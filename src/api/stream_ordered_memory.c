@@ -4,11 +4,11 @@
  * device memory; those on the host or of managed memory are NOT_SUPPORTED. */
 #include "entry_points.h"
 
-#include "core/context.h"
-#include "core/log.h"
-#include "core/memory_pool.h"
-#include "core/process.h"
-#include "core/vmm.h"
+#include "core/device/context.h"
+#include "core/base/log.h"
+#include "core/pool/memory_pool.h"
+#include "core/device/process.h"
+#include "core/vmm/vmm.h"
 
 #define CT_CHANNEL "memory"
 

@@ -5,8 +5,8 @@
  * A stub also exists under a private name, by which the table at the end can tell whether it was replaced. */
 #include "entry_points.h"
 
-#include "core/log.h"
-#include "core/process.h"
+#include "core/base/log.h"
+#include "core/device/process.h"
 
 #include <assert.h>
 

@@ -4,9 +4,9 @@
  * error of a kernel that failed in the current context. */
 #include "entry_points.h"
 
-#include "core/log.h"
-#include "core/managed.h"
-#include "core/pointer.h"
+#include "core/base/log.h"
+#include "core/memory/managed.h"
+#include "core/memory/pointer.h"
 
 #define CT_CHANNEL "memory"
 

@@ -2,7 +2,7 @@
 /* Driver API: Version Management. */
 #include "entry_points.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #define CT_CHANNEL "api"
 

@@ -6,12 +6,12 @@
  * INVALID_VALUE is of null pointers and nonzero flags, too. The functions of multicast objects are not here: no device of ours has such. */
 #include "entry_points.h"
 
-#include "core/array_tiles.h"
-#include "core/context.h"
-#include "core/dma_buf.h"
-#include "core/log.h"
-#include "core/process.h"
-#include "core/vmm.h"
+#include "core/array/array_tiles.h"
+#include "core/device/context.h"
+#include "core/share/dma_buf.h"
+#include "core/base/log.h"
+#include "core/device/process.h"
+#include "core/vmm/vmm.h"
 
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
  * with a block in it is complete; as long as that is not so, new ones are made. */
 #include "queue.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 

@@ -6,9 +6,9 @@
 #ifndef CT_CL_CL_H
 #define CT_CL_CL_H
 
-#include "core/backend.h"
-#include "core/locks.h"
-#include "core/memory_file.h"
+#include "core/device/backend.h"
+#include "core/base/locks.h"
+#include "core/memory/memory_file.h"
 #include "opencl_compat.h"
 
 #include <stdatomic.h>

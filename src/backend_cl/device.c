@@ -2,8 +2,8 @@
 /* An opened device: a context of its own, and whether the device is lost. Two opens of one device are independent of each other. */
 #include "cl.h"
 
-#include "core/driver_environment.h"
-#include "core/log.h"
+#include "core/device/driver_environment.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  * What devices do not tell stands in drivers.def. */
 #include "cl.h"
 
-#include "core/config.h"
-#include "core/log.h"
+#include "core/base/config.h"
+#include "core/base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * The loader is opened at run time; a machine without it simply has no OpenCL devices. */
 #include "cl.h"
 
-#include "core/driver_environment.h"
-#include "core/log.h"
+#include "core/device/driver_environment.h"
+#include "core/base/log.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

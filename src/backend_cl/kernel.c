@@ -3,7 +3,7 @@
  * launch, so it is locked while a launch is made from it. */
 #include "cl.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>

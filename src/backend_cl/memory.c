@@ -3,7 +3,7 @@
  * SVM), else clSVMAlloc. All kinds of memory are the same here. */
 #include "cl.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

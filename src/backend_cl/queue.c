@@ -2,7 +2,7 @@
 /* Queues: their making, their commands' frame, and waiting: for points and for other queues. The rules stand in queue.h. */
 #include "queue.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <assert.h>
 #include <sched.h>

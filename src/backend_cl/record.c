@@ -6,7 +6,7 @@
  * that clSVMAlloc did not give. Single runs of bytes go by clEnqueueSVMMemcpy, which Intel's runtime does on all cores. */
 #include "queue.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* OpenCL's error codes to CUresult, in one table. */
 #include "cl.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #define CT_CHANNEL "opencl"
 

@@ -6,7 +6,7 @@
  * destroyed, so it holds a reference. */
 #include "queue.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Timestamps: the markers that a queue has passed, with their profiling. */
 #include "cl.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 

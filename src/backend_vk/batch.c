@@ -3,7 +3,7 @@
  * NVIDIA 580), so one is begun in advance, while the device runs what was just submitted. */
 #include "queue.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 

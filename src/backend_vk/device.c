@@ -3,7 +3,7 @@
  * independent of each other. */
 #include "vk.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 #include "queue.h"
 
 #include <stdlib.h>

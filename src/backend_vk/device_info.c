@@ -4,7 +4,7 @@
 #include "queue.h"
 #include "vk.h"
 
-#include "core/config.h"
+#include "core/base/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static const struct driver_facts {
                unroll)                                                                                                                     \
     {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, spoils, kernel, pulse,  \
      raw, unroll},
-#include "drivers.def"
+#include "backend_vk/drivers/drivers.def"
 };
 
 static const struct driver_facts *find_driver(VkDriverId id, const bool has[CT_VK_EXT_COUNT])

@@ -12,8 +12,8 @@
  * An opaque descriptor does not say of which memory type it is: the types are tried, before any address is asked for. */
 #include "memory.h"
 
-#include "core/address_rule.h"
-#include "core/log.h"
+#include "core/memory/address_rule.h"
+#include "core/base/log.h"
 
 #include <assert.h>
 #include <fcntl.h>

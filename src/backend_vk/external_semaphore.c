@@ -6,7 +6,7 @@
  * may be. */
 #include "queue.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 

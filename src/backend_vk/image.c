@@ -7,7 +7,7 @@
  * Its contents are there already: the barrier that takes the image over must not begin from an undefined layout. */
 #include "image.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 #include "memory.h"
 #include "queue.h"
 

@@ -3,7 +3,7 @@
  * one tail to those who bind. Vulkan counts the bytes of a tail in the memory that the image would have as a whole. */
 #include "image.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 #include "memory.h"
 #include "virtual_memory.h"
 

@@ -4,9 +4,9 @@
 #define VOLK_IMPLEMENTATION
 #include "vk.h"
 
-#include "core/config.h"
-#include "core/driver_environment.h"
-#include "core/log.h"
+#include "core/base/config.h"
+#include "core/device/driver_environment.h"
+#include "core/base/log.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Variants are never dropped before the kernel: programs use few block shapes a kernel. */
 #include "queue.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Lines: timeline semaphores, counted, so that a batch may wait for one whose queue or timeline is gone. */
 #include "queue.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <assert.h>
 #include <stdlib.h>

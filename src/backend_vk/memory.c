@@ -6,8 +6,8 @@
  * its page tables, and two registrations in one such fragment must not meet. */
 #include "memory.h"
 
-#include "core/address_rule.h"
-#include "core/log.h"
+#include "core/memory/address_rule.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * gives the host and the device different addresses of the same pages: so the pointer rules of GPUs are tested where there is no GPU. */
 #include "memory.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

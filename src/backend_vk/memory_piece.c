@@ -8,7 +8,7 @@
  * tried twice. */
 #include "memory.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #define CT_CHANNEL "memory"
 

@@ -4,7 +4,7 @@
  * A command that is too much for one batch (many bytes, a grid in many pieces) goes in several, each with a point of its own. */
 #include "queue.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 #include "image.h"
 #include "memory.h"
 

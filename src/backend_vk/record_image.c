@@ -2,7 +2,7 @@
 /* Copies to, from and between levels of images. A region is a box in the image; it goes in parts that a batch may have, each a command. */
 #include "image.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 #include "memory.h"
 #include "queue.h"
 

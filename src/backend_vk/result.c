@@ -2,7 +2,7 @@
 /* VkResult to CUresult, in one table. */
 #include "vk.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #define CT_CHANNEL "vulkan"
 

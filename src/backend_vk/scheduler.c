@@ -2,8 +2,8 @@
 /* When batches go to the device, and what happens when they are complete: the rules of queue.h. */
 #include "queue.h"
 
-#include "core/log.h"
-#include "core/thread.h"
+#include "core/base/log.h"
+#include "core/base/thread.h"
 
 #include <assert.h>
 #include <stdlib.h>

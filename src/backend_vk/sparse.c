@@ -7,7 +7,7 @@
 #include "memory.h"
 #include "queue.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #define CT_CHANNEL "memory"
 

@@ -2,7 +2,7 @@
 /* Timelines: counters that queues and the host signal and wait for. What a host signal sets free is submitted at once. */
 #include "queue.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 

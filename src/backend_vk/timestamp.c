@@ -2,7 +2,7 @@
 /* Timestamps: slots of query pools, which are made a slab at a time and kept until the device is closed. */
 #include "vk.h"
 
-#include "core/log.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 

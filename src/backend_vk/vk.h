@@ -5,9 +5,9 @@
 #ifndef CT_VK_VK_H
 #define CT_VK_VK_H
 
-#include "core/backend.h"
-#include "core/locks.h"
-#include "core/memory_file.h"
+#include "core/device/backend.h"
+#include "core/base/locks.h"
+#include "core/memory/memory_file.h"
 #include "vulkan_compat.h"
 
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The `cuttle` command: what devices there are and what they can do, which options and which functions there are. */
-#include "config.h"
+#include "core/base/config.h"
 #include "cuttle_api.h"
-#include "process.h"
+#include "core/device/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>

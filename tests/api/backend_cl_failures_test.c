@@ -10,7 +10,7 @@
 
 #include "backend_cl/cl.h"
 #include "backend_cl_kernels.h"
-#include "core/backend.h"
+#include "core/device/backend.h"
 
 #include <spirv-tools/libspirv.h>
 #include <stdio.h>

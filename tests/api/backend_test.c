@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A backend by itself (the argument: vulkan or opencl): every function of core/backend.h, against results worked out on the host.
+/* A backend by itself (the argument: vulkan or opencl): every function of core/device/backend.h, against results worked out on the host.
  * Run with CUTTLE_VALIDATE=1 the Vulkan validation layer must stay silent. CUTTLE_TEST_DEVICE=<part of a name> picks the device. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 #include "backend_cl_kernels.h"
 #include "backend_vk_kernels.h"
 #include "backend_vk/vk.h"
-#include "core/address_rule.h"
-#include "core/backend.h"
+#include "core/memory/address_rule.h"
+#include "core/device/backend.h"
 
 #include <pthread.h>
 #include <spirv-tools/libspirv.h>

@@ -10,7 +10,7 @@
 
 #include "backend_vk_kernels.h"
 #include "backend_vk/memory.h"
-#include "core/backend.h"
+#include "core/device/backend.h"
 
 #include <spirv-tools/libspirv.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "backend_vk/vk.h"
-#include "core/backend.h"
+#include "core/device/backend.h"
 
 #include <stdlib.h>
 #include <string.h>

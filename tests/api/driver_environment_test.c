@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The environment while drivers start (core/driver_environment.h): what the application and its threads see of it, and that lavapipe
+/* The environment while drivers start (core/device/driver_environment.h): what the application and its threads see of it, and that lavapipe
  * reads its variable within the bracket and not again behind it; with the argument "intel", the same of Intel's OpenCL runtime. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "core/backend.h"
-#include "core/driver_environment.h"
+#include "core/device/backend.h"
+#include "core/device/driver_environment.h"
 
 #include <cuda.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fat binaries made by hand, byte for byte as nvcc writes them: which PTX is chosen, what is unpacked, and that no damage does harm. */
-#include "core/image.h"
-#include "core/linked_image.h"
-#include "core/config.h"
+#include "core/code/image.h"
+#include "core/code/linked_image.h"
+#include "core/base/config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

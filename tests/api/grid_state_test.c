@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "backend_vk/vk.h"
-#include "core/backend.h"
+#include "core/device/backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>

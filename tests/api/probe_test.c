@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The probe: its cases against the host's C library, what it says of a device that is said to do more than it does, and its answers
  * on the disk. */
-#include "core/probe.h"
+#include "core/device/probe.h"
 #include "../float_bits.h"
 
 #include <setjmp.h>
@@ -22,7 +22,7 @@
 
 enum operation {
 #define OPERATION(id, fact, width, text) OPERATION_##id,
-#include "core/probe.def"
+#include "core/device/probe.def"
 };
 
 static const struct {
@@ -30,7 +30,7 @@ static const struct {
     uint64_t a, b, c, want;
 } cases[] = {
 #define CASE(operation, a, b, c, want) {OPERATION_##operation, a, b, c, want},
-#include "core/probe.def"
+#include "core/device/probe.def"
 };
 
 static uint64_t by_the_host(enum operation operation, uint64_t a, uint64_t b, uint64_t c)

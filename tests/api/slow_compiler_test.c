@@ -6,8 +6,8 @@
 
 #include "api_kernels.h"
 
-#include "core/device.h"
-#include "core/process.h"
+#include "core/device/device.h"
+#include "core/device/process.h"
 
 #include <pthread.h>
 #include <unistd.h>

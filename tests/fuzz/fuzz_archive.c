@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer target: archives of any bytes. Each member lies within them, and has a name that ends. */
-#include "core/archive.h"
-#include "core/log.h"
+#include "core/code/archive.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer target: images of any bytes, as they come out of a file. Whatever PTX is found lies within them, or was unpacked. */
-#include "core/config.h"
-#include "core/image.h"
-#include "core/log.h"
+#include "core/base/config.h"
+#include "core/code/image.h"
+#include "core/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,10 @@
 /* The map of addresses beside a plain list, with readers and writers at once, and what it takes of the system as it grows. */
 #include "api_test.h"
 
-#include "core/address_rule.h"
-#include "core/context.h"
-#include "core/device.h"
-#include "core/memory.h"
+#include "core/memory/address_rule.h"
+#include "core/device/context.h"
+#include "core/device/device.h"
+#include "core/memory/memory.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies within device memory, from and to every alignment, of sizes around the blocks of the kernel that does them on some devices
- * (core/copy_kernel.c); CUTTLE_COPY_BY_KERNEL makes all do so. What lies around the destination stays. */
+ * (core/copy/copy_kernel.c); CUTTLE_COPY_BY_KERNEL makes all do so. What lies around the destination stays. */
 #include "../api/api_test.h"
 
 #define BYTES 70000u

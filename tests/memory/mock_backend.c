@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The mock backend: one lock for everything, and a thread for each queue that runs its commands in order. It checks what
- * core/backend.h asks of core; what is wrong is printed and counted. */
+ * core/device/backend.h asks of core; what is wrong is printed and counted. */
 #include "mock_backend.h"
 #include "mock_images.h"
 

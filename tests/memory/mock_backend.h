@@ -4,7 +4,7 @@
 #ifndef CUTTLE_TESTS_MOCK_BACKEND_H
 #define CUTTLE_TESTS_MOCK_BACKEND_H
 
-#include "core/backend.h"
+#include "core/device/backend.h"
 
 /* Before the first call of CUDA. The environment's MOCK_ADDRESS_RULE ("shared", "chosen", "mask", "own") is taken otherwise.
  * MOCK_REFUSALS_SPOIL sets import_refusals_spoil. Only with "shared" does the host see device memory; with "own" host memory has a device pointer of its own. */

@@ -3,7 +3,7 @@
 #ifndef CUTTLE_TESTS_MOCK_IMAGES_H
 #define CUTTLE_TESTS_MOCK_IMAGES_H
 
-#include "core/backend.h"
+#include "core/device/backend.h"
 
 /* Before the first call of CUDA, and for the images made from then on; the tail's first level may be beyond the image's last. */
 void mock_use_tiling(const struct ct_image_tiling *tiling);

@@ -3,7 +3,7 @@
 #ifndef CUTTLE_TESTS_MOCK_SEMAPHORES_H
 #define CUTTLE_TESTS_MOCK_SEMAPHORES_H
 
-#include "core/backend.h"
+#include "core/device/backend.h"
 
 /* Makes one; the descriptor is the caller's. */
 int mock_semaphore_make(void);

@@ -4,9 +4,9 @@
 #include "../api/api_test.h"
 
 #include "drm_shim_buffers.h"
-#include "memory_arena.h"
+#include "core/memory/memory_arena.h"
 #include "open_files.h"
-#include "process.h"
+#include "core/device/process.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

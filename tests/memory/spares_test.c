@@ -4,9 +4,9 @@
 
 #include "mock_backend.h"
 
-#include "core/memory_budget.h"
-#include "core/memory_spares.h"
-#include "core/vmm_handle.h"
+#include "core/memory/memory_budget.h"
+#include "core/memory/memory_spares.h"
+#include "core/vmm/vmm_handle.h"
 
 #define MIB ((size_t)1 << 20)
 

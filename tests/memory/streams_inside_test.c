@@ -2,10 +2,10 @@
 /* Streams from inside: what they hold on to and give back, handles that are dead, tear-down with work under way. */
 #include "api_test.h"
 
-#include "core/address_rule.h"
-#include "core/context.h"
-#include "core/memory.h"
-#include "core/stream.h"
+#include "core/memory/address_rule.h"
+#include "core/device/context.h"
+#include "core/memory/memory.h"
+#include "core/stream/stream.h"
 #include "mock_backend.h"
 
 #include <limits.h>

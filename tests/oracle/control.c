@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jumps, calls and the end of threads (PTX ISA, "Control Flow Instructions", "Abstracting the ABI"). */
 #include "machine.h"
-#include "module.h"
+#include "ptx2spv/module/module.h"
 
 #include <stdlib.h>
 #include <string.h>

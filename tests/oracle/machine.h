@@ -3,7 +3,7 @@
 #ifndef ORACLE_MACHINE_H
 #define ORACLE_MACHINE_H
 
-#include "ast.h"
+#include "ptx2spv/syntax/ast.h"
 #include "oracle.h"
 
 #define ORACLE_LANES 32

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules, their variables, and grids. */
 #include "machine.h"
-#include "module.h"
+#include "ptx2spv/module/module.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What guard_ranges.c says of results holds of the host's, and what it calls harmless is not hurt by flushing: random f32, mostly where
  * exponents decide, in ranges that hold them more or less tightly. */
-#include "guard_ranges.h"
+#include "ptx2spv/exact/guard_ranges.h"
 #include "../float_bits.h"
 #include "ir_machine.h"
 

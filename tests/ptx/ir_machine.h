@@ -3,7 +3,7 @@
 #ifndef TESTS_PTX_IR_MACHINE_H
 #define TESTS_PTX_IR_MACHINE_H
 
-#include "ir.h"
+#include "ptx2spv/ir/ir.h"
 
 #include <setjmp.h>
 

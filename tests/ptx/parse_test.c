@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parser: what PTX text means as a syntax tree. Expectations are the PTX ISA's words on syntax, constants, variables and operands. */
-#include "opcodes.h"
+#include "ptx2spv/syntax/opcodes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

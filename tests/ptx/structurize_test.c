@@ -2,7 +2,7 @@
 /* Random graphs through structurize and emit: spirv-val takes every module, and a run of the SPIR-V stores what a run of the graph in
  * register form stores. Plain graphs get plain structure. */
 #include "spirv_machine.h"
-#include "structure.h"
+#include "ptx2spv/ir/structure.h"
 
 #include <setjmp.h>
 #include <spirv/unified1/spirv.h>

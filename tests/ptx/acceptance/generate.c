@@ -5,7 +5,7 @@
  *
  * Snippets that neither ptxas nor the compiler should take are as important as those that both should: all words and types are tried
  * where at least one neighbour is legal. The output has no duplicates within a section. */
-#include "opcodes.h"
+#include "ptx2spv/syntax/opcodes.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct word {
 #define ignored unsupported
 static const struct word words[] = {
 #define PTX_MODIFIER(word, class, value) {word, PTX_CLASS_##class, value},
-#include "modifiers.def"
+#include "ptx2spv/syntax/modifiers.def"
 };
 #undef ignored
 enum { N_ALL_WORDS = sizeof words / sizeof words[0] };
@@ -609,7 +609,7 @@ static void put_special_registers(void)
 {
     static const char *const names[] = {
 #define PTX_SREG(id, spelling, type, vector) spelling,
-#include "sregs.def"
+#include "ptx2spv/syntax/sregs.def"
     };
     static const char *const forms[][2] = {
         /* what stands before and behind the name */

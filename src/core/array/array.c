@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CUDA arrays (Driver API: Memory Management; array_descriptor.c knows what they may be).
+ *
+ * A group is an image with all its levels: of the backend where that has opaque images, else plain memory in which the levels lie one after
+ * another. A CUarray is a level: the only one of its group, or one of a mipmapped array's, in which case the group has a handle, too.
+ *
+ * Levels hold a reference to their group, and so does the context's list. Whoever takes the group from that list has destroyed it: the
+ * handles go, and the memory when the last call that has looked a level up is over and the context's work with it. A look-up holds a use of
+ * the context, so a context that is taken down has nothing but its list to look after. */
+#include "array_group.h"
+
+#include "array_descriptor.h"
+#include "array_tiles.h"
+#include "core/base/log.h"
+#include "core/memory/memory_budget.h"
+#include "core/device/process.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define CT_CHANNEL "memory"
+#define LEVEL_ALIGN ((uint64_t)512) /* of levels in plain memory, as CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT */
+
+/* ---- making ---- */
+
+static void free_group(struct ct_object *object)
+{
+    struct ct_array_group *group = (struct ct_array_group *)object;
+    struct ct_context *context = group->context;
+
+    if (group->image || group->backing.memory)
+        (void)ct_streams_synchronize(context); /* of a context whose streams are gone: nothing */
+    ct_contexts_synchronize_reaching(context);
+    if (group->image)
+        context->backend->image_destroy(group->image);
+    ct_array_tiles_destroy(group->tiles); /* its memory goes when no image has it */
+    ct_backing_destroy(context, &group->backing);
+    ct_object_release(&context->object);
+    free(group);
+}
+
+/* A level is part of its group. */
+static void drop_level(struct ct_object *object)
+{
+    ct_object_release(&((struct ct_array *)object)->group->object);
+}
+
+static void init_level(struct ct_array_group *group, const struct ct_array_shape *shape, unsigned level)
+{
+    struct ct_array *array = &group->levels[level];
+
+    ct_object_init(&array->object, CT_OBJECT_ARRAY, drop_level);
+    ct_object_retain(&group->object);
+    array->group = group;
+    array->desc = ct_array_level_descriptor(shape, level);
+    array->texels = ct_array_texels(shape, &array->desc);
+    array->slices = array->desc.Depth ? array->desc.Depth : 1;
+    array->base = (struct ct_place){.is_device = true, .owner = group->context->object.handle};
+}
+
+static CUresult make_group(struct ct_context *context, const struct ct_array_shape *shape, struct ct_array_group **out)
+{
+    struct ct_array_group *group = calloc(1, sizeof *group + shape->levels * sizeof *group->levels);
+
+    if (!group)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "array of %u levels", shape->levels);
+    ct_object_init(&group->object, CT_OBJECT_MIPMAPPED_ARRAY, free_group);
+    ct_object_retain(&context->object);
+    group->context = context;
+    group->n_levels = shape->levels;
+    for (unsigned i = 0; i < group->n_levels; i++)
+        init_level(group, shape, i);
+    *out = group;
+    return CUDA_SUCCESS;
+}
+
+static uint64_t level_bytes(const struct ct_array *array)
+{
+    return array->texels.slice_bytes * array->slices;
+}
+
+/* What a level takes in plain memory, where the next one is aligned again. */
+static uint64_t level_room(const struct ct_array *array)
+{
+    return (level_bytes(array) + LEVEL_ALIGN - 1) & ~(LEVEL_ALIGN - 1);
+}
+
+static uint64_t total_bytes(const struct ct_array_group *group)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < group->n_levels; i++)
+        bytes += level_room(&group->levels[i]);
+    return bytes;
+}
+
+static CUresult make_image(struct ct_array_group *group, const struct ct_image_request *request)
+{
+    struct ct_context *context = group->context;
+    CUresult r = context->backend->image_create(context->backend_device, request, &group->image);
+
+    for (unsigned i = 0; i < group->n_levels && r == CUDA_SUCCESS; i++)
+        group->levels[i].base.memory = context->backend->image_level(group->image, i);
+    return r;
+}
+
+static CUresult make_plain(struct ct_array_group *group)
+{
+    CUresult r = ct_backing_create_device(group->context, total_bytes(group), LEVEL_ALIGN, &group->backing);
+    uint64_t offset = 0;
+
+    for (unsigned i = 0; i < group->n_levels && r == CUDA_SUCCESS; i++) {
+        struct ct_place *base = &group->levels[i].base;
+
+        base->memory = group->backing.memory;
+        base->offset = offset;
+        base->host = group->backing.host ? (char *)group->backing.host + offset : NULL;
+        offset += level_room(&group->levels[i]);
+    }
+    return r;
+}
+
+static CUresult make_memory(struct ct_array_group *group, const struct ct_image_request *request)
+{
+    CUresult r;
+
+    if (!group->context->device->info.opaque_images)
+        return make_plain(group);
+    if (!request->import && request->memory == CT_IMAGE_OWN) {
+        if ((r = ct_budget_take(group->context->device, total_bytes(group))) != CUDA_SUCCESS)
+            return r;
+        group->backing.device_bytes = total_bytes(group);
+    }
+    r = make_image(group, request);
+    if (r == CUDA_SUCCESS && request->memory != CT_IMAGE_OWN)
+        r = ct_array_tiles_create(&group->image->tiling, request, &group->tiles);
+    return r;
+}
+
+static void link_group(struct ct_array_group *group)
+{
+    struct ct_context *context = group->context;
+
+    ct_object_retain(&group->object);
+    ct_mutex_lock(&context->lock);
+    group->next = context->arrays;
+    group->link = &context->arrays;
+    if (group->next)
+        group->next->link = &group->next;
+    context->arrays = group;
+    ct_mutex_unlock(&context->lock);
+}
+
+static bool unlink_locked(struct ct_array_group *group)
+{
+    if (!group->link)
+        return false;
+    *group->link = group->next;
+    if (group->next)
+        group->next->link = group->link;
+    group->link = NULL;
+    return true;
+}
+
+static void forget(struct ct_object *object)
+{
+    (void)ct_object_unpublish(object);
+}
+
+/* Takes the handles that there are, by `drop`, and the references of who made them. */
+static void drop_handles(struct ct_array_group *group, void (*drop)(struct ct_object *object))
+{
+    if (group->object.handle)
+        drop(&group->object);
+    for (unsigned i = 0; i < group->n_levels; i++) {
+        if (group->levels[i].object.handle)
+            drop(&group->levels[i].object);
+        ct_object_release(&group->levels[i].object);
+    }
+}
+
+static CUresult publish(struct ct_array_group *group)
+{
+    CUresult r = group->is_mipmapped ? ct_object_publish(&group->object) : CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < group->n_levels && r == CUDA_SUCCESS; i++)
+        r = ct_object_publish(&group->levels[i].object);
+    return r;
+}
+
+/* In the context's list, which holds the only reference but those of levels and handles. */
+static CUresult create(struct ct_context *context, const struct ct_array_shape *shape, const struct ct_image_request *request,
+                       bool is_mipmapped, struct ct_array_group **out)
+{
+    struct ct_array_group *group;
+    CUresult r = make_group(context, shape, &group);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    group->is_mipmapped = is_mipmapped;
+    if ((r = make_memory(group, request)) == CUDA_SUCCESS && (r = publish(group)) == CUDA_SUCCESS) {
+        link_group(group);
+        *out = group;
+    } else {
+        drop_handles(group, forget);
+    }
+    ct_object_release(&group->object);
+    return r;
+}
+
+/* With memory of its own. */
+static CUresult create_own(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels, bool is_mipmapped,
+                           struct ct_array_group **out)
+{
+    struct ct_image_request request;
+    struct ct_array_shape shape;
+    CUresult r = ct_array_check(&context->device->info, desc, levels, CT_ARRAY_OWN, &shape);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_array_request(&shape, &request);
+    return create(context, &shape, &request, is_mipmapped, out);
+}
+
+CUresult ct_array_create(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray *out)
+{
+    struct ct_array_group *group;
+    CUresult r = create_own(context, desc, 1, false, &group);
+
+    if (r == CUDA_SUCCESS)
+        *out = group->levels[0].object.handle;
+    return r;
+}
+
+/* ---- use ---- */
+
+/* Of a handle behind which there is nothing: that its context went is told as long as can be. */
+static CUresult no_array(const void *handle, const char *what)
+{
+    if (ct_object_was_orphaned(handle))
+        return ct_fail(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context of %s %p is destroyed", what, handle);
+    return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no %s", handle, what);
+}
+
+CUresult ct_array_lookup(CUarray handle, struct ct_array **out)
+{
+    struct ct_array *array;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!(array = (struct ct_array *)ct_object_find_or_null(CT_OBJECT_ARRAY, handle)))
+        return no_array(handle, "array");
+    if ((r = ct_context_enter(array->group->context)) != CUDA_SUCCESS) {
+        ct_object_release(&array->object);
+        return r;
+    }
+    *out = array;
+    return CUDA_SUCCESS;
+}
+
+void ct_array_release(struct ct_array *array)
+{
+    struct ct_context *context;
+
+    if (!array)
+        return;
+    context = array->group->context; /* the use keeps it */
+    ct_object_release(&array->object);
+    ct_context_release(context);
+}
+
+static bool is_within(uint64_t first, uint64_t count, uint64_t end)
+{
+    return first <= end && count <= end - first;
+}
+
+CUresult ct_array_locate(const struct ct_array *array, const struct ct_array_box *box, struct ct_place *out, uint64_t *out_pitch,
+                         uint64_t *out_slice)
+{
+    const struct ct_texels *texels = &array->texels;
+    uint64_t offset;
+
+    if ((box->x_bytes | box->width_bytes) & (texels->texel_bytes - 1))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at %llu of an array with elements of %u", (unsigned long long)box->width_bytes,
+                       (unsigned long long)box->x_bytes, texels->texel_bytes);
+    if (!is_within(box->x_bytes, box->width_bytes, texels->row_bytes) ||
+        !is_within(box->y, box->height, texels->slice_bytes / texels->row_bytes) || !is_within(box->z, box->depth, array->slices))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy beyond an array of %zu x %zu x %zu", array->desc.Width, array->desc.Height,
+                       array->desc.Depth);
+    offset = box->z * texels->slice_bytes + box->y * texels->row_bytes + box->x_bytes;
+    *out = array->base;
+    out->offset += offset;
+    out->host = out->host ? out->host + offset : NULL;
+    *out_pitch = texels->row_bytes;
+    *out_slice = texels->slice_bytes;
+    return CUDA_SUCCESS;
+}
+
+/* ---- the end ---- */
+
+static CUresult destroy(struct ct_array_group *group, void (*drop)(struct ct_object *object))
+{
+    struct ct_context *context = group->context;
+    bool first;
+
+    ct_mutex_lock(&context->lock);
+    first = unlink_locked(group);
+    ct_mutex_unlock(&context->lock);
+    if (!first)
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the array is destroyed already");
+    drop_handles(group, drop);
+    ct_object_release(&group->object); /* the list's */
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_array_destroy(CUarray handle)
+{
+    struct ct_array *array;
+    CUresult r = ct_array_lookup(handle, &array);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!array->group->is_mipmapped) /* as NVIDIA's driver has it, a level is given back without being destroyed */
+        r = destroy(array->group, forget);
+    ct_array_release(array);
+    return r;
+}
+
+void ct_arrays_destroy_all(struct ct_context *context)
+{
+    while (context->arrays) /* nobody else is left who could change the list */
+        (void)destroy(context->arrays, ct_object_orphan);
+}
+
+/* ---- mipmapped arrays ---- */
+
+CUresult ct_mipmapped_array_create(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels, CUmipmappedArray *out)
+{
+    struct ct_array_group *group;
+    CUresult r = create_own(context, desc, levels, true, &group);
+
+    if (r == CUDA_SUCCESS)
+        *out = group->object.handle;
+    return r;
+}
+
+CUresult ct_mipmapped_array_import(struct ct_context *context, const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *desc,
+                                   const struct ct_fd_import *import, CUmipmappedArray *out)
+{
+    const struct ct_device_info *info = &context->device->info;
+    struct ct_image_request request;
+    struct ct_array_group *group;
+    struct ct_array_shape shape;
+    CUresult r = ct_array_check(info, &desc->arrayDesc, desc->numLevels, CT_ARRAY_IMPORTED, &shape);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (desc->numLevels != shape.levels || desc->offset >= import->total_bytes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an image of %u levels at %llu of %llu bytes of external memory", desc->numLevels,
+                       desc->offset, (unsigned long long)import->total_bytes);
+    if (!info->opaque_images || import->dma_buf) /* the manual: not on dma-bufs, which do not tell how texels lie in them */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no images on such external memory", info->name);
+    ct_array_request(&shape, &request);
+    request.import = import;
+    request.import_offset = desc->offset;
+    if ((r = create(context, &shape, &request, true, &group)) == CUDA_SUCCESS)
+        *out = group->object.handle;
+    return r;
+}
+
+CUresult ct_array_group_lookup(CUmipmappedArray handle, struct ct_array_group **out)
+{
+    struct ct_array_group *group;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!(group = (struct ct_array_group *)ct_object_find_or_null(CT_OBJECT_MIPMAPPED_ARRAY, handle)))
+        return no_array(handle, "mipmapped array");
+    if ((r = ct_context_enter(group->context)) != CUDA_SUCCESS) {
+        ct_object_release(&group->object);
+        return r;
+    }
+    *out = group;
+    return CUDA_SUCCESS;
+}
+
+void ct_array_group_release(struct ct_array_group *group)
+{
+    struct ct_context *context = group->context;
+
+    ct_object_release(&group->object);
+    ct_context_release(context);
+}
+
+CUresult ct_mipmapped_array_level(CUmipmappedArray handle, unsigned level, CUarray *out)
+{
+    struct ct_array_group *group;
+    CUresult r = ct_array_group_lookup(handle, &group);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (level < group->n_levels)
+        *out = group->levels[level].object.handle;
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "level %u of %u", level, group->n_levels);
+    ct_array_group_release(group);
+    return r;
+}
+
+CUresult ct_mipmapped_array_check(CUmipmappedArray handle)
+{
+    struct ct_array_group *group;
+    CUresult r = ct_array_group_lookup(handle, &group);
+
+    if (r == CUDA_SUCCESS)
+        ct_array_group_release(group);
+    return r;
+}
+
+CUresult ct_mipmapped_array_destroy(CUmipmappedArray handle)
+{
+    struct ct_array_group *group;
+    CUresult r = ct_array_group_lookup(handle, &group);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = destroy(group, forget);
+    ct_array_group_release(group);
+    return r;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What arrays may be (Driver API: Memory Management, cuArray3DCreate): the kinds by their extents and flags, and their limits. */
+#include "array_descriptor.h"
+
+#include "core/base/log.h"
+
+#include <stddef.h>
+
+#define CT_CHANNEL "memory"
+#define KIND_FLAGS (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)
+#define LATE_FLAGS (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)
+#define GRAPHICS_FLAGS (CUDA_ARRAY3D_DEPTH_TEXTURE | CUDA_ARRAY3D_COLOR_ATTACHMENT)
+#define ALL_FLAGS                                                                                                                          \
+    (KIND_FLAGS | LATE_FLAGS | GRAPHICS_FLAGS | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_TEXTURE_GATHER | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE)
+#define FACES 6
+
+/* ---- kinds ---- */
+
+/* A kind of array: which extents it has, and the limits of its sides and of its depth. */
+static const struct kind {
+    const char *name;
+    unsigned flags;
+    bool has_height, has_depth;
+    enum ct_image_shape shape;
+    size_t side, depth; /* offsets in struct ct_image_limits */
+} kinds[] = {
+#define LIMIT(member) offsetof(struct ct_image_limits, member)
+    {"1D", 0, false, false, CT_IMAGE_1D, LIMIT(side_1d), LIMIT(side_1d)},
+    {"2D", 0, true, false, CT_IMAGE_2D, LIMIT(side_2d), LIMIT(side_2d)},
+    {"3D", 0, true, true, CT_IMAGE_3D, LIMIT(side_3d), LIMIT(side_3d)},
+    {"1D layered", CUDA_ARRAY3D_LAYERED, false, true, CT_IMAGE_1D, LIMIT(side_1d), LIMIT(layers)},
+    {"2D layered", CUDA_ARRAY3D_LAYERED, true, true, CT_IMAGE_2D, LIMIT(side_2d), LIMIT(layers)},
+    {"cubemap", CUDA_ARRAY3D_CUBEMAP, true, true, CT_IMAGE_2D, LIMIT(side_cube), LIMIT(layers)},
+    {"layered cubemap", KIND_FLAGS, true, true, CT_IMAGE_2D, LIMIT(side_cube), LIMIT(cube_layers)},
+#undef LIMIT
+};
+
+static uint32_t limit(const struct ct_image_limits *limits, size_t offset)
+{
+    return *(const uint32_t *)((const char *)limits + offset);
+}
+
+static const struct kind *find_kind_or_null(const CUDA_ARRAY3D_DESCRIPTOR *desc)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const struct kind *kind = &kinds[i];
+
+        if (kind->flags == (desc->Flags & KIND_FLAGS) && kind->has_height == (desc->Height != 0) && kind->has_depth == (desc->Depth != 0))
+            return kind;
+    }
+    return NULL;
+}
+
+static bool is_cube(const CUDA_ARRAY3D_DESCRIPTOR *desc)
+{
+    bool layered = desc->Flags & CUDA_ARRAY3D_LAYERED;
+
+    return desc->Width == desc->Height && (layered ? desc->Depth % FACES == 0 : desc->Depth == FACES);
+}
+
+static CUresult check_extent(const struct ct_image_limits *limits, const struct kind *kind, const CUDA_ARRAY3D_DESCRIPTOR *desc)
+{
+    uint32_t side = limit(limits, kind->side), depth = limit(limits, kind->depth);
+
+    if (!desc->Width || desc->Width > side || desc->Height > side || (kind->has_depth && desc->Depth > depth) ||
+        (desc->Flags & CUDA_ARRAY3D_CUBEMAP && !is_cube(desc)))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s array of %zu x %zu x %zu; at most %u to a side, depth %u", kind->name, desc->Width,
+                       desc->Height, desc->Depth, side, depth);
+    return CUDA_SUCCESS;
+}
+
+/* ---- formats ---- */
+
+static const struct format {
+    CUarray_format format;
+    uint32_t channel_bytes; /* 0: not done */
+    unsigned channels;      /* 0: any of 1, 2, 4 */
+} formats[] = {
+#define FORMAT(name, channel_bytes, channels) {CU_AD_FORMAT_##name, channel_bytes, channels},
+#define REFUSED(name) {CU_AD_FORMAT_##name, 0, 0},
+#include "array_formats.def"
+};
+
+static bool has_channels(const struct format *format, unsigned channels)
+{
+    return format->channels ? channels == format->channels : channels == 1 || channels == 2 || channels == 4;
+}
+
+static CUresult check_format(CUarray_format wanted, unsigned channels, uint32_t *out_texel_bytes)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (formats[i].format != wanted)
+            continue;
+        if (!formats[i].channel_bytes)
+            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "arrays of format 0x%x", (unsigned)wanted);
+        if (!has_channels(&formats[i], channels))
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u channels of format 0x%x", channels, (unsigned)wanted);
+        *out_texel_bytes = formats[i].channel_bytes * channels;
+        return CUDA_SUCCESS;
+    }
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "no format 0x%x", (unsigned)wanted);
+}
+
+/* ---- public ---- */
+
+static unsigned count_levels(const struct kind *kind, const CUDA_ARRAY3D_DESCRIPTOR *desc)
+{
+    size_t side = desc->Width > desc->Height ? desc->Width : desc->Height;
+    unsigned levels = 1;
+
+    if (kind->shape == CT_IMAGE_3D && desc->Depth > side)
+        side = desc->Depth;
+    for (; side > 1; side /= 2)
+        levels++;
+    return levels;
+}
+
+/* Memory comes later to arrays of 2 dimensions, layered ones too, and of 3. */
+static CUresult check_late_flags(const struct ct_device_info *info, const struct kind *kind, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+                                 enum ct_array_origin origin)
+{
+    if (!(desc->Flags & LATE_FLAGS))
+        return CUDA_SUCCESS;
+    if (origin != CT_ARRAY_OWN || (desc->Flags & LATE_FLAGS) == LATE_FLAGS || !kind->has_height || desc->Flags & CUDA_ARRAY3D_CUBEMAP)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a %s array that gets its memory later", desc->Flags, kind->name);
+    if (!info->sparse_images)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no images that get their memory later (flags 0x%x)", info->name, desc->Flags);
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_flags(const struct kind *kind, const CUDA_ARRAY3D_DESCRIPTOR *desc, enum ct_array_origin origin)
+{
+    if (desc->Flags & ~(unsigned)ALL_FLAGS || (desc->Flags & CUDA_ARRAY3D_TEXTURE_GATHER && (kind->has_depth || !kind->has_height)))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a %s array", desc->Flags, kind->name);
+    if (origin == CT_ARRAY_OWN && desc->Flags & GRAPHICS_FLAGS)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x are of images that graphics made", desc->Flags);
+    if (desc->Flags & (CUDA_ARRAY3D_VIDEO_ENCODE_DECODE | CUDA_ARRAY3D_DEPTH_TEXTURE))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "arrays of depths, or of video engines: flags 0x%x", desc->Flags);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_array_check(const struct ct_device_info *info, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels,
+                        enum ct_array_origin origin, struct ct_array_shape *out)
+{
+    const struct kind *kind = find_kind_or_null(desc);
+    uint32_t texel_bytes;
+    unsigned most;
+    CUresult r;
+
+    if (!kind)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there are no arrays of %zu x %zu x %zu with flags 0x%x", desc->Width, desc->Height,
+                       desc->Depth, desc->Flags);
+    if ((r = check_flags(kind, desc, origin)) != CUDA_SUCCESS || (r = check_late_flags(info, kind, desc, origin)) != CUDA_SUCCESS ||
+        (r = check_format(desc->Format, desc->NumChannels, &texel_bytes)) != CUDA_SUCCESS ||
+        (r = check_extent(&info->images, kind, desc)) != CUDA_SUCCESS)
+        return r;
+    most = count_levels(kind, desc);
+    *out = (struct ct_array_shape){
+        .desc = *desc,
+        .shape = kind->shape,
+        .layered = kind->flags != 0,
+        .texel_bytes = texel_bytes,
+        .levels = levels < 1      ? 1
+                  : levels < most ? levels
+                                  : most,
+    };
+    return CUDA_SUCCESS;
+}
+
+/* Extents of 0 stay so. */
+static size_t halved(size_t extent, unsigned level)
+{
+    return extent && !(extent >> level) ? 1 : extent >> level;
+}
+
+CUDA_ARRAY3D_DESCRIPTOR ct_array_level_descriptor(const struct ct_array_shape *shape, unsigned level)
+{
+    CUDA_ARRAY3D_DESCRIPTOR desc = shape->desc;
+
+    desc.Width = halved(desc.Width, level);
+    desc.Height = halved(desc.Height, level);
+    if (!shape->layered)
+        desc.Depth = halved(desc.Depth, level);
+    return desc;
+}
+
+struct ct_texels ct_array_texels(const struct ct_array_shape *shape, const CUDA_ARRAY3D_DESCRIPTOR *level)
+{
+    uint64_t row_bytes = level->Width * shape->texel_bytes;
+
+    return (struct ct_texels){shape->shape, shape->texel_bytes, row_bytes, row_bytes * (level->Height ? level->Height : 1)};
+}
+
+static uint32_t at_least_one(size_t extent)
+{
+    return extent ? (uint32_t)extent : 1;
+}
+
+void ct_array_request(const struct ct_array_shape *shape, struct ct_image_request *out)
+{
+    const CUDA_ARRAY3D_DESCRIPTOR *desc = &shape->desc;
+
+    *out = (struct ct_image_request){
+        .memory = desc->Flags & CUDA_ARRAY3D_SPARSE             ? CT_IMAGE_SPARSE
+                  : desc->Flags & CUDA_ARRAY3D_DEFERRED_MAPPING ? CT_IMAGE_DEFERRED
+                                                                : CT_IMAGE_OWN,
+        .format = desc->Format,
+        .channels = desc->NumChannels,
+        .texel_bytes = shape->texel_bytes,
+        .shape = shape->shape,
+        .width = (uint32_t)desc->Width,
+        .height = at_least_one(desc->Height),
+        .depth = shape->layered ? 1 : at_least_one(desc->Depth),
+        .layers = shape->layered ? at_least_one(desc->Depth) : 1,
+        .levels = shape->levels,
+        .cube = desc->Flags & CUDA_ARRAY3D_CUBEMAP,
+        .storage = desc->Flags & CUDA_ARRAY3D_SURFACE_LDST,
+        .attachment = desc->Flags & CUDA_ARRAY3D_COLOR_ATTACHMENT,
+    };
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Managed variables (PTX ISA, ".attribute directive"; Driver API, cuLibraryGetManaged).
+ *
+ * They belong to no context: the runtime asks for their addresses before it has one, and all contexts of a library share them. So their
+ * memory is made on a device, under its primary context's name, and lives as long as the code. */
+#include "managed_variables.h"
+
+#include "core/memory/advice.h"
+#include "core/device/device.h"
+#include "core/memory/host_memory.h"
+#include "core/base/log.h"
+#include "core/memory/managed.h"
+#include "core/memory/memory.h"
+#include "core/device/process.h"
+
+#include <string.h>
+
+#define CT_CHANNEL "memory"
+
+void ct_managed_variables_init(struct ct_managed_variables *variables)
+{
+    *variables = (struct ct_managed_variables){0};
+    ct_mutex_init(&variables->lock, CT_RANK_MANAGED);
+}
+
+/* What memory_backing.c looks at of a context: it needs none that is up. */
+static struct ct_context place_of(struct ct_device *device)
+{
+    return (struct ct_context){.device = device, .backend = device->backend, .backend_device = device->opened};
+}
+
+static void destroy_backing(struct ct_device *device, struct ct_backing *backing)
+{
+    struct ct_context place = place_of(device);
+
+    ct_backing_destroy(&place, backing);
+}
+
+void ct_managed_variables_finish(struct ct_managed_variables *variables)
+{
+    struct ct_range range;
+
+    if (variables->device && ct_address_remove(variables->backing.address, CT_RANGE_MANAGED_VARIABLES, &range) == CUDA_SUCCESS) {
+        ct_advice_forget(range.start, range.size_bytes);
+        destroy_backing(variables->device, &variables->backing);
+    }
+    ct_mutex_finish(&variables->lock);
+}
+
+static CUresult relocate(const struct ptx2spv_module *ptx, uint64_t address, unsigned char *bytes)
+{
+    unsigned count;
+    const struct ptx2spv_relocation *relocations = ptx2spv_module_relocations(ptx, &count);
+
+    for (unsigned i = 0; i < count; i++) {
+        const struct ptx2spv_variable *variable = ptx2spv_module_variable(ptx, relocations[i].variable);
+        uint64_t value;
+
+        if (!relocations[i].in_managed)
+            continue;
+        if (!variable || variable->external || !variable->managed)
+            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a managed variable that begins as the address of %s, which each context has its own",
+                           variable ? variable->name : "nothing");
+        value = address + variable->offset + (uint64_t)relocations[i].addend;
+        memcpy(bytes + relocations[i].offset, &value, relocations[i].width); /* little-endian, as every host and device here */
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult publish(const struct ct_backing *backing, const struct ct_device *device, uint64_t size_bytes)
+{
+    const struct ct_range range = {
+        .start = backing->address,
+        .size_bytes = size_bytes,
+        .kind = CT_RANGE_MANAGED_VARIABLES,
+        .context = device->primary,
+        .owner = device->primary->object.handle,
+        .device = device->ordinal,
+        .memory = backing->memory,
+        .host = backing->host,
+        .device_pointer = backing->address,
+        .id = ct_process_new_id(),
+    };
+
+    ct_advice_forget(range.start, range.size_bytes);
+    return ct_address_insert(&range);
+}
+
+static CUresult make(const struct ptx2spv_module *ptx, struct ct_device *device, struct ct_backing *out)
+{
+    struct ct_context place = place_of(device);
+    struct ct_backing backing;
+    uint64_t size_bytes;
+    uint32_t align;
+    const void *bytes = ptx2spv_module_managed_image(ptx, &size_bytes, &align);
+    CUresult r = ct_backing_create_portable(&place, size_bytes, CT_MEMORY_HOST, &backing);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((backing.address & (align - 1)) != 0)
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variables aligned to %u bytes", align);
+    if (r == CUDA_SUCCESS) {
+        memcpy(backing.host, bytes, size_bytes);
+        r = relocate(ptx, backing.address, backing.host);
+    }
+    if (r == CUDA_SUCCESS)
+        r = publish(&backing, device, size_bytes);
+    if (r == CUDA_SUCCESS)
+        *out = backing;
+    else
+        destroy_backing(device, &backing);
+    return r;
+}
+
+static CUresult open_device(struct ct_device *device)
+{
+    if (!ct_managed_is_supported(device))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variables: the device has no managed memory");
+    return ct_device_open(device);
+}
+
+CUresult ct_managed_variables_place(struct ct_managed_variables *variables, const struct ptx2spv_module *ptx, struct ct_device *device,
+                                    uint64_t *out_address)
+{
+    CUresult r = open_device(device);
+    struct ct_range range;
+    uint64_t there;
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&variables->lock);
+    if (!variables->device && (r = make(ptx, device, &variables->backing)) == CUDA_SUCCESS)
+        variables->device = device;
+    ct_mutex_unlock(&variables->lock);
+    if (r != CUDA_SUCCESS || (r = ct_address_find(variables->backing.address, 0, &range)) != CUDA_SUCCESS)
+        return r;
+    if (!ct_host_memory_reach(device, &range, &there))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variables of device %d on device %d", variables->device->ordinal,
+                       device->ordinal);
+    *out_address = variables->backing.address; /* fixed once made */
+    return CUDA_SUCCESS;
+}

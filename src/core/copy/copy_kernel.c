@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NVIDIA's Vulkan driver hands copies to a copy engine: 400 GB/s on an H200, where kernels and NVIDIA's own CUDA driver come to 2000.
+ * Each thread moves 16 bytes, which there is as fast as any number of them. A block has no ends to heed, since the driver copies what is
+ * no whole block. The kernel takes the device's own addresses. */
+#include "copy_kernel.h"
+
+#include "core/base/config.h"
+#include "core/base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "copy"
+#define BLOCK_THREADS 256u
+#define UNIT_BYTES 16u
+#define BLOCK_BYTES ((uint64_t)BLOCK_THREADS * UNIT_BYTES)
+#define LEAST_BYTES ((uint64_t)1 << 20) /* below, the two are alike */
+
+/* NULL in it: there is none to be had. */
+struct ct_copy_kernel {
+    struct ct_kernel_image *image;
+};
+
+static const char text[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry copy(.param .u64 dst, .param .u64 src)\n{\n"
+    ".reg .b32 %i<2>, %a<4>;\n.reg .b64 %dst, %src, %at, %in;\n"
+    "ld.param.u64 %dst, [dst];\nld.param.u64 %src, [src];\nmov.u32 %i0, %ctaid.x;\nmov.u32 %i1, %tid.x;\n"
+    "mul.wide.u32 %at, %i0, 4096;\nmul.wide.u32 %in, %i1, 16;\nadd.u64 %at, %at, %in;\n" /* BLOCK_BYTES, UNIT_BYTES */
+    "add.u64 %dst, %dst, %at;\nadd.u64 %src, %src, %at;\n"
+    "ld.global.v4.u32 {%a0, %a1, %a2, %a3}, [%src];\nst.global.v4.u32 [%dst], {%a0, %a1, %a2, %a3};\nret;\n}\n";
+_Static_assert(BLOCK_BYTES == 4096, "as in the kernel's text");
+
+/* ---- making it ---- */
+
+static CUresult make_image(struct ct_device *device, struct ct_kernel_image **out)
+{
+    const struct ptx2spv_options options = {0};
+    struct ptx2spv_target plain = device->info.target;
+    struct ptx2spv_module *module = NULL;
+    struct ptx2spv_kernel kernel;
+    enum ptx2spv_status status;
+    CUresult r;
+
+    plain.pointer_rule = PTX2SPV_POINTER_SAME;
+    status = ptx2spv_module_create(text, sizeof text - 1, &options, &module);
+    if (status == PTX2SPV_OK)
+        status = ptx2spv_kernel_compile(module, 0, &plain, &options, &kernel);
+    ptx2spv_module_destroy(module);
+    if (status != PTX2SPV_OK)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the kernel that copies does not compile: %s", ptx2spv_status_string(status));
+    r = kernel.info.params_in_buffer ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "no room for the parameters of the kernel that copies")
+                                     : device->backend->kernel_create(device->opened, "copy", &kernel, out);
+    ptx2spv_kernel_finish(&kernel);
+    return r;
+}
+
+/* Compiles what launches of it take, while no stream is locked. All have the same block; a grid above the driver's limits may take a variant
+ * of its own. */
+static CUresult prepare(const struct ct_device *device, struct ct_kernel_image *image)
+{
+    struct ct_launch launch = {.kernel = image, .grid = {1, 1, 1}, .block = {BLOCK_THREADS, 1, 1}};
+    const struct ct_kernel_variant *variant;
+    CUresult r = device->backend->kernel_prepare(&launch, &variant);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    launch.grid[0] = device->info.max_grid[0];
+    return device->backend->kernel_prepare(&launch, &variant);
+}
+
+static CUresult make(struct ct_device *device, struct ct_kernel_image **out)
+{
+    struct ct_kernel_image *image;
+    CUresult r = make_image(device, &image);
+
+    if (r == CUDA_SUCCESS && device->backend->kernel_prepare && (r = prepare(device, image)) != CUDA_SUCCESS)
+        device->backend->kernel_destroy(image);
+    if (r == CUDA_SUCCESS)
+        *out = image;
+    return r;
+}
+
+/* The device's kernel; two threads may make it at once, and one of the two stays. NULL: no memory. */
+static struct ct_copy_kernel *kernel_of(struct ct_device *device)
+{
+    struct ct_copy_kernel *before = atomic_load_explicit(&device->copy_kernel, memory_order_acquire); /* pairs with the exchange */
+    struct ct_copy_kernel *made;
+
+    if (before || !(made = calloc(1, sizeof *made)))
+        return before;
+    if (make(device, &made->image) != CUDA_SUCCESS)
+        ct_log(CT_LOG_WARN, "device %d: the driver copies, if slowly", device->ordinal);
+    if (atomic_compare_exchange_strong(&device->copy_kernel, &before, made))
+        return made;
+    device->backend->kernel_destroy(made->image);
+    free(made);
+    return before;
+}
+
+void ct_copy_kernel_destroy(struct ct_device *device)
+{
+    struct ct_copy_kernel *kernel = atomic_exchange(&device->copy_kernel, NULL);
+
+    if (!kernel)
+        return;
+    device->backend->kernel_destroy(kernel->image);
+    free(kernel);
+}
+
+/* ---- using it ---- */
+
+static uint64_t address_of(const struct ct_place *place)
+{
+    return place->memory->address.v + place->offset;
+}
+
+bool ct_copy_kernel_takes(struct ct_device *device, const struct ct_copy *copy)
+{
+    const struct ct_copy_kernel *kernel;
+
+    if (!device->info.copies_by_kernel && !ct_config()->copy_by_kernel)
+        return false;
+    if (!copy->dst.memory || !copy->src.memory || !copy->dst.is_device || !copy->src.is_device || copy->rows > 1 || copy->slices > 1 ||
+        copy->dst.memory->texels || copy->src.memory->texels ||
+        copy->row_bytes < (ct_config()->copy_by_kernel ? 2 * BLOCK_BYTES : LEAST_BYTES) ||
+        (address_of(&copy->dst) - address_of(&copy->src)) % UNIT_BYTES)
+        return false;
+    kernel = kernel_of(device);
+    return kernel && kernel->image;
+}
+
+/* Bytes at `distance` from the beginning of both places. */
+static CUresult record_rest(struct ct_stream *stream, const struct ct_copy *copy, uint64_t distance, uint64_t bytes)
+{
+    const struct ct_copy_region region = {.dst_offset = copy->dst.offset + distance,
+                                          .src_offset = copy->src.offset + distance,
+                                          .row_bytes = bytes,
+                                          .rows = 1,
+                                          .slices = 1};
+
+    return bytes ? stream->context->backend->queue_copy(stream->queue, copy->dst.memory, copy->src.memory, &region, 1) : CUDA_SUCCESS;
+}
+
+static CUresult record_blocks(struct ct_stream *stream, const struct ct_copy *copy, uint64_t distance, uint64_t blocks)
+{
+    const struct ct_device *device = stream->context->device;
+    CUresult r = CUDA_SUCCESS;
+
+    for (uint64_t done = 0, part; done < blocks && r == CUDA_SUCCESS; done += part) {
+        const uint64_t at = distance + done * BLOCK_BYTES, params[] = {address_of(&copy->dst) + at, address_of(&copy->src) + at};
+        struct ct_launch launch = {.kernel = atomic_load(&device->copy_kernel)->image, .block = {BLOCK_THREADS, 1, 1}, .params = params};
+
+        part = blocks - done < device->info.max_grid[0] ? blocks - done : device->info.max_grid[0];
+        launch.grid[0] = (uint32_t)part;
+        launch.grid[1] = launch.grid[2] = 1;
+        r = device->backend->queue_launch(stream->queue, &launch);
+    }
+    return r;
+}
+
+CUresult ct_copy_kernel_record_locked(struct ct_stream *stream, const struct ct_copy *copy)
+{
+    const uint64_t head = -address_of(&copy->dst) % UNIT_BYTES, blocks = (copy->row_bytes - head) / BLOCK_BYTES;
+    const uint64_t behind = head + blocks * BLOCK_BYTES;
+    CUresult r = record_rest(stream, copy, 0, head);
+
+    if (r == CUDA_SUCCESS)
+        r = record_blocks(stream, copy, head, blocks);
+    return r == CUDA_SUCCESS ? record_rest(stream, copy, behind, copy->row_bytes - behind) : r;
+}

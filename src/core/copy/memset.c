@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memset (Driver API: Memory Management).
+ *
+ * A run of bytes is filled by the queue where it is aligned to 4, its ragged ends (at most 3 bytes each) are small copies from the
+ * stream's ring. Many short rows with gaps between them are one copy, whose source is one row in the ring with a pitch of 0. */
+#include "copy.h"
+
+#include "core/base/log.h"
+#include "core/stream/stream_ring.h"
+
+#include <string.h>
+
+#define CT_CHANNEL "memset"
+#define FILL_ROWS 16 /* up to so many rows are filled one by one */
+#define HOST_FILL_BYTES ((uint64_t)64 << 10)
+
+/* What to write: the element's bytes, repeated to 4. Rows and fills begin at multiples of the element. */
+struct fill {
+    struct ct_place place;
+    uint32_t pattern;
+    uint64_t row_bytes, rows, pitch;
+};
+
+static uint32_t pattern_of(uint32_t value, unsigned element_bytes)
+{
+    switch (element_bytes) {
+    case 1:
+        return (value & 0xff) * 0x01010101u;
+    case 2:
+        return (value & 0xffff) * 0x00010001u;
+    default:
+        return value;
+    }
+}
+
+static const struct ct_backend *backend_of(const struct ct_stream *stream)
+{
+    return stream->context->backend;
+}
+
+/* The pattern as it lies from a byte whose distance to a multiple of 4 is `phase`. */
+static void write_pattern(char *to, uint64_t bytes, uint32_t pattern, unsigned phase)
+{
+    char four[4];
+
+    memcpy(four, &pattern, sizeof four);
+    for (uint64_t i = 0; i < bytes && i < 4; i++)
+        to[i] = four[(phase + i) % 4];
+    for (uint64_t done = 4; done < bytes; done *= 2) /* doubles what is there; copies of whole patterns keep the phase */
+        memcpy(to + done, to, done < bytes - done ? done : bytes - done);
+}
+
+/* Rows from the ring: one row's bytes, repeated. The row is no longer than a shared request of the ring. */
+static CUresult copy_rows_locked(struct ct_stream *stream, const struct fill *fill, uint64_t offset, uint64_t bytes, uint64_t rows)
+{
+    struct ct_copy_region region = {
+        .dst_offset = offset,
+        .row_bytes = bytes,
+        .rows = rows,
+        .dst_pitch = fill->pitch,
+        .src_pitch = 0,
+        .slices = 1,
+    };
+    struct ct_ring_piece staged;
+    CUresult r = ct_stream_ring_take(stream->ring, bytes, 4, &staged);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    write_pattern(staged.host, bytes, fill->pattern, (unsigned)(offset % 4));
+    region.src_offset = staged.offset;
+    return backend_of(stream)->queue_copy(stream->queue, fill->place.memory, staged.memory, &region, 1);
+}
+
+/* One run of bytes at `offset` of the memory. The element's alignment makes the pattern start at a multiple of it everywhere. */
+static CUresult fill_run_locked(struct ct_stream *stream, const struct fill *fill, uint64_t offset, uint64_t bytes)
+{
+    uint64_t head = -offset & 3, middle, tail;
+    CUresult r = CUDA_SUCCESS;
+
+    head = head < bytes ? head : bytes;
+    middle = (bytes - head) & ~(uint64_t)3;
+    tail = bytes - head - middle;
+    if (head)
+        r = copy_rows_locked(stream, fill, offset, head, 1);
+    if (r == CUDA_SUCCESS && middle)
+        r = backend_of(stream)->queue_fill(stream->queue, fill->place.memory, offset + head, middle, fill->pattern);
+    if (r == CUDA_SUCCESS && tail)
+        r = copy_rows_locked(stream, fill, offset + head + middle, tail, 1);
+    return r;
+}
+
+/* Rows whose pitch is no multiple of 4 begin at changing phases; the pattern of an element of 1 byte has none, and 2-byte elements
+ * keep theirs, since it repeats every 2 bytes. So one staged row serves all. */
+static CUresult fill_locked(struct ct_stream *stream, const struct fill *fill)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    if (fill->rows > FILL_ROWS && fill->row_bytes <= CT_RING_SHARED_BYTES)
+        return copy_rows_locked(stream, fill, fill->place.offset, fill->row_bytes, fill->rows);
+    for (uint64_t row = 0; row < fill->rows && r == CUDA_SUCCESS; row++) {
+        r = fill_run_locked(stream, fill, fill->place.offset + row * fill->pitch, fill->row_bytes);
+        ct_stream_ring_commit(stream->ring);
+    }
+    return r;
+}
+
+static void fill_by_host(const struct fill *fill)
+{
+    for (uint64_t row = 0; row < fill->rows; row++)
+        write_pattern(fill->place.host + row * fill->pitch, fill->row_bytes, fill->pattern,
+                      (unsigned)((fill->place.offset + row * fill->pitch) % 4));
+}
+
+static CUresult run(struct ct_stream *stream, const struct fill *fill, enum ct_copy_mode mode)
+{
+    uint64_t point;
+    CUresult r = ct_stream_begin(stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (fill->place.host && ct_copy_host_is_fast(stream->context) && fill->row_bytes * fill->rows <= HOST_FILL_BYTES &&
+        ct_stream_is_idle_locked(stream)) {
+        fill_by_host(fill);
+        ct_stream_end(stream);
+        return ct_context_check(stream->context, CUDA_SUCCESS);
+    }
+    r = fill_locked(stream, fill);
+    point = backend_of(stream)->queue_point(stream->queue);
+    ct_stream_end(stream);
+    if (r == CUDA_SUCCESS && mode == CT_COPY_SYNC && (fill->place.synchronous || !fill->place.is_device))
+        return ct_stream_await(stream, point);
+    return ct_context_check(stream->context, r);
+}
+
+/* Memory of another device is filled in its own context's legacy stream, when this stream's work is done. */
+static CUresult run_in_owner(struct ct_stream *stream, const struct fill *fill)
+{
+    struct ct_context *context;
+    CUresult r = ct_stream_settle(stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_context_lookup(fill->place.owner, &context);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = run(context->legacy_stream, fill, CT_COPY_SYNC);
+    if (r == CUDA_SUCCESS)
+        r = ct_stream_synchronize(context->legacy_stream);
+    ct_context_release(context);
+    return r;
+}
+
+static CUresult check_shape(uint64_t address, uint64_t pitch, unsigned element_bytes, uint64_t row_bytes, uint64_t height)
+{
+    if (address % element_bytes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "address 0x%llx is not aligned to elements of %u bytes", (unsigned long long)address,
+                       element_bytes);
+    if (height > 1 && pitch % element_bytes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pitch %llu is not a multiple of elements of %u bytes", (unsigned long long)pitch,
+                       element_bytes);
+    if (height > 1 && pitch < row_bytes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pitch %llu is less than a row of %llu bytes", (unsigned long long)pitch,
+                       (unsigned long long)row_bytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_memset(struct ct_stream *stream, uint64_t address, uint64_t pitch, unsigned element_bytes, uint32_t value, uint64_t width,
+                   uint64_t height, enum ct_copy_mode mode)
+{
+    struct fill fill = {.pattern = pattern_of(value, element_bytes), .rows = height, .pitch = pitch};
+    uint64_t span;
+    CUresult r;
+
+    if (width == 0 || height == 0)
+        return CUDA_SUCCESS;
+    if (__builtin_mul_overflow(width, (uint64_t)element_bytes, &fill.row_bytes))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "rows of %llu elements", (unsigned long long)width);
+    r = check_shape(address, pitch, element_bytes, fill.row_bytes, height);
+    if (r == CUDA_SUCCESS)
+        r = ct_copy_span(fill.row_bytes, height, pitch, 1, 0, &span);
+    if (r == CUDA_SUCCESS)
+        r = ct_place_find(CT_POINTER_DEVICE, address, span, &fill.place);
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (fill.place.read_only)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx may only be read", (unsigned long long)address);
+    if (fill.pitch == fill.row_bytes) {
+        fill.row_bytes *= fill.rows;
+        fill.rows = 1;
+    }
+    ct_context_reach(stream->context, fill.place.owner);
+    if (fill.place.memory->device != stream->context->backend_device)
+        return run_in_owner(stream, &fill);
+    return run(stream, &fill, mode);
+}

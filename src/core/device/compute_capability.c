@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The compute capability by option: "75", "7.5", or as compilers write it with a letter behind ("90a"), which changes nothing here. */
+#include "compute_capability.h"
+
+#include "core/base/config.h"
+#include "core/base/log.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define CT_CHANNEL "device"
+/* The one of the oldest that CUDA 13 compiles for: libraries have PTX for it that needs no tensor cores or clusters. */
+#define DEFAULT_NUMBER 75
+
+static const struct ct_compute_capability rows[] = {
+#define CAPABILITY(number, blocks, threads, registers_sm, registers_block, ratio)                                                          \
+    {number, blocks, threads, registers_sm, registers_block, ratio},
+#include "compute_capability.def"
+};
+
+static const struct ct_compute_capability *find_or_null(unsigned long number)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].number == number)
+            return &rows[i];
+    return NULL;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Ten times what the text says; 0: it says nothing. */
+static unsigned long parse(const char *text)
+{
+    char *end;
+    unsigned long number = is_digit(*text) ? strtoul(text, &end, 10) : 0;
+
+    if (number == 0 || number > 1000)
+        return 0;
+    if (*end == '.' && is_digit(end[1])) {
+        number = number * 10 + (unsigned long)(end[1] - '0');
+        end += 2;
+    }
+    end += *end == 'a' || *end == 'f';
+    return *end ? 0 : number;
+}
+
+static const struct ct_compute_capability *chosen;
+
+static void choose(void)
+{
+    const char *text = ct_config()->compute_capability;
+
+    chosen = find_or_null(*text ? parse(text) : DEFAULT_NUMBER);
+    if (chosen)
+        return;
+    ct_log(CT_LOG_WARN, "CUTTLE_COMPUTE_CAPABILITY=%s is none; devices report %d.%d", text, DEFAULT_NUMBER / 10, DEFAULT_NUMBER % 10);
+    chosen = find_or_null(DEFAULT_NUMBER);
+}
+
+const struct ct_compute_capability *ct_compute_capability(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, choose);
+    return chosen;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is current: each thread has a stack of contexts. Entries hold a reference, not a use: a context may be destroyed while it is
+ * current somewhere, and calls there then give CONTEXT_IS_DESTROYED. */
+#include "context.h"
+
+#include "core/base/log.h"
+#include "process.h"
+#include "core/stream/stream.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "context"
+
+struct stack {
+    struct ct_context **entries;
+    unsigned depth, capacity;
+    bool freed_at_exit; /* the thread's exit will call forget_stack */
+};
+static _Thread_local struct stack stack;
+
+static pthread_key_t exit_key;
+static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
+static bool exit_works; /* written inside exit_once */
+
+static void forget_stack(void *value)
+{
+    struct stack *leaving = value;
+
+    while (leaving->depth > 0)
+        ct_object_release(&leaving->entries[--leaving->depth]->object);
+    free(leaving->entries);
+    *leaving = (struct stack){0};
+}
+
+static void make_exit_key(void)
+{
+    exit_works = pthread_key_create(&exit_key, forget_stack) == 0;
+}
+
+static CUresult grow(void)
+{
+    unsigned capacity = stack.capacity ? stack.capacity * 2 : 8;
+    struct ct_context **entries = realloc(stack.entries, capacity * sizeof *entries);
+
+    if (!entries)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "stack of contexts");
+    stack.entries = entries;
+    stack.capacity = capacity;
+    if (!stack.freed_at_exit) {
+        pthread_once(&exit_once, make_exit_key);
+        stack.freed_at_exit = exit_works && pthread_setspecific(exit_key, &stack) == 0;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* The struct behind a handle, active or not, with a reference. */
+static CUresult find(CUcontext handle, struct ct_context **out)
+{
+    struct ct_object *object = ct_object_find_or_null(CT_OBJECT_CONTEXT, handle);
+
+    if (!object)
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "%p is no context", (void *)handle);
+    *out = (struct ct_context *)object;
+    return CUDA_SUCCESS;
+}
+
+struct ct_context *ct_context_top_or_null(void)
+{
+    return stack.depth ? stack.entries[stack.depth - 1] : NULL;
+}
+
+CUresult ct_context_ordinal(CUcontext handle_or_null, CUdevice *out)
+{
+    struct ct_context *context = ct_context_top_or_null();
+    CUresult r;
+
+    if (handle_or_null) {
+        r = find(handle_or_null, &context);
+        if (r != CUDA_SUCCESS)
+            return r;
+        ct_object_release(&context->object); /* devices outlive it */
+    }
+    if (!context)
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "no context is current");
+    *out = context->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_context_push(CUcontext handle)
+{
+    struct ct_context *context;
+    CUresult r = find(handle, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (stack.depth == stack.capacity && (r = grow()) != CUDA_SUCCESS) {
+        ct_object_release(&context->object);
+        return r;
+    }
+    stack.entries[stack.depth++] = context;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_context_pop(CUcontext *out_or_null)
+{
+    struct ct_context *context = ct_context_top_or_null();
+
+    if (!context)
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "no context is current");
+    if (out_or_null)
+        *out_or_null = context->object.handle;
+    stack.depth--;
+    ct_object_release(&context->object);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_context_set_current(CUcontext handle_or_null)
+{
+    struct ct_context *context;
+    CUresult r;
+
+    if (!handle_or_null)
+        return stack.depth ? ct_context_pop(NULL) : CUDA_SUCCESS;
+    if (!stack.depth)
+        return ct_context_push(handle_or_null);
+    r = find(handle_or_null, &context);
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_object_release(&stack.entries[stack.depth - 1]->object);
+    stack.entries[stack.depth - 1] = context;
+    return CUDA_SUCCESS;
+}
+
+/* Gives the use back where a kernel failed. */
+static CUresult refuse_if_failed(struct ct_context *context)
+{
+    CUresult sticky = (CUresult)atomic_load_explicit(&context->sticky_error, memory_order_relaxed); /* the code is all there is to see */
+
+    if (sticky == CUDA_SUCCESS)
+        return CUDA_SUCCESS;
+    ct_context_release(context);
+    ct_log(CT_LOG_DEBUG, "an earlier kernel failed with error %d", (int)sticky); /* which ct_context_check has told */
+    return sticky;
+}
+
+/* The current context, failed or not. Host functions have none: they may call only what finds its context by a handle. */
+static CUresult current(struct ct_context **out)
+{
+    if (ct_stream_in_host_function())
+        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream asks for the current context");
+    return ct_context_lookup_or_current(NULL, out);
+}
+
+static CUresult or_null(CUresult r, struct ct_context **out)
+{
+    if (r != CUDA_ERROR_INVALID_CONTEXT)
+        return r;
+    *out = NULL;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_context_current(struct ct_context **out)
+{
+    struct ct_context *context;
+    CUresult r = current(&context);
+
+    if (r == CUDA_SUCCESS)
+        r = refuse_if_failed(context);
+    if (r == CUDA_SUCCESS)
+        *out = context;
+    return r;
+}
+
+CUresult ct_context_current_or_null(struct ct_context **out)
+{
+    return or_null(ct_context_current(out), out);
+}
+
+CUresult ct_context_failed_or_null(struct ct_context **out)
+{
+    return or_null(current(out), out);
+}
+
+CUresult ct_context_enter(struct ct_context *context)
+{
+    CUresult r = ct_context_use(context);
+
+    return r == CUDA_SUCCESS ? refuse_if_failed(context) : r;
+}
+
+CUresult ct_context_lookup_or_current(CUcontext handle, struct ct_context **out)
+{
+    struct ct_context *top;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (handle) { /* CONTEXT_IS_DESTROYED is for current ones; a handle is that of a context, or not */
+        r = ct_context_lookup(handle, out);
+        return r == CUDA_ERROR_CONTEXT_IS_DESTROYED ? CUDA_ERROR_INVALID_CONTEXT : r;
+    }
+    top = ct_context_top_or_null();
+    if (!top)
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "no context is current");
+    r = ct_context_use(top);
+    if (r == CUDA_SUCCESS)
+        *out = top;
+    return r;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices: their attributes, and opening them. */
+#include "device.h"
+
+#include "compute_capability.h"
+#include "core/base/config.h"
+#include "core/copy/copy_kernel.h"
+#include "core/base/float_environment.h"
+#include "core/memory/host_aliases.h"
+#include "core/base/log.h"
+#include "core/pool/memory_pool.h"
+#include "core/memory/memory_spares.h"
+#include "process.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "device"
+
+#define CT_VENDOR_NVIDIA 0x10deu
+
+static int clamp_to_int(uint64_t value)
+{
+    return value > INT_MAX ? INT_MAX : (int)value;
+}
+
+static int block_threads(const struct ct_device_info *info)
+{
+    return clamp_to_int(info->max_block_threads < 1024 ? info->max_block_threads : 1024);
+}
+
+static int block_depth(const struct ct_device_info *info)
+{
+    return block_threads(info) < 64 ? block_threads(info) : 64;
+}
+
+static int shared_unasked(const struct ct_device_info *info)
+{
+    return clamp_to_int(info->shared_bytes < CT_SHARED_BYTES_UNASKED ? info->shared_bytes : CT_SHARED_BYTES_UNASKED);
+}
+
+static int has_copy_queue(const struct ct_device_info *info)
+{
+    return info->copy_queues > 0;
+}
+
+static int multiprocessors(const struct ct_device_info *info)
+{
+    return info->compute_units ? clamp_to_int(info->compute_units) : 1; /* programs divide by it */
+}
+
+/* The kernel drivers of other GPUs end a submission after seconds; NVIDIA's has a limit only under a display. */
+static int has_watchdog(const struct ct_device_info *info)
+{
+    return info->kind != CT_DEVICE_CPU && info->vendor_id != CT_VENDOR_NVIDIA;
+}
+
+/* No GPU API tells what a multiprocessor holds. By the compute capability: programs size their launches by it, and no launch is refused for
+ * it. At least one block of any size fits. */
+static int resident_threads(const struct ct_device_info *info)
+{
+    const unsigned threads = ct_compute_capability()->threads;
+
+    return clamp_to_int(info->max_block_threads > threads ? info->max_block_threads : threads);
+}
+
+static int has_unified_addressing(const struct ct_device_info *info)
+{
+    return info->address_rule != CT_ADDRESS_OWN;
+}
+
+static int has_virtual_memory(const struct ct_device_info *info)
+{
+    return info->virtual_memory != CT_VIRTUAL_NONE;
+}
+
+static int pool_handle_types(const struct ct_device_info *info)
+{
+    return info->memory_fd ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE;
+}
+
+/* Whether kernels use registered memory at the host's own pointers. Not where drivers take addresses at multiples of 64 KiB only, while
+ * pages begin where they like: there a registration gets an address of the arena (ct_backing_import). */
+static int has_registered_pointers(const struct ct_device_info *info)
+{
+    return info->can_import_host && (info->address_rule == CT_ADDRESS_SHARED || info->import_at_pointer);
+}
+
+static int capability_major(const struct ct_device_info *info)
+{
+    (void)info;
+    return (int)ct_compute_capability()->number / 10;
+}
+
+static int capability_minor(const struct ct_device_info *info)
+{
+    (void)info;
+    return (int)ct_compute_capability()->number % 10;
+}
+
+static int is_cpu(const struct ct_device_info *info)
+{
+    return info->kind == CT_DEVICE_CPU;
+}
+
+/* Concurrent managed access is more than coherent memory, which every device has: it promises that atomic operations of system scope hold
+ * between kernels and the host. No API tells that of a GPU, so it is said of CPU devices alone. */
+static int shares_managed_memory(const struct ct_device_info *info)
+{
+    return is_cpu(info) && has_unified_addressing(info);
+}
+
+/* No API tells it. CPUs have half the lanes for double. */
+static int double_ratio(const struct ct_device_info *info)
+{
+    return info->kind == CT_DEVICE_CPU ? 2 : (int)ct_compute_capability()->ratio;
+}
+
+static int pci_ids(const struct ct_device_info *info)
+{
+    return (int)((info->device_id & 0xffff) << 16 | (info->vendor_id & 0xffff));
+}
+
+#define CONSTANT(name, value)                                                                                                              \
+    static int read_##name(const struct ct_device_info *info)                                                                              \
+    {                                                                                                                                      \
+        (void)info;                                                                                                                        \
+        return (value);                                                                                                                    \
+    }
+#define FIELD(name, member)                                                                                                                \
+    static int read_##name(const struct ct_device_info *info)                                                                              \
+    {                                                                                                                                      \
+        return clamp_to_int(info->member);                                                                                                 \
+    }
+#define CAPABILITY(name, member)                                                                                                           \
+    static int read_##name(const struct ct_device_info *info)                                                                              \
+    {                                                                                                                                      \
+        (void)info;                                                                                                                        \
+        return (int)ct_compute_capability()->member;                                                                                       \
+    }
+#define RULE(name, function)                                                                                                               \
+    static int read_##name(const struct ct_device_info *info)                                                                              \
+    {                                                                                                                                      \
+        return function(info);                                                                                                             \
+    }
+#include "device_attributes.def"
+
+typedef int (*attribute_fn)(const struct ct_device_info *info);
+static const attribute_fn attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
+#define CONSTANT(name, value) [CU_DEVICE_ATTRIBUTE_##name] = read_##name,
+#define FIELD(name, member) [CU_DEVICE_ATTRIBUTE_##name] = read_##name,
+#define CAPABILITY(name, member) [CU_DEVICE_ATTRIBUTE_##name] = read_##name,
+#define RULE(name, function) [CU_DEVICE_ATTRIBUTE_##name] = read_##name,
+#include "device_attributes.def"
+};
+
+enum {
+    CT_N_ATTRIBUTES = 0
+#define CONSTANT(name, value) +1
+#define FIELD(name, member) +1
+#define CAPABILITY(name, member) +1
+#define RULE(name, function) +1
+#include "device_attributes.def"
+};
+_Static_assert(CT_N_ATTRIBUTES == CU_DEVICE_ATTRIBUTE_MAX - 1, "device_attributes.def has one row for each attribute from 1 on");
+
+CUresult ct_device_attribute(const struct ct_device *device, CUdevice_attribute attribute, int *out)
+{
+    if ((unsigned)attribute >= CU_DEVICE_ATTRIBUTE_MAX || !attributes[attribute])
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no device attribute %d", (int)attribute);
+    *out = attributes[attribute](&device->info);
+    return CUDA_SUCCESS;
+}
+
+int ct_device_limit(const struct ct_device *device, CUdevice_attribute attribute)
+{
+    return attributes[attribute](&device->info);
+}
+
+CUresult ct_device_lookup(CUdevice ordinal, struct ct_device **out)
+{
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (ordinal < 0 || (unsigned)ordinal >= ct_process.n_devices)
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d of %u", (int)ordinal, ct_process.n_devices);
+    *out = &ct_process.devices[ordinal];
+    return CUDA_SUCCESS;
+}
+
+/* The driver's own operations wherever there are such. */
+static void claim_all(struct ptx2spv_target *target)
+{
+    target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 1;
+    target->exact_fma64 = target->exact_div64 = target->exact_sqrt64 = 1;
+    target->refined_sqrt32 = target->fma32_flushes = target->guards_fma32 = 0;
+}
+
+static void take_fast_math(struct ct_device *device)
+{
+    const uint8_t flushes = device->info.target.fma32_flushes;
+
+    claim_all(&device->info.target);
+    device->info.target.fma32_flushes = flushes;
+    ct_log(CT_LOG_WARN, "device %d: CUTTLE_MATH=fast: fma, division and square root are as exact as the driver makes them",
+           device->ordinal);
+}
+
+static void take_own_math(struct ptx2spv_target *target)
+{
+    target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 0;
+    target->exact_fma64 = target->refined_sqrt32 = target->refined_roots64 = target->guards_fma32 = 0;
+}
+
+/* How kernels are compiled may be forced, for tests: devices whose own form is right are made to run the other. */
+static void apply_options(struct ct_device *device)
+{
+    struct ptx2spv_target *target = &device->info.target;
+
+    if (!strcmp(ct_config()->warp, "collective"))
+        target->warp_form = PTX2SPV_WARP_COLLECTIVE;
+    else if (*ct_config()->warp)
+        ct_log(CT_LOG_WARN, "CUTTLE_WARP=%s is not known; it may be collective", ct_config()->warp);
+    if (!strcmp(ct_config()->math, "fast"))
+        take_fast_math(device);
+    else if (!strcmp(ct_config()->math, "exact"))
+        take_own_math(target);
+    else if (!strcmp(ct_config()->math, "probed"))
+        claim_all(target);
+    else if (!strcmp(ct_config()->math, "guarded"))
+        target->guards_fma32 = 1;
+    else if (!strcmp(ct_config()->math, "refined"))
+        target->refined_roots64 = 1;
+    else if (*ct_config()->math)
+        ct_log(CT_LOG_WARN, "CUTTLE_MATH=%s is not known; it may be fast, exact, probed, guarded or refined", ct_config()->math);
+    if (!strcmp(ct_config()->sync, "resumed"))
+        target->sync_form = PTX2SPV_SYNC_RESUMED;
+    else if (!strcmp(ct_config()->sync, "predicated"))
+        target->sync_form = PTX2SPV_SYNC_PREDICATED;
+    else if (*ct_config()->sync)
+        ct_log(CT_LOG_WARN, "CUTTLE_SYNC=%s is not known; it may be predicated or resumed", ct_config()->sync);
+    target->lockstep = ct_config()->lockstep;
+}
+
+CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_backend *backend, unsigned backend_index,
+                        const struct ct_device_info *info)
+{
+    CUresult r;
+
+    device->ordinal = ordinal;
+    device->backend = backend;
+    device->backend_index = backend_index;
+    device->info = *info;
+    apply_options(device);
+    ct_mutex_init(&device->lock, CT_RANK_DEVICE);
+    pthread_cond_init(&device->primary_gone, NULL);
+    pthread_cond_init(&device->probe_over, NULL);
+    ct_log(CT_LOG_INFO, "device %d: %s (%s, %s)", ordinal, info->name, backend->name, info->driver);
+    r = ct_context_make_primary(device, &device->primary);
+    if (r == CUDA_SUCCESS)
+        r = ct_spares_create(device, &device->spares);
+    return r == CUDA_SUCCESS ? ct_device_pools_create(device, &device->pools) : r;
+}
+
+void ct_device_finish(struct ct_device *device)
+{
+    ct_device_pools_destroy(device->pools);
+    ct_context_unmake_primary(device->primary);
+    ct_spares_destroy(device->spares);
+    ct_copy_kernel_destroy(device);
+    if (device->opened)
+        device->backend->device_close(device->opened);
+    pthread_cond_destroy(&device->primary_gone);
+    pthread_cond_destroy(&device->probe_over);
+    ct_mutex_finish(&device->lock);
+}
+
+CUresult ct_device_open_locked(struct ct_device *device)
+{
+    struct ct_float_environment before;
+    CUresult r;
+
+    if (device->opened)
+        return CUDA_SUCCESS;
+    ct_float_environment_enter(&before); /* the driver starts the threads that run kernels on a CPU device */
+    r = device->backend->device_open(device->backend_index, &device->opened);
+    ct_float_environment_restore(&before);
+    if (r != CUDA_SUCCESS)
+        return r;
+    device->primary->backend_device = device->opened; /* what belongs to the device and to no context is made through this one */
+    ct_host_aliases_open(device);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_device_open(struct ct_device *device)
+{
+    CUresult r;
+
+    ct_mutex_lock(&device->lock);
+    r = ct_device_open_locked(device);
+    ct_mutex_unlock(&device->lock);
+    return r;
+}

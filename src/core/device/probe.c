@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A kernel that does hard cases of fma, division, roots and subnormals by the device's own operations, wherever its backend's table of
+ * drivers calls them exact. What comes out wrong is done by the compiler's own sequences from then on. A few cases prove nothing, so
+ * nothing is believed for passing them that the table does not say: evidence from there, a veto from here.
+ *
+ * It runs when the first kernel is compiled, so programs without kernels do not pay for it, and its answer is kept on the disk. */
+#include "probe.h"
+
+#include "core/base/config.h"
+#include "context.h"
+#include "core/base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "probe"
+
+#define BLOCK_THREADS 32u
+#define PATIENCE_NS UINT64_C(10000000000)
+#define TEXT_BYTES 8192
+
+enum operation {
+#define OPERATION(id, fact, width, text) OPERATION_##id,
+#include "probe.def"
+    OPERATION_COUNT
+};
+
+static const struct {
+    enum ct_probe_fact fact;
+    unsigned width;
+    const char *text;
+} operations[] = {
+#define OPERATION(id, fact, width, text) {CT_PROBE_##fact, width, text},
+#include "probe.def"
+};
+
+/* A case as the kernel sees it. */
+struct item {
+    uint64_t operation, operands[3], result;
+};
+
+static const struct probe_case {
+    enum operation operation;
+    uint64_t operands[3], want;
+} cases[] = {
+#define CASE(operation, a, b, c, want) {OPERATION_##operation, {a, b, c}, want},
+#include "probe.def"
+};
+#define N_CASES (sizeof cases / sizeof *cases)
+#define N_ITEMS ((N_CASES + BLOCK_THREADS - 1) / BLOCK_THREADS * BLOCK_THREADS)
+
+static const char *const fact_names[] = {
+#define FACT(id, member, name) name,
+#include "probe.def"
+};
+
+/* What the target says of itself that can be asked. */
+static uint32_t claims_of(const struct ptx2spv_target *target)
+{
+    uint32_t claims = 0;
+
+#define FACT(id, member, name) claims |= (uint32_t)(target->member != 0) << CT_PROBE_##id;
+#include "probe.def"
+    if (target->fma32_flushes)
+        claims &= ~(1u << CT_PROBE_SUBNORMAL_FMA32);
+    return target->float64 ? claims : 0; /* the kernel converts; no device without f64 claims anything so far */
+}
+
+/* What rests on a claim falls with it. */
+static void take_back(struct ptx2spv_target *target, uint32_t wrong)
+{
+#define FACT(id, member, name)                                                                                                             \
+    if (wrong >> CT_PROBE_##id & 1)                                                                                                        \
+        target->member = 0;
+#include "probe.def"
+    target->refined_sqrt32 &= target->exact_fma32;
+    target->guards_fma32 &= !(wrong >> CT_PROBE_FMA32 & 1);
+    target->refined_roots64 &= !(wrong >> CT_PROBE_FMA64 & 1);
+}
+
+/* ---- the kernel ---- */
+
+static const char kernel_head[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry probe(.param .u64 items)\n{\n"
+    "  .reg .pred %p, %q;\n  .reg .b32 %i<4>;\n  .reg .b64 %at, %what, %operand<3>, %result;\n"
+    "  ld.param.u64 %at, [items];\n  mov.u32 %i0, %ctaid.x;\n  mov.u32 %i1, %ntid.x;\n  mov.u32 %i2, %tid.x;\n"
+    "  mad.lo.u32 %i0, %i0, %i1, %i2;\n  mul.wide.u32 %what, %i0, 40;\n  add.u64 %at, %at, %what;\n  ld.global.u64 %what, [%at];\n"
+    "  ld.global.u64 %operand0, [%at+8];\n  ld.global.u64 %operand1, [%at+16];\n  ld.global.u64 %operand2, [%at+24];\n"
+    "  mov.u64 %result, 0;\n";
+static const char kernel_tail[] = "  st.global.u64 [%at+32], %result;\n  ret;\n}\n";
+
+static size_t put_operation(char *text, size_t used, enum operation operation)
+{
+    const bool narrow = operations[operation].width == 32;
+
+    return used + (size_t)snprintf(text + used, TEXT_BYTES - used,
+                                   "  setp.ne.u64 %%p, %%what, %u;\n  @%%p bra NOT%u;\n  {\n  .reg .b%u %%a, %%b, %%c, %%d;\n  .reg .b32 %%s;\n"
+                                   "  cvt.u%u.u64 %%a, %%operand0;\n  cvt.u%u.u64 %%b, %%operand1;\n  cvt.u%u.u64 %%c, %%operand2;\n  %s\n"
+                                   "  cvt.u64.u%u %%result, %%d;\n  }\nNOT%u:\n",
+                                   operation, operation, narrow ? 32 : 64, narrow ? 32 : 64, narrow ? 32 : 64, narrow ? 32 : 64,
+                                   operations[operation].text, narrow ? 32 : 64, operation);
+}
+
+static void write_kernel(char *text, uint32_t claims)
+{
+    size_t used = (size_t)snprintf(text, TEXT_BYTES, "%s", kernel_head);
+
+    for (unsigned i = 0; i < OPERATION_COUNT; i++)
+        if (claims >> operations[i].fact & 1)
+            used = put_operation(text, used, (enum operation)i);
+    snprintf(text + used, TEXT_BYTES - used, "%s", kernel_tail);
+}
+
+/* For a device that takes the addresses of its own memory as they are. */
+static bool compile(const struct ptx2spv_target *target, uint32_t claims, struct ptx2spv_kernel *out)
+{
+    const struct ptx2spv_options options = {0};
+    struct ptx2spv_target plain = *target;
+    struct ptx2spv_module *module = NULL;
+    char text[TEXT_BYTES];
+    enum ptx2spv_status status;
+
+    plain.pointer_rule = PTX2SPV_POINTER_SAME;
+    write_kernel(text, claims);
+    status = ptx2spv_module_create(text, strlen(text), &options, &module);
+    if (status == PTX2SPV_OK)
+        status = ptx2spv_kernel_compile(module, 0, &plain, &options, out);
+    ptx2spv_module_destroy(module);
+    if (status != PTX2SPV_OK)
+        ct_log(CT_LOG_INFO, "the probe does not compile: %s", ptx2spv_status_string(status));
+    return status == PTX2SPV_OK;
+}
+
+/* ---- running it ---- */
+
+struct run {
+    const struct ct_backend *backend;
+    struct ct_kernel_image *image;
+    struct ct_memory *memory;
+    struct ct_queue *queue;
+};
+
+static CUresult prepare(struct run *run, struct ct_backend_device *opened, const struct ptx2spv_kernel *kernel)
+{
+    const struct ct_memory_request request = {.size_bytes = N_ITEMS * sizeof(struct item), .align = 256, .kind = CT_MEMORY_HOST};
+    const struct ct_queue_desc desc = {0};
+    CUresult r;
+
+    if ((r = run->backend->kernel_create(opened, "probe", kernel, &run->image)) != CUDA_SUCCESS)
+        return r;
+    if ((r = run->backend->memory_create(opened, &request, &run->memory)) != CUDA_SUCCESS)
+        return r;
+    return run->backend->queue_create(opened, &desc, &run->queue);
+}
+
+static CUresult launch(const struct run *run)
+{
+    const uint64_t items = run->memory->address.v;
+    const struct ct_launch launch = {
+        .kernel = run->image,
+        .grid = {N_ITEMS / BLOCK_THREADS, 1, 1},
+        .block = {BLOCK_THREADS, 1, 1},
+        .params = &items,
+    };
+    CUresult r = run->backend->queue_launch(run->queue, &launch);
+
+    if (r != CUDA_SUCCESS || (r = run->backend->queue_flush(run->queue)) != CUDA_SUCCESS)
+        return r;
+    return run->backend->queue_await(run->queue, run->backend->queue_point(run->queue), PATIENCE_NS, false);
+}
+
+static void write_items(struct item *items)
+{
+    for (size_t i = 0; i < N_ITEMS; i++) {
+        items[i] = (struct item){.operation = OPERATION_COUNT};
+        if (i < N_CASES) {
+            items[i].operation = cases[i].operation;
+            memcpy(items[i].operands, cases[i].operands, sizeof items[i].operands);
+        }
+    }
+}
+
+static uint32_t find_wrong(const struct item *items, uint32_t claims)
+{
+    uint32_t wrong = 0;
+
+    for (size_t i = 0; i < N_CASES; i++) {
+        const enum ct_probe_fact fact = operations[cases[i].operation].fact;
+
+        if (!(claims >> fact & 1) || items[i].result == cases[i].want)
+            continue;
+        wrong |= 1u << fact;
+        ct_log(CT_LOG_DEBUG, "%s of %llx %llx %llx gave %llx and not %llx", fact_names[fact], (unsigned long long)items[i].operands[0],
+               (unsigned long long)items[i].operands[1], (unsigned long long)items[i].operands[2], (unsigned long long)items[i].result,
+               (unsigned long long)cases[i].want);
+    }
+    return wrong;
+}
+
+/* A device that does not come back keeps what it was given: it may still be written to. */
+static void finish(struct run *run, CUresult r)
+{
+    if (r == CUDA_ERROR_NOT_READY)
+        return;
+    run->backend->queue_destroy(run->queue);
+    run->backend->memory_destroy(run->memory);
+    run->backend->kernel_destroy(run->image);
+}
+
+CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
+                      uint32_t *out_wrong)
+{
+    const uint32_t claims = claims_of(target);
+    struct run run = {.backend = backend};
+    struct ptx2spv_kernel kernel;
+    CUresult r;
+
+    if (!compile(target, claims, &kernel))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    r = prepare(&run, opened, &kernel);
+    ptx2spv_kernel_finish(&kernel);
+    if (r == CUDA_SUCCESS) {
+        write_items(run.memory->host);
+        r = launch(&run);
+    }
+    if (r == CUDA_SUCCESS)
+        *out_wrong = find_wrong(run.memory->host, claims);
+    finish(&run, r);
+    return r;
+}
+
+/* ---- once for each device ---- */
+
+static void report(const struct ct_device *device, uint32_t wrong)
+{
+    for (unsigned i = 0; i < CT_PROBE_FACT_COUNT; i++)
+        if (wrong >> i & 1)
+            ct_log(CT_LOG_WARN, "device %d: its own %s is not exact, against what is known of %s; ours is used", device->ordinal,
+                   fact_names[i], device->info.driver);
+}
+
+static void settle(struct ct_device *device, struct ct_backend_device *opened)
+{
+    const uint32_t claims = claims_of(&device->info.target);
+    uint32_t wrong = 0;
+    CUresult r;
+
+    if (!claims || !ct_config()->probe || !strcmp(ct_config()->math, "fast"))
+        return;
+    if (!ct_probe_cache_read(&device->info, claims, &wrong)) {
+        r = ct_probe_run(device->backend, opened, &device->info.target, &wrong);
+        if (r != CUDA_SUCCESS) {
+            ct_log(CT_LOG_INFO, "device %d could not be asked (%d): what is known of its driver holds", device->ordinal, (int)r);
+            return;
+        }
+        ct_probe_cache_write(&device->info, claims, wrong);
+    }
+    report(device, wrong);
+    take_back(&device->info.target, wrong);
+}
+
+void ct_probe_settle(struct ct_device *device, struct ct_backend_device *opened)
+{
+    enum { NOT_YET, RUNNING, DONE };
+
+    if (atomic_load_explicit(&device->probe_state, memory_order_acquire) == DONE) /* pairs with the release below */
+        return;
+    ct_mutex_lock(&device->lock);
+    while (atomic_load(&device->probe_state) == RUNNING)
+        ct_mutex_wait(&device->lock, &device->probe_over);
+    if (atomic_load(&device->probe_state) == NOT_YET) {
+        atomic_store(&device->probe_state, RUNNING);
+        ct_mutex_unlock(&device->lock);
+        settle(device, opened);
+        ct_mutex_lock(&device->lock);
+        atomic_store_explicit(&device->probe_state, DONE, memory_order_release);
+        pthread_cond_broadcast(&device->probe_over);
+    }
+    ct_mutex_unlock(&device->lock);
+}

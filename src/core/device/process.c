@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Start-up of the process: the devices of all backends, chosen and put in order. */
+#include "process.h"
+
+#include "core/base/config.h"
+#include "device.h"
+#include "core/base/float_environment.h"
+#include "core/base/log.h"
+#include "core/base/log_history.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define CT_CHANNEL "process"
+
+struct ct_process ct_process = {
+    .lock = CT_MUTEX_INITIALIZER(CT_RANK_PROCESS),
+    .handles = CT_HANDLE_TABLE_INITIALIZER,
+};
+
+static const struct ct_backend *const backends[] = {
+    &ct_backend_vk,
+#ifdef CT_WITH_OPENCL
+    &ct_backend_cl,
+#endif
+};
+#define CT_N_BACKENDS (sizeof backends / sizeof *backends)
+
+/* A device before the process takes it. */
+struct candidate {
+    const struct ct_backend *backend;
+    const struct ct_device_info *info;
+    unsigned backend_index;
+};
+
+struct candidates {
+    struct candidate *items;
+    unsigned count;
+};
+
+/* A GPU that two APIs reach is one device: that of the first backend. */
+static bool is_listed(const struct candidates *list, const struct ct_backend *backend, const struct ct_device_info *info)
+{
+    for (unsigned i = 0; i < list->count; i++) {
+        const struct ct_device_info *other = list->items[i].info;
+        bool same_place = info->has_pci && other->has_pci && info->pci_domain == other->pci_domain && info->pci_bus == other->pci_bus &&
+                          info->pci_device == other->pci_device;
+
+        if (list->items[i].backend != backend && (same_place || !memcmp(info->uuid, other->uuid, sizeof info->uuid))) {
+            ct_log(CT_LOG_INFO, "%s is left out of backend %s: it is listed already", info->name, backend->name);
+            return true;
+        }
+    }
+    return false;
+}
+
+static CUresult add_backend(struct candidates *list, const struct ct_backend *backend)
+{
+    const struct ct_device_info *infos;
+    struct candidate *items;
+    unsigned count;
+    struct ct_float_environment before;
+    CUresult r;
+
+    ct_float_environment_enter(&before); /* drivers may start threads */
+    r = backend->enumerate(&infos, &count);
+    ct_float_environment_restore(&before);
+    if (r != CUDA_SUCCESS || count == 0)
+        return r;
+    items = realloc(list->items, (list->count + count) * sizeof *items);
+    if (!items)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of devices");
+    list->items = items;
+    for (unsigned i = 0; i < count; i++) {
+        if (!is_listed(list, backend, &infos[i]))
+            items[list->count++] = (struct candidate){backend, &infos[i], i};
+    }
+    return CUDA_SUCCESS;
+}
+
+/* All devices, best kind first; devices of one kind keep the order of their backends. A backend that fails does not hide the others. */
+static CUresult find_candidates(struct candidates *list)
+{
+    const char *only = ct_config()->backend;
+    CUresult first_error = CUDA_SUCCESS;
+
+    for (size_t i = 0; i < CT_N_BACKENDS; i++) {
+        CUresult r;
+
+        if (*only && strcasecmp(only, backends[i]->name))
+            continue;
+        r = add_backend(list, backends[i]);
+        if (r != CUDA_SUCCESS)
+            ct_log(CT_LOG_WARN, "backend %s gives no devices: error %d", backends[i]->name, (int)r);
+        if (r != CUDA_SUCCESS && first_error == CUDA_SUCCESS)
+            first_error = r;
+    }
+    for (unsigned i = 1; i < list->count; i++) { /* by insertion: few, and stable */
+        struct candidate item = list->items[i];
+        unsigned at = i;
+
+        for (; at > 0 && list->items[at - 1].info->kind > item.info->kind; at--)
+            list->items[at] = list->items[at - 1];
+        list->items[at] = item;
+    }
+    return list->count ? CUDA_SUCCESS : first_error;
+}
+
+static bool contains_ignoring_case(const char *text, const char *part, size_t length)
+{
+    for (; *text; text++)
+        if (!strncasecmp(text, part, length))
+            return true;
+    return false;
+}
+
+static bool is_number(const char *word, size_t length)
+{
+    while (length > 0 && isdigit((unsigned char)word[length - 1]))
+        length--;
+    return length == 0;
+}
+
+/* A number takes its device each time that it stands there; a name takes those that nothing took before. */
+static bool word_takes(const char *word, size_t length, unsigned number, const char *name, bool taken)
+{
+    if (is_number(word, length))
+        return strtoul(word, NULL, 10) == number;
+    return !taken && contains_ignoring_case(name, word, length);
+}
+
+/* Upper limit of devices: each word may take each of `count`, but only names take more than one, and those once. */
+static size_t most_devices(const char *words, size_t count)
+{
+    for (; *words; words++)
+        count += *words == ',';
+    return count + 1;
+}
+
+/* Keeps what CUTTLE_DEVICE names: the first word's devices first. */
+static CUresult apply_choice(struct candidates *list)
+{
+    const char *word = ct_config()->device;
+    struct candidates chosen = {NULL, 0};
+    bool *taken;
+
+    if (!*word || !list->count)
+        return CUDA_SUCCESS;
+    chosen.items = calloc(most_devices(word, list->count), sizeof *chosen.items);
+    taken = calloc(list->count, sizeof *taken);
+    while (chosen.items && taken && *word) {
+        size_t length = strcspn(word, ",");
+
+        for (unsigned i = 0; length && i < list->count; i++) {
+            if (!word_takes(word, length, i, list->items[i].info->name, taken[i]))
+                continue;
+            taken[i] = true;
+            chosen.items[chosen.count++] = list->items[i];
+        }
+        word += length + (word[length] == ',');
+    }
+    free(list->items);
+    *list = chosen;
+    if (!chosen.items || !taken)
+        list->count = 0;
+    free(taken);
+    return list->items ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of devices");
+}
+
+/* A device that is listed more than once is several to programs, which tell devices apart by their UUIDs. */
+static struct ct_device_info info_of(const struct candidates *list, unsigned index)
+{
+    const struct candidate *item = &list->items[index];
+    struct ct_device_info info = *item->info;
+    unsigned before = 0;
+
+    for (unsigned i = 0; i < index; i++)
+        before += list->items[i].info == item->info;
+    info.uuid[sizeof info.uuid - 1] ^= (uint8_t)before;
+    return info;
+}
+
+static CUresult make_devices(const struct candidates *list)
+{
+    struct ct_device *devices = calloc(list->count, sizeof *devices);
+    unsigned made = 0;
+    CUresult r = CUDA_SUCCESS;
+
+    if (!devices)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "devices");
+    for (; made < list->count && r == CUDA_SUCCESS; made++) {
+        const struct candidate *item = &list->items[made];
+        const struct ct_device_info info = info_of(list, made);
+
+        r = ct_device_init(&devices[made], (int)made, item->backend, item->backend_index, &info);
+    }
+    if (r != CUDA_SUCCESS) {
+        while (made > 0)
+            ct_device_finish(&devices[--made]);
+        free(devices);
+        return r;
+    }
+    ct_process.devices = devices;
+    ct_process.n_devices = list->count;
+    return CUDA_SUCCESS;
+}
+
+/* In the child: the driver's threads are gone and its device files are shared with the parent, so nothing can work any more. Locks may be
+ * held by threads that are no more; that of the log, which every failure takes, is not. */
+static void note_fork(void)
+{
+    int ready = CT_PROCESS_READY;
+
+    ct_log_history_let_go();
+    atomic_compare_exchange_strong(&ct_process.state, &ready, CT_PROCESS_FORKED);
+}
+
+/* Threads may still run and call us: nothing is taken down, calls are refused. */
+__attribute__((destructor)) static void note_exit(void)
+{
+    atomic_store_explicit(&ct_process.state, CT_PROCESS_GONE, memory_order_release);
+}
+
+bool ct_process_is_child(void)
+{
+    return atomic_load_explicit(&ct_process.state, memory_order_acquire) == CT_PROCESS_FORKED;
+}
+
+void ct_process_end_child(int status)
+{
+    fflush(NULL);
+    _exit(status);
+}
+
+/* At exit that has to be so before the handlers run that stood already when the drivers were loaded, such as that of a libcudart in the
+ * program, which unloads its modules: drivers have handlers of their own (NVIDIA's for Vulkan), which run in between, and nothing of a
+ * driver may be called behind them. In a forked child those handlers wait for threads that are no more, or crash (NVIDIA 580.159.04 does
+ * both), so the child ends here: what the application registered since cuInit has run. */
+static void end_process(int status, void *user)
+{
+    const bool is_child = ct_process_is_child();
+
+    (void)user;
+    note_exit();
+    if (is_child)
+        ct_process_end_child(status);
+}
+
+static CUresult start_locked(void)
+{
+    struct candidates list = {NULL, 0};
+    CUresult r = find_candidates(&list);
+
+    if (r == CUDA_SUCCESS)
+        r = apply_choice(&list);
+    if (r == CUDA_SUCCESS && list.count == 0)
+        r = ct_fail(CUDA_ERROR_NO_DEVICE, "no device found (CUTTLE_BACKEND \"%s\", CUTTLE_DEVICE \"%s\")", ct_config()->backend,
+                    ct_config()->device);
+    if (r == CUDA_SUCCESS)
+        r = make_devices(&list);
+    free(list.items);
+    if (r == CUDA_SUCCESS && on_exit(end_process, NULL) != 0)
+        ct_log(CT_LOG_WARN, "the end of the process will be noticed late: out of memory");
+    if (r == CUDA_SUCCESS && pthread_atfork(ct_log_history_hold, ct_log_history_let_go, note_fork) != 0)
+        ct_log(CT_LOG_WARN, "forks will not be noticed: out of memory");
+    return r;
+}
+
+static CUresult state_error(int state)
+{
+    switch ((enum ct_process_state)state) {
+    case CT_PROCESS_READY:
+        return CUDA_SUCCESS;
+    case CT_PROCESS_NEW:
+        return ct_fail(CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called, or failed");
+    case CT_PROCESS_FORKED:
+        if (!atomic_exchange_explicit(&ct_process.fork_told, true, memory_order_relaxed))
+            ct_log(CT_LOG_ERROR, "CUDA was in use before this process was forked; it can only be used in the parent");
+        return CUDA_ERROR_NOT_INITIALIZED;
+    case CT_PROCESS_GONE:
+        return ct_fail(CUDA_ERROR_DEINITIALIZED, "the process is exiting");
+    }
+    return CUDA_ERROR_UNKNOWN;
+}
+
+CUresult ct_process_init(unsigned flags)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    if (flags != 0)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags must be 0, not 0x%x", flags);
+    /* FORKED and GONE first: the lock may have been held by a thread that is no more */
+    if (atomic_load_explicit(&ct_process.state, memory_order_acquire) != CT_PROCESS_NEW)
+        return ct_process_check();
+    ct_log_init();
+    ct_mutex_lock(&ct_process.lock);
+    if (atomic_load_explicit(&ct_process.state, memory_order_relaxed) == CT_PROCESS_NEW) {
+        r = start_locked();
+        if (r == CUDA_SUCCESS)
+            atomic_store_explicit(&ct_process.state, CT_PROCESS_READY, memory_order_release);
+    }
+    ct_mutex_unlock(&ct_process.lock);
+    return r;
+}
+
+CUresult ct_process_check(void)
+{
+    int state = atomic_load_explicit(&ct_process.state, memory_order_acquire);
+
+    return state == CT_PROCESS_READY ? CUDA_SUCCESS : state_error(state);
+}
+
+unsigned long long ct_process_new_id(void)
+{
+    return atomic_fetch_add_explicit(&ct_process.next_id, 1, memory_order_relaxed) + 1; /* only uniqueness matters */
+}

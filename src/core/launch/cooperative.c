@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cooperative launches: grids whose blocks wait for each other. No driver of Vulkan or OpenCL promises that blocks run at the same time, so
+ * the kernel is compiled such that a block which can only wait keeps its state in memory and ends (struct ptx2spv_grid), and is dispatched
+ * until all blocks are done. How often is known only when they have run: the stream's worker looks after each dispatch, which go to a queue
+ * of their own, while the stream's queue waits for the worker, as for a host function. */
+#include "launch.h"
+#include "core/base/log.h"
+#include "core/memory/memory_backing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "launch"
+#define PARAMS_OFFSET 64 /* of the parameters behind struct ptx2spv_grid */
+#define STATES_ALIGN 256
+
+_Static_assert(sizeof(struct ptx2spv_grid) <= PARAMS_OFFSET, "the parameters come behind it");
+
+struct cooperative {
+    struct ct_context *context; /* borrowed: in use while its stream has a queue */
+    struct ct_queue *queue;
+    struct ct_backing control; /* struct ptx2spv_grid, then the parameters */
+    struct ct_backing states;
+    struct ct_launch launch;
+    bool may_wait;
+};
+
+static void destroy(struct cooperative *job)
+{
+    job->context->backend->queue_destroy(job->queue);
+    ct_backing_destroy(job->context, &job->control);
+    ct_backing_destroy(job->context, &job->states);
+    free(job);
+}
+
+/* ---- on the worker ---- */
+
+static CUresult dispatch(struct cooperative *job)
+{
+    const struct ct_backend *backend = job->context->backend;
+    CUresult r = backend->queue_launch(job->queue, &job->launch);
+
+    if (r == CUDA_SUCCESS)
+        r = backend->queue_await(job->queue, backend->queue_point(job->queue), UINT64_MAX, false);
+    return ct_context_check(job->context, r);
+}
+
+static void run(void *user, CUresult status)
+{
+    struct cooperative *job = user;
+    struct ptx2spv_grid *grid = job->control.host;
+    bool waiting = status == CUDA_SUCCESS;
+
+    while (waiting) {
+        grid->waiting = 0;
+        status = dispatch(job);
+        grid->phase = 1;
+        waiting = status == CUDA_SUCCESS && job->may_wait && grid->waiting > 0;
+    }
+    if (status != CUDA_SUCCESS) { /* whatever it was: nobody asks for it any more, and the work is not done */
+        ct_log(CT_LOG_WARN, "a cooperative launch ends before it is done: error %d", (int)status);
+        ct_context_check(job->context, CUDA_ERROR_LAUNCH_FAILED);
+    }
+    destroy(job);
+}
+
+/* ---- making one ---- */
+
+static uint64_t round_up(uint64_t value, uint64_t align)
+{
+    return (value + align - 1) / align * align;
+}
+
+/* Bytes from one block's state to the next. */
+static uint64_t state_bytes(const struct ptx2spv_kernel_info *info, const struct ct_launch_shape *shape)
+{
+    const uint64_t threads = (uint64_t)shape->block[0] * shape->block[1] * shape->block[2];
+    const uint64_t base = info->dynamic_shared_offset > info->static_shared_bytes ? info->dynamic_shared_offset : info->static_shared_bytes;
+    const uint64_t shared = round_up(base + shape->dynamic_shared_bytes, 16);
+
+    return round_up(PTX2SPV_GRID_HEADER_BYTES + shared + info->exchange_bytes + info->exchange_thread_bytes * threads +
+                        4 * info->grid_thread_words * threads,
+                    16);
+}
+
+static CUresult make_memory(struct cooperative *job, const struct ptx2spv_kernel_info *info, const struct ct_launch_shape *shape)
+{
+    const uint64_t stride = state_bytes(info, shape), blocks = (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2];
+    CUresult r = ct_backing_create_host(job->context, PARAMS_OFFSET + info->param_bytes, CT_MEMORY_HOST, &job->control);
+
+    if (r == CUDA_SUCCESS && job->may_wait)
+        r = ct_backing_create_device(job->context, stride * blocks, STATES_ALIGN, &job->states);
+    if (r == CUDA_SUCCESS)
+        *(struct ptx2spv_grid *)job->control.host = (struct ptx2spv_grid){.states = job->states.address, .stride = stride};
+    return r;
+}
+
+/* The kernel's parameters, and the one that it has besides. */
+static void place_params(struct cooperative *job, const struct ptx2spv_kernel_info *info, const void *params, uint32_t param_bytes)
+{
+    unsigned char *to = (unsigned char *)job->control.host + PARAMS_OFFSET;
+
+    memset(to, 0, info->param_bytes);
+    memcpy(to, params, param_bytes);
+    memcpy(to + info->grid_param_offset, &job->control.address, sizeof job->control.address);
+    job->launch.params = to;
+    job->launch.params_address = job->control.address + PARAMS_OFFSET;
+}
+
+static CUresult make(struct ct_context *context, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
+                     struct cooperative **out)
+{
+    struct cooperative *job = calloc(1, sizeof *job);
+    const struct ct_queue_desc desc = {0};
+    CUresult r;
+
+    if (!job)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "cooperative launch");
+    job->context = context;
+    job->may_wait = code->info->grid_thread_words > 0;
+    job->launch = (struct ct_launch){
+        .kernel = code->image,
+        .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
+        .block = {shape->block[0], shape->block[1], shape->block[2]},
+        .dynamic_shared_bytes = shape->dynamic_shared_bytes,
+        .image = code->variables,
+        .fault = context->fault->memory->address,
+    };
+    r = context->backend->queue_create(context->backend_device, &desc, &job->queue);
+    if (r == CUDA_SUCCESS)
+        r = make_memory(job, code->info, shape);
+    if (r == CUDA_SUCCESS)
+        *out = job;
+    else
+        destroy(job);
+    return r;
+}
+
+CUresult ct_launch_record_cooperative(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
+                                      const void *params, uint32_t param_bytes)
+{
+    struct cooperative *job;
+    CUresult r = make(stream->context, code, shape, &job);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    place_params(job, code->info, params, param_bytes);
+    r = ct_stream_run_on_host_locked(stream, run, job);
+    if (r != CUDA_SUCCESS)
+        destroy(job);
+    return r;
+}

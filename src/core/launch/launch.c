@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches: the checks, in the order of the native driver where that is known; parameters; recording. */
+#include "launch.h"
+
+#include "core/device/device.h"
+#include "core/base/float_environment.h"
+#include "heap.h"
+#include "core/code/library.h"
+#include "core/base/log.h"
+#include "core/memory/memory.h"
+#include "print.h"
+#include "core/memory/memory_backing.h"
+#include "occupancy.h"
+#include "core/stream/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "launch"
+#define CT_PARAMS_ON_STACK 1024 /* bytes; most kernels have a few pointers and numbers */
+#define CT_PARAMS_ALIGN 16
+
+static uint32_t required_block(const struct ct_function *function, int dimension)
+{
+    uint32_t required = function->decl->req_ntid[dimension];
+
+    return required ? required : 1;
+}
+
+/* A kernel that names its block may be launched without: CUDA C++ kernels with __block_size__ as kernel<<<grid>>>, which comes here as
+ * a block of 1 x 1 x 1 (Programming Guide, Thread Block Clusters). NVIDIA's driver 580 takes that, and no other block. */
+static struct ct_launch_shape complete_shape(const struct ct_function *function, const struct ct_launch_shape *shape)
+{
+    struct ct_launch_shape complete = *shape;
+
+    if (!function->decl->req_ntid[0] || shape->block[0] != 1 || shape->block[1] != 1 || shape->block[2] != 1)
+        return complete;
+    for (int i = 0; i < 3; i++)
+        complete.block[i] = required_block(function, i);
+    return complete;
+}
+
+static CUresult check_shape(const struct ct_function *function, const struct ct_launch_shape *shape)
+{
+    const struct ct_device *device = function->module->context->device;
+    uint64_t threads = (uint64_t)shape->block[0] * shape->block[1];
+    unsigned limit = ct_function_block_limit(function);
+
+    for (int i = 0; i < 3; i++) {
+        if (shape->grid[i] == 0 || shape->grid[i] > (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i))
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: a grid of %u x %u x %u blocks", function->decl->name, shape->grid[0],
+                           shape->grid[1], shape->grid[2]);
+        if (shape->block[i] == 0 || shape->block[i] > (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + i))
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: a block of %u x %u x %u threads", function->decl->name, shape->block[0],
+                           shape->block[1], shape->block[2]);
+    }
+    threads *= shape->block[2]; /* each is within its own limit: no overflow */
+    if (threads > limit)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: a block of %llu threads; at most %u", function->decl->name,
+                       (unsigned long long)threads, limit);
+    for (int i = 0; i < 3; i++)
+        if (function->decl->req_ntid[0] && shape->block[i] != required_block(function, i))
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s requires a block of other dimensions (.reqntid)", function->decl->name);
+    return CUDA_SUCCESS;
+}
+
+/* The kernel's own shared memory, and what threads exchange through on devices without warp instructions of their own: info->exchange_*. */
+static CUresult check_shared(const struct ct_function *function, const struct ptx2spv_kernel_info *info, unsigned dynamic_bytes,
+                             unsigned block_threads)
+{
+    uint64_t exchange = info->exchange_bytes + (uint64_t)info->exchange_thread_bytes * block_threads;
+    unsigned limit = ct_function_dynamic_shared_limit(function);
+    unsigned base = ct_function_shared_base(function);
+    unsigned total = (unsigned)ct_device_limit(function->module->context->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+
+    if (dynamic_bytes > limit)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: %u bytes of dynamic shared memory; at most %u", function->decl->name,
+                       dynamic_bytes, limit);
+    if ((uint64_t)base + dynamic_bytes > total)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: %u and %u bytes of shared memory; at most %u", function->decl->name, base,
+                       dynamic_bytes, total);
+    if (base + dynamic_bytes + exchange > total)
+        return ct_fail(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                       "kernel %s: its warp instructions take %llu bytes of shared memory beside %u; at most %u", function->decl->name,
+                       (unsigned long long)exchange, base + dynamic_bytes, total);
+    return CUDA_SUCCESS;
+}
+
+/* The list of `extra`: keys and values in turn, up to CU_LAUNCH_PARAM_END. */
+static CUresult read_extra(void **extra, const void **out_bytes, size_t *out_size)
+{
+    const void *bytes = NULL;
+    const size_t *size = NULL;
+
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            bytes = extra[1];
+        else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            size = extra[1];
+        else
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "unknown key %p in the extra list of a launch", *extra);
+    }
+    if (!bytes || !size)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the extra list of a launch lacks the buffer or its size");
+    *out_bytes = bytes;
+    *out_size = *size;
+    return CUDA_SUCCESS;
+}
+
+static CUresult pack_extra(const struct ct_function *function, void **extra, unsigned char *out)
+{
+    const uint32_t needed = function->decl->param_bytes;
+    const void *bytes;
+    size_t size;
+    CUresult r = read_extra(extra, &bytes, &size);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    /* The padding at the end of a struct of all parameters does no harm. */
+    if (size > ((size_t)needed + CT_PARAMS_ALIGN - 1) / CT_PARAMS_ALIGN * CT_PARAMS_ALIGN)
+        return ct_fail(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "kernel %s has %u bytes of parameters, the buffer %zu", function->decl->name,
+                       needed, size);
+    if (size < needed)
+        ct_log(CT_LOG_DEBUG, "kernel %s has %u bytes of parameters, the buffer %zu: the rest is 0", function->decl->name, needed, size);
+    memset(out, 0, needed);
+    memcpy(out, bytes, size < needed ? size : needed);
+    return CUDA_SUCCESS;
+}
+
+static CUresult pack_params(const struct ct_function *function, void **params, unsigned char *out)
+{
+    const struct ptx2spv_kernel_decl *decl = function->decl;
+
+    memset(out, 0, decl->param_bytes); /* what lies between parameters is defined too */
+    for (unsigned i = 0; i < decl->n_params; i++) {
+        if (!params[i])
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: parameter %u is a null pointer", decl->name, i);
+        memcpy(out + decl->params[i].offset, params[i], decl->params[i].size);
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult pack(const struct ct_function *function, void **params, void **extra, unsigned char *out)
+{
+    if (params && extra)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: parameters both in a list and in a buffer", function->decl->name);
+    if (extra)
+        return pack_extra(function, extra, out);
+    if (params)
+        return pack_params(function, params, out);
+    if (function->decl->n_params)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s has %u parameters and was given none", function->decl->name,
+                       function->decl->n_params);
+    return CUDA_SUCCESS;
+}
+
+/* The part of a launch that is known before it is recorded: everything but the parameters and the addresses of variables and fault word. */
+static struct ct_launch launch_of(const struct ct_launch_code *code, const struct ct_launch_shape *shape)
+{
+    return (struct ct_launch){
+        .kernel = code->image,
+        .variant = code->variant,
+        .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
+        .block = {shape->block[0], shape->block[1], shape->block[2]},
+        .dynamic_shared_bytes = shape->dynamic_shared_bytes,
+    };
+}
+
+/* Records on a stream between begin and end. `params` are packed, info->param_bytes of them; they are copied. */
+static CUresult record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape, const void *params)
+{
+    const struct ct_context *context = stream->context;
+    struct ct_launch launch = launch_of(code, shape);
+
+    launch.params = params;
+    launch.image = code->variables;
+    launch.fault = context->fault->memory->address;
+    if (code->info->params_in_buffer) {
+        struct ct_memory *memory;
+        uint64_t offset;
+        void *host;
+        CUresult r = ct_stream_scratch(stream, code->info->param_bytes, CT_PARAMS_ALIGN, &host, &launch.params_address, &memory, &offset);
+
+        if (r != CUDA_SUCCESS)
+            return r;
+        memcpy(host, params, code->info->param_bytes);
+    }
+    return context->backend->queue_launch(stream->queue, &launch);
+}
+
+/* Called before the stream is locked, since the driver may compile for a minute. The dispatches of a cooperative launch are made by the
+ * stream's worker, which holds no lock when they are compiled. */
+static CUresult prepare_code(const struct ct_function *function, const struct ct_launch_shape *shape, struct ct_launch_code *code)
+{
+    const struct ct_backend *backend = function->module->context->backend;
+    const struct ct_launch launch = launch_of(code, shape);
+
+    return backend->kernel_prepare && !shape->cooperative ? backend->kernel_prepare(&launch, &code->variant) : CUDA_SUCCESS;
+}
+
+/* `function` is the one to run: for cooperative launches the one compiled for them. */
+static CUresult record_on(struct ct_stream *stream, const struct ct_function *function, const struct ct_launch_shape *shape,
+                          const void *params)
+{
+    const struct ct_module *module = function->module;
+    struct ct_launch_code code = {.image = function->image, .info = &function->info};
+    CUresult r = prepare_code(function, shape, &code);
+
+    if (r != CUDA_SUCCESS || (r = ct_stream_begin(stream)) != CUDA_SUCCESS)
+        return r;
+    if (module->image_address)
+        code.variables = (ct_devaddr){module->image_address}; /* H: what a kernel makes of it may leave as a pointer */
+    if (!atomic_load(&module->loaded))                        /* with the stream locked: see module.c */
+        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s: its module is unloaded", function->decl->name);
+    else if (shape->cooperative)
+        r = ct_launch_record_cooperative(stream, &code, shape, params, function->decl->param_bytes);
+    else
+        r = record(stream, &code, shape, params);
+    ct_stream_end(stream);
+    return r;
+}
+
+static unsigned block_threads_of(const struct ct_launch_shape *shape)
+{
+    return shape->block[0] * shape->block[1] * shape->block[2];
+}
+
+/* All blocks of a cooperative launch must have room at once (CUDA C++ Programming Guide, "Grid Synchronization"). */
+static CUresult check_room(const struct ct_function *function, const struct ct_launch_shape *shape)
+{
+    const struct ct_device *device = function->module->context->device;
+    uint64_t room = ct_occupancy_blocks(function, block_threads_of(shape), shape->dynamic_shared_bytes);
+    uint64_t blocks = (uint64_t)shape->grid[0] * shape->grid[1]; /* below 2^47, and z below 2^16 */
+
+    room *= (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    if (blocks * shape->grid[2] > room)
+        return ct_fail(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "kernel %s: %u x %u x %u blocks in a cooperative launch; at most %llu",
+                       function->decl->name, shape->grid[0], shape->grid[1], shape->grid[2], (unsigned long long)room);
+    return CUDA_SUCCESS;
+}
+
+/* All that can be wrong before there are parameters. *out: the function to run. */
+static CUresult prepare(struct ct_function *function, const struct ct_launch_shape *shape, struct ct_function **out)
+{
+    unsigned threads = block_threads_of(shape);
+    CUresult r;
+
+    *out = function;
+    if ((r = check_shape(function, shape)) != CUDA_SUCCESS || (r = ct_function_compile(function)) != CUDA_SUCCESS ||
+        (r = check_shared(function, &function->info, shape->dynamic_shared_bytes, threads)) != CUDA_SUCCESS || !shape->cooperative)
+        return r;
+    if ((r = check_room(function, shape)) != CUDA_SUCCESS || (r = ct_function_cooperative(function, out)) != CUDA_SUCCESS)
+        return r;
+    return check_shared(function, &(*out)->info, shape->dynamic_shared_bytes, threads);
+}
+
+static CUresult launch_on(struct ct_stream *stream, struct ct_function *function, const struct ct_launch_shape *asked, void **params,
+                          void **extra)
+{
+    const struct ct_launch_shape complete = complete_shape(function, asked), *shape = &complete;
+    unsigned char on_stack[CT_PARAMS_ON_STACK];
+    unsigned char *bytes = on_stack;
+    struct ct_function *runs;
+    CUresult r;
+
+    if (stream->context != function->module->context)
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s is of another context than the stream", function->decl->name);
+    if ((r = prepare(function, shape, &runs)) != CUDA_SUCCESS)
+        return r;
+    if (function->decl->param_bytes > sizeof on_stack && !(bytes = malloc(function->decl->param_bytes)))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u bytes of parameters", function->decl->param_bytes);
+    r = pack(function, params, extra, bytes);
+    if (function->module->prints) {
+        ct_print_flush(stream->context); /* as CUDA does at the beginning of a launch */
+        ct_print_note_launch(stream->context);
+    }
+    if (function->module->allocates)
+        ct_heap_note_launch(stream->context);
+    if (r == CUDA_SUCCESS)
+        r = record_on(stream, runs, shape, bytes);
+    if (bytes != on_stack)
+        free(bytes);
+    return r;
+}
+
+/* The name of a function or a library's kernel, for as long as the caller keeps *out_object; a text if it is none. */
+static const char *name_of(CUfunction handle, struct ct_object **out_object)
+{
+    if ((*out_object = ct_object_find_or_null(CT_OBJECT_FUNCTION, handle)) != NULL)
+        return ((struct ct_function *)*out_object)->decl->name;
+    if ((*out_object = ct_object_find_or_null(CT_OBJECT_KERNEL, handle)) != NULL)
+        return ((struct ct_kernel *)*out_object)->decl->name;
+    return "(no kernel)";
+}
+
+/* FNV-1a, begun with the kernel and the error. */
+static uint64_t hash_failure(CUfunction handle, CUresult r, const char *reason)
+{
+    uint64_t hash = (0xcbf29ce484222325 ^ (uint64_t)(uintptr_t)handle) * 0x100000001b3 ^ (uint64_t)r;
+
+    for (; *reason; reason++)
+        hash = (hash ^ (unsigned char)*reason) * 0x100000001b3;
+    return hash;
+}
+
+CUresult ct_launch_tell(CUfunction handle, CUresult r)
+{
+    static _Atomic uint64_t last_told; /* so that a loop is told of once; relaxed: it orders nothing */
+    const char *name, *reason = ct_log_last_failure();
+    struct ct_object *object;
+    uint64_t hash;
+
+    if (r == CUDA_SUCCESS)
+        return r;
+    hash = hash_failure(handle, r, reason);
+    if (atomic_exchange_explicit(&last_told, hash, memory_order_relaxed) == hash)
+        return r;
+    name = name_of(handle, &object);
+    if (*reason)
+        ct_log(CT_LOG_WARN, "kernel %s is not launched: %s", name, reason);
+    else
+        ct_log(CT_LOG_WARN, "kernel %s is not launched: error %d", name, (int)r);
+    if (object)
+        ct_object_release(object);
+    return r;
+}
+
+CUresult ct_launch_kernel(CUfunction handle, const struct ct_launch_shape *shape, CUstream stream_handle, void **params, void **extra)
+{
+    struct ct_float_environment before;
+    struct ct_stream *stream;
+    struct ct_function *function;
+    CUresult r = ct_stream_lookup(stream_handle, &stream); /* also: initialized, a current context */
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_function_lookup(handle, stream->context, &function);
+    if (r == CUDA_SUCCESS) {
+        ct_float_environment_enter(&before); /* a driver may compile now, or start threads */
+        r = launch_on(stream, function, shape, params, extra);
+        ct_float_environment_restore(&before);
+        ct_function_release(function);
+    }
+    ct_stream_release(stream);
+    return r;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The arithmetic of occupancy: whole warps, blocks and shared memory against the limits of a multiprocessor. */
+#include "occupancy.h"
+
+#include "core/device/device.h"
+
+#include <limits.h>
+
+static unsigned limit_of(const struct ct_function *function, CUdevice_attribute attribute)
+{
+    return (unsigned)ct_device_limit(function->module->context->device, attribute);
+}
+
+static unsigned min_unsigned(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- registers ----
+ * As NVIDIA's occupancy calculator (cuda_occupancy.h) has it: a warp takes them in units of 256, and the multiprocessor has four parts.
+ * Nothing here is short of them, so no kernel is said to have more than its largest block can have of a multiprocessor of the device's
+ * compute capability. */
+#define REGISTER_UNIT 256
+#define PARTS 4
+#define FEWEST 8  /* of a kernel with any code, by ptxas */
+#define MOST 255  /* of a thread */
+#define BESIDES 4 /* addresses and the like, which the count of what is alive does not have; by comparison with ptxas */
+
+static unsigned round_up(unsigned n, unsigned unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+static unsigned warps_of(unsigned block_threads)
+{
+    return (block_threads + CT_WARP_SIZE - 1) / CT_WARP_SIZE;
+}
+
+/* The most that each thread of a block may have. */
+static unsigned registers_with_room(const struct ct_function *function, unsigned block_threads)
+{
+    unsigned all = min_unsigned(limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
+                                limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR));
+
+    return all / round_up(warps_of(block_threads), PARTS) / REGISTER_UNIT * REGISTER_UNIT / CT_WARP_SIZE;
+}
+
+unsigned ct_occupancy_registers(const struct ct_function *function)
+{
+    unsigned room = registers_with_room(function, ct_function_block_limit(function));
+    unsigned registers = min_unsigned(function->info.registers, MOST) + BESIDES;
+
+    registers = registers > FEWEST ? registers : FEWEST;
+    if (function->decl->max_nreg)
+        registers = min_unsigned(registers, function->decl->max_nreg);
+    return min_unsigned(min_unsigned(registers, MOST), room ? room : FEWEST);
+}
+
+static unsigned blocks_by_registers(const struct ct_function *function, unsigned block_threads)
+{
+    unsigned of_warp = round_up(ct_occupancy_registers(function) * CT_WARP_SIZE, REGISTER_UNIT);
+    unsigned of_part = limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR) / PARTS;
+
+    if (!registers_with_room(function, block_threads))
+        return UINT_MAX; /* the device's blocks are larger than any that the capability knows */
+    if (of_warp * round_up(warps_of(block_threads), PARTS) > limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK))
+        return 0;
+    return of_part / of_warp * PARTS / warps_of(block_threads);
+}
+
+/* Blocks by everything but shared memory. */
+static unsigned blocks_by_threads(const struct ct_function *function, unsigned block_threads)
+{
+    unsigned blocks;
+
+    if (block_threads > ct_function_block_limit(function))
+        return 0;
+    blocks = min_unsigned(limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / (warps_of(block_threads) * CT_WARP_SIZE),
+                          limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR));
+    return min_unsigned(blocks, blocks_by_registers(function, block_threads));
+}
+
+unsigned ct_occupancy_blocks(const struct ct_function *function, unsigned block_threads, size_t dynamic_shared_bytes)
+{
+    unsigned blocks = blocks_by_threads(function, block_threads);
+    size_t shared = ct_function_shared_base(function);
+
+    if (dynamic_shared_bytes > ct_function_dynamic_shared_limit(function))
+        return 0;
+    shared += dynamic_shared_bytes; /* no overflow: both are within the device's limit */
+    if (shared == 0)
+        return blocks;
+    shared = limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared;
+    return shared < blocks ? (unsigned)shared : blocks;
+}
+
+void ct_occupancy_best_block(const struct ct_function *function, const struct ct_occupancy_query *query, int *out_grid, int *out_block)
+{
+    unsigned largest = ct_function_block_limit(function);
+    unsigned best_threads = 0, best_block = 0, best_blocks = 0;
+
+    if (query->block_limit)
+        largest = min_unsigned(largest, query->block_limit);
+    for (unsigned block = largest; block > 0; block -= block % CT_WARP_SIZE ? block % CT_WARP_SIZE : CT_WARP_SIZE) {
+        size_t shared = query->dynamic_shared_of ? query->dynamic_shared_of((int)block) : query->dynamic_shared_bytes;
+        unsigned blocks = ct_occupancy_blocks(function, block, shared);
+
+        if (blocks * block <= best_threads)
+            continue;
+        best_threads = blocks * block;
+        best_block = block;
+        best_blocks = blocks;
+    }
+    *out_grid = (int)(best_blocks * limit_of(function, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+    *out_block = (int)best_block;
+}
+
+size_t ct_occupancy_shared(const struct ct_function *function, unsigned blocks, unsigned block_threads)
+{
+    size_t each = limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / blocks;
+    size_t used = ct_function_shared_base(function);
+    size_t limit = ct_function_dynamic_shared_limit(function);
+
+    if (blocks > blocks_by_threads(function, block_threads) || each < used)
+        return 0;
+    return each - used < limit ? each - used : limit;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The map of every CUDA pointer of the process: ranges that do not overlap, found by any address in them.
+ *
+ * A tree over the eight bytes of an address, the highest first. An entry of a table stands for all addresses that begin as it does. It
+ * is nothing, a range (the only one that has a byte among them), or a table of the next byte. So a look-up is a few loads and
+ * compares nothing on its way, a range takes at most twice 255 entries of a level, and a table is made only where two ranges meet. But the
+ * tables of the addresses from 0 below 2^56 and 2^48 always stand: nearly all addresses lie there, and their look-ups begin in the last.
+ *
+ * Readers take no lock, count nothing and never try again. What makes that right:
+ * 1. A range is a record, which is written once, before an entry leads to it. `births` is odd while it is alive; a reader
+ *    compares it before and after copying, and takes a record that died under its hands for no range.
+ * 2. A table on the way to a range stays until the range is removed: tables go when no range is left in them, and one that takes a
+ *    range's place in an entry has that range already. So at every moment all entries of a range lead to it.
+ * 3. Records and tables are never given back to the system, only used again: what a late reader follows is always a record or a table.
+ * Hence a range that is in the map from the beginning of a look-up to its end is found. One that comes or goes meanwhile may be missed, and
+ * is else found whole. A late reader in a table that was used again may come to ranges of other addresses, which it compares with its own.
+ */
+#include "memory.h"
+
+#include "core/base/lasting_memory.h"
+#include "core/base/log.h"
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#define CT_CHANNEL "address_space"
+#define CACHE_LINE 64
+#define TOP_SHIFT 56u /* of the first byte */
+#define LOW_SHIFT 40u /* of the highest byte that an address below 2^48 may have */
+#define RANGE_WORDS (sizeof(struct ct_range) / sizeof(uint64_t))
+
+struct record {
+    atomic_ullong births;                /* and deaths: odd while it is alive */
+    _Atomic uint64_t words[RANGE_WORDS]; /* of a struct ct_range; of a dead record the first is the next free record */
+};
+_Static_assert(sizeof(struct ct_range) % sizeof(uint64_t) == 0, "a range is made of words");
+_Static_assert(sizeof(struct record) == 2 * CACHE_LINE, "a record is worth two misses of the cache");
+
+struct table {
+    alignas(CACHE_LINE) atomic_uintptr_t entries[256];
+    unsigned n_ranges; /* that have a byte here; this and the next are the writers' */
+    struct table *next_free;
+};
+
+/* Process-wide, since a CUDA pointer means the same in every context. */
+static struct {
+    struct table root, below_2_56, low;
+    struct ct_mutex lock; /* guards changes and what is below */
+    struct record *free_records;
+    struct table *free_tables;
+    struct ct_lasting_memory memory;
+} map = {
+    .root.entries[0] = (uintptr_t)&map.below_2_56 + 1,
+    .below_2_56 = {.entries[0] = (uintptr_t)&map.low + 1, .n_ranges = 1}, /* one too many: they never go */
+    .low.n_ranges = 1,
+    .lock = CT_MUTEX_INITIALIZER(CT_RANK_ADDRESS_SPACE),
+};
+
+/* ---- entries: 0, a record, or a table plus 1 ---- */
+
+static bool is_table(uintptr_t entry)
+{
+    return entry & 1;
+}
+
+static struct table *table_of(uintptr_t entry)
+{
+    return (struct table *)(entry - 1);
+}
+
+static struct record *record_of(uintptr_t entry)
+{
+    return (struct record *)entry;
+}
+
+static unsigned index_of(uint64_t address, unsigned shift)
+{
+    return address >> shift & 255;
+}
+
+static uintptr_t entry_at(const struct table *table, unsigned index)
+{
+    return atomic_load_explicit(&table->entries[index], memory_order_acquire); /* pairs with the release in set_entry */
+}
+
+static void set_entry(struct table *table, unsigned index, uintptr_t entry)
+{
+    atomic_store_explicit(&table->entries[index], entry, memory_order_release); /* what it leads to is complete */
+}
+
+/* The entries of a table, whose first address is `base`, that stand for a byte of [first, last]. */
+struct span {
+    unsigned begin, end; /* the last one's index + 1 */
+};
+
+static struct span span_in(uint64_t base, unsigned shift, uint64_t first, uint64_t last)
+{
+    uint64_t table_last = base + ((256ull << shift) - 1); /* at the top 256 << shift is 0, and this UINT64_MAX */
+
+    return (struct span){first > base ? index_of(first, shift) : 0, (last < table_last ? index_of(last, shift) : 255) + 1};
+}
+
+/* ---- readers ---- */
+
+/* Copies a record that is alive. Every word is acquired: a word of the record's next life brings the end of this one along. */
+static bool copy_record(const struct record *record, struct ct_range *out)
+{
+    unsigned long long births = atomic_load_explicit(&record->births, memory_order_acquire); /* pairs with the release in record_make */
+
+#pragma GCC unroll 16 /* a fifth of a look-up */
+    for (size_t i = 0; i < RANGE_WORDS; i++) {
+        uint64_t word = atomic_load_explicit(&record->words[i], memory_order_acquire); /* pairs with the release in set_word */
+
+        memcpy((char *)out + i * sizeof word, &word, sizeof word);
+    }
+    return births % 2 == 1 && atomic_load_explicit(&record->births, memory_order_relaxed) == births;
+}
+
+/* The entry that a way from `table`, which looks at the byte at `shift`, ends at. */
+static inline uintptr_t entry_below(const struct table *table, uint64_t address, unsigned shift)
+{
+    uintptr_t entry = entry_at(table, index_of(address, shift));
+
+#pragma GCC unroll 8 /* a fifth of a look-up, with the shorter way */
+    for (; shift > 0; shift -= 8) {
+        if (!is_table(entry))
+            return entry;
+        entry = entry_at(table_of(entry), index_of(address, shift - 8));
+    }
+    return is_table(entry) ? 0 : entry; /* a late reader's way may be longer than any address */
+}
+
+static uintptr_t entry_of_address(uint64_t address)
+{
+    return address >> (LOW_SHIFT + 8) ? entry_below(&map.root, address, TOP_SHIFT) : entry_below(&map.low, address, LOW_SHIFT);
+}
+
+static bool find_at(uint64_t address, struct ct_range *out)
+{
+    uintptr_t entry = entry_of_address(address);
+
+    return entry && copy_record(record_of(entry), out) && address - out->start < out->size_bytes;
+}
+
+/* The first range with a byte in [first, last] of those in a table. */
+static bool find_between(const struct table *table, uint64_t base, unsigned shift, uint64_t first, uint64_t last, struct ct_range *out)
+{
+    struct span span = span_in(base, shift, first, last);
+
+    for (unsigned i = span.begin; i < span.end; i++) {
+        uintptr_t entry = entry_at(table, i);
+
+        if (!entry)
+            continue;
+        if (!is_table(entry) && copy_record(record_of(entry), out) && out->start <= last && out->start + (out->size_bytes - 1) >= first)
+            return true;
+        if (is_table(entry) && shift > 0 && find_between(table_of(entry), base + ((uint64_t)i << shift), shift - 8, first, last, out))
+            return true;
+    }
+    return false;
+}
+
+/* ---- writers; map.lock is held ---- */
+
+static void set_word(struct record *record, size_t index, uint64_t word)
+{
+    atomic_store_explicit(&record->words[index], word, memory_order_release); /* that the record's earlier life is over goes with it */
+}
+
+static void change_life(struct record *record)
+{
+    atomic_store_explicit(&record->births, atomic_load_explicit(&record->births, memory_order_relaxed) + 1, memory_order_release);
+}
+
+/* NULL: out of memory. */
+static struct record *take_record(void)
+{
+    struct record *record = map.free_records;
+
+    if (record) {
+        map.free_records = record_of(atomic_load_explicit(&record->words[0], memory_order_relaxed));
+        return record;
+    }
+    record = ct_lasting_take(&map.memory, sizeof *record);
+    if (record)
+        atomic_init(&record->births, 0);
+    return record;
+}
+
+/* NULL: out of memory. */
+static struct record *record_make(const struct ct_range *range)
+{
+    struct record *record = take_record();
+
+    for (size_t i = 0; record && i < RANGE_WORDS; i++) {
+        uint64_t word;
+
+        memcpy(&word, (const char *)range + i * sizeof word, sizeof word);
+        set_word(record, i, word);
+    }
+    if (record)
+        change_life(record);
+    return record;
+}
+
+/* No entry leads to it any more. */
+static void record_retire(struct record *record)
+{
+    change_life(record);
+    set_word(record, 0, (uintptr_t)map.free_records);
+    map.free_records = record;
+}
+
+/* An empty table, or NULL: out of memory. */
+static struct table *table_make(void)
+{
+    struct table *table = map.free_tables;
+
+    if (table) {
+        map.free_tables = table->next_free;
+        return table;
+    }
+    table = ct_lasting_take(&map.memory, sizeof *table);
+    if (!table)
+        return NULL;
+    table->n_ranges = 0;
+    for (unsigned i = 0; i < 256; i++)
+        atomic_init(&table->entries[i], 0);
+    return table;
+}
+
+/* Leads all entries for [first, last], which nothing else has, to a record. */
+static void enter(struct table *table, uint64_t base, unsigned shift, uint64_t first, uint64_t last, struct record *record)
+{
+    struct span span = span_in(base, shift, first, last);
+
+    table->n_ranges++;
+    for (unsigned i = span.begin; i < span.end; i++) {
+        uintptr_t entry = entry_at(table, i);
+
+        if (is_table(entry))
+            enter(table_of(entry), base + ((uint64_t)i << shift), shift - 8, first, last, record);
+        else
+            set_entry(table, i, (uintptr_t)record);
+    }
+}
+
+/* Empties all entries for [first, last], which is a range. Tables without ranges go. */
+static void leave(struct table *table, uint64_t base, unsigned shift, uint64_t first, uint64_t last)
+{
+    struct span span = span_in(base, shift, first, last);
+
+    table->n_ranges--;
+    for (unsigned i = span.begin; i < span.end; i++) {
+        uintptr_t entry = entry_at(table, i);
+
+        if (is_table(entry))
+            leave(table_of(entry), base + ((uint64_t)i << shift), shift - 8, first, last);
+        if (is_table(entry) && table_of(entry)->n_ranges > 0)
+            continue;
+        set_entry(table, i, 0);
+        if (is_table(entry)) {
+            table_of(entry)->next_free = map.free_tables;
+            map.free_tables = table_of(entry);
+        }
+    }
+}
+
+/* Puts a table in the place of the one range that an entry leads to. */
+static bool split_entry(struct table *table, unsigned shift, uint64_t address)
+{
+    struct record *record = record_of(entry_at(table, index_of(address, shift)));
+    struct table *finer = table_make();
+    struct ct_range range;
+
+    if (!finer)
+        return false;
+    copy_record(record, &range); /* alive while the lock is held */
+    enter(finer, address >> shift << shift, shift - 8, range.start, range.start + (range.size_bytes - 1), record);
+    set_entry(table, index_of(address, shift), (uintptr_t)finer + 1);
+    return true;
+}
+
+/* Refines the way to an address that no range has until it ends at nothing. Where memory runs out, the tables made so far are no harm. */
+static bool make_room(uint64_t address)
+{
+    struct table *table = &map.root;
+    unsigned shift = TOP_SHIFT;
+    uintptr_t entry;
+
+    while ((entry = entry_at(table, index_of(address, shift))) != 0) {
+        if (!is_table(entry)) {
+            if (!split_entry(table, shift, address))
+                return false;
+            continue;
+        }
+        table = table_of(entry);
+        shift -= 8;
+    }
+    return true;
+}
+
+static CUresult insert_locked(const struct ct_range *range)
+{
+    uint64_t last = range->start + (range->size_bytes - 1);
+    struct ct_range other;
+    struct record *record;
+
+    if (find_between(&map.root, 0, TOP_SHIFT, range->start, last, &other))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "range 0x%llx + %llu overlaps the one at 0x%llx", (unsigned long long)range->start,
+                       (unsigned long long)range->size_bytes, (unsigned long long)other.start);
+    if (!make_room(range->start) || !make_room(last) || !(record = record_make(range)))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "map of addresses");
+    enter(&map.root, 0, TOP_SHIFT, range->start, last, record);
+    return CUDA_SUCCESS;
+}
+
+static CUresult remove_locked(uint64_t start, enum ct_range_kind kind, struct ct_range *out)
+{
+    uintptr_t entry = entry_of_address(start);
+
+    if (!entry || !find_at(start, out) || out->start != start || out->kind != kind)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no allocation of that kind starts at 0x%llx", (unsigned long long)start);
+    leave(&map.root, 0, TOP_SHIFT, start, start + (out->size_bytes - 1));
+    record_retire(record_of(entry));
+    return CUDA_SUCCESS;
+}
+
+/* Changes one word of a record that is alive: a reader sees it as it was or as it is. */
+static CUresult set_synchronous_locked(uint64_t start, unsigned long long id, bool synchronous)
+{
+    const size_t at = offsetof(struct ct_range, synchronous) / sizeof(uint64_t);
+    uintptr_t entry = entry_of_address(start);
+    struct ct_range range;
+    uint64_t word;
+
+    if (!entry || !find_at(start, &range) || range.start != start || range.id != id)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the allocation at 0x%llx is gone", (unsigned long long)start);
+    range.synchronous = synchronous;
+    memcpy(&word, (const char *)&range + at * sizeof word, sizeof word);
+    set_word(record_of(entry), at, word);
+    return CUDA_SUCCESS;
+}
+
+/* ---- public ---- */
+
+CUresult ct_range_check(const struct ct_range *range, uint64_t address, uint64_t size_bytes)
+{
+    if (size_bytes > range->size_bytes - (address - range->start))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx + %llu is beyond the range 0x%llx + %llu", (unsigned long long)address,
+                       (unsigned long long)size_bytes, (unsigned long long)range->start, (unsigned long long)range->size_bytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_address_find(uint64_t address, uint64_t size_bytes, struct ct_range *out)
+{
+    if (!find_at(address, out))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is in no range that CUDA knows", (unsigned long long)address);
+    return ct_range_check(out, address, size_bytes);
+}
+
+bool ct_address_find_any(uint64_t address, uint64_t size_bytes, struct ct_range *out)
+{
+    uint64_t more = size_bytes ? size_bytes - 1 : 0;
+
+    return find_at(address, out) ||
+           (more && find_between(&map.root, 0, TOP_SHIFT, address, more < UINT64_MAX - address ? address + more : UINT64_MAX, out));
+}
+
+CUresult ct_address_insert(const struct ct_range *range)
+{
+    CUresult r;
+
+    if (range->size_bytes == 0 || range->start > UINT64_MAX - range->size_bytes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "range 0x%llx + %llu", (unsigned long long)range->start,
+                       (unsigned long long)range->size_bytes);
+    ct_mutex_lock(&map.lock);
+    r = insert_locked(range);
+    ct_mutex_unlock(&map.lock);
+    return r;
+}
+
+CUresult ct_address_remove(uint64_t start, enum ct_range_kind kind, struct ct_range *out)
+{
+    CUresult r;
+
+    ct_mutex_lock(&map.lock);
+    r = remove_locked(start, kind, out);
+    ct_mutex_unlock(&map.lock);
+    return r;
+}
+
+CUresult ct_address_set_synchronous(uint64_t start, unsigned long long id, bool synchronous)
+{
+    CUresult r;
+
+    ct_mutex_lock(&map.lock);
+    r = set_synchronous_locked(start, id, synchronous);
+    ct_mutex_unlock(&map.lock);
+    return r;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Device memory and managed memory of a context.
+ *
+ * Allocations of less than 1 MiB are carved from chunks (memory_chunks.c). Larger ones have backend memory of their own, new or spare
+ * (memory_spares.h).
+ *
+ * Publish last, unpublish first: memory enters the map when it is ready; on free it leaves the map, then the context's work is
+ * waited for (as the native driver does), and only then may the memory be handed out again. Its addresses stay reserved until then. */
+#include "memory_arena.h"
+
+#include "core/base/log.h"
+#include "core/pool/memory_pool.h"
+#include "memory_spares.h"
+#include "core/device/process.h"
+#include "core/stream/stream.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CT_CHANNEL "memory"
+#define SMALL_BYTES ((uint64_t)1 << 20)
+
+/* What another process has may be written to by it. */
+static bool can_be_kept(const struct ct_allocation *allocation)
+{
+    return allocation->is_plain && !allocation->share_id && !allocation->has_dma_buf;
+}
+
+void ct_allocation_destroy(struct ct_context *context, struct ct_allocation *allocation)
+{
+    if (!allocation)
+        return;
+    ct_share_retract(allocation->share_id); /* first: nobody is to get memory that goes */
+    if (allocation->chunk)
+        ct_chunk_give_back(context->arena, allocation);
+    if (!can_be_kept(allocation) || !ct_spares_put(context->device->spares, &allocation->backing))
+        ct_backing_destroy(context, &allocation->backing);
+    free(allocation);
+}
+
+static void list_add(struct ct_memory_arena *arena, struct ct_allocation *allocation)
+{
+    ct_mutex_lock(&arena->lock);
+    allocation->next = arena->allocations;
+    allocation->link = &arena->allocations;
+    if (allocation->next)
+        allocation->next->link = &allocation->next;
+    arena->allocations = allocation;
+    ct_mutex_unlock(&arena->lock);
+}
+
+static void list_remove(struct ct_memory_arena *arena, struct ct_allocation *allocation)
+{
+    ct_mutex_lock(&arena->lock);
+    *allocation->link = allocation->next;
+    if (allocation->next)
+        allocation->next->link = allocation->link;
+    ct_mutex_unlock(&arena->lock);
+}
+
+CUresult ct_allocation_publish(struct ct_context *context, const struct ct_range *range)
+{
+    struct ct_allocation *allocation = range->allocation;
+    struct ct_range alias = *range, removed;
+    CUresult r;
+
+    allocation->start = range->start;
+    allocation->kind = range->kind;
+    allocation->alias = range->device_pointer != range->start ? range->device_pointer : 0;
+    alias.start = range->device_pointer;
+    list_add(context->arena, allocation); /* before the map: from then on another thread may free it */
+    r = allocation->alias ? ct_address_insert(&alias) : CUDA_SUCCESS;
+    if (r == CUDA_SUCCESS) {
+        uint64_t alias_start = allocation->alias;
+
+        r = ct_address_insert(range);
+        if (r != CUDA_SUCCESS && alias_start)
+            ct_address_remove(alias_start, range->kind, &removed);
+    }
+    if (r != CUDA_SUCCESS)
+        list_remove(context->arena, allocation);
+    return r;
+}
+
+/* Where the owner's range starts if `start` is that of a range of `kind` in the map; its ranges leave the map. */
+static CUresult unmap(uint64_t start, enum ct_range_kind kind, struct ct_range *out)
+{
+    struct ct_range alias;
+    CUresult r = ct_address_remove(start, kind, out);
+
+    if (r == CUDA_SUCCESS && out->allocation && out->allocation->alias)
+        ct_address_remove(out->allocation->alias, kind, &alias);
+    return r;
+}
+
+/* Memory of the host and managed memory is every context's, whichever it was made in. Device memory is for kernels of its own; others copy
+ * it. */
+static bool is_for_all_contexts(enum ct_range_kind kind)
+{
+    return kind == CT_RANGE_HOST || kind == CT_RANGE_REGISTERED || kind == CT_RANGE_MANAGED;
+}
+
+static CUresult remove_from(struct ct_context *context, uint64_t start, enum ct_range_kind kind)
+{
+    struct ct_range range;
+    CUresult r = unmap(start, kind, &range); /* of two threads that came here, one gets it */
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_context_synchronize(context); /* an error is told, the memory goes all the same */
+    if (is_for_all_contexts(kind))
+        ct_contexts_synchronize_but(context);
+    else
+        ct_contexts_synchronize_reaching(context);
+    list_remove(context->arena, range.allocation);
+    ct_allocation_destroy(context, range.allocation);
+    return r;
+}
+
+static bool is_second_address(const struct ct_range *range)
+{
+    return (range->kind == CT_RANGE_HOST || range->kind == CT_RANGE_REGISTERED) && (uint64_t)(uintptr_t)range->host != range->start;
+}
+
+CUresult ct_allocation_remove(struct ct_context *context, uint64_t start, enum ct_range_kind kind)
+{
+    struct ct_context *owner;
+    struct ct_range range;
+    CUresult r;
+
+    r = ct_address_find(start, 0, &range);
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (range.kind != kind || range.start != start || is_second_address(&range))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no allocation of that kind starts at 0x%llx", (unsigned long long)start);
+    if (range.context == context) /* which may be on its way down: not to be looked up */
+        return remove_from(context, start, kind);
+    r = ct_context_lookup(range.owner, &owner);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = remove_from(owner, start, kind);
+    ct_context_release(owner);
+    return r;
+}
+
+/* The range of kind DEVICE at `address` that is `owner`'s, with the arena's lock held: its allocation stays, since who frees it takes it
+ * out of the map first, and then out of the arena. */
+static CUresult find_device_locked(struct ct_context *owner, uint64_t address, struct ct_range *out)
+{
+    CUresult r = ct_address_find(address, 0, out);
+
+    if (r != CUDA_SUCCESS || out->context != owner || out->kind != CT_RANGE_DEVICE)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "another thread frees 0x%llx", (unsigned long long)address);
+    return CUDA_SUCCESS;
+}
+
+static const struct ct_backing *backing_of(const struct ct_allocation *allocation)
+{
+    return allocation->chunk ? ct_chunk_backing(allocation->chunk) : &allocation->backing;
+}
+
+static CUresult share_locked(struct ct_context *owner, uint64_t address, struct ct_allocation_share *out)
+{
+    struct ct_range range;
+    CUresult r = find_device_locked(owner, address, &range);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_backing_share(owner->device, backing_of(range.allocation), &range.allocation->share_id, &out->name);
+    out->offset = range.memory_offset;
+    out->size_bytes = range.size_bytes;
+    return r;
+}
+
+/* The context of memory of cuMemAlloc at `address`, which has not come from elsewhere; to be released. */
+static CUresult find_owner(uint64_t address, struct ct_context **out)
+{
+    struct ct_range range;
+    CUresult r = ct_address_find(address, 0, &range);
+
+    if (r != CUDA_SUCCESS || range.kind != CT_RANGE_DEVICE || range.imported)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no memory of cuMemAlloc at 0x%llx", (unsigned long long)address);
+    return ct_context_lookup(range.owner, out);
+}
+
+CUresult ct_allocation_share(uint64_t address, struct ct_allocation_share *out)
+{
+    struct ct_context *owner;
+    CUresult r = find_owner(address, &owner);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&owner->arena->lock);
+    r = share_locked(owner, address, out);
+    ct_mutex_unlock(&owner->arena->lock);
+    ct_context_release(owner);
+    return r;
+}
+
+static CUresult export_dma_buf_locked(struct ct_context *owner, uint64_t address, uint64_t size_bytes, int *out_fd)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    struct ct_range range;
+    CUresult r = find_device_locked(owner, address, &range);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (size_bytes > ((range.start + range.size_bytes + page - 1) & ~(page - 1)) - address)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at 0x%llx are not in one allocation", (unsigned long long)size_bytes,
+                       (unsigned long long)address);
+    if (!owner->device->info.exports_dma_bufs)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s exports no dma-bufs", owner->device->info.name);
+    r = owner->backend->memory_export_dma_buf(range.memory, range.memory_offset + (address - range.start), size_bytes, out_fd);
+    range.allocation->has_dma_buf |= r == CUDA_SUCCESS;
+    return r;
+}
+
+CUresult ct_allocation_export_dma_buf(uint64_t address, uint64_t size_bytes, int *out_fd)
+{
+    struct ct_context *owner;
+    CUresult r = find_owner(address, &owner);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&owner->arena->lock);
+    r = export_dma_buf_locked(owner, address, size_bytes, out_fd);
+    ct_mutex_unlock(&owner->arena->lock);
+    ct_context_release(owner);
+    return r;
+}
+
+static CUresult allocate(struct ct_context *context, enum ct_memory_kind kind, uint64_t size_bytes, uint64_t align,
+                         struct ct_allocation *allocation)
+{
+    CUresult r;
+
+    if (size_bytes < SMALL_BYTES && align <= SMALL_BYTES / 2)
+        return ct_chunk_carve(context->arena, kind, size_bytes, align, allocation);
+    r = ct_spares_backing(context, kind, size_bytes, align, &allocation->backing);
+    allocation->is_plain = r == CUDA_SUCCESS && kind == CT_MEMORY_DEVICE;
+    return r;
+}
+
+struct ct_range ct_range_of_backing(struct ct_context *context, const struct ct_backing *backing, uint64_t offset, uint64_t size_bytes,
+                                    enum ct_range_kind kind)
+{
+    return (struct ct_range){
+        .start = backing->address + offset,
+        .size_bytes = size_bytes,
+        .kind = kind,
+        .synchronous = kind == CT_RANGE_MANAGED, /* as NVIDIA's driver has it, until somebody says otherwise */
+        .context = context,
+        .owner = context->object.handle,
+        .device = context->device->ordinal,
+        .memory = backing->memory,
+        .memory_offset = offset,
+        .host = backing->host ? (char *)backing->host + offset : NULL,
+        .device_pointer = backing->address + offset,
+        .id = ct_process_new_id(),
+    };
+}
+
+static struct ct_range range_of(struct ct_context *context, struct ct_allocation *allocation, uint64_t size_bytes, enum ct_range_kind kind)
+{
+    const uint64_t offset = allocation->chunk_offset; /* 0 outside of a chunk */
+    struct ct_range range = ct_range_of_backing(context, backing_of(allocation), offset, size_bytes, kind);
+
+    range.allocation = allocation;
+    return range;
+}
+
+CUresult ct_memory_alloc(struct ct_context *context, uint64_t size_bytes, uint64_t align, enum ct_range_kind kind, uint64_t *out_address)
+{
+    struct ct_allocation *allocation;
+    struct ct_range range;
+    CUresult r;
+
+    if (size_bytes == 0)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "allocation of 0 bytes");
+    allocation = calloc(1, sizeof *allocation);
+    if (!allocation)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "allocation");
+    r = allocate(context, kind == CT_RANGE_MANAGED ? CT_MEMORY_HOST : CT_MEMORY_DEVICE, size_bytes,
+                 align > CT_CHUNK_UNIT_BYTES ? align : CT_CHUNK_UNIT_BYTES, allocation);
+    if (r != CUDA_SUCCESS)
+        goto fail;
+    range = range_of(context, allocation, size_bytes, kind);
+    r = ct_allocation_publish(context, &range);
+    if (r != CUDA_SUCCESS)
+        goto fail;
+    ct_log(CT_LOG_DEBUG, "%llu bytes at 0x%llx", (unsigned long long)size_bytes, (unsigned long long)range.start);
+    *out_address = range.start;
+    return CUDA_SUCCESS;
+fail:
+    ct_allocation_destroy(context, allocation);
+    return r;
+}
+
+/* Memory of a pool has no context; what the application still does with it, it does in the current one. */
+static CUresult free_pooled(struct ct_context *context_or_null, uint64_t address)
+{
+    CUresult r = context_or_null ? ct_context_synchronize(context_or_null) : CUDA_SUCCESS;
+    CUresult r_free = ct_memory_pool_free(address);
+
+    return r == CUDA_SUCCESS ? r_free : r;
+}
+
+CUresult ct_memory_free(struct ct_context *context, uint64_t address, enum ct_range_kind kind)
+{
+    struct ct_range range;
+
+    if (kind == CT_RANGE_DEVICE && ct_address_find_any(address, 1, &range) && range.kind == CT_RANGE_POOL)
+        return free_pooled(context, address);
+    return ct_allocation_remove(context, address, kind);
+}
+
+/* Memory on its way out, in a stream of a context that need not be its own. */
+struct late_free {
+    struct ct_context *context; /* of the memory */
+    bool in_use;                /* it is not the stream's own, which lasts as long as the stream's work */
+    struct ct_allocation *allocation;
+};
+
+static void free_late(void *user, CUresult status)
+{
+    struct late_free *late = user;
+
+    (void)status; /* it goes in any case */
+    ct_allocation_destroy(late->context, late->allocation);
+    if (late->in_use)
+        ct_context_release(late->context);
+    free(late);
+}
+
+static CUresult record_late_free(struct ct_stream *stream, uint64_t address, struct late_free *late)
+{
+    struct ct_range range;
+    CUresult r = unmap(address, CT_RANGE_DEVICE, &range);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    list_remove(late->context->arena, range.allocation);
+    late->allocation = range.allocation;
+    r = ct_stream_run_on_host(stream, free_late, late);
+    if (r == CUDA_SUCCESS)
+        return r;
+    ct_context_synchronize(late->context);
+    ct_allocation_destroy(late->context, late->allocation);
+    return r;
+}
+
+CUresult ct_memory_free_async(struct ct_stream *stream, uint64_t address)
+{
+    struct ct_context *context;
+    struct late_free *late;
+    struct ct_range range;
+    CUresult r = ct_address_find(address, 0, &range);
+
+    if (r != CUDA_SUCCESS || (r = ct_context_lookup(range.owner, &context)) != CUDA_SUCCESS)
+        return r;
+    late = calloc(1, sizeof *late);
+    if (late) {
+        *late = (struct late_free){.context = context, .in_use = context != stream->context};
+        r = record_late_free(stream, address, late);
+    } else {
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a free in a stream");
+    }
+    if (r != CUDA_SUCCESS)
+        free(late);
+    if (r != CUDA_SUCCESS || context == stream->context)
+        ct_context_release(context);
+    return r;
+}
+
+CUresult ct_memory_arena_create(struct ct_context *context, struct ct_memory_arena **out)
+{
+    struct ct_memory_arena *arena = calloc(1, sizeof *arena);
+
+    if (!arena)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "arena");
+    arena->context = context;
+    ct_mutex_init(&arena->lock, CT_RANK_ARENA);
+    *out = arena;
+    return CUDA_SUCCESS;
+}
+
+static void destroy_allocations(struct ct_memory_arena *arena)
+{
+    while (arena->allocations) {
+        struct ct_allocation *allocation = arena->allocations;
+        struct ct_range range;
+
+        unmap(allocation->start, allocation->kind, &range);
+        list_remove(arena, allocation);
+        ct_share_retract(allocation->share_id);
+        ct_backing_destroy(arena->context, &allocation->backing); /* pieces go with their chunks */
+        free(allocation);
+    }
+}
+
+void ct_memory_arena_destroy(struct ct_memory_arena *arena)
+{
+    if (!arena)
+        return;
+    destroy_allocations(arena);
+    ct_chunks_destroy_all(arena);
+    ct_stagings_destroy_all(arena);
+    ct_spares_trim(arena->context->device->spares); /* what other contexts of the device freed does not matter much */
+    ct_mutex_finish(&arena->lock);
+    free(arena);
+}

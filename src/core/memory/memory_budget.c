@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counts of what was given out: a device's own, and the process's of page-locked memory. */
+#include "memory_budget.h"
+
+#include "core/base/log.h"
+#include "core/pool/memory_pool.h"
+#include "memory_spares.h"
+#include "core/device/process.h"
+
+#include <unistd.h>
+
+#define CT_CHANNEL "memory"
+
+/* Threads that allocate at once never get more than there is together. Relaxed: the count guards nothing but itself. */
+static bool take(atomic_ullong *taken, uint64_t size_bytes, uint64_t limit)
+{
+    unsigned long long before = atomic_load_explicit(taken, memory_order_relaxed);
+
+    do {
+        if (before > limit || size_bytes > limit - before)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(taken, &before, before + size_bytes, memory_order_relaxed, memory_order_relaxed));
+    return true;
+}
+
+/* What is free beside the spares. */
+static CUresult ask(struct ct_device *device, uint64_t *out_free, uint64_t *out_total)
+{
+    uint64_t given = atomic_load_explicit(&device->given_bytes, memory_order_relaxed), left;
+    CUresult r = device->backend->memory_info(device->opened, out_free, out_total);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    left = given < *out_total ? *out_total - given : 0;
+    if (left < *out_free)
+        *out_free = left;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_budget_info(struct ct_device *device, uint64_t *out_free, uint64_t *out_total)
+{
+    uint64_t spare_bytes = ct_spares_bytes(device->spares);
+    CUresult r = ask(device, out_free, out_total);
+
+    if (r == CUDA_SUCCESS)
+        *out_free = spare_bytes < *out_total - *out_free ? *out_free + spare_bytes : *out_total;
+    return r;
+}
+
+/* Who holds a lock has to do with the spares: pools let go of streams. */
+bool ct_budget_reclaim(struct ct_device *device)
+{
+    bool any = ct_mutex_none_held() && ct_memory_pools_trim(device->pools);
+
+    return ct_spares_trim(device->spares) || any;
+}
+
+CUresult ct_budget_take(struct ct_device *device, uint64_t size_bytes)
+{
+    uint64_t free_bytes, total_bytes;
+    CUresult r;
+
+    do {
+        if ((r = ask(device, &free_bytes, &total_bytes)) != CUDA_SUCCESS)
+            return r;
+        if (size_bytes <= free_bytes && take(&device->given_bytes, size_bytes, total_bytes))
+            return CUDA_SUCCESS;
+    } while (ct_budget_reclaim(device));
+    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes wanted, %llu of %llu free", (unsigned long long)size_bytes,
+                   (unsigned long long)free_bytes, (unsigned long long)total_bytes);
+}
+
+void ct_budget_give(struct ct_device *device, uint64_t size_bytes)
+{
+    atomic_fetch_sub_explicit(&device->given_bytes, size_bytes, memory_order_relaxed);
+}
+
+CUresult ct_budget_take_host(uint64_t size_bytes)
+{
+    uint64_t limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+    if (!take(&ct_process.host_bytes, size_bytes, limit))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of host memory", (unsigned long long)size_bytes);
+    return CUDA_SUCCESS;
+}
+
+void ct_budget_give_host(uint64_t size_bytes)
+{
+    atomic_fetch_sub_explicit(&ct_process.host_bytes, size_bytes, memory_order_relaxed);
+}

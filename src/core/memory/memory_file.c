@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file is so large that no place in it is ever used again: claiming is counting, and what is dropped becomes a hole. It is sealed against
+ * changes of its size, so that nobody who gets it can take pages away from under a kernel. */
+#include "memory_file.h"
+
+#include "core/base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define CT_CHANNEL "memory"
+#define FILE_BYTES ((uint64_t)1 << 62)
+#define GRAIN_BYTES ((uint64_t)2 << 20) /* claims begin at multiples: where the kernel has huge pages they fit */
+
+/* A file beyond the limit of the process would end it by a signal. */
+static uint64_t allowed_bytes(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > FILE_BYTES)
+        return FILE_BYTES;
+    return limit.rlim_cur;
+}
+
+CUresult ct_memory_file_open(struct ct_memory_file *file)
+{
+    uint64_t bytes = allowed_bytes();
+    int fd = memfd_create("cuttle memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    CUresult r;
+
+    *file = (struct ct_memory_file){.fd = -1};
+    if (fd < 0)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file in memory: %s", strerror(errno));
+    if (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file of %llu bytes in memory: %s", (unsigned long long)bytes, strerror(errno));
+        close(fd);
+        return r;
+    }
+    file->fd = fd;
+    file->bytes = bytes;
+    return CUDA_SUCCESS;
+}
+
+void ct_memory_file_close(struct ct_memory_file *file)
+{
+    if (file->bytes)
+        close(file->fd);
+    *file = (struct ct_memory_file){.fd = -1};
+}
+
+CUresult ct_memory_file_claim(struct ct_memory_file *file, uint64_t size_bytes, uint64_t *out_offset)
+{
+    uint64_t bytes = (size_bytes + GRAIN_BYTES - 1) & ~(GRAIN_BYTES - 1), offset = 0;
+    bool fits = bytes >= size_bytes && bytes <= file->bytes;
+
+    if (fits) {
+        offset = atomic_fetch_add_explicit(&file->next, bytes, memory_order_relaxed);
+        fits = offset <= file->bytes - bytes;
+    }
+    if (!fits)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of a file in memory", (unsigned long long)size_bytes);
+    *out_offset = offset;
+    return CUDA_SUCCESS;
+}
+
+void ct_memory_file_drop(struct ct_memory_file *file, uint64_t offset, uint64_t size_bytes)
+{
+    if (size_bytes && fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size_bytes) != 0)
+        ct_log(CT_LOG_WARN, "%llu bytes of a file in memory stay in use: %s", (unsigned long long)size_bytes, strerror(errno));
+}

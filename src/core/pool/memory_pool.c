@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory pools as objects: a device's list of them, their properties and attributes, and what happens when the host waits. A pool
+ * belongs to its device and not to a context; so does its memory. */
+#include "memory_pool_blocks.h"
+
+#include "core/device/device.h"
+#include "core/base/log.h"
+#include "core/device/process.h"
+#include "core/vmm/vmm.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "memory"
+
+/* ---- making and ending ---- */
+
+static void free_pool(struct ct_object *object)
+{
+    struct ct_memory_pool *pool = (struct ct_memory_pool *)object;
+
+    assert(!pool->slabs);
+    free(pool);
+}
+
+CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool_kind *kind, struct ct_memory_pool **out)
+{
+    struct ct_memory_pool *pool = calloc(1, sizeof *pool);
+    CUresult r;
+
+    if (!pool)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory pool");
+    ct_object_init(&pool->object, CT_OBJECT_MEMORY_POOL, free_pool);
+    pool->device = pools->device;
+    pool->kind = *kind;
+    if (!kind->max_bytes)
+        pool->kind.max_bytes = UINT64_MAX;
+    for (int i = 0; i < CT_REUSE_POLICIES; i++)
+        pool->reuse[i] = true;
+    r = ct_object_publish(&pool->object);
+    if (r != CUDA_SUCCESS) {
+        ct_object_release(&pool->object);
+        return r;
+    }
+    ct_mutex_lock(&pools->lock);
+    pool->next = pools->first;
+    pools->first = pool; /* the list has our reference */
+    ct_mutex_unlock(&pools->lock);
+    *out = pool;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools **out)
+{
+    struct ct_device_pools *pools = calloc(1, sizeof *pools);
+    const struct ct_pool_kind ordinary = {0};
+    CUresult r;
+
+    if (!pools)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory pools of a device");
+    pools->device = device;
+    ct_mutex_init(&pools->lock, CT_RANK_POOLS);
+    r = ct_memory_pool_make(pools, &ordinary, &pools->standard);
+    pools->current = pools->standard;
+    if (r == CUDA_SUCCESS)
+        *out = pools;
+    else
+        ct_device_pools_destroy(pools);
+    return r;
+}
+
+void ct_device_pools_destroy(struct ct_device_pools *pools)
+{
+    struct ct_pool_litter litter = {NULL, NULL, NULL};
+
+    if (!pools)
+        return;
+    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next) {
+        if (!pool->doomed)
+            ct_object_unpublish(&pool->object);
+        pool->doomed = true;
+    }
+    ct_mutex_lock(&pools->lock);
+    ct_pools_reap_locked(pools, &litter);
+    ct_mutex_unlock(&pools->lock);
+    ct_pool_litter_drop(pools, &litter);
+    ct_mutex_finish(&pools->lock);
+    free(pools);
+}
+
+CUresult ct_memory_pool_lookup(CUmemoryPool handle, struct ct_memory_pool **out)
+{
+    struct ct_memory_pool *pool;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    pool = (struct ct_memory_pool *)ct_object_find_or_null(CT_OBJECT_MEMORY_POOL, handle);
+    if (!pool)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%p is no memory pool", (void *)handle);
+    *out = pool;
+    return CUDA_SUCCESS;
+}
+
+CUmemAllocationHandleType ct_memory_pool_handle_types(CUmemoryPool handle)
+{
+    CUmemAllocationHandleType types = CU_MEM_HANDLE_TYPE_NONE;
+    struct ct_memory_pool *pool = (struct ct_memory_pool *)ct_object_find_or_null(CT_OBJECT_MEMORY_POOL, handle);
+
+    if (pool)
+        types = pool->kind.handle_types;
+    ct_memory_pool_release(pool);
+    return types;
+}
+
+void ct_memory_pool_release(struct ct_memory_pool *pool)
+{
+    if (pool)
+        ct_object_release(&pool->object);
+}
+
+static CUresult check_location(const CUmemPoolProps *properties)
+{
+    switch (properties->location.type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return CUDA_SUCCESS;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        if (properties->location.type == CU_MEM_LOCATION_TYPE_HOST && properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
+            break;
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on the host");
+    default:
+        break;
+    }
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "a memory pool at location %d", (int)properties->location.type);
+}
+
+static CUresult check_properties(const CUmemPoolProps *properties)
+{
+    static const unsigned char zeros[sizeof properties->reserved];
+    CUresult r = check_location(properties);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (memcmp(properties->reserved, zeros, sizeof zeros)) /* win32SecurityAttributes is ignored */
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "properties of a memory pool that have to be 0");
+    if (properties->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory");
+    if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a memory pool of allocations of type %d", (int)properties->allocType);
+    return CUDA_SUCCESS; /* `usage` asks for memory that hardware may decompress into: any is as good where there is none */
+}
+
+/* Where the functions of pools are told of a device that there is not, NVIDIA's driver says INVALID_VALUE. */
+CUresult ct_memory_pool_device(int ordinal, struct ct_device **out)
+{
+    CUresult r = ct_device_lookup(ordinal, out);
+
+    return r == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_INVALID_VALUE : r;
+}
+
+CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *out)
+{
+    const struct ct_pool_kind kind = {.max_bytes = properties->maxSize, .handle_types = properties->handleTypes};
+    struct ct_memory_pool *pool;
+    struct ct_device *device;
+    CUresult r = check_properties(properties);
+
+    if (r == CUDA_SUCCESS)
+        r = ct_memory_pool_device(properties->location.id, &device);
+    if (r == CUDA_SUCCESS)
+        r = ct_vmm_check_handle_types(properties->handleTypes,
+                                      (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES));
+    if (r == CUDA_SUCCESS && kind.max_bytes > device->info.memory_bytes)
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a pool of %llu bytes on a device that has %llu", (unsigned long long)kind.max_bytes,
+                    (unsigned long long)device->info.memory_bytes);
+    if (r == CUDA_SUCCESS)
+        r = ct_memory_pool_make(device->pools, &kind, &pool);
+    if (r == CUDA_SUCCESS)
+        *out = pool->object.handle;
+    return r;
+}
+
+CUresult ct_memory_pool_destroy(struct ct_memory_pool *pool)
+{
+    struct ct_device_pools *pools = pool->device->pools;
+    struct ct_pool_litter litter = {NULL, NULL, NULL};
+    CUresult r;
+
+    if (pool == pools->standard)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a device's default pool cannot be destroyed");
+    r = ct_object_unpublish(&pool->object);
+    if (r != CUDA_SUCCESS)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "another thread destroyed the pool");
+    ct_mutex_lock(&pools->lock);
+    pool->doomed = true;
+    if (pools->current == pool)
+        pools->current = pools->standard;
+    ct_pools_settle_locked(pools, NULL, &litter);
+    ct_pools_reap_locked(pools, &litter);
+    ct_mutex_unlock(&pools->lock);
+    ct_pool_litter_drop(pools, &litter);
+    return CUDA_SUCCESS;
+}
+
+/* ---- of a device ---- */
+
+CUmemoryPool ct_memory_pool_default(struct ct_device *device)
+{
+    return device->pools->standard->object.handle;
+}
+
+CUmemoryPool ct_memory_pool_current(struct ct_device *device)
+{
+    CUmemoryPool handle;
+
+    ct_mutex_lock(&device->pools->lock);
+    handle = device->pools->current->object.handle;
+    ct_mutex_unlock(&device->pools->lock);
+    return handle;
+}
+
+CUresult ct_memory_pool_set_current(struct ct_device *device, struct ct_memory_pool *pool)
+{
+    bool doomed;
+
+    if (pool->device != device)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of device %d for device %d", pool->device->ordinal, device->ordinal);
+    if (pool->kind.imported)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing is allocated in the pool of another process");
+    ct_mutex_lock(&device->pools->lock);
+    doomed = pool->doomed;
+    if (!doomed)
+        device->pools->current = pool;
+    ct_mutex_unlock(&device->pools->lock);
+    return doomed ? ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was destroyed") : CUDA_SUCCESS;
+}
+
+/* ---- attributes ---- */
+
+/* The attribute's policy, or -1. */
+static int policy_of(CUmemPool_attribute attribute)
+{
+    switch (attribute) {
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+        return CT_REUSE_EVENTS;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+        return CT_REUSE_OPPORTUNISTIC;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+        return CT_REUSE_INTERNAL;
+    default:
+        return -1;
+    }
+}
+
+/* The member of an attribute of 64 bits, or NULL. */
+static uint64_t *number_of(struct ct_memory_pool *pool, CUmemPool_attribute attribute)
+{
+    switch (attribute) {
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+        return &pool->release_threshold;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+        return &pool->reserved;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+        return &pool->reserved_high;
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+        return &pool->used;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+        return &pool->used_high;
+    default:
+        return NULL;
+    }
+}
+
+static CUresult set_number_locked(struct ct_memory_pool *pool, CUmemPool_attribute attribute, uint64_t value)
+{
+    switch (attribute) {
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+        pool->release_threshold = value;
+        atomic_store_explicit(&pool->device->pools->unsettled, true, memory_order_release); /* pairs with the exchange in observe */
+        return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+        if (value != 0)
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "a high mark can only be set to 0");
+        *number_of(pool, attribute) = attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH ? pool->used : pool->reserved;
+        return CUDA_SUCCESS;
+    default:
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "attribute %d of a memory pool cannot be set", (int)attribute);
+    }
+}
+
+CUresult ct_memory_pool_set_attribute(struct ct_memory_pool *pool, CUmemPool_attribute attribute, const void *value)
+{
+    struct ct_device_pools *pools = pool->device->pools;
+    int policy = policy_of(attribute);
+    CUresult r = CUDA_SUCCESS;
+
+    ct_mutex_lock(&pools->lock);
+    if (policy >= 0)
+        pool->reuse[policy] = *(const int *)value != 0;
+    else
+        r = number_of(pool, attribute) ? set_number_locked(pool, attribute, *(const cuuint64_t *)value) : CUDA_ERROR_INVALID_VALUE;
+    ct_mutex_unlock(&pools->lock);
+    return r == CUDA_SUCCESS ? r : ct_fail(r, "attribute %d of a memory pool is not set", (int)attribute);
+}
+
+CUresult ct_memory_pool_get_attribute(struct ct_memory_pool *pool, CUmemPool_attribute attribute, void *value)
+{
+    struct ct_device_pools *pools = pool->device->pools;
+    int policy = policy_of(attribute);
+    const uint64_t *number = number_of(pool, attribute);
+
+    if (policy < 0 && !number)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "attribute %d of a memory pool", (int)attribute);
+    ct_mutex_lock(&pools->lock);
+    if (policy >= 0)
+        *(int *)value = pool->reuse[policy];
+    else
+        *(cuuint64_t *)value = *number;
+    ct_mutex_unlock(&pools->lock);
+    return CUDA_SUCCESS;
+}
+
+/* ---- access ---- */
+
+static CUresult check_access(const struct ct_memory_pool *pool, const CUmemAccessDesc *access)
+{
+    struct ct_device *device;
+    CUresult r;
+
+    if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE || access->flags == CU_MEM_ACCESS_FLAGS_PROT_READ)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access %d from location %d to a memory pool", (int)access->flags,
+                       (int)access->location.type);
+    r = ct_device_lookup(access->location.id, &device);
+    if (r != CUDA_SUCCESS)
+        return r;
+    /* a device reads and writes its own pools, always; no device reaches those of another */
+    if (device == pool->device && access->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) /* the code is that of NVIDIA's driver */
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "the access of a device to its own memory pool cannot be taken away");
+    if (access->flags != (device == pool->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "access %d from device %d to a memory pool of device %d", (int)access->flags,
+                       device->ordinal, pool->device->ordinal);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_memory_pool_set_access(struct ct_memory_pool *pool, const CUmemAccessDesc *accesses, size_t count)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++)
+        r = check_access(pool, &accesses[i]);
+    return r;
+}
+
+CUresult ct_memory_pool_get_access(struct ct_memory_pool *pool, const CUmemLocation *location, CUmemAccess_flags *out)
+{
+    struct ct_device *device;
+    CUresult r;
+
+    if (location->type == CU_MEM_LOCATION_TYPE_HOST || location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA) {
+        *out = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        return CUDA_SUCCESS;
+    }
+    if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "access from location %d to a memory pool", (int)location->type);
+    r = ct_memory_pool_device(location->id, &device);
+    if (r == CUDA_SUCCESS)
+        *out = device == pool->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    return r;
+}
+
+/* ---- giving memory back ---- */
+
+void ct_memory_pool_trim(struct ct_memory_pool *pool, uint64_t min_bytes)
+{
+    struct ct_device_pools *pools = pool->device->pools;
+    struct ct_pool_litter litter = {NULL, NULL, NULL};
+
+    ct_mutex_lock(&pools->lock);
+    ct_pools_settle_locked(pools, NULL, &litter);
+    ct_pool_shrink_locked(pool, min_bytes, &litter);
+    ct_mutex_unlock(&pools->lock);
+    ct_pool_litter_drop(pools, &litter);
+}
+
+bool ct_memory_pools_trim(struct ct_device_pools *pools)
+{
+    struct ct_pool_litter litter = {NULL, NULL, NULL};
+    bool any;
+
+    ct_mutex_lock(&pools->lock);
+    ct_pools_settle_locked(pools, NULL, &litter);
+    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
+        ct_pool_shrink_locked(pool, 0, &litter);
+    ct_mutex_unlock(&pools->lock);
+    any = litter.slabs != NULL;
+    ct_pool_litter_drop(pools, &litter);
+    return any;
+}
+
+static void observe(struct ct_device_pools *pools, const struct ct_pool_wait *wait)
+{
+    struct ct_pool_litter litter = {NULL, NULL, NULL};
+
+    if (!atomic_load_explicit(&pools->unsettled, memory_order_relaxed)) /* most programs: a hint, and the next wait finds out */
+        return;
+    atomic_exchange_explicit(&pools->unsettled, false, memory_order_acquire); /* pairs with the stores of those that leave work here */
+    ct_mutex_lock(&pools->lock);
+    ct_pools_settle_locked(pools, wait, &litter);
+    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
+        ct_pool_shrink_locked(pool, pool->release_threshold, &litter);
+    ct_pools_reap_locked(pools, &litter);
+    if (pools->users)
+        atomic_store_explicit(&pools->unsettled, true, memory_order_release);
+    ct_mutex_unlock(&pools->lock);
+    ct_pool_litter_drop(pools, &litter);
+}
+
+void ct_memory_pools_observe(struct ct_stream *stream, uint64_t point)
+{
+    const struct ct_pool_wait wait = {stream, point};
+
+    for (unsigned i = 0; i < ct_process.n_devices; i++)
+        observe(ct_process.devices[i].pools, &wait);
+}
+
+void ct_memory_pools_forget(struct ct_context *context)
+{
+    for (unsigned i = 0; i < ct_process.n_devices; i++) {
+        struct ct_device_pools *pools = ct_process.devices[i].pools;
+        struct ct_pool_litter litter = {NULL, NULL, NULL};
+
+        ct_mutex_lock(&pools->lock);
+        ct_pools_forget_locked(pools, context, &litter);
+        ct_pools_reap_locked(pools, &litter);
+        ct_mutex_unlock(&pools->lock);
+        ct_pool_litter_drop(pools, &litter);
+    }
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allocation in the order of streams (Driver API: Stream Ordered Memory Allocator). In this order memory is looked for:
+ *   1. what is free, what the stream freed itself, and what it is ordered behind the free of
+ *   2. a new slab
+ *   3. a new slab, after all pools of the device gave back what they do not use
+ *   4. what another stream will free: this one waits for it */
+#include "core/device/device.h"
+#include "core/base/log.h"
+#include "core/memory/memory.h"
+#include "memory_pool_blocks.h"
+#include "core/device/process.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "memory"
+#define GRAIN_BYTES ((uint64_t)2 << 20)
+#define SLAB_BYTES ((uint64_t)32 << 20)
+
+static uint64_t round_up(uint64_t bytes, uint64_t unit)
+{
+    return (bytes + unit - 1) & ~(unit - 1);
+}
+
+/* ---- growing ---- */
+
+/* Claims room for a slab in the pool: at least *need, which becomes less where the pool is nearly full. */
+static CUresult claim_locked(struct ct_memory_pool *pool, uint64_t size_bytes, uint64_t *out_need, uint64_t *out_want)
+{
+    uint64_t room = pool->kind.max_bytes - pool->reserved, need = round_up(size_bytes, GRAIN_BYTES), want = SLAB_BYTES;
+
+    if (pool->doomed)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was destroyed");
+    need = need < room ? need : room;
+    want = want < room ? want : room;
+    if (need < size_bytes)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a pool of at most %llu bytes, %llu of them reserved: no room for %llu",
+                       (unsigned long long)pool->kind.max_bytes, (unsigned long long)pool->reserved, (unsigned long long)size_bytes);
+    *out_need = need;
+    *out_want = want > need ? want : need;
+    pool->reserved += *out_want;
+    return CUDA_SUCCESS;
+}
+
+static void unclaim(struct ct_memory_pool *pool, uint64_t bytes)
+{
+    struct ct_device_pools *pools = pool->device->pools;
+
+    ct_mutex_lock(&pools->lock);
+    pool->reserved -= bytes;
+    ct_mutex_unlock(&pools->lock);
+}
+
+/* A slab as large as is wanted, or at least as is needed. */
+static CUresult make_slab(struct ct_memory_pool *pool, uint64_t need, uint64_t want, struct ct_pool_slab **out)
+{
+    CUresult r = ct_pool_slab_create(pool, want, out);
+
+    if (r != CUDA_ERROR_OUT_OF_MEMORY)
+        return r;
+    unclaim(pool, want - need);
+    r = want > need ? ct_pool_slab_create(pool, need, out) : r;
+    if (r != CUDA_SUCCESS)
+        unclaim(pool, need);
+    return r;
+}
+
+static CUresult grow(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_block *spare, struct ct_pool_block **out)
+{
+    const struct ct_pool_request request = {.size_bytes = size_bytes};
+    struct ct_device_pools *pools = pool->device->pools;
+    struct ct_pool_slab *slab;
+    uint64_t need = 0, want = 0;
+    CUresult r;
+
+    ct_mutex_lock(&pools->lock);
+    r = claim_locked(pool, ct_pool_block_bytes(size_bytes), &need, &want);
+    ct_mutex_unlock(&pools->lock);
+    if (r == CUDA_SUCCESS)
+        r = make_slab(pool, need, want, &slab);
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&pools->lock);
+    slab->next = pool->slabs;
+    pool->slabs = slab;
+    if (pool->reserved > pool->reserved_high)
+        pool->reserved_high = pool->reserved;
+    *out = ct_pool_take_locked(pool, &request, spare, NULL);
+    ct_mutex_unlock(&pools->lock);
+    return CUDA_SUCCESS;
+}
+
+/* ---- waiting ---- */
+
+/* The allocating stream waits for what freed the memory, in another stream of its context; `wait` loses its reference. */
+static void follow(struct ct_stream *stream, const struct ct_pool_wait *wait)
+{
+    if (ct_stream_wait_for(stream, wait->stream, wait->point) != CUDA_SUCCESS)
+        ct_stream_await(wait->stream, wait->point);
+    ct_object_release(&wait->stream->object);
+}
+
+static CUresult take_later(struct ct_memory_pool *pool, struct ct_stream *stream, uint64_t size_bytes, struct ct_pool_block *spare,
+                           struct ct_pool_block **out)
+{
+    const struct ct_pool_request request = {.size_bytes = size_bytes, .stream = stream, .any = true};
+    struct ct_pool_wait waits[CT_POOL_WAITS] = {{NULL, 0}};
+    struct ct_device_pools *pools = pool->device->pools;
+    struct ct_pool_block *block = NULL;
+
+    ct_mutex_lock(&pools->lock);
+    if (pool->reuse[CT_REUSE_INTERNAL])
+        block = ct_pool_take_locked(pool, &request, spare, waits);
+    ct_mutex_unlock(&pools->lock);
+    if (!block)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of a pool", (unsigned long long)size_bytes);
+    for (unsigned i = 0; i < CT_POOL_WAITS; i++)
+        if (waits[i].stream)
+            follow(stream, &waits[i]);
+    *out = block;
+    return CUDA_SUCCESS;
+}
+
+/* ---- allocating ---- */
+
+static CUresult take_ordered(struct ct_memory_pool *pool, struct ct_stream *stream, uint64_t size_bytes, struct ct_pool_block *spare,
+                             struct ct_pool_block **out_or_null)
+{
+    const struct ct_pool_request request = {.size_bytes = size_bytes, .stream = stream};
+    struct ct_pool_litter litter = {NULL, NULL, NULL};
+    struct ct_device_pools *pools = pool->device->pools;
+    CUresult r = ct_stream_begin(stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&pools->lock);
+    ct_pools_settle_locked(pools, NULL, &litter);
+    *out_or_null = ct_pool_take_locked(pool, &request, spare, NULL);
+    ct_mutex_unlock(&pools->lock);
+    ct_stream_end(stream);
+    ct_pool_litter_drop(pools, &litter);
+    return CUDA_SUCCESS;
+}
+
+void ct_pool_block_give(struct ct_pool_block *block, struct ct_stream *stream_or_null, uint64_t point)
+{
+    struct ct_device_pools *pools = block->slab->pool->device->pools;
+    struct ct_pool_user *user;
+
+    ct_mutex_lock(&pools->lock);
+    user = stream_or_null ? ct_pools_user_locked(pools, stream_or_null) : NULL;
+    if (stream_or_null && !user) { /* no memory to remember it by */
+        ct_mutex_unlock(&pools->lock);
+        ct_stream_await(stream_or_null, point);
+        ct_mutex_lock(&pools->lock);
+    }
+    ct_pool_give_locked(block, user, point);
+    ct_mutex_unlock(&pools->lock);
+    atomic_store_explicit(&pools->unsettled, true, memory_order_release); /* pairs with the exchange in observe */
+}
+
+CUresult ct_pool_block_publish(struct ct_pool_block *block, struct ct_context *owner, uint64_t size_bytes, uint64_t *out_address)
+{
+    const struct ct_backing *backing = &block->slab->backing;
+    struct ct_memory_pool *pool = block->slab->pool;
+    const struct ct_range range = {
+        .start = backing->address + block->offset,
+        .size_bytes = size_bytes,
+        .kind = CT_RANGE_POOL,
+        .context = owner,
+        .owner = owner->object.handle,
+        .device = pool->device->ordinal,
+        .memory = backing->memory,
+        .memory_offset = block->offset,
+        .host = backing->host ? (char *)backing->host + block->offset : NULL,
+        .device_pointer = backing->address + block->offset,
+        .pool = pool->object.handle,
+        .block = block,
+        .id = ct_process_new_id(),
+    };
+    CUresult r = ct_address_insert(&range);
+
+    if (r == CUDA_SUCCESS)
+        *out_address = range.start;
+    return r;
+}
+
+static CUresult allocate(struct ct_memory_pool *pool, struct ct_stream *stream, uint64_t size_bytes, uint64_t *out_address)
+{
+    struct ct_pool_block *spare = calloc(1, sizeof *spare), *block = NULL;
+    CUresult r;
+
+    if (!spare)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "block of a memory pool");
+    r = take_ordered(pool, stream, size_bytes, spare, &block);
+    if (r == CUDA_SUCCESS && !block)
+        r = grow(pool, size_bytes, spare, &block);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY)
+        r = take_later(pool, stream, size_bytes, spare, &block);
+    if (r == CUDA_SUCCESS)
+        r = ct_pool_block_publish(block, stream->context, size_bytes, out_address);
+    if (r != CUDA_SUCCESS && block)
+        ct_pool_block_give(block, stream, stream->context->backend->queue_point(stream->queue));
+    else if (r != CUDA_SUCCESS)
+        free(spare);
+    return r;
+}
+
+CUresult ct_memory_pool_alloc(struct ct_memory_pool *pool, struct ct_stream *stream, uint64_t size_bytes, uint64_t *out_address)
+{
+    struct ct_memory_pool *current = NULL;
+    CUresult r;
+
+    if (pool && pool->kind.imported)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing is allocated in the pool of another process");
+    if (size_bytes == 0) { /* as the native driver does, though not in cuMemAlloc */
+        *out_address = 0;
+        return CUDA_SUCCESS;
+    }
+    if (size_bytes > UINT64_MAX / 2)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes", (unsigned long long)size_bytes);
+    if (!pool && (r = ct_memory_pool_lookup(ct_memory_pool_current(stream->context->device), &current)) != CUDA_SUCCESS)
+        return r;
+    r = allocate(pool ? pool : current, stream, size_bytes, out_address);
+    ct_memory_pool_release(current);
+    return r;
+}
+
+/* ---- freeing ---- */
+
+static CUresult free_in_order(struct ct_stream *stream, uint64_t address)
+{
+    struct ct_range range;
+    uint64_t point = 0;
+    CUresult r = ct_stream_begin(stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_address_remove(address, CT_RANGE_POOL, &range);
+    point = stream->context->backend->queue_point(stream->queue);
+    ct_stream_end(stream);
+    if (r == CUDA_SUCCESS)
+        ct_pool_block_give(range.block, stream, point);
+    return r;
+}
+
+CUresult ct_memory_pool_free_async(struct ct_stream *stream, uint64_t address)
+{
+    struct ct_range range;
+    CUresult r;
+
+    if (!address) /* as cuMemFree has it */
+        return CUDA_SUCCESS;
+    if ((r = ct_address_find(address, 0, &range)) != CUDA_SUCCESS)
+        return r;
+    if (range.start == address && range.kind == CT_RANGE_POOL)
+        return free_in_order(stream, address);
+    if (range.start == address && range.kind == CT_RANGE_DEVICE)
+        return ct_memory_free_async(stream, address);
+    if (range.start == address && range.kind == CT_RANGE_MANAGED) /* the code is that of NVIDIA's driver */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed memory is not freed in the order of a stream");
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "no allocation of device memory starts at 0x%llx", (unsigned long long)address);
+}
+
+CUresult ct_memory_pool_free(uint64_t address)
+{
+    struct ct_range range;
+    CUresult r = ct_address_remove(address, CT_RANGE_POOL, &range);
+
+    if (r == CUDA_SUCCESS)
+        ct_pool_block_give(range.block, NULL, 0);
+    return r;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory pools of several processes (Driver API: Stream Ordered Memory Allocator).
+ *
+ * The descriptor of a pool is of a small sealed file that says whose pool it is: so it can be sent, duplicated and kept as any other. What
+ * is exported of a pointer names its slab (memory_share.h) and its place there. The importing process makes all of the slab its own when
+ * the first pointer into it comes, and takes the blocks of pointers out of it one by one; with the last one that is freed the slab goes. */
+#include "memory_pool_blocks.h"
+
+#include "core/device/device.h"
+#include "core/base/log.h"
+#include "core/memory/memory.h"
+#include "core/device/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CT_CHANNEL "memory"
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
+
+struct record {
+    struct ct_share_name name;
+    uint8_t uuid[16]; /* of the device */
+};
+
+struct pointer {
+    struct ct_share_name slab;
+    uint64_t pool; /* id in its process */
+    uint64_t offset, size_bytes;
+};
+_Static_assert(sizeof(struct pointer) <= sizeof(CUmemPoolPtrExportData), "it fits into what is exported");
+
+static struct ct_device *find_device(const uint8_t uuid[16])
+{
+    for (unsigned i = 0; i < ct_process.n_devices; i++)
+        if (ct_process.devices[i].info.memory_fd && !memcmp(ct_process.devices[i].info.uuid, uuid, 16))
+            return &ct_process.devices[i];
+    return NULL;
+}
+
+/* ---- pools ---- */
+
+static CUresult write_record(const struct record *record, int *out_fd)
+{
+    int fd = memfd_create("cuttle memory pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file descriptor for a pool: %s", strerror(errno));
+    if (write(fd, record, sizeof *record) != (ssize_t)sizeof *record || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
+        close(fd);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "file of a pool: %s", strerror(errno));
+    }
+    *out_fd = fd;
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_shared(const struct ct_memory_pool *pool)
+{
+    if (pool->kind.handle_types & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        return CUDA_SUCCESS;
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was not created here to be shared by file descriptors");
+}
+
+static uint64_t id_of(struct ct_memory_pool *pool)
+{
+    ct_mutex_lock(&pool->device->pools->lock);
+    if (!pool->id)
+        pool->id = ct_process_new_id();
+    ct_mutex_unlock(&pool->device->pools->lock);
+    return pool->id;
+}
+
+CUresult ct_memory_pool_export(struct ct_memory_pool *pool, int *out_fd)
+{
+    struct record record = {0};
+    CUresult r = check_shared(pool);
+
+    if (r == CUDA_SUCCESS)
+        r = ct_share_name_make(CT_SHARE_POOL, id_of(pool), &record.name);
+    memcpy(record.uuid, pool->device->info.uuid, sizeof record.uuid);
+    return r == CUDA_SUCCESS ? write_record(&record, out_fd) : r;
+}
+
+CUresult ct_memory_pool_import(int fd, CUmemoryPool *out)
+{
+    struct ct_pool_kind kind = {.imported = true};
+    struct ct_memory_pool *pool;
+    struct ct_device *device;
+    struct record record;
+    int seals = fcntl(fd, F_GET_SEALS);
+    CUresult r;
+
+    if (seals < 0 || (seals & SEALS) != SEALS || pread(fd, &record, sizeof record, 0) != (ssize_t)sizeof record ||
+        ct_share_name_check(CT_SHARE_POOL, &record.name) != CUDA_SUCCESS)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "file descriptor %d is of no memory pool", fd);
+    if (!(device = find_device(record.uuid)))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool is of a device that this process does not have");
+    kind.origin = record.name;
+    r = ct_memory_pool_make(device->pools, &kind, &pool);
+    if (r == CUDA_SUCCESS)
+        *out = pool->object.handle;
+    return r;
+}
+
+/* ---- pointers out ---- */
+
+static CUresult export_locked(uint64_t address, struct pointer *out)
+{
+    struct ct_memory_pool *pool;
+    struct ct_pool_slab *slab;
+    struct ct_range range;
+    CUresult r = ct_address_find(address, 0, &range);
+
+    if (r != CUDA_SUCCESS || range.kind != CT_RANGE_POOL || range.start != address)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no memory of a pool begins at 0x%llx", (unsigned long long)address);
+    slab = range.block->slab; /* stays: who frees the block takes it out of the map first, and then needs the lock that we hold */
+    pool = slab->pool;
+    if ((r = check_shared(pool)) != CUDA_SUCCESS)
+        return r;
+    if (!pool->id) /* nobody can have imported it, and NVIDIA's driver refuses, too */
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool of 0x%llx was not exported before it", (unsigned long long)address);
+    if ((r = ct_backing_share(pool->device, &slab->backing, &slab->share_id, &out->slab)) != CUDA_SUCCESS)
+        return r;
+    out->pool = pool->id;
+    out->offset = range.block->offset;
+    out->size_bytes = range.size_bytes;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_memory_pool_export_pointer(uint64_t address, CUmemPoolPtrExportData *out)
+{
+    struct ct_device_pools *pools;
+    struct pointer pointer;
+    struct ct_range range;
+    CUresult r = ct_address_find(address, 0, &range);
+
+    if (r != CUDA_SUCCESS || range.kind != CT_RANGE_POOL)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no memory of a pool at 0x%llx", (unsigned long long)address);
+    memset(&pointer, 0, sizeof pointer);
+    pools = ct_process.devices[range.device].pools;
+    ct_mutex_lock(&pools->lock);
+    r = export_locked(address, &pointer);
+    ct_mutex_unlock(&pools->lock);
+    if (r != CUDA_SUCCESS)
+        return r;
+    memset(out, 0, sizeof *out);
+    memcpy(out, &pointer, sizeof pointer);
+    return CUDA_SUCCESS;
+}
+
+/* ---- pointers in ---- */
+
+static struct ct_pool_slab *find_slab_locked(struct ct_memory_pool *pool, uint64_t origin_id)
+{
+    for (struct ct_pool_slab *slab = pool->slabs; slab; slab = slab->next)
+        if (slab->origin_id == origin_id)
+            return slab;
+    return NULL;
+}
+
+static void add_slab_locked(struct ct_memory_pool *pool, struct ct_pool_slab *slab)
+{
+    slab->next = pool->slabs;
+    pool->slabs = slab;
+    pool->reserved += slab->size_bytes;
+    if (pool->reserved > pool->reserved_high)
+        pool->reserved_high = pool->reserved;
+    atomic_store_explicit(&pool->device->pools->unsettled, true, memory_order_release); /* pairs with the exchange in observe */
+}
+
+/* A pointer that is imported already is the same once more (as NVIDIA's driver has it, which does not count): then *out is NULL. */
+static CUresult take_locked(struct ct_memory_pool *pool, struct ct_pool_slab *slab, const struct pointer *pointer,
+                            struct ct_pool_block *spares[2], struct ct_pool_block **out, uint64_t *out_address)
+{
+    uint64_t offset = slab->lead_bytes + pointer->offset;
+    struct ct_range range;
+
+    if (pool->doomed)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was destroyed");
+    *out_address = slab->backing.address + offset;
+    *out = ct_pool_take_at_locked(slab, offset, pointer->size_bytes, spares);
+    if (*out || (ct_address_find(*out_address, 0, &range) == CUDA_SUCCESS && range.kind == CT_RANGE_POOL && range.start == *out_address &&
+                 range.size_bytes == pointer->size_bytes))
+        return CUDA_SUCCESS;
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer is beyond its memory, or crosses another");
+}
+
+/* The block of the pointer, in a slab that is there or comes now; it takes the spares. NULL: it is imported already. */
+static CUresult take(struct ct_memory_pool *pool, const struct pointer *pointer, struct ct_pool_block *spares[2],
+                     struct ct_pool_block **out, uint64_t *out_address)
+{
+    struct ct_device_pools *pools = pool->device->pools;
+    struct ct_pool_slab *slab;
+    CUresult r = CUDA_SUCCESS;
+
+    ct_mutex_lock(&pools->lock);
+    if ((slab = find_slab_locked(pool, pointer->slab.id)))
+        r = take_locked(pool, slab, pointer, spares, out, out_address);
+    ct_mutex_unlock(&pools->lock);
+    if (slab || (r = ct_pool_slab_import(pool, &pointer->slab, &slab)) != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&pools->lock);
+    add_slab_locked(pool, slab);
+    r = take_locked(pool, slab, pointer, spares, out, out_address); /* at once: a slab without blocks in use may go */
+    ct_mutex_unlock(&pools->lock);
+    return r;
+}
+
+static CUresult check_pointer(const struct ct_memory_pool *pool, const struct pointer *pointer)
+{
+    const struct ct_share_name *origin = &pool->kind.origin;
+
+    if (!pool->kind.imported)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool is not of another process");
+    if (ct_share_name_check(CT_SHARE_MEMORY, &pointer->slab) != CUDA_SUCCESS || pointer->slab.process != origin->process ||
+        pointer->slab.pid != origin->pid || pointer->pool != origin->id || !pointer->size_bytes || pointer->size_bytes > INT64_MAX ||
+        pointer->offset > INT64_MAX)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no pointer of that pool");
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_memory_pool_import_pointer(struct ct_memory_pool *pool, struct ct_context *context, const CUmemPoolPtrExportData *data,
+                                       uint64_t *out_address)
+{
+    struct ct_context *owner = context->device == pool->device ? context : pool->device->primary;
+    struct ct_pool_block *spares[2] = {NULL, NULL}, *block = NULL;
+    struct pointer pointer;
+    uint64_t address;
+    CUresult r;
+
+    memcpy(&pointer, data, sizeof pointer);
+    if ((r = check_pointer(pool, &pointer)) != CUDA_SUCCESS)
+        return r;
+    for (int i = 0; i < 2; i++)
+        if (!(spares[i] = calloc(1, sizeof *spares[i])))
+            r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "block of a memory pool");
+    if (r == CUDA_SUCCESS)
+        r = take(pool, &pointer, spares, &block, &address);
+    if (!block) {
+        free(spares[0]);
+        free(spares[1]);
+    } else if ((r = ct_pool_block_publish(block, owner, pointer.size_bytes, &address)) != CUDA_SUCCESS) {
+        ct_pool_block_give(block, NULL, 0);
+    }
+    if (r == CUDA_SUCCESS)
+        *out_address = address;
+    return r;
+}

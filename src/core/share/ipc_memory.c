@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of cuMemAlloc in other processes (Driver API: Memory Management).
+ *
+ * A handle names the memory that holds the allocation, and where in it: small allocations are parts of a chunk. Opening makes all of that
+ * memory ours, at an address of its own, and puts the allocation alone into the map. How often a handle is open is kept in a list, whose
+ * entries may be of contexts that have gone: the map of addresses decides. */
+#include "ipc_memory.h"
+
+#include "core/base/log.h"
+#include "core/memory/memory_arena.h"
+#include "core/device/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "ipc"
+
+_Static_assert(sizeof(struct ct_allocation_share) <= CU_IPC_HANDLE_SIZE, "it fits into a handle");
+
+struct opened {
+    struct opened *next;
+    struct ct_allocation_share share;
+    CUcontext owner;
+    CUdevice device;
+    uint64_t address;
+    unsigned long long id; /* of its range in the map */
+    unsigned count;
+};
+
+static struct {
+    struct ct_mutex lock;
+    struct opened *first;
+} openings = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_IPC_MEMORY)};
+
+CUresult ct_ipc_memory_share(uint64_t address, CUipcMemHandle *out)
+{
+    struct ct_allocation_share share;
+    CUresult r;
+
+    memset(&share, 0, sizeof share);
+    if ((r = ct_allocation_share(address, &share)) != CUDA_SUCCESS)
+        return r;
+    memset(out, 0, sizeof *out);
+    memcpy(out, &share, sizeof share);
+    return CUDA_SUCCESS;
+}
+
+/* ---- the list ---- */
+
+static bool is_open(const struct opened *opened)
+{
+    struct ct_range range;
+
+    return ct_address_find(opened->address, 0, &range) == CUDA_SUCCESS && range.kind == CT_RANGE_IPC && range.id == opened->id;
+}
+
+/* Drops entries whose memory went with its context. */
+static void tidy_locked(void)
+{
+    struct opened **link = &openings.first;
+
+    while (*link) {
+        struct opened *opened = *link;
+
+        if (is_open(opened)) {
+            link = &opened->next;
+            continue;
+        }
+        *link = opened->next;
+        free(opened);
+    }
+}
+
+/* On the device, whichever context it is in. */
+static struct opened *find_open_locked(const struct ct_device *device, const struct ct_allocation_share *share)
+{
+    for (struct opened *opened = openings.first; opened; opened = opened->next)
+        if (opened->device == device->ordinal && !memcmp(&opened->share, share, sizeof *share))
+            return opened;
+    return NULL;
+}
+
+/* ---- opening ---- */
+
+static CUresult publish(struct ct_context *context, struct ct_allocation *allocation, struct opened *opened, uint64_t offset)
+{
+    struct ct_range range = ct_range_of_backing(context, &allocation->backing, offset, opened->share.size_bytes, CT_RANGE_IPC);
+
+    range.allocation = allocation;
+    opened->owner = range.owner;
+    opened->device = range.device;
+    opened->address = range.start;
+    opened->id = range.id;
+    return ct_allocation_publish(context, &range);
+}
+
+/* The manual knows of no other reason that memory which is there cannot be had. */
+static CUresult refusal(CUresult r)
+{
+    if (r != CUDA_ERROR_OUT_OF_MEMORY && r != CUDA_ERROR_OPERATING_SYSTEM)
+        return r;
+    return ct_fail(CUDA_ERROR_MAP_FAILED, "memory of another process cannot be mapped");
+}
+
+static CUresult open_backing(struct ct_context *context, struct ct_allocation *allocation, struct opened *opened)
+{
+    const struct ct_allocation_share *share = &opened->share;
+    uint64_t lead, bytes, end;
+    CUresult r = ct_backing_open(context, &share->name, &allocation->backing, &lead, &bytes);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!share->size_bytes || __builtin_add_overflow(share->offset, share->size_bytes, &end) || end > bytes)
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "a handle beyond its memory");
+    return publish(context, allocation, opened, lead + share->offset);
+}
+
+static CUresult open_locked(struct ct_context *context, const struct ct_allocation_share *share, uint64_t *out_address)
+{
+    struct ct_allocation *allocation = calloc(1, sizeof *allocation);
+    struct opened *opened = calloc(1, sizeof *opened);
+    CUresult r = allocation && opened ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory of another process");
+
+    if (r == CUDA_SUCCESS) {
+        opened->share = *share;
+        opened->count = 1;
+        r = open_backing(context, allocation, opened);
+    }
+    if (r != CUDA_SUCCESS) {
+        ct_allocation_destroy(context, allocation);
+        free(opened);
+        return refusal(r);
+    }
+    opened->next = openings.first;
+    openings.first = opened;
+    *out_address = opened->address;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_ipc_memory_open(struct ct_context *context, const CUipcMemHandle *handle, uint64_t *out_address)
+{
+    struct ct_allocation_share share;
+    struct opened *opened;
+    CUresult r;
+
+    memcpy(&share, handle, sizeof share);
+    if ((r = ct_share_name_check(CT_SHARE_MEMORY, &share.name)) != CUDA_SUCCESS)
+        return r;
+    if (ct_share_name_is_own(&share.name))
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "a handle of this process itself");
+    ct_mutex_lock(&openings.lock);
+    tidy_locked();
+    opened = find_open_locked(context->device, &share);
+    if (!opened) {
+        r = open_locked(context, &share, out_address);
+    } else if (opened->owner == context->object.handle) {
+        opened->count++;
+        *out_address = opened->address;
+    } else {
+        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "another context of the device has the handle open");
+    }
+    ct_mutex_unlock(&openings.lock);
+    return r;
+}
+
+/* ---- closing ---- */
+
+/* Whether it was open for the last time; then it is no more in the list. */
+static CUresult close_locked(uint64_t address, bool *out_last)
+{
+    struct opened **link = &openings.first, *opened;
+
+    tidy_locked();
+    while (*link && (*link)->address != address)
+        link = &(*link)->next;
+    opened = *link;
+    if (!opened)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no handle is open at 0x%llx", (unsigned long long)address);
+    *out_last = --opened->count == 0;
+    if (*out_last) {
+        *link = opened->next;
+        free(opened);
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_ipc_memory_close(struct ct_context *context, uint64_t address)
+{
+    bool last = false;
+    CUresult r;
+
+    ct_mutex_lock(&openings.lock);
+    r = close_locked(address, &last);
+    ct_mutex_unlock(&openings.lock);
+    return r == CUDA_SUCCESS && last ? ct_allocation_remove(context, address, CT_RANGE_IPC) : r;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits (Driver API: Stream Management): of the host for a stream, of a stream for what the host does, of a stream for another. */
+#include "stream.h"
+
+#include "core/base/log.h"
+#include "core/pool/memory_pool.h"
+#include "stream_worker.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define CT_CHANNEL "stream"
+
+/* ---- of the host ---- */
+
+/* The stream's own policy, else the context's. A CPU device needs the cores that a spinning thread would take. */
+static bool may_spin(struct ct_stream *stream)
+{
+    unsigned scheduling = stream->context->flags & CU_CTX_SCHED_MASK;
+    int policy = atomic_load_explicit(&stream->sync_policy, memory_order_relaxed); /* a hint: nothing hangs on it */
+
+    if (stream->context->device->info.kind == CT_DEVICE_CPU)
+        return false;
+    if (policy != CU_SYNC_POLICY_AUTO)
+        return policy == CU_SYNC_POLICY_SPIN;
+    return scheduling == CU_CTX_SCHED_AUTO || scheduling == CU_CTX_SCHED_SPIN;
+}
+
+CUresult ct_stream_await(struct ct_stream *stream, uint64_t point)
+{
+    CUresult r = ct_stream_backend(stream)->queue_await(stream->queue, point, UINT64_MAX, may_spin(stream));
+
+    r = ct_context_check(stream->context, r);
+    /* Work that the host did for the stream may have failed, too. */
+    return r == CUDA_SUCCESS ? (CUresult)atomic_load(&stream->context->sticky_error) : r;
+}
+
+/* The point behind which work recorded now would run. */
+static CUresult next_point(struct ct_stream *stream, uint64_t *out)
+{
+    CUresult r = ct_stream_begin(stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    *out = ct_stream_backend(stream)->queue_point(stream->queue);
+    ct_stream_end(stream);
+    return CUDA_SUCCESS;
+}
+
+/* The point of all that the stream's work means: for the legacy stream that of the blocking streams, too. */
+static CUresult last_point(struct ct_stream *stream, uint64_t *out)
+{
+    if (stream->is_legacy)
+        return next_point(stream, out);
+    *out = ct_stream_backend(stream)->queue_point(stream->queue);
+    return CUDA_SUCCESS;
+}
+
+static CUresult await_and_tell(struct ct_stream *stream, uint64_t point)
+{
+    CUresult r = ct_stream_await(stream, point);
+
+    if (r == CUDA_SUCCESS)
+        ct_memory_pools_observe(stream, point);
+    return r;
+}
+
+CUresult ct_stream_synchronize(struct ct_stream *stream)
+{
+    uint64_t point;
+    CUresult r = last_point(stream, &point);
+
+    return r == CUDA_SUCCESS ? await_and_tell(stream, point) : r;
+}
+
+CUresult ct_stream_settle(struct ct_stream *stream)
+{
+    uint64_t point;
+    CUresult r = next_point(stream, &point);
+
+    return r == CUDA_SUCCESS ? await_and_tell(stream, point) : r;
+}
+
+CUresult ct_stream_query(struct ct_stream *stream)
+{
+    uint64_t point, completed;
+    CUresult r = last_point(stream, &point);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_stream_backend(stream)->queue_completed(stream->queue, &completed);
+    r = ct_context_check(stream->context, r);
+    if (r != CUDA_SUCCESS)
+        return r;
+    return completed >= point ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY; /* an ordinary answer: nothing to log */
+}
+
+/* ---- of a stream for the host: functions that it calls, and waits that a backend's queues cannot do ---- */
+
+/* Called with the stream locked. */
+static CUresult worker_of_locked(struct ct_stream *stream, struct ct_stream_worker **out)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    if (!stream->worker)
+        r = ct_stream_worker_create(stream->context, &stream->worker);
+    if (r == CUDA_SUCCESS)
+        *out = stream->worker;
+    return r;
+}
+
+static CUresult record_on_worker_locked(struct ct_stream *stream, enum ct_worker_order order, ct_host_function function, void *user)
+{
+    struct ct_stream_worker *worker;
+    CUresult r = worker_of_locked(stream, &worker);
+
+    return r == CUDA_SUCCESS ? ct_stream_worker_record(worker, stream->queue, order, function, user) : r;
+}
+
+CUresult ct_stream_run_on_host_locked(struct ct_stream *stream, ct_host_function function, void *user)
+{
+    assert(ct_mutex_held(&stream->lock));
+    return record_on_worker_locked(stream, CT_WORKER_AFTER_QUEUE, function, user);
+}
+
+static CUresult record_on_worker(struct ct_stream *stream, enum ct_worker_order order, ct_host_function function, void *user)
+{
+    CUresult r = ct_stream_begin(stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = record_on_worker_locked(stream, order, function, user);
+    ct_stream_end(stream);
+    /* Once recorded it runs and `user` is its own, whatever else has failed by now: the next call tells of that. */
+    return r == CUDA_SUCCESS ? r : ct_context_check(stream->context, r);
+}
+
+CUresult ct_stream_run_on_host(struct ct_stream *stream, ct_host_function function, void *user)
+{
+    return record_on_worker(stream, CT_WORKER_AFTER_QUEUE, function, user);
+}
+
+CUresult ct_stream_wait_on_host(struct ct_stream *stream, ct_host_function function, void *user)
+{
+    return record_on_worker(stream, CT_WORKER_AT_ONCE, function, user);
+}
+
+/* ---- of a stream for another ---- */
+
+/* A wait for a stream of another device: done by the worker, with a use of the other context. */
+struct foreign_wait {
+    struct ct_stream *stream; /* as ct_stream_release takes it */
+    uint64_t point;
+};
+
+static void await_foreign(void *user, CUresult status)
+{
+    struct foreign_wait *wait = user;
+
+    (void)status; /* the wait ends in any case */
+    ct_stream_await(wait->stream, wait->point);
+    ct_stream_release(wait->stream);
+    free(wait);
+}
+
+static CUresult wait_for_foreign(struct ct_stream *stream, struct ct_stream *other, uint64_t point)
+{
+    struct foreign_wait *wait = malloc(sizeof *wait);
+    CUresult r;
+
+    if (!wait)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "wait for another device");
+    r = ct_context_use(other->context);
+    if (r != CUDA_SUCCESS) {
+        free(wait);
+        return r;
+    }
+    ct_object_retain(&other->object);
+    *wait = (struct foreign_wait){other, point};
+    r = record_on_worker(stream, CT_WORKER_AT_ONCE, await_foreign, wait);
+    if (r != CUDA_SUCCESS) {
+        ct_stream_release(other);
+        free(wait);
+    }
+    return r;
+}
+
+static struct ct_stream_order copy_order(struct ct_stream *stream)
+{
+    struct ct_stream_order order;
+
+    ct_mutex_lock(&stream->lock);
+    order = stream->order;
+    ct_mutex_unlock(&stream->lock);
+    return order;
+}
+
+/* `known` is a copy of what the other stream follows. */
+static void note_order_locked(struct ct_stream *stream, struct ct_stream *other, uint64_t point, const struct ct_stream_order *known)
+{
+    uint64_t since = ct_stream_backend(stream)->queue_point(stream->queue);
+
+    ct_stream_order_inherit(&stream->order, known, point, since);
+    ct_stream_order_add(&stream->order, &(struct ct_order_entry){other->id, point, since});
+}
+
+CUresult ct_stream_wait_for(struct ct_stream *stream, struct ct_stream *other, uint64_t point)
+{
+    struct ct_stream_order known;
+    CUresult r;
+
+    if (stream->context->backend_device != other->context->backend_device)
+        return wait_for_foreign(stream, other, point);
+    known = copy_order(other); /* before begin: streams are locked one at a time */
+    r = ct_stream_begin(stream);
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (stream != other && !ct_stream_is_complete(other, point))
+        r = ct_stream_backend(stream)->queue_wait_queue(stream->queue, other->queue, point);
+    if (r == CUDA_SUCCESS && stream != other)
+        note_order_locked(stream, other, point, &known);
+    ct_stream_end(stream);
+    return ct_context_check(stream->context, r);
+}
+
+bool ct_stream_follows_locked(const struct ct_stream *stream, const struct ct_stream *other, uint64_t point)
+{
+    assert(ct_mutex_held(&stream->lock));
+    if (stream == other)
+        return true;
+    if (stream->context == other->context && other->is_legacy && stream->seen_legacy_point >= point)
+        return true;
+    if (stream->context == other->context && stream->is_legacy && other->seen_by_legacy >= point)
+        return true;
+    return ct_stream_order_has(&stream->order, other->id, point);
+}

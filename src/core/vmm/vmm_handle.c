@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory without addresses (Driver API: Virtual Memory Management): cuMemCreate and what becomes of its handles. */
+#include "vmm_handle.h"
+
+#include "core/device/device.h"
+#include "core/base/log.h"
+#include "core/memory/memory_budget.h"
+#include "core/memory/memory_spares.h"
+#include "core/device/process.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "memory"
+
+struct ct_mutex ct_vmm_lock = CT_MUTEX_INITIALIZER(CT_RANK_VIRTUAL_MEMORY);
+
+/* ---- devices ---- */
+
+CUresult ct_vmm_way_of(const struct ct_device *device, const struct ct_vmm_way **out)
+{
+    switch (device->info.virtual_memory) {
+    case CT_VIRTUAL_PAGES:
+        *out = &ct_vmm_pages;
+        return CUDA_SUCCESS;
+    case CT_VIRTUAL_SPARSE:
+        *out = &ct_vmm_sparse;
+        return CUDA_SUCCESS;
+    case CT_VIRTUAL_NONE:
+        break;
+    }
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s cannot map memory at addresses that were reserved", device->info.name);
+}
+
+bool ct_vmm_is_there(void)
+{
+    for (unsigned i = 0; i < ct_process.n_devices; i++)
+        if (ct_process.devices[i].info.virtual_memory != CT_VIRTUAL_NONE)
+            return true;
+    return false;
+}
+
+bool ct_vmm_driver_places(const struct ct_device *device)
+{
+    return device->info.virtual_memory == CT_VIRTUAL_SPARSE && !ct_address_is_placed(device->info.address_rule);
+}
+
+struct ct_device *ct_vmm_default_device(void)
+{
+    struct ct_context *context = ct_context_top_or_null();
+
+    return context ? context->device : &ct_process.devices[0];
+}
+
+/* ---- properties ---- */
+
+CUresult ct_vmm_check_handle_type(CUmemAllocationHandleType type)
+{
+    switch ((int)type) {
+    case CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR:
+        return CUDA_SUCCESS;
+    case CU_MEM_HANDLE_TYPE_WIN32:
+    case CU_MEM_HANDLE_TYPE_WIN32_KMT:
+    case CU_MEM_HANDLE_TYPE_FABRIC:
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle type 0x%x: only file descriptors", (unsigned)type);
+    }
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle type 0x%x", (unsigned)type);
+}
+
+/* Where memory may be: on a device. The attributes say that no other place can be had. */
+static CUresult check_location(const CUmemLocation *location, struct ct_device **out_device)
+{
+    switch ((int)location->type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return ct_device_lookup(location->id, out_device);
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory handles of host memory");
+    }
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory location type %d", (int)location->type);
+}
+
+CUresult ct_vmm_check_handle_types(CUmemAllocationHandleType wanted, unsigned offered)
+{
+    const unsigned of_linux = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_FABRIC;
+
+    if ((unsigned)wanted & ~of_linux)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle types 0x%x", (unsigned)wanted);
+    if ((unsigned)wanted & ~offered)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle types 0x%x where 0x%x are to be had", (unsigned)wanted, offered);
+    return CUDA_SUCCESS;
+}
+
+/* How memory is made and mapped: that of tile pools for images, other by addresses. */
+static CUresult find_way(const CUmemAllocationProp *properties, const struct ct_device *device, const struct ct_vmm_way **out)
+{
+    if (!ct_vmm_is_tile_pool(properties))
+        return ct_vmm_way_of(device, out);
+    if (!device->info.sparse_images || properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory for sparse arrays, or none that is shared", device->info.name);
+    *out = &ct_vmm_tiles;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vmm_check_properties(const CUmemAllocationProp *properties, struct ct_device **out_device)
+{
+    const struct ct_vmm_way *way;
+    CUresult r;
+
+    if (properties->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "allocation type %d", (int)properties->type);
+    if (properties->allocFlags.compressionType > CU_MEM_ALLOCATION_COMP_GENERIC)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "compression type %d", (int)properties->allocFlags.compressionType);
+    if ((r = check_location(&properties->location, out_device)) != CUDA_SUCCESS ||
+        (r = ct_vmm_check_handle_types(properties->requestedHandleTypes, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)) != CUDA_SUCCESS)
+        return r;
+    if (properties->allocFlags.gpuDirectRDMACapable) /* other uses than tile pools are ignored, as NVIDIA's driver does */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory for GPUDirect RDMA");
+    return find_way(properties, *out_device, &way);
+}
+
+/* ---- handles ---- */
+
+CUmemGenericAllocationHandle ct_vmm_handle_of(const struct ct_allocated *allocated)
+{
+    return (CUmemGenericAllocationHandle)(uintptr_t)allocated->object.handle;
+}
+
+/* Memory that others may have, or that others made, is not kept, nor are tile pools. */
+static bool keep(const struct ct_allocated *allocated)
+{
+    return allocated->properties.requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE && allocated->device_bytes &&
+           !ct_vmm_is_tile_pool(&allocated->properties) &&
+           ct_spares_put_physical(allocated->memory.device->spares, allocated->way, &allocated->memory);
+}
+
+static void destroy(struct ct_object *object)
+{
+    struct ct_allocated *allocated = (struct ct_allocated *)object;
+
+    if (!keep(allocated)) {
+        ct_budget_give(allocated->memory.device, allocated->device_bytes);
+        allocated->way->memory_finish(&allocated->memory);
+    }
+    free(allocated);
+}
+
+CUresult ct_vmm_find_locked(CUmemGenericAllocationHandle handle, struct ct_allocated **out)
+{
+    struct ct_object *object = ct_object_find_or_null(CT_OBJECT_ALLOCATED, (const void *)(uintptr_t)handle);
+    struct ct_allocated *allocated = (struct ct_allocated *)object;
+    bool found = object && allocated->handles > 0;
+
+    ct_object_release(object); /* the table's reference keeps it as long as it counts something */
+    if (!found)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is no handle of memory", (unsigned long long)handle);
+    *out = allocated;
+    return CUDA_SUCCESS;
+}
+
+void ct_vmm_drop_if_unused_locked(struct ct_allocated *allocated)
+{
+    if (!allocated->handles && !allocated->mappings)
+        (void)ct_object_unpublish(&allocated->object); /* the last reference */
+}
+
+/* Takes `memory` and what it is counted for, also on failure. Of `wanted` are the types of handles and the usage. */
+static CUresult publish(const struct ct_vmm_way *way, struct ct_vmm_memory *memory, uint64_t device_bytes,
+                        const CUmemAllocationProp *wanted, CUmemGenericAllocationHandle *out)
+{
+    struct ct_allocated *allocated = calloc(1, sizeof *allocated);
+    CUresult r;
+
+    if (!allocated) {
+        ct_budget_give(memory->device, device_bytes);
+        way->memory_finish(memory);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory handle");
+    }
+    ct_object_init(&allocated->object, CT_OBJECT_ALLOCATED, destroy);
+    allocated->way = way;
+    allocated->memory = *memory;
+    allocated->device_bytes = device_bytes;
+    allocated->id = ct_process_new_id();
+    allocated->handles = 1;
+    allocated->properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    allocated->properties.requestedHandleTypes = wanted->requestedHandleTypes;
+    allocated->properties.allocFlags.usage = wanted->allocFlags.usage;
+    allocated->properties.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = memory->device->ordinal};
+    r = ct_object_publish(&allocated->object);
+    if (r == CUDA_SUCCESS)
+        *out = ct_vmm_handle_of(allocated);
+    ct_object_release(&allocated->object); /* from now on it is the table's */
+    return r;
+}
+
+/* Counted, new or spare. */
+static CUresult create_memory(struct ct_device *device, const struct ct_vmm_way *way, uint64_t size_bytes,
+                              const CUmemAllocationProp *properties, struct ct_vmm_memory *out)
+{
+    const bool shareable = properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
+    CUresult r;
+
+    if (!shareable && !ct_vmm_is_tile_pool(properties) && ct_spares_take_physical(device->spares, size_bytes, out))
+        return CUDA_SUCCESS;
+    if ((r = ct_budget_take(device, size_bytes)) != CUDA_SUCCESS)
+        return r;
+    r = way->memory_create(device, size_bytes, shareable, out);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && ct_budget_reclaim(device))
+        r = way->memory_create(device, size_bytes, shareable, out);
+    if (r != CUDA_SUCCESS)
+        ct_budget_give(device, size_bytes);
+    return r;
+}
+
+/* ---- public ---- */
+
+CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_bytes, CUmemGenericAllocationHandle *out)
+{
+    const struct ct_vmm_way *way;
+    struct ct_vmm_memory memory;
+    struct ct_device *device;
+    CUresult r;
+
+    if (size_bytes == 0 || size_bytes % CT_VMM_GRANULARITY)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes are no multiple of the granularity", (unsigned long long)size_bytes);
+    if ((r = ct_vmm_check_properties(properties, &device)) != CUDA_SUCCESS || (r = find_way(properties, device, &way)) != CUDA_SUCCESS ||
+        (r = ct_device_open(device)) != CUDA_SUCCESS)
+        return r;
+    r = create_memory(device, way, size_bytes, properties, &memory);
+    return r == CUDA_SUCCESS ? publish(way, &memory, size_bytes, properties, out) : r;
+}
+
+CUresult ct_vmm_import(int fd, CUmemGenericAllocationHandle *out)
+{
+    static const CUmemAllocationProp imported; /* not to be shared once more, as with NVIDIA's driver */
+    struct ct_device *device = ct_vmm_default_device();
+    const struct ct_vmm_way *way;
+    struct ct_vmm_memory memory;
+    CUresult r;
+
+    if ((r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS || (r = ct_device_open(device)) != CUDA_SUCCESS)
+        return r;
+    r = way->memory_import(device, fd, &memory);
+    return r == CUDA_SUCCESS ? publish(way, &memory, 0, &imported, out) : r;
+}
+
+CUresult ct_vmm_export(CUmemGenericAllocationHandle handle, int *out_fd)
+{
+    struct ct_allocated *allocated;
+    CUresult r;
+
+    ct_mutex_lock(&ct_vmm_lock);
+    r = ct_vmm_find_locked(handle, &allocated);
+    if (r == CUDA_SUCCESS && !(allocated->properties.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the handle was not created to be shared by file descriptors");
+    if (r == CUDA_SUCCESS)
+        r = allocated->way->memory_export(&allocated->memory, out_fd);
+    ct_mutex_unlock(&ct_vmm_lock);
+    return r;
+}
+
+CUresult ct_vmm_release(CUmemGenericAllocationHandle handle)
+{
+    struct ct_allocated *allocated;
+    CUresult r;
+
+    ct_mutex_lock(&ct_vmm_lock);
+    r = ct_vmm_find_locked(handle, &allocated);
+    if (r == CUDA_SUCCESS) {
+        allocated->handles--;
+        ct_vmm_drop_if_unused_locked(allocated);
+    }
+    ct_mutex_unlock(&ct_vmm_lock);
+    return r;
+}
+
+CUresult ct_vmm_properties(CUmemGenericAllocationHandle handle, CUmemAllocationProp *out)
+{
+    struct ct_allocated *allocated;
+    CUresult r;
+
+    ct_mutex_lock(&ct_vmm_lock);
+    r = ct_vmm_find_locked(handle, &allocated);
+    if (r == CUDA_SUCCESS)
+        *out = allocated->properties;
+    ct_mutex_unlock(&ct_vmm_lock);
+    return r;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory at reserved addresses, and who has access to it (Driver API: Virtual Memory Management).
+ *
+ *   ──reserve──> RESERVED ──map──> MAPPED, no access ──set access──> ACCESSIBLE (read, or read and write)
+ *   <───free────          <─unmap──      <────────── unmap, access NONE ──────
+ *
+ * Only the device that has the memory may be given access. What is taken away is first let go by all work that was begun: unmapping waits
+ * for every context. */
+#include "vmm_reservation.h"
+
+#include "core/device/context.h"
+#include "core/device/device.h"
+#include "core/base/log.h"
+#include "core/device/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "memory"
+
+static CUresult check_granularity(uint64_t address, uint64_t size_bytes)
+{
+    if (size_bytes == 0 || (address | size_bytes) % CT_VMM_GRANULARITY)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx + %llu are no multiples of the granularity", (unsigned long long)address,
+                       (unsigned long long)size_bytes);
+    return CUDA_SUCCESS;
+}
+
+/* ---- mappings ---- */
+
+static CUresult make_room(struct ct_reservation *reservation)
+{
+    size_t capacity = reservation->capacity ? reservation->capacity * 2 : 4;
+    struct ct_vmm_mapping *mappings;
+
+    if (reservation->n < reservation->capacity)
+        return CUDA_SUCCESS;
+    if (!(mappings = realloc(reservation->mappings, capacity * sizeof *mappings)))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "mappings of a reservation");
+    reservation->mappings = mappings;
+    reservation->capacity = capacity;
+    return CUDA_SUCCESS;
+}
+
+/* The codes are those of NVIDIA's driver, and so is that sizes are looked at before addresses. */
+static CUresult check_part(const struct ct_allocated *allocated, uint64_t size_bytes, uint64_t offset)
+{
+    if (size_bytes % CT_VMM_GRANULARITY)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "mapping %llu bytes", (unsigned long long)size_bytes);
+    if (offset)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "mapping memory from its byte %llu on", (unsigned long long)offset);
+    if (size_bytes > allocated->memory.size_bytes)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%llu bytes of memory that has %llu", (unsigned long long)size_bytes,
+                       (unsigned long long)allocated->memory.size_bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult map_locked(uint64_t address, uint64_t size_bytes, uint64_t offset, CUmemGenericAllocationHandle handle)
+{
+    struct ct_vmm_mapping mapping = {.start = address, .size_bytes = size_bytes, .access = CU_MEM_ACCESS_FLAGS_PROT_NONE};
+    struct ct_reservation *reservation;
+    size_t at;
+    CUresult r;
+
+    if ((r = ct_vmm_find_locked(handle, &mapping.allocated)) != CUDA_SUCCESS)
+        return r;
+    if (ct_vmm_is_tile_pool(&mapping.allocated->properties))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory of a tile pool has no addresses");
+    if ((r = check_part(mapping.allocated, size_bytes, offset)) != CUDA_SUCCESS ||
+        (r = check_granularity(address, size_bytes)) != CUDA_SUCCESS)
+        return r;
+    if ((r = ct_vmm_find_reservation_locked(address, size_bytes, &reservation)) != CUDA_SUCCESS)
+        return r;
+    at = ct_vmm_first_behind_locked(reservation, address);
+    if (at < reservation->n && reservation->mappings[at].start - address < size_bytes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "something is mapped at 0x%llx", (unsigned long long)reservation->mappings[at].start);
+    if (at < reservation->n && reservation->mappings[at].start < address)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "something is mapped at 0x%llx", (unsigned long long)address);
+    if ((r = make_room(reservation)) != CUDA_SUCCESS ||
+        (r = ct_vmm_find_view_locked(reservation, mapping.allocated->memory.device, &mapping.view)) != CUDA_SUCCESS)
+        return r;
+    memmove(&reservation->mappings[at + 1], &reservation->mappings[at], (reservation->n - at) * sizeof mapping);
+    reservation->mappings[at] = mapping;
+    reservation->n++;
+    mapping.allocated->mappings++;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vmm_map(uint64_t address, uint64_t size_bytes, uint64_t offset, CUmemGenericAllocationHandle handle)
+{
+    CUresult r;
+
+    ct_mutex_lock(&ct_vmm_lock);
+    r = map_locked(address, size_bytes, offset, handle);
+    ct_mutex_unlock(&ct_vmm_lock);
+    return r;
+}
+
+/* Mappings of one view get the access that they are to have. They keep what they had if the device refuses. */
+static CUresult change_in_view_locked(const struct ct_vmm_run *run, CUmemAccess_flags access)
+{
+    struct ct_vmm_change *changes = calloc(run->count, sizeof *changes);
+    CUresult r;
+
+    if (!changes)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %zu mappings", run->count);
+    for (size_t i = 0; i < run->count; i++)
+        changes[i] = (struct ct_vmm_change){.offset = run->mappings[i].start - run->reservation->start,
+                                            .size_bytes = run->mappings[i].size_bytes,
+                                            .memory = &run->mappings[i].allocated->memory,
+                                            .was = run->mappings[i].access,
+                                            .now = access};
+    r = run->mappings->allocated->way->change(run->mappings->view, changes, (unsigned)run->count);
+    for (size_t i = 0; i < run->count && r == CUDA_SUCCESS; i++)
+        run->mappings[i].access = access;
+    free(changes);
+    return r;
+}
+
+/* One view after the other. */
+static CUresult change_locked(const struct ct_vmm_run *run, CUmemAccess_flags access)
+{
+    const struct ct_vmm_mapping *end = run->mappings + run->count;
+    struct ct_vmm_run part = {run->reservation, run->mappings, 0};
+    CUresult r = CUDA_SUCCESS;
+
+    for (; part.mappings < end && r == CUDA_SUCCESS; part.mappings += part.count) {
+        for (part.count = 1; part.mappings + part.count < end && part.mappings[part.count].view == part.mappings->view;)
+            part.count++;
+        r = change_in_view_locked(&part, access);
+    }
+    return r;
+}
+
+static CUresult unmap_locked(uint64_t address, uint64_t size_bytes)
+{
+    struct ct_reservation *reservation;
+    struct ct_vmm_run run;
+    CUresult r = ct_vmm_find_whole_locked(address, size_bytes, &run);
+
+    if (r != CUDA_SUCCESS || (r = change_locked(&run, CU_MEM_ACCESS_FLAGS_PROT_NONE)) != CUDA_SUCCESS)
+        return r;
+    for (size_t i = 0; i < run.count; i++) {
+        run.mappings[i].allocated->mappings--;
+        ct_vmm_drop_if_unused_locked(run.mappings[i].allocated);
+    }
+    reservation = run.reservation;
+    reservation->n -= run.count;
+    memmove(run.mappings, run.mappings + run.count, (size_t)(reservation->mappings + reservation->n - run.mappings) * sizeof *run.mappings);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vmm_unmap(uint64_t address, uint64_t size_bytes)
+{
+    CUresult r = check_granularity(address, size_bytes);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_contexts_synchronize_but(NULL);
+    ct_mutex_lock(&ct_vmm_lock);
+    r = unmap_locked(address, size_bytes);
+    ct_mutex_unlock(&ct_vmm_lock);
+    return r;
+}
+
+/* ---- access ---- */
+
+static CUresult check_desc(const CUmemAccessDesc *desc)
+{
+    struct ct_device *device;
+
+    if (desc->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && desc->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+        desc->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "access flags 0x%x", (unsigned)desc->flags);
+    switch ((int)desc->location.type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE: /* the code is that of NVIDIA's driver, though the manual has INVALID_DEVICE, too */
+        return ct_device_lookup(desc->location.id, &device) == CUDA_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access of the host to mapped memory");
+    }
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory location type %d", (int)desc->location.type);
+}
+
+static CUresult set_access_locked(uint64_t address, uint64_t size_bytes, const CUmemAccessDesc *desc)
+{
+    struct ct_vmm_run run;
+    CUresult r = ct_vmm_find_whole_locked(address, size_bytes, &run);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    for (size_t i = 0; i < run.count; i++)
+        if (run.mappings[i].view->device->ordinal != desc->location.id)
+            return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d cannot have memory of device %d", desc->location.id,
+                           run.mappings[i].view->device->ordinal);
+    return change_locked(&run, desc->flags);
+}
+
+CUresult ct_vmm_set_access(uint64_t address, uint64_t size_bytes, const CUmemAccessDesc *descs, size_t count)
+{
+    bool takes_away = false;
+    struct ct_vmm_run run;
+    CUresult r = check_granularity(address, size_bytes);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    for (size_t i = 0; i < count; i++)
+        takes_away = takes_away || descs[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    if (takes_away)
+        ct_contexts_synchronize_but(NULL);
+    ct_mutex_lock(&ct_vmm_lock);
+    r = ct_vmm_find_whole_locked(address, size_bytes, &run);
+    for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) /* all of them before the first has an effect */
+        r = check_desc(&descs[i]);
+    for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++)
+        r = set_access_locked(address, size_bytes, &descs[i]);
+    ct_mutex_unlock(&ct_vmm_lock);
+    return r;
+}

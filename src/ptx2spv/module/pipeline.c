@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a module to the SPIR-V of one kernel: build, the passes of passes.def, emit. This driver alone dumps, verifies and stops
+ * on failure, and it holds the compilation's memory: everything but the result is freed before it returns. */
+#include "ptx2spv/ir/ir.h"
+#include "module.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pass {
+    const char *name;
+    enum ct_pass_result (*run)(struct ct_fn *fn);
+    uint32_t needs, gives, breaks;
+};
+
+static const struct pass passes[] = {
+#define PASS(name, needs, gives, breaks) {#name, ct_pass_##name, needs, gives, breaks},
+#include "passes.def"
+};
+
+/* Whether the comma-separated list `names` has `name`, or is "all". */
+static bool is_listed(const char *names, const char *name)
+{
+    const size_t length = strlen(name);
+
+    if (!names)
+        return false;
+    if (!strcmp(names, "all"))
+        return true;
+    for (const char *at = names; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (!strncmp(at, name, length) && (at[length] == ',' || !at[length]))
+            return true;
+    }
+    return false;
+}
+
+/* What happens behind each pass, `build` included. */
+static bool finish_pass(struct ct_fn *fn, const char *name)
+{
+    struct ct_compilation *compilation = fn->compilation;
+    const struct ptx2spv_options *options = &compilation->options;
+
+    fn->last_pass = name;
+    if (options->on_dump && is_listed(options->dump, name))
+        options->on_dump(options->user, name, ct_fn_dump(fn, &compilation->scratch));
+#ifndef NDEBUG
+    if (!ct_fn_verify(fn))
+        return false;
+#endif
+    ct_arena_reset(&compilation->scratch);
+    return true;
+}
+
+static bool run_pass(struct ct_fn *fn, const struct pass *pass)
+{
+    if ((fn->props & pass->needs) != pass->needs)
+        return ct_error(fn->compilation, fn->source->where, PTX2SPV_INTERNAL, "internal error in %s: %s needs properties 0x%" PRIx32,
+                        fn->name, pass->name, pass->needs & ~fn->props);
+    if (fn->props & CT_PROP_SSA)
+        ct_fn_compute_defs(fn);
+    if (pass->run(fn) == CT_PASS_FAILED)
+        return fn->compilation->n_errors ? false
+                                         : ct_error(fn->compilation, fn->source->where, PTX2SPV_INTERNAL,
+                                                    "internal error in %s: %s failed without a word", fn->name, pass->name);
+    fn->props = (fn->props | pass->gives) & ~pass->breaks;
+    return finish_pass(fn, pass->name);
+}
+
+bool ct_fn_run_passes(struct ct_fn *fn, const char *last)
+{
+    struct ct_body body = {0};
+
+    if (!ct_build_body(fn, fn->source, &body) || fn->compilation->n_errors || !finish_pass(fn, "build"))
+        return false;
+    if (last && !strcmp(last, "build"))
+        return true;
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        if (!run_pass(fn, &passes[i]))
+            return false;
+        if (last && !strcmp(last, passes[i].name))
+            return true;
+    }
+    return true;
+}
+
+/* ---- what the target must have ---- */
+
+static bool lacks(struct ct_fn *fn, struct ct_location where, const char *what)
+{
+    return ct_error(fn->compilation, where, PTX2SPV_TARGET_LACKS, "%s: the device has no %s", fn->name, what);
+}
+
+static bool check_insn(struct ct_fn *fn, const struct ct_insn *insn)
+{
+    const struct ptx2spv_target *target = fn->target;
+    const bool computes = insn->op >= CT_OP_FADD && insn->op <= CT_OP_ITOF; /* the chapter on floats in ir_ops.def */
+    const bool computes_f64 = computes && (insn->type == PTX_F64 || insn->type2 == PTX_F64);
+
+    if (computes_f64 && !target->float64)
+        return lacks(fn, insn->where, "64-bit floating point");
+    if (insn->op == CT_OP_ATOM && ptx_type_bits(insn->type) == 64) {
+        const bool global = insn->space == CT_SPACE_GLOBAL || insn->space == CT_SPACE_GENERIC;
+        const bool shared = insn->space == CT_SPACE_SHARED || insn->space == CT_SPACE_GENERIC;
+
+        if (global && !target->atomic_int64_global)
+            return lacks(fn, insn->where, "64-bit atomic operations on global memory");
+        if (shared && !target->atomic_int64_shared)
+            return lacks(fn, insn->where, "64-bit atomic operations on shared memory");
+    }
+    return true;
+}
+
+static bool check_target(struct ct_fn *fn)
+{
+    const struct ptx2spv_target *target = fn->target;
+
+    if (!target->int64)
+        return lacks(fn, fn->source->where, "64-bit integers");
+    if (fn->shared_bytes > target->shared_bytes)
+        return ct_error(fn->compilation, fn->source->where, PTX2SPV_TARGET_LACKS,
+                        "%s: %" PRIu32 " bytes of shared memory, but the device has %" PRIu32 " for a block", fn->name, fn->shared_bytes,
+                        target->shared_bytes);
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (!check_insn(fn, insn))
+                return false;
+    return true;
+}
+
+/* ---- one compilation ---- */
+
+/* Everything that must survive a longjmp out of the work on it. */
+struct job {
+    struct ct_compilation compilation;
+    const struct ptx2spv_module *module;
+    const struct ptx2spv_kernel_decl *decl;
+    const struct ptx_function *source;
+    const struct ptx2spv_target *target;
+    struct ptx2spv_kernel kernel; /* words in the compilation's arena */
+};
+
+static void fill_info(const struct job *job, const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
+{
+    *info = (struct ptx2spv_kernel_info){
+        .param_bytes = fn->cooperative ? fn->grid_param_offset + (uint32_t)sizeof(uint64_t) : job->decl->param_bytes,
+        .params_in_buffer = fn->params_in_buffer,
+        .uses_shared = fn->uses_shared,
+        .uses_dynamic_shared = fn->uses_dynamic_shared,
+        .linear_block = fn->linear_block,
+        .uses_barrier = fn->uses_barrier,
+        .uses_fault = fn->uses_fault,
+        .static_shared_bytes = fn->shared_bytes,
+        .dynamic_shared_offset = fn->dynamic_shared_offset,
+        .local_bytes = fn->local_bytes,
+        .registers = fn->registers,
+        .exchange_bytes = 4 * fn->exchange_words,
+        .exchange_thread_bytes = 4 * fn->exchange_thread_words,
+        .grid_param_offset = fn->grid_param_offset,
+        .grid_thread_words = fn->grid_thread_words,
+    };
+}
+
+static enum ptx2spv_status compile(struct job *job)
+{
+    struct ct_compilation *compilation = &job->compilation;
+    const bool cooperative = compilation->options.cooperative;
+    const uint64_t params_end = ((uint64_t)job->decl->param_bytes + 7) / 8 * 8, extra = cooperative ? sizeof(uint64_t) : 0;
+    const uint64_t push_bytes = PTX2SPV_PARAMS_OFFSET + (cooperative ? params_end + extra : job->decl->param_bytes);
+    struct ct_fn *fn = ct_fn_create(compilation, job->module->syntax, job->source, job->target);
+    enum ptx2spv_status status;
+
+    fn->cooperative = cooperative;
+    fn->grid_param_offset = cooperative ? (uint32_t)params_end : 0;
+    fn->params_in_buffer = push_bytes > job->target->push_constant_bytes;
+    if (!ct_fn_run_passes(fn, NULL) || !check_target(fn))
+        return compilation->status;
+    ct_fn_compute_defs(fn);
+    status = ct_emit_spirv(fn, &job->kernel);
+    if (status == PTX2SPV_OK)
+        fill_info(job, fn, &job->kernel.info);
+    return status;
+}
+
+/* The frame that exhaustion of memory leaves to. */
+static enum ptx2spv_status compile_guarded(struct job *job)
+{
+    if (setjmp(job->compilation.exhausted))
+        return PTX2SPV_OUT_OF_MEMORY;
+    return compile(job);
+}
+
+static enum ptx2spv_status copy_out(const struct ptx2spv_kernel *kernel, struct ptx2spv_kernel *out)
+{
+    uint32_t *words = malloc(kernel->n_words * sizeof *words);
+
+    if (!words)
+        return PTX2SPV_OUT_OF_MEMORY;
+    memcpy(words, kernel->words, kernel->n_words * sizeof *words);
+    *out = *kernel;
+    out->words = words;
+    return PTX2SPV_OK;
+}
+
+enum ptx2spv_status ptx2spv_kernel_compile(const struct ptx2spv_module *module, unsigned index, const struct ptx2spv_target *target,
+                                           const struct ptx2spv_options *options, struct ptx2spv_kernel *out)
+{
+    enum ptx2spv_status status;
+    struct job *job;
+
+    if (!ptx2spv_module_kernel(module, index))
+        return PTX2SPV_NOT_FOUND;
+    if (!(job = calloc(1, sizeof *job)))
+        return PTX2SPV_OUT_OF_MEMORY;
+    job->module = module;
+    job->decl = ptx2spv_module_kernel(module, index);
+    job->source = module->entries[index];
+    job->target = target;
+    if (options)
+        job->compilation.options = *options;
+    job->compilation.arena.on_exhausted = job->compilation.scratch.on_exhausted = &job->compilation.exhausted;
+    job->compilation.sources = module->compilation.sources;
+    job->compilation.n_sources = module->compilation.n_sources;
+
+    status = compile_guarded(job);
+    if (status == PTX2SPV_OK)
+        status = copy_out(&job->kernel, out);
+    ct_arena_finish(&job->compilation.scratch);
+    ct_arena_finish(&job->compilation.arena);
+    free(job);
+    return status;
+}
+
+void ptx2spv_kernel_finish(struct ptx2spv_kernel *kernel)
+{
+    if (!kernel)
+        return;
+    free(kernel->words);
+    *kernel = (struct ptx2spv_kernel){0};
+}
+
+const char *ptx2spv_status_string(enum ptx2spv_status status)
+{
+    switch (status) {
+    case PTX2SPV_OK:
+        return "success";
+    case PTX2SPV_INVALID_PTX:
+        return "invalid PTX";
+    case PTX2SPV_UNSUPPORTED:
+        return "PTX that is not supported";
+    case PTX2SPV_UNSUPPORTED_VERSION:
+        return "PTX version that is not supported";
+    case PTX2SPV_NOT_FOUND:
+        return "no such kernel";
+    case PTX2SPV_OUT_OF_MEMORY:
+        return "out of memory";
+    case PTX2SPV_TARGET_LACKS:
+        return "the device lacks what the kernel needs";
+    case PTX2SPV_INTERNAL:
+        return "internal error of the compiler";
+    case PTX2SPV_UNDEFINED:
+        return "use of what is not defined";
+    case PTX2SPV_MULTIPLY_DEFINED:
+        return "two definitions of one name";
+    }
+    return "unknown status";
+}

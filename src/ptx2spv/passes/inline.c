@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inline: every call becomes the code of what it calls.
+ * In:  register form.   Out: no CALL; formal parameters and results are the caller's objects (ct_local.same_as).
+ *
+ *     B: x; call f(a); y; br C        B: x; br f0          f0: a fresh instance of f, its RETs: br B'
+ *                                     B': y; br C
+ *
+ * Calls wait on a stack, so nesting costs no C stack; each knows the instance that it stands in, so a function that is met again
+ * among the callers of its call is recursion.
+ *
+ * A call through an address becomes a branch on it: to one direct call for each function whose address the module takes and whose
+ * parameters fit, or to a trap for all other addresses. Such a branch offers more functions than will ever be called there: a method
+ * that calls a virtual method of the same kind seems to call itself. So a cycle that goes through an address is no error before
+ * some thread runs into it: what would close it is a trap, and a warning says so. */
+#include "ptx2spv/module/module.h"
+#include "ptx2spv/ir/shorthand.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MAX_INSTANCES 65536u /* calls that double at each level grow without bound otherwise */
+#define MAX_VALUES (1u << 24)
+
+struct instance {
+    const struct instance *caller; /* NULL for the kernel */
+    const struct ptx_function *source;
+    bool by_address; /* called so */
+};
+
+struct waiting_call {
+    struct ct_insn *call;
+    const struct instance *caller;
+    bool by_address; /* one of several that an address chooses from */
+};
+
+struct inliner {
+    struct ct_fn *fn;
+    struct ct_arena *scratch;
+    uint32_t n_instances;
+    bool warned;
+    CT_VEC(struct waiting_call) waiting;
+};
+
+/* Calls in blocks from `first` on. Later ones come off the stack first: splitting behind them leaves little to move. */
+static void find_calls(struct inliner *in, uint32_t first, const struct instance *caller)
+{
+    for (uint32_t b = first; b < in->fn->blocks.n; b++)
+        for (struct ct_insn *insn = in->fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (insn->op == CT_OP_CALL)
+                *CT_PUSH(in->scratch, &in->waiting) = (struct waiting_call){insn, caller, false};
+}
+
+/* "f -> g -> f" for a call of `callee` in `caller`. */
+static const char *name_cycle(struct inliner *in, const struct instance *caller, const struct ptx_function *callee)
+{
+    const char *cycle = callee->name;
+
+    for (; caller->source != callee; caller = caller->caller)
+        cycle = ct_arena_printf(in->scratch, "%s -> %s", caller->source->name, cycle);
+    return ct_arena_printf(in->scratch, "%s -> %s", callee->name, cycle);
+}
+
+/* The instance of the called function among the callers. */
+static const struct instance *find_recursion(const struct waiting_call *waiting)
+{
+    const struct instance *at = waiting->caller;
+
+    while (at && at->source != waiting->call->callee)
+        at = at->caller;
+    return at;
+}
+
+/* Whether the call closes a cycle in which some function is called by its address. */
+static bool may_be_recursion(const struct waiting_call *waiting)
+{
+    const struct instance *first = find_recursion(waiting);
+    bool by_address = waiting->by_address;
+
+    for (const struct instance *at = waiting->caller; first && at != first; at = at->caller)
+        by_address |= at->by_address;
+    return first && by_address;
+}
+
+static bool check_call(struct inliner *in, const struct waiting_call *waiting)
+{
+    struct ct_compilation *compilation = in->fn->compilation;
+    const struct ptx_function *callee = waiting->call->callee;
+    const struct ct_location where = waiting->call->where;
+
+    if (!callee->has_body && ptx_is_system_function(callee->name))
+        return ct_error(compilation, where, PTX2SPV_UNSUPPORTED, "the system function %s is not supported", callee->name);
+    if (!callee->has_body)
+        return ct_error(compilation, where, PTX2SPV_INVALID_PTX, "call of the extern function %s, which the module does not define",
+                        callee->name);
+    if (find_recursion(waiting))
+        return ct_error(compilation, where, PTX2SPV_UNSUPPORTED, "recursion is not supported: %s", name_cycle(in, waiting->caller, callee));
+    if (++in->n_instances > MAX_INSTANCES || in->fn->values.n > MAX_VALUES)
+        return ct_error(compilation, where, PTX2SPV_UNSUPPORTED,
+                        "%s calls more than can be inlined: %" PRIu32 " functions, %" PRIu32 " values", in->fn->name, in->n_instances,
+                        in->fn->values.n);
+    return true;
+}
+
+/* The callee's objects for its parameters and results are the ones that the caller names. */
+static void bind_objects(struct ct_fn *fn, const struct ct_insn *call, const struct ct_body *body)
+{
+    const uint32_t n = call->callee->n_params + call->callee->n_results;
+
+    for (uint32_t i = 0; call->call_locals && body->locals && i < n; i++)
+        if (body->locals[i] && call->call_locals[i])
+            fn->locals.v[body->locals[i] - 1].same_as = call->call_locals[i];
+}
+
+static void jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to, struct ct_location where)
+{
+    struct ct_insn *insn = ct_insn_create(fn, CT_OP_BR, PTX_NONE, 0, 0);
+
+    insn->where = where;
+    ct_insn_append(from, insn);
+    ct_block_set_succs(fn, from, 1, &to);
+}
+
+/* ---- calls through addresses ---- */
+
+/* A function that a call through an address may reach. */
+static bool is_candidate(const struct ptx_function *function, const struct ptx_function *signature)
+{
+    return function->address_number && function->has_body && !function->is_entry && ptx_same_signature(function, signature);
+}
+
+struct candidates { /* by address number: from first on; NULL where a function does not fit */
+    struct ptx_function **functions;
+    uint32_t first, n;
+};
+
+static struct candidates find_candidates(struct inliner *in, const struct ct_insn *call)
+{
+    const struct ptx_targets *targets = call->targets;
+    struct ptx_function *const *all = targets ? targets->functions : in->fn->module->functions.v;
+    const uint32_t n = targets ? targets->n : in->fn->module->functions.n;
+    struct candidates found = {.first = UINT32_MAX};
+    uint32_t last = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (!is_candidate(all[i], call->callee))
+            continue;
+        found.first = all[i]->address_number < found.first ? all[i]->address_number : found.first;
+        last = all[i]->address_number > last ? all[i]->address_number : last;
+    }
+    if (!last)
+        return found;
+    found.n = last - found.first + 1;
+    found.functions = CT_ARENA_ARRAY(in->scratch, struct ptx_function *, found.n);
+    for (uint32_t i = 0; i < n; i++)
+        if (is_candidate(all[i], call->callee))
+            found.functions[all[i]->address_number - found.first] = all[i];
+    return found;
+}
+
+/* Ends a block that has no terminator with a trap. */
+static void trap(struct ct_fn *fn, struct ct_block *block, struct ct_location where)
+{
+    struct ct_cursor at = {.fn = fn, .block = block, .where = where};
+
+    ct_emit_fault(&at, PTX2SPV_FAULT_TRAP);
+    ct_emit_insn(&at, CT_OP_EXIT, PTX_NONE, 0, 0);
+    ct_block_set_succs(fn, block, 0, NULL);
+}
+
+/* A block with a direct call of `callee` in the place of `call`, which waits like others. */
+static struct ct_block *call_directly(struct inliner *in, const struct waiting_call *waiting, struct ptx_function *callee,
+                                      struct ct_block *rest)
+{
+    struct ct_block *block = ct_block_create(in->fn);
+    struct ct_insn *direct = ct_insn_create(in->fn, CT_OP_CALL, PTX_NONE, 0, 0);
+
+    direct->callee = callee;
+    direct->call_locals = waiting->call->call_locals;
+    direct->where = waiting->call->where;
+    ct_insn_append(block, direct);
+    jump(in->fn, block, rest, direct->where);
+    *CT_PUSH(in->scratch, &in->waiting) = (struct waiting_call){direct, waiting->caller, true};
+    return block;
+}
+
+/* The address less that of the first candidate, but no more than n: one past the last. */
+static ct_value index_of_address(struct ct_cursor *at, ct_value address, const struct candidates *candidates)
+{
+    const uint64_t first = ((uint64_t)CT_TAG_FUNCTION << CT_TAG_SHIFT) + candidates->first;
+    const ct_value distance = ct_sub(at, address, ct_const64(at, first));
+    const ct_value is_inside = ct_icmp_imm(at, PTX_U64, PTX_LT, distance, candidates->n);
+
+    return ct_select(at, is_inside, ct_low32(at, distance), ct_const32(at, candidates->n));
+}
+
+static void dispatch_call(struct inliner *in, const struct waiting_call *waiting)
+{
+    struct ct_fn *fn = in->fn;
+    struct ct_insn *call = waiting->call, *branch;
+    const struct candidates candidates = find_candidates(in, call);
+    struct ct_cursor at = {.fn = fn, .block = call->block, .where = call->where};
+    struct ct_block *rest = ct_block_split(fn, call->block, call), *none = ct_block_create(fn);
+    struct ct_block **succs = CT_ARENA_ARRAY(in->scratch, struct ct_block *, (size_t)candidates.n + 1);
+    ct_value index;
+
+    ct_insn_remove(call);
+    trap(fn, none, call->where);
+    for (uint32_t i = 0; i < candidates.n; i++)
+        succs[i] = candidates.functions[i] ? call_directly(in, waiting, candidates.functions[i], rest) : none;
+    succs[candidates.n] = none;
+    index = index_of_address(&at, call->operands[0], &candidates);
+    branch = ct_emit_insn(&at, CT_OP_SWITCH, PTX_U32, 0, 1);
+    branch->operands[0] = index;
+    ct_block_set_succs(fn, at.block, candidates.n + 1, succs);
+}
+
+/* Nobody should get there. */
+static void trap_recursion(struct inliner *in, const struct waiting_call *waiting)
+{
+    struct ct_insn *call = waiting->call;
+    struct ct_block *block = call->block;
+
+    if (!in->warned)
+        ct_note(in->fn->compilation, call->where, PTX2SPV_WARNING,
+                "recursion is not supported: %s, by address; a thread that calls so traps", name_cycle(in, waiting->caller, call->callee));
+    in->warned = true;
+    ct_block_split(in->fn, block, call);
+    trap(in->fn, block, call->where);
+    ct_insn_remove(call);
+}
+
+static bool inline_call(struct inliner *in, const struct waiting_call *waiting)
+{
+    struct ct_fn *fn = in->fn;
+    struct ct_insn *call = waiting->call;
+    struct ct_block *block = call->block;
+    struct instance *instance = CT_ARENA_NEW(in->scratch, struct instance);
+    const uint32_t first_block = fn->blocks.n;
+    struct ct_body body = {0};
+
+    if (call->n_operands) {
+        dispatch_call(in, waiting);
+        return true;
+    }
+    if (may_be_recursion(waiting)) {
+        trap_recursion(in, waiting);
+        return true;
+    }
+    if (!check_call(in, waiting) || !ct_build_body(fn, call->callee, &body))
+        return false;
+    *instance = (struct instance){waiting->caller, call->callee, waiting->by_address};
+    find_calls(in, first_block, instance);
+    bind_objects(fn, call, &body);
+
+    struct ct_block *rest = ct_block_split(fn, block, call);
+    ct_insn_remove(call);
+    jump(fn, block, body.entry, call->where);
+    for (uint32_t i = 0; i < body.returns.n; i++) {
+        ct_insn_remove(body.returns.v[i]->last);
+        jump(fn, body.returns.v[i], rest, call->where);
+    }
+    return true;
+}
+
+enum ct_pass_result ct_pass_inline(struct ct_fn *fn)
+{
+    struct inliner in = {.fn = fn, .scratch = &fn->compilation->scratch};
+    struct instance *kernel = CT_ARENA_NEW(in.scratch, struct instance);
+
+    kernel->source = fn->source;
+    find_calls(&in, 0, kernel);
+    if (!in.waiting.n)
+        return CT_PASS_UNCHANGED;
+    while (in.waiting.n) {
+        const struct waiting_call next = in.waiting.v[--in.waiting.n];
+
+        if (!inline_call(&in, &next))
+            return CT_PASS_FAILED;
+    }
+    ct_fn_remove_unreachable(fn);
+    return CT_PASS_CHANGED;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ssa: registers become values with one definition each.
+ * In:  register form; the graph is reducible (not needed here, kept).   Out: SSA, pruned; no COPY is left; no unreachable block;
+ *      the entry has no predecessors; reads of registers that no path has written are one UNDEF a width.
+ * How: phis at the iterated dominance frontiers of a register's definitions where it is live (Cytron et al., "Efficiently
+ *      Computing Static Single Assignment Form ..."), then renaming along the dominator tree. Most registers of PTX are written
+ *      once, before every read; they keep their number and cost nothing but the check. */
+#include "ptx2spv/ir/ir.h"
+
+struct block_list {
+    struct block_list *next;
+    struct ct_block *block;
+};
+
+struct variable { /* a register, by its number in fn->values */
+    uint32_t n_defs;
+    bool general;                      /* not: one definition, which reaches every use */
+    bool renamed;                      /* its own number is taken by a definition */
+    struct ct_block *block;            /* the first definition: where, */
+    uint32_t number;                   /* and as which instruction of the block */
+    struct block_list *defs, *exposed; /* general ones: blocks that write it; blocks that read it before writing it */
+};
+
+struct undo {
+    uint32_t variable;
+    ct_value before;
+};
+
+struct ssa {
+    struct ct_fn *fn;
+    struct ct_arena *scratch;
+    uint32_t n_variables; /* values beyond are new ones */
+    struct variable *variables;
+    /* by block id */
+    struct frontier {
+        CT_VEC(struct ct_block *) blocks;
+    } * frontiers;
+    struct ct_insn **last_phi;
+    uint32_t *writes, *live, *has_phi; /* the last variable for which the block had this; numbers are tried in ascending order */
+    struct ct_block **work;
+    uint32_t *first_edge; /* by block id: index of its first edge in edge_slots */
+    uint32_t *edge_slots; /* for each edge, by source: its index among the predecessors of its target */
+    /* renaming */
+    ct_value *current;
+    ct_value undefined[CT_W_64 + 1];
+    CT_VEC(struct undo) undo;
+};
+
+/* ---- which registers need work ---- */
+
+static void find_definitions(struct ssa *s)
+{
+    for (uint32_t b = 0; b < s->fn->blocks.n; b++) {
+        struct ct_block *block = s->fn->blocks.v[b];
+        uint32_t number = 0;
+
+        for (struct ct_insn *insn = block->first; insn; insn = insn->next, number++)
+            for (uint32_t r = 0; r < insn->n_results; r++) {
+                struct variable *variable = &s->variables[insn->results[r].i];
+
+                if (variable->n_defs++ == 0) {
+                    variable->block = block;
+                    variable->number = number;
+                }
+            }
+    }
+    for (uint32_t i = 1; i < s->n_variables; i++)
+        s->variables[i].general = s->variables[i].n_defs != 1;
+}
+
+static void find_general(struct ssa *s)
+{
+    for (uint32_t b = 0; b < s->fn->blocks.n; b++) {
+        struct ct_block *block = s->fn->blocks.v[b];
+        uint32_t number = 0;
+
+        for (struct ct_insn *insn = block->first; insn; insn = insn->next, number++)
+            for (uint32_t i = 0; i < insn->n_operands; i++) {
+                struct variable *variable = &s->variables[insn->operands[i].i];
+
+                if (!variable->general && insn->operands[i].i)
+                    variable->general = variable->block == block ? variable->number >= number : !ct_block_dominates(variable->block, block);
+            }
+    }
+}
+
+static void add_block(struct ssa *s, struct block_list **list, struct ct_block *block)
+{
+    struct block_list *item;
+
+    if (*list && (*list)->block == block)
+        return;
+    item = CT_ARENA_NEW(s->scratch, struct block_list);
+    item->block = block;
+    item->next = *list;
+    *list = item;
+}
+
+static void find_places(struct ssa *s)
+{
+    for (uint32_t b = 0; b < s->fn->blocks.n; b++) {
+        struct ct_block *block = s->fn->blocks.v[b];
+
+        for (struct ct_insn *insn = block->first; insn; insn = insn->next) {
+            for (uint32_t i = 0; i < insn->n_operands; i++) {
+                struct variable *variable = &s->variables[insn->operands[i].i];
+
+                if (variable->general && !(variable->defs && variable->defs->block == block))
+                    add_block(s, &variable->exposed, block);
+            }
+            for (uint32_t r = 0; r < insn->n_results; r++)
+                if (s->variables[insn->results[r].i].general)
+                    add_block(s, &s->variables[insn->results[r].i].defs, block);
+        }
+    }
+}
+
+/* ---- phis ---- */
+
+/* Blocks where the dominance of each block ends: from each predecessor of a join up to what dominates the join. */
+static void find_frontiers(struct ssa *s)
+{
+    for (uint32_t b = 0; b < s->fn->blocks.n; b++) {
+        struct ct_block *join = s->fn->blocks.v[b];
+
+        for (uint32_t p = 0; join->preds.n > 1 && p < join->preds.n; p++)
+            for (struct ct_block *at = join->preds.v[p]; at != join->idom; at = at->idom) {
+                struct frontier *frontier = &s->frontiers[at->id];
+
+                if (frontier->blocks.n && frontier->blocks.v[frontier->blocks.n - 1] == join)
+                    break; /* an earlier predecessor came this way */
+                *CT_PUSH(s->scratch, &frontier->blocks) = join;
+            }
+    }
+}
+
+/* Marks the blocks that the register lives into. */
+static void find_live(struct ssa *s, uint32_t variable)
+{
+    uint32_t n = 0;
+
+    for (struct block_list *item = s->variables[variable].defs; item; item = item->next)
+        s->writes[item->block->id] = variable;
+    for (struct block_list *item = s->variables[variable].exposed; item; item = item->next) {
+        s->live[item->block->id] = variable;
+        s->work[n++] = item->block;
+    }
+    while (n) {
+        const struct ct_block *block = s->work[--n];
+
+        for (uint32_t p = 0; p < block->preds.n; p++) {
+            struct ct_block *pred = block->preds.v[p];
+
+            if (s->writes[pred->id] == variable || s->live[pred->id] == variable)
+                continue;
+            s->live[pred->id] = variable;
+            s->work[n++] = pred;
+        }
+    }
+}
+
+/* A phi that is still in register form: the register is its result and all its operands. */
+static void insert_phi(struct ssa *s, struct ct_block *block, uint32_t variable)
+{
+    struct ct_insn *phi = ct_insn_create(s->fn, CT_OP_PHI, PTX_NONE, 1, block->preds.n);
+    struct ct_insn **last = &s->last_phi[block->id];
+
+    phi->results[0].i = variable;
+    for (uint32_t i = 0; i < phi->n_operands; i++)
+        phi->operands[i].i = variable;
+    phi->where = block->first->where;
+    if (*last)
+        ct_insn_insert_after(*last, phi);
+    else
+        ct_insn_insert_before(block->first, phi);
+    *last = phi;
+}
+
+static void place_phis(struct ssa *s, uint32_t variable)
+{
+    uint32_t n = 0;
+
+    if (!s->variables[variable].exposed)
+        return;
+    find_live(s, variable);
+    for (struct block_list *item = s->variables[variable].defs; item; item = item->next)
+        s->work[n++] = item->block;
+    while (n) {
+        const struct frontier *frontier = &s->frontiers[s->work[--n]->id];
+
+        for (uint32_t i = 0; i < frontier->blocks.n; i++) {
+            struct ct_block *join = frontier->blocks.v[i];
+
+            if (s->has_phi[join->id] == variable || s->live[join->id] != variable)
+                continue;
+            s->has_phi[join->id] = variable;
+            insert_phi(s, join, variable);
+            if (s->writes[join->id] != variable)
+                s->work[n++] = join;
+        }
+    }
+}
+
+/* ---- renaming ---- */
+
+/* Predecessor lists were just made in order of source and successor number: the same walk finds each edge's index in them. */
+static void number_edges(struct ssa *s)
+{
+    uint32_t *seen = CT_ARENA_ARRAY(s->scratch, uint32_t, s->fn->blocks.n);
+    uint32_t n = 0;
+
+    for (uint32_t b = 0; b < s->fn->blocks.n; b++) {
+        s->first_edge[b] = n;
+        n += s->fn->blocks.v[b]->n_succs;
+    }
+    s->edge_slots = CT_ARENA_ARRAY(s->scratch, uint32_t, n);
+    n = 0;
+    for (uint32_t b = 0; b < s->fn->blocks.n; b++)
+        for (uint32_t i = 0; i < s->fn->blocks.v[b]->n_succs; i++)
+            s->edge_slots[n++] = seen[s->fn->blocks.v[b]->succs[i]->id]++;
+}
+
+static ct_value undefined_value(struct ssa *s, enum ct_width width)
+{
+    ct_value *value = &s->undefined[width];
+
+    if (!value->i) {
+        struct ct_insn *insn = ct_insn_create(s->fn, CT_OP_UNDEF, PTX_NONE, 1, 0);
+
+        *value = insn->results[0] = ct_value_create(s->fn, width);
+        ct_insn_insert_before(s->fn->blocks.v[0]->first, insn);
+    }
+    return *value;
+}
+
+static ct_value read_variable(struct ssa *s, ct_value variable)
+{
+    if (!variable.i || s->current[variable.i].i)
+        return s->current[variable.i];
+    return undefined_value(s, ct_width_of_value(s->fn, variable));
+}
+
+static void write_variable(struct ssa *s, uint32_t variable, ct_value value)
+{
+    *CT_PUSH(s->scratch, &s->undo) = (struct undo){variable, s->current[variable]};
+    s->current[variable] = value;
+}
+
+static void define(struct ssa *s, ct_value *result)
+{
+    const uint32_t number = result->i;
+    struct variable *variable = &s->variables[number];
+
+    if (variable->renamed) {
+        *result = ct_value_create(s->fn, ct_width_of_value(s->fn, *result));
+        s->fn->values.v[result->i].name = s->fn->values.v[number].name;
+    }
+    variable->renamed = true;
+    write_variable(s, number, *result);
+}
+
+static void rename_block(struct ssa *s, struct ct_block *block)
+{
+    for (struct ct_insn *insn = block->first, *next; insn; insn = next) {
+        next = insn->next;
+        for (uint32_t i = 0; insn->op != CT_OP_PHI && i < insn->n_operands; i++)
+            insn->operands[i] = read_variable(s, insn->operands[i]);
+        if (insn->op == CT_OP_COPY) {
+            write_variable(s, insn->results[0].i, insn->operands[0]);
+            ct_insn_remove(insn);
+            continue;
+        }
+        for (uint32_t r = 0; r < insn->n_results; r++)
+            define(s, &insn->results[r]);
+    }
+    for (uint32_t i = 0; i < block->n_succs; i++) {
+        const uint32_t slot = s->edge_slots[s->first_edge[block->id] + i];
+
+        for (struct ct_insn *phi = block->succs[i]->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
+            /* Of several edges between the same blocks each fills its own operand. */
+            phi->operands[slot] = read_variable(s, phi->operands[slot]);
+        }
+    }
+}
+
+/* Walks the dominator tree in preorder; definitions made outside the path to the root are taken back. */
+static void rename_all(struct ssa *s)
+{
+    const uint32_t n = s->fn->blocks.n;
+    struct ct_block **preorder = CT_ARENA_ARRAY(s->scratch, struct ct_block *, n);
+    uint32_t *undo_mark = CT_ARENA_ARRAY(s->scratch, uint32_t, n); /* by depth of the path */
+    uint32_t depth = 0;
+
+    for (uint32_t b = 0; b < n; b++)
+        preorder[s->fn->blocks.v[b]->dom_pre] = s->fn->blocks.v[b];
+    for (uint32_t i = 0; i < n; i++) {
+        while (depth && !ct_block_dominates(s->work[depth - 1], preorder[i])) {
+            depth--;
+            while (s->undo.n > undo_mark[depth]) {
+                const struct undo undo = s->undo.v[--s->undo.n];
+
+                s->current[undo.variable] = undo.before;
+            }
+        }
+        s->work[depth] = preorder[i];
+        undo_mark[depth++] = s->undo.n;
+        rename_block(s, preorder[i]);
+    }
+}
+
+static struct ssa *prepare(struct ct_fn *fn)
+{
+    struct ct_arena *scratch = &fn->compilation->scratch;
+    struct ssa *s = CT_ARENA_NEW(scratch, struct ssa);
+    const uint32_t n = fn->blocks.n;
+
+    s->fn = fn;
+    s->scratch = scratch;
+    s->n_variables = fn->values.n;
+    s->variables = CT_ARENA_ARRAY(scratch, struct variable, s->n_variables);
+    s->frontiers = CT_ARENA_ARRAY(scratch, struct frontier, n);
+    s->last_phi = CT_ARENA_ARRAY(scratch, struct ct_insn *, n);
+    s->writes = CT_ARENA_ARRAY(scratch, uint32_t, n);
+    s->live = CT_ARENA_ARRAY(scratch, uint32_t, n);
+    s->has_phi = CT_ARENA_ARRAY(scratch, uint32_t, n);
+    s->work = CT_ARENA_ARRAY(scratch, struct ct_block *, n);
+    s->first_edge = CT_ARENA_ARRAY(scratch, uint32_t, n);
+    s->current = CT_ARENA_ARRAY(scratch, ct_value, s->n_variables);
+    return s;
+}
+
+enum ct_pass_result ct_pass_ssa(struct ct_fn *fn)
+{
+    struct ssa *s;
+
+    ct_fn_remove_unreachable(fn);
+    ct_fn_detach_entry(fn);
+    ct_fn_compute_dominators(fn);
+    s = prepare(fn);
+    find_definitions(s);
+    find_general(s);
+    find_places(s);
+    find_frontiers(s);
+    number_edges(s);
+    for (uint32_t i = 1; i < s->n_variables; i++)
+        if (s->variables[i].general)
+            place_phis(s, i);
+    rename_all(s);
+    return CT_PASS_CHANGED;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Float instructions without rounding, ftz and sat: `lower` has made the rest of them. What PTX leaves apart is not fused:
+ * each result is NoContraction, or the entry point ContractionOff (OpenCL). */
+#include "emit.h"
+
+#include "ptx2spv/passes/simplify.h"
+
+static uint32_t exact(struct ct_gen *g, uint32_t id)
+{
+    if (g->dialect->decorates_exact)
+        ct_spv_decorate(&g->m, id, SpvDecorationNoContraction, NULL, 0);
+    return id;
+}
+
+/* One SPIR-V instruction, or an extended one. */
+static const struct form {
+    uint16_t op, ext;
+    bool narrow; /* for 16 and 32 bits only */
+} forms[CT_OP_COUNT] = {
+    [CT_OP_FADD] = {.op = SpvOpFAdd},
+    [CT_OP_FSUB] = {.op = SpvOpFSub},
+    [CT_OP_FMUL] = {.op = SpvOpFMul},
+    [CT_OP_FDIV] = {.op = SpvOpFDiv},
+    [CT_OP_FNEG] = {.op = SpvOpFNegate},
+    [CT_OP_FFMA] = {.ext = CT_EXT_FMA},
+    [CT_OP_FSQRT] = {.ext = CT_EXT_SQRT},
+    [CT_OP_FRSQRT] = {.ext = CT_EXT_RSQRT},
+    [CT_OP_FSIN] = {.ext = CT_EXT_SIN, .narrow = true},
+    [CT_OP_FCOS] = {.ext = CT_EXT_COS, .narrow = true},
+    [CT_OP_FLG2] = {.ext = CT_EXT_LOG2, .narrow = true},
+    [CT_OP_FEX2] = {.ext = CT_EXT_EXP2, .narrow = true},
+    [CT_OP_FMIN] = {.ext = CT_EXT_FMIN},
+    [CT_OP_FMAX] = {.ext = CT_EXT_FMAX},
+    [CT_OP_FABS] = {.ext = CT_EXT_FABS},
+    [CT_OP_FFLOOR] = {.ext = CT_EXT_FLOOR},
+    [CT_OP_FCEIL] = {.ext = CT_EXT_CEIL},
+    [CT_OP_FTRUNC] = {.ext = CT_EXT_TRUNC},
+    [CT_OP_FRINT] = {.ext = CT_EXT_RINT},
+};
+
+/* A constant zero where the target must not know it for one: the grid's z, at most 65535, shifted out, with the constant's sign. */
+static uint32_t hidden_zero(struct ct_gen *g, unsigned bits, bool negative)
+{
+    const uint32_t uint = ct_gen_int_type(g, 32), type = ct_gen_float_type(g, bits);
+    const uint32_t zero = ct_gen_shift_by(g, SpvOpShiftRightLogical, 32, ct_gen_sysval(g, CT_SYS_NCTAID_Z), 16);
+    const uint32_t top = negative ? GEN(g, SpvOpBitwiseOr, uint, zero, ct_gen_u32(g, UINT32_C(1) << 31)) : zero;
+    const uint32_t words[2] = {zero, top};
+
+    return GEN(g, SpvOpBitcast, type, bits == 64 ? ct_gen_pack(g, words, 2, 32) : top);
+}
+
+/* The constant zero that a value is, converted perhaps from another width; else NULL. */
+static const struct ct_insn *zero_or_null(const struct ct_fn *fn, ct_value value, unsigned bits)
+{
+    const struct ct_insn *def = fn->values.v[value.i].def;
+
+    if (def && def->op == CT_OP_FTOF) {
+        value = def->operands[0];
+        bits = ptx_type_bits(def->type);
+    }
+    def = ct_constant_or_null(fn, value);
+    return def && def->imm << (65 - bits) == 0 ? def : NULL;
+}
+
+static uint32_t use_operand(struct ct_gen *g, const struct ct_insn *insn, uint32_t index)
+{
+    const bool sums = insn->op == CT_OP_FADD || insn->op == CT_OP_FSUB || insn->op == CT_OP_FFMA || insn->op == CT_OP_FDIV;
+    const unsigned bits = ptx_type_bits(insn->type);
+    const struct ct_insn *zero = zero_or_null(g->fn, insn->operands[index], bits);
+
+    if (g->target->exact_zeros || !sums || bits == 16 || !zero)
+        return ct_gen_use_chosen_float(g, insn, index);
+    return hidden_zero(g, bits, zero->imm != 0);
+}
+
+/* Instructions of LLVM's. PoCL 6.0, which translates SPIR-V to LLVM, calls a function of its library for each of OpenCL's, and does not
+ * inline it; these it leaves to LLVM, which makes vectors of them. (f64 is rounded to integers by `lower`.) */
+static const struct {
+    enum ct_op op;
+    uint8_t bits;
+    const char *name;
+} llvm_functions[] = {
+    {CT_OP_FFMA, 32, "llvm.fma.f32"},     {CT_OP_FFMA, 64, "llvm.fma.f64"},   {CT_OP_FSQRT, 32, "llvm.sqrt.f32"},
+    {CT_OP_FSQRT, 64, "llvm.sqrt.f64"},   {CT_OP_FRSQRT, 32, "llvm.sqrt.f32"}, {CT_OP_FFLOOR, 32, "llvm.floor.f32"},
+    {CT_OP_FCEIL, 32, "llvm.ceil.f32"},   {CT_OP_FTRUNC, 32, "llvm.trunc.f32"}, {CT_OP_FRINT, 32, "llvm.rint.f32"},
+};
+
+/* 0: OpenCL's is taken. */
+static uint32_t gen_llvm_function(struct ct_gen *g, const struct ct_insn *insn, unsigned bits, uint32_t type, const uint32_t *operands)
+{
+    uint32_t words[4] = {0};
+
+    for (size_t i = 0; g->target->llvm_functions && i < sizeof llvm_functions / sizeof *llvm_functions; i++)
+        if (llvm_functions[i].op == insn->op && llvm_functions[i].bits == bits) {
+            words[0] = ct_spv_import(&g->m, llvm_functions[i].name, type, insn->n_operands);
+            for (uint32_t k = 0; k < insn->n_operands; k++)
+                words[k + 1] = operands[k];
+            return ct_spv_result(&g->m, CT_SPV_CODE, SpvOpFunctionCall, type, words, insn->n_operands + 1);
+        }
+    return 0;
+}
+
+static uint32_t float_one(struct ct_gen *g, unsigned bits)
+{
+    static const uint64_t ones[] = {[1] = 0x3c00, [2] = 0x3f800000, [4] = 0x3ff0000000000000};
+
+    return ct_spv_const_float(&g->m, bits, ones[bits / 16]);
+}
+
+static void gen_form(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const struct form *form = &forms[insn->op];
+    const unsigned bits = ptx_type_bits(insn->type);
+    const uint32_t type = ct_gen_float_type(g, bits);
+    uint32_t operands[3], id;
+
+    if (form->narrow && bits == 64) {
+        ct_gen_refuse(g, PTX2SPV_INTERNAL, "%s of 64 bits", ct_op_infos[insn->op].name);
+        return;
+    }
+    for (uint32_t i = 0; i < insn->n_operands && i < 3; i++)
+        operands[i] = use_operand(g, insn, i);
+    id = gen_llvm_function(g, insn, bits, type, operands);
+    if (id && insn->op == CT_OP_FRSQRT)
+        id = GEN(g, SpvOpFDiv, type, float_one(g, bits), id);
+    if (!id)
+        id = form->op ? ct_spv_result(&g->m, CT_SPV_CODE, form->op, type, operands, insn->n_operands)
+                      : ct_gen_ext(g, form->ext, type, operands, insn->n_operands);
+    ct_gen_define_float(g, insn->results[0], exact(g, id));
+}
+
+static void gen_rcp(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const unsigned bits = ptx_type_bits(insn->type);
+    const uint32_t operand = ct_gen_use_float(g, insn->operands[0]);
+
+    ct_gen_define_float(g, insn->results[0], exact(g, GEN(g, SpvOpFDiv, ct_gen_float_type(g, bits), float_one(g, bits), operand)));
+}
+
+static const uint16_t comparisons[] = {
+    [PTX_EQ] = SpvOpFOrdEqual,
+    [PTX_NE] = SpvOpFOrdNotEqual,
+    [PTX_LT] = SpvOpFOrdLessThan,
+    [PTX_LE] = SpvOpFOrdLessThanEqual,
+    [PTX_GT] = SpvOpFOrdGreaterThan,
+    [PTX_GE] = SpvOpFOrdGreaterThanEqual,
+    [PTX_EQU] = SpvOpFUnordEqual,
+    [PTX_NEU] = SpvOpFUnordNotEqual,
+    [PTX_LTU] = SpvOpFUnordLessThan,
+    [PTX_LEU] = SpvOpFUnordLessThanEqual,
+    [PTX_GTU] = SpvOpFUnordGreaterThan,
+    [PTX_GEU] = SpvOpFUnordGreaterThanEqual,
+};
+
+static void gen_compare(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const uint32_t a = ct_gen_use_float(g, insn->operands[0]), b = ct_gen_use_float(g, insn->operands[1]);
+    const uint32_t type = ct_gen_int_type(g, 1);
+    uint32_t id;
+
+    if (insn->compare == PTX_NUM || insn->compare == PTX_NAN) {
+        id = GEN(g, SpvOpLogicalOr, type, GEN(g, SpvOpIsNan, type, a), GEN(g, SpvOpIsNan, type, b));
+        if (insn->compare == PTX_NUM)
+            id = ct_gen_not(g, id);
+    } else if (insn->compare < sizeof comparisons / sizeof *comparisons && comparisons[insn->compare]) {
+        id = GEN(g, comparisons[insn->compare], type, a, b);
+    } else {
+        ct_gen_refuse(g, PTX2SPV_INTERNAL, "float comparison %u", insn->compare);
+        return;
+    }
+    ct_gen_define(g, insn->results[0], id);
+}
+
+/* FTOF, FTOI, ITOF. What is stored of an integer narrower than its value is extended by its type. */
+static void gen_convert(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const unsigned to_bits = ptx_type_bits(insn->type2);
+    const ct_value from = insn->operands[0], to = insn->results[0];
+
+    switch (insn->op) {
+    case CT_OP_FTOF:
+        ct_gen_define_float(g, to, GEN(g, SpvOpFConvert, ct_gen_float_type(g, to_bits), ct_gen_use_float(g, from)));
+        break;
+    case CT_OP_ITOF:
+        ct_gen_define_float(g, to, GEN(g, ptx_type_is_signed(insn->type) ? SpvOpConvertSToF : SpvOpConvertUToF,
+                                       ct_gen_float_type(g, to_bits), ct_gen_use(g, from)));
+        break;
+    default: /* FTOI */
+        ct_gen_define(g, to, GEN(g, ptx_type_is_signed(insn->type2) ? SpvOpConvertFToS : SpvOpConvertFToU,
+                                 ct_gen_int_type(g, ct_gen_bits(g, to)), ct_gen_use_float(g, from)));
+        break;
+    }
+}
+
+void ct_gen_float(struct ct_gen *g, const struct ct_insn *insn)
+{
+    if (insn->ftz || insn->sat || insn->rounding > PTX_RN || insn->nan) {
+        ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "instruction %s with this rounding, .ftz, .sat or .NaN", ct_op_infos[insn->op].name);
+        return;
+    }
+    switch (insn->op) {
+    case CT_OP_FRCP: gen_rcp(g, insn); break;
+    case CT_OP_FCMP: gen_compare(g, insn); break;
+    case CT_OP_FTOF:
+    case CT_OP_FTOI:
+    case CT_OP_ITOF: gen_convert(g, insn); break;
+    default: gen_form(g, insn); break; /* those of the table: ct_gen_insn sends no other */
+    }
+}
