@@ -34,6 +34,7 @@ const struct ct_backend ct_backend_cl = {
     .queue_wait = ct_cl_queue_wait,
     .queue_wait_queue = ct_cl_queue_wait_queue,
     .queue_flush = ct_cl_queue_flush,
+    .queue_await_room = ct_cl_queue_await_room,
     .queue_point = ct_cl_queue_point,
     .queue_completed = ct_cl_queue_completed,
     .queue_await = ct_cl_queue_await,

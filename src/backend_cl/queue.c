@@ -235,7 +235,7 @@ static CUresult grow_locked(struct ct_queue *queue)
 }
 
 /* Very much is in flight: waits until the oldest ends, if it runs. What waits for the host has no bound, since the host may be us. */
-static CUresult make_room(struct ct_queue *queue)
+CUresult ct_cl_queue_await_room(struct ct_queue *queue)
 {
     cl_event oldest = NULL;
     CUresult r;
@@ -260,7 +260,7 @@ CUresult ct_cl_command_begin(struct ct_queue *queue)
 {
     CUresult r = ct_cl_device_check(queue->device);
 
-    return r == CUDA_SUCCESS ? make_room(queue) : r;
+    return r == CUDA_SUCCESS ? ct_cl_queue_await_room(queue) : r;
 }
 
 CUresult ct_cl_command_end(struct ct_queue *queue, CUresult result, cl_event event)

@@ -37,6 +37,7 @@ CUresult ct_cl_queue_wait_queue(struct ct_queue *queue, struct ct_queue *other, 
 /* Commands behind this wait for `awaited`. */
 CUresult ct_cl_queue_wait_event(struct ct_queue *queue, cl_event awaited);
 CUresult ct_cl_queue_flush(struct ct_queue *queue);
+CUresult ct_cl_queue_await_room(struct ct_queue *queue);
 uint64_t ct_cl_queue_point(struct ct_queue *queue);
 CUresult ct_cl_queue_completed(struct ct_queue *queue, uint64_t *out_point);
 CUresult ct_cl_queue_await(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin);

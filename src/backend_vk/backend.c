@@ -51,6 +51,7 @@ const struct ct_backend ct_backend_vk = {
     .queue_wait = ct_vk_queue_wait,
     .queue_wait_queue = ct_vk_queue_wait_queue,
     .queue_flush = ct_vk_queue_flush,
+    .queue_await_room = ct_vk_queue_await_room,
     .queue_point = ct_vk_queue_point,
     .queue_completed = ct_vk_queue_completed,
     .queue_await = ct_vk_queue_await,

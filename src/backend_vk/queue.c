@@ -134,6 +134,17 @@ static CUresult make_room_locked(struct ct_queue *queue)
     return r;
 }
 
+CUresult ct_vk_queue_await_room(struct ct_queue *queue)
+{
+    CUresult r;
+
+    ct_mutex_lock(&queue->scheduler->lock);
+    ct_vk_scheduler_retire_locked(queue->lane);
+    r = make_room_locked(queue);
+    ct_mutex_unlock(&queue->scheduler->lock);
+    return r;
+}
+
 CUresult ct_vk_command_begin_locked(struct ct_queue *queue, struct ct_vk_batch **out)
 {
     struct ct_vk_batch *batch;

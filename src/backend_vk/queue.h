@@ -147,6 +147,7 @@ CUresult ct_vk_queue_signal_line(struct ct_queue *queue, struct ct_vk_line *line
 CUresult ct_vk_queue_wait_line(struct ct_queue *queue, struct ct_vk_line *line, uint64_t value);
 CUresult ct_vk_queue_wait_queue(struct ct_queue *queue, struct ct_queue *other, uint64_t point);
 CUresult ct_vk_queue_flush(struct ct_queue *queue);
+CUresult ct_vk_queue_await_room(struct ct_queue *queue);
 uint64_t ct_vk_queue_point(struct ct_queue *queue);
 CUresult ct_vk_queue_completed(struct ct_queue *queue, uint64_t *out_point);
 CUresult ct_vk_queue_await(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin);

@@ -66,6 +66,7 @@ struct ct_queue {
     struct line *line;
     uint64_t recorded;
     bool stopping;
+    bool held; /* runs nothing, and has room for MOCK_HELD_COMMANDS */
 };
 
 static struct {
@@ -76,6 +77,9 @@ static struct {
     int last_priority; /* of a queue */
     unsigned fail_in, faults;
     bool failed, lasting;
+    bool hold_next;
+    struct ct_queue *held;
+    unsigned waiters; /* for the held queue */
     CUresult failure;
     struct ct_device_info infos[2]; /* the second one maps no host memory */
     struct ct_backend_device devices[MAX_OPEN];
@@ -122,6 +126,30 @@ void mock_use_semaphores(void)
 void mock_add_unmapped(void)
 {
     mock.has_unmapped = true;
+}
+
+void mock_hold_next_queue(void)
+{
+    lock();
+    mock.hold_next = true;
+    unlock();
+}
+
+void mock_release_queue(void)
+{
+    lock();
+    mock.held->held = false;
+    mock.held = NULL;
+    changed();
+    unlock();
+}
+
+void mock_await_waiter(void)
+{
+    lock();
+    while (!mock.waiters)
+        pthread_cond_wait(&mock.changed, &mock.mutex);
+    unlock();
 }
 
 struct mock_counts mock_count(void)
@@ -542,7 +570,7 @@ static void *queue_main(void *user)
     while (queue->first || !queue->stopping) {
         struct command *command = queue->first;
 
-        if (!command) {
+        if (!command || queue->held) {
             pthread_cond_wait(&mock.changed, &mock.mutex);
             continue;
         }
@@ -585,6 +613,11 @@ static CUresult mock_queue_create(struct ct_backend_device *device, const struct
     }
     lock();
     mock.counts.queues++;
+    if (mock.hold_next) {
+        queue->held = true;
+        mock.held = queue;
+        mock.hold_next = false;
+    }
     unlock();
     *out = queue;
     return CUDA_SUCCESS;
@@ -607,6 +640,33 @@ static void mock_queue_destroy(struct ct_queue *queue)
     free(queue);
 }
 
+/* One turn of a wait for the queue. */
+static void wait_for_locked(const struct ct_queue *queue)
+{
+    const bool held = queue->held;
+
+    if (held) {
+        mock.waiters++;
+        changed();
+    }
+    pthread_cond_wait(&mock.changed, &mock.mutex);
+    mock.waiters -= held;
+}
+
+static void await_room_locked(const struct ct_queue *queue)
+{
+    while (queue->held && queue->recorded - queue->line->completed >= MOCK_HELD_COMMANDS)
+        wait_for_locked(queue);
+}
+
+static CUresult mock_queue_await_room(struct ct_queue *queue)
+{
+    lock();
+    await_room_locked(queue);
+    unlock();
+    return CUDA_SUCCESS;
+}
+
 static CUresult record(struct ct_queue *queue, const struct command *command)
 {
     struct command *copy = malloc(sizeof *copy);
@@ -617,6 +677,7 @@ static CUresult record(struct ct_queue *queue, const struct command *command)
     *copy = *command;
     copy->next = NULL;
     lock();
+    await_room_locked(queue);
     r = pass();
     if (r == CUDA_SUCCESS) {
         *queue->end = copy;
@@ -730,7 +791,7 @@ static CUresult mock_queue_await(struct ct_queue *queue, uint64_t point, uint64_
     lock();
     fault_unless(point <= queue->recorded, "a point is awaited that is not recorded");
     while (queue->line->completed < point)
-        pthread_cond_wait(&mock.changed, &mock.mutex);
+        wait_for_locked(queue);
     unlock();
     return CUDA_SUCCESS;
 }
@@ -880,6 +941,7 @@ const struct ct_backend ct_backend_vk = {
     .queue_wait = mock_queue_wait,
     .queue_wait_queue = mock_queue_wait_queue,
     .queue_flush = mock_queue_flush,
+    .queue_await_room = mock_queue_await_room,
     .queue_point = mock_queue_point,
     .queue_completed = mock_queue_completed,
     .queue_await = mock_queue_await,

@@ -27,6 +27,13 @@ void mock_lose_device(unsigned n, CUresult result);
 /* Whether that has come to pass. */
 bool mock_has_failed(void);
 
+/* The next queue that is made runs nothing until mock_release_queue, and has room for MOCK_HELD_COMMANDS: who records more waits. */
+#define MOCK_HELD_COMMANDS 256
+void mock_hold_next_queue(void);
+void mock_release_queue(void);
+/* Waits until a thread waits for the held queue inside the backend: for a point of it, or for room. */
+void mock_await_waiter(void);
+
 uint64_t mock_timeline_value(struct ct_timeline *timeline);
 
 /* Commands of all queues that have run, and bytes that they copied. */

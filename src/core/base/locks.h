@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every lock of core with its rank. A thread takes locks in ascending rank only (debug builds assert it), so there is no cycle.
- * Never under a lock: a user's callback, a wait for the device, a compilation. (tests/api/slow_compiler_test.c checks the last.) */
+ *
+ * Neither a callback of the application nor a compilation nor a wait for the device happens under a lock, with one exception: a thread that
+ * records into a stream holds the stream's lock while it waits for room in the stream's own ring or queue. Only calls that record into the
+ * same stream take that lock, and no other lock is held during the wait. Calls on other streams read what they need of a stream (its queue's
+ * points, its order) without it. tests/api/slow_compiler_test.c and tests/memory/slow_device_test.c check this. */
 #ifndef CT_CORE_LOCKS_H
 #define CT_CORE_LOCKS_H
 
@@ -14,13 +18,13 @@ enum ct_lock_rank {
     CT_RANK_LIBRARY,       /* ct_library.lock: its modules in contexts */
     CT_RANK_MANAGED,       /* managed_variables.c: making them */
     CT_RANK_MODULE,        /* ct_module.lock: kernels compiled so far */
+    CT_RANK_STREAM,        /* ct_stream.lock: recording. A thread holds at most one */
     CT_RANK_CONTEXT,       /* ct_context.lock: lists of streams and modules, settings */
-    CT_RANK_LEGACY_STREAM, /* the legacy stream's ct_stream.lock: with the context's, whose list of streams it walks */
-    CT_RANK_STREAM,        /* ct_stream.lock: recording */
     CT_RANK_EVENT,         /* ct_event.lock: what was recorded last; written by who records, while the stream is still locked */
     CT_RANK_WORKER,        /* stream_worker.c: host functions that wait for their turn */
     CT_RANK_IPC_MEMORY,    /* ipc_memory.c: what was opened of other processes */
     CT_RANK_POOLS,         /* memory_pool.c: the pools of a device, and their blocks */
+    CT_RANK_STREAM_ORDER,  /* ct_stream.order_lock */
     CT_RANK_ARENA,         /* memory_arena.h */
     CT_RANK_ADVICE,        /* advice.c */
     CT_RANK_VIRTUAL_MEMORY, /* vmm_*.c: reservations and their mappings */

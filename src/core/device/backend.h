@@ -342,6 +342,8 @@ struct ct_backend {
     CUresult (*queue_wait)(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value);
     CUresult (*queue_wait_queue)(struct ct_queue *queue, struct ct_queue *other, uint64_t point); /* flushes other as needed */
     CUresult (*queue_flush)(struct ct_queue *queue);
+    /* Waits until the next command can be recorded without a wait for room: before the caller locks what others need. */
+    CUresult (*queue_await_room)(struct ct_queue *queue);
 
     uint64_t (*queue_point)(struct ct_queue *queue);     /* of the last recorded command; 0 none */
     /* Everything up to *out_point is complete. Never blocks. An error: the device is lost or the queue failed. */

@@ -46,6 +46,9 @@ static CUresult record_locked(struct ct_event *event, struct ct_stream *stream, 
     CUresult r = CUDA_SUCCESS;
 
     assert(ct_mutex_held(&stream->lock));
+    r = backend->queue_await_room(stream->queue); /* not with the event locked, which other streams' calls need */
+    if (r != CUDA_SUCCESS)
+        return r;
     ct_mutex_lock(&event->lock);
     if (leftover)
         swap_timestamps(event, leftover);

@@ -17,9 +17,11 @@
 #include "stream_worker.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #define CT_CHANNEL "stream"
+#define JOINED_AT_ONCE 16 /* streams whose work the legacy stream is ordered behind at a time */
 
 /* ---- making and ending ---- */
 
@@ -53,6 +55,7 @@ static void free_stream(struct ct_object *object)
 
     finish(stream);
     ct_mutex_finish(&stream->lock);
+    ct_mutex_finish(&stream->order_lock);
     free(stream);
     ct_object_release(&context->object);
 }
@@ -91,7 +94,8 @@ static CUresult make(struct ct_context *context, unsigned flags, int priority, b
     if (!stream)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "stream");
     ct_object_init(&stream->object, CT_OBJECT_STREAM, free_stream);
-    ct_mutex_init(&stream->lock, is_legacy ? CT_RANK_LEGACY_STREAM : CT_RANK_STREAM);
+    ct_mutex_init(&stream->lock, CT_RANK_STREAM);
+    ct_mutex_init(&stream->order_lock, CT_RANK_STREAM_ORDER);
     stream->context = context;
     ct_object_retain(&context->object);
     stream->flags = flags;
@@ -329,17 +333,45 @@ static CUresult join(struct ct_stream *stream, struct ct_stream *other, uint64_t
     return r;
 }
 
-static CUresult begin_legacy(struct ct_stream *legacy)
+/* The legacy stream, which is locked, has to wait for what this one has recorded. */
+static bool is_ahead_of_legacy(const struct ct_stream *legacy, struct ct_stream *stream)
+{
+    return stream != legacy && !(stream->flags & CU_STREAM_NON_BLOCKING) &&
+           ct_stream_backend(stream)->queue_point(stream->queue) > stream->seen_by_legacy;
+}
+
+/* Retains the next streams that the legacy stream has to wait for. The context's list is in falling order of list numbers: those below
+ * *below, which becomes the number of the last one. */
+static unsigned take_ahead(struct ct_stream *legacy, unsigned long long *below, struct ct_stream *out[JOINED_AT_ONCE])
 {
     struct ct_context *context = legacy->context;
-    CUresult r = CUDA_SUCCESS;
+    unsigned n = 0;
 
     ct_mutex_lock(&context->lock);
-    ct_mutex_lock(&legacy->lock);
-    for (struct ct_stream *stream = context->streams; stream && r == CUDA_SUCCESS; stream = stream->next_in_context)
-        if (stream != legacy && !(stream->flags & CU_STREAM_NON_BLOCKING))
-            r = join(legacy, stream, &stream->seen_by_legacy);
+    for (struct ct_stream *stream = context->streams; stream && n < JOINED_AT_ONCE; stream = stream->next_in_context)
+        if (stream->list_number < *below && is_ahead_of_legacy(legacy, stream)) {
+            ct_object_retain(&stream->object);
+            *below = stream->list_number;
+            out[n++] = stream;
+        }
     ct_mutex_unlock(&context->lock);
+    return n;
+}
+
+/* The context's lock is not held while the waits are recorded, since recording may wait for room. */
+static CUresult begin_legacy(struct ct_stream *legacy)
+{
+    struct ct_stream *ahead[JOINED_AT_ONCE];
+    unsigned long long below = ULLONG_MAX;
+    CUresult r = CUDA_SUCCESS;
+    unsigned n;
+
+    ct_mutex_lock(&legacy->lock);
+    while (r == CUDA_SUCCESS && (n = take_ahead(legacy, &below, ahead)) > 0)
+        for (unsigned i = 0; i < n; i++) {
+            r = r == CUDA_SUCCESS ? join(legacy, ahead[i], &ahead[i]->seen_by_legacy) : r;
+            ct_object_release(&ahead[i]->object);
+        }
     return r;
 }
 

@@ -31,13 +31,14 @@ struct ct_stream {
     bool listed, doomed;            /* in the context's list; guarded by context->lock */
     unsigned long long list_number; /* falls along the list; guarded by context->lock */
     unsigned long long id;
-    struct ct_mutex lock;            /* recording */
+    struct ct_mutex lock;            /* recording; only calls that record into this stream take it (base/locks.h) */
     struct ct_stream_ring *ring;     /* host-visible memory for parameters and staging, recycled by points */
     struct ct_stream_worker *worker; /* runs host functions; NULL until first needed */
     atomic_int sync_policy;          /* CUsynchronizationPolicy: how threads wait for it */
     uint64_t seen_legacy_point;      /* legacy work this stream already waits for; guarded by lock */
     uint64_t seen_by_legacy;         /* our work that the legacy stream already waits for; guarded by the legacy stream's lock */
-    struct ct_stream_order order;    /* of other streams' work before ours; guarded by lock */
+    struct ct_mutex order_lock;
+    struct ct_stream_order order;    /* of other streams' work before ours; guarded by order_lock */
 };
 
 static inline const struct ct_backend *ct_stream_backend(const struct ct_stream *stream)
@@ -52,7 +53,7 @@ CUresult ct_stream_lookup(CUstream handle, struct ct_stream **out);
 void ct_stream_release(struct ct_stream *stream); /* takes NULL */
 
 /* Locks the stream for recording and orders it with the legacy stream (or the legacy stream with all blocking ones).
- * On success the caller records into stream->queue and ends with ct_stream_end. The caller holds no lock above CT_RANK_MODULE. */
+ * On success the caller records into stream->queue and ends with ct_stream_end. The caller holds no lock from CT_RANK_STREAM on. */
 CUresult ct_stream_begin(struct ct_stream *stream);
 void ct_stream_end(struct ct_stream *stream);
 
@@ -82,7 +83,7 @@ CUresult ct_stream_await(struct ct_stream *stream, uint64_t point);
 /* Orders what is recorded next behind `point` of another stream, which may be of another device. */
 CUresult ct_stream_wait_for(struct ct_stream *stream, struct ct_stream *other, uint64_t point);
 /* Between begin and end: whether what is recorded now runs behind `point` of `other`, by waits for events or the legacy stream's rules. */
-bool ct_stream_follows_locked(const struct ct_stream *stream, const struct ct_stream *other, uint64_t point);
+bool ct_stream_follows_locked(struct ct_stream *stream, const struct ct_stream *other, uint64_t point);
 
 /* Runs `function` on a thread of the stream's own when what was recorded before is complete; what is recorded later waits for it.
  * `status` tells whether that work failed. The caller holds no lock. */

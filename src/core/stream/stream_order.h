@@ -14,8 +14,8 @@ struct ct_order_entry {
 
 #define CT_ORDER_ENTRIES 16u
 
-/* The latest waits, one for each other stream. What is forgotten is only taken for unordered, which is safe. Guarded by the stream's lock.
- */
+/* The latest waits, one for each other stream. What is forgotten is only taken for unordered, which is safe. Guarded by the
+ * stream's order_lock. */
 struct ct_stream_order {
     struct ct_order_entry entries[CT_ORDER_ENTRIES];
     unsigned next;

@@ -189,9 +189,9 @@ static struct ct_stream_order copy_order(struct ct_stream *stream)
 {
     struct ct_stream_order order;
 
-    ct_mutex_lock(&stream->lock);
+    ct_mutex_lock(&stream->order_lock);
     order = stream->order;
-    ct_mutex_unlock(&stream->lock);
+    ct_mutex_unlock(&stream->order_lock);
     return order;
 }
 
@@ -200,8 +200,10 @@ static void note_order_locked(struct ct_stream *stream, struct ct_stream *other,
 {
     uint64_t since = ct_stream_backend(stream)->queue_point(stream->queue);
 
+    ct_mutex_lock(&stream->order_lock);
     ct_stream_order_inherit(&stream->order, known, point, since);
     ct_stream_order_add(&stream->order, &(struct ct_order_entry){other->id, point, since});
+    ct_mutex_unlock(&stream->order_lock);
 }
 
 CUresult ct_stream_wait_for(struct ct_stream *stream, struct ct_stream *other, uint64_t point)
@@ -211,7 +213,7 @@ CUresult ct_stream_wait_for(struct ct_stream *stream, struct ct_stream *other, u
 
     if (stream->context->backend_device != other->context->backend_device)
         return wait_for_foreign(stream, other, point);
-    known = copy_order(other); /* before begin: streams are locked one at a time */
+    known = copy_order(other);
     r = ct_stream_begin(stream);
     if (r != CUDA_SUCCESS)
         return r;
@@ -223,8 +225,10 @@ CUresult ct_stream_wait_for(struct ct_stream *stream, struct ct_stream *other, u
     return ct_context_check(stream->context, r);
 }
 
-bool ct_stream_follows_locked(const struct ct_stream *stream, const struct ct_stream *other, uint64_t point)
+bool ct_stream_follows_locked(struct ct_stream *stream, const struct ct_stream *other, uint64_t point)
 {
+    bool follows;
+
     assert(ct_mutex_held(&stream->lock));
     if (stream == other)
         return true;
@@ -232,5 +236,8 @@ bool ct_stream_follows_locked(const struct ct_stream *stream, const struct ct_st
         return true;
     if (stream->context == other->context && stream->is_legacy && other->seen_by_legacy >= point)
         return true;
-    return ct_stream_order_has(&stream->order, other->id, point);
+    ct_mutex_lock(&stream->order_lock);
+    follows = ct_stream_order_has(&stream->order, other->id, point);
+    ct_mutex_unlock(&stream->order_lock);
+    return follows;
 }
