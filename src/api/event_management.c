@@ -4,7 +4,7 @@
  * context. A context need not be current, but to create an event, which is NOT_PERMITTED in a host function. */
 #include "entry_points.h"
 
-#include "core/stream/event.h"
+#include "core/command/command.h"
 #include "core/base/log.h"
 
 #define CT_CHANNEL "event"
@@ -38,7 +38,7 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
     if (r == CUDA_SUCCESS)
         r = ct_stream_lookup(hStream, &stream);
     if (r == CUDA_SUCCESS) {
-        r = ct_event_record(event, stream);
+        r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_EVENT_RECORD, .event_record = event});
         ct_stream_release(stream);
     }
     ct_event_release(event);

@@ -4,7 +4,7 @@
  * compiled for the answer, what is wrong with it is the answer: NOT_SUPPORTED, INVALID_PTX, OUT_OF_MEMORY. */
 #include "entry_points.h"
 
-#include "core/launch/launch.h"
+#include "core/command/launch_call.h"
 #include "core/base/log.h"
 
 #define CT_CHANNEL "launch"
@@ -149,7 +149,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned in
     };
 
     ct_log_forget_failure();
-    return ct_launch_tell(f, ct_launch_kernel(f, &shape, hStream, kernelParams, extra));
+    return ct_launch_tell(f, ct_launch_call(f, &shape, hStream, kernelParams, extra));
 }
 
 /* cuLaunchCooperativeKernel. As cuLaunchKernel, of a grid whose blocks may wait for each other, as cooperative groups do for a barrier of the
@@ -166,7 +166,7 @@ CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, 
     };
 
     ct_log_forget_failure();
-    return ct_launch_tell(f, ct_launch_kernel(f, &shape, hStream, kernelParams, NULL));
+    return ct_launch_tell(f, ct_launch_call(f, &shape, hStream, kernelParams, NULL));
 }
 
 /* cuLaunchKernelEx. As cuLaunchKernel, or cuLaunchCooperativeKernel by an attribute; hints among the attributes are taken and have no
@@ -188,7 +188,7 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
             .cooperative = ct_launch_attributes_cooperate(config->attrs, config->numAttrs),
         };
 
-        r = ct_launch_kernel(f, &shape, config->hStream, kernelParams, extra);
+        r = ct_launch_call(f, &shape, config->hStream, kernelParams, extra);
     }
-    return r == CUDA_SUCCESS ? ct_launch_record_events(config->hStream, config->attrs, config->numAttrs) : ct_launch_tell(f, r);
+    return r == CUDA_SUCCESS ? ct_launch_call_record_events(config->hStream, config->attrs, config->numAttrs) : ct_launch_tell(f, r);
 }

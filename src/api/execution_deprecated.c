@@ -5,9 +5,13 @@
  * INVALID_HANDLE: no function, or one whose module is unloaded; OUT_OF_MEMORY. */
 #include "entry_points.h"
 
-#include "core/launch/launch.h"
+#include "core/command/launch_call.h"
 #include "core/launch/launch_setup.h"
 #include "core/base/log.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "launch"
 
 /* cuFuncSetBlockShape. Dimensions of a block in threads. INVALID_VALUE: one below 1, or more threads than the function
  * may have; the launch knows the limits of each dimension. */
@@ -75,6 +79,25 @@ CUresult CUDAAPI cuParamSetf(CUfunction hfunc, int offset, float value)
     return cuParamSetv(hfunc, offset, &value, sizeof value);
 }
 
+static CUresult launch_grid(struct ct_function *function, int width, int height, CUstream stream)
+{
+    struct ct_launch_shape shape;
+    void *params;
+    size_t size;
+    CUresult r;
+
+    if (width < 1 || height < 1)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a grid of %d x %d blocks", width, height);
+    if ((r = ct_launch_setup_read(function, &shape, &params, &size)) != CUDA_SUCCESS)
+        return r;
+    shape.grid[0] = (unsigned)width;
+    shape.grid[1] = (unsigned)height;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+    r = ct_launch_call(function->object.handle, &shape, stream, NULL, extra);
+    free(params);
+    return r;
+}
+
 /* cuLaunchGridAsync. A grid of grid_width x grid_height blocks in a stream. INVALID_VALUE: a dimension below 1, or no block shape was
  * set; otherwise as cuLaunchKernel. */
 CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstream hStream)
@@ -85,7 +108,7 @@ CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height
     ct_log_forget_failure();
     r = ct_function_lookup_current(f, true, &function);
     if (r == CUDA_SUCCESS) {
-        r = ct_launch_setup_launch(function, grid_width, grid_height, hStream);
+        r = launch_grid(function, grid_width, grid_height, hStream);
         ct_function_release(function);
     }
     return ct_launch_tell(f, r);

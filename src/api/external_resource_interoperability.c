@@ -3,8 +3,8 @@
  * Every function: NOT_INITIALIZED, INVALID_HANDLE for an object that is none, and the error of a kernel that failed in its context. */
 #include "entry_points.h"
 
+#include "core/command/command.h"
 #include "core/share/external_memory.h"
-#include "core/share/external_semaphore.h"
 #include "core/base/log.h"
 
 #include <stdlib.h>
@@ -150,6 +150,7 @@ CUresult CUDAAPI cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *extS
                                                  const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray, unsigned int numExtSems,
                                                  CUstream stream)
 {
+    struct ct_command command = {.kind = CT_COMMAND_SEMAPHORE_SIGNAL};
     struct ct_external_fence *fences;
     struct ct_stream *s;
     CUresult r = begin(stream, extSemArray, paramsArray, numExtSems, &s, &fences);
@@ -160,7 +161,8 @@ CUresult CUDAAPI cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *extS
         fences[i].value = paramsArray[i].params.fence.value;
         r = check_flags(paramsArray[i].flags);
     }
-    return end(s, fences, numExtSems, r == CUDA_SUCCESS ? ct_external_semaphores_signal(s, fences, numExtSems) : r);
+    command.semaphore_signal = (struct ct_external_fences){fences, numExtSems};
+    return end(s, fences, numExtSems, r == CUDA_SUCCESS ? ct_stream_enqueue(s, &command) : r);
 }
 
 /* cuWaitExternalSemaphoresAsync. What the stream gets later waits until each binary semaphore is signalled, and resets it, and until each
@@ -169,6 +171,7 @@ CUresult CUDAAPI cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSem
                                                const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray, unsigned int numExtSems,
                                                CUstream stream)
 {
+    struct ct_command command = {.kind = CT_COMMAND_SEMAPHORE_WAIT};
     struct ct_external_fence *fences;
     struct ct_stream *s;
     CUresult r = begin(stream, extSemArray, paramsArray, numExtSems, &s, &fences);
@@ -179,5 +182,6 @@ CUresult CUDAAPI cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSem
         fences[i].value = paramsArray[i].params.fence.value;
         r = check_flags(paramsArray[i].flags);
     }
-    return end(s, fences, numExtSems, r == CUDA_SUCCESS ? ct_external_semaphores_wait(s, fences, numExtSems) : r);
+    command.semaphore_wait = (struct ct_external_fences){fences, numExtSems};
+    return end(s, fences, numExtSems, r == CUDA_SUCCESS ? ct_stream_enqueue(s, &command) : r);
 }

@@ -3,7 +3,7 @@
 #include "entry_points.h"
 
 #include "core/base/log.h"
-#include "core/stream/stream.h"
+#include "core/command/command.h"
 
 #include <stdlib.h>
 
@@ -39,7 +39,7 @@ CUresult CUDAAPI cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
         r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "host function");
     } else {
         *call = (struct call){fn, userData};
-        r = ct_stream_run_on_host(stream, call_function, call);
+        r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_HOST_FUNCTION, .host_function = {call_function, call}});
         if (r != CUDA_SUCCESS)
             free(call);
     }

@@ -8,7 +8,7 @@
 #include "entry_points.h"
 
 #include "core/array/array.h"
-#include "core/copy/copy_order.h"
+#include "core/command/command.h"
 #include "core/base/log.h"
 #include "core/device/process.h"
 
@@ -60,8 +60,17 @@ static CUresult make_item(const struct batch *batch, size_t index, struct item *
     return r;
 }
 
+/* The order was checked. */
+static enum ct_copy_source source_of(CUmemcpySrcAccessOrder order)
+{
+    if (order == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM)
+        return CT_SOURCE_IN_ORDER;
+    return order == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL ? CT_SOURCE_AT_CALL : CT_SOURCE_DEFAULT;
+}
+
 static CUresult run_items(struct ct_stream *stream, const struct batch *batch, size_t *out_index)
 {
+    struct ct_command command = {.kind = CT_COMMAND_COPY};
     struct item item;
     CUresult r;
 
@@ -75,7 +84,8 @@ static CUresult run_items(struct ct_stream *stream, const struct batch *batch, s
         *out_index = i;
         if ((r = make_item(batch, i, &item)) != CUDA_SUCCESS)
             return r;
-        r = ct_copy_run_ordered(stream, &item.copy, item.order);
+        command.copy = (struct ct_copy_command){.copy = item.copy, .mode = CT_COPY_ASYNC, .source = source_of(item.order)};
+        r = ct_stream_enqueue(stream, &command);
         release_item(&item);
         if (r != CUDA_SUCCESS)
             return r;

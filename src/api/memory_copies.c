@@ -7,7 +7,7 @@
 #include "entry_points.h"
 
 #include "core/array/array.h"
-#include "core/copy/copy.h"
+#include "core/command/command.h"
 #include "core/base/log.h"
 
 #include <limits.h>
@@ -23,12 +23,15 @@ struct linear {
 
 static CUresult copy_linear(const struct linear *c, CUstream handle, enum ct_copy_mode mode)
 {
+    struct ct_command command = {.kind = CT_COMMAND_COPY};
     struct ct_stream *stream;
     CUresult r = ct_stream_lookup(handle, &stream);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_copy_linear(stream, c->dst_role, c->dst, c->src_role, c->src, c->bytes, mode);
+    r = ct_copy_command_linear(c->dst_role, c->dst, c->src_role, c->src, c->bytes, mode, &command.copy);
+    if (r == CUDA_SUCCESS)
+        r = ct_stream_enqueue(stream, &command);
     ct_stream_release(stream);
     return r;
 }
@@ -240,7 +243,7 @@ static CUresult copy_located(struct ct_stream *stream, const struct located *to,
         .src_slice = from->slice,
     };
 
-    return ct_copy_run(stream, &copy, mode);
+    return ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_COPY, .copy = {.copy = copy, .mode = mode}});
 }
 
 static CUresult copy_3d(const struct side *dst, const struct side *src, const struct extent *extent, CUstream handle,

@@ -5,7 +5,7 @@
  * succeeds. They do not wait, except where the memory is page-locked host memory. ct_<symbol> stands behind <symbol> and <symbol>_ptds. */
 #include "entry_points.h"
 
-#include "core/copy/copy.h"
+#include "core/command/command.h"
 
 struct target {
     CUdeviceptr address;
@@ -15,12 +15,16 @@ struct target {
 
 static CUresult set(const struct target *t, unsigned value, CUstream handle, enum ct_copy_mode mode)
 {
+    const struct ct_fill_request request = {t->address, t->pitch, t->width, t->height, t->element_bytes, value, mode};
+    struct ct_command command = {.kind = CT_COMMAND_FILL};
     struct ct_stream *stream;
     CUresult r = ct_stream_lookup(handle, &stream);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_memset(stream, t->address, t->pitch, t->element_bytes, value, t->width, t->height, mode);
+    r = ct_fill_init(&command.fill, &request);
+    if (r == CUDA_SUCCESS)
+        r = ct_stream_enqueue(stream, &command);
     ct_stream_release(stream);
     return r;
 }

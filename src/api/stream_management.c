@@ -6,11 +6,10 @@
  * A stream may be 0 or CU_STREAM_LEGACY (the legacy default stream) or CU_STREAM_PER_THREAD; the _ptsz variants are made elsewhere. */
 #include "entry_points.h"
 
-#include "core/stream/event.h"
+#include "core/command/command.h"
 #include "core/base/log.h"
 #include "core/memory/managed.h"
 #include "core/device/process.h"
-#include "core/stream/stream.h"
 
 #include <stdlib.h>
 
@@ -146,7 +145,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
     if (r == CUDA_SUCCESS)
         r = ct_event_lookup(hEvent, &event);
     if (r == CUDA_SUCCESS) {
-        r = ct_event_wait(event, stream);
+        r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_EVENT_WAIT, .event_wait = event});
         ct_event_release(event);
     }
     ct_stream_release(stream);
@@ -182,7 +181,7 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback
         r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "callback");
     } else {
         *call = (struct callback){callback, hStream, userData};
-        r = ct_stream_run_on_host(stream, call_callback, call);
+        r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_HOST_FUNCTION, .host_function = {call_callback, call}});
         if (r != CUDA_SUCCESS)
             free(call);
     }

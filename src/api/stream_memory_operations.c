@@ -6,8 +6,8 @@
  * CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER, which "is not supported in the v2 API" and INVALID_VALUE there. */
 #include "entry_points.h"
 
+#include "core/command/command.h"
 #include "core/base/log.h"
-#include "core/stream/stream_value.h"
 
 #define CT_CHANNEL "stream"
 #define MAX_OPERATIONS 256u /* there must be fewer */
@@ -82,7 +82,8 @@ static CUresult run(struct ct_stream *stream, const CUstreamBatchMemOpParams *op
 
     if (r != CUDA_SUCCESS || op->operation == CU_STREAM_MEM_OP_BARRIER)
         return r;
-    return is_wait(op) ? ct_stream_value_wait(stream, &value) : ct_stream_value_write(stream, &value);
+    return ct_stream_enqueue(stream, is_wait(op) ? &(struct ct_command){.kind = CT_COMMAND_VALUE_WAIT, .value_wait = value}
+                                                 : &(struct ct_command){.kind = CT_COMMAND_VALUE_WRITE, .value_write = value});
 }
 
 /* All operations are checked before the first one is recorded. */

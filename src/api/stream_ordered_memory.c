@@ -6,11 +6,16 @@
 
 #include "core/device/context.h"
 #include "core/base/log.h"
-#include "core/pool/memory_pool.h"
+#include "core/command/command.h"
 #include "core/device/process.h"
 #include "core/vmm/vmm.h"
 
 #define CT_CHANNEL "memory"
+
+static CUresult allocate(struct ct_stream *stream, const struct ct_pool_allocation *allocation)
+{
+    return ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_MEMORY_ALLOC, .memory_alloc = *allocation});
+}
 
 /* cuMemAllocFromPoolAsync. Memory of the pool that hStream may use from now on; others when they are ordered behind it. Aligned to 512
  * bytes, not cleared; 0 bytes are at 0. INVALID_VALUE: dptr is NULL, no such pool, one of another process; OUT_OF_MEMORY. */
@@ -25,7 +30,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
         return r;
     r = dptr ? ct_memory_pool_lookup(pool, &found) : ct_fail(CUDA_ERROR_INVALID_VALUE, "dptr is NULL");
     if (r == CUDA_SUCCESS)
-        r = ct_memory_pool_alloc(found, stream, bytesize, &address);
+        r = allocate(stream, &(struct ct_pool_allocation){found, bytesize, &address});
     ct_memory_pool_release(found);
     ct_stream_release(stream);
     if (r == CUDA_SUCCESS)
@@ -42,7 +47,7 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = dptr ? ct_memory_pool_alloc(NULL, stream, bytesize, &address) : ct_fail(CUDA_ERROR_INVALID_VALUE, "dptr is NULL");
+    r = dptr ? allocate(stream, &(struct ct_pool_allocation){NULL, bytesize, &address}) : ct_fail(CUDA_ERROR_INVALID_VALUE, "dptr is NULL");
     ct_stream_release(stream);
     if (r == CUDA_SUCCESS)
         *dptr = address;
@@ -59,7 +64,7 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_memory_pool_free_async(stream, dptr);
+    r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_MEMORY_FREE, .memory_free = dptr});
     ct_stream_release(stream);
     return r;
 }

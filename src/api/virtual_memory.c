@@ -6,7 +6,7 @@
  * INVALID_VALUE is of null pointers and nonzero flags, too. The functions of multicast objects are not here: no device of ours has such. */
 #include "entry_points.h"
 
-#include "core/array/array_tiles.h"
+#include "core/command/command.h"
 #include "core/device/context.h"
 #include "core/share/dma_buf.h"
 #include "core/base/log.h"
@@ -108,12 +108,18 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGene
  * undone. INVALID_HANDLE: an array or the stream; INVALID_VALUE: all else; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream)
 {
+    struct ct_tile_work work;
     struct ct_stream *stream;
     CUresult r = ct_stream_lookup(hStream, &stream);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = mapInfoList && count ? ct_arrays_map(stream, mapInfoList, count) : ct_fail(CUDA_ERROR_INVALID_VALUE, "an empty list");
+    r = mapInfoList && count ? ct_tile_work_init(&work, stream->context->device, mapInfoList, count)
+                             : ct_fail(CUDA_ERROR_INVALID_VALUE, "an empty list");
+    if (r == CUDA_SUCCESS) {
+        r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_TILES_BIND, .tiles_bind = &work});
+        ct_tile_work_finish(&work);
+    }
     ct_stream_release(stream);
     return r;
 }

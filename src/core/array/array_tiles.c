@@ -127,12 +127,12 @@ struct request {
     uint64_t *tiles; /* their numbers */
 };
 
-struct work {
+struct ct_tile_requests {
     unsigned n;
     struct request requests[];
 };
 
-static void finish_work(struct work *work)
+static void finish_work(struct ct_tile_requests *work)
 {
     for (unsigned i = 0; i < work->n; i++) {
         ct_mutex_lock(&ct_vmm_lock);
@@ -159,7 +159,7 @@ static void bind(const struct request *request)
 
 static void do_work(void *user, CUresult status)
 {
-    struct work *work = user;
+    struct ct_tile_requests *work = user;
 
     for (unsigned i = 0; i < work->n && status == CUDA_SUCCESS; i++)
         bind(&work->requests[i]);
@@ -429,13 +429,7 @@ CUresult ct_mipmapped_array_memory_requirements(CUmipmappedArray handle, CUdevic
 
 /* ---- mapping ---- */
 
-/* What keeps the array of an entry while the request is made. */
-union target {
-    struct ct_array *array;
-    struct ct_array_group *group;
-};
-
-static CUresult find_target(const CUarrayMapInfo *info, union target *out, struct ct_array_group **out_group)
+static CUresult find_target(const CUarrayMapInfo *info, union ct_tile_target *out, struct ct_array_group **out_group)
 {
     CUresult r;
 
@@ -452,50 +446,62 @@ static CUresult find_target(const CUarrayMapInfo *info, union target *out, struc
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "resource type %d", (int)info->resourceType);
 }
 
-static void release_targets(const CUarrayMapInfo *list, const union target *targets, unsigned count)
+static void release_target(const CUarrayMapInfo *info, const union ct_tile_target *target)
 {
-    for (unsigned i = 0; i < count; i++) {
-        if (list[i].resourceType == CU_RESOURCE_TYPE_ARRAY)
-            ct_array_release(targets[i].array);
-        else
-            ct_array_group_release(targets[i].group);
-    }
+    if (info->resourceType == CU_RESOURCE_TYPE_ARRAY)
+        ct_array_release(target->array);
+    else
+        ct_array_group_release(target->group);
+}
+
+static CUresult add_request(struct ct_tile_work *work, const CUarrayMapInfo *info, const struct ct_device *device)
+{
+    struct request *request = &work->requests->requests[work->n_targets];
+    CUresult r = find_target(info, &work->targets[work->n_targets], &request->group);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    work->requests->n = ++work->n_targets;
+    return check_entry(request, info, device);
+}
+
+CUresult ct_tile_work_init(struct ct_tile_work *work, const struct ct_device *device, const CUarrayMapInfo *list, unsigned count)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    *work = (struct ct_tile_work){
+        .requests = calloc(1, sizeof *work->requests + count * sizeof *work->requests->requests),
+        .targets = calloc(count, sizeof *work->targets),
+        .list = list,
+    };
+    if (!work->requests || !work->targets)
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %u requests", count);
+    for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
+        r = add_request(work, &list[i], device);
+    if (r != CUDA_SUCCESS)
+        ct_tile_work_finish(work);
+    return r;
+}
+
+void ct_tile_work_finish(struct ct_tile_work *work)
+{
+    if (work->requests)
+        finish_work(work->requests);
+    for (unsigned i = 0; i < work->n_targets; i++)
+        release_target(&work->list[i], &work->targets[i]);
+    free(work->targets);
 }
 
 /* Streams of other contexts than the array's are not what it waits for before it goes. */
-static CUresult record(struct ct_stream *stream, struct work *work)
+CUresult ct_tile_work_record(struct ct_stream *stream, struct ct_tile_work *work)
 {
     bool foreign = false;
     CUresult r;
 
-    for (unsigned i = 0; i < work->n; i++)
-        foreign |= work->requests[i].group->context != stream->context;
-    if ((r = ct_stream_run_on_host(stream, do_work, work)) != CUDA_SUCCESS)
-        finish_work(work);
-    return r == CUDA_SUCCESS && foreign ? ct_stream_synchronize(stream) : r;
-}
-
-CUresult ct_arrays_map(struct ct_stream *stream, const CUarrayMapInfo *list, unsigned count)
-{
-    struct work *work = calloc(1, sizeof *work + count * sizeof *work->requests);
-    union target *targets = calloc(count, sizeof *targets);
-    CUresult r = work && targets ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %u requests", count);
-    unsigned found = 0;
-
-    for (; found < count && r == CUDA_SUCCESS; found++) {
-        struct request *request = &work->requests[found];
-
-        if ((r = find_target(&list[found], &targets[found], &request->group)) != CUDA_SUCCESS)
-            break;
-        work->n = found + 1;
-        r = check_entry(request, &list[found], stream->context->device);
-    }
-    if (r == CUDA_SUCCESS)
-        r = record(stream, work);
-    else if (work)
-        finish_work(work);
-    if (targets)
-        release_targets(list, targets, found);
-    free(targets);
-    return r;
+    for (unsigned i = 0; i < work->n_targets; i++)
+        foreign |= work->requests->requests[i].group->context != stream->context;
+    if ((r = ct_stream_run_on_host(stream, do_work, work->requests)) != CUDA_SUCCESS)
+        return r;
+    work->requests = NULL; /* the stream's now */
+    return foreign ? ct_stream_synchronize(stream) : CUDA_SUCCESS;
 }

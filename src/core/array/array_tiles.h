@@ -19,8 +19,23 @@ CUresult ct_mipmapped_array_sparse_properties(CUmipmappedArray handle, CUDA_ARRA
 CUresult ct_array_memory_requirements(CUarray handle, CUdevice device, CUDA_ARRAY_MEMORY_REQUIREMENTS *out);
 CUresult ct_mipmapped_array_memory_requirements(CUmipmappedArray handle, CUdevice device, CUDA_ARRAY_MEMORY_REQUIREMENTS *out);
 
-/* Binds and unbinds tiles, behind what the stream has and before what it gets. Nothing is done unless all entries are valid.
- * INVALID_HANDLE: of an array; INVALID_VALUE: all else that the manual does not allow; OUT_OF_MEMORY. */
-CUresult ct_arrays_map(struct ct_stream *stream, const CUarrayMapInfo *list, unsigned count);
+/* A list of tiles to bind and unbind, checked: all entries are valid. */
+struct ct_array;
+struct ct_array_group;
+struct ct_tile_requests;
+struct ct_tile_work {
+    struct ct_tile_requests *requests; /* NULL once they are recorded */
+    union ct_tile_target {
+        struct ct_array *array;
+        struct ct_array_group *group;
+    } *targets; /* retained: the array of each entry */
+    unsigned n_targets;
+    const CUarrayMapInfo *list; /* borrowed */
+};
+/* INVALID_HANDLE: of an array; INVALID_VALUE: all else that the manual does not allow; OUT_OF_MEMORY. To be finished on success only. */
+CUresult ct_tile_work_init(struct ct_tile_work *work, const struct ct_device *device, const CUarrayMapInfo *list, unsigned count);
+void ct_tile_work_finish(struct ct_tile_work *work);
+/* Binds them behind what the stream has and before what it gets; once only. */
+CUresult ct_tile_work_record(struct ct_stream *stream, struct ct_tile_work *work);
 
 #endif

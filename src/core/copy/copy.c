@@ -1,29 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies (Driver API: Memory Management; "API synchronization behavior").
- *
- * The ways, by what the two places are:
- *   both known to the device   the stream's queue copies, or a kernel (copy_kernel.c)
- *                              where they overlap by way of the stream's ring (CUDA leaves the result open)
- *   pageable to device         through the stream's ring, piece by piece: the source has been read when the call comes back
- *   device to pageable         by staging buffers (copy_download.c): the call waits
- *   pageable to pageable       the host copies, when the stream's work is done
- *   two devices                by way of host memory; the call waits
- * Levels of images go these ways, too: to all of this their texels are bytes like others, which the host reaches by copies only.
- * Where the host reaches device memory as fast as the device does (CPU devices), it copies itself once the stream is idle. */
-#include "copy_pieces.h"
+/* Copies (Driver API: Memory Management; "API synchronization behavior"): what is known of one, and carrying out its plan (copy_plan.h).
+ * Levels of images are copied in the same ways as memory: to all of this their texels are bytes, which the host reaches by copies only. */
+#include "copy.h"
 
 #include "core/base/config.h"
-#include "copy_kernel.h"
 #include "core/base/log.h"
-#include "core/memory/memory_arena.h"
-#include "core/stream/stream_ring.h"
-
-#include <stdlib.h>
+#include "core/stream/stream_record.h"
+#include "copy_devices.h"
+#include "copy_kernel.h"
+#include "copy_pieces.h"
+#include "copy_record.h"
 
 #define CT_CHANNEL "copy"
-#define PIECE_BYTES CT_RING_SHARED_BYTES
-#define ASYNC_BY_HOST_BYTES ((uint64_t)4 << 20) /* the most that the caller of an asynchronous copy is asked to copy itself */
-#define BOUNCE_BYTES CT_STAGING_BYTES
+
+/* ---- facts ---- */
 
 static uint64_t span(const struct ct_copy *copy, uint64_t pitch, uint64_t slice)
 {
@@ -57,99 +47,6 @@ static struct ct_copy simplified(const struct ct_copy *copy)
     return c;
 }
 
-/* ---- the ways ---- */
-
-static void copy_by_host(const struct ct_copy *copy)
-{
-    for (uint64_t slice = 0; slice < copy->slices; slice++)
-        ct_copy_rows(copy->dst.host + slice * copy->dst_slice, copy->dst_pitch, copy->src.host + slice * copy->src_slice, copy->src_pitch,
-                     copy->row_bytes, copy->rows);
-}
-
-static CUresult record_direct_locked(struct ct_stream *stream, const struct ct_copy *copy)
-{
-    const struct ct_copy_region region = {
-        .dst_offset = copy->dst.offset,
-        .src_offset = copy->src.offset,
-        .row_bytes = copy->row_bytes,
-        .rows = copy->rows,
-        .dst_pitch = copy->dst_pitch,
-        .src_pitch = copy->src_pitch,
-        .slices = copy->slices,
-        .dst_slice = copy->dst_slice,
-        .src_slice = copy->src_slice,
-    };
-
-    return ct_stream_backend(stream)->queue_copy(stream->queue, copy->dst.memory, copy->src.memory, &region, 1);
-}
-
-static CUresult record_upload_locked(struct ct_stream *stream, const struct ct_copy *copy)
-{
-    struct ct_copy_cursor cursor = {0};
-    struct ct_ring_piece staged;
-    struct ct_copy_piece piece;
-    CUresult r = CUDA_SUCCESS;
-
-    while (r == CUDA_SUCCESS && ct_copy_next_piece(copy, &cursor, PIECE_BYTES, &piece)) {
-        struct ct_copy_region region;
-
-        r = ct_stream_ring_take(stream->ring, piece.rows * piece.bytes, CT_TEXEL_BYTES, &staged);
-        if (r != CUDA_SUCCESS)
-            return r;
-        ct_copy_rows(staged.host, piece.bytes, copy->src.host + ct_copy_src_distance(copy, &piece.at), copy->src_pitch, piece.bytes,
-                     piece.rows);
-        region = ct_copy_region_of(&piece, copy->dst.offset + ct_copy_dst_distance(copy, &piece.at), copy->dst_pitch, staged.offset,
-                                   piece.bytes);
-        r = ct_stream_backend(stream)->queue_copy(stream->queue, copy->dst.memory, staged.memory, &region, 1);
-        ct_stream_ring_commit(stream->ring);
-    }
-    return r;
-}
-
-/* One piece from src to dst by way of the ring. */
-static CUresult record_around_locked(struct ct_stream *stream, const struct ct_copy *copy, const struct ct_copy_piece *piece)
-{
-    const struct ct_backend *backend = ct_stream_backend(stream);
-    struct ct_copy_region region;
-    struct ct_ring_piece staged;
-    CUresult r = ct_stream_ring_take(stream->ring, piece->rows * piece->bytes, CT_TEXEL_BYTES, &staged);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    region =
-        ct_copy_region_of(piece, staged.offset, piece->bytes, copy->src.offset + ct_copy_src_distance(copy, &piece->at), copy->src_pitch);
-    r = backend->queue_copy(stream->queue, staged.memory, copy->src.memory, &region, 1);
-    if (r == CUDA_SUCCESS) {
-        region = ct_copy_region_of(piece, copy->dst.offset + ct_copy_dst_distance(copy, &piece->at), copy->dst_pitch, staged.offset,
-                                   piece->bytes);
-        r = backend->queue_copy(stream->queue, copy->dst.memory, staged.memory, &region, 1);
-    }
-    ct_stream_ring_commit(stream->ring);
-    return r;
-}
-
-/* By way of the ring: pieces in the order in which none overwrites what a later one reads: as memmove for one row, any order for rows side
- * by side. */
-static CUresult record_pieces_locked(struct ct_stream *stream, const struct ct_copy *copy)
-{
-    bool backwards = copy->rows == 1 && copy->slices == 1 && copy->dst.offset > copy->src.offset;
-    struct ct_copy_cursor cursor = {0};
-    struct ct_copy_piece piece;
-    CUresult r = CUDA_SUCCESS;
-
-    if (!backwards) {
-        while (r == CUDA_SUCCESS && ct_copy_next_piece(copy, &cursor, PIECE_BYTES, &piece))
-            r = record_around_locked(stream, copy, &piece);
-        return r;
-    }
-    for (uint64_t end = copy->row_bytes; end > 0 && r == CUDA_SUCCESS; end -= piece.bytes) {
-        piece = (struct ct_copy_piece){.rows = 1, .bytes = end < PIECE_BYTES ? end : PIECE_BYTES};
-        piece.at.column = end - piece.bytes;
-        r = record_around_locked(stream, copy, &piece);
-    }
-    return r;
-}
-
 static bool overlaps(const struct ct_copy *copy)
 {
     uint64_t dst_end = copy->dst.offset + span(copy, copy->dst_pitch, copy->dst_slice);
@@ -176,85 +73,53 @@ static bool suits_images(const struct ct_copy *copy)
     return !src || is_whole(copy, src, copy->dst.offset, copy->dst_pitch, copy->dst_slice);
 }
 
-static CUresult record_locked(struct ct_stream *stream, const struct ct_copy *copy, bool by_kernel)
-{
-    if (!copy->src.memory)
-        return record_upload_locked(stream, copy);
-    if (overlaps(copy) || !suits_images(copy))
-        return record_pieces_locked(stream, copy);
-    return by_kernel ? ct_copy_kernel_record_locked(stream, copy) : record_direct_locked(stream, copy);
-}
-
-/* ---- two devices ---- */
-
 static bool is_foreign(const struct ct_stream *stream, const struct ct_place *place)
 {
     return place->memory && place->memory->device != stream->context->backend_device;
 }
-
-/* One direction through the legacy stream of the context that has the memory. */
-static CUresult run_in_owner(CUcontext owner, const struct ct_copy *copy)
-{
-    struct ct_context *context;
-    CUresult r = ct_context_lookup(owner, &context);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = ct_copy_run(context->legacy_stream, copy, CT_COPY_SYNC);
-    ct_context_release(context);
-    return r;
-}
-
-static CUresult bounce(const struct ct_copy *copy, const struct ct_copy_piece *piece, char *buffer)
-{
-    struct ct_copy half = {
-        .row_bytes = piece->bytes,
-        .rows = piece->rows,
-        .slices = 1,
-        .dst = {.host = buffer},
-        .dst_pitch = piece->bytes,
-        .src = ct_place_moved(&copy->src, ct_copy_src_distance(copy, &piece->at)),
-        .src_pitch = copy->src_pitch,
-    };
-    CUresult r = run_in_owner(copy->src.owner, &half);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    half.src = half.dst;
-    half.src_pitch = half.dst_pitch;
-    half.dst = ct_place_moved(&copy->dst, ct_copy_dst_distance(copy, &piece->at));
-    half.dst_pitch = copy->dst_pitch;
-    return run_in_owner(copy->dst.owner, &half);
-}
-
-/* At least one place belongs to another device than the stream: the host stands between, in the stream's order. */
-static CUresult run_foreign(struct ct_stream *stream, const struct ct_copy *copy)
-{
-    struct ct_copy_cursor cursor = {0};
-    struct ct_copy_piece piece;
-    char *buffer;
-    CUresult r = ct_stream_settle(stream);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (!copy->src.memory || !copy->dst.memory)
-        return run_in_owner(copy->src.memory ? copy->src.owner : copy->dst.owner, copy);
-    buffer = malloc(BOUNCE_BYTES);
-    if (!buffer)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "buffer between two devices");
-    while (r == CUDA_SUCCESS && ct_copy_next_piece(copy, &cursor, BOUNCE_BYTES, &piece))
-        r = bounce(copy, &piece, buffer);
-    free(buffer);
-    return r;
-}
-
-/* ---- which way ---- */
 
 bool ct_copy_host_is_fast(const struct ct_context *context)
 {
     const struct ct_device_info *info = &context->device->info;
 
     return info->host_visible_device_memory && info->kind == CT_DEVICE_CPU && ct_config()->copy_by_host;
+}
+
+static enum ct_copy_end end_of(const struct ct_place *place)
+{
+    if (!place->memory)
+        return CT_END_PAGEABLE;
+    return place->is_device ? CT_END_DEVICE : CT_END_HOST;
+}
+
+static struct ct_copy_facts facts_of(const struct ct_stream *stream, const struct ct_copy *copy, const struct ct_copy_command *command)
+{
+    struct ct_copy_facts facts = {
+        .dst = end_of(&copy->dst),
+        .src = end_of(&copy->src),
+        .mode = command->mode,
+        .source = command->source,
+        .bytes = ct_copy_bytes(copy),
+        .foreign = is_foreign(stream, &copy->dst) || is_foreign(stream, &copy->src),
+        .host_reaches = copy->dst.host && copy->src.host,
+        .host_is_fast = ct_copy_host_is_fast(stream->context),
+        .synchronous = copy->dst.synchronous || copy->src.synchronous,
+    };
+
+    if (facts.foreign || !copy->dst.memory || !copy->src.memory)
+        return facts;
+    facts.queue_refuses = overlaps(copy) || !suits_images(copy);
+    facts.by_kernel = !facts.queue_refuses && ct_copy_kernel_takes(stream->context->device, copy); /* may compile it: no lock is held */
+    return facts;
+}
+
+/* ---- carrying a plan out ---- */
+
+static void copy_by_host(const struct ct_copy *copy)
+{
+    for (uint64_t slice = 0; slice < copy->slices; slice++)
+        ct_copy_rows(copy->dst.host + slice * copy->dst_slice, copy->dst_pitch, copy->src.host + slice * copy->src_slice, copy->src_pitch,
+                     copy->row_bytes, copy->rows);
 }
 
 /* Waits for the stream, then the host copies. */
@@ -267,86 +132,100 @@ static CUresult run_by_host(struct ct_stream *stream, const struct ct_copy *copy
     return r;
 }
 
-static bool may_wait(const struct ct_copy *copy, enum ct_copy_mode mode)
-{
-    if (!copy->dst.memory)
-        return true;
-    return mode == CT_COPY_SYNC && (copy->dst.synchronous || copy->src.synchronous || !copy->dst.is_device || !copy->src.is_device);
-}
+typedef CUresult record_function(struct ct_stream *stream, const struct ct_copy *copy);
 
-static bool host_could(const struct ct_stream *stream, const struct ct_copy *copy)
+static CUresult run_recorded(struct ct_stream *stream, const struct ct_copy *copy, const struct ct_copy_plan *plan, record_function *record)
 {
-    if (!copy->dst.host || !copy->src.host)
-        return false;
-    return (!copy->dst.memory && !copy->src.memory) || ct_copy_host_is_fast(stream->context);
-}
-
-/* Whether the host copies at once what has nothing to wait for: pageable memory is read during the call in any case, and to hand a small
- * copy over to a CPU device's own thread takes as long as to make it. */
-static bool is_for_caller(const struct ct_stream *stream, const struct ct_copy *copy)
-{
-    return host_could(stream, copy) && (!copy->src.memory || ct_copy_bytes(copy) <= ASYNC_BY_HOST_BYTES);
-}
-
-static CUresult run_recorded(struct ct_stream *stream, const struct ct_copy *copy, enum ct_copy_mode mode)
-{
-    const bool by_kernel = ct_copy_kernel_takes(stream->context->device, copy); /* may compile it: not with the stream begun */
     uint64_t point;
     CUresult r = ct_stream_begin(stream);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (is_for_caller(stream, copy) && ct_stream_is_idle_locked(stream)) {
+    if (plan->host_if_idle && ct_stream_is_idle_locked(stream)) {
         copy_by_host(copy);
         ct_stream_end(stream);
         return ct_context_check(stream->context, CUDA_SUCCESS);
     }
-    r = record_locked(stream, copy, by_kernel);
-    point = ct_stream_backend(stream)->queue_point(stream->queue);
+    r = record(stream, copy);
+    point = ct_stream_point(stream);
     ct_stream_end(stream);
-    if (r == CUDA_SUCCESS && may_wait(copy, mode))
+    if (r == CUDA_SUCCESS && plan->waits)
         return ct_stream_await(stream, point);
     return ct_context_check(stream->context, r);
 }
 
-static CUresult run_simplified(struct ct_stream *stream, const struct ct_copy *copy, enum ct_copy_mode mode)
+static CUresult carry_out(struct ct_stream *stream, const struct ct_copy *copy, const struct ct_copy_plan *plan)
 {
-    if (copy->dst.read_only)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy to memory that may only be read");
-    ct_context_reach(stream->context, copy->dst.owner);
-    ct_context_reach(stream->context, copy->src.owner);
-    if (is_foreign(stream, &copy->dst) || is_foreign(stream, &copy->src))
-        return run_foreign(stream, copy);
-    if (host_could(stream, copy) && may_wait(copy, mode))
+    switch (plan->way) {
+    case CT_WAY_BETWEEN_DEVICES:
+        return ct_copy_between_devices(stream, copy);
+    case CT_WAY_HOST:
         return run_by_host(stream, copy);
-    if (!copy->dst.memory)
+    case CT_WAY_DOWNLOAD:
         return ct_copy_download(stream, copy);
-    return run_recorded(stream, copy, mode);
+    case CT_WAY_UPLOAD:
+        return run_recorded(stream, copy, plan, ct_copy_record_upload_locked);
+    case CT_WAY_UPLOAD_IN_ORDER:
+        return run_recorded(stream, copy, plan, ct_copy_record_in_order_locked);
+    case CT_WAY_STAGED:
+        return run_recorded(stream, copy, plan, ct_copy_record_staged_locked);
+    case CT_WAY_KERNEL:
+        return run_recorded(stream, copy, plan, ct_copy_kernel_record_locked);
+    case CT_WAY_QUEUE:
+        break;
+    }
+    return run_recorded(stream, copy, plan, ct_copy_record_direct_locked);
 }
 
-CUresult ct_copy_run(struct ct_stream *stream, const struct ct_copy *copy, enum ct_copy_mode mode)
+/* The copy as it is carried out. A source that is to be read at the call is read as if it were pageable, if the host can. */
+static struct ct_copy prepared(const struct ct_copy_command *command)
 {
-    const struct ct_copy c = simplified(copy);
+    struct ct_copy copy = simplified(&command->copy);
 
-    return run_simplified(stream, &c, mode);
+    if (command->source == CT_SOURCE_AT_CALL && copy.src.memory && !copy.src.is_device && copy.src.host)
+        copy.src.memory = NULL;
+    return copy;
 }
 
-CUresult ct_copy_linear(struct ct_stream *stream, enum ct_pointer_role dst_role, uint64_t dst, enum ct_pointer_role src_role, uint64_t src,
-                        uint64_t size_bytes, enum ct_copy_mode mode)
+CUresult ct_copy_execute(struct ct_stream *stream, const struct ct_copy_command *command)
 {
-    struct ct_copy copy = {.row_bytes = size_bytes, .rows = 1, .slices = 1};
-    CUresult r;
+    const struct ct_copy copy = prepared(command);
+    struct ct_copy_facts facts;
+    struct ct_copy_plan plan;
+    CUresult r = CUDA_SUCCESS;
 
+    if (copy.row_bytes == 0)
+        return CUDA_SUCCESS;
+    if (copy.dst.read_only)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy to memory that may only be read");
+    ct_context_reach(stream->context, copy.dst.owner);
+    ct_context_reach(stream->context, copy.src.owner);
+    facts = facts_of(stream, &copy, command);
+    plan = ct_copy_plan(&facts);
+    if (plan.settles)
+        r = ct_stream_settle(stream);
+    return r == CUDA_SUCCESS ? carry_out(stream, &copy, &plan) : r;
+}
+
+/* ---- making one ---- */
+
+CUresult ct_copy_command_linear(enum ct_pointer_role dst_role, uint64_t dst, enum ct_pointer_role src_role, uint64_t src,
+                                uint64_t size_bytes, enum ct_copy_mode mode, struct ct_copy_command *out)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    *out = (struct ct_copy_command){.copy = {.row_bytes = size_bytes, .rows = 1, .slices = 1}, .mode = mode};
     if (size_bytes == 0)
         return CUDA_SUCCESS;
-    r = ct_place_find(dst_role, dst, size_bytes, &copy.dst);
-    if (r == CUDA_SUCCESS)
-        r = ct_place_find(src_role, src, size_bytes, &copy.src);
-    return r == CUDA_SUCCESS ? run_simplified(stream, &copy, mode) : r;
+    r = ct_place_find(dst_role, dst, size_bytes, &out->copy.dst);
+    return r == CUDA_SUCCESS ? ct_place_find(src_role, src, size_bytes, &out->copy.src) : r;
 }
 
 CUresult ct_copy_to_device(struct ct_context *context, uint64_t dst, const void *src, uint64_t size_bytes)
 {
-    return ct_copy_linear(context->legacy_stream, CT_POINTER_DEVICE, dst, CT_POINTER_HOST, (uint64_t)(uintptr_t)src, size_bytes,
-                          CT_COPY_SYNC);
+    struct ct_copy_command command;
+    CUresult r =
+        ct_copy_command_linear(CT_POINTER_DEVICE, dst, CT_POINTER_HOST, (uint64_t)(uintptr_t)src, size_bytes, CT_COPY_SYNC, &command);
+
+    return r == CUDA_SUCCESS ? ct_copy_execute(context->legacy_stream, &command) : r;
 }

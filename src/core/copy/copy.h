@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between any two places, and what memset shares with them. */
+/* Copies between any two places. */
 #ifndef CT_CORE_COPY_H
 #define CT_CORE_COPY_H
 
 #include "core/memory/memory.h"
 #include "core/stream/stream.h"
+#include "copy_plan.h"
 
 /* What the caller says of a pointer; the map of addresses says what it is. */
 enum ct_pointer_role {
@@ -41,23 +42,19 @@ struct ct_copy {
 /* Bytes from the first to the last that a copy touches on one side. INVALID_VALUE: more than 64 bits. */
 CUresult ct_copy_span(uint64_t row_bytes, uint64_t rows, uint64_t pitch, uint64_t slices, uint64_t slice, uint64_t *out);
 
-/* When the call comes back ("API synchronization behavior" of the manual). */
-enum ct_copy_mode {
-    CT_COPY_SYNC,  /* when it is done; copies within device memory do not wait, unless it is `synchronous` */
-    CT_COPY_ASYNC, /* when it is recorded; with pageable memory when that has been read or written */
+/* A copy with its ends found. 0 bytes: it does nothing. */
+struct ct_copy_command {
+    struct ct_copy copy;
+    enum ct_copy_mode mode;
+    enum ct_copy_source source;
 };
-CUresult ct_copy_run(struct ct_stream *stream, const struct ct_copy *copy, enum ct_copy_mode mode);
-
-/* The one-dimensional form, with the places found. */
-CUresult ct_copy_linear(struct ct_stream *stream, enum ct_pointer_role dst_role, uint64_t dst, enum ct_pointer_role src_role, uint64_t src,
-                        uint64_t size_bytes, enum ct_copy_mode mode);
+/* The one-dimensional form; finds the ends. What ct_place_find gives. */
+CUresult ct_copy_command_linear(enum ct_pointer_role dst_role, uint64_t dst, enum ct_pointer_role src_role, uint64_t src,
+                                uint64_t size_bytes, enum ct_copy_mode mode, struct ct_copy_command *out);
+/* INVALID_VALUE: the destination may only be read. */
+CUresult ct_copy_execute(struct ct_stream *stream, const struct ct_copy_command *command);
 
 /* Whether the host may read and write this device's memory as fast as the device's own copies. */
 bool ct_copy_host_is_fast(const struct ct_context *context);
-
-/* `height` rows of `width` elements of element_bytes (1, 2, 4) each get `value`; rows are `pitch` bytes apart. SYNC waits only where
- * the place is host memory. INVALID_VALUE: misaligned address or pitch, beyond the allocation, not in the map. */
-CUresult ct_memset(struct ct_stream *stream, uint64_t address, uint64_t pitch, unsigned element_bytes, uint32_t value, uint64_t width,
-                   uint64_t height, enum ct_copy_mode mode);
 
 #endif

@@ -5,6 +5,7 @@
 #include "core/base/config.h"
 #include "core/memory/memory_arena.h"
 #include "core/base/thread.h"
+#include "core/stream/stream_record.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -29,8 +30,8 @@ static CUresult start_reading(struct ct_stream *stream, const struct ct_copy *co
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_stream_backend(stream)->queue_copy(stream->queue, reading->staging->backing.memory, copy->src.memory, &region, 1);
-    reading->point = ct_stream_backend(stream)->queue_point(stream->queue);
+    r = ct_stream_record_copy_locked(stream, reading->staging->backing.memory, copy->src.memory, &region);
+    reading->point = ct_stream_point(stream);
     reading->active = true; /* even if it failed: what was recorded of it must be over before the staging is given back */
     ct_stream_end(stream);
     return ct_context_check(stream->context, r);

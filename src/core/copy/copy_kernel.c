@@ -4,6 +4,8 @@
  * no whole block. The kernel takes the device's own addresses. */
 #include "copy_kernel.h"
 
+#include "core/stream/stream_record.h"
+
 #include "core/base/config.h"
 #include "core/base/log.h"
 
@@ -138,7 +140,7 @@ static CUresult record_rest(struct ct_stream *stream, const struct ct_copy *copy
                                           .rows = 1,
                                           .slices = 1};
 
-    return bytes ? stream->context->backend->queue_copy(stream->queue, copy->dst.memory, copy->src.memory, &region, 1) : CUDA_SUCCESS;
+    return bytes ? ct_stream_record_copy_locked(stream, copy->dst.memory, copy->src.memory, &region) : CUDA_SUCCESS;
 }
 
 static CUresult record_blocks(struct ct_stream *stream, const struct ct_copy *copy, uint64_t distance, uint64_t blocks)
@@ -153,7 +155,7 @@ static CUresult record_blocks(struct ct_stream *stream, const struct ct_copy *co
         part = blocks - done < device->info.max_grid[0] ? blocks - done : device->info.max_grid[0];
         launch.grid[0] = (uint32_t)part;
         launch.grid[1] = launch.grid[2] = 1;
-        r = device->backend->queue_launch(stream->queue, &launch);
+        r = ct_stream_record_launch_locked(stream, &launch);
     }
     return r;
 }

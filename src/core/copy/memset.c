@@ -3,9 +3,10 @@
  *
  * A run of bytes is filled by the queue where it is aligned to 4, its ragged ends (at most 3 bytes each) are small copies from the
  * stream's ring. Many short rows with gaps between them are one copy, whose source is one row in the ring with a pitch of 0. */
-#include "copy.h"
+#include "memset.h"
 
 #include "core/base/log.h"
+#include "core/stream/stream_record.h"
 #include "core/stream/stream_ring.h"
 
 #include <string.h>
@@ -13,13 +14,6 @@
 #define CT_CHANNEL "memset"
 #define FILL_ROWS 16 /* up to so many rows are filled one by one */
 #define HOST_FILL_BYTES ((uint64_t)64 << 10)
-
-/* What to write: the element's bytes, repeated to 4. Rows and fills begin at multiples of the element. */
-struct fill {
-    struct ct_place place;
-    uint32_t pattern;
-    uint64_t row_bytes, rows, pitch;
-};
 
 static uint32_t pattern_of(uint32_t value, unsigned element_bytes)
 {
@@ -31,11 +25,6 @@ static uint32_t pattern_of(uint32_t value, unsigned element_bytes)
     default:
         return value;
     }
-}
-
-static const struct ct_backend *backend_of(const struct ct_stream *stream)
-{
-    return stream->context->backend;
 }
 
 /* The pattern as it lies from a byte whose distance to a multiple of 4 is `phase`. */
@@ -51,7 +40,7 @@ static void write_pattern(char *to, uint64_t bytes, uint32_t pattern, unsigned p
 }
 
 /* Rows from the ring: one row's bytes, repeated. The row is no longer than a shared request of the ring. */
-static CUresult copy_rows_locked(struct ct_stream *stream, const struct fill *fill, uint64_t offset, uint64_t bytes, uint64_t rows)
+static CUresult copy_rows_locked(struct ct_stream *stream, const struct ct_fill *fill, uint64_t offset, uint64_t bytes, uint64_t rows)
 {
     struct ct_copy_region region = {
         .dst_offset = offset,
@@ -68,11 +57,11 @@ static CUresult copy_rows_locked(struct ct_stream *stream, const struct fill *fi
         return r;
     write_pattern(staged.host, bytes, fill->pattern, (unsigned)(offset % 4));
     region.src_offset = staged.offset;
-    return backend_of(stream)->queue_copy(stream->queue, fill->place.memory, staged.memory, &region, 1);
+    return ct_stream_record_copy_locked(stream, fill->place.memory, staged.memory, &region);
 }
 
 /* One run of bytes at `offset` of the memory. The element's alignment makes the pattern start at a multiple of it everywhere. */
-static CUresult fill_run_locked(struct ct_stream *stream, const struct fill *fill, uint64_t offset, uint64_t bytes)
+static CUresult fill_run_locked(struct ct_stream *stream, const struct ct_fill *fill, uint64_t offset, uint64_t bytes)
 {
     uint64_t head = -offset & 3, middle, tail;
     CUresult r = CUDA_SUCCESS;
@@ -83,7 +72,7 @@ static CUresult fill_run_locked(struct ct_stream *stream, const struct fill *fil
     if (head)
         r = copy_rows_locked(stream, fill, offset, head, 1);
     if (r == CUDA_SUCCESS && middle)
-        r = backend_of(stream)->queue_fill(stream->queue, fill->place.memory, offset + head, middle, fill->pattern);
+        r = ct_stream_record_fill_locked(stream, fill->place.memory, offset + head, middle, fill->pattern);
     if (r == CUDA_SUCCESS && tail)
         r = copy_rows_locked(stream, fill, offset + head + middle, tail, 1);
     return r;
@@ -91,7 +80,7 @@ static CUresult fill_run_locked(struct ct_stream *stream, const struct fill *fil
 
 /* Rows whose pitch is no multiple of 4 begin at changing phases; the pattern of an element of 1 byte has none, and 2-byte elements
  * keep theirs, since it repeats every 2 bytes. So one staged row serves all. */
-static CUresult fill_locked(struct ct_stream *stream, const struct fill *fill)
+static CUresult fill_locked(struct ct_stream *stream, const struct ct_fill *fill)
 {
     CUresult r = CUDA_SUCCESS;
 
@@ -104,14 +93,14 @@ static CUresult fill_locked(struct ct_stream *stream, const struct fill *fill)
     return r;
 }
 
-static void fill_by_host(const struct fill *fill)
+static void fill_by_host(const struct ct_fill *fill)
 {
     for (uint64_t row = 0; row < fill->rows; row++)
         write_pattern(fill->place.host + row * fill->pitch, fill->row_bytes, fill->pattern,
                       (unsigned)((fill->place.offset + row * fill->pitch) % 4));
 }
 
-static CUresult run(struct ct_stream *stream, const struct fill *fill, enum ct_copy_mode mode)
+static CUresult run(struct ct_stream *stream, const struct ct_fill *fill)
 {
     uint64_t point;
     CUresult r = ct_stream_begin(stream);
@@ -125,16 +114,17 @@ static CUresult run(struct ct_stream *stream, const struct fill *fill, enum ct_c
         return ct_context_check(stream->context, CUDA_SUCCESS);
     }
     r = fill_locked(stream, fill);
-    point = backend_of(stream)->queue_point(stream->queue);
+    point = ct_stream_point(stream);
     ct_stream_end(stream);
-    if (r == CUDA_SUCCESS && mode == CT_COPY_SYNC && (fill->place.synchronous || !fill->place.is_device))
+    if (r == CUDA_SUCCESS && fill->mode == CT_COPY_SYNC && (fill->place.synchronous || !fill->place.is_device))
         return ct_stream_await(stream, point);
     return ct_context_check(stream->context, r);
 }
 
 /* Memory of another device is filled in its own context's legacy stream, when this stream's work is done. */
-static CUresult run_in_owner(struct ct_stream *stream, const struct fill *fill)
+static CUresult run_in_owner(struct ct_stream *stream, const struct ct_fill *fill)
 {
+    struct ct_fill waiting = *fill;
     struct ct_context *context;
     CUresult r = ct_stream_settle(stream);
 
@@ -143,7 +133,8 @@ static CUresult run_in_owner(struct ct_stream *stream, const struct fill *fill)
     r = ct_context_lookup(fill->place.owner, &context);
     if (r != CUDA_SUCCESS)
         return r;
-    r = run(context->legacy_stream, fill, CT_COPY_SYNC);
+    waiting.mode = CT_COPY_SYNC;
+    r = run(context->legacy_stream, &waiting);
     if (r == CUDA_SUCCESS)
         r = ct_stream_synchronize(context->legacy_stream);
     ct_context_release(context);
@@ -164,32 +155,45 @@ static CUresult check_shape(uint64_t address, uint64_t pitch, unsigned element_b
     return CUDA_SUCCESS;
 }
 
-CUresult ct_memset(struct ct_stream *stream, uint64_t address, uint64_t pitch, unsigned element_bytes, uint32_t value, uint64_t width,
-                   uint64_t height, enum ct_copy_mode mode)
+CUresult ct_fill_init(struct ct_fill *out, const struct ct_fill_request *request)
 {
-    struct fill fill = {.pattern = pattern_of(value, element_bytes), .rows = height, .pitch = pitch};
+    struct ct_fill fill = {
+        .pattern = pattern_of(request->value, request->element_bytes),
+        .rows = request->height,
+        .pitch = request->pitch,
+        .mode = request->mode,
+    };
     uint64_t span;
     CUresult r;
 
-    if (width == 0 || height == 0)
+    *out = (struct ct_fill){0};
+    if (request->width == 0 || request->height == 0)
         return CUDA_SUCCESS;
-    if (__builtin_mul_overflow(width, (uint64_t)element_bytes, &fill.row_bytes))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "rows of %llu elements", (unsigned long long)width);
-    r = check_shape(address, pitch, element_bytes, fill.row_bytes, height);
+    if (__builtin_mul_overflow(request->width, (uint64_t)request->element_bytes, &fill.row_bytes))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "rows of %llu elements", (unsigned long long)request->width);
+    r = check_shape(request->address, fill.pitch, request->element_bytes, fill.row_bytes, fill.rows);
     if (r == CUDA_SUCCESS)
-        r = ct_copy_span(fill.row_bytes, height, pitch, 1, 0, &span);
+        r = ct_copy_span(fill.row_bytes, fill.rows, fill.pitch, 1, 0, &span);
     if (r == CUDA_SUCCESS)
-        r = ct_place_find(CT_POINTER_DEVICE, address, span, &fill.place);
+        r = ct_place_find(CT_POINTER_DEVICE, request->address, span, &fill.place);
     if (r != CUDA_SUCCESS)
         return r;
     if (fill.place.read_only)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx may only be read", (unsigned long long)address);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx may only be read", (unsigned long long)request->address);
     if (fill.pitch == fill.row_bytes) {
         fill.row_bytes *= fill.rows;
         fill.rows = 1;
     }
-    ct_context_reach(stream->context, fill.place.owner);
-    if (fill.place.memory->device != stream->context->backend_device)
-        return run_in_owner(stream, &fill);
-    return run(stream, &fill, mode);
+    *out = fill;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_fill_execute(struct ct_stream *stream, const struct ct_fill *fill)
+{
+    if (fill->rows == 0)
+        return CUDA_SUCCESS;
+    ct_context_reach(stream->context, fill->place.owner);
+    if (fill->place.memory->device != stream->context->backend_device)
+        return run_in_owner(stream, fill);
+    return run(stream, fill);
 }

@@ -7,7 +7,7 @@
 #include "core/stream/event.h"
 #include "core/base/log.h"
 #include "core/pool/memory_pool.h"
-#include "core/stream/stream.h"
+#include "core/stream/stream_record.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -25,11 +25,6 @@ struct snapshot {
     size_t count;
 };
 
-static uint64_t point_of(const struct ct_stream *stream)
-{
-    return stream->context->backend->queue_point(stream->queue);
-}
-
 /* All streams of the context with their last points. */
 static CUresult snapshot_take(struct ct_context *context, struct snapshot *out)
 {
@@ -42,7 +37,7 @@ static CUresult snapshot_take(struct ct_context *context, struct snapshot *out)
     places = calloc(count ? count : 1, sizeof *places);
     count = 0;
     for (struct ct_stream *stream = context->streams; stream && places; stream = stream->next_in_context) {
-        places[count++] = (struct place){stream, point_of(stream)};
+        places[count++] = (struct place){stream, ct_stream_point(stream)};
         ct_object_retain(&stream->object);
     }
     ct_mutex_unlock(&context->lock);
@@ -68,7 +63,7 @@ static size_t take_some(struct ct_context *context, unsigned long long *below, s
     for (struct ct_stream *stream = context->streams; stream && n < SOME; stream = stream->next_in_context) {
         if (stream->list_number >= *below)
             continue;
-        places[n++] = (struct place){stream, point_of(stream)};
+        places[n++] = (struct place){stream, ct_stream_point(stream)};
         ct_object_retain(&stream->object);
         *below = stream->list_number;
     }
@@ -164,7 +159,7 @@ CUresult ct_streams_wait(struct ct_context *context, struct ct_event *event)
     if (r != CUDA_SUCCESS)
         return r;
     for (size_t i = 0; i < all.count && r == CUDA_SUCCESS; i++)
-        r = ct_stream_wait_for(all.places[i].stream, gate, point_of(gate));
+        r = ct_stream_wait_for(all.places[i].stream, gate, ct_stream_point(gate));
     snapshot_drop(&all);
     return r;
 }
@@ -177,5 +172,5 @@ CUresult ct_streams_join_gate(struct ct_stream *stream)
     ct_mutex_lock(&context->lock);
     gate = context->gate;
     ct_mutex_unlock(&context->lock);
-    return gate ? ct_stream_wait_for(stream, gate, point_of(gate)) : CUDA_SUCCESS;
+    return gate ? ct_stream_wait_for(stream, gate, ct_stream_point(gate)) : CUDA_SUCCESS;
 }

@@ -11,13 +11,12 @@
 #include "print.h"
 #include "core/memory/memory_backing.h"
 #include "occupancy.h"
-#include "core/stream/stream.h"
+#include "core/stream/stream_record.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define CT_CHANNEL "launch"
-#define CT_PARAMS_ON_STACK 1024 /* bytes; most kernels have a few pointers and numbers */
 #define CT_PARAMS_ALIGN 16
 
 static uint32_t required_block(const struct ct_function *function, int dimension)
@@ -185,39 +184,21 @@ static CUresult record(struct ct_stream *stream, const struct ct_launch_code *co
             return r;
         memcpy(host, params, code->info->param_bytes);
     }
-    return context->backend->queue_launch(stream->queue, &launch);
+    return ct_stream_record_launch_locked(stream, &launch);
 }
+
+/* ---- making a command ---- */
 
 /* Called before the stream is locked, since the driver may compile for a minute. The dispatches of a cooperative launch are made by the
  * stream's worker, which holds no lock when they are compiled. */
-static CUresult prepare_code(const struct ct_function *function, const struct ct_launch_shape *shape, struct ct_launch_code *code)
+static CUresult prepare_variant(struct ct_launch_command *command)
 {
-    const struct ct_backend *backend = function->module->context->backend;
-    const struct ct_launch launch = launch_of(code, shape);
+    const struct ct_backend *backend = command->function->module->context->backend;
+    const struct ct_launch_code code = {.image = command->runs->image};
+    const struct ct_launch launch = launch_of(&code, &command->shape);
 
-    return backend->kernel_prepare && !shape->cooperative ? backend->kernel_prepare(&launch, &code->variant) : CUDA_SUCCESS;
-}
-
-/* `function` is the one to run: for cooperative launches the one compiled for them. */
-static CUresult record_on(struct ct_stream *stream, const struct ct_function *function, const struct ct_launch_shape *shape,
-                          const void *params)
-{
-    const struct ct_module *module = function->module;
-    struct ct_launch_code code = {.image = function->image, .info = &function->info};
-    CUresult r = prepare_code(function, shape, &code);
-
-    if (r != CUDA_SUCCESS || (r = ct_stream_begin(stream)) != CUDA_SUCCESS)
-        return r;
-    if (module->image_address)
-        code.variables = (ct_devaddr){module->image_address}; /* H: what a kernel makes of it may leave as a pointer */
-    if (!atomic_load(&module->loaded))                        /* with the stream locked: see module.c */
-        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s: its module is unloaded", function->decl->name);
-    else if (shape->cooperative)
-        r = ct_launch_record_cooperative(stream, &code, shape, params, function->decl->param_bytes);
-    else
-        r = record(stream, &code, shape, params);
-    ct_stream_end(stream);
-    return r;
+    command->variant = NULL;
+    return backend->kernel_prepare && !command->shape.cooperative ? backend->kernel_prepare(&launch, &command->variant) : CUDA_SUCCESS;
 }
 
 static unsigned block_threads_of(const struct ct_launch_shape *shape)
@@ -254,34 +235,87 @@ static CUresult prepare(struct ct_function *function, const struct ct_launch_sha
     return check_shared(function, &(*out)->info, shape->dynamic_shared_bytes, threads);
 }
 
-static CUresult launch_on(struct ct_stream *stream, struct ct_function *function, const struct ct_launch_shape *asked, void **params,
-                          void **extra)
+static CUresult take_params(struct ct_launch_command *command, void **params, void **extra)
 {
-    const struct ct_launch_shape complete = complete_shape(function, asked), *shape = &complete;
-    unsigned char on_stack[CT_PARAMS_ON_STACK];
-    unsigned char *bytes = on_stack;
-    struct ct_function *runs;
+    const struct ct_function *function = command->function;
+
+    command->params = command->params_inside;
+    if (function->decl->param_bytes > sizeof command->params_inside && !(command->params = malloc(function->decl->param_bytes)))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u bytes of parameters", function->decl->param_bytes);
+    return pack(function, params, extra, command->params);
+}
+
+CUresult ct_launch_command_init(struct ct_launch_command *command, struct ct_function *function, const struct ct_launch_shape *shape,
+                                void **params, void **extra)
+{
+    struct ct_float_environment before;
+    CUresult r;
+
+    command->function = function;
+    command->shape = complete_shape(function, shape);
+    command->params = NULL;
+    ct_float_environment_enter(&before); /* a driver may compile now, or start threads */
+    r = prepare(function, &command->shape, &command->runs);
+    if (r == CUDA_SUCCESS)
+        r = take_params(command, params, extra);
+    if (r == CUDA_SUCCESS)
+        r = prepare_variant(command);
+    ct_float_environment_restore(&before);
+    if (r != CUDA_SUCCESS)
+        ct_launch_command_finish(command);
+    return r;
+}
+
+void ct_launch_command_finish(struct ct_launch_command *command)
+{
+    if (command->params != command->params_inside)
+        free(command->params);
+    command->params = NULL;
+}
+
+/* ---- carrying it out ---- */
+
+static CUresult record_command(struct ct_stream *stream, const struct ct_launch_command *command)
+{
+    const struct ct_module *module = command->function->module;
+    struct ct_launch_code code = {.image = command->runs->image, .info = &command->runs->info, .variant = command->variant};
+    CUresult r = ct_stream_begin(stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (module->image_address)
+        code.variables = (ct_devaddr){module->image_address}; /* H: what a kernel makes of it may leave as a pointer */
+    if (!atomic_load(&module->loaded))                        /* with the stream locked: see module.c */
+        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s: its module is unloaded", command->function->decl->name);
+    else if (command->shape.cooperative)
+        r = ct_launch_record_cooperative(stream, &code, &command->shape, command->params, command->function->decl->param_bytes);
+    else
+        r = record(stream, &code, &command->shape, command->params);
+    ct_stream_end(stream);
+    return r;
+}
+
+CUresult ct_launch_execute(struct ct_stream *stream, const struct ct_launch_command *command)
+{
+    const struct ct_function *function = command->function;
+    struct ct_float_environment before;
     CUresult r;
 
     if (stream->context != function->module->context)
         return ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s is of another context than the stream", function->decl->name);
-    if ((r = prepare(function, shape, &runs)) != CUDA_SUCCESS)
-        return r;
-    if (function->decl->param_bytes > sizeof on_stack && !(bytes = malloc(function->decl->param_bytes)))
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u bytes of parameters", function->decl->param_bytes);
-    r = pack(function, params, extra, bytes);
     if (function->module->prints) {
         ct_print_flush(stream->context); /* as CUDA does at the beginning of a launch */
         ct_print_note_launch(stream->context);
     }
     if (function->module->allocates)
         ct_heap_note_launch(stream->context);
-    if (r == CUDA_SUCCESS)
-        r = record_on(stream, runs, shape, bytes);
-    if (bytes != on_stack)
-        free(bytes);
+    ct_float_environment_enter(&before); /* as in ct_launch_command_init */
+    r = record_command(stream, command);
+    ct_float_environment_restore(&before);
     return r;
 }
+
+/* ---- failures ---- */
 
 /* The name of a function or a library's kernel, for as long as the caller keeps *out_object; a text if it is none. */
 static const char *name_of(CUfunction handle, struct ct_object **out_object)
@@ -322,25 +356,5 @@ CUresult ct_launch_tell(CUfunction handle, CUresult r)
         ct_log(CT_LOG_WARN, "kernel %s is not launched: error %d", name, (int)r);
     if (object)
         ct_object_release(object);
-    return r;
-}
-
-CUresult ct_launch_kernel(CUfunction handle, const struct ct_launch_shape *shape, CUstream stream_handle, void **params, void **extra)
-{
-    struct ct_float_environment before;
-    struct ct_stream *stream;
-    struct ct_function *function;
-    CUresult r = ct_stream_lookup(stream_handle, &stream); /* also: initialized, a current context */
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = ct_function_lookup(handle, stream->context, &function);
-    if (r == CUDA_SUCCESS) {
-        ct_float_environment_enter(&before); /* a driver may compile now, or start threads */
-        r = launch_on(stream, function, shape, params, extra);
-        ct_float_environment_restore(&before);
-        ct_function_release(function);
-    }
-    ct_stream_release(stream);
     return r;
 }

@@ -4,7 +4,7 @@
 #define CT_CORE_LAUNCH_H
 
 #include "core/code/function.h"
-#include "core/stream/stream.h"
+#include "core/stream/event.h"
 
 /* As cuLaunchKernel takes it: dimensions in blocks and threads, shared memory in bytes. */
 struct ct_launch_shape {
@@ -13,11 +13,26 @@ struct ct_launch_shape {
     bool cooperative; /* blocks may wait for each other */
 };
 
-/* Records a launch; does not wait for it. Parameters come as a pointer to each (params), or as one block (extra), not both.
- * INVALID_HANDLE: function or stream; INVALID_CONTEXT: the function is of another context than the stream; INVALID_VALUE: dimensions,
- * shared memory or parameters against the limits of device and kernel; what ct_function_compile gives; LAUNCH_OUT_OF_RESOURCES;
- * COOPERATIVE_LAUNCH_TOO_LARGE: more blocks than cuOccupancyMaxActiveBlocksPerMultiprocessor has room for on the device. */
-CUresult ct_launch_kernel(CUfunction function, const struct ct_launch_shape *shape, CUstream stream, void **params, void **extra);
+/* A launch with its arguments checked, its parameters packed and its kernel compiled. */
+struct ct_launch_command {
+    struct ct_function *function; /* borrowed: the caller retains it until the command is finished */
+    struct ct_function *runs;     /* the same, or the one compiled for cooperative launches; borrowed from it */
+    struct ct_launch_shape shape;
+    const struct ct_kernel_variant *variant; /* compiled for the shape, or NULL */
+    unsigned char *params;                   /* inside, or of its own */
+    unsigned char params_inside[1024];       /* most kernels have a few pointers and numbers */
+};
+
+/* May take long: call it with no lock held. Parameters come as a pointer to each (params), or as one block (extra), not both.
+ * INVALID_VALUE: dimensions, shared memory or parameters against the limits of device and kernel; what ct_function_compile gives;
+ * LAUNCH_OUT_OF_RESOURCES; COOPERATIVE_LAUNCH_TOO_LARGE: more blocks than cuOccupancyMaxActiveBlocksPerMultiprocessor has room for on the
+ * device. To be finished on success only. */
+CUresult ct_launch_command_init(struct ct_launch_command *command, struct ct_function *function, const struct ct_launch_shape *shape,
+                                void **params, void **extra);
+void ct_launch_command_finish(struct ct_launch_command *command);
+/* Records it; does not wait for the kernel. INVALID_HANDLE: the function is of another context than the stream, or its module is gone. */
+CUresult ct_launch_execute(struct ct_stream *stream, const struct ct_launch_command *command);
+
 /* Returns r. Unless that is success it warns that the kernel does not run, and why: programs that look at no error would take its results, or
  * how long it took, for good. For the entry points; the reason is what ct_fail told since ct_log_forget_failure. */
 CUresult ct_launch_tell(CUfunction function, CUresult r);
@@ -25,8 +40,8 @@ CUresult ct_launch_tell(CUfunction function, CUresult r);
  * one that would change what the launch does. */
 CUresult ct_launch_check_attributes(const CUlaunchAttribute *attributes, unsigned count);
 bool ct_launch_attributes_cooperate(const CUlaunchAttribute *attributes, unsigned count);
-/* Records the events among the attributes of a launch, behind it. */
-CUresult ct_launch_record_events(CUstream stream, const CUlaunchAttribute *attributes, unsigned count);
+/* The event that an attribute wants recorded behind the launch, as ct_event_release takes it; NULL: it wants none. INVALID_HANDLE. */
+CUresult ct_launch_attribute_event(const CUlaunchAttribute *attribute, struct ct_event **out_or_null);
 
 /* A compiled kernel, as a queue takes it. */
 struct ct_launch_code {

@@ -4,7 +4,6 @@
 #include "core/stream/event.h"
 #include "launch.h"
 #include "core/base/log.h"
-#include "core/stream/stream.h"
 
 #define CT_CHANNEL "launch"
 
@@ -118,31 +117,8 @@ bool ct_launch_attributes_cooperate(const CUlaunchAttribute *attributes, unsigne
     return cooperative;
 }
 
-static CUresult record_event(const CUlaunchAttribute *attribute, struct ct_stream *stream)
+CUresult ct_launch_attribute_event(const CUlaunchAttribute *attribute, struct ct_event **out_or_null)
 {
-    struct ct_event *event;
-    CUresult r = event_of(attribute, &event);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = ct_event_record(event, stream);
-    ct_event_release(event);
-    return r;
-}
-
-CUresult ct_launch_record_events(CUstream handle, const CUlaunchAttribute *attributes, unsigned count)
-{
-    CUresult r = CUDA_SUCCESS;
-
-    for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++) {
-        struct ct_stream *stream;
-
-        if (meaning_of(&attributes[i]) != MEANS_EVENT)
-            continue;
-        if ((r = ct_stream_lookup(handle, &stream)) != CUDA_SUCCESS)
-            return r;
-        r = record_event(&attributes[i], stream);
-        ct_stream_release(stream);
-    }
-    return r;
+    *out_or_null = NULL;
+    return meaning_of(attribute) == MEANS_EVENT ? event_of(attribute, out_or_null) : CUDA_SUCCESS;
 }

@@ -2,7 +2,6 @@
 /* The launch calls of CUDA 2. What is set is guarded by the module's lock; a launch works on a copy of it. */
 #include "launch_setup.h"
 
-#include "launch.h"
 #include "core/base/log.h"
 
 #include <assert.h>
@@ -102,39 +101,23 @@ CUresult ct_launch_setup_param(struct ct_function *function, int offset, const v
                           function->decl->param_bytes, offset, (unsigned long long)offset + size);
 }
 
-/* What is set now; the caller frees it. */
-static CUresult copy_setup(struct ct_function *function, struct ct_launch_setup **out)
+CUresult ct_launch_setup_read(struct ct_function *function, struct ct_launch_shape *out, void **out_params, size_t *out_size)
 {
-    struct ct_launch_setup *setup, *copy = NULL;
+    struct ct_launch_setup *setup;
+    unsigned char *params = NULL;
 
     ct_mutex_lock(&function->module->lock);
     setup = setup_locked_or_null(function);
-    if (setup && (copy = malloc(sizeof *setup + setup->param_capacity)) != NULL)
-        memcpy(copy, setup, sizeof *setup + setup->param_capacity);
+    if (setup && (params = malloc(setup->param_capacity ? setup->param_capacity : 1)) != NULL) {
+        memcpy(params, setup->params, setup->param_capacity);
+        *out = (struct ct_launch_shape){
+            .grid = {1, 1, 1},
+            .block = {setup->block[0], setup->block[1], setup->block[2]},
+            .dynamic_shared_bytes = setup->shared_bytes,
+        };
+        *out_size = setup->param_size;
+        *out_params = params;
+    }
     ct_mutex_unlock(&function->module->lock);
-    *out = copy;
-    return copy ? CUDA_SUCCESS : no_memory();
-}
-
-CUresult ct_launch_setup_launch(struct ct_function *function, int width, int height, CUstream stream)
-{
-    struct ct_launch_setup *setup;
-    struct ct_launch_shape shape;
-    size_t size;
-    CUresult r;
-
-    if (width < 1 || height < 1)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a grid of %d x %d blocks", width, height);
-    if ((r = copy_setup(function, &setup)) != CUDA_SUCCESS)
-        return r;
-    shape = (struct ct_launch_shape){
-        .grid = {(unsigned)width, (unsigned)height, 1},
-        .block = {setup->block[0], setup->block[1], setup->block[2]},
-        .dynamic_shared_bytes = setup->shared_bytes,
-    };
-    size = setup->param_size;
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, setup->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
-    r = ct_launch_kernel(function->object.handle, &shape, stream, NULL, extra);
-    free(setup);
-    return r;
+    return params ? CUDA_SUCCESS : no_memory();
 }

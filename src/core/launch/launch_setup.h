@@ -4,7 +4,7 @@
 #ifndef CT_CORE_LAUNCH_SETUP_H
 #define CT_CORE_LAUNCH_SETUP_H
 
-#include "core/code/function.h"
+#include "launch.h"
 
 /* Dimensions in threads. INVALID_VALUE: one below 1; those above the limits are refused by the launch. OUT_OF_MEMORY, as all here. */
 CUresult ct_launch_setup_block(struct ct_function *function, int x, int y, int z);
@@ -14,7 +14,7 @@ CUresult ct_launch_setup_shared(struct ct_function *function, unsigned bytes);
 CUresult ct_launch_setup_param_size(struct ct_function *function, unsigned bytes);
 /* INVALID_VALUE: the bytes do not lie within the function's parameters, or are NULL. */
 CUresult ct_launch_setup_param(struct ct_function *function, int offset, const void *bytes, unsigned size);
-/* Launches a grid of width x height blocks. INVALID_VALUE: a dimension below 1, or no block was set; and what ct_launch_kernel gives. */
-CUresult ct_launch_setup_launch(struct ct_function *function, int width, int height, CUstream stream);
+/* What is set now, for a grid of one block; a block of 0 threads: none was set. The caller frees the parameters. */
+CUresult ct_launch_setup_read(struct ct_function *function, struct ct_launch_shape *out, void **out_params, size_t *out_size);
 
 #endif

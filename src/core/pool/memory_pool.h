@@ -40,8 +40,13 @@ void ct_memory_pool_trim(struct ct_memory_pool *pool, uint64_t min_bytes);
 /* The same for all pools of a device, whatever they are to keep: other memory is wanted. False: there was none. No lock is held. */
 bool ct_memory_pools_trim(struct ct_device_pools *pools);
 
-/* Memory that `stream` may use from now on; for `pool` NULL of the current pool of its device. INVALID_VALUE: 0 bytes; OUT_OF_MEMORY. */
-CUresult ct_memory_pool_alloc(struct ct_memory_pool *pool, struct ct_stream *stream, uint64_t size_bytes, uint64_t *out_address);
+struct ct_pool_allocation {
+    struct ct_memory_pool *pool; /* NULL: the current pool of the stream's device */
+    uint64_t size_bytes;
+    uint64_t *out_address; /* written before the call returns */
+};
+/* Memory that `stream` may use from now on. INVALID_VALUE: the pool of another process; OUT_OF_MEMORY. */
+CUresult ct_memory_pool_alloc(struct ct_stream *stream, const struct ct_pool_allocation *allocation);
 /* Frees memory of a pool, or of cuMemAlloc, when the stream comes to it. INVALID_VALUE: no such allocation starts at `address`. */
 CUresult ct_memory_pool_free_async(struct ct_stream *stream, uint64_t address);
 /* Frees memory of a pool that nothing uses any more. INVALID_VALUE: no such allocation starts at `address`. */

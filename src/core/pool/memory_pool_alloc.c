@@ -6,6 +6,7 @@
  *   4. what another stream will free: this one waits for it */
 #include "core/device/device.h"
 #include "core/base/log.h"
+#include "core/stream/stream_record.h"
 #include "core/memory/memory.h"
 #include "memory_pool_blocks.h"
 #include "core/device/process.h"
@@ -199,28 +200,29 @@ static CUresult allocate(struct ct_memory_pool *pool, struct ct_stream *stream, 
     if (r == CUDA_SUCCESS)
         r = ct_pool_block_publish(block, stream->context, size_bytes, out_address);
     if (r != CUDA_SUCCESS && block)
-        ct_pool_block_give(block, stream, stream->context->backend->queue_point(stream->queue));
+        ct_pool_block_give(block, stream, ct_stream_point(stream));
     else if (r != CUDA_SUCCESS)
         free(spare);
     return r;
 }
 
-CUresult ct_memory_pool_alloc(struct ct_memory_pool *pool, struct ct_stream *stream, uint64_t size_bytes, uint64_t *out_address)
+CUresult ct_memory_pool_alloc(struct ct_stream *stream, const struct ct_pool_allocation *allocation)
 {
-    struct ct_memory_pool *current = NULL;
+    struct ct_memory_pool *pool = allocation->pool, *current = NULL;
+    const uint64_t size_bytes = allocation->size_bytes;
     CUresult r;
 
     if (pool && pool->kind.imported)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing is allocated in the pool of another process");
     if (size_bytes == 0) { /* as the native driver does, though not in cuMemAlloc */
-        *out_address = 0;
+        *allocation->out_address = 0;
         return CUDA_SUCCESS;
     }
     if (size_bytes > UINT64_MAX / 2)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes", (unsigned long long)size_bytes);
     if (!pool && (r = ct_memory_pool_lookup(ct_memory_pool_current(stream->context->device), &current)) != CUDA_SUCCESS)
         return r;
-    r = allocate(pool ? pool : current, stream, size_bytes, out_address);
+    r = allocate(pool ? pool : current, stream, size_bytes, allocation->out_address);
     ct_memory_pool_release(current);
     return r;
 }
@@ -236,7 +238,7 @@ static CUresult free_in_order(struct ct_stream *stream, uint64_t address)
     if (r != CUDA_SUCCESS)
         return r;
     r = ct_address_remove(address, CT_RANGE_POOL, &range);
-    point = stream->context->backend->queue_point(stream->queue);
+    point = ct_stream_point(stream);
     ct_stream_end(stream);
     if (r == CUDA_SUCCESS)
         ct_pool_block_give(range.block, stream, point);

@@ -152,23 +152,23 @@ void ct_external_semaphores_destroy_all(const struct ct_context *context)
 
 typedef CUresult (*queue_command)(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
 
-static CUresult record(struct ct_stream *stream, const struct ct_external_fence *fences, unsigned count, queue_command command)
+static CUresult record(struct ct_stream *stream, const struct ct_external_fences *fences, queue_command command)
 {
     CUresult r = ct_stream_begin(stream);
 
     if (r != CUDA_SUCCESS)
         return r;
-    for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
-        r = command(stream->queue, fences[i].semaphore->semaphore, fences[i].value);
+    for (unsigned i = 0; i < fences->count && r == CUDA_SUCCESS; i++)
+        r = command(stream->queue, fences->list[i].semaphore->semaphore, fences->list[i].value);
     if (r == CUDA_SUCCESS)
         r = stream->context->backend->queue_flush(stream->queue);
     ct_stream_end(stream);
     return ct_context_check(stream->context, r);
 }
 
-CUresult ct_external_semaphores_signal(struct ct_stream *stream, const struct ct_external_fence *fences, unsigned count)
+CUresult ct_external_semaphores_signal(struct ct_stream *stream, const struct ct_external_fences *fences)
 {
-    return record(stream, fences, count, stream->context->backend->queue_signal_semaphore);
+    return record(stream, fences, stream->context->backend->queue_signal_semaphore);
 }
 
 /* A device that is lost ends the wait, too. */
@@ -200,16 +200,18 @@ static CUresult await_on_host(struct ct_stream *stream, const struct ct_external
 }
 
 /* Those that have to wait on the host, then all of them on the device. */
-CUresult ct_external_semaphores_wait(struct ct_stream *stream, const struct ct_external_fence *fences, unsigned count)
+CUresult ct_external_semaphores_wait(struct ct_stream *stream, const struct ct_external_fences *fences)
 {
     const struct ct_backend *backend = stream->context->backend;
     CUresult r = CUDA_SUCCESS;
 
-    for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++) {
-        if (fences[i].semaphore->timeline)
-            r = backend->semaphore_await(fences[i].semaphore->semaphore, fences[i].value, 0);
+    for (unsigned i = 0; i < fences->count && r == CUDA_SUCCESS; i++) {
+        const struct ct_external_fence *fence = &fences->list[i];
+
+        if (fence->semaphore->timeline)
+            r = backend->semaphore_await(fence->semaphore->semaphore, fence->value, 0);
         if (r == CUDA_ERROR_NOT_READY)
-            r = await_on_host(stream, &fences[i]);
+            r = await_on_host(stream, fence);
     }
-    return r == CUDA_SUCCESS ? record(stream, fences, count, backend->queue_wait_semaphore) : r;
+    return r == CUDA_SUCCESS ? record(stream, fences, backend->queue_wait_semaphore) : r;
 }

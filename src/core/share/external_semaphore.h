@@ -20,12 +20,16 @@ struct ct_external_fence {
     struct ct_external_semaphore *semaphore; /* retained */
     uint64_t value;                          /* of timelines */
 };
+struct ct_external_fences {
+    const struct ct_external_fence *list;
+    unsigned count;
+};
 /* The semaphore behind a handle, if streams of the context can use it. INVALID_HANDLE. */
 CUresult ct_external_semaphore_lookup(const struct ct_context *context, CUexternalSemaphore handle, struct ct_external_semaphore **out);
 void ct_external_semaphore_release(struct ct_external_semaphore *semaphore);
 
 /* In the order of the stream, one after the other. INVALID_VALUE: a timeline's value that is not above those before it. */
-CUresult ct_external_semaphores_signal(struct ct_stream *stream, const struct ct_external_fence *fences, unsigned count);
-CUresult ct_external_semaphores_wait(struct ct_stream *stream, const struct ct_external_fence *fences, unsigned count);
+CUresult ct_external_semaphores_signal(struct ct_stream *stream, const struct ct_external_fences *fences);
+CUresult ct_external_semaphores_wait(struct ct_stream *stream, const struct ct_external_fences *fences);
 
 #endif

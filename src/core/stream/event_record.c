@@ -9,6 +9,7 @@
 
 #include "core/base/log.h"
 #include "core/pool/memory_pool.h"
+#include "stream_record.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -42,23 +43,22 @@ static void swap_timestamps(struct ct_event *a, struct ct_event *b)
 /* Records with the stream locked. The old record's reference to its stream goes to *out_old; with `leftover` also its timestamp. */
 static CUresult record_locked(struct ct_event *event, struct ct_stream *stream, struct ct_event *leftover, struct record *out_old)
 {
-    const struct ct_backend *backend = stream->context->backend;
     CUresult r = CUDA_SUCCESS;
 
     assert(ct_mutex_held(&stream->lock));
-    r = backend->queue_await_room(stream->queue); /* not with the event locked, which other streams' calls need */
+    r = ct_stream_backend(stream)->queue_await_room(stream->queue); /* not with the event locked, which other streams' calls need */
     if (r != CUDA_SUCCESS)
         return r;
     ct_mutex_lock(&event->lock);
     if (leftover)
         swap_timestamps(event, leftover);
     if (event->timestamp)
-        r = backend->queue_timestamp(stream->queue, event->timestamp);
+        r = ct_stream_record_timestamp_locked(stream, event->timestamp);
     if (r == CUDA_SUCCESS) {
         *out_old = (struct record){event->stream, event->point};
         ct_object_retain(&stream->object);
         event->stream = stream;
-        event->point = backend->queue_point(stream->queue);
+        event->point = ct_stream_point(stream);
     } else if (leftover) {
         swap_timestamps(event, leftover);
     }

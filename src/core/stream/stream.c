@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/pool/memory_pool.h"
 #include "core/device/process.h"
+#include "stream_record.h"
 #include "stream_ring.h"
 #include "stream_worker.h"
 
@@ -30,7 +31,7 @@ static void await_all(struct ct_stream *stream)
 {
     const struct ct_backend *backend = ct_stream_backend(stream);
 
-    backend->queue_await(stream->queue, backend->queue_point(stream->queue), UINT64_MAX, false);
+    backend->queue_await(stream->queue, ct_stream_point(stream), UINT64_MAX, false);
 }
 
 /* DOOMED (or tear-down) to FINISHED: everything but the struct goes. Nobody records any more. */
@@ -144,7 +145,7 @@ static struct ct_stream *take_reapable_or_null(struct ct_context *context)
 
     ct_mutex_lock(&context->lock);
     for (stream = context->streams; stream; stream = stream->next_in_context)
-        if (stream->doomed && ct_stream_is_complete(stream, ct_stream_backend(stream)->queue_point(stream->queue)))
+        if (stream->doomed && ct_stream_is_complete(stream, ct_stream_point(stream)))
             break;
     if (stream)
         unlink_locked(stream);
@@ -321,13 +322,13 @@ void ct_stream_release(struct ct_stream *stream)
 /* Orders what `stream` records next behind all that `other` has recorded. *seen is the point that it is known to wait for. */
 static CUresult join(struct ct_stream *stream, struct ct_stream *other, uint64_t *seen)
 {
-    uint64_t point = ct_stream_backend(stream)->queue_point(other->queue);
+    uint64_t point = ct_stream_point(other);
     CUresult r = CUDA_SUCCESS;
 
     if (point <= *seen)
         return CUDA_SUCCESS;
     if (!ct_stream_is_complete(other, point))
-        r = ct_stream_backend(stream)->queue_wait_queue(stream->queue, other->queue, point);
+        r = ct_stream_record_wait_locked(stream, other, point);
     if (r == CUDA_SUCCESS)
         *seen = point;
     return r;
@@ -337,7 +338,7 @@ static CUresult join(struct ct_stream *stream, struct ct_stream *other, uint64_t
 static bool is_ahead_of_legacy(const struct ct_stream *legacy, struct ct_stream *stream)
 {
     return stream != legacy && !(stream->flags & CU_STREAM_NON_BLOCKING) &&
-           ct_stream_backend(stream)->queue_point(stream->queue) > stream->seen_by_legacy;
+           ct_stream_point(stream) > stream->seen_by_legacy;
 }
 
 /* Retains the next streams that the legacy stream has to wait for. The context's list is in falling order of list numbers: those below
@@ -420,5 +421,5 @@ CUresult ct_stream_scratch(struct ct_stream *stream, uint64_t size_bytes, uint64
 bool ct_stream_is_idle_locked(struct ct_stream *stream)
 {
     assert(ct_mutex_held(&stream->lock));
-    return ct_stream_is_complete(stream, ct_stream_backend(stream)->queue_point(stream->queue));
+    return ct_stream_is_complete(stream, ct_stream_point(stream));
 }

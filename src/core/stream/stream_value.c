@@ -7,6 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/device/process.h"
+#include "stream_record.h"
 #include "stream_ring.h"
 
 #include <stdlib.h>
@@ -97,14 +98,13 @@ static void write_by_host(void *user, CUresult status)
 /* 8 bytes are one piece only if the host writes them, or as one copy. */
 static CUresult record_write_locked(struct ct_stream *stream, const struct ct_place *place, void *host, const struct ct_stream_value *value)
 {
-    const struct ct_backend *backend = stream->context->backend;
     struct ct_copy_region region = {.dst_offset = place->offset, .row_bytes = 8, .rows = 1, .slices = 1};
     struct ct_ring_piece staged;
     struct host_write *write;
     CUresult r;
 
     if (value->bytes == 4)
-        return backend->queue_fill(stream->queue, place->memory, place->offset, 4, (uint32_t)value->value);
+        return ct_stream_record_fill_locked(stream, place->memory, place->offset, 4, (uint32_t)value->value);
     if (host) {
         write = malloc(sizeof *write);
         if (!write)
@@ -120,7 +120,7 @@ static CUresult record_write_locked(struct ct_stream *stream, const struct ct_pl
         return r;
     memcpy(staged.host, &value->value, 8);
     region.src_offset = staged.offset;
-    return backend->queue_copy(stream->queue, place->memory, staged.memory, &region, 1);
+    return ct_stream_record_copy_locked(stream, place->memory, staged.memory, &region);
 }
 
 /* Memory of another device is reached from here as the host can, or not at all. */

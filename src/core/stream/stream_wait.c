@@ -4,6 +4,7 @@
 
 #include "core/base/log.h"
 #include "core/pool/memory_pool.h"
+#include "stream_record.h"
 #include "stream_worker.h"
 
 #include <assert.h>
@@ -42,7 +43,7 @@ static CUresult next_point(struct ct_stream *stream, uint64_t *out)
 
     if (r != CUDA_SUCCESS)
         return r;
-    *out = ct_stream_backend(stream)->queue_point(stream->queue);
+    *out = ct_stream_point(stream);
     ct_stream_end(stream);
     return CUDA_SUCCESS;
 }
@@ -52,7 +53,7 @@ static CUresult last_point(struct ct_stream *stream, uint64_t *out)
 {
     if (stream->is_legacy)
         return next_point(stream, out);
-    *out = ct_stream_backend(stream)->queue_point(stream->queue);
+    *out = ct_stream_point(stream);
     return CUDA_SUCCESS;
 }
 
@@ -198,7 +199,7 @@ static struct ct_stream_order copy_order(struct ct_stream *stream)
 /* `known` is a copy of what the other stream follows. */
 static void note_order_locked(struct ct_stream *stream, struct ct_stream *other, uint64_t point, const struct ct_stream_order *known)
 {
-    uint64_t since = ct_stream_backend(stream)->queue_point(stream->queue);
+    uint64_t since = ct_stream_point(stream);
 
     ct_mutex_lock(&stream->order_lock);
     ct_stream_order_inherit(&stream->order, known, point, since);
@@ -218,7 +219,7 @@ CUresult ct_stream_wait_for(struct ct_stream *stream, struct ct_stream *other, u
     if (r != CUDA_SUCCESS)
         return r;
     if (stream != other && !ct_stream_is_complete(other, point))
-        r = ct_stream_backend(stream)->queue_wait_queue(stream->queue, other->queue, point);
+        r = ct_stream_record_wait_locked(stream, other, point);
     if (r == CUDA_SUCCESS && stream != other)
         note_order_locked(stream, other, point, &known);
     ct_stream_end(stream);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a command to the function that carries it out. */
+#include "command.h"
+
+/* ---- functions of other rooms in the form that the table wants ---- */
+
+static CUresult run_on_host(struct ct_stream *stream, const struct ct_host_call *call)
+{
+    return ct_stream_run_on_host(stream, call->function, call->user);
+}
+
+static CUresult record_event(struct ct_stream *stream, struct ct_event *const *event)
+{
+    return ct_event_record(*event, stream);
+}
+
+static CUresult wait_for_event(struct ct_stream *stream, struct ct_event *const *event)
+{
+    return ct_event_wait(*event, stream);
+}
+
+static CUresult free_memory(struct ct_stream *stream, const uint64_t *address)
+{
+    return ct_memory_pool_free_async(stream, *address);
+}
+
+static CUresult bind_tiles(struct ct_stream *stream, struct ct_tile_work *const *work)
+{
+    return ct_tile_work_record(stream, *work);
+}
+
+/* ---- the table ---- */
+
+#define COMMAND(kind, member, type, execute)                                                                                               \
+    static CUresult execute_##member(struct ct_stream *stream, const struct ct_command *command)                                           \
+    {                                                                                                                                      \
+        return execute(stream, &command->member);                                                                                          \
+    }
+#include "commands.def"
+#undef COMMAND
+
+CUresult ct_stream_enqueue(struct ct_stream *stream, const struct ct_command *command)
+{
+    static CUresult (*const functions[])(struct ct_stream * stream, const struct ct_command *command) = {
+#define COMMAND(kind, member, type, execute) [CT_COMMAND_##kind] = execute_##member,
+#include "commands.def"
+#undef COMMAND
+    };
+
+    return functions[command->kind](stream, command);
+}

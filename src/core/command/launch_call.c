@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the handles of a launch to commands. */
+#include "launch_call.h"
+
+#include "command.h"
+
+static CUresult enqueue_launch(struct ct_stream *stream, struct ct_function *function, const struct ct_launch_shape *shape, void **params,
+                               void **extra)
+{
+    struct ct_command command;
+    CUresult r = ct_launch_command_init(&command.launch, function, shape, params, extra);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    command.kind = CT_COMMAND_LAUNCH;
+    r = ct_stream_enqueue(stream, &command);
+    ct_launch_command_finish(&command.launch);
+    return r;
+}
+
+CUresult ct_launch_call(CUfunction handle, const struct ct_launch_shape *shape, CUstream stream_handle, void **params, void **extra)
+{
+    struct ct_function *function;
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup(stream_handle, &stream); /* also: initialized, a current context */
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_function_lookup(handle, stream->context, &function);
+    if (r == CUDA_SUCCESS) {
+        r = enqueue_launch(stream, function, shape, params, extra);
+        ct_function_release(function);
+    }
+    ct_stream_release(stream);
+    return r;
+}
+
+CUresult ct_launch_call_record_events(CUstream handle, const CUlaunchAttribute *attributes, unsigned count)
+{
+    struct ct_stream *stream;
+    struct ct_event *event;
+    CUresult r = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++) {
+        if ((r = ct_launch_attribute_event(&attributes[i], &event)) != CUDA_SUCCESS)
+            return r;
+        if (!event)
+            continue;
+        if ((r = ct_stream_lookup(handle, &stream)) == CUDA_SUCCESS) {
+            r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_EVENT_RECORD, .event_record = event});
+            ct_stream_release(stream);
+        }
+        ct_event_release(event);
+    }
+    return r;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies between two devices: by way of host memory, each half in the context that has the memory. */
+#include "copy_devices.h"
+
+#include "core/base/log.h"
+#include "core/memory/memory_arena.h"
+#include "copy_pieces.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "copy"
+#define BOUNCE_BYTES CT_STAGING_BYTES
+
+/* One direction through the legacy stream of the context that has the memory. */
+static CUresult run_in_owner(CUcontext owner, const struct ct_copy *copy)
+{
+    struct ct_context *context;
+    CUresult r = ct_context_lookup(owner, &context);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_copy_execute(context->legacy_stream, &(struct ct_copy_command){.copy = *copy, .mode = CT_COPY_SYNC});
+    ct_context_release(context);
+    return r;
+}
+
+static CUresult bounce(const struct ct_copy *copy, const struct ct_copy_piece *piece, char *buffer)
+{
+    struct ct_copy half = {
+        .row_bytes = piece->bytes,
+        .rows = piece->rows,
+        .slices = 1,
+        .dst = {.host = buffer},
+        .dst_pitch = piece->bytes,
+        .src = ct_place_moved(&copy->src, ct_copy_src_distance(copy, &piece->at)),
+        .src_pitch = copy->src_pitch,
+    };
+    CUresult r = run_in_owner(copy->src.owner, &half);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    half.src = half.dst;
+    half.src_pitch = half.dst_pitch;
+    half.dst = ct_place_moved(&copy->dst, ct_copy_dst_distance(copy, &piece->at));
+    half.dst_pitch = copy->dst_pitch;
+    return run_in_owner(copy->dst.owner, &half);
+}
+
+/* At least one place belongs to another device than the stream: the host stands between, in the stream's order. */
+CUresult ct_copy_between_devices(struct ct_stream *stream, const struct ct_copy *copy)
+{
+    struct ct_copy_cursor cursor = {0};
+    struct ct_copy_piece piece;
+    char *buffer;
+    CUresult r = ct_stream_settle(stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!copy->src.memory || !copy->dst.memory)
+        return run_in_owner(copy->src.memory ? copy->src.owner : copy->dst.owner, copy);
+    buffer = malloc(BOUNCE_BYTES);
+    if (!buffer)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "buffer between two devices");
+    while (r == CUDA_SUCCESS && ct_copy_next_piece(copy, &cursor, BOUNCE_BYTES, &piece))
+        r = bounce(copy, &piece, buffer);
+    free(buffer);
+    return r;
+}

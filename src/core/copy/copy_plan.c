@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans of copies (Driver API: "API synchronization behavior"; Memory Management, cuMemcpyBatchAsync).
+ *
+ * On a CPU device the host copies as fast as the device. Pageable memory is read during the call in any case, and to hand a small copy to
+ * the device's own thread takes as long as to make it. */
+#include "copy_plan.h"
+
+#define ASYNC_BY_HOST_BYTES ((uint64_t)4 << 20)  /* the most that an asynchronous call copies itself, if the source is not pageable */
+#define READ_IN_ORDER_BYTES ((uint64_t)64 << 20) /* the most that the ring keeps for a host function; for more the call waits */
+
+/* Whether the call returns when the copy is done. */
+static bool waits(const struct ct_copy_facts *f)
+{
+    if (f->dst == CT_END_PAGEABLE || (f->source == CT_SOURCE_AT_CALL && f->src != CT_END_PAGEABLE))
+        return true;
+    return f->mode == CT_COPY_SYNC && (f->synchronous || f->dst != CT_END_DEVICE || f->src != CT_END_DEVICE);
+}
+
+static bool host_copies(const struct ct_copy_facts *f)
+{
+    return f->host_reaches && (f->host_is_fast || (f->dst == CT_END_PAGEABLE && f->src == CT_END_PAGEABLE));
+}
+
+static enum ct_copy_way way(const struct ct_copy_facts *f)
+{
+    if (f->foreign)
+        return CT_WAY_BETWEEN_DEVICES;
+    if (host_copies(f) && waits(f))
+        return CT_WAY_HOST;
+    if (f->dst == CT_END_PAGEABLE)
+        return CT_WAY_DOWNLOAD;
+    if (f->src == CT_END_PAGEABLE)
+        return f->source == CT_SOURCE_IN_ORDER && f->bytes <= READ_IN_ORDER_BYTES ? CT_WAY_UPLOAD_IN_ORDER : CT_WAY_UPLOAD;
+    if (f->queue_refuses)
+        return CT_WAY_STAGED;
+    return f->by_kernel ? CT_WAY_KERNEL : CT_WAY_QUEUE;
+}
+
+struct ct_copy_plan ct_copy_plan(const struct ct_copy_facts *f)
+{
+    const bool is_pageable = f->src == CT_END_PAGEABLE;
+
+    return (struct ct_copy_plan){
+        .way = way(f),
+        .settles = f->source == CT_SOURCE_IN_ORDER && is_pageable && f->bytes > READ_IN_ORDER_BYTES,
+        .host_if_idle = host_copies(f) && (is_pageable || f->bytes <= ASYNC_BY_HOST_BYTES),
+        .waits = waits(f),
+    };
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recording into a stream's queue, between ct_stream_begin and ct_stream_end. Every command that an application's stream gives to a backend
+ * goes through one of these functions. */
+#ifndef CT_CORE_STREAM_RECORD_H
+#define CT_CORE_STREAM_RECORD_H
+
+#include "stream.h"
+
+#include <assert.h>
+
+/* The point of the last command that was recorded. */
+static inline uint64_t ct_stream_point(const struct ct_stream *stream)
+{
+    return ct_stream_backend(stream)->queue_point(stream->queue);
+}
+
+static inline CUresult ct_stream_record_copy_locked(struct ct_stream *stream, struct ct_memory *dst, struct ct_memory *src,
+                                                    const struct ct_copy_region *region)
+{
+    assert(ct_mutex_held(&stream->lock));
+    return ct_stream_backend(stream)->queue_copy(stream->queue, dst, src, region, 1);
+}
+
+/* Offset and size are multiples of 4. */
+static inline CUresult ct_stream_record_fill_locked(struct ct_stream *stream, struct ct_memory *dst, uint64_t offset, uint64_t size_bytes,
+                                                    uint32_t value)
+{
+    assert(ct_mutex_held(&stream->lock));
+    return ct_stream_backend(stream)->queue_fill(stream->queue, dst, offset, size_bytes, value);
+}
+
+static inline CUresult ct_stream_record_launch_locked(struct ct_stream *stream, const struct ct_launch *launch)
+{
+    assert(ct_mutex_held(&stream->lock));
+    return ct_stream_backend(stream)->queue_launch(stream->queue, launch);
+}
+
+static inline CUresult ct_stream_record_timestamp_locked(struct ct_stream *stream, struct ct_timestamp *timestamp)
+{
+    assert(ct_mutex_held(&stream->lock));
+    return ct_stream_backend(stream)->queue_timestamp(stream->queue, timestamp);
+}
+
+/* Orders what is recorded next behind `point` of another stream of the same device. */
+static inline CUresult ct_stream_record_wait_locked(struct ct_stream *stream, const struct ct_stream *other, uint64_t point)
+{
+    assert(ct_mutex_held(&stream->lock));
+    return ct_stream_backend(stream)->queue_wait_queue(stream->queue, other->queue, point);
+}
+
+#endif
