@@ -23,12 +23,13 @@ struct linear {
 
 static CUresult copy_linear(const struct linear *c, CUstream handle, enum ct_copy_mode mode)
 {
-    struct ct_command command = {.kind = CT_COMMAND_COPY};
+    struct ct_command command;
     struct ct_stream *stream;
     CUresult r = ct_stream_lookup(handle, &stream);
 
     if (r != CUDA_SUCCESS)
         return r;
+    command.kind = CT_COMMAND_COPY;
     r = ct_copy_command_linear(c->dst_role, c->dst, c->src_role, c->src, c->bytes, mode, &command.copy);
     if (r == CUDA_SUCCESS)
         r = ct_stream_enqueue(stream, &command);

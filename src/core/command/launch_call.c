@@ -7,8 +7,9 @@
 static CUresult enqueue_launch(struct ct_stream *stream, struct ct_function *function, const struct ct_launch_shape *shape, void **params,
                                void **extra)
 {
+    unsigned char room[CT_LAUNCH_ROOM_BYTES];
     struct ct_command command;
-    CUresult r = ct_launch_command_init(&command.launch, function, shape, params, extra);
+    CUresult r = ct_launch_command_init(&command.launch, function, shape, params, extra, room);
 
     if (r != CUDA_SUCCESS)
         return r;

@@ -177,34 +177,40 @@ static CUresult carry_out(struct ct_stream *stream, const struct ct_copy *copy, 
     return run_recorded(stream, copy, plan, ct_copy_record_direct_locked);
 }
 
-/* The copy as it is carried out. A source that is to be read at the call is read as if it were pageable, if the host can. */
-static struct ct_copy prepared(const struct ct_copy_command *command)
+/* The copy as it is carried out: the command's, or *changed. A source that is to be read at the call is read as if it were pageable, if the
+ * host can. */
+static const struct ct_copy *prepare(const struct ct_copy_command *command, struct ct_copy *changed)
 {
-    struct ct_copy copy = simplified(&command->copy);
+    const struct ct_copy *copy = &command->copy;
+    const bool reads_now = command->source == CT_SOURCE_AT_CALL && !copy->src.is_device && copy->src.host;
 
-    if (command->source == CT_SOURCE_AT_CALL && copy.src.memory && !copy.src.is_device && copy.src.host)
-        copy.src.memory = NULL;
-    return copy;
+    if (copy->rows == 1 && copy->slices == 1 && !reads_now)
+        return copy;
+    *changed = simplified(copy);
+    if (reads_now)
+        changed->src.memory = NULL;
+    return changed;
 }
 
 CUresult ct_copy_execute(struct ct_stream *stream, const struct ct_copy_command *command)
 {
-    const struct ct_copy copy = prepared(command);
+    struct ct_copy changed;
+    const struct ct_copy *copy = prepare(command, &changed);
     struct ct_copy_facts facts;
     struct ct_copy_plan plan;
     CUresult r = CUDA_SUCCESS;
 
-    if (copy.row_bytes == 0)
+    if (copy->row_bytes == 0)
         return CUDA_SUCCESS;
-    if (copy.dst.read_only)
+    if (copy->dst.read_only)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy to memory that may only be read");
-    ct_context_reach(stream->context, copy.dst.owner);
-    ct_context_reach(stream->context, copy.src.owner);
-    facts = facts_of(stream, &copy, command);
+    ct_context_reach(stream->context, copy->dst.owner);
+    ct_context_reach(stream->context, copy->src.owner);
+    facts = facts_of(stream, copy, command);
     plan = ct_copy_plan(&facts);
     if (plan.settles)
         r = ct_stream_settle(stream);
-    return r == CUDA_SUCCESS ? carry_out(stream, &copy, &plan) : r;
+    return r == CUDA_SUCCESS ? carry_out(stream, copy, &plan) : r;
 }
 
 /* ---- making one ---- */

@@ -21,11 +21,11 @@ static bool host_copies(const struct ct_copy_facts *f)
     return f->host_reaches && (f->host_is_fast || (f->dst == CT_END_PAGEABLE && f->src == CT_END_PAGEABLE));
 }
 
-static enum ct_copy_way way(const struct ct_copy_facts *f)
+static enum ct_copy_way way(const struct ct_copy_facts *f, bool by_host, bool must_wait)
 {
     if (f->foreign)
         return CT_WAY_BETWEEN_DEVICES;
-    if (host_copies(f) && waits(f))
+    if (by_host && must_wait)
         return CT_WAY_HOST;
     if (f->dst == CT_END_PAGEABLE)
         return CT_WAY_DOWNLOAD;
@@ -38,12 +38,12 @@ static enum ct_copy_way way(const struct ct_copy_facts *f)
 
 struct ct_copy_plan ct_copy_plan(const struct ct_copy_facts *f)
 {
-    const bool is_pageable = f->src == CT_END_PAGEABLE;
+    const bool is_pageable = f->src == CT_END_PAGEABLE, by_host = host_copies(f), must_wait = waits(f);
 
     return (struct ct_copy_plan){
-        .way = way(f),
+        .way = way(f, by_host, must_wait),
         .settles = f->source == CT_SOURCE_IN_ORDER && is_pageable && f->bytes > READ_IN_ORDER_BYTES,
-        .host_if_idle = host_copies(f) && (is_pageable || f->bytes <= ASYNC_BY_HOST_BYTES),
-        .waits = waits(f),
+        .host_if_idle = by_host && (is_pageable || f->bytes <= ASYNC_BY_HOST_BYTES),
+        .waits = must_wait,
     };
 }

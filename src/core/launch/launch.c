@@ -197,7 +197,6 @@ static CUresult prepare_variant(struct ct_launch_command *command)
     const struct ct_launch_code code = {.image = command->runs->image};
     const struct ct_launch launch = launch_of(&code, &command->shape);
 
-    command->variant = NULL;
     return backend->kernel_prepare && !command->shape.cooperative ? backend->kernel_prepare(&launch, &command->variant) : CUDA_SUCCESS;
 }
 
@@ -235,29 +234,28 @@ static CUresult prepare(struct ct_function *function, const struct ct_launch_sha
     return check_shared(function, &(*out)->info, shape->dynamic_shared_bytes, threads);
 }
 
-static CUresult take_params(struct ct_launch_command *command, void **params, void **extra)
+static CUresult take_params(struct ct_launch_command *command, void **params, void **extra, unsigned char *room)
 {
     const struct ct_function *function = command->function;
 
-    command->params = command->params_inside;
-    if (function->decl->param_bytes > sizeof command->params_inside && !(command->params = malloc(function->decl->param_bytes)))
+    command->owns_params = function->decl->param_bytes > CT_LAUNCH_ROOM_BYTES;
+    command->params = command->owns_params ? malloc(function->decl->param_bytes) : room;
+    if (!command->params)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u bytes of parameters", function->decl->param_bytes);
     return pack(function, params, extra, command->params);
 }
 
 CUresult ct_launch_command_init(struct ct_launch_command *command, struct ct_function *function, const struct ct_launch_shape *shape,
-                                void **params, void **extra)
+                                void **params, void **extra, unsigned char room[CT_LAUNCH_ROOM_BYTES])
 {
     struct ct_float_environment before;
     CUresult r;
 
-    command->function = function;
-    command->shape = complete_shape(function, shape);
-    command->params = NULL;
+    *command = (struct ct_launch_command){.function = function, .shape = complete_shape(function, shape)};
     ct_float_environment_enter(&before); /* a driver may compile now, or start threads */
     r = prepare(function, &command->shape, &command->runs);
     if (r == CUDA_SUCCESS)
-        r = take_params(command, params, extra);
+        r = take_params(command, params, extra, room);
     if (r == CUDA_SUCCESS)
         r = prepare_variant(command);
     ct_float_environment_restore(&before);
@@ -268,9 +266,8 @@ CUresult ct_launch_command_init(struct ct_launch_command *command, struct ct_fun
 
 void ct_launch_command_finish(struct ct_launch_command *command)
 {
-    if (command->params != command->params_inside)
+    if (command->owns_params)
         free(command->params);
-    command->params = NULL;
 }
 
 /* ---- carrying it out ---- */

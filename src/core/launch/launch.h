@@ -19,16 +19,17 @@ struct ct_launch_command {
     struct ct_function *runs;     /* the same, or the one compiled for cooperative launches; borrowed from it */
     struct ct_launch_shape shape;
     const struct ct_kernel_variant *variant; /* compiled for the shape, or NULL */
-    unsigned char *params;                   /* inside, or of its own */
-    unsigned char params_inside[1024];       /* most kernels have a few pointers and numbers */
+    unsigned char *params;                   /* packed */
+    bool owns_params;
 };
+#define CT_LAUNCH_ROOM_BYTES 1024 /* most kernels have a few pointers and numbers */
 
 /* May take long: call it with no lock held. Parameters come as a pointer to each (params), or as one block (extra), not both.
  * INVALID_VALUE: dimensions, shared memory or parameters against the limits of device and kernel; what ct_function_compile gives;
  * LAUNCH_OUT_OF_RESOURCES; COOPERATIVE_LAUNCH_TOO_LARGE: more blocks than cuOccupancyMaxActiveBlocksPerMultiprocessor has room for on the
- * device. To be finished on success only. */
+ * device. To be finished on success only. `room` must live as long as the command, which keeps its parameters there if they fit. */
 CUresult ct_launch_command_init(struct ct_launch_command *command, struct ct_function *function, const struct ct_launch_shape *shape,
-                                void **params, void **extra);
+                                void **params, void **extra, unsigned char room[CT_LAUNCH_ROOM_BYTES]);
 void ct_launch_command_finish(struct ct_launch_command *command);
 /* Records it; does not wait for the kernel. INVALID_HANDLE: the function is of another context than the stream, or its module is gone. */
 CUresult ct_launch_execute(struct ct_stream *stream, const struct ct_launch_command *command);
