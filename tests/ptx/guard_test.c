@@ -3,7 +3,7 @@
  * without the pass on a machine that does not flush. One kind is such that the pass makes copies of the loops, if it is any good: orbits,
  * which end when a sum of squares is large. Of pulls of bodies in shared memory it makes none, and guards each multiply-add. */
 #include "ir_machine.h"
-#include "ptx2spv/ir/shorthand.h"
+#include "ptx2spv/ir/builder.h"
 #include "ptx2spv/passes/simplify.h"
 
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /* The machine: written from ir_ops.def alone, with nothing of the compiler's own folding. */
 #include "ir_machine.h"
 #include "../float_bits.h"
-#include "ptx2spv/ir/shorthand.h"
+#include "ptx2spv/ir/builder.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * comparisons and inverse roots see subnormals on a machine whose own do not. */
 #include "ir_machine.h"
 #include "../float_bits.h"
-#include "ptx2spv/ir/shorthand.h"
+#include "ptx2spv/ir/builder.h"
 
 #include <math.h>
 #include <stdarg.h>

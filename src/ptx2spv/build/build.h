@@ -3,7 +3,7 @@
 #ifndef PTX2SPV_BUILD_H
 #define PTX2SPV_BUILD_H
 
-#include "ptx2spv/ir/shorthand.h"
+#include "ptx2spv/ir/builder.h"
 
 struct ct_build;
 

@@ -13,7 +13,7 @@
  * or in which one may learn of what others store, stays as it is. What the ranges decide is decided in the copy: comparisons that are never
  * true (rsqrt asks for subnormals) and products with 1. */
 #include "guard_proof.h"
-#include "ptx2spv/ir/rejoin.h"
+#include "ptx2spv/ir/ssa_repair.h"
 
 enum { INSNS_MAX = 3000 };
 
@@ -210,20 +210,20 @@ static void merge_what_leaves(const struct loop *loop, uint32_t n_values)
     const bool *leaves = list_leaving(loop, n_values);
 
     for (uint32_t x = 1; x < n_values; x++) {
-        struct ct_rejoin rejoin;
+        struct ct_ssa_repair repair;
 
         if (!leaves[x])
             continue;
-        rejoin = ct_rejoin_begin(fn, (ct_value){x});
+        repair = ct_ssa_repair_begin(fn, (ct_value){x});
         for (uint32_t b = 0; b < loop->proof.blocks.n; b++) {
             const uint32_t id = loop->proof.blocks.v[b]->id;
 
-            rejoin.at_end[id] = rejoin.x;
-            rejoin.at_end[loop->twins[id]->id] = copied(loop, rejoin.x);
+            repair.at_end[id] = repair.x;
+            repair.at_end[loop->twins[id]->id] = copied(loop, repair.x);
         }
         for (uint32_t b = 0; b < loop->n_blocks; b++)
             if (!ct_guard_is_inside(loop->header, fn->blocks.v[b]))
-                ct_rejoin_block(&rejoin, fn->blocks.v[b]);
+                ct_ssa_repair_block(&repair, fn->blocks.v[b]);
     }
 }
 

@@ -8,7 +8,7 @@
  * In SSA; only where all that a kernel puts into shared memory are whole 32-bit words, by stores, or two of them as an integer of 64 bits:
  * clang copies structures like that. What nobody stored is undefined. */
 #include "guard.h"
-#include "ptx2spv/ir/shorthand.h"
+#include "ptx2spv/ir/builder.h"
 #include "ptx2spv/sync/sync.h"
 
 static ct_value flag_address(struct ct_cursor *at)

@@ -3,7 +3,7 @@
 #ifndef PTX2SPV_LOWER_H
 #define PTX2SPV_LOWER_H
 
-#include "ptx2spv/ir/shorthand.h"
+#include "ptx2spv/ir/builder.h"
 
 struct ct_lower {
     struct ct_fn *fn;

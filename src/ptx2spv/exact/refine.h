@@ -3,7 +3,7 @@
 #ifndef PTX2SPV_REFINE_H
 #define PTX2SPV_REFINE_H
 
-#include "ptx2spv/ir/shorthand.h"
+#include "ptx2spv/ir/builder.h"
 
 /* An f64 result by fused steps. */
 struct ct_refined {

@@ -13,7 +13,7 @@
  * that calls a virtual method of the same kind seems to call itself. So a cycle that goes through an address is no error before
  * some thread runs into it: what would close it is a trap, and a warning says so. */
 #include "ptx2spv/module/module.h"
-#include "ptx2spv/ir/shorthand.h"
+#include "ptx2spv/ir/builder.h"
 
 #include <inttypes.h>
 #include <string.h>

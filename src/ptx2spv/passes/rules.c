@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules that make one instruction simpler, each sketched where it stands. x, y: values; c, d: constants. They hold for all values of
  * their operands; of float operations none is here, since few identities survive signed zeros and NaNs. */
-#include "ptx2spv/ir/shorthand.h"
+#include "ptx2spv/ir/builder.h"
 #include "simplify.h"
 
 #define MAX_NARROW_DEPTH 6 /* instructions looked through for the low half of a value */

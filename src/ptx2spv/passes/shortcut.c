@@ -12,8 +12,8 @@
  * The answer is known from a branch on the same question, or its opposite, that dominates the predecessor, or by the phi that is asked.
  * Only if all predecessors know it: otherwise the ways would cross, and what meets now would meet later. Such a block is no loop's
  * header, so no loop gets another entry: an edge past it is as good as the two that it stands for. */
-#include "ptx2spv/ir/rejoin.h"
-#include "ptx2spv/ir/shorthand.h"
+#include "ptx2spv/ir/ssa_repair.h"
+#include "ptx2spv/ir/builder.h"
 #include "simplify.h"
 
 enum { INSNS_MAX = 8, PREDS_MAX = 8, DEPTH_MAX = 16, BLOCKS_MAX = 2000, TAKEN_MAX = 100 };
@@ -235,21 +235,21 @@ static bool *list_leaving(const struct shortcut *s, uint32_t n_values)
 }
 
 /* Whoever read a value of the block, which is not there any more. */
-static void rejoin_values(const struct shortcut *s, uint32_t n_ways, uint32_t n_values)
+static void repair_values(const struct shortcut *s, uint32_t n_ways, uint32_t n_values)
 {
     const bool *leaves = list_leaving(s, n_values);
 
     for (uint32_t x = 1; x < n_values; x++) {
-        struct ct_rejoin rejoin;
+        struct ct_ssa_repair repair;
 
         if (!leaves[x])
             continue;
-        rejoin = ct_rejoin_begin(s->fn, (ct_value){x});
+        repair = ct_ssa_repair_begin(s->fn, (ct_value){x});
         for (uint32_t p = 0; p < n_ways; p++)
-            rejoin.at_end[s->ways[p]->id] = there(s, p, rejoin.x);
+            repair.at_end[s->ways[p]->id] = there(s, p, repair.x);
         for (uint32_t b = 0; b < s->fn->blocks.n; b++)
             if (s->fn->blocks.v[b] != s->block)
-                ct_rejoin_block(&rejoin, s->fn->blocks.v[b]);
+                ct_ssa_repair_block(&repair, s->fn->blocks.v[b]);
     }
 }
 
@@ -264,7 +264,7 @@ static void take_out(struct ct_fn *fn, struct ct_block *block, const enum answer
         make_way(&s, p, block->succs[answers[p] == NO], n_values);
     while (block->n_succs)
         ct_block_remove_edge(fn, block, 0);
-    rejoin_values(&s, n, n_values);
+    repair_values(&s, n, n_values);
     fn->props &= ~(uint32_t)CT_PROP_GRAPH;
     ct_fn_remove_unreachable(fn);
 }

@@ -19,7 +19,7 @@
 #ifndef PTX2SPV_SYNC_H
 #define PTX2SPV_SYNC_H
 
-#include "ptx2spv/ir/shorthand.h"
+#include "ptx2spv/ir/builder.h"
 
 enum { CT_MAX_WARPS = 32, CT_MAX_BARRIERS = 16 };
 

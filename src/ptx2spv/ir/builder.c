@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Short spellings for passes that write much IR: those that are more than one instruction. */
-#include "shorthand.h"
+#include "builder.h"
 
 #include <assert.h>
 

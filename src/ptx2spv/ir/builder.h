@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Short spellings for passes that write much IR: results take the width of their first operand, constants that of their user. */
-#ifndef PTX2SPV_SHORTHAND_H
-#define PTX2SPV_SHORTHAND_H
+#ifndef PTX2SPV_BUILDER_H
+#define PTX2SPV_BUILDER_H
 
 #include "ir.h"
 
