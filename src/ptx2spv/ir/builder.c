@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short spellings for passes that write much IR: those that are more than one instruction. */
+/* IR builder: the functions that emit more than one instruction. */
 #include "builder.h"
 
 #include <assert.h>
@@ -36,7 +36,7 @@ void ct_assign(struct ct_cursor *at, ct_value to, ct_value from)
     at->fn->values.v[to.i].def = insn;
 }
 
-/* The integer type of a source that is widened: EXT knows u8 s8 u16 s16 u32 s32. */
+/* The type of the source of an EXT, which takes u8 s8 u16 s16 u32 s32. */
 static enum ptx_type integer_source(enum ptx_type type)
 {
     static const uint8_t types[2][3] = {{PTX_U8, PTX_U16, PTX_U32}, {PTX_S8, PTX_S16, PTX_S32}};

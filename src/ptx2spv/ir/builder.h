@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short spellings for passes that write much IR: results take the width of their first operand, constants that of their user. */
+/* IR builder: convenience functions for passes that emit much IR. Results have the width of the first operand, immediate operands that
+ * of the other operand. */
 #ifndef PTX2SPV_BUILDER_H
 #define PTX2SPV_BUILDER_H
 
@@ -10,7 +11,7 @@ static inline enum ct_width ct_width_at(const struct ct_cursor *at, ct_value a)
     return ct_width_of_value(at->fn, a);
 }
 
-/* The untyped, unsigned or signed integer type as wide as a value. */
+/* The untyped, unsigned or signed integer type of a width. */
 enum ptx_type ct_bits_type(enum ct_width width);
 enum ptx_type ct_unsigned_type(enum ct_width width);
 enum ptx_type ct_signed_type(enum ct_width width);
@@ -25,7 +26,7 @@ static inline ct_value ct_op2(struct ct_cursor *at, enum ct_op op, enum ptx_type
     return ct_emit2(at, op, type, ct_width_at(at, a), a, b);
 }
 
-/* Operations on bits, where the width says all. */
+/* Operations whose type is just a width. */
 static inline ct_value ct_bits1(struct ct_cursor *at, enum ct_op op, ct_value a)
 {
     return ct_op1(at, op, ct_bits_type(ct_width_at(at, a)), a);
@@ -102,7 +103,7 @@ static inline ct_value ct_add_imm(struct ct_cursor *at, ct_value a, uint64_t bit
     return ct_add(at, a, ct_const_like(at, a, bits));
 }
 
-/* Shifts by a constant below the width. */
+/* Shifts by a constant that is below the width. */
 static inline ct_value ct_shl_imm(struct ct_cursor *at, ct_value a, uint32_t amount)
 {
     return ct_bits2(at, CT_OP_SHL, a, ct_const32(at, amount));
@@ -151,12 +152,12 @@ static inline ct_value ct_copy(struct ct_cursor *at, ct_value a)
     return ct_bits1(at, CT_OP_COPY, a);
 }
 
-/* Assigns to a value that exists: a register before ssa, the result of the instruction that is being replaced after it. */
+/* Assigns to an existing value: to a register in register form; in SSA form to the result of the instruction that is being replaced. */
 void ct_assign(struct ct_cursor *at, ct_value to, ct_value from);
 
-/* The low bits of `a` as a value of `width`: cut, kept, or extended as `type` (the source as it is read) says. */
+/* Converts `a` to `width`: truncated, unchanged, or extended as `type` (how the source is read) says. */
 ct_value ct_resize(struct ct_cursor *at, ct_value a, enum ptx_type type, enum ct_width width);
-/* `a` read as an integer of `type` (8 bits or more) and extended to the width of its value. */
+/* `a` read as an integer of `type` (8 bits or more) and extended to its own width. */
 ct_value ct_extend_in_place(struct ct_cursor *at, ct_value a, enum ptx_type type);
 
 static inline ct_value ct_low32(struct ct_cursor *at, ct_value a)
@@ -169,23 +170,23 @@ static inline ct_value ct_zext64(struct ct_cursor *at, ct_value a)
     return ct_resize(at, a, ct_unsigned_type(ct_width_at(at, a)), CT_W_64);
 }
 
-/* Two halves (16 or 32 bits each) to one value, low one first, and back. */
+/* Joins two halves (16 or 32 bits each) to one value, the low one first; and splits a value into its halves. */
 ct_value ct_pack2(struct ct_cursor *at, ct_value low, ct_value high);
 void ct_unpack2(struct ct_cursor *at, ct_value a, ct_value *low, ct_value *high);
 
 ct_value ct_sysval(struct ct_cursor *at, enum ct_sysval which);
 
-/* The address of the launch's struct ptx2spv_grid: cooperative kernels only (grid.c). */
+/* The address of the launch's struct ptx2spv_grid; in cooperative kernels only (grid.c). */
 ct_value ct_grid_control(struct ct_cursor *at);
 
-/* The terminator of a block that has none, with its edges; whoever changes the graph so has predecessors computed anew. */
+/* Emits the terminator of a block that has none, and sets its successors; the caller must have predecessors recomputed. */
 void ct_cursor_jump(struct ct_cursor *at, struct ct_block *to);
 void ct_cursor_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no);
-/* The same in both directions: in SSA, predecessors are kept. */
+/* The same for SSA form, where predecessors are maintained, too. */
 void ct_ssa_jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to);
 void ct_ssa_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no);
 
-/* Says why the thread stops, which is the caller's to do: the first one that does is heard, by the host when the kernel is done. */
+/* Records why the thread stops; ending the thread is left to the caller. The host reads the first record when the kernel has completed. */
 void ct_emit_fault(struct ct_cursor *at, enum ptx2spv_fault_code code);
 
 #endif

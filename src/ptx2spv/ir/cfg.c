@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Analyses of the control-flow graph: predecessors, reverse postorder, dominators, natural loops. Each marks itself fresh in
- * fn->props; whatever edits the graph clears CT_PROP_GRAPH. */
+/* Analyses of the control-flow graph: predecessors, reverse postorder, dominators, natural loops. Each sets its property in fn->props;
+ * code that changes the graph clears CT_PROP_GRAPH. */
 #include "ir.h"
 
-/* The edges into each block: those of block b are from[first[b]] .. from[first[b + 1] - 1], in order of source and successor number. */
+/* The incoming edges of all blocks: those of block b are from[first[b]] .. from[first[b + 1] - 1], in order of source and successor
+ * number. */
 struct in_edges {
     uint32_t *first;
     struct ct_block **from;
@@ -15,7 +16,8 @@ static struct in_edges collect_in_edges(struct ct_fn *fn)
     const uint32_t n = fn->blocks.n;
     struct in_edges edges = {.first = CT_ARENA_ARRAY(scratch, uint32_t, (size_t)n + 2)};
 
-    /* Counts two places up, so that after the sums first[b + 1] is where the filling of b begins, and at its end where b ends. */
+    /* The counts are stored two entries up: after the prefix sums first[b + 1] is where the edges of b begin; filling them in advances
+     * it to where they end. */
     for (uint32_t b = 0; b < n; b++)
         for (uint32_t s = 0; s < fn->blocks.v[b]->n_succs; s++)
             edges.first[fn->blocks.v[b]->succs[s]->id + 2]++;
@@ -28,7 +30,7 @@ static struct in_edges collect_in_edges(struct ct_fn *fn)
     return edges;
 }
 
-/* Keeps the entries `kept` (ascending) of the predecessors, and of the phis what belongs to them. */
+/* Keeps the predecessor entries `kept` (ascending), and the operands of the phis for them. */
 static void keep_preds(struct ct_block *block, const uint32_t *kept, uint32_t n)
 {
     for (struct ct_insn *phi = block->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
@@ -36,7 +38,7 @@ static void keep_preds(struct ct_block *block, const uint32_t *kept, uint32_t n)
 
         for (; filled < n && kept[filled] < phi->n_operands; filled++)
             phi->operands[filled] = phi->operands[kept[filled]];
-        /* Operands beyond the known predecessors are for new edges. */
+        /* Operands beyond the known predecessors belong to new edges. */
         for (uint32_t i = block->preds.n; i < phi->n_operands; i++)
             phi->operands[filled++] = phi->operands[i];
         phi->n_operands = filled;
@@ -46,27 +48,28 @@ static void keep_preds(struct ct_block *block, const uint32_t *kept, uint32_t n)
     block->preds.n = n;
 }
 
-/* Drops known predecessors whose edge is gone and appends new ones. `open` counts edges by source id and is zero before and after. */
-static void update_preds(struct ct_fn *fn, struct ct_block *block, struct ct_block *const *from, uint32_t n, uint32_t *open)
+/* Removes known predecessors whose edge no longer exists, and appends new ones. `unmatched` counts edges by source id; it is zero before
+ * and after. */
+static void update_preds(struct ct_fn *fn, struct ct_block *block, struct ct_block *const *from, uint32_t n, uint32_t *unmatched)
 {
     uint32_t *kept = block->preds.n ? CT_ARENA_ARRAY(&fn->compilation->scratch, uint32_t, block->preds.n) : NULL;
     uint32_t n_kept = 0;
 
     for (uint32_t i = 0; i < n; i++)
-        open[from[i]->id]++;
+        unmatched[from[i]->id]++;
     for (uint32_t i = 0; i < block->preds.n; i++) {
         const struct ct_block *pred = block->preds.v[i];
 
-        if (pred->id < fn->blocks.n && fn->blocks.v[pred->id] == pred && open[pred->id] > 0) {
-            open[pred->id]--;
+        if (pred->id < fn->blocks.n && fn->blocks.v[pred->id] == pred && unmatched[pred->id] > 0) {
+            unmatched[pred->id]--;
             kept[n_kept++] = i;
         }
     }
     if (n_kept < block->preds.n)
         keep_preds(block, kept, n_kept);
     for (uint32_t i = 0; i < n; i++)
-        if (open[from[i]->id] > 0) {
-            open[from[i]->id]--;
+        if (unmatched[from[i]->id] > 0) {
+            unmatched[from[i]->id]--;
             *CT_PUSH(&fn->compilation->arena, &block->preds) = from[i];
         }
 }
@@ -74,14 +77,14 @@ static void update_preds(struct ct_fn *fn, struct ct_block *block, struct ct_blo
 void ct_fn_compute_preds(struct ct_fn *fn)
 {
     const struct in_edges edges = collect_in_edges(fn);
-    uint32_t *open = CT_ARENA_ARRAY(&fn->compilation->scratch, uint32_t, fn->blocks.n);
+    uint32_t *unmatched = CT_ARENA_ARRAY(&fn->compilation->scratch, uint32_t, fn->blocks.n);
 
     for (uint32_t b = 0; b < fn->blocks.n; b++) {
         struct ct_block *block = fn->blocks.v[b];
 
         if (!(fn->props & CT_PROP_SSA))
             block->preds.n = 0;
-        update_preds(fn, block, &edges.from[edges.first[b]], edges.first[b + 1] - edges.first[b], open);
+        update_preds(fn, block, &edges.from[edges.first[b]], edges.first[b + 1] - edges.first[b], unmatched);
     }
 }
 
@@ -95,14 +98,14 @@ void ct_fn_compute_rpo(struct ct_fn *fn)
 
     for (uint32_t b = 0; b < fn->blocks.n; b++) {
         fn->blocks.v[b]->rpo = UINT32_MAX;
-        left[b] = UINT32_MAX; /* not seen */
+        left[b] = UINT32_MAX; /* not visited */
     }
     stack[depth++] = fn->blocks.v[0];
     left[0] = fn->blocks.v[0]->n_succs;
     while (depth) {
         struct ct_block *block = stack[depth - 1];
 
-        /* Successors last to first: the one taken if true comes first in the reverse order. */
+        /* Successors are visited last to first, so that the one taken if the condition is true comes first in reverse postorder. */
         if (left[block->id] == 0) {
             postorder[done++] = block;
             depth--;
@@ -170,15 +173,16 @@ void ct_fn_detach_entry(struct ct_fn *fn)
     ct_fn_compute_preds(fn);
 }
 
-/* Lengauer, Tarjan, "A Fast Algorithm for Finding Dominators in a Flowgraph", the simple form. Vertices are preorder numbers of a
- * depth-first search. */
+/* Dominators by the simple form of Lengauer and Tarjan, "A Fast Algorithm for Finding Dominators in a Flowgraph" (1979). Vertices are
+ * the preorder numbers of a depth-first search. */
 struct dominator_search {
     struct ct_block **blocks; /* by vertex */
     uint32_t *vertex;         /* by block id */
     uint32_t *parent, *semi, *idom;
-    uint32_t *ancestor, *label; /* the forest of vertices done: UINT32_MAX at its roots; vertex with the least semi on the way up */
-    uint32_t *bucket, *next;    /* lists of the vertices with a given semidominator; UINT32_MAX ends */
-    uint32_t *path;             /* for evaluate */
+    uint32_t *ancestor, *label; /* the forest of processed vertices: UINT32_MAX at its roots; label is the vertex with the least
+                                   semidominator on the path to the root */
+    uint32_t *bucket, *next;    /* lists of the vertices with a given semidominator; UINT32_MAX ends a list */
+    uint32_t *path;             /* the stack of `evaluate` */
     uint32_t n;
 };
 
@@ -214,7 +218,7 @@ static void number_vertices(struct dominator_search *ds, struct ct_fn *fn)
     }
 }
 
-/* The vertex with the least semidominator between v and the root of its tree; shortens the way for the next one. */
+/* EVAL: the vertex with the least semidominator on the path from v to the root of its tree. Compresses that path. */
 static uint32_t evaluate(struct dominator_search *ds, uint32_t v)
 {
     uint32_t n = 0;
@@ -259,7 +263,7 @@ static void find_semidominators(struct dominator_search *ds)
             ds->idom[w] = ds->idom[ds->idom[w]];
 }
 
-static uint32_t *new_column(struct ct_fn *fn)
+static uint32_t *new_array(struct ct_fn *fn)
 {
     return CT_ARENA_ARRAY(&fn->compilation->scratch, uint32_t, fn->blocks.n);
 }
@@ -268,15 +272,15 @@ static void find_dominators(struct ct_fn *fn)
 {
     struct dominator_search ds = {
         .blocks = CT_ARENA_ARRAY(&fn->compilation->scratch, struct ct_block *, fn->blocks.n),
-        .vertex = new_column(fn),
-        .parent = new_column(fn),
-        .semi = new_column(fn),
-        .idom = new_column(fn),
-        .ancestor = new_column(fn),
-        .label = new_column(fn),
-        .bucket = new_column(fn),
-        .next = new_column(fn),
-        .path = new_column(fn),
+        .vertex = new_array(fn),
+        .parent = new_array(fn),
+        .semi = new_array(fn),
+        .idom = new_array(fn),
+        .ancestor = new_array(fn),
+        .label = new_array(fn),
+        .bucket = new_array(fn),
+        .next = new_array(fn),
+        .path = new_array(fn),
     };
 
     number_vertices(&ds, fn);
@@ -291,7 +295,7 @@ static void find_dominators(struct ct_fn *fn)
         ds.blocks[w]->idom = ds.blocks[ds.idom[w]];
 }
 
-/* Numbers the dominator tree: a block's interval holds those of its children. Parents come before children in `order`. */
+/* Numbers the dominator tree: a block's interval contains those of its children. In `order`, parents come before children. */
 static void number_tree(struct ct_fn *fn, struct ct_block **order, uint32_t n)
 {
     uint32_t *size = CT_ARENA_ARRAY(&fn->compilation->scratch, uint32_t, n);
@@ -340,7 +344,7 @@ bool ct_fn_is_reducible(struct ct_fn *fn)
     return true;
 }
 
-/* The outermost loop found so far around a block, or the block itself. */
+/* The header of the outermost loop found so far that contains a block, or the block itself. */
 static struct ct_block *outermost(struct ct_block *block)
 {
     struct ct_block *head = block->loop_head;
@@ -350,7 +354,8 @@ static struct ct_block *outermost(struct ct_block *block)
     return head ? head : block;
 }
 
-/* Everything that reaches the header's back edges without passing the header. Inner loops are there already and move as one. */
+/* Collects a natural loop: all blocks that reach the header's back edges without passing through the header. Inner loops were found
+ * before and are taken as a whole. */
 static void collect_loop(struct ct_block *header, struct ct_block **work)
 {
     uint32_t n = 0;

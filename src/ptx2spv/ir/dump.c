@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The IR as text, for people and for tests: values as %number:width, blocks as b<id>, in the order of fn->blocks; nothing in it
+/* The IR as text, for debugging and for tests: values as %number:width, blocks as b<id>, in the order of fn->blocks; no part of it
  * depends on addresses. An instruction reads   %results = op.attributes operands   with memory operands as [address+offset]. */
 #include "ir.h"
 
@@ -23,7 +23,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct writer *out, const 
     va_start(arguments, format);
     const int length = vsnprintf(piece, sizeof piece, format, arguments);
     va_end(arguments);
-    if (length >= (int)sizeof piece) { /* only a long name */
+    if (length >= (int)sizeof piece) { /* only for a long name */
         whole = ct_arena_alloc(out->arena, (size_t)length + 1);
         va_start(arguments, format);
         vsnprintf(whole, (size_t)length + 1, format, arguments);
@@ -64,35 +64,35 @@ static const char *const sysval_names[] = {
     [CT_SYS_FAULT_BASE] = "fault_base",
     [CT_SYS_PARAM_BASE] = "param_base",
 };
-_Static_assert(sizeof sysval_names / sizeof *sysval_names == CT_SYS_COUNT, "a name for each");
+_Static_assert(sizeof sysval_names / sizeof *sysval_names == CT_SYS_COUNT, "every enumerator has a name");
 
 static const char *const compare_names[] = {
     [PTX_EQ] = "eq",   [PTX_NE] = "ne",   [PTX_LT] = "lt",   [PTX_LE] = "le",   [PTX_GT] = "gt",   [PTX_GE] = "ge",
     [PTX_LO] = "lo",   [PTX_LS] = "ls",   [PTX_HI] = "hi",   [PTX_HS] = "hs",   [PTX_EQU] = "equ", [PTX_NEU] = "neu",
     [PTX_LTU] = "ltu", [PTX_LEU] = "leu", [PTX_GTU] = "gtu", [PTX_GEU] = "geu", [PTX_NUM] = "num", [PTX_NAN] = "nan",
 };
-_Static_assert(sizeof compare_names / sizeof *compare_names == PTX_NAN + 1, "a name for each");
+_Static_assert(sizeof compare_names / sizeof *compare_names == PTX_NAN + 1, "every enumerator has a name");
 
 static const char *const rounding_names[] = {
     [PTX_RN] = "rn",   [PTX_RZ] = "rz",   [PTX_RM] = "rm",   [PTX_RP] = "rp",   [PTX_RNI] = "rni",
     [PTX_RZI] = "rzi", [PTX_RMI] = "rmi", [PTX_RPI] = "rpi", [PTX_RNA] = "rna", [PTX_RS] = "rs",
 };
-_Static_assert(sizeof rounding_names / sizeof *rounding_names == PTX_RS + 1, "a name for each");
+_Static_assert(sizeof rounding_names / sizeof *rounding_names == PTX_RS + 1, "every enumerator has a name");
 
 static const char *const operation_names[] = {
     [PTX_AND] = "and", [PTX_OR] = "or",   [PTX_XOR] = "xor", [PTX_CAS] = "cas", [PTX_EXCH] = "exch", [PTX_ADD] = "add",
     [PTX_INC] = "inc", [PTX_DEC] = "dec", [PTX_MIN] = "min", [PTX_MAX] = "max", [PTX_POPC] = "popc",
 };
-_Static_assert(sizeof operation_names / sizeof *operation_names == PTX_POPC + 1, "a name for each");
+_Static_assert(sizeof operation_names / sizeof *operation_names == PTX_POPC + 1, "every enumerator has a name");
 
 static const char *const semantics_names[] = {
     [PTX_WEAK] = "weak",       [PTX_VOLATILE] = "volatile", [PTX_RELAXED] = "relaxed", [PTX_ACQUIRE] = "acquire",
     [PTX_RELEASE] = "release", [PTX_ACQ_REL] = "acq_rel",   [PTX_SC] = "sc",           [PTX_MMIO] = "mmio",
 };
-_Static_assert(sizeof semantics_names / sizeof *semantics_names == PTX_MMIO + 1, "a name for each");
+_Static_assert(sizeof semantics_names / sizeof *semantics_names == PTX_MMIO + 1, "every enumerator has a name");
 
 static const char *const scope_names[] = {[PTX_CTA] = "cta", [PTX_CLUSTER] = "cluster", [PTX_GPU] = "gpu", [PTX_SYS] = "sys"};
-_Static_assert(sizeof scope_names / sizeof *scope_names == PTX_SYS + 1, "a name for each");
+_Static_assert(sizeof scope_names / sizeof *scope_names == PTX_SYS + 1, "every enumerator has a name");
 
 static const char *const mode_names[] = {
     [PTX_MODE_UP] = "up",     [PTX_MODE_DOWN] = "down",     [PTX_MODE_BFLY] = "bfly", [PTX_MODE_IDX] = "idx",
@@ -145,8 +145,8 @@ static void put_address(struct writer *out, const struct ct_insn *insn)
     put(out, "]");
 }
 
-/* What stands where operands stand, but is no value. */
-static void put_payload(struct writer *out, const struct ct_insn *insn)
+/* What an instruction has besides its operands: addresses, constants, symbols. */
+static void put_immediates(struct writer *out, const struct ct_insn *insn)
 {
     if (is_access(insn))
         put_address(out, insn);
@@ -196,7 +196,7 @@ static void put_insn(struct writer *out, const struct ct_insn *insn)
     if (insn->n_results)
         put(out, " = ");
     put_mnemonic(out, insn);
-    put_payload(out, insn);
+    put_immediates(out, insn);
     put_operands(out, insn);
     if (is_access(insn))
         put(out, " align %u", 1u << insn->align_log2);

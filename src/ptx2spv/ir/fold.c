@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Integer operations on constants, as the IR defines them (ir_ops.def). Values are kept as their low bits, the rest zero. */
+/* Constant folding of integer operations, by their definitions in ir_ops.def. Values are kept in their low bits; the other bits are
+ * zero. */
 #include "ptx2spv/passes/simplify.h"
 
 struct arguments {
-    uint64_t a, b;  /* operands, zero beyond their width */
-    int64_t sa, sb; /* the first two as signed */
+    uint64_t a, b;  /* the operands, zero-extended */
+    int64_t sa, sb; /* the operands, sign-extended */
     unsigned bits;  /* of operand 0 */
     bool is_signed; /* insn->type */
 };
@@ -170,7 +171,7 @@ static bool compute(const struct ct_insn *insn, const struct arguments *x, uint6
     case CT_OP_EXT:
         return fold_extension(insn, x, out);
     default:
-        return false; /* floats, memory, warps: not folded */
+        return false; /* operations on floats, memory and warps are not folded */
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Building and editing the IR: values, blocks, instructions, and the cursor through which passes emit code. */
+/* Creating and editing the IR: values, blocks, instructions, and the cursor through which passes emit code. */
 #include "ir.h"
 
 #include <assert.h>
@@ -79,7 +79,7 @@ enum ct_width ct_width_of_value(const struct ct_fn *fn, ct_value value)
 
 struct ct_insn *ct_insn_create(struct ct_fn *fn, enum ct_op op, enum ptx_type type, uint32_t n_results, uint32_t n_operands)
 {
-    /* The instruction and both lists in one piece: values are aligned less strictly than the instruction. */
+    /* One allocation for the instruction and both lists: values need less alignment than the instruction. */
     const size_t lists_bytes = ((size_t)n_results + n_operands) * sizeof(ct_value);
     struct ct_insn *insn = ct_arena_alloc(&fn->compilation->arena, sizeof *insn + lists_bytes);
 
@@ -92,7 +92,7 @@ struct ct_insn *ct_insn_create(struct ct_fn *fn, enum ct_op op, enum ptx_type ty
     return insn;
 }
 
-/* Links insn between its neighbours, either of which may be NULL (the block's end). */
+/* Links insn between two instructions, either of which may be NULL (an end of the block). */
 static void link_between(struct ct_block *block, struct ct_insn *prev, struct ct_insn *insn, struct ct_insn *next)
 {
     insn->block = block;
@@ -139,7 +139,7 @@ void ct_insn_remove(struct ct_insn *insn)
 
 void ct_block_set_succs(struct ct_fn *fn, struct ct_block *block, uint32_t n, struct ct_block *const *succs)
 {
-    /* A copy first: the caller's list may be the block's own. */
+    /* Copied first, since the caller's list may be the block's own. */
     struct ct_block **copy = CT_ARENA_ARRAY(&fn->compilation->arena, struct ct_block *, n);
 
     if (n)
@@ -262,7 +262,7 @@ struct ct_block *ct_block_split(struct ct_fn *fn, struct ct_block *block, struct
     for (struct ct_insn *insn = place; insn; insn = insn->next)
         insn->block = rest;
 
-    /* The edges now leave from `rest`; in place, so that phis behind them stay right. */
+    /* The edges now start at `rest`; the entries keep their places, so that the phis of the successors stay correct. */
     rest->succs = block->succs;
     rest->n_succs = block->n_succs;
     block->succs = NULL;
@@ -283,7 +283,7 @@ void ct_block_drop_pred(struct ct_block *block, uint32_t index)
     block->preds.n--;
     for (struct ct_insn *phi = block->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
         if (index >= phi->n_operands)
-            continue; /* not filled in yet */
+            continue; /* its operands are not filled in yet */
         phi->n_operands--;
         memmove(&phi->operands[index], &phi->operands[index + 1], (phi->n_operands - index) * sizeof *phi->operands);
     }
@@ -303,7 +303,7 @@ void ct_block_remove_edge(struct ct_fn *fn, struct ct_block *block, uint32_t suc
     while (at < target->preds.n && (target->preds.v[at] != block || nth-- > 0))
         at++;
     if (at == target->preds.n)
-        return; /* predecessors are not known yet */
+        return; /* predecessors have not been computed yet */
     ct_block_drop_pred(target, at);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compiler's intermediate representation: one function (a kernel, with or without what it calls) as basic blocks.
+/* The compiler's intermediate representation: one function (a kernel, with or without the functions that it calls) as basic blocks.
  *
- * Two forms. After `build` values are registers: any number of instructions may define one, reads see the last write. After
- * `ssa` every value has one definition, which dominates its uses, and phis stand at the head of blocks. fn->props says what
- * holds; verify.c checks exactly that. Passes that change the graph (inline, reduce, cutting at synchronization points) run in
- * register form, where splitting and copying blocks needs no repair. */
+ * The IR has two forms. After `build`, values are registers: any number of instructions may define one, and a read sees the last write.
+ * After `ssa`, every value has one definition, which dominates its uses, and phis stand at the head of blocks. fn->props says which
+ * properties hold; verify.c checks exactly those. Passes that change the graph (inline, reduce, cutting at synchronization points) run
+ * in register form, where blocks can be split and copied without repairing SSA form. */
 #ifndef PTX2SPV_IR_H
 #define PTX2SPV_IR_H
 
@@ -37,7 +37,7 @@ typedef struct {
 } ct_value;
 #define CT_NO_VALUE ((ct_value){0})
 
-/* Words that a kernel reads of its surroundings; 32 bits unless stated. */
+/* System values: what a kernel reads of its launch and its device. They have 32 bits unless stated otherwise. */
 enum ct_sysval {
     CT_SYS_NONE,
     CT_SYS_TID_X, CT_SYS_TID_Y, CT_SYS_TID_Z,
@@ -48,28 +48,30 @@ enum ct_sysval {
     CT_SYS_BLOCK_THREADS,  /* ntid.x * ntid.y * ntid.z */
     CT_SYS_LANEID,
     CT_SYS_SMID, CT_SYS_NSMID,
-    CT_SYS_SHARED_BYTES,   /* static and dynamic part together */
-    CT_SYS_DYNAMIC_SHARED_BYTES, /* whole words */
-    CT_SYS_EXCHANGE_BASE,  /* offset of the exchange area in the segment: behind both, see sync.h */
+    CT_SYS_SHARED_BYTES,   /* static and dynamic part */
+    CT_SYS_DYNAMIC_SHARED_BYTES, /* rounded up to whole words */
+    CT_SYS_EXCHANGE_BASE,  /* offset of the exchange area in the shared segment, behind both parts: see sync.h */
     CT_SYS_IMAGE_BASE,     /* 64 bits: CUDA address of the module's image */
     CT_SYS_FAULT_BASE,     /* 64 bits: CUDA address of struct ptx2spv_fault */
-    CT_SYS_PARAM_BASE,     /* 64 bits: CUDA address of the parameter block; reading it sets fn->params_in_buffer */
+    CT_SYS_PARAM_BASE,     /* 64 bits: CUDA address of the parameter block; an instruction that reads it sets fn->params_in_buffer */
     CT_SYS_COUNT
 };
 
-/* Generic addresses: a global one is the CUDA address itself, a host address of at most 57 bits, so the top byte is free. */
+/* Generic addresses are tagged. A global address is the CUDA address itself, a host address of at most 57 bits, so the top byte is free
+ * for the tag. */
 #define CT_TAG_SHIFT 56
 #define CT_TAG_SHARED 0x53u /* low 32 bits: offset in the block's shared segment */
 #define CT_TAG_LOCAL 0x4cu  /* low 32 bits: offset in the thread's local memory */
 
-/* The address of a function: a number with a tag of its own, so that no null, no number and no address of data is one. */
+/* The address of a function is its number with a tag of its own, so that it differs from null, from every integer and from every data
+ * address. */
 #define CT_TAG_FUNCTION 0x46u
 static inline uint64_t ct_function_address(const struct ptx_function *function)
 {
     return (uint64_t)CT_TAG_FUNCTION << CT_TAG_SHIFT | function->address_number;
 }
 
-/* Whether shared memory can be accessed as more than 32-bit words. */
+/* Whether shared memory can be accessed in other widths than 32-bit words. */
 static inline bool ct_target_has_views(const struct ptx2spv_target *target)
 {
     return target->dialect == PTX2SPV_OPENCL || target->shared_explicit_layout;
@@ -83,7 +85,7 @@ struct ct_insn {
     enum ct_op op;
     enum ptx_type type, type2;
     uint8_t compare;   /* enum ptx_compare */
-    uint8_t rounding;  /* enum ptx_rounding; NONE and RN are the same */
+    uint8_t rounding;  /* enum ptx_rounding; NONE means RN */
     uint8_t operation; /* enum ptx_operation: ATOM, BARRIER red, REDUX */
     uint8_t mode;      /* enum ptx_mode */
     uint8_t space;     /* enum ct_space */
@@ -91,17 +93,17 @@ struct ct_insn {
     uint8_t scope;     /* enum ptx_scope */
     uint8_t align_log2;
     uint8_t sreg;      /* enum ct_sysval */
-    bool ftz, sat, approx, nan, read_only /* ld.global.nc, const: nobody writes it while the kernel runs */;
+    bool ftz, sat, approx, nan, read_only /* ld.global.nc, const: the memory does not change while the kernel runs */;
     bool aligned;      /* BARRIER: all threads of a warp that have not ended reach it together */
-    bool guarded;      /* FFMA: f32 with subnormals, by an Fma that flushes; from `lower` on, `guard` sees to it */
-    bool refined;      /* FCMP, FRSQRT of f32 with subnormals; FSQRT, FDIV of 1 in f64: from `lower` on, `refine` sees to it */
+    bool guarded;      /* FFMA of f32 with subnormals by an Fma that flushes them: set by `lower`, handled by `guard` */
+    bool refined;      /* FCMP, FRSQRT of f32 with subnormals; FSQRT, FDIV of 1 in f64: set by `lower`, handled by `refine` */
     uint64_t imm;      /* CONST */
     int64_t offset;    /* LOAD, STORE, ATOM */
-    uint32_t local;              /* LOCALADDR; LOAD, STORE without address: index in fn->locals + 1; 0 none */
+    uint32_t local;              /* LOCALADDR; LOAD and STORE without an address operand: index in fn->locals + 1; 0 none */
     struct ptx_variable *variable; /* SHAREDADDR */
-    struct ptx_function *callee;   /* CALL; through an address: a prototype or any function of the same parameters */
-    uint32_t *call_locals;         /* CALL: local objects (index + 1): callee's n_params inputs, then n_results results */
-    struct ptx_targets *targets;   /* CALL through an address: the functions that it may call, or NULL */
+    struct ptx_function *callee;   /* CALL; for an indirect call a prototype, or any function with the same parameters */
+    uint32_t *call_locals;         /* CALL: local objects (index + 1) for the callee's n_params inputs, then for its n_results results */
+    struct ptx_targets *targets;   /* indirect CALL: the functions that it may call, or NULL */
     ct_value *results;
     ct_value *operands;
     uint32_t n_results, n_operands;
@@ -113,63 +115,65 @@ struct ct_insn {
 struct ct_value_info {
     enum ct_width width;
     struct ct_insn *def;  /* SSA only */
-    uint32_t name;        /* for dumps: number of the PTX register it came from, 0 none */
+    uint32_t name;        /* for dumps: number of the PTX register that it stands for, 0 none */
 };
 
 struct ct_block {
     uint32_t id; /* stable; index in fn->blocks */
-    struct ct_insn *first, *last; /* last is the terminator once the block is finished */
-    CT_VEC(struct ct_block *) preds; /* kept by ct_fn_compute_preds, one entry for each edge */
+    struct ct_insn *first, *last; /* last is the terminator once the block is complete */
+    CT_VEC(struct ct_block *) preds; /* computed by ct_fn_compute_preds; one entry for each edge */
     struct ct_block **succs;
     uint32_t n_succs;
-    /* analyses; valid as fn->props says */
+    /* results of analyses; valid if fn->props has the property named */
     uint32_t rpo;               /* reverse postorder number, entry 0; UINT32_MAX unreachable (CT_PROP_RPO) */
     struct ct_block *idom;      /* NULL for the entry (CT_PROP_DOM) */
     uint32_t dom_pre, dom_post; /* intervals in the dominator tree: a dominates b iff a.pre <= b.pre && b.post <= a.post */
-    struct ct_block *loop_head; /* header of the innermost loop that holds this block (itself if header); NULL none (CT_PROP_LOOPS) */
-    struct ct_block *loop_parent; /* loop headers: header of the loop around theirs; NULL none */
+    struct ct_block *loop_head; /* header of the innermost loop that contains this block (itself if it is a header); NULL none
+                                   (CT_PROP_LOOPS) */
+    struct ct_block *loop_parent; /* loop headers: header of the enclosing loop; NULL none */
     uint32_t loop_depth;
 };
 
 enum ct_props {
     CT_PROP_CALLS_INLINED = 1,
-    CT_PROP_SYNCHRONIZED = 1024, /* barriers are of the whole block; no warp instructions but where the device has them */
+    CT_PROP_SYNCHRONIZED = 1024, /* every barrier is one of the whole block; warp instructions remain only where the target has them */
     CT_PROP_LAID_OUT = 512,  /* no LOCALADDR, SHAREDADDR, insn->local */
     CT_PROP_REDUCIBLE = 2,
     CT_PROP_SSA = 4,
-    CT_PROP_SPACES = 8,      /* addrspace ran: GENERIC accesses are those that stay */
-    CT_PROP_LOWERED = 16,    /* primitives only */
+    CT_PROP_SPACES = 8,      /* `addrspace` has run: accesses that are still GENERIC remain so */
+    CT_PROP_LOWERED = 16,    /* there are only primitive operations */
     CT_PROP_STRUCTURED = 32, /* fn->body is set */
-    CT_PROP_RPO = 64, CT_PROP_DOM = 128, CT_PROP_LOOPS = 256, /* analyses are fresh */
-    CT_PROP_GRAPH = CT_PROP_RPO | CT_PROP_DOM | CT_PROP_LOOPS, /* what a change of the graph makes stale */
+    CT_PROP_RPO = 64, CT_PROP_DOM = 128, CT_PROP_LOOPS = 256, /* results of the analyses are up to date */
+    CT_PROP_GRAPH = CT_PROP_RPO | CT_PROP_DOM | CT_PROP_LOOPS, /* what a change of the graph invalidates */
 };
 
 /* ---- structured form (structurize.c -> emit) ----
- * A tree of lists. Regions are LOOP, SCOPE and SWITCH. A jump names the region that it leaves (BREAK) or continues (CONTINUE); that is
- * the innermost region around it, or the innermost LOOP (also from within SCOPEs and SWITCHes in it: SPIR-V allows just these). A
- * jump is the last node of its list. Falling off the end of a list goes on behind the node that holds it; off a LOOP's body: to its
- * next round; off the function's list: the thread ends. A jump that goes further sets the selector of the region it leaves, and TEST
- * nodes behind that region go on from there. The tree is at most CT_NODE_DEPTH_MAX deep. */
+ * A tree of statement lists. The regions are LOOP, SCOPE and SWITCH. A jump names the region that it leaves (BREAK) or continues
+ * (CONTINUE): the innermost enclosing region, or the innermost enclosing LOOP (also from within SCOPEs and SWITCHes inside of it; SPIR-V
+ * allows just these). A jump is the last node of its list. Control that reaches the end of a list continues behind the node that
+ * contains the list; at the end of a LOOP's body, with the next iteration; at the end of the function's list, the thread ends. A jump
+ * that leaves several regions sets the selector of the region that it leaves, and TEST nodes behind that region continue it. The tree is
+ * at most CT_NODE_DEPTH_MAX deep. */
 enum ct_node_kind {
-    CT_NODE_BLOCK,    /* the straight code of `block`, without its terminator, and the assignments to its successors' phis */
+    CT_NODE_BLOCK,    /* the straight-line code of `block` without its terminator, and the assignments to the phis of its successors */
     CT_NODE_IF,       /* `condition`: then_list, else_list */
-    CT_NODE_SWITCH,   /* `condition`: cases, each a list; past the end: the last one */
-    CT_NODE_LOOP,     /* then_list, for ever */
+    CT_NODE_SWITCH,   /* `condition`: cases, each a list; an index past the end selects the last one */
+    CT_NODE_LOOP,     /* then_list, as an endless loop */
     CT_NODE_SCOPE,    /* then_list, once */
     CT_NODE_BREAK,    /* leaves `region` */
-    CT_NODE_CONTINUE, /* the next round of `region`, a LOOP */
+    CT_NODE_CONTINUE, /* continues with the next iteration of `region`, a LOOP */
     CT_NODE_RETURN,   /* the thread ends */
     CT_NODE_UNREACHABLE,
     CT_NODE_SET,      /* selector `variable` = `number` */
-    CT_NODE_TEST,     /* if (selector `variable` == `number`) then_list: the rest of a jump over several regions */
+    CT_NODE_TEST,     /* if (selector `variable` == `number`) then_list: continues a jump that leaves several regions */
 };
-#define CT_NODE_DEPTH_MAX 1000 /* SPIR-V promises 1023 ("Universal Limits", control-flow nesting depth) */
+#define CT_NODE_DEPTH_MAX 1000 /* SPIR-V guarantees 1023 ("Universal Limits", control-flow nesting depth) */
 struct ct_node {
     enum ct_node_kind kind;
     struct ct_node *next, *prev; /* in the list */
-    struct ct_node *parent;      /* the node that holds the list; NULL: the function */
-    uint32_t slot;               /* which list of the parent: 0 then_list, 1 else_list; SWITCH: the case */
-    uint32_t id;                 /* by order of creation */
+    struct ct_node *parent;      /* the node that contains the list; NULL: the function */
+    uint32_t slot;               /* which list of the parent: 0 then_list, 1 else_list; SWITCH: number of the case */
+    uint32_t id;                 /* in order of creation */
     struct ct_block *block;      /* BLOCK */
     ct_value condition;
     struct ct_node *then_list, *else_list;
@@ -186,8 +190,9 @@ struct ct_local {
     uint64_t size_bytes;
     uint32_t align;
     uint32_t offset;    /* in the frame, from layout on */
-    uint32_t same_as;   /* index + 1 of the object whose storage this one is (formal = actual after inline); 0 itself */
-    bool promoted;      /* lives in registers: no storage */
+    uint32_t same_as;   /* index + 1 of the object whose storage this one shares (a formal parameter and its argument, after inline); 0:
+                           it has its own */
+    bool promoted;      /* held in registers: needs no storage */
 };
 
 /* A .shared variable that the kernel refers to. */
@@ -211,14 +216,15 @@ struct ct_fn {
     /* memory layout */
     uint32_t shared_bytes;           /* static part of .shared */
     uint32_t dynamic_shared_offset;
-    uint32_t local_bytes;            /* .local frame; grows by inlining */
+    uint32_t local_bytes;            /* size of the .local frame; inlining enlarges it */
     uint32_t local_align;
-    uint32_t exchange_words, exchange_thread_words; /* the area: fixed part, and for each thread of the block; 0 none */
-    uint32_t registers;              /* 32-bit ones that a thread needs, from registers on: an estimate */
+    uint32_t exchange_words, exchange_thread_words; /* the exchange area: its fixed part, and its part for each thread of the block; 0
+                                                       none */
+    uint32_t registers;              /* estimate of the 32-bit registers that a thread needs; set by the pass `registers` */
     bool uses_shared, linear_block; /* set by emit: struct ptx2spv_kernel_info */
-    bool cooperative;            /* for cooperative launches: has one more parameter, a struct ptx2spv_grid's address */
-    uint32_t grid_param_offset;  /* where that stands */
-    uint32_t grid_thread_words;  /* state that a thread keeps from one dispatch to the next; 0: there is one dispatch only */
+    bool cooperative;            /* compiled for cooperative launches: there is one more parameter, the address of a struct ptx2spv_grid */
+    uint32_t grid_param_offset;  /* offset of that parameter */
+    uint32_t grid_thread_words;  /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */
     bool uses_dynamic_shared, uses_barrier, uses_fault, params_in_buffer;
     /* structured form */
     struct ct_node *body;
@@ -232,18 +238,18 @@ struct ct_fn *ct_fn_create(struct ct_compilation *compilation, const struct ptx_
 struct ct_block *ct_block_create(struct ct_fn *fn);
 ct_value ct_value_create(struct ct_fn *fn, enum ct_width width);
 enum ct_width ct_width_of_value(const struct ct_fn *fn, ct_value value);
-/* A detached instruction with room for the given counts; results and operands are zero. */
+/* Creates an instruction that is in no block, with room for the given counts; results and operands are zero. */
 struct ct_insn *ct_insn_create(struct ct_fn *fn, enum ct_op op, enum ptx_type type, uint32_t n_results, uint32_t n_operands);
 void ct_insn_append(struct ct_block *block, struct ct_insn *insn);
 void ct_insn_insert_before(struct ct_insn *place, struct ct_insn *insn);
 void ct_insn_insert_after(struct ct_insn *place, struct ct_insn *insn);
 void ct_insn_remove(struct ct_insn *insn);
 void ct_block_set_succs(struct ct_fn *fn, struct ct_block *block, uint32_t n, struct ct_block *const *succs);
-bool ct_insn_is_pure(const struct ct_insn *insn); /* the table's flag, and PARAM loads */
-/* The object (index + 1) whose storage local object `object` (index + 1) is, itself mostly. */
+bool ct_insn_is_pure(const struct ct_insn *insn); /* the operation's flag CT_OPF_PURE, or a PARAM load */
+/* The object (index + 1) whose storage the local object `object` (index + 1) shares, usually itself. */
 uint32_t ct_local_root(const struct ct_fn *fn, uint32_t object);
 
-/* Where new instructions go: at the end of a block, or before an instruction. Emitting helpers return the result. */
+/* The insertion point of new instructions: the end of a block, or before an instruction. The functions that emit return the result. */
 struct ct_cursor {
     struct ct_fn *fn;
     struct ct_block *block;
@@ -256,55 +262,57 @@ ct_value ct_emit1(struct ct_cursor *at, enum ct_op op, enum ptx_type type, enum 
 ct_value ct_emit2(struct ct_cursor *at, enum ct_op op, enum ptx_type type, enum ct_width result, ct_value a, ct_value b);
 ct_value ct_emit3(struct ct_cursor *at, enum ct_op op, enum ptx_type type, enum ct_width result, ct_value a, ct_value b, ct_value c);
 ct_value ct_emit_compare(struct ct_cursor *at, enum ct_op op, enum ptx_type type, enum ptx_compare compare, ct_value a, ct_value b);
-/* A copy of an instruction, with results of its own and the same operands. SSA. */
+/* Copies an instruction; the copy has new results and the same operands. For SSA form. */
 struct ct_insn *ct_emit_copy_of(struct ct_cursor *at, const struct ct_insn *insn);
-/* Splits `block` before `place` (which goes to the new block with all that follows, and the successors). The first part is left
- * without a terminator. Predecessor lists behind it, and so phis, stay right. */
+/* Splits `block` before `place`: `place` and all that follows it move to the new block, with the successors. The first part is left
+ * without a terminator. The predecessor lists of the successors, and so their phis, stay correct. */
 struct ct_block *ct_block_split(struct ct_fn *fn, struct ct_block *block, struct ct_insn *place);
-/* Takes out successor number `successor`, the predecessor entry at its target and, in SSA, the phis' operands for it. The terminator
- * is the caller's. Of several edges between two blocks the n-th successor entry goes with the n-th predecessor entry. */
+/* Removes successor number `successor`, the predecessor entry in its target and, in SSA form, the operands of the phis for it. Updating
+ * the terminator is left to the caller. If there are several edges between two blocks, the n-th successor entry belongs to the n-th
+ * predecessor entry. */
 void ct_block_remove_edge(struct ct_fn *fn, struct ct_block *block, uint32_t successor);
-void ct_block_drop_pred(struct ct_block *block, uint32_t index); /* the predecessor's half of it */
-void ct_fn_compute_defs(struct ct_fn *fn); /* SSA: def of every value. The pass driver does it before each pass */
+void ct_block_drop_pred(struct ct_block *block, uint32_t index); /* removes the predecessor entry and the operands of the phis only */
+void ct_fn_compute_defs(struct ct_fn *fn); /* SSA: sets the definition of every value. The pass driver calls it before each pass */
 
-/* ---- analyses (cfg.c); each sets its props bit and needs those before it ---- */
-/* In SSA the order of the edges that were known is kept and phis lose the operands of edges that are gone; new edges come last, in
- * order of block ids, and the phis of their target must be given operands for them by the caller. */
+/* ---- analyses (cfg.c); each sets its property in fn->props and needs those before it ---- */
+/* In SSA form the known edges keep their order, and phis lose the operands of edges that no longer exist; new edges come last, in order
+ * of block ids, and the caller must append the operands for them to the phis of their target. */
 void ct_fn_compute_preds(struct ct_fn *fn);
-void ct_fn_remove_unreachable(struct ct_fn *fn); /* renumbers blocks; preds and rpo fresh afterwards */
-/* Gives the function an entry without predecessors, for what must not run again in each round of a loop. Needs preds. Register form. */
+void ct_fn_remove_unreachable(struct ct_fn *fn); /* renumbers the blocks; afterwards preds and rpo are up to date */
+/* Gives the function an entry block without predecessors, for code that must not run again in each iteration of a loop. Needs preds.
+ * Register form only. */
 void ct_fn_detach_entry(struct ct_fn *fn);
 void ct_fn_compute_rpo(struct ct_fn *fn);
 void ct_fn_compute_dominators(struct ct_fn *fn);
 void ct_fn_compute_loops(struct ct_fn *fn); /* needs a reducible graph */
-/* Blocks in reverse postorder; valid until the graph changes. In scratch memory. */
+/* The blocks in reverse postorder, in scratch memory; valid until the graph changes. */
 struct ct_block **ct_fn_rpo_blocks(struct ct_fn *fn, uint32_t *count);
 bool ct_block_dominates(const struct ct_block *a, const struct ct_block *b);
-/* Whether each edge that goes back in reverse postorder goes to a block that dominates its source. Needs dominators. */
+/* Whether the target of each retreating edge (one against reverse postorder) dominates its source. Needs dominators. */
 bool ct_fn_is_reducible(struct ct_fn *fn);
 
 /* ---- verifier and dump ---- */
-/* Checks what fn->props promises; reports each fault as PTX2SPV_INTERNAL after printing the IR. */
+/* Checks the properties in fn->props; dumps the IR, then reports each fault as PTX2SPV_INTERNAL. */
 bool ct_fn_verify(struct ct_fn *fn);
-char *ct_fn_dump(struct ct_fn *fn, struct ct_arena *arena); /* stable text: no addresses, no hash order */
+char *ct_fn_dump(struct ct_fn *fn, struct ct_arena *arena); /* stable text: it depends on no address and no hash order */
 
 /* ---- passes: see passes.def and pipeline.c ---- */
 enum ct_pass_result { CT_PASS_UNCHANGED, CT_PASS_CHANGED, CT_PASS_FAILED };
 #define PASS(name, needs, gives, breaks) enum ct_pass_result ct_pass_##name(struct ct_fn *fn);
 #include "ptx2spv/module/passes.def"
 
-/* The code of one instance of a function, in register form, built into fn. */
+/* The code of one instance of a function, built into fn in register form. */
 struct ct_body {
     struct ct_block *entry;
     CT_VEC(struct ct_block *) returns; /* blocks that end in RET of this instance */
-    uint32_t *locals;                  /* local objects (index + 1) of its inputs, then its results (not for entries) */
+    uint32_t *locals;                  /* local objects (index + 1) of its inputs, then of its results (not for entries) */
 };
-/* AST to IR in register form; calls stay CALL instructions. For the kernel itself and, by `inline`, for each instance of a callee:
- * every call makes fresh values, blocks and local objects. False after an error was reported. */
+/* Translates the syntax tree of `source` to IR in register form; calls remain CALL instructions. Used for the kernel itself and, by
+ * `inline`, for each call of a function: every call creates new values, blocks and local objects. False after an error was reported. */
 bool ct_build_body(struct ct_fn *fn, const struct ptx_function *source, struct ct_body *out);
-/* Build and the passes of passes.def, up to and with the one named `last` (also "build"; NULL: all). False after an error. */
+/* Runs `build` and the passes of passes.def, up to and including the one named `last` (also "build"; NULL: all). False after an error. */
 bool ct_fn_run_passes(struct ct_fn *fn, const char *last);
-/* Structured IR to SPIR-V: out->words and n_words, in the compilation's arena (the caller copies them out and fills out->info). */
+/* Emits SPIR-V from structured IR: sets out->words and n_words, in the compilation's arena (the caller copies them and sets out->info). */
 enum ptx2spv_status ct_emit_spirv(struct ct_fn *fn, struct ptx2spv_kernel *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* repair: what a place reads of a value that was computed in one place and is in several now, found by walking back from it. Each block on
- * the way where ways meet gets a phi, which `simplify` takes out again where all that meets is one value. */
+/* SSA repair: finds the definition that reaches a read by walking back through the predecessors, as the recursive look-up of variables
+ * does in Braun et al., "Simple and Efficient Construction of Static Single Assignment Form" (CC 2013), with all blocks sealed. Each
+ * block with several predecessors on the way gets a phi; `simplify` removes the trivial ones (whose operands are all one value). */
 #include "ssa_repair.h"
 
 struct ct_ssa_repair ct_ssa_repair_begin(struct ct_fn *fn, ct_value x)

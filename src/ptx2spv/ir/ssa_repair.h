@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A value of SSA that is computed in several places now: whoever read it reads what comes to him, by phis where ways meet. */
+/* Repairs SSA form after a value got several definitions (for example because its block was copied): each read gets the definition that
+ * reaches it, through phis where control-flow paths join. */
 #ifndef PTX2SPV_SSA_REPAIR_H
 #define PTX2SPV_SSA_REPAIR_H
 
@@ -7,18 +8,18 @@
 
 struct ct_ssa_repair {
     struct ct_fn *fn;
-    ct_value x;         /* what was read */
-    ct_value *at_end;   /* by block: what stands for x at its end, if it is computed there; the caller's to fill in */
-    ct_value *at_start; /* by block: what stands for x at its start; found on the way */
+    ct_value x;         /* the value with the single definition that the reads still name */
+    ct_value *at_end;   /* by block: the definition of x at the block's end, if the block has one; filled in by the caller */
+    ct_value *at_start; /* by block: the definition of x that reaches the block's start; found on demand */
 };
 
-/* For the blocks that there are now. In scratch memory. */
+/* Prepares the repair of x for the blocks that exist now. Uses scratch memory. */
 struct ct_ssa_repair ct_ssa_repair_begin(struct ct_fn *fn, ct_value x);
-/* Every read of x in a block, of which none stands behind a place in it that computes x. Any way back from it must come to such places.
- * Predecessors must be known. */
+/* Rewrites every read of x in `block`. None of the reads may follow a definition of x in the same block, and a definition must lie on
+ * every path from the entry to it. Predecessors must be up to date. */
 void ct_ssa_repair_block(struct ct_ssa_repair *repair, struct ct_block *block);
 
-/* A phi's operand for one more edge. */
+/* Appends a phi's operand for a new edge. */
 void ct_phi_add_operand(struct ct_fn *fn, struct ct_insn *phi, ct_value x);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree of the structured form: links between its nodes. Walks need no recursion, since trees may be as deep as the input is long
- * until jumps are resolved. */
+/* The tree of the structured form: the links between its nodes. Walks do not recurse, since a tree may be as deep as the input is long
+ * until its jumps are resolved. */
 #include "structure.h"
 
 static uint32_t list_count(const struct ct_node *node)
@@ -113,7 +113,7 @@ void ct_node_dissolve(struct ct_fn *fn, struct ct_node *scope)
         *list_head(fn, scope->parent, scope->slot) = scope->then_list;
 }
 
-/* The first node of the first list from `slot` on that is not empty. */
+/* The first node of the first non-empty list from number `slot` on. */
 static struct ct_node *first_from(const struct ct_node *node, uint32_t slot)
 {
     for (; slot < list_count(node); slot++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree of the structured form: making, linking and walking nodes (ir.h says what they mean), and the steps of structurize. */
+/* The tree of the structured form: creating, linking and walking nodes (ir.h defines them), and the steps of structurize. */
 #ifndef PTX2SPV_STRUCTURE_H
 #define PTX2SPV_STRUCTURE_H
 
 #include "ir.h"
 
-/* A place in the tree where nodes are appended: a list and its last node so far. */
+/* An insertion point in the tree: a list and its current last node. */
 struct ct_place {
     struct ct_node *parent; /* NULL: the function's list */
     uint32_t slot;
@@ -27,15 +27,15 @@ struct ct_node *ct_node_append(struct ct_fn *fn, struct ct_place *at, struct ct_
 void ct_node_insert_before(struct ct_fn *fn, struct ct_node *place, struct ct_node *node);
 void ct_node_insert_after(struct ct_node *place, struct ct_node *node);
 void ct_node_remove(struct ct_fn *fn, struct ct_node *node);
-/* Puts the nodes of a SCOPE's list in its place. */
+/* Replaces a SCOPE by the nodes of its list. */
 void ct_node_dissolve(struct ct_fn *fn, struct ct_node *scope);
 
-/* The next node in preorder, and the next one that is not inside this one; NULL at the end. */
+/* The next node in preorder, and the next one that is not a descendant of this one; NULL at the end. */
 struct ct_node *ct_node_next(const struct ct_node *node);
 struct ct_node *ct_node_behind(const struct ct_node *node);
 
-/* Step two of structurize: drops jumps that falling through makes needless, dissolves scopes that nothing leaves, and makes selectors
- * of what remains and SPIR-V has no branch for. False after an error was reported (nested too deeply). */
+/* Step two of structurize: removes jumps that control reaches by falling through anyway, dissolves scopes that no jump leaves, and
+ * replaces the remaining jumps that SPIR-V has no branch for by selectors. False after an error was reported (the tree is too deep). */
 bool ct_structure_resolve_jumps(struct ct_fn *fn);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verifier: checks that the IR is well formed and that everything in fn->props is true. It collects all faults, hands the IR
- * to the dump callback, then reports each fault with the name of the last pass. Debug builds run it after every pass. */
+/* The verifier: checks that the IR is well formed and that every property in fn->props holds. It collects all faults, passes the IR to
+ * the dump callback, then reports each fault with the name of the last pass. Debug builds run it after every pass. */
 #include "ir.h"
 
 #include <inttypes.h>
@@ -54,7 +54,7 @@ static void check_links(struct verifier *v, const struct ct_block *block)
         fault(v, block, NULL, "broken end of list");
 }
 
-/* How many successors a terminator wants; -1: any number but none. */
+/* How many successors a terminator has; -1: any number above 0. */
 static int wanted_succs(enum ct_op op)
 {
     return op == CT_OP_BR ? 1 : op == CT_OP_CBR ? 2 : op == CT_OP_SWITCH ? -1 : 0;
@@ -68,7 +68,7 @@ static void check_terminator(struct verifier *v, const struct ct_block *block)
     }
     for (const struct ct_insn *insn = block->first; insn != block->last; insn = insn->next)
         if (ct_op_infos[insn->op].flags & CT_OPF_TERMINATOR)
-            fault(v, block, insn, "a terminator within the block");
+            fault(v, block, insn, "a terminator inside the block");
 
     const int wanted = wanted_succs(block->last->op);
     if (wanted < 0 ? block->n_succs == 0 : block->n_succs != (uint32_t)wanted)
@@ -79,13 +79,13 @@ static bool check_succs(struct verifier *v, const struct ct_block *block)
 {
     for (uint32_t s = 0; s < block->n_succs; s++)
         if (!is_block_of(v->fn, block->succs[s])) {
-            fault(v, block, block->last, "successor %" PRIu32 " is no block of the function", s);
+            fault(v, block, block->last, "successor %" PRIu32 " is not a block of the function", s);
             return false;
         }
     return true;
 }
 
-/* Whether the graph can be walked at all. */
+/* Checks the lists of blocks and instructions. False: the graph cannot be walked. */
 static bool check_blocks(struct verifier *v)
 {
     const struct ct_fn *fn = v->fn;
@@ -107,8 +107,8 @@ static bool check_blocks(struct verifier *v)
 
 /* ---- widths ---- */
 
-/* results:operands. x: one width, whichever; t, u: width of type, type2; p h i l: 1, 16, 32, 64 bits; ?: any. Operations without a
- * shape are looked at elsewhere, or their lists vary. */
+/* Widths of results:operands. x: any width, the same for all x; t, u: the width of type, type2; p h i l: 1, 16, 32, 64 bits; ?: any.
+ * Operations without an entry are checked elsewhere, or their lists vary. */
 static const char *const shapes[CT_OP_COUNT] = {
     [CT_OP_CONST] = "?:",      [CT_OP_UNDEF] = "?:",  [CT_OP_COPY] = "x:x",   [CT_OP_SELECT] = "x:pxx", [CT_OP_ADD] = "x:xx",
     [CT_OP_SUB] = "x:xx",      [CT_OP_MUL] = "x:xx",  [CT_OP_MULHI] = "t:tt", [CT_OP_MULWIDE] = "?:tt", [CT_OP_DIV] = "t:tt",
@@ -126,7 +126,7 @@ static const char *const shapes[CT_OP_COUNT] = {
     [CT_OP_UNREACHABLE] = ":",
 };
 
-/* The width that a letter of a shape asks for, -1 for any. `x` is settled by the first x met. */
+/* The width that a letter of a shape requires, -1 for any. The first x that occurs determines `x`. */
 static int width_of_letter(const struct ct_insn *insn, char letter, int *x, enum ct_width found)
 {
     switch (letter) {
@@ -179,10 +179,10 @@ static void check_same_widths(struct verifier *v, const struct ct_insn *insn)
 
     for (uint32_t i = 0; i < insn->n_operands; i++)
         if (ct_width_of_value(v->fn, insn->operands[i]) != wanted)
-            fault(v, insn->block, insn, "operand %%%" PRIu32 " has another width", insn->operands[i].i);
+            fault(v, insn->block, insn, "operand %%%" PRIu32 " has a different width", insn->operands[i].i);
 }
 
-/* The bits of one side of PACK or UNPACK together make the other. */
+/* For PACK and UNPACK: the widths of the pieces sum up to that of the whole. */
 static void check_pieces(struct verifier *v, const struct ct_insn *insn, ct_value whole, const ct_value *pieces, uint32_t n)
 {
     unsigned bits = 0;
@@ -190,7 +190,8 @@ static void check_pieces(struct verifier *v, const struct ct_insn *insn, ct_valu
     for (uint32_t i = 0; i < n; i++)
         bits += ct_width_bits(ct_width_of_value(v->fn, pieces[i]));
     if (bits != ct_width_bits(ct_width_of_value(v->fn, whole)))
-        fault(v, insn->block, insn, "pieces of %u bits for a whole of %u", bits, ct_width_bits(ct_width_of_value(v->fn, whole)));
+        fault(v, insn->block, insn, "pieces of %u bits in all for a whole of %u bits", bits,
+              ct_width_bits(ct_width_of_value(v->fn, whole)));
 }
 
 static void check_resize(struct verifier *v, const struct ct_insn *insn)
@@ -210,11 +211,11 @@ static void check_address(struct verifier *v, const struct ct_insn *insn)
 
     if (without) {
         if (insn->n_operands && insn->operands[0].i)
-            fault(v, insn->block, insn, "an address where none belongs");
+            fault(v, insn->block, insn, "unexpected address operand");
         return;
     }
     if (!insn->n_operands || !insn->operands[0].i)
-        fault(v, insn->block, insn, "no address");
+        fault(v, insn->block, insn, "no address operand");
     else if (ct_width_of_value(v->fn, insn->operands[0]) != wanted)
         fault(v, insn->block, insn, "address %%%" PRIu32 " has the wrong width", insn->operands[0].i);
 }
@@ -226,7 +227,7 @@ static bool is_access(const struct ct_insn *insn)
     return insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE || insn->op == CT_OP_ATOM;
 }
 
-/* Counts and value numbers; false: the instruction cannot be looked at further. */
+/* Checks the numbers of results and operands, and that they are values; false: the instruction cannot be checked further. */
 static bool check_lists(struct verifier *v, const struct ct_insn *insn)
 {
     const struct ct_op_info *info = &ct_op_infos[insn->op];
@@ -240,12 +241,12 @@ static bool check_lists(struct verifier *v, const struct ct_insn *insn)
         fault(v, insn->block, insn, "%" PRIu32 " results, %" PRIu32 " operands", insn->n_results, insn->n_operands);
     for (uint32_t r = 0; r < insn->n_results; r++)
         if (!insn->results[r].i || insn->results[r].i >= v->fn->values.n) {
-            fault(v, insn->block, insn, "result %" PRIu32 " is no value", r);
+            fault(v, insn->block, insn, "result %" PRIu32 " is not a value", r);
             sound = false;
         }
     for (uint32_t i = 0; i < insn->n_operands; i++)
         if (insn->operands[i].i >= v->fn->values.n || (!insn->operands[i].i && !(is_access(insn) && i == 0))) {
-            fault(v, insn->block, insn, "operand %" PRIu32 " is no value", i);
+            fault(v, insn->block, insn, "operand %" PRIu32 " is not a value", i);
             sound = false;
         }
     return sound;
@@ -259,15 +260,15 @@ static void check_props_of_insn(struct verifier *v, const struct ct_insn *insn)
     if (insn->op == CT_OP_CALL && props & CT_PROP_CALLS_INLINED)
         fault(v, insn->block, insn, "a call after inlining");
     if ((insn->local || insn->op == CT_OP_SHAREDADDR) && props & CT_PROP_LAID_OUT)
-        fault(v, insn->block, insn, "an object without a place after layout");
+        fault(v, insn->block, insn, "a reference to an object by name after layout");
     if (insn->local > v->fn->locals.n)
-        fault(v, insn->block, insn, "no local object %" PRIu32, insn->local);
+        fault(v, insn->block, insn, "local object %" PRIu32 " does not exist", insn->local);
     if (!(props & CT_PROP_LOWERED))
         return;
     if (flags & CT_OPF_RICH)
-        fault(v, insn->block, insn, "not primitive after lowering");
+        fault(v, insn->block, insn, "a rich operation after lowering");
     if (flags & CT_OPF_FLOAT && (insn->rounding > PTX_RN || insn->ftz || insn->sat))
-        fault(v, insn->block, insn, "rounding, ftz or sat after lowering");
+        fault(v, insn->block, insn, "a rounding, ftz or sat modifier after lowering");
 }
 
 static void check_insn(struct verifier *v, const struct ct_insn *insn)
@@ -290,7 +291,7 @@ static void check_insn(struct verifier *v, const struct ct_insn *insn)
 
 /* ---- SSA ---- */
 
-/* Place of a definition: its block, and its number in the block. */
+/* Position of a definition: its block, and its number in the block. */
 struct place {
     const struct ct_block *block;
     uint32_t number;
@@ -310,7 +311,7 @@ static void check_phi(struct verifier *v, const struct ct_insn *phi, const struc
         const struct place *def = &places[phi->operands[i].i];
 
         if (phi->operands[i].i && (!def->block || !ct_block_dominates(def->block, block->preds.v[i])))
-            fault(v, block, phi, "%%%" PRIu32 " does not reach b%" PRIu32, phi->operands[i].i, block->preds.v[i]->id);
+            fault(v, block, phi, "the definition of %%%" PRIu32 " does not dominate b%" PRIu32, phi->operands[i].i, block->preds.v[i]->id);
     }
 }
 
@@ -322,7 +323,7 @@ static void check_uses(struct verifier *v, const struct ct_insn *insn, uint32_t 
         if (!insn->operands[i].i || insn->operands[i].i >= v->fn->values.n)
             continue;
         if (!def->block || !ct_block_dominates(def->block, insn->block) || (def->block == insn->block && def->number >= number))
-            fault(v, insn->block, insn, "%%%" PRIu32 " is used where its definition does not reach", insn->operands[i].i);
+            fault(v, insn->block, insn, "the definition of %%%" PRIu32 " does not dominate this use", insn->operands[i].i);
     }
 }
 
@@ -364,7 +365,7 @@ static void check_ssa(struct verifier *v)
 
 /* ---- the graph ---- */
 
-/* Predecessor entries and edges are the same, counted by source. */
+/* Checks that the predecessor entries of each block match the edges into it, counted by source. */
 static void check_preds(struct verifier *v)
 {
     const uint32_t n = v->fn->blocks.n;
@@ -385,12 +386,12 @@ static void check_preds(struct verifier *v)
             for (uint32_t s = 0; is_block_of(v->fn, pred) && s < pred->n_succs; s++)
                 found |= pred->succs[s] == block;
             if (!found)
-                fault(v, block, NULL, "predecessor %" PRIu32 " does not lead here", p);
+                fault(v, block, NULL, "predecessor %" PRIu32 " has no edge to this block", p);
         }
     }
 }
 
-/* Dominators that are said to be fresh, against ones made anew. Leaves fresh ones either way. */
+/* Compares the dominators, if they are claimed to be up to date, with recomputed ones. Leaves the recomputed ones in either case. */
 static void check_dominators(struct verifier *v)
 {
     struct ct_fn *fn = v->fn;
@@ -426,7 +427,7 @@ static void check_graph(struct verifier *v)
         return;
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         if (fn->blocks.v[b]->rpo == UINT32_MAX)
-            fault(v, fn->blocks.v[b], NULL, "unreachable");
+            fault(v, fn->blocks.v[b], NULL, "the block is unreachable");
     if (!v->faults.n)
         check_ssa(v);
 }
