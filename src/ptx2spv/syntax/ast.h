@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The syntax tree of a PTX module, as the parser leaves it: names are resolved to symbols, modifiers to enumerators, types are
- * checked against opcodes.def; nothing is lowered. The compiler's `build` and the tests' oracle both read it. */
+/* The syntax tree of a PTX module, as the parser produces it: names are resolved to symbols, modifiers to enumerators, and types are
+ * checked against opcodes.def; nothing is lowered. The compiler's `build` and the tests' oracle read it. */
 #ifndef PTX2SPV_AST_H
 #define PTX2SPV_AST_H
 
@@ -43,7 +43,7 @@ enum ptx_space {
 
 enum ptx_linkage { PTX_LINK_NONE, PTX_LINK_EXTERN, PTX_LINK_VISIBLE, PTX_LINK_WEAK, PTX_LINK_COMMON };
 
-/* ---- modifiers: one member a class, 0 = absent ---- */
+/* ---- modifiers: one member for each class, 0 = absent ---- */
 enum ptx_rounding { PTX_RND_NONE, PTX_RN, PTX_RZ, PTX_RM, PTX_RP, PTX_RNI, PTX_RZI, PTX_RMI, PTX_RPI, PTX_RNA, PTX_RS };
 enum ptx_compare {
     PTX_CMP_NONE, PTX_EQ, PTX_NE, PTX_LT, PTX_LE, PTX_GT, PTX_GE, PTX_LO, PTX_LS, PTX_HI, PTX_HS,
@@ -54,7 +54,7 @@ enum ptx_operation { PTX_OPER_NONE, PTX_AND, PTX_OR, PTX_XOR, PTX_CAS, PTX_EXCH,
 enum ptx_half { PTX_HALF_NONE, PTX_LO_HALF, PTX_HI_HALF, PTX_WIDE }; /* mul.lo .hi .wide */
 enum ptx_semantics { PTX_SEM_NONE, PTX_WEAK, PTX_VOLATILE, PTX_RELAXED, PTX_ACQUIRE, PTX_RELEASE, PTX_ACQ_REL, PTX_SC, PTX_MMIO };
 enum ptx_scope { PTX_SCOPE_NONE, PTX_CTA, PTX_CLUSTER, PTX_GPU, PTX_SYS };
-/* A word that has a meaning only for some opcodes (shfl.up, prmt.f4e, vote.all, shf.wrap, bar.sync, testp.finite, ...). */
+/* Words that are specific to some opcodes (shfl.up, prmt.f4e, vote.all, shf.wrap, bar.sync, testp.finite, ...). */
 enum ptx_mode {
     PTX_MODE_NONE,
     PTX_MODE_UP, PTX_MODE_DOWN, PTX_MODE_BFLY, PTX_MODE_IDX,              /* shfl */
@@ -66,9 +66,9 @@ enum ptx_mode {
     PTX_MODE_FINITE, PTX_MODE_INFINITE, PTX_MODE_NUMBER, PTX_MODE_NOTANUMBER, PTX_MODE_NORMAL, PTX_MODE_SUBNORMAL, /* testp */
     PTX_MODE_PROXY, /* fence.proxy.* */
     PTX_MODE_GL,    /* membar.gl */
-    PTX_MODE_PACK,  /* cvt.pack, with the type of its result in `mode2` if that is none of enum ptx_type */
+    PTX_MODE_PACK,  /* cvt.pack; result types that enum ptx_type lacks are in `mode2` */
     PTX_MODE_U4, PTX_MODE_S4, PTX_MODE_U2, PTX_MODE_S2,
-    PTX_MODE_ASYNC, PTX_MODE_GROUP, /* cp.async, in `mode2`; and its commit_group, wait_group, wait_all */
+    PTX_MODE_ASYNC, PTX_MODE_GROUP, /* cp.async (in `mode2`), and its commit_group, wait_group, wait_all */
 };
 
 struct ptx_modifiers {
@@ -79,11 +79,11 @@ struct ptx_modifiers {
     uint8_t semantics; /* enum ptx_semantics */
     uint8_t scope;     /* enum ptx_scope */
     uint8_t space;     /* enum ptx_space */
-    uint8_t mode, mode2; /* enum ptx_mode; mode2 is the second such word (shf.l.wrap, bar.warp.sync) */
+    uint8_t mode, mode2; /* enum ptx_mode; mode2 is a second word of this kind (shf.l.wrap, bar.warp.sync) */
     uint8_t vector;    /* 2, 4 or 8; 0 scalar */
     bool ftz, sat, approx, full, cc, uni, to /* cvta.to */, sync /* shfl.sync ... */, aligned, noftz, xorsign, absolute, nan, relu,
         shiftamt, nc, satfinite, cache_hint, mmio;
-    uint8_t unsupported; /* index + 1 into the instruction's words of one that is legal PTX and has no member here; 0 none */
+    uint8_t unsupported; /* index + 1 of the instruction's word that is legal PTX and has no member here; 0 none */
 };
 
 /* ---- symbols ---- */
@@ -100,14 +100,14 @@ struct ptx_register {
     uint32_t index; /* in function->registers */
 };
 
-struct ptx_init {     /* one scalar of an initializer, in order; those not mentioned are zero */
-    uint64_t index;   /* of the scalar in the variable */
+struct ptx_init {     /* one scalar of an initializer, in order; scalars that are not listed are zero */
+    uint64_t index;   /* index of the scalar in the variable */
     enum { PTX_INIT_INT, PTX_INIT_FLOAT, PTX_INIT_SYMBOL } kind;
-    uint64_t bits;    /* INT: the value; FLOAT: bits of the variable's type */
-    struct ptx_variable *variable; /* SYMBOL: address of variable or function, plus bits as addend */
+    uint64_t bits;    /* INT: the value; FLOAT: its bits in the variable's type */
+    struct ptx_variable *variable; /* SYMBOL: the address of a variable or function, plus `bits` */
     struct ptx_function *function;
     bool generic;     /* generic(symbol) */
-    uint8_t byte_shift, byte_mask_bytes; /* mask operators 0xFF(sym), 0xFF00(sym): shift right this many bytes, keep one; 0,0 none */
+    uint8_t byte_shift, byte_mask_bytes; /* mask operators 0xFF(sym), 0xFF00(sym): shift right by this many bytes, keep one; 0,0 none */
 };
 
 struct ptx_variable {
@@ -117,41 +117,41 @@ struct ptx_variable {
     enum ptx_space space;
     enum ptx_type type;
     uint8_t vector;          /* .v2 .v4; 0 scalar */
-    uint32_t align;          /* bytes: declared or natural */
+    uint32_t align;          /* in bytes, as declared or natural */
     bool is_array, incomplete; /* incomplete: extern name[] */
-    uint64_t count;          /* of scalars: array dimensions times vector width; 1 for a scalar */
+    uint64_t count;          /* number of scalars: array dimensions times vector width; 1 for a scalar */
     uint64_t size_bytes;
     bool managed;
     struct ptx_init *inits;
     uint32_t n_inits;
-    /* place, given by `link`: image offset for GLOBAL/CONST, segment offset for SHARED, index for PARAM and LOCAL */
+    /* position, set when the module is laid out: image offset for GLOBAL/CONST, segment offset for SHARED, index for PARAM and LOCAL */
     uint64_t offset;
     uint32_t index;
-    struct ptx_function *function; /* the one it is declared in, NULL at module scope */
-    struct ct_symbol *symbol;      /* as a function has it */
+    struct ptx_function *function; /* the function that declares it, NULL at module scope */
+    struct ct_symbol *symbol;      /* as for a function */
 };
 
 /* ---- operands ---- */
 enum ptx_operand_kind {
     PTX_OPND_NONE,
-    PTX_OPND_REG,     /* reg; component for %r.x style and video selectors */
+    PTX_OPND_REG,     /* reg; component for %r.x and for video selectors */
     PTX_OPND_SREG,    /* special register: sreg, component 0..3 for .x .y .z .w */
-    PTX_OPND_INT,     /* bits: 64-bit two's complement value as written */
-    PTX_OPND_FLOAT,   /* bits: IEEE double of the literal; 0f literals: single_bits holds exactly the 32 bits given */
-    PTX_OPND_ADDRESS, /* [reg/var/int + offset], or var + offset without brackets (mov): bracketed says which */
+    PTX_OPND_INT,     /* bits: the 64-bit two's complement value as written */
+    PTX_OPND_FLOAT,   /* bits: the literal as an IEEE double; 0f literals: single_bits has exactly the 32 bits given */
+    PTX_OPND_ADDRESS, /* [reg/var/int + offset], or var + offset without brackets (mov): see `bracketed` */
     PTX_OPND_VECTOR,  /* {a, b, ...}: items */
     PTX_OPND_PAIR,    /* a|b: items[0], items[1] */
     PTX_OPND_LABEL,   /* branch target: label */
     PTX_OPND_FUNC,    /* function name */
     PTX_OPND_LIST,    /* ( a, b ) of a call: items */
     PTX_OPND_SINK,    /* _ */
-    PTX_OPND_SYMBOL,  /* .branchtargets, .calltargets, .callprototype name: targets or prototype */
+    PTX_OPND_SYMBOL,  /* name of a .branchtargets, .calltargets or .callprototype: targets or prototype */
 };
 
 struct ptx_label {
     const char *name;
     struct ct_location where;
-    uint32_t statement; /* index in function->body of the statement it stands before; n_body at the end */
+    uint32_t statement; /* index in function->body of the statement that it precedes; n_body at the end */
     bool defined;
 };
 
@@ -166,7 +166,7 @@ struct ptx_operand {
     enum ptx_operand_kind kind;
     struct ct_location where;
     bool negated;   /* !p */
-    bool minus;     /* -a (literal signs are folded into bits) */
+    bool minus;     /* -a (the signs of literals are part of bits) */
     bool bracketed;
     bool is_single; /* FLOAT: written as 0f........ */
     struct ptx_register *reg;
@@ -174,7 +174,7 @@ struct ptx_operand {
     uint8_t sreg;          /* enum ptx_sreg */
     uint64_t bits;
     uint32_t single_bits;
-    struct ptx_variable *variable; /* ADDRESS: base is a variable; else reg; else absolute bits */
+    struct ptx_variable *variable; /* ADDRESS: the base is this variable; if NULL, reg; if that is NULL, the absolute address in bits */
     int64_t offset;                /* ADDRESS */
     struct ptx_label *label;
     struct ptx_function *function;
@@ -201,7 +201,7 @@ struct ptx_instruction {
     bool guard_negated;
     struct ptx_operand *operands; /* in the order written; call: [result LIST or NONE], callee, [argument LIST or NONE], [SYMBOL] */
     uint32_t n_operands;
-    const char *text; /* the opcode with all its modifiers as written, for diagnostics: "ld.global.nc.v4.f32" */
+    const char *text; /* the opcode with all modifiers as written, for diagnostics: "ld.global.nc.v4.f32" */
 };
 
 struct ptx_function {
@@ -210,38 +210,39 @@ struct ptx_function {
     enum ptx_linkage linkage;
     bool is_entry, is_prototype; /* .callprototype */
     bool has_body, noreturn;
-    bool is_system; /* of system_functions.c: texts may declare it with any prototype, and calls are made to fit */
-    struct ptx_variable **params; /* inputs, in order; .reg params of old style have registers below */
+    bool is_system; /* defined in system_functions.c: modules may declare it with any prototype, and calls are adapted */
+    struct ptx_variable **params; /* inputs, in order; old-style .reg parameters have registers below */
     uint32_t n_params;
     struct ptx_variable **results;
     uint32_t n_results;
     struct ptx_register **param_regs, **result_regs; /* same counts; NULL items where the parameter is .param */
     CT_VEC(struct ptx_register *) registers;
-    CT_VEC(struct ptx_variable *) variables; /* .local .shared .param declared in the body, all nested scopes */
+    CT_VEC(struct ptx_variable *) variables; /* .local, .shared and .param variables declared in the body, including nested scopes */
     struct ptx_instruction *body;
     uint32_t n_body;
     CT_VEC(struct ptx_label *) labels;
     uint32_t max_ntid[3], req_ntid[3], min_nctapersm, max_nreg;
-    uint32_t kernel_index; /* among the module's kernels, entries only */
-    uint32_t address_number; /* among the functions whose address is taken, from 1; 0: it is not. Given by functions.c */
-    struct ct_symbol *symbol; /* what its name means to all texts of a module, given by link.c; NULL: its own text's affair */
+    uint32_t kernel_index; /* index among the module's kernels, entries only */
+    uint32_t address_number; /* number among the functions whose address is taken, from 1; 0: it is not taken. Set by functions.c */
+    struct ct_symbol *symbol; /* symbol that its name is bound to in all texts of a module, set by link.c; NULL: known in its own text
+                                 only */
 };
 
 struct ptx_module {
     unsigned isa_version; /* major*10+minor */
-    unsigned sm;        /* of .target, as sm_75: 75; of several texts the newest */
-    unsigned oldest_sm; /* of several texts the oldest */
+    unsigned sm;        /* number in .target (sm_75: 75); the newest of several texts */
+    unsigned oldest_sm; /* the oldest of several texts */
     unsigned address_bits;
-    CT_VEC(struct ptx_function *) functions;  /* with bodies and extern declarations, in source order */
+    CT_VEC(struct ptx_function *) functions;  /* definitions and extern declarations, in source order */
     CT_VEC(struct ptx_variable *) variables;  /* module scope */
 };
 
-/* cvt.pack: bits of each of the two numbers that it packs, and whether they are signed. */
+/* cvt.pack: the width of each of the two integers that it packs, and whether they are signed. */
 unsigned ptx_pack_bits(const struct ptx_modifiers *mods, enum ptx_type first_type);
 bool ptx_pack_is_signed(const struct ptx_modifiers *mods, enum ptx_type first_type);
 
-/* Parses one of compilation->sources into a module allocated in compilation->arena. NULL after an error was reported.
- * Does not check what needs a whole program (undefined externs): link.h does. */
+/* Parses one of compilation->sources into a module allocated in compilation->arena. NULL after an error was reported. Does not check
+ * what needs the whole program (undefined externs): that is done when modules are linked (link.h). */
 struct ptx_module *ptx_parse(struct ct_compilation *compilation, uint32_t source);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lexer (PTX ISA, "Syntax": source format, comments, identifiers, constants).
- * Reports nothing by itself: text that is no token becomes PTX_TOK_BAD with a message, so that looking ahead has no effect. */
+ * It reports no errors itself: invalid text becomes a PTX_TOK_BAD with a message, so that looking ahead has no side effects. */
 #include "lex.h"
 
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_SLOTS 4096u
+#define INITIAL_SLOTS 4096u
 
-/* ---- characters; the C library's classes depend on the locale ---- */
+/* ---- characters (the C library's character classes depend on the locale) ---- */
 
 static bool is_digit(int c)
 {
@@ -21,7 +21,7 @@ static bool is_letter(int c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_follow(int c)
+static bool is_follow_symbol(int c)
 {
     return is_letter(c) || is_digit(c) || c == '_' || c == '$';
 }
@@ -47,18 +47,18 @@ static uint32_t hash_text(const char *text, size_t length)
 
 static void names_grow(struct ptx_names *names)
 {
-    const uint32_t n_slots = names->n_slots ? names->n_slots * 2 : FIRST_SLOTS;
+    const uint32_t n_slots = names->n_slots ? names->n_slots * 2 : INITIAL_SLOTS;
     struct ptx_name **slots = CT_ARENA_ARRAY(&names->compilation->scratch, struct ptx_name *, n_slots);
 
     for (uint32_t i = 0; i < names->n_slots; i++) {
         struct ptx_name *name = names->slots[i];
-        uint32_t place;
+        uint32_t slot;
 
         if (!name)
             continue;
-        for (place = name->hash & (n_slots - 1); slots[place]; place = (place + 1) & (n_slots - 1))
+        for (slot = name->hash & (n_slots - 1); slots[slot]; slot = (slot + 1) & (n_slots - 1))
             ;
-        slots[place] = name;
+        slots[slot] = name;
     }
     names->slots = slots;
     names->n_slots = n_slots;
@@ -68,23 +68,23 @@ struct ptx_name *ptx_names_find(struct ptx_names *names, const char *text, size_
 {
     const uint32_t hash = hash_text(text, length);
     struct ptx_name *name;
-    uint32_t place;
+    uint32_t slot;
 
     if (names->n_used >= names->n_slots / 2)
         names_grow(names);
-    for (place = hash & (names->n_slots - 1); (name = names->slots[place]); place = (place + 1) & (names->n_slots - 1))
+    for (slot = hash & (names->n_slots - 1); (name = names->slots[slot]); slot = (slot + 1) & (names->n_slots - 1))
         if (name->hash == hash && name->length == length && memcmp(name->text, text, length) == 0)
             return name;
     name = CT_ARENA_NEW(&names->compilation->scratch, struct ptx_name);
     name->text = ct_arena_strndup(&names->compilation->arena, text, length);
     name->length = (uint32_t)length;
     name->hash = hash;
-    names->slots[place] = name;
+    names->slots[slot] = name;
     names->n_used++;
     return name;
 }
 
-static struct ptx_name *find_word(struct ptx_names *names, const char *word)
+static struct ptx_name *find_keyword(struct ptx_names *names, const char *word)
 {
     return ptx_names_find(names, word, strlen(word));
 }
@@ -92,17 +92,17 @@ static struct ptx_name *find_word(struct ptx_names *names, const char *word)
 void ptx_names_init(struct ptx_names *names, struct ct_compilation *compilation)
 {
     *names = (struct ptx_names){.compilation = compilation};
-#define PTX_DIRECTIVE(id, word) find_word(names, word)->directive = PTX_DIR_##id;
+#define PTX_DIRECTIVE(id, word) find_keyword(names, word)->directive = PTX_DIR_##id;
 #include "directives.def"
     for (unsigned type = 1; type < PTX_TYPE_COUNT; type++)
-        find_word(names, ptx_type_name((enum ptx_type)type))->type = (uint8_t)type;
+        find_keyword(names, ptx_type_name((enum ptx_type)type))->type = (uint8_t)type;
     for (unsigned opcode = 1; opcode < PTX_OPCODE_COUNT; opcode++)
-        find_word(names, ptx_opcode_name((enum ptx_opcode)opcode))->opcode = (uint8_t)opcode;
-#define PTX_SREG(id, spelling, type, vector) find_word(names, spelling)->sreg = PTX_SREG_##id;
+        find_keyword(names, ptx_opcode_name((enum ptx_opcode)opcode))->opcode = (uint8_t)opcode;
+#define PTX_SREG(id, spelling, type, vector) find_keyword(names, spelling)->sreg = PTX_SREG_##id;
 #include "sregs.def"
 }
 
-/* ---- blanks and comments ---- */
+/* ---- white space and comments ---- */
 
 static void start_line(struct ptx_lexer *lexer)
 {
@@ -110,8 +110,8 @@ static void start_line(struct ptx_lexer *lexer)
     lexer->line_start = lexer->p;
 }
 
-/* Goes behind a comment of the C form. False if it has no end: then the lexer stands at the end of the text. */
-static bool skip_long_comment(struct ptx_lexer *lexer)
+/* Skips a C comment. False if it is unterminated; the lexer is then at the end of the text. */
+static bool skip_c_comment(struct ptx_lexer *lexer)
 {
     for (lexer->p += 2; lexer->p < lexer->end; lexer->p++) {
         if (*lexer->p == '*' && lexer->end - lexer->p > 1 && lexer->p[1] == '/') {
@@ -126,7 +126,7 @@ static bool skip_long_comment(struct ptx_lexer *lexer)
     return false;
 }
 
-static bool skip_blanks(struct ptx_lexer *lexer)
+static bool skip_white_space(struct ptx_lexer *lexer)
 {
     while (lexer->p < lexer->end) {
         const char c = *lexer->p;
@@ -141,7 +141,7 @@ static bool skip_blanks(struct ptx_lexer *lexer)
 
             lexer->p = newline ? newline : lexer->end;
         } else if (c == '/' && lexer->end - lexer->p > 1 && lexer->p[1] == '*') {
-            if (!skip_long_comment(lexer))
+            if (!skip_c_comment(lexer))
                 return false;
         } else {
             return true;
@@ -152,19 +152,19 @@ static bool skip_blanks(struct ptx_lexer *lexer)
 
 /* ---- numbers ---- */
 
-static void finish(struct ptx_token *token, int kind, const char *end)
+static void finish_token(struct ptx_token *token, int kind, const char *end)
 {
     token->kind = kind;
     token->length = (uint32_t)(end - token->text);
 }
 
-static void finish_bad(struct ptx_token *token, const char *message, const char *end)
+static void finish_bad_token(struct ptx_token *token, const char *message, const char *end)
 {
     token->message = message;
-    finish(token, PTX_TOK_BAD, end);
+    finish_token(token, PTX_TOK_BAD, end);
 }
 
-/* 0f with 8 hexadecimal digits, 0d with 16. */
+/* Lexes a 0f literal with 8 hexadecimal digits, or a 0d literal with 16. */
 static const char *lex_hex_float(struct ptx_token *token, const char *p, const char *end, unsigned digits)
 {
     const char *first = p;
@@ -173,10 +173,11 @@ static const char *lex_hex_float(struct ptx_token *token, const char *p, const c
 
     while (p < end && hex_value(*p) < 16 && p - first <= 16)
         token->bits = token->bits << 4 | (unsigned)hex_value(*p++);
-    if (p - first != digits || (p < end && is_follow(*p))) {
-        while (p < end && is_follow(*p))
+    if (p - first != digits || (p < end && is_follow_symbol(*p))) {
+        while (p < end && is_follow_symbol(*p))
             p++;
-        finish_bad(token, digits == 8 ? "a 0f literal has 8 hexadecimal digits" : "a 0d literal has 16 hexadecimal digits", p);
+        finish_bad_token(token,
+                         digits == 8 ? "a 0f literal must have 8 hexadecimal digits" : "a 0d literal must have 16 hexadecimal digits", p);
         return p;
     }
     if (digits == 8) {
@@ -186,11 +187,11 @@ static const char *lex_hex_float(struct ptx_token *token, const char *p, const c
         wide = single;
         memcpy(&token->bits, &wide, sizeof token->bits);
     }
-    finish(token, PTX_TOK_FLOAT, p);
+    finish_token(token, PTX_TOK_FLOAT, p);
     return p;
 }
 
-/* Decimal floating point, by the C library in its "C" locale: the process we live in may have set another. */
+/* Converts a decimal floating point literal with the C library, in the "C" locale: the application may have set another one. */
 static const char *lex_decimal_float(struct ptx_lexer *lexer, struct ptx_token *token, const char *p)
 {
     const size_t length = (size_t)(p - token->text);
@@ -204,7 +205,7 @@ static const char *lex_decimal_float(struct ptx_lexer *lexer, struct ptx_token *
         freelocale(c_locale);
     }
     memcpy(&token->bits, &value, sizeof token->bits);
-    finish(token, PTX_TOK_FLOAT, p);
+    finish_token(token, PTX_TOK_FLOAT, p);
     return p;
 }
 
@@ -215,7 +216,7 @@ static const char *scan_digits(const char *p, const char *end)
     return p;
 }
 
-/* The end of a decimal floating point literal that starts at p, or NULL if what stands there is an integer. */
+/* The end of the decimal floating point literal that starts at p, or NULL if the literal is an integer. */
 static const char *scan_decimal_float(const char *p, const char *end)
 {
     const char *mantissa = scan_digits(p, end), *exponent;
@@ -253,14 +254,14 @@ static const char *lex_integer(struct ptx_token *token, const char *p, const cha
         token->is_unsigned = true;
         p++;
     }
-    if (empty || (p < end && is_follow(*p))) {
-        while (p < end && is_follow(*p))
+    if (empty || (p < end && is_follow_symbol(*p))) {
+        while (p < end && is_follow_symbol(*p))
             p++;
-        finish_bad(token, "malformed number", p);
+        finish_bad_token(token, "malformed number", p);
     } else if (overflow) {
-        finish_bad(token, "this number does not fit in 64 bits", p);
+        finish_bad_token(token, "this number does not fit in 64 bits", p);
     } else {
-        finish(token, PTX_TOK_INT, p);
+        finish_token(token, PTX_TOK_INT, p);
     }
     return p;
 }
@@ -279,7 +280,7 @@ static const char *lex_number(struct ptx_lexer *lexer, struct ptx_token *token)
     if (second == 'b')
         return lex_integer(token, p + 2, end, 2);
     float_end = scan_decimal_float(p, end);
-    if (float_end && (float_end == end || !is_follow(*float_end)))
+    if (float_end && (float_end == end || !is_follow_symbol(*float_end)))
         return lex_decimal_float(lexer, token, float_end);
     return lex_integer(token, p, end, *p == '0' ? 8 : 10);
 }
@@ -288,16 +289,16 @@ static const char *lex_number(struct ptx_lexer *lexer, struct ptx_token *token)
 
 static const char *scan_name(const char *p, const char *end)
 {
-    while (p < end && is_follow(*p))
+    while (p < end && is_follow_symbol(*p))
         p++;
     return p;
 }
 
-/* A word behind a dot, with parts joined by `::`. */
+/* The end of the word that follows a dot; its parts may be joined by `::`. */
 static const char *scan_word(const char *p, const char *end)
 {
     p = scan_name(p, end);
-    while (end - p > 2 && p[0] == ':' && p[1] == ':' && is_follow(p[2]))
+    while (end - p > 2 && p[0] == ':' && p[1] == ':' && is_follow_symbol(p[2]))
         p = scan_name(p + 2, end);
     return p;
 }
@@ -308,10 +309,10 @@ static const char *lex_string(struct ptx_token *token, const char *p, const char
         if (*p == '\\' && end - p > 1 && p[1] != '\n')
             p++;
     if (p >= end || *p != '"') {
-        finish_bad(token, "this string has no end", p);
+        finish_bad_token(token, "unterminated string", p);
         return p;
     }
-    finish(token, PTX_TOK_STRING, p + 1);
+    finish_token(token, PTX_TOK_STRING, p + 1);
     return p + 1;
 }
 
@@ -325,26 +326,26 @@ static const char *lex_punctuation(struct ptx_token *token, const char *p, const
 
     for (size_t i = 0; end - p > 1 && i < sizeof pairs / sizeof pairs[0]; i++) {
         if (memcmp(p, pairs[i].text, 2) == 0) {
-            finish(token, pairs[i].kind, p + 2);
+            finish_token(token, pairs[i].kind, p + 2);
             return p + 2;
         }
     }
     if (strchr(",;:[]{}()<>+-!~*/%&|^?=@", *p))
-        finish(token, (unsigned char)*p, p + 1);
+        finish_token(token, (unsigned char)*p, p + 1);
     else
-        finish_bad(token, "this character has no place in PTX", p + 1);
+        finish_bad_token(token, "invalid character", p + 1);
     return p + 1;
 }
 
-/* An identifier starts with a letter, or with _ $ % and something behind it; a lone _ is the sink. */
+/* An identifier starts with a letter, or with _ $ % followed by another character; a single _ is the sink. */
 static bool starts_name(const char *p, const char *end)
 {
     if (is_letter(*p) || *p == '_')
         return true;
-    return (*p == '$' || *p == '%') && end - p > 1 && is_follow(p[1]);
+    return (*p == '$' || *p == '%') && end - p > 1 && is_follow_symbol(p[1]);
 }
 
-static struct ct_location place(const struct ptx_lexer *lexer)
+static struct ct_location current_location(const struct ptx_lexer *lexer)
 {
     const ptrdiff_t column = lexer->p - lexer->line_start + 1;
 
@@ -353,21 +354,21 @@ static struct ct_location place(const struct ptx_lexer *lexer)
 
 struct ptx_token ptx_lex(struct ptx_lexer *lexer)
 {
-    const bool complete = skip_blanks(lexer);
+    const bool complete = skip_white_space(lexer);
     const char *p = lexer->p, *end = lexer->end;
-    struct ptx_token token = {.text = p, .where = place(lexer)};
+    struct ptx_token token = {.text = p, .where = current_location(lexer)};
 
     if (!complete) {
-        finish_bad(&token, "a comment has no end", p);
+        finish_bad_token(&token, "unterminated comment", p);
     } else if (p == end) {
         token.kind = PTX_TOK_END;
     } else if (starts_name(p, end)) {
         p = scan_name(p + 1, end);
-        finish(&token, PTX_TOK_NAME, p);
+        finish_token(&token, PTX_TOK_NAME, p);
         token.name = ptx_names_find(lexer->names, token.text, token.length);
-    } else if (*p == '.' && end - p > 1 && is_follow(p[1])) {
+    } else if (*p == '.' && end - p > 1 && is_follow_symbol(p[1])) {
         p = scan_word(p + 1, end);
-        finish(&token, PTX_TOK_WORD, p);
+        finish_token(&token, PTX_TOK_WORD, p);
         token.name = ptx_names_find(lexer->names, token.text + 1, token.length - 1);
     } else if (is_digit(*p)) {
         p = lex_number(lexer, &token);
@@ -384,13 +385,13 @@ int ptx_lex_peek(const struct ptx_lexer *lexer)
 {
     struct ptx_lexer ahead = *lexer;
 
-    skip_blanks(&ahead);
+    skip_white_space(&ahead);
     return ahead.p < ahead.end ? (unsigned char)*ahead.p : 0;
 }
 
 struct ptx_name *ptx_lex_spelling(struct ptx_lexer *lexer, const struct ptx_token *opcode)
 {
-    while (lexer->end - lexer->p > 1 && *lexer->p == '.' && is_follow(lexer->p[1]))
+    while (lexer->end - lexer->p > 1 && *lexer->p == '.' && is_follow_symbol(lexer->p[1]))
         lexer->p = scan_word(lexer->p + 1, lexer->end);
     return ptx_names_find(lexer->names, opcode->text, (size_t)(lexer->p - opcode->text));
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The opcode table as data: what opcodes.def says of each opcode, in masks. */
+/* The table of opcodes.def as data. */
 #ifndef PTX2SPV_OPCODES_H
 #define PTX2SPV_OPCODES_H
 
 #include "ast.h"
 
-/* Sets of types: a bit for each type. */
+/* Sets of types: one bit for each type. */
 #define T(type) (1u << PTX_##type)
 #define T_PRED T(PRED)
 #define T_B8 T(B8)
@@ -30,8 +30,8 @@
 #define T_MEM (T_B8 | T_BITS | T_B128 | T_INT8 | T_INT | T_F32 | T_F64)
 #define T_ATOM (T_BITS | T_B128 | T_INT32 | T_INT64 | T_F32 | T_F64 | T_HALF)
 #define T_CVT (T_INT8 | T_INT | T_F32 | T_F64 | T_HALF | T(TF32) | T(E4M3X2) | T(E5M2X2))
-#define T_OPT 0x80000000u     /* may be left out */
-#define T_REFUSED 0x40000000u /* makes the instruction unsupported */
+#define T_OPT 0x80000000u         /* optional */
+#define T_UNSUPPORTED 0x40000000u /* makes the instruction an unsupported one */
 #define T_ANY 0xbfffffffu
 _Static_assert(PTX_TYPE_COUNT <= 30, "the two upper bits of a type mask are flags");
 
@@ -67,7 +67,7 @@ _Static_assert(PTX_CLASS_COUNT <= 63, "a class is a bit of a 64-bit mask");
 #define M_SATFINITE M(SATFINITE)
 #define M_HINT M(CACHE_HINT)
 #define M_CACHE (M(CACHE_LOAD) | M(CACHE_STORE) | M(CACHE_LEVEL) | M(EVICT) | M(EVICT_L2) | M(FETCH_SIZE) | M_HINT) /* any */
-#define M_REFUSED M(REFUSED)
+#define M_UNSUPPORTED M(UNSUPPORTED)
 #define M_WRAP M(WRAP)
 #define M_ARITH (M_RND | M_FTZ | M_SAT)
 #define M_MINMAX (M_FTZ | M_NAN | M(XORSIGN) | M(ABS) | M_RELU)
@@ -78,7 +78,7 @@ _Static_assert(PTX_CLASS_COUNT <= 63, "a class is a bit of a 64-bit mask");
 #define M_VOTE M(VOTE_MODE)
 #define M_BRX M(IDX)
 #define M_LDST (M_SEM | M(MMIO) | M_SCOPE | M_SPACE | M_VEC | M(EVICT) | M(EVICT_L2) | M_HINT)
-#define M_ATOM (M_OPER | M_SEM | M_SCOPE | M_SPACE | M_VEC | M(NOFTZ) | M_HINT | M_REFUSED)
+#define M_ATOM (M_OPER | M_SEM | M_SCOPE | M_SPACE | M_VEC | M(NOFTZ) | M_HINT | M_UNSUPPORTED)
 #define M_BAR (M(BAR_WARP) | M(BAR_MODE) | M(ALIGNED) | M_SCOPE)
 #define M_PACK (M(PACK) | M(PACK_TYPE))
 #define M_MEMBAR (M(GL) | M_PROXY)
@@ -89,18 +89,19 @@ _Static_assert(PTX_CLASS_COUNT <= 63, "a class is a bit of a 64-bit mask");
 
 struct ptx_opcode_info {
     const char *name;
-    const char *operands; /* the pattern explained in opcodes.def */
+    const char *operands; /* the pattern, see opcodes.def */
     uint32_t types[3];
-    uint64_t modifiers; /* legal classes */
-    uint64_t required;  /* one of these must be there, as far as they apply to the instruction's type */
+    uint64_t modifiers; /* the legal classes */
+    uint64_t required;  /* one of these must be present, as far as they apply to the instruction's type */
 };
 extern const struct ptx_opcode_info ptx_opcode_infos[PTX_OPCODE_COUNT];
 
-/* Modifier classes that make sense for floating point or for integer types only. */
+/* Modifier classes that apply to floating point or to integer types only. */
 #define M_FLOAT_ONLY (M_RND_ALL | M_FTZ | M_APPROX | M_FULL | M_NAN | M(XORSIGN) | M(ABS) | M_SATFINITE)
 #define M_INTEGER_ONLY (M_HALF | M_CC)
 
-/* The word that insn->mods.unsupported points at ("ld.async": "async"), for messages. *length: its length. insn->text if none. */
+/* The word that insn->mods.unsupported denotes (of "ld.async": "async"), for messages; insn->text if there is none. *length gets its
+ * length. */
 const char *ptx_unsupported_word(const struct ptx_instruction *insn, unsigned *length);
 
 #endif

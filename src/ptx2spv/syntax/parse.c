@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parser: the module (PTX ISA, "Syntax", "PTX Module Directives"), and the small tools of all parser files. */
+/* Parser: the module (PTX ISA, "Syntax", "PTX Module Directives"), and helper functions of all parser files. */
 #include "parse.h"
 
 #include <stdarg.h>
@@ -52,15 +52,15 @@ bool ptx_fail(struct ptx_parser *p, struct ct_location where, const char *format
     return ct_error(p->compilation, where, PTX2SPV_INVALID_PTX, "%s", text);
 }
 
-bool ptx_unexpected(struct ptx_parser *p, const char *wanted)
+bool ptx_unexpected(struct ptx_parser *p, const char *expected)
 {
     const struct ptx_token *token = &p->token;
 
     if (token->kind == PTX_TOK_END)
-        return ptx_fail(p, token->where, "%s expected, but the text ends", wanted);
+        return ptx_fail(p, token->where, "expected %s, found the end of the text", expected);
     if (token->kind == PTX_TOK_BAD)
         return ptx_fail(p, token->where, "%s: '%.*s'", token->message, PTX_SHOW(token->text, token->length));
-    return ptx_fail(p, token->where, "%s expected, not '%.*s'", wanted, PTX_SHOW(token->text, token->length));
+    return ptx_fail(p, token->where, "expected %s, found '%.*s'", expected, PTX_SHOW(token->text, token->length));
 }
 
 bool ptx_expect(struct ptx_parser *p, int kind, const char *what)
@@ -74,7 +74,7 @@ bool ptx_expect_name(struct ptx_parser *p, struct ptx_token *out, const char *wh
     return ptx_expect(p, PTX_TOK_NAME, what);
 }
 
-/* ---- recovery and what is skipped ---- */
+/* ---- error recovery, and directives that are skipped ---- */
 
 static bool may_follow_operand_brace(int c)
 {
@@ -107,7 +107,7 @@ bool ptx_skip_braces(struct ptx_parser *p)
 
     do {
         if (ptx_at(p, PTX_TOK_END))
-            return ptx_fail(p, where, "this '{' has no '}'");
+            return ptx_fail(p, where, "unmatched '{'");
         open += ptx_at(p, '{');
         open -= ptx_at(p, '}');
         ptx_advance(p);
@@ -123,7 +123,7 @@ static bool skip_number(struct ptx_parser *p)
 /* file: .file index "name" [ , timestamp , size ] */
 static bool skip_file(struct ptx_parser *p)
 {
-    if (!skip_number(p) || !ptx_expect(p, PTX_TOK_STRING, "the name of a file"))
+    if (!skip_number(p) || !ptx_expect(p, PTX_TOK_STRING, "a file name"))
         return false;
     return !ptx_accept(p, ',') || (skip_number(p) && ptx_expect(p, ',', "','") && skip_number(p));
 }
@@ -152,17 +152,17 @@ static bool skip_loc(struct ptx_parser *p)
 static bool skip_pragma(struct ptx_parser *p)
 {
     do {
-        if (!ptx_expect(p, PTX_TOK_STRING, "the text of the pragma"))
+        if (!ptx_expect(p, PTX_TOK_STRING, "the pragma as a string"))
             return false;
     } while (ptx_accept(p, ','));
-    return ptx_expect(p, ';', "';' behind the pragma");
+    return ptx_expect(p, ';', "';' after the pragma");
 }
 
 /* section: .section .name { DWARF data } */
 static bool skip_section(struct ptx_parser *p)
 {
     if (!ptx_at(p, PTX_TOK_WORD) && !ptx_at(p, PTX_TOK_NAME))
-        return ptx_unexpected(p, "the name of a section");
+        return ptx_unexpected(p, "a section name");
     ptx_advance(p);
     return ptx_at(p, '{') ? ptx_skip_braces(p) : ptx_unexpected(p, "'{'");
 }
@@ -182,7 +182,7 @@ bool ptx_skip_debug(struct ptx_parser *p, bool *ok)
     return true;
 }
 
-/* `@@DWARF ...` lines of PTX 1.x and 2.x. */
+/* Skips `@@DWARF ...` lines of PTX 1.x and 2.x. */
 static bool skip_old_dwarf(struct ptx_parser *p)
 {
     if (!ptx_at(p, '@') || ptx_lex_peek(&p->lexer) != '@')
@@ -261,7 +261,7 @@ static bool parse_address_size(struct ptx_parser *p)
     if (!ptx_at(p, PTX_TOK_INT) || (size.bits != 32 && size.bits != 64))
         return ptx_unexpected(p, "32 or 64");
     if (size.bits == 32)
-        return ct_error(p->compilation, size.where, PTX2SPV_UNSUPPORTED, "addresses of 32 bits are not supported: .address_size %.*s",
+        return ct_error(p->compilation, size.where, PTX2SPV_UNSUPPORTED, "32-bit addresses are not supported: .address_size %.*s",
                         PTX_SHOW(size.text, size.length));
     ptx_advance(p);
     return true;
@@ -301,11 +301,11 @@ static bool parse_module_item(struct ptx_parser *p)
     if (ptx_at(p, PTX_TOK_WORD) && ptx_space_of_directive((enum ptx_directive)p->token.name->directive) != PTX_SPACE_NONE)
         return ptx_parse_variables(p, linkage);
     if (ptx_at_directive(p, PTX_DIR_REG))
-        return ct_error(p->compilation, p->token.where, PTX2SPV_UNSUPPORTED, "registers outside of functions are not supported: '.reg'");
+        return ct_error(p->compilation, p->token.where, PTX2SPV_UNSUPPORTED, "'.reg' outside of functions is not supported");
     return ptx_unexpected(p, "a directive");
 }
 
-/* After an error at module scope: behind the next ';' or the braces of what was a function. */
+/* Recovers after an error at module scope: skips to after the next ';', or after the braces of a function. */
 static void recover_module(struct ptx_parser *p)
 {
     while (!ptx_at(p, PTX_TOK_END) && !ptx_at(p, ';') && !ptx_at(p, '{') && !ptx_at(p, '}'))
@@ -325,7 +325,7 @@ static void parse_module(struct ptx_parser *p)
     while (!ptx_at(p, PTX_TOK_END)) {
         if (!parse_module_item(p)) {
             while (p->scopes.n > 1) {
-                p->scopes.v[p->scopes.n - 1].pending.n = 0; /* no word about labels of what was not read */
+                p->scopes.v[p->scopes.n - 1].pending.n = 0; /* labels of text that was not parsed are not reported */
                 ptx_scope_pop(p);
             }
             p->function = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A function's body: scopes, declarations, labels, instructions (PTX ISA, "Statements", "Control Flow Directives"). Nested braces
- * are counted, not recursed into. An error spoils its statement; the next one is read all the same. */
+/* A function's body: scopes, declarations, labels, instructions (PTX ISA, "Statements", "Control Flow Directives"). Nested braces are
+ * counted, without recursion. After an error in a statement, parsing continues with the next one. */
 #include "parse.h"
 
 #include <string.h>
 
-/* ---- labels and lists of targets ---- */
+/* ---- labels and target lists */
 
 static bool push_target(struct ptx_parser *p, const struct ptx_token *name, struct ptx_targets *targets, bool labels, uint32_t *cap)
 {
@@ -51,16 +51,16 @@ static bool parse_targets(struct ptx_parser *p, const struct ptx_token *name)
             return false;
     } while (ptx_accept(p, ','));
     *CT_PUSH(&p->compilation->scratch, &p->target_lists) = symbol->targets;
-    return ptx_expect(p, ';', "';' behind the targets");
+    return ptx_expect(p, ';', "';' after the list of targets");
 }
 
-/* label: name : , or the name of a list or prototype. The current token is the name. */
+/* label: name : , or the name of a target list or prototype. The current token is the name. */
 static bool parse_label(struct ptx_parser *p)
 {
     const struct ptx_token name = p->token;
 
     ptx_advance(p);
-    ptx_advance(p); /* ':', seen before */
+    ptx_advance(p); /* the ':', which the caller has seen */
     if (ptx_at_directive(p, PTX_DIR_BRANCHTARGETS) || ptx_at_directive(p, PTX_DIR_CALLTARGETS))
         return parse_targets(p, &name);
     if (ptx_at_directive(p, PTX_DIR_CALLPROTOTYPE))
@@ -90,7 +90,7 @@ static bool parse_guard(struct ptx_parser *p, struct ptx_instruction *insn)
     return true;
 }
 
-/* Opcode and modifiers. Usually one piece of text; blanks between the words are allowed. */
+/* Parses an opcode and its modifiers. They are usually one piece of text, but white space is allowed before each modifier. */
 static struct ptx_name *parse_spelling(struct ptx_parser *p)
 {
     const struct ptx_token opcode = p->token;
@@ -148,7 +148,7 @@ static bool parse_instruction(struct ptx_parser *p)
     if (!ptx_at(p, PTX_TOK_NAME))
         return ptx_unexpected(p, "an instruction");
     text = parse_spelling(p);
-    spelling = ptx_spell(p, text);
+    spelling = ptx_decode_spelling(p, text);
     if (spelling->error)
         return spelling_error(p, insn.where, text);
     insn.opcode = p->opcode = spelling->opcode;
@@ -228,7 +228,7 @@ bool ptx_parse_body(struct ptx_parser *p)
         return false;
     while (p->scopes.n > outside) {
         if (ptx_at(p, PTX_TOK_END))
-            return ptx_fail(p, where, "this '{' has no '}'");
+            return ptx_fail(p, where, "unmatched '{'");
         if (ptx_at(p, '{')) {
             if (!open_scope(p))
                 return false;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operands of an instruction against its row of opcodes.def: number, kinds, types (PTX ISA, "Operand Type Checking" and "Operand
- * Size Exceeding Instruction-Type Size"). */
+/* Checks the operands of an instruction against its row of opcodes.def: number, kinds, types (PTX ISA, "Operand Type Checking" and
+ * "Operand Size Exceeding Instruction-Type Size"). */
 #include "parse.h"
 
 #include <string.h>
 
-/* One operand to check: its place and what the pattern wants there. */
+/* One operand to check: its position, and what the pattern requires there. */
 struct check {
     struct ptx_parser *p;
     const struct ptx_instruction *insn;
@@ -42,7 +42,7 @@ static enum ptx_type nth_type(const struct ptx_instruction *insn, unsigned n)
     return n < insn->n_types ? insn->types[n] : PTX_NONE;
 }
 
-/* The type that a pattern's letter stands for. */
+/* The type that a letter of the pattern denotes. */
 static enum ptx_type type_of_letter(const struct ptx_instruction *insn, char letter)
 {
     switch (letter) {
@@ -81,10 +81,10 @@ static enum family family_of(enum ptx_type type)
     return type >= PTX_B8 && type <= PTX_B128 ? FAMILY_BITS : FAMILY_INT;
 }
 
-/* May a register of type `reg` stand where `want` is asked for? */
+/* Whether a register of type `reg` is legal where type `want` is required. */
 static bool types_agree(enum ptx_type want, enum ptx_type reg, bool relaxed)
 {
-    /* Packed registers hold bits: any 32-bit instruction takes them. */
+    /* Packed registers count as untyped: any 32-bit instruction accepts them. */
     const bool packed = reg == PTX_F16X2 || reg == PTX_BF16X2;
     const enum family wanted = family_of(want), given = packed ? FAMILY_BITS : family_of(reg);
     const unsigned want_bits = ptx_type_bits(want), reg_bits = ptx_type_bits(reg);
@@ -105,7 +105,7 @@ static bool check_register(const struct check *c, const struct ptx_operand *oper
     const struct ptx_register *reg = operand->reg;
 
     if (reg->vector && operand->component < 0)
-        return fail_operand(c, operand, "a vector register where a scalar is wanted");
+        return fail_operand(c, operand, "a vector register where a scalar is expected");
     if (types_agree(c->type, reg->type, c->relaxed))
         return true;
     return ptx_fail(c->p, operand->where, "operand %u of %s: register '%s' has type .%s, not .%s", c->number, c->insn->text, reg->name,
@@ -114,7 +114,8 @@ static bool check_register(const struct check *c, const struct ptx_operand *oper
 
 /* ---- single values ---- */
 
-/* Integers do not become floating point, nor the reverse; but bits may be given as a literal of the same size. */
+/* There is no implicit conversion between integer and floating point constants, but untyped operands accept floating point literals of
+ * their size. */
 static bool check_constant(const struct check *c, const struct ptx_operand *operand)
 {
     const bool to_float = c->type == PTX_F32 || c->type == PTX_F64;
@@ -122,13 +123,13 @@ static bool check_constant(const struct check *c, const struct ptx_operand *oper
     if (c->type == PTX_NONE)
         return true;
     if (operand->kind == PTX_OPND_INT)
-        return !ptx_type_is_float(c->type) || fail_operand(c, operand, "an integer constant where floating point is wanted");
+        return !ptx_type_is_float(c->type) || fail_operand(c, operand, "an integer constant where a floating point value is expected");
     if (to_float || c->type == (operand->is_single ? PTX_B32 : PTX_B64))
         return true;
-    return fail_operand(c, operand, "a floating point constant does not go with this type");
+    return fail_operand(c, operand, "a floating point constant does not match this type");
 }
 
-/* mov and cvt read special registers; 16 bits of one is what PTX 1.x knew. cvt takes the low bits of any, as ptxas has it. */
+/* Only mov and cvt read special registers. PTX 1.x had some of them with 16 bits. cvt takes the low bits of any, as in ptxas. */
 static bool check_special(const struct check *c, const struct ptx_operand *operand)
 {
     static const struct {
@@ -140,32 +141,32 @@ static bool check_special(const struct check *c, const struct ptx_operand *opera
     const enum ptx_type type = (enum ptx_type)sregs[operand->sreg].type;
 
     if (c->insn->opcode != PTX_OP_MOV && c->insn->opcode != PTX_OP_CVT)
-        return fail_operand(c, operand, "special registers are read by mov and cvt only");
+        return fail_operand(c, operand, "special registers can be read by mov and cvt only");
     if ((operand->component >= 0 || c->insn->mods.vector) != sregs[operand->sreg].has_components)
-        return fail_operand(c, operand, "a component such as .x is missing or has no place");
+        return fail_operand(c, operand, "a component such as .x is missing or not allowed");
     if (c->insn->opcode == PTX_OP_MOV &&
         (types_agree(c->type, type, false) || (ptx_type_bits(c->type) == 16 && sregs[operand->sreg].has_components)))
         return true;
     if (c->insn->opcode == PTX_OP_CVT && type != PTX_PRED && !ptx_type_is_float(c->type) && !ptx_type_is_float(c->insn->types[0]))
         return true;
-    return fail_operand(c, operand, "the special register has another type");
+    return fail_operand(c, operand, "the special register has a different type");
 }
 
-/* A register or a variable's address with an offset, as a number. */
+/* Checks the sum of an offset and a register or a variable's address, used as a value. */
 static bool check_sum(const struct check *c, const struct ptx_operand *operand)
 {
     if (operand->bracketed)
-        return fail_operand(c, operand, "a register or a constant is wanted");
+        return fail_operand(c, operand, "expected a register or a constant");
     if (operand->reg && (ptx_type_is_float(c->type) || ptx_type_is_float(operand->reg->type) || operand->reg->type == PTX_PRED))
-        return fail_operand(c, operand, "only integers have an offset");
-    if (operand->reg) { /* the low bits of a wider one count */
+        return fail_operand(c, operand, "an offset can be added to integers only");
+    if (operand->reg) { /* of a wider register the low bits are used */
         struct check wider = *c;
 
         wider.relaxed = true;
         return check_register(&wider, operand);
     }
     if (!operand->offset)
-        return fail_operand(c, operand, "a register or a constant is wanted");
+        return fail_operand(c, operand, "expected a register or a constant");
     if (c->type && (ptx_type_is_float(c->type) || ptx_type_bits(c->type) < 32 || ptx_type_bits(c->type) > 64))
         return fail_operand(c, operand, "an address does not fit in this type");
     return true;
@@ -184,21 +185,21 @@ static bool check_source(const struct check *c, const struct ptx_operand *operan
     case PTX_OPND_ADDRESS:
         return check_sum(c, operand);
     default:
-        return fail_operand(c, operand, "a register or a constant is wanted");
+        return fail_operand(c, operand, "expected a register or a constant");
     }
 }
 
 static bool check_destination(const struct check *c, const struct ptx_operand *operand)
 {
     if (operand->kind != PTX_OPND_REG || operand->negated)
-        return fail_operand(c, operand, "a register is wanted");
+        return fail_operand(c, operand, "expected a register");
     return check_register(c, operand);
 }
 
 static bool check_predicate(const struct check *c, const struct ptx_operand *operand)
 {
     if (operand->kind != PTX_OPND_REG || operand->reg->type != PTX_PRED || operand->reg->vector)
-        return fail_operand(c, operand, "a predicate register is wanted");
+        return fail_operand(c, operand, "expected a predicate register");
     return true;
 }
 
@@ -217,7 +218,7 @@ static bool check_items(const struct check *c, const struct ptx_operand *vector,
     return true;
 }
 
-/* {a, b} of mov: any types whose sizes sum up to that of the instruction. */
+/* {a, b} of mov: elements of any types whose sizes sum up to that of the instruction's type. */
 static bool check_packed(const struct check *c, const struct ptx_operand *vector, check_fn *check_item, bool sinks)
 {
     struct check item = *c;
@@ -226,7 +227,7 @@ static bool check_packed(const struct check *c, const struct ptx_operand *vector
 
     item.type = PTX_NONE;
     if (!(1u << c->type & (T_BITS | T_B128)))
-        return fail_operand(c, vector, "vectors are packed into types of bits only");
+        return fail_operand(c, vector, "vectors can be packed into .b types only");
     if (!check_items(&item, vector, check_item, sinks))
         return false;
     for (uint32_t i = 0; i < vector->n_items; i++) {
@@ -235,10 +236,11 @@ static bool check_packed(const struct check *c, const struct ptx_operand *vector
     }
     if (vector->n_items != 2 && vector->n_items != 4 && !(vector->n_items == 8))
         return fail_operand(c, vector, "a vector has 2 or 4 elements");
-    return !counted || bits == ptx_type_bits(c->type) || fail_operand(c, vector, "the elements' sizes do not sum up to the type's");
+    return !counted || bits == ptx_type_bits(c->type) ||
+           fail_operand(c, vector, "the sizes of the elements do not sum up to that of the type");
 }
 
-/* A value that may be a vector: as many elements as .v2, .v4 say. */
+/* A value that may be a vector, with as many elements as .v2, .v4 and .v8 require. */
 static bool check_maybe_vector(const struct check *c, const struct ptx_operand *operand, check_fn *check_item, bool sinks)
 {
     const unsigned width = c->insn->mods.vector;
@@ -246,19 +248,20 @@ static bool check_maybe_vector(const struct check *c, const struct ptx_operand *
     if (operand->kind == PTX_OPND_VECTOR && c->insn->opcode == PTX_OP_MOV && !width)
         return check_packed(c, operand, check_item, sinks);
     if (operand->kind == PTX_OPND_VECTOR && width != operand->n_items)
-        return fail_operand(c, operand, width ? "the number of elements differs from the instruction's" : "a vector without .v2 or .v4");
+        return fail_operand(c, operand,
+                            width ? "the number of elements differs from that of the instruction" : "a vector without .v2 or .v4");
     if (operand->kind == PTX_OPND_VECTOR)
         return check_items(c, operand, check_item, sinks);
     if (width && operand->kind == PTX_OPND_REG && operand->reg->vector == width && operand->component < 0)
-        return types_agree(c->type, operand->reg->type, c->relaxed) || fail_operand(c, operand, "the vector's type differs");
+        return types_agree(c->type, operand->reg->type, c->relaxed) || fail_operand(c, operand, "the vector register has a different type");
     if (width)
-        return fail_operand(c, operand, "a vector is wanted");
+        return fail_operand(c, operand, "expected a vector");
     return check_item(c, operand);
 }
 
 /* ---- one item of the pattern ---- */
 
-/* A variable's name stands in the instruction's state space, or in one that generic addresses reach. */
+/* A variable must be in the instruction's state space, or, for generic addressing, in a space that generic addresses reach. */
 static bool check_space(const struct check *c, const struct ptx_operand *operand)
 {
     const enum ptx_space space = (enum ptx_space)c->insn->mods.space, given = operand->variable->space;
@@ -266,7 +269,7 @@ static bool check_space(const struct check *c, const struct ptx_operand *operand
     if (given == PTX_SPACE_TEX)
         c->p->mark_unsupported = true;
     else if (space ? given != space : given == PTX_SPACE_CONST || given == PTX_SPACE_PARAM)
-        return ptx_fail(c->p, operand->where, "operand %u of %s: '%s' lies in another state space", c->number, c->insn->text,
+        return ptx_fail(c->p, operand->where, "operand %u of %s: '%s' is in another state space", c->number, c->insn->text,
                         operand->variable->name);
     return true;
 }
@@ -276,9 +279,9 @@ static bool check_address(const struct check *c, const struct ptx_operand *opera
     const bool is_number = !operand->variable && !operand->reg;
 
     if (operand->kind != PTX_OPND_ADDRESS || !operand->bracketed)
-        return fail_operand(c, operand, "an address in brackets is wanted");
+        return fail_operand(c, operand, "expected an address in brackets");
     if (is_number && c->insn->mods.space == PTX_SPACE_NONE)
-        return fail_operand(c, operand, "a number is no generic address");
+        return fail_operand(c, operand, "a number is not a generic address");
     if (operand->variable)
         return check_space(c, operand);
     if (operand->reg && (operand->reg->vector || ptx_type_bits(operand->reg->type) < 32 || ptx_type_bits(operand->reg->type) > 64 ||
@@ -290,16 +293,16 @@ static bool check_address(const struct check *c, const struct ptx_operand *opera
 static bool check_move_source(const struct check *c, const struct ptx_operand *operand)
 {
     if (operand->kind == PTX_OPND_VECTOR && !c->insn->mods.vector && c->insn->operands[0].kind == PTX_OPND_VECTOR)
-        return fail_operand(c, operand, "a vector on both sides needs .v2 or .v4");
+        return fail_operand(c, operand, "a move from vector to vector needs .v2 or .v4");
     if (operand->kind == PTX_OPND_VECTOR || (c->insn->mods.vector && operand->kind != PTX_OPND_SREG))
         return check_maybe_vector(c, operand, check_source, false);
     if (operand->kind == PTX_OPND_REG && operand->reg->vector && operand->component < 0)
-        return fail_operand(c, operand, "a vector register where a scalar is wanted");
+        return fail_operand(c, operand, "a vector register where a scalar is expected");
     if (operand->kind == PTX_OPND_FUNC || (operand->kind == PTX_OPND_ADDRESS && !operand->bracketed && !operand->reg)) {
         if (ptx_type_bits(c->type) < 32 || ptx_type_bits(c->type) > 64 || ptx_type_is_float(c->type))
             return fail_operand(c, operand, "an address does not fit in this type");
         if (c->insn->opcode == PTX_OP_CVTA)
-            return operand->variable ? check_space(c, operand) : fail_operand(c, operand, "a variable or a register is wanted");
+            return operand->variable ? check_space(c, operand) : fail_operand(c, operand, "expected a variable or a register");
         return true;
     }
     return check_source(c, operand);
@@ -310,7 +313,7 @@ static bool check_sinkable(const struct check *c, const struct ptx_operand *oper
     return operand->kind == PTX_OPND_SINK || check_destination(c, operand);
 }
 
-/* d or d|p, each may be a sink. */
+/* d or d|p; each of them may be a sink. */
 static bool check_with_predicate(const struct check *c, const struct ptx_operand *operand)
 {
     if (operand->kind != PTX_OPND_PAIR)
@@ -323,7 +326,7 @@ static bool check_predicates(const struct check *c, const struct ptx_operand *op
     if (operand->kind == PTX_OPND_SINK)
         return true;
     if (operand->negated)
-        return fail_operand(c, operand, "a destination is not negated");
+        return fail_operand(c, operand, "a destination cannot be negated");
     if (operand->kind != PTX_OPND_PAIR)
         return check_predicate(c, operand);
     return check_predicates(c, &operand->items[0]) && check_predicates(c, &operand->items[1]);
@@ -355,9 +358,9 @@ static bool check_operand(const struct check *c, char kind, const struct ptx_ope
     case 'a':
         return check_address(c, operand);
     case 'l':
-        return operand->kind == PTX_OPND_LABEL || fail_operand(c, operand, "a label is wanted");
+        return operand->kind == PTX_OPND_LABEL || fail_operand(c, operand, "expected a label");
     case 'i':
-        return operand->kind == PTX_OPND_INT || fail_operand(c, operand, "an integer constant is wanted");
+        return operand->kind == PTX_OPND_INT || fail_operand(c, operand, "expected an integer constant");
     default: /* 'x' */
         return true;
     }
@@ -372,7 +375,7 @@ static bool check_count(struct ptx_parser *p, const struct ptx_instruction *insn
     return ptx_fail(p, insn->where, "%s takes %u to %u operands, not %u", insn->text, least, most, insn->n_operands);
 }
 
-/* Walks the pattern: "d0 s0 ?s0", items of two letters. */
+/* Checks all operands against a pattern such as "d0 s0 ?s0", whose items are two letters. */
 static bool check_pattern(struct ptx_parser *p, const struct ptx_instruction *insn, const char *pattern)
 {
     struct check c = {.p = p, .insn = insn};
@@ -396,7 +399,7 @@ static bool check_pattern(struct ptx_parser *p, const struct ptx_instruction *in
     return check_count(p, insn, least, most);
 }
 
-/* .L2::cache_hint and the operand that it tells of go together. */
+/* .L2::cache_hint requires the operand with the policy, and the operand requires .L2::cache_hint. */
 static bool check_hint(struct ptx_parser *p, const struct ptx_instruction *insn, unsigned n_others)
 {
     return check_count(p, insn, n_others + insn->mods.cache_hint, n_others + insn->mods.cache_hint);
@@ -414,7 +417,7 @@ static bool check_atomic(struct ptx_parser *p, const struct ptx_instruction *ins
            check_pattern(p, insn, is_cas ? "E0 a- S0 S0 ?sv" : ptx_opcode_infos[insn->opcode].operands);
 }
 
-/* cvt to two packed values takes two sources, .rs random bits besides. */
+/* cvt to two packed values takes two sources; .rs adds an operand with random bits. */
 static bool check_conversion(struct ptx_parser *p, const struct ptx_instruction *insn)
 {
     const uint32_t packed = T(F16X2) | T(BF16X2) | T(E4M3X2) | T(E5M2X2);
@@ -426,7 +429,7 @@ static bool check_conversion(struct ptx_parser *p, const struct ptx_instruction 
     return check_pattern(p, insn, ptx_opcode_infos[insn->opcode].operands) && check_count(p, insn, want, want);
 }
 
-/* bar and barrier have a form for each mode. A barrier's number is at most 15. */
+/* The pattern of bar and barrier depends on the mode. (The number of a barrier is at most 15: check_barrier.) */
 static const char *barrier_pattern(const struct ptx_instruction *insn)
 {
     switch (insn->mods.mode) {
@@ -442,14 +445,14 @@ static const char *barrier_pattern(const struct ptx_instruction *insn)
     }
 }
 
-/* How many threads a barrier waits for: whole warps. */
+/* The number of threads that a barrier waits for must be a multiple of the warp size. */
 static bool check_thread_count(struct ptx_parser *p, const struct ptx_instruction *insn, bool is_reduction)
 {
     const unsigned at = is_reduction ? 2 : 1;
     const bool has_count = insn->n_operands > at + is_reduction && insn->mods.mode != PTX_MODE_WARP;
 
     if (has_count && insn->operands[at].kind == PTX_OPND_INT && insn->operands[at].bits % 32)
-        return ptx_fail(p, insn->operands[at].where, "%s: the number of threads is no multiple of 32", insn->text);
+        return ptx_fail(p, insn->operands[at].where, "%s: the number of threads is not a multiple of 32", insn->text);
     return true;
 }
 
@@ -469,11 +472,11 @@ static bool check_barrier(struct ptx_parser *p, const struct ptx_instruction *in
         return false;
     for (uint32_t i = 0; i < insn->n_operands && insn->mods.mode != PTX_MODE_WARP; i++)
         if (i == (is_reduction ? 1 : 0) && insn->operands[i].kind == PTX_OPND_INT && insn->operands[i].bits > 15)
-            return ptx_fail(p, insn->operands[i].where, "%s: barriers are numbered 0 to 15", insn->text);
+            return ptx_fail(p, insn->operands[i].where, "%s: barriers are numbered from 0 to 15", insn->text);
     return true;
 }
 
-/* The predicate beside a comparison or a truth table goes with the boolean operation that combines them; so does lop3's d|p. */
+/* A comparison or truth table has a predicate operand if and only if a boolean operation combines them; so has lop3 a destination d|p. */
 static bool check_boolean(struct ptx_parser *p, const struct ptx_instruction *insn)
 {
     const unsigned n_others = insn->opcode == PTX_OP_LOP3 ? 5 : 3;
@@ -481,18 +484,18 @@ static bool check_boolean(struct ptx_parser *p, const struct ptx_instruction *in
     const bool combines = insn->mods.operation != PTX_OPER_NONE;
 
     if (insn->opcode == PTX_OP_LOP3 && is_pair != combines)
-        return ptx_fail(p, insn->where, "%s: d|p and a boolean operation go together", insn->text);
+        return ptx_fail(p, insn->where, "%s: a destination d|p and a boolean operation require each other", insn->text);
     return check_count(p, insn, n_others + combines, n_others + combines);
 }
 
-/* Constants that the ISA limits: bit positions and lengths, events. */
+/* Checks constants that the ISA limits: bit positions and lengths, event numbers. */
 static bool check_ranges(struct ptx_parser *p, const struct ptx_instruction *insn)
 {
     const bool is_field = insn->opcode == PTX_OP_BFE || insn->opcode == PTX_OP_BFI;
     const unsigned first = insn->opcode == PTX_OP_BFE ? 2 : insn->opcode == PTX_OP_BFI ? 3 : 0, limit = is_field ? 255 : 15;
 
     if ((insn->opcode == PTX_OP_DISCARD || insn->opcode == PTX_OP_APPLYPRIORITY) && insn->operands[1].bits != 128)
-        return ptx_fail(p, insn->operands[1].where, "operand 2 of %s: only 128 bytes", insn->text);
+        return ptx_fail(p, insn->operands[1].where, "operand 2 of %s: the size must be 128 bytes", insn->text);
     if (!is_field && (insn->opcode != PTX_OP_PMEVENT || strstr(insn->text, ".mask")))
         return true;
     for (uint32_t i = first; i < insn->n_operands; i++)

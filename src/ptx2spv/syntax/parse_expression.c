@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constant expressions (PTX ISA, "Constant Expressions"): 64-bit integers, signed or unsigned by C's rules, and doubles. */
+/* Constant expressions (PTX ISA, "Constant Expressions"): 64-bit integers, signed or unsigned by the rules of C, and doubles. */
 #include "parse.h"
 
 #include <math.h>
@@ -99,7 +99,7 @@ static bool float_binary(int token, double a, double b, struct ptx_constant *out
     }
 }
 
-/* Two's complement without undefined cases: INT64_MIN / -1 wraps. */
+/* Two's complement division without undefined behaviour: INT64_MIN / -1 wraps around. */
 static uint64_t divide(uint64_t a, uint64_t b, bool is_unsigned)
 {
     if (is_unsigned)
@@ -155,7 +155,7 @@ static struct ptx_constant int_binary(int token, const struct ptx_constant *left
         return make_int(!less(a, b, u), false);
     case PTX_TOK_EQ:
         return make_int(a == b, false);
-    default: /* PTX_TOK_NE: precedence_of knows no other */
+    default: /* PTX_TOK_NE: precedence_of admits no other token */
         return make_int(a != b, false);
     }
 }
@@ -170,7 +170,7 @@ static bool apply_binary(struct ptx_parser *p, const struct ptx_token *op, const
     if (a->is_float || b->is_float) {
         if (float_binary(op->kind, as_double(a), as_double(b), out))
             return true;
-        return ptx_fail(p, op->where, "operator '%.*s' does not take floating point", PTX_SHOW(op->text, op->length));
+        return ptx_fail(p, op->where, "operator '%.*s' does not accept floating point operands", PTX_SHOW(op->text, op->length));
     }
     if ((op->kind == '/' || op->kind == '%') && b->bits == 0)
         return ptx_fail(p, op->where, "division by zero in a constant expression");
@@ -189,7 +189,7 @@ static bool enter(struct ptx_parser *p)
     return ptx_fail(p, p->token.where, "nested too deeply at '%.*s'", PTX_SHOW(p->token.text, p->token.length));
 }
 
-/* cast: (.s64) or (.u64), behind the '('. */
+/* cast: (.s64) or (.u64), after the '('. */
 static bool parse_cast(struct ptx_parser *p, bool *is_unsigned)
 {
     const enum ptx_type type = (enum ptx_type)p->token.name->type;
@@ -198,7 +198,7 @@ static bool parse_cast(struct ptx_parser *p, bool *is_unsigned)
         return ptx_unexpected(p, "the cast .s64 or .u64");
     *is_unsigned = type == PTX_U64;
     ptx_advance(p);
-    return ptx_expect(p, ')', "')' behind the cast");
+    return ptx_expect(p, ')', "')' after the cast");
 }
 
 /* primary: number | WARP_SZ | ( conditional ) */
@@ -248,7 +248,7 @@ static bool parse_unary(struct ptx_parser *p, struct ptx_constant *out)
         ptx_advance(p);
         ok = parse_unary(p, out);
         if (ok && op.kind == '~' && out->is_float)
-            ok = ptx_fail(p, op.where, "operator '~' does not take floating point");
+            ok = ptx_fail(p, op.where, "operator '~' does not accept floating point operands");
         if (ok)
             apply_unary(op.kind, out);
     } else if (op.kind == '(' && ptx_lex_peek(&p->lexer) == '.') {
@@ -256,7 +256,7 @@ static bool parse_unary(struct ptx_parser *p, struct ptx_constant *out)
         ok = p->token.kind == PTX_TOK_WORD ? parse_cast(p, &is_unsigned) : ptx_unexpected(p, "a cast");
         ok = ok && parse_unary(p, out);
         if (ok && out->is_float)
-            ok = ptx_fail(p, op.where, "a cast of a floating point constant");
+            ok = ptx_fail(p, op.where, "a floating point constant cannot be cast");
         if (ok)
             out->is_unsigned = is_unsigned;
     } else {
@@ -330,7 +330,7 @@ bool ptx_parse_count(struct ptx_parser *p, const char *what, uint64_t least, uin
 
 /* ---- rounding to a type ---- */
 
-/* Rounds a double to a format of `exponent_bits` and `mantissa_bits` (without the hidden one), to the nearest even. */
+/* Rounds a double to a format with `exponent_bits` and `mantissa_bits` (without the hidden bit), to nearest even. */
 static uint64_t round_to_format(double value, int exponent_bits, int mantissa_bits)
 {
     const int bias = (1 << (exponent_bits - 1)) - 1;
@@ -348,10 +348,10 @@ static uint64_t round_to_format(double value, int exponent_bits, int mantissa_bi
         return sign;
     frexp(magnitude, &exponent); /* magnitude = m * 2^exponent, m in [0.5, 1) */
     if (exponent - 1 < 1 - bias)
-        exponent = 2 - bias; /* denormal: the step is that of the smallest normal number */
+        exponent = 2 - bias; /* denormal: the spacing is that of the smallest normal number */
     if (exponent - 1 > bias)
         return sign | infinity;
-    /* Exact scaling, then rounding in the current mode: the library leaves it at to-nearest. */
+    /* The scaling is exact; rint rounds in the current mode, which the library keeps at to-nearest. */
     scaled = (uint64_t)rint(ldexp(magnitude, mantissa_bits + 1 - exponent));
     return sign | (((uint64_t)(exponent - 2 + bias) << mantissa_bits) + scaled);
 }

@@ -61,7 +61,7 @@ static bool parse_inputs(struct ptx_parser *p, bool declare, struct ptx_function
 
 /* ---- directives between the parameters and the body ---- */
 
-/* count , ... : up to three; missing ones are 1 */
+/* extent: count , ... : up to three numbers; missing ones are 1 */
 static bool parse_extent(struct ptx_parser *p, uint32_t extent[3])
 {
     extent[0] = extent[1] = extent[2] = 1;
@@ -121,7 +121,7 @@ static bool parse_tuning(struct ptx_parser *p, struct ptx_function *function)
     case PTX_DIR_ATTRIBUTE:
         return ptx_parse_attributes(p, &managed);
     default:
-        return ptx_fail(p, word.where, "'%.*s' is not a directive of functions", PTX_SHOW(word.text, word.length));
+        return ptx_fail(p, word.where, "'%.*s' is not a function directive", PTX_SHOW(word.text, word.length));
     }
 }
 
@@ -135,7 +135,7 @@ static bool parse_tunings(struct ptx_parser *p, struct ptx_function *function)
 
 /* ---- one function ---- */
 
-/* The function's name stands behind its results; it must be known before them, since they belong to its scope. */
+/* Looks ahead for the function's name, which follows its results: it must be known before them, since they belong to its scope. */
 static bool find_function_name(const struct ptx_parser *p, struct ptx_token *name)
 {
     struct ptx_lexer lexer = p->lexer;
@@ -159,7 +159,8 @@ static struct ptx_function *create_function(struct ptx_parser *p, const struct p
     return function;
 }
 
-/* The function that the header describes: a new one, or that of an earlier declaration, or a spare one if there is a body already. */
+/* The function that the header describes: a new one, or that of an earlier declaration. If that has a body already, a temporary one is
+ * created, so that the duplicate can be parsed. */
 static struct ptx_function *open_function(struct ptx_parser *p, const struct ptx_token *name, bool is_entry)
 {
     struct ptx_symbol *symbol = name->name->symbol;
@@ -167,7 +168,7 @@ static struct ptx_function *open_function(struct ptx_parser *p, const struct ptx
 
     if (symbol && symbol->kind == PTX_SYM_FUNC) {
         if (symbol->function->is_entry != is_entry) {
-            ptx_fail(p, name->where, "'%s' is declared otherwise in line %u", name->name->text, symbol->function->where.line);
+            ptx_fail(p, name->where, "'%s' is declared differently in line %u", name->name->text, symbol->function->where.line);
             return NULL;
         }
         return symbol->function->has_body ? create_function(p, name) : symbol->function;
@@ -192,7 +193,7 @@ static bool parse_header(struct ptx_parser *p, struct ptx_function *function)
     if (!ptx_expect_name(p, &name, "the name of a function") || !parse_inputs(p, true, function))
         return false;
     if (was_declared && (function->n_params != n_params || function->n_results != n_results))
-        return ptx_fail(p, name.where, "'%s' is declared with other parameters in line %u", function->name, function->where.line);
+        return ptx_fail(p, name.where, "'%s' is declared with different parameters in line %u", function->name, function->where.line);
     function->where = name.where;
     return parse_tunings(p, function);
 }
@@ -204,7 +205,7 @@ static bool parse_definition(struct ptx_parser *p, struct ptx_function *function
     while (symbol && symbol->depth > 0)
         symbol = symbol->outer;
     if (symbol && symbol->function != function)
-        return ptx_fail(p, function->where, "function '%s' is defined already, in line %u", function->name, symbol->function->where.line);
+        return ptx_fail(p, function->where, "function '%s' is already defined in line %u", function->name, symbol->function->where.line);
     if (function->linkage == PTX_LINK_EXTERN)
         return ptx_fail(p, function->where, "function '%s' is .extern and has a body", function->name);
     function->has_body = true;
@@ -254,7 +255,7 @@ bool ptx_parse_prototype(struct ptx_parser *p, const struct ptx_token *name)
     symbol->function = create_function(p, name);
     symbol->function->is_prototype = true;
     return parse_results(p, false, symbol->function) && ptx_expect_name(p, &sink, "'_'") && parse_inputs(p, false, symbol->function) &&
-           parse_tunings(p, symbol->function) && ptx_expect(p, ';', "';' behind the prototype");
+           parse_tunings(p, symbol->function) && ptx_expect(p, ';', "';' after the prototype");
 }
 
 /* ---- aliases ---- */
@@ -284,7 +285,7 @@ bool ptx_parse_alias(struct ptx_parser *p)
     if (alias.alias->has_body || alias.alias->is_entry || alias.target->is_entry)
         return ptx_fail(p, where, "'%s' cannot be an alias of '%s'", alias.alias->name, alias.target->name);
     *CT_PUSH(&p->compilation->scratch, &p->aliases) = alias;
-    return ptx_expect(p, ';', "';' behind the alias");
+    return ptx_expect(p, ';', "';' after the alias");
 }
 
 void ptx_resolve_aliases(struct ptx_parser *p)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operands (PTX ISA, "Instruction Operands"). What they may be for an opcode is parse_check.c's matter. */
+/* Parses operands (PTX ISA, "Instruction Operands"). parse_check.c checks which of them an opcode accepts. */
 #include "parse.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ static int component_of(const struct ptx_token *word)
     return -1;
 }
 
-/* A selector of several bytes (%r1.b3210, of the video instructions) is legal, but the tree has no place for it. */
+/* A selector of several bytes (%r1.b3210, in video instructions) is legal, but the tree cannot represent it. */
 static bool is_wide_selector(const struct ptx_token *word)
 {
     if (word->length < 4 || word->length > 6 || (word->text[1] != 'b' && word->text[1] != 'h'))
@@ -71,7 +71,7 @@ static bool parse_component(struct ptx_parser *p, const struct ptx_token *name, 
 
 /* ---- addresses ---- */
 
-/* offset: (+ | -) constant, signs included */
+/* offset: (+ | -) constant; the sign is parsed as part of the constant */
 static bool parse_offset(struct ptx_parser *p, struct ptx_operand *out)
 {
     const struct ct_location where = p->token.where;
@@ -87,14 +87,14 @@ static bool parse_offset(struct ptx_parser *p, struct ptx_operand *out)
     return true;
 }
 
-/* element: name [ constant ]: the address of an array's element */
+/* element: name [ constant ]: the address of an array element */
 static bool parse_element(struct ptx_parser *p, struct ptx_operand *out)
 {
     const uint64_t scalar_bytes = (ptx_type_bits(out->variable->type) + 7) / 8;
     struct ptx_constant index;
 
     ptx_advance(p);
-    if (ptx_at(p, PTX_TOK_NAME) && !p->token.name->sreg) { /* name[%r1]: legal, but a multiplication in an operand */
+    if (ptx_at(p, PTX_TOK_NAME) && !p->token.name->sreg) { /* name[%r1]: legal, but it needs a multiplication */
         p->mark_unsupported = true;
         while (!ptx_at(p, ']') && !ptx_at(p, ';') && !ptx_at(p, PTX_TOK_END))
             ptx_advance(p);
@@ -108,7 +108,7 @@ static bool parse_element(struct ptx_parser *p, struct ptx_operand *out)
     return ptx_expect(p, ']', "']'");
 }
 
-/* name[4] alone: what ld and st access, for mov a number. */
+/* name or name[4]: with ld and st the element that they access, with mov its address. */
 static bool parse_variable_operand(struct ptx_parser *p, struct ptx_variable *variable, struct ptx_operand *out)
 {
     out->kind = PTX_OPND_ADDRESS;
@@ -139,8 +139,8 @@ static bool parse_constant_operand(struct ptx_parser *p, struct ptx_operand *out
 
 /* ---- names ---- */
 
-/* Legal special registers without a row in sregs.def: %pm3, %pm3_64, %envreg7, %reserved_smem_offset_1. */
-static bool is_other_sreg(const struct ptx_token *name)
+/* Legal special registers that have no row in sregs.def: %pm3, %pm3_64, %envreg7, %reserved_smem_offset_1. */
+static bool is_unlisted_sreg(const struct ptx_token *name)
 {
     static const char *const stems[] = {"%pm", "%envreg", "%reserved_smem_offset_"};
 
@@ -154,7 +154,7 @@ static bool parse_symbol_operand(struct ptx_parser *p, const struct ptx_token *n
 {
     struct ptx_symbol *symbol = ptx_lookup(p, name->name);
 
-    if (!symbol && is_other_sreg(name)) {
+    if (!symbol && is_unlisted_sreg(name)) {
         p->mark_unsupported = true;
         out->kind = PTX_OPND_SREG;
         out->sreg = PTX_SREG_PM0;
@@ -190,7 +190,7 @@ static bool parse_name_operand(struct ptx_parser *p, struct ptx_operand *out)
 {
     const struct ptx_token name = p->token;
 
-    if (name.name->sreg == PTX_SREG_WARP_SZ) /* the number 32 */
+    if (name.name->sreg == PTX_SREG_WARP_SZ) /* the constant 32 */
         return parse_constant_operand(p, out);
     ptx_advance(p);
     if (p->opcode == PTX_OP_BRA) {
@@ -222,7 +222,7 @@ static bool push_operand(struct ptx_parser *p)
     return true;
 }
 
-/* The items up to `close`, beside those that lie on the stack from `first` on. */
+/* Parses items up to `close`; they are collected with those that the stack has from `first` on. */
 static bool parse_items(struct ptx_parser *p, uint32_t first, int close, const char *what, struct ptx_operand *out)
 {
     while (!ptx_at(p, close)) {
@@ -254,7 +254,7 @@ static void make_address(struct ptx_operand *out)
     out->bracketed = true;
 }
 
-/* bracket: [ base offset ], or [ name , {coordinates} ... ] of textures and tensors */
+/* bracket: [ base offset ], or, for textures and tensors, [ name , {coordinates} ... ] */
 static bool parse_bracket(struct ptx_parser *p, struct ptx_operand *out)
 {
     const struct ct_location where = out->where;
@@ -281,7 +281,7 @@ static bool parse_bracket(struct ptx_parser *p, struct ptx_operand *out)
     return ptx_expect(p, ']', "']'");
 }
 
-/* operand behind a sign or '!': a name, or the whole is a constant */
+/* operand after a sign or '!': a name, or else the whole operand is a constant */
 static bool parse_prefixed(struct ptx_parser *p, struct ptx_operand *out)
 {
     const int next = ptx_lex_peek(&p->lexer);
@@ -290,8 +290,8 @@ static bool parse_prefixed(struct ptx_parser *p, struct ptx_operand *out)
     if (!is_name)
         return parse_constant_operand(p, out);
     out->minus = ptx_at(p, '-');
-    if (out->minus && !(ptx_opcode_infos[p->opcode].modifiers & M_LOOSE)) /* vmad takes it */
-        return ptx_fail(p, p->token.where, "'-' stands before constants only");
+    if (out->minus && !(ptx_opcode_infos[p->opcode].modifiers & M_LOOSE)) /* vmad accepts it */
+        return ptx_fail(p, p->token.where, "'-' is allowed before constants only");
     out->negated = ptx_at(p, '!');
     ptx_advance(p);
     return ptx_at(p, PTX_TOK_NAME) ? parse_name_operand(p, out) : ptx_unexpected(p, "the name of a register");
@@ -352,7 +352,8 @@ bool ptx_parse_operand(struct ptx_parser *p, struct ptx_operand *out)
     return ok;
 }
 
-/* `reg + constant` as a source: a sum of integers, which no manual mentions. ptxas takes it in every instruction (but no `-`). */
+/* `reg + constant` as a source operand: an integer sum. The manual does not mention it; ptxas accepts it in every instruction (but not
+ * `-`). */
 static bool parse_sum(struct ptx_parser *p, struct ptx_operand *out)
 {
     if (out->kind != PTX_OPND_REG || out->negated || out->minus || !ptx_at(p, '+'))
@@ -361,8 +362,8 @@ static bool parse_sum(struct ptx_parser *p, struct ptx_operand *out)
     return parse_offset(p, out);
 }
 
-/* One register in braces is that register where vectors may stand: `ld.global.b32 { %r1 }, [%rd1]` is how Triton writes it. */
-static void open_braces(const struct ptx_parser *p, const struct ptx_instruction *insn, struct ptx_operand *out)
+/* A single register in braces is equivalent to the register where a vector is allowed: Triton writes `ld.global.b32 { %r1 }, [%rd1]`. */
+static void unwrap_single_element(const struct ptx_parser *p, const struct ptx_instruction *insn, struct ptx_operand *out)
 {
     const bool moves = p->opcode == PTX_OP_LD || p->opcode == PTX_OP_LDU || p->opcode == PTX_OP_ST || p->opcode == PTX_OP_MOV;
 
@@ -372,8 +373,9 @@ static void open_braces(const struct ptx_parser *p, const struct ptx_instruction
         *out = out->items[0];
 }
 
-/* A vector register as a whole is its components in braces: mov.b64 d, v. Only mov of bits has it, .v2 and .v4 are another form. */
-static void take_vector_apart(struct ptx_parser *p, const struct ptx_instruction *insn, struct ptx_operand *out)
+/* Replaces a whole vector register by its components in braces: mov.b64 d, v. Applies to mov of .b types only; .v2 and .v4 are another
+ * form. */
+static void expand_vector_register(struct ptx_parser *p, const struct ptx_instruction *insn, struct ptx_operand *out)
 {
     const struct ptx_operand whole = *out;
     const bool packs = p->opcode == PTX_OP_MOV && !insn->mods.vector && insn->n_types && (1u << insn->types[0] & (T_BITS | T_B128));
@@ -392,10 +394,10 @@ bool ptx_parse_instruction_operand(struct ptx_parser *p, const struct ptx_instru
 {
     if (!ptx_parse_operand(p, out) || !parse_sum(p, out))
         return false;
-    if (p->opcode == PTX_OP_LD && out->bracketed) /* ld r, [a].unified: memory that a system shares, of no effect here */
+    if (p->opcode == PTX_OP_LD && out->bracketed) /* ld r, [a].unified: an access to unified memory; it has no effect here */
         ptx_accept_directive(p, PTX_DIR_UNIFIED);
-    open_braces(p, insn, out);
-    take_vector_apart(p, insn, out);
+    unwrap_single_element(p, insn, out);
+    expand_vector_register(p, insn, out);
     return true;
 }
 
@@ -425,8 +427,8 @@ static bool check_callee(struct ptx_parser *p, const struct ptx_operand *operand
     if (callee->kind == PTX_OPND_REG && callee->component < 0)
         return true;
     if (callee->kind != PTX_OPND_FUNC)
-        return ptx_fail(p, callee->where, "a function or a register expected");
-    if (callee->function->is_entry) /* a kernel's launch from the device: legal nowhere */
+        return ptx_fail(p, callee->where, "expected a function or a register");
+    if (callee->function->is_entry) /* calling a kernel is never legal */
         return ptx_fail(p, callee->where, "'%s' is a kernel: it cannot be called", callee->function->name);
     return check_count(p, &operands[0], callee, callee->function->n_results, "results") &&
            check_count(p, &operands[2], callee, callee->function->n_params, "parameters");
@@ -450,7 +452,7 @@ bool ptx_parse_call(struct ptx_parser *p, struct ptx_instruction *insn)
         return false;
     }
     if (n == 4 && operands[3].kind != PTX_OPND_SYMBOL)
-        return ptx_fail(p, operands[3].where, "a prototype or a list of targets expected");
+        return ptx_fail(p, operands[3].where, "expected a prototype or a list of targets");
     insn->operands = CT_ARENA_ARRAY(&p->compilation->arena, struct ptx_operand, n);
     memcpy(insn->operands, operands, n * sizeof *operands);
     insn->n_operands = n;

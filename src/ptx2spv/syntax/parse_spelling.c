@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An opcode with all its modifiers and types, as one text ("ld.global.nc.v4.f32"). A module has few distinct ones and many uses, so
- * each is taken apart and checked against opcodes.def once and remembered at its name. */
+/* Decodes an opcode with all its modifiers and types, given as one text ("ld.global.nc.v4.f32"). A module has few distinct texts and
+ * many uses of each, so each text is decoded and checked against opcodes.def once, and the result is kept with its name. */
 #include "parse.h"
 
 #include <stddef.h>
@@ -17,7 +17,7 @@ static const struct modifier_row modifier_rows[] = {
 };
 #define N_ROWS (sizeof modifier_rows / sizeof modifier_rows[0])
 
-/* Where a class keeps its value in struct ptx_modifiers; all members are one byte. `ignored` and `unsupported` are not stored. */
+/* The offset of a class's member in struct ptx_modifiers; all members have one byte. `ignored` and `unsupported` are not stored. */
 #define ignored unsupported
 static const uint8_t class_offsets[PTX_CLASS_COUNT] = {
 #define PTX_MODIFIER_CLASS(id, member) [PTX_CLASS_##id] = offsetof(struct ptx_modifiers, member),
@@ -31,9 +31,9 @@ static bool is_stored(unsigned class)
     return class_offsets[class] != offsetof(struct ptx_modifiers, unsupported);
 }
 
-static const uint64_t refused_classes = M(CLUSTER_SPACE) | M(REFUSED);
+static const uint64_t unsupported_classes = M(CLUSTER_SPACE) | M(UNSUPPORTED);
 
-/* The row of a word whose class is among `legal`; else any row of it; NULL if no opcode has such a word. */
+/* The row of a word with a class among `legal`; if there is none, any row of the word; NULL if no opcode has such a word. */
 static const struct modifier_row *find_row(const char *word, size_t length, uint64_t legal)
 {
     const struct modifier_row *other = NULL;
@@ -58,7 +58,7 @@ static bool spelling_fail(struct ptx_spelling *spelling, const char *error, uint
     return false;
 }
 
-/* Stores a modifier. A class may occur once; bar.warp.sync has a second mode. */
+/* Stores a modifier. Each class may occur once; bar.warp.sync has a second mode. */
 static bool store(struct ptx_spelling *spelling, const struct modifier_row *row)
 {
     uint8_t *member = (uint8_t *)&spelling->mods + class_offsets[row->class];
@@ -68,7 +68,7 @@ static bool store(struct ptx_spelling *spelling, const struct modifier_row *row)
         return true;
     if (*member && row->class == PTX_CLASS_BAR_MODE)
         member = &spelling->mods.mode2;
-    if (*member && row->class == PTX_CLASS_BAR_WARP) { /* bar.sync.warp: the old order */
+    if (*member && row->class == PTX_CLASS_BAR_WARP) { /* bar.sync.warp: the order of old versions */
         spelling->mods.mode2 = *member;
         *member = 0;
     }
@@ -88,7 +88,7 @@ static bool add_type(struct ptx_spelling *spelling, enum ptx_type type, unsigned
         return loose || spelling_fail(spelling, "too many types", at, length);
     if (!loose && (n >= 3 || !(info->types[n] & 1u << type)))
         return spelling_fail(spelling, "this type is not legal for the instruction", at, length);
-    if (!loose && (info->types[n] & T_REFUSED))
+    if (!loose && (info->types[n] & T_UNSUPPORTED))
         spelling->mods.unsupported = (uint8_t)(index + 1);
     spelling->types[spelling->n_types++] = type;
     return true;
@@ -100,7 +100,7 @@ static bool add_modifier(struct ptx_spelling *spelling, const char *word, unsign
     const struct modifier_row *row = find_row(word, length, legal);
 
     if (legal & M_LOOSE) {
-        if (!row || (refused_classes & UINT64_C(1) << row->class))
+        if (!row || (unsupported_classes & UINT64_C(1) << row->class))
             spelling->mods.unsupported = (uint8_t)(index + 1);
         else
             store(spelling, row);
@@ -110,7 +110,7 @@ static bool add_modifier(struct ptx_spelling *spelling, const char *word, unsign
         return spelling_fail(spelling, "unknown modifier", at, length + 1);
     if (!(legal & UINT64_C(1) << row->class))
         return spelling_fail(spelling, "this modifier is not legal for the instruction", at, length + 1);
-    if (refused_classes & UINT64_C(1) << row->class)
+    if (unsupported_classes & UINT64_C(1) << row->class)
         spelling->mods.unsupported = (uint8_t)(index + 1);
     if (!store(spelling, row))
         return spelling_fail(spelling, "a second modifier of the same kind", at, length + 1);
@@ -127,7 +127,7 @@ static const struct restriction restrictions[] = {
 #include "restrictions.def"
 };
 
-/* The most bits that a vector load or store moves: 128, or 256 since sm_100. Elements have 64 bits at most. */
+/* A vector load or store moves at most 128 bits, or 256 since sm_100. Elements have at most 64 bits. */
 static bool check_vector(struct ptx_spelling *spelling, uint32_t length)
 {
     const unsigned bits = ptx_type_bits(spelling->types[0]);
@@ -135,7 +135,7 @@ static bool check_vector(struct ptx_spelling *spelling, uint32_t length)
     if (spelling->mods.vector && (spelling->mods.vector * bits > 256 || bits > 64))
         return spelling_fail(spelling, "the vector is too large", 0, length);
     if (spelling->opcode != PTX_OP_PREFETCH && spelling->classes & M(EVICT_L2) && spelling->mods.vector * bits != 256)
-        return spelling_fail(spelling, "priorities in L2 are of accesses of 256 bits", 0, length);
+        return spelling_fail(spelling, "an L2 eviction priority requires an access of 256 bits", 0, length);
     return true;
 }
 
@@ -153,8 +153,8 @@ static bool check_restrictions(struct ptx_spelling *spelling, uint32_t length)
     return true;
 }
 
-/* Do all values of one integer type lie in the other's range? Then .sat has nothing to do, and is an error. */
-static bool holds_all(enum ptx_type to, enum ptx_type from)
+/* Whether the range of integer type `to` includes that of `from`. Then .sat has no effect, and is an error. */
+static bool range_includes(enum ptx_type to, enum ptx_type from)
 {
     const unsigned to_bits = ptx_type_bits(to), from_bits = ptx_type_bits(from);
 
@@ -180,7 +180,8 @@ static const char *packing_error(const struct ptx_spelling *spelling)
     return NULL;
 }
 
-/* Conversions with a packed or alternate type: the roundings there are, and whether .relu and .satfinite may stand there, or must. */
+/* Conversions with a packed or alternate type: the legal roundings, whether .relu and .satfinite are legal, and whether .satfinite is
+ * required. */
 struct alternate {
     uint32_t to, from;
     uint16_t roundings;
@@ -220,7 +221,7 @@ static const char *alternate_error(const struct ptx_spelling *spelling)
 }
 #undef R
 
-/* cvt between integers, f16, bf16, f32 and f64: what rounding it takes. */
+/* cvt between integers, f16, bf16, f32 and f64: the rounding modifiers that it requires or allows. */
 static const char *rounding_error(const struct ptx_spelling *spelling)
 {
     const enum ptx_type to = spelling->types[0], from = spelling->types[1];
@@ -240,7 +241,7 @@ static const char *rounding_error(const struct ptx_spelling *spelling)
     return NULL;
 }
 
-/* cvt (PTX ISA, "Data Movement and Conversion Instructions: cvt"): which pairs there are and what modifiers they take. */
+/* cvt (PTX ISA, "Data Movement and Conversion Instructions: cvt"): the legal pairs of types, and their modifiers. */
 static const char *conversion_error(const struct ptx_spelling *spelling)
 {
     const enum ptx_type to = spelling->types[0], from = spelling->types[1];
@@ -256,7 +257,8 @@ static const char *conversion_error(const struct ptx_spelling *spelling)
         return "there is no conversion between these types";
     if (mods->ftz && from != PTX_F32 && to != PTX_F32)
         return ".ftz needs type .f32";
-    if (mods->sat && (to == PTX_BF16 || from == PTX_BF16 || (!ptx_type_is_float(to) && !ptx_type_is_float(from) && holds_all(to, from))))
+    if (mods->sat &&
+        (to == PTX_BF16 || from == PTX_BF16 || (!ptx_type_is_float(to) && !ptx_type_is_float(from) && range_includes(to, from))))
         return ".sat does not apply to these types";
     if ((mods->relu || mods->satfinite) && (!is_short || mods->sat || mods->ftz || (mods->rounding != PTX_RN && mods->rounding != PTX_RZ)))
         return ".relu and .satfinite do not apply to this conversion";
@@ -268,7 +270,7 @@ static bool is_half(enum ptx_type type)
     return T_HALF >> type & 1;
 }
 
-/* Of where something is kept one word says enough, and constants are kept in a cache of their own. */
+/* Cache operators, eviction priorities and .cv exclude each other; loads from .const accept few of them. */
 static const char *cache_error(const struct ptx_spelling *spelling)
 {
     const uint64_t operators = M(CACHE_LOAD) | M(CACHE_STORE) | M(CACHE_LEVEL), priorities = M(EVICT) | M(EVICT_L2);
@@ -276,18 +278,18 @@ static const char *cache_error(const struct ptx_spelling *spelling)
     const bool is_const = spelling->opcode == PTX_OP_LD && spelling->mods.space == PTX_SPACE_CONST;
 
     if ((is_operated && has_priority) || (spelling->classes & M(CV) && (is_operated || has_priority)))
-        return "modifiers that exclude each other";
+        return "mutually exclusive modifiers";
     if (is_const && (spelling->mods.semantics > PTX_WEAK || has_priority || spelling->classes & M(FETCH_SIZE)))
-        return "this modifier does not apply to constants";
+        return "this modifier does not apply to .const";
     return NULL;
 }
 
-/* What the tables cannot say: modifiers that need or exclude others. */
+/* Rules that the tables cannot express: modifiers that require or exclude others. */
 static const char *combination_error(const struct ptx_spelling *spelling)
 {
     const struct ptx_modifiers *mods = &spelling->mods;
     const enum ptx_type type = spelling->types[0];
-    const char *no_scope = "a scope is missing", *exclusive = "modifiers that exclude each other";
+    const char *no_scope = "a scope is missing", *exclusive = "mutually exclusive modifiers";
 
     switch ((unsigned)spelling->opcode) {
     case PTX_OP_DIV:
@@ -299,7 +301,7 @@ static const char *combination_error(const struct ptx_spelling *spelling)
     case PTX_OP_EX2:
         return (type == PTX_BF16 || type == PTX_BF16X2) && !mods->ftz ? ".ftz is missing" : NULL;
     case PTX_OP_MAD:
-        return mods->sat && type == PTX_S32 && (mods->half != PTX_HI_HALF || mods->cc) ? ".sat needs .hi, and no .cc" : NULL;
+        return mods->sat && type == PTX_S32 && (mods->half != PTX_HI_HALF || mods->cc) ? ".sat needs .hi and excludes .cc" : NULL;
     case PTX_OP_MAD24:
         return mods->sat && mods->half != PTX_HI_HALF ? ".sat needs .hi" : NULL;
     case PTX_OP_ADD:
@@ -308,11 +310,11 @@ static const char *combination_error(const struct ptx_spelling *spelling)
     case PTX_OP_FMA:
         return mods->sat && mods->relu ? exclusive : NULL;
     case PTX_OP_SET:
-        return (1u << type & (T_I16 | T(F16X2) | T(BF16X2))) && !is_half(spelling->types[1]) ? "these types do not go together" : NULL;
+        return (1u << type & (T_I16 | T(F16X2) | T(BF16X2))) && !is_half(spelling->types[1]) ? "these types cannot be combined" : NULL;
     case PTX_OP_ATOM:
     case PTX_OP_RED:
         if (mods->vector && (mods->vector * ptx_type_bits(type) > 128 || (mods->space && mods->space != PTX_SPACE_GLOBAL)))
-            return "vectors have 128 bits at most and lie in global memory";
+            return "vectors have at most 128 bits and must be in global memory";
         return is_half(type) && mods->operation != PTX_ADD && !mods->vector ? ".v2, .v4 or .v8 is missing" : NULL;
     case PTX_OP_FENCE:
         return mods->mode != PTX_MODE_PROXY && !mods->scope ? no_scope : NULL;
@@ -342,11 +344,11 @@ static const char *proxy_error(const struct ptx_spelling *spelling)
     const bool fences = spelling->opcode == PTX_OP_FENCE || spelling->opcode == PTX_OP_MEMBAR;
 
     if (fences && has_kind != has_proxy)
-        return has_proxy ? "the kind of the proxy is missing" : ".proxy is missing";
+        return has_proxy ? "the proxy kind is missing" : ".proxy is missing";
     return NULL;
 }
 
-/* ld, st, atom and red (PTX ISA, "Memory Consistency Model"): what is ordered says between whom. */
+/* ld, st, atom and red (PTX ISA, "Memory Consistency Model"): an ordered access requires a scope. */
 static const char *order_error(const struct ptx_spelling *spelling)
 {
     const struct ptx_modifiers *mods = &spelling->mods;
@@ -356,32 +358,33 @@ static const char *order_error(const struct ptx_spelling *spelling)
     if (mods->mmio && (mods->semantics != PTX_RELAXED || mods->scope != PTX_SYS))
         return ".mmio needs .relaxed and .sys";
     if (mods->nc && (mods->space != PTX_SPACE_GLOBAL || mods->semantics > PTX_WEAK))
-        return ".nc needs .global, and no order";
+        return ".nc needs .global and a weak access";
     if (is_plain && is_ordered != (mods->scope != PTX_SCOPE_NONE))
-        return is_ordered ? "a scope is missing" : "a scope without an order";
+        return is_ordered ? "a scope is missing" : "a scope without a memory ordering";
     return NULL;
 }
 
 /* ---- old versions ---- */
 
-static bool is_of(const struct ptx_spelling *spelling, enum ptx_type type)
+static bool last_type_is(const struct ptx_spelling *spelling, enum ptx_type type)
 {
     return spelling->n_types && spelling->types[spelling->n_types - 1] == type;
 }
 
-/* PTX ISA 1.0 to 1.3 has neither .approx nor a rounding of f64 divisions, and means them: "div.f32 defaults to div.approx.ftz.f32 and
- * div.f64 to div.rn.f64". mad.f32 has none up to 3.1. */
+/* PTX ISA 1.0 to 1.3 has neither .approx nor rounding modifiers of f64 division, but implies them: "div.f32 defaults to
+ * div.approx.ftz.f32 and div.f64 to div.rn.f64". mad.f32 has no rounding modifier up to 3.1. */
 static bool has_default(const struct ptx_parser *p, const struct ptx_spelling *spelling)
 {
-    if (spelling->opcode == PTX_OP_MAD && (is_of(spelling, PTX_F32) || is_of(spelling, PTX_F64)))
-        return p->module->isa_version <= (is_of(spelling, PTX_F32) ? 31 : 13);
-    return p->module->isa_version < 14 && spelling->opcode != PTX_OP_CVT && (is_of(spelling, PTX_F32) || is_of(spelling, PTX_F64)) &&
+    if (spelling->opcode == PTX_OP_MAD && (last_type_is(spelling, PTX_F32) || last_type_is(spelling, PTX_F64)))
+        return p->module->isa_version <= (last_type_is(spelling, PTX_F32) ? 31 : 13);
+    return p->module->isa_version < 14 && spelling->opcode != PTX_OP_CVT &&
+           (last_type_is(spelling, PTX_F32) || last_type_is(spelling, PTX_F64)) &&
            !(ptx_opcode_infos[spelling->opcode].required & ~(M_RND | M_APPROX | M_FULL));
 }
 
 static void set_default(struct ptx_spelling *spelling)
 {
-    const bool approximates = is_of(spelling, PTX_F32) && spelling->opcode != PTX_OP_MAD;
+    const bool approximates = last_type_is(spelling, PTX_F32) && spelling->opcode != PTX_OP_MAD;
 
     if (approximates || !(ptx_opcode_infos[spelling->opcode].modifiers & M_RND))
         spelling->mods.approx = true;
@@ -389,21 +392,21 @@ static void set_default(struct ptx_spelling *spelling)
         spelling->mods.rounding = PTX_RN;
 }
 
-/* Targets below sm_20 have no f32 subnormals: whatever has .ftz elsewhere does it always. cvt between f32 and f64 only since PTX ISA 1.5,
- * and with f16 never. */
+/* Targets below sm_20 have no f32 subnormals: every instruction for which .ftz is legal flushes them. cvt between f32 and f64 does so
+ * only since PTX ISA 1.5, cvt with f16 never. */
 static bool flushes_always(const struct ptx_parser *p, const struct ptx_spelling *spelling)
 {
     if (p->module->sm >= 20 || !(ptx_opcode_infos[spelling->opcode].modifiers & M_FTZ))
         return false;
     if (spelling->opcode != PTX_OP_CVT)
-        return is_of(spelling, PTX_F32);
+        return last_type_is(spelling, PTX_F32);
     if (spelling->types[0] == PTX_F16 || spelling->types[1] == PTX_F16 || (spelling->types[0] != PTX_F32 && spelling->types[1] != PTX_F32))
         return false;
     return p->module->isa_version >= 15 || (spelling->types[0] != PTX_F64 && spelling->types[1] != PTX_F64);
 }
 
-/* Types that must be there, modifiers that must be there, modifiers that do not go with the type. */
-static bool check_whole(const struct ptx_parser *p, struct ptx_spelling *spelling, uint32_t length)
+/* Checks the instruction as a whole: required types, required modifiers, modifiers that do not match the types. */
+static bool check_instruction_spelling(const struct ptx_parser *p, struct ptx_spelling *spelling, uint32_t length)
 {
     const struct ptx_opcode_info *info = &ptx_opcode_infos[spelling->opcode];
     uint64_t required = info->required, wrong = 0;
@@ -450,7 +453,7 @@ static bool check_whole(const struct ptx_parser *p, struct ptx_spelling *spellin
     return true;
 }
 
-static void take_apart(struct ptx_parser *p, struct ptx_spelling *spelling, const struct ptx_name *text)
+static void decode(struct ptx_parser *p, struct ptx_spelling *spelling, const struct ptx_name *text)
 {
     uint32_t at = (uint32_t)strcspn(text->text, ".");
     const struct ptx_name *opcode = ptx_names_find(&p->names, text->text, at);
@@ -474,14 +477,14 @@ static void take_apart(struct ptx_parser *p, struct ptx_spelling *spelling, cons
             return;
         at += length + 1;
     }
-    check_whole(p, spelling, text->length);
+    check_instruction_spelling(p, spelling, text->length);
 }
 
-struct ptx_spelling *ptx_spell(struct ptx_parser *p, struct ptx_name *text)
+struct ptx_spelling *ptx_decode_spelling(struct ptx_parser *p, struct ptx_name *text)
 {
     if (!text->spelling) {
         text->spelling = CT_ARENA_NEW(&p->compilation->scratch, struct ptx_spelling);
-        take_apart(p, text->spelling, text);
+        decode(p, text->spelling, text);
     }
     return text->spelling;
 }

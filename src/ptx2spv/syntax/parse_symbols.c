@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scopes. A name points at its innermost symbol, a symbol at what it hides; leaving a scope takes its symbols off again. So looking
- * up costs nothing, whatever the number of names. Registers of a range (%r<100>) are made at their first use. */
+/* Scopes. A name points to its innermost symbol, and a symbol to the one that it hides; leaving a scope removes its symbols. So a
+ * look-up takes constant time, however many names there are. Registers of a range (%r<100>) are created when they are first used. */
 #include "parse.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static const char *kind_name(int kind)
     case PTX_SYM_PROTOTYPE:
         return "prototype";
     case PTX_SYM_TARGETS:
-        return "list of targets";
+        return "target list";
     default:
         return "register";
     }
@@ -45,12 +45,12 @@ struct ptx_symbol *ptx_declare(struct ptx_parser *p, int kind, const struct ptx_
     struct ptx_symbol *symbol, *before = name->name->symbol;
 
     if (before && before->depth == depth) {
-        ptx_fail(p, name->where, "'%.*s' is declared already, as a %s in line %u", PTX_SHOW(name->text, name->length),
+        ptx_fail(p, name->where, "'%.*s' is already declared as a %s in line %u", PTX_SHOW(name->text, name->length),
                  kind_name(before->kind), before->where.line);
         return NULL;
     }
     if (name->name->sreg || (name->length == 1 && name->text[0] == '_')) {
-        ptx_fail(p, name->where, "'%.*s' cannot be declared: PTX has given it a meaning", PTX_SHOW(name->text, name->length));
+        ptx_fail(p, name->where, "'%.*s' is reserved and cannot be declared", PTX_SHOW(name->text, name->length));
         return NULL;
     }
     symbol = CT_ARENA_NEW(&p->compilation->scratch, struct ptx_symbol);
@@ -73,7 +73,7 @@ struct ptx_register *ptx_register_create(struct ptx_parser *p, const char *name,
     return reg;
 }
 
-/* The number at the end of a register's name, as ranges count: no zero in front, at most 9 digits. False: none. */
+/* Splits a register's name into a stem and the number at its end (without leading zeros, at most 9 digits). False: there is no number. */
 static bool split_number(const struct ptx_name *name, uint32_t *stem, uint32_t *number)
 {
     uint32_t at = name->length, scale = 1, value = 0;
@@ -89,7 +89,7 @@ static bool split_number(const struct ptx_name *name, uint32_t *stem, uint32_t *
     return true;
 }
 
-/* A range that covers the name, declared further inside than the name itself. NULL: none. */
+/* A range that includes the name and is declared in a scope inside that of the name itself. NULL: none. */
 static struct ptx_symbol *find_range(struct ptx_parser *p, const struct ptx_name *name, uint32_t *number)
 {
     uint32_t stem;
@@ -142,7 +142,7 @@ struct ptx_label *ptx_label_use(struct ptx_parser *p, const struct ptx_token *na
 
     if (symbol && symbol->kind == PTX_SYM_LABEL && symbol->depth == p->scopes.n - 1)
         return &symbol->label->label;
-    /* It may still be defined in this scope, further down. */
+    /* It may still be defined further down in this scope. */
     entry = label_create(p, name);
     *CT_PUSH(&p->compilation->scratch, &frame->pending) = entry;
     return &entry->label;
@@ -162,8 +162,8 @@ bool ptx_label_define(struct ptx_parser *p, const struct ptx_token *name)
     return true;
 }
 
-/* Binds the pending uses of the innermost scope to its labels and hands the rest to the scope around it. */
-static void settle_labels(struct ptx_parser *p, uint32_t depth, bool is_last)
+/* Binds the pending uses of the innermost scope to its labels, and moves the others to the enclosing scope. */
+static void bind_pending_labels(struct ptx_parser *p, uint32_t depth, bool is_last)
 {
     struct ptx_scope_frame *frame = &p->scopes.v[depth];
 
@@ -184,7 +184,7 @@ void ptx_scope_pop(struct ptx_parser *p)
 {
     const uint32_t depth = p->scopes.n - 1;
 
-    settle_labels(p, depth, depth <= 1);
+    bind_pending_labels(p, depth, depth <= 1);
     for (struct ptx_symbol *symbol = p->scopes.v[depth].symbols; symbol; symbol = symbol->next)
         symbol->name->symbol = symbol->outer;
     p->scopes.n--;

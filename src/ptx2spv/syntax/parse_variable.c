@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* What stands between the state space and the names. */
+/* The part of a declaration between the state space and the names. */
 struct declaration {
     enum ptx_linkage linkage;
     enum ptx_space space;
@@ -15,7 +15,7 @@ struct declaration {
 };
 
 struct dimensions {
-    CT_VEC(uint64_t) counts; /* 0 for an empty first one */
+    CT_VEC(uint64_t) counts; /* 0 if the first one is empty */
 };
 
 enum ptx_space ptx_space_of_directive(enum ptx_directive directive)
@@ -38,7 +38,7 @@ enum ptx_space ptx_space_of_directive(enum ptx_directive directive)
     }
 }
 
-/* ---- what stands before the names ---- */
+/* ---- the words before the names ---- */
 
 static bool parse_align(struct ptx_parser *p, uint64_t *align)
 {
@@ -49,10 +49,10 @@ static bool parse_align(struct ptx_parser *p, uint64_t *align)
     return (*align & (*align - 1)) == 0 || ptx_fail(p, where, "the alignment must be a power of two");
 }
 
-/* attribute: .attribute ( .managed | .unified [ (uuid1, uuid2) ] , ... ); the current token is behind `.attribute` */
+/* attribute: .attribute ( .managed | .unified [ (uuid1, uuid2) ] , ... ); the current token follows `.attribute` */
 bool ptx_parse_attributes(struct ptx_parser *p, bool *managed)
 {
-    if (!ptx_expect(p, '(', "'(' behind .attribute"))
+    if (!ptx_expect(p, '(', "'(' after .attribute"))
         return false;
     do {
         if (ptx_accept_directive(p, PTX_DIR_MANAGED)) {
@@ -67,11 +67,11 @@ bool ptx_parse_attributes(struct ptx_parser *p, bool *managed)
             return ptx_unexpected(p, "an attribute");
         }
     } while (ptx_accept(p, ','));
-    return ptx_expect(p, ')', "')' behind the attributes");
+    return ptx_expect(p, ')', "')' after the attributes");
 }
 
-/* pointer: .ptr [.const|.global|.local|.shared|...] [.align n]: what a kernel's parameter points to, of no effect here */
-static bool parse_pointer_note(struct ptx_parser *p, struct declaration *d)
+/* pointer: .ptr [.const|.global|.local|.shared|...] [.align n]: describes what a kernel's parameter points to; has no effect here */
+static bool parse_pointer_attribute(struct ptx_parser *p, struct declaration *d)
 {
     uint64_t align;
 
@@ -92,7 +92,7 @@ static bool parse_declaration_word(struct ptx_parser *p, struct declaration *d)
     case PTX_DIR_ATTRIBUTE:
         return ptx_parse_attributes(p, &d->managed);
     case PTX_DIR_PTR:
-        return parse_pointer_note(p, d);
+        return parse_pointer_attribute(p, d);
     case PTX_DIR_V2:
     case PTX_DIR_V4:
         d->vector = word.name->directive == PTX_DIR_V2 ? 2 : 4;
@@ -107,14 +107,14 @@ static bool parse_declaration_word(struct ptx_parser *p, struct declaration *d)
         break;
     }
     if (!word.name->type)
-        return ptx_fail(p, word.where, "'%.*s' has no place in a declaration", PTX_SHOW(word.text, word.length));
+        return ptx_fail(p, word.where, "'%.*s' is not allowed in a declaration", PTX_SHOW(word.text, word.length));
     if (d->type)
-        return ptx_fail(p, word.where, "a second type, '%.*s'", PTX_SHOW(word.text, word.length));
+        return ptx_fail(p, word.where, "a second type: '%.*s'", PTX_SHOW(word.text, word.length));
     d->type = (enum ptx_type)word.name->type;
     return true;
 }
 
-/* Types, alignment, attributes in any order, up to the name. */
+/* Parses types, alignment and attributes, in any order, up to the name. */
 static bool parse_declaration(struct ptx_parser *p, struct declaration *d)
 {
     while (p->token.kind == PTX_TOK_WORD)
@@ -123,7 +123,7 @@ static bool parse_declaration(struct ptx_parser *p, struct declaration *d)
     if (!d->type)
         return ptx_unexpected(p, "a type");
     if (1u << d->type & (T(BF16) | T(BF16X2) | T(TF32) | T(F32X2) | T_I16X2 | T(E4M3X2) | T(E5M2X2)))
-        return ptx_fail(p, p->token.where, "type .%s is one of instructions only: registers and variables have .b%u",
+        return ptx_fail(p, p->token.where, "type .%s is legal in instructions only: registers and variables are declared as .b%u",
                         ptx_type_name(d->type), ptx_type_bits(d->type));
     if (d->type == PTX_PRED && d->space != PTX_SPACE_REG)
         return ptx_fail(p, p->token.where, "only registers can be predicates");
@@ -152,7 +152,7 @@ static bool parse_dimensions(struct ptx_parser *p, struct dimensions *dimensions
     return true;
 }
 
-/* Number of scalars behind dimension `from`. False on overflow. */
+/* The product of the vector width and of the dimensions from `from` on, a number of scalars. False on overflow. */
 static bool count_scalars(const struct declaration *d, const struct dimensions *dimensions, uint32_t from, uint64_t *out)
 {
     *out = d->vector ? d->vector : 1;
@@ -162,7 +162,7 @@ static bool count_scalars(const struct declaration *d, const struct dimensions *
     return true;
 }
 
-/* Bytes that a scalar of the type takes in memory. */
+/* The size in bytes of a scalar of the type in memory. */
 static unsigned type_bytes(enum ptx_type type)
 {
     return (ptx_type_bits(type) + 7) / 8;
@@ -183,7 +183,7 @@ struct initializer {
     const struct declaration *declaration;
     const struct dimensions *dimensions;
     CT_VEC(struct ptx_init) items;
-    uint64_t end; /* one past the last scalar mentioned */
+    uint64_t end; /* index of the last scalar that has an initializer, plus one */
 };
 
 /* reference: name | generic ( name ), then an offset */
@@ -239,7 +239,7 @@ static bool check_reference(struct ptx_parser *p, struct ct_location where, enum
     const unsigned bits = ptx_type_bits(type);
 
     if (init->byte_mask_bytes)
-        return bits == 8 || ptx_fail(p, where, "a byte of an address initializes 8-bit types only");
+        return bits == 8 || ptx_fail(p, where, "a byte of an address can initialize 8-bit types only");
     if (ptx_type_is_float(type) || bits < 32 || bits > 64)
         return ptx_fail(p, where, "an address does not fit in type .%s", ptx_type_name(type));
     return true;
@@ -259,9 +259,9 @@ static bool set_constant(struct ptx_parser *p, struct ct_location where, enum pt
     init->bits = value->bits;
     if (!value->is_float)
         return true;
-    /* Bits of a floating point literal are common in .b32 and .b64 arrays. */
+    /* Floating point literals are common in .b32 and .b64 arrays, as their bits. */
     if (type != PTX_B32 && type != PTX_B64)
-        return ptx_fail(p, where, "a floating point constant initializes type .%s", ptx_type_name(type));
+        return ptx_fail(p, where, "a floating point constant cannot initialize type .%s", ptx_type_name(type));
     init->bits = ptx_float_bits(type == PTX_B32 ? PTX_F32 : PTX_F64, value);
     return true;
 }
@@ -288,21 +288,21 @@ static bool parse_scalar(struct ptx_parser *p, struct initializer *into, uint64_
     return true;
 }
 
-/* The scalars that one pair of braces covers. */
-struct block {
-    uint32_t level;        /* of the dimension */
+/* The scalars that one pair of braces initializes. */
+struct initializer_block {
+    uint32_t level;        /* number of the dimension */
     uint64_t base, extent; /* scalars [base, base + extent) of the variable */
-    uint64_t step;         /* scalars of one element in braces; 0: there may be none */
-    uint64_t at;           /* next scalar, from base */
+    uint64_t step;         /* number of scalars of an element in braces; 0: elements cannot have braces */
+    uint64_t at;           /* the next scalar, relative to base */
 };
 
-static bool parse_list(struct ptx_parser *p, struct initializer *into, struct block *block);
+static bool parse_list(struct ptx_parser *p, struct initializer *into, struct initializer_block *block);
 
 /* element: a list of the next dimension or of a vector's components, or a scalar */
-static bool parse_element(struct ptx_parser *p, struct initializer *into, struct block *block)
+static bool parse_element(struct ptx_parser *p, struct initializer *into, struct initializer_block *block)
 {
     const bool is_list = ptx_at(p, '{') && block->step;
-    struct block inner = {.level = block->level + 1, .extent = block->step};
+    struct initializer_block inner = {.level = block->level + 1, .extent = block->step};
 
     if (is_list)
         block->at = (block->at + block->step - 1) / block->step * block->step;
@@ -314,7 +314,7 @@ static bool parse_element(struct ptx_parser *p, struct initializer *into, struct
 }
 
 /* list: { element , ... } */
-static bool parse_list(struct ptx_parser *p, struct initializer *into, struct block *block)
+static bool parse_list(struct ptx_parser *p, struct initializer *into, struct initializer_block *block)
 {
     const uint32_t n_dimensions = into->dimensions->counts.n;
 
@@ -332,7 +332,7 @@ static bool parse_list(struct ptx_parser *p, struct initializer *into, struct bl
     return ptx_expect(p, '}', "'}' or ','");
 }
 
-/* The braces of a sampler's fields: { addr_mode_0 = wrap, ... }: skipped, nothing samples. */
+/* Skips the braced fields of a sampler, { addr_mode_0 = wrap, ... }: sampling is not supported. */
 static bool skip_opaque_initializer(struct ptx_parser *p)
 {
     if (!ptx_at(p, '{'))
@@ -344,7 +344,7 @@ static bool parse_initializer(struct ptx_parser *p, const struct declaration *d,
                               struct ptx_variable *variable)
 {
     struct initializer into = {.variable = variable, .declaration = d, .dimensions = dimensions};
-    struct block whole = {.extent = variable->incomplete ? UINT64_MAX / 16 : variable->count};
+    struct initializer_block whole = {.extent = variable->incomplete ? UINT64_MAX / 16 : variable->count};
     uint64_t inner;
     bool ok;
 
@@ -374,7 +374,7 @@ static bool parse_initializer(struct ptx_parser *p, const struct declaration *d,
 
 /* ---- variables ---- */
 
-/* A variable behind its declaration words: name and dimensions. */
+/* Parses the dimensions of a variable and initializes the variable. */
 static bool make_variable(struct ptx_parser *p, const struct declaration *d, const struct ptx_token *name, struct dimensions *dimensions,
                           struct ptx_variable *variable)
 {
@@ -400,7 +400,7 @@ static bool make_variable(struct ptx_parser *p, const struct declaration *d, con
     return set_size(p, variable, count);
 }
 
-/* May this declaration repeat an earlier one? An .extern and its definition name one variable. */
+/* The earlier declaration that this one may repeat, or NULL: an .extern declaration and the definition denote one variable. */
 static struct ptx_variable *find_redeclared(struct ptx_parser *p, const struct declaration *d, const struct ptx_token *name)
 {
     const struct ptx_symbol *symbol = name->name->symbol;
@@ -422,13 +422,13 @@ static bool same_shape(const struct ptx_variable *a, const struct ptx_variable *
 static bool redeclare(struct ptx_parser *p, struct ptx_variable *before, const struct ptx_variable *now)
 {
     if (!same_shape(before, now))
-        return ptx_fail(p, now->where, "'%s' is declared otherwise in line %u", now->name, before->where.line);
+        return ptx_fail(p, now->where, "'%s' is declared differently in line %u", now->name, before->where.line);
     if (now->linkage != PTX_LINK_EXTERN)
         *before = *now;
     return true;
 }
 
-/* Until PTX ISA 1.3 a kernel declares its parameters in its body. */
+/* Until PTX ISA 1.3, a kernel declares its parameters in its body. */
 static bool is_old_parameter(const struct ptx_parser *p, const struct ptx_variable *variable)
 {
     return variable->space == PTX_SPACE_PARAM && p->function && p->function->is_entry && p->module->isa_version < 14;
@@ -445,7 +445,8 @@ static void add_parameter(struct ptx_parser *p, struct ptx_variable *variable)
     params[n] = variable;
     variable->index = n;
     function->params = params;
-    function->param_regs = CT_ARENA_ARRAY(&p->compilation->arena, struct ptx_register *, n + 1); /* none: kernels have none */
+    function->param_regs = CT_ARENA_ARRAY(&p->compilation->arena, struct ptx_register *, n + 1); /* all NULL: parameters of kernels are not
+                                                                                                    registers */
     function->n_params = n + 1;
 }
 
@@ -496,11 +497,11 @@ bool ptx_parse_variables(struct ptx_parser *p, enum ptx_linkage linkage)
 
     ptx_advance(p);
     if (!p->function && d.space == PTX_SPACE_PARAM)
-        return ptx_fail(p, space.where, ".param variables belong to functions");
+        return ptx_fail(p, space.where, ".param variables must be declared in functions");
     if (p->function && (d.space == PTX_SPACE_TEX || linkage != PTX_LINK_NONE))
-        return ptx_fail(p, space.where, "this declaration belongs outside of functions");
+        return ptx_fail(p, space.where, "this declaration is not allowed in functions");
     if (ptx_at(p, '['))
-        return ct_error(p->compilation, space.where, PTX2SPV_UNSUPPORTED, "banks of '%.*s' are not supported",
+        return ct_error(p->compilation, space.where, PTX2SPV_UNSUPPORTED, "memory banks ('%.*s[...]') are not supported",
                         PTX_SHOW(space.text, space.length));
     if (!parse_declaration(p, &d))
         return false;
@@ -508,14 +509,14 @@ bool ptx_parse_variables(struct ptx_parser *p, enum ptx_linkage linkage)
         if (!parse_variable(p, &d))
             return false;
     } while (ptx_accept(p, ','));
-    return ptx_expect(p, ';', "';' behind the declaration");
+    return ptx_expect(p, ';', "';' after the declaration");
 }
 
 /* ---- registers ---- */
 
 static bool parse_register_range(struct ptx_parser *p, const struct declaration *d, struct ptx_symbol *symbol)
 {
-    /* A range from the start, empty until its number is known: the symbol stays in scope after an error. */
+    /* The symbol becomes a range at once, which is empty until its size is known, since it stays in scope after an error. */
     symbol->kind = PTX_SYM_RANGE;
     symbol->range = CT_ARENA_NEW(&p->compilation->scratch, struct ptx_register_range);
     *symbol->range = (struct ptx_register_range){d->type, (uint8_t)d->vector, 0};
@@ -547,7 +548,7 @@ bool ptx_parse_registers(struct ptx_parser *p)
             symbol->reg = ptx_register_create(p, name.name->text, d.type, d.vector);
         }
     } while (ptx_accept(p, ','));
-    return ptx_expect(p, ';', "';' behind the registers");
+    return ptx_expect(p, ';', "';' after the registers");
 }
 
 /* ---- parameters ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tables types.def and opcodes.def say, by enumerator. */
+/* The tables types.def and opcodes.def, indexed by enumerator. */
 #include "opcodes.h"
 
 #include <string.h>

@@ -299,7 +299,7 @@ static bool is_warp_instruction(enum ptx_opcode opcode)
 /* Adds the words that must be there, as the table has it. sm: of the target. */
 static void complete(struct shape *shape, unsigned sm)
 {
-    uint64_t required = ptx_opcode_infos[shape->opcode].required & ~M_REFUSED;
+    uint64_t required = ptx_opcode_infos[shape->opcode].required & ~M_UNSUPPORTED;
     bool have = false;
 
     if (shape->n_types)
