@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build: the syntax tree of one function becomes IR in register form (every PTX register is a value that may be assigned often).
+/* build: translates the syntax tree of one function to IR in register form (every PTX register is a value that may be assigned many
+ * times).
  *
- * A block begins at each label and behind each jump. What an opcode means stands in build.def and in the family's file. */
+ * A block begins at each label and after each jump. build.def and the file of each instruction family define the translation of the
+ * opcodes. */
 #include "build.h"
 
 #include <assert.h>
@@ -71,20 +73,20 @@ struct ct_block *ct_build_label(struct ct_build *b, const struct ptx_label *labe
     return *target;
 }
 
-/* ---- the frame: variables that live in the thread's own memory ---- */
+/* ---- the frame: variables in the thread's local memory ---- */
 
-static struct ct_place *find_place(struct ct_build *b, const struct ptx_variable *variable)
+static struct ct_frame_entry *find_frame_entry(struct ct_build *b, const struct ptx_variable *variable)
 {
-    uint32_t i = (uint32_t)(((uintptr_t)variable >> 4) * 2654435761u) & b->places_mask;
+    uint32_t i = (uint32_t)(((uintptr_t)variable >> 4) * 2654435761u) & b->frame_mask;
 
-    while (b->places[i].variable && b->places[i].variable != variable)
-        i = (i + 1) & b->places_mask;
-    return &b->places[i];
+    while (b->frame[i].variable && b->frame[i].variable != variable)
+        i = (i + 1) & b->frame_mask;
+    return &b->frame[i];
 }
 
-uint32_t ct_build_place(struct ct_build *b, const struct ptx_variable *variable)
+uint32_t ct_build_frame_object(struct ct_build *b, const struct ptx_variable *variable)
 {
-    return find_place(b, variable)->local;
+    return find_frame_entry(b, variable)->local;
 }
 
 uint32_t ct_build_new_local(struct ct_build *b, const struct ptx_variable *variable, uint64_t size_bytes, uint32_t align)
@@ -97,26 +99,26 @@ uint32_t ct_build_new_local(struct ct_build *b, const struct ptx_variable *varia
     return b->fn->locals.n;
 }
 
-static uint32_t add_place(struct ct_build *b, const struct ptx_variable *variable)
+static uint32_t add_frame_object(struct ct_build *b, const struct ptx_variable *variable)
 {
-    struct ct_place *place = find_place(b, variable);
+    struct ct_frame_entry *entry = find_frame_entry(b, variable);
 
-    if (!place->variable) {
-        place->variable = variable;
-        place->local = ct_build_new_local(b, variable, variable->size_bytes, variable->align);
+    if (!entry->variable) {
+        entry->variable = variable;
+        entry->local = ct_build_new_local(b, variable, variable->size_bytes, variable->align);
     }
-    return place->local;
+    return entry->local;
 }
 
-/* Old-style parameters (.reg in a function's header) travel through frame objects like the others. */
+/* Old-style parameters (.reg in a function's header) are passed through frame objects, like the others. */
 static uint32_t add_formal(struct ct_build *b, const struct ptx_variable *variable, const struct ptx_register *reg)
 {
     const uint32_t bytes = reg ? (ptx_type_bits(ct_part_type(reg->type)) + 7) / 8 * ct_register_parts(reg) : 0;
 
-    return reg ? ct_build_new_local(b, variable, bytes, bytes) : add_place(b, variable);
+    return reg ? ct_build_new_local(b, variable, bytes, bytes) : add_frame_object(b, variable);
 }
 
-static void place_formals(struct ct_build *b)
+static void add_formals(struct ct_build *b)
 {
     const struct ptx_function *source = b->source;
     uint32_t n = 0;
@@ -128,8 +130,8 @@ static void place_formals(struct ct_build *b)
         b->body->locals[n++] = add_formal(b, source->results[i], source->result_regs ? source->result_regs[i] : NULL);
 }
 
-/* Entry parameters follow each other in the parameter block, each at its own alignment. */
-static void place_entry_params(struct ct_build *b)
+/* Lays out the parameters of an entry in the parameter block, one after the other, each at its own alignment. */
+static void lay_out_entry_params(struct ct_build *b)
 {
     uint64_t offset = 0;
 
@@ -144,24 +146,24 @@ static void place_entry_params(struct ct_build *b)
     }
 }
 
-static void place_variables(struct ct_build *b)
+static void add_frame_variables(struct ct_build *b)
 {
     const struct ptx_function *source = b->source;
     uint32_t capacity = 16;
 
     while (capacity < 2 * (source->variables.n + source->n_params + source->n_results))
         capacity *= 2;
-    b->places = CT_ARENA_ARRAY(&b->fn->compilation->scratch, struct ct_place, capacity);
-    b->places_mask = capacity - 1;
+    b->frame = CT_ARENA_ARRAY(&b->fn->compilation->scratch, struct ct_frame_entry, capacity);
+    b->frame_mask = capacity - 1;
     if (source->is_entry)
-        place_entry_params(b);
+        lay_out_entry_params(b);
     else
-        place_formals(b);
+        add_formals(b);
     for (uint32_t i = 0; i < source->variables.n; i++) {
         const struct ptx_variable *variable = source->variables.v[i];
 
         if (variable->space == PTX_SPACE_LOCAL || variable->space == PTX_SPACE_PARAM)
-            add_place(b, variable);
+            add_frame_object(b, variable);
     }
 }
 
@@ -218,7 +220,7 @@ ct_value ct_build_guard(struct ct_build *b)
     if (!b->insn->guard)
         return CT_NO_VALUE;
     guard = b->registers[b->insn->guard->index];
-    /* A copy: the instruction may assign to the guard's register before its last use. */
+    /* Copied, since the instruction may assign to the guard's register before the last use of the guard. */
     return b->insn->guard_negated ? ct_not(&b->at, guard) : ct_copy(&b->at, guard);
 }
 
@@ -251,7 +253,7 @@ static void build_instruction(struct ct_build *b, const struct ptx_instruction *
     b->guard = CT_NO_VALUE;
 }
 
-/* One block for each statement that a label stands before. */
+/* Creates a block for each statement that has a label. */
 static void make_targets(struct ct_build *b)
 {
     b->targets = CT_ARENA_ARRAY(&b->fn->compilation->scratch, struct ct_block *, (size_t)b->source->n_body + 1);
@@ -272,7 +274,7 @@ static void build_statements(struct ct_build *b)
     }
 }
 
-/* ret, and falling off the end of the body. */
+/* Builds ret, and the implicit return at the end of the body. */
 static void build_return(struct ct_build *b)
 {
     if (!b->source->is_entry)
@@ -296,7 +298,7 @@ void ct_build_leave(struct ct_build *b)
     else
         ct_build_terminate(b, CT_OP_EXIT);
     if (behind) {
-        ct_build_jump(b, behind); /* ends the dead block behind the return */
+        ct_build_jump(b, behind); /* ends the dead block after the return */
         ct_build_enter(b, behind);
     }
 }
@@ -309,7 +311,7 @@ bool ct_build_body(struct ct_fn *fn, const struct ptx_function *source, struct c
     memset(out, 0, sizeof *out);
     out->entry = ct_build_block(&b);
     ct_build_enter(&b, out->entry);
-    place_variables(&b);
+    add_frame_variables(&b);
     make_registers(&b);
     make_targets(&b);
     if (!source->is_entry)
@@ -317,6 +319,6 @@ bool ct_build_body(struct ct_fn *fn, const struct ptx_function *source, struct c
     build_statements(&b);
     b.at.where = source->where;
     build_return(&b);
-    ct_emit_insn(&b.at, CT_OP_UNREACHABLE, PTX_NONE, 0, 0); /* ends the dead block behind it */
+    ct_emit_insn(&b.at, CT_OP_UNREACHABLE, PTX_NONE, 0, 0); /* ends the dead block after the return */
     return fn->compilation->n_errors == errors;
 }

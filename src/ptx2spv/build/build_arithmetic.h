@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the families of integer and of float arithmetic: opcodes that both have. */
+/* Shared by the families of integer and float arithmetic: opcodes that have both forms. */
 #ifndef PTX2SPV_BUILD_ARITHMETIC_H
 #define PTX2SPV_BUILD_ARITHMETIC_H
 
 #include "build.h"
 
-/* A float operation of `sources` operands of the instruction's first type, with its rounding, .ftz, .sat, .approx, .NaN and
+/* Builds a float operation with `sources` operands of the instruction's first type, with its rounding, .ftz, .sat, .approx, .NaN and
  * .relu; on both halves if the type is packed. Writes the result. */
 void ct_build_float_operation(struct ct_build *b, enum ct_op op, unsigned sources);
 /* min and max of a float type, with two or three sources. */
-void ct_build_float_extreme(struct ct_build *b);
-/* What .relu makes of a result of a scalar float type. */
+void ct_build_float_min_max(struct ct_build *b);
+/* Applies .relu to a result of a scalar float type. */
 ct_value ct_build_relu(struct ct_build *b, enum ptx_type type, ct_value x);
-/* add, sub, mad with a carry in (takes_carry), or out (.cc), or both. */
+/* Builds add, sub or mad with a carry-in (takes_carry), a carry-out (.cc), or both. */
 void ct_build_carry_arithmetic(struct ct_build *b, bool takes_carry);
-/* x shifted by any 32-bit amount, as PTX clamps it: what comes in from the side remains. */
+/* Shifts x by any 32-bit amount, with PTX's clamping: amounts beyond the width shift out all bits. */
 ct_value ct_build_clamped_shift(struct ct_cursor *at, enum ct_op op, enum ptx_type type, ct_value x, ct_value amount);
 
 #endif

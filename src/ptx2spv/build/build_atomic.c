@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build: atom, red (PTX ISA, "Parallel Synchronization and Communication Instructions").
  *
- * What no device has (inc, dec, packed and 16-bit types) and what the target lacks (float addition) becomes a loop of
- * compare-and-swap here, where a loop needs no repair of SSA form. A generic address counts as whichever space lacks more. */
+ * Operations that no device has (inc, dec, packed and 16-bit types) and those that the target lacks (float addition) become a
+ * compare-and-swap loop here, where a loop needs no repair of SSA form. For a generic address an operation counts as available only if
+ * both spaces have it. */
 #include "build_address.h"
 #include "build_arithmetic.h"
 
 #define MAX_VALUES 2
-#define MAX_ELEMENTS 8 /* of a vector */
+#define MAX_ELEMENTS 8 /* elements of a vector */
 
 struct atomic {
     struct ct_address address;
@@ -22,7 +23,7 @@ static bool is_half(enum ptx_type type)
     return ptx_type_bits(type) == 16;
 }
 
-/* ---- what the target has ---- */
+/* ---- capabilities of the target ---- */
 
 static bool in_both(enum ct_space space, bool global, bool shared)
 {
@@ -62,7 +63,7 @@ static struct ct_insn *emit_access(struct ct_build *b, const struct ct_address *
     return insn;
 }
 
-static ct_value single_atomic(struct ct_build *b, const struct atomic *atomic, bool wanted)
+static ct_value build_atomic_instruction(struct ct_build *b, const struct atomic *atomic, bool wanted)
 {
     struct ct_insn *insn = emit_access(b, &atomic->address, CT_OP_ATOM, atomic->type, wanted, atomic->n_values + 1);
 
@@ -79,8 +80,8 @@ static enum ptx_type element_of(enum ptx_type type)
     return type == PTX_F16X2 ? PTX_F16 : type == PTX_BF16X2 ? PTX_BF16 : type;
 }
 
-/* Both halves of a packed type one by one. */
-static ct_value combined(struct ct_build *b, enum ct_op op, enum ptx_type type, ct_value x, ct_value y)
+/* Applies an operation to a value; for a packed type, to each half. */
+static ct_value combine(struct ct_build *b, enum ct_op op, enum ptx_type type, ct_value x, ct_value y)
 {
     struct ct_cursor *at = &b->at;
     const enum ptx_type element = element_of(type);
@@ -95,8 +96,9 @@ static ct_value combined(struct ct_build *b, enum ct_op op, enum ptx_type type, 
     return ct_pack2(at, xs[0], xs[1]);
 }
 
-/* inc: old >= limit ? 0 : old + 1. dec: old == 0 || old > limit ? limit : old - 1; that is old - 1 >= limit, as 0 - 1 wraps. */
-static ct_value counted(struct ct_build *b, bool up, ct_value old, ct_value limit)
+/* inc: old >= limit ? 0 : old + 1. dec: old == 0 || old > limit ? limit : old - 1; the condition is equivalent to old - 1 >= limit, as 0
+ * - 1 wraps around. */
+static ct_value inc_dec(struct ct_build *b, bool up, ct_value old, ct_value limit)
 {
     struct ct_cursor *at = &b->at;
     const ct_value next = ct_add_imm(at, old, up ? 1 : UINT64_MAX);
@@ -112,16 +114,16 @@ static ct_value next_value(struct ct_build *b, const struct atomic *atomic, ct_v
     switch (atomic->operation) {
     case PTX_INC:
     case PTX_DEC:
-        return counted(b, atomic->operation == PTX_INC, old, x);
+        return inc_dec(b, atomic->operation == PTX_INC, old, x);
     case PTX_ADD:
-        return combined(b, ptx_type_is_float(atomic->type) ? CT_OP_FADD : CT_OP_ADD, atomic->type, old, x);
+        return combine(b, ptx_type_is_float(atomic->type) ? CT_OP_FADD : CT_OP_ADD, atomic->type, old, x);
     case PTX_EXCH:
         return x;
     case PTX_CAS:
         return ct_select(&b->at, ct_icmp(&b->at, ct_bits_type(ct_width_at(&b->at, x)), PTX_EQ, old, x), atomic->values[1], old);
     case PTX_MIN:
     case PTX_MAX:
-        return combined(b, atomic->operation == PTX_MIN ? CT_OP_FMIN : CT_OP_FMAX, atomic->type, old, x);
+        return combine(b, atomic->operation == PTX_MIN ? CT_OP_FMIN : CT_OP_FMAX, atomic->type, old, x);
     case PTX_OPER_NONE:
     case PTX_AND:
     case PTX_OR:
@@ -133,13 +135,13 @@ static ct_value next_value(struct ct_build *b, const struct atomic *atomic, ct_v
     return old;
 }
 
-/* The word around a 16-bit object: its address, and where in it the object lies. */
+/* The 32-bit word that contains a 16-bit object: its address, and the position of the object in it. */
 struct half_word {
     struct ct_address word;
     ct_value first_bit;
 };
 
-static struct half_word word_around(struct ct_build *b, const struct ct_address *half)
+static struct half_word containing_word(struct ct_build *b, const struct ct_address *half)
 {
     struct ct_cursor *at = &b->at;
     const ct_value address = ct_add_imm(at, half->base, (uint64_t)half->offset);
@@ -165,12 +167,12 @@ static ct_value with_half(struct ct_build *b, ct_value word, ct_value first_bit,
     return ct_or(at, ct_and(at, word, ct_not(at, mask)), placed);
 }
 
-/* old = *p; do { new = f(old); seen = cas(p, old, new); } while (seen != old, which becomes seen); the result is old. */
-static ct_value looped_atomic(struct ct_build *b, const struct atomic *atomic)
+/* old = *p; do { new = f(old); seen = cas(p, old, new); } while (seen != old, with old = seen); the result is old. */
+static ct_value build_cas_loop(struct ct_build *b, const struct atomic *atomic)
 {
     struct ct_block *again = ct_build_block(b), *done = ct_build_block(b);
     const bool half = is_half(atomic->type);
-    const struct half_word around = half ? word_around(b, &atomic->address) : (struct half_word){.word = atomic->address};
+    const struct half_word around = half ? containing_word(b, &atomic->address) : (struct half_word){.word = atomic->address};
     const enum ptx_type bits = half ? PTX_B32 : ct_bits_type(ct_width_of(atomic->type));
     const ct_value old = ct_value_create(b->fn, ct_width_of(bits));
     struct ct_insn *insn = emit_access(b, &around.word, CT_OP_LOAD, bits, 1, 1);
@@ -204,24 +206,25 @@ static bool check_atomic(struct ct_build *b, const struct atomic *atomic)
     if (bits < 16 || bits > 64) {
         ct_build_unsupported(b, "this type");
     } else if (atomic->n_values < wanted || atomic->n_values > wanted) {
-        ct_build_invalid(b, "a wrong number of operands");
+        ct_build_invalid(b, "wrong number of operands");
     } else if (atomic->address.space != CT_SPACE_GLOBAL && atomic->address.space != CT_SPACE_SHARED &&
                atomic->address.space != CT_SPACE_GENERIC) {
-        ct_build_invalid(b, "atomics are on global or shared memory");
+        ct_build_invalid(b, "atomic operations require global or shared memory");
     } else {
         return true;
     }
     return false;
 }
 
-/* Untyped, unsigned or float as the operation demands; min and max need the sign that the instruction names. */
+/* Reads the operands with the type that the operation needs: untyped, unsigned or float; for min and max the instruction's type gives
+ * the signedness. */
 static void read_atomic(struct ct_build *b, unsigned first, struct atomic *out)
 {
     out->type = b->insn->types[0];
     out->operation = b->insn->mods.operation;
     out->n_values = b->insn->n_operands - first - 1;
     if (out->n_values > MAX_VALUES)
-        out->n_values = MAX_VALUES; /* a cache policy stands last */
+        out->n_values = MAX_VALUES; /* the last operand is a cache policy */
     if (out->operation != PTX_CAS && out->n_values > 1)
         out->n_values = 1;
     if (ptx_type_bits(out->type) > 64 || b->insn->mods.vector)
@@ -232,10 +235,10 @@ static void read_atomic(struct ct_build *b, unsigned first, struct atomic *out)
 
 static ct_value build_one(struct ct_build *b, const struct atomic *atomic, bool wanted)
 {
-    return needs_loop(b, atomic) ? looped_atomic(b, atomic) : single_atomic(b, atomic, wanted);
+    return needs_loop(b, atomic) ? build_cas_loop(b, atomic) : build_atomic_instruction(b, atomic, wanted);
 }
 
-/* .v2 to .v8: each element is an atomic operation of its own, in no order (PTX ISA, "atom": vectors). */
+/* .v2 to .v8: each element is a separate atomic operation, in no particular order (PTX ISA, "atom": vectors). */
 static void build_elements(struct ct_build *b, struct atomic *atomic, unsigned first, bool wanted)
 {
     const unsigned bytes = ptx_type_bits(atomic->type) / 8;

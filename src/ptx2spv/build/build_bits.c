@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build: counting, finding, reversing, extracting and permuting bits (PTX ISA, "Integer Arithmetic Instructions", prmt). The IR
- * counts and reverses 32 bits; 64 are two of them. */
+/* build: counting, finding, reversing, extracting and permuting bits (PTX ISA, "Integer Arithmetic Instructions", prmt). The IR counts
+ * and reverses 32 bits; 64-bit operations are built from two of 32 bits. */
 #include "build_arithmetic.h"
 
 static bool is_wide(const struct ct_build *b)
@@ -21,7 +21,7 @@ static ct_value count_ones(struct ct_cursor *at, ct_value x)
     return ct_add(at, low, ct_op1(at, CT_OP_POPC, PTX_B32, high));
 }
 
-/* Zero bits above the highest one; of 0 the width. */
+/* The number of zero bits above the highest set bit; the width if x is 0. */
 static ct_value count_leading_zeros(struct ct_cursor *at, ct_value x)
 {
     ct_value low, high;
@@ -43,8 +43,8 @@ void ct_build_clz(struct ct_build *b)
     ct_build_result(b, count_leading_zeros(&b->at, ct_build_source(b, 1, b->insn->types[0])), PTX_U32);
 }
 
-/* The position of the highest bit that differs from the sign (of unsigned numbers: that is set), from below, or with .shiftamt
- * from above; all ones if there is none. */
+/* The position of the most significant bit that is not a sign bit (for unsigned types: the most significant set bit), counted from bit
+ * 0, or with .shiftamt from the top; all ones if there is none. */
 void ct_build_bfind(struct ct_build *b)
 {
     struct ct_cursor *at = &b->at;
@@ -77,7 +77,7 @@ void ct_build_brev(struct ct_build *b)
 
 /* ---- bit fields ---- */
 
-/* `length` ones from bit 0, as wide as `like`. */
+/* A mask of `length` ones from bit 0, as wide as `like`. */
 static ct_value low_ones(struct ct_cursor *at, ct_value like, ct_value length)
 {
     const ct_value ones = ct_const_like(at, like, UINT64_MAX);
@@ -90,7 +90,7 @@ static ct_value low_byte(struct ct_build *b, unsigned index)
     return ct_and_imm(&b->at, ct_build_source(b, index, PTX_U32), 0xff);
 }
 
-/* bfe d, a, pos, len: the field, extended by its own sign, which is the highest bit of a that the field reaches. */
+/* bfe d, a, pos, len: extracts a bit field; for signed types it is extended by its sign, the highest bit of a that belongs to the field. */
 void ct_build_bfe(struct ct_build *b)
 {
     struct ct_cursor *at = &b->at;
@@ -103,7 +103,7 @@ void ct_build_bfe(struct ct_build *b)
     ct_value field = ct_and(at, ct_build_clamped_shift(at, CT_OP_SHR, unsigned_type, x, position), filled), top, sign;
 
     if (ptx_type_is_signed(type)) {
-        /* without a length and at 0 this wraps, and the sign does not matter */
+        /* wraps around if length and position are 0; the sign does not matter then */
         top = ct_add_imm(at, ct_add(at, position, length), UINT32_MAX);
         top = ct_op2(at, CT_OP_MIN, PTX_U32, top, ct_const32(at, bits - 1));
         sign = ct_sar_imm(at, ct_op2(at, CT_OP_SHL, unsigned_type, x, ct_sub(at, ct_const32(at, bits - 1), top)), bits - 1);
@@ -113,7 +113,7 @@ void ct_build_bfe(struct ct_build *b)
     ct_build_result(b, field, type);
 }
 
-/* bfi f, a, b, pos, len: the low bits of a, inserted in b. */
+/* bfi f, a, b, pos, len: inserts the low bits of a into b. */
 void ct_build_bfi(struct ct_build *b)
 {
     struct ct_cursor *at = &b->at;
@@ -126,7 +126,7 @@ void ct_build_bfi(struct ct_build *b)
     ct_build_result(b, ct_or(at, ct_and(at, moved, mask), ct_and(at, into, ct_not(at, mask))), type);
 }
 
-/* A bit position or count: with .wrap modulo 32, with .clamp (and by itself) as it is. */
+/* A bit position or count: modulo 32 with .wrap, unchanged with .clamp (and by default). */
 static ct_value position_source(struct ct_build *b, unsigned index)
 {
     const ct_value x = ct_build_source(b, index, PTX_U32);
@@ -135,7 +135,7 @@ static ct_value position_source(struct ct_build *b, unsigned index)
     return wrap ? ct_and_imm(&b->at, x, 31) : x;
 }
 
-/* bmsk d, a, b: b ones from bit a on. */
+/* bmsk d, a, b: a mask of b ones from bit a on. */
 void ct_build_bmsk(struct ct_build *b)
 {
     const ct_value position = position_source(b, 1), length = position_source(b, 2);
@@ -144,14 +144,14 @@ void ct_build_bmsk(struct ct_build *b)
     ct_build_result(b, ct_build_clamped_shift(&b->at, CT_OP_SHL, PTX_B32, ones, position), PTX_B32);
 }
 
-/* szext d, a, b: a as a number of b bits, by its sign; 0 bits are 0, 32 and more all of a. */
+/* szext d, a, b: the low b bits of a, sign- or zero-extended by the type; 0 bits give 0, 32 and more bits give a. */
 void ct_build_szext(struct ct_build *b)
 {
     struct ct_cursor *at = &b->at;
     const enum ptx_type type = b->insn->types[0];
     const ct_value x = ct_build_source(b, 1, type), length = position_source(b, 2);
     const ct_value inside = ct_op2(at, CT_OP_MIN, PTX_U32, length, ct_const32(at, 32));
-    const ct_value spare = ct_sub(at, ct_const32(at, 32), inside); /* 32 for no bits at all */
+    const ct_value spare = ct_sub(at, ct_const32(at, 32), inside); /* 32 if there are no bits */
 
     ct_build_result(b,
                     ct_build_clamped_shift(at, CT_OP_SHR, type, ct_build_clamped_shift(at, CT_OP_SHL, PTX_B32, x, spare),
@@ -161,7 +161,8 @@ void ct_build_szext(struct ct_build *b)
 
 /* ---- fns ---- */
 
-/* The place of set bit `number` (from 1) of x, which has at least so many: halves are counted and left behind. */
+/* The position of the `number`-th set bit of x (from 1), which must exist, by binary search: the set bits of ever smaller halves are
+ * counted. */
 static ct_value nth_set_bit(struct ct_cursor *at, ct_value x, ct_value number)
 {
     ct_value place = ct_const32(at, 0);
@@ -178,8 +179,8 @@ static ct_value nth_set_bit(struct ct_cursor *at, ct_value x, ct_value number)
     return place;
 }
 
-/* fns d, mask, base, offset: the offset-th set bit from base on, upwards (offset > 0) or downwards (< 0), counting from 1; with
- * offset 0, base itself if it is set. All ones if there is no such bit. Downwards is upwards in the reversed mask. */
+/* fns d, mask, base, offset: the offset-th set bit from base on, upwards (offset > 0) or downwards (< 0), counting from 1; with offset
+ * 0, base itself if it is set. All ones if there is no such bit. Downwards is implemented as upwards in the reversed mask. */
 void ct_build_fns(struct ct_build *b)
 {
     struct ct_cursor *at = &b->at;
@@ -201,8 +202,8 @@ void ct_build_fns(struct ct_build *b)
 
 /* ---- prmt ---- */
 
-/* Byte `selector` (0 to 7; bit 3: its sign instead) of the 8 bytes {b, a}, as 32 bits of which the low 8 count. */
-static ct_value chosen_byte(struct ct_cursor *at, ct_value low, ct_value high, ct_value selector)
+/* Byte `selector` (0 to 7; with bit 3: its replicated sign) of the 8 bytes {b, a}, as a 32-bit value of which the low 8 bits are used. */
+static ct_value select_byte(struct ct_cursor *at, ct_value low, ct_value high, ct_value selector)
 {
     const ct_value word = ct_select(at, ct_equals(at, ct_and_imm(at, selector, 4), 0), low, high);
     const ct_value amount = ct_shl_imm(at, ct_and_imm(at, selector, 3), 3);
@@ -267,7 +268,7 @@ void ct_build_prmt(struct ct_build *b)
         selectors = selectors_of(b);
     for (unsigned i = 0; i < 4; i++) {
         byte = known ? constant_byte(at, low, high, constant >> (4 * i) & 15)
-                     : chosen_byte(at, low, high, i ? ct_shr_imm(at, selectors, 4 * i) : selectors);
+                     : select_byte(at, low, high, i ? ct_shr_imm(at, selectors, 4 * i) : selectors);
         byte = i ? ct_shl_imm(at, byte, 8 * i) : byte;
         result = i ? ct_or(at, result, byte) : byte;
     }

@@ -25,7 +25,7 @@ void ct_build_bra(struct ct_build *b)
     ct_build_enter(b, behind);
 }
 
-/* brx.idx index, list: an index past the end of the list is undefined, for PTX as for SWITCH. */
+/* brx.idx index, list: an index past the end of the list is undefined, both in PTX and for SWITCH. */
 void ct_build_brx(struct ct_build *b)
 {
     const struct ptx_targets *targets = b->insn->n_operands > 1 ? b->insn->operands[1].targets : NULL;
@@ -74,15 +74,15 @@ static const struct ptx_operand *list_of(const struct ptx_instruction *insn, uns
     return ct_build_items(&insn->operands[index], n);
 }
 
-/* The frame object that stands for an actual parameter: its own variable, or a new one for a register or a constant. */
-static uint32_t actual_local(struct ct_build *b, const struct ptx_operand *operand, const struct ptx_variable *formal)
+/* The frame object for an argument: the argument's variable, or a new object for a register or a constant. */
+static uint32_t argument_local(struct ct_build *b, const struct ptx_operand *operand, const struct ptx_variable *formal)
 {
     if (operand->kind == PTX_OPND_ADDRESS && operand->variable)
-        return ct_build_place(b, operand->variable);
+        return ct_build_frame_object(b, operand->variable);
     return ct_build_new_local(b, formal, formal->size_bytes, formal->align);
 }
 
-/* ---- calls of system functions, which a text may have declared otherwise ---- */
+/* ---- calls of system functions, which a module may declare with a different prototype ---- */
 
 static enum ptx_type word_of(const struct ptx_variable *object)
 {
@@ -91,7 +91,7 @@ static enum ptx_type word_of(const struct ptx_variable *object)
     return bytes >= 8 ? PTX_U64 : bytes >= 4 ? PTX_U32 : bytes >= 2 ? PTX_U16 : PTX_U8;
 }
 
-/* The first word of an object. */
+/* Creates an access to the first word of an object. */
 static struct ct_insn *access_object(struct ct_build *b, enum ct_op op, uint32_t local, const struct ptx_variable *object)
 {
     const enum ptx_type type = word_of(object);
@@ -124,21 +124,21 @@ static const struct ptx_variable *object_of(const struct ptx_operand *operand)
     return operand && operand->kind == PTX_OPND_ADDRESS ? operand->variable : NULL;
 }
 
-/* Every object among the parameters belongs to the frame. */
+/* Checks that every object among the operands is in the caller's frame. */
 static bool check_objects(struct ct_build *b, const struct ptx_operand *operands, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const struct ptx_variable *object = object_of(&operands[i]);
 
-        if (!object || ct_build_place(b, object))
+        if (!object || ct_build_frame_object(b, object))
             continue;
-        ct_build_invalid(b, "an argument is no .param variable of the caller");
+        ct_build_invalid(b, "an argument is not a .param variable of the caller");
         return false;
     }
     return true;
 }
 
-/* Whether the actual parameter can be the formal one itself. */
+/* Whether an argument can be passed as it is. */
 static bool fits(const struct ptx_operand *operand, const struct ptx_variable *formal)
 {
     const struct ptx_variable *object = object_of(operand);
@@ -146,7 +146,7 @@ static bool fits(const struct ptx_operand *operand, const struct ptx_variable *f
     return operand && (!object || object->size_bytes == formal->size_bytes);
 }
 
-/* Gives each argument that does not fit, or is missing, an object as the function has it: cut or extended with zeros. */
+/* Creates an object of the callee's type for each argument that does not fit or is missing: truncated or zero-extended. */
 static void fit_arguments(struct ct_build *b, const struct ptx_function *callee, const struct call_lists *lists,
                           struct ptx_operand *fitting, uint32_t *locals)
 {
@@ -160,15 +160,16 @@ static void fit_arguments(struct ct_build *b, const struct ptx_function *callee,
             continue;
         fitting[i].kind = PTX_OPND_SINK;
         locals[i] = ct_build_new_local(b, formal, formal->size_bytes, formal->align);
-        store_object(b, locals[i], formal, object ? load_object(b, ct_build_place(b, object), object) : ct_const64(&b->at, 0));
+        store_object(b, locals[i], formal, object ? load_object(b, ct_build_frame_object(b, object), object) : ct_const64(&b->at, 0));
     }
 }
 
 static bool check_call(struct ct_build *b, const struct ptx_function *callee, const struct call_lists *lists)
 {
     if (lists->n_arguments != callee->n_params || lists->n_results != callee->n_results) {
-        ct_error(b->fn->compilation, b->insn->where, PTX2SPV_INVALID_PTX, "call of `%s' with %u arguments and %u results, it has %u and %u",
-                 callee->name, lists->n_arguments, lists->n_results, callee->n_params, callee->n_results);
+        ct_error(b->fn->compilation, b->insn->where, PTX2SPV_INVALID_PTX,
+                 "call of `%s' with %u arguments and %u results; the function has %u and %u", callee->name, lists->n_arguments,
+                 lists->n_results, callee->n_params, callee->n_results);
         return false;
     }
     return true;
@@ -187,8 +188,8 @@ static uint32_t *new_locals(struct ct_build *b, const struct ptx_function *calle
     return CT_ARENA_ARRAY(&b->fn->compilation->arena, uint32_t, callee->n_params + callee->n_results);
 }
 
-/* A call of `callee`, or of one with the same parameters at `address`, if that is given. locals: the frame objects of its parameters and
- * results where they are known already, else 0. */
+/* Builds a call of `callee`, or an indirect call with the same parameters at `address`, if that is given. locals: the frame objects of
+ * its parameters and results; 0 if not known yet. */
 static struct ct_insn *build_call(struct ct_build *b, struct ptx_function *callee, const struct call_lists *lists, uint32_t *locals,
                                   ct_value address)
 {
@@ -200,12 +201,12 @@ static struct ct_insn *build_call(struct ct_build *b, struct ptx_function *calle
         const uint32_t k = is_result ? i - callee->n_params : i;
 
         if (!locals[i])
-            locals[i] =
-                actual_local(b, is_result ? &lists->results[k] : &lists->arguments[k], is_result ? callee->results[k] : callee->params[k]);
+            locals[i] = argument_local(b, is_result ? &lists->results[k] : &lists->arguments[k],
+                                       is_result ? callee->results[k] : callee->params[k]);
     }
     for (uint32_t i = 0; i < n; i++) {
         if (!locals[i]) {
-            ct_build_invalid(b, "an argument is no .param variable of the caller");
+            ct_build_invalid(b, "an argument is not a .param variable of the caller");
             return NULL;
         }
     }
@@ -219,7 +220,7 @@ static struct ct_insn *build_call(struct ct_build *b, struct ptx_function *calle
     return insn;
 }
 
-/* Calls a system function with what the text gives it, however many and large that is. */
+/* Calls a system function with the arguments given, whatever their number and sizes. */
 static void call_system(struct ct_build *b, struct ptx_function *callee, const struct call_lists *lists)
 {
     struct ct_arena *arena = &b->fn->compilation->arena;
@@ -239,7 +240,7 @@ static void call_system(struct ct_build *b, struct ptx_function *callee, const s
         results[i] = keeps_result && i == 0 ? *result : (struct ptx_operand){.kind = PTX_OPND_SINK};
     call = build_call(b, callee, &all, locals, CT_NO_VALUE);
     if (call && has_result && !keeps_result)
-        store_object(b, ct_build_place(b, object_of(result)), object_of(result),
+        store_object(b, ct_build_frame_object(b, object_of(result)), object_of(result),
                      load_object(b, call->call_locals[callee->n_params], callee->results[0]));
 }
 
@@ -252,7 +253,7 @@ static void call_address(struct ct_build *b, const struct call_lists *lists)
     struct ct_insn *call;
 
     if (!signature) {
-        ct_build_invalid(b, "a call through a register needs a prototype or a list of functions");
+        ct_build_invalid(b, "an indirect call needs a prototype or a list of functions");
         return;
     }
     if (!check_call(b, signature, lists))
@@ -292,7 +293,7 @@ static void build_warp_barrier(struct ct_build *b)
     ct_emit_insn(&b->at, CT_OP_WARPSYNC, PTX_B32, 0, 1)->operands[0] = mask;
 }
 
-/* bar.sync a {, b}; bar.arrive a, b; bar.red d, a {, b}, {!}c. Only .red has a destination and, last, a predicate. */
+/* bar.sync a {, b}; bar.arrive a, b; bar.red d, a {, b}, {!}c. Only .red has a destination and, as its last operand, a predicate. */
 void ct_build_barrier(struct ct_build *b)
 {
     const struct ptx_modifiers *mods = &b->insn->mods;
@@ -311,7 +312,7 @@ void ct_build_barrier(struct ct_build *b)
         return;
     }
     if (b->insn->n_operands < 1u + 2 * red || n > 2u + red) {
-        ct_build_invalid(b, "a wrong number of operands");
+        ct_build_invalid(b, "wrong number of operands");
         return;
     }
     for (unsigned i = 0; i < n; i++)

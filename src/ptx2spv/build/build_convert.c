@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build: cvt (PTX ISA, "cvt"). Integers are converted here; what has a float on one side stays one FCVT until `lower`. */
+/* build: cvt (PTX ISA, "cvt"). Integer conversions are built here; a conversion with a float type on at least one side remains one FCVT
+ * until `lower`. */
 #include "build_convert.h"
 
-/* The limits of an integer type as 64-bit patterns. */
+/* The limits of an integer type as 64-bit values. */
 static uint64_t greatest(enum ptx_type type)
 {
     const unsigned bits = ptx_type_bits(type) - ptx_type_is_signed(type);
@@ -15,7 +16,7 @@ static uint64_t least(enum ptx_type type)
     return ptx_type_is_signed(type) ? ~greatest(type) : 0;
 }
 
-/* .sat: x, a 64-bit number of type `from`, is brought between the limits of `to`. */
+/* .sat: clamps x, a 64-bit number of type `from`, to the limits of `to`. */
 static ct_value clamped(struct ct_build *b, ct_value x, enum ptx_type from, enum ptx_type to)
 {
     struct ct_cursor *at = &b->at;
@@ -27,7 +28,7 @@ static ct_value clamped(struct ct_build *b, ct_value x, enum ptx_type from, enum
     return x;
 }
 
-/* The result fills its register: extended by the sign of `to`, so 8 bits are cut and extended again. */
+/* The result is extended to its register by the signedness of `to`; an 8-bit result is truncated and extended again. */
 static void convert_integer(struct ct_build *b, enum ptx_type to, enum ptx_type from)
 {
     struct ct_cursor *at = &b->at;
@@ -53,8 +54,8 @@ ct_value ct_build_float_converted(struct ct_build *b, enum ptx_type to, enum ptx
     return insn->results[0];
 }
 
-/* .satfinite: infinity, and what would become it, is the greatest finite number of its sign. */
-static ct_value made_finite(struct ct_build *b, enum ptx_type type, ct_value x)
+/* .satfinite: infinity, and values that would become infinity, become the greatest finite number of that sign. */
+static ct_value clamp_to_finite(struct ct_build *b, enum ptx_type type, ct_value x)
 {
     struct ct_cursor *at = &b->at;
     const uint32_t infinity = type == PTX_F16 ? 0x7c00 : 0x7f80;
@@ -69,11 +70,11 @@ static ct_value convert_float(struct ct_build *b, enum ptx_type to, enum ptx_typ
     ct_value result = ct_build_float_converted(b, to, from, x);
 
     if (mods->satfinite)
-        result = made_finite(b, to, result);
+        result = clamp_to_finite(b, to, result);
     return mods->relu ? ct_build_relu(b, to, result) : result;
 }
 
-/* cvt.f16x2.f32 d, a, b: a becomes the upper half, b the lower one. */
+/* cvt.f16x2.f32 d, a, b: a becomes the upper half, b the lower half. */
 static void convert_pair(struct ct_build *b, enum ptx_type half)
 {
     const enum ptx_type from = b->insn->types[1];
@@ -88,7 +89,7 @@ static bool is_plain(enum ptx_type type)
     return !ptx_type_is_float(type) || type == PTX_F16 || type == PTX_F32 || type == PTX_F64 || type == PTX_BF16;
 }
 
-/* Conversions with a type that no target has. False: it is none. */
+/* Converts to or from a type that no target has. False: neither type is one. */
 static bool convert_narrow(struct ct_build *b, enum ptx_type to, enum ptx_type from)
 {
     if (ct_build_is_narrow(to))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between cvt's two files: build_convert.c (integers and the floats that targets know) and build_narrow.c (the others). */
+/* Shared by the two files for cvt: build_convert.c (integers and the float types that targets have) and build_narrow.c (the other
+ * types). */
 #ifndef PTX2SPV_BUILD_CONVERT_H
 #define PTX2SPV_BUILD_CONVERT_H
 
 #include "build_arithmetic.h"
 
-/* Between f16, bf16, f32 and f64 as the instruction says, but for .relu and .satfinite. */
+/* Converts between f16, bf16, f32 and f64 as the instruction says, without .relu and .satfinite. */
 ct_value ct_build_float_converted(struct ct_build *b, enum ptx_type to, enum ptx_type from, ct_value x);
 
 bool ct_build_is_narrow(enum ptx_type type); /* e4m3x2, e5m2x2 */

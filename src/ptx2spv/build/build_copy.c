@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build: cp.async (PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy"), from global to shared memory, and createpolicy.
+/* build: cp.async (PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy"), from global to shared memory, and
+ * createpolicy.
  *
  *     cp.async.ca.shared.global [to], [from], size {, src-size or ignore-src} {, cache-policy};    size: 4, 8 or 16
  *
- * An asynchronous copy may be done as soon as it is issued, and here it is: so groups and waits for them are nothing. What lies behind
- * src-size bytes, or all if ignore-src holds, is not read; zeros are written instead. */
+ * An asynchronous copy may complete as soon as it is issued, and here it does: so groups, and waits for them, have no effect. Bytes
+ * beyond src-size, or all bytes if ignore-src is true, are not read; zeros are written instead. */
 #include "build_address.h"
 
 #include <string.h>
@@ -13,13 +14,13 @@
 
 struct copy {
     struct ct_address to, from;
-    unsigned size; /* bytes */
+    unsigned size; /* in bytes */
 };
 
-static bool read_places(struct ct_build *b, struct copy *out)
+static bool read_addresses(struct ct_build *b, struct copy *out)
 {
     const struct ptx_instruction *written = b->insn;
-    struct ptx_instruction of_source = *written; /* its space is the second word */
+    struct ptx_instruction of_source = *written; /* its space is the second space of the instruction */
     bool good = ct_build_address(b, 0, &out->to);
 
     of_source.mods.space = PTX_SPACE_GLOBAL;
@@ -65,7 +66,7 @@ static void copy_all(struct ct_build *b, const struct copy *copy)
     store(b, &copy->to, PTX_B32, copy->size / 4, words);
 }
 
-/* Zeros, then byte by byte what is to be copied. */
+/* Writes zeros, then copies byte by byte. */
 static void copy_some(struct ct_build *b, const struct copy *copy, ct_value count)
 {
     struct ct_block *head = ct_build_block(b), *body = ct_build_block(b), *behind = ct_build_block(b);
@@ -89,7 +90,7 @@ static void copy_some(struct ct_build *b, const struct copy *copy, ct_value coun
     ct_build_enter(b, behind);
 }
 
-/* How many bytes are to be copied, by the fourth operand. */
+/* The number of bytes to copy, as the fourth operand says. */
 static ct_value bytes_to_copy(struct ct_build *b, unsigned size)
 {
     const struct ptx_operand *operand = &b->insn->operands[3];
@@ -115,7 +116,7 @@ static void copy_to_limit(struct ct_build *b, const struct copy *copy)
     ct_build_enter(b, behind);
 }
 
-void ct_build_copy(struct ct_build *b)
+void ct_build_async_copy(struct ct_build *b)
 {
     const struct ptx_modifiers *mods = &b->insn->mods;
     const uint32_t policy = strstr(b->insn->text, "L2::cache_hint") ? 1 : 0;
@@ -130,11 +131,11 @@ void ct_build_copy(struct ct_build *b)
         return;
     if (b->insn->n_operands < 3 + policy || b->insn->n_operands > 4 + policy || !ct_build_constant(b, 2, &size) ||
         (size != 4 && size != 8 && size != 16)) {
-        ct_build_invalid(b, "cp.async takes two addresses, a size of 4, 8 or 16 bytes, and how much of it to read");
+        ct_build_invalid(b, "cp.async takes two addresses, a size of 4, 8 or 16 bytes, and optionally the number of bytes to read");
         return;
     }
     copy.size = (unsigned)size;
-    if (!read_places(b, &copy))
+    if (!read_addresses(b, &copy))
         return;
     if (b->insn->n_operands > 3 + policy)
         copy_to_limit(b, &copy);
@@ -142,7 +143,7 @@ void ct_build_copy(struct ct_build *b)
         copy_all(b, &copy);
 }
 
-/* What it makes goes to cache_hint operands alone, which have no effect on results. */
+/* A policy is used by cache_hint operands only, which have no effect on results. */
 void ct_build_policy(struct ct_build *b)
 {
     ct_build_result(b, ct_const64(&b->at, 0), PTX_B64);

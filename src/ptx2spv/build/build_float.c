@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build: float arithmetic (PTX ISA, "Floating Point Instructions", "Half Precision Floating Point Instructions"). Modifiers stay
- * on the IR's instruction; `lower` makes them explicit. */
+/* build: float arithmetic (PTX ISA, "Floating Point Instructions", "Half Precision Floating Point Instructions"). Modifiers remain on
+ * the IR instruction; `lower` makes them explicit. */
 #include "build_arithmetic.h"
 
 #define MAX_SOURCES 3
 
-/* ---- parts of the encoding ---- */
+/* ---- fields of the encoding ---- */
 
 struct float_layout {
     uint64_t sign, exponent, fraction; /* masks */
-    uint64_t nan;                      /* the canonical one */
+    uint64_t nan;                      /* the canonical NaN */
 };
 
 static struct float_layout layout_of(enum ptx_type type)
@@ -26,7 +26,7 @@ static struct float_layout layout_of(enum ptx_type type)
     }
 }
 
-/* The type of the elements of a packed type; others are their own. */
+/* The element type of a packed type; other types are their own. */
 static enum ptx_type element_of(enum ptx_type type)
 {
     return type == PTX_F16X2 ? PTX_F16 : type == PTX_BF16X2 ? PTX_BF16 : type == PTX_F32X2 ? PTX_F32 : type;
@@ -41,7 +41,7 @@ static ct_value is_nan(struct ct_cursor *at, enum ptx_type type, ct_value x)
 
 /* ---- operations on elements ---- */
 
-/* The operation on values of a scalar type, with the instruction's modifiers but .relu and .xorsign. */
+/* Builds the operation on values of a scalar type, with the instruction's modifiers except .relu and .xorsign. */
 static ct_value float_value(struct ct_build *b, enum ct_op op, enum ptx_type type, unsigned sources, const ct_value *values)
 {
     const struct ptx_modifiers *mods = &b->insn->mods;
@@ -58,7 +58,7 @@ static ct_value float_value(struct ct_build *b, enum ct_op op, enum ptx_type typ
     return insn->results[0];
 }
 
-/* .relu: negative numbers and -0 become 0, a NaN the canonical one. */
+/* .relu: negative numbers and -0 become 0, a NaN becomes the canonical NaN. */
 ct_value ct_build_relu(struct ct_build *b, enum ptx_type type, ct_value x)
 {
     struct ct_cursor *at = &b->at;
@@ -77,8 +77,8 @@ static ct_value plain_element(struct ct_build *b, enum ct_op op, enum ptx_type t
     return b->insn->mods.relu ? ct_build_relu(b, type, result) : result;
 }
 
-/* .xorsign.abs: the extreme of the magnitudes, with the sign of the product unless it is a NaN. */
-static ct_value signed_extreme(struct ct_build *b, enum ct_op op, enum ptx_type type, const ct_value *values)
+/* .xorsign.abs: the minimum or maximum of the magnitudes, with the sign of the product unless the result is NaN. */
+static ct_value xorsign_min_max(struct ct_build *b, enum ct_op op, enum ptx_type type, const ct_value *values)
 {
     struct ct_cursor *at = &b->at;
     const uint64_t sign = layout_of(type).sign;
@@ -89,13 +89,13 @@ static ct_value signed_extreme(struct ct_build *b, enum ct_op op, enum ptx_type 
     return ct_select(at, is_nan(at, type, extreme), extreme, negated);
 }
 
-/* Of three sources the extreme of two and the third; .abs of their magnitudes. */
-static ct_value extreme_element(struct ct_build *b, enum ct_op op, enum ptx_type type, unsigned sources, const ct_value *values)
+/* For three sources, the minimum or maximum of two and then the third; with .abs of their magnitudes. */
+static ct_value min_max_element(struct ct_build *b, enum ct_op op, enum ptx_type type, unsigned sources, const ct_value *values)
 {
     ct_value in[MAX_SOURCES];
 
     if (b->insn->mods.xorsign)
-        return signed_extreme(b, op, type, values);
+        return xorsign_min_max(b, op, type, values);
     for (unsigned i = 0; i < sources; i++)
         in[i] = b->insn->mods.absolute ? ct_and_imm(&b->at, values[i], ~layout_of(type).sign) : values[i];
     in[1] = float_value(b, op, type, 2, in);
@@ -104,7 +104,7 @@ static ct_value extreme_element(struct ct_build *b, enum ct_op op, enum ptx_type
 
 typedef ct_value (*element_fn)(struct ct_build *b, enum ct_op op, enum ptx_type type, unsigned sources, const ct_value *values);
 
-/* A packed type: on both of its halves. */
+/* Applies an operation to both halves of a packed type. */
 static ct_value on_halves(struct ct_build *b, element_fn element, enum ct_op op, unsigned sources, const ct_value *values)
 {
     const enum ptx_type type = element_of(b->insn->types[0]);
@@ -135,9 +135,9 @@ void ct_build_float_operation(struct ct_build *b, enum ct_op op, unsigned source
     build_elements(b, plain_element, op, sources);
 }
 
-void ct_build_float_extreme(struct ct_build *b)
+void ct_build_float_min_max(struct ct_build *b)
 {
-    build_elements(b, extreme_element, b->rule->float_op, b->insn->n_operands - 1);
+    build_elements(b, min_max_element, b->rule->float_op, b->insn->n_operands - 1);
 }
 
 void ct_build_float_unary(struct ct_build *b)
@@ -152,7 +152,7 @@ void ct_build_float_ternary(struct ct_build *b)
 
 /* ---- classes and signs ---- */
 
-/* magnitude - 1 < fraction: zero wraps to the end. */
+/* magnitude - 1 < fraction mask; for zero the subtraction wraps around to the greatest value. */
 static ct_value is_subnormal(struct ct_cursor *at, struct float_layout layout, ct_value magnitude)
 {
     return ct_icmp_imm(at, ct_unsigned_type(ct_width_at(at, magnitude)), PTX_LT, ct_add_imm(at, magnitude, UINT64_MAX), layout.fraction);

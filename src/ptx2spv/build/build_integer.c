@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build: integer arithmetic (PTX ISA, "Integer Arithmetic Instructions", "Extended-Precision Integer Arithmetic Instructions").
- * Opcodes that have float forms too go to build_float.c for them. */
+/* build: integer arithmetic (PTX ISA, "Integer Arithmetic Instructions", "Extended-Precision Integer Arithmetic Instructions"). For
+ * opcodes that also have float forms, build_float.c builds those. */
 #include "build_arithmetic.h"
 
 static enum ptx_type main_type(const struct ct_build *b)
@@ -8,7 +8,7 @@ static enum ptx_type main_type(const struct ct_build *b)
     return b->insn->types[0];
 }
 
-/* ---- both halves of the packed types u16x2 and s16x2 ---- */
+/* ---- packed types u16x2 and s16x2: both halves ---- */
 
 static enum ptx_type half_type(enum ptx_type type)
 {
@@ -28,7 +28,7 @@ static ct_value binary_of_halves(struct ct_build *b, enum ct_op op, enum ptx_typ
 
 /* ---- add, sub, min, max, div, rem, neg, abs ---- */
 
-/* Signed 32-bit sum or difference that stops at the limits: on overflow the result has the sign that neither `x` had. */
+/* Signed 32-bit sum or difference that saturates: on overflow, the limit that has the sign of x. */
 static ct_value saturated(struct ct_build *b, enum ct_op op, ct_value x, ct_value y)
 {
     struct ct_cursor *at = &b->at;
@@ -70,18 +70,18 @@ void ct_build_arithmetic(struct ct_build *b)
         integer_binary(b);
 }
 
-/* Three sources and .abs are of f32 alone, .abs of two only beside .xorsign (PTX ISA, "min"). */
+/* Three sources and .abs require f32; with two sources .abs requires .xorsign (PTX ISA, "min"). */
 void ct_build_min_max(struct ct_build *b)
 {
     const struct ptx_modifiers *mods = &b->insn->mods;
     const bool three = b->insn->n_operands > 3;
 
     if (three && (main_type(b) != PTX_F32 || mods->xorsign))
-        ct_build_invalid(b, "three sources are taken of .f32, without .xorsign");
+        ct_build_invalid(b, "three sources require .f32, without .xorsign");
     else if (!three && mods->absolute != mods->xorsign)
-        ct_build_invalid(b, ".xorsign and .abs go together");
+        ct_build_invalid(b, ".xorsign and .abs require each other");
     else if (ptx_type_is_float(main_type(b)))
-        ct_build_float_extreme(b);
+        ct_build_float_min_max(b);
     else
         integer_binary(b);
 }
@@ -96,7 +96,7 @@ void ct_build_negate(struct ct_build *b)
         ct_build_result(b, ct_op1(&b->at, CT_OP_NEG, type, ct_build_source(b, 1, type)), type);
 }
 
-/* |minimum| wraps to itself. */
+/* |minimum| wraps around to itself. */
 void ct_build_absolute(struct ct_build *b)
 {
     const enum ptx_type type = main_type(b);
@@ -117,7 +117,7 @@ static ct_value wide_product(struct ct_cursor *at, ct_value x, ct_value y)
     return ct_emit2(at, CT_OP_MULWIDE, PTX_U32, CT_W_64, x, y);
 }
 
-/* The upper half of a 64x64-bit product from four 32x32-bit ones; negative factors are corrected afterwards. */
+/* The upper half of a 64x64-bit product, computed from four 32x32-bit ones; a correction follows for negative factors. */
 static ct_value high_product64(struct ct_cursor *at, enum ptx_type type, ct_value x, ct_value y)
 {
     ct_value xs[2], ys[2], low, cross[2], high, carries;
@@ -151,7 +151,7 @@ static ct_value product(struct ct_build *b, enum ptx_type type, enum ptx_half ha
     return ct_op2(&b->at, CT_OP_MUL, type, x, y);
 }
 
-/* The type of a product's result: twice as wide after .wide. */
+/* The type of the result of a product: twice as wide with .wide. */
 static enum ptx_type product_type(enum ptx_type type, enum ptx_half half)
 {
     if (half != PTX_WIDE)
@@ -196,7 +196,7 @@ void ct_build_multiply_add(struct ct_build *b)
     ct_build_result(b, b->insn->mods.sat ? saturated(b, CT_OP_ADD, x, addend) : ct_add(&b->at, x, addend), wide);
 }
 
-/* The low 24 bits of a source, with their own sign. */
+/* The low 24 bits of a source, sign- or zero-extended by the type. */
 static ct_value source24(struct ct_build *b, unsigned index, enum ptx_type type)
 {
     const ct_value x = ct_build_source(b, index, type);
@@ -224,9 +224,9 @@ void ct_build_multiply24(struct ct_build *b)
 }
 
 /* ---- carry chains: CC.CF is 0 or 1 in a register of its own ----
- * The flag is the carry out of the hardware's adder, which subtracts by adding the complement: after sub.cc and subc.cc it is 1 if there was
- * no borrow, and subc subtracts the complement of the flag. The manual says "borrow-in" and "borrow-out"; chains of subtractions alone
- * cannot tell the difference, chains that mix additions and subtractions can (measured on an H200 with driver 580.159). */
+ * The flag is the carry-out of the hardware's adder, which subtracts by adding the complement: after sub.cc and subc.cc it is 1 if there
+ * was no borrow, and subc subtracts the complement of the flag. The manual says "borrow-in" and "borrow-out"; for chains of subtractions
+ * only there is no difference, for chains that mix additions and subtractions there is (measured on an H200 with driver 580.159). */
 
 static ct_value carry_register(struct ct_build *b)
 {
@@ -240,7 +240,7 @@ static ct_value flag(struct ct_build *b, ct_value predicate)
     return ct_select(&b->at, predicate, ct_const32(&b->at, 1), ct_const32(&b->at, 0));
 }
 
-/* x + y, with the carry out in *out. A sum wraps if it is less than one of its terms. */
+/* x + y, with the carry-out in *out. A sum has wrapped around if it is less than one of its terms. */
 static ct_value sum_with_carry(struct ct_build *b, ct_value x, ct_value y, ct_value *out)
 {
     const ct_value sum = ct_add(&b->at, x, y);
@@ -249,14 +249,14 @@ static ct_value sum_with_carry(struct ct_build *b, ct_value x, ct_value y, ct_va
     return sum;
 }
 
-/* x - y, with the carry out of x + ~y + 1 in *out: 1 if nothing is borrowed. */
+/* x - y, with the carry-out of x + ~y + 1 in *out: 1 if there is no borrow. */
 static ct_value difference_with_carry(struct ct_build *b, ct_value x, ct_value y, ct_value *out)
 {
     *out = flag(b, ct_icmp(&b->at, ct_unsigned_type(ct_width_at(&b->at, x)), PTX_GE, x, y));
     return ct_sub(&b->at, x, y);
 }
 
-/* x + y + carry_in, with the carry out in *out. At most one of the two sums wraps. */
+/* x + y + carry_in, with the carry-out in *out. At most one of the two sums wraps around. */
 static ct_value sum_of_three(struct ct_build *b, ct_value x, ct_value y, ct_value carry_in, ct_value *out)
 {
     ct_value first, second;
@@ -317,13 +317,13 @@ void ct_build_sad(struct ct_build *b)
     ct_build_result(b, ct_add(&b->at, sum, ct_sub(&b->at, greater, less)), type);
 }
 
-/* Bits [first, first + bits of part) of a 32-bit value, extended by part's sign to 32 bits. */
+/* Bits [first, first + width of part) of a 32-bit value, sign- or zero-extended to 32 bits by type `part`. */
 static ct_value part_of(struct ct_build *b, ct_value x, enum ptx_type part, unsigned first)
 {
     return ct_extend_in_place(&b->at, first ? ct_shr_imm(&b->at, x, first) : x, part);
 }
 
-/* dp4a, dp2a: d = c + sum of products of parts of a (each `stride` bits) and bytes of b, from byte `first_byte` on. */
+/* dp4a, dp2a: d = c + the sum of the products of the parts of a (`stride` bits each) and the bytes of b from `first_byte` on. */
 static void dot(struct ct_build *b, unsigned terms, unsigned stride, unsigned first_byte)
 {
     const bool sign_a = ptx_type_is_signed(b->insn->types[0]), sign_b = ptx_type_is_signed(b->insn->types[1]);

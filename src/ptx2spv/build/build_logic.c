@@ -37,11 +37,11 @@ static ct_value inverted_if(struct ct_cursor *at, bool invert, ct_value x)
     return invert ? ct_not(at, x) : x;
 }
 
-/* The function of two bits y, z with truth table `table` (bit 2*y + z). */
+/* The function of two bits y, z with the truth table `table` (bit number 2*y + z). */
 static ct_value function_of_two(struct ct_cursor *at, unsigned table, ct_value y, ct_value z)
 {
     static const struct {
-        uint8_t op, invert_y, invert_z, invert; /* op CONST: a constant, COPY: only y or (invert_z 2) only z */
+        uint8_t op, invert_y, invert_z, invert; /* op CONST: a constant; COPY: y only, or z only if invert_z is 2 */
     } rows[16] = {
         {CT_OP_CONST, 0, 0, 0}, {CT_OP_OR, 0, 0, 1},   {CT_OP_AND, 1, 0, 0},  {CT_OP_COPY, 0, 0, 1},
         {CT_OP_AND, 0, 1, 0},   {CT_OP_COPY, 0, 2, 1}, {CT_OP_XOR, 0, 0, 0},  {CT_OP_AND, 0, 0, 1},
@@ -58,7 +58,7 @@ static ct_value function_of_two(struct ct_cursor *at, unsigned table, ct_value y
     return inverted_if(at, rows[table].invert, ct_bits2(at, rows[table].op, y, z));
 }
 
-/* Split by the first operand: f(x, y, z) = f(0, y, z) ^ (x & (f(0, y, z) ^ f(1, y, z))). */
+/* Shannon expansion by the first operand: f(x, y, z) = f(0, y, z) ^ (x & (f(0, y, z) ^ f(1, y, z))). */
 static ct_value function_of_three(struct ct_cursor *at, unsigned table, ct_value x, ct_value y, ct_value z)
 {
     const unsigned without = table & 15, change = without ^ (table >> 4 & 15);
@@ -80,7 +80,7 @@ static ct_value boolean(struct ct_build *b, ct_value x, ct_value y)
     case PTX_XOR:
         return ct_xor(&b->at, x, y);
     default:
-        ct_build_invalid(b, "this is no boolean operation");
+        ct_build_invalid(b, "not a boolean operation");
         return x;
     }
 }
@@ -95,10 +95,10 @@ void ct_build_lop3(struct ct_build *b)
     ct_value result, predicate;
 
     if (!ct_build_constant(b, 4, &table)) {
-        ct_build_invalid(b, "the truth table is no constant");
+        ct_build_invalid(b, "the truth table is not a constant");
         return;
     }
-    result = function_of_three(&b->at, (unsigned)table & 0xff, x, y, z); /* ptxas takes the low byte of larger constants */
+    result = function_of_three(&b->at, (unsigned)table & 0xff, x, y, z); /* ptxas uses the low byte of larger constants */
     if (n == 2) {
         predicate = boolean(b, ct_not(&b->at, ct_equals(&b->at, result, 0)), ct_build_source(b, 5, PTX_PRED));
         ct_build_write(b, &to[1], predicate, PTX_PRED);
@@ -152,7 +152,7 @@ void ct_build_funnel_shift(struct ct_build *b)
 
     if (ct_build_constant(b, 3, &constant)) {
         const uint32_t n = wrap ? constant & 31 : (uint32_t)constant < 32 ? (uint32_t)constant : 32;
-        const uint32_t down = left ? 32 - n : n; /* how far {high, low} moves right to bring the result to the lower word */
+        const uint32_t down = left ? 32 - n : n; /* the shift to the right that moves the result to the lower word of {high, low} */
 
         if (down == 0 || down == 32)
             ct_build_result(b, down ? high : low, PTX_B32);
@@ -169,7 +169,7 @@ void ct_build_funnel_shift(struct ct_build *b)
 
 /* ---- comparison ---- */
 
-/* lo, ls, hi, hs are lt, le, gt, ge of unsigned numbers. */
+/* lo, ls, hi, hs are the unsigned forms of lt, le, gt, ge. */
 static ct_value integer_comparison(struct ct_build *b, enum ptx_type type, enum ptx_compare compare, ct_value x, ct_value y)
 {
     if (compare >= PTX_LO && compare <= PTX_HS) {
@@ -177,13 +177,13 @@ static ct_value integer_comparison(struct ct_build *b, enum ptx_type type, enum 
         type = ct_unsigned_type(ct_width_of(type));
     }
     if (compare < PTX_EQ || compare > PTX_GE) {
-        ct_build_invalid(b, "this comparison is one of floats");
+        ct_build_invalid(b, "this comparison is for floating point types only");
         compare = PTX_EQ;
     }
     return ct_icmp(&b->at, type, compare, x, y);
 }
 
-/* A comparison of any PTX type and operator as a predicate; the instruction's .ftz counts. */
+/* Builds a comparison of any PTX type and operator as a predicate; the instruction's .ftz applies. */
 static ct_value comparison(struct ct_build *b, enum ptx_type type, enum ptx_compare compare, ct_value x, ct_value y)
 {
     ct_value result;
@@ -207,7 +207,7 @@ static bool is_packed(enum ptx_type type)
     return type == PTX_F16X2 || type == PTX_BF16X2;
 }
 
-/* f16x2 and bf16x2 compare halves: one predicate each. */
+/* f16x2 and bf16x2: compares both halves, with one predicate each. */
 static void compare_halves(struct ct_build *b, enum ptx_type type, ct_value out[2])
 {
     ct_value x[2], y[2];
@@ -240,7 +240,7 @@ void ct_build_setp(struct ct_build *b)
         ct_build_write(b, &to[i], results[i], PTX_PRED);
 }
 
-/* True as a number: 1.0 in float types, all ones in integers. */
+/* The number that means true: 1.0 for float types, all ones for integer types. */
 static uint64_t true_bits(enum ptx_type type)
 {
     if (type == PTX_F32)
@@ -280,7 +280,7 @@ void ct_build_selp(struct ct_build *b)
     ct_build_result(b, ct_select(&b->at, condition, x, y), type);
 }
 
-/* slct d, a, b, c: a if c >= 0 (-0 too), else b, also for NaN. */
+/* slct d, a, b, c: a if c >= 0 (including -0), else b, also if c is NaN. */
 void ct_build_slct(struct ct_build *b)
 {
     const enum ptx_type type = main_type(b), tested = b->insn->types[1];

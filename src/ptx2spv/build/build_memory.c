@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build: ld, ldu, st, fences (PTX ISA, "Data Movement and Conversion Instructions", "Memory Consistency Model").
  *
- * Acquire and release are fences beside a relaxed access: acquire behind a load, release before a store. */
+ * Acquire and release are implemented by a relaxed access and a fence: after a load for acquire, before a store for release. */
 #include "build_address.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 
 static bool is_frame_variable(struct ct_build *b, const struct ptx_variable *variable, struct ct_address *out)
 {
-    out->local = ct_build_place(b, variable);
+    out->local = ct_build_frame_object(b, variable);
     if (out->local)
         out->space = CT_SPACE_LOCAL;
     return out->local != 0;
@@ -33,7 +33,7 @@ static void variable_address(struct ct_build *b, const struct ptx_operand *opera
     } else {
         out->space = CT_SPACE_GLOBAL;
         if (variable->linkage == PTX_LINK_EXTERN) {
-            out->base = ct_build_address_of(b, variable, 0, CT_W_64); /* reports it */
+            out->base = ct_build_address_of(b, variable, 0, CT_W_64); /* reports the error */
             return;
         }
         out->base = ct_build_image_base(b, variable);
@@ -115,7 +115,7 @@ void ct_build_fence_of(struct ct_build *b, enum ptx_semantics semantics, enum pt
 
 /* ---- ld, st ---- */
 
-/* Bytes of the whole access of n parts, or 0 after an error: parts are 8 to 64 bits, at most 8 of them. */
+/* Size in bytes of the whole access of n parts, or 0 after an error: parts have 8 to 64 bits, and there are at most 8. */
 static unsigned access_bytes(struct ct_build *b, uint32_t n)
 {
     const struct ptx_modifiers *mods = &b->insn->mods;
@@ -130,7 +130,7 @@ static unsigned access_bytes(struct ct_build *b, uint32_t n)
         ct_build_invalid(b, "the vector has the wrong length");
         return 0;
     }
-    /* What is said of 128 bits is said of one access (elements of vectors are free to go one by one: PTX ISA 8.2.4). */
+    /* The memory model treats a 128-bit access as one access (elements of vectors may be accessed separately: PTX ISA 8.2.4). */
     if (type == PTX_B128 && mods->semantics > PTX_WEAK && b->fn->target->vectors == PTX2SPV_VECTORS_SPLIT) {
         ct_build_unsupported(b, "a strong access of 128 bits, which this device would split,");
         return 0;
@@ -162,7 +162,7 @@ void ct_build_load(struct ct_build *b)
         ct_build_write(b, &items[i], values[i], type);
 }
 
-/* A value to be stored: as wide as its register, of which the low bits count. */
+/* A value to be stored has the width of its register, of which the low bits are stored. */
 static ct_value stored_value(struct ct_build *b, const struct ptx_operand *operand, enum ptx_type type)
 {
     if (operand->kind != PTX_OPND_REG)
@@ -184,7 +184,7 @@ void ct_build_store(struct ct_build *b)
     if (!bytes || !ct_build_address(b, 0, &address))
         return;
     if (address.space == CT_SPACE_PARAM) {
-        ct_build_invalid(b, "a kernel's parameters are read only");
+        ct_build_invalid(b, "a kernel's parameters are read-only");
         return;
     }
     for (uint32_t i = 0; i < n; i++)
@@ -221,7 +221,7 @@ void ct_build_move_object(struct ct_build *b, uint32_t local, enum ptx_type type
     }
 }
 
-/* membar.cta .gl .sys are fence.sc of that scope; fence defaults to acq_rel. Fences of proxies order engines we have not. */
+/* membar.cta .gl .sys are fence.sc of that scope; fence defaults to acq_rel. Proxy fences have no effect: there is only one proxy. */
 void ct_build_fence(struct ct_build *b)
 {
     const struct ptx_modifiers *mods = &b->insn->mods;

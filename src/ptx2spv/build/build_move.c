@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build: mov with its vectors, special registers, generic addresses (PTX ISA, "Data Movement and Conversion Instructions"). */
+/* build: mov including vectors, special registers, generic addresses (PTX ISA, "Data Movement and Conversion Instructions"). */
 #include "build.h"
 
-void ct_build_nothing(struct ct_build *b)
+void ct_build_no_op(struct ct_build *b)
 {
-    (void)b; /* hints, and instructions without an effect that a program could see */
+    (void)b; /* hints, and instructions without an observable effect */
 }
 
 /* ---- special registers ---- */
@@ -26,8 +26,8 @@ static ct_value lane_mask(struct ct_build *b, enum ptx_sreg sreg)
     return ct_not(at, ct_or(at, below, equal)); /* gt */
 }
 
-/* 64 bits of a clock: the multiprocessor's, or one that the whole device shares. The ISA leaves open what %globaltimer counts on devices
- * that it was not made for; here it is what the driver's clock counts. */
+/* A 64-bit clock: that of the multiprocessor, or one for the whole device. The ISA does not specify what %globaltimer counts on devices
+ * that it was not designed for; here it is the driver's device clock. */
 static ct_value read_clock(struct ct_build *b, enum ptx_scope scope)
 {
     struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_CLOCK, PTX_U64, 1, 0);
@@ -42,14 +42,15 @@ static ct_value high_half(struct ct_build *b, ct_value clock)
     return ct_low32(&b->at, ct_shr_imm(&b->at, clock, 32));
 }
 
-/* The kernel has a dynamic part, even if it is only asked for its size. */
+/* The kernel has dynamic shared memory, even if it only reads the size. */
 static ct_value shared_size(struct ct_build *b, enum ct_sysval part)
 {
     b->fn->uses_dynamic_shared = true;
     return ct_sysval(&b->at, part);
 }
 
-/* Vectors: .x .y .z from what the launch says, .w is 0. A block is a cluster of its own: this is no launch with clusters. */
+/* Vector registers: .x .y .z are values of the launch, .w is 0. Every block is a cluster of its own, since there are no launches with
+ * clusters. */
 static ct_value vector_register(struct ct_build *b, enum ptx_sreg sreg, int component)
 {
     static const uint8_t first[PTX_SREG_COUNT] = {
@@ -63,7 +64,7 @@ static ct_value vector_register(struct ct_build *b, enum ptx_sreg sreg, int comp
     return ct_const32(&b->at, component < 3 && sreg == PTX_SREG_CLUSTER_NCTAID);
 }
 
-/* cooperative_groups keeps barriers of the grid at an address of which these are the high and the low half: the first words of struct
+/* cooperative_groups keeps the barriers of the grid in memory; these are the high and low half of its address, the first words of struct
  * ptx2spv_grid. 0: the launch is not cooperative. */
 static ct_value grid_workspace(struct ct_cursor *at, bool high)
 {
@@ -75,7 +76,7 @@ static ct_value grid_workspace(struct ct_cursor *at, bool high)
     return halves[high];
 }
 
-ct_value ct_build_special(struct ct_build *b, enum ptx_sreg sreg, int component)
+ct_value ct_build_special_register(struct ct_build *b, enum ptx_sreg sreg, int component)
 {
     struct ct_cursor *at = &b->at;
 
@@ -155,7 +156,7 @@ static enum ptx_type item_type(struct ct_build *b, enum ptx_type type, uint32_t 
     return PTX_NONE;
 }
 
-/* Bytes are put together by shifts: no value is 8 bits wide. */
+/* Bytes are packed by shifts, since no value is 8 bits wide. */
 static ct_value pack_bytes(struct ct_build *b, const struct ptx_operand *items, uint32_t n)
 {
     ct_value all = ct_const32(&b->at, 0);
@@ -230,9 +231,9 @@ static void mov_parts(struct ct_build *b, enum ptx_type type)
         ct_build_write(b, &to[i], values[i], type);
 }
 
-/* ---- 128 bits: two values ---- */
+/* ---- 128-bit registers: two values ---- */
 
-/* {a, b} and {a, b, c, d} fill a register, and take it apart: each half is one item or two. */
+/* For {a, b} and {a, b, c, d} as a 128-bit source or destination: each half is one item, or two. */
 static const struct ptx_operand *halves_of(struct ct_build *b, const struct ptx_operand *operand, uint32_t *each)
 {
     uint32_t n;
@@ -293,7 +294,7 @@ static unsigned generic_tag(const struct ct_build *b, enum ptx_space space)
 {
     if (space == PTX_SPACE_SHARED)
         return CT_TAG_SHARED;
-    /* A function's parameters lie in the frame, those of an entry in the parameter block, which is global memory. */
+    /* The parameters of a function are in the frame, those of an entry in the parameter block, which is global memory. */
     if (space == PTX_SPACE_LOCAL || (space == PTX_SPACE_PARAM && !b->source->is_entry))
         return CT_TAG_LOCAL;
     return 0;
@@ -309,7 +310,8 @@ void ct_build_cvta(struct ct_build *b)
         ct_build_unsupported(b, "a 32-bit generic address");
         return;
     }
-    /* The tag goes by an exclusive or: what had another one, as a null pointer has, must not become an offset. clang compares so. */
+    /* The tag is removed by an exclusive or, so that an address with another tag, such as a null pointer, does not become an offset:
+     * clang compares such addresses. */
     if (tag && b->insn->mods.to)
         address = ct_xor_imm(&b->at, address, (uint64_t)tag << CT_TAG_SHIFT);
     else if (tag)

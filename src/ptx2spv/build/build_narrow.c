@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build: cvt to and from floats of 8 bits (e4m3, e5m2) and tf32, and cvt.pack (PTX ISA, "cvt", "cvt.pack"). No target has such types: their
- * encodings are made of those of f32 by integer arithmetic, and the sums below are exact or rounded once by the f32 addition. */
+/* build: cvt to and from 8-bit floats (e4m3, e5m2) and tf32, and cvt.pack (PTX ISA, "cvt", "cvt.pack"). No target has these types: their
+ * encodings are computed from those of f32 by integer arithmetic; the float additions below are exact, or round once. */
 #include "build_convert.h"
 
-/* ---- floats of 8 bits ---- */
+/* ---- 8-bit floats ---- */
 
 struct narrow_format {
-    uint32_t fraction_bits, exponent_distance; /* f32's bias less its own */
-    uint32_t least_normal;                     /* as f32 */
-    uint32_t aligner;                          /* the f32 whose last place is the last place of subnormals */
-    uint32_t greatest;                         /* finite number, in its own encoding */
+    uint32_t fraction_bits, exponent_distance; /* bias of f32 minus its own bias */
+    uint32_t least_normal;                     /* the least normal number, as f32 */
+    uint32_t aligner;                          /* the f32 whose unit in the last place is that of subnormals */
+    uint32_t greatest;                         /* the greatest finite number, in its own encoding */
 };
 
-/* e4m3 has no infinity and one NaN, 0x7f; e5m2 has more NaNs, and 0x7f is the one that cvt gives. */
+/* e4m3 has no infinity and one NaN, 0x7f; e5m2 has more NaNs, of which cvt gives 0x7f. */
 enum { NARROW_NAN = 0x7f, F32_INFINITY = 0x7f800000, F32_FRACTION_BITS = 23 };
 static const struct narrow_format e4m3 = {3, 127 - 7, 0x3c800000, 0x46800000, 0x7e}, e5m2 = {2, 127 - 15, 0x38800000, 0x43000000, 0x7b};
 
@@ -26,7 +26,7 @@ static const struct narrow_format *format_of(enum ptx_type type)
     return type == PTX_E4M3X2 ? &e4m3 : &e5m2;
 }
 
-/* The magnitude of an f32 rounded to nearest even at bit `drop`: what falls away may carry into the exponent. */
+/* Rounds the magnitude of an f32 to nearest even at bit `drop`; the rounding may carry into the exponent. */
 static ct_value rounded_at(struct ct_cursor *at, ct_value magnitude, unsigned drop)
 {
     const ct_value last = ct_and_imm(at, ct_shr_imm(at, magnitude, drop), 1);
@@ -34,7 +34,7 @@ static ct_value rounded_at(struct ct_cursor *at, ct_value magnitude, unsigned dr
     return ct_add(at, ct_add_imm(at, magnitude, (UINT64_C(1) << (drop - 1)) - 1), last);
 }
 
-/* x, an f32, to 8 bits, to nearest even; what is too large becomes the greatest number (.satfinite, which must be there). */
+/* Converts x, an f32, to 8 bits, to nearest even; values that are too large become the greatest number (.satfinite, which is required). */
 static ct_value narrowed(struct ct_build *b, const struct narrow_format *format, ct_value x)
 {
     struct ct_cursor *at = &b->at;
@@ -55,7 +55,8 @@ static ct_value narrowed(struct ct_build *b, const struct narrow_format *format,
     return ct_select(at, is_nan, ct_const32(at, NARROW_NAN), result);
 }
 
-/* The low 8 bits of x as f32. A subnormal is taken for the normal number of the least exponent, less that exponent's power of two. */
+/* Converts the low 8 bits of x to f32. A subnormal is encoded as the normal number with the least exponent, from which that power of two
+ * is subtracted. */
 static ct_value widened(struct ct_cursor *at, const struct narrow_format *format, ct_value x)
 {
     const unsigned up = F32_FRACTION_BITS - format->fraction_bits;
@@ -67,7 +68,7 @@ static ct_value widened(struct ct_cursor *at, const struct narrow_format *format
     const uint32_t first_nan = format == &e4m3 ? 0x7f : 0x7d;
     ct_value result = ct_select(at, is_subnormal, subnormal, bits);
 
-    if (format == &e5m2) /* the exponent above all others */
+    if (format == &e5m2) /* the greatest exponent: infinity and NaN */
         result = ct_select(at, ct_equals(at, magnitude, 0x7c), ct_const32(at, F32_INFINITY), result);
     result = ct_or(at, result, sign);
     return ct_select(at, ct_icmp_imm(at, PTX_U32, PTX_GE, magnitude, first_nan), ct_const32(at, 0x7fffffff), result);
@@ -92,7 +93,7 @@ void ct_build_to_narrow(struct ct_build *b, enum ptx_type to, enum ptx_type from
     ct_build_result(b, ct_resize(at, ct_or(at, ct_shl_imm(at, high, 8), low), PTX_U32, CT_W_16), PTX_B16);
 }
 
-/* cvt.f16x2.e4m3x2 d, a: all values are exact. */
+/* cvt.f16x2.e4m3x2 d, a: all conversions are exact. */
 void ct_build_from_narrow(struct ct_build *b, enum ptx_type from)
 {
     struct ct_cursor *at = &b->at;
@@ -137,7 +138,7 @@ void ct_build_to_tf32(struct ct_build *b)
 
 /* ---- cvt.pack ---- */
 
-/* a and b clamped to `bits` bits, side by side; below 16 bits c, shifted up, stands above them. */
+/* a and b, clamped to `bits` bits, are packed side by side; below 16 bits, c is shifted up above them. */
 void ct_build_pack(struct ct_build *b)
 {
     struct ct_cursor *at = &b->at;

@@ -75,13 +75,13 @@ static bool is_whole_128(const struct ptx_operand *operand)
     return operand->reg->type == PTX_B128 && operand->component < 0;
 }
 
-/* Of 128 bits the lower half. */
+/* The value of a register; of a 128-bit register the lower half. */
 static ct_value register_value(struct ct_build *b, const struct ptx_operand *operand)
 {
     ct_value value = b->registers[operand->reg->index];
 
     if (operand->component > 0 && operand->component >= (int)ct_register_parts(operand->reg)) {
-        ct_build_unsupported(b, "a part of a register as operand");
+        ct_build_unsupported(b, "a component of a register as an operand");
         return CT_NO_VALUE;
     }
     if (operand->component > 0)
@@ -116,7 +116,7 @@ static uint32_t bits_of_single(double d)
     return bits;
 }
 
-/* A float literal as the bits of a type: exact for 0f and 0d literals of that size, else converted to nearest. */
+/* The bits of a float literal in a type: exact for 0f and 0d literals of that size, else rounded to nearest. */
 static uint64_t literal_bits(const struct ptx_operand *operand, enum ptx_type type)
 {
     float single;
@@ -135,11 +135,11 @@ static ct_value constant(struct ct_build *b, const struct ptx_operand *operand, 
 
     if (operand->kind == PTX_OPND_INT) {
         if (type == PTX_F32 || type == PTX_F64)
-            ct_build_invalid(b, "an integer constant stands for a float");
+            ct_build_invalid(b, "an integer constant where a floating point value is expected");
         return ct_emit_const(&b->at, width, width == CT_W_PRED ? operand->bits != 0 : operand->bits);
     }
     if (width != CT_W_32 && width != CT_W_64)
-        ct_build_invalid(b, "a float constant does not fit the type");
+        ct_build_invalid(b, "a floating point constant does not match the type");
     return ct_emit_const(&b->at, width, literal_bits(operand, type));
 }
 
@@ -153,7 +153,7 @@ bool ct_build_constant(const struct ct_build *b, unsigned index, uint64_t *bits)
 
 /* ---- addresses as numbers ---- */
 
-/* Kernels read where the managed image is from the beginning of the module's. Nobody writes there. */
+/* Kernels read the address of the managed image from the beginning of the module's image, which does not change. */
 static ct_value managed_base(struct ct_build *b)
 {
     const ct_value base = ct_sysval(&b->at, CT_SYS_IMAGE_BASE);
@@ -187,14 +187,15 @@ static ct_value object_address(struct ct_build *b, enum ct_op op, uint32_t local
     struct ct_insn *insn = ct_emit_insn(&b->at, op, PTX_U32, 1, 0);
 
     insn->local = local;
-    insn->variable = (struct ptx_variable *)(uintptr_t)variable; /* the tree is constant here, the IR's field is shared with others */
+    insn->variable = (struct ptx_variable *)(uintptr_t)variable; /* the tree is const here, but not this field of the IR, which other
+                                                                    code uses, too */
     insn->results[0] = ct_value_create(b->fn, CT_W_32);
     return insn->results[0];
 }
 
 ct_value ct_build_address_of(struct ct_build *b, const struct ptx_variable *variable, int64_t offset, enum ct_width width)
 {
-    const uint32_t local = ct_build_place(b, variable);
+    const uint32_t local = ct_build_frame_object(b, variable);
     uint64_t param_offset;
     ct_value address;
 
@@ -220,7 +221,7 @@ static ct_value address_operand(struct ct_build *b, const struct ptx_operand *op
     ct_value base;
 
     if (operand->bracketed) {
-        ct_build_invalid(b, "an address in brackets is no value");
+        ct_build_invalid(b, "an address in brackets is not a value");
         return CT_NO_VALUE;
     }
     if (operand->variable)
@@ -239,7 +240,7 @@ static ct_value read_any(struct ct_build *b, const struct ptx_operand *operand, 
     case PTX_OPND_REG:
         return register_value(b, operand);
     case PTX_OPND_SREG:
-        return ct_build_special(b, operand->sreg, operand->component);
+        return ct_build_special_register(b, operand->sreg, operand->component);
     case PTX_OPND_INT:
     case PTX_OPND_FLOAT:
         return constant(b, operand, type);
@@ -266,9 +267,9 @@ ct_value ct_build_read(struct ct_build *b, const struct ptx_operand *operand, en
     ct_value value = read_any(b, operand, type);
 
     if (!value.i)
-        return ct_emit_const(&b->at, width, 0); /* an error was reported: keep the IR whole */
+        return ct_emit_const(&b->at, width, 0); /* an error was reported; the IR must stay well formed */
     if ((width == CT_W_PRED) != (ct_width_at(&b->at, value) == CT_W_PRED)) {
-        ct_build_invalid(b, "predicates and numbers do not mix");
+        ct_build_invalid(b, "a predicate where a number is expected, or vice versa");
         return ct_emit_const(&b->at, width, 0);
     }
     value = ct_resize(&b->at, value, type, width);
@@ -296,14 +297,14 @@ void ct_build_write(struct ct_build *b, const struct ptx_operand *operand, ct_va
     if (operand->kind == PTX_OPND_SINK)
         return;
     if (operand->kind != PTX_OPND_REG) {
-        ct_build_invalid(b, "the destination is no register");
+        ct_build_invalid(b, "the destination is not a register");
         return;
     }
     reg = register_value(b, operand);
     if (!reg.i)
         return;
     if ((ct_width_at(&b->at, reg) == CT_W_PRED) != (ct_width_at(&b->at, value) == CT_W_PRED)) {
-        ct_build_invalid(b, "predicates and numbers do not mix");
+        ct_build_invalid(b, "a predicate where a number is expected, or vice versa");
         return;
     }
     value = ct_resize(&b->at, value, type, ct_width_at(&b->at, reg));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build: instructions that the threads of a warp do together. Old forms without .sync are those of all 32 lanes. */
+/* build: instructions that the threads of a warp execute together. The old forms without .sync apply to all 32 lanes. */
 #include "build.h"
 
 #define ALL_LANES UINT32_MAX
@@ -23,7 +23,7 @@ static struct pair destination_pair(const struct ct_build *b)
     return pair;
 }
 
-/* Gives insn a 32-bit result, and a predicate if the destination has one; then writes both. */
+/* Creates a 32-bit result for insn, and a predicate if the destination has one; then writes both. */
 static void write_pair(struct ct_build *b, struct ct_insn *insn)
 {
     const struct pair pair = destination_pair(b);
@@ -95,7 +95,7 @@ void ct_build_redux(struct ct_build *b)
     ct_build_result(b, result, type);
 }
 
-/* elect.sync d|p, mask: one thread of the mask, always the same one; the lowest. */
+/* elect.sync d|p, mask: elects one thread of the mask, always the same one: the lowest. */
 void ct_build_elect(struct ct_build *b)
 {
     const struct pair pair = destination_pair(b);
@@ -105,7 +105,7 @@ void ct_build_elect(struct ct_build *b)
     ct_emit_insn(&b->at, CT_OP_WARPSYNC, PTX_B32, 0, 1)->operands[0] = mask;
     leader = ct_op1(&b->at, CT_OP_CLZ, PTX_B32, ct_op1(&b->at, CT_OP_BREV, PTX_B32, mask));
     if (pair.n != 2) {
-        ct_build_invalid(b, "the destination is no pair");
+        ct_build_invalid(b, "the destination is not a pair");
         return;
     }
     ct_build_write(b, &pair.items[0], leader, PTX_B32);
