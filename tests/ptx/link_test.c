@@ -345,7 +345,7 @@ static void extern_shared_arrays_with_a_size_are_there(void **state)
     (void)state;
     LINK(&linked, {NULL, text});
     expect_compiled(&linked);
-    assert_non_null(strstr(linked.log, "shared variable 's' is .extern and defined nowhere"));
+    assert_non_null(strstr(linked.log, "shared variable 's' is .extern and has no definition"));
     ptx2spv_module_destroy(linked.module);
     LINK(&linked, {"a", text}, {"b", HEAD ".visible .func f() { ret; }"}); /* of several texts one must have it */
     assert_int_equal(linked.status, PTX2SPV_UNDEFINED);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a compilation: a list of chunks, each filled from its start. */
+/* Arena allocator: a list of chunks, each filled from its start. */
 #include "arena.h"
 
 #include <stdalign.h>

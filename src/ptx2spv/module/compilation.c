@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Diagnostics of a compilation: a message, the offending line, a caret under the column. */
+/* Diagnostics of a compilation: a message, the offending source line, and a caret under the column. */
 #include "compilation.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static const struct ct_source *source_of(const struct ct_compilation *compilatio
     return where.line && where.source < compilation->n_sources ? &compilation->sources[where.source] : &none;
 }
 
-/* The text of line `number` (from 1), or length 0 if there is none. */
+/* The text of line `number` (from 1); length 0 if there is no such line. */
 static const char *source_line(const struct ct_source *source, unsigned number, size_t *length)
 {
     const char *p = source->text;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What functions are like, and their addresses (ir.h, CT_TAG_FUNCTION): each function whose address a module takes, in an instruction or in a variable's
- * initial value, has a number. Functions that are only called have none and are no candidates of calls through addresses. */
+/* Properties of functions, and their addresses (ir.h, CT_TAG_FUNCTION): each function whose address a module takes, in an instruction or
+ * in the initial value of a variable, gets a number. Functions that are only called have none, and are not candidates for indirect
+ * calls. */
 #include "module.h"
 
 #include <string.h>
 
 struct numbering {
-    uint32_t n; /* given so far */
+    uint32_t n; /* numbers given so far */
 };
 
 static void take_address(struct numbering *numbering, struct ptx_function *function)
@@ -19,7 +20,7 @@ static void visit_operand(struct numbering *numbering, const struct ptx_operand 
 {
     if (operand->kind == PTX_OPND_FUNC)
         take_address(numbering, operand->function);
-    for (uint32_t i = 0; i < operand->n_items; i++) /* as deep as the parser lets them nest */
+    for (uint32_t i = 0; i < operand->n_items; i++) /* the parser limits the depth of nesting */
         visit_operand(numbering, &operand->items[i]);
 }
 
@@ -29,7 +30,7 @@ static void visit_body(struct numbering *numbering, const struct ptx_function *f
         const struct ptx_instruction *insn = &function->body[i];
 
         for (uint32_t o = 0; o < insn->n_operands; o++)
-            if (insn->opcode != PTX_OP_CALL || o != 1) /* what a call names is called, its address is not taken */
+            if (insn->opcode != PTX_OP_CALL || o != 1) /* a direct call does not take the callee's address */
                 visit_operand(numbering, &insn->operands[o]);
     }
 }
@@ -55,7 +56,7 @@ void ptx_number_functions(struct ptx_module *module)
     }
 }
 
-/* Bytes of a parameter; those of old style are registers. */
+/* Size in bytes of a parameter; old-style parameters are registers. */
 static uint64_t formal_bytes(const struct ptx_variable *formal)
 {
     return formal->is_array ? formal->size_bytes : (ptx_type_bits(formal->type) + 7) / 8;
@@ -75,8 +76,8 @@ bool ptx_same_signature(const struct ptx_function *a, const struct ptx_function 
     return same_formals(a->params, a->n_params, b->params, b->n_params) && same_formals(a->results, a->n_results, b->results, b->n_results);
 }
 
-/* CUDA C++ Programming Guide, "Formatted Output", "Dynamic Global Memory Allocation", "Assertion"; and what libcudadevrt.a, the runtime on
- * the device, asks of its driver: names with a prefix. */
+/* Functions of the CUDA C++ Programming Guide ("Formatted Output", "Dynamic Global Memory Allocation", "Assertion"), and those that
+ * libcudadevrt.a, the device runtime, calls in the driver: all names with one of the prefixes. */
 bool ptx_is_system_function(const char *name)
 {
     static const char *const names[] = {"vprintf", "malloc", "free", "__assertfail", PTX_ASSERTION_FAILED};

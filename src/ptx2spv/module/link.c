@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link: see link.h. Names first, as trees come; references last, when it is known what each name means. */
+/* link: see link.h. Names are resolved as trees are added; references are bound at the end, when all names are resolved. */
 #include "link.h"
 
 #include "module.h"
@@ -7,27 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_SLOTS 256u
+#define INITIAL_SLOTS 256u
 
-/* How much a declaration has to say about what a name means; of equal ones the first counts. */
+/* The precedence of a declaration; of several declarations with the same precedence the first one is used. */
 enum strength { UNKNOWN, DECLARED, WEAK, COMMON, STRONG };
 
-/* A function or a variable of some tree. */
+/* A function or a variable of a tree. */
 struct entity {
     enum strength strength;
-    struct ptx_function *function; /* one of the two */
+    struct ptx_function *function; /* one of the two is set */
     struct ptx_variable *variable;
 };
 
 struct ct_symbol {
     const char *name;
     uint32_t hash;
-    uint32_t provider;     /* the first unit on demand that defines it, + 1; 0 none */
-    struct entity meaning; /* so far */
-    bool is_reported;      /* as undefined */
+    uint32_t provider;      /* index of the first unit on demand that defines it, + 1; 0 none */
+    struct entity resolved; /* the declaration with the highest precedence so far */
+    bool is_reported;       /* whether it was reported as undefined */
 };
 
-/* ---- the table of names ---- */
+/* ---- the symbol table ---- */
 
 static uint32_t hash_name(const char *name)
 {
@@ -49,7 +49,7 @@ static struct ct_symbol **find_slot(struct ct_symbol **slots, uint32_t n_slots, 
 
 static void grow(struct ct_link *link)
 {
-    const uint32_t n_slots = link->n_slots ? link->n_slots * 2 : FIRST_SLOTS;
+    const uint32_t n_slots = link->n_slots ? link->n_slots * 2 : INITIAL_SLOTS;
     struct ct_symbol **slots = CT_ARENA_ARRAY(&link->compilation->arena, struct ct_symbol *, n_slots);
 
     for (uint32_t i = 0; i < link->n_slots; i++)
@@ -76,9 +76,9 @@ static struct ct_symbol *intern(struct ct_link *link, const char *name)
     return *slot;
 }
 
-/* ---- what names mean ---- */
+/* ---- resolution of names ---- */
 
-/* UNKNOWN: not known outside of its text. */
+/* Its strength is UNKNOWN if the function is local to its text. */
 static struct entity entity_of_function(struct ptx_function *function)
 {
     struct entity entity = {.function = function};
@@ -112,90 +112,91 @@ static const char *input_name(const struct ct_link *link, struct ct_location whe
     return name ? name : ct_arena_printf(&link->compilation->scratch, "input %u", where.source + 1u);
 }
 
-static bool refuse(const struct ct_link *link, const struct ct_symbol *symbol, const struct entity *entity, const char *what,
-                   const char *relation)
+static bool report_conflict(const struct ct_link *link, const struct ct_symbol *symbol, const struct entity *entity, const char *what,
+                            const char *relation)
 {
     const struct ct_location where = where_of(entity);
 
     return ct_error(link->compilation, where, PTX2SPV_MULTIPLY_DEFINED, "%s '%s' in '%s', first %s in '%s'", what, symbol->name,
-                    input_name(link, where), relation, input_name(link, where_of(&symbol->meaning)));
+                    input_name(link, where), relation, input_name(link, where_of(&symbol->resolved)));
 }
 
-static bool have_other_sizes(const struct ptx_variable *a, const struct ptx_variable *b)
+static bool sizes_differ(const struct ptx_variable *a, const struct ptx_variable *b)
 {
     return !a->incomplete && !b->incomplete && a->size_bytes != b->size_bytes && a->linkage != PTX_LINK_COMMON &&
            b->linkage != PTX_LINK_COMMON;
 }
 
-/* ptxas takes any prototype of what the device provides; calls are made to fit where they are built. */
-static bool is_of_system(const struct entity *entity)
+/* ptxas accepts any prototype of a function that the device provides; `build` adapts the calls. */
+static bool is_system_entity(const struct entity *entity)
 {
     return entity->function->is_system || ptx_is_system_function(entity->function->name);
 }
 
-static bool check_fit(const struct ct_link *link, const struct ct_symbol *symbol, const struct entity *entity)
+static bool check_compatible(const struct ct_link *link, const struct ct_symbol *symbol, const struct entity *entity)
 {
-    const struct entity *before = &symbol->meaning;
+    const struct entity *before = &symbol->resolved;
 
     if (!before->function != !entity->function || (before->variable && before->variable->space != entity->variable->space))
-        return refuse(link, symbol, entity, "Memory space doesn't match for", "specified");
-    if (before->function && (before->function->is_entry != entity->function->is_entry ||
-                             !(is_of_system(before) || is_of_system(entity) || ptx_same_signature(before->function, entity->function))))
-        return refuse(link, symbol, entity, "Prototype doesn't match for", "specified");
-    if (before->variable && have_other_sizes(before->variable, entity->variable))
-        return refuse(link, symbol, entity, "Size doesn't match for", "specified");
+        return report_conflict(link, symbol, entity, "Memory space doesn't match for", "specified");
+    if (before->function &&
+        (before->function->is_entry != entity->function->is_entry ||
+         !(is_system_entity(before) || is_system_entity(entity) || ptx_same_signature(before->function, entity->function))))
+        return report_conflict(link, symbol, entity, "Prototype doesn't match for", "specified");
+    if (before->variable && sizes_differ(before->variable, entity->variable))
+        return report_conflict(link, symbol, entity, "Size doesn't match for", "specified");
     if (before->strength == STRONG && entity->strength == STRONG)
-        return refuse(link, symbol, entity, "Multiple definition of", "defined");
+        return report_conflict(link, symbol, entity, "Multiple definition of", "defined");
     return true;
 }
 
-/* The larger one stays, but the one with an initial value must be the largest of all. */
+/* The larger one is used; but one with an initial value must be the largest of all. */
 static bool merge_common(const struct ct_link *link, struct ct_symbol *symbol, const struct entity *entity)
 {
-    const struct ptx_variable *before = symbol->meaning.variable, *now = entity->variable;
+    const struct ptx_variable *before = symbol->resolved.variable, *now = entity->variable;
 
     if (before->n_inits && now->n_inits)
-        return refuse(link, symbol, entity, "Multiple definition of", "defined");
+        return report_conflict(link, symbol, entity, "Multiple definition of", "defined");
     if ((before->n_inits && now->size_bytes > before->size_bytes) || (now->n_inits && now->size_bytes < before->size_bytes))
-        return refuse(link, symbol, entity, "Size doesn't match for", "specified");
+        return report_conflict(link, symbol, entity, "Size doesn't match for", "specified");
     if (now->n_inits || now->size_bytes > before->size_bytes)
-        symbol->meaning = *entity;
+        symbol->resolved = *entity;
     return true;
 }
 
-/* The one that stays is aligned for the others, too. */
+/* Gives both the stricter alignment of the two. */
 static void merge_alignment(struct ptx_variable *a, struct ptx_variable *b)
 {
     if (a && b)
         a->align = b->align = a->align > b->align ? a->align : b->align;
 }
 
-static bool enter(struct ct_link *link, const char *name, struct entity entity)
+static bool add_symbol(struct ct_link *link, const char *name, struct entity entity)
 {
     struct ct_symbol *symbol = intern(link, name);
-    struct entity *meaning = &symbol->meaning;
+    struct entity *resolved = &symbol->resolved;
 
     if (entity.function)
         entity.function->symbol = symbol;
     else
         entity.variable->symbol = symbol;
-    if (meaning->strength == UNKNOWN && entity.strength == DECLARED)
-        *CT_PUSH(&link->compilation->arena, &link->wanted) = symbol;
-    if (meaning->strength == UNKNOWN) {
-        *meaning = entity;
+    if (resolved->strength == UNKNOWN && entity.strength == DECLARED)
+        *CT_PUSH(&link->compilation->arena, &link->undefined) = symbol;
+    if (resolved->strength == UNKNOWN) {
+        *resolved = entity;
         return true;
     }
-    if (!check_fit(link, symbol, &entity))
+    if (!check_compatible(link, symbol, &entity))
         return false;
-    merge_alignment(meaning->variable, entity.variable);
-    if (meaning->strength == COMMON && entity.strength == COMMON)
+    merge_alignment(resolved->variable, entity.variable);
+    if (resolved->strength == COMMON && entity.strength == COMMON)
         return merge_common(link, symbol, &entity);
-    if (entity.strength > meaning->strength)
-        *meaning = entity;
+    if (entity.strength > resolved->strength)
+        *resolved = entity;
     return true;
 }
 
-/* Calls visit for everything of a tree that other texts may know. */
+/* Calls visit for every global name of a tree. */
 static bool for_each_entity(struct ct_link *link, uint32_t unit, bool (*visit)(struct ct_link *, uint32_t, const char *, struct entity))
 {
     const struct ptx_module *tree = link->units.v[unit].tree;
@@ -215,13 +216,13 @@ static bool for_each_entity(struct ct_link *link, uint32_t unit, bool (*visit)(s
     return true;
 }
 
-static bool visit_taken(struct ct_link *link, uint32_t unit, const char *name, struct entity entity)
+static bool visit_included(struct ct_link *link, uint32_t unit, const char *name, struct entity entity)
 {
     (void)unit;
-    return enter(link, name, entity);
+    return add_symbol(link, name, entity);
 }
 
-static bool visit_offered(struct ct_link *link, uint32_t unit, const char *name, struct entity entity)
+static bool visit_on_demand(struct ct_link *link, uint32_t unit, const char *name, struct entity entity)
 {
     struct ct_symbol *symbol = intern(link, name);
 
@@ -230,10 +231,10 @@ static bool visit_offered(struct ct_link *link, uint32_t unit, const char *name,
     return true;
 }
 
-static bool take(struct ct_link *link, uint32_t unit)
+static bool include(struct ct_link *link, uint32_t unit)
 {
-    link->units.v[unit].is_taken = true;
-    return for_each_entity(link, unit, visit_taken);
+    link->units.v[unit].is_included = true;
+    return for_each_entity(link, unit, visit_included);
 }
 
 bool ct_link_add(struct ct_link *link, struct ptx_module *tree, enum ct_link_kind kind)
@@ -241,17 +242,17 @@ bool ct_link_add(struct ct_link *link, struct ptx_module *tree, enum ct_link_kin
     const uint32_t unit = link->units.n;
 
     *CT_PUSH(&link->compilation->arena, &link->units) = (struct ct_link_unit){tree, kind, false};
-    return kind != CT_LINK_TEXT ? for_each_entity(link, unit, visit_offered) : take(link, unit);
+    return kind != CT_LINK_TEXT ? for_each_entity(link, unit, visit_on_demand) : include(link, unit);
 }
 
-/* Takes units that define what is wanted; each may want more. */
-static bool take_wanted(struct ct_link *link)
+/* Includes units that define undefined symbols; each of them may add further undefined symbols. */
+static bool include_needed_units(struct ct_link *link)
 {
-    for (uint32_t i = 0; i < link->wanted.n; i++) {
-        const struct ct_symbol *symbol = link->wanted.v[i];
+    for (uint32_t i = 0; i < link->undefined.n; i++) {
+        const struct ct_symbol *symbol = link->undefined.v[i];
 
-        if (symbol->meaning.strength == DECLARED && symbol->provider && !link->units.v[symbol->provider - 1].is_taken &&
-            !take(link, symbol->provider - 1))
+        if (symbol->resolved.strength == DECLARED && symbol->provider && !link->units.v[symbol->provider - 1].is_included &&
+            !include(link, symbol->provider - 1))
             return false;
     }
     return true;
@@ -259,43 +260,43 @@ static bool take_wanted(struct ct_link *link)
 
 /* ---- references ---- */
 
-/* An array whose size the launch gives: every kernel may have one. */
+/* An array whose size is given at the launch: every kernel may have one. */
 static bool is_dynamic(const struct ptx_variable *variable)
 {
     return variable->space == PTX_SPACE_SHARED && (variable->incomplete || variable->size_bytes == 0);
 }
 
-/* .extern .shared .b8 s[256] in a text alone. ptxas: "Unresolved extern variable in whole program compilation, ignoring extern qualifier".
- */
+/* Handles .extern .shared .b8 s[256] in a single text. ptxas: "Unresolved extern variable in whole program compilation, ignoring extern
+ * qualifier". */
 static void define_shared(struct ct_link *link)
 {
     uint32_t n_texts = 0;
 
     for (uint32_t i = 0; i < link->units.n; i++)
         n_texts += link->units.v[i].kind == CT_LINK_TEXT;
-    for (uint32_t i = 0; n_texts == 1 && i < link->wanted.n; i++) {
-        struct ct_symbol *symbol = link->wanted.v[i];
-        struct ptx_variable *variable = symbol->meaning.variable;
+    for (uint32_t i = 0; n_texts == 1 && i < link->undefined.n; i++) {
+        struct ct_symbol *symbol = link->undefined.v[i];
+        struct ptx_variable *variable = symbol->resolved.variable;
 
-        if (symbol->meaning.strength != DECLARED || !variable || variable->space != PTX_SPACE_SHARED || is_dynamic(variable))
+        if (symbol->resolved.strength != DECLARED || !variable || variable->space != PTX_SPACE_SHARED || is_dynamic(variable))
             continue;
         variable->linkage = PTX_LINK_NONE;
-        symbol->meaning.strength = STRONG;
+        symbol->resolved.strength = STRONG;
         ct_note(link->compilation, variable->where, PTX2SPV_WARNING,
-                "shared variable '%s' is .extern and defined nowhere: it is taken for its definition", variable->name);
+                "shared variable '%s' is .extern and has no definition; the declaration is used as its definition", variable->name);
     }
 }
 
-static bool is_undefined(const struct entity *meaning)
+static bool is_undefined(const struct entity *resolved)
 {
-    if (meaning->strength != DECLARED)
+    if (resolved->strength != DECLARED)
         return false;
-    return meaning->function ? !ptx_is_system_function(meaning->function->name) : !is_dynamic(meaning->variable);
+    return resolved->function ? !ptx_is_system_function(resolved->function->name) : !is_dynamic(resolved->variable);
 }
 
 static void report_undefined(const struct ct_link *link, struct ct_symbol *symbol, struct ct_location where)
 {
-    const char *kind = symbol->meaning.function ? "function" : "variable";
+    const char *kind = symbol->resolved.function ? "function" : "variable";
 
     if (symbol->is_reported)
         return;
@@ -312,9 +313,9 @@ static void bind_function(const struct ct_link *link, struct ptx_function **refe
 
     if (!symbol)
         return;
-    if (is_undefined(&symbol->meaning))
+    if (is_undefined(&symbol->resolved))
         report_undefined(link, symbol, where);
-    *reference = symbol->meaning.function;
+    *reference = symbol->resolved.function;
 }
 
 static void bind_variable(const struct ct_link *link, struct ptx_variable **reference, struct ct_location where)
@@ -323,9 +324,9 @@ static void bind_variable(const struct ct_link *link, struct ptx_variable **refe
 
     if (!symbol)
         return;
-    if (is_undefined(&symbol->meaning))
+    if (is_undefined(&symbol->resolved))
         report_undefined(link, symbol, where);
-    *reference = symbol->meaning.variable;
+    *reference = symbol->resolved.variable;
 }
 
 static void bind_operand(const struct ct_link *link, struct ptx_operand *operand)
@@ -334,7 +335,7 @@ static void bind_operand(const struct ct_link *link, struct ptx_operand *operand
     bind_variable(link, &operand->variable, operand->where);
     for (uint32_t i = 0; operand->targets && operand->targets->functions && i < operand->targets->n; i++)
         bind_function(link, &operand->targets->functions[i], operand->where);
-    for (uint32_t i = 0; i < operand->n_items; i++) /* as deep as the parser lets them nest */
+    for (uint32_t i = 0; i < operand->n_items; i++) /* the parser limits the depth of nesting */
         bind_operand(link, &operand->items[i]);
 }
 
@@ -355,14 +356,14 @@ static void bind_body(const struct ct_link *link, const struct ptx_function *fun
             bind_operand(link, &function->body[i].operands[o]);
 }
 
-/* ---- the whole ---- */
+/* ---- the merged tree ---- */
 
 static bool is_kept(const struct ptx_function *function)
 {
-    return !function->symbol || function->symbol->meaning.function == function;
+    return !function->symbol || function->symbol->resolved.function == function;
 }
 
-/* An alias has the variables of its target, which may be the one that goes. */
+/* An alias has the variables of its target, which is not kept if another definition has precedence. */
 static void adopt_variables(struct ptx_function *function)
 {
     for (uint32_t i = 0; i < function->variables.n; i++)
@@ -370,7 +371,7 @@ static void adopt_variables(struct ptx_function *function)
             function->variables.v[i]->function = function;
 }
 
-/* Everything but what another text says better. */
+/* Collects the functions and variables of a tree, except those that another declaration replaces. */
 static void gather(const struct ct_link *link, const struct ptx_module *tree, struct ptx_module *whole)
 {
     struct ct_arena *arena = &link->compilation->arena;
@@ -386,12 +387,12 @@ static void gather(const struct ct_link *link, const struct ptx_module *tree, st
     for (uint32_t i = 0; i < tree->variables.n; i++) {
         struct ptx_variable *variable = tree->variables.v[i];
 
-        if (!variable->symbol || variable->symbol->meaning.variable == variable)
+        if (!variable->symbol || variable->symbol->resolved.variable == variable)
             *CT_PUSH(arena, &whole->variables) = variable;
     }
 }
 
-/* The versions and targets of the program's own texts. System functions are written for old ones, which says nothing of the program. */
+/* Merges the versions and targets of the program's own texts. Those of system functions are old, and say nothing about the program. */
 static void gather_versions(const struct ptx_module *tree, struct ptx_module *whole)
 {
     whole->isa_version = tree->isa_version > whole->isa_version ? tree->isa_version : whole->isa_version;
@@ -404,15 +405,15 @@ struct ptx_module *ct_link_finish(struct ct_link *link)
 {
     struct ptx_module *whole = CT_ARENA_NEW(&link->compilation->arena, struct ptx_module);
 
-    if (!take_wanted(link))
+    if (!include_needed_units(link))
         return NULL;
     define_shared(link);
     for (uint32_t i = 0; i < link->units.n; i++) {
         const struct ct_link_unit *unit = &link->units.v[i];
 
-        if (unit->is_taken)
+        if (unit->is_included)
             gather(link, unit->tree, whole);
-        if (unit->is_taken && unit->kind != CT_LINK_SYSTEM)
+        if (unit->is_included && unit->kind != CT_LINK_SYSTEM)
             gather_versions(unit->tree, whole);
     }
     bind_variables(link, whole->variables.v, whole->variables.n);

@@ -1,38 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link: the syntax trees of several texts become one.
- * In:  trees as the parser leaves them.   Out: one tree in which each name that is known outside of its text has one meaning, and no
- *      operand or initializer refers to anything else; what is used is defined. A text alone goes the same way.
+/* link: merges the syntax trees of several texts into one.
+ * In:  trees as the parser produces them.
+ * Out: one tree in which each global name denotes one function or variable, and every operand and initializer refers to that; everything
+ * that is used is defined. A single text is processed in the same way.
  *
- * PTX ISA, "Linking Directives": .visible defines, .weak gives way to any other definition, of .common ones the largest stays, .extern
- * refers. What has none of these belongs to its text. Libraries' members come in when something that others lack is defined there. In a
- * text alone an .extern .shared array that has a size is the array itself, as ptxas has it, with a warning. */
+ * PTX ISA, "Linking Directives": .visible is a strong definition, .weak is overridden by any other definition, of several .common ones
+ * the largest is used, .extern is a reference. Names without any of these are local to their text. The members of a library are included
+ * only if they define a name that is otherwise undefined. In a single text, an .extern .shared array that has a size is its own
+ * definition, as in ptxas, with a warning. */
 #ifndef PTX2SPV_LINK_H
 #define PTX2SPV_LINK_H
 
 #include "ptx2spv/syntax/ast.h"
 
-/* How a tree comes into the whole: always; when something that others lack is defined there; or in the same way, but before all others:
- * a device's own functions (system_functions.c) stand before those of a library that implements them by calls of the system. */
+/* When a tree is included: TEXT: always. MEMBER: if it defines a name that is otherwise undefined. SYSTEM: likewise, but preferred over
+ * members: a device's own functions (system_functions.c) replace those of a library that implements them by system calls. */
 enum ct_link_kind { CT_LINK_TEXT, CT_LINK_MEMBER, CT_LINK_SYSTEM };
 
 struct ct_link_unit {
     struct ptx_module *tree;
     enum ct_link_kind kind;
-    bool is_taken;
+    bool is_included;
 };
 
-/* Everything is in the compilation's arena. */
+/* All memory is in the compilation's arena. */
 struct ct_link {
     struct ct_compilation *compilation;
-    CT_VEC(struct ct_link_unit) units; /* as compilation->sources */
-    struct ct_symbol **slots;          /* open addressing, a power of two, at most half full */
+    CT_VEC(struct ct_link_unit) units; /* in the order of compilation->sources */
+    struct ct_symbol **slots;          /* hash table with open addressing, a power of two, at most half full */
     uint32_t n_slots, n_symbols;
-    CT_VEC(struct ct_symbol *) wanted; /* declared when nothing had defined them */
+    CT_VEC(struct ct_symbol *) undefined; /* symbols that were declared before they were defined */
 };
 
-/* Adds a tree. False after the error that a name means something else to a tree before. */
+/* Adds a tree. False after reporting that a name conflicts with an earlier tree. */
 bool ct_link_add(struct ct_link *link, struct ptx_module *tree, enum ct_link_kind kind);
-/* The whole, in the order of the trees. NULL after an error. */
+/* The merged tree, in the order of the trees. NULL after an error. */
 struct ptx_module *ct_link_finish(struct ct_link *link);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linkers: how a module comes into being, of one text or of several. The module is there from the start: its compilation parses the
- * texts, and its arena holds their trees. */
+/* Linkers create modules from one text or several. The module is allocated first: its compilation parses the texts, and its arena holds
+ * their trees. */
 #include "link.h"
 #include "module.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TEXT_BYTES INT32_MAX /* places and lengths of tokens are 32-bit numbers */
+#define MAX_TEXT_BYTES INT32_MAX /* positions and lengths of tokens are 32-bit numbers */
 
 struct ptx2spv_linker {
-    struct ptx2spv_module *module; /* NULL once it is given away */
+    struct ptx2spv_module *module; /* NULL once ptx2spv_linker_finish has returned it */
     struct ct_link link;
     CT_VEC(struct ct_source) sources;
-    enum ptx2spv_status status; /* of the first failure */
+    enum ptx2spv_status status; /* status of the first failure */
 };
 
 enum ptx2spv_status ptx2spv_linker_create(struct ptx2spv_linker **out)
@@ -43,7 +43,7 @@ void ptx2spv_linker_destroy(struct ptx2spv_linker *linker)
 
 /* ---- texts ---- */
 
-static enum ptx2spv_status refuse(struct ct_compilation *compilation, const char *why)
+static enum ptx2spv_status unsupported(struct ct_compilation *compilation, const char *why)
 {
     ct_error(compilation, (struct ct_location){0}, PTX2SPV_UNSUPPORTED, "%s", why);
     return compilation->status;
@@ -56,9 +56,9 @@ static enum ptx2spv_status add(struct ptx2spv_linker *linker, const struct ptx2s
     struct ptx_module *tree;
 
     if (length > MAX_TEXT_BYTES)
-        return refuse(compilation, "the text is longer than 2 GiB");
+        return unsupported(compilation, "the text is longer than 2 GiB");
     if (linker->sources.n == PTX2SPV_INPUTS_MAX)
-        return refuse(compilation, "more than 65535 texts");
+        return unsupported(compilation, "more than 65535 texts");
     *CT_PUSH(&compilation->arena, &linker->sources) = (struct ct_source){
         .name = input->name ? ct_arena_strndup(&compilation->arena, input->name, strlen(input->name)) : NULL,
         .text = ct_arena_strndup(&compilation->arena, input->text, length),
@@ -72,7 +72,7 @@ static enum ptx2spv_status add(struct ptx2spv_linker *linker, const struct ptx2s
     return tree && ct_link_add(&linker->link, tree, kind) ? PTX2SPV_OK : compilation->status;
 }
 
-/* The frame that exhaustion of memory leaves to; so is finish_guarded. */
+/* The frame that longjmp returns to when memory is exhausted; likewise finish_guarded. */
 static enum ptx2spv_status add_guarded(struct ptx2spv_linker *linker, const struct ptx2spv_input *input)
 {
     if (setjmp(linker->module->compilation.exhausted))
@@ -92,8 +92,9 @@ enum ptx2spv_status ptx2spv_linker_add(struct ptx2spv_linker *linker, const stru
         return linker->status;
     set_options(linker, options);
     linker->status = add_guarded(linker, input);
-    ct_arena_finish(&linker->module->compilation.scratch); /* a parser's tables; most modules have one text */
-    set_options(linker, NULL); /* the caller's pointers may not live as long as we do */
+    ct_arena_finish(&linker->module->compilation.scratch); /* the parser's tables are not needed any more; most modules have only one
+                                                              text */
+    set_options(linker, NULL);                             /* the caller's pointers may become invalid before the linker is destroyed */
     return linker->status;
 }
 
@@ -107,7 +108,7 @@ static bool has_text(const struct ptx2spv_linker *linker, const char *text)
     return false;
 }
 
-/* What the functions that every device has are made of, for those that some text declares. */
+/* Adds the definitions of the system functions that some text declares. */
 static enum ptx2spv_status add_system_functions(struct ptx2spv_linker *linker)
 {
     const uint32_t n = linker->link.units.n;
@@ -140,7 +141,7 @@ static enum ptx2spv_status finish(struct ptx2spv_linker *linker)
     if (!module->syntax)
         return module->compilation.status;
     for (uint32_t i = 0; i < n; i++)
-        uses[i] = linker->link.units.v[i].is_taken;
+        uses[i] = linker->link.units.v[i].is_included;
     module->uses = uses;
     module->n_inputs = n;
     return ct_module_lay_out(module);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules: the kernels' parameter blocks, the image of the module's variables, and what is asked of both.
+/* Modules: the parameter blocks of the kernels, the image of the module's variables, and the queries of both.
  *
- * The image holds every .global and .const variable, those of functions included, in source order, each at its alignment. An
- * address in an initializer becomes a relocation; eight (or four) one-byte pieces of one address, as clang writes packed structs,
- * become one. Addresses of functions are constants (functions.c). Variables that are only declared (.extern) have no place. Managed
- * variables have an image of their own, whose address is not known here: it is read from the beginning of the module's image. */
+ * The image holds every .global and .const variable, including those declared in functions, in source order, each at its alignment. An
+ * address in an initializer becomes a relocation; eight (or four) one-byte pieces of one address, which clang emits for packed structs,
+ * become a single one. Addresses of functions are constants (functions.c). Variables that are only declared (.extern) have no space in
+ * the image. Managed variables have an image of their own, whose address is not known at compile time: kernels read it from the
+ * beginning of the module's image. */
 #include "ptx2spv/ir/ir.h"
 #include "module.h"
 
@@ -13,12 +14,12 @@
 
 #define MAX_PARAM_BYTES 32764    /* PTX ISA, "Kernel Function Parameters" */
 
-/* Everything that is needed while a module is made. */
-struct builder {
+/* The state needed while a module is laid out. */
+struct module_layout {
     struct ptx2spv_module *module;
     struct ct_compilation *compilation;
     struct ptx_module *syntax;
-    CT_VEC(struct ptx_variable *) sources; /* by variable index */
+    CT_VEC(struct ptx_variable *) sources; /* by the index of the variable */
     CT_VEC(struct ptx2spv_relocation) relocations;
 };
 
@@ -27,14 +28,14 @@ static uint64_t round_up(uint64_t value, uint64_t align)
     return (value + align - 1) / align * align;
 }
 
-static bool fail(struct builder *b, struct ct_location where, const char *what, const char *name)
+static bool fail(struct module_layout *b, struct ct_location where, const char *what, const char *name)
 {
     return ct_error(b->compilation, where, PTX2SPV_INVALID_PTX, "%s: '%s'", what, name);
 }
 
 /* ---- kernels ---- */
 
-static bool lay_out_params(struct builder *b, const struct ptx_function *entry, struct ptx2spv_kernel_decl *decl)
+static bool lay_out_params(struct module_layout *b, const struct ptx_function *entry, struct ptx2spv_kernel_decl *decl)
 {
     struct ptx2spv_param *params = CT_ARENA_ARRAY(&b->compilation->arena, struct ptx2spv_param, entry->n_params);
     uint64_t end = 0;
@@ -43,10 +44,10 @@ static bool lay_out_params(struct builder *b, const struct ptx_function *entry, 
         struct ptx_variable *param = entry->params[i];
 
         if (param->incomplete || entry->param_regs[i])
-            return fail(b, param->where, "a kernel's parameter needs a size and lies in .param space", param->name);
+            return fail(b, param->where, "a kernel's parameter must have a size and be in .param space", param->name);
         param->offset = round_up(end, param->align);
         if (param->size_bytes > MAX_PARAM_BYTES || param->offset + param->size_bytes > MAX_PARAM_BYTES)
-            return fail(b, param->where, "the parameters take more than 32764 bytes", entry->name);
+            return fail(b, param->where, "the parameters have more than 32764 bytes", entry->name);
         end = param->offset + param->size_bytes;
         params[i] = (struct ptx2spv_param){(uint32_t)param->offset, (uint32_t)param->size_bytes, param->align};
     }
@@ -56,7 +57,7 @@ static bool lay_out_params(struct builder *b, const struct ptx_function *entry, 
     return true;
 }
 
-static bool describe_kernel(struct builder *b, const struct ptx_function *entry, struct ptx2spv_kernel_decl *decl)
+static bool describe_kernel(struct module_layout *b, const struct ptx_function *entry, struct ptx2spv_kernel_decl *decl)
 {
     decl->name = entry->name;
     memcpy(decl->max_ntid, entry->max_ntid, sizeof decl->max_ntid);
@@ -66,7 +67,7 @@ static bool describe_kernel(struct builder *b, const struct ptx_function *entry,
     return lay_out_params(b, entry, decl);
 }
 
-static bool collect_kernels(struct builder *b)
+static bool collect_kernels(struct module_layout *b)
 {
     struct ptx2spv_module *module = b->module;
     const uint32_t n = b->syntax->functions.n;
@@ -86,19 +87,19 @@ static bool collect_kernels(struct builder *b)
     return true;
 }
 
-/* ---- variables and their places ---- */
+/* ---- layout of the variables ---- */
 
-static bool has_place(const struct ptx_variable *variable)
+static bool is_in_image(const struct ptx_variable *variable)
 {
     return variable->space == PTX_SPACE_GLOBAL || variable->space == PTX_SPACE_CONST;
 }
 
-static struct ct_module_image *image_of(const struct builder *b, const struct ptx_variable *variable)
+static struct ct_module_image *image_of(const struct module_layout *b, const struct ptx_variable *variable)
 {
     return variable->managed ? &b->module->managed : &b->module->image;
 }
 
-static bool place_variable(struct builder *b, struct ptx_variable *source, struct ptx2spv_variable *out)
+static bool place_variable(struct module_layout *b, struct ptx_variable *source, struct ptx2spv_variable *out)
 {
     struct ct_module_image *image = image_of(b, source);
     const bool external = source->linkage == PTX_LINK_EXTERN;
@@ -123,19 +124,19 @@ static bool place_variable(struct builder *b, struct ptx_variable *source, struc
     return true;
 }
 
-/* The variables that `owner` declares (NULL: the module); an alias lists those of its target as well. */
-static void collect(struct builder *b, struct ptx_variable *const *variables, uint32_t n, const struct ptx_function *owner)
+/* Collects the variables that `owner` declares (NULL: the module); an alias lists those of its target as well. */
+static void collect(struct module_layout *b, struct ptx_variable *const *variables, uint32_t n, const struct ptx_function *owner)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (!has_place(variables[i]) || variables[i]->function != owner)
+        if (!is_in_image(variables[i]) || variables[i]->function != owner)
             continue;
-        variables[i]->index = b->sources.n; /* relocations find it by this */
+        variables[i]->index = b->sources.n; /* relocations refer to it by this index */
         *CT_PUSH(&b->compilation->scratch, &b->sources) = variables[i];
     }
 }
 
-/* The address of the managed image goes first, if any variable is in that. */
-static void place_managed_address(struct builder *b)
+/* Reserves space for the address of the managed image at the beginning, if there are managed variables. */
+static void place_managed_address(struct module_layout *b)
 {
     const uint32_t bytes = sizeof(uint64_t);
 
@@ -145,7 +146,7 @@ static void place_managed_address(struct builder *b)
             b->module->image = (struct ct_module_image){.size_bytes = bytes, .align = bytes};
 }
 
-static bool place_variables(struct builder *b)
+static bool place_variables(struct module_layout *b)
 {
     struct ptx2spv_module *module = b->module;
 
@@ -171,7 +172,7 @@ static unsigned scalar_bytes(const struct ptx_variable *variable)
     return (ptx_type_bits(variable->type) + 7) / 8;
 }
 
-/* Little-endian; what does not fit is cut off, what is missing (128 bits) follows the sign. */
+/* Writes a value in little-endian order, truncated or sign-extended (128 bits) to its size. */
 static void write_value(uint8_t *at, unsigned bytes, const struct ptx_init *init)
 {
     const uint8_t fill = init->kind == PTX_INIT_INT && init->bits >> 63 ? 0xff : 0;
@@ -180,7 +181,7 @@ static void write_value(uint8_t *at, unsigned bytes, const struct ptx_init *init
         at[i] = i < 8 ? (uint8_t)(init->bits >> 8 * i) : fill;
 }
 
-/* How many one-byte pieces of the same address start at `first`: 8, 4, or 0 if the run is neither. */
+/* The number of one-byte pieces of the same address from `first` on: 8, 4, or 0 if the run has another length. */
 static uint32_t piece_run(const struct ptx_variable *variable, uint32_t first)
 {
     const struct ptx_init *inits = variable->inits + first;
@@ -192,18 +193,18 @@ static uint32_t piece_run(const struct ptx_variable *variable, uint32_t first)
     return n == 8 ? 8 : n >= 4 ? 4 : 0;
 }
 
-/* An address at inits[at]. Returns how many of the initializers it takes up, 0 after an error. */
-static uint32_t relocate(struct builder *b, const struct ptx_variable *variable, uint32_t at)
+/* Adds a relocation for the address at inits[at]. Returns how many of the initializers it covers, 0 after an error. */
+static uint32_t relocate(struct module_layout *b, const struct ptx_variable *variable, uint32_t at)
 {
     const struct ptx_init *init = &variable->inits[at];
     const uint32_t taken = init->byte_mask_bytes ? piece_run(variable, at) : 1;
 
     if (!taken) {
-        ct_error(b->compilation, variable->where, PTX2SPV_UNSUPPORTED, "variable '%s' holds single bytes of an address", variable->name);
+        ct_error(b->compilation, variable->where, PTX2SPV_UNSUPPORTED, "variable '%s' contains single bytes of an address", variable->name);
         return 0;
     }
-    if (!has_place(init->variable)) {
-        fail(b, variable->where, "an initializer takes an address outside of .global and .const", init->variable->name);
+    if (!is_in_image(init->variable)) {
+        fail(b, variable->where, "an initializer takes the address of a variable outside of .global and .const", init->variable->name);
         return 0;
     }
     *CT_PUSH(&b->compilation->arena, &b->relocations) = (struct ptx2spv_relocation){
@@ -216,7 +217,7 @@ static uint32_t relocate(struct builder *b, const struct ptx_variable *variable,
     return taken;
 }
 
-/* The whole address of a function, or one byte of it. */
+/* Writes the whole address of a function, or one byte of it. */
 static void write_function(uint8_t *at, unsigned bytes, const struct ptx_init *init)
 {
     const uint64_t address = ct_function_address(init->function) + init->bits;
@@ -225,7 +226,7 @@ static void write_function(uint8_t *at, unsigned bytes, const struct ptx_init *i
         at[i] = (uint8_t)(address >> 8 * (init->byte_shift + i));
 }
 
-static bool initialize(struct builder *b, const struct ptx_variable *variable)
+static bool initialize(struct module_layout *b, const struct ptx_variable *variable)
 {
     const unsigned bytes = scalar_bytes(variable);
     uint8_t *base = image_of(b, variable)->bytes + variable->offset;
@@ -247,13 +248,13 @@ static bool initialize(struct builder *b, const struct ptx_variable *variable)
     return true;
 }
 
-static void clear_image(struct builder *b, struct ct_module_image *image)
+static void clear_image(struct module_layout *b, struct ct_module_image *image)
 {
     if (image->size_bytes && !(image->bytes = calloc(1, image->size_bytes)))
         longjmp(b->compilation->exhausted, 1);
 }
 
-static bool fill_images(struct builder *b)
+static bool fill_images(struct module_layout *b)
 {
     struct ptx2spv_module *module = b->module;
 
@@ -271,7 +272,7 @@ static bool fill_images(struct builder *b)
 
 enum ptx2spv_status ct_module_lay_out(struct ptx2spv_module *module)
 {
-    struct builder b = {.module = module, .compilation = &module->compilation, .syntax = module->syntax};
+    struct module_layout b = {.module = module, .compilation = &module->compilation, .syntax = module->syntax};
 
     ptx_number_functions(module->syntax);
     if (!collect_kernels(&b) || !place_variables(&b) || !fill_images(&b))

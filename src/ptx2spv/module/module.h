@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A module as the compiler's parts see it. Made by ptx2spv_module_create and never changed afterwards: kernels may be compiled from
- * it by several threads at once, each with a compilation (and arena) of its own. */
+/* A module, as used inside the compiler. It is created by ptx2spv_module_create and not changed afterwards: several threads may compile
+ * kernels from it at once, each with its own compilation (and arena). */
 #ifndef PTX2SPV_MODULE_H
 #define PTX2SPV_MODULE_H
 
@@ -8,15 +8,16 @@
 #include "compilation.h"
 
 struct ct_module_image {
-    uint8_t *bytes; /* malloc'd: may be large and all zero, which an arena would write out */
+    uint8_t *bytes; /* allocated with calloc: it may be large and all zero, and an arena would touch its pages */
     uint64_t size_bytes;
     uint32_t align;
 };
 
 struct ptx2spv_module {
-    struct ct_compilation compilation; /* of the parser; its arena holds everything below but the image, and our copies of the texts */
+    struct ct_compilation compilation; /* the parser's compilation; its arena holds everything below except the images, and our copies of
+                                          the texts */
     struct ptx_module *syntax;
-    const bool *uses; /* by input: is it a part of the module? */
+    const bool *uses; /* by input: whether it is part of the module */
     uint32_t n_inputs;
     struct ptx_function **entries; /* by kernel index */
     struct ptx2spv_kernel_decl *kernels;
@@ -25,21 +26,23 @@ struct ptx2spv_module {
     uint32_t n_variables;
     struct ptx2spv_relocation *relocations;
     uint32_t n_relocations;
-    struct ct_module_image image, managed; /* where there is a managed one, `image` begins with its address */
+    struct ct_module_image image, managed; /* if there is a managed image, `image` begins with its address */
 };
 
 /* Describes the kernels and lays out the variables of module->syntax. */
 enum ptx2spv_status ct_module_lay_out(struct ptx2spv_module *module);
 
-/* Gives each function whose address the module takes its address_number. */
+/* Sets the address_number of each function whose address the module takes. */
 void ptx_number_functions(struct ptx_module *module);
-/* Whether parameters and results are of the same sizes: more the ISA does not ask to fit. */
+/* Whether parameters and results have the same sizes; the ISA requires no more for two declarations to match. */
 bool ptx_same_signature(const struct ptx_function *a, const struct ptx_function *b);
-/* Functions that every CUDA device has without a definition. */
+/* Whether it is a function that every CUDA device provides without a definition in the program. */
 bool ptx_is_system_function(const char *name);
-/* What __assertfail calls when it has told of itself. It ends the thread, and the kernel is to fail; it has no text. */
+/* The function that __assertfail calls after it has written its record. It has no definition: a call ends the thread and makes the
+ * kernel fail. */
 #define PTX_ASSERTION_FAILED "__cuttle_assertion_failed"
-/* The PTX that defines one of them, with what it needs (system_functions.c). NULL: it is none of ours, or defined. */
+/* The PTX that defines such a function, with all that it needs (system_functions.c). NULL: it is not one of ours, or the module defines
+ * it. */
 const char *ptx_system_function_or_null(const struct ptx_function *function);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a module to the SPIR-V of one kernel: build, the passes of passes.def, emit. This driver alone dumps, verifies and stops
- * on failure, and it holds the compilation's memory: everything but the result is freed before it returns. */
+/* Compiles one kernel of a module to SPIR-V: build, the passes of passes.def, emit. Only this driver dumps, verifies and stops on
+ * failure. It owns the compilation's memory: everything except the result is freed before it returns. */
 #include "ptx2spv/ir/ir.h"
 #include "module.h"
 
@@ -19,7 +19,7 @@ static const struct pass passes[] = {
 #include "passes.def"
 };
 
-/* Whether the comma-separated list `names` has `name`, or is "all". */
+/* Whether the comma-separated list `names` contains `name`, or is "all". */
 static bool is_listed(const char *names, const char *name)
 {
     const size_t length = strlen(name);
@@ -36,7 +36,7 @@ static bool is_listed(const char *names, const char *name)
     return false;
 }
 
-/* What happens behind each pass, `build` included. */
+/* Runs after each pass, including `build`. */
 static bool finish_pass(struct ct_fn *fn, const char *name)
 {
     struct ct_compilation *compilation = fn->compilation;
@@ -56,14 +56,14 @@ static bool finish_pass(struct ct_fn *fn, const char *name)
 static bool run_pass(struct ct_fn *fn, const struct pass *pass)
 {
     if ((fn->props & pass->needs) != pass->needs)
-        return ct_error(fn->compilation, fn->source->where, PTX2SPV_INTERNAL, "internal error in %s: %s needs properties 0x%" PRIx32,
-                        fn->name, pass->name, pass->needs & ~fn->props);
+        return ct_error(fn->compilation, fn->source->where, PTX2SPV_INTERNAL,
+                        "internal error in %s: %s needs the missing properties 0x%" PRIx32, fn->name, pass->name, pass->needs & ~fn->props);
     if (fn->props & CT_PROP_SSA)
         ct_fn_compute_defs(fn);
     if (pass->run(fn) == CT_PASS_FAILED)
         return fn->compilation->n_errors ? false
                                          : ct_error(fn->compilation, fn->source->where, PTX2SPV_INTERNAL,
-                                                    "internal error in %s: %s failed without a word", fn->name, pass->name);
+                                                    "internal error in %s: %s failed without a diagnostic", fn->name, pass->name);
     fn->props = (fn->props | pass->gives) & ~pass->breaks;
     return finish_pass(fn, pass->name);
 }
@@ -85,7 +85,7 @@ bool ct_fn_run_passes(struct ct_fn *fn, const char *last)
     return true;
 }
 
-/* ---- what the target must have ---- */
+/* ---- requirements on the target ---- */
 
 static bool lacks(struct ct_fn *fn, struct ct_location where, const char *what)
 {
@@ -95,7 +95,7 @@ static bool lacks(struct ct_fn *fn, struct ct_location where, const char *what)
 static bool check_insn(struct ct_fn *fn, const struct ct_insn *insn)
 {
     const struct ptx2spv_target *target = fn->target;
-    const bool computes = insn->op >= CT_OP_FADD && insn->op <= CT_OP_ITOF; /* the chapter on floats in ir_ops.def */
+    const bool computes = insn->op >= CT_OP_FADD && insn->op <= CT_OP_ITOF; /* the float operations of ir_ops.def */
     const bool computes_f64 = computes && (insn->type == PTX_F64 || insn->type2 == PTX_F64);
 
     if (computes_f64 && !target->float64)
@@ -120,8 +120,8 @@ static bool check_target(struct ct_fn *fn)
         return lacks(fn, fn->source->where, "64-bit integers");
     if (fn->shared_bytes > target->shared_bytes)
         return ct_error(fn->compilation, fn->source->where, PTX2SPV_TARGET_LACKS,
-                        "%s: %" PRIu32 " bytes of shared memory, but the device has %" PRIu32 " for a block", fn->name, fn->shared_bytes,
-                        target->shared_bytes);
+                        "%s: %" PRIu32 " bytes of shared memory, but a block of the device has at most %" PRIu32, fn->name,
+                        fn->shared_bytes, target->shared_bytes);
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
             if (!check_insn(fn, insn))
@@ -131,14 +131,14 @@ static bool check_target(struct ct_fn *fn)
 
 /* ---- one compilation ---- */
 
-/* Everything that must survive a longjmp out of the work on it. */
+/* Everything that must survive a longjmp out of the compilation. */
 struct job {
     struct ct_compilation compilation;
     const struct ptx2spv_module *module;
     const struct ptx2spv_kernel_decl *decl;
     const struct ptx_function *source;
     const struct ptx2spv_target *target;
-    struct ptx2spv_kernel kernel; /* words in the compilation's arena */
+    struct ptx2spv_kernel kernel; /* its words are in the compilation's arena */
 };
 
 static void fill_info(const struct job *job, const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
@@ -183,7 +183,7 @@ static enum ptx2spv_status compile(struct job *job)
     return status;
 }
 
-/* The frame that exhaustion of memory leaves to. */
+/* The frame that longjmp returns to when memory is exhausted. */
 static enum ptx2spv_status compile_guarded(struct job *job)
 {
     if (setjmp(job->compilation.exhausted))
@@ -248,21 +248,21 @@ const char *ptx2spv_status_string(enum ptx2spv_status status)
     case PTX2SPV_INVALID_PTX:
         return "invalid PTX";
     case PTX2SPV_UNSUPPORTED:
-        return "PTX that is not supported";
+        return "unsupported PTX";
     case PTX2SPV_UNSUPPORTED_VERSION:
-        return "PTX version that is not supported";
+        return "unsupported PTX version";
     case PTX2SPV_NOT_FOUND:
         return "no such kernel";
     case PTX2SPV_OUT_OF_MEMORY:
         return "out of memory";
     case PTX2SPV_TARGET_LACKS:
-        return "the device lacks what the kernel needs";
+        return "the device lacks a feature that the kernel needs";
     case PTX2SPV_INTERNAL:
-        return "internal error of the compiler";
+        return "internal compiler error";
     case PTX2SPV_UNDEFINED:
-        return "use of what is not defined";
+        return "undefined function or variable";
     case PTX2SPV_MULTIPLY_DEFINED:
-        return "two definitions of one name";
+        return "conflicting definitions of a name";
     }
     return "unknown status";
 }

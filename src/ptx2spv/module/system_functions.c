@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that every CUDA device has without a definition, as PTX. A module that declares one and does not define it gets the text
- * below as one more input; calls are then inlined as any others. What the functions keep in memory hangs on a variable of the
- * module, which the host sets when it places the variables: see include/cuttle/ptx2spv.h for their names and layouts.
+/* The functions that every CUDA device provides without a definition in the program, as PTX. If a module declares one of them and does
+ * not define it, its text below is linked with the module; calls are then inlined like any others. The functions keep their data behind
+ * a pointer in a variable of the module, which the host sets when it places the variables: see include/cuttle/ptx2spv.h for the names
+ * and layouts.
  *
- * vprintf (CUDA C++ Programming Guide, "Formatted Output"): a record in a ring of 64-bit words. It is written twice over: first only
- * counted, then, with its place taken by one atomic addition, stored. The header comes last, so that the host sees whole records. Each
- * record holds the text of the format, and behind it one word for each argument, or the text for %s, so that nothing it says depends
- * on memory that may change. The arguments lie in memory as the ABI has them: int and what becomes int take 4 bytes, long, pointers and
- * double 8, each at its alignment. What a conversion takes is read off its letter by bits in three constants: bit c - 64.
+ * vprintf (CUDA C++ Programming Guide, "Formatted Output") writes a record into a ring of 64-bit words. It runs over the format twice:
+ * first it only counts the words; then, after reserving them by one atomic addition, it stores them. The header is written last, so that
+ * the host sees complete records only. Each record holds the text of the format, followed by one word for each argument, or the text for
+ * %s, so that it does not depend on memory that may change later. The arguments are in memory as the ABI defines: int and the types
+ * promoted to int take 4 bytes, long, pointers and double 8, each at its alignment. Three constants with bit (c - 64) for each
+ * conversion letter c give the size of the argument.
  *
- * cudaCG*: what cooperative groups of older toolkits ask the device runtime for, and what the PTX of libcudadevrt.a asks the system for.
- * The handle of a grid is where %envreg1 and %envreg2 lead (struct ptx2spv_grid); its second word counts arrivals in 31 bits, and the last
- * one flips the top bit. Grids of several devices have no handle. */
+ * cudaCG*: functions that cooperative groups of older toolkits call in the device runtime, and those that the PTX of libcudadevrt.a
+ * calls in the system. The handle of a grid is the address in %envreg1 and %envreg2 (struct ptx2spv_grid); its second word counts
+ * arrivals in 31 bits, and the last arrival flips the top bit. Grids of several devices have no handle. */
 #include "module.h"
 
 #include <string.h>
@@ -20,7 +22,7 @@
 static const char print_text[] =
     ".version 3.1\n.target sm_20\n.address_size 64\n"
     ".weak .global .align 8 .b64 " PTX2SPV_PRINT_VARIABLE ";\n"
-    /* Stores a text with its 0 in words from `at` on; only counts them where `write` is 0. */
+    /* Stores a text with its terminating 0 in words from `at` on; only counts them if `write` is 0. */
     ".weak .func (.param .b32 n_words) __cuttle_print_text(.param .b64 from, .param .b64 words, .param .b32 mask, .param .b32 at, .param .b32 write)\n"
     "{\n"
     "    .reg .pred %more, %room, %skip;\n"
@@ -95,11 +97,11 @@ static const char print_text[] =
     "    setp.ne.u32 %wide, %char, %char;\n"
     "    bra scan;\n"
     "conversion:\n"
-    "    setp.eq.u32 %p, %char, 42;\n"               /* *: the width or the precision */
+    "    setp.eq.u32 %p, %char, 42;\n"               /* *: width or precision */
     "    @%p bra take_int;\n"
     "    setp.eq.u32 %p, %char, 104;\n"              /* h */
     "    @%p bra scan;\n"
-    "    setp.ne.u32 %inside, %char, 37;\n"          /* %% takes nothing */
+    "    setp.ne.u32 %inside, %char, 37;\n"          /* %% takes no argument */
     "    setp.lt.u32 %p, %char, 64;\n"               /* flags, digits, dot */
     "    @%p bra scan;\n"
     "    sub.u32 %bit, %char, 64;\n"
@@ -117,7 +119,7 @@ static const char print_text[] =
     "    and.b64 %t, %t, 1;\n"
     "    setp.ne.u64 %p, %t, 0;\n"
     "    @%p bra take_wide;\n"
-    "    setp.ne.u32 %p, %char, 115;\n"              /* s; anything else takes nothing */
+    "    setp.ne.u32 %p, %char, 115;\n"              /* s; any other letter takes no argument */
     "    @%p bra scan;\n"
     "take_wide:\n"
     "    add.u32 %offset, %offset, 7;\n"
@@ -155,7 +157,7 @@ static const char print_text[] =
     "is_put:\n"
     "    add.u32 %used, %used, 1;\n"
     "    bra scan;\n"
-    "text:\n"                                        /* of the format, which is read from the start then, or of an argument */
+    "text:\n"                                        /* of an argument, or of the format, which is then scanned from its start */
     "    add.u32 %place, %at, %used;\n"
     "    {\n"
     "        .param .b32 n_words;\n"
@@ -178,7 +180,7 @@ static const char print_text[] =
     "    bra scan;\n"
     "counted:\n"
     "    @%write bra publish;\n"
-    "    setp.gt.u32 %p, %used, %mask;\n"            /* it must leave a word free */
+    "    setp.gt.u32 %p, %used, %mask;\n"            /* the record must leave one word of the ring free */
     "    @%p mov.u32 %result, -2;\n"
     "    @%p bra done;\n"
     "    atom.global.add.u32 %at, [%ring+12], %used;\n"
@@ -197,9 +199,9 @@ static const char print_text[] =
     "    ret;\n"
     "}\n";
 
-/* __assertfail (CUDA C++ Programming Guide, "Assertion"): a record of seven words in the ring of vprintf, told by the top bit of the number of
- * words in its header. Texts are not copied, since each assertion of a kernel gets this code: they lie in the module's variables, where the
- * host looks them up. The thread then ends, and the kernel is to fail. */
+/* __assertfail (CUDA C++ Programming Guide, "Assertion") writes a record of seven words into the ring of vprintf, marked by the top bit
+ * of the number of words in its header. The texts are not copied, which keeps the code small where a kernel has many assertions: they
+ * are in the module's variables, where the host reads them. The thread then ends, and the kernel fails. */
 #define ASSERT_PUT(word, index) \
     "    add.u32 %n, %at, " #index ";\n" \
     "    and.b32 %n, %n, %mask;\n" \
@@ -230,7 +232,7 @@ static const char assert_text[] =
     "    ld.param.u32 %x, [line];\n"
     "    cvt.u64.u32 %word, %x;\n"
     ASSERT_PUT("%word", 4)
-    "    mov.u32 %x, %ctaid.x;\n"                   /* below 2^31, y and z below 2^16 */
+    "    mov.u32 %x, %ctaid.x;\n"                   /* x is below 2^31, y and z below 2^16 */
     "    mov.u32 %y, %ctaid.y;\n"
     "    mov.u32 %z, %ctaid.z;\n"
     "    shl.b32 %z, %z, 16;\n"
@@ -257,11 +259,11 @@ static const char assert_text[] =
     "    ret;\n"
     "}\n";
 
-/* malloc and free (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation"): blocks of 128 sizes in units of 16 bytes, four between
- * two powers of two. A block has a header of one unit: its size class, whether it is alive, and, while it is free, the next free one. Free
- * blocks of a class form a stack, whose head counts its changes, so that a compare-and-swap is not taken in by a block that came back.
- * What no stack has is cut from the end of what was used before; where that is the end of the heap, a larger free block is taken.
- * Neighbours are not joined again. A thread never waits for another. */
+/* malloc and free (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation"): segregated free lists with 128 size classes, in
+ * units of 16 bytes, four classes between two powers of two. A block has a header of one unit: its size class, whether it is allocated,
+ * and, while it is free, the next free block. The free blocks of a class form a lock-free stack, whose head has a counter of changes
+ * against the ABA problem of compare-and-swap. If a stack is empty, a block is cut from the end of the used part of the heap; at the end
+ * of the heap, a larger free block is used. Neighbouring free blocks are not merged. No thread ever waits for another. */
 static const char heap_text[] =
     ".version 3.1\n.target sm_20\n.address_size 64\n"
     ".weak .global .align 8 .b64 " PTX2SPV_HEAP_VARIABLE ";\n"
@@ -282,13 +284,13 @@ static const char heap_text[] =
     "    shl.b64 %t, %total, 4;\n"
     "    setp.ge.u64 %p, %size, %t;\n"
     "    @%p bra done;\n"
-    "    add.u64 %t, %size, 31;\n"               /* with the header, in whole units */
+    "    add.u64 %t, %size, 31;\n"               /* including the header, in whole units */
     "    shr.u64 %t, %t, 4;\n"
     "    cvt.u32.u64 %units, %t;\n"
-    "    mov.u32 %class, %units;\n"              /* below 8 each size has its class */
+    "    mov.u32 %class, %units;\n"              /* below 8 units each size has a class of its own */
     "    setp.lt.u32 %p, %units, 8;\n"
     "    @%p bra classified;\n"
-    "    bfind.u32 %e, %units;\n"                /* above, classes 4e - 4 to 4e - 1 have 4 to 7 times 2^(e - 2) units */
+    "    bfind.u32 %e, %units;\n"                /* from there on, classes 4e - 4 to 4e - 1 have 4 to 7 times 2^(e - 2) units */
     "    sub.u32 %n, %e, 2;\n"
     "    mov.u32 %class, 1;\n"
     "    shl.b32 %class, %class, %n;\n"
@@ -333,7 +335,7 @@ static const char heap_text[] =
     "    add.u64 %block, %block, 2048;\n"
     "    st.global.u32 [%block], %class;\n"
     "    bra found;\n"
-    "full:\n"                                    /* nobody else got anything behind it, so it can be given back */
+    "full:\n"                                    /* no thread got a block behind it, so it can be given back */
     "    neg.s64 %t, %t;\n"
     "    atom.global.add.u64 %old, [%heap], %t;\n"
     "larger:\n"
@@ -349,7 +351,7 @@ static const char heap_text[] =
     "    st.param.b64 [result], %result;\n"
     "    ret;\n"
     "}\n"
-    /* What is not alive, or not in the heap, is left alone. */
+    /* Pointers to blocks that are not allocated or not in the heap are ignored. */
     ".weak .func free(.param .b64 pointer)\n"
     "{\n"
     "    .reg .pred %p;\n"
@@ -362,7 +364,7 @@ static const char heap_text[] =
     "    ld.global.u64 %heap, [%t];\n"
     "    ld.global.u64 %total, [%t+8];\n"
     "    sub.u64 %t, %block, %heap;\n"
-    "    sub.u64 %t, %t, 2064;\n"          /* of the heap: wraps where the pointer is NULL */
+    "    sub.u64 %t, %t, 2064;\n"          /* offset in the heap; wraps around if the pointer is NULL */
     "    and.b64 %old, %t, 15;\n"
     "    setp.ne.u64 %p, %old, 0;\n"
     "    @%p bra done;\n"
@@ -394,7 +396,7 @@ static const char heap_text[] =
     "    ret;\n"
     "}\n";
 
-/* What libcudadevrt.a has for programs, and the calls of the system that its own PTX makes of them, do the same. */
+/* The functions that libcudadevrt.a offers to programs and the system calls that its own PTX makes do the same. */
 #define GRID_HANDLE(name) \
     ".weak .func (.param .b64 handle) " name "(.param .b32 scope)\n" \
     "{\n" \
@@ -450,7 +452,7 @@ static const char heap_text[] =
     "}\n"
 static const char grid_text[] =
     ".version 3.1\n.target sm_20\n.address_size 64\n"
-    /* The number of this thread in the grid, and how many there are. */
+    /* The number of this thread in the grid, and the number of threads in the grid. */
     ".weak .func (.param .b32 size) __cuttle_grid_place(.param .b64 rank)\n"
     "{\n"
     "    .reg .b32 %block, %blocks, %thread, %threads, %a, %b;\n"
@@ -491,12 +493,12 @@ static const char grid_text[] =
     "    mov.b32 %low, %envreg2;\n"
     "    mov.b32 %high, %envreg1;\n"
     "    mov.b64 %handle, {%low, %high};\n"
-    "    setp.eq.u32 %p, %scope, 1;\n" /* the grid; 2 are grids of several devices */
+    "    setp.eq.u32 %p, %scope, 1;\n" /* 1 is the grid; 2 are grids of several devices */
     "    selp.b64 %handle, %handle, 0, %p;\n"
     "    st.param.b64 [handle], %handle;\n"
     "    ret;\n"
     "}\n"
-    /* Waits for all blocks of the grid; called by one thread of each. */
+    /* Waits for all blocks of the grid; called by one thread of each block. */
     ".weak .func __cuttle_grid_meet(.param .b64 handle)\n"
     "{\n"
     "    .reg .pred %p;\n"
@@ -514,7 +516,7 @@ static const char grid_text[] =
     "    mov.u32 %b, %ctaid.z;\n"
     "    or.b32 %a, %a, %b;\n"
     "    setp.eq.u32 %p, %a, 0;\n"
-    "    sub.u32 %n, 0x80000001, %n;\n" /* all of a grid together add 2^31: its top bit turns */
+    "    sub.u32 %n, 0x80000001, %n;\n" /* all blocks of a grid together add 2^31, which flips the top bit */
     "    selp.b32 %n, %n, 1, %p;\n"
     "    membar.gl;\n"
     "    atom.global.add.u32 %old, [%handle+4], %n;\n"
@@ -526,7 +528,7 @@ static const char grid_text[] =
     "    membar.gl;\n"
     "    ret;\n"
     "}\n"
-    /* The same for all threads, or, where flags are odd, for blocks of which one thread calls it and the others wait at a barrier. */
+    /* The same, called by all threads of a block; or, if flags are odd, by one thread while the others wait at a barrier. */
     ".weak .func (.param .b32 result) __cuttle_grid_sync(.param .b64 handle, .param .b32 flags)\n"
     "{\n"
     "    .reg .pred %p, %alone;\n"
