@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The `cuttle` command: what devices there are and what they can do, which options and which functions there are. */
+/* The `cuttle` command: lists the devices and their capabilities, the options, and the functions of the API. */
 #include "core/base/config.h"
 #include "cuttle_api.h"
 #include "core/device/process.h"
@@ -15,11 +15,11 @@ static const char *const kind_names[] = {
 };
 
 static const char *const rule_names[] = {
-    [CT_ADDRESS_CHOSEN] = "chosen: unified, memory is made at the CUDA address",
-    [CT_ADDRESS_CHOSEN_MASK] = "mask: unified, one OR makes the device address",
+    [CT_ADDRESS_CHOSEN] = "chosen: unified, memory is allocated at the CUDA address",
+    [CT_ADDRESS_CHOSEN_MASK] = "mask: unified, the device address is the CUDA address OR a constant",
     [CT_ADDRESS_SHARED] = "shared: unified, host and device have the same addresses",
-    [CT_ADDRESS_WINDOWS] = "windows: unified, a table of windows makes the device address",
-    [CT_ADDRESS_OWN] = "own: not unified, the device has its own",
+    [CT_ADDRESS_WINDOWS] = "windows: unified, a table of windows gives the device address",
+    [CT_ADDRESS_OWN] = "own: not unified, the driver chooses device addresses",
 };
 
 static void print_feature(const char *name, unsigned present)
@@ -39,21 +39,21 @@ static void print_device(const struct ct_device *device)
         printf("%02x%s", info->uuid[i], i == 3 || i == 5 || i == 7 || i == 9 ? "-" : "");
     if (info->has_pci)
         printf(", PCI %04x:%02x:%02x", info->pci_domain, info->pci_bus, info->pci_device);
-    printf("\n  %-12s %.1f GiB, at most %.1f GiB at once\n", "memory", (double)info->memory_bytes / (1 << 30),
+    printf("\n  %-12s %.1f GiB, at most %.1f GiB in one allocation\n", "memory", (double)info->memory_bytes / (1 << 30),
            (double)info->max_allocation_bytes / (1 << 30));
     printf("  %-12s %s", "addresses", rule_names[info->address_rule]);
     if (target->pointer_rule == PTX2SPV_POINTER_OR)
         printf(": 0x%llx", (unsigned long long)target->pointer_mask);
     printf("\n");
     printf("  %-12s up to %u threads, %u KiB of shared memory\n", "blocks", info->max_block_threads, info->shared_bytes / 1024);
-    printf("  %-12s %u lanes a subgroup, warp instructions %s\n", "warps", target->subgroup_size,
+    printf("  %-12s subgroups of %u lanes, warp instructions %s\n", "warps", target->subgroup_size,
            target->warp_form == PTX2SPV_WARP_NATIVE ? "native" : "collective");
     printf("  %-12s", "arithmetic");
     print_feature("fp64", target->float64);
     print_feature("fp16", target->float16);
     print_feature("int64 atomics", target->atomic_int64_global);
     print_feature("fp32 atomic add", target->atomic_float32_add_global);
-    printf("\n  %-12s", "exact as is");
+    printf("\n  %-12s", "exact ops");
     print_feature("fma32", target->exact_fma32);
     print_feature("div32", target->exact_div32);
     print_feature("sqrt32", target->exact_sqrt32);
@@ -106,9 +106,9 @@ static const struct {
     const char *name, *help;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"info", "the devices and their abilities; --name: the name of device 0 only", command_info},
-    {"options", "the environment variables that Cuttle reads", command_options},
-    {"api", "which functions of the CUDA driver API are there; docs/api.md is this text", command_api},
+    {"info", "lists the devices and their capabilities; --name: prints only the name of device 0", command_info},
+    {"options", "lists the environment variables that Cuttle reads", command_options},
+    {"api", "lists the functions of the CUDA driver API, as in docs/api.md", command_api},
 };
 
 int main(int argc, char **argv)

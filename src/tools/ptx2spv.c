@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx2spv: compiles kernels of a PTX file to SPIR-V modules.
- * Exit status: 0 done, 1 the PTX or the target does not allow it (messages say why), 2 wrong usage, 3 a file could not be read or
- * written. */
+ * Exit status: 0 success, 1 the PTX or the target does not permit it (messages give the reason), 2 wrong usage, 3 a file could not be
+ * read or written. */
 #include "cuttle/ptx2spv.h"
 
 #include <errno.h>
@@ -9,26 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_FILE = 3 };
+enum { EXIT_NOT_COMPILED = 1, EXIT_USAGE = 2, EXIT_FILE = 3 };
 
 static const char usage_text[] =
     "usage: ptx2spv [options] file.ptx\n"
-    "  -o FILE          write the SPIR-V of one kernel there (default: check only)\n"
-    "  --kernel NAME    which kernel; needed if the file has several\n"
-    "  --target NAME    what the device can do: vulkan (default), lavapipe, h200, opencl, intel_cpu, pocl\n"
-    "  --dump PASS      print the IR after a pass; several with commas, or all\n"
-    "  --list           print the kernels, with the bytes of their parameters\n"
-    "  --help           this text\n"
-    "The file - is the standard input or output.\n";
+    "  -o FILE          write the SPIR-V of one kernel to FILE (default: compile only)\n"
+    "  --kernel NAME    compile this kernel; -o requires it if the file has several\n"
+    "  --target NAME    the device to compile for: vulkan (default), lavapipe, h200, opencl, intel_cpu, pocl\n"
+    "  --dump PASSES    print the IR after these passes (separated by commas, or all)\n"
+    "  --list           print the kernels and the size of their parameters in bytes\n"
+    "  --help           print this text\n"
+    "A file named - is the standard input or output.\n";
 
 /* ---- targets ---- */
 
-/* Every feature that the compiler needs of any Vulkan 1.3 device that Cuttle takes. */
+/* The features that the compiler requires of every Vulkan 1.3 device that Cuttle supports. */
 #define EVERY_DEVICE                                                                                                        \
     .dialect = PTX2SPV_VULKAN, .pointer_rule = PTX2SPV_POINTER_SAME, .max_block_threads = 1024, .float64 = 1, .float16 = 1, \
     .int64 = 1, .int16 = 1, .int8 = 1, .storage8 = 1, .storage16 = 1, .atomic_int64_global = 1, .memory_model_device_scope = 1
 
-/* And of any OpenCL 3.0 device with 64-bit addresses and shared virtual memory. */
+/* The same for every OpenCL 3.0 device with 64-bit addresses and shared virtual memory. */
 #define EVERY_OPENCL                                                                                                                \
     .dialect = PTX2SPV_OPENCL, .pointer_rule = PTX2SPV_POINTER_SAME, .max_block_threads = 1024, .float64 = 1, .int64 = 1, .int16 = 1, \
     .int8 = 1, .atomic_int64_global = 1, .atomic_int64_shared = 1, .exact_fma64 = 1, .exact_div64 = 1, .exact_sqrt64 = 1, \
@@ -89,7 +89,7 @@ static int wrong_usage(const char *what, const char *argument)
     return EXIT_USAGE;
 }
 
-/* Takes the option at argv[*at], with its value. 0, or the exit status. */
+/* Parses the option at argv[*at], with its value. Returns 0, or the exit status. */
 static int take_option(struct arguments *out, char *const *argv, int *at)
 {
     const char *name = argv[*at];
@@ -142,7 +142,7 @@ static int file_failed(const char *what, const char *path)
     return EXIT_FILE;
 }
 
-/* The whole of a file, malloc'ed; NULL with errno set. */
+/* Reads a whole file into malloc'ed memory; NULL with errno set. */
 static char *read_all(FILE *file, size_t *length)
 {
     size_t used = 0, size = 65536;
@@ -215,7 +215,7 @@ static void print_dump(void *user, const char *pass, const char *text)
 static int refused(const struct arguments *arguments, enum ptx2spv_status status)
 {
     fprintf(stderr, "ptx2spv: %s: %s\n", arguments->input, ptx2spv_status_string(status));
-    return EXIT_REFUSED;
+    return EXIT_NOT_COMPILED;
 }
 
 static int list_kernels(const struct ptx2spv_module *module)
@@ -228,7 +228,7 @@ static int list_kernels(const struct ptx2spv_module *module)
     return 0;
 }
 
-static bool is_wanted(const struct arguments *arguments, const struct ptx2spv_kernel_decl *kernel)
+static bool is_selected(const struct arguments *arguments, const struct ptx2spv_kernel_decl *kernel)
 {
     return !arguments->kernel || !strcmp(arguments->kernel, kernel->name);
 }
@@ -242,14 +242,14 @@ static int compile_one(const struct arguments *arguments, const struct ptx2spv_m
 
     if (status != PTX2SPV_OK) {
         fprintf(stderr, "ptx2spv: kernel %s: %s\n", ptx2spv_module_kernel(module, index)->name, ptx2spv_status_string(status));
-        return EXIT_REFUSED;
+        return EXIT_NOT_COMPILED;
     }
     result = arguments->output ? write_words(arguments->output, &kernel) : 0;
     ptx2spv_kernel_finish(&kernel);
     return result;
 }
 
-/* Compiles the kernels that were asked for: one if there is an output, else all that fit, so that every error is seen. */
+/* Compiles the selected kernels: one if there is an output, else all that match, so that all errors are reported. */
 static int compile_kernels(const struct arguments *arguments, const struct ptx2spv_module *module, const struct ptx2spv_options *options)
 {
     const unsigned count = ptx2spv_module_kernel_count(module);
@@ -257,16 +257,16 @@ static int compile_kernels(const struct arguments *arguments, const struct ptx2s
     int result = 0;
 
     for (unsigned i = 0; i < count; i++)
-        wanted += is_wanted(arguments, ptx2spv_module_kernel(module, i));
+        wanted += is_selected(arguments, ptx2spv_module_kernel(module, i));
     if (!wanted) {
         fprintf(stderr, "ptx2spv: %s: no kernel%s%s\n", arguments->input, arguments->kernel ? " of the name " : "",
                 arguments->kernel ? arguments->kernel : "");
-        return EXIT_REFUSED;
+        return EXIT_NOT_COMPILED;
     }
     if (wanted > 1 && arguments->output)
         return wrong_usage("several kernels and one output: name one with --kernel (see --list)", "");
     for (unsigned i = 0; i < count; i++)
-        if (is_wanted(arguments, ptx2spv_module_kernel(module, i))) {
+        if (is_selected(arguments, ptx2spv_module_kernel(module, i))) {
             const int status = compile_one(arguments, module, i, options);
 
             result = status ? status : result;
