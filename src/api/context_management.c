@@ -8,7 +8,7 @@
 #include "core/device/device.h"
 #include "core/stream/event.h"
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #define CT_CHANNEL "context"
 

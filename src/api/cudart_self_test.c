@@ -11,7 +11,7 @@
 
 #ifdef CT_WITH_CUDART_SELF_TEST
 #include "core/device/device.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "core/device/device.h"
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <limits.h>
 #include <stdio.h>

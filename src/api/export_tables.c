@@ -10,7 +10,8 @@
 
 #include "core/device/context_local.h"
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
+#include "core/device/device.h"
 
 #include <string.h>
 

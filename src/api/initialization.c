@@ -2,7 +2,8 @@
 /* Driver API: Initialization. */
 #include "entry_points.h"
 
-#include "core/device/process.h"
+#include "core/base/process.h"
+#include "core/setup/startup.h"
 
 /* cuInit. Flags: 0. INVALID_VALUE: other flags; NO_DEVICE: no device that CUTTLE_BACKEND and CUTTLE_DEVICE allow;
  * NOT_INITIALIZED: in a child of a process that had called it; or the error of a backend. Calling again is cheap. */

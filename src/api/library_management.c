@@ -7,7 +7,8 @@
 #include "core/code/image.h"
 #include "core/code/library.h"
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
+#include "core/device/device.h"
 
 #include <stdlib.h>
 

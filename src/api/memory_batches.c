@@ -10,7 +10,7 @@
 #include "core/array/array.h"
 #include "core/command/command.h"
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #define CT_CHANNEL "copy"
 

@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/memory/managed.h"
 #include "core/memory/memory_budget.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 #include "core/vmm/vmm.h"
 
 #include <stdlib.h>

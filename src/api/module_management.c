@@ -6,7 +6,7 @@
 #include "core/code/function.h"
 #include "core/code/image.h"
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <stdlib.h>
 

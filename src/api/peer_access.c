@@ -5,7 +5,7 @@
 #include "core/device/context.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #define CT_CHANNEL "device"
 

@@ -3,7 +3,8 @@
 #include "entry_points.h"
 
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
+#include "core/device/device.h"
 
 #define CT_CHANNEL "context"
 

@@ -9,7 +9,7 @@
 #include "core/command/command.h"
 #include "core/base/log.h"
 #include "core/memory/managed.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <stdlib.h>
 

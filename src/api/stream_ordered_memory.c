@@ -7,7 +7,8 @@
 #include "core/device/context.h"
 #include "core/base/log.h"
 #include "core/command/command.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
+#include "core/device/device.h"
 #include "core/vmm/vmm.h"
 
 #define CT_CHANNEL "memory"

@@ -6,7 +6,7 @@
 #include "entry_points.h"
 
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <assert.h>
 

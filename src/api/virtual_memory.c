@@ -10,7 +10,8 @@
 #include "core/device/context.h"
 #include "core/share/dma_buf.h"
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
+#include "core/device/device.h"
 #include "core/vmm/vmm.h"
 
 #include <unistd.h>

@@ -2,7 +2,8 @@
 /* The `cuttle` command: lists the devices and their capabilities, the options, and the functions of the API. */
 #include "core/base/config.h"
 #include "cuttle_api.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
+#include "core/setup/startup.h"
 
 #include <stdio.h>
 #include <stdlib.h>

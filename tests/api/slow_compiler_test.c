@@ -7,7 +7,7 @@
 #include "api_kernels.h"
 
 #include "core/device/device.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 #include "drm_shim_buffers.h"
 #include "core/memory/memory_arena.h"
 #include "open_files.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -13,7 +13,7 @@
 #include "array_tiles.h"
 #include "core/base/log.h"
 #include "core/memory/memory_budget.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <assert.h>
 #include <stdlib.h>

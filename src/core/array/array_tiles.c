@@ -11,7 +11,7 @@
 #include "array_group.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 #include "core/vmm/vmm_handle.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "exit_gate.h"
 
 #include "locks.h"
-#include "core/device/process.h"
+#include "process.h"
 
 #include <stdlib.h>
 #include <time.h>

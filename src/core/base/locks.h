@@ -13,7 +13,7 @@
 #include <time.h>
 
 enum ct_lock_rank {
-    CT_RANK_PROCESS = 1,   /* process.c: start-up */
+    CT_RANK_PROCESS = 1,   /* startup.c */
     CT_RANK_DEVICE,        /* ct_device.lock: opening, primary context */
     CT_RANK_LIBRARY,       /* ct_library.lock: its modules in contexts */
     CT_RANK_MANAGED,       /* managed_variables.c: making them */

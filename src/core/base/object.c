@@ -6,7 +6,7 @@
 #include "object.h"
 
 #include "log.h"
-#include "core/device/process.h"
+#include "process.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "library.h"
 
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include "core/base/log.h"
 #include "core/memory/managed.h"
 #include "core/memory/memory.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <string.h>
 

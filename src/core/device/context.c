@@ -21,7 +21,7 @@
 #include "core/memory/memory_backing.h"
 #include "core/code/module.h"
 #include "core/launch/print.h"
-#include "process.h"
+#include "core/base/process.h"
 #include "core/stream/stream.h"
 
 #include <assert.h>

@@ -4,7 +4,7 @@
 #include "context.h"
 
 #include "core/base/log.h"
-#include "process.h"
+#include "core/base/process.h"
 #include "core/stream/stream.h"
 
 #include <stdlib.h>

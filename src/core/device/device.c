@@ -10,7 +10,7 @@
 #include "core/base/log.h"
 #include "core/pool/memory_pool.h"
 #include "core/memory/memory_spares.h"
-#include "process.h"
+#include "core/base/process.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -17,6 +17,9 @@ CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_b
                         const struct ct_device_info *info);
 void ct_device_finish(struct ct_device *device);
 
+/* The device of an ordinal. INVALID_DEVICE, and what ct_process_check gives. */
+CUresult ct_device_lookup(CUdevice ordinal, struct ct_device **out);
+
 /* Opens the device unless that was done. It stays open as long as the process. The second is for who holds device->lock. */
 CUresult ct_device_open(struct ct_device *device);
 CUresult ct_device_open_locked(struct ct_device *device);

@@ -10,7 +10,7 @@
 #include "address_rule.h"
 #include "host_mappings.h"
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 #include "reservation.h"
 
 #include <stdlib.h>

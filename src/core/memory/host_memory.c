@@ -7,7 +7,7 @@
 #include "host_mappings.h"
 #include "core/base/log.h"
 #include "memory_arena.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <errno.h>
 #include <stdlib.h>

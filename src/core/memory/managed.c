@@ -11,7 +11,7 @@
 #include "core/base/config.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <errno.h>
 #include <sched.h>

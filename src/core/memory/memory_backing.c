@@ -14,7 +14,7 @@
 #include "memory.h"
 #include "memory_budget.h"
 #include "core/share/memory_share.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 #include "reservation.h"
 
 #include <stdlib.h>

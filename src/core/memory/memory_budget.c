@@ -5,7 +5,7 @@
 #include "core/base/log.h"
 #include "core/pool/memory_pool.h"
 #include "memory_spares.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <unistd.h>
 

@@ -7,7 +7,7 @@
 #include "core/base/log.h"
 #include "memory.h"
 #include "core/pool/memory_pool.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 #include "core/vmm/vmm.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "core/stream/stream_record.h"
 #include "core/memory/memory.h"
 #include "memory_pool_blocks.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
 #include "core/device/device.h"
 #include "core/base/log.h"
 #include "core/memory/memory.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include "core/array/array.h"
 #include "core/base/log.h"
 #include "core/memory/memory_arena.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "external_semaphore.h"
 
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include "core/base/log.h"
 #include "core/memory/memory_arena.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "event_record.h"
 
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <stdlib.h>
 

@@ -12,7 +12,7 @@
 #include "event.h"
 #include "core/base/log.h"
 #include "core/pool/memory_pool.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 #include "stream_record.h"
 #include "stream_ring.h"
 #include "stream_worker.h"

@@ -6,7 +6,7 @@
 #include "stream_value.h"
 
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 #include "stream_record.h"
 #include "stream_ring.h"
 

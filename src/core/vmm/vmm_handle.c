@@ -6,7 +6,7 @@
 #include "core/base/log.h"
 #include "core/memory/memory_budget.h"
 #include "core/memory/memory_spares.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <stdlib.h>
 

@@ -11,7 +11,7 @@
 #include "core/device/context.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 
 #include <stdlib.h>
 #include <string.h>

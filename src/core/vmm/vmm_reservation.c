@@ -10,7 +10,7 @@
 #include "core/device/device.h"
 #include "core/base/log.h"
 #include "core/memory/memory.h"
-#include "core/device/process.h"
+#include "core/base/process.h"
 #include "core/memory/reservation.h"
 
 #include <stdlib.h>

@@ -4,9 +4,10 @@
 #ifndef CT_CORE_PROCESS_H
 #define CT_CORE_PROCESS_H
 
-#include "context.h"
-#include "core/base/locks.h"
-#include "core/base/object.h"
+#include "locks.h"
+#include "object.h"
+
+struct ct_device;
 
 /*   NEW ──cuInit──> READY ──exit──> GONE
  *    │ no device: stays NEW, the next cuInit gives the same error
@@ -17,7 +18,7 @@ struct ct_process {
     struct ct_mutex lock;      /* start-up */
     atomic_int state;          /* enum ct_process_state; release by cuInit pairs with the acquire in ct_process_check */
     atomic_bool fork_told;     /* of state FORKED: the log says once that nothing works there */
-    struct ct_device *devices; /* best first; fixed once READY */
+    struct ct_device *devices; /* best first; fixed once READY (setup/startup.c) */
     unsigned n_devices;
     struct ct_handle_table handles;
     atomic_ullong next_id;    /* of contexts, streams, allocations: unique in the process, never 0 */
@@ -25,17 +26,14 @@ struct ct_process {
 };
 extern struct ct_process ct_process;
 
-/* cuInit. INVALID_VALUE: flags; NO_DEVICE; or why a backend failed. Calling again is cheap. */
-CUresult ct_process_init(unsigned flags);
 /* NOT_INITIALIZED before cuInit and in a forked child, DEINITIALIZED at exit. Every entry point passes here first. */
 CUresult ct_process_check(void);
 unsigned long long ct_process_new_id(void);
+/* Notices from now on that the process forks or ends; once, when it becomes READY. */
+void ct_process_watch(void);
 /* Whether this is a process that was forked after cuInit. */
 bool ct_process_is_child(void);
 /* Ends it at exit: no more handlers run. */
 void ct_process_end_child(int status) __attribute__((noreturn));
-
-/* The device of an ordinal. INVALID_DEVICE, and what ct_process_check gives. */
-CUresult ct_device_lookup(CUdevice ordinal, struct ct_device **out);
 
 #endif

@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start-up of the process: the devices of all backends, chosen and put in order. */
-#include "process.h"
+#include "startup.h"
 
 #include "core/base/config.h"
-#include "device.h"
 #include "core/base/float_environment.h"
 #include "core/base/log.h"
-#include "core/base/log_history.h"
+#include "core/base/process.h"
+#include "core/device/device.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #define CT_CHANNEL "process"
-
-struct ct_process ct_process = {
-    .lock = CT_MUTEX_INITIALIZER(CT_RANK_PROCESS),
-    .handles = CT_HANDLE_TABLE_INITIALIZER,
-};
 
 static const struct ct_backend *const backends[] = {
     &ct_backend_vk,
@@ -209,47 +202,6 @@ static CUresult make_devices(const struct candidates *list)
     return CUDA_SUCCESS;
 }
 
-/* In the child: the driver's threads are gone and its device files are shared with the parent, so nothing can work any more. Locks may be
- * held by threads that are no more; that of the log, which every failure takes, is not. */
-static void note_fork(void)
-{
-    int ready = CT_PROCESS_READY;
-
-    ct_log_history_let_go();
-    atomic_compare_exchange_strong(&ct_process.state, &ready, CT_PROCESS_FORKED);
-}
-
-/* Threads may still run and call us: nothing is taken down, calls are refused. */
-__attribute__((destructor)) static void note_exit(void)
-{
-    atomic_store_explicit(&ct_process.state, CT_PROCESS_GONE, memory_order_release);
-}
-
-bool ct_process_is_child(void)
-{
-    return atomic_load_explicit(&ct_process.state, memory_order_acquire) == CT_PROCESS_FORKED;
-}
-
-void ct_process_end_child(int status)
-{
-    fflush(NULL);
-    _exit(status);
-}
-
-/* At exit that has to be so before the handlers run that stood already when the drivers were loaded, such as that of a libcudart in the
- * program, which unloads its modules: drivers have handlers of their own (NVIDIA's for Vulkan), which run in between, and nothing of a
- * driver may be called behind them. In a forked child those handlers wait for threads that are no more, or crash (NVIDIA 580.159.04 does
- * both), so the child ends here: what the application registered since cuInit has run. */
-static void end_process(int status, void *user)
-{
-    const bool is_child = ct_process_is_child();
-
-    (void)user;
-    note_exit();
-    if (is_child)
-        ct_process_end_child(status);
-}
-
 static CUresult start_locked(void)
 {
     struct candidates list = {NULL, 0};
@@ -263,28 +215,9 @@ static CUresult start_locked(void)
     if (r == CUDA_SUCCESS)
         r = make_devices(&list);
     free(list.items);
-    if (r == CUDA_SUCCESS && on_exit(end_process, NULL) != 0)
-        ct_log(CT_LOG_WARN, "the end of the process will be noticed late: out of memory");
-    if (r == CUDA_SUCCESS && pthread_atfork(ct_log_history_hold, ct_log_history_let_go, note_fork) != 0)
-        ct_log(CT_LOG_WARN, "forks will not be noticed: out of memory");
+    if (r == CUDA_SUCCESS)
+        ct_process_watch();
     return r;
-}
-
-static CUresult state_error(int state)
-{
-    switch ((enum ct_process_state)state) {
-    case CT_PROCESS_READY:
-        return CUDA_SUCCESS;
-    case CT_PROCESS_NEW:
-        return ct_fail(CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called, or failed");
-    case CT_PROCESS_FORKED:
-        if (!atomic_exchange_explicit(&ct_process.fork_told, true, memory_order_relaxed))
-            ct_log(CT_LOG_ERROR, "CUDA was in use before this process was forked; it can only be used in the parent");
-        return CUDA_ERROR_NOT_INITIALIZED;
-    case CT_PROCESS_GONE:
-        return ct_fail(CUDA_ERROR_DEINITIALIZED, "the process is exiting");
-    }
-    return CUDA_ERROR_UNKNOWN;
 }
 
 CUresult ct_process_init(unsigned flags)
@@ -305,16 +238,4 @@ CUresult ct_process_init(unsigned flags)
     }
     ct_mutex_unlock(&ct_process.lock);
     return r;
-}
-
-CUresult ct_process_check(void)
-{
-    int state = atomic_load_explicit(&ct_process.state, memory_order_acquire);
-
-    return state == CT_PROCESS_READY ? CUDA_SUCCESS : state_error(state);
-}
-
-unsigned long long ct_process_new_id(void)
-{
-    return atomic_fetch_add_explicit(&ct_process.next_id, 1, memory_order_relaxed) + 1; /* only uniqueness matters */
 }
