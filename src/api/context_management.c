@@ -9,6 +9,9 @@
 #include "core/stream/event.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/stream/context_streams.h"
+#include "core/setup/context_setup.h"
+#include "core/setup/context_limits.h"
 
 #define CT_CHANNEL "context"
 

@@ -5,6 +5,7 @@
 #include "core/base/log.h"
 #include "core/base/process.h"
 #include "core/device/device.h"
+#include "core/setup/context_setup.h"
 
 #define CT_CHANNEL "context"
 

@@ -14,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/memory/memory_budget.h"
 #include "core/base/process.h"
+#include "core/stream/context_streams.h"
 
 #include <assert.h>
 #include <stdlib.h>

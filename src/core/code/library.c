@@ -8,6 +8,7 @@
 
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/setup/context_setup.h"
 
 #include <assert.h>
 #include <stdlib.h>

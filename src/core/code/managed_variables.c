@@ -5,6 +5,7 @@
  * memory is made on a device, under its primary context's name, and lives as long as the code. */
 #include "managed_variables.h"
 
+#include "core/backing/device_open.h"
 #include "core/memory/advice.h"
 #include "core/device/device.h"
 #include "core/memory/host_memory.h"

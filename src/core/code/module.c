@@ -12,6 +12,7 @@
 #include "core/memory/memory.h"
 #include "core/launch/print.h"
 #include "core/stream/stream.h"
+#include "core/stream/context_streams.h"
 
 #include <assert.h>
 #include <stdlib.h>

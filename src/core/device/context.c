@@ -1,141 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts: how they come up and go.
- *
- *            bring_up                   last use given back
- *   DOWN ──────────────> ACTIVE ──> LEAVING ──────────────> DOWN (a primary one may come up again)
- *                            end: no call enters any more
- *
- * Calls hold a use (context.h), so parts are never taken down under a call. Whoever gives the last use back takes them down: usually
- * the destroying thread, sometimes one that was still inside a call. device->lock guards is_up and primary_retains; a thread that
- * wants a primary context which is LEAVING waits for primary_gone. */
+/* Contexts in use: finding one, keeping it while a call works in it, and what its kernels failed at. What makes its parts and takes them
+ * down is setup/context_setup.c's. */
 #include "context.h"
 
-#include "core/array/array.h"
-#include "core/share/external_memory.h"
-#include "core/share/external_semaphore.h"
-#include "context_local.h"
-#include "device.h"
-#include "core/launch/heap.h"
 #include "core/base/log.h"
-#include "core/memory/memory.h"
-#include "core/memory/memory_backing.h"
-#include "core/code/module.h"
-#include "core/launch/print.h"
-#include "core/base/process.h"
-#include "core/stream/stream.h"
-
-#include <assert.h>
-#include <stdlib.h>
 
 #define CT_CHANNEL "context"
-#define CT_FAULT_BYTES 4096
-
-static CUresult make_fault_memory(struct ct_context *context)
-{
-    struct ct_backing *fault = calloc(1, sizeof *fault);
-    CUresult r;
-
-    if (!fault)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "fault memory");
-    if ((r = ct_backing_create_host(context, CT_FAULT_BYTES, CT_MEMORY_HOST, fault)) != CUDA_SUCCESS) {
-        free(fault);
-        return r;
-    }
-    *(struct ptx2spv_fault *)fault->host = (struct ptx2spv_fault){0};
-    context->fault = fault;
-    return CUDA_SUCCESS;
-}
-
-static void drop_fault_memory(struct ct_context *context)
-{
-    if (context->fault)
-        ct_backing_destroy(context, context->fault);
-    free(context->fault);
-    context->fault = NULL;
-}
-
-/* Takes NULL parts: also undoes a bring_up that failed half-way. */
-static void drop_parts(struct ct_context *context)
-{
-    ct_streams_destroy_all(context); /* waits for their work */
-    context->legacy_stream = NULL;
-    ct_print_flush(context);
-    ct_modules_destroy_all(context);
-    ct_arrays_destroy_all(context);
-    ct_external_memories_destroy_all(context);
-    ct_external_semaphores_destroy_all(context);
-    if (context->arena) {
-        ct_contexts_synchronize_reaching(context);
-        ct_print_destroy(context);
-        ct_heap_destroy(context);
-    }
-    ct_memory_arena_destroy(context->arena);
-    context->arena = NULL;
-    drop_fault_memory(context);
-}
-
-static void reset_settings(struct ct_context *context, unsigned flags)
-{
-    static const size_t limits[CU_LIMIT_MAX] = {
-        /* as CUDA's */
-        [CU_LIMIT_STACK_SIZE] = 1024,
-        [CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
-        [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20,
-        [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64,
-    };
-
-    for (int i = 0; i < CU_LIMIT_MAX; i++)
-        context->limits[i] = limits[i];
-    context->limits[CU_LIMIT_SHMEM_SIZE] = (size_t)ct_device_limit(context->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    context->flags = flags;
-    context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
-    context->shared_config = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
-    context->attaches = 0;
-    context->id = ct_process_new_id();
-    atomic_store_explicit(&context->sticky_error, CUDA_SUCCESS, memory_order_relaxed); /* nobody else sees the context yet */
-}
-
-/* Makes the parts of a context that is DOWN; the device is open. */
-static CUresult bring_up(struct ct_context *context, unsigned flags)
-{
-    CUresult r;
-
-    context->backend_device = context->device->opened;
-    reset_settings(context, flags);
-    if ((r = make_fault_memory(context)) != CUDA_SUCCESS || (r = ct_memory_arena_create(context, &context->arena)) != CUDA_SUCCESS ||
-        (r = ct_stream_create_legacy(context, &context->legacy_stream)) != CUDA_SUCCESS) {
-        drop_parts(context);
-        return r;
-    }
-    context->is_up = true;
-    ct_object_retain(&context->object); /* until take_down: whoever has a use also has the struct */
-    atomic_store_explicit(&context->uses, 1, memory_order_relaxed);
-    atomic_store_explicit(&context->active, true, memory_order_release); /* pairs with the acquire in ct_context_use */
-    return CUDA_SUCCESS;
-}
-
-static void take_down(struct ct_context *context)
-{
-    struct ct_device *device = context->device;
-
-    ct_context_local_end(context);
-    drop_parts(context);
-    ct_log(CT_LOG_DEBUG, "context %llu is gone", context->id);
-    ct_mutex_lock(&device->lock);
-    context->is_up = false;
-    pthread_cond_broadcast(&device->primary_gone);
-    ct_mutex_unlock(&device->lock);
-    ct_object_release(&context->object);
-}
-
-/* ACTIVE to LEAVING. False: another thread was first. */
-static bool end(struct ct_context *context)
-{
-    if (!atomic_exchange_explicit(&context->active, false, memory_order_acq_rel))
-        return false;
-    ct_context_release(context);
-    return true;
-}
 
 CUresult ct_context_use(struct ct_context *context)
 {
@@ -154,7 +24,7 @@ void ct_context_release(struct ct_context *context)
 {
     /* acq_rel: the last one sees what all the others did */
     if (context && atomic_fetch_sub_explicit(&context->uses, 1, memory_order_acq_rel) == 1)
-        take_down(context);
+        context->take_down(context);
 }
 
 CUresult ct_context_lookup(CUcontext handle, struct ct_context **out)
@@ -188,9 +58,7 @@ static bool is_sticky(CUresult result)
 
 static CUresult fault_of(const struct ct_context *context)
 {
-    const volatile struct ptx2spv_fault *fault = context->fault->host;
-
-    switch ((enum ptx2spv_fault_code)fault->code) {
+    switch ((enum ptx2spv_fault_code)context->fault_words->code) {
     case PTX2SPV_FAULT_NONE:
         return CUDA_SUCCESS;
     case PTX2SPV_FAULT_TRAP:
@@ -203,10 +71,12 @@ static CUresult fault_of(const struct ct_context *context)
 
 CUresult ct_context_check(struct ct_context *context, CUresult result)
 {
+    void (*flush)(struct ct_context *) = atomic_load_explicit(&context->flush_prints, memory_order_acquire); /* pairs with print.c */
     CUresult error = is_sticky(result) ? result : fault_of(context);
     int none = CUDA_SUCCESS;
 
-    ct_print_flush(context); /* every call that waits or asks comes by here; what was printed is told before an error is */
+    if (flush) /* every call that waits or asks comes by here; what was printed is told before an error is */
+        flush(context);
     if (error == CUDA_SUCCESS)
         return result;
     if (atomic_compare_exchange_strong(&context->sticky_error, &none, error))
@@ -214,39 +84,7 @@ CUresult ct_context_check(struct ct_context *context, CUresult result)
     return (CUresult)atomic_load(&context->sticky_error);
 }
 
-CUresult ct_context_synchronize(struct ct_context *context)
-{
-    return ct_context_check(context, ct_streams_synchronize(context));
-}
-
 static atomic_bool some_reach_out; /* whether any context ever did: few programs have several */
-
-static void synchronize_others(const struct ct_context *but, bool reaching)
-{
-    uint32_t cursor = 0;
-    struct ct_object *object;
-
-    while ((object = ct_object_next_or_null(CT_OBJECT_CONTEXT, &cursor))) {
-        struct ct_context *context = (struct ct_context *)object;
-
-        if (context != but && (!reaching || atomic_load(&context->reaches_out)) && ct_context_use(context) == CUDA_SUCCESS) {
-            (void)ct_context_synchronize(context);
-            ct_context_release(context);
-        }
-        ct_object_release(object);
-    }
-}
-
-void ct_contexts_synchronize_but(const struct ct_context *context_or_null)
-{
-    synchronize_others(context_or_null, false);
-}
-
-void ct_contexts_synchronize_reaching(const struct ct_context *but)
-{
-    if (atomic_load(&some_reach_out))
-        synchronize_others(but, true);
-}
 
 void ct_context_reach(struct ct_context *context, CUcontext owner)
 {
@@ -256,200 +94,7 @@ void ct_context_reach(struct ct_context *context, CUcontext owner)
     atomic_store(&some_reach_out, true);
 }
 
-CUresult ct_context_check_flags(unsigned flags)
+bool ct_contexts_reach_out(void)
 {
-    unsigned scheduling = flags & CU_CTX_SCHED_MASK;
-
-    if (flags & ~(unsigned)CU_CTX_FLAGS_MASK || (scheduling & (scheduling - 1)))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "context flags 0x%x", flags);
-    return CUDA_SUCCESS;
-}
-
-/* What can be done with a limit. Those of features that no device here has are UNSUPPORTED: kernels that launch kernels, a persisting part
- * of the L2 cache. Compute in graphics (CIG) is a feature of contexts: outside of it NVIDIA's driver tells its limits and lets nobody set
- * them (580, CUDA 13.0), but of CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED it knows nothing. */
-enum limit_use { LIMIT_UNSUPPORTED, LIMIT_FIXED, LIMIT_FREE };
-static const enum limit_use limit_uses[CU_LIMIT_MAX] = {
-    [CU_LIMIT_STACK_SIZE] = LIMIT_FREE,       [CU_LIMIT_PRINTF_FIFO_SIZE] = LIMIT_FREE,
-    [CU_LIMIT_MALLOC_HEAP_SIZE] = LIMIT_FREE, [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = LIMIT_FREE,
-    [CU_LIMIT_SHMEM_SIZE] = LIMIT_FIXED,      [CU_LIMIT_CIG_ENABLED] = LIMIT_FIXED,
-};
-
-static CUresult check_limit(CUlimit limit)
-{
-    if ((unsigned)limit >= CU_LIMIT_MAX)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no limit %d", (int)limit);
-    return limit_uses[limit] == LIMIT_UNSUPPORTED ? ct_fail(CUDA_ERROR_UNSUPPORTED_LIMIT, "limit %d", (int)limit) : CUDA_SUCCESS;
-}
-
-CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t value)
-{
-    CUresult r = check_limit(limit);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (limit_uses[limit] == LIMIT_FIXED)
-        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "limit %d can be set only where compute works in a graphics context", (int)limit);
-    if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an L2 fetch granularity of %zu bytes; at most 128", value);
-    if (limit == CU_LIMIT_PRINTF_FIFO_SIZE && (r = ct_print_resize(context, &value)) != CUDA_SUCCESS)
-        return r;
-    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && (r = ct_heap_resize(context, &value)) != CUDA_SUCCESS)
-        return r;
-    ct_mutex_lock(&context->lock);
-    context->limits[limit] = value;
-    ct_mutex_unlock(&context->lock);
-    return CUDA_SUCCESS;
-}
-
-CUresult ct_context_get_limit(struct ct_context *context, CUlimit limit, size_t *out)
-{
-    CUresult r = check_limit(limit);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    ct_mutex_lock(&context->lock);
-    *out = context->limits[limit];
-    ct_mutex_unlock(&context->lock);
-    return CUDA_SUCCESS;
-}
-
-static void free_context(struct ct_object *object)
-{
-    struct ct_context *context = (struct ct_context *)object;
-
-    assert(!context->is_up);
-    ct_context_local_finish(context);
-    ct_mutex_finish(&context->lock);
-    free(context);
-}
-
-/* A context that is DOWN, with one reference. */
-static CUresult make(struct ct_device *device, bool is_primary, unsigned api_version, struct ct_context **out)
-{
-    struct ct_context *context = calloc(1, sizeof *context);
-
-    if (!context)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "context");
-    ct_object_init(&context->object, CT_OBJECT_CONTEXT, free_context);
-    ct_mutex_init(&context->lock, CT_RANK_CONTEXT);
-    context->device = device;
-    context->backend = device->backend;
-    context->is_primary = is_primary;
-    context->api_version = api_version;
-    *out = context;
-    return CUDA_SUCCESS;
-}
-
-CUresult ct_context_create(struct ct_device *device, unsigned flags, unsigned api_version, CUcontext *out)
-{
-    struct ct_context *context;
-    CUresult r = ct_device_open(device);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    if ((r = make(device, false, api_version, &context)) != CUDA_SUCCESS)
-        return r;
-    r = bring_up(context, flags);
-    if (r == CUDA_SUCCESS) {
-        r = ct_object_publish(&context->object);
-        if (r == CUDA_SUCCESS)
-            *out = context->object.handle;
-        else
-            end(context);
-    }
-    ct_object_release(&context->object);
-    return r;
-}
-
-CUresult ct_context_destroy(CUcontext handle)
-{
-    struct ct_context *context;
-    CUresult r = ct_context_lookup(handle, &context);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (context->is_primary)
-        r = ct_fail(CUDA_ERROR_INVALID_CONTEXT, "a primary context is released, not destroyed");
-    else if (ct_object_unpublish(&context->object) != CUDA_SUCCESS)
-        r = CUDA_ERROR_INVALID_CONTEXT; /* another thread was first */
-    else
-        end(context);
-    if (r == CUDA_SUCCESS && ct_context_top_or_null() == context)
-        ct_context_pop(NULL);
-    ct_context_release(context);
-    return r;
-}
-
-CUresult ct_context_make_primary(struct ct_device *device, struct ct_context **out)
-{
-    struct ct_context *context;
-    CUresult r = make(device, true, 3020, &context);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = ct_object_publish(&context->object);
-    if (r == CUDA_SUCCESS)
-        *out = context;
-    else
-        ct_object_release(&context->object);
-    return r;
-}
-
-void ct_context_unmake_primary(struct ct_context *context)
-{
-    if (!context)
-        return;
-    ct_object_unpublish(&context->object);
-    ct_object_release(&context->object);
-}
-
-static CUresult bring_primary_up_locked(struct ct_device *device)
-{
-    CUresult r;
-
-    while (device->primary->is_up && !atomic_load(&device->primary->active))
-        ct_mutex_wait(&device->lock, &device->primary_gone);
-    if (device->primary->is_up)
-        return CUDA_SUCCESS;
-    r = ct_device_open_locked(device);
-    return r == CUDA_SUCCESS ? bring_up(device->primary, device->primary_flags) : r;
-}
-
-CUresult ct_context_retain_primary(struct ct_device *device, CUcontext *out)
-{
-    CUresult r;
-
-    ct_mutex_lock(&device->lock);
-    r = bring_primary_up_locked(device);
-    if (r == CUDA_SUCCESS) {
-        device->primary_retains++;
-        *out = device->primary->object.handle;
-    }
-    ct_mutex_unlock(&device->lock);
-    return r;
-}
-
-CUresult ct_context_release_primary(struct ct_device *device)
-{
-    bool last;
-
-    ct_mutex_lock(&device->lock);
-    if (device->primary_retains == 0) {
-        ct_mutex_unlock(&device->lock);
-        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "the primary context of device %d is not retained", device->ordinal);
-    }
-    last = --device->primary_retains == 0;
-    /* decided under the lock, so that a thread that retains now finds it LEAVING and waits */
-    last = last && atomic_exchange_explicit(&device->primary->active, false, memory_order_acq_rel);
-    ct_mutex_unlock(&device->lock);
-    if (last)
-        ct_context_release(device->primary);
-    return CUDA_SUCCESS;
-}
-
-CUresult ct_context_reset_primary(struct ct_device *device)
-{
-    end(device->primary);
-    return CUDA_SUCCESS;
+    return atomic_load(&some_reach_out);
 }

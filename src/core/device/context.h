@@ -32,7 +32,7 @@ struct ct_device {
     struct ct_context *primary;           /* made with the process, active while primary_retains > 0; its handle never changes */
     unsigned primary_retains;             /* a reset takes the context down, but not the retains back */
     unsigned primary_flags;               /* of the next activation; while active the context's own */
-    pthread_cond_t primary_gone;          /* a primary context was taken down: see context.c */
+    pthread_cond_t primary_gone;          /* a primary context was taken down: see context_setup.c */
     atomic_int probe_state;               /* see ct_probe_settle; changed under the lock */
     pthread_cond_t probe_over;
     _Atomic(struct ct_copy_kernel *) copy_kernel; /* copy_kernel.c; NULL until a copy is for it */
@@ -47,11 +47,13 @@ struct ct_context {
     _Atomic bool active;    /* false: destroyed, or primary that nobody retains */
     bool is_up;             /* primary: its parts exist; under device->lock */
     atomic_uint uses;       /* calls that work in it now, plus one while active; its parts are taken down at 0 */
+    void (*take_down)(struct ct_context *context); /* what does that */
     _Atomic unsigned flags; /* CUctx_flags */
     unsigned long long id;
     atomic_bool reaches_out;        /* it has copied or filled memory of other contexts */
     _Atomic int sticky_error;       /* CUresult that calls give from now on; CUDA_SUCCESS none */
-    struct ct_backing *fault;       /* struct ptx2spv_fault in host memory: memory_backing.h */
+    struct ct_backing *fault;       /* host memory for the next: memory_backing.h */
+    const volatile struct ptx2spv_fault *fault_words; /* what kernels failed at */
     struct ct_stream *legacy_stream;
     struct ct_memory_arena *arena; /* device memory of this context: memory.c */
     struct ct_mutex lock;          /* guards the lists and the settings below */
@@ -63,6 +65,7 @@ struct ct_context {
     _Atomic(struct ct_context_local *) locals; /* context_local.c */
     _Atomic(struct ct_heap *) heap;            /* heap.c; NULL until a module that allocates is loaded */
     _Atomic(struct ct_print *) print;          /* print.c; NULL until a module that prints is loaded */
+    void (*_Atomic flush_prints)(struct ct_context *context); /* writes what they printed; NULL: nothing could */
     size_t limits[CU_LIMIT_MAX];
     _Atomic CUfunc_cache cache_config;
     _Atomic CUsharedconfig shared_config;
@@ -92,34 +95,12 @@ CUresult ct_context_use(struct ct_context *context);
 CUresult ct_context_lookup(CUcontext handle, struct ct_context **out);
 /* Turns a device error or a fault word into the context's sticky error and returns it; CUDA_SUCCESS if all is well. */
 CUresult ct_context_check(struct ct_context *context, CUresult result);
-/* Waits for all streams of the context, then checks it. */
-CUresult ct_context_synchronize(struct ct_context *context);
-/* Waits for the work of all contexts but one, or of all for NULL. What they failed at they tell who asks them. */
-void ct_contexts_synchronize_but(const struct ct_context *context_or_null);
-/* The same of those that have copied or filled memory of others; usually there are none. */
-void ct_contexts_synchronize_reaching(const struct ct_context *but);
 /* The context works in memory of `owner`, which may be itself or NULL. */
 void ct_context_reach(struct ct_context *context, CUcontext owner);
+bool ct_contexts_reach_out(void); /* whether any context ever worked in memory of another: few programs have several */
 
 /* The context behind a handle, or the current one for NULL; one use held, the sticky error not checked. */
 CUresult ct_context_lookup_or_current(CUcontext handle, struct ct_context **out);
-
-/* A context of its own for cuCtxCreate; published, active, not current anywhere. The caller gets no use: the handle stands for it. */
-CUresult ct_context_create(struct ct_device *device, unsigned flags, unsigned api_version, CUcontext *out);
-/* Ends it: no call enters any more, and its parts go when the last call has left. Not for primary contexts. INVALID_CONTEXT. */
-CUresult ct_context_destroy(CUcontext handle);
-/* INVALID_VALUE: bits that CUctx_flags lacks, or two kinds of scheduling. */
-CUresult ct_context_check_flags(unsigned flags);
-/* Limits are kept in their own units. UNSUPPORTED_LIMIT; INVALID_VALUE: no such limit, or out of range. */
-CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t value);
-CUresult ct_context_get_limit(struct ct_context *context, CUlimit limit, size_t *out);
-
-/* The primary context of a device: its struct and handle are there from cuInit on. */
-CUresult ct_context_make_primary(struct ct_device *device, struct ct_context **out);
-void ct_context_unmake_primary(struct ct_context *context); /* never activated; takes NULL */
-CUresult ct_context_retain_primary(struct ct_device *device, CUcontext *out);
-CUresult ct_context_release_primary(struct ct_device *device); /* INVALID_CONTEXT: not retained */
-CUresult ct_context_reset_primary(struct ct_device *device);
 
 /* The calling thread's stack (context_stack.c). Its entries may be contexts that are destroyed meanwhile, or primary ones that nobody
  * retains. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What CUDA tells about a device, and opening it. struct ct_device stands in context.h. */
+/* What CUDA tells about a device. struct ct_device stands in context.h. Parts: device_atomics.c. */
 #ifndef CT_CORE_DEVICE_H
 #define CT_CORE_DEVICE_H
 
@@ -12,17 +12,8 @@
 /* Constant variables of a module, in bytes. */
 #define CT_CONSTANT_BYTES (64u << 10)
 
-/* Fills in a zeroed device; not opened yet. Makes the primary context's struct and handle. */
-CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_backend *backend, unsigned backend_index,
-                        const struct ct_device_info *info);
-void ct_device_finish(struct ct_device *device);
-
 /* The device of an ordinal. INVALID_DEVICE, and what ct_process_check gives. */
 CUresult ct_device_lookup(CUdevice ordinal, struct ct_device **out);
-
-/* Opens the device unless that was done. It stays open as long as the process. The second is for who holds device->lock. */
-CUresult ct_device_open(struct ct_device *device);
-CUresult ct_device_open_locked(struct ct_device *device);
 
 /* The value of one attribute. INVALID_VALUE: there is no such attribute. */
 CUresult ct_device_attribute(const struct ct_device *device, CUdevice_attribute attribute, int *out);

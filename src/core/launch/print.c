@@ -91,23 +91,6 @@ static CUresult make(struct ct_context *context, struct ct_print **out)
     return r;
 }
 
-CUresult ct_print_prepare(struct ct_context *context, uint64_t *out_address)
-{
-    struct ct_print *print = atomic_load_explicit(&context->print, memory_order_acquire), *none = NULL; /* pairs with the exchange */
-    CUresult r;
-
-    if (!print) {
-        if ((r = make(context, &print)) != CUDA_SUCCESS)
-            return r;
-        if (!atomic_compare_exchange_strong(&context->print, &none, print)) { /* another thread was faster */
-            destroy(context, print);
-            print = none;
-        }
-    }
-    *out_address = print->ring_address;
-    return CUDA_SUCCESS;
-}
-
 void ct_print_note_launch(struct ct_context *context)
 {
     struct ct_print *print = atomic_load_explicit(&context->print, memory_order_acquire);
@@ -189,6 +172,24 @@ void ct_print_flush(struct ct_context *context)
     ct_assertions_tell(&assertions, context, stderr); /* which looks into the context's modules */
     if (warned)
         ct_log(CT_LOG_WARN, "kernels printed more than CU_LIMIT_PRINTF_FIFO_SIZE holds: the oldest is lost");
+}
+
+CUresult ct_print_prepare(struct ct_context *context, uint64_t *out_address)
+{
+    struct ct_print *print = atomic_load_explicit(&context->print, memory_order_acquire), *none = NULL; /* pairs with the exchange */
+    CUresult r;
+
+    if (!print) {
+        if ((r = make(context, &print)) != CUDA_SUCCESS)
+            return r;
+        atomic_store_explicit(&context->flush_prints, ct_print_flush, memory_order_release); /* pairs with ct_context_check */
+        if (!atomic_compare_exchange_strong(&context->print, &none, print)) { /* another thread was faster */
+            destroy(context, print);
+            print = none;
+        }
+    }
+    *out_address = print->ring_address;
+    return CUDA_SUCCESS;
 }
 
 void ct_print_destroy(struct ct_context *context)

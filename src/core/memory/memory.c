@@ -13,6 +13,7 @@
 #include "memory_spares.h"
 #include "core/base/process.h"
 #include "core/stream/stream.h"
+#include "core/stream/context_streams.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -5,6 +5,7 @@
  * cuStreamDestroy. It is let go without a lock and with a use of its context held, since that may be the last reference. */
 #include "memory_pool_blocks.h"
 
+#include "core/backing/device_open.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
 

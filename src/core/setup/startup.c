@@ -6,7 +6,7 @@
 #include "core/base/float_environment.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
-#include "core/device/device.h"
+#include "device_setup.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams: in-order lists of work on a backend queue, with CUDA's rules of the legacy default stream. */
+/* Streams: in-order lists of work on a backend queue, with CUDA's rules of the legacy default stream.
+ * Parts: stream_life.c, stream_lookup.c, stream_own.c, stream_wait.c. */
 #ifndef CT_CORE_STREAM_H
 #define CT_CORE_STREAM_H
 
@@ -96,7 +97,7 @@ bool ct_stream_in_host_function(void);
 /* As ct_stream_run_on_host, between begin and end. */
 CUresult ct_stream_run_on_host_locked(struct ct_stream *stream, ct_host_function function, void *user);
 
-/* ---- making and ending ---- */
+/* ---- making and ending: stream_life.c ---- */
 
 /* One for the application, with a handle. */
 CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priority, struct ct_stream **out);
@@ -113,23 +114,12 @@ void ct_stream_doom(struct ct_stream *stream);
 /* One that no application sees, which neither waits for the legacy stream nor lets it wait; the reference is the caller's. To be doomed. */
 CUresult ct_stream_create_inner(struct ct_context *context, struct ct_stream **out);
 
-/* Context set-up and tear-down. The legacy stream: flags 0, is_legacy. destroy waits for its work; it takes the events along. */
+/* Context set-up and tear-down. The legacy stream: flags 0, is_legacy. Before the streams are destroyed, what hangs on them goes: events,
+ * blocks of memory pools. */
 CUresult ct_stream_create_legacy(struct ct_context *context, struct ct_stream **out);
+void ct_streams_await_all(struct ct_context *context); /* nobody uses the context any more */
 void ct_streams_destroy_all(struct ct_context *context);
 /* Lets doomed streams go whose work is done. The caller holds no lock. */
 void ct_streams_reap(struct ct_context *context);
-
-/* ---- all streams of a context at once: context_streams.c ---- */
-
-struct ct_event;
-
-/* Waits for all work of the context that was recorded until now. The first error. */
-CUresult ct_streams_synchronize(struct ct_context *context);
-/* Records the event of this context behind all that its streams have now. INVALID_HANDLE: the event is of another context. */
-CUresult ct_streams_record(struct ct_context *context, struct ct_event *event);
-/* What any stream of the context gets from now on, those made later included, waits for what the event recorded last. */
-CUresult ct_streams_wait(struct ct_context *context, struct ct_event *event);
-/* For who makes a stream: it waits for what ct_streams_wait made the others wait for. */
-CUresult ct_streams_join_gate(struct ct_stream *stream);
 
 #endif

@@ -2,6 +2,7 @@
 /* Memory without addresses (Driver API: Virtual Memory Management): cuMemCreate and what becomes of its handles. */
 #include "vmm_handle.h"
 
+#include "core/backing/device_open.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
 #include "core/memory/memory_budget.h"

@@ -12,6 +12,7 @@
 #include "core/device/device.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/stream/context_streams.h"
 
 #include <stdlib.h>
 #include <string.h>

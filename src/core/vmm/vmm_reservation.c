@@ -6,6 +6,7 @@
  * addresses, with the reservation. */
 #include "vmm_reservation.h"
 
+#include "core/backing/device_open.h"
 #include "core/memory/address_rule.h"
 #include "core/device/device.h"
 #include "core/base/log.h"

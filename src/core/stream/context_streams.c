@@ -4,10 +4,12 @@
  * An event records one point of one stream. For a whole context that is a point of a stream made for it, which waits for all others.
  * What waits for an event in the name of a context is each of its streams and its gate, a stream that is only ever waited for: streams
  * that are made later find there what they have to wait for. */
-#include "core/stream/event.h"
+#include "context_streams.h"
+
 #include "core/base/log.h"
 #include "core/pool/memory_pool.h"
-#include "core/stream/stream_record.h"
+#include "event.h"
+#include "stream_record.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -91,6 +93,38 @@ CUresult ct_streams_synchronize(struct ct_context *context)
     return first;
 }
 
+CUresult ct_context_synchronize(struct ct_context *context)
+{
+    return ct_context_check(context, ct_streams_synchronize(context));
+}
+
+static void synchronize_others(const struct ct_context *but, bool reaching)
+{
+    uint32_t cursor = 0;
+    struct ct_object *object;
+
+    while ((object = ct_object_next_or_null(CT_OBJECT_CONTEXT, &cursor))) {
+        struct ct_context *context = (struct ct_context *)object;
+
+        if (context != but && (!reaching || atomic_load(&context->reaches_out)) && ct_context_use(context) == CUDA_SUCCESS) {
+            (void)ct_context_synchronize(context);
+            ct_context_release(context);
+        }
+        ct_object_release(object);
+    }
+}
+
+void ct_contexts_synchronize_but(const struct ct_context *context_or_null)
+{
+    synchronize_others(context_or_null, false);
+}
+
+void ct_contexts_synchronize_reaching(const struct ct_context *but)
+{
+    if (ct_contexts_reach_out())
+        synchronize_others(but, true);
+}
+
 /* Records the event in `stream`, behind all that the snapshot names. */
 static CUresult record_behind(const struct snapshot *all, struct ct_stream *stream, struct ct_event *event)
 {
@@ -162,15 +196,4 @@ CUresult ct_streams_wait(struct ct_context *context, struct ct_event *event)
         r = ct_stream_wait_for(all.places[i].stream, gate, ct_stream_point(gate));
     snapshot_drop(&all);
     return r;
-}
-
-CUresult ct_streams_join_gate(struct ct_stream *stream)
-{
-    struct ct_context *context = stream->context;
-    struct ct_stream *gate;
-
-    ct_mutex_lock(&context->lock);
-    gate = context->gate;
-    ct_mutex_unlock(&context->lock);
-    return gate ? ct_stream_wait_for(stream, gate, ct_stream_point(gate)) : CUDA_SUCCESS;
 }

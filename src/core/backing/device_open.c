@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A device is opened when it is first used; the host memory that all devices reach is given to it at once. */
+#include "device_open.h"
+
+#include "core/base/float_environment.h"
+#include "core/memory/host_aliases.h"
+
+CUresult ct_device_open_locked(struct ct_device *device)
+{
+    struct ct_float_environment before;
+    CUresult r;
+
+    if (device->opened)
+        return CUDA_SUCCESS;
+    ct_float_environment_enter(&before); /* the driver starts the threads that run kernels on a CPU device */
+    r = device->backend->device_open(device->backend_index, &device->opened);
+    ct_float_environment_restore(&before);
+    if (r != CUDA_SUCCESS)
+        return r;
+    device->primary->backend_device = device->opened; /* what belongs to the device and to no context is made through this one */
+    ct_host_aliases_open(device);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_device_open(struct ct_device *device)
+{
+    CUresult r;
+
+    ct_mutex_lock(&device->lock);
+    r = ct_device_open_locked(device);
+    ct_mutex_unlock(&device->lock);
+    return r;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a device in its backend. */
+#ifndef CT_CORE_DEVICE_OPEN_H
+#define CT_CORE_DEVICE_OPEN_H
+
+#include "core/device/context.h"
+
+/* Opens the device unless that was done. It stays open as long as the process. The second is for who holds device->lock. */
+CUresult ct_device_open(struct ct_device *device);
+CUresult ct_device_open_locked(struct ct_device *device);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limits of a context (Driver API: cuCtxSetLimit). Those of parts that exist already change these parts. */
+#include "context_limits.h"
+
+#include "core/base/log.h"
+#include "core/launch/heap.h"
+#include "core/launch/print.h"
+
+#define CT_CHANNEL "context"
+
+/* What can be done with a limit. Those of features that no device here has are UNSUPPORTED: kernels that launch kernels, a persisting part
+ * of the L2 cache. Compute in graphics (CIG) is a feature of contexts: outside of it NVIDIA's driver tells its limits and lets nobody set
+ * them (580, CUDA 13.0), but of CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED it knows nothing. */
+enum limit_use { LIMIT_UNSUPPORTED, LIMIT_FIXED, LIMIT_FREE };
+static const enum limit_use limit_uses[CU_LIMIT_MAX] = {
+    [CU_LIMIT_STACK_SIZE] = LIMIT_FREE,       [CU_LIMIT_PRINTF_FIFO_SIZE] = LIMIT_FREE,
+    [CU_LIMIT_MALLOC_HEAP_SIZE] = LIMIT_FREE, [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = LIMIT_FREE,
+    [CU_LIMIT_SHMEM_SIZE] = LIMIT_FIXED,      [CU_LIMIT_CIG_ENABLED] = LIMIT_FIXED,
+};
+
+static CUresult check_limit(CUlimit limit)
+{
+    if ((unsigned)limit >= CU_LIMIT_MAX)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no limit %d", (int)limit);
+    return limit_uses[limit] == LIMIT_UNSUPPORTED ? ct_fail(CUDA_ERROR_UNSUPPORTED_LIMIT, "limit %d", (int)limit) : CUDA_SUCCESS;
+}
+
+CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t value)
+{
+    CUresult r = check_limit(limit);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (limit_uses[limit] == LIMIT_FIXED)
+        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "limit %d can be set only where compute works in a graphics context", (int)limit);
+    if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an L2 fetch granularity of %zu bytes; at most 128", value);
+    if (limit == CU_LIMIT_PRINTF_FIFO_SIZE && (r = ct_print_resize(context, &value)) != CUDA_SUCCESS)
+        return r;
+    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && (r = ct_heap_resize(context, &value)) != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&context->lock);
+    context->limits[limit] = value;
+    ct_mutex_unlock(&context->lock);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_context_get_limit(struct ct_context *context, CUlimit limit, size_t *out)
+{
+    CUresult r = check_limit(limit);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&context->lock);
+    *out = context->limits[limit];
+    ct_mutex_unlock(&context->lock);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a device begins with: the options that say how its kernels are compiled, and the parts that it has before it is opened. */
+#include "device_setup.h"
+
+#include "context_setup.h"
+#include "core/base/config.h"
+#include "core/base/log.h"
+#include "core/copy/copy_kernel.h"
+#include "core/memory/memory_spares.h"
+#include "core/pool/memory_pool.h"
+
+#include <string.h>
+
+#define CT_CHANNEL "device"
+
+/* The driver's own operations wherever there are such. */
+static void claim_all(struct ptx2spv_target *target)
+{
+    target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 1;
+    target->exact_fma64 = target->exact_div64 = target->exact_sqrt64 = 1;
+    target->refined_sqrt32 = target->fma32_flushes = target->guards_fma32 = 0;
+}
+
+static void take_fast_math(struct ct_device *device)
+{
+    const uint8_t flushes = device->info.target.fma32_flushes;
+
+    claim_all(&device->info.target);
+    device->info.target.fma32_flushes = flushes;
+    ct_log(CT_LOG_WARN, "device %d: CUTTLE_MATH=fast: fma, division and square root are as exact as the driver makes them",
+           device->ordinal);
+}
+
+static void take_own_math(struct ptx2spv_target *target)
+{
+    target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 0;
+    target->exact_fma64 = target->refined_sqrt32 = target->refined_roots64 = target->guards_fma32 = 0;
+}
+
+/* How kernels are compiled may be forced, for tests: devices whose own form is right are made to run the other. */
+static void apply_options(struct ct_device *device)
+{
+    struct ptx2spv_target *target = &device->info.target;
+
+    if (!strcmp(ct_config()->warp, "collective"))
+        target->warp_form = PTX2SPV_WARP_COLLECTIVE;
+    else if (*ct_config()->warp)
+        ct_log(CT_LOG_WARN, "CUTTLE_WARP=%s is not known; it may be collective", ct_config()->warp);
+    if (!strcmp(ct_config()->math, "fast"))
+        take_fast_math(device);
+    else if (!strcmp(ct_config()->math, "exact"))
+        take_own_math(target);
+    else if (!strcmp(ct_config()->math, "probed"))
+        claim_all(target);
+    else if (!strcmp(ct_config()->math, "guarded"))
+        target->guards_fma32 = 1;
+    else if (!strcmp(ct_config()->math, "refined"))
+        target->refined_roots64 = 1;
+    else if (*ct_config()->math)
+        ct_log(CT_LOG_WARN, "CUTTLE_MATH=%s is not known; it may be fast, exact, probed, guarded or refined", ct_config()->math);
+    if (!strcmp(ct_config()->sync, "resumed"))
+        target->sync_form = PTX2SPV_SYNC_RESUMED;
+    else if (!strcmp(ct_config()->sync, "predicated"))
+        target->sync_form = PTX2SPV_SYNC_PREDICATED;
+    else if (*ct_config()->sync)
+        ct_log(CT_LOG_WARN, "CUTTLE_SYNC=%s is not known; it may be predicated or resumed", ct_config()->sync);
+    target->lockstep = ct_config()->lockstep;
+}
+
+CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_backend *backend, unsigned backend_index,
+                        const struct ct_device_info *info)
+{
+    CUresult r;
+
+    device->ordinal = ordinal;
+    device->backend = backend;
+    device->backend_index = backend_index;
+    device->info = *info;
+    apply_options(device);
+    ct_mutex_init(&device->lock, CT_RANK_DEVICE);
+    pthread_cond_init(&device->primary_gone, NULL);
+    pthread_cond_init(&device->probe_over, NULL);
+    ct_log(CT_LOG_INFO, "device %d: %s (%s, %s)", ordinal, info->name, backend->name, info->driver);
+    r = ct_context_make_primary(device, &device->primary);
+    if (r == CUDA_SUCCESS)
+        r = ct_spares_create(device, &device->spares);
+    return r == CUDA_SUCCESS ? ct_device_pools_create(device, &device->pools) : r;
+}
+
+void ct_device_finish(struct ct_device *device)
+{
+    ct_device_pools_destroy(device->pools);
+    ct_context_unmake_primary(device->primary);
+    ct_spares_destroy(device->spares);
+    ct_copy_kernel_destroy(device);
+    if (device->opened)
+        device->backend->device_close(device->opened);
+    pthread_cond_destroy(&device->primary_gone);
+    pthread_cond_destroy(&device->probe_over);
+    ct_mutex_finish(&device->lock);
+}
