@@ -19,14 +19,18 @@ CUresult CUDAAPI cuLogsRegisterCallback(CUlogsCallback callbackFunc, void *userD
 {
     if (!callbackFunc)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "callbackFunc is NULL");
-    return ct_log_callbacks_add(callbackFunc, userData, callback_out);
+    return ct_log_callbacks_add(callbackFunc, userData, callback_out) == CUDA_SUCCESS
+               ? CUDA_SUCCESS
+               : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "registration of a callback");
 }
 
 /* cuLogsUnregisterCallback. Waits for calls of the function in other threads; it may be called by the function itself.
  * INVALID_VALUE: no registration. */
 CUresult CUDAAPI cuLogsUnregisterCallback(CUlogsCallbackHandle callback)
 {
-    return ct_log_callbacks_remove(callback);
+    return ct_log_callbacks_remove(callback) == CUDA_SUCCESS
+               ? CUDA_SUCCESS
+               : ct_fail(CUDA_ERROR_INVALID_VALUE, "%p is no registration of a callback", (void *)callback);
 }
 
 /* cuLogsCurrent. *iterator_out stands behind the newest line. INVALID_VALUE: it is NULL, or flags are not 0. */

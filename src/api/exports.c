@@ -4,7 +4,7 @@
 #include "entry_points.h"
 
 #include "core/base/log.h"
-#include "core/stream/stream.h"
+#include "core/base/thread.h"
 
 #define CT_CHANNEL "api"
 
@@ -15,7 +15,7 @@ static const bool allowed_in_host_functions[CT_ROW_COUNT] = {
 
 static bool is_refused(enum ct_entry_row row)
 {
-    return ct_stream_in_host_function() && !allowed_in_host_functions[row];
+    return ct_thread_is_in_host_function() && !allowed_in_host_functions[row];
 }
 
 static CUresult refuse(const char *symbol)

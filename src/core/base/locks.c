@@ -2,12 +2,11 @@
 /* Locks with ranks. Threads count the locks they hold; debug builds keep the list of them and assert that ranks ascend. */
 #include "locks.h"
 
-#include "log_callbacks.h"
-
 #include <assert.h>
 #include <stddef.h>
 
 static _Thread_local unsigned n_held;
+static _Thread_local void (*when_none_held)(void); /* NULL: nothing is to be done */
 
 #ifndef NDEBUG
 #define CT_MAX_HELD 16
@@ -88,12 +87,27 @@ void ct_mutex_lock(struct ct_mutex *mutex)
     note_locked(mutex);
 }
 
+static void call_deferred(void)
+{
+    void (*function)(void) = when_none_held;
+
+    when_none_held = NULL;
+    function();
+}
+
 void ct_mutex_unlock(struct ct_mutex *mutex)
 {
     note_unlocked(mutex);
     pthread_mutex_unlock(&mutex->mutex);
-    if (--n_held == 0)
-        ct_log_callbacks_deliver();
+    if (--n_held == 0 && when_none_held)
+        call_deferred();
+}
+
+void ct_mutex_when_none_held(void (*function)(void))
+{
+    when_none_held = function;
+    if (n_held == 0)
+        call_deferred();
 }
 
 bool ct_mutex_none_held(void)

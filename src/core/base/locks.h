@@ -58,6 +58,9 @@ void ct_mutex_wait(struct ct_mutex *mutex, pthread_cond_t *condition);
 /* The same until `deadline` on the condition's clock. False: the time is over. */
 bool ct_mutex_wait_until(struct ct_mutex *mutex, pthread_cond_t *condition, const struct timespec *deadline);
 bool ct_mutex_none_held(void); /* by the calling thread */
+/* Calls `function` when the calling thread holds no lock: at once, or when it gives the last one back. There is one such function at a time,
+ * since only log_callbacks.c has something to do then. */
+void ct_mutex_when_none_held(void (*function)(void));
 bool ct_mutex_held(const struct ct_mutex *mutex); /* debug builds; true in release */
 
 #endif

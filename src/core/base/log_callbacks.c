@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A failure is told by the thread that failed, before its call of CUDA comes back. Failures are often born under locks, where no function of
- * the application may be called; they wait in a list of the thread's own until it gives its last lock back (locks.c).
+ * the application may be called; they wait in a list of the thread's own until it gives its last lock back (ct_mutex_when_none_held).
  * What a function of the application gets wrong while it is being told is not told. */
 #include "log_callbacks.h"
 
 #include "locks.h"
-#include "log.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CT_CHANNEL "api"
 
 struct CUlogsCallbackEntry_st {
     struct CUlogsCallbackEntry_st *next;
@@ -51,7 +48,7 @@ CUresult ct_log_callbacks_add(CUlogsCallback function, void *user, CUlogsCallbac
     struct CUlogsCallbackEntry_st *entry = calloc(1, sizeof *entry), **link = &registry.first;
 
     if (!entry)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "registration of a callback");
+        return CUDA_ERROR_OUT_OF_MEMORY;
     entry->function = function;
     entry->user = user;
     ct_mutex_lock(&registry.lock);
@@ -97,7 +94,7 @@ CUresult ct_log_callbacks_remove(CUlogsCallbackHandle handle)
         }
     }
     ct_mutex_unlock(&registry.lock);
-    return found ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "%p is no registration of a callback", (void *)handle);
+    return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* The next entry behind number `after`, marked as running; NULL: there is none. */
@@ -142,11 +139,11 @@ static void tell_all(struct message *message)
     }
 }
 
-void ct_log_callbacks_deliver(void)
+static void deliver(void)
 {
     struct message *message;
 
-    if (!mine.first || mine.busy)
+    if (mine.busy)
         return;
     mine.busy = true;
     while ((message = mine.first) != NULL) {
@@ -172,6 +169,5 @@ void ct_log_callbacks_tell(const char *text)
     while (*link)
         link = &(*link)->next;
     *link = message;
-    if (ct_mutex_none_held())
-        ct_log_callbacks_deliver();
+    ct_mutex_when_none_held(deliver);
 }

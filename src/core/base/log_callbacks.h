@@ -12,7 +12,5 @@ CUresult ct_log_callbacks_remove(CUlogsCallbackHandle handle);
 
 /* Tells all of a failure: at once, or, if the thread holds locks of ours, when it gives the last one back. */
 void ct_log_callbacks_tell(const char *text);
-/* The calling thread has no lock any more. Cheap where nothing waits to be told. */
-void ct_log_callbacks_deliver(void);
 
 #endif

@@ -7,6 +7,8 @@
 
 #include <signal.h>
 
+static _Thread_local bool in_host_function;
+
 static int start(pthread_t *out, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
     struct ct_float_environment environment;
@@ -38,4 +40,14 @@ int ct_thread_start_detached(void *(*run)(void *), void *argument)
     error = start(&thread, &attributes, run, argument);
     pthread_attr_destroy(&attributes);
     return error;
+}
+
+void ct_thread_set_in_host_function(bool is_in)
+{
+    in_host_function = is_in;
+}
+
+bool ct_thread_is_in_host_function(void)
+{
+    return in_host_function;
 }

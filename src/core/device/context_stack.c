@@ -5,7 +5,7 @@
 
 #include "core/base/log.h"
 #include "core/base/process.h"
-#include "core/stream/stream.h"
+#include "core/base/thread.h"
 
 #include <stdlib.h>
 
@@ -146,7 +146,7 @@ static CUresult refuse_if_failed(struct ct_context *context)
 /* The current context, failed or not. Host functions have none: they may call only what finds its context by a handle. */
 static CUresult current(struct ct_context **out)
 {
-    if (ct_stream_in_host_function())
+    if (ct_thread_is_in_host_function())
         return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream asks for the current context");
     return ct_context_lookup_or_current(NULL, out);
 }

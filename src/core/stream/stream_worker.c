@@ -32,13 +32,6 @@ struct ct_stream_worker {
     pthread_t thread;
 };
 
-static _Thread_local bool in_host_function;
-
-bool ct_stream_in_host_function(void)
-{
-    return in_host_function;
-}
-
 /* The next function, or NULL when the worker stops. */
 static struct item *next_item(struct ct_stream_worker *worker)
 {
@@ -65,9 +58,9 @@ static void run_item(struct ct_stream_worker *worker, const struct item *item)
     if (item->start_value)
         status = backend->timeline_await(worker->timeline, item->start_value, UINT64_MAX);
     status = ct_context_check(worker->context, status);
-    in_host_function = true;
+    ct_thread_set_in_host_function(true);
     item->function(item->user, status);
-    in_host_function = false;
+    ct_thread_set_in_host_function(false);
     if (backend->timeline_signal(worker->timeline, item->done_value) != CUDA_SUCCESS)
         ct_log(CT_LOG_WARN, "a stream cannot go on after a host function: the timeline cannot be signalled");
 }
