@@ -10,6 +10,7 @@
 #include "core/memory/managed.h"
 #include "core/memory/memory_budget.h"
 #include "core/base/process.h"
+#include "core/pool/memory_pool.h"
 #include "core/vmm/vmm.h"
 
 #include <stdlib.h>
@@ -111,7 +112,7 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     if (r != CUDA_SUCCESS)
         return r;
     if (dptr)
-        r = ct_managed_holds(dptr) ? ct_managed_free(context, dptr) : ct_memory_free(context, dptr, CT_RANGE_DEVICE);
+        r = ct_managed_holds(dptr) ? ct_managed_free(context, dptr) : ct_memory_pool_free(context, dptr);
     else
         r = CUDA_SUCCESS;
     ct_context_release(context);

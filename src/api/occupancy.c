@@ -5,7 +5,7 @@
 
 #include "core/device/device.h"
 #include "core/base/log.h"
-#include "core/launch/occupancy.h"
+#include "core/code/occupancy.h"
 
 #include <limits.h>
 

@@ -3,6 +3,7 @@
 #include "core/base/config.h"
 #include "cuttle_api.h"
 #include "core/base/process.h"
+#include "core/device/context.h"
 #include "core/setup/startup.h"
 
 #include <stdio.h>

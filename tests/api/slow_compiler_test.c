@@ -8,6 +8,7 @@
 
 #include "core/device/device.h"
 #include "core/base/process.h"
+#include "core/device/context.h"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -7,6 +7,7 @@
 #include "core/memory/memory_arena.h"
 #include "open_files.h"
 #include "core/base/process.h"
+#include "core/device/context.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

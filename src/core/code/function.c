@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions: compiling kernels, once each, and telling what is known of them. */
+/* Functions: making them, and compiling kernels, once each. */
 #include "function.h"
 
-#include "core/device/compute_capability.h"
 #include "core/base/config.h"
-#include "core/device/device.h"
 #include "core/base/float_environment.h"
-#include "library.h"
 #include "core/base/log.h"
-#include "core/launch/occupancy.h"
 #include "core/device/probe.h"
 
 #include <errno.h>
@@ -68,45 +64,6 @@ void ct_function_retire(struct ct_function *function)
         return;
     ct_object_unpublish(&function->object);
     ct_object_release(&function->object);
-}
-
-static CUresult lookup_kernel(CUkernel handle, struct ct_context *context, struct ct_function **out)
-{
-    struct ct_kernel *kernel = (struct ct_kernel *)ct_object_find_or_null(CT_OBJECT_KERNEL, handle);
-    CUresult r;
-
-    if (!kernel)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no function, nor a kernel", (void *)handle);
-    r = ct_kernel_function(kernel, context, out);
-    ct_object_release(&kernel->object);
-    return r;
-}
-
-CUresult ct_function_lookup(CUfunction handle, struct ct_context *context, struct ct_function **out)
-{
-    struct ct_function *function = (struct ct_function *)ct_object_find_or_null(CT_OBJECT_FUNCTION, handle);
-    CUresult r;
-
-    if (!function)
-        return lookup_kernel((CUkernel)handle, context, out);
-    r = ct_context_use(function->module->context);
-    if (r == CUDA_SUCCESS)
-        *out = function;
-    else
-        ct_object_release(&function->object);
-    return r;
-}
-
-CUresult ct_function_lookup_current(CUfunction handle, bool is_valid, struct ct_function **out)
-{
-    struct ct_context *context;
-    CUresult r = ct_context_current(&context);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    r = is_valid ? ct_function_lookup(handle, context, out) : ct_fail(CUDA_ERROR_INVALID_VALUE, "arguments of a call for a function");
-    ct_context_release(context);
-    return r;
 }
 
 void ct_function_release(struct ct_function *function)
@@ -249,131 +206,4 @@ CUresult ct_function_cooperative(struct ct_function *function, struct ct_functio
     if (r == CUDA_SUCCESS)
         *out = cooperative;
     return r;
-}
-
-/* Threads of a block by a dimension directive; 0: the directive is not there. */
-static unsigned threads_of(const uint32_t size[3])
-{
-    uint64_t threads = size[0];
-
-    for (int i = 1; i < 3; i++)
-        threads = threads * (size[i] ? size[i] : 1) > UINT32_MAX ? UINT32_MAX : threads * (size[i] ? size[i] : 1);
-    return (unsigned)threads;
-}
-
-unsigned ct_function_block_limit(const struct ct_function *function)
-{
-    const struct ct_device *device = function->module->context->device;
-    unsigned limit = (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-    unsigned asked = threads_of(function->decl->req_ntid);
-
-    if (!asked)
-        asked = threads_of(function->decl->max_ntid);
-    return asked && asked < limit ? asked : limit;
-}
-
-/* What is left of a block's shared memory of `total` bytes beside the static part. */
-static unsigned beside_static(const struct ct_function *function, CUdevice_attribute total)
-{
-    unsigned bytes = (unsigned)ct_device_limit(function->module->context->device, total);
-    unsigned used = function->info.static_shared_bytes;
-
-    return used < bytes ? bytes - used : 0;
-}
-
-unsigned ct_function_dynamic_shared_limit(const struct ct_function *function)
-{
-    int asked = atomic_load_explicit(&function->max_dynamic_shared, memory_order_relaxed); /* one number, nothing to order */
-
-    return asked >= 0 ? (unsigned)asked : beside_static(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
-}
-
-unsigned ct_function_shared_base(const struct ct_function *function)
-{
-    const struct ptx2spv_kernel_info *info = &function->info;
-
-    return info->dynamic_shared_offset > info->static_shared_bytes ? info->dynamic_shared_offset : info->static_shared_bytes;
-}
-
-static int static_attribute(const struct ct_function *function, CUfunction_attribute attribute)
-{
-    switch ((int)attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        return (int)ct_function_block_limit(function);
-    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
-        return (int)function->module->constant_bytes;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-        return (int)function->module->code->sm;
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-        return (int)ct_compute_capability()->number;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        return atomic_load_explicit(&function->carveout, memory_order_relaxed); /* one number, nothing to order */
-    default:
-        return 0; /* CACHE_MODE_CA and clusters: there is no such thing */
-    }
-}
-
-CUresult ct_function_attribute(struct ct_function *function, CUfunction_attribute attribute, int *out)
-{
-    CUresult r = CUDA_SUCCESS;
-
-    if ((unsigned)attribute >= CU_FUNC_ATTRIBUTE_MAX)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no function attribute %d", (int)attribute);
-    switch ((int)attribute) {
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-        if ((r = ct_function_compile(function)) == CUDA_SUCCESS)
-            *out = (int)function->info.static_shared_bytes;
-        return r;
-    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-        if ((r = ct_function_compile(function)) == CUDA_SUCCESS)
-            *out = (int)function->info.local_bytes;
-        return r;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        if ((r = ct_function_compile(function)) == CUDA_SUCCESS)
-            *out = (int)ct_function_dynamic_shared_limit(function);
-        return r;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS:
-        if ((r = ct_function_compile(function)) == CUDA_SUCCESS)
-            *out = (int)ct_occupancy_registers(function);
-        return r;
-    default:
-        *out = static_attribute(function, attribute);
-        return r;
-    }
-}
-
-static CUresult set_dynamic_shared(struct ct_function *function, int value)
-{
-    CUresult r = ct_function_compile(function);
-    unsigned limit;
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    limit = beside_static(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    if (value < 0 || (unsigned)value > limit)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s cannot have %d bytes of dynamic shared memory, %u at most",
-                       function->decl->name, value, limit);
-    atomic_store_explicit(&function->max_dynamic_shared, value, memory_order_relaxed);
-    return CUDA_SUCCESS;
-}
-
-CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attribute attribute, int value)
-{
-    switch ((int)attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        return set_dynamic_shared(function, value);
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        if (value < -1 || value > 100)
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "a carveout of %d percent", value);
-        atomic_store_explicit(&function->carveout, value, memory_order_relaxed);
-        return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        return value == 0 ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "clusters of blocks (function attribute %d)", (int)attribute);
-    default:
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "function attribute %d cannot be set", (int)attribute);
-    }
 }

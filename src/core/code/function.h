@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions: the kernels of a module. One is compiled when it is first launched or asked about, whichever thread comes first. */
+/* Functions: the kernels of a module. One is compiled when it is first launched or asked about, whichever thread comes first.
+ * Parts: function_attributes.c, function_limits.c, function_lookup.c. */
 #ifndef CT_CORE_FUNCTION_H
 #define CT_CORE_FUNCTION_H
 
@@ -52,6 +53,8 @@ CUresult ct_function_attribute(struct ct_function *function, CUfunction_attribut
 CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attribute attribute, int value);
 /* Bytes of dynamic shared memory that a launch may ask for. The function is compiled. */
 unsigned ct_function_dynamic_shared_limit(const struct ct_function *function);
+/* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. INVALID_VALUE: more than the device has beside the static part. May compile. */
+CUresult ct_function_set_dynamic_shared(struct ct_function *function, int value);
 /* Bytes of shared memory before the dynamic part. The function is compiled. */
 unsigned ct_function_shared_base(const struct ct_function *function);
 /* Threads that a block may have. */

@@ -4,7 +4,7 @@
 #ifndef CT_CORE_OCCUPANCY_H
 #define CT_CORE_OCCUPANCY_H
 
-#include "core/code/function.h"
+#include "function.h"
 
 /* 32-bit registers of a thread, from 1 to 255. The function is compiled. */
 unsigned ct_occupancy_registers(const struct ct_function *function);

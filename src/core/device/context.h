@@ -7,6 +7,7 @@
 #include "core/base/locks.h"
 #include "core/base/object.h"
 
+struct ct_device;
 struct ct_stream;
 struct ct_event;
 struct ct_module;
@@ -17,6 +18,15 @@ struct ct_heap;
 struct ct_array_group;
 struct ct_print;
 
+/* What is called of parts of a device by files that these parts are made of. They are set when the device is made. */
+struct ct_device_hooks {
+    /* Memory runs out: gives back what pools keep and nobody uses; no lock is held. The same of spares. False: there was nothing. */
+    bool (*trim_pools)(struct ct_device *device);
+    bool (*trim_spares)(struct ct_device *device);
+    /* The host has waited for `stream` until `point`: its pools let go of what was freed in it until then. */
+    void (*observe_wait)(struct ct_device *device, struct ct_stream *stream, uint64_t point);
+};
+
 /* A device that the process may use: entry of ct_process.devices, alive until the process ends. */
 struct ct_device {
     int ordinal;
@@ -26,9 +36,11 @@ struct ct_device {
     struct ct_mutex lock;                 /* guards opening and the primary context's state */
     struct ct_device_pools *pools;        /* of memory: memory_pool.c */
     struct ct_spares *spares;             /* memory_spares.c */
+    struct ct_device_hooks hooks;
     struct ct_backend_device *opened;     /* NULL until the first context */
     bool takes_aliases;                   /* guarded by host_aliases.c */
     atomic_ullong given_bytes;            /* of its memory: memory_budget.c */
+    atomic_ullong spare_bytes;            /* of these: memory_spares.c */
     struct ct_context *primary;           /* made with the process, active while primary_retains > 0; its handle never changes */
     unsigned primary_retains;             /* a reset takes the context down, but not the retains back */
     unsigned primary_flags;               /* of the next activation; while active the context's own */

@@ -10,7 +10,7 @@
 #include "core/memory/memory.h"
 #include "print.h"
 #include "core/memory/memory_backing.h"
-#include "occupancy.h"
+#include "core/code/occupancy.h"
 #include "core/stream/stream_record.h"
 
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 #include "memory_arena.h"
 
 #include "core/base/log.h"
-#include "core/pool/memory_pool.h"
 #include "memory_spares.h"
 #include "core/base/process.h"
 #include "core/stream/stream.h"
@@ -297,21 +296,8 @@ fail:
     return r;
 }
 
-/* Memory of a pool has no context; what the application still does with it, it does in the current one. */
-static CUresult free_pooled(struct ct_context *context_or_null, uint64_t address)
-{
-    CUresult r = context_or_null ? ct_context_synchronize(context_or_null) : CUDA_SUCCESS;
-    CUresult r_free = ct_memory_pool_free(address);
-
-    return r == CUDA_SUCCESS ? r_free : r;
-}
-
 CUresult ct_memory_free(struct ct_context *context, uint64_t address, enum ct_range_kind kind)
 {
-    struct ct_range range;
-
-    if (kind == CT_RANGE_DEVICE && ct_address_find_any(address, 1, &range) && range.kind == CT_RANGE_POOL)
-        return free_pooled(context, address);
     return ct_allocation_remove(context, address, kind);
 }
 

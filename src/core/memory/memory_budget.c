@@ -3,8 +3,6 @@
 #include "memory_budget.h"
 
 #include "core/base/log.h"
-#include "core/pool/memory_pool.h"
-#include "memory_spares.h"
 #include "core/base/process.h"
 
 #include <unistd.h>
@@ -39,7 +37,7 @@ static CUresult ask(struct ct_device *device, uint64_t *out_free, uint64_t *out_
 
 CUresult ct_budget_info(struct ct_device *device, uint64_t *out_free, uint64_t *out_total)
 {
-    uint64_t spare_bytes = ct_spares_bytes(device->spares);
+    uint64_t spare_bytes = atomic_load_explicit(&device->spare_bytes, memory_order_relaxed);
     CUresult r = ask(device, out_free, out_total);
 
     if (r == CUDA_SUCCESS)
@@ -50,9 +48,9 @@ CUresult ct_budget_info(struct ct_device *device, uint64_t *out_free, uint64_t *
 /* Who holds a lock has to do with the spares: pools let go of streams. */
 bool ct_budget_reclaim(struct ct_device *device)
 {
-    bool any = ct_mutex_none_held() && ct_memory_pools_trim(device->pools);
+    bool any = ct_mutex_none_held() && device->hooks.trim_pools(device);
 
-    return ct_spares_trim(device->spares) || any;
+    return device->hooks.trim_spares(device) || any;
 }
 
 CUresult ct_budget_take(struct ct_device *device, uint64_t size_bytes)

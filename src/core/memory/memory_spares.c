@@ -30,7 +30,7 @@ struct ct_spares {
     struct ct_device *device; /* borrowed: owns us */
     struct ct_mutex lock;     /* rank CT_RANK_SPARES; guards the rest */
     unsigned n;
-    uint64_t bytes, limit_bytes;
+    uint64_t limit_bytes; /* of device->spare_bytes */
     struct spare kept[KEPT_COUNT];
 };
 
@@ -45,6 +45,11 @@ static uint64_t limit_of(const struct ct_device_info *info)
     return share < most ? share : most;
 }
 
+static bool trim(struct ct_device *device)
+{
+    return ct_spares_trim(device->spares);
+}
+
 CUresult ct_spares_create(struct ct_device *device, struct ct_spares **out)
 {
     struct ct_spares *spares = calloc(1, sizeof *spares);
@@ -54,6 +59,7 @@ CUresult ct_spares_create(struct ct_device *device, struct ct_spares **out)
     spares->device = device;
     spares->limit_bytes = limit_of(&device->info);
     ct_mutex_init(&spares->lock, CT_RANK_SPARES);
+    device->hooks.trim_spares = trim;
     *out = spares;
     return CUDA_SUCCESS;
 }
@@ -67,12 +73,17 @@ void ct_spares_destroy(struct ct_spares *spares)
     free(spares);
 }
 
+static uint64_t room_locked(const struct ct_spares *spares)
+{
+    return spares->limit_bytes - atomic_load_explicit(&spares->device->spare_bytes, memory_order_relaxed);
+}
+
 static struct spare remove_locked(struct ct_spares *spares, unsigned index)
 {
     const struct spare spare = spares->kept[index];
 
     spares->n--;
-    spares->bytes -= spare.size_bytes;
+    atomic_fetch_sub_explicit(&spares->device->spare_bytes, spare.size_bytes, memory_order_relaxed); /* the lock orders it */
     memmove(&spares->kept[index], &spares->kept[index + 1], (spares->n - index) * sizeof spare);
     return spare;
 }
@@ -112,7 +123,7 @@ static bool take_oldest(struct ct_spares *spares, uint64_t wanted, struct spare 
     bool found;
 
     ct_mutex_lock(&spares->lock);
-    found = spares->n && (spares->n == KEPT_COUNT || wanted > spares->limit_bytes - spares->bytes);
+    found = spares->n && (spares->n == KEPT_COUNT || wanted > room_locked(spares));
     if (found)
         *out = remove_locked(spares, 0);
     ct_mutex_unlock(&spares->lock);
@@ -129,10 +140,10 @@ static bool put(struct ct_spares *spares, const struct spare *spare)
     while (take_oldest(spares, spare->size_bytes, &oldest))
         give_back(spares, &oldest);
     ct_mutex_lock(&spares->lock);
-    fits = spares->n < KEPT_COUNT && spare->size_bytes <= spares->limit_bytes - spares->bytes; /* another thread may have been quicker */
+    fits = spares->n < KEPT_COUNT && spare->size_bytes <= room_locked(spares); /* another thread may have been quicker */
     if (fits) {
         spares->kept[spares->n++] = *spare;
-        spares->bytes += spare->size_bytes;
+        atomic_fetch_add_explicit(&spares->device->spare_bytes, spare->size_bytes, memory_order_relaxed);
     }
     ct_mutex_unlock(&spares->lock);
     return fits;
@@ -168,16 +179,6 @@ bool ct_spares_trim(struct ct_spares *spares)
         any = true;
     }
     return any;
-}
-
-uint64_t ct_spares_bytes(struct ct_spares *spares)
-{
-    uint64_t bytes;
-
-    ct_mutex_lock(&spares->lock);
-    bytes = spares->bytes;
-    ct_mutex_unlock(&spares->lock);
-    return bytes;
 }
 
 /* So that sizes come again. */

@@ -25,6 +25,5 @@ bool ct_spares_take_physical(struct ct_spares *spares, uint64_t size_bytes, stru
 bool ct_spares_put_physical(struct ct_spares *spares, const struct ct_vmm_way *way, const struct ct_vmm_memory *memory);
 /* Gives everything back to the driver. False: there was nothing. */
 bool ct_spares_trim(struct ct_spares *spares);
-uint64_t ct_spares_bytes(struct ct_spares *spares);
 
 #endif

@@ -51,6 +51,46 @@ CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool
     return CUDA_SUCCESS;
 }
 
+/* ---- what the layers below call ---- */
+
+/* All pools of a device, whatever they are to keep: other memory is wanted. */
+static bool trim(struct ct_device *device)
+{
+    struct ct_device_pools *pools = device->pools;
+    struct ct_pool_litter litter = {NULL, NULL, NULL};
+    bool any;
+
+    ct_mutex_lock(&pools->lock);
+    ct_pools_settle_locked(pools, NULL, &litter);
+    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
+        ct_pool_shrink_locked(pool, 0, &litter);
+    ct_mutex_unlock(&pools->lock);
+    any = litter.slabs != NULL;
+    ct_pool_litter_drop(pools, &litter);
+    return any;
+}
+
+/* Memory that was freed in the stream until `point` is nobody's, and goes if its pool holds more than it should. */
+static void observe(struct ct_device *device, struct ct_stream *stream, uint64_t point)
+{
+    const struct ct_pool_wait wait = {stream, point};
+    struct ct_device_pools *pools = device->pools;
+    struct ct_pool_litter litter = {NULL, NULL, NULL};
+
+    if (!atomic_load_explicit(&pools->unsettled, memory_order_relaxed)) /* most programs: a hint, and the next wait finds out */
+        return;
+    atomic_exchange_explicit(&pools->unsettled, false, memory_order_acquire); /* pairs with the stores of those that leave work here */
+    ct_mutex_lock(&pools->lock);
+    ct_pools_settle_locked(pools, &wait, &litter);
+    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
+        ct_pool_shrink_locked(pool, pool->release_threshold, &litter);
+    ct_pools_reap_locked(pools, &litter);
+    if (pools->users)
+        atomic_store_explicit(&pools->unsettled, true, memory_order_release);
+    ct_mutex_unlock(&pools->lock);
+    ct_pool_litter_drop(pools, &litter);
+}
+
 CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools **out)
 {
     struct ct_device_pools *pools = calloc(1, sizeof *pools);
@@ -63,10 +103,13 @@ CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools
     ct_mutex_init(&pools->lock, CT_RANK_POOLS);
     r = ct_memory_pool_make(pools, &ordinary, &pools->standard);
     pools->current = pools->standard;
-    if (r == CUDA_SUCCESS)
-        *out = pools;
-    else
+    if (r != CUDA_SUCCESS) {
         ct_device_pools_destroy(pools);
+        return r;
+    }
+    device->hooks.trim_pools = trim;
+    device->hooks.observe_wait = observe;
+    *out = pools;
     return r;
 }
 
@@ -383,47 +426,6 @@ void ct_memory_pool_trim(struct ct_memory_pool *pool, uint64_t min_bytes)
     ct_pool_shrink_locked(pool, min_bytes, &litter);
     ct_mutex_unlock(&pools->lock);
     ct_pool_litter_drop(pools, &litter);
-}
-
-bool ct_memory_pools_trim(struct ct_device_pools *pools)
-{
-    struct ct_pool_litter litter = {NULL, NULL, NULL};
-    bool any;
-
-    ct_mutex_lock(&pools->lock);
-    ct_pools_settle_locked(pools, NULL, &litter);
-    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
-        ct_pool_shrink_locked(pool, 0, &litter);
-    ct_mutex_unlock(&pools->lock);
-    any = litter.slabs != NULL;
-    ct_pool_litter_drop(pools, &litter);
-    return any;
-}
-
-static void observe(struct ct_device_pools *pools, const struct ct_pool_wait *wait)
-{
-    struct ct_pool_litter litter = {NULL, NULL, NULL};
-
-    if (!atomic_load_explicit(&pools->unsettled, memory_order_relaxed)) /* most programs: a hint, and the next wait finds out */
-        return;
-    atomic_exchange_explicit(&pools->unsettled, false, memory_order_acquire); /* pairs with the stores of those that leave work here */
-    ct_mutex_lock(&pools->lock);
-    ct_pools_settle_locked(pools, wait, &litter);
-    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
-        ct_pool_shrink_locked(pool, pool->release_threshold, &litter);
-    ct_pools_reap_locked(pools, &litter);
-    if (pools->users)
-        atomic_store_explicit(&pools->unsettled, true, memory_order_release);
-    ct_mutex_unlock(&pools->lock);
-    ct_pool_litter_drop(pools, &litter);
-}
-
-void ct_memory_pools_observe(struct ct_stream *stream, uint64_t point)
-{
-    const struct ct_pool_wait wait = {stream, point};
-
-    for (unsigned i = 0; i < ct_process.n_devices; i++)
-        observe(ct_process.devices[i].pools, &wait);
 }
 
 void ct_memory_pools_forget(struct ct_context *context)

@@ -37,8 +37,6 @@ CUresult ct_memory_pool_set_access(struct ct_memory_pool *pool, const CUmemAcces
 CUresult ct_memory_pool_get_access(struct ct_memory_pool *pool, const CUmemLocation *location, CUmemAccess_flags *out);
 /* Gives unused memory back until no more than min_bytes are left, or what is left is in use. */
 void ct_memory_pool_trim(struct ct_memory_pool *pool, uint64_t min_bytes);
-/* The same for all pools of a device, whatever they are to keep: other memory is wanted. False: there was none. No lock is held. */
-bool ct_memory_pools_trim(struct ct_device_pools *pools);
 
 struct ct_pool_allocation {
     struct ct_memory_pool *pool; /* NULL: the current pool of the stream's device */
@@ -49,8 +47,9 @@ struct ct_pool_allocation {
 CUresult ct_memory_pool_alloc(struct ct_stream *stream, const struct ct_pool_allocation *allocation);
 /* Frees memory of a pool, or of cuMemAlloc, when the stream comes to it. INVALID_VALUE: no such allocation starts at `address`. */
 CUresult ct_memory_pool_free_async(struct ct_stream *stream, uint64_t address);
-/* Frees memory of a pool that nothing uses any more. INVALID_VALUE: no such allocation starts at `address`. */
-CUresult ct_memory_pool_free(uint64_t address);
+/* Frees memory of a pool, or of cuMemAlloc, when the work of the current context, or that of the memory, is done. INVALID_VALUE: no such
+ * allocation starts at `address`. */
+CUresult ct_memory_pool_free(struct ct_context *context_or_null, uint64_t address);
 
 /* A new file descriptor that stands for the pool in other processes. INVALID_VALUE: it was not made to be shared. */
 CUresult ct_memory_pool_export(struct ct_memory_pool *pool, int *out_fd);
@@ -62,9 +61,6 @@ CUresult ct_memory_pool_export_pointer(uint64_t address, CUmemPoolPtrExportData 
 CUresult ct_memory_pool_import_pointer(struct ct_memory_pool *pool, struct ct_context *context, const CUmemPoolPtrExportData *data,
                                        uint64_t *out_address);
 
-/* The host has waited for `stream`: memory that was freed in it until `point` is nobody's, and goes if its pool holds more than it should.
- */
-void ct_memory_pools_observe(struct ct_stream *stream, uint64_t point);
 /* A context goes, and its streams are finished: nothing hangs on them any more. */
 void ct_memory_pools_forget(struct ct_context *context);
 

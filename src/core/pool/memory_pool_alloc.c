@@ -10,6 +10,7 @@
 #include "core/memory/memory.h"
 #include "memory_pool_blocks.h"
 #include "core/base/process.h"
+#include "core/stream/context_streams.h"
 
 #include <stdlib.h>
 
@@ -263,12 +264,23 @@ CUresult ct_memory_pool_free_async(struct ct_stream *stream, uint64_t address)
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "no allocation of device memory starts at 0x%llx", (unsigned long long)address);
 }
 
-CUresult ct_memory_pool_free(uint64_t address)
+/* Memory of a pool has no context; what the application still does with it, it does in the current one. */
+static CUresult free_after(struct ct_context *context_or_null, uint64_t address)
 {
+    CUresult r_work = context_or_null ? ct_context_synchronize(context_or_null) : CUDA_SUCCESS;
     struct ct_range range;
     CUresult r = ct_address_remove(address, CT_RANGE_POOL, &range);
 
     if (r == CUDA_SUCCESS)
         ct_pool_block_give(range.block, NULL, 0);
-    return r;
+    return r_work == CUDA_SUCCESS ? r : r_work;
+}
+
+CUresult ct_memory_pool_free(struct ct_context *context_or_null, uint64_t address)
+{
+    struct ct_range range;
+
+    if (ct_address_find_any(address, 1, &range) && range.kind == CT_RANGE_POOL)
+        return free_after(context_or_null, address);
+    return ct_memory_free(context_or_null, address, CT_RANGE_DEVICE);
 }

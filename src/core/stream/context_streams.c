@@ -7,7 +7,6 @@
 #include "context_streams.h"
 
 #include "core/base/log.h"
-#include "core/pool/memory_pool.h"
 #include "event.h"
 #include "stream_record.h"
 
@@ -86,7 +85,7 @@ CUresult ct_streams_synchronize(struct ct_context *context)
             r = ct_stream_await(places[i].stream, places[i].point);
             first = first == CUDA_SUCCESS ? r : first;
             if (r == CUDA_SUCCESS)
-                ct_memory_pools_observe(places[i].stream, places[i].point);
+                ct_stream_observe_wait(places[i].stream, places[i].point);
             ct_object_release(&places[i].stream->object);
         }
     ct_streams_reap(context);

@@ -8,7 +8,6 @@
 #include "event_record.h"
 
 #include "core/base/log.h"
-#include "core/pool/memory_pool.h"
 #include "stream_record.h"
 
 #include <assert.h>
@@ -239,7 +238,7 @@ CUresult ct_event_synchronize(struct ct_event *event)
     else
         r = ct_stream_await(record.stream, record.point);
     if (r == CUDA_SUCCESS)
-        ct_memory_pools_observe(record.stream, record.point);
+        ct_stream_observe_wait(record.stream, record.point);
     drop_record(&record);
     return r;
 }

@@ -80,6 +80,8 @@ CUresult ct_stream_settle(struct ct_stream *stream);
 CUresult ct_stream_query(struct ct_stream *stream);
 /* Waits until `point` of the stream's queue is complete; no lock is held. */
 CUresult ct_stream_await(struct ct_stream *stream, uint64_t point);
+/* Tells all devices that the host has waited so far (ct_device_hooks). No lock is held. */
+void ct_stream_observe_wait(struct ct_stream *stream, uint64_t point);
 
 /* Orders what is recorded next behind `point` of another stream, which may be of another device. */
 CUresult ct_stream_wait_for(struct ct_stream *stream, struct ct_stream *other, uint64_t point);
@@ -92,8 +94,6 @@ typedef void (*ct_host_function)(void *user, CUresult status);
 CUresult ct_stream_run_on_host(struct ct_stream *stream, ct_host_function function, void *user);
 /* The same, but it is called without waiting for what was recorded before: for waits on the host that what is recorded later depends on. */
 CUresult ct_stream_wait_on_host(struct ct_stream *stream, ct_host_function function, void *user);
-/* Whether the calling thread runs a host function now, which may call only what host_functions.def of src/api lists. */
-bool ct_stream_in_host_function(void);
 /* As ct_stream_run_on_host, between begin and end. */
 CUresult ct_stream_run_on_host_locked(struct ct_stream *stream, ct_host_function function, void *user);
 

@@ -3,7 +3,7 @@
 #include "stream.h"
 
 #include "core/base/log.h"
-#include "core/pool/memory_pool.h"
+#include "core/base/process.h"
 #include "stream_record.h"
 #include "stream_worker.h"
 
@@ -57,12 +57,18 @@ static CUresult last_point(struct ct_stream *stream, uint64_t *out)
     return CUDA_SUCCESS;
 }
 
+void ct_stream_observe_wait(struct ct_stream *stream, uint64_t point)
+{
+    for (unsigned i = 0; i < ct_process.n_devices; i++)
+        ct_process.devices[i].hooks.observe_wait(&ct_process.devices[i], stream, point);
+}
+
 static CUresult await_and_tell(struct ct_stream *stream, uint64_t point)
 {
     CUresult r = ct_stream_await(stream, point);
 
     if (r == CUDA_SUCCESS)
-        ct_memory_pools_observe(stream, point);
+        ct_stream_observe_wait(stream, point);
     return r;
 }
 

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The arrays and groups behind handles. */
+#include "array_group.h"
+
+#include "core/base/log.h"
+#include "core/base/process.h"
+
+#define CT_CHANNEL "memory"
+
+/* Of a handle behind which there is nothing: that its context went is told as long as can be. */
+static CUresult no_array(const void *handle, const char *what)
+{
+    if (ct_object_was_orphaned(handle))
+        return ct_fail(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context of %s %p is destroyed", what, handle);
+    return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no %s", handle, what);
+}
+
+CUresult ct_array_lookup(CUarray handle, struct ct_array **out)
+{
+    struct ct_array *array;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!(array = (struct ct_array *)ct_object_find_or_null(CT_OBJECT_ARRAY, handle)))
+        return no_array(handle, "array");
+    if ((r = ct_context_enter(array->group->context)) != CUDA_SUCCESS) {
+        ct_object_release(&array->object);
+        return r;
+    }
+    *out = array;
+    return CUDA_SUCCESS;
+}
+
+void ct_array_release(struct ct_array *array)
+{
+    struct ct_context *context;
+
+    if (!array)
+        return;
+    context = array->group->context; /* the use keeps it */
+    ct_object_release(&array->object);
+    ct_context_release(context);
+}
+
+CUresult ct_array_group_lookup(CUmipmappedArray handle, struct ct_array_group **out)
+{
+    struct ct_array_group *group;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!(group = (struct ct_array_group *)ct_object_find_or_null(CT_OBJECT_MIPMAPPED_ARRAY, handle)))
+        return no_array(handle, "mipmapped array");
+    if ((r = ct_context_enter(group->context)) != CUDA_SUCCESS) {
+        ct_object_release(&group->object);
+        return r;
+    }
+    *out = group;
+    return CUDA_SUCCESS;
+}
+
+void ct_array_group_release(struct ct_array_group *group)
+{
+    struct ct_context *context = group->context;
+
+    ct_object_release(&group->object);
+    ct_context_release(context);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attributes of functions (Driver API: Execution Control, cuFuncGetAttribute). */
+#include "function.h"
+
+#include "core/base/log.h"
+#include "core/device/compute_capability.h"
+#include "occupancy.h"
+
+#define CT_CHANNEL "function"
+
+static int static_attribute(const struct ct_function *function, CUfunction_attribute attribute)
+{
+    switch ((int)attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        return (int)ct_function_block_limit(function);
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+        return (int)function->module->constant_bytes;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+        return (int)function->module->code->sm;
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+        return (int)ct_compute_capability()->number;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        return atomic_load_explicit(&function->carveout, memory_order_relaxed); /* one number, nothing to order */
+    default:
+        return 0; /* CACHE_MODE_CA and clusters: there is no such thing */
+    }
+}
+
+CUresult ct_function_attribute(struct ct_function *function, CUfunction_attribute attribute, int *out)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    if ((unsigned)attribute >= CU_FUNC_ATTRIBUTE_MAX)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no function attribute %d", (int)attribute);
+    switch ((int)attribute) {
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+        if ((r = ct_function_compile(function)) == CUDA_SUCCESS)
+            *out = (int)function->info.static_shared_bytes;
+        return r;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+        if ((r = ct_function_compile(function)) == CUDA_SUCCESS)
+            *out = (int)function->info.local_bytes;
+        return r;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        if ((r = ct_function_compile(function)) == CUDA_SUCCESS)
+            *out = (int)ct_function_dynamic_shared_limit(function);
+        return r;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+        if ((r = ct_function_compile(function)) == CUDA_SUCCESS)
+            *out = (int)ct_occupancy_registers(function);
+        return r;
+    default:
+        *out = static_attribute(function, attribute);
+        return r;
+    }
+}
+
+CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attribute attribute, int value)
+{
+    switch ((int)attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        return ct_function_set_dynamic_shared(function, value);
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+        if (value < -1 || value > 100)
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "a carveout of %d percent", value);
+        atomic_store_explicit(&function->carveout, value, memory_order_relaxed);
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        return value == 0 ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "clusters of blocks (function attribute %d)", (int)attribute);
+    default:
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "function attribute %d cannot be set", (int)attribute);
+    }
+}

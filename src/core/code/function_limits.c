@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How large the blocks of a function, and their shared memory, may be. */
+#include "function.h"
+
+#include "core/base/log.h"
+#include "core/device/device.h"
+
+#define CT_CHANNEL "function"
+
+/* Threads of a block by a dimension directive; 0: the directive is not there. */
+static unsigned threads_of(const uint32_t size[3])
+{
+    uint64_t threads = size[0];
+
+    for (int i = 1; i < 3; i++)
+        threads = threads * (size[i] ? size[i] : 1) > UINT32_MAX ? UINT32_MAX : threads * (size[i] ? size[i] : 1);
+    return (unsigned)threads;
+}
+
+unsigned ct_function_block_limit(const struct ct_function *function)
+{
+    const struct ct_device *device = function->module->context->device;
+    unsigned limit = (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    unsigned asked = threads_of(function->decl->req_ntid);
+
+    if (!asked)
+        asked = threads_of(function->decl->max_ntid);
+    return asked && asked < limit ? asked : limit;
+}
+
+/* What is left of a block's shared memory of `total` bytes beside the static part. */
+static unsigned beside_static(const struct ct_function *function, CUdevice_attribute total)
+{
+    unsigned bytes = (unsigned)ct_device_limit(function->module->context->device, total);
+    unsigned used = function->info.static_shared_bytes;
+
+    return used < bytes ? bytes - used : 0;
+}
+
+unsigned ct_function_dynamic_shared_limit(const struct ct_function *function)
+{
+    int asked = atomic_load_explicit(&function->max_dynamic_shared, memory_order_relaxed); /* one number, nothing to order */
+
+    return asked >= 0 ? (unsigned)asked : beside_static(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+}
+
+unsigned ct_function_shared_base(const struct ct_function *function)
+{
+    const struct ptx2spv_kernel_info *info = &function->info;
+
+    return info->dynamic_shared_offset > info->static_shared_bytes ? info->dynamic_shared_offset : info->static_shared_bytes;
+}
+
+CUresult ct_function_set_dynamic_shared(struct ct_function *function, int value)
+{
+    CUresult r = ct_function_compile(function);
+    unsigned limit;
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    limit = beside_static(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    if (value < 0 || (unsigned)value > limit)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s cannot have %d bytes of dynamic shared memory, %u at most",
+                       function->decl->name, value, limit);
+    atomic_store_explicit(&function->max_dynamic_shared, value, memory_order_relaxed);
+    return CUDA_SUCCESS;
+}
