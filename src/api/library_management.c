@@ -5,7 +5,7 @@
 #include "entry_points.h"
 
 #include "core/code/image.h"
-#include "core/code/library.h"
+#include "core/library/library.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
 #include "core/device/device.h"

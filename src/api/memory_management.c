@@ -8,7 +8,7 @@
 #include "core/memory/host_memory.h"
 #include "core/base/log.h"
 #include "core/memory/managed.h"
-#include "core/memory/memory_budget.h"
+#include "core/backing/memory_budget.h"
 #include "core/base/process.h"
 #include "core/pool/memory_pool.h"
 #include "core/vmm/vmm.h"

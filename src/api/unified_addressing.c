@@ -6,7 +6,7 @@
 
 #include "core/base/log.h"
 #include "core/memory/managed.h"
-#include "core/memory/pointer.h"
+#include "core/pointer/pointer.h"
 
 #define CT_CHANNEL "memory"
 

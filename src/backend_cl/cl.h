@@ -8,7 +8,7 @@
 
 #include "core/device/backend.h"
 #include "core/base/locks.h"
-#include "core/memory/memory_file.h"
+#include "core/backing/memory_file.h"
 #include "opencl_compat.h"
 
 #include <stdatomic.h>

@@ -7,10 +7,10 @@
  * each grants addresses or shares the host's. */
 #include "virtual_memory.h"
 
-#include "core/memory/address_rule.h"
+#include "core/backing/address_rule.h"
 #include "core/base/config.h"
 #include "core/base/log.h"
-#include "core/memory/reservation.h"
+#include "core/backing/reservation.h"
 
 #include <string.h>
 #include <sys/mman.h>

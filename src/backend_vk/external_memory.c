@@ -12,7 +12,7 @@
  * An opaque descriptor does not say of which memory type it is: the types are tried, before any address is asked for. */
 #include "memory.h"
 
-#include "core/memory/address_rule.h"
+#include "core/backing/address_rule.h"
 #include "core/base/log.h"
 
 #include <assert.h>

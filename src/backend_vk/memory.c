@@ -6,7 +6,7 @@
  * its page tables, and two registrations in one such fragment must not meet. */
 #include "memory.h"
 
-#include "core/memory/address_rule.h"
+#include "core/backing/address_rule.h"
 #include "core/base/log.h"
 
 #include <stdlib.h>

@@ -10,9 +10,9 @@
 
 #include "size_tag.h"
 
-#include "core/memory/address_rule.h"
+#include "core/backing/address_rule.h"
 #include "core/base/log.h"
-#include "core/memory/reservation.h"
+#include "core/backing/reservation.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

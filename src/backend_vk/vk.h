@@ -7,7 +7,7 @@
 
 #include "core/device/backend.h"
 #include "core/base/locks.h"
-#include "core/memory/memory_file.h"
+#include "core/backing/memory_file.h"
 #include "vulkan_compat.h"
 
 #include <stdatomic.h>

@@ -11,7 +11,7 @@
 #include "backend_cl_kernels.h"
 #include "backend_vk_kernels.h"
 #include "backend_vk/vk.h"
-#include "core/memory/address_rule.h"
+#include "core/backing/address_rule.h"
 #include "core/device/backend.h"
 
 #include <pthread.h>

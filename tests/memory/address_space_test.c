@@ -2,7 +2,7 @@
 /* The map of addresses beside a plain list, with readers and writers at once, and what it takes of the system as it grows. */
 #include "api_test.h"
 
-#include "core/memory/address_rule.h"
+#include "core/backing/address_rule.h"
 #include "core/device/context.h"
 #include "core/device/device.h"
 #include "core/memory/memory.h"

@@ -3,7 +3,7 @@
  * pins of pages that are shared with a file whose file system has to know what was written. */
 #include "api_test.h"
 
-#include "core/memory/host_mappings.h"
+#include "core/backing/host_mappings.h"
 #include "mock_backend.h"
 
 #include <linux/magic.h>

@@ -4,8 +4,8 @@
 
 #include "mock_backend.h"
 
-#include "core/memory/memory_budget.h"
-#include "core/memory/memory_spares.h"
+#include "core/backing/memory_budget.h"
+#include "core/backing/memory_spares.h"
 #include "core/vmm/vmm_handle.h"
 
 #define MIB ((size_t)1 << 20)

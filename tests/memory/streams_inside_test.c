@@ -2,7 +2,7 @@
 /* Streams from inside: what they hold on to and give back, handles that are dead, tear-down with work under way. */
 #include "api_test.h"
 
-#include "core/memory/address_rule.h"
+#include "core/backing/address_rule.h"
 #include "core/device/context.h"
 #include "core/memory/memory.h"
 #include "core/stream/stream.h"

@@ -12,7 +12,7 @@
 #include "array_descriptor.h"
 #include "array_tiles.h"
 #include "core/base/log.h"
-#include "core/memory/memory_budget.h"
+#include "core/backing/memory_budget.h"
 #include "core/stream/context_streams.h"
 
 #include <assert.h>

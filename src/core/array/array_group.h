@@ -4,7 +4,7 @@
 #define CT_CORE_ARRAY_GROUP_H
 
 #include "array.h"
-#include "core/memory/memory_backing.h"
+#include "core/backing/memory_backing.h"
 
 struct ct_array_tiles;
 

@@ -3,7 +3,7 @@
 #include "device_open.h"
 
 #include "core/base/float_environment.h"
-#include "core/memory/host_aliases.h"
+#include "host_aliases.h"
 
 CUresult ct_device_open_locked(struct ct_device *device)
 {

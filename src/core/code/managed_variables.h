@@ -4,7 +4,7 @@
 #define CT_CORE_MANAGED_VARIABLES_H
 
 #include "core/device/context.h"
-#include "core/memory/memory_backing.h"
+#include "core/backing/memory_backing.h"
 
 /* Zero but for the lock until the first module needs them. A part of struct ct_code. */
 struct ct_managed_variables {

@@ -7,10 +7,10 @@
 
 #include "core/base/config.h"
 #include "function.h"
-#include "core/launch/heap.h"
+#include "heap.h"
 #include "core/base/log.h"
 #include "core/memory/memory.h"
-#include "core/launch/print.h"
+#include "print.h"
 #include "core/stream/stream.h"
 #include "core/stream/context_streams.h"
 

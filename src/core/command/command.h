@@ -13,7 +13,7 @@
 #include "core/share/external_semaphore.h"
 #include "core/stream/event.h"
 #include "core/stream/stream.h"
-#include "core/stream/stream_value.h"
+#include "core/copy/stream_value.h"
 
 /* A function that the stream's thread calls; once the command is enqueued `user` is the function's own. */
 struct ct_host_call {

@@ -5,7 +5,7 @@
  * of their own, while the stream's queue waits for the worker, as for a host function. */
 #include "launch.h"
 #include "core/base/log.h"
-#include "core/memory/memory_backing.h"
+#include "core/backing/memory_backing.h"
 
 #include <stdlib.h>
 #include <string.h>

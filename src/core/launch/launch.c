@@ -4,12 +4,12 @@
 
 #include "core/device/device.h"
 #include "core/base/float_environment.h"
-#include "heap.h"
-#include "core/code/library.h"
+#include "core/code/heap.h"
+#include "core/library/library.h"
 #include "core/base/log.h"
 #include "core/memory/memory.h"
-#include "print.h"
-#include "core/memory/memory_backing.h"
+#include "core/code/print.h"
+#include "core/backing/memory_backing.h"
 #include "core/code/occupancy.h"
 #include "core/stream/stream_record.h"
 

@@ -3,8 +3,8 @@
  * in the map of addresses, at its device pointer; where the device cannot reach it at all it has none. */
 #include "host_memory.h"
 
-#include "host_aliases.h"
-#include "host_mappings.h"
+#include "core/backing/host_aliases.h"
+#include "core/backing/host_mappings.h"
 #include "core/base/log.h"
 #include "memory_arena.h"
 #include "core/base/process.h"

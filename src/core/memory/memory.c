@@ -9,7 +9,7 @@
 #include "memory_arena.h"
 
 #include "core/base/log.h"
-#include "memory_spares.h"
+#include "core/backing/memory_spares.h"
 #include "core/base/process.h"
 #include "core/stream/stream.h"
 #include "core/stream/context_streams.h"

@@ -5,8 +5,8 @@
 
 #include "core/base/locks.h"
 #include "memory.h"
-#include "memory_backing.h"
-#include "core/share/memory_share.h"
+#include "core/backing/memory_backing.h"
+#include "core/ipc/memory_share.h"
 
 struct ct_memory_chunk;
 

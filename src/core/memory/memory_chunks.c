@@ -5,7 +5,7 @@
 #include "memory_arena.h"
 
 #include "core/base/log.h"
-#include "memory_spares.h"
+#include "core/backing/memory_spares.h"
 
 #include <assert.h>
 #include <stdlib.h>

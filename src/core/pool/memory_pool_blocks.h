@@ -12,9 +12,9 @@
 #ifndef CT_CORE_MEMORY_POOL_BLOCKS_H
 #define CT_CORE_MEMORY_POOL_BLOCKS_H
 
-#include "core/memory/memory_backing.h"
+#include "core/backing/memory_backing.h"
 #include "memory_pool.h"
-#include "core/share/memory_share.h"
+#include "core/ipc/memory_share.h"
 
 #define CT_POOL_UNIT ((uint64_t)512) /* what the native driver aligns to */
 

@@ -3,8 +3,8 @@
 #include "context_limits.h"
 
 #include "core/base/log.h"
-#include "core/launch/heap.h"
-#include "core/launch/print.h"
+#include "core/code/heap.h"
+#include "core/code/print.h"
 
 #define CT_CHANNEL "context"
 

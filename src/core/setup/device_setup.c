@@ -6,7 +6,7 @@
 #include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/copy/copy_kernel.h"
-#include "core/memory/memory_spares.h"
+#include "core/backing/memory_spares.h"
 #include "core/pool/memory_pool.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #define CT_CORE_EVENT_H
 
 #include "core/device/context.h"
-#include "core/share/shared_event.h"
+#include "core/ipc/shared_event.h"
 #include "stream.h"
 
 struct ct_event;

@@ -8,7 +8,7 @@
 #include "stream_ring.h"
 
 #include "core/base/log.h"
-#include "core/memory/memory_backing.h"
+#include "core/backing/memory_backing.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include "core/backing/device_open.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
-#include "core/memory/memory_budget.h"
-#include "core/memory/memory_spares.h"
+#include "core/backing/memory_budget.h"
+#include "core/backing/memory_spares.h"
 #include "core/base/process.h"
 
 #include <stdlib.h>

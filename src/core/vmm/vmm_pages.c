@@ -9,9 +9,9 @@
  * A file is sealed against changes of its size: nobody who gets its descriptor can take pages away from under a kernel. */
 #include "vmm_backing.h"
 
-#include "core/memory/address_rule.h"
+#include "core/backing/address_rule.h"
 #include "core/base/log.h"
-#include "core/memory/reservation.h"
+#include "core/backing/reservation.h"
 
 #include <fcntl.h>
 #include <stdint.h>

@@ -7,12 +7,12 @@
 #include "vmm_reservation.h"
 
 #include "core/backing/device_open.h"
-#include "core/memory/address_rule.h"
+#include "core/backing/address_rule.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
 #include "core/memory/memory.h"
 #include "core/base/process.h"
-#include "core/memory/reservation.h"
+#include "core/backing/reservation.h"
 
 #include <stdlib.h>
 

@@ -7,8 +7,8 @@
 
 #include "core/base/log.h"
 #include "core/base/process.h"
-#include "stream_record.h"
-#include "stream_ring.h"
+#include "core/stream/stream_record.h"
+#include "core/stream/stream_ring.h"
 
 #include <stdlib.h>
 #include <string.h>

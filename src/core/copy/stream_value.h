@@ -3,8 +3,8 @@
 #ifndef CT_CORE_STREAM_VALUE_H
 #define CT_CORE_STREAM_VALUE_H
 
-#include "core/copy/copy.h"
-#include "stream.h"
+#include "copy.h"
+#include "core/stream/stream.h"
 
 enum ct_value_condition { CT_VALUE_GEQ, CT_VALUE_EQ, CT_VALUE_AND, CT_VALUE_NOR }; /* as CUstreamWaitValue_flags has them */
 

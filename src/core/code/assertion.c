@@ -5,7 +5,7 @@
 #include "assertion.h"
 
 #include "core/base/log.h"
-#include "core/code/module.h"
+#include "module.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * not know, and how it is found. */
 #include "pointer.h"
 
-#include "host_memory.h"
+#include "core/memory/host_memory.h"
 #include "core/base/log.h"
-#include "memory.h"
+#include "core/memory/memory.h"
 #include "core/pool/memory_pool.h"
 #include "core/base/process.h"
 #include "core/vmm/vmm.h"

@@ -11,9 +11,9 @@
 
 #include "host_aliases.h"
 #include "core/base/log.h"
-#include "memory.h"
+#include "core/memory/memory.h"
 #include "memory_budget.h"
-#include "core/share/memory_share.h"
+#include "core/ipc/memory_share.h"
 #include "core/base/process.h"
 #include "reservation.h"
 

@@ -4,7 +4,7 @@
 #ifndef CT_CORE_LIBRARY_H
 #define CT_CORE_LIBRARY_H
 
-#include "function.h"
+#include "core/code/function.h"
 
 struct ct_instance;
 struct ct_kernel_settings;
