@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Vulkan backend as core sees it. */
 #include "image.h"
+#include "core/base/log.h"
 #include "queue.h"
 #include "virtual_memory.h"
+
+#define CT_CHANNEL "vulkan"
 
 static CUresult enumerate(const struct ct_device_info **out_infos, unsigned *out_count)
 {
@@ -13,10 +16,19 @@ static CUresult enumerate(const struct ct_device_info **out_infos, unsigned *out
     return CUDA_SUCCESS;
 }
 
+static CUresult device_open(unsigned index, struct ct_backend_device **out)
+{
+    const struct ct_vk_instance *instance = ct_vk_instance_get();
+
+    if (index >= instance->n_devices)
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %u of %u", index, instance->n_devices);
+    return ct_vk_device_open(&instance->physical[index], &instance->infos[index], out);
+}
+
 const struct ct_backend ct_backend_vk = {
     .name = "vulkan",
     .enumerate = enumerate,
-    .device_open = ct_vk_device_open,
+    .device_open = device_open,
     .device_close = ct_vk_device_close,
     .memory_info = ct_vk_memory_info,
     .memory_create = ct_vk_memory_create,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An opened device: VkDevice with its own function table, its queues, and whether it is lost. Two opens of one device are
+/* An opened device: VkDevice with its own function table, and its queues. Two opens of one device are
  * independent of each other. */
 #include "vk.h"
 
@@ -129,18 +129,15 @@ static CUresult init(struct ct_backend_device *device)
     return CUDA_SUCCESS;
 }
 
-CUresult ct_vk_device_open(unsigned index, struct ct_backend_device **out)
+CUresult ct_vk_device_open(const struct ct_vk_physical *physical, const struct ct_device_info *info, struct ct_backend_device **out)
 {
-    const struct ct_vk_instance *instance = ct_vk_instance_get();
-    struct ct_backend_device *device;
+    struct ct_backend_device *device = calloc(1, sizeof *device);
     CUresult r;
 
-    if (index >= instance->n_devices)
-        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %u of %u", index, instance->n_devices);
-    if (!(device = calloc(1, sizeof *device)))
+    if (!device)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "device object");
-    device->physical = &instance->physical[index];
-    device->info = &instance->infos[index];
+    device->physical = physical;
+    device->info = info;
     if ((r = init(device)) != CUDA_SUCCESS) {
         ct_vk_device_close(device);
         return r;
@@ -183,17 +180,4 @@ void ct_vk_device_close(struct ct_backend_device *device)
         ct_mutex_finish(&device->own_lock);
     ct_memory_file_close(&device->file);
     free(device);
-}
-
-CUresult ct_vk_device_check(struct ct_backend_device *device)
-{
-    return (CUresult)atomic_load_explicit(&device->lost, memory_order_acquire);
-}
-
-CUresult ct_vk_device_lose(struct ct_backend_device *device, CUresult cause)
-{
-    int none = CUDA_SUCCESS;
-
-    atomic_compare_exchange_strong_explicit(&device->lost, &none, (int)cause, memory_order_release, memory_order_relaxed);
-    return cause;
 }

@@ -23,34 +23,6 @@
 
 #define CT_CHANNEL "memory"
 
-static VkExternalMemoryHandleTypeFlagBits handle_type(const struct ct_fd_import *import)
-{
-    return import->dma_buf ? VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT : VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-}
-
-CUresult ct_vk_allocate_from_fd(struct ct_backend_device *device, const struct ct_fd_import *import, VkBuffer buffer, uint32_t type,
-                                const void *next, VkDeviceMemory *out)
-{
-    const VkMemoryDedicatedAllocateInfo dedicated = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .pNext = next, .buffer = buffer};
-    const VkImportMemoryFdInfoKHR handle = {
-        .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
-        .pNext = import->dedicated && buffer ? &dedicated : next,
-        .handleType = handle_type(import),
-        .fd = fcntl(import->fd, F_DUPFD_CLOEXEC, 0),
-    };
-    const VkMemoryAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = &handle, .allocationSize = import->total_bytes, .memoryTypeIndex = type};
-    VkResult result;
-
-    if (handle.fd < 0)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "file descriptor %d cannot be duplicated", import->fd);
-    result = device->vk.vkAllocateMemory(device->handle, &info, NULL, out);
-    if (result != VK_SUCCESS)
-        close(handle.fd); /* else it is the driver's */
-    return ct_vk_result(result, "vkAllocateMemory");
-}
-
 /* ---- which memory type ---- */
 
 /* What the driver says of sharing memory of buffers like ours. */
@@ -67,7 +39,7 @@ static VkExternalMemoryProperties sharing_of(const struct ct_vk_physical *physic
 /* Whether buffers of ours may have imported memory, and with what condition. */
 static bool can_import(const struct ct_backend_device *device, const struct ct_fd_import *import, bool *out_dedicated_only)
 {
-    const VkExternalMemoryFeatureFlags features = sharing_of(device->physical, handle_type(import)).externalMemoryFeatures;
+    const VkExternalMemoryFeatureFlags features = sharing_of(device->physical, ct_vk_fd_type(import)).externalMemoryFeatures;
 
     *out_dedicated_only = features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT;
     return features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
@@ -129,7 +101,7 @@ static CUresult types_of_fd(struct ct_backend_device *device, const struct ct_fd
 
     *out = UINT32_MAX;
     if (import->dma_buf &&
-        (r = ct_vk_result(device->vk.vkGetMemoryFdPropertiesKHR(device->handle, handle_type(import), import->fd, &properties),
+        (r = ct_vk_result(device->vk.vkGetMemoryFdPropertiesKHR(device->handle, ct_vk_fd_type(import), import->fd, &properties),
                           "vkGetMemoryFdPropertiesKHR")) == CUDA_SUCCESS)
         *out = properties.memoryTypeBits;
     return r;
@@ -156,7 +128,7 @@ static CUresult try_types(struct ct_backend_device *device, struct ct_fd_import 
 
 CUresult ct_vk_memory_check_fd(struct ct_backend_device *device, struct ct_fd_import *import)
 {
-    const struct ct_vk_piece_plan plan = {.size_bytes = import->total_bytes, .import_type = handle_type(import)};
+    const struct ct_vk_piece_plan plan = {.size_bytes = import->total_bytes, .import_type = ct_vk_fd_type(import)};
     VkMemoryRequirements requirements;
     bool dedicated_only;
     VkBuffer buffer;
@@ -317,7 +289,7 @@ static CUresult import_file(struct ct_backend_device *device, const struct ct_fd
 CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out)
 {
     const struct ct_vk_physical *physical = device->physical;
-    const struct ct_vk_piece_plan plan = {.import_fd = import, .import_type = handle_type(import)};
+    const struct ct_vk_piece_plan plan = {.import_fd = import, .import_type = ct_vk_fd_type(import)};
     bool only_way = physical->placement != CT_VK_PLACED_OPAQUE || physical->sparse_import || physical->raw_sparse || !device->sparse_queue;
     struct ct_vk_memory *memory;
     CUresult r;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Vulkan instance and the list of usable devices: made once, kept until the process ends.
  * The loader is opened at run time (volk); a machine without it simply has no Vulkan devices. */
-#define VOLK_IMPLEMENTATION
 #include "vk.h"
 
 #include "core/base/config.h"

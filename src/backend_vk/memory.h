@@ -50,12 +50,16 @@ CUresult ct_vk_piece_create(struct ct_backend_device *device, const struct ct_vk
                             uint64_t *out_address);
 void ct_vk_piece_destroy(struct ct_backend_device *device, struct ct_vk_piece *piece); /* takes a zeroed one */
 
-/* external_memory.c. Memory of one type from a duplicate of the descriptor; `buffer` is what dedicated memory is for. `next` goes on in the
+static inline VkExternalMemoryHandleTypeFlagBits ct_vk_fd_type(const struct ct_fd_import *import)
+{
+    return import->dma_buf ? VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT : VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+}
+/* memory_piece.c. Memory of one type from a duplicate of the descriptor; `buffer` is what dedicated memory is for. `next` goes on in the
  * chain. */
 CUresult ct_vk_allocate_from_fd(struct ct_backend_device *device, const struct ct_fd_import *import, VkBuffer buffer, uint32_t type,
                                 const void *next, VkDeviceMemory *out);
 
-/* A new file descriptor of what can be exported as `type`. */
+/* external_memory.c. A new file descriptor of what can be exported as `type`. */
 CUresult ct_vk_get_fd(struct ct_backend_device *device, VkDeviceMemory handle, VkExternalMemoryHandleTypeFlagBits type, int *out_fd);
 
 /* memory_pages.c: pages of ours, seen by the host and, where that is another mapping, by the device. */

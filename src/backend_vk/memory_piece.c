@@ -10,6 +10,9 @@
 
 #include "core/base/log.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #define CT_CHANNEL "memory"
 
 /* Atomics and performance behave differently in these; protected memory cannot be used at all. */
@@ -61,6 +64,29 @@ CUresult ct_vk_buffer_create(struct ct_backend_device *device, const struct ct_v
     };
 
     return ct_vk_result(device->vk.vkCreateBuffer(device->handle, &info, NULL, out), "vkCreateBuffer");
+}
+
+CUresult ct_vk_allocate_from_fd(struct ct_backend_device *device, const struct ct_fd_import *import, VkBuffer buffer, uint32_t type,
+                                const void *next, VkDeviceMemory *out)
+{
+    const VkMemoryDedicatedAllocateInfo dedicated = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .pNext = next, .buffer = buffer};
+    const VkImportMemoryFdInfoKHR handle = {
+        .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
+        .pNext = import->dedicated && buffer ? &dedicated : next,
+        .handleType = ct_vk_fd_type(import),
+        .fd = fcntl(import->fd, F_DUPFD_CLOEXEC, 0),
+    };
+    const VkMemoryAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = &handle, .allocationSize = import->total_bytes, .memoryTypeIndex = type};
+    VkResult result;
+
+    if (handle.fd < 0)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "file descriptor %d cannot be duplicated", import->fd);
+    result = device->vk.vkAllocateMemory(device->handle, &info, NULL, out);
+    if (result != VK_SUCCESS)
+        close(handle.fd); /* else it is the driver's */
+    return ct_vk_result(result, "vkAllocateMemory");
 }
 
 /* Memory of the type in *info, with what is chained to it; or what is behind a file descriptor. */

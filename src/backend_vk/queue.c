@@ -13,11 +13,6 @@
 
 /* ---- making ---- */
 
-bool ct_vk_queue_is_urgent(unsigned index, unsigned count)
-{
-    return count >= 4 && index + 1 == count;
-}
-
 /* Streams of high priority share the urgent lane, the others take turns. */
 static struct ct_vk_lane *choose_lane_locked(struct ct_vk_scheduler *scheduler, int priority)
 {

@@ -102,8 +102,11 @@ struct ct_queue {
     bool held, gathering;  /* counted in scheduler->n_held and lane->n_gathering */
 };
 
-/* queue.c: the last lanes of a family are for streams of high priority, where there are enough. */
-bool ct_vk_queue_is_urgent(unsigned index, unsigned count);
+/* The last lane of a family is for streams of high priority, where there are enough. */
+static inline bool ct_vk_queue_is_urgent(unsigned index, unsigned count)
+{
+    return count >= 4 && index + 1 == count;
+}
 
 /* line.c */
 CUresult ct_vk_line_create(struct ct_backend_device *device, struct ct_vk_line **out); /* one reference */
@@ -128,10 +131,13 @@ void ct_vk_scheduler_destroy(struct ct_vk_scheduler *scheduler); /* takes NULL; 
 /* Submits what may go now: of this queue, then of those that it sets free. */
 void ct_vk_scheduler_submit_locked(struct ct_queue *queue);
 void ct_vk_scheduler_pump_locked(struct ct_vk_scheduler *scheduler);
-/* Takes back the batches that are complete. */
-void ct_vk_scheduler_retire_locked(struct ct_vk_lane *lane);
 /* The queue leaves: uncounts it and gives back what was never submitted (a lost device). */
 void ct_vk_scheduler_forget_locked(struct ct_queue *queue);
+
+/* retire.c: takes back the batches that are complete. */
+void ct_vk_scheduler_retire_locked(struct ct_vk_lane *lane);
+/* The batch that lingers is given back. */
+void ct_vk_lane_end_lingering_locked(struct ct_vk_lane *lane);
 uint64_t ct_vk_now_ns(void);
 
 /* queue.c: every command is recorded between these two. begin gives the batch to record into, behind a barrier, and the command its

@@ -15,14 +15,6 @@
 #define LONG_BATCH_NS UINT64_C(200000000)
 #define SHORT_BATCH_NS UINT64_C(50000000)
 
-uint64_t ct_vk_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 /* ---- submission ---- */
 
 /* Device writes become visible to the host when the batch's point is. */
@@ -136,38 +128,6 @@ static void set_flag_locked(bool *flag, unsigned *count, bool value)
     if (*flag != value)
         *count += value ? 1 : -1u;
     *flag = value;
-}
-
-/* The batch that lingers is the driver's no more. */
-static void end_lingering_locked(struct ct_vk_lane *lane)
-{
-    if (!lane->lingering)
-        return;
-    ct_vk_batch_give_locked(lane->scheduler, lane->lingering);
-    ct_vk_line_release_locked(lane->scheduler->device, lane->lingering_line);
-    lane->lingering = NULL;
-    lane->lingering_line = NULL;
-}
-
-void ct_vk_scheduler_retire_locked(struct ct_vk_lane *lane)
-{
-    struct ct_vk_batch *first;
-
-    while ((first = lane->in_flight.first)) {
-        struct ct_queue *queue = first->queue;
-
-        if (first->last_point > queue->completed && ct_vk_line_read(queue->device, queue->line, &queue->completed) != CUDA_SUCCESS)
-            return;
-        if (first->last_point > queue->completed)
-            return;
-        ct_vk_batch_remove_first(&lane->in_flight);
-        queue->n_in_flight--;
-        queue->n_batches--;
-        end_lingering_locked(lane);
-        lane->lingering = first;
-        lane->lingering_line = queue->line;
-        ct_vk_line_retain_locked(queue->line);
-    }
 }
 
 /* ---- the lane's thread ---- */
@@ -339,7 +299,7 @@ void ct_vk_scheduler_destroy(struct ct_vk_scheduler *scheduler)
     scheduler->stop = true;
     (void)scheduler->device->vk.vkDeviceWaitIdle(scheduler->device->handle); /* for what lingers; lost: it is over as well */
     for (unsigned i = 0; i < scheduler->n_lanes; i++) {
-        end_lingering_locked(&scheduler->lanes[i]);
+        ct_vk_lane_end_lingering_locked(&scheduler->lanes[i]);
         pthread_cond_signal(&scheduler->lanes[i].wake);
     }
     ct_mutex_unlock(&scheduler->lock);

@@ -30,7 +30,7 @@ struct ct_vk_features {
     VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable;
 };
 
-/* Zeroes the blocks and chains them from features->core; blocks of absent extensions stay out of the chain. */
+/* features.c. Zeroes the blocks and chains them from features->core; blocks of absent extensions stay out of the chain. */
 void ct_vk_features_init(struct ct_vk_features *features, const bool has[CT_VK_EXT_COUNT]);
 
 #define CT_VK_MAX_QUEUES 8
@@ -125,13 +125,14 @@ struct ct_backend_device {
     atomic_uint_fast64_t export_node; /* the device node that exported memory is a descriptor of; 0: not looked at. relaxed: always the same */
 };
 
-CUresult ct_vk_device_open(unsigned index, struct ct_backend_device **out);
+/* device.c. `physical` and `info` must outlive it. */
+CUresult ct_vk_device_open(const struct ct_vk_physical *physical, const struct ct_device_info *info, struct ct_backend_device **out);
 /* Opens a device that only compiles kernels: it has no queues and needs no memory, and its pipelines keep statistics where the driver
  * has any. For tests with a driver's compiler and no GPU. `physical` and `info` must outlive it. */
 CUresult ct_vk_device_open_compiler(const struct ct_vk_physical *physical, const struct ct_device_info *info,
                                     struct ct_backend_device **out);
 void ct_vk_device_close(struct ct_backend_device *device); /* takes NULL and a half-made device */
-/* CUDA_SUCCESS, or why the device cannot go on. */
+/* device_loss.c. CUDA_SUCCESS, or why the device cannot go on. */
 CUresult ct_vk_device_check(struct ct_backend_device *device);
 /* Marks the device as lost (the first cause stays); returns `cause`. */
 CUresult ct_vk_device_lose(struct ct_backend_device *device, CUresult cause);
