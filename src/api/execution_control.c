@@ -6,6 +6,7 @@
 
 #include "core/command/launch_call.h"
 #include "core/base/log.h"
+#include "core/library/function_lookup.h"
 
 #define CT_CHANNEL "launch"
 

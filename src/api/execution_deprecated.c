@@ -8,6 +8,7 @@
 #include "core/command/launch_call.h"
 #include "core/launch/launch_setup.h"
 #include "core/base/log.h"
+#include "core/library/function_lookup.h"
 
 #include <stdlib.h>
 

@@ -6,6 +6,7 @@
 #include "core/device/device.h"
 #include "core/base/log.h"
 #include "core/code/occupancy.h"
+#include "core/library/function_lookup.h"
 
 #include <limits.h>
 

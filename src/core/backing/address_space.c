@@ -15,7 +15,7 @@
  * Hence a range that is in the map from the beginning of a look-up to its end is found. One that comes or goes meanwhile may be missed, and
  * is else found whole. A late reader in a table that was used again may come to ranges of other addresses, which it compares with its own.
  */
-#include "core/memory/memory.h"
+#include "address_space.h"
 
 #include "core/base/lasting_memory.h"
 #include "core/base/log.h"

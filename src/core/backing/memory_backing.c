@@ -11,7 +11,6 @@
 
 #include "host_aliases.h"
 #include "core/base/log.h"
-#include "core/memory/memory.h"
 #include "memory_budget.h"
 #include "core/ipc/memory_share.h"
 #include "core/base/process.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions: the kernels of a module. One is compiled when it is first launched or asked about, whichever thread comes first.
- * Parts: function_attributes.c, function_limits.c, function_lookup.c. */
+ * Parts: function_attributes.c, function_limits.c. */
 #ifndef CT_CORE_FUNCTION_H
 #define CT_CORE_FUNCTION_H
 
@@ -34,14 +34,7 @@ CUresult ct_function_create(struct ct_module *module, unsigned index, struct ct_
 /* Takes its handle and the caller's reference away. */
 void ct_function_retire(struct ct_function *function);
 
-/* A function of a loaded module of any context, retained, with one use of its context; or, where the handle is a library's kernel
- * (CUkernel), its function in `context`, of which the caller holds a use. INVALID_HANDLE, CONTEXT_IS_DESTROYED; for a kernel also what
- * ct_library_module gives. */
-CUresult ct_function_lookup(CUfunction handle, struct ct_context *context, struct ct_function **out);
-/* The same in the current context, for a call whose other arguments are good if `is_valid`. INVALID_CONTEXT: there is none; then
- * INVALID_VALUE; then what the handle gives. */
-CUresult ct_function_lookup_current(CUfunction handle, bool is_valid, struct ct_function **out);
-void ct_function_release(struct ct_function *function); /* gives both back; takes NULL */
+void ct_function_release(struct ct_function *function); /* what ct_function_lookup gives; takes NULL */
 
 /* Compiles it unless that was done. The caller holds no lock. NOT_SUPPORTED, INVALID_PTX, OUT_OF_MEMORY and what a backend gives. */
 CUresult ct_function_compile(struct ct_function *function);

@@ -4,6 +4,7 @@
 
 #include "core/base/log.h"
 #include "core/memory/memory.h"
+#include "core/copy/copy.h"
 
 #include <stdlib.h>
 

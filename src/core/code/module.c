@@ -13,6 +13,7 @@
 #include "print.h"
 #include "core/stream/stream.h"
 #include "core/stream/context_streams.h"
+#include "core/copy/copy.h"
 
 #include <assert.h>
 #include <stdlib.h>

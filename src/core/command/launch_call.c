@@ -3,6 +3,7 @@
 #include "launch_call.h"
 
 #include "command.h"
+#include "core/library/function_lookup.h"
 
 static CUresult enqueue_launch(struct ct_stream *stream, struct ct_function *function, const struct ct_launch_shape *shape, void **params,
                                void **extra)

@@ -158,7 +158,7 @@ static CUresult carry_out(struct ct_stream *stream, const struct ct_copy *copy, 
 {
     switch (plan->way) {
     case CT_WAY_BETWEEN_DEVICES:
-        return ct_copy_between_devices(stream, copy);
+        return ct_copy_between_devices(stream, copy, ct_copy_execute);
     case CT_WAY_HOST:
         return run_by_host(stream, copy);
     case CT_WAY_DOWNLOAD:

@@ -57,4 +57,7 @@ CUresult ct_copy_execute(struct ct_stream *stream, const struct ct_copy_command 
 /* Whether the host may read and write this device's memory as fast as the device's own copies. */
 bool ct_copy_host_is_fast(const struct ct_context *context);
 
+/* A synchronous copy for core's own use (module images). */
+CUresult ct_copy_to_device(struct ct_context *context, uint64_t dst, const void *src, uint64_t size_bytes);
+
 #endif

@@ -12,19 +12,19 @@
 #define BOUNCE_BYTES CT_STAGING_BYTES
 
 /* One direction through the legacy stream of the context that has the memory. */
-static CUresult run_in_owner(CUcontext owner, const struct ct_copy *copy)
+static CUresult run_in_owner(CUcontext owner, const struct ct_copy *copy, ct_copy_executor *execute)
 {
     struct ct_context *context;
     CUresult r = ct_context_lookup(owner, &context);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_copy_execute(context->legacy_stream, &(struct ct_copy_command){.copy = *copy, .mode = CT_COPY_SYNC});
+    r = execute(context->legacy_stream, &(struct ct_copy_command){.copy = *copy, .mode = CT_COPY_SYNC});
     ct_context_release(context);
     return r;
 }
 
-static CUresult bounce(const struct ct_copy *copy, const struct ct_copy_piece *piece, char *buffer)
+static CUresult bounce(const struct ct_copy *copy, const struct ct_copy_piece *piece, char *buffer, ct_copy_executor *execute)
 {
     struct ct_copy half = {
         .row_bytes = piece->bytes,
@@ -35,7 +35,7 @@ static CUresult bounce(const struct ct_copy *copy, const struct ct_copy_piece *p
         .src = ct_place_moved(&copy->src, ct_copy_src_distance(copy, &piece->at)),
         .src_pitch = copy->src_pitch,
     };
-    CUresult r = run_in_owner(copy->src.owner, &half);
+    CUresult r = run_in_owner(copy->src.owner, &half, execute);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -43,11 +43,11 @@ static CUresult bounce(const struct ct_copy *copy, const struct ct_copy_piece *p
     half.src_pitch = half.dst_pitch;
     half.dst = ct_place_moved(&copy->dst, ct_copy_dst_distance(copy, &piece->at));
     half.dst_pitch = copy->dst_pitch;
-    return run_in_owner(copy->dst.owner, &half);
+    return run_in_owner(copy->dst.owner, &half, execute);
 }
 
 /* At least one place belongs to another device than the stream: the host stands between, in the stream's order. */
-CUresult ct_copy_between_devices(struct ct_stream *stream, const struct ct_copy *copy)
+CUresult ct_copy_between_devices(struct ct_stream *stream, const struct ct_copy *copy, ct_copy_executor *execute)
 {
     struct ct_copy_cursor cursor = {0};
     struct ct_copy_piece piece;
@@ -57,12 +57,12 @@ CUresult ct_copy_between_devices(struct ct_stream *stream, const struct ct_copy 
     if (r != CUDA_SUCCESS)
         return r;
     if (!copy->src.memory || !copy->dst.memory)
-        return run_in_owner(copy->src.memory ? copy->src.owner : copy->dst.owner, copy);
+        return run_in_owner(copy->src.memory ? copy->src.owner : copy->dst.owner, copy, execute);
     buffer = malloc(BOUNCE_BYTES);
     if (!buffer)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "buffer between two devices");
     while (r == CUDA_SUCCESS && ct_copy_next_piece(copy, &cursor, BOUNCE_BYTES, &piece))
-        r = bounce(copy, &piece, buffer);
+        r = bounce(copy, &piece, buffer, execute);
     free(buffer);
     return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions behind handles, which may be those of a library's kernels. */
-#include "core/code/function.h"
+#include "function_lookup.h"
 
 #include "core/base/log.h"
 #include "library.h"
