@@ -5,6 +5,7 @@
  * somebody's callback (clSetUserEventStatus, clFlush, clWaitForEvents). */
 #ifndef CT_CL_CL_H
 #define CT_CL_CL_H
+/* Parts: backend.c, device.c, device_info.c, instance.c, kernel.c, memory.c, result.c, signals.c, timestamp.c. */
 
 #include "core/device/backend.h"
 #include "core/base/locks.h"

@@ -9,6 +9,7 @@
  * recorded yet, are user events which the timeline completes. */
 #ifndef CT_CL_QUEUE_H
 #define CT_CL_QUEUE_H
+/* Parts: arguments.c, record.c, timeline.c. */
 
 #include "cl.h"
 

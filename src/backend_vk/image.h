@@ -2,6 +2,7 @@
 /* Images with opaque tiling. Each level is a ct_memory that only copies take. All are in VK_IMAGE_LAYOUT_GENERAL from their making on. */
 #ifndef CT_VK_IMAGE_H
 #define CT_VK_IMAGE_H
+/* Parts: image_tiles.c, record_image.c. */
 
 #include "vk.h"
 

@@ -3,6 +3,7 @@
  * nearly always one, several where the driver makes no such large one at once. Its pages may be ours, or the application's. */
 #ifndef CT_VK_MEMORY_H
 #define CT_VK_MEMORY_H
+/* Parts: memory_pages.c, memory_piece.c, sparse.c. */
 
 #include "vk.h"
 

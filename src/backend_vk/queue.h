@@ -21,6 +21,7 @@
  * One lock, scheduler->lock, guards everything here; the VkQueues are used by its holder only. */
 #ifndef CT_VK_QUEUE_H
 #define CT_VK_QUEUE_H
+/* Parts: batch.c, line.c, record.c, retire.c, scheduler.c, timeline.c, drivers/pulse.c. */
 
 #include "vk.h"
 

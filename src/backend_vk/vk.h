@@ -4,6 +4,8 @@
  * Locks: each lock of the backend has rank CT_RANK_BACKEND and none is taken inside another. */
 #ifndef CT_VK_VK_H
 #define CT_VK_VK_H
+/* Parts: address_rule.c, backend.c, device.c, device_info.c, device_loss.c, external_memory.c, external_semaphore.c, features.c,
+ * instance.c, kernel.c, result.c, timestamp.c. */
 
 #include "core/device/backend.h"
 #include "core/base/locks.h"

@@ -3,6 +3,7 @@
  * so newer headers win. Facts from the Vulkan registry (vk.xml). */
 #ifndef CT_VK_VULKAN_COMPAT_H
 #define CT_VK_VULKAN_COMPAT_H
+/* Parts: volk.c. */
 
 #ifndef VK_NO_PROTOTYPES
 #define VK_NO_PROTOTYPES

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions: the kernels of a module. One is compiled when it is first launched or asked about, whichever thread comes first.
- * Parts: function_attributes.c, function_limits.c. */
+/* Functions: the kernels of a module. One is compiled when it is first launched or asked about, whichever thread comes first. */
 #ifndef CT_CORE_FUNCTION_H
 #define CT_CORE_FUNCTION_H
+/* Parts: function_attributes.c, function_limits.c. */
+/* */
 
 #include "module.h"
 

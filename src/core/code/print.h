@@ -3,6 +3,8 @@
  * the standard output. The ring is made when the first module that prints is loaded. */
 #ifndef CT_CORE_PRINT_H
 #define CT_CORE_PRINT_H
+/* Parts: print_format.c. */
+/* */
 
 #include "core/device/context.h"
 

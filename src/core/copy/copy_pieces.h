@@ -2,6 +2,8 @@
 /* Copies in pieces, for copy*.c: what goes through a buffer goes a part at a time. */
 #ifndef CT_CORE_COPY_PIECES_H
 #define CT_CORE_COPY_PIECES_H
+/* Parts: copy_download.c. */
+/* */
 
 #include "copy.h"
 

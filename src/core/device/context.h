@@ -2,6 +2,8 @@
 /* Devices and contexts: what a CUDA thread is "in". */
 #ifndef CT_CORE_CONTEXT_H
 #define CT_CORE_CONTEXT_H
+/* Parts: context_stack.c. */
+/* */
 
 #include "backend.h"
 #include "core/base/locks.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What CUDA tells about a device. struct ct_device stands in context.h. Parts: device_atomics.c. */
+/* What CUDA tells about a device. struct ct_device stands in context.h. */
 #ifndef CT_CORE_DEVICE_H
 #define CT_CORE_DEVICE_H
+/* Parts: device_atomics.c. */
+/* */
 
 #include "context.h"
 

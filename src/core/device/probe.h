@@ -2,6 +2,8 @@
 /* Asking a device whether its own operations are as exact as its backend's table of drivers says. */
 #ifndef CT_CORE_PROBE_H
 #define CT_CORE_PROBE_H
+/* Parts: probe_cache.c. */
+/* */
 
 #include "backend.h"
 

@@ -2,6 +2,8 @@
 /* What a context's arena holds: every allocation of the context, the chunks that small ones are carved from, staging buffers. */
 #ifndef CT_CORE_MEMORY_ARENA_H
 #define CT_CORE_MEMORY_ARENA_H
+/* Parts: memory_chunks.c, memory_staging.c. */
+/* */
 
 #include "core/base/locks.h"
 #include "memory.h"

@@ -2,6 +2,8 @@
 /* Memory pools: device memory that is allocated and freed in the order of streams. */
 #ifndef CT_CORE_MEMORY_POOL_H
 #define CT_CORE_MEMORY_POOL_H
+/* Parts: memory_pool_alloc.c, memory_pool_share.c. */
+/* */
 
 #include "core/stream/stream.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams: in-order lists of work on a backend queue, with CUDA's rules of the legacy default stream.
- * Parts: stream_life.c, stream_lookup.c, stream_own.c, stream_wait.c. */
+/* Streams: in-order lists of work on a backend queue, with CUDA's rules of the legacy default stream. */
 #ifndef CT_CORE_STREAM_H
 #define CT_CORE_STREAM_H
+/* Parts: stream_life.c, stream_lookup.c, stream_own.c, stream_wait.c. */
+/* */
 
 #include "core/device/backend.h"
 #include "core/device/context.h"
@@ -60,7 +61,7 @@ void ct_stream_end(struct ct_stream *stream);
 
 /* `size_bytes` of host-visible, device-readable memory for what is recorded next; recycled when the work recorded until the next
  * ct_stream_end is complete. Call between begin and end. May wait for older work when the ring is full.
- * *out_memory and *out_offset name the place for queue_copy, *out_address (CUDA address) for kernels. */
+ * *out_memory and *out_offset name the place for copies, *out_address (CUDA address) for kernels. */
 CUresult ct_stream_scratch(struct ct_stream *stream, uint64_t size_bytes, uint64_t align, void **out_host, uint64_t *out_address,
                            struct ct_memory **out_memory, uint64_t *out_offset);
 

@@ -2,6 +2,8 @@
 /* Virtual memory management: addresses, memory, and the mappings that bring them together. */
 #ifndef CT_CORE_VMM_H
 #define CT_CORE_VMM_H
+/* Parts: vmm_mapping.c, vmm_query.c. */
+/* */
 
 #include "core/device/context.h"
 

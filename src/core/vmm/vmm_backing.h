@@ -3,6 +3,8 @@
  * view is a reserved range of addresses as one device sees it, into which physical memory is put and out of which it is taken. */
 #ifndef CT_CORE_VMM_BACKING_H
 #define CT_CORE_VMM_BACKING_H
+/* Parts: vmm_pages.c, vmm_sparse.c. */
+/* */
 
 #include "core/device/backend.h"
 #include "core/device/context.h"

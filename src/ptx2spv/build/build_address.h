@@ -2,6 +2,7 @@
 /* Shared by the instruction families that access memory: addresses, and the attributes of LOAD, STORE and ATOM. */
 #ifndef PTX2SPV_BUILD_ADDRESS_H
 #define PTX2SPV_BUILD_ADDRESS_H
+/* Parts: build_memory.c. */
 
 #include "build.h"
 

@@ -2,6 +2,7 @@
 /* Shared by the families of integer and float arithmetic: opcodes that have both forms. */
 #ifndef PTX2SPV_BUILD_ARITHMETIC_H
 #define PTX2SPV_BUILD_ARITHMETIC_H
+/* Parts: build_float.c, build_integer.c, build_logic.c. */
 
 #include "build.h"
 

@@ -3,6 +3,7 @@
  * types). */
 #ifndef PTX2SPV_BUILD_CONVERT_H
 #define PTX2SPV_BUILD_CONVERT_H
+/* Parts: build_narrow.c. */
 
 #include "build_arithmetic.h"
 

@@ -3,6 +3,7 @@
  * looks at what goes into shared memory, and guard_plain.c and guard_loops.c, which make copies of what need not be cut. */
 #ifndef PTX2SPV_GUARD_H
 #define PTX2SPV_GUARD_H
+/* Parts: guard_flags.c, guard_loops.c, guard_plain.c, guard_shared.c. */
 
 #include "guard_ranges.h"
 #include "lower.h"

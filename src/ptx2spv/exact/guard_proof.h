@@ -2,6 +2,7 @@
 /* What must hold before a loop begins, so that none of its multiply-adds is hurt by flushing: see guard_proof.c. */
 #ifndef PTX2SPV_GUARD_PROOF_H
 #define PTX2SPV_GUARD_PROOF_H
+/* Parts: guard_bounds.c. */
 
 #include "guard.h"
 

@@ -2,6 +2,7 @@
 /* Between lower.c, which walks the instructions, and the files that know one kind of operation (lower_*.c). */
 #ifndef PTX2SPV_LOWER_H
 #define PTX2SPV_LOWER_H
+/* Parts: lower_approximate.c, lower_convert.c, lower_divide.c, lower_float.c, lower_fma64.c, lower_integer.c, lower_round.c. */
 
 #include "ptx2spv/ir/builder.h"
 

@@ -2,6 +2,7 @@
 /* Between refine.c, which finds what there is to be done and where, and refine_root.c, which knows how. */
 #ifndef PTX2SPV_REFINE_H
 #define PTX2SPV_REFINE_H
+/* Parts: refine_root.c. */
 
 #include "ptx2spv/ir/builder.h"
 

@@ -7,6 +7,7 @@
  * in register form, where blocks can be split and copied without repairing SSA form. */
 #ifndef PTX2SPV_IR_H
 #define PTX2SPV_IR_H
+/* Parts: cfg.c, dump.c, verify.c. */
 
 #include "ptx2spv/syntax/ast.h"
 #include "ptx2spv/module/compilation.h"

@@ -2,6 +2,7 @@
 /* The tree of the structured form: creating, linking and walking nodes (ir.h defines them), and the steps of structurize. */
 #ifndef PTX2SPV_STRUCTURE_H
 #define PTX2SPV_STRUCTURE_H
+/* Parts: passes/structure_jumps.c. */
 
 #include "ir.h"
 

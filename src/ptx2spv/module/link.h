@@ -10,6 +10,7 @@
  * definition, as in ptxas, with a warning. */
 #ifndef PTX2SPV_LINK_H
 #define PTX2SPV_LINK_H
+/* Parts: linker.c. */
 
 #include "ptx2spv/syntax/ast.h"
 

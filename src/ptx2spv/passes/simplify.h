@@ -2,6 +2,7 @@
 /* Between the parts of the optimizer: fold.c computes, rules.c rewrites one instruction, simplify.c walks, cleanup.c removes. */
 #ifndef PTX2SPV_SIMPLIFY_H
 #define PTX2SPV_SIMPLIFY_H
+/* Parts: cleanup.c, rules.c, ir/fold.c. */
 
 #include "ptx2spv/ir/ir.h"
 

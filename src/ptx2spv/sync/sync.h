@@ -18,6 +18,7 @@
  * others may count. Bits of a ballot are cleared by the lane that set them, after all have read. */
 #ifndef PTX2SPV_SYNC_H
 #define PTX2SPV_SYNC_H
+/* Parts: exchange.c, grid.c, lockstep.c, predicate.c, resume.c, spin.c, uniform.c, ir/live.c. */
 
 #include "ptx2spv/ir/builder.h"
 

@@ -3,6 +3,7 @@
  * checked against opcodes.def; nothing is lowered. The compiler's `build` and the tests' oracle read it. */
 #ifndef PTX2SPV_AST_H
 #define PTX2SPV_AST_H
+/* Parts: types.c. */
 
 #include "ptx2spv/module/compilation.h"
 

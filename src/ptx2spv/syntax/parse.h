@@ -7,6 +7,8 @@
  * braces of statements are kept on a stack, and expressions and initializers stop at PTX_MAX_DEPTH. */
 #ifndef PTX2SPV_PARSE_H
 #define PTX2SPV_PARSE_H
+/* Parts: parse_body.c, parse_check.c, parse_expression.c, parse_function.c, parse_operand.c, parse_spelling.c, parse_symbols.c,
+ * parse_variable.c. */
 
 #include "lex.h"
 #include "opcodes.h"
