@@ -11,38 +11,62 @@ static CUresult enumerate(const struct ct_device_info **out_infos, unsigned *out
     return CUDA_SUCCESS;
 }
 
+static const struct ct_memory_calls memory_calls = {
+    .info = ct_cl_memory_info,
+    .create = ct_cl_memory_create,
+    .import_host = ct_cl_memory_import_host,
+    .destroy = ct_cl_memory_destroy,
+};
+
+static const struct ct_sharing_calls sharing_calls = {
+    .import_fd = ct_cl_memory_import_fd,
+    .export = ct_cl_memory_export,
+};
+
+static const struct ct_kernel_calls kernel_calls = {
+    .create = ct_cl_kernel_create,
+    .destroy = ct_cl_kernel_destroy,
+};
+
+static const struct ct_queue_calls queue_calls = {
+    .create = ct_cl_queue_create,
+    .destroy = ct_cl_queue_destroy,
+    .copy = ct_cl_queue_copy,
+    .fill = ct_cl_queue_fill,
+    .launch = ct_cl_queue_launch,
+    .timestamp = ct_cl_queue_timestamp,
+    .signal = ct_cl_queue_signal,
+    .wait = ct_cl_queue_wait,
+    .wait_queue = ct_cl_queue_wait_queue,
+    .flush = ct_cl_queue_flush,
+    .await_room = ct_cl_queue_await_room,
+    .point = ct_cl_queue_point,
+    .completed = ct_cl_queue_completed,
+    .await = ct_cl_queue_await,
+};
+
+static const struct ct_timestamp_calls timestamp_calls = {
+    .create = ct_cl_timestamp_create,
+    .destroy = ct_cl_timestamp_destroy,
+    .read = ct_cl_timestamp_read,
+};
+
+static const struct ct_timeline_calls timeline_calls = {
+    .create = ct_cl_timeline_create,
+    .destroy = ct_cl_timeline_destroy,
+    .signal = ct_cl_timeline_signal,
+    .await = ct_cl_timeline_await,
+};
+
 const struct ct_backend ct_backend_cl = {
     .name = "opencl",
     .enumerate = enumerate,
     .device_open = ct_cl_device_open,
     .device_close = ct_cl_device_close,
-    .memory_info = ct_cl_memory_info,
-    .memory_create = ct_cl_memory_create,
-    .memory_import_host = ct_cl_memory_import_host,
-    .memory_import_fd = ct_cl_memory_import_fd,
-    .memory_export = ct_cl_memory_export,
-    .memory_destroy = ct_cl_memory_destroy,
-    .kernel_create = ct_cl_kernel_create,
-    .kernel_destroy = ct_cl_kernel_destroy,
-    .queue_create = ct_cl_queue_create,
-    .queue_destroy = ct_cl_queue_destroy,
-    .queue_copy = ct_cl_queue_copy,
-    .queue_fill = ct_cl_queue_fill,
-    .queue_launch = ct_cl_queue_launch,
-    .queue_timestamp = ct_cl_queue_timestamp,
-    .queue_signal = ct_cl_queue_signal,
-    .queue_wait = ct_cl_queue_wait,
-    .queue_wait_queue = ct_cl_queue_wait_queue,
-    .queue_flush = ct_cl_queue_flush,
-    .queue_await_room = ct_cl_queue_await_room,
-    .queue_point = ct_cl_queue_point,
-    .queue_completed = ct_cl_queue_completed,
-    .queue_await = ct_cl_queue_await,
-    .timestamp_create = ct_cl_timestamp_create,
-    .timestamp_destroy = ct_cl_timestamp_destroy,
-    .timestamp_read = ct_cl_timestamp_read,
-    .timeline_create = ct_cl_timeline_create,
-    .timeline_destroy = ct_cl_timeline_destroy,
-    .timeline_signal = ct_cl_timeline_signal,
-    .timeline_await = ct_cl_timeline_await,
+    .memory = &memory_calls,
+    .sharing = &sharing_calls,
+    .kernels = &kernel_calls,
+    .queues = &queue_calls,
+    .timestamps = &timestamp_calls,
+    .timelines = &timeline_calls,
 };

@@ -25,19 +25,21 @@ static CUresult device_open(unsigned index, struct ct_backend_device **out)
     return ct_vk_device_open(&instance->physical[index], &instance->infos[index], out);
 }
 
-const struct ct_backend ct_backend_vk = {
-    .name = "vulkan",
-    .enumerate = enumerate,
-    .device_open = device_open,
-    .device_close = ct_vk_device_close,
-    .memory_info = ct_vk_memory_info,
-    .memory_create = ct_vk_memory_create,
-    .memory_import_host = ct_vk_memory_import_host,
-    .memory_check_fd = ct_vk_memory_check_fd,
-    .memory_import_fd = ct_vk_memory_import_fd,
-    .memory_export = ct_vk_memory_export,
-    .memory_export_dma_buf = ct_vk_memory_export_dma_buf,
-    .memory_destroy = ct_vk_memory_destroy,
+static const struct ct_memory_calls memory_calls = {
+    .info = ct_vk_memory_info,
+    .create = ct_vk_memory_create,
+    .import_host = ct_vk_memory_import_host,
+    .destroy = ct_vk_memory_destroy,
+};
+
+static const struct ct_sharing_calls sharing_calls = {
+    .check_fd = ct_vk_memory_check_fd,
+    .import_fd = ct_vk_memory_import_fd,
+    .export = ct_vk_memory_export,
+    .export_dma_buf = ct_vk_memory_export_dma_buf,
+};
+
+static const struct ct_virtual_memory_calls virtual_memory_calls = {
     .physical_create = ct_vk_physical_create,
     .physical_import = ct_vk_physical_import,
     .physical_export = ct_vk_physical_export,
@@ -46,37 +48,71 @@ const struct ct_backend ct_backend_vk = {
     .physical_destroy = ct_vk_physical_destroy,
     .range_create = ct_vk_range_create,
     .range_bind = ct_vk_range_bind,
-    .image_create = ct_vk_image_create,
-    .image_destroy = ct_vk_image_destroy,
-    .image_level = ct_vk_image_level,
-    .image_bind = ct_vk_image_bind,
-    .kernel_create = ct_vk_kernel_create,
-    .kernel_destroy = ct_vk_kernel_destroy,
-    .kernel_prepare = ct_vk_kernel_prepare,
-    .queue_create = ct_vk_queue_create,
-    .queue_destroy = ct_vk_queue_destroy,
-    .queue_copy = ct_vk_queue_copy,
-    .queue_fill = ct_vk_queue_fill,
-    .queue_launch = ct_vk_queue_launch,
-    .queue_timestamp = ct_vk_queue_timestamp,
-    .queue_signal = ct_vk_queue_signal,
-    .queue_wait = ct_vk_queue_wait,
-    .queue_wait_queue = ct_vk_queue_wait_queue,
-    .queue_flush = ct_vk_queue_flush,
-    .queue_await_room = ct_vk_queue_await_room,
-    .queue_point = ct_vk_queue_point,
-    .queue_completed = ct_vk_queue_completed,
-    .queue_await = ct_vk_queue_await,
-    .timestamp_create = ct_vk_timestamp_create,
-    .timestamp_destroy = ct_vk_timestamp_destroy,
-    .timestamp_read = ct_vk_timestamp_read,
-    .timeline_create = ct_vk_timeline_create,
-    .timeline_destroy = ct_vk_timeline_destroy,
-    .timeline_signal = ct_vk_timeline_signal,
-    .timeline_await = ct_vk_timeline_await,
-    .semaphore_import = ct_vk_semaphore_import,
-    .semaphore_destroy = ct_vk_semaphore_destroy,
-    .semaphore_await = ct_vk_semaphore_await,
-    .queue_signal_semaphore = ct_vk_queue_signal_semaphore,
-    .queue_wait_semaphore = ct_vk_queue_wait_semaphore,
+};
+
+static const struct ct_image_calls image_calls = {
+    .create = ct_vk_image_create,
+    .destroy = ct_vk_image_destroy,
+    .level = ct_vk_image_level,
+    .bind = ct_vk_image_bind,
+};
+
+static const struct ct_kernel_calls kernel_calls = {
+    .create = ct_vk_kernel_create,
+    .destroy = ct_vk_kernel_destroy,
+    .prepare = ct_vk_kernel_prepare,
+};
+
+static const struct ct_queue_calls queue_calls = {
+    .create = ct_vk_queue_create,
+    .destroy = ct_vk_queue_destroy,
+    .copy = ct_vk_queue_copy,
+    .fill = ct_vk_queue_fill,
+    .launch = ct_vk_queue_launch,
+    .timestamp = ct_vk_queue_timestamp,
+    .signal = ct_vk_queue_signal,
+    .wait = ct_vk_queue_wait,
+    .wait_queue = ct_vk_queue_wait_queue,
+    .flush = ct_vk_queue_flush,
+    .await_room = ct_vk_queue_await_room,
+    .point = ct_vk_queue_point,
+    .completed = ct_vk_queue_completed,
+    .await = ct_vk_queue_await,
+};
+
+static const struct ct_timestamp_calls timestamp_calls = {
+    .create = ct_vk_timestamp_create,
+    .destroy = ct_vk_timestamp_destroy,
+    .read = ct_vk_timestamp_read,
+};
+
+static const struct ct_timeline_calls timeline_calls = {
+    .create = ct_vk_timeline_create,
+    .destroy = ct_vk_timeline_destroy,
+    .signal = ct_vk_timeline_signal,
+    .await = ct_vk_timeline_await,
+};
+
+static const struct ct_semaphore_calls semaphore_calls = {
+    .import = ct_vk_semaphore_import,
+    .destroy = ct_vk_semaphore_destroy,
+    .await = ct_vk_semaphore_await,
+    .queue_signal = ct_vk_queue_signal_semaphore,
+    .queue_wait = ct_vk_queue_wait_semaphore,
+};
+
+const struct ct_backend ct_backend_vk = {
+    .name = "vulkan",
+    .enumerate = enumerate,
+    .device_open = device_open,
+    .device_close = ct_vk_device_close,
+    .memory = &memory_calls,
+    .sharing = &sharing_calls,
+    .virtual_memory = &virtual_memory_calls,
+    .images = &image_calls,
+    .kernels = &kernel_calls,
+    .queues = &queue_calls,
+    .timestamps = &timestamp_calls,
+    .timelines = &timeline_calls,
+    .semaphores = &semaphore_calls,
 };

@@ -82,8 +82,8 @@ static struct ct_kernel_image *kernel_or_null(struct ct_backend_device *device, 
     spv_binary binary = NULL;
 
     assert_int_equal(spvTextToBinary(context, cl_kernel_step, strlen(cl_kernel_step), &binary, NULL), SPV_SUCCESS);
-    *out = cl->kernel_create(device, "step",
-                             &(struct ptx2spv_kernel){binary->code, binary->wordCount, {.param_bytes = 16, .linear_block = 1}}, &image);
+    *out = cl->kernels->create(device, "step",
+                               &(struct ptx2spv_kernel){binary->code, binary->wordCount, {.param_bytes = 16, .linear_block = 1}}, &image);
     spvBinaryDestroy(binary);
     spvContextDestroy(context);
     return image;
@@ -93,7 +93,7 @@ static CUresult make_kernel(struct fixture *f)
 {
     CUresult r;
 
-    cl->kernel_destroy(kernel_or_null(f->device, &r));
+    cl->kernels->destroy(kernel_or_null(f->device, &r));
     return r;
 }
 
@@ -101,20 +101,20 @@ static CUresult make_memory(struct fixture *f)
 {
     const struct ct_memory_request request = {.size_bytes = BYTES, .align = 256, .kind = CT_MEMORY_DEVICE};
     struct ct_memory *memory;
-    CUresult r = cl->memory_create(f->device, &request, &memory);
+    CUresult r = cl->memory->create(f->device, &request, &memory);
 
     if (r == CUDA_SUCCESS)
-        cl->memory_destroy(memory);
+        cl->memory->destroy(memory);
     return r;
 }
 
 static CUresult make_queue(struct fixture *f)
 {
     struct ct_queue *queue;
-    CUresult r = cl->queue_create(f->device, &(struct ct_queue_desc){0}, &queue);
+    CUresult r = cl->queues->create(f->device, &(struct ct_queue_desc){0}, &queue);
 
     if (r == CUDA_SUCCESS)
-        cl->queue_destroy(queue);
+        cl->queues->destroy(queue);
     return r;
 }
 
@@ -123,26 +123,26 @@ static CUresult launch(struct fixture *f)
     const unsigned char params[16] = {0}; /* no thread is inside */
     const struct ct_launch launch = {.kernel = f->kernel, .grid = {1, 1, 1}, .block = {1, 1, 1}, .params = params};
 
-    return cl->queue_launch(f->queue, &launch);
+    return cl->queues->launch(f->queue, &launch);
 }
 
 static CUresult copy_run(struct fixture *f)
 {
     const struct ct_copy_region region = {.dst_offset = 1024, .row_bytes = 64, .rows = 1, .slices = 1};
 
-    return cl->queue_copy(f->queue, f->memory, f->memory, &region, 1);
+    return cl->queues->copy(f->queue, f->memory, f->memory, &region, 1);
 }
 
 static CUresult copy_rows(struct fixture *f)
 {
     const struct ct_copy_region region = {.dst_offset = 1024, .row_bytes = 8, .rows = 2, .dst_pitch = 16, .src_pitch = 32, .slices = 1};
 
-    return cl->queue_copy(f->queue, f->memory, f->memory, &region, 1);
+    return cl->queues->copy(f->queue, f->memory, f->memory, &region, 1);
 }
 
 static CUresult fill(struct fixture *f)
 {
-    return cl->queue_fill(f->queue, f->memory, 0, 64, 7);
+    return cl->queues->fill(f->queue, f->memory, 0, 64, 7);
 }
 
 static CUresult take_time(struct fixture *f)
@@ -150,9 +150,9 @@ static CUresult take_time(struct fixture *f)
     struct ct_timestamp *timestamp;
     CUresult r;
 
-    assert_int_equal(cl->timestamp_create(f->device, &timestamp), CUDA_SUCCESS);
-    r = cl->queue_timestamp(f->queue, timestamp);
-    cl->timestamp_destroy(timestamp);
+    assert_int_equal(cl->timestamps->create(f->device, &timestamp), CUDA_SUCCESS);
+    r = cl->queues->timestamp(f->queue, timestamp);
+    cl->timestamps->destroy(timestamp);
     return r;
 }
 
@@ -161,10 +161,10 @@ static CUresult signal_timeline(struct fixture *f)
     struct ct_timeline *timeline;
     CUresult r;
 
-    assert_int_equal(cl->timeline_create(f->device, &timeline), CUDA_SUCCESS);
-    if ((r = cl->queue_signal(f->queue, timeline, 1)) == CUDA_SUCCESS)
-        r = cl->timeline_await(timeline, 1, LONG_ENOUGH);
-    cl->timeline_destroy(timeline);
+    assert_int_equal(cl->timelines->create(f->device, &timeline), CUDA_SUCCESS);
+    if ((r = cl->queues->signal(f->queue, timeline, 1)) == CUDA_SUCCESS)
+        r = cl->timelines->await(timeline, 1, LONG_ENOUGH);
+    cl->timelines->destroy(timeline);
     return r;
 }
 
@@ -173,10 +173,10 @@ static CUresult wait_for_timeline(struct fixture *f)
     struct ct_timeline *timeline;
     CUresult r;
 
-    assert_int_equal(cl->timeline_create(f->device, &timeline), CUDA_SUCCESS);
-    if ((r = cl->queue_wait(f->queue, timeline, 1)) == CUDA_SUCCESS && (r = cl->timeline_signal(timeline, 1)) == CUDA_SUCCESS)
-        r = cl->queue_await(f->queue, cl->queue_point(f->queue), LONG_ENOUGH, false);
-    cl->timeline_destroy(timeline);
+    assert_int_equal(cl->timelines->create(f->device, &timeline), CUDA_SUCCESS);
+    if ((r = cl->queues->wait(f->queue, timeline, 1)) == CUDA_SUCCESS && (r = cl->timelines->signal(timeline, 1)) == CUDA_SUCCESS)
+        r = cl->queues->await(f->queue, cl->queues->point(f->queue), LONG_ENOUGH, false);
+    cl->timelines->destroy(timeline);
     return r;
 }
 
@@ -191,8 +191,8 @@ static int setup(void **state)
     assert_non_null(f);
     assert_int_equal(cl->device_open(0, &f->device), CUDA_SUCCESS);
     f->good = f->device->api;
-    assert_int_equal(cl->queue_create(f->device, &(struct ct_queue_desc){0}, &f->queue), CUDA_SUCCESS);
-    assert_int_equal(cl->memory_create(f->device, &request, &f->memory), CUDA_SUCCESS);
+    assert_int_equal(cl->queues->create(f->device, &(struct ct_queue_desc){0}, &f->queue), CUDA_SUCCESS);
+    assert_int_equal(cl->memory->create(f->device, &request, &f->memory), CUDA_SUCCESS);
     f->kernel = kernel_or_null(f->device, &r);
     assert_int_equal(r, CUDA_SUCCESS);
     *state = f;
@@ -204,9 +204,9 @@ static int teardown(void **state)
     struct fixture *f = *state;
 
     f->device->api = f->good;
-    cl->queue_destroy(f->queue);
-    cl->kernel_destroy(f->kernel);
-    cl->memory_destroy(f->memory);
+    cl->queues->destroy(f->queue);
+    cl->kernels->destroy(f->kernel);
+    cl->memory->destroy(f->memory);
     cl->device_close(f->device);
     free(f);
     return 0;
@@ -264,7 +264,7 @@ static void test_calls_that_fail(void **state)
     const enum where other = f->device->physical->memory_form == CT_CL_SYSTEM ? BUFFER_ONLY : SYSTEM_ONLY;
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        uint64_t point = cl->queue_point(f->queue);
+        uint64_t point = cl->queues->point(f->queue);
         CUresult got;
 
         if (rows[i].where == other)
@@ -274,9 +274,9 @@ static void test_calls_that_fail(void **state)
         f->device->api = f->good;
         if (got != rows[i].want)
             fail_msg("%s: %d", rows[i].failure.call, (int)got);
-        assert_int_equal(cl->queue_point(f->queue), point); /* nothing was recorded */
+        assert_int_equal(cl->queues->point(f->queue), point); /* nothing was recorded */
         assert_int_equal(rows[i].attempt(f), CUDA_SUCCESS);
-        assert_int_equal(cl->queue_await(f->queue, cl->queue_point(f->queue), LONG_ENOUGH, false), CUDA_SUCCESS);
+        assert_int_equal(cl->queues->await(f->queue, cl->queues->point(f->queue), LONG_ENOUGH, false), CUDA_SUCCESS);
     }
 }
 
@@ -287,20 +287,20 @@ static void lose_device(struct fixture *f, const struct failure *failure, uint64
     struct ct_timeline *timeline;
     uint64_t done;
 
-    assert_int_equal(cl->timeline_create(f->device, &timeline), CUDA_SUCCESS);
-    assert_int_equal(cl->queue_create(f->device, &(struct ct_queue_desc){0}, &held), CUDA_SUCCESS);
-    assert_int_equal(cl->queue_wait(held, timeline, 1), CUDA_SUCCESS); /* will never go on */
-    assert_int_equal(cl->queue_wait_queue(f->queue, held, cl->queue_point(held)), CUDA_SUCCESS);
+    assert_int_equal(cl->timelines->create(f->device, &timeline), CUDA_SUCCESS);
+    assert_int_equal(cl->queues->create(f->device, &(struct ct_queue_desc){0}, &held), CUDA_SUCCESS);
+    assert_int_equal(cl->queues->wait(held, timeline, 1), CUDA_SUCCESS); /* will never go on */
+    assert_int_equal(cl->queues->wait_queue(f->queue, held, cl->queues->point(held)), CUDA_SUCCESS);
     inject(f, failure);
-    assert_int_not_equal(cl->queue_await(f->queue, cl->queue_point(f->queue), timeout_ns, false), CUDA_SUCCESS);
+    assert_int_not_equal(cl->queues->await(f->queue, cl->queues->point(f->queue), timeout_ns, false), CUDA_SUCCESS);
     f->device->api = f->good;
     assert_int_equal(launch(f), CUDA_ERROR_LAUNCH_FAILED);
-    assert_int_equal(cl->queue_completed(f->queue, &done), CUDA_ERROR_LAUNCH_FAILED);
-    assert_int_equal(cl->queue_await(held, 1, LONG_ENOUGH, false), CUDA_ERROR_LAUNCH_FAILED);
-    assert_int_equal(cl->queue_flush(held), CUDA_ERROR_LAUNCH_FAILED);
-    assert_int_equal(cl->timeline_await(timeline, 1, LONG_ENOUGH), CUDA_ERROR_LAUNCH_FAILED);
-    cl->queue_destroy(held);
-    cl->timeline_destroy(timeline);
+    assert_int_equal(cl->queues->completed(f->queue, &done), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(cl->queues->await(held, 1, LONG_ENOUGH, false), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(cl->queues->flush(held), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(cl->timelines->await(timeline, 1, LONG_ENOUGH), CUDA_ERROR_LAUNCH_FAILED);
+    cl->queues->destroy(held);
+    cl->timelines->destroy(timeline);
 }
 
 static cl_int fail_event(void)

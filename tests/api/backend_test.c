@@ -69,7 +69,7 @@ static struct ct_kernel_image *make_kernel(struct ct_backend_device *device, con
     assert_int_equal(spvTextToBinary(context, text, strlen(text), &binary, NULL), SPV_SUCCESS);
     kernel.words = binary->code;
     kernel.n_words = binary->wordCount;
-    ok(backend->kernel_create(device, name, &kernel, &image));
+    ok(backend->kernels->create(device, name, &kernel, &image));
     spvBinaryDestroy(binary);
     spvContextDestroy(context);
     return image;
@@ -80,7 +80,7 @@ static struct ct_memory *make_memory(struct ct_backend_device *device, enum ct_m
     const struct ct_memory_request request = {.size_bytes = size, .align = align, .kind = kind};
     struct ct_memory *memory = NULL;
 
-    ok(backend->memory_create(device, &request, &memory));
+    ok(backend->memory->create(device, &request, &memory));
     assert_int_equal(memory->size_bytes, size);
     assert_int_equal(memory->address.v % align, 0);
     return memory;
@@ -91,7 +91,7 @@ static struct ct_queue *make_queue(struct ct_backend_device *device, int priorit
     const struct ct_queue_desc desc = {.priority = priority};
     struct ct_queue *queue = NULL;
 
-    ok(backend->queue_create(device, &desc, &queue));
+    ok(backend->queues->create(device, &desc, &queue));
     return queue;
 }
 
@@ -135,11 +135,11 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    backend->kernel_destroy(f->reverse);
-    backend->kernel_destroy(f->step);
-    backend->memory_destroy(f->host);
-    backend->memory_destroy(f->data);
-    backend->queue_destroy(f->queue);
+    backend->kernels->destroy(f->reverse);
+    backend->kernels->destroy(f->step);
+    backend->memory->destroy(f->host);
+    backend->memory->destroy(f->data);
+    backend->queues->destroy(f->queue);
     backend->device_close(f->device);
     free(f);
     return ct_vk_validation_errors() ? -1 : 0;
@@ -147,7 +147,7 @@ static int teardown(void **state)
 
 static void await_all(struct ct_queue *queue)
 {
-    ok(backend->queue_await(queue, backend->queue_point(queue), LONG_ENOUGH, false));
+    ok(backend->queues->await(queue, backend->queues->point(queue), LONG_ENOUGH, false));
 }
 
 static struct ct_copy_region run_of(uint64_t dst, uint64_t src, uint64_t bytes)
@@ -161,7 +161,7 @@ static const uint32_t *download(struct fixture *f, struct ct_queue *queue, struc
     const struct ct_copy_region region = run_of(0, 0, bytes);
 
     memset(f->host->host, 0xee, WORDS * 4);
-    ok(backend->queue_copy(queue, f->host, memory, &region, 1));
+    ok(backend->queues->copy(queue, f->host, memory, &region, 1));
     await_all(queue);
     return f->host->host;
 }
@@ -171,7 +171,7 @@ static void launch_step(struct fixture *f, struct ct_queue *queue, struct ct_mem
     const struct kernel_params params = {memory->address.v, value, n};
     const struct ct_launch launch = {.kernel = f->step, .grid = {(n + BLOCK - 1) / BLOCK, 1, 1}, .block = {BLOCK, 1, 1}, .params = &params};
 
-    ok(backend->queue_launch(queue, &launch));
+    ok(backend->queues->launch(queue, &launch));
 }
 
 static uint32_t step_on_host(uint32_t old, uint32_t value)
@@ -194,7 +194,7 @@ static void test_device_facts(void **state)
     assert_int_equal(info->max_grid[1], 65535);
     assert_true(info->target.push_constant_bytes >= (info->target.dialect == PTX2SPV_VULKAN ? 128 : 0));
     assert_true(info->target.int64);
-    ok(backend->memory_info(f->device, &free_bytes, &total_bytes));
+    ok(backend->memory->info(f->device, &free_bytes, &total_bytes));
     assert_true(free_bytes > 0 && free_bytes <= total_bytes);
     assert_int_equal(total_bytes, info->memory_bytes);
     if (info->kind == CT_DEVICE_CPU)
@@ -226,14 +226,14 @@ static void test_two_opens_are_independent(void **state)
     assert_ptr_not_equal(other, f->device);
     queue = make_queue(other, 0);
     memory = make_memory(other, CT_MEMORY_HOST, 4096, 4);
-    ok(backend->queue_fill(queue, memory, 0, 4096, 7));
+    ok(backend->queues->fill(queue, memory, 0, 4096, 7));
     await_all(queue);
     assert_int_equal(((uint32_t *)memory->host)[1023], 7);
-    assert_int_equal(backend->queue_wait_queue(f->queue, queue, 1), CUDA_ERROR_INVALID_VALUE);
-    backend->memory_destroy(memory);
-    backend->queue_destroy(queue);
+    assert_int_equal(backend->queues->wait_queue(f->queue, queue, 1), CUDA_ERROR_INVALID_VALUE);
+    backend->memory->destroy(memory);
+    backend->queues->destroy(queue);
     backend->device_close(other);
-    ok(backend->queue_fill(f->queue, f->data, 0, 64, 1));
+    ok(backend->queues->fill(f->queue, f->data, 0, 64, 1));
     await_all(f->queue);
 }
 
@@ -250,15 +250,15 @@ static void test_memory_kinds(void **state)
             if (f->info->address_rule == CT_ADDRESS_SHARED)
                 assert_int_equal(memory->address.v, (uintptr_t)memory->host);
             if (memory->host) { /* the whole of it, and nothing beside it */
-                ok(backend->queue_fill(f->queue, memory, 0, 10008, 0x5a5a5a5a));
+                ok(backend->queues->fill(f->queue, memory, 0, 10008, 0x5a5a5a5a));
                 await_all(f->queue);
                 assert_int_equal(((unsigned char *)memory->host)[0], 0x5a);
                 assert_int_equal(((unsigned char *)memory->host)[10006], 0x5a);
             }
-            backend->memory_destroy(memory);
+            backend->memory->destroy(memory);
         }
     }
-    backend->memory_destroy(NULL);
+    backend->memory->destroy(NULL);
 }
 
 /* Host addresses that are free now: where the rule lets us choose, device memory is made at them and works there. */
@@ -277,15 +277,15 @@ static void test_chosen_addresses(void **state)
         const struct ct_memory_request request = {.size_bytes = size, .align = align, .kind = CT_MEMORY_DEVICE, .want_address = want};
 
         if (!chosen) {
-            assert_int_equal(backend->memory_create(f->device, &request, &memory), CUDA_ERROR_NOT_SUPPORTED);
+            assert_int_equal(backend->memory->create(f->device, &request, &memory), CUDA_ERROR_NOT_SUPPORTED);
             break;
         }
-        ok(backend->memory_create(f->device, &request, &memory));
+        ok(backend->memory->create(f->device, &request, &memory));
         assert_int_equal(memory->address.v, ct_rule_devaddr(&f->info->target, want).v);
-        ok(backend->queue_fill(f->queue, memory, 0, WORDS * 4, 5));
+        ok(backend->queues->fill(f->queue, memory, 0, WORDS * 4, 5));
         launch_step(f, f->queue, memory, 1, WORDS);
         assert_int_equal(download(f, f->queue, memory, WORDS * 4)[WORDS - 1], step_on_host(5, 1));
-        backend->memory_destroy(memory);
+        backend->memory->destroy(memory);
     }
     munmap(reserved, 4 * size);
 }
@@ -297,14 +297,14 @@ static void use_imported(struct fixture *f, uint32_t *pages, uint64_t size, uint
 
     for (uint32_t i = 0; i < WORDS; i++)
         pages[i] = i;
-    ok(backend->memory_import_host(f->device, &(struct ct_host_import){pages, size, want, false}, &memory));
+    ok(backend->memory->import_host(f->device, &(struct ct_host_import){pages, size, want, false}, &memory));
     assert_int_equal(memory->address.v, ct_rule_devaddr(&f->info->target, want).v);
     assert_ptr_equal(memory->host, pages);
     launch_step(f, f->queue, memory, 9, WORDS);
     await_all(f->queue);
     for (uint32_t i = 0; i < WORDS; i++)
         assert_int_equal(pages[i], step_on_host(i, 9));
-    backend->memory_destroy(memory);
+    backend->memory->destroy(memory);
 }
 
 /* Chosen addresses are multiples of 64 KiB on NVIDIA's driver 580, whatever the pages' own. */
@@ -319,12 +319,12 @@ static void test_imported_host_memory(void **state)
 
     assert_ptr_not_equal(reserved, MAP_FAILED);
     if (!f->info->can_import_host) {
-        assert_int_equal(backend->memory_import_host(f->device, &(struct ct_host_import){pages, size, 0, false}, &memory),
+        assert_int_equal(backend->memory->import_host(f->device, &(struct ct_host_import){pages, size, 0, false}, &memory),
                          CUDA_ERROR_NOT_SUPPORTED);
     } else {
-        assert_int_equal(backend->memory_import_host(f->device, &(struct ct_host_import){pages, size - 1, 0, false}, &memory),
+        assert_int_equal(backend->memory->import_host(f->device, &(struct ct_host_import){pages, size - 1, 0, false}, &memory),
                          CUDA_ERROR_INVALID_VALUE);
-        assert_int_equal(backend->memory_import_host(f->device, &(struct ct_host_import){NULL, size, 0, false}, &memory),
+        assert_int_equal(backend->memory->import_host(f->device, &(struct ct_host_import){NULL, size, 0, false}, &memory),
                          CUDA_ERROR_INVALID_VALUE);
         use_imported(f, pages, size, (uintptr_t)pages);
         if (ct_address_is_placed(f->info->address_rule) && !f->info->import_at_pointer)
@@ -353,7 +353,7 @@ static void test_bad_memory_requests(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ct_memory *memory = (struct ct_memory *)state;
 
-        if (backend->memory_create(f->device, &rows[i].request, &memory) != rows[i].want)
+        if (backend->memory->create(f->device, &rows[i].request, &memory) != rows[i].want)
             fail_msg("%s", rows[i].name);
         assert_ptr_equal(memory, state); /* untouched */
     }
@@ -388,12 +388,12 @@ static void test_copy_rows_and_slices(void **state)
             for (uint64_t y = 0; y < r->rows; y++)
                 memcpy(expect + r->dst_offset + z * r->dst_slice + y * r->dst_pitch,
                        source + r->src_offset + z * r->src_slice + y * r->src_pitch, r->row_bytes);
-        ok(backend->queue_copy(f->queue, to, f->host, r, 1));
+        ok(backend->queues->copy(f->queue, to, f->host, r, 1));
         await_all(f->queue);
         assert_memory_equal(got, expect, WORDS * 4);
     }
     free(expect);
-    backend->memory_destroy(to);
+    backend->memory->destroy(to);
 }
 
 /* More than one batch of bytes, there and back. */
@@ -409,13 +409,13 @@ static void test_large_copy(void **state)
 
     for (uint64_t i = 0; i < size / 4; i++)
         words[i] = (uint32_t)(i * 2654435761u);
-    ok(backend->queue_copy(f->queue, device, host, &all, 1));
-    ok(backend->queue_copy(f->queue, back, device, &all, 1));
+    ok(backend->queues->copy(f->queue, device, host, &all, 1));
+    ok(backend->queues->copy(f->queue, back, device, &all, 1));
     await_all(f->queue);
     assert_true(!memcmp(back->host, host->host, size));
-    backend->memory_destroy(back);
-    backend->memory_destroy(device);
-    backend->memory_destroy(host);
+    backend->memory->destroy(back);
+    backend->memory->destroy(device);
+    backend->memory->destroy(host);
 }
 
 static void test_bad_copies_and_fills(void **state)
@@ -430,14 +430,14 @@ static void test_bad_copies_and_fills(void **state)
         {0, 0, 4, 1, 0, 0, 2, WORDS * 4, 0},
         {0, 0, 4, 0, 0, 0, 1, 0, 0},
     };
-    uint64_t point = backend->queue_point(f->queue);
+    uint64_t point = backend->queues->point(f->queue);
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(backend->queue_copy(f->queue, f->data, f->host, &rows[i], 1), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(backend->queue_fill(f->queue, f->data, 2, 4, 0), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(backend->queue_fill(f->queue, f->data, 0, WORDS * 4 + 4, 0), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(backend->queue_fill(f->queue, f->data, UINT64_MAX - 3, 8, 0), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(backend->queue_point(f->queue), point);
+        assert_int_equal(backend->queues->copy(f->queue, f->data, f->host, &rows[i], 1), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(backend->queues->fill(f->queue, f->data, 2, 4, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(backend->queues->fill(f->queue, f->data, 0, WORDS * 4 + 4, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(backend->queues->fill(f->queue, f->data, UINT64_MAX - 3, 8, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(backend->queues->point(f->queue), point);
 }
 
 /* ---- launches ---- */
@@ -448,17 +448,17 @@ static void test_many_commands_in_order(void **state)
     struct fixture *f = *state;
     const struct timespec pause = {0, 1000000};
     uint32_t expect = 1;
-    uint64_t done = 0, before = backend->queue_point(f->queue), last;
+    uint64_t done = 0, before = backend->queues->point(f->queue), last;
 
-    ok(backend->queue_fill(f->queue, f->data, 0, WORDS * 4, 1));
+    ok(backend->queues->fill(f->queue, f->data, 0, WORDS * 4, 1));
     for (uint32_t i = 0; i < 5000; i++) {
         launch_step(f, f->queue, f->data, i, 256);
         expect = step_on_host(expect, i);
     }
-    last = backend->queue_point(f->queue);
+    last = backend->queues->point(f->queue);
     assert_int_equal(last, before + 5001);
     for (int waits = 0; done < last && waits < 60000; waits++) {
-        ok(backend->queue_completed(f->queue, &done));
+        ok(backend->queues->completed(f->queue, &done));
         nanosleep(&pause, NULL);
     }
     assert_int_equal(done, last);
@@ -472,11 +472,11 @@ static void test_launch_and_wait_in_turn(void **state)
     struct fixture *f = *state;
     uint32_t expect = 0;
 
-    ok(backend->queue_fill(f->queue, f->data, 0, 1024, 0));
+    ok(backend->queues->fill(f->queue, f->data, 0, 1024, 0));
     for (uint32_t i = 0; i < 500; i++) {
         launch_step(f, f->queue, f->data, i, 64);
         expect = step_on_host(expect, i);
-        ok(backend->queue_await(f->queue, backend->queue_point(f->queue), LONG_ENOUGH, i & 1));
+        ok(backend->queues->await(f->queue, backend->queues->point(f->queue), LONG_ENOUGH, i & 1));
     }
     assert_int_equal(download(f, f->queue, f->data, 256)[63], expect);
 }
@@ -493,15 +493,15 @@ static void check_grid(struct fixture *f, const uint32_t grid[3], const uint32_t
 
     memcpy(launch.grid, grid, sizeof launch.grid);
     memcpy(launch.block, block, sizeof launch.block);
-    ok(backend->queue_fill(f->queue, memory, 0, size + 4, 1));
-    ok(backend->queue_launch(f->queue, &launch));
-    ok(backend->queue_copy(f->queue, host, memory, &all, 1));
+    ok(backend->queues->fill(f->queue, memory, 0, size + 4, 1));
+    ok(backend->queues->launch(f->queue, &launch));
+    ok(backend->queues->copy(f->queue, host, memory, &all, 1));
     await_all(f->queue);
     for (uint64_t i = 0; i < threads; i++)
         assert_int_equal(words[i], step_on_host(1, 2)); /* each thread exactly once */
     assert_int_equal(words[threads], 1);
-    backend->memory_destroy(host);
-    backend->memory_destroy(memory);
+    backend->memory->destroy(host);
+    backend->memory->destroy(memory);
 }
 
 /* lavapipe allocates memory for each block; under the address sanitizer millions of them cost tens of gigabytes. */
@@ -542,7 +542,7 @@ static void test_shared_memory_and_blocks(void **state)
             .kernel = f->reverse, .grid = {grid, 1, 1}, .block = {threads, 1, 1}, .params = &params, .dynamic_shared_bytes = threads * 4};
         const uint32_t *words;
 
-        ok(backend->queue_launch(f->queue, &launch));
+        ok(backend->queues->launch(f->queue, &launch));
         words = download(f, f->queue, f->data, WORDS * 4);
         for (uint32_t k = 0; k < grid * threads; k++)
             assert_int_equal(words[k], k - k % threads + (threads - 1 - k % threads) + 100);
@@ -573,7 +573,7 @@ static void test_bad_launches(void **state)
 
         memcpy(launch.grid, rows[i].grid, sizeof launch.grid);
         memcpy(launch.block, rows[i].block, sizeof launch.block);
-        if (backend->queue_launch(f->queue, &launch) != CUDA_ERROR_INVALID_VALUE)
+        if (backend->queues->launch(f->queue, &launch) != CUDA_ERROR_INVALID_VALUE)
             fail_msg("%s", rows[i].name);
     }
 }
@@ -587,9 +587,9 @@ static void test_too_many_parameters(void **state)
 
     if (!subject->most_param_bytes)
         skip();
-    assert_int_equal(backend->kernel_create(f->device, "wide", &kernel, &image), CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(backend->kernels->create(f->device, "wide", &kernel, &image), CUDA_ERROR_NOT_SUPPORTED);
     assert_null(image);
-    backend->kernel_destroy(NULL);
+    backend->kernels->destroy(NULL);
 }
 
 /* ---- order between queues ---- */
@@ -601,8 +601,8 @@ static void test_queues_wait_for_each_other(void **state)
     struct ct_queue *queues[3] = {f->queue, make_queue(f->device, 0), make_queue(f->device, -1)};
     uint32_t expect = 1, i;
 
-    ok(backend->queue_fill(queues[0], f->data, 0, 1024, 1));
-    ok(backend->queue_wait_queue(queues[1], queues[0], backend->queue_point(queues[0])));
+    ok(backend->queues->fill(queues[0], f->data, 0, 1024, 1));
+    ok(backend->queues->wait_queue(queues[1], queues[0], backend->queues->point(queues[0])));
     for (i = 0; i < 1500; i++) {
         struct ct_queue *mine = queues[(i + 1) % 3], *next = queues[(i + 2) % 3];
 
@@ -610,14 +610,14 @@ static void test_queues_wait_for_each_other(void **state)
             launch_step(f, mine, f->data, i + k, 256);
             expect = step_on_host(expect, i + k);
         }
-        ok(backend->queue_wait_queue(next, mine, backend->queue_point(mine)));
+        ok(backend->queues->wait_queue(next, mine, backend->queues->point(mine)));
     }
     assert_int_equal(download(f, queues[(i + 1) % 3], f->data, 1024)[255], expect);
-    assert_int_equal(backend->queue_wait_queue(queues[0], queues[1], backend->queue_point(queues[1]) + 1), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(backend->queues->wait_queue(queues[0], queues[1], backend->queues->point(queues[1]) + 1), CUDA_ERROR_INVALID_VALUE);
     for (int q = 0; q < 3; q++)
         await_all(queues[q]);
-    backend->queue_destroy(queues[1]);
-    backend->queue_destroy(queues[2]);
+    backend->queues->destroy(queues[1]);
+    backend->queues->destroy(queues[2]);
 }
 
 /* A queue that waits for the host holds up nobody else, not even on a device with one VkQueue; what waits for it follows. */
@@ -628,23 +628,23 @@ static void test_host_timeline(void **state)
     struct ct_timeline *timeline = NULL;
     uint64_t done = 0;
 
-    ok(backend->timeline_create(f->device, &timeline));
-    ok(backend->queue_fill(f->queue, f->data, 0, 1024, 1));
+    ok(backend->timelines->create(f->device, &timeline));
+    ok(backend->queues->fill(f->queue, f->data, 0, 1024, 1));
     await_all(f->queue);
-    ok(backend->queue_wait(held, timeline, 5));
+    ok(backend->queues->wait(held, timeline, 5));
     for (uint32_t i = 0; i < 300; i++)
         launch_step(f, held, f->data, 10, 64);
-    ok(backend->queue_wait_queue(follower, held, backend->queue_point(held)));
+    ok(backend->queues->wait_queue(follower, held, backend->queues->point(held)));
     launch_step(f, follower, f->data, 11, 64);
-    ok(backend->queue_flush(held));
-    ok(backend->queue_flush(follower));
-    assert_int_equal(backend->queue_await(follower, backend->queue_point(follower), SECOND / 20, false), CUDA_ERROR_NOT_READY);
-    ok(backend->queue_completed(held, &done));
+    ok(backend->queues->flush(held));
+    ok(backend->queues->flush(follower));
+    assert_int_equal(backend->queues->await(follower, backend->queues->point(follower), SECOND / 20, false), CUDA_ERROR_NOT_READY);
+    ok(backend->queues->completed(held, &done));
     assert_int_equal(done, 0);
     assert_int_equal(download(f, f->queue, f->data, 1024)[0], 1); /* the neighbour runs */
-    ok(backend->timeline_signal(timeline, 4));
-    assert_int_equal(backend->queue_await(held, backend->queue_point(held), SECOND / 50, true), CUDA_ERROR_NOT_READY);
-    ok(backend->timeline_signal(timeline, 5));
+    ok(backend->timelines->signal(timeline, 4));
+    assert_int_equal(backend->queues->await(held, backend->queues->point(held), SECOND / 50, true), CUDA_ERROR_NOT_READY);
+    ok(backend->timelines->signal(timeline, 5));
     await_all(follower);
     {
         uint32_t expect = 1;
@@ -653,11 +653,11 @@ static void test_host_timeline(void **state)
             expect = step_on_host(expect, 10);
         assert_int_equal(download(f, f->queue, f->data, 1024)[63], step_on_host(expect, 11));
     }
-    ok(backend->queue_wait(held, timeline, 3)); /* long reached */
+    ok(backend->queues->wait(held, timeline, 3)); /* long reached */
     await_all(held);
-    backend->timeline_destroy(timeline);
-    backend->queue_destroy(follower);
-    backend->queue_destroy(held);
+    backend->timelines->destroy(timeline);
+    backend->queues->destroy(follower);
+    backend->queues->destroy(held);
 }
 
 static void test_queue_signals_timeline(void **state)
@@ -666,21 +666,21 @@ static void test_queue_signals_timeline(void **state)
     struct ct_queue *waiter = make_queue(f->device, 0);
     struct ct_timeline *timeline = NULL;
 
-    ok(backend->timeline_create(f->device, &timeline));
-    assert_int_equal(backend->timeline_await(timeline, 1, 0), CUDA_ERROR_NOT_READY);
-    assert_int_equal(backend->timeline_await(timeline, 1, 1000000), CUDA_ERROR_NOT_READY);
-    ok(backend->queue_wait(waiter, timeline, 7)); /* before the signal is recorded */
+    ok(backend->timelines->create(f->device, &timeline));
+    assert_int_equal(backend->timelines->await(timeline, 1, 0), CUDA_ERROR_NOT_READY);
+    assert_int_equal(backend->timelines->await(timeline, 1, 1000000), CUDA_ERROR_NOT_READY);
+    ok(backend->queues->wait(waiter, timeline, 7)); /* before the signal is recorded */
     launch_step(f, waiter, f->data, 1, 64);
-    ok(backend->queue_fill(f->queue, f->data, 0, 1024, 2));
-    ok(backend->queue_signal(f->queue, timeline, 7));
-    ok(backend->timeline_await(timeline, 7, LONG_ENOUGH));
+    ok(backend->queues->fill(f->queue, f->data, 0, 1024, 2));
+    ok(backend->queues->signal(f->queue, timeline, 7));
+    ok(backend->timelines->await(timeline, 7, LONG_ENOUGH));
     assert_int_equal(download(f, waiter, f->data, 256)[0], step_on_host(2, 1));
-    assert_int_equal(backend->queue_signal(f->queue, timeline, 7), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(backend->timeline_signal(timeline, 6), CUDA_ERROR_INVALID_VALUE);
-    ok(backend->timeline_signal(timeline, 8));
-    ok(backend->timeline_await(timeline, 8, 0));
-    backend->timeline_destroy(timeline);
-    backend->queue_destroy(waiter);
+    assert_int_equal(backend->queues->signal(f->queue, timeline, 7), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(backend->timelines->signal(timeline, 6), CUDA_ERROR_INVALID_VALUE);
+    ok(backend->timelines->signal(timeline, 8));
+    ok(backend->timelines->await(timeline, 8, 0));
+    backend->timelines->destroy(timeline);
+    backend->queues->destroy(waiter);
 }
 
 static void test_waiting_for_what_is_not_recorded(void **state)
@@ -689,14 +689,14 @@ static void test_waiting_for_what_is_not_recorded(void **state)
     struct ct_queue *queue = make_queue(f->device, 0);
     uint64_t done = 99;
 
-    assert_int_equal(backend->queue_point(queue), 0);
-    ok(backend->queue_completed(queue, &done));
+    assert_int_equal(backend->queues->point(queue), 0);
+    ok(backend->queues->completed(queue, &done));
     assert_int_equal(done, 0);
-    ok(backend->queue_await(queue, 0, LONG_ENOUGH, true));
-    assert_int_equal(backend->queue_await(queue, 1, 0, false), CUDA_ERROR_INVALID_VALUE);
-    ok(backend->queue_flush(queue));
-    backend->queue_destroy(queue);
-    backend->queue_destroy(NULL);
+    ok(backend->queues->await(queue, 0, LONG_ENOUGH, true));
+    assert_int_equal(backend->queues->await(queue, 1, 0, false), CUDA_ERROR_INVALID_VALUE);
+    ok(backend->queues->flush(queue));
+    backend->queues->destroy(queue);
+    backend->queues->destroy(NULL);
 }
 
 static void test_timestamps(void **state)
@@ -706,29 +706,29 @@ static void test_timestamps(void **state)
     double before = 0, now;
 
     if (!f->info->timestamps) {
-        assert_int_equal(backend->timestamp_create(f->device, &times[0]), CUDA_ERROR_NOT_SUPPORTED);
+        assert_int_equal(backend->timestamps->create(f->device, &times[0]), CUDA_ERROR_NOT_SUPPORTED);
         return;
     }
     for (int i = 0; i < 70; i++)
-        ok(backend->timestamp_create(f->device, &times[i]));
-    assert_int_equal(backend->timestamp_read(times[0], &now), CUDA_ERROR_NOT_READY);
+        ok(backend->timestamps->create(f->device, &times[i]));
+    assert_int_equal(backend->timestamps->read(times[0], &now), CUDA_ERROR_NOT_READY);
     for (int i = 0; i < 70; i++) {
-        ok(backend->queue_timestamp(f->queue, times[i]));
+        ok(backend->queues->timestamp(f->queue, times[i]));
         launch_step(f, f->queue, f->data, 1, WORDS);
     }
     await_all(f->queue);
     for (int i = 0; i < 70; i++) {
-        ok(backend->timestamp_read(times[i], &now));
+        ok(backend->timestamps->read(times[i], &now));
         assert_true(i == 0 || now >= before);
         before = now;
     }
-    ok(backend->queue_timestamp(f->queue, times[0])); /* again: the later time counts */
+    ok(backend->queues->timestamp(f->queue, times[0])); /* again: the later time counts */
     await_all(f->queue);
-    ok(backend->timestamp_read(times[0], &now));
+    ok(backend->timestamps->read(times[0], &now));
     assert_true(now > before && now - before < 60e9);
     for (int i = 0; i < 70; i++)
-        backend->timestamp_destroy(times[i]);
-    backend->timestamp_destroy(NULL);
+        backend->timestamps->destroy(times[i]);
+    backend->timestamps->destroy(NULL);
 }
 
 /* ---- threads ---- */
@@ -749,28 +749,28 @@ static void *work(void *argument)
     const struct ct_copy_region all = run_of(0, 0, 1024);
     struct ct_queue *queue = NULL;
     struct ct_memory *data = NULL, *host = NULL;
-    bool fine = backend->queue_create(f->device, &desc, &queue) == CUDA_SUCCESS;
+    bool fine = backend->queues->create(f->device, &desc, &queue) == CUDA_SUCCESS;
 
-    fine = fine && backend->memory_create(f->device, &device_request, &data) == CUDA_SUCCESS;
-    fine = fine && backend->memory_create(f->device, &host_request, &host) == CUDA_SUCCESS;
-    fine = fine && backend->queue_fill(queue, data, 0, 1024, worker->seed) == CUDA_SUCCESS;
+    fine = fine && backend->memory->create(f->device, &device_request, &data) == CUDA_SUCCESS;
+    fine = fine && backend->memory->create(f->device, &host_request, &host) == CUDA_SUCCESS;
+    fine = fine && backend->queues->fill(queue, data, 0, 1024, worker->seed) == CUDA_SUCCESS;
     worker->expect = worker->seed;
     for (uint32_t i = 0; i < 300 && fine; i++) {
         const struct kernel_params params = {data->address.v, i, 256};
         const struct ct_launch launch = {
             .kernel = f->step, .grid = {256 / (1 + i % 16), 1, 1}, .block = {1 + i % 16, 1, 1}, .params = &params};
 
-        fine = backend->queue_launch(queue, &launch) == CUDA_SUCCESS;
+        fine = backend->queues->launch(queue, &launch) == CUDA_SUCCESS;
         worker->expect = step_on_host(worker->expect, i);
         if (i % 37 == 0)
-            fine = fine && backend->queue_await(queue, backend->queue_point(queue), LONG_ENOUGH, i & 1) == CUDA_SUCCESS;
+            fine = fine && backend->queues->await(queue, backend->queues->point(queue), LONG_ENOUGH, i & 1) == CUDA_SUCCESS;
     }
-    fine = fine && backend->queue_copy(queue, host, data, &all, 1) == CUDA_SUCCESS;
-    fine = fine && backend->queue_await(queue, backend->queue_point(queue), LONG_ENOUGH, false) == CUDA_SUCCESS;
+    fine = fine && backend->queues->copy(queue, host, data, &all, 1) == CUDA_SUCCESS;
+    fine = fine && backend->queues->await(queue, backend->queues->point(queue), LONG_ENOUGH, false) == CUDA_SUCCESS;
     worker->got = fine ? *(uint32_t *)host->host : ~worker->expect;
-    backend->memory_destroy(host);
-    backend->memory_destroy(data);
-    backend->queue_destroy(queue);
+    backend->memory->destroy(host);
+    backend->memory->destroy(data);
+    backend->queues->destroy(queue);
     return NULL;
 }
 

@@ -69,10 +69,10 @@ static CUresult make_memory(struct ct_backend_device *device)
 {
     const struct ct_memory_request request = {.size_bytes = 4096, .align = 256, .kind = CT_MEMORY_HOST};
     struct ct_memory *memory;
-    CUresult r = vk->memory_create(device, &request, &memory);
+    CUresult r = vk->memory->create(device, &request, &memory);
 
     if (r == CUDA_SUCCESS)
-        vk->memory_destroy(memory);
+        vk->memory->destroy(memory);
     return r;
 }
 
@@ -83,7 +83,7 @@ static struct ct_kernel_image *kernel_or_null(struct ct_backend_device *device, 
     spv_binary binary = NULL;
 
     assert_int_equal(spvTextToBinary(context, kernel_step, strlen(kernel_step), &binary, NULL), SPV_SUCCESS);
-    *out = vk->kernel_create(
+    *out = vk->kernels->create(
         device, "step", &(struct ptx2spv_kernel){binary->code, binary->wordCount, {.param_bytes = sizeof(struct kernel_params)}}, &image);
     spvBinaryDestroy(binary);
     spvContextDestroy(context);
@@ -94,37 +94,37 @@ static CUresult make_kernel(struct ct_backend_device *device)
 {
     CUresult r;
 
-    vk->kernel_destroy(kernel_or_null(device, &r));
+    vk->kernels->destroy(kernel_or_null(device, &r));
     return r;
 }
 
 static CUresult make_queue(struct ct_backend_device *device)
 {
     struct ct_queue *queue;
-    CUresult r = vk->queue_create(device, &(struct ct_queue_desc){0}, &queue);
+    CUresult r = vk->queues->create(device, &(struct ct_queue_desc){0}, &queue);
 
     if (r == CUDA_SUCCESS)
-        vk->queue_destroy(queue);
+        vk->queues->destroy(queue);
     return r;
 }
 
 static CUresult make_timeline(struct ct_backend_device *device)
 {
     struct ct_timeline *timeline;
-    CUresult r = vk->timeline_create(device, &timeline);
+    CUresult r = vk->timelines->create(device, &timeline);
 
     if (r == CUDA_SUCCESS)
-        vk->timeline_destroy(timeline);
+        vk->timelines->destroy(timeline);
     return r;
 }
 
 static CUresult make_timestamp(struct ct_backend_device *device)
 {
     struct ct_timestamp *timestamp;
-    CUresult r = vk->timestamp_create(device, &timestamp);
+    CUresult r = vk->timestamps->create(device, &timestamp);
 
     if (r == CUDA_SUCCESS)
-        vk->timestamp_destroy(timestamp);
+        vk->timestamps->destroy(timestamp);
     return r;
 }
 
@@ -140,10 +140,10 @@ static CUresult make_image(struct ct_backend_device *device)
                                              .layers = 1,
                                              .levels = 1};
     struct ct_texel_image *image;
-    CUresult r = vk->image_create(device, &request, &image);
+    CUresult r = vk->images->create(device, &request, &image);
 
     if (r == CUDA_SUCCESS)
-        vk->image_destroy(image);
+        vk->images->destroy(image);
     return r;
 }
 
@@ -155,10 +155,10 @@ static CUresult run_once(struct ct_backend_device *device, struct ct_kernel_imag
     struct ct_queue *queue;
     CUresult r;
 
-    assert_int_equal(vk->queue_create(device, &(struct ct_queue_desc){0}, &queue), CUDA_SUCCESS);
-    if ((r = vk->queue_launch(queue, &launch)) == CUDA_SUCCESS)
-        r = vk->queue_await(queue, vk->queue_point(queue), LONG_ENOUGH, false);
-    vk->queue_destroy(queue);
+    assert_int_equal(vk->queues->create(device, &(struct ct_queue_desc){0}, &queue), CUDA_SUCCESS);
+    if ((r = vk->queues->launch(queue, &launch)) == CUDA_SUCCESS)
+        r = vk->queues->await(queue, vk->queues->point(queue), LONG_ENOUGH, false);
+    vk->queues->destroy(queue);
     return r;
 }
 
@@ -225,7 +225,7 @@ static void test_address_not_granted(void **state)
     struct ct_memory *memory = NULL;
 
     inject(f, &failure);
-    assert_int_equal(vk->memory_create(f->device, &request, &memory), chosen ? CUDA_ERROR_MAP_FAILED : CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(vk->memory->create(f->device, &request, &memory), chosen ? CUDA_ERROR_MAP_FAILED : CUDA_ERROR_NOT_SUPPORTED);
     assert_null(memory);
 }
 
@@ -290,7 +290,7 @@ static uint32_t type_of(struct fixture *f, enum ct_memory_kind kind, const VkMem
         inject(f, &rows[i]);
     asked_for = NO_TYPE;
     f->device->physical = &physical;
-    r = vk->memory_create(f->device, &request, &memory);
+    r = vk->memory->create(f->device, &request, &memory);
     f->device->physical = real;
     f->device->vk = f->good;
     assert_int_equal(r, CUDA_ERROR_OUT_OF_MEMORY);
@@ -352,7 +352,7 @@ static void test_free_memory_follows_the_budget(void **state)
 
         told.heapBudget[heap] = rows[i].budget;
         told.heapUsage[heap] = rows[i].usage;
-        assert_int_equal(vk->memory_info(f->device, &free_bytes, &total_bytes), CUDA_SUCCESS);
+        assert_int_equal(vk->memory->info(f->device, &free_bytes, &total_bytes), CUDA_SUCCESS);
         assert_int_equal(free_bytes, rows[i].free);
         assert_int_equal(total_bytes, total);
     }
@@ -382,7 +382,7 @@ static void test_recording(void **state)
             fail_msg("%s: %d", rows[i].call, (int)r);
     }
     assert_int_equal(run_once(f->device, kernel), CUDA_SUCCESS);
-    vk->kernel_destroy(kernel);
+    vk->kernels->destroy(kernel);
 }
 
 /* A lost device: the call that finds out and every later one say so, waits return, all can be destroyed. */
@@ -394,22 +394,22 @@ static void lose_device(struct fixture *f, const struct failure *failure)
     uint64_t done;
     struct ct_kernel_image *kernel = kernel_or_null(f->device, &r);
 
-    assert_int_equal(vk->timeline_create(f->device, &timeline), CUDA_SUCCESS);
-    assert_int_equal(vk->queue_create(f->device, &(struct ct_queue_desc){0}, &queue), CUDA_SUCCESS);
-    assert_int_equal(vk->queue_create(f->device, &(struct ct_queue_desc){0}, &other), CUDA_SUCCESS);
-    assert_int_equal(vk->queue_wait(other, timeline, 1), CUDA_SUCCESS); /* gathers, and will never go */
+    assert_int_equal(vk->timelines->create(f->device, &timeline), CUDA_SUCCESS);
+    assert_int_equal(vk->queues->create(f->device, &(struct ct_queue_desc){0}, &queue), CUDA_SUCCESS);
+    assert_int_equal(vk->queues->create(f->device, &(struct ct_queue_desc){0}, &other), CUDA_SUCCESS);
+    assert_int_equal(vk->queues->wait(other, timeline, 1), CUDA_SUCCESS); /* gathers, and will never go */
     inject(f, failure);
     assert_int_not_equal(run_once(f->device, kernel), CUDA_SUCCESS);
     f->device->vk = f->good;
     assert_int_equal(run_once(f->device, kernel), CUDA_ERROR_LAUNCH_FAILED);
-    assert_int_equal(vk->queue_completed(queue, &done), CUDA_ERROR_LAUNCH_FAILED);
-    assert_int_equal(vk->queue_await(other, 1, LONG_ENOUGH, false), CUDA_ERROR_LAUNCH_FAILED);
-    assert_int_equal(vk->queue_flush(other), CUDA_ERROR_LAUNCH_FAILED);
-    assert_int_equal(vk->timeline_await(timeline, 1, LONG_ENOUGH), CUDA_ERROR_LAUNCH_FAILED);
-    vk->queue_destroy(other);
-    vk->queue_destroy(queue);
-    vk->timeline_destroy(timeline);
-    vk->kernel_destroy(kernel);
+    assert_int_equal(vk->queues->completed(queue, &done), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(vk->queues->await(other, 1, LONG_ENOUGH, false), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(vk->queues->flush(other), CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(vk->timelines->await(timeline, 1, LONG_ENOUGH), CUDA_ERROR_LAUNCH_FAILED);
+    vk->queues->destroy(other);
+    vk->queues->destroy(queue);
+    vk->timelines->destroy(timeline);
+    vk->kernels->destroy(kernel);
 }
 
 static void test_lost_at_submission(void **state)

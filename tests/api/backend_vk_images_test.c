@@ -43,8 +43,8 @@ static int setup(void **state)
     static struct fixture fixture;
 
     ok(vk->device_open(0, &fixture.device));
-    ok(vk->queue_create(fixture.device, &(struct ct_queue_desc){0}, &fixture.queue));
-    ok(vk->memory_create(fixture.device, &request, &fixture.memory));
+    ok(vk->queues->create(fixture.device, &(struct ct_queue_desc){0}, &fixture.queue));
+    ok(vk->memory->create(fixture.device, &request, &fixture.memory));
     *state = &fixture;
     return 0;
 }
@@ -53,8 +53,8 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    vk->memory_destroy(f->memory);
-    vk->queue_destroy(f->queue);
+    vk->memory->destroy(f->memory);
+    vk->queues->destroy(f->queue);
     vk->device_close(f->device);
     return ct_vk_validation_errors() ? -1 : 0;
 }
@@ -63,13 +63,13 @@ static struct ct_texel_image *make(struct fixture *f, const struct ct_image_requ
 {
     struct ct_texel_image *image;
 
-    ok(vk->image_create(f->device, request, &image));
+    ok(vk->images->create(f->device, request, &image));
     return image;
 }
 
 static void await_all(struct fixture *f)
 {
-    ok(vk->queue_await(f->queue, vk->queue_point(f->queue), LONG_ENOUGH, false));
+    ok(vk->queues->await(f->queue, vk->queues->point(f->queue), LONG_ENOUGH, false));
 }
 
 static void levels_tell_their_texels(void **state)
@@ -78,7 +78,7 @@ static void levels_tell_their_texels(void **state)
 
     assert_true(image->size_bytes >= 32 * 16 * 4 * 3);
     for (uint32_t i = 0; i < 3; i++) {
-        const struct ct_memory *level = vk->image_level(image, i);
+        const struct ct_memory *level = vk->images->level(image, i);
 
         assert_non_null(level->texels);
         assert_null(level->host);
@@ -87,7 +87,7 @@ static void levels_tell_their_texels(void **state)
         assert_int_equal(level->texels->slice_bytes, 2048u >> 2 * i);
         assert_int_equal(level->size_bytes, 3 * (2048u >> 2 * i));
     }
-    vk->image_destroy(image);
+    vk->images->destroy(image);
 }
 
 /* A box goes in and comes back with other distances; what is around it stays. */
@@ -95,7 +95,7 @@ static void boxes_lie_where_their_offsets_say(void **state)
 {
     struct fixture *f = *state;
     struct ct_texel_image *image = make(f, &layers);
-    struct ct_memory *level = vk->image_level(image, 0);
+    struct ct_memory *level = vk->images->level(image, 0);
     unsigned char *bytes = f->memory->host;
     const struct ct_copy_region clear = {.src_offset = 32768,
                                          .row_bytes = 128,
@@ -125,16 +125,16 @@ static void boxes_lie_where_their_offsets_say(void **state)
     memset(bytes, 0xcc, BYTES);
     for (int i = 0; i < 1024; i++)
         bytes[i] = (unsigned char)(i % 199);
-    ok(vk->queue_copy(f->queue, level, f->memory, &clear, 1));
-    ok(vk->queue_copy(f->queue, level, f->memory, &in, 1));
-    ok(vk->queue_copy(f->queue, f->memory, level, &out, 1));
+    ok(vk->queues->copy(f->queue, level, f->memory, &clear, 1));
+    ok(vk->queues->copy(f->queue, level, f->memory, &in, 1));
+    ok(vk->queues->copy(f->queue, f->memory, level, &out, 1));
     await_all(f);
     for (unsigned i = 0; i < 3 * 2048; i++) {
         unsigned z = i / 2048, y = i % 2048 / 128, x = i % 128, inside = z >= 1 && y >= 3 && y < 8 && x >= 20 && x < 60;
 
         assert_int_equal(bytes[8192 + i], inside ? ((z - 1) * 48 * 7 + (y - 3) * 48 + x - 20) % 199 : 0xcc);
     }
-    vk->image_destroy(image);
+    vk->images->destroy(image);
 }
 
 static void what_is_no_box_is_refused(void **state)
@@ -158,17 +158,17 @@ static void what_is_no_box_is_refused(void **state)
     };
     struct fixture *f = *state;
     struct ct_texel_image *image = make(f, &layers);
-    uint64_t point = vk->queue_point(f->queue);
+    uint64_t point = vk->queues->point(f->queue);
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        CUresult r = vk->queue_copy(f->queue, vk->image_level(image, 0), f->memory, &rows[i].region, 1);
+        CUresult r = vk->queues->copy(f->queue, vk->images->level(image, 0), f->memory, &rows[i].region, 1);
 
         if (r != CUDA_ERROR_INVALID_VALUE)
             print_error("%s: %d\n", rows[i].name, (int)r);
         assert_int_equal(r, CUDA_ERROR_INVALID_VALUE);
     }
-    assert_int_equal(vk->queue_point(f->queue), point);
-    vk->image_destroy(image);
+    assert_int_equal(vk->queues->point(f->queue), point);
+    vk->images->destroy(image);
 }
 
 static void images_that_do_not_suit_each_other(void **state)
@@ -181,14 +181,16 @@ static void images_that_do_not_suit_each_other(void **state)
     wide.channels = 2;
     wide.texel_bytes = 8;
     other = make(f, &wide);
-    assert_int_equal(vk->queue_copy(f->queue, vk->image_level(image, 0), vk->image_level(other, 0), &one, 1), CUDA_ERROR_INVALID_VALUE);
-    vk->image_destroy(other);
+    assert_int_equal(vk->queues->copy(f->queue, vk->images->level(image, 0), vk->images->level(other, 0), &one, 1),
+                     CUDA_ERROR_INVALID_VALUE);
+    vk->images->destroy(other);
     row.shape = CT_IMAGE_1D;
     row.height = 1;
     other = make(f, &row);
-    assert_int_equal(vk->queue_copy(f->queue, vk->image_level(image, 0), vk->image_level(other, 0), &one, 1), CUDA_ERROR_INVALID_VALUE);
-    vk->image_destroy(other);
-    vk->image_destroy(image);
+    assert_int_equal(vk->queues->copy(f->queue, vk->images->level(image, 0), vk->images->level(other, 0), &one, 1),
+                     CUDA_ERROR_INVALID_VALUE);
+    vk->images->destroy(other);
+    vk->images->destroy(image);
 }
 
 static void images_that_there_are_not(void **state)
@@ -198,11 +200,11 @@ static void images_that_there_are_not(void **state)
     struct ct_texel_image *image;
 
     request.channels = 3;
-    assert_int_equal(vk->image_create(f->device, &request, &image), CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(vk->images->create(f->device, &request, &image), CUDA_ERROR_NOT_SUPPORTED);
     request = layers;
     request.layers = 1 << 20;
-    assert_int_equal(vk->image_create(f->device, &request, &image), CUDA_ERROR_NOT_SUPPORTED);
-    vk->image_destroy(NULL);
+    assert_int_equal(vk->images->create(f->device, &request, &image), CUDA_ERROR_NOT_SUPPORTED);
+    vk->images->destroy(NULL);
 }
 
 int main(void)

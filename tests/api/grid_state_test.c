@@ -57,7 +57,7 @@ static struct ct_memory *make_memory(const struct fixture *f, uint64_t bytes)
     const struct ct_memory_request request = {.size_bytes = bytes, .align = 256, .kind = CT_MEMORY_HOST};
     struct ct_memory *memory = NULL;
 
-    ok(backend->memory_create(f->device, &request, &memory));
+    ok(backend->memory->create(f->device, &request, &memory));
     memset(memory->host, 0, bytes);
     return memory;
 }
@@ -71,7 +71,7 @@ static int setup(void **state)
     assert_non_null(f);
     ok(backend->enumerate(&f->info, &count));
     ok(backend->device_open(0, &f->device));
-    ok(backend->queue_create(f->device, &desc, &f->queue));
+    ok(backend->queues->create(f->device, &desc, &f->queue));
     f->control = make_memory(f, sizeof(struct ptx2spv_grid));
     f->variables = make_memory(f, 256);
     f->words = make_memory(f, 4 * (1 + BLOCKS * MOST_THREADS));
@@ -83,10 +83,10 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    backend->memory_destroy(f->words);
-    backend->memory_destroy(f->variables);
-    backend->memory_destroy(f->control);
-    backend->queue_destroy(f->queue);
+    backend->memory->destroy(f->words);
+    backend->memory->destroy(f->variables);
+    backend->memory->destroy(f->control);
+    backend->queues->destroy(f->queue);
     backend->device_close(f->device);
     free(f);
     return ct_vk_validation_errors() ? -1 : 0;
@@ -112,7 +112,7 @@ static struct ct_kernel_image *make_kernel(const struct fixture *f, const struct
     ptx2spv_module_destroy(module);
     assert_int_equal(out->info.param_bytes, sizeof(struct params));
     assert_int_equal(out->info.grid_param_offset, offsetof(struct params, grid));
-    ok(backend->kernel_create(f->device, row->name, out, &image));
+    ok(backend->kernels->create(f->device, row->name, out, &image));
     return image;
 }
 
@@ -132,8 +132,8 @@ static uint32_t dispatch(const struct fixture *f, const struct ct_launch *launch
     struct ptx2spv_grid *grid = f->control->host;
 
     grid->waiting = 0;
-    ok(backend->queue_launch(f->queue, launch));
-    ok(backend->queue_await(f->queue, backend->queue_point(f->queue), LONG_ENOUGH, false));
+    ok(backend->queues->launch(f->queue, launch));
+    ok(backend->queues->await(f->queue, backend->queues->point(f->queue), LONG_ENOUGH, false));
     grid->phase = 1;
     return grid->waiting;
 }
@@ -170,8 +170,8 @@ static void run_row(struct fixture *f, const struct row *row)
     check_guards(row, states->host, bytes, stride);
     for (uint32_t t = 0; t < BLOCKS * row->threads; t++)
         assert_int_equal(words[1 + t], t + GO);
-    backend->kernel_destroy(image);
-    backend->memory_destroy(states);
+    backend->kernels->destroy(image);
+    backend->memory->destroy(states);
     ptx2spv_kernel_finish(&kernel);
 }
 

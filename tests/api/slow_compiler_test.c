@@ -19,6 +19,7 @@ enum { PATIENCE_S = 60, BLOCK = 64 };
 
 static const struct ct_backend *real;
 static struct ct_backend slow;
+static struct ct_kernel_calls slow_kernels;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool is_held, is_compiling;
@@ -41,13 +42,13 @@ static CUresult create_slowly(struct ct_backend_device *device, const char *name
                               struct ct_kernel_image **out)
 {
     wait_in_compiler();
-    return real->kernel_create(device, name, kernel, out);
+    return real->kernels->create(device, name, kernel, out);
 }
 
 static CUresult prepare_slowly(const struct ct_launch *launch, const struct ct_kernel_variant **out)
 {
     wait_in_compiler();
-    return real->kernel_prepare(launch, out);
+    return real->kernels->prepare(launch, out);
 }
 
 static void replace_backend(void)
@@ -55,8 +56,10 @@ static void replace_backend(void)
     assert_int_equal(cuInit(0), CUDA_SUCCESS);
     real = ct_process.devices[0].backend;
     slow = *real;
-    slow.kernel_create = create_slowly;
-    slow.kernel_prepare = real->kernel_prepare ? prepare_slowly : NULL;
+    slow_kernels = *real->kernels;
+    slow_kernels.create = create_slowly;
+    slow_kernels.prepare = real->kernels->prepare ? prepare_slowly : NULL;
+    slow.kernels = &slow_kernels;
     ct_process.devices[0].backend = &slow;
     ct_process.devices[0].primary->backend = &slow;
 }
@@ -184,7 +187,7 @@ static void test_calls_go_on_while_a_kernel_is_compiled(void **state)
 /* Vulkan's drivers compile a kernel for each shape of blocks. */
 static void test_calls_go_on_while_it_is_compiled_for_another_block(void **state)
 {
-    if (!real->kernel_prepare)
+    if (!real->kernels->prepare)
         skip();
     check(*state, false);
 }

@@ -914,47 +914,79 @@ static void mock_kernel_destroy(struct ct_kernel_image *kernel)
     (void)kernel;
 }
 
+static const struct ct_memory_calls memory_calls = {
+    .info = mock_memory_info,
+    .create = mock_memory_create,
+    .import_host = mock_memory_import_host,
+    .destroy = mock_memory_destroy,
+};
+
+static const struct ct_virtual_memory_calls virtual_memory_calls = {
+    .physical_create = mock_physical_create,
+    .physical_destroy = mock_physical_destroy,
+};
+
+static const struct ct_image_calls image_calls = {
+    .create = mock_image_create,
+    .destroy = mock_image_destroy,
+    .level = mock_image_level,
+    .bind = mock_image_bind,
+};
+
+static const struct ct_kernel_calls kernel_calls = {
+    .create = mock_kernel_create,
+    .destroy = mock_kernel_destroy,
+};
+
+static const struct ct_queue_calls queue_calls = {
+    .create = mock_queue_create,
+    .destroy = mock_queue_destroy,
+    .copy = mock_queue_copy,
+    .fill = mock_queue_fill,
+    .launch = mock_queue_launch,
+    .timestamp = mock_queue_timestamp,
+    .signal = mock_queue_signal,
+    .wait = mock_queue_wait,
+    .wait_queue = mock_queue_wait_queue,
+    .flush = mock_queue_flush,
+    .await_room = mock_queue_await_room,
+    .point = mock_queue_point,
+    .completed = mock_queue_completed,
+    .await = mock_queue_await,
+};
+
+static const struct ct_timestamp_calls timestamp_calls = {
+    .create = mock_timestamp_create,
+    .destroy = mock_timestamp_destroy,
+    .read = mock_timestamp_read,
+};
+
+static const struct ct_timeline_calls timeline_calls = {
+    .create = mock_timeline_create,
+    .destroy = mock_timeline_destroy,
+    .signal = mock_timeline_signal,
+    .await = mock_timeline_await,
+};
+
+static const struct ct_semaphore_calls semaphore_calls = {
+    .import = mock_semaphore_import,
+    .destroy = mock_semaphore_destroy,
+    .await = mock_semaphore_await,
+    .queue_signal = mock_queue_signal_semaphore,
+    .queue_wait = mock_queue_wait_semaphore,
+};
+
 const struct ct_backend ct_backend_vk = {
     .name = "vulkan",
     .enumerate = mock_enumerate,
     .device_open = mock_device_open,
     .device_close = mock_device_close,
-    .memory_info = mock_memory_info,
-    .memory_create = mock_memory_create,
-    .memory_import_host = mock_memory_import_host,
-    .memory_destroy = mock_memory_destroy,
-    .physical_create = mock_physical_create,
-    .physical_destroy = mock_physical_destroy,
-    .image_create = mock_image_create,
-    .image_destroy = mock_image_destroy,
-    .image_level = mock_image_level,
-    .image_bind = mock_image_bind,
-    .kernel_create = mock_kernel_create,
-    .kernel_destroy = mock_kernel_destroy,
-    .queue_create = mock_queue_create,
-    .queue_destroy = mock_queue_destroy,
-    .queue_copy = mock_queue_copy,
-    .queue_fill = mock_queue_fill,
-    .queue_launch = mock_queue_launch,
-    .queue_timestamp = mock_queue_timestamp,
-    .queue_signal = mock_queue_signal,
-    .queue_wait = mock_queue_wait,
-    .queue_wait_queue = mock_queue_wait_queue,
-    .queue_flush = mock_queue_flush,
-    .queue_await_room = mock_queue_await_room,
-    .queue_point = mock_queue_point,
-    .queue_completed = mock_queue_completed,
-    .queue_await = mock_queue_await,
-    .timestamp_create = mock_timestamp_create,
-    .timestamp_destroy = mock_timestamp_destroy,
-    .timestamp_read = mock_timestamp_read,
-    .timeline_create = mock_timeline_create,
-    .timeline_destroy = mock_timeline_destroy,
-    .timeline_signal = mock_timeline_signal,
-    .timeline_await = mock_timeline_await,
-    .semaphore_import = mock_semaphore_import,
-    .semaphore_destroy = mock_semaphore_destroy,
-    .semaphore_await = mock_semaphore_await,
-    .queue_signal_semaphore = mock_queue_signal_semaphore,
-    .queue_wait_semaphore = mock_queue_wait_semaphore,
+    .memory = &memory_calls,
+    .virtual_memory = &virtual_memory_calls,
+    .images = &image_calls,
+    .kernels = &kernel_calls,
+    .queues = &queue_calls,
+    .timestamps = &timestamp_calls,
+    .timelines = &timeline_calls,
+    .semaphores = &semaphore_calls,
 };

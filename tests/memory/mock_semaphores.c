@@ -58,7 +58,7 @@ int mock_semaphore_make(void)
     int fd = memfd_create("semaphore", MFD_CLOEXEC);
     struct stat file;
 
-    if (!shared || fstat(fd, &file) < 0 || ct_backend_vk.timeline_create(NULL, &shared->line) != CUDA_SUCCESS)
+    if (!shared || fstat(fd, &file) < 0 || ct_backend_vk.timelines->create(NULL, &shared->line) != CUDA_SUCCESS)
         abort();
     shared->file = file.st_ino;
     pthread_mutex_lock(&mutex);
@@ -81,7 +81,7 @@ void mock_semaphore_signal(int fd, uint64_t value)
 {
     struct shared *shared = find(fd);
 
-    ct_backend_vk.timeline_signal(shared->line, next_signal(shared, value));
+    ct_backend_vk.timelines->signal(shared->line, next_signal(shared, value));
 }
 
 uint64_t mock_semaphore_value(int fd)
@@ -105,7 +105,7 @@ void mock_semaphores_forget(void)
         struct shared *shared = all;
 
         all = shared->next;
-        ct_backend_vk.timeline_destroy(shared->line);
+        ct_backend_vk.timelines->destroy(shared->line);
         free(shared);
     }
 }
@@ -144,12 +144,12 @@ void mock_semaphore_destroy(struct ct_semaphore *semaphore)
 
 CUresult mock_semaphore_await(struct ct_semaphore *semaphore, uint64_t value, uint64_t timeout_ns)
 {
-    return ct_backend_vk.timeline_await(semaphore->shared->line, value, timeout_ns);
+    return ct_backend_vk.timelines->await(semaphore->shared->line, value, timeout_ns);
 }
 
 CUresult mock_queue_signal_semaphore(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value)
 {
-    return ct_backend_vk.queue_signal(queue, semaphore->shared->line, next_signal(semaphore->shared, value));
+    return ct_backend_vk.queues->signal(queue, semaphore->shared->line, next_signal(semaphore->shared, value));
 }
 
 CUresult mock_queue_wait_semaphore(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value)
@@ -160,5 +160,5 @@ CUresult mock_queue_wait_semaphore(struct ct_queue *queue, struct ct_semaphore *
     if (!shared->timeline)
         value = ++shared->waits;
     pthread_mutex_unlock(&mutex);
-    return ct_backend_vk.queue_wait(queue, shared->line, value);
+    return ct_backend_vk.queues->wait(queue, shared->line, value);
 }

@@ -32,7 +32,7 @@ static void free_group(struct ct_object *object)
         (void)ct_streams_synchronize(context); /* of a context whose streams are gone: nothing */
     ct_contexts_synchronize_reaching(context);
     if (group->image)
-        context->backend->image_destroy(group->image);
+        context->backend->images->destroy(group->image);
     ct_array_tiles_destroy(group->tiles); /* its memory goes when no image has it */
     ct_backing_destroy(context, &group->backing);
     ct_object_release(&context->object);
@@ -97,10 +97,10 @@ static uint64_t total_bytes(const struct ct_array_group *group)
 static CUresult make_image(struct ct_array_group *group, const struct ct_image_request *request)
 {
     struct ct_context *context = group->context;
-    CUresult r = context->backend->image_create(context->backend_device, request, &group->image);
+    CUresult r = context->backend->images->create(context->backend_device, request, &group->image);
 
     for (unsigned i = 0; i < group->n_levels && r == CUDA_SUCCESS; i++)
-        group->levels[i].base.memory = context->backend->image_level(group->image, i);
+        group->levels[i].base.memory = context->backend->images->level(group->image, i);
     return r;
 }
 

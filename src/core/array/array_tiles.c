@@ -147,7 +147,7 @@ static void finish_work(struct ct_tile_requests *work)
 static void bind(const struct request *request)
 {
     struct ct_context *context = request->group->context;
-    CUresult r = context->backend->image_bind(request->group->image, request->binds, (unsigned)request->n);
+    CUresult r = context->backend->images->bind(request->group->image, request->binds, (unsigned)request->n);
 
     if (ct_context_check(context, r) != CUDA_SUCCESS)
         return;

@@ -79,7 +79,7 @@ static void import_locked(struct ct_device *device, struct ct_host_aliases *alia
 
     if (device == aliases->owner || !device->takes_aliases || !may_ask(&device->info, aliases))
         return;
-    r = device->backend->memory_import_host(device->opened, &import, &aliases->of_device[device->ordinal]);
+    r = device->backend->memory->import_host(device->opened, &import, &aliases->of_device[device->ordinal]);
     if (r == CUDA_SUCCESS)
         return;
     ct_log(CT_LOG_INFO, "device %d does not reach the host memory at 0x%llx, which is of device %d", device->ordinal,
@@ -137,7 +137,7 @@ void ct_host_aliases_drop(struct ct_backing *backing)
         aliases->next->link = aliases->link;
     ct_mutex_unlock(&lock);
     for (unsigned i = 0; i < ct_process.n_devices; i++)
-        ct_process.devices[i].backend->memory_destroy(aliases->of_device[i]);
+        ct_process.devices[i].backend->memory->destroy(aliases->of_device[i]);
     if (aliases->refused)
         backing->reserved = NULL; /* stays reserved for good */
     backing->aliases = NULL;

@@ -42,19 +42,19 @@ static CUresult create_placed(struct ct_context *context, struct ct_memory_reque
     if (r != CUDA_SUCCESS)
         return r;
     backing->address = request->want_address = (uint64_t)(uintptr_t)backing->reserved;
-    return context->backend->memory_create(context->backend_device, request, &backing->memory);
+    return context->backend->memory->create(context->backend_device, request, &backing->memory);
 }
 
 static CUresult create_by_driver(struct ct_context *context, const struct ct_memory_request *request, struct ct_backing *backing)
 {
-    CUresult r = context->backend->memory_create(context->backend_device, request, &backing->memory);
+    CUresult r = context->backend->memory->create(context->backend_device, request, &backing->memory);
 
     if (r != CUDA_SUCCESS)
         return r;
     backing->address = backing->memory->address.v;
     if ((backing->address & (request->align - 1)) == 0)
         return CUDA_SUCCESS;
-    context->backend->memory_destroy(backing->memory);
+    context->backend->memory->destroy(backing->memory);
     return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory came at 0x%llx, which is not aligned to %llu", (unsigned long long)backing->address,
                    (unsigned long long)request->align);
 }
@@ -123,7 +123,7 @@ static CUresult import_at(struct ct_context *context, struct ct_host_import *imp
     CUresult r;
 
     import->want_address = want_address;
-    r = context->backend->memory_import_host(context->backend_device, import, &backing->memory);
+    r = context->backend->memory->import_host(context->backend_device, import, &backing->memory);
     if (r == CUDA_SUCCESS)
         backing->address = want_address ? want_address : backing->memory->address.v;
     return r;
@@ -186,7 +186,7 @@ static CUresult import_placed(struct ct_context *context, struct ct_fd_import *i
         if (r != CUDA_SUCCESS)
             return r;
         backing.address = import->want_address = (uint64_t)(uintptr_t)backing.reserved;
-        r = context->backend->memory_import_fd(context->backend_device, import, &backing.memory);
+        r = context->backend->sharing->import_fd(context->backend_device, import, &backing.memory);
         if (r == CUDA_SUCCESS)
             *out = backing;
     }
@@ -202,7 +202,7 @@ CUresult ct_backing_import_fd(struct ct_context *context, const struct ct_fd_imp
     one.want_address = 0;
     if (is_placed(context))
         r = import_placed(context, &one, out);
-    else if ((r = context->backend->memory_import_fd(context->backend_device, &one, &out->memory)) == CUDA_SUCCESS)
+    else if ((r = context->backend->sharing->import_fd(context->backend_device, &one, &out->memory)) == CUDA_SUCCESS)
         out->address = out->memory->address.v;
     if (r == CUDA_SUCCESS)
         out->host = out->memory->host;
@@ -216,7 +216,7 @@ static CUresult export(struct ct_device *device, struct ct_memory *memory, struc
 {
     struct ct_shared_memory shared = {0};
     struct ct_memory_share first;
-    CUresult r = device->backend->memory_export(memory, 0, &first);
+    CUresult r = device->backend->sharing->export(memory, 0, &first);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -228,7 +228,7 @@ static CUresult export(struct ct_device *device, struct ct_memory *memory, struc
     memcpy(shared.uuid, device->info.uuid, sizeof shared.uuid);
     shared.parts[shared.n_parts++] = first;
     while (shared.n_parts < first.n_parts && r == CUDA_SUCCESS)
-        if ((r = device->backend->memory_export(memory, shared.n_parts, &shared.parts[shared.n_parts])) == CUDA_SUCCESS)
+        if ((r = device->backend->sharing->export(memory, shared.n_parts, &shared.parts[shared.n_parts])) == CUDA_SUCCESS)
             shared.n_parts++;
     if (r == CUDA_SUCCESS)
         *out = shared;
@@ -329,7 +329,7 @@ void ct_backing_destroy(struct ct_context *context, struct ct_backing *backing)
 {
     ct_host_aliases_drop(backing);
     if (backing->memory)
-        context->backend->memory_destroy(backing->memory);
+        context->backend->memory->destroy(backing->memory);
     ct_unreserve(backing->reserved, backing->reserved_bytes); /* pages of host memory lie in it */
     ct_budget_give(context->device, backing->device_bytes);
     ct_budget_give_host(backing->host_bytes);

@@ -25,7 +25,7 @@ static bool take(atomic_ullong *taken, uint64_t size_bytes, uint64_t limit)
 static CUresult ask(struct ct_device *device, uint64_t *out_free, uint64_t *out_total)
 {
     uint64_t given = atomic_load_explicit(&device->given_bytes, memory_order_relaxed), left;
-    CUresult r = device->backend->memory_info(device->opened, out_free, out_total);
+    CUresult r = device->backend->memory->info(device->opened, out_free, out_total);
 
     if (r != CUDA_SUCCESS)
         return r;

@@ -112,7 +112,7 @@ static void give_back(struct ct_spares *spares, struct spare *spare)
         ct_budget_give(spares->device, spare->size_bytes);
         return;
     }
-    spares->device->backend->memory_destroy(spare->backing.memory);
+    spares->device->backend->memory->destroy(spare->backing.memory);
     ct_budget_give(spares->device, spare->backing.device_bytes);
     ct_unreserve(spare->backing.reserved, spare->backing.reserved_bytes);
 }

@@ -18,7 +18,7 @@ static void free_function(struct ct_object *object)
 {
     struct ct_function *function = (struct ct_function *)object;
 
-    function->module->context->backend->kernel_destroy(function->image); /* its module was unloaded: no launch is under way */
+    function->module->context->backend->kernels->destroy(function->image); /* its module was unloaded: no launch is under way */
     if (function->cooperative)
         ct_object_release(&function->cooperative->object);
     ct_object_release(&function->module->object);
@@ -108,7 +108,7 @@ static CUresult make_image(struct ct_function *function, const struct ptx2spv_ke
 {
     const struct ct_context *context = function->module->context;
     struct ct_kernel_image *image;
-    CUresult r = context->backend->kernel_create(context->backend_device, function->decl->name, kernel, &image);
+    CUresult r = context->backend->kernels->create(context->backend_device, function->decl->name, kernel, &image);
 
     if (r == CUDA_SUCCESS) {
         function->info = kernel->info;

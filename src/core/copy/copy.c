@@ -61,7 +61,7 @@ static bool is_whole(const struct ct_copy *copy, const struct ct_texels *texels,
     return !((offset | (copy->rows > 1 ? pitch : 0) | (copy->slices > 1 ? slice : 0)) & (texels->texel_bytes - 1));
 }
 
-/* What queue_copy asks of images; the ring suits any. */
+/* What copies ask of images; the ring suits any. */
 static bool suits_images(const struct ct_copy *copy)
 {
     const struct ct_texels *dst = copy->dst.memory->texels, *src = copy->src.memory->texels;

@@ -51,7 +51,7 @@ static CUresult make_image(struct ct_device *device, struct ct_kernel_image **ou
     if (status != PTX2SPV_OK)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the kernel that copies does not compile: %s", ptx2spv_status_string(status));
     r = kernel.info.params_in_buffer ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "no room for the parameters of the kernel that copies")
-                                     : device->backend->kernel_create(device->opened, "copy", &kernel, out);
+                                     : device->backend->kernels->create(device->opened, "copy", &kernel, out);
     ptx2spv_kernel_finish(&kernel);
     return r;
 }
@@ -62,12 +62,12 @@ static CUresult prepare(const struct ct_device *device, struct ct_kernel_image *
 {
     struct ct_launch launch = {.kernel = image, .grid = {1, 1, 1}, .block = {BLOCK_THREADS, 1, 1}};
     const struct ct_kernel_variant *variant;
-    CUresult r = device->backend->kernel_prepare(&launch, &variant);
+    CUresult r = device->backend->kernels->prepare(&launch, &variant);
 
     if (r != CUDA_SUCCESS)
         return r;
     launch.grid[0] = device->info.max_grid[0];
-    return device->backend->kernel_prepare(&launch, &variant);
+    return device->backend->kernels->prepare(&launch, &variant);
 }
 
 static CUresult make(struct ct_device *device, struct ct_kernel_image **out)
@@ -75,8 +75,8 @@ static CUresult make(struct ct_device *device, struct ct_kernel_image **out)
     struct ct_kernel_image *image;
     CUresult r = make_image(device, &image);
 
-    if (r == CUDA_SUCCESS && device->backend->kernel_prepare && (r = prepare(device, image)) != CUDA_SUCCESS)
-        device->backend->kernel_destroy(image);
+    if (r == CUDA_SUCCESS && device->backend->kernels->prepare && (r = prepare(device, image)) != CUDA_SUCCESS)
+        device->backend->kernels->destroy(image);
     if (r == CUDA_SUCCESS)
         *out = image;
     return r;
@@ -94,7 +94,7 @@ static struct ct_copy_kernel *kernel_of(struct ct_device *device)
         ct_log(CT_LOG_WARN, "device %d: the driver copies, if slowly", device->ordinal);
     if (atomic_compare_exchange_strong(&device->copy_kernel, &before, made))
         return made;
-    device->backend->kernel_destroy(made->image);
+    device->backend->kernels->destroy(made->image);
     free(made);
     return before;
 }
@@ -105,7 +105,7 @@ void ct_copy_kernel_destroy(struct ct_device *device)
 
     if (!kernel)
         return;
-    device->backend->kernel_destroy(kernel->image);
+    device->backend->kernels->destroy(kernel->image);
     free(kernel);
 }
 

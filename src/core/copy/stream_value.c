@@ -171,7 +171,7 @@ struct wait {
 static void glass_finish(struct looking_glass *glass, const struct ct_context *context)
 {
     ct_stream_ring_destroy(glass->ring);
-    context->backend->queue_destroy(glass->queue);
+    context->backend->queues->destroy(glass->queue);
 }
 
 static CUresult glass_init(struct looking_glass *glass, struct ct_context *context)
@@ -180,7 +180,7 @@ static CUresult glass_init(struct looking_glass *glass, struct ct_context *conte
     CUresult r;
 
     *glass = (struct looking_glass){0};
-    r = context->backend->queue_create(context->backend_device, &desc, &glass->queue);
+    r = context->backend->queues->create(context->backend_device, &desc, &glass->queue);
     if (r == CUDA_SUCCESS)
         r = ct_stream_ring_create(context, glass->queue, &glass->ring);
     if (r == CUDA_SUCCESS)
@@ -200,10 +200,10 @@ static CUresult look_through(struct looking_glass *glass, const struct wait *wai
         .rows = 1,
         .slices = 1,
     };
-    CUresult r = backend->queue_copy(glass->queue, glass->copy.memory, place->memory, &region, 1);
+    CUresult r = backend->queues->copy(glass->queue, glass->copy.memory, place->memory, &region, 1);
 
     if (r == CUDA_SUCCESS)
-        r = backend->queue_await(glass->queue, backend->queue_point(glass->queue), UINT64_MAX, false);
+        r = backend->queues->await(glass->queue, backend->queues->point(glass->queue), UINT64_MAX, false);
     if (r == CUDA_SUCCESS)
         *out = load(glass->copy.host, wait->value.bytes);
     return r;

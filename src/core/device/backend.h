@@ -90,7 +90,7 @@ struct ct_device_info {
     bool import_at_pointer;          /* placed rules: imported pages can be made at their own host pointer, whatever page that is */
     bool import_read_only;           /* pages that the process may only read can be imported, too */
     bool import_refusals_spoil;      /* once an import was refused good ones may be, too: pages that cannot be locked are not asked for */
-    bool copies_by_kernel;           /* kernels copy within device memory faster than queue_copy does */
+    bool copies_by_kernel;           /* kernels copy within device memory faster than copy does */
     bool pageable_access;            /* kernels may read any host pointer */
     bool sparse, external_memory_fd, external_semaphore_fd, dma_buf, timestamps;
     bool external_timeline_fd;       /* external semaphores may be timelines, too */
@@ -147,7 +147,7 @@ struct ct_fd_import {
     uint64_t pages_offset; /* of what is to be memory, in a file of pages */
     bool dedicated;        /* it was made for one buffer or image alone */
     uint64_t total_bytes;  /* of what is behind the descriptor */
-    uint32_t types;        /* the backend's: found by memory_check_fd, kept by the caller for memory_import_fd */
+    uint32_t types;        /* the backend's: found by sharing->check_fd, kept by the caller for import_fd */
     uint64_t size_bytes;   /* of its beginning: what is to be memory */
     uint64_t want_address; /* placed rules: the CUDA address to be made at, reserved by the caller; 0 anywhere */
     unsigned way;          /* of coming to that address: 0, or 1 when 0 failed; each try wants an address of its own */
@@ -250,7 +250,7 @@ struct ct_semaphore;    /* one that another API or process shares: a timeline, o
 
 struct ct_launch {
     struct ct_kernel_image *kernel;
-    const struct ct_kernel_variant *variant; /* from kernel_prepare, for this grid, block and dynamic_shared_bytes; NULL: queue_launch finds it */
+    const struct ct_kernel_variant *variant; /* from kernels->prepare, for this grid, block, shared memory; NULL: launch finds it */
     uint32_t grid[3], block[3];
     uint32_t dynamic_shared_bytes;
     const void *params;         /* info.param_bytes, copied during the call; unused when params_in_buffer */
@@ -264,32 +264,37 @@ struct ct_queue_desc {
 
 struct ct_backend_device;
 
-struct ct_backend {
-    const char *name; /* as CUTTLE_BACKEND names it */
+/* A backend is a few tables of functions. A table or a member that is NULL is absent, since no device of the backend has anything of the
+ * kind. What a single device has is told by its struct ct_device_info; core asks that before it calls. */
 
-    /* Finds devices. *out_count may be 0. The array lives as long as the process; calling again gives the same. */
-    CUresult (*enumerate)(const struct ct_device_info **out_infos, unsigned *out_count);
-    CUresult (*device_open)(unsigned index, struct ct_backend_device **out);
-    void (*device_close)(struct ct_backend_device *device); /* idle, nothing of it left */
+/* Memory with addresses. No member is NULL. */
+struct ct_memory_calls {
     /* Free and total bytes of device memory now. */
-    CUresult (*memory_info)(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total);
+    CUresult (*info)(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total);
 
     /* The address is read back and compared: memory that came elsewhere than wanted is given back, MAP_FAILED. After a failure the caller
      * never asks for that address again. Memory larger than the driver makes at once is glued of adjacent pieces. */
-    CUresult (*memory_create)(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
-    CUresult (*memory_import_host)(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
+    CUresult (*create)(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
+    CUresult (*import_host)(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
+    void (*destroy)(struct ct_memory *memory); /* no queue uses it any more; takes NULL */
+};
+
+/* Memory from and for other APIs and processes. */
+struct ct_sharing_calls {
     /* Where info.external_memory_fd. check looks whether the descriptor can be imported and fills in `types`; OPERATING_SYSTEM: it cannot.
      * Two imports of one descriptor are the same bytes at two addresses. NOT_SUPPORTED: not in this way, or not glued. */
-    CUresult (*memory_check_fd)(struct ct_backend_device *device, struct ct_fd_import *import);
-    CUresult (*memory_import_fd)(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
-    /* Where info.memory_fd, which also says that memory_import_fd takes such. Part 0 tells how many there are. NOT_SUPPORTED: this memory
+    CUresult (*check_fd)(struct ct_backend_device *device, struct ct_fd_import *import);
+    CUresult (*import_fd)(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
+    /* Where info.memory_fd, which also says that import_fd takes such. Part 0 tells how many there are. NOT_SUPPORTED: this memory
      * cannot be had elsewhere. */
-    CUresult (*memory_export)(struct ct_memory *memory, unsigned part, struct ct_memory_share *out);
+    CUresult (*export)(struct ct_memory *memory, unsigned part, struct ct_memory_share *out);
     /* Where info.exports_dma_bufs: `size_bytes` of memory of kind DEVICE from `offset` on. A dma-buf has no offset. NOT_SUPPORTED: they are
      * not the beginning of what the driver made, or in several pieces. */
-    CUresult (*memory_export_dma_buf)(struct ct_memory *memory, uint64_t offset, uint64_t size_bytes, int *out_fd);
-    void (*memory_destroy)(struct ct_memory *memory); /* no queue uses it any more; takes NULL */
+    CUresult (*export_dma_buf)(struct ct_memory *memory, uint64_t offset, uint64_t size_bytes, int *out_fd);
+};
 
+/* Memory without addresses, and addresses without memory. */
+struct ct_virtual_memory_calls {
     /* CT_VIRTUAL_SPARSE, and shareable memory where info.driver_pages. Memory without an address; SHARED: can be exported, where
      * info.virtual_memory_fd; TILES: where info.sparse_images. */
     CUresult (*physical_create)(struct ct_backend_device *device, uint64_t size_bytes, enum ct_physical_use use, struct ct_physical **out);
@@ -302,73 +307,109 @@ struct ct_backend {
     CUresult (*physical_pages)(struct ct_physical *physical, void **out);
     void (*physical_destroy)(struct ct_physical *physical); /* bound nowhere; takes NULL */
     /* A range of addresses without memory, at a CUDA address that the caller has reserved (0: anywhere; not with placed rules). As
-     * memory_create, it is never asked for again after a failure, but OUT_OF_MEMORY: the host had none, before the driver was asked. To be
+     * memory->create, it is never asked for again after a failure, but OUT_OF_MEMORY: the host had none, before the driver was asked. To be
      * destroyed as other memory. */
     CUresult (*range_create)(struct ct_backend_device *device, uint64_t want_address, uint64_t size_bytes, struct ct_memory **out);
     /* Work that is recorded later finds it done. No work uses what is bound or unbound. */
     CUresult (*range_bind)(struct ct_memory *range, const struct ct_range_bind *binds, unsigned count);
+};
 
+/* Opaque images. */
+struct ct_image_calls {
     /* Where info.opaque_images. NOT_SUPPORTED: the device has no such format, or not for this use; INVALID_VALUE: beyond the import. */
-    CUresult (*image_create)(struct ct_backend_device *device, const struct ct_image_request *request, struct ct_texel_image **out);
-    void (*image_destroy)(struct ct_texel_image *image); /* no queue uses it any more; takes NULL */
+    CUresult (*create)(struct ct_backend_device *device, const struct ct_image_request *request, struct ct_texel_image **out);
+    void (*destroy)(struct ct_texel_image *image); /* no queue uses it any more; takes NULL */
     /* Borrowed from the image: what copies take. */
-    struct ct_memory *(*image_level)(struct ct_texel_image *image, uint32_t level);
+    struct ct_memory *(*level)(struct ct_texel_image *image, uint32_t level);
     /* Done when it comes back; no work uses these tiles. NOT_SUPPORTED: images cannot have that memory. */
-    CUresult (*image_bind)(struct ct_texel_image *image, const struct ct_tile_bind *binds, unsigned count);
+    CUresult (*bind)(struct ct_texel_image *image, const struct ct_tile_bind *binds, unsigned count);
+};
 
+/* Kernels. */
+struct ct_kernel_calls {
     /* NOT_SUPPORTED: not in this form. A kernel with native warp instructions may be asked for again in the collective form. */
-    CUresult (*kernel_create)(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,
-                              struct ct_kernel_image **out); /* copies what it needs */
-    void (*kernel_destroy)(struct ct_kernel_image *kernel);  /* no queue uses it any more; takes NULL */
-    /* Compiles what queue_launch would have to compile for a launch of this kernel, grid, block and dynamic_shared_bytes, which may take a
-     * minute: call it with no lock held. Parameters and addresses do not matter. INVALID_VALUE as queue_launch. The function itself is NULL
-     * where queue_launch compiles nothing that could be compiled before. */
-    CUresult (*kernel_prepare)(const struct ct_launch *launch, const struct ct_kernel_variant **out);
+    CUresult (*create)(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,
+                       struct ct_kernel_image **out); /* copies what it needs */
+    void (*destroy)(struct ct_kernel_image *kernel);  /* no queue uses it any more; takes NULL */
+    /* Compiles what queues->launch would have to compile for a launch of this kernel, grid, block and dynamic_shared_bytes, which may take
+     * a minute: call it with no lock held. Parameters and addresses do not matter. INVALID_VALUE as queues->launch. The function itself is
+     * NULL where queues->launch compiles nothing that could be compiled before. */
+    CUresult (*prepare)(const struct ct_launch *launch, const struct ct_kernel_variant **out);
+};
 
-    CUresult (*queue_create)(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out);
-    void (*queue_destroy)(struct ct_queue *queue); /* idle; takes NULL */
+/* Queues. No member is NULL. */
+struct ct_queue_calls {
+    CUresult (*create)(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out);
+    void (*destroy)(struct ct_queue *queue); /* idle; takes NULL */
 
-    /* Recording: the command's point is queue_point(queue) afterwards. Each is ordered behind what was recorded before. */
+    /* Recording: the command's point is point(queue) afterwards. Each is ordered behind what was recorded before. */
     /* Source and destination ranges do not overlap. In levels of images a region is a box of whole texels: its pitch and slice there are
-     * those of the texels, wherever it has more than one row or slice. Plain memory then has offsets and distances in whole texels, too. Two
-     * images have texels of one size, and both or none are CT_IMAGE_1D. */
-    CUresult (*queue_copy)(struct ct_queue *queue, struct ct_memory *dst, struct ct_memory *src, const struct ct_copy_region *regions,
-                           unsigned n_regions);
-    CUresult (*queue_fill)(struct ct_queue *queue, struct ct_memory *dst, uint64_t offset, uint64_t size_bytes,
-                           uint32_t value); /* offset and size multiples of 4 */
-    CUresult (*queue_launch)(struct ct_queue *queue, const struct ct_launch *launch);
-    CUresult (*queue_timestamp)(struct ct_queue *queue, struct ct_timestamp *timestamp); /* the time when all before it is done */
-    CUresult (*queue_signal)(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value);
-    CUresult (*queue_wait)(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value);
-    CUresult (*queue_wait_queue)(struct ct_queue *queue, struct ct_queue *other, uint64_t point); /* flushes other as needed */
-    CUresult (*queue_flush)(struct ct_queue *queue);
+     * those of the texels, wherever it has more than one row or slice. Plain memory then has offsets and distances in whole texels, too.
+     * Two images have texels of one size, and both or none are CT_IMAGE_1D. */
+    CUresult (*copy)(struct ct_queue *queue, struct ct_memory *dst, struct ct_memory *src, const struct ct_copy_region *regions,
+                     unsigned n_regions);
+    CUresult (*fill)(struct ct_queue *queue, struct ct_memory *dst, uint64_t offset, uint64_t size_bytes,
+                     uint32_t value); /* offset and size multiples of 4 */
+    CUresult (*launch)(struct ct_queue *queue, const struct ct_launch *launch);
+    CUresult (*timestamp)(struct ct_queue *queue, struct ct_timestamp *timestamp); /* the time when all before it is done */
+    CUresult (*signal)(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value);
+    CUresult (*wait)(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value);
+    CUresult (*wait_queue)(struct ct_queue *queue, struct ct_queue *other, uint64_t point); /* flushes other as needed */
+    CUresult (*flush)(struct ct_queue *queue);
     /* Waits until the next command can be recorded without a wait for room: before the caller locks what others need. */
-    CUresult (*queue_await_room)(struct ct_queue *queue);
+    CUresult (*await_room)(struct ct_queue *queue);
 
-    uint64_t (*queue_point)(struct ct_queue *queue);     /* of the last recorded command; 0 none */
+    uint64_t (*point)(struct ct_queue *queue); /* of the last recorded command; 0 none */
     /* Everything up to *out_point is complete. Never blocks. An error: the device is lost or the queue failed. */
-    CUresult (*queue_completed)(struct ct_queue *queue, uint64_t *out_point);
+    CUresult (*completed)(struct ct_queue *queue, uint64_t *out_point);
     /* Blocks until `point` is complete (CUDA_SUCCESS) or the time is over (CUDA_ERROR_NOT_READY). UINT64_MAX: for ever. */
-    CUresult (*queue_await)(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin);
+    CUresult (*await)(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin);
+};
 
-    CUresult (*timestamp_create)(struct ct_backend_device *device, struct ct_timestamp **out);
-    void (*timestamp_destroy)(struct ct_timestamp *timestamp);
-    CUresult (*timestamp_read)(struct ct_timestamp *timestamp, double *out_ns); /* the last one written; complete */
+/* No member is NULL. */
+struct ct_timestamp_calls {
+    CUresult (*create)(struct ct_backend_device *device, struct ct_timestamp **out);
+    void (*destroy)(struct ct_timestamp *timestamp);
+    CUresult (*read)(struct ct_timestamp *timestamp, double *out_ns); /* the last one written; complete */
+};
 
-    CUresult (*timeline_create)(struct ct_backend_device *device, struct ct_timeline **out); /* counts from 0 */
-    void (*timeline_destroy)(struct ct_timeline *timeline);
-    CUresult (*timeline_signal)(struct ct_timeline *timeline, uint64_t value);
-    CUresult (*timeline_await)(struct ct_timeline *timeline, uint64_t value, uint64_t timeout_ns); /* NOT_READY: time is over */
+/* No member is NULL. */
+struct ct_timeline_calls {
+    CUresult (*create)(struct ct_backend_device *device, struct ct_timeline **out); /* counts from 0 */
+    void (*destroy)(struct ct_timeline *timeline);
+    CUresult (*signal)(struct ct_timeline *timeline, uint64_t value);
+    CUresult (*await)(struct ct_timeline *timeline, uint64_t value, uint64_t timeout_ns); /* NOT_READY: time is over */
+};
 
+/* Semaphores of other APIs and processes. */
+struct ct_semaphore_calls {
     /* Where info.external_semaphore_fd. Takes the descriptor on success. OPERATING_SYSTEM: it is none of a semaphore. */
-    CUresult (*semaphore_import)(struct ct_backend_device *device, int fd, bool timeline, struct ct_semaphore **out);
-    void (*semaphore_destroy)(struct ct_semaphore *semaphore); /* queues may still use it; takes NULL */
+    CUresult (*import)(struct ct_backend_device *device, int fd, bool timeline, struct ct_semaphore **out);
+    void (*destroy)(struct ct_semaphore *semaphore); /* queues may still use it; takes NULL */
     /* A timeline only: waits on the host. NOT_READY: the time is over. */
-    CUresult (*semaphore_await)(struct ct_semaphore *semaphore, uint64_t value, uint64_t timeout_ns);
+    CUresult (*await)(struct ct_semaphore *semaphore, uint64_t value, uint64_t timeout_ns);
     /* Commands like those of timelines. `value` is of timelines only. A wait for a timeline is recorded behind something that waits until
      * the value is there: whoever signals it may be waiting for other work of ours, which must not stand behind the wait in the device. */
-    CUresult (*queue_signal_semaphore)(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
-    CUresult (*queue_wait_semaphore)(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
+    CUresult (*queue_signal)(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
+    CUresult (*queue_wait)(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
+};
+
+struct ct_backend {
+    const char *name; /* as CUTTLE_BACKEND names it */
+
+    /* Finds devices. *out_count may be 0. The array lives as long as the process; calling again gives the same. */
+    CUresult (*enumerate)(const struct ct_device_info **out_infos, unsigned *out_count);
+    CUresult (*device_open)(unsigned index, struct ct_backend_device **out);
+    void (*device_close)(struct ct_backend_device *device); /* idle, nothing of it left */
+    const struct ct_memory_calls *memory;
+    const struct ct_sharing_calls *sharing;
+    const struct ct_virtual_memory_calls *virtual_memory; /* or NULL */
+    const struct ct_image_calls *images;                  /* or NULL */
+    const struct ct_kernel_calls *kernels;
+    const struct ct_queue_calls *queues;
+    const struct ct_timestamp_calls *timestamps;
+    const struct ct_timeline_calls *timelines;
+    const struct ct_semaphore_calls *semaphores; /* or NULL */
 };
 
 extern const struct ct_backend ct_backend_vk;

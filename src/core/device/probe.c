@@ -147,11 +147,11 @@ static CUresult prepare(struct run *run, struct ct_backend_device *opened, const
     const struct ct_queue_desc desc = {0};
     CUresult r;
 
-    if ((r = run->backend->kernel_create(opened, "probe", kernel, &run->image)) != CUDA_SUCCESS)
+    if ((r = run->backend->kernels->create(opened, "probe", kernel, &run->image)) != CUDA_SUCCESS)
         return r;
-    if ((r = run->backend->memory_create(opened, &request, &run->memory)) != CUDA_SUCCESS)
+    if ((r = run->backend->memory->create(opened, &request, &run->memory)) != CUDA_SUCCESS)
         return r;
-    return run->backend->queue_create(opened, &desc, &run->queue);
+    return run->backend->queues->create(opened, &desc, &run->queue);
 }
 
 static CUresult launch(const struct run *run)
@@ -163,11 +163,11 @@ static CUresult launch(const struct run *run)
         .block = {BLOCK_THREADS, 1, 1},
         .params = &items,
     };
-    CUresult r = run->backend->queue_launch(run->queue, &launch);
+    CUresult r = run->backend->queues->launch(run->queue, &launch);
 
-    if (r != CUDA_SUCCESS || (r = run->backend->queue_flush(run->queue)) != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS || (r = run->backend->queues->flush(run->queue)) != CUDA_SUCCESS)
         return r;
-    return run->backend->queue_await(run->queue, run->backend->queue_point(run->queue), PATIENCE_NS, false);
+    return run->backend->queues->await(run->queue, run->backend->queues->point(run->queue), PATIENCE_NS, false);
 }
 
 static void write_items(struct item *items)
@@ -203,9 +203,9 @@ static void finish(struct run *run, CUresult r)
 {
     if (r == CUDA_ERROR_NOT_READY)
         return;
-    run->backend->queue_destroy(run->queue);
-    run->backend->memory_destroy(run->memory);
-    run->backend->kernel_destroy(run->image);
+    run->backend->queues->destroy(run->queue);
+    run->backend->memory->destroy(run->memory);
+    run->backend->kernels->destroy(run->image);
 }
 
 CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,

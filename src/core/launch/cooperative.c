@@ -27,7 +27,7 @@ struct cooperative {
 
 static void destroy(struct cooperative *job)
 {
-    job->context->backend->queue_destroy(job->queue);
+    job->context->backend->queues->destroy(job->queue);
     ct_backing_destroy(job->context, &job->control);
     ct_backing_destroy(job->context, &job->states);
     free(job);
@@ -38,10 +38,10 @@ static void destroy(struct cooperative *job)
 static CUresult dispatch(struct cooperative *job)
 {
     const struct ct_backend *backend = job->context->backend;
-    CUresult r = backend->queue_launch(job->queue, &job->launch);
+    CUresult r = backend->queues->launch(job->queue, &job->launch);
 
     if (r == CUDA_SUCCESS)
-        r = backend->queue_await(job->queue, backend->queue_point(job->queue), UINT64_MAX, false);
+        r = backend->queues->await(job->queue, backend->queues->point(job->queue), UINT64_MAX, false);
     return ct_context_check(job->context, r);
 }
 
@@ -126,7 +126,7 @@ static CUresult make(struct ct_context *context, const struct ct_launch_code *co
         .image = code->variables,
         .fault = context->fault->memory->address,
     };
-    r = context->backend->queue_create(context->backend_device, &desc, &job->queue);
+    r = context->backend->queues->create(context->backend_device, &desc, &job->queue);
     if (r == CUDA_SUCCESS)
         r = make_memory(job, code->info, shape);
     if (r == CUDA_SUCCESS)

@@ -197,7 +197,7 @@ static CUresult prepare_variant(struct ct_launch_command *command)
     const struct ct_launch_code code = {.image = command->runs->image};
     const struct ct_launch launch = launch_of(&code, &command->shape);
 
-    return backend->kernel_prepare && !command->shape.cooperative ? backend->kernel_prepare(&launch, &command->variant) : CUDA_SUCCESS;
+    return backend->kernels->prepare && !command->shape.cooperative ? backend->kernels->prepare(&launch, &command->variant) : CUDA_SUCCESS;
 }
 
 static unsigned block_threads_of(const struct ct_launch_shape *shape)

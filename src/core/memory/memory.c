@@ -210,7 +210,7 @@ static CUresult export_dma_buf_locked(struct ct_context *owner, uint64_t address
                        (unsigned long long)address);
     if (!owner->device->info.exports_dma_bufs)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s exports no dma-bufs", owner->device->info.name);
-    r = owner->backend->memory_export_dma_buf(range.memory, range.memory_offset + (address - range.start), size_bytes, out_fd);
+    r = owner->backend->sharing->export_dma_buf(range.memory, range.memory_offset + (address - range.start), size_bytes, out_fd);
     range.allocation->has_dma_buf |= r == CUDA_SUCCESS;
     return r;
 }

@@ -303,7 +303,7 @@ static void look(struct ct_pool_user *user)
 {
     struct ct_stream *stream = user->stream;
 
-    if (stream->context->backend->queue_completed(stream->queue, &user->completed) != CUDA_SUCCESS)
+    if (stream->context->backend->queues->completed(stream->queue, &user->completed) != CUDA_SUCCESS)
         user->completed = UINT64_MAX; /* nothing runs any more in a queue that failed */
 }
 

@@ -97,7 +97,7 @@ CUresult ct_external_memory_import(struct ct_context *context, const CUDA_EXTERN
     if (r != CUDA_SUCCESS)
         return r;
     import.fd = desc->handle.fd;
-    if ((r = context->backend->memory_check_fd(context->backend_device, &import)) != CUDA_SUCCESS ||
+    if ((r = context->backend->sharing->check_fd(context->backend_device, &import)) != CUDA_SUCCESS ||
         (r = make(context, &import, &memory)) != CUDA_SUCCESS)
         return r;
     r = ct_object_publish(&memory->object);

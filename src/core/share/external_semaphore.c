@@ -27,7 +27,7 @@ static void free_semaphore(struct ct_object *object)
 {
     struct ct_external_semaphore *semaphore = (struct ct_external_semaphore *)object;
 
-    semaphore->context->backend->semaphore_destroy(semaphore->semaphore);
+    semaphore->context->backend->semaphores->destroy(semaphore->semaphore);
     ct_object_release(&semaphore->context->object);
     free(semaphore);
 }
@@ -71,7 +71,7 @@ static CUresult check_desc(const struct ct_device_info *info, const CUDA_EXTERNA
 static CUresult import(struct ct_external_semaphore *semaphore, int fd, CUexternalSemaphore *out)
 {
     struct ct_context *context = semaphore->context;
-    CUresult r = context->backend->semaphore_import(context->backend_device, fd, semaphore->timeline, &semaphore->semaphore);
+    CUresult r = context->backend->semaphores->import(context->backend_device, fd, semaphore->timeline, &semaphore->semaphore);
 
     if (r == CUDA_SUCCESS && (r = ct_object_publish(&semaphore->object)) == CUDA_SUCCESS)
         *out = semaphore->object.handle;
@@ -161,14 +161,14 @@ static CUresult record(struct ct_stream *stream, const struct ct_external_fences
     for (unsigned i = 0; i < fences->count && r == CUDA_SUCCESS; i++)
         r = command(stream->queue, fences->list[i].semaphore->semaphore, fences->list[i].value);
     if (r == CUDA_SUCCESS)
-        r = stream->context->backend->queue_flush(stream->queue);
+        r = stream->context->backend->queues->flush(stream->queue);
     ct_stream_end(stream);
     return ct_context_check(stream->context, r);
 }
 
 CUresult ct_external_semaphores_signal(struct ct_stream *stream, const struct ct_external_fences *fences)
 {
-    return record(stream, fences, stream->context->backend->queue_signal_semaphore);
+    return record(stream, fences, stream->context->backend->semaphores->queue_signal);
 }
 
 /* A device that is lost ends the wait, too. */
@@ -177,7 +177,7 @@ static void await(void *user, CUresult status)
     struct ct_external_fence *fence = user;
 
     (void)status;
-    fence->semaphore->context->backend->semaphore_await(fence->semaphore->semaphore, fence->value, UINT64_MAX);
+    fence->semaphore->context->backend->semaphores->await(fence->semaphore->semaphore, fence->value, UINT64_MAX);
     ct_external_semaphore_release(fence->semaphore);
     free(fence);
 }
@@ -209,9 +209,9 @@ CUresult ct_external_semaphores_wait(struct ct_stream *stream, const struct ct_e
         const struct ct_external_fence *fence = &fences->list[i];
 
         if (fence->semaphore->timeline)
-            r = backend->semaphore_await(fence->semaphore->semaphore, fence->value, 0);
+            r = backend->semaphores->await(fence->semaphore->semaphore, fence->value, 0);
         if (r == CUDA_ERROR_NOT_READY)
             r = await_on_host(stream, fence);
     }
-    return r == CUDA_SUCCESS ? record(stream, fences, backend->queue_wait_semaphore) : r;
+    return r == CUDA_SUCCESS ? record(stream, fences, backend->semaphores->queue_wait) : r;
 }

@@ -19,7 +19,7 @@ static void free_event(struct ct_object *object)
     struct ct_context *context = event->context;
 
     if (event->timestamp)
-        context->backend->timestamp_destroy(event->timestamp);
+        context->backend->timestamps->destroy(event->timestamp);
     if (event->stream)
         ct_object_release(&event->stream->object);
     ct_shared_event_release(event->shared);
@@ -41,7 +41,7 @@ CUresult ct_event_make(struct ct_context *context, unsigned flags, struct ct_eve
     ct_object_retain(&context->object);
     event->flags = flags;
     if (!(flags & CU_EVENT_DISABLE_TIMING))
-        r = context->backend->timestamp_create(context->backend_device, &event->timestamp);
+        r = context->backend->timestamps->create(context->backend_device, &event->timestamp);
     if (r == CUDA_SUCCESS)
         *out = event;
     else
@@ -210,7 +210,7 @@ void ct_events_destroy_all(struct ct_context *context)
         if (!event->doomed)
             ct_object_unpublish(&event->object);
         if (event->timestamp)
-            context->backend->timestamp_destroy(event->timestamp);
+            context->backend->timestamps->destroy(event->timestamp);
         event->timestamp = NULL;
         ct_object_release(&event->object);
     }

@@ -45,7 +45,7 @@ static CUresult record_locked(struct ct_event *event, struct ct_stream *stream, 
     CUresult r = CUDA_SUCCESS;
 
     assert(ct_mutex_held(&stream->lock));
-    r = ct_stream_backend(stream)->queue_await_room(stream->queue); /* not with the event locked, which other streams' calls need */
+    r = ct_stream_backend(stream)->queues->await_room(stream->queue); /* not with the event locked, which other streams' calls need */
     if (r != CUDA_SUCCESS)
         return r;
     ct_mutex_lock(&event->lock);
@@ -212,7 +212,7 @@ CUresult ct_event_query(struct ct_event *event)
     record = last_record(event);
     if (!record.stream)
         return CUDA_SUCCESS;
-    r = event->context->backend->queue_completed(record.stream->queue, &completed);
+    r = event->context->backend->queues->completed(record.stream->queue, &completed);
     r = ct_context_check(event->context, r);
     drop_record(&record);
     if (r != CUDA_SUCCESS)
@@ -234,7 +234,7 @@ CUresult ct_event_synchronize(struct ct_event *event)
     if (!record.stream)
         return CUDA_SUCCESS;
     if (event->flags & CU_EVENT_BLOCKING_SYNC)
-        r = ct_context_check(event->context, event->context->backend->queue_await(record.stream->queue, record.point, UINT64_MAX, false));
+        r = ct_context_check(event->context, event->context->backend->queues->await(record.stream->queue, record.point, UINT64_MAX, false));
     else
         r = ct_stream_await(record.stream, record.point);
     if (r == CUDA_SUCCESS)
@@ -269,7 +269,7 @@ static CUresult time_of(struct ct_event *event, double *out_ns)
     else if (!ct_event_is_complete_locked(event))
         r = CUDA_ERROR_NOT_READY;
     else
-        r = event->context->backend->timestamp_read(event->timestamp, out_ns);
+        r = event->context->backend->timestamps->read(event->timestamp, out_ns);
     ct_mutex_unlock(&event->lock);
     return r;
 }

@@ -19,7 +19,7 @@ bool ct_stream_is_complete(struct ct_stream *stream, uint64_t point)
     uint64_t completed;
 
     /* nothing runs any more in a queue that failed */
-    return ct_stream_backend(stream)->queue_completed(stream->queue, &completed) != CUDA_SUCCESS || completed >= point;
+    return ct_stream_backend(stream)->queues->completed(stream->queue, &completed) != CUDA_SUCCESS || completed >= point;
 }
 
 void ct_stream_release(struct ct_stream *stream)

@@ -21,7 +21,7 @@ static void await_all(struct ct_stream *stream)
 {
     const struct ct_backend *backend = ct_stream_backend(stream);
 
-    backend->queue_await(stream->queue, ct_stream_point(stream), UINT64_MAX, false);
+    backend->queues->await(stream->queue, ct_stream_point(stream), UINT64_MAX, false);
 }
 
 /* DOOMED (or tear-down) to FINISHED: everything but the struct goes. Nobody records any more. */
@@ -32,7 +32,7 @@ static void finish(struct ct_stream *stream)
     await_all(stream);
     ct_stream_worker_destroy(stream->worker);
     ct_stream_ring_destroy(stream->ring);
-    ct_stream_backend(stream)->queue_destroy(stream->queue);
+    ct_stream_backend(stream)->queues->destroy(stream->queue);
     stream->worker = NULL;
     stream->ring = NULL;
     stream->queue = NULL;
@@ -94,7 +94,7 @@ static CUresult make(struct ct_context *context, unsigned flags, int priority, b
     stream->is_legacy = is_legacy;
     stream->id = ct_process_new_id();
     atomic_init(&stream->sync_policy, CU_SYNC_POLICY_AUTO);
-    r = context->backend->queue_create(context->backend_device, &desc, &stream->queue);
+    r = context->backend->queues->create(context->backend_device, &desc, &stream->queue);
     if (r == CUDA_SUCCESS)
         r = ct_stream_ring_create(context, stream->queue, &stream->ring);
     if (r != CUDA_SUCCESS) {

@@ -11,14 +11,14 @@
 /* The point of the last command that was recorded. */
 static inline uint64_t ct_stream_point(const struct ct_stream *stream)
 {
-    return ct_stream_backend(stream)->queue_point(stream->queue);
+    return ct_stream_backend(stream)->queues->point(stream->queue);
 }
 
 static inline CUresult ct_stream_record_copy_locked(struct ct_stream *stream, struct ct_memory *dst, struct ct_memory *src,
                                                     const struct ct_copy_region *region)
 {
     assert(ct_mutex_held(&stream->lock));
-    return ct_stream_backend(stream)->queue_copy(stream->queue, dst, src, region, 1);
+    return ct_stream_backend(stream)->queues->copy(stream->queue, dst, src, region, 1);
 }
 
 /* Offset and size are multiples of 4. */
@@ -26,26 +26,26 @@ static inline CUresult ct_stream_record_fill_locked(struct ct_stream *stream, st
                                                     uint32_t value)
 {
     assert(ct_mutex_held(&stream->lock));
-    return ct_stream_backend(stream)->queue_fill(stream->queue, dst, offset, size_bytes, value);
+    return ct_stream_backend(stream)->queues->fill(stream->queue, dst, offset, size_bytes, value);
 }
 
 static inline CUresult ct_stream_record_launch_locked(struct ct_stream *stream, const struct ct_launch *launch)
 {
     assert(ct_mutex_held(&stream->lock));
-    return ct_stream_backend(stream)->queue_launch(stream->queue, launch);
+    return ct_stream_backend(stream)->queues->launch(stream->queue, launch);
 }
 
 static inline CUresult ct_stream_record_timestamp_locked(struct ct_stream *stream, struct ct_timestamp *timestamp)
 {
     assert(ct_mutex_held(&stream->lock));
-    return ct_stream_backend(stream)->queue_timestamp(stream->queue, timestamp);
+    return ct_stream_backend(stream)->queues->timestamp(stream->queue, timestamp);
 }
 
 /* Orders what is recorded next behind `point` of another stream of the same device. */
 static inline CUresult ct_stream_record_wait_locked(struct ct_stream *stream, const struct ct_stream *other, uint64_t point)
 {
     assert(ct_mutex_held(&stream->lock));
-    return ct_stream_backend(stream)->queue_wait_queue(stream->queue, other->queue, point);
+    return ct_stream_backend(stream)->queues->wait_queue(stream->queue, other->queue, point);
 }
 
 #endif

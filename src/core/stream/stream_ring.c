@@ -89,7 +89,7 @@ static uint64_t completed_point(const struct ct_stream_ring *ring)
     uint64_t point;
 
     /* of a queue that failed nothing runs any more */
-    return ring->context->backend->queue_completed(ring->queue, &point) == CUDA_SUCCESS ? point : UINT64_MAX;
+    return ring->context->backend->queues->completed(ring->queue, &point) == CUDA_SUCCESS ? point : UINT64_MAX;
 }
 
 /* The oldest shared block if its work is complete, taken out of the list; NULL if there is none. Large ones on the way are destroyed. */
@@ -113,7 +113,7 @@ static bool await_oldest(struct ct_stream_ring *ring)
 {
     if (!ring->oldest || ring->oldest->open)
         return false;
-    return ring->context->backend->queue_await(ring->queue, ring->oldest->point, UINT64_MAX, false) == CUDA_SUCCESS;
+    return ring->context->backend->queues->await(ring->queue, ring->oldest->point, UINT64_MAX, false) == CUDA_SUCCESS;
 }
 
 static CUresult next_shared_block(struct ct_stream_ring *ring, struct block **out)
@@ -194,7 +194,7 @@ void ct_stream_ring_commit(struct ct_stream_ring *ring)
     for (struct block *block = ring->oldest; block; block = block->next) {
         if (!block->open)
             continue;
-        point = point ? point : ring->context->backend->queue_point(ring->queue);
+        point = point ? point : ring->context->backend->queues->point(ring->queue);
         block->open = false;
         block->point = point;
     }

@@ -29,7 +29,7 @@ static bool may_spin(struct ct_stream *stream)
 
 CUresult ct_stream_await(struct ct_stream *stream, uint64_t point)
 {
-    CUresult r = ct_stream_backend(stream)->queue_await(stream->queue, point, UINT64_MAX, may_spin(stream));
+    CUresult r = ct_stream_backend(stream)->queues->await(stream->queue, point, UINT64_MAX, may_spin(stream));
 
     r = ct_context_check(stream->context, r);
     /* Work that the host did for the stream may have failed, too. */
@@ -95,7 +95,7 @@ CUresult ct_stream_query(struct ct_stream *stream)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_stream_backend(stream)->queue_completed(stream->queue, &completed);
+    r = ct_stream_backend(stream)->queues->completed(stream->queue, &completed);
     r = ct_context_check(stream->context, r);
     if (r != CUDA_SUCCESS)
         return r;

@@ -56,12 +56,12 @@ static void run_item(struct ct_stream_worker *worker, const struct item *item)
     CUresult status = CUDA_SUCCESS;
 
     if (item->start_value)
-        status = backend->timeline_await(worker->timeline, item->start_value, UINT64_MAX);
+        status = backend->timelines->await(worker->timeline, item->start_value, UINT64_MAX);
     status = ct_context_check(worker->context, status);
     ct_thread_set_in_host_function(true);
     item->function(item->user, status);
     ct_thread_set_in_host_function(false);
-    if (backend->timeline_signal(worker->timeline, item->done_value) != CUDA_SUCCESS)
+    if (backend->timelines->signal(worker->timeline, item->done_value) != CUDA_SUCCESS)
         ct_log(CT_LOG_WARN, "a stream cannot go on after a host function: the timeline cannot be signalled");
 }
 
@@ -86,7 +86,7 @@ CUresult ct_stream_worker_create(struct ct_context *context, struct ct_stream_wo
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "worker");
     worker->context = context;
     worker->end = &worker->first;
-    r = context->backend->timeline_create(context->backend_device, &worker->timeline);
+    r = context->backend->timelines->create(context->backend_device, &worker->timeline);
     if (r != CUDA_SUCCESS) {
         free(worker);
         return r;
@@ -99,7 +99,7 @@ CUresult ct_stream_worker_create(struct ct_context *context, struct ct_stream_wo
     }
     pthread_cond_destroy(&worker->changed);
     ct_mutex_finish(&worker->lock);
-    context->backend->timeline_destroy(worker->timeline);
+    context->backend->timelines->destroy(worker->timeline);
     free(worker);
     return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "thread for host functions");
 }
@@ -115,7 +115,7 @@ void ct_stream_worker_destroy(struct ct_stream_worker *worker)
     pthread_join(worker->thread, NULL);
     pthread_cond_destroy(&worker->changed);
     ct_mutex_finish(&worker->lock);
-    worker->context->backend->timeline_destroy(worker->timeline);
+    worker->context->backend->timelines->destroy(worker->timeline);
     free(worker);
 }
 
@@ -141,10 +141,10 @@ CUresult ct_stream_worker_record(struct ct_stream_worker *worker, struct ct_queu
     *item = (struct item){.function = function, .user = user, .done_value = done};
     item->start_value = order == CT_WORKER_AFTER_QUEUE ? start : 0;
     if (order == CT_WORKER_AFTER_QUEUE)
-        r = backend->queue_signal(queue, worker->timeline, start);
+        r = backend->queues->signal(queue, worker->timeline, start);
     if (r == CUDA_SUCCESS) {
         worker->last_value = done; /* a value is used once, whatever comes of it */
-        r = backend->queue_wait(queue, worker->timeline, done);
+        r = backend->queues->wait(queue, worker->timeline, done);
     }
     if (r != CUDA_SUCCESS) {
         free(item);

@@ -47,19 +47,19 @@ static void memory_finish(struct ct_vmm_memory *memory)
     if (memory->device && memory->fd >= 0)
         close(memory->fd);
     if (memory->device && memory->physical)
-        memory->device->backend->physical_destroy(memory->physical);
+        memory->device->backend->virtual_memory->physical_destroy(memory->physical);
     *memory = (struct ct_vmm_memory){.fd = -1};
 }
 
 static CUresult create_by_driver(struct ct_device *device, uint64_t size_bytes, struct ct_vmm_memory *out)
 {
     struct ct_vmm_memory memory = {.device = device, .size_bytes = size_bytes, .fd = -1};
-    CUresult r = device->backend->physical_create(device->opened, size_bytes, CT_PHYSICAL_SHARED, &memory.physical);
+    CUresult r = device->backend->virtual_memory->physical_create(device->opened, size_bytes, CT_PHYSICAL_SHARED, &memory.physical);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if ((r = device->backend->physical_pages(memory.physical, &memory.pages)) == CUDA_SUCCESS &&
-        (r = device->backend->physical_export(memory.physical, &memory.fd)) == CUDA_SUCCESS)
+    if ((r = device->backend->virtual_memory->physical_pages(memory.physical, &memory.pages)) == CUDA_SUCCESS &&
+        (r = device->backend->virtual_memory->physical_export(memory.physical, &memory.fd)) == CUDA_SUCCESS)
         *out = memory;
     else
         memory_finish(&memory);
@@ -87,11 +87,11 @@ static CUresult import_file(struct ct_device *device, int fd, struct ct_vmm_memo
 static CUresult import_by_driver(struct ct_device *device, int fd, struct ct_vmm_memory *out)
 {
     struct ct_vmm_memory memory = {.device = device, .fd = -1};
-    CUresult r = device->backend->physical_import(device->opened, fd, &memory.physical, &memory.size_bytes);
+    CUresult r = device->backend->virtual_memory->physical_import(device->opened, fd, &memory.physical, &memory.size_bytes);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if ((r = device->backend->physical_pages(memory.physical, &memory.pages)) != CUDA_SUCCESS) {
+    if ((r = device->backend->virtual_memory->physical_pages(memory.physical, &memory.pages)) != CUDA_SUCCESS) {
         memory_finish(&memory);
         return r;
     }
@@ -156,7 +156,7 @@ static CUresult reserve_device_side(struct ct_vmm_view *view, uint64_t address, 
 static void view_finish(struct ct_vmm_view *view)
 {
     if (view->memory)
-        view->device->backend->memory_destroy(view->memory);
+        view->device->backend->memory->destroy(view->memory);
     if (view->pages_bytes)
         munmap(view->pages, view->pages_bytes);
     *view = (struct ct_vmm_view){0};
@@ -171,7 +171,7 @@ static CUresult view_create(struct ct_device *device, uint64_t address, uint64_t
     import.pages = view.pages;
     import.want_address = ct_address_is_placed(device->info.address_rule) ? address : 0;
     if (r == CUDA_SUCCESS)
-        r = device->backend->memory_import_host(device->opened, &import, &view.memory);
+        r = device->backend->memory->import_host(device->opened, &import, &view.memory);
     if (r != CUDA_SUCCESS) {
         view_finish(&view);
         return r;

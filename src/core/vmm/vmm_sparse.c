@@ -15,7 +15,7 @@
 static CUresult create(struct ct_device *device, uint64_t size_bytes, enum ct_physical_use use, struct ct_vmm_memory *out)
 {
     struct ct_vmm_memory memory = {.device = device, .size_bytes = size_bytes, .fd = -1};
-    CUresult r = device->backend->physical_create(device->opened, size_bytes, use, &memory.physical);
+    CUresult r = device->backend->virtual_memory->physical_create(device->opened, size_bytes, use, &memory.physical);
 
     if (r == CUDA_SUCCESS)
         *out = memory;
@@ -42,7 +42,7 @@ static CUresult memory_import(struct ct_device *device, int fd, struct ct_vmm_me
 
     if (!device->info.virtual_memory_fd)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import memory", device->info.name);
-    r = device->backend->physical_import(device->opened, fd, &memory.physical, &memory.size_bytes);
+    r = device->backend->virtual_memory->physical_import(device->opened, fd, &memory.physical, &memory.size_bytes);
     if (r == CUDA_SUCCESS)
         *out = memory;
     return r;
@@ -50,18 +50,18 @@ static CUresult memory_import(struct ct_device *device, int fd, struct ct_vmm_me
 
 static CUresult memory_export(const struct ct_vmm_memory *memory, int *out_fd)
 {
-    return memory->device->backend->physical_export(memory->physical, out_fd);
+    return memory->device->backend->virtual_memory->physical_export(memory->physical, out_fd);
 }
 
 static CUresult memory_export_dma_buf(const struct ct_vmm_memory *memory, int *out_fd)
 {
-    return memory->device->backend->physical_export_dma_buf(memory->physical, out_fd);
+    return memory->device->backend->virtual_memory->physical_export_dma_buf(memory->physical, out_fd);
 }
 
 static void memory_finish(struct ct_vmm_memory *memory)
 {
     if (memory->device)
-        memory->device->backend->physical_destroy(memory->physical);
+        memory->device->backend->virtual_memory->physical_destroy(memory->physical);
     *memory = (struct ct_vmm_memory){.fd = -1};
 }
 
@@ -70,7 +70,7 @@ static void memory_finish(struct ct_vmm_memory *memory)
 static CUresult view_create(struct ct_device *device, uint64_t address, uint64_t size_bytes, struct ct_vmm_view *out)
 {
     struct ct_vmm_view view = {.device = device};
-    CUresult r = device->backend->range_create(device->opened, address, size_bytes, &view.memory);
+    CUresult r = device->backend->virtual_memory->range_create(device->opened, address, size_bytes, &view.memory);
 
     if (r == CUDA_SUCCESS)
         *out = view;
@@ -86,7 +86,7 @@ static CUresult view_create_aligned(struct ct_device *device, uint64_t align, ui
 
     if (__builtin_add_overflow(size_bytes, align, &bytes))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no addresses for %llu bytes", (unsigned long long)size_bytes);
-    if ((r = device->backend->range_create(device->opened, 0, bytes, &view.memory)) != CUDA_SUCCESS)
+    if ((r = device->backend->virtual_memory->range_create(device->opened, 0, bytes, &view.memory)) != CUDA_SUCCESS)
         return r;
     view.offset = -view.memory->address.v & (align - 1);
     *out = view;
@@ -96,7 +96,7 @@ static CUresult view_create_aligned(struct ct_device *device, uint64_t align, ui
 static void view_finish(struct ct_vmm_view *view)
 {
     if (view->memory)
-        view->device->backend->memory_destroy(view->memory);
+        view->device->backend->memory->destroy(view->memory);
     *view = (struct ct_vmm_view){0};
 }
 
@@ -116,7 +116,7 @@ static CUresult change(struct ct_vmm_view *view, const struct ct_vmm_change *cha
                                                 .size_bytes = changes[i].size_bytes,
                                                 .physical = bind ? changes[i].memory->physical : NULL};
     }
-    r = n ? view->device->backend->range_bind(view->memory, binds, n) : CUDA_SUCCESS;
+    r = n ? view->device->backend->virtual_memory->range_bind(view->memory, binds, n) : CUDA_SUCCESS;
     free(binds);
     return r;
 }
