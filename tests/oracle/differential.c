@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random kernels: the oracle against the CUDA device that libcuda.so.1 has, Cuttle's or NVIDIA's.
- *   oracle_differential [--seed FIRST] [--count N] [--seconds N] [--features LIST] [--write DIR]
+ *   oracle_differential [--seed FIRST | --fresh PART] [--count N] [--seconds N] [--features LIST] [--write DIR]
  *                       [--patience SECONDS] [--failures N] [--no-shrink] [--print] [--oracle-only]
  *   oracle_differential FILE...      runs kept cases again
- * Ends with 1 if a kernel differs, 77 if there is no device. Seeds run in a process of their own, so that one that dies is told. */
+ * --fresh starts at a seed that no run before had, and prints it. With CUTTLE_TEST_SEED=N it follows from N and PART, which keeps the parts of
+ * one run apart. Ends with 1 if a kernel differs, 77 if there is no device. Seeds run in a process of their own, so that one that dies is told. */
 #include "differential.h"
 
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,6 +22,7 @@
 #define EXIT_SKIPPED 77
 #define SHRINK_ATTEMPTS 600
 #define MAX_FAILURES 5 /* then it is enough, unless --failures says otherwise */
+#define PART_SEEDS 1000000 /* further apart than any test counts */
 
 struct options {
     uint64_t seed, count;
@@ -50,7 +53,7 @@ static void report(const struct options *options, struct program *program, struc
 {
     char path[4096];
 
-    printf("seed %" PRIu64 " %s: %s\n", program->seed, differential_verdict_name(trial->verdict), trial->message);
+    printf("--seed %" PRIu64 " %s: %s\n", program->seed, differential_verdict_name(trial->verdict), trial->message);
     if (!options->shrinks)
         return;
     differential_stop_clock();
@@ -159,8 +162,8 @@ static int run_file(const char *path)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: oracle_differential [--seed FIRST] [--count N] [--seconds N] [--features LIST] [--write DIR] [--no-shrink]\n"
-                    "                           [--patience SECONDS] [--failures N] [--print] [--oracle-only]\n"
+    fprintf(stderr, "usage: oracle_differential [--seed FIRST | --fresh PART] [--count N] [--seconds N] [--features LIST] [--write DIR]\n"
+                    "                           [--no-shrink] [--patience SECONDS] [--failures N] [--print] [--oracle-only]\n"
                     "       oracle_differential FILE...\nfeatures, * by default; all, none, -NAME take away:\n");
     for (unsigned i = 0; i < FEATURE_COUNT; i++)
         fprintf(stderr, "  %c %-16s %s\n", generator_default_features() >> i & 1 ? '*' : ' ', generator_feature_name(i),
@@ -168,10 +171,26 @@ static int usage(void)
     return 2;
 }
 
+/* Printed also if all goes well: a test that hangs is ended with no other word. */
+static uint64_t fresh_seed(uint64_t part)
+{
+    const char *given = getenv("CUTTLE_TEST_SEED");
+    uint32_t drawn = (uint32_t)time(NULL);
+    uint64_t base;
+
+    if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn)
+        drawn ^= (uint32_t)getpid() << 16;
+    base = given && *given ? strtoull(given, NULL, 0) : drawn;
+    fprintf(stderr, "CUTTLE_TEST_SEED=%" PRIu64 " shows these kernels again\n", base);
+    return base * (100 * (uint64_t)PART_SEEDS) + part * PART_SEEDS;
+}
+
 static bool read_option(struct options *options, const char *name, const char *value)
 {
     if (!strcmp(name, "--seed"))
         options->seed = strtoull(value, NULL, 0);
+    else if (!strcmp(name, "--fresh"))
+        options->seed = fresh_seed(strtoull(value, NULL, 0));
     else if (!strcmp(name, "--count"))
         options->count = strtoull(value, NULL, 0);
     else if (!strcmp(name, "--seconds"))
