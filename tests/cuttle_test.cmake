@@ -18,6 +18,12 @@
 #
 # cuttle_threads_tests(target test..)
 #   gives tests of a program the label "threads": `ci/test` runs them with ThreadSanitizer, too, and builds the target threads_tests for that.
+#
+# cuttle_sanitizes_threads: whether this is that build.
+set(cuttle_sanitizes_threads FALSE)
+if(CUTTLE_SANITIZE MATCHES "thread")
+  set(cuttle_sanitizes_threads TRUE)
+endif()
 add_custom_target(threads_tests)
 function(cuttle_threads_tests target)
   add_dependencies(threads_tests ${target})

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Levels of images as copies of the Vulkan backend see them: boxes of texels by offsets and distances, and what is no such box. What arrays
- * do with them is in tests/memory. */
+ * do with them is in tests/api/memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

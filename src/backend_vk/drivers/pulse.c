@@ -4,7 +4,7 @@
  * Measured on an H200 (580.159.04): a kernel that waits for a store of the host never sees it, by whatever load: volatile, atomic with
  * acquire, any scope, a read-modify-write, before and behind barriers, with either memory model; from memory imported, made by the driver
  * with or without cache, or exportable. When a stream beside it filled a few words every millisecond, the kernel saw the store with the
- * next of them. So while a submission has been running for a while, a thread does that (tests/memory/seeds_mapped_test.c, there).
+ * next of them. So while a submission has been running for a while, a thread does that (tests/api/memory/seeds_mapped_test.c, there).
  *
  * It has a queue of a family for copies alone, which another engine works on than the kernel. Where another process wants the GPU, it
  * starts nothing more of ours on the kernel's engine until the kernel ends, which waits for us: on a queue beside the kernel's, pulses came

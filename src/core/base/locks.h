@@ -4,7 +4,7 @@
  * Neither a callback of the application nor a compilation nor a wait for the device happens under a lock, with one exception: a thread that
  * records into a stream holds the stream's lock while it waits for room in the stream's own ring or queue. Only calls that record into the
  * same stream take that lock, and no other lock is held during the wait. Calls on other streams read what they need of a stream (its queue's
- * points, its order) without it. tests/api/slow_compiler_test.c and tests/memory/slow_device_test.c check this. */
+ * points, its order) without it. tests/api/slow_compiler_test.c and tests/unit/slow_device_test.c check this. */
 #ifndef CT_CORE_LOCKS_H
 #define CT_CORE_LOCKS_H
 

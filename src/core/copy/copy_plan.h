@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a copy is carried out: a decision by facts alone. tests/memory/copy_plan_test.c has the table. */
+/* How a copy is carried out: a decision by facts alone. tests/unit/copy_plan_test.c has the table. */
 #ifndef CT_CORE_COPY_PLAN_H
 #define CT_CORE_COPY_PLAN_H
 

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphics interop (OpenGL, EGL, VDPAU) is not there: every family says so with the documented error, whatever the arguments are, and
+ * leaves results alone, and the log names each function that was called. Programs then take the way over memory of their own. For Cuttle
+ * only: NVIDIA's driver has these. */
+#include <cuda.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../api/which_driver.h"
+
+/* Of headers that cuda.h does not include; their handles are numbers and pointers. */
+typedef int vdpau_get_proc_address(uint32_t device, uint32_t function_id, void **function);
+CUresult cuGraphicsGLRegisterBuffer(CUgraphicsResource *resource, unsigned buffer, unsigned flags);
+CUresult cuGraphicsGLRegisterImage(CUgraphicsResource *resource, unsigned image, unsigned target, unsigned flags);
+CUresult cuGLInit(void);
+CUresult cuGLRegisterBufferObject(unsigned buffer);
+CUresult cuGLUnregisterBufferObject(unsigned buffer);
+CUresult cuGLMapBufferObject_v2(CUdeviceptr *pointer, size_t *size, unsigned buffer);
+CUresult cuGraphicsEGLRegisterImage(CUgraphicsResource *resource, void *image, unsigned flags);
+CUresult cuEventCreateFromEGLSync(CUevent *event, void *sync, unsigned flags);
+CUresult cuVDPAUGetDevice(CUdevice *device, uint32_t vdpau_device, vdpau_get_proc_address *get);
+CUresult cuGraphicsVDPAURegisterVideoSurface(CUgraphicsResource *resource, uint32_t surface, unsigned flags);
+CUresult cuGraphicsVDPAURegisterOutputSurface(CUgraphicsResource *resource, uint32_t surface, unsigned flags);
+
+#define MAX_CALLS 32
+
+static int failed;
+static const char *calls[MAX_CALLS]; /* what was called, with its arguments */
+static unsigned n_calls;
+
+#define UNTOUCHED ((void *)(uintptr_t)0x5a5a)
+#define not_there(call)                                                                                                                    \
+    do {                                                                                                                                   \
+        CUresult result = (call);                                                                                                          \
+        calls[n_calls++] = #call;                                                                                                          \
+        if (result != CUDA_ERROR_NOT_SUPPORTED) {                                                                                          \
+            printf("%s gave %d\n", #call, (int)result);                                                                                    \
+            failed = 1;                                                                                                                    \
+        }                                                                                                                                  \
+    } while (0)
+
+static void common(CUgraphicsResource resource)
+{
+    CUmipmappedArray mipmap = NULL;
+    CUdeviceptr pointer = 0;
+    CUarray array = NULL;
+    size_t size = 0;
+
+    not_there(cuGraphicsMapResources(1, &resource, NULL));
+    not_there(cuGraphicsUnmapResources(1, &resource, NULL));
+    not_there(cuGraphicsUnregisterResource(resource));
+    not_there(cuGraphicsResourceSetMapFlags(resource, 0));
+    not_there(cuGraphicsResourceGetMappedPointer(&pointer, &size, resource));
+    not_there(cuGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
+    not_there(cuGraphicsResourceGetMappedMipmappedArray(&mipmap, resource));
+    if (pointer || size || array || mipmap)
+        failed = 1;
+}
+
+static void families(CUgraphicsResource *resource)
+{
+    CUdeviceptr pointer;
+    CUdevice device;
+    CUevent event;
+    size_t size;
+
+    not_there(cuGLInit());
+    not_there(cuGraphicsGLRegisterBuffer(resource, 1, 0));
+    not_there(cuGraphicsGLRegisterImage(resource, 1, 0x0de1, 0));
+    not_there(cuGLRegisterBufferObject(1));
+    not_there(cuGLMapBufferObject_v2(&pointer, &size, 1));
+    not_there(cuGLUnregisterBufferObject(1));
+    not_there(cuGraphicsEGLRegisterImage(resource, NULL, 0));
+    not_there(cuEventCreateFromEGLSync(&event, NULL, 0));
+    not_there(cuVDPAUGetDevice(&device, 0, NULL));
+    not_there(cuGraphicsVDPAURegisterVideoSurface(resource, 0, 0));
+    not_there(cuGraphicsVDPAURegisterOutputSurface(resource, 0, 0));
+}
+
+static int says(const char *text, const char *name, const char *version)
+{
+    char line[160];
+
+    snprintf(line, sizeof line, "%s%s is not supported; the program got CUDA_ERROR_NOT_SUPPORTED\n", name, version);
+    return strstr(text, line) != NULL;
+}
+
+/* Whether the log has a line of each function that was called; cuda.h makes newer ones of some names. */
+static void check_log(const char *path)
+{
+    char text[16384], name[64];
+    FILE *file = fopen(path, "r");
+    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+
+    text[length] = 0;
+    for (unsigned i = 0; i < n_calls; i++) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(calls[i], "("), calls[i]);
+        if (!says(text, name, "") && !says(text, name, "_v2")) {
+            printf("the log does not say that %s is missing\n", name);
+            failed = 1;
+        }
+    }
+    if (file)
+        fclose(file);
+}
+
+int main(void)
+{
+    char path[] = "/tmp/graphics_test_XXXXXX";
+    CUgraphicsResource resource = UNTOUCHED;
+    CUcontext context;
+    int log;
+
+    if (!on_cuttle())
+        return 77; /* what is tested is that these functions are not there */
+    log = mkstemp(path);
+    if (log < 0 || setenv("CUTTLE_LOG_FILE", path, 1) || setenv("CUTTLE_LOG", "warn", 1))
+        return EXIT_FAILURE;
+
+    if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS)
+        return EXIT_FAILURE;
+    common(resource);
+    families(&resource);
+    if (resource != UNTOUCHED)
+        failed = 1;
+    if (cuDevicePrimaryCtxRelease(0) != CUDA_SUCCESS)
+        failed = 1;
+    check_log(path);
+    unlink(path);
+    close(log);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* External semaphores (Driver API: External Resource Interoperability), on a backend that has them: lavapipe has none. The test is the other
+ * API. tests/processes/interop has the same with Vulkan, where a device shares semaphores. */
+#include "../api/api_test.h"
+
+#include "mock_backend.h"
+#include "mock_semaphores.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#define MOMENT_US 20000
+
+struct fixture {
+    int files[2];
+    CUexternalSemaphore semaphores[2];
+    CUstream stream;
+    CUdeviceptr word;
+};
+
+static CUresult import(int fd, bool timeline, unsigned flags, CUexternalSemaphore *out)
+{
+    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc = {.flags = flags};
+
+    desc.type = timeline ? CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD : CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD;
+    desc.handle.fd = fd;
+    return cuImportExternalSemaphore(out, &desc);
+}
+
+static void begin(struct fixture *f, bool timelines)
+{
+    for (int i = 0; i < 2; i++) {
+        f->files[i] = mock_semaphore_make();
+        ok(import(dup(f->files[i]), timelines, 0, &f->semaphores[i]));
+    }
+    ok(cuStreamCreate(&f->stream, CU_STREAM_NON_BLOCKING));
+    ok(cuMemAlloc(&f->word, 4));
+    ok(cuMemsetD32(f->word, 0, 1));
+}
+
+static void finish(struct fixture *f)
+{
+    ok(cuStreamDestroy(f->stream));
+    ok(cuCtxSynchronize());
+    ok(cuMemFree(f->word));
+    for (int i = 0; i < 2; i++) {
+        if (f->semaphores[i])
+            ok(cuDestroyExternalSemaphore(f->semaphores[i]));
+        close(f->files[i]);
+    }
+    assert_int_equal(mock_semaphores_imported(), 0);
+    mock_semaphores_forget();
+}
+
+static CUresult await(CUexternalSemaphore semaphore, uint64_t value, CUstream stream)
+{
+    CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS params = {.params.fence.value = value};
+
+    return cuWaitExternalSemaphoresAsync(&semaphore, &params, 1, stream);
+}
+
+static CUresult signal(CUexternalSemaphore semaphore, uint64_t value, CUstream stream)
+{
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS params = {.params.fence.value = value};
+
+    return cuSignalExternalSemaphoresAsync(&semaphore, &params, 1, stream);
+}
+
+/* The stream stands still. */
+static void expect_waiting(struct fixture *f)
+{
+    usleep(MOMENT_US);
+    gives(CUDA_ERROR_NOT_READY, cuStreamQuery(f->stream));
+}
+
+static unsigned word_of(const struct fixture *f)
+{
+    unsigned word;
+
+    ok(cuMemcpyDtoH(&word, f->word, 4));
+    return word;
+}
+
+/* "all prior work on the stream is done" before a signal; what comes behind a wait waits. */
+static void in_stream_order(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, true);
+    ok(await(f.semaphores[0], 3, f.stream));
+    ok(cuMemsetD32Async(f.word, 7, 1, f.stream));
+    ok(signal(f.semaphores[1], 5, f.stream));
+    expect_waiting(&f);
+    mock_semaphore_signal(f.files[0], 2); /* not far enough */
+    expect_waiting(&f);
+    assert_int_equal(mock_semaphore_value(f.files[1]), 0);
+    assert_int_equal(word_of(&f), 0);
+    mock_semaphore_signal(f.files[0], 3);
+    ok(cuStreamSynchronize(f.stream));
+    assert_int_equal(mock_semaphore_value(f.files[1]), 5);
+    assert_int_equal(word_of(&f), 7);
+    ok(await(f.semaphores[0], 1, f.stream)); /* what has been reached is no wait */
+    ok(cuStreamSynchronize(f.stream));
+    finish(&f);
+}
+
+static void arrays(void **state)
+{
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signals[2] = {{.params.fence.value = 9}, {.params.fence.value = 11}};
+    CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS waits[2] = {{.params.fence.value = 3}, {.params.fence.value = 8}};
+    struct fixture f;
+
+    (void)state;
+    begin(&f, true);
+    ok(cuWaitExternalSemaphoresAsync(f.semaphores, waits, 2, f.stream));
+    ok(cuSignalExternalSemaphoresAsync(f.semaphores, signals, 2, f.stream));
+    mock_semaphore_signal(f.files[1], 8);
+    expect_waiting(&f); /* for the first */
+    assert_int_equal(mock_semaphore_value(f.files[1]), 8);
+    mock_semaphore_signal(f.files[0], 3);
+    ok(cuStreamSynchronize(f.stream));
+    assert_int_equal(mock_semaphore_value(f.files[0]), 9);
+    assert_int_equal(mock_semaphore_value(f.files[1]), 11);
+    ok(cuWaitExternalSemaphoresAsync(NULL, NULL, 0, f.stream));
+    ok(cuSignalExternalSemaphoresAsync(NULL, NULL, 0, f.stream));
+    finish(&f);
+}
+
+/* Of a binary semaphore every wait takes a signal of its own. */
+static void binary(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, false);
+    mock_semaphore_signal(f.files[0], 0);
+    ok(await(f.semaphores[0], 77, f.stream)); /* the value is for timelines */
+    ok(cuStreamSynchronize(f.stream));
+    ok(await(f.semaphores[0], 0, f.stream));
+    ok(cuMemsetD32Async(f.word, 4, 1, f.stream));
+    ok(signal(f.semaphores[1], 0, f.stream));
+    expect_waiting(&f);
+    assert_int_equal(mock_semaphore_value(f.files[1]), 0);
+    mock_semaphore_signal(f.files[0], 0);
+    ok(cuStreamSynchronize(f.stream));
+    assert_int_equal(mock_semaphore_value(f.files[1]), 1);
+    assert_int_equal(word_of(&f), 4);
+    finish(&f);
+}
+
+/* Streams wait for each other by a semaphore of another API, the one that waits first. */
+static void between_streams(void **state)
+{
+    struct fixture f;
+    CUstream other;
+
+    (void)state;
+    begin(&f, true);
+    ok(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    for (unsigned round = 1; round <= 100; round++) {
+        ok(await(f.semaphores[0], round, f.stream));
+        ok(cuMemsetD32Async(f.word, round, 1, f.stream));
+        ok(signal(f.semaphores[1], round, f.stream));
+        ok(await(f.semaphores[1], round - 1, other));
+        ok(signal(f.semaphores[0], round, other));
+    }
+    ok(cuStreamSynchronize(f.stream));
+    assert_int_equal(word_of(&f), 100);
+    assert_int_equal(mock_semaphore_value(f.files[1]), 100);
+    ok(cuStreamDestroy(other));
+    finish(&f);
+}
+
+/* "For all other types of CUexternalSemaphore, flags must be zero"; one that is wrong, and none of the array is looked at. */
+static void bad_arguments(void **state)
+{
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signals[2] = {{.params.fence.value = 1}, {.params.fence.value = 1}};
+    CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS waits[2] = {{.params.fence.value = 1}, {.params.fence.value = 1}};
+    CUexternalSemaphore semaphores[2] = {NULL, NULL};
+    struct fixture f;
+
+    (void)state;
+    begin(&f, true);
+    semaphores[0] = f.semaphores[0];
+    gives(CUDA_ERROR_INVALID_HANDLE, cuSignalExternalSemaphoresAsync(semaphores, signals, 2, f.stream));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuWaitExternalSemaphoresAsync(semaphores, waits, 2, f.stream));
+    gives(CUDA_ERROR_INVALID_VALUE, cuSignalExternalSemaphoresAsync(NULL, signals, 1, f.stream));
+    gives(CUDA_ERROR_INVALID_VALUE, cuSignalExternalSemaphoresAsync(semaphores, NULL, 1, f.stream));
+    gives(CUDA_ERROR_INVALID_VALUE, cuWaitExternalSemaphoresAsync(semaphores, NULL, 1, f.stream));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuWaitExternalSemaphoresAsync(semaphores, waits, 1, MADE_UP(CUstream)));
+    signals[1].flags = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_SKIP_NVSCIBUF_MEMSYNC;
+    waits[1].flags = 4;
+    gives(CUDA_ERROR_INVALID_VALUE, cuSignalExternalSemaphoresAsync(f.semaphores, signals, 2, f.stream));
+    gives(CUDA_ERROR_INVALID_VALUE, cuWaitExternalSemaphoresAsync(f.semaphores, waits, 2, f.stream));
+    ok(cuStreamSynchronize(f.stream));
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(mock_semaphore_value(f.files[i]), 0);
+    finish(&f);
+}
+
+/* The descriptor is the driver's on success, and only then. */
+static void ownership(void **state)
+{
+    CUexternalSemaphore semaphore;
+    int file = mock_semaphore_make(), fd = dup(file), ends[2];
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    gives(CUDA_ERROR_OPERATING_SYSTEM, import(ends[0], true, 0, &semaphore));
+    gives(CUDA_ERROR_OPERATING_SYSTEM, import(-1, true, 0, &semaphore));
+    gives(CUDA_ERROR_INVALID_VALUE, import(fd, true, 1, &semaphore));
+    assert_true(fcntl(ends[0], F_GETFD) >= 0 && fcntl(fd, F_GETFD) >= 0);
+    ok(import(fd, true, 0, &semaphore));
+    assert_true(fcntl(fd, F_GETFD) >= 0);
+    ok(cuDestroyExternalSemaphore(semaphore));
+    assert_true(fcntl(fd, F_GETFD) < 0);
+    gives(CUDA_ERROR_INVALID_HANDLE, cuDestroyExternalSemaphore(semaphore));
+    gives(CUDA_ERROR_INVALID_HANDLE, await(semaphore, 0, NULL));
+    close(ends[0]);
+    close(ends[1]);
+    close(file);
+    mock_semaphores_forget();
+}
+
+/* What is outstanding goes on when a semaphore is destroyed. */
+static void destroyed_while_waited_for(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f, true);
+    ok(await(f.semaphores[0], 2, f.stream));
+    ok(cuMemsetD32Async(f.word, 6, 1, f.stream));
+    ok(signal(f.semaphores[1], 2, f.stream));
+    for (int i = 0; i < 2; i++) {
+        ok(cuDestroyExternalSemaphore(f.semaphores[i]));
+        f.semaphores[i] = NULL;
+    }
+    expect_waiting(&f);
+    mock_semaphore_signal(f.files[0], 2);
+    ok(cuStreamSynchronize(f.stream));
+    assert_int_equal(mock_semaphore_value(f.files[1]), 2);
+    assert_int_equal(word_of(&f), 6);
+    finish(&f);
+}
+
+/* They go with their context, and are none of another's. */
+static void contexts(void **state)
+{
+    CUexternalSemaphore semaphore;
+    CUcontext context;
+    int file = mock_semaphore_make();
+
+    ok(cuCtxCreate(&context, NULL, 0, 0));
+    ok(import(dup(file), true, 0, &semaphore));
+    ok(signal(semaphore, 4, NULL));
+    ok(cuCtxDestroy(context));
+    ok(cuCtxSetCurrent(*state));
+    assert_int_equal(mock_semaphores_imported(), 0);
+    assert_int_equal(mock_semaphore_value(file), 4);
+    gives(CUDA_ERROR_INVALID_HANDLE, cuDestroyExternalSemaphore(semaphore));
+    close(file);
+    mock_semaphores_forget();
+}
+
+static int with_semaphores(void **state)
+{
+    mock_use_semaphores();
+    return with_context(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(in_stream_order),
+        cmocka_unit_test(arrays),
+        cmocka_unit_test(binary),
+        cmocka_unit_test(between_streams),
+        cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(ownership),
+        cmocka_unit_test(destroyed_while_waited_for),
+        cmocka_unit_test(contexts),
+    };
+
+    return cmocka_run_group_tests(tests, with_semaphores, without_context);
+}
