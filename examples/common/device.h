@@ -12,6 +12,8 @@
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define __forceinline__ __inline__ __attribute__((always_inline))
 
+/* One line each, as the rows of a table. */
+/* clang-format off */
 struct cuttle_sreg_tid {
     __declspec(property(get = get_x)) unsigned x;
     __declspec(property(get = get_y)) unsigned y;
@@ -54,6 +56,7 @@ static __device__ __forceinline__ float __fmaf_rn(float a, float b, float c) { r
 static __device__ __forceinline__ double __fma_rn(double a, double b, double c) { return __builtin_fma(a, b, c); }
 static __device__ __forceinline__ float rsqrtf(float a) { return __nvvm_rsqrt_approx_f(a); }
 static __device__ __forceinline__ double sqrt(double a) { return __nvvm_sqrt_rn_d(a); }
+/* clang-format on */
 static __device__ __forceinline__ unsigned atomicAdd(unsigned *p, unsigned v)
 {
     return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);

@@ -124,7 +124,8 @@ struct ct_backend_device {
     struct ct_vk_scheduler *scheduler;
     struct ct_vk_timestamp_pool *timestamps;
     struct ct_memory_file file; /* CPU devices: pages of their memory */
-    atomic_uint_fast64_t export_node; /* the device node that exported memory is a descriptor of; 0: not looked at. relaxed: always the same */
+    /* The device node that exported memory is a descriptor of; 0: not looked at. relaxed: always the same. */
+    atomic_uint_fast64_t export_node;
 };
 
 /* device.c. `physical` and `info` must outlive it. */
