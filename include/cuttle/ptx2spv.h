@@ -94,6 +94,18 @@ enum ptx2spv_vectors {
     PTX2SPV_VECTORS_SPLIT,       /* llvmpipe: one access of each component */
 };
 
+/* Faults of drivers that the compiler works around: bits of ptx2spv_target.workarounds. The table says which, and whose. */
+enum ptx2spv_workaround_index {
+#define COMPILER(id, name, drivers, first, last, fault, proof, test) PTX2SPV_WORKAROUND_INDEX_##id,
+#include "workarounds.def"
+    PTX2SPV_WORKAROUND_COUNT
+};
+enum ptx2spv_workaround {
+#define COMPILER(id, name, drivers, first, last, fault, proof, test) PTX2SPV_WORKAROUND_##id = 1 << PTX2SPV_WORKAROUND_INDEX_##id,
+#include "workarounds.def"
+    PTX2SPV_WORKAROUNDS = (1 << PTX2SPV_WORKAROUND_COUNT) - 1 /* all of them */
+};
+
 /* Everything about a device that the compiler may rely on. Zero means that the feature is absent. Plain data: its bytes are part of the
  * cache key, so initialize it with memset or {0} and leave no padding unset. */
 struct ptx2spv_target {
@@ -107,6 +119,8 @@ struct ptx2spv_target {
     uint32_t push_constant_bytes; /* Vulkan's maxPushConstantsSize */
     uint32_t shared_bytes;        /* work-group memory that a block may have */
     uint32_t max_block_threads;
+
+    uint32_t workarounds; /* set of enum ptx2spv_workaround: faults of the driver that must not show */
 
     /* features: 0 or 1 each */
     uint8_t float64, float16, int64, int16, int8;
@@ -142,9 +156,6 @@ struct ptx2spv_target {
     uint8_t guards_fma32;   /* fma.rn.f32 is the driver's Fma, repeated by our own sequence where subnormals may be involved; if not
                                fma32_flushes, the first Fma is made to flush as well (for tests). Needs float64 */
     uint8_t refined_sqrt32; /* one fused step turns the driver's InverseSqrt into an exact f32 root; needs exact_fma32 */
-    /* Intel's OpenCL runtime for CPUs (2026.2): of loops that threads of a block leave in different rounds, its compiler makes some that end
-     * early for all, or never: they become loops of states. */
-    uint8_t no_predicated_loops;
     uint8_t llvm_functions; /* PoCL 6.0: fma, roots and roundings are LLVM's own instructions, imported by name */
     uint8_t refined_roots64; /* f64 roots and inverse roots are computed by fused steps from the driver's InverseSqrt of f32, whose error
                                 is at most 2 ulp: faster there than the driver's own, which are used for rare operands only */
@@ -152,9 +163,6 @@ struct ptx2spv_target {
     uint8_t vectors; /* enum ptx2spv_vectors */
     uint8_t lockstep; /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
                          .target or volatile accesses require it (see warp_synchronous.c) */
-    /* Intel's OpenCL runtime for CPUs (2026.2): in kernels with barriers LLVM's fneg must not come about (emit_signs.c). */
-    uint8_t loses_fneg;
-    uint8_t reserved[2];
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: they do not overlap; one of size 0 ends the table */
 };
 

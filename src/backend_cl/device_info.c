@@ -5,6 +5,7 @@
 
 #include "core/base/config.h"
 #include "core/base/log.h"
+#include "core/device/workarounds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,6 +225,26 @@ static void fill_places(const struct subject *subject, struct ct_device_info *in
     info->pci_device = pci.pci_device;
 }
 
+/* Names the driver for the table of workarounds. */
+static enum ct_driver driver_of(const struct subject *subject, enum ct_device_kind kind)
+{
+    if (!strcmp(subject->platform_name, "Portable Computing Language"))
+        return CT_DRIVER_POCL;
+    if (!strcmp(subject->platform_name, "rusticl"))
+        return CT_DRIVER_MESA;
+    if (strncmp(subject->platform_name, "Intel(R)", 8) != 0)
+        return CT_DRIVER_OTHER_OPENCL;
+    return kind == CT_DEVICE_CPU ? CT_DRIVER_INTEL_CL_CPU : CT_DRIVER_INTEL_CL_GPU;
+}
+
+static void fill_workarounds(const struct subject *subject, struct ct_device_info *info)
+{
+    char version[96];
+
+    text(subject, CL_DRIVER_VERSION, version, sizeof version);
+    info->workarounds = ct_workarounds_of(driver_of(subject, info->kind), version);
+}
+
 static void fill_names(const struct subject *subject, struct ct_device_info *info)
 {
     char version[96];
@@ -322,12 +343,11 @@ static void fill_target(const struct subject *subject, const struct driver_facts
     const unsigned lanes = driver->native ? choose_subgroup_size(subject) : 0;
 
     target->dialect = PTX2SPV_OPENCL;
+    target->workarounds = info->workarounds & PTX2SPV_WORKAROUNDS;
     target->pointer_rule = PTX2SPV_POINTER_SAME;
     target->warp_form = lanes ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE;
     target->subgroup_size = lanes ? lanes : 1; /* collective: not asked for */
     target->threads_in_turn = info->kind == CT_DEVICE_CPU;
-    target->no_predicated_loops = info->kind == CT_DEVICE_CPU && driver->native; /* Intel's */
-    target->loses_fneg = target->no_predicated_loops;
     target->shared_bytes = info->shared_bytes;
     target->max_block_threads = info->max_block_threads;
     fill_features(subject, target);
@@ -377,6 +397,7 @@ bool ct_cl_device_examine(const struct ct_cl_api *api, cl_platform_id platform, 
     fill_places(&subject, out_info);
     fill_physical(&subject, out_info->kind, out);
     fill_capabilities(&subject, out, out_info);
+    fill_workarounds(&subject, out_info);
     fill_target(&subject, find_driver(&subject, out_info->kind), out_info, &out_info->target);
     return true;
 }

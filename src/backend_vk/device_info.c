@@ -5,6 +5,7 @@
 #include "vk.h"
 
 #include "core/base/config.h"
+#include "core/device/workarounds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #define CUDA_MAX_BLOCK_THREADS 1024u
 #define UNKNOWN_GRANULE 65536u        /* what every driver grants that was tried */
 #define MAX_PUSH_CONSTANT_BYTES 4096u /* more than any driver has; bounds a buffer on the stack in record.c */
+#define MESA_HONEYKRISP 26u           /* VK_DRIVER_ID_MESA_HONEYKRISP, which older headers lack */
 
 struct properties {
     VkPhysicalDeviceProperties2 core;
@@ -37,12 +39,10 @@ static const struct driver_facts {
     unsigned mark;
     enum ct_address_rule rule;
     uint64_t granule;
-    uint8_t exact[6], subnormals32, exp2, zeros, spoils, kernel, pulse, raw, unroll;
+    uint8_t exact[6], subnormals32, exp2, zeros, kernel, pulse, unroll;
 } drivers[] = {
-#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, spoils, kernel, pulse, raw, \
-               unroll)                                                                                                                     \
-    {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, spoils, kernel, pulse,  \
-     raw, unroll},
+#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, kernel, pulse, unroll)      \
+    {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, kernel, pulse, unroll},
 #include "backend_vk/drivers/drivers.def"
 };
 
@@ -54,6 +54,30 @@ static const struct driver_facts *find_driver(VkDriverId id, const bool has[CT_V
         if (drivers[i].id == id && (drivers[i].mark == CT_VK_EXT_ANY || has[drivers[i].mark]))
             return &drivers[i];
     return &unknown;
+}
+
+/* Names the driver for the table of workarounds. */
+static enum ct_driver driver_of(VkDriverId id)
+{
+    switch ((unsigned)id) {
+    case VK_DRIVER_ID_NVIDIA_PROPRIETARY:
+        return CT_DRIVER_NVIDIA;
+    case VK_DRIVER_ID_MESA_LLVMPIPE:
+        return CT_DRIVER_LAVAPIPE;
+    case VK_DRIVER_ID_MESA_RADV:
+    case VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA:
+    case VK_DRIVER_ID_MESA_TURNIP:
+    case VK_DRIVER_ID_MESA_V3DV:
+    case VK_DRIVER_ID_MESA_PANVK:
+    case VK_DRIVER_ID_MESA_VENUS:
+    case VK_DRIVER_ID_MESA_DOZEN:
+    case VK_DRIVER_ID_MESA_NVK:
+    case VK_DRIVER_ID_IMAGINATION_OPEN_SOURCE_MESA:
+    case MESA_HONEYKRISP:
+        return CT_DRIVER_MESA;
+    default:
+        return CT_DRIVER_OTHER_VULKAN;
+    }
 }
 
 /* Structures of Vulkan all begin like this. */
@@ -210,6 +234,7 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     const VkPhysicalDeviceLimits *limits = &properties->core.properties.limits;
 
     target->dialect = PTX2SPV_VULKAN;
+    target->workarounds = info->workarounds & PTX2SPV_WORKAROUNDS;
     target->subgroup_size = physical->require_subgroup_32 ? 32 : properties->v11.subgroupSize;
     target->warp_form = target->subgroup_size >= 32 && info->kind != CT_DEVICE_CPU ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE;
     target->push_constant_bytes = min_u32(limits->maxPushConstantsSize, MAX_PUSH_CONSTANT_BYTES);
@@ -367,10 +392,11 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     out->max_memory_bytes = properties.v11.maxMemoryAllocationSize;
     driver = find_driver(properties.v12.driverID, out->has);
     out->address_granule = driver->granule;
-    out_info->import_refusals_spoil = driver->spoils;
+    out_info->workarounds = ct_workarounds_of(driver_of(properties.v12.driverID), properties.v12.driverInfo);
+    out_info->import_refusals_spoil = (out_info->workarounds & CT_WORKAROUND(SPOILING_REFUSALS)) != 0;
     out_info->copies_by_kernel = driver->kernel;
     out->needs_pulse = driver->pulse || ct_config()->pulse;
-    out->raw_sparse = driver->raw;
+    out->raw_sparse = (out_info->workarounds & CT_WORKAROUND(COMPRESSED_SPARSE)) != 0;
     fill_identity(&properties, out->has, out_info);
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);

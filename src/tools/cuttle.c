@@ -2,8 +2,10 @@
 /* The `cuttle` command: lists the devices and their capabilities, the options, and the functions of the API. */
 #include "core/base/config.h"
 #include "cuttle_api.h"
+#include "cuttle_workarounds.h"
 #include "core/base/process.h"
 #include "core/device/context.h"
+#include "core/device/workarounds.h"
 #include "core/setup/startup.h"
 
 #include <stdio.h>
@@ -27,6 +29,15 @@ static const char *const rule_names[] = {
 static void print_feature(const char *name, unsigned present)
 {
     printf("%s%s", present ? " +" : " -", name);
+}
+
+static void print_workarounds(uint32_t mask)
+{
+    printf("  %-12s", "workarounds");
+    for (unsigned i = 0; i < CT_WORKAROUND_COUNT; i++)
+        if (mask >> i & 1)
+            printf(" %s", ct_workaround((enum ct_workaround_index)i)->name);
+    printf("%s\n", mask ? "" : " none");
 }
 
 static void print_device(const struct ct_device *device)
@@ -70,6 +81,7 @@ static void print_device(const struct ct_device *device)
     print_feature("external semaphores", info->external_semaphore_fd);
     print_feature("timestamps", info->timestamps);
     printf("\n");
+    print_workarounds(info->workarounds);
 }
 
 static int command_info(int argc, char **argv)
@@ -110,6 +122,7 @@ static const struct {
 } commands[] = {
     {"info", "lists the devices and their capabilities; --name: prints only the name of device 0", command_info},
     {"options", "lists the environment variables that Cuttle reads", command_options},
+    {"workarounds", "lists the faults of drivers that Cuttle works around, as in docs/workarounds.md", command_workarounds},
     {"api", "lists the functions of the CUDA driver API, as in docs/api.md", command_api},
 };
 
@@ -122,6 +135,6 @@ int main(int argc, char **argv)
             return commands[i].run(argc - 2, argv + 2);
     printf("usage: cuttle COMMAND\n");
     for (size_t i = 0; i < n; i++)
-        printf("  %-10s %s\n", commands[i].name, commands[i].help);
+        printf("  %-11s %s\n", commands[i].name, commands[i].help);
     return argc > 1 && strcmp(argv[1], "--help") ? EXIT_FAILURE : EXIT_SUCCESS;
 }

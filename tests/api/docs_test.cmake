@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# docs/api.md is what `cuttle api` prints. Run as cmake -DCUTTLE=.. -DDOCUMENT=.. -P docs_test.cmake
-execute_process(COMMAND ${CUTTLE} api OUTPUT_VARIABLE printed RESULT_VARIABLE result)
+# docs/PAGE.md is what `cuttle PAGE` prints. Run as cmake -DCUTTLE=.. -DDOCUMENT=.. -DPAGE=.. -P docs_test.cmake
+execute_process(COMMAND ${CUTTLE} ${PAGE} OUTPUT_VARIABLE printed RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
-  message(FATAL_ERROR "cuttle api failed: ${result}")
+  message(FATAL_ERROR "cuttle ${PAGE} failed: ${result}")
 endif()
 file(READ ${DOCUMENT} written)
 if(NOT printed STREQUAL written)
-  message(FATAL_ERROR "docs/api.md is out of date: cmake --build <build folder> --target docs_api writes it anew")
+  message(FATAL_ERROR "docs/${PAGE}.md is out of date: cmake --build <build folder> --target docs_${PAGE} writes it anew")
 endif()

@@ -53,6 +53,7 @@ static struct ptx2spv_target chip_target(const struct chip *chip)
 {
     return (struct ptx2spv_target){
         .dialect = PTX2SPV_OPENCL,
+        .workarounds = PTX2SPV_WORKAROUND_REVERSED_SIX_BYTES | PTX2SPV_WORKAROUND_LOGICAL_NOT,
         .pointer_rule = PTX2SPV_POINTER_SAME,
         .warp_form = PTX2SPV_WARP_COLLECTIVE,
         .subgroup_size = 1,

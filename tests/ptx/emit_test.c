@@ -12,9 +12,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BASE                                                                                                                  \
-    .dialect = PTX2SPV_VULKAN, .max_block_threads = 1024, .shared_bytes = 32768, .int64 = 1, .int16 = 1, .int8 = 1, .float64 = 1, \
-    .float16 = 1, .storage8 = 1, .storage16 = 1, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8
+/* Those that concern the dialect, so that their forms are validated as well. */
+#define VULKAN_WORKAROUNDS (PTX2SPV_WORKAROUNDS & ~(PTX2SPV_WORKAROUND_REVERSED_SIX_BYTES | PTX2SPV_WORKAROUND_LOGICAL_NOT))
+#define OPENCL_WORKAROUNDS                                                                                                                 \
+    (PTX2SPV_WORKAROUND_REVERSED_SIX_BYTES | PTX2SPV_WORKAROUND_LOGICAL_NOT | PTX2SPV_WORKAROUND_VECTORIZED_STATES |                       \
+     PTX2SPV_WORKAROUND_SECOND_STORES)
+#define BASE                                                                                                                               \
+    .dialect = PTX2SPV_VULKAN, .workarounds = VULKAN_WORKAROUNDS, .max_block_threads = 1024, .shared_bytes = 32768, .int64 = 1,            \
+    .int16 = 1, .int8 = 1, .float64 = 1, .float16 = 1, .storage8 = 1, .storage16 = 1, .warp_form = PTX2SPV_WARP_COLLECTIVE,                \
+    .subgroup_size = 8
 #define FEATURES                                                                                                          \
     .memory_model_device_scope = 1, .shared_explicit_layout = 1, .shared_explicit_layout8 = 1, .shared_explicit_layout16 = 1, \
     .atomic_int64_global = 1, .atomic_int64_shared = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,      \
@@ -44,18 +50,22 @@ static const struct {
      {BASE, FEATURES, .push_constant_bytes = 128, .pointer_rule = PTX2SPV_POINTER_WINDOWS,
       .windows = {{UINT64_C(0x100000000000), UINT64_C(1) << 40, UINT64_C(0x7fff00000000)},
                   {UINT64_C(0x300000000000), 1 << 30, -(uint64_t)4096}}}},
-    {"plain OpenCL", {OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8}},
-    {"rich OpenCL", {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32}},
+    {"plain OpenCL", {OPENCL, .workarounds = OPENCL_WORKAROUNDS, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8}},
+    {"rich OpenCL", {OPENCL, .workarounds = OPENCL_WORKAROUNDS, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32}},
     {"OpenCL, pointers behind a mask",
-     {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 16, .pointer_rule = PTX2SPV_POINTER_OR,
-      .pointer_mask = UINT64_C(0xffff800000000000)}},
-    {"OpenCL, subgroups of 64", {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 64}},
-    {"OpenCL, subgroups of 128", {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 128}},
+     {OPENCL, .workarounds = OPENCL_WORKAROUNDS, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 16,
+      .pointer_rule = PTX2SPV_POINTER_OR, .pointer_mask = UINT64_C(0xffff800000000000)}},
+    {"OpenCL, subgroups of 64",
+     {OPENCL, .workarounds = OPENCL_WORKAROUNDS, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 64}},
+    {"OpenCL, subgroups of 128",
+     {OPENCL, .workarounds = OPENCL_WORKAROUNDS, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 128}},
     {"vectors split", {BASE, .push_constant_bytes = 128, .memory_model_device_scope = 1, .vectors = PTX2SPV_VECTORS_SPLIT}},
     {"OpenCL, loads split",
-     {OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
+     {OPENCL, .workarounds = OPENCL_WORKAROUNDS, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8,
+      .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
     {"OpenCL, negations lost",
-     {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32, .no_predicated_loops = 1, .loses_fneg = 1}},
+     {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32,
+      .workarounds = OPENCL_WORKAROUNDS | PTX2SPV_WORKAROUND_PREDICATED_LOOPS | PTX2SPV_WORKAROUND_LOST_SIGNS}},
     {"roots", {BASE, FEATURES, .push_constant_bytes = 256, .exact_sqrt32 = 1, .keeps_subnormals32 = 1}},
 };
 enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH, SPLIT = 11, OPENCL_SPLIT, OPENCL_NO_FNEG, ROOTS };
@@ -237,9 +247,9 @@ static void test_llvm_functions(void **state)
         "cvt.rmi.f32.f32 f4,f3; cvt.rpi.f32.f32 f5,f4; cvt.rzi.f32.f32 f6,f3; cvt.rni.f32.f32 f7,f3; fma.rn.f64 e1,e0,e0,e0; sqrt.rn.f64 e2,e1;"
         "cvt.rmi.f64.f64 e3,e2; cvt.rpi.f64.f64 e4,e3; cvt.rzi.f64.f64 e5,e2; cvt.rni.f64.f64 e6,e2; add.f64 e3,e3,e4; add.f64 e3,e3,e5;"
         "add.f64 e3,e3,e6; st.global.f64 [d0],e3; add.f32 f4,f4,f5; add.f32 f4,f4,f6; add.f32 f4,f4,f7; st.global.f32 [d0+8],f4;";
-    static const struct ptx2spv_target target = {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1,
-                                                 .keeps_subnormals32 = 1, .exact_sqrt32 = 1, .exact_sqrt64 = 1, .exact_zeros = 1,
-                                                 .llvm_functions = 1};
+    static const struct ptx2spv_target target = {
+        OPENCL, .workarounds = OPENCL_WORKAROUNDS, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1,
+        .keeps_subnormals32 = 1, .exact_sqrt32 = 1, .exact_sqrt64 = 1, .exact_zeros = 1, .llvm_functions = 1};
     struct outcome outcome;
 
     (void)state;

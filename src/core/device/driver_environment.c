@@ -13,6 +13,7 @@
 #include "driver_environment.h"
 
 #include "core/base/locks.h"
+#include "workarounds.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@
 extern char **environ;
 
 #define CT_VARIABLES_MAX 4 /* that are added at once */
+#define AFFECTED (CT_DRIVER_LAVAPIPE | CT_DRIVER_INTEL_CL_CPU) /* the drivers that read the variables */
 
 /* An array that stands in for the application's, or once did. */
 struct copy {
@@ -178,8 +180,9 @@ void ct_driver_environment_enter(void)
         {"GALLIUM_OVERRIDE_CPU_CAPS", "avx"},       /* lavapipe: up to AVX2, by that name */
         {"CL_CONFIG_CPU_TARGET_ARCH", "core-avx2"}, /* Intel's OpenCL runtime for CPUs */
     };
+    const bool is_needed = has_avx512() && (ct_workarounds_of(AFFECTED, "") & CT_WORKAROUND(AVX512));
 
-    ct_environment_enter(no_avx512, has_avx512() ? sizeof no_avx512 / sizeof *no_avx512 : 0);
+    ct_environment_enter(no_avx512, is_needed ? sizeof no_avx512 / sizeof *no_avx512 : 0);
 }
 
 void ct_driver_environment_leave(void)

@@ -34,7 +34,8 @@ static uint64_t hash(uint64_t state, const void *data, size_t size)
 
 static uint64_t key_of(const struct ct_device_info *info, uint32_t claims)
 {
-    const uint32_t versions[] = {CASES_VERSION, PTX2SPV_VERSION, claims, info->vendor_id, info->device_id, info->target.dialect};
+    const uint32_t versions[] = {CASES_VERSION, PTX2SPV_VERSION, claims, info->vendor_id, info->device_id,
+                                 info->target.dialect, info->target.workarounds};
     uint64_t key = hash(UINT64_C(0xcbf29ce484222325), versions, sizeof versions);
 
     key = hash(key, info->uuid, sizeof info->uuid);

@@ -6,6 +6,7 @@
 #include "core/base/float_environment.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/device/workarounds.h"
 #include "device_setup.h"
 
 #include <ctype.h>
@@ -134,6 +135,15 @@ static size_t most_devices(const char *words, size_t count)
     return count + 1;
 }
 
+static void check_workarounds(void)
+{
+    int length;
+    const char *word = ct_workarounds_unknown_or_null(ct_config()->workarounds, &length);
+
+    if (word)
+        ct_log(CT_LOG_WARN, "CUTTLE_WORKAROUNDS: there is no workaround %.*s; `cuttle workarounds` lists them", length, word);
+}
+
 /* Keeps what CUTTLE_DEVICE names: the first word's devices first. */
 static CUresult apply_choice(struct candidates *list)
 {
@@ -207,6 +217,7 @@ static CUresult start_locked(void)
     struct candidates list = {NULL, 0};
     CUresult r = find_candidates(&list);
 
+    check_workarounds();
     if (r == CUDA_SUCCESS)
         r = apply_choice(&list);
     if (r == CUDA_SUCCESS && list.count == 0)

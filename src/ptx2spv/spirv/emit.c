@@ -112,9 +112,12 @@ enum ptx2spv_status ct_emit_spirv(struct ct_fn *fn, struct ptx2spv_kernel *out)
     ct_gen_begin_entry(&g);
     ct_gen_positions(&g);
     ct_gen_plan_values(&g);
-    ct_gen_find_sums(&g);
-    ct_gen_find_choices(&g);
-    ct_gen_find_pairs(&g);
+    if (ct_gen_works_around(&g, PTX2SPV_WORKAROUND_REPEATED_PRODUCTS))
+        ct_gen_find_sums(&g);
+    if (ct_gen_works_around(&g, PTX2SPV_WORKAROUND_CONSTANT_CHOICES))
+        ct_gen_find_choices(&g);
+    if (ct_gen_works_around(&g, PTX2SPV_WORKAROUND_COMPARISONS))
+        ct_gen_find_pairs(&g);
     ct_gen_tree(&g);
     ct_gen_end_entry(&g);
     if (!g.failed && g.m.bound > IDS_MAX)

@@ -100,7 +100,7 @@ struct ct_gen {
     struct ct_gen_position *positions; /* by block id */
     struct ct_gen_region *regions;     /* by node id */
     uint32_t *selectors;               /* Function variables */
-    struct ct_gen_pairs *pairs;        /* see emit_compare.c */
+    struct ct_gen_pairs *pairs;        /* see emit_compare.c; NULL: not looked for */
     const struct ct_block *block;      /* being emitted */
     uint32_t label;                    /* of the SPIR-V block being emitted */
     bool open;                         /* which has no terminator yet */
@@ -127,6 +127,10 @@ struct ct_gen {
 
 /* Reports what cannot be emitted, at the current instruction. */
 void ct_gen_refuse(struct ct_gen *g, enum ptx2spv_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static inline bool ct_gen_works_around(const struct ct_gen *g, enum ptx2spv_workaround which)
+{
+    return (g->target->workarounds & which) != 0;
+}
 /* Refuses unless the target has a feature. */
 void ct_gen_need(struct ct_gen *g, bool has, const char *what);
 

@@ -28,10 +28,10 @@ static const struct simple {
     [CT_OP_SELECT] = {SpvOpSelect, SpvOpSelect, SpvOpSelect},
 };
 
-/* In OpenCL, Intel's compiler for GPUs (1.0.12504, of Debian 12) ends the process at OpLogicalNot. */
+/* With the workaround, for a compiler that ends the process at OpLogicalNot, it is a comparison. */
 uint32_t ct_gen_not(struct ct_gen *g, uint32_t condition)
 {
-    if (g->target->dialect == PTX2SPV_OPENCL)
+    if (ct_gen_works_around(g, PTX2SPV_WORKAROUND_LOGICAL_NOT))
         return GEN(g, SpvOpLogicalNotEqual, ct_gen_int_type(g, 1), condition, ct_spv_const_bool(&g->m, true));
     return GEN(g, SpvOpLogicalNot, ct_gen_int_type(g, 1), condition);
 }

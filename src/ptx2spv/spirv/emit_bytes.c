@@ -6,10 +6,10 @@
  * of 16-bit values always, of wider ones in kernels that also divide by a routine of the driver's (64-bit integers, f64, f32 rounded
  * exactly, roots of f64); six bytes turned round end its compiler there. Measured on an H200: all selections that prmt can make, of
  * which those with swapped low bytes were wrong, and some fifty other ways to write it. Sums and bit fields it takes for themselves;
- * these have 32 bits only, and are faster than "or" (0.7 of the time for a row of swaps and sums). Rare enough to be done for every
- * Vulkan driver. OpenCL's SPIR-V has no bit fields, and NVIDIA's OpenCL takes no SPIR-V; but Intel's compiler for GPUs (1.0.12504) ends at
- * six bytes turned round, also as a sum, since LLVM makes one operation of them that it does not have. There a zero that LLVM does not
- * know goes in between. */
+ * these have 32 bits only, and are faster than "or" (0.7 of the time for a row of swaps and sums). This is done where the target has
+ * PTX2SPV_WORKAROUND_SWAPPED_BYTES, in the Vulkan dialect only, since OpenCL's SPIR-V has no bit fields. Intel's OpenCL compiler for GPUs
+ * (1.0.12504) ends at six bytes turned round, also as a sum, since LLVM makes one operation of them that it does not have. With
+ * PTX2SPV_WORKAROUND_REVERSED_SIX_BYTES a zero that LLVM does not know goes in between. */
 #include "emit.h"
 
 #include "ptx2spv/passes/simplify.h"
@@ -151,7 +151,7 @@ static int low_operand(const struct ct_gen *g, const struct ct_insn *insn)
     return is_swap(g, insn->operands[0], insn->operands[1]) ? 0 : is_swap(g, insn->operands[1], insn->operands[0]) ? 1 : -1;
 }
 
-/* For OpenCL. */
+/* A form that LLVM does not recognize. */
 static uint32_t six_apart(struct ct_gen *g, const struct ct_insn *insn)
 {
     const uint32_t type = ct_gen_int_type(g, 64);
@@ -169,9 +169,13 @@ uint32_t ct_gen_turned_or_none(struct ct_gen *g, const struct ct_insn *insn)
 
     if ((insn->op != CT_OP_OR && insn->op != CT_OP_XOR) || bits == 1)
         return 0;
+    if (!(g->target->workarounds & (PTX2SPV_WORKAROUND_SWAPPED_BYTES | PTX2SPV_WORKAROUND_REVERSED_SIX_BYTES)))
+        return 0;
     is_six = bits == 64 && is_row_of_six(g, insn->results[0]);
-    if (g->target->dialect != PTX2SPV_VULKAN)
-        return is_six ? six_apart(g, insn) : 0;
+    if (is_six && ct_gen_works_around(g, PTX2SPV_WORKAROUND_REVERSED_SIX_BYTES))
+        return six_apart(g, insn);
+    if (!ct_gen_works_around(g, PTX2SPV_WORKAROUND_SWAPPED_BYTES) || g->target->dialect != PTX2SPV_VULKAN)
+        return 0;
     at = low_operand(g, insn);
     if (at < 0 && !is_six)
         return 0;

@@ -9,9 +9,9 @@
  *   sqrt(x) == 0.0 ? FLT_MAX : 1 / sqrt(x) becomes the minimum of the last two, which is FLT_MAX for NaN.
  * The first also matches results: an operation on a choice between constants and another constant becomes a choice between results.
  * All other rules with a zero were read, and those that our code might match were tried on lavapipe 25.0.7. They hold for bits, are only
- * for inexact operations (ours are exact), only where the sign of a zero may be lost (we declare that it may not), or compare zeros. The
- * constants of such a choice therefore go through an exclusive or with a zero that no driver can know. That is one instruction, and rare
- * enough to be done for every driver. */
+ * for inexact operations (ours are exact), only where the sign of a zero may be lost (we declare that it may not), or compare zeros. Where
+ * the target has PTX2SPV_WORKAROUND_CONSTANT_CHOICES, the constants of such a choice therefore go through an exclusive or with a zero that
+ * no driver can know, which is one instruction. */
 #include "emit.h"
 
 #include "ptx2spv/passes/simplify.h"

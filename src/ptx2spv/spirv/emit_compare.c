@@ -5,8 +5,9 @@
  * its sign for the same: in `if (a <u b) { .. if (a <s b) .. }` of 32 bits the inner one counts as true. So where a kernel compares two
  * values both ways, the signed comparisons become those of their difference with zero, which share no operand with the unsigned ones.
  * Measured on an H200: wrong are lt under lt and ge under ge, whichever has the sign, with the same operands in the same order, also with
- * constants; right are le and gt under lt, exchanged operands, 16 and 64 bits. Signed types, the negated comparison and comparing in 64 bits
- * do not help; exclusive or with the sign bit does, but not with constants. Rare enough to be done for every driver. */
+ * constants; right are le and gt under lt, exchanged operands, 16 and 64 bits. Signed types, the negated comparison and comparing in 64
+ * bits do not help; exclusive or with the sign bit does, but not with constants. This is done where the target has
+ * PTX2SPV_WORKAROUND_COMPARISONS. */
 #include "emit.h"
 
 #include "ptx2spv/passes/simplify.h"
@@ -123,7 +124,7 @@ void ct_gen_compare(struct ct_gen *g, const struct ct_insn *insn)
 
     if (!op)
         ct_gen_refuse(g, PTX2SPV_INTERNAL, "integer comparison %u", insn->compare);
-    else if (is_order(g, insn) && sign_of(insn) == OF_SIGNED && place_of(g, insn)->signs == (OF_SIGNED | OF_UNSIGNED))
+    else if (g->pairs && is_order(g, insn) && sign_of(insn) == OF_SIGNED && place_of(g, insn)->signs == (OF_SIGNED | OF_UNSIGNED))
         ct_gen_define(g, insn->results[0], by_difference(g, insn, a, b));
     else
         ct_gen_define(g, insn->results[0], GEN(g, op, ct_gen_int_type(g, 1), a, b));

@@ -200,7 +200,7 @@ static bool is_second_store(const struct ct_insn *insn)
 
 static uint32_t opencl_memory_operands(struct ct_gen *g, SpvOp op, enum ct_space space, const struct ct_access *access, uint32_t *words)
 {
-    const bool stays = op == SpvOpStore && g->target->warp_form == PTX2SPV_WARP_COLLECTIVE && is_second_store(access->insn);
+    const bool stays = op == SpvOpStore && ct_gen_works_around(g, PTX2SPV_WORKAROUND_SECOND_STORES) && is_second_store(access->insn);
 
     words[0] = SpvMemoryAccessAlignedMask;
     if ((space != CT_SPACE_LOCAL && ct_gen_is_strong(access->insn)) || stays)
@@ -294,7 +294,7 @@ static void opencl_begin(struct ct_gen *g)
 }
 
 /* Intel's runtime for CPUs (2026.2) vectorizes some kernels whose threads go round in a loop of states into ones that never end: it is
- * told that the kernel works on vectors of four floats already, which it takes as a wish to be left as it is. Others pass over the hint. */
+ * told that the kernel works on vectors of four floats already, which it takes as a wish to be left as it is. */
 static void keep_scalar(struct ct_gen *g)
 {
     enum { FLOATS = 5, FOUR = 4 << 16 };
@@ -309,7 +309,8 @@ static void opencl_end(struct ct_gen *g)
         ct_spv_capability(&g->m, SpvCapabilitySubgroupDispatch);
         CT_SPV_EMIT(&g->m, CT_SPV_MODES, SpvOpExecutionMode, g->entry, SpvExecutionModeSubgroupSize, g->target->subgroup_size);
     }
-    if (g->fn->exchange_words && !g->fn->linear_block) /* subgroups are vectors there; and no loop of states has any */
+    /* Subgroups are vectors there, and no loop of states has any. */
+    if (g->fn->exchange_words && !g->fn->linear_block && ct_gen_works_around(g, PTX2SPV_WORKAROUND_VECTORIZED_STATES))
         keep_scalar(g);
     if (ct_gen_float_modes(g))
         ct_spv_extension(&g->m, "SPV_KHR_float_controls");

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 _Static_assert(offsetof(struct ptx2spv_target, windows) ==
-                   offsetof(struct ptx2spv_target, reserved) + sizeof((struct ptx2spv_target *)0)->reserved,
+                   offsetof(struct ptx2spv_target, lockstep) + sizeof((struct ptx2spv_target *)0)->lockstep,
                "the target's bytes are a key: no padding");
 
 /* The distance of the window that holds an address, else 0: one comparison a window, without a branch. */

@@ -9,12 +9,13 @@
  * LLVM makes an fneg of everything that amounts to one: a float's bits with the sign bit added, subtracted, or put in by an exclusive or;
  * with "or" behind fabs; a product with -1, a quotient by -1, -0 - x, and a choice between factors of 1 and -1. What these have in common
  * is a constant that is the sign bit alone, or -1, so the compiler does not get to see those: they go through an exclusive or with a zero
- * that it cannot know. It takes one instruction of integers per use, in kernels with barriers on this runtime only. */
+ * that it cannot know. It takes one instruction of integers per use, in kernels with barriers of targets that have
+ * PTX2SPV_WORKAROUND_LOST_SIGNS. */
 #include "emit.h"
 
 bool ct_gen_must_hide_signs(const struct ct_fn *fn)
 {
-    if (!fn->target->loses_fneg)
+    if (!(fn->target->workarounds & PTX2SPV_WORKAROUND_LOST_SIGNS))
         return false;
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)

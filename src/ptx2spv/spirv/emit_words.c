@@ -206,9 +206,9 @@ static uint32_t mask_of(const struct ct_insn *insn, enum ct_space space)
     return SpvMemoryAccessNonPrivatePointerMask | (ct_gen_is_strong(insn) ? SpvMemoryAccessVolatileMask : 0u);
 }
 
-/* Volatile and relaxed accesses of whole words to shared memory are atomic ones, and loads acquire: NVIDIA's driver (580) moves any
- * weaker load of a Workgroup variable, also a Volatile or a relaxed atomic one, out of a loop that waits for another warp, and then
- * drops the loop. */
+/* Volatile and relaxed accesses of whole words to shared memory are atomic ones. With PTX2SPV_WORKAROUND_HOISTED_LOADS such loads acquire:
+ * NVIDIA's driver (580) moves any weaker load of a Workgroup variable, also a Volatile or a relaxed atomic one, out of a loop that waits
+ * for another warp, and then drops the loop. */
 static bool is_atomic(const struct ct_access *access, enum ct_space space, enum ct_shared_view view)
 {
     return space == CT_SPACE_SHARED && view == CT_VIEW_32 && ct_gen_is_strong(access->insn);
@@ -230,7 +230,7 @@ static uint32_t load_item(struct ct_gen *g, enum ct_space space, const struct ct
     pointer = pointer_to(g, space, view, access->address, offset);
     if (is_atomic(access, space, view))
         return GEN(g, SpvOpAtomicLoad, ct_gen_int_type(g, 32), pointer, ct_gen_scope(g, space, access->insn->scope),
-                   ct_gen_semantics(g, PTX_ACQUIRE));
+                   ct_gen_semantics(g, ct_gen_works_around(g, PTX2SPV_WORKAROUND_HOISTED_LOADS) ? PTX_ACQUIRE : PTX_RELAXED));
     return GEN(g, SpvOpLoad, view_type(g, view), pointer, mask_of(access->insn, space));
 }
 

@@ -334,7 +334,7 @@ static void choose_collective(struct ct_fn *fn, struct choice *choice)
     if (!points.list.n || !(points.divergent || points.parts || forced))
         return;
     choice->predicated = !points.parts && ct_runs_in_lockstep(fn, choice->divergent);
-    if (fn->target->no_predicated_loops && has_divergent_loop(fn, choice->divergent))
+    if ((fn->target->workarounds & PTX2SPV_WORKAROUND_PREDICATED_LOOPS) && has_divergent_loop(fn, choice->divergent))
         choice->predicated = false;
     choice->resumed = !choice->predicated;
     if (choice->predicated && forced)
