@@ -39,10 +39,12 @@ static const struct driver_facts {
     unsigned mark;
     enum ct_address_rule rule;
     uint64_t granule;
-    uint8_t exact[6], subnormals32, exp2, zeros, kernel, pulse, unroll;
+    uint8_t exact[6], subnormals32, exp2, zeros, kernel, pulse, unroll, warps;
 } drivers[] = {
-#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, kernel, pulse, unroll)      \
-    {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, kernel, pulse, unroll},
+#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, kernel, pulse, unroll,      \
+               warps)                                                                                                                      \
+    {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, kernel, pulse, unroll,  \
+     warps},
 #include "backend_vk/drivers/drivers.def"
 };
 
@@ -228,6 +230,14 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+/* Where the table does not know the driver, it has to promise maximal reconvergence, and the probe has the last word. */
+static bool takes_native_warps(const struct ct_vk_physical *physical, const struct driver_facts *driver, const struct ct_device_info *info)
+{
+    if (info->target.subgroup_size < 32 || info->kind == CT_DEVICE_CPU)
+        return false;
+    return driver->warps || physical->features.reconvergence.shaderMaximalReconvergence;
+}
+
 static void fill_target(const struct ct_vk_physical *physical, const struct properties *properties, const struct driver_facts *driver,
                         const struct ct_device_info *info, struct ptx2spv_target *target)
 {
@@ -236,7 +246,7 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     target->dialect = PTX2SPV_VULKAN;
     target->workarounds = info->workarounds & PTX2SPV_WORKAROUNDS;
     target->subgroup_size = physical->require_subgroup_32 ? 32 : properties->v11.subgroupSize;
-    target->warp_form = target->subgroup_size >= 32 && info->kind != CT_DEVICE_CPU ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE;
+    target->warp_form = takes_native_warps(physical, driver, info) ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE;
     target->push_constant_bytes = min_u32(limits->maxPushConstantsSize, MAX_PUSH_CONSTANT_BYTES);
     target->shared_bytes = limits->maxComputeSharedMemorySize;
     target->max_block_threads = info->max_block_threads;
@@ -400,6 +410,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     fill_identity(&properties, out->has, out_info);
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);
+    out_info->unproven_warps = !driver->warps;
     find_sparse_family(&families, out);
     find_pulse_family(&families, out);
     out_info->sparse_images = out_info->sparse && out->has_sparse_family && out->features.core.features.sparseResidencyImage2D;

@@ -60,7 +60,9 @@ static void print_device(const struct ct_device *device)
     printf("\n");
     printf("  %-12s up to %u threads, %u KiB of shared memory\n", "blocks", info->max_block_threads, info->shared_bytes / 1024);
     printf("  %-12s subgroups of %u lanes, warp instructions %s\n", "warps", target->subgroup_size,
-           target->warp_form == PTX2SPV_WARP_NATIVE ? "native" : "collective");
+           target->warp_form != PTX2SPV_WARP_NATIVE ? "collective"
+           : info->unproven_warps                   ? "native if a probe finds them right"
+                                                    : "native");
     printf("  %-12s", "arithmetic");
     print_feature("fp64", target->float64);
     print_feature("fp16", target->float16);

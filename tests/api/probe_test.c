@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The probe: its cases against the host's C library, what it says of a device that is said to do more than it does, and its answers
  * on the disk. */
+#include "core/device/context.h"
 #include "core/device/probe.h"
 #include "../float_bits.h"
 
@@ -109,6 +110,82 @@ static void test_device_is_asked(void **state)
         assert_true(wrong >> CT_PROBE_REFINED64 & 1);
     }
     backend->device_close(device);
+}
+
+/* ---- warps ---- */
+
+/* Native warps of 32 lanes are right where the backend's table says so (Intel's OpenCL runtime; NVIDIA), and wrong where subgroups have
+ * fewer lanes (lavapipe: 8). */
+static void test_warps_are_asked(void **state)
+{
+    const struct ct_backend *backend = backend_of_environment();
+    const struct ct_device_info *infos;
+    struct ct_backend_device *device;
+    struct ptx2spv_target target;
+    bool is_right = false;
+    unsigned count;
+
+    (void)state;
+    assert_int_equal(backend->enumerate(&infos, &count), CUDA_SUCCESS);
+    if (!count)
+        skip();
+    target = infos[0].target;
+    if (target.warp_form != PTX2SPV_WARP_NATIVE && !strstr(infos[0].name, "llvmpipe"))
+        skip(); /* PoCL ends the process at some of the kernel */
+    assert_int_equal(backend->device_open(0, &device), CUDA_SUCCESS);
+    if (target.warp_form == PTX2SPV_WARP_NATIVE) {
+        assert_int_equal(ct_probe_warps(backend, device, &target, &is_right), CUDA_SUCCESS);
+        assert_true(is_right);
+    }
+    target.warp_form = PTX2SPV_WARP_COLLECTIVE; /* so the kernel and what is expected of it are right */
+    assert_int_equal(ct_probe_warps(backend, device, &target, &is_right), CUDA_SUCCESS);
+    assert_true(is_right);
+    if (infos[0].target.warp_form != PTX2SPV_WARP_NATIVE) {
+        target.warp_form = PTX2SPV_WARP_NATIVE;
+        target.subgroup_size = 32;
+        assert_int_equal(ct_probe_warps(backend, device, &target, &is_right), CUDA_SUCCESS);
+        assert_false(is_right);
+    }
+    backend->device_close(device);
+}
+
+static int make_folder(void **state);
+static int remove_folder(void **state);
+
+/* A device as core has it, of a driver that is not known and promises native warps. */
+static bool keeps_native_warps(struct ct_device_info info)
+{
+    const struct ct_backend *backend = backend_of_environment();
+    struct ct_device device = {.backend = backend};
+    struct ct_backend_device *opened;
+
+    info.unproven_warps = true;
+    info.target.warp_form = PTX2SPV_WARP_NATIVE;
+    info.target.subgroup_size = 32;
+    device.info = info;
+    ct_mutex_init(&device.lock, CT_RANK_DEVICE);
+    pthread_cond_init(&device.probe_over, NULL);
+    assert_int_equal(backend->device_open(0, &opened), CUDA_SUCCESS);
+    ct_probe_settle(&device, opened);
+    backend->device_close(opened);
+    pthread_cond_destroy(&device.probe_over);
+    ct_mutex_finish(&device.lock);
+    return device.info.target.warp_form == PTX2SPV_WARP_NATIVE;
+}
+
+static void test_wrong_warps_become_collective(void **state)
+{
+    const struct ct_device_info *infos;
+    unsigned count;
+    bool is_native;
+
+    (void)state;
+    assert_int_equal(backend_of_environment()->enumerate(&infos, &count), CUDA_SUCCESS);
+    if (!count || (infos[0].target.warp_form != PTX2SPV_WARP_NATIVE && !strstr(infos[0].name, "llvmpipe")))
+        skip();
+    is_native = infos[0].target.warp_form == PTX2SPV_WARP_NATIVE;
+    assert_int_equal(keeps_native_warps(infos[0]), is_native);
+    assert_int_equal(keeps_native_warps(infos[0]), is_native); /* from the cache */
 }
 
 /* ---- the cache ---- */
@@ -240,6 +317,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases_are_right),
         cmocka_unit_test(test_device_is_asked),
+        cmocka_unit_test(test_warps_are_asked),
+        cmocka_unit_test_setup_teardown(test_wrong_warps_become_collective, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_answer_is_kept, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_damaged_answer_is_not_believed, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_many_processes, make_folder, remove_folder),

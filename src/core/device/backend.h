@@ -103,6 +103,7 @@ struct ct_device_info {
     struct ct_image_limits images; /* of CUDA arrays */
     bool sparse_images;            /* images may get their memory later; physical_create makes it */
     bool opaque_images;            /* arrays are images of the backend (its functions image_*); else core keeps them in plain memory */
+    bool unproven_warps;           /* the target's warps are native if a probe finds them right (probe_warps.c), else collective */
     uint32_t workarounds;          /* in force on the device: set of CT_WORKAROUND(..); the target has those of the compiler */
     struct ptx2spv_target target;
 };

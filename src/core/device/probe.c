@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel that does hard cases of fma, division, roots and subnormals by the device's own operations, wherever its backend's table of
- * drivers calls them exact. What comes out wrong is done by the compiler's own sequences from then on. A few cases prove nothing, so
- * nothing is believed for passing them that the table does not say: evidence from there, a veto from here.
+/* What a device is asked before it is believed. A kernel does hard cases of fma, division, roots and subnormals by the device's own
+ * operations, wherever its backend's table of drivers calls them exact. What comes out wrong is done by the compiler's own sequences from
+ * then on. A few cases prove nothing, so nothing is believed for passing them that the table does not say: evidence from there, a veto from
+ * here. Warps are the exception: see ct_device_info.unproven_warps and probe_warps.c.
  *
  * It runs when the first kernel is compiled, so programs without kernels do not pay for it, and its answer is kept on the disk. */
 #include "probe.h"
@@ -112,17 +113,14 @@ static void write_kernel(char *text, uint32_t claims)
     snprintf(text + used, TEXT_BYTES - used, "%s", kernel_tail);
 }
 
-/* For a device that takes the addresses of its own memory as they are. */
-static bool compile(const struct ptx2spv_target *target, uint32_t claims, struct ptx2spv_kernel *out)
+static bool compile(const struct ptx2spv_target *target, const char *text, struct ptx2spv_kernel *out)
 {
     const struct ptx2spv_options options = {0};
     struct ptx2spv_target plain = *target;
     struct ptx2spv_module *module = NULL;
-    char text[TEXT_BYTES];
     enum ptx2spv_status status;
 
     plain.pointer_rule = PTX2SPV_POINTER_SAME;
-    write_kernel(text, claims);
     status = ptx2spv_module_create(text, strlen(text), &options, &module);
     if (status == PTX2SPV_OK)
         status = ptx2spv_kernel_compile(module, 0, &plain, &options, out);
@@ -132,7 +130,7 @@ static bool compile(const struct ptx2spv_target *target, uint32_t claims, struct
     return status == PTX2SPV_OK;
 }
 
-/* ---- running it ---- */
+/* ---- running a kernel ---- */
 
 struct run {
     const struct ct_backend *backend;
@@ -141,9 +139,9 @@ struct run {
     struct ct_queue *queue;
 };
 
-static CUresult prepare(struct run *run, struct ct_backend_device *opened, const struct ptx2spv_kernel *kernel)
+static CUresult prepare(struct run *run, struct ct_backend_device *opened, const struct ptx2spv_kernel *kernel, size_t size_bytes)
 {
-    const struct ct_memory_request request = {.size_bytes = N_ITEMS * sizeof(struct item), .align = 256, .kind = CT_MEMORY_HOST};
+    const struct ct_memory_request request = {.size_bytes = size_bytes, .align = 256, .kind = CT_MEMORY_HOST};
     const struct ct_queue_desc desc = {0};
     CUresult r;
 
@@ -154,14 +152,14 @@ static CUresult prepare(struct run *run, struct ct_backend_device *opened, const
     return run->backend->queues->create(opened, &desc, &run->queue);
 }
 
-static CUresult launch(const struct run *run)
+static CUresult launch(const struct run *run, const struct ct_probe_job *job)
 {
-    const uint64_t items = run->memory->address.v;
+    const uint64_t parameter = run->memory->address.v;
     const struct ct_launch launch = {
         .kernel = run->image,
-        .grid = {N_ITEMS / BLOCK_THREADS, 1, 1},
-        .block = {BLOCK_THREADS, 1, 1},
-        .params = &items,
+        .grid = {job->blocks, 1, 1},
+        .block = {job->threads, 1, 1},
+        .params = &parameter,
     };
     CUresult r = run->backend->queues->launch(run->queue, &launch);
 
@@ -169,6 +167,39 @@ static CUresult launch(const struct run *run)
         return r;
     return run->backend->queues->await(run->queue, run->backend->queues->point(run->queue), PATIENCE_NS, false);
 }
+
+/* A device that does not come back keeps what it was given: it may still be written to. */
+static void finish(struct run *run, CUresult r)
+{
+    if (r == CUDA_ERROR_NOT_READY)
+        return;
+    run->backend->queues->destroy(run->queue);
+    run->backend->memory->destroy(run->memory);
+    run->backend->kernels->destroy(run->image);
+}
+
+CUresult ct_probe_execute(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
+                          const struct ct_probe_job *job)
+{
+    struct run run = {.backend = backend};
+    struct ptx2spv_kernel kernel;
+    CUresult r;
+
+    if (!compile(target, job->text, &kernel))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    r = prepare(&run, opened, &kernel, job->size_bytes);
+    ptx2spv_kernel_finish(&kernel);
+    if (r == CUDA_SUCCESS) {
+        memcpy(run.memory->host, job->input, job->size_bytes);
+        r = launch(&run, job);
+    }
+    if (r == CUDA_SUCCESS)
+        memcpy(job->output, run.memory->host, job->size_bytes);
+    finish(&run, r);
+    return r;
+}
+
+/* ---- arithmetic ---- */
 
 static void write_items(struct item *items)
 {
@@ -198,35 +229,25 @@ static uint32_t find_wrong(const struct item *items, uint32_t claims)
     return wrong;
 }
 
-/* A device that does not come back keeps what it was given: it may still be written to. */
-static void finish(struct run *run, CUresult r)
-{
-    if (r == CUDA_ERROR_NOT_READY)
-        return;
-    run->backend->queues->destroy(run->queue);
-    run->backend->memory->destroy(run->memory);
-    run->backend->kernels->destroy(run->image);
-}
-
 CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
                       uint32_t *out_wrong)
 {
     const uint32_t claims = claims_of(target);
-    struct run run = {.backend = backend};
-    struct ptx2spv_kernel kernel;
+    struct item items[N_ITEMS];
+    char text[TEXT_BYTES];
+    const struct ct_probe_job job = {.text = text,
+                                     .blocks = N_ITEMS / BLOCK_THREADS,
+                                     .threads = BLOCK_THREADS,
+                                     .input = items,
+                                     .output = items,
+                                     .size_bytes = sizeof items};
     CUresult r;
 
-    if (!compile(target, claims, &kernel))
-        return CUDA_ERROR_NOT_SUPPORTED;
-    r = prepare(&run, opened, &kernel);
-    ptx2spv_kernel_finish(&kernel);
-    if (r == CUDA_SUCCESS) {
-        write_items(run.memory->host);
-        r = launch(&run);
-    }
+    write_kernel(text, claims);
+    write_items(items);
+    r = ct_probe_execute(backend, opened, target, &job);
     if (r == CUDA_SUCCESS)
-        *out_wrong = find_wrong(run.memory->host, claims);
-    finish(&run, r);
+        *out_wrong = find_wrong(items, claims);
     return r;
 }
 
@@ -238,26 +259,60 @@ static void report(const struct ct_device *device, uint32_t wrong)
         if (wrong >> i & 1)
             ct_log(CT_LOG_WARN, "device %d: its own %s is not exact, against what is known of %s; ours is used", device->ordinal,
                    fact_names[i], device->info.driver);
+    if (wrong >> CT_PROBE_WARPS & 1)
+        ct_log(CT_LOG_WARN, "device %d: %s shuffles or votes wrongly in divergent code; warps exchange through shared memory",
+               device->ordinal, device->info.driver);
+}
+
+/* What can be asked and has not been excluded by options. */
+static uint32_t questions_of(const struct ct_device_info *info)
+{
+    const bool asks_arithmetic = ct_config()->probe && strcmp(ct_config()->math, "fast") != 0;
+    const bool asks_warps = ct_config()->probe && info->unproven_warps && info->target.warp_form == PTX2SPV_WARP_NATIVE;
+
+    return (asks_arithmetic ? claims_of(&info->target) : 0) | (uint32_t)asks_warps << CT_PROBE_WARPS;
+}
+
+/* Warps that could not be asked are wrong: nothing is known of them. Until the answer is there the cache has it that they are, for the next
+ * process in case that the driver ends this one. */
+static uint32_t ask_warps(struct ct_device *device, struct ct_backend_device *opened, uint32_t questions, uint32_t wrong)
+{
+    const uint32_t warps = UINT32_C(1) << CT_PROBE_WARPS;
+    bool is_right = false;
+
+    ct_probe_cache_write(&device->info, questions, wrong | warps);
+    if (ct_probe_warps(device->backend, opened, &device->info.target, &is_right) != CUDA_SUCCESS)
+        ct_log(CT_LOG_INFO, "device %d could not be asked about its warps", device->ordinal);
+    return is_right ? wrong : wrong | warps;
+}
+
+/* False: the device could not be asked about its arithmetic. */
+static bool ask(struct ct_device *device, struct ct_backend_device *opened, uint32_t questions, uint32_t *out_wrong)
+{
+    const uint32_t warps = UINT32_C(1) << CT_PROBE_WARPS;
+    CUresult r = CUDA_SUCCESS;
+
+    if (questions & ~warps)
+        r = ct_probe_run(device->backend, opened, &device->info.target, out_wrong);
+    if (r != CUDA_SUCCESS)
+        ct_log(CT_LOG_INFO, "device %d could not be asked (%d): what is known of its driver holds", device->ordinal, (int)r);
+    if (questions & warps)
+        *out_wrong = ask_warps(device, opened, questions, *out_wrong);
+    return r == CUDA_SUCCESS;
 }
 
 static void settle(struct ct_device *device, struct ct_backend_device *opened)
 {
-    const uint32_t claims = claims_of(&device->info.target);
+    struct ct_device_info *info = &device->info;
+    const uint32_t questions = questions_of(info);
     uint32_t wrong = 0;
-    CUresult r;
 
-    if (!claims || !ct_config()->probe || !strcmp(ct_config()->math, "fast"))
-        return;
-    if (!ct_probe_cache_read(&device->info, claims, &wrong)) {
-        r = ct_probe_run(device->backend, opened, &device->info.target, &wrong);
-        if (r != CUDA_SUCCESS) {
-            ct_log(CT_LOG_INFO, "device %d could not be asked (%d): what is known of its driver holds", device->ordinal, (int)r);
-            return;
-        }
-        ct_probe_cache_write(&device->info, claims, wrong);
-    }
+    if (questions && !ct_probe_cache_read(info, questions, &wrong) && ask(device, opened, questions, &wrong))
+        ct_probe_cache_write(info, questions, wrong);
     report(device, wrong);
-    take_back(&device->info.target, wrong);
+    take_back(&info->target, wrong);
+    if (info->unproven_warps && (wrong >> CT_PROBE_WARPS & 1 || !(questions >> CT_PROBE_WARPS & 1)))
+        info->target.warp_form = PTX2SPV_WARP_COLLECTIVE;
 }
 
 void ct_probe_settle(struct ct_device *device, struct ct_backend_device *opened)

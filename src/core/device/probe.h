@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking a device whether its own operations are as exact as its backend's table of drivers says. */
+/* Asking a device whether its own operations are as exact as its backend's table of drivers says, and its subgroup instructions right. */
 #ifndef CT_CORE_PROBE_H
 #define CT_CORE_PROBE_H
 /* Parts: probe_cache.c. */
@@ -17,11 +17,30 @@ void ct_probe_settle(struct ct_device *device, struct ct_backend_device *opened)
 enum ct_probe_fact {
 #define FACT(id, member, name) CT_PROBE_##id,
 #include "probe.def"
-    CT_PROBE_FACT_COUNT
+    CT_PROBE_FACT_COUNT,
+    CT_PROBE_WARPS = CT_PROBE_FACT_COUNT, /* ct_device_info.unproven_warps: subgroup instructions in divergent code */
 };
 /* Runs the cases of what the target claims. *out_wrong: claims that some case speaks against. Untouched on failure. */
 CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
                       uint32_t *out_wrong);
+
+/* Whether warps of the target's form (PTX2SPV_WARP_NATIVE) shuffle and vote as they should in divergent code: probe_warps.c. *out_right is
+ * untouched on failure. */
+CUresult ct_probe_warps(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
+                        bool *out_right);
+
+/* A kernel `probe` with one parameter, the address of memory that has `input` before and `output` afterwards. */
+struct ct_probe_job {
+    const char *text; /* PTX */
+    unsigned blocks, threads;
+    const void *input;
+    void *output;
+    size_t size_bytes;
+};
+/* Compiles and runs it on a device that takes the addresses of its own memory as they are. NOT_READY: the device did not come back, and
+ * keeps what it was given. */
+CUresult ct_probe_execute(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
+                          const struct ct_probe_job *job);
 
 /* ---- probe_cache.c: answers on the disk, under $XDG_CACHE_HOME/cuttle or ~/.cache/cuttle ---- */
 /* False: there is none for this device, driver and these claims, or none that can be trusted. */

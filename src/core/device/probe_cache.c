@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Part of the key: goes up when probe.def asks something else, or asks it under other conditions. */
-#define CASES_VERSION 2u
+#define CASES_VERSION 3u
 #define PATH_BYTES 512
 
 struct record {
@@ -34,8 +34,15 @@ static uint64_t hash(uint64_t state, const void *data, size_t size)
 
 static uint64_t key_of(const struct ct_device_info *info, uint32_t claims)
 {
-    const uint32_t versions[] = {CASES_VERSION, PTX2SPV_VERSION, claims, info->vendor_id, info->device_id,
-                                 info->target.dialect, info->target.workarounds};
+    const uint32_t versions[] = {CASES_VERSION,
+                                 PTX2SPV_VERSION,
+                                 claims,
+                                 info->vendor_id,
+                                 info->device_id,
+                                 info->target.dialect,
+                                 info->target.workarounds,
+                                 info->target.warp_form,
+                                 info->target.subgroup_size};
     uint64_t key = hash(UINT64_C(0xcbf29ce484222325), versions, sizeof versions);
 
     key = hash(key, info->uuid, sizeof info->uuid);

@@ -37,6 +37,15 @@ static void take_own_math(struct ptx2spv_target *target)
     target->exact_fma64 = target->refined_sqrt32 = target->refined_roots64 = target->guards_fma32 = 0;
 }
 
+/* As if the driver were not known and promised what native warps need. */
+static void take_probed_warps(struct ct_device_info *info)
+{
+    info->target.warp_form = PTX2SPV_WARP_NATIVE;
+    if (info->target.subgroup_size < CT_WARP_SIZE)
+        info->target.subgroup_size = CT_WARP_SIZE;
+    info->unproven_warps = true;
+}
+
 /* How kernels are compiled may be forced, for tests: devices whose own form is right are made to run the other. */
 static void apply_options(struct ct_device *device)
 {
@@ -44,8 +53,10 @@ static void apply_options(struct ct_device *device)
 
     if (!strcmp(ct_config()->warp, "collective"))
         target->warp_form = PTX2SPV_WARP_COLLECTIVE;
+    else if (!strcmp(ct_config()->warp, "probed"))
+        take_probed_warps(&device->info);
     else if (*ct_config()->warp)
-        ct_log(CT_LOG_WARN, "CUTTLE_WARP=%s is not known; it may be collective", ct_config()->warp);
+        ct_log(CT_LOG_WARN, "CUTTLE_WARP=%s is not known; it may be collective or probed", ct_config()->warp);
     if (!strcmp(ct_config()->math, "fast"))
         take_fast_math(device);
     else if (!strcmp(ct_config()->math, "exact"))
