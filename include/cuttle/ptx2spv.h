@@ -206,6 +206,13 @@ struct ptx2spv_fault {
     uint32_t code; /* enum ptx2spv_fault_code */
     uint32_t reserved[3];
 };
+/* What %globaltimer is made of, at PTX2SPV_TIMER_OFFSET behind ptx2spv_system_block.fault_address: with `ticks` of the clock that kernels
+ * read it is origin_ns + ticks * (whole_ns + fraction / 2^64), modulo 2^64. The host writes it before a kernel with kernel_info.uses_timer
+ * runs. */
+struct ptx2spv_timer {
+    uint64_t origin_ns, whole_ns, fraction;
+};
+#define PTX2SPV_TIMER_OFFSET 16
 enum ptx2spv_fault_code { PTX2SPV_FAULT_NONE = 0, PTX2SPV_FAULT_TRAP = 1, PTX2SPV_FAULT_ASSERT = 2 };
 
 /* The output of device-side printf. A module that calls printf has a variable PTX2SPV_PRINT_VARIABLE of 8 bytes; before any of its
@@ -347,6 +354,7 @@ struct ptx2spv_kernel_info {
     uint8_t linear_block;        /* it must be launched one-dimensional, so that lanes match CUDA's lanes (Vulkan: always) */
     uint8_t uses_barrier;
     uint8_t uses_fault;
+    uint8_t uses_timer; /* reads struct ptx2spv_timer */
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_offset; /* offset of the dynamic part: the static size rounded up to its alignment */
     uint32_t local_bytes;           /* .local memory of a thread */

@@ -462,7 +462,7 @@ static void occupancy(void **state)
     assert_true(bytes >= (size_t)shared);
 }
 
-/* A kernel that has 100 bytes of its own and asks how much it was given; one that reads the timer twice. */
+/* A kernel that has 100 bytes of its own and asks how much it was given. */
 static void special_registers_of_launches(void **state)
 {
     static const char sizes[] = PTX_HEADER ".visible .entry sizes(.param .u64 out)\n{\n"
@@ -470,16 +470,11 @@ static void special_registers_of_launches(void **state)
                                            "    ld.param.u64 %d1, [out];\n    mov.u32 %r1, 1;\n    st.shared.u32 [own], %r1;\n"
                                            "    mov.u32 %r2, %dynamic_smem_size;\n    mov.u32 %r3, %total_smem_size;\n"
                                            "    st.global.u32 [%d1], %r2;\n    st.global.u32 [%d1+4], %r3;\n    ret;\n}\n";
-    static const char timer[] = PTX_HEADER ".visible .entry timer(.param .u64 out)\n{\n    .reg .b64 %d<4>;\n"
-                                           "    ld.param.u64 %d1, [out];\n    mov.u64 %d2, %globaltimer;\n    st.global.u64 [%d1], %d2;\n"
-                                           "    membar.gl;\n    mov.u64 %d3, %globaltimer;\n    st.global.u64 [%d1+8], %d3;\n    ret;\n}\n";
     static const unsigned given[] = {0, 4, 1000};
     void *params[] = {&out};
     uint32_t got[2];
-    uint64_t times[2];
     CUmodule local;
     CUfunction function;
-    CUresult r;
 
     (void)state;
     ok(cuModuleLoadData(&local, sizes));
@@ -491,14 +486,66 @@ static void special_registers_of_launches(void **state)
         assert_true(got[1] >= got[0] + 100);
     }
     ok(cuModuleUnload(local));
-    ok(cuModuleLoadData(&local, timer));
+}
+
+static int64_t host_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Reads the timer at the beginning, after some work, and once more in two halves; and the clock, before and after. */
+static const char timer_text[] =
+    PTX_HEADER ".visible .entry timer(.param .u64 out)\n{\n    .reg .b64 %d<8>;\n    .reg .b32 %r<6>;\n    .reg .pred %p1;\n"
+               "    ld.param.u64 %d1, [out];\n    mov.u64 %d4, %clock64;\n    mov.u64 %d2, %globaltimer;\n    st.global.u64 [%d1], %d2;\n"
+               "    mov.u32 %r1, 0;\nL:\n    ld.volatile.global.u32 %r2, [%d1+32];\n    add.u32 %r2, %r2, 1;\n"
+               "    st.volatile.global.u32 [%d1+32], %r2;\n    add.u32 %r1, %r1, 1;\n    setp.lt.u32 %p1, %r1, 20000;\n    @%p1 bra L;\n"
+               "    mov.u64 %d3, %globaltimer;\n    st.global.u64 [%d1+8], %d3;\n    mov.u32 %r3, %globaltimer_lo;\n"
+               "    mov.u32 %r4, %globaltimer_hi;\n    st.global.u32 [%d1+16], %r3;\n    st.global.u32 [%d1+20], %r4;\n"
+               "    mov.u64 %d5, %clock64;\n    sub.u64 %d5, %d5, %d4;\n    st.global.u64 [%d1+24], %d5;\n    ret;\n}\n";
+
+struct times {
+    uint64_t first, second, halves, cycles;
+};
+
+/* One launch, and the host's time around it. */
+static void read_timer(CUfunction function, struct times *out_times, int64_t *before, int64_t *after)
+{
+    void *params[] = {&out};
+
+    *before = host_ns();
+    ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    ok(cuCtxSynchronize());
+    *after = host_ns();
+    ok(cuMemcpyDtoH(out_times, out, sizeof *out_times));
+}
+
+/* PTX ISA, "%globaltimer": nanoseconds. What a launch takes by it lies within what the host sees, and so does what passes between two. */
+static void timer_is_nanoseconds(void **state)
+{
+    enum { PAUSE_NS = 50000000 };
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    struct times first, second;
+    int64_t before[2], after[2], between;
+    CUfunction function;
+    CUmodule local;
+
+    (void)state;
+    ok(cuModuleLoadData(&local, timer_text));
     ok(cuModuleGetFunction(&function, local, "timer"));
-    r = cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL);
-    if (!on_cuttle() || r != CUDA_ERROR_NOT_SUPPORTED) { /* where the driver lets kernels read a clock */
-        ok(r);
-        ok(cuMemcpyDtoH(times, out, sizeof times));
-        assert_true(times[0] != 0 && times[1] >= times[0]);
-    }
+    read_timer(function, &first, &before[0], &after[0]); /* compiles it */
+    read_timer(function, &first, &before[0], &after[0]);
+    nanosleep(&pause, NULL);
+    read_timer(function, &second, &before[1], &after[1]);
+    assert_true(first.second >= first.first && first.halves >= first.second);
+    assert_true(first.cycles > 0);
+    assert_true((double)(first.second - first.first) <= 1.02 * (double)(after[0] - before[0]) + 2000);
+    between = (int64_t)(second.first - first.second);
+    assert_true((double)between >= 0.98 * (double)(before[1] - after[0]) - 2000);
+    assert_true((double)between <= 1.02 * (double)(after[1] - before[0]) + 2000);
+    assert_true(between >= PAUSE_NS / 10 * 9);
     ok(cuModuleUnload(local));
 }
 
@@ -570,6 +617,7 @@ int main(void)
         cmocka_unit_test(threads_launch_at_once),
         cmocka_unit_test(occupancy),
         cmocka_unit_test(special_registers_of_launches),
+        cmocka_unit_test(timer_is_nanoseconds),
         cmocka_unit_test(clusters_of_one_block),
         cmocka_unit_test(occupancy_without_a_place_for_it),
     };

@@ -6,6 +6,7 @@
 #include "core/base/float_environment.h"
 #include "core/base/log.h"
 #include "core/device/probe.h"
+#include "core/device/timer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -130,6 +131,10 @@ static CUresult compile(struct ct_function *function)
     target = context->device->info.target;
     if ((r = translate(function, &target, &kernel)) != CUDA_SUCCESS)
         return r;
+    if (kernel.info.uses_timer && (r = ct_timer_settle(function->module->context)) != CUDA_SUCCESS) {
+        ptx2spv_kernel_finish(&kernel);
+        return r;
+    }
     r = make_image(function, &kernel);
     ptx2spv_kernel_finish(&kernel);
     if (r != CUDA_ERROR_NOT_SUPPORTED || target.warp_form != PTX2SPV_WARP_NATIVE)

@@ -48,7 +48,9 @@ struct ct_device {
     unsigned primary_flags;               /* of the next activation; while active the context's own */
     pthread_cond_t primary_gone;          /* a primary context was taken down: see context_setup.c */
     atomic_int probe_state;               /* see ct_probe_settle; changed under the lock */
-    pthread_cond_t probe_over;
+    pthread_cond_t probe_over;            /* and that of timer_state */
+    int timer_state;                      /* see timer.c; guarded by the lock, as is the timer */
+    struct ptx2spv_timer timer;
     _Atomic(struct ct_copy_kernel *) copy_kernel; /* copy_kernel.c; NULL until a copy is for it */
 };
 

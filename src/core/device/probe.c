@@ -135,13 +135,15 @@ static bool compile(const struct ptx2spv_target *target, const char *text, struc
 struct run {
     const struct ct_backend *backend;
     struct ct_kernel_image *image;
-    struct ct_memory *memory;
+    struct ct_memory *memory; /* of the job, and behind it the fault word and the timer's constants */
+    size_t fault_offset;
     struct ct_queue *queue;
 };
 
-static CUresult prepare(struct run *run, struct ct_backend_device *opened, const struct ptx2spv_kernel *kernel, size_t size_bytes)
+static CUresult prepare(struct run *run, struct ct_backend_device *opened, const struct ptx2spv_kernel *kernel)
 {
-    const struct ct_memory_request request = {.size_bytes = size_bytes, .align = 256, .kind = CT_MEMORY_HOST};
+    const struct ct_memory_request request = {
+        .size_bytes = run->fault_offset + PTX2SPV_TIMER_OFFSET + sizeof(struct ptx2spv_timer), .align = 256, .kind = CT_MEMORY_HOST};
     const struct ct_queue_desc desc = {0};
     CUresult r;
 
@@ -160,6 +162,7 @@ static CUresult launch(const struct run *run, const struct ct_probe_job *job)
         .grid = {job->blocks, 1, 1},
         .block = {job->threads, 1, 1},
         .params = &parameter,
+        .fault = {run->memory->address.v + run->fault_offset},
     };
     CUresult r = run->backend->queues->launch(run->queue, &launch);
 
@@ -178,20 +181,39 @@ static void finish(struct run *run, CUresult r)
     run->backend->kernels->destroy(run->image);
 }
 
+static CUresult play(const struct run *run, const struct ct_probe_job *job)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (unsigned i = 0; r == CUDA_SUCCESS && i < (job->rounds ? job->rounds : 1); i++) {
+        if (job->before)
+            job->before(job->user, i);
+        r = launch(run, job);
+        if (r == CUDA_SUCCESS && job->after)
+            job->after(job->user, i, run->memory->host);
+    }
+    return r;
+}
+
 CUresult ct_probe_execute(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
                           const struct ct_probe_job *job)
 {
-    struct run run = {.backend = backend};
+    const struct ptx2spv_timer ticks = {.whole_ns = 1};
+    struct run run = {.backend = backend, .fault_offset = (job->size_bytes + 15) / 16 * 16};
     struct ptx2spv_kernel kernel;
     CUresult r;
 
     if (!compile(target, job->text, &kernel))
         return CUDA_ERROR_NOT_SUPPORTED;
-    r = prepare(&run, opened, &kernel, job->size_bytes);
+    r = prepare(&run, opened, &kernel);
     ptx2spv_kernel_finish(&kernel);
     if (r == CUDA_SUCCESS) {
-        memcpy(run.memory->host, job->input, job->size_bytes);
-        r = launch(&run, job);
+        char *host = run.memory->host;
+
+        memcpy(host, job->input, job->size_bytes);
+        memset(host + run.fault_offset, 0, PTX2SPV_TIMER_OFFSET);
+        memcpy(host + run.fault_offset + PTX2SPV_TIMER_OFFSET, &ticks, sizeof ticks);
+        r = play(&run, job);
     }
     if (r == CUDA_SUCCESS)
         memcpy(job->output, run.memory->host, job->size_bytes);

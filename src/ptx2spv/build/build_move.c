@@ -2,6 +2,8 @@
 /* build: mov including vectors, special registers, generic addresses (PTX ISA, "Data Movement and Conversion Instructions"). */
 #include "build.h"
 
+#include <stddef.h>
+
 void ct_build_no_op(struct ct_build *b)
 {
     (void)b; /* hints, and instructions without an observable effect */
@@ -26,8 +28,7 @@ static ct_value lane_mask(struct ct_build *b, enum ptx_sreg sreg)
     return ct_not(at, ct_or(at, below, equal)); /* gt */
 }
 
-/* A 64-bit clock: that of the multiprocessor, or one for the whole device. The ISA does not specify what %globaltimer counts on devices
- * that it was not designed for; here it is the driver's device clock. */
+/* A 64-bit clock: that of the multiprocessor, or one for the whole device if there is such. */
 static ct_value read_clock(struct ct_build *b, enum ptx_scope scope)
 {
     struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_CLOCK, PTX_U64, 1, 0);
@@ -35,6 +36,30 @@ static ct_value read_clock(struct ct_build *b, enum ptx_scope scope)
     insn->scope = scope;
     insn->results[0] = ct_value_create(b->fn, CT_W_64);
     return insn->results[0];
+}
+
+static ct_value timer_part(struct ct_build *b, ct_value base, size_t offset)
+{
+    struct ct_insn *load = ct_emit_insn(&b->at, CT_OP_LOAD, PTX_U64, 1, 1);
+
+    load->space = CT_SPACE_GLOBAL;
+    load->align_log2 = 3;
+    load->read_only = true;
+    load->offset = (int64_t)(PTX2SPV_TIMER_OFFSET + offset);
+    load->operands[0] = base;
+    load->results[0] = ct_value_create(b->fn, CT_W_64);
+    return load->results[0];
+}
+
+/* Nanoseconds (PTX ISA, "Special Registers: %globaltimer"): struct ptx2spv_timer says how they come of the clock's ticks. */
+static ct_value read_timer(struct ct_build *b)
+{
+    struct ct_cursor *at = &b->at;
+    const ct_value ticks = read_clock(b, PTX_GPU), base = ct_sysval(at, CT_SYS_FAULT_BASE);
+    const ct_value whole = ct_op2(at, CT_OP_MUL, PTX_U64, ticks, timer_part(b, base, offsetof(struct ptx2spv_timer, whole_ns)));
+    const ct_value fraction = ct_op2(at, CT_OP_MULHI, PTX_U64, ticks, timer_part(b, base, offsetof(struct ptx2spv_timer, fraction)));
+
+    return ct_add(at, ct_add(at, whole, fraction), timer_part(b, base, offsetof(struct ptx2spv_timer, origin_ns)));
 }
 
 static ct_value high_half(struct ct_build *b, ct_value clock)
@@ -103,11 +128,11 @@ ct_value ct_build_special_register(struct ct_build *b, enum ptx_sreg sreg, int c
     case PTX_SREG_CLOCK64:
         return read_clock(b, PTX_CTA);
     case PTX_SREG_GLOBALTIMER_LO:
-        return ct_low32(at, read_clock(b, PTX_GPU));
+        return ct_low32(at, read_timer(b));
     case PTX_SREG_GLOBALTIMER_HI:
-        return high_half(b, read_clock(b, PTX_GPU));
+        return high_half(b, read_timer(b));
     case PTX_SREG_GLOBALTIMER:
-        return read_clock(b, PTX_GPU);
+        return read_timer(b);
     case PTX_SREG_LANEID:
         return ct_sysval(at, CT_SYS_LANEID);
     case PTX_SREG_WARPID:

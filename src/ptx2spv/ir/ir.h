@@ -226,7 +226,7 @@ struct ct_fn {
     bool cooperative;            /* compiled for cooperative launches: there is one more parameter, the address of a struct ptx2spv_grid */
     uint32_t grid_param_offset;  /* offset of that parameter */
     uint32_t grid_thread_words;  /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */
-    bool uses_dynamic_shared, uses_barrier, uses_fault, params_in_buffer;
+    bool uses_dynamic_shared, uses_barrier, uses_fault, uses_timer, params_in_buffer;
     /* structured form */
     struct ct_node *body;
     uint32_t n_nodes, n_selectors;

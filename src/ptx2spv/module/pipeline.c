@@ -151,6 +151,7 @@ static void fill_info(const struct job *job, const struct ct_fn *fn, struct ptx2
         .linear_block = fn->linear_block,
         .uses_barrier = fn->uses_barrier,
         .uses_fault = fn->uses_fault,
+        .uses_timer = fn->uses_timer,
         .static_shared_bytes = fn->shared_bytes,
         .dynamic_shared_offset = fn->dynamic_shared_offset,
         .local_bytes = fn->local_bytes,

@@ -37,16 +37,32 @@ uint32_t ct_gen_sysval(struct ct_gen *g, enum ct_sysval which)
     return g->sysvals[which];
 }
 
+/* LLVM's own, where its functions may be called: such runtimes do not offer cl_khr_kernel_clock (PoCL 6.0). */
+static uint32_t llvm_clock(struct ct_gen *g)
+{
+    const uint32_t type = ct_gen_int_type(g, 64), function = ct_spv_import(&g->m, "llvm.readcyclecounter", type, 0);
+
+    return GEN(g, SpvOpFunctionCall, type, function);
+}
+
+static uint32_t driver_clock(struct ct_gen *g, SpvScope scope)
+{
+    ct_spv_capability(&g->m, SpvCapabilityShaderClockKHR);
+    ct_spv_extension(&g->m, "SPV_KHR_shader_clock");
+    return GEN(g, SpvOpReadClockKHR, ct_gen_int_type(g, 64), ct_gen_u32(g, scope));
+}
+
 void ct_gen_clock(struct ct_gen *g, const struct ct_insn *insn)
 {
     const bool of_device = insn->scope == PTX_GPU && g->target->shader_clock_device;
     const bool in_subgroup = g->target->shader_clock_subgroup && !of_device;
 
-    ct_gen_need(g, in_subgroup || g->target->shader_clock_device, "a clock");
-    ct_spv_capability(&g->m, SpvCapabilityShaderClockKHR);
-    ct_spv_extension(&g->m, "SPV_KHR_shader_clock");
-    ct_gen_define(g, insn->results[0],
-                  GEN(g, SpvOpReadClockKHR, ct_gen_int_type(g, 64), ct_gen_u32(g, in_subgroup ? SpvScopeSubgroup : SpvScopeDevice)));
+    g->fn->uses_timer |= insn->scope == PTX_GPU;
+    ct_gen_need(g, in_subgroup || g->target->shader_clock_device || g->target->llvm_functions, "a clock");
+    if (in_subgroup || g->target->shader_clock_device)
+        ct_gen_define(g, insn->results[0], driver_clock(g, in_subgroup ? SpvScopeSubgroup : SpvScopeDevice));
+    else
+        ct_gen_define(g, insn->results[0], llvm_clock(g));
 }
 
 /* ---- parameters ---- */

@@ -244,7 +244,7 @@ uint32_t ct_spv_import(struct ct_spv_module *m, const char *name, uint32_t type,
     assert(m->n_imports < CT_SPV_MAX_IMPORTS && n_parameters <= CT_SPV_MAX_PARAMETERS);
     for (uint32_t i = 0; i <= n_parameters; i++)
         types[i] = type;
-    id = CT_SPV_RESULT(m, CT_SPV_IMPORTS, SpvOpFunction, type, SpvFunctionControlPureMask,
+    id = CT_SPV_RESULT(m, CT_SPV_IMPORTS, SpvOpFunction, type, n_parameters ? SpvFunctionControlPureMask : SpvFunctionControlMaskNone,
                        ct_spv_intern(m, SpvOpTypeFunction, 0, types, n_parameters + 1));
     for (uint32_t i = 0; i < n_parameters; i++)
         ct_spv_result(m, CT_SPV_IMPORTS, SpvOpFunctionParameter, type, NULL, 0);
