@@ -153,8 +153,9 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned in
     return ct_launch_tell(f, ct_launch_call(f, &shape, hStream, kernelParams, extra));
 }
 
-/* cuLaunchCooperativeKernel. As cuLaunchKernel, of a grid whose blocks may wait for each other, as cooperative groups do for a barrier of the
- * grid. COOPERATIVE_LAUNCH_TOO_LARGE: more blocks than cuOccupancyMaxActiveBlocksPerMultiprocessor gives for each multiprocessor. */
+/* cuLaunchCooperativeKernel. As cuLaunchKernel, of a grid whose blocks may wait for each other, as cooperative groups do for a barrier of
+ * the grid. COOPERATIVE_LAUNCH_TOO_LARGE: 2^31 blocks or more; with CUTTLE_STRICT=1 more than cuOccupancyMaxActiveBlocksPerMultiprocessor
+ * gives for each multiprocessor, as NVIDIA's driver has it. */
 CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
                                            unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                                            unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)

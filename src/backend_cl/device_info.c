@@ -259,6 +259,16 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+/* Intel's runtime for GPUs counts execution units, of which a work-group has those of a subslice. */
+static uint32_t count_compute_units(const struct subject *subject, enum ct_device_kind kind)
+{
+    const uint32_t units = number32(subject, CL_DEVICE_MAX_COMPUTE_UNITS);
+    const bool tells_subslices = kind != CT_DEVICE_CPU && has(subject, "cl_intel_device_attribute_query");
+    const uint32_t of_subslice = tells_subslices ? number32(subject, CL_DEVICE_NUM_EUS_PER_SUB_SLICE_INTEL) : 0;
+
+    return of_subslice > 1 && units >= of_subslice ? units / of_subslice : units;
+}
+
 static void fill_capabilities(const struct subject *subject, const struct ct_cl_physical *physical, struct ct_device_info *info)
 {
     bool any_host_memory = physical->memory_form == CT_CL_SYSTEM;
@@ -267,7 +277,7 @@ static void fill_capabilities(const struct subject *subject, const struct ct_cl_
     (void)subject->api->clGetDeviceInfo(subject->device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes, NULL);
     info->memory_bytes = number(subject, CL_DEVICE_GLOBAL_MEM_SIZE);
     info->max_allocation_bytes = any_host_memory ? info->memory_bytes : number(subject, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-    info->compute_units = number32(subject, CL_DEVICE_MAX_COMPUTE_UNITS);
+    info->compute_units = count_compute_units(subject, info->kind);
     info->clock_khz = number32(subject, CL_DEVICE_MAX_CLOCK_FREQUENCY) * 1000;
     info->l2_bytes = number32(subject, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
     info->max_block_threads = min_u32(number32(subject, CL_DEVICE_MAX_WORK_GROUP_SIZE), CUDA_MAX_BLOCK_THREADS);

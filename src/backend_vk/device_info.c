@@ -4,6 +4,7 @@
 #include "queue.h"
 #include "vk.h"
 
+#include "backend_vk/drivers/intel_topology.h"
 #include "core/base/config.h"
 #include "core/device/workarounds.h"
 
@@ -18,6 +19,9 @@
 #define CUDA_MAX_BLOCK_THREADS 1024u
 #define UNKNOWN_GRANULE 65536u        /* what every driver grants that was tried */
 #define MAX_PUSH_CONSTANT_BYTES 4096u /* more than any driver has; bounds a buffer on the stack in record.c */
+#define GUESSED_UNITS_DISCRETE 32u
+#define GUESSED_UNITS 8u
+#define VENDOR_INTEL 0x8086u
 #define MESA_HONEYKRISP 26u           /* VK_DRIVER_ID_MESA_HONEYKRISP, which older headers lack */
 
 struct properties {
@@ -29,6 +33,8 @@ struct properties {
     VkPhysicalDeviceExternalMemoryHostPropertiesEXT import;
     VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nv;
     VkPhysicalDeviceShaderCoreProperties2AMD amd;
+    VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM arm;
+    VkPhysicalDeviceDrmPropertiesEXT drm;
 };
 
 enum { FLUSHES = 2, REFINED = 2, SLOW = 2 }; /* see drivers.def */
@@ -107,6 +113,10 @@ static void get_properties(VkPhysicalDevice handle, const bool has[CT_VK_EXT_COU
         link_property(out, &out->nv, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV);
     if (has[CT_VK_EXT_CORE_PROPERTIES2])
         link_property(out, &out->amd, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_2_AMD);
+    if (has[CT_VK_EXT_CORE_BUILTINS])
+        link_property(out, &out->arm, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM);
+    if (has[CT_VK_EXT_PHYSICAL_DEVICE_DRM])
+        link_property(out, &out->drm, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRM_PROPERTIES_EXT);
     vkGetPhysicalDeviceProperties2(handle, &out->core);
 }
 
@@ -272,13 +282,34 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     target->vectors = info->kind == CT_DEVICE_CPU ? PTX2SPV_VECTORS_SPLIT : PTX2SPV_VECTORS_WHOLE;
 }
 
+/* Where nobody tells. Programs launch a few blocks for each, or loop over their data with that many: too few leave most of the device idle,
+ * too many cost next to nothing. So these are what larger devices of their kind have. */
+static uint32_t guess_compute_units(enum ct_device_kind kind)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+    switch (kind) {
+    case CT_DEVICE_CPU:
+        return processors > 0 ? (uint32_t)processors : 1;
+    case CT_DEVICE_DISCRETE:
+        return GUESSED_UNITS_DISCRETE;
+    case CT_DEVICE_INTEGRATED:
+    case CT_DEVICE_VIRTUAL:
+    case CT_DEVICE_OTHER:
+        break;
+    }
+    return GUESSED_UNITS;
+}
+
 static uint32_t count_compute_units(const struct properties *properties, enum ct_device_kind kind)
 {
-    if (properties->nv.shaderSMCount)
-        return properties->nv.shaderSMCount;
-    if (properties->amd.activeComputeUnitCount)
-        return properties->amd.activeComputeUnitCount;
-    return kind == CT_DEVICE_CPU ? (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) : 0;
+    uint32_t told = properties->nv.shaderSMCount;
+
+    told = told ? told : properties->amd.activeComputeUnitCount;
+    told = told ? told : properties->arm.shaderCoreCount;
+    if (!told && properties->drm.hasRender && properties->core.properties.vendorID == VENDOR_INTEL)
+        told = ct_vk_intel_subslices(properties->drm.renderMajor, properties->drm.renderMinor);
+    return told ? told : guess_compute_units(kind);
 }
 
 static uint32_t largest_local_heap(const VkPhysicalDeviceMemoryProperties *memory)

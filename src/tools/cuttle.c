@@ -58,7 +58,8 @@ static void print_device(const struct ct_device *device)
     if (target->pointer_rule == PTX2SPV_POINTER_OR)
         printf(": 0x%llx", (unsigned long long)target->pointer_mask);
     printf("\n");
-    printf("  %-12s up to %u threads, %u KiB of shared memory\n", "blocks", info->max_block_threads, info->shared_bytes / 1024);
+    printf("  %-12s up to %u threads, %u KiB of shared memory, on %u multiprocessors\n", "blocks", info->max_block_threads,
+           info->shared_bytes / 1024, info->compute_units);
     printf("  %-12s subgroups of %u lanes, warp instructions %s\n", "warps", target->subgroup_size,
            target->warp_form != PTX2SPV_WARP_NATIVE ? "collective"
            : info->unproven_warps                   ? "native if a probe finds them right"

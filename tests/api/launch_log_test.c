@@ -94,7 +94,7 @@ static void other_calls_that_launch_warn_too(void **state)
     news();
     gives(CUDA_ERROR_INVALID_VALUE, cuLaunchKernelEx(&config, get("nothing"), NULL, NULL));
     warns("nothing", "attribute");
-    gives(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, cuLaunchCooperativeKernel(get("nothing"), 1 << 20, 1, 1, 32, 1, 1, 0, NULL, NULL));
+    gives(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, cuLaunchCooperativeKernel(get("nothing"), 65535, 65535, 65535, 32, 1, 1, 0, NULL, NULL));
     warns("nothing", "cooperative");
     if (on_cuttle()) { /* natively any number is taken for a pointer */
         gives(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(get("ramp"), 1, 1, 1, 1, 1, 1, 0, MADE_UP(CUstream), NULL, NULL));

@@ -2,6 +2,7 @@
 /* Launches: the checks, in the order of the native driver where that is known; parameters; recording. */
 #include "launch.h"
 
+#include "core/base/config.h"
 #include "core/device/device.h"
 #include "core/base/float_environment.h"
 #include "core/code/heap.h"
@@ -18,6 +19,7 @@
 
 #define CT_CHANNEL "launch"
 #define CT_PARAMS_ALIGN 16
+#define MOST_COOPERATIVE_BLOCKS 0x7fffffffu
 
 static uint32_t required_block(const struct ct_function *function, int dimension)
 {
@@ -205,14 +207,17 @@ static unsigned block_threads_of(const struct ct_launch_shape *shape)
     return shape->block[0] * shape->block[1] * shape->block[2];
 }
 
-/* All blocks of a cooperative launch must have room at once (CUDA C++ Programming Guide, "Grid Synchronization"). */
+/* CUDA wants room for all blocks of a cooperative launch at once (CUDA C++ Programming Guide, "Grid Synchronization"). Ours need none,
+ * since blocks that wait make room (cooperative.c), so there is no limit but what cooperative_groups' barrier of the grid counts to. */
 static CUresult check_room(const struct ct_function *function, const struct ct_launch_shape *shape)
 {
     const struct ct_device *device = function->module->context->device;
-    uint64_t room = ct_occupancy_blocks(function, block_threads_of(shape), shape->dynamic_shared_bytes);
+    uint64_t room = MOST_COOPERATIVE_BLOCKS;
     uint64_t blocks = (uint64_t)shape->grid[0] * shape->grid[1]; /* below 2^47, and z below 2^16 */
 
-    room *= (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    if (ct_config()->strict)
+        room = (uint64_t)ct_occupancy_blocks(function, block_threads_of(shape), shape->dynamic_shared_bytes) *
+               (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     if (blocks * shape->grid[2] > room)
         return ct_fail(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "kernel %s: %u x %u x %u blocks in a cooperative launch; at most %llu",
                        function->decl->name, shape->grid[0], shape->grid[1], shape->grid[2], (unsigned long long)room);
