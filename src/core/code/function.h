@@ -3,7 +3,6 @@
 #ifndef CT_CORE_FUNCTION_H
 #define CT_CORE_FUNCTION_H
 /* Parts: function_attributes.c, function_limits.c. */
-/* */
 
 #include "module.h"
 

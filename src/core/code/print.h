@@ -4,7 +4,6 @@
 #ifndef CT_CORE_PRINT_H
 #define CT_CORE_PRINT_H
 /* Parts: print_format.c. */
-/* */
 
 #include "core/device/context.h"
 

@@ -3,7 +3,6 @@
 #ifndef CT_CORE_COPY_H
 #define CT_CORE_COPY_H
 /* Parts: copy_place.c. */
-/* */
 
 #include "core/memory/memory.h"
 #include "core/stream/stream.h"

@@ -3,7 +3,6 @@
 #ifndef CT_CORE_COPY_PIECES_H
 #define CT_CORE_COPY_PIECES_H
 /* Parts: copy_download.c. */
-/* */
 
 #include "copy.h"
 

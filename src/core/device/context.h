@@ -3,7 +3,6 @@
 #ifndef CT_CORE_CONTEXT_H
 #define CT_CORE_CONTEXT_H
 /* Parts: context_stack.c. */
-/* */
 
 #include "backend.h"
 #include "core/base/locks.h"

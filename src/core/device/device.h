@@ -3,7 +3,6 @@
 #ifndef CT_CORE_DEVICE_H
 #define CT_CORE_DEVICE_H
 /* Parts: device_atomics.c. */
-/* */
 
 #include "context.h"
 

@@ -2,8 +2,7 @@
 /* Asking a device whether its own operations are as exact as its backend's table of drivers says, and its subgroup instructions right. */
 #ifndef CT_CORE_PROBE_H
 #define CT_CORE_PROBE_H
-/* Parts: probe_cache.c. */
-/* */
+/* Parts: probe_cache.c, probe_warps.c. */
 
 #include "backend.h"
 

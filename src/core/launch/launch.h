@@ -3,7 +3,6 @@
 #ifndef CT_CORE_LAUNCH_H
 #define CT_CORE_LAUNCH_H
 /* Parts: cooperative.c, launch_attributes.c. */
-/* */
 
 #include "core/code/function.h"
 #include "core/stream/event.h"

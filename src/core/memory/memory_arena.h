@@ -3,7 +3,6 @@
 #ifndef CT_CORE_MEMORY_ARENA_H
 #define CT_CORE_MEMORY_ARENA_H
 /* Parts: memory_chunks.c, memory_staging.c. */
-/* */
 
 #include "core/base/locks.h"
 #include "memory.h"

@@ -3,7 +3,6 @@
 #ifndef CT_CORE_MEMORY_POOL_H
 #define CT_CORE_MEMORY_POOL_H
 /* Parts: memory_pool_alloc.c, memory_pool_share.c. */
-/* */
 
 #include "core/stream/stream.h"
 

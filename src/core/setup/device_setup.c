@@ -5,6 +5,7 @@
 #include "context_setup.h"
 #include "core/base/config.h"
 #include "core/base/log.h"
+#include "core/device/device.h"
 #include "core/copy/copy_kernel.h"
 #include "core/backing/memory_spares.h"
 #include "core/pool/memory_pool.h"

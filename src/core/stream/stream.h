@@ -3,7 +3,6 @@
 #ifndef CT_CORE_STREAM_H
 #define CT_CORE_STREAM_H
 /* Parts: stream_life.c, stream_lookup.c, stream_own.c, stream_wait.c. */
-/* */
 
 #include "core/device/backend.h"
 #include "core/device/context.h"

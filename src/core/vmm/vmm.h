@@ -3,7 +3,6 @@
 #ifndef CT_CORE_VMM_H
 #define CT_CORE_VMM_H
 /* Parts: vmm_mapping.c, vmm_query.c. */
-/* */
 
 #include "core/device/context.h"
 

@@ -4,7 +4,6 @@
 #ifndef CT_CORE_VMM_BACKING_H
 #define CT_CORE_VMM_BACKING_H
 /* Parts: vmm_pages.c, vmm_sparse.c. */
-/* */
 
 #include "core/device/backend.h"
 #include "core/device/context.h"
