@@ -28,24 +28,6 @@ CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device
 CUresult ct_probe_warps(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
                         bool *out_right);
 
-/* A kernel `probe` with one parameter, the address of memory that has `input` before and `output` afterwards. %globaltimer is the device's
- * clock as it is. */
-struct ct_probe_job {
-    const char *text; /* PTX */
-    unsigned blocks, threads;
-    const void *input;
-    void *output;
-    size_t size_bytes;
-    unsigned rounds;                            /* 0 is 1; the memory is what the round before left */
-    void (*before)(void *user, unsigned round); /* may be NULL */
-    void (*after)(void *user, unsigned round, const void *output);
-    void *user;
-};
-/* Compiles and runs it on a device that takes the addresses of its own memory as they are. NOT_READY: the device did not come back, and
- * keeps what it was given. */
-CUresult ct_probe_execute(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
-                          const struct ct_probe_job *job);
-
 /* ---- probe_cache.c: answers on the disk, under $XDG_CACHE_HOME/cuttle or ~/.cache/cuttle ---- */
 /* False: there is none for this device, driver and these claims, or none that can be trusted. */
 bool ct_probe_cache_read(const struct ct_device_info *info, uint32_t claims, uint32_t *out_wrong);

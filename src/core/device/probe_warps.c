@@ -8,6 +8,7 @@
  * lanes that have ended. Every answer follows from the PTX ISA's words on shfl.sync and vote.sync, where masks name the lanes that come. */
 #include "probe.h"
 
+#include "probe_job.h"
 #include "core/base/log.h"
 
 #include <stdio.h>

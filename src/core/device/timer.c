@@ -16,7 +16,7 @@
 #include "context.h"
 #include "core/base/log.h"
 #include "core/backing/memory_backing.h"
-#include "probe.h"
+#include "probe_job.h"
 
 #include <math.h>
 #include <string.h>
