@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues: their making, their commands' frame, and waiting: for points and for other queues. The rules stand in queue.h. */
+/* Queues: their commands' frame, and waiting: for points and for other queues. The rules stand in queue.h. */
 #include "queue.h"
 
 #include "core/base/log.h"
@@ -10,63 +10,10 @@
 #include <time.h>
 
 #define CT_CHANNEL "queue"
-#define FIRST_PENDING 64
 #define MAX_RUNNING 4096 /* commands in flight before recording waits for room */
 #define NS_PER_S UINT64_C(1000000000)
 #define YIELD_NS 50000 /* how long a wait with an end polls before it begins to sleep */
 #define MAX_SLEEP_NS 500000
-
-/* ---- making ---- */
-
-static CUresult init(struct ct_queue *queue)
-{
-    const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
-    struct ct_backend_device *device = queue->device;
-    cl_int result;
-
-    if (!(queue->pending = calloc(FIRST_PENDING, sizeof *queue->pending)))
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "queue object");
-    queue->capacity = FIRST_PENDING;
-    queue->handle = device->api->clCreateCommandQueueWithProperties(device->context, device->physical->handle, properties, &result);
-    return ct_cl_result(result, "clCreateCommandQueueWithProperties");
-}
-
-CUresult ct_cl_queue_create(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out)
-{
-    struct ct_queue *queue = calloc(1, sizeof *queue);
-    CUresult r;
-
-    (void)desc; /* info.stream_priorities: a CPU's queues have one priority */
-    if (!queue)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "queue object");
-    queue->device = device;
-    ct_mutex_init(&queue->lock, CT_RANK_BACKEND);
-    if ((r = init(queue)) != CUDA_SUCCESS) {
-        ct_cl_queue_destroy(queue);
-        return r;
-    }
-    *out = queue;
-    return CUDA_SUCCESS;
-}
-
-static struct ct_cl_pending *pending_at(const struct ct_queue *queue, size_t i)
-{
-    return &queue->pending[(queue->first + i) & (queue->capacity - 1)];
-}
-
-void ct_cl_queue_destroy(struct ct_queue *queue)
-{
-    if (!queue)
-        return;
-    if (queue->handle)
-        queue->device->api->clReleaseCommandQueue(queue->handle);
-    for (size_t i = 0; i < queue->count; i++)
-        queue->device->api->clReleaseEvent(pending_at(queue, i)->event);
-    ct_cl_arguments_destroy(queue);
-    ct_mutex_finish(&queue->lock);
-    free(queue->pending);
-    free(queue);
-}
 
 /* ---- how far a queue is ---- */
 
@@ -86,7 +33,7 @@ static CUresult fail_command(const struct ct_queue *queue, cl_int status)
 
 static void drop_first_locked(struct ct_queue *queue)
 {
-    struct ct_cl_pending *first = pending_at(queue, 0);
+    struct ct_cl_pending *first = ct_cl_pending_at(queue, 0);
 
     queue->completed = first->point;
     queue->device->api->clReleaseEvent(first->event);
@@ -98,7 +45,7 @@ static void drop_first_locked(struct ct_queue *queue)
 static CUresult retire_locked(struct ct_queue *queue)
 {
     while (queue->count) {
-        cl_int status = status_of(queue, pending_at(queue, 0)->event);
+        cl_int status = status_of(queue, ct_cl_pending_at(queue, 0)->event);
 
         if (status < 0)
             return fail_command(queue, status);
@@ -126,10 +73,10 @@ static cl_event event_of_or_null(struct ct_queue *queue, uint64_t point)
     cl_event event = NULL;
 
     ct_mutex_lock(&queue->lock);
-    if (queue->count && pending_at(queue, queue->count - 1)->point >= point) {
-        uint64_t distance = point > pending_at(queue, 0)->point ? point - pending_at(queue, 0)->point : 0;
+    if (queue->count && ct_cl_pending_at(queue, queue->count - 1)->point >= point) {
+        uint64_t distance = point > ct_cl_pending_at(queue, 0)->point ? point - ct_cl_pending_at(queue, 0)->point : 0;
 
-        event = pending_at(queue, distance)->event; /* points of the list are consecutive */
+        event = ct_cl_pending_at(queue, distance)->event; /* points of the list are consecutive */
         queue->device->api->clRetainEvent(event);
     }
     ct_mutex_unlock(&queue->lock);
@@ -226,7 +173,7 @@ static CUresult grow_locked(struct ct_queue *queue)
     if (!(pending = malloc(2 * queue->capacity * sizeof *pending)))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %zu commands", queue->count);
     for (size_t i = 0; i < queue->count; i++)
-        pending[i] = *pending_at(queue, i);
+        pending[i] = *ct_cl_pending_at(queue, i);
     free(queue->pending);
     queue->pending = pending;
     queue->capacity *= 2;
@@ -244,8 +191,8 @@ CUresult ct_cl_queue_await_room(struct ct_queue *queue)
     r = retire_locked(queue);
     if (r == CUDA_SUCCESS)
         r = grow_locked(queue);
-    if (r == CUDA_SUCCESS && queue->count >= MAX_RUNNING && status_of(queue, pending_at(queue, 0)->event) == CL_RUNNING) {
-        oldest = pending_at(queue, 0)->event;
+    if (r == CUDA_SUCCESS && queue->count >= MAX_RUNNING && status_of(queue, ct_cl_pending_at(queue, 0)->event) == CL_RUNNING) {
+        oldest = ct_cl_pending_at(queue, 0)->event;
         queue->device->api->clRetainEvent(oldest);
     }
     ct_mutex_unlock(&queue->lock);
@@ -269,7 +216,7 @@ CUresult ct_cl_command_end(struct ct_queue *queue, CUresult result, cl_event eve
         return result;
     ct_mutex_lock(&queue->lock);
     assert(queue->count < queue->capacity);
-    *pending_at(queue, queue->count) = (struct ct_cl_pending){event, ct_cl_queue_point(queue) + 1};
+    *ct_cl_pending_at(queue, queue->count) = (struct ct_cl_pending){event, ct_cl_queue_point(queue) + 1};
     queue->count++;
     atomic_fetch_add_explicit(&queue->point, 1, memory_order_relaxed);
     ct_mutex_unlock(&queue->lock);

@@ -9,7 +9,7 @@
  * recorded yet, are user events which the timeline completes. */
 #ifndef CT_CL_QUEUE_H
 #define CT_CL_QUEUE_H
-/* Parts: arguments.c, record.c, timeline.c. */
+/* Parts: arguments.c, queue_life.c, record.c, timeline.c. */
 
 #include "cl.h"
 
@@ -31,6 +31,12 @@ struct ct_queue {
     uint64_t completed;                                 /* as last seen */
     atomic_uint_fast64_t point; /* written under the lock; relaxed: a reader that matters recorded it or was told by who did */
 };
+
+/* One of the commands that are not known to be complete, counted from the oldest. The lock is held, or nobody records any more. */
+static inline struct ct_cl_pending *ct_cl_pending_at(const struct ct_queue *queue, size_t i)
+{
+    return &queue->pending[(queue->first + i) & (queue->capacity - 1)];
+}
 
 CUresult ct_cl_queue_create(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out);
 void ct_cl_queue_destroy(struct ct_queue *queue);

@@ -2,7 +2,7 @@
 /* Images with opaque tiling. Each level is a ct_memory that only copies take. All are in VK_IMAGE_LAYOUT_GENERAL from their making on. */
 #ifndef CT_VK_IMAGE_H
 #define CT_VK_IMAGE_H
-/* Parts: image_tiles.c, record_image.c. */
+/* Parts: image_layout.c, image_tiles.c, record_image.c. */
 
 #include "vk.h"
 
@@ -35,8 +35,12 @@ static inline uint32_t ct_vk_level_side(uint32_t side, uint32_t level)
 CUresult ct_vk_image_create(struct ct_backend_device *device, const struct ct_image_request *request, struct ct_texel_image **out);
 void ct_vk_image_destroy(struct ct_texel_image *image);
 struct ct_memory *ct_vk_image_level(struct ct_texel_image *image, uint32_t level);
-/* Takes an image into the general layout; what was in it is lost. Waits. */
-CUresult ct_vk_image_settle(struct ct_vk_image *image);
+enum ct_vk_image_origin {
+    CT_VK_IMAGE_NEW,        /* its contents are lost */
+    CT_VK_IMAGE_TAKEN_OVER, /* it is on imported memory, and keeps what the other API wrote */
+};
+/* Takes an image into the general layout, in which it stays. Waits until that is done: any queue may use the image then. */
+CUresult ct_vk_image_settle(struct ct_vk_image *image, enum ct_vk_image_origin origin);
 
 /* image_tiles.c: images whose memory is bound later. NOT_SUPPORTED: the device wants more for them than tiles. */
 CUresult ct_vk_image_lay_tiles(struct ct_vk_image *image);

@@ -147,7 +147,7 @@ CUresult ct_vk_image_bind(struct ct_texel_image *base, const struct ct_tile_bind
     if (r == CUDA_SUCCESS)
         r = submit(image, tails, n_tails, boxes, n_boxes);
     if (r == CUDA_SUCCESS && image->source == CT_IMAGE_DEFERRED && binds[0].physical)
-        r = ct_vk_image_settle(image);
+        r = ct_vk_image_settle(image, CT_VK_IMAGE_NEW);
     free(tails);
     free(boxes);
     return r;
