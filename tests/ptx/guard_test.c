@@ -511,9 +511,9 @@ static struct found compare_loops(enum kind kind)
         run_ir(bench.fn, &wanted);
         run_ir_flushing(bench.fn, &unguarded);
         n.wrong += differ(&wanted, &unguarded);
-        run_pass(&bench, "reduce", ct_pass_reduce, CT_PROP_REDUCIBLE);
+        run_pass(&bench, "make_reducible", ct_pass_make_reducible, CT_PROP_REDUCIBLE);
         run_pass(&bench, "ssa", ct_pass_ssa, CT_PROP_SSA);
-        run_pass(&bench, "shortcut", ct_pass_shortcut, 0);
+        run_pass(&bench, "jump_threading", ct_pass_jump_threading, 0);
         run_pass(&bench, "guard", ct_pass_guard, 0);
         run_ir_flushing(bench.fn, &found);
         assert_same_trace(&wanted, &found);
@@ -599,7 +599,7 @@ static void test_sums_that_are_subnormal(void **state)
 
         bench_init(&bench);
         build_sum(&bench, rows[i].begins, rows[i].first, rows[i].second);
-        run_pass(&bench, "reduce", ct_pass_reduce, CT_PROP_REDUCIBLE);
+        run_pass(&bench, "make_reducible", ct_pass_make_reducible, CT_PROP_REDUCIBLE);
         run_pass(&bench, "ssa", ct_pass_ssa, CT_PROP_SSA);
         run_pass(&bench, "guard", ct_pass_guard, 0);
         run_ir_flushing(bench.fn, &found);
@@ -664,7 +664,7 @@ static void test_edges_of_orbits(void **state)
         bench_init(&bench);
         build_mandelbrot(&bench, bits);
         run_ir(bench.fn, &wanted);
-        run_pass(&bench, "reduce", ct_pass_reduce, CT_PROP_REDUCIBLE);
+        run_pass(&bench, "make_reducible", ct_pass_make_reducible, CT_PROP_REDUCIBLE);
         run_pass(&bench, "ssa", ct_pass_ssa, CT_PROP_SSA);
         run_pass(&bench, "guard", ct_pass_guard, 0);
         run_ir_flushing(bench.fn, &found);

@@ -36,10 +36,10 @@ static void check_step(struct bench *bench, const struct step *step, const struc
 }
 
 static const struct step graph_steps[] = {
-    {"reduce", ct_pass_reduce, CT_PROP_REDUCIBLE},
+    {"make_reducible", ct_pass_make_reducible, CT_PROP_REDUCIBLE},
     {"ssa", ct_pass_ssa, CT_PROP_SSA},
     {"simplify", ct_pass_simplify, 0},
-    {"shortcut", ct_pass_shortcut, 0},
+    {"jump_threading", ct_pass_jump_threading, 0},
     {"cleanup", ct_pass_cleanup, 0},
 };
 
@@ -91,7 +91,7 @@ static void test_random_straight_code(void **state)
     }
 }
 
-/* Large graphs of all shapes leave reduce as reducible ones; this is where dispatch and splitting both happen. */
+/* Large graphs of all shapes leave make_reducible as reducible ones; this is where dispatch and splitting both happen. */
 static void test_large_irreducible_graphs(void **state)
 {
     uint64_t random = SEED + 2;
@@ -125,7 +125,7 @@ static void test_random_questions(void **state)
             const uint32_t before = bench.fn->blocks.n;
 
             check_step(&bench, &graph_steps[s], &wanted);
-            n_taken += graph_steps[s].run == ct_pass_shortcut && bench.fn->blocks.n < before;
+            n_taken += graph_steps[s].run == ct_pass_jump_threading && bench.fn->blocks.n < before;
         }
         bench_finish(&bench);
     }
@@ -257,7 +257,7 @@ static void test_loops(void **state)
 
         bench_init(&bench);
         build_random(&bench, &random, 1 + random_below(&random, 20));
-        assert_int_not_equal(ct_pass_reduce(bench.fn), CT_PASS_FAILED);
+        assert_int_not_equal(ct_pass_make_reducible(bench.fn), CT_PASS_FAILED);
         ct_fn_compute_loops(bench.fn);
         check_loops(bench.fn);
         bench_finish(&bench);

@@ -236,20 +236,20 @@ static void test_layout(void **state)
     free(run.dump);
 }
 
-/* ---- reduce ---- */
+/* ---- make_reducible ---- */
 
-static void test_reduce(void **state)
+static void test_make_reducible(void **state)
 {
     static const struct row rows[] = {
         {"a small second entry is split: no selector",
-         "reduce",
+         "make_reducible",
          HEAD ENTRY REGS ARGUMENTS
          "setp.gt.s32 %p1, %r1, 3;\nmov.u32 %r2, 0;\n@%p1 bra MID;\nTOP: add.s32 %r2, %r2, 1;\n"
          "MID: add.s32 %r2, %r2, 2;\nsetp.lt.s32 %p2, %r2, %r1;\n@%p2 bra TOP;\nst.global.u32 [%rd1], %r2;\nret;\n}\n",
          {"cbr"},
          {"switch"}},
         {"with a barrier inside, a dispatching block",
-         "reduce",
+         "make_reducible",
          HEAD ENTRY REGS ARGUMENTS
          "setp.gt.s32 %p1, %r1, 3;\nmov.u32 %r2, 0;\n@%p1 bra MID;\nTOP: add.s32 %r2, %r2, 1;\nbar.sync 0;\n"
          "MID: add.s32 %r2, %r2, 2;\nbar.sync 0;\nsetp.lt.s32 %p2, %r2, %r1;\n@%p2 bra TOP;\nst.global.u32 [%rd1], %r2;\nret;\n}\n",
@@ -621,7 +621,7 @@ int main(void)
         cmocka_unit_test(test_inline),
         cmocka_unit_test(test_promote),
         cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_reduce),
+        cmocka_unit_test(test_make_reducible),
         cmocka_unit_test(test_ssa),
         cmocka_unit_test(test_simplify),
         cmocka_unit_test(test_warp_synchronous),

@@ -37,7 +37,7 @@ static void run_pass(struct bench *bench, enum ct_pass_result (*pass)(struct ct_
 static void make_ssa(struct bench *bench)
 {
     bench->fn->target = &target;
-    run_pass(bench, ct_pass_reduce, CT_PROP_REDUCIBLE | CT_PROP_CALLS_INLINED | CT_PROP_LAID_OUT);
+    run_pass(bench, ct_pass_make_reducible, CT_PROP_REDUCIBLE | CT_PROP_CALLS_INLINED | CT_PROP_LAID_OUT);
     run_pass(bench, ct_pass_ssa, CT_PROP_SSA | CT_PROP_SPACES | CT_PROP_LOWERED);
 }
 

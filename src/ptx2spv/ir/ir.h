@@ -3,7 +3,7 @@
  *
  * The IR has two forms. After `build`, values are registers: any number of instructions may define one, and a read sees the last write.
  * After `ssa`, every value has one definition, which dominates its uses, and phis stand at the head of blocks. fn->props says which
- * properties hold; verify.c checks exactly those. Passes that change the graph (inline, reduce, cutting at synchronization points) run
+ * properties hold; verify.c checks exactly those. Passes that change the graph (inline, make_reducible, cutting at synchronization points) run
  * in register form, where blocks can be split and copied without repairing SSA form. */
 #ifndef PTX2SPV_IR_H
 #define PTX2SPV_IR_H

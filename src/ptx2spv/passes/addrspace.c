@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* addrspace: generic accesses become accesses to the space that their address belongs to.
- * In:  SSA.   Out: LOAD, STORE, ATOM of GENERIC space are those whose space is known only when the kernel runs; shared and local
- *      ones that were found take a 32-bit address.
+/* addrspace: generic accesses become accesses to the state space that their address belongs to.
+ * In:  SSA.   Out: LOAD, STORE and ATOM keep the GENERIC space only if their space is known only at run time; shared and local accesses
+ *      that were resolved take a 32-bit address.
  *
- * A generic address carries a tag in its top byte (CT_TAG_*), made by cvta; no tag means global. For each value the analysis finds
+ * A generic address carries a tag in its top byte (CT_TAG_*), which cvta inserts; no tag means global. For each value the analysis finds
  *     UNTAGGED   a number, a global address, or their sum: nothing that carries a tag
- *     SHARED     a shared address with its tag, with an UNTAGGED number added
- *     LOCAL      the same of the frame
- *     MIXED      anything else, also half of an address
- * by an optimistic data flow from UNKNOWN downwards. Kernel parameters are untagged: a tag means nothing in another kernel. What
- * is loaded from memory is untagged unless some value that may carry a tag is ever stored; then loads are MIXED, and the flow is
- * run once more. A kernel that makes no tag at all has only global addresses. */
+ *     SHARED     a shared address with its tag, to which an UNTAGGED number may have been added
+ *     LOCAL      the same for an address in the thread's frame
+ *     MIXED      anything else, including one half of an address
+ * by an optimistic data-flow analysis that starts at UNKNOWN. Kernel parameters are untagged: a tag has no meaning in another kernel. A
+ * value that is loaded from memory is untagged unless the kernel stores some value that may carry a tag; in that case loads are MIXED
+ * and the analysis is run once more. A kernel that creates no tag at all has only global addresses. */
 #include "ptx2spv/ir/ir.h"
 
 enum tag_class { UNKNOWN, UNTAGGED, SHARED, LOCAL, MIXED };
 
-#define HIGHEST_CLEAN_SHIFT 23 /* a 32-bit number shifted further could reach the top byte */
+#define HIGHEST_CLEAN_SHIFT 23 /* a 32-bit number that is shifted further could reach the top byte */
 
 struct flow {
     struct ct_fn *fn;
     struct ct_block **order;
     uint32_t n_blocks;
-    uint8_t *classes; /* enum tag_class by value */
+    uint8_t *classes; /* enum tag_class, indexed by value */
     bool tags_in_memory;
 };
 
@@ -65,7 +65,7 @@ static enum tag_class difference(enum tag_class a, enum tag_class b)
     return a == b && a != MIXED ? UNTAGGED : MIXED;
 }
 
-/* AND, OR, XOR: with a constant the top byte is known to stay, go or come. */
+/* AND, OR, XOR: with a constant operand it is known whether the tag is kept, removed or inserted. */
 static enum tag_class bitwise(const struct flow *flow, const struct ct_insn *insn)
 {
     const enum tag_class a = class_of(flow, insn->operands[0]), b = class_of(flow, insn->operands[1]);
@@ -94,12 +94,12 @@ static enum tag_class shifted_left(const struct flow *flow, const struct ct_insn
 
     if (a != UNTAGGED)
         return a == UNKNOWN ? UNKNOWN : MIXED;
-    /* The high half of an address, loaded by itself, may be on its way to its place. */
+    /* This may be the high half of an address, loaded separately, that is shifted into place. */
     return flow->tags_in_memory && (!amount || amount->imm > HIGHEST_CLEAN_SHIFT) ? MIXED : UNTAGGED;
 }
 
-/* Operations that do not keep addresses: only clean operands give a clean result. */
-static enum tag_class any_other(const struct flow *flow, const struct ct_insn *insn)
+/* Operations that do not preserve addresses: only untagged operands give an untagged result. */
+static enum tag_class class_of_other(const struct flow *flow, const struct ct_insn *insn)
 {
     enum tag_class all = UNTAGGED;
 
@@ -118,15 +118,16 @@ static enum tag_class class_of_resized(const struct flow *flow, const struct ct_
 {
     const enum tag_class a = class_of(flow, insn->operands[0]);
 
-    /* 64 bits cut: the tag is gone. 32 extended: the top byte is sign or zero. In between: a half stays a half. */
+    /* Truncation from 64 bits removes the tag. Extension to 64 bits fills the top byte with zeros or sign bits. Otherwise one half of an
+     * address stays one half of an address. */
     if (a == UNKNOWN || ct_width_of_value(flow->fn, insn->operands[0]) == CT_W_64 ||
         ct_width_of_value(flow->fn, insn->results[0]) == CT_W_64)
         return a == UNKNOWN ? UNKNOWN : UNTAGGED;
     return a == UNTAGGED ? UNTAGGED : MIXED;
 }
 
-/* One of several values. A null pointer is at home in every space, since nobody follows it; where nothing else is known yet it is a
- * number like others. */
+/* A phi or a select. A null pointer belongs to every space, because it is never dereferenced; if nothing else is known yet, it is an
+ * ordinary number. */
 static enum tag_class class_of_merge(const struct flow *flow, const ct_value *values, uint32_t n)
 {
     enum tag_class all = UNKNOWN;
@@ -171,18 +172,18 @@ static enum tag_class class_of_result(const struct flow *flow, const struct ct_i
     case CT_OP_MULWIDE:
         return class_of_resized(flow, insn);
     case CT_OP_UNPACK:
-        return result + 1 < insn->n_results ? UNTAGGED : any_other(flow, insn);
-    case CT_OP_SHFL: /* another lane's value of the same kind; the predicate is clean */
+        return result + 1 < insn->n_results ? UNTAGGED : class_of_other(flow, insn);
+    case CT_OP_SHFL: /* the same kind of value from another lane; the predicate is untagged */
         return result ? UNTAGGED : class_of(flow, insn->operands[0]);
     case CT_OP_LOAD:
     case CT_OP_ATOM:
         return flow->tags_in_memory && insn->space != CT_SPACE_PARAM ? MIXED : UNTAGGED;
-    default: /* no other operation has its own way with addresses */
-        return any_other(flow, insn);
+    default: /* no other operation preserves addresses */
+        return class_of_other(flow, insn);
     }
 }
 
-static void run_flow(struct flow *flow)
+static void run_analysis(struct flow *flow)
 {
     bool changed = true;
 
@@ -194,7 +195,7 @@ static void run_flow(struct flow *flow)
             for (const struct ct_insn *insn = flow->order[b]->first; insn; insn = insn->next)
                 for (uint32_t r = 0; r < insn->n_results; r++) {
                     uint8_t *place = &flow->classes[insn->results[r].i];
-                    /* Downwards only, so that it ends. */
+                    /* The class only moves down the lattice, so the analysis terminates. */
                     const enum tag_class found = meet((enum tag_class) * place, class_of_result(flow, insn, r));
 
                     changed |= *place != found;
@@ -203,7 +204,7 @@ static void run_flow(struct flow *flow)
     }
 }
 
-/* Whether a value that may carry a tag is put into memory, or where the analysis does not follow it. */
+/* Whether a value that may carry a tag is stored to memory, where the analysis cannot follow it. */
 static bool is_tag_stored(const struct flow *flow)
 {
     for (uint32_t b = 0; b < flow->n_blocks; b++)
@@ -250,10 +251,10 @@ enum ct_pass_result ct_pass_addrspace(struct ct_fn *fn)
     if (tags) {
         flow.order = ct_fn_rpo_blocks(fn, &flow.n_blocks);
         flow.classes = CT_ARENA_ARRAY(&fn->compilation->scratch, uint8_t, fn->values.n);
-        run_flow(&flow);
+        run_analysis(&flow);
         flow.tags_in_memory = is_tag_stored(&flow);
         if (flow.tags_in_memory)
-            run_flow(&flow);
+            run_analysis(&flow);
     }
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)

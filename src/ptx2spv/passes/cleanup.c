@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cleanup: what the passes since `simplify` left behind goes.
- * In:  SSA, lowered.   Out: the same, simplified once more, with nothing dead and no block that only jumps on, unless its
- *      successor's phis need it to tell two ways of a branch apart.
- * An instruction lives if it has an effect or something that lives reads one of its results. */
+/* cleanup: removes what the passes since `simplify` have made redundant.
+ * In:  SSA, lowered.   Out: the same, simplified once more, without dead instructions and without blocks that contain only a jump, unless
+ *      the phis of the jump's target need the block to distinguish two edges of one branch.
+ * An instruction is live if it has a side effect or if a live instruction uses one of its results. */
 #include "simplify.h"
 
 #include <string.h>
 
-/* Loads that nobody reads are not missed, unless they order other accesses or watch a device. */
+/* A load whose result is unused is removed, unless it orders other accesses or may observe a device (volatile). */
 static bool is_removable(const struct ct_insn *insn)
 {
     return ct_insn_is_pure(insn) || (insn->op == CT_OP_LOAD && (insn->semantics == PTX_SEM_NONE || insn->semantics == PTX_WEAK));
@@ -15,7 +15,7 @@ static bool is_removable(const struct ct_insn *insn)
 
 struct marker {
     struct ct_fn *fn;
-    bool *live; /* by value */
+    bool *live; /* indexed by value */
     CT_VEC(struct ct_insn *) work;
 };
 
@@ -67,16 +67,16 @@ bool ct_remove_dead(struct ct_fn *fn)
     return changed;
 }
 
-/* ---- blocks that only jump on ---- */
+/* ---- blocks that contain only a jump ---- */
 
 static bool only_jumps(const struct ct_block *block)
 {
     return block->first->op == CT_OP_BR && block->succs[0] != block;
 }
 
-/* Whether an edge from `pred` to `to` may carry what entry `entry` of to's predecessors carries: there is no edge between them yet, or
- * it carries the same. */
-static bool may_lead_to(const struct ct_block *pred, const struct ct_block *to, uint32_t entry)
+/* Whether an edge from `pred` to `to` may carry the phi operands of entry number `entry` of to's predecessors: there is no edge between
+ * them yet, or it carries the same operands. */
+static bool may_jump_to(const struct ct_block *pred, const struct ct_block *to, uint32_t entry)
 {
     for (uint32_t p = 0; p < to->preds.n; p++)
         if (to->preds.v[p] == pred && !ct_phis_agree(to, p, entry))
@@ -94,8 +94,8 @@ static void reserve_phi_operands(struct ct_fn *fn, struct ct_block *block, uint3
     }
 }
 
-/* Leads entry `p` of the empty block's predecessors past it. The phis have room for one more operand. */
-static void lead_past(struct ct_fn *fn, struct ct_block *empty, uint32_t p, uint32_t entry)
+/* Redirects predecessor number `p` of the empty block to the block's successor. The phis have room for one more operand. */
+static void bypass(struct ct_fn *fn, struct ct_block *empty, uint32_t p, uint32_t entry)
 {
     struct ct_block *pred = empty->preds.v[p], *to = empty->succs[0];
     uint32_t s = 0;
@@ -121,12 +121,13 @@ static bool forward_block(struct ct_fn *fn, struct ct_block *empty)
         entry++;
     reserve_phi_operands(fn, to, n);
     for (uint32_t p = n; p-- > 0;)
-        if (may_lead_to(empty->preds.v[p], to, entry))
-            lead_past(fn, empty, p, entry);
+        if (may_jump_to(empty->preds.v[p], to, entry))
+            bypass(fn, empty, p, entry);
     return empty->preds.n < n;
 }
 
-/* B: br C   =>   whoever jumps to B jumps to C. What C's phis have from B is defined above B, so above all that jump to it. */
+/* B: br C   =>   every block that jumps to B jumps to C. The operands of C's phis for the edge from B are defined above B, hence above
+ * all predecessors of B. */
 static bool forward_blocks(struct ct_fn *fn)
 {
     bool changed = false;
@@ -145,7 +146,7 @@ enum ct_pass_result ct_pass_cleanup(struct ct_fn *fn)
 {
     bool changed = ct_simplify(fn);
 
-    if (forward_blocks(fn)) { /* two ways of a branch may lead to one block now */
+    if (forward_blocks(fn)) { /* two successors of a branch may be the same block now */
         ct_simplify(fn);
         changed = true;
     }

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inline: every call becomes the code of what it calls.
- * In:  register form.   Out: no CALL; formal parameters and results are the caller's objects (ct_local.same_as).
+/* inline: replaces every call by the body of the function that it calls.
+ * In:  register form.   Out: no CALL; the formal parameters and results are the caller's objects (ct_local.same_as).
  *
- *     B: x; call f(a); y; br C        B: x; br f0          f0: a fresh instance of f, its RETs: br B'
+ *     B: x; call f(a); y; br C        B: x; br f0          f0: a new instance of f, whose RETs are br B'
  *                                     B': y; br C
  *
- * Calls wait on a stack, so nesting costs no C stack; each knows the instance that it stands in, so a function that is met again
- * among the callers of its call is recursion.
+ * The pending calls are kept on a stack, so deep nesting needs no recursion here. Each pending call knows the instance that contains it: a
+ * callee that is found again among the callers of its call is recursive.
  *
- * A call through an address becomes a branch on it: to one direct call for each function whose address the module takes and whose
- * parameters fit, or to a trap for all other addresses. Such a branch offers more functions than will ever be called there: a method
- * that calls a virtual method of the same kind seems to call itself. So a cycle that goes through an address is no error before
- * some thread runs into it: what would close it is a trap, and a warning says so. */
+ * A call through an address becomes a switch on the address: it selects a direct call of one of the functions whose address the module
+ * takes and whose parameters fit, or a trap for all other addresses. Such a switch offers more functions than will ever be called: a
+ * method that calls a virtual method with the same signature appears to call itself. Therefore a cycle that goes through an address is
+ * not an error at compile time: the call that would close the cycle becomes a trap, and a warning says so. */
 #include "ptx2spv/module/module.h"
 #include "ptx2spv/ir/builder.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define MAX_INSTANCES 65536u /* calls that double at each level grow without bound otherwise */
+#define MAX_INSTANCES 65536u /* without a limit, calls that double at each level would grow exponentially */
 #define MAX_VALUES (1u << 24)
 
 struct instance {
     const struct instance *caller; /* NULL for the kernel */
     const struct ptx_function *source;
-    bool by_address; /* called so */
+    bool by_address; /* called through an address */
 };
 
-struct waiting_call {
+struct pending_call {
     struct ct_insn *call;
     const struct instance *caller;
-    bool by_address; /* one of several that an address chooses from */
+    bool by_address; /* one of the direct calls that an address selects */
 };
 
 struct inliner {
@@ -38,16 +38,16 @@ struct inliner {
     struct ct_arena *scratch;
     uint32_t n_instances;
     bool warned;
-    CT_VEC(struct waiting_call) waiting;
+    CT_VEC(struct pending_call) pending;
 };
 
-/* Calls in blocks from `first` on. Later ones come off the stack first: splitting behind them leaves little to move. */
+/* Adds the calls in the blocks from `first` on. The later ones are popped first, so that splitting a block moves few instructions. */
 static void find_calls(struct inliner *in, uint32_t first, const struct instance *caller)
 {
     for (uint32_t b = first; b < in->fn->blocks.n; b++)
         for (struct ct_insn *insn = in->fn->blocks.v[b]->first; insn; insn = insn->next)
             if (insn->op == CT_OP_CALL)
-                *CT_PUSH(in->scratch, &in->waiting) = (struct waiting_call){insn, caller, false};
+                *CT_PUSH(in->scratch, &in->pending) = (struct pending_call){insn, caller, false};
 }
 
 /* "f -> g -> f" for a call of `callee` in `caller`. */
@@ -60,40 +60,40 @@ static const char *name_cycle(struct inliner *in, const struct instance *caller,
     return ct_arena_printf(in->scratch, "%s -> %s", callee->name, cycle);
 }
 
-/* The instance of the called function among the callers. */
-static const struct instance *find_recursion(const struct waiting_call *waiting)
+/* The instance of the callee among the callers, or NULL. */
+static const struct instance *find_recursion(const struct pending_call *pending)
 {
-    const struct instance *at = waiting->caller;
+    const struct instance *at = pending->caller;
 
-    while (at && at->source != waiting->call->callee)
+    while (at && at->source != pending->call->callee)
         at = at->caller;
     return at;
 }
 
-/* Whether the call closes a cycle in which some function is called by its address. */
-static bool may_be_recursion(const struct waiting_call *waiting)
+/* Whether the call closes a cycle in which some function is called through its address. */
+static bool may_be_recursion(const struct pending_call *pending)
 {
-    const struct instance *first = find_recursion(waiting);
-    bool by_address = waiting->by_address;
+    const struct instance *first = find_recursion(pending);
+    bool by_address = pending->by_address;
 
-    for (const struct instance *at = waiting->caller; first && at != first; at = at->caller)
+    for (const struct instance *at = pending->caller; first && at != first; at = at->caller)
         by_address |= at->by_address;
     return first && by_address;
 }
 
-static bool check_call(struct inliner *in, const struct waiting_call *waiting)
+static bool check_call(struct inliner *in, const struct pending_call *pending)
 {
     struct ct_compilation *compilation = in->fn->compilation;
-    const struct ptx_function *callee = waiting->call->callee;
-    const struct ct_location where = waiting->call->where;
+    const struct ptx_function *callee = pending->call->callee;
+    const struct ct_location where = pending->call->where;
 
     if (!callee->has_body && ptx_is_system_function(callee->name))
         return ct_error(compilation, where, PTX2SPV_UNSUPPORTED, "the system function %s is not supported", callee->name);
     if (!callee->has_body)
         return ct_error(compilation, where, PTX2SPV_INVALID_PTX, "call of the extern function %s, which the module does not define",
                         callee->name);
-    if (find_recursion(waiting))
-        return ct_error(compilation, where, PTX2SPV_UNSUPPORTED, "recursion is not supported: %s", name_cycle(in, waiting->caller, callee));
+    if (find_recursion(pending))
+        return ct_error(compilation, where, PTX2SPV_UNSUPPORTED, "recursion is not supported: %s", name_cycle(in, pending->caller, callee));
     if (++in->n_instances > MAX_INSTANCES || in->fn->values.n > MAX_VALUES)
         return ct_error(compilation, where, PTX2SPV_UNSUPPORTED,
                         "%s calls more than can be inlined: %" PRIu32 " functions, %" PRIu32 " values", in->fn->name, in->n_instances,
@@ -101,7 +101,7 @@ static bool check_call(struct inliner *in, const struct waiting_call *waiting)
     return true;
 }
 
-/* The callee's objects for its parameters and results are the ones that the caller names. */
+/* The callee's objects for its parameters and results are those that the call names. */
 static void bind_objects(struct ct_fn *fn, const struct ct_insn *call, const struct ct_body *body)
 {
     const uint32_t n = call->callee->n_params + call->callee->n_results;
@@ -122,13 +122,13 @@ static void jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to, s
 
 /* ---- calls through addresses ---- */
 
-/* A function that a call through an address may reach. */
+/* Whether a call through an address may reach this function. */
 static bool is_candidate(const struct ptx_function *function, const struct ptx_function *signature)
 {
     return function->address_number && function->has_body && !function->is_entry && ptx_same_signature(function, signature);
 }
 
-struct candidates { /* by address number: from first on; NULL where a function does not fit */
+struct candidates { /* indexed by address number, from `first` on; NULL where a function does not fit */
     struct ptx_function **functions;
     uint32_t first, n;
 };
@@ -167,23 +167,23 @@ static void trap(struct ct_fn *fn, struct ct_block *block, struct ct_location wh
     ct_block_set_succs(fn, block, 0, NULL);
 }
 
-/* A block with a direct call of `callee` in the place of `call`, which waits like others. */
-static struct ct_block *call_directly(struct inliner *in, const struct waiting_call *waiting, struct ptx_function *callee,
+/* A block with a direct call of `callee` in place of `call`; the new call is pending like any other. */
+static struct ct_block *call_directly(struct inliner *in, const struct pending_call *pending, struct ptx_function *callee,
                                       struct ct_block *rest)
 {
     struct ct_block *block = ct_block_create(in->fn);
     struct ct_insn *direct = ct_insn_create(in->fn, CT_OP_CALL, PTX_NONE, 0, 0);
 
     direct->callee = callee;
-    direct->call_locals = waiting->call->call_locals;
-    direct->where = waiting->call->where;
+    direct->call_locals = pending->call->call_locals;
+    direct->where = pending->call->where;
     ct_insn_append(block, direct);
     jump(in->fn, block, rest, direct->where);
-    *CT_PUSH(in->scratch, &in->waiting) = (struct waiting_call){direct, waiting->caller, true};
+    *CT_PUSH(in->scratch, &in->pending) = (struct pending_call){direct, pending->caller, true};
     return block;
 }
 
-/* The address less that of the first candidate, but no more than n: one past the last. */
+/* The address minus that of the first candidate, limited to n, one past the last candidate. */
 static ct_value index_of_address(struct ct_cursor *at, ct_value address, const struct candidates *candidates)
 {
     const uint64_t first = ((uint64_t)CT_TAG_FUNCTION << CT_TAG_SHIFT) + candidates->first;
@@ -193,10 +193,10 @@ static ct_value index_of_address(struct ct_cursor *at, ct_value address, const s
     return ct_select(at, is_inside, ct_low32(at, distance), ct_const32(at, candidates->n));
 }
 
-static void dispatch_call(struct inliner *in, const struct waiting_call *waiting)
+static void dispatch_call(struct inliner *in, const struct pending_call *pending)
 {
     struct ct_fn *fn = in->fn;
-    struct ct_insn *call = waiting->call, *branch;
+    struct ct_insn *call = pending->call, *branch;
     const struct candidates candidates = find_candidates(in, call);
     struct ct_cursor at = {.fn = fn, .block = call->block, .where = call->where};
     struct ct_block *rest = ct_block_split(fn, call->block, call), *none = ct_block_create(fn);
@@ -206,7 +206,7 @@ static void dispatch_call(struct inliner *in, const struct waiting_call *waiting
     ct_insn_remove(call);
     trap(fn, none, call->where);
     for (uint32_t i = 0; i < candidates.n; i++)
-        succs[i] = candidates.functions[i] ? call_directly(in, waiting, candidates.functions[i], rest) : none;
+        succs[i] = candidates.functions[i] ? call_directly(in, pending, candidates.functions[i], rest) : none;
     succs[candidates.n] = none;
     index = index_of_address(&at, call->operands[0], &candidates);
     branch = ct_emit_insn(&at, CT_OP_SWITCH, PTX_U32, 0, 1);
@@ -214,41 +214,41 @@ static void dispatch_call(struct inliner *in, const struct waiting_call *waiting
     ct_block_set_succs(fn, at.block, candidates.n + 1, succs);
 }
 
-/* Nobody should get there. */
-static void trap_recursion(struct inliner *in, const struct waiting_call *waiting)
+/* Correct programs never execute this call. */
+static void trap_recursion(struct inliner *in, const struct pending_call *pending)
 {
-    struct ct_insn *call = waiting->call;
+    struct ct_insn *call = pending->call;
     struct ct_block *block = call->block;
 
     if (!in->warned)
         ct_note(in->fn->compilation, call->where, PTX2SPV_WARNING,
-                "recursion is not supported: %s, by address; a thread that calls so traps", name_cycle(in, waiting->caller, call->callee));
+                "recursion is not supported: %s, by address; a thread that calls so traps", name_cycle(in, pending->caller, call->callee));
     in->warned = true;
     ct_block_split(in->fn, block, call);
     trap(in->fn, block, call->where);
     ct_insn_remove(call);
 }
 
-static bool inline_call(struct inliner *in, const struct waiting_call *waiting)
+static bool inline_call(struct inliner *in, const struct pending_call *pending)
 {
     struct ct_fn *fn = in->fn;
-    struct ct_insn *call = waiting->call;
+    struct ct_insn *call = pending->call;
     struct ct_block *block = call->block;
     struct instance *instance = CT_ARENA_NEW(in->scratch, struct instance);
     const uint32_t first_block = fn->blocks.n;
     struct ct_body body = {0};
 
     if (call->n_operands) {
-        dispatch_call(in, waiting);
+        dispatch_call(in, pending);
         return true;
     }
-    if (may_be_recursion(waiting)) {
-        trap_recursion(in, waiting);
+    if (may_be_recursion(pending)) {
+        trap_recursion(in, pending);
         return true;
     }
-    if (!check_call(in, waiting) || !ct_build_body(fn, call->callee, &body))
+    if (!check_call(in, pending) || !ct_build_body(fn, call->callee, &body))
         return false;
-    *instance = (struct instance){waiting->caller, call->callee, waiting->by_address};
+    *instance = (struct instance){pending->caller, call->callee, pending->by_address};
     find_calls(in, first_block, instance);
     bind_objects(fn, call, &body);
 
@@ -269,10 +269,10 @@ enum ct_pass_result ct_pass_inline(struct ct_fn *fn)
 
     kernel->source = fn->source;
     find_calls(&in, 0, kernel);
-    if (!in.waiting.n)
+    if (!in.pending.n)
         return CT_PASS_UNCHANGED;
-    while (in.waiting.n) {
-        const struct waiting_call next = in.waiting.v[--in.waiting.n];
+    while (in.pending.n) {
+        const struct pending_call next = in.pending.v[--in.pending.n];
 
         if (!inline_call(&in, &next))
             return CT_PASS_FAILED;

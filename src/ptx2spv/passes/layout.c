@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout: objects get their places.
- * In:  calls inlined; LOCALADDR, SHAREDADDR and accesses to a named local object.   Out: constants in their stead; the sizes of
+/* layout: assigns offsets to objects in memory.
+ * In:  calls inlined; LOCALADDR, SHAREDADDR and accesses to a named local object.   Out: constants in their place; the sizes of
  *      the thread's frame and of the block's shared segment.
- * Only what the kernel refers to takes room. Dynamic arrays (extern .shared name[]) all begin at one place, behind the static
- * part (CUDA C++ Programming Guide, "__shared__"). */
+ * Only objects that the kernel refers to take space. Dynamic arrays (extern .shared name[]) all start at the same offset, behind the
+ * static part (CUDA C++ Programming Guide, "__shared__"). */
 #include "ptx2spv/ir/ir.h"
 
 #include <inttypes.h>
@@ -12,7 +12,8 @@
 #define MAX_SEGMENT_BYTES (16u << 20)
 #define DYNAMIC_ALIGN 16u
 
-/* The shared objects in a table of open addresses, by the variable's address; nothing is ever read out in table order. */
+/* The shared objects in a hash table with open addressing, keyed by the variable's address; it is never enumerated, so its order does
+ * not matter. */
 struct shared_table {
     uint32_t *slots; /* index in fn->shared + 1 */
     uint32_t mask;
@@ -96,7 +97,7 @@ static bool place_shared(struct ct_fn *fn)
 
 /* ---- the frame ---- */
 
-/* Storage that is shared by several objects is as large and as aligned as the greatest of them. */
+/* Storage that several objects share takes the greatest size and alignment of them. */
 static bool *find_used_locals(struct ct_fn *fn)
 {
     bool *used = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, fn->locals.n);
@@ -139,7 +140,7 @@ static bool place_locals(struct ct_fn *fn)
 
 /* ---- constants ---- */
 
-static void become_const(struct ct_insn *insn, uint64_t bits)
+static void replace_by_const(struct ct_insn *insn, uint64_t bits)
 {
     insn->op = CT_OP_CONST;
     insn->type = PTX_B32;
@@ -151,9 +152,9 @@ static void become_const(struct ct_insn *insn, uint64_t bits)
 static void rewrite(struct ct_fn *fn, struct ct_insn *insn, const struct shared_table *table)
 {
     if (insn->op == CT_OP_SHAREDADDR) {
-        become_const(insn, fn->shared.v[*find_slot(fn, table, insn->variable) - 1].offset);
+        replace_by_const(insn, fn->shared.v[*find_slot(fn, table, insn->variable) - 1].offset);
     } else if (insn->op == CT_OP_LOCALADDR) {
-        become_const(insn, fn->locals.v[ct_local_root(fn, insn->local) - 1].offset);
+        replace_by_const(insn, fn->locals.v[ct_local_root(fn, insn->local) - 1].offset);
     } else if (insn->local) {
         struct ct_cursor at = {.fn = fn, .block = insn->block, .before = insn, .where = insn->where};
 

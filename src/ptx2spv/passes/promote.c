@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* promote: objects in the thread's frame become registers.
- * In:  register form, calls inlined.   Out: objects marked `promoted` have no access left.
- * How: an object whose address is never taken is only reached at constant offsets. Where these accesses cut it into cells that
- *      are equal or apart, never overlapping in part, each cell becomes a register. Parameters and results of inlined calls go
- *      away like this, and so do most small .local variables. */
+/* promote: promotes objects in the thread's frame to registers (scalar replacement).
+ * In:  register form, calls inlined.   Out: objects marked `promoted` are no longer accessed.
+ * How: an object whose address is never taken is accessed at constant offsets only. If these accesses divide it into cells that are either
+ *      equal or disjoint, never partly overlapping, each cell becomes a register. This removes the parameters and results of inlined
+ *      calls and most small .local variables. */
 #include "ptx2spv/ir/ir.h"
 
 #include <string.h>
 
-#define MAX_OBJECT_BYTES 4096u /* larger ones stay in memory: so many live registers help nobody */
+#define MAX_OBJECT_BYTES 4096u /* larger objects stay in memory: that many live registers would not pay off */
 
-struct object { /* by index of the root object */
+struct object { /* indexed by the root object */
     bool used, blocked;
-    uint64_t size_bytes; /* the largest of the objects that share the storage */
-    uint32_t *owners;    /* by byte: 1 + first byte of the cell that holds it; 0 none */
-    ct_value *cells;     /* by first byte of a cell */
+    uint64_t size_bytes; /* the size of the largest of the objects that share the storage */
+    uint32_t *owners;    /* indexed by byte: 1 + the first byte of the cell that contains it; 0: none */
+    ct_value *cells;     /* indexed by the first byte of a cell */
 };
 
 struct promoter {
@@ -33,7 +33,7 @@ static uint32_t element_count(const struct ct_insn *insn)
     return insn->op == CT_OP_LOAD ? insn->n_results : insn->n_operands - 1;
 }
 
-/* Claims a cell for one element; false if it overlaps another in part. */
+/* Reserves a cell for one element; false if it partly overlaps another cell. */
 static bool claim_cell(struct object *object, uint32_t first, uint32_t bytes)
 {
     const uint32_t owner = object->owners[first];
@@ -66,7 +66,7 @@ static bool claim_access(struct promoter *pr, struct object *object, const struc
     return true;
 }
 
-/* The width of the register for a cell that elements of this size are read from and written to. */
+/* The width of the register for a cell whose elements have this size. */
 static enum ct_width cell_width(uint32_t bytes)
 {
     return bytes <= 2 ? CT_W_16 : bytes <= 4 ? CT_W_32 : CT_W_64;
@@ -81,7 +81,7 @@ static ct_value cell_of(struct promoter *pr, struct object *object, uint32_t fir
     return object->cells[first];
 }
 
-/* The type that EXT reads the low bytes of a cell as. */
+/* The source type of the EXT that reads the low bytes of a cell. */
 static enum ptx_type extension_type(enum ptx_type type)
 {
     static const enum ptx_type types[2][9] = {

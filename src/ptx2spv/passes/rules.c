@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules that make one instruction simpler, each sketched where it stands. x, y: values; c, d: constants. They hold for all values of
- * their operands; of float operations none is here, since few identities survive signed zeros and NaNs. */
+/* Rewrite rules that simplify one instruction; each is sketched next to its code. x, y: values; c, d: constants. The rules hold for all
+ * values of their operands. There are none for float arithmetic, since few identities hold for signed zeros and NaNs. */
 #include "ptx2spv/ir/builder.h"
 #include "simplify.h"
 
-#define MAX_NARROW_DEPTH 6 /* instructions looked through for the low half of a value */
+#define MAX_NARROW_DEPTH 6 /* instructions that are looked through for the low half of a value */
 
 static const struct ct_insn *definition(const struct ct_fn *fn, ct_value value)
 {
     return fn->values.v[value.i].def;
 }
 
-/* The definition if it is of that operation, else NULL. */
-static const struct ct_insn *made_by(const struct ct_fn *fn, ct_value value, enum ct_op op)
+/* The definition of the value if it is this operation, else NULL. */
+static const struct ct_insn *definition_by(const struct ct_fn *fn, ct_value value, enum ct_op op)
 {
     const struct ct_insn *def = definition(fn, value);
 
@@ -31,19 +31,19 @@ static uint64_t all_ones(const struct ct_fn *fn, ct_value value)
     return UINT64_MAX >> (64 - ct_width_bits(ct_width_of_value(fn, value)));
 }
 
-static struct ct_cursor before(struct ct_fn *fn, struct ct_insn *insn)
+static struct ct_cursor cursor_before(struct ct_fn *fn, struct ct_insn *insn)
 {
     return (struct ct_cursor){.fn = fn, .block = insn->block, .before = insn, .where = insn->where};
 }
 
 static ct_value constant_like(struct ct_fn *fn, struct ct_insn *insn, ct_value like, uint64_t bits)
 {
-    struct ct_cursor at = before(fn, insn);
+    struct ct_cursor at = cursor_before(fn, insn);
 
     return ct_emit_const(&at, ct_width_of_value(fn, like), bits);
 }
 
-static ct_value become_const(struct ct_fn *fn, struct ct_insn *insn, uint64_t bits, bool *changed)
+static ct_value replace_by_const(struct ct_fn *fn, struct ct_insn *insn, uint64_t bits, bool *changed)
 {
     const uint64_t ones = all_ones(fn, insn->results[0]);
 
@@ -56,7 +56,7 @@ static ct_value become_const(struct ct_fn *fn, struct ct_insn *insn, uint64_t bi
     return CT_NO_VALUE;
 }
 
-static ct_value become_binary(struct ct_insn *insn, enum ct_op op, ct_value a, ct_value b, bool *changed)
+static ct_value replace_by_binary(struct ct_insn *insn, enum ct_op op, ct_value a, ct_value b, bool *changed)
 {
     insn->op = op;
     insn->operands[0] = a;
@@ -85,7 +85,7 @@ static bool is_commutative(const struct ct_insn *insn)
     }
 }
 
-/* c op x => x op c; otherwise the older value first, for equal expressions to look equal. */
+/* c op x => x op c; otherwise the older value comes first, so that equal expressions have equal operands. */
 static void order_operands(const struct ct_fn *fn, struct ct_insn *insn)
 {
     const ct_value a = insn->operands[0], b = insn->operands[1];
@@ -100,14 +100,14 @@ static void order_operands(const struct ct_fn *fn, struct ct_insn *insn)
 static ct_value rule_add(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 {
     const ct_value a = insn->operands[0], b = insn->operands[1];
-    const struct ct_insn *c = ct_constant_or_null(fn, b), *inner = made_by(fn, a, CT_OP_ADD);
+    const struct ct_insn *c = ct_constant_or_null(fn, b), *inner = definition_by(fn, a, CT_OP_ADD);
 
     if (is_constant(fn, b, 0)) /* x + 0 */
         return a;
     if (c && inner && ct_constant_or_null(fn, inner->operands[1])) { /* (x + d) + c => x + (d + c) */
         const uint64_t sum = c->imm + ct_constant_or_null(fn, inner->operands[1])->imm;
 
-        return become_binary(insn, CT_OP_ADD, inner->operands[0], constant_like(fn, insn, b, sum), changed);
+        return replace_by_binary(insn, CT_OP_ADD, inner->operands[0], constant_like(fn, insn, b, sum), changed);
     }
     return CT_NO_VALUE;
 }
@@ -118,9 +118,9 @@ static ct_value rule_sub(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
     const struct ct_insn *c = ct_constant_or_null(fn, b);
 
     if (a.i == b.i) /* x - x */
-        return become_const(fn, insn, 0, changed);
+        return replace_by_const(fn, insn, 0, changed);
     if (c) /* x - c => x + -c */
-        return become_binary(insn, CT_OP_ADD, a, constant_like(fn, insn, b, 0 - c->imm), changed);
+        return replace_by_binary(insn, CT_OP_ADD, a, constant_like(fn, insn, b, 0 - c->imm), changed);
     return CT_NO_VALUE;
 }
 
@@ -132,14 +132,14 @@ static ct_value rule_mul(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
     if (!c)
         return CT_NO_VALUE;
     if (c->imm == 0) /* x * 0 */
-        return become_const(fn, insn, 0, changed);
+        return replace_by_const(fn, insn, 0, changed);
     if (c->imm == 1) /* x * 1 */
         return a;
     if ((c->imm & (c->imm - 1)) == 0) { /* x * 2^n => x << n */
-        struct ct_cursor at = before(fn, insn);
+        struct ct_cursor at = cursor_before(fn, insn);
         const ct_value amount = ct_emit_const(&at, CT_W_32, (uint64_t)__builtin_ctzll(c->imm));
 
-        return become_binary(insn, CT_OP_SHL, a, amount, changed);
+        return replace_by_binary(insn, CT_OP_SHL, a, amount, changed);
     }
     return CT_NO_VALUE;
 }
@@ -147,16 +147,16 @@ static ct_value rule_mul(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 static ct_value rule_and(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 {
     const ct_value a = insn->operands[0], b = insn->operands[1];
-    const struct ct_insn *c = ct_constant_or_null(fn, b), *inner = made_by(fn, a, CT_OP_AND);
+    const struct ct_insn *c = ct_constant_or_null(fn, b), *inner = definition_by(fn, a, CT_OP_AND);
 
     if (a.i == b.i || is_constant(fn, b, all_ones(fn, b))) /* x & x, x & ~0 */
         return a;
     if (is_constant(fn, b, 0)) /* x & 0 */
-        return become_const(fn, insn, 0, changed);
+        return replace_by_const(fn, insn, 0, changed);
     if (c && inner && ct_constant_or_null(fn, inner->operands[1])) { /* (x & d) & c => x & (d & c) */
         const uint64_t both = c->imm & ct_constant_or_null(fn, inner->operands[1])->imm;
 
-        return become_binary(insn, CT_OP_AND, inner->operands[0], constant_like(fn, insn, b, both), changed);
+        return replace_by_binary(insn, CT_OP_AND, inner->operands[0], constant_like(fn, insn, b, both), changed);
     }
     return CT_NO_VALUE;
 }
@@ -168,7 +168,7 @@ static ct_value rule_or(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
     if (a.i == b.i || is_constant(fn, b, 0)) /* x | x, x | 0 */
         return a;
     if (is_constant(fn, b, all_ones(fn, b))) /* x | ~0 */
-        return become_const(fn, insn, UINT64_MAX, changed);
+        return replace_by_const(fn, insn, UINT64_MAX, changed);
     return CT_NO_VALUE;
 }
 
@@ -179,7 +179,7 @@ static ct_value rule_xor(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
     if (is_constant(fn, b, 0)) /* x ^ 0 */
         return a;
     if (a.i == b.i) /* x ^ x */
-        return become_const(fn, insn, 0, changed);
+        return replace_by_const(fn, insn, 0, changed);
     if (is_constant(fn, b, all_ones(fn, b))) { /* x ^ ~0 => not x */
         insn->op = CT_OP_NOT;
         insn->n_operands = 1;
@@ -204,22 +204,23 @@ uint8_t ct_opposite_comparison(const struct ct_insn *comparison)
 
 static ct_value rule_not(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 {
-    const struct ct_insn *inner = made_by(fn, insn->operands[0], CT_OP_NOT);
+    const struct ct_insn *inner = definition_by(fn, insn->operands[0], CT_OP_NOT);
 
     if (inner) /* not not x */
         return inner->operands[0];
-    inner = made_by(fn, insn->operands[0], CT_OP_ICMP);
+    inner = definition_by(fn, insn->operands[0], CT_OP_ICMP);
     if (inner && ct_opposite_comparison(inner)) { /* not (x < y) => x >= y */
-        struct ct_cursor at = before(fn, insn);
+        struct ct_cursor at = cursor_before(fn, insn);
 
         *changed = true;
         return ct_emit_compare(&at, CT_OP_ICMP, inner->type, ct_opposite_comparison(inner), inner->operands[0], inner->operands[1]);
     }
-    /* The same of floats, with a NaN on the other side. One instruction less; and Intel's compiler for GPUs (IGC 1.0.12504) ends the process
-     * over a comparison of which it needs the opposite, too. */
-    inner = made_by(fn, insn->operands[0], CT_OP_FCMP);
+    /* The same for floats: the negated comparison is true for NaNs if this one is false for them. This saves an instruction; besides,
+     * Intel's GPU compiler (IGC 1.0.12504) terminates the process if it needs the negation of a float comparison in addition to the
+     * comparison. */
+    inner = definition_by(fn, insn->operands[0], CT_OP_FCMP);
     if (inner && !inner->ftz && ct_opposite_comparison(inner)) {
-        struct ct_cursor at = before(fn, insn);
+        struct ct_cursor at = cursor_before(fn, insn);
         const ct_value opposite =
             ct_emit_compare(&at, CT_OP_FCMP, inner->type, ct_opposite_comparison(inner), inner->operands[0], inner->operands[1]);
 
@@ -233,13 +234,13 @@ static ct_value rule_not(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 static ct_value rule_shift(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 {
     const ct_value a = insn->operands[0], b = insn->operands[1];
-    const struct ct_insn *c = ct_constant_or_null(fn, b), *inner = made_by(fn, a, insn->op);
+    const struct ct_insn *c = ct_constant_or_null(fn, b), *inner = definition_by(fn, a, insn->op);
     const struct ct_insn *d = inner ? ct_constant_or_null(fn, inner->operands[1]) : NULL;
 
     if (is_constant(fn, b, 0)) /* x << 0 */
         return a;
     if (c && d && insn->op == CT_OP_SHL && c->imm + d->imm < ct_width_bits(ct_width_of_value(fn, a))) /* (x << d) << c => x << (d + c) */
-        return become_binary(insn, CT_OP_SHL, inner->operands[0], constant_like(fn, insn, b, c->imm + d->imm), changed);
+        return replace_by_binary(insn, CT_OP_SHL, inner->operands[0], constant_like(fn, insn, b, c->imm + d->imm), changed);
     return CT_NO_VALUE;
 }
 
@@ -250,15 +251,15 @@ static ct_value rule_min_max(struct ct_fn *fn, struct ct_insn *insn, bool *chang
     return insn->operands[0].i == insn->operands[1].i ? insn->operands[0] : CT_NO_VALUE; /* min(x, x) */
 }
 
-/* A predicate that was made a number and is compared with 0:  select(p, c, 0) != 0 => p,  == 0 => not p   (c not 0) */
+/* A predicate that was converted to a number and is compared with 0:  select(p, c, 0) != 0 => p,  == 0 => not p   (c not 0) */
 static ct_value rule_compare(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 {
     const ct_value a = insn->operands[0], b = insn->operands[1];
-    const struct ct_insn *choice = made_by(fn, a, CT_OP_SELECT);
+    const struct ct_insn *choice = definition_by(fn, a, CT_OP_SELECT);
     const bool equal = insn->compare == PTX_EQ || insn->compare == PTX_LE || insn->compare == PTX_GE;
 
     if (a.i == b.i) /* x == x, x < x */
-        return become_const(fn, insn, equal, changed);
+        return replace_by_const(fn, insn, equal, changed);
     if ((insn->compare != PTX_EQ && insn->compare != PTX_NE) || !is_constant(fn, b, 0) || !choice)
         return CT_NO_VALUE;
     if (!is_constant(fn, choice->operands[2], 0) || !ct_constant_or_null(fn, choice->operands[1]) ||
@@ -278,7 +279,7 @@ static ct_value rule_compare(struct ct_fn *fn, struct ct_insn *insn, bool *chang
 static ct_value rule_select(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 {
     const ct_value p = insn->operands[0], a = insn->operands[1], b = insn->operands[2];
-    const struct ct_insn *c = ct_constant_or_null(fn, p), *inverse = made_by(fn, p, CT_OP_NOT);
+    const struct ct_insn *c = ct_constant_or_null(fn, p), *inverse = definition_by(fn, p, CT_OP_NOT);
     const bool of_predicates = ct_width_of_value(fn, a) == CT_W_PRED;
 
     if (a.i == b.i) /* select(p, x, x) */
@@ -296,12 +297,12 @@ static ct_value rule_select(struct ct_fn *fn, struct ct_insn *insn, bool *change
     return CT_NO_VALUE;
 }
 
-/* ---- pieces ---- */
+/* ---- pack, unpack, extend, truncate ---- */
 
 /* pack(unpack(x)) => x */
 static ct_value rule_pack(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 {
-    const struct ct_insn *pieces = made_by(fn, insn->operands[0], CT_OP_UNPACK);
+    const struct ct_insn *pieces = definition_by(fn, insn->operands[0], CT_OP_UNPACK);
 
     (void)changed;
     if (!pieces || pieces->n_results != insn->n_operands)
@@ -314,9 +315,9 @@ static ct_value rule_pack(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 
 static ct_value rule_ext(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 {
-    const struct ct_insn *inner = made_by(fn, insn->operands[0], CT_OP_EXT);
+    const struct ct_insn *inner = definition_by(fn, insn->operands[0], CT_OP_EXT);
 
-    /* ext(ext(x)) of zeros, the outer one reading no less than the inner one gave => one ext */
+    /* ext(ext(x)) with zero extension inside, where the outer one reads at least the bits that the inner one produces => one ext */
     if (!inner || ptx_type_is_signed(inner->type) || ptx_type_bits(insn->type) <= ptx_type_bits(inner->type) ||
         ct_width_bits(ct_width_of_value(fn, inner->operands[0])) >= ct_width_bits(ct_width_of_value(fn, insn->results[0])))
         return CT_NO_VALUE;
@@ -326,7 +327,8 @@ static ct_value rule_ext(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
     return CT_NO_VALUE;
 }
 
-/* Whether the low 32 bits of a 64-bit value can be had from 32-bit values, at the cost of one operation for each looked through. */
+/* Whether the low 32 bits of a 64-bit value can be computed from 32-bit values, with one operation for each instruction that is looked
+ * through. */
 static bool can_narrow(const struct ct_fn *fn, ct_value value, int depth)
 {
     const struct ct_insn *def = definition(fn, value);
@@ -370,7 +372,7 @@ static ct_value narrow(struct ct_cursor *at, ct_value value)
         return ct_emit2(at, CT_OP_MUL, PTX_B32, CT_W_32, def->operands[0], def->operands[1]);
     case CT_OP_SHL:
         return ct_emit2(at, CT_OP_SHL, PTX_B32, CT_W_32, narrow(at, def->operands[0]), def->operands[1]);
-    default: { /* the ones with two operands */
+    default: { /* the operations with two operands */
         const enum ct_op op = def->op;
         const ct_value a = def->operands[0], b = def->operands[1];
         const ct_value low = narrow(at, a);
@@ -380,16 +382,16 @@ static ct_value narrow(struct ct_cursor *at, ct_value value)
     }
 }
 
-/* trunc(ext(x)) => x; trunc(x ^ tag) => trunc(x); the low half of 64-bit address arithmetic, as of shared memory, is 32-bit
+/* trunc(ext(x)) => x; trunc(x ^ tag) => trunc(x); the low half of 64-bit address arithmetic, as for shared memory, becomes 32-bit
  * arithmetic. */
 static ct_value rule_trunc(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 {
     const ct_value a = insn->operands[0];
-    const struct ct_insn *flip = made_by(fn, a, CT_OP_XOR);
+    const struct ct_insn *flip = definition_by(fn, a, CT_OP_XOR);
     const struct ct_insn *flipped = flip ? ct_constant_or_null(fn, flip->operands[1]) : NULL;
-    const struct ct_insn *inner = made_by(fn, a, CT_OP_EXT);
+    const struct ct_insn *inner = definition_by(fn, a, CT_OP_EXT);
     const enum ct_width to = ct_width_of_value(fn, insn->results[0]);
-    struct ct_cursor at = before(fn, insn);
+    struct ct_cursor at = cursor_before(fn, insn);
 
     if (inner && ct_width_of_value(fn, inner->operands[0]) == to && ptx_type_bits(inner->type) == ct_width_bits(to))
         return inner->operands[0];
@@ -404,7 +406,7 @@ static ct_value rule_trunc(struct ct_fn *fn, struct ct_insn *insn, bool *changed
     return narrow(&at, a);
 }
 
-/* All operands are one value, or the phi itself. */
+/* All operands are the same value, or the phi itself. */
 static ct_value rule_phi(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
 {
     ct_value only = CT_NO_VALUE;
@@ -444,7 +446,7 @@ ct_value ct_apply_rules(struct ct_fn *fn, struct ct_insn *insn, bool *changed)
     if (insn->n_results != 1 || insn->op == CT_OP_CONST)
         return CT_NO_VALUE;
     if (ct_fold(fn, insn, &bits))
-        return become_const(fn, insn, bits, changed);
+        return replace_by_const(fn, insn, bits, changed);
     if (is_commutative(insn))
         order_operands(fn, insn);
     return rules[insn->op] ? rules[insn->op](fn, insn, changed) : CT_NO_VALUE;

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simplify: the same with fewer and simpler instructions.
- * In:  SSA.   Out: SSA; no COPY, no trivial phi, no branch on a constant, no block that only one jump leads to, nothing dead;
- *      constant parts of addresses are in insn->offset.
- * How: one walk down the dominator tree. Each instruction is rewritten until no rule applies (rules.c); then a pure one that equals
- *      one above it is replaced by that one, found in a hash table whose entries go when the walk leaves their block. Removed edges
- *      make another round worth while. */
+/* simplify: algebraic simplification, constant folding and elimination of common subexpressions.
+ * In:  SSA.   Out: SSA; no COPY, no trivial phi, no branch on a constant, no block whose only predecessor jumps to it unconditionally, no
+ *      dead instruction; the constant parts of addresses are in insn->offset.
+ * How: one preorder traversal of the dominator tree. Each instruction is rewritten until no rule applies (rules.c). Then a pure
+ *      instruction that is equal to a dominating one is replaced by it (Briggs, Cooper and Simpson, "Value Numbering", 1997: the
+ *      dominator-based form); the hash table's entries are removed when the traversal leaves their block. The traversal is repeated if
+ *      edges were removed. */
 #include "simplify.h"
 
 #include <string.h>
 
 #define MAX_ROUNDS 4
 
-struct entry { /* of the hash table, and of the list of entries to take back */
+struct entry { /* of the hash table, and of the list of entries that are to be removed again */
     struct ct_insn *insn;
-    uint32_t hash, below; /* index + 1 of the next entry of the same bucket */
+    uint32_t hash, next_in_bucket; /* index + 1 of the next entry in the same bucket */
 };
 
-struct jump { /* a branch of which only one way is taken */
+struct jump { /* a branch of which only one successor is ever taken */
     struct ct_insn *branch;
     uint32_t taken;
 };
@@ -24,7 +25,8 @@ struct jump { /* a branch of which only one way is taken */
 struct simplifier {
     struct ct_fn *fn;
     struct ct_arena *scratch;
-    ct_value *replacements; /* by value: what it became, or none; values made since the walk began are beyond */
+    /* indexed by value: its replacement, or none; the table may be shorter than the list of values, since the traversal creates more */
+    ct_value *replacements;
     uint32_t n_replacements;
     uint32_t *buckets; /* index + 1 in entries */
     uint32_t mask;
@@ -33,7 +35,7 @@ struct simplifier {
     bool changed;
 };
 
-/* ---- replacing ---- */
+/* ---- replacing values ---- */
 
 static ct_value current(struct simplifier *s, ct_value value)
 {
@@ -41,7 +43,7 @@ static ct_value current(struct simplifier *s, ct_value value)
 
     while (last.i < s->n_replacements && s->replacements[last.i].i)
         last = s->replacements[last.i];
-    while (value.i != last.i) { /* shorten the way for the next one */
+    while (value.i != last.i) { /* path compression for the next look-up */
         const ct_value next = s->replacements[value.i];
 
         s->replacements[value.i] = last;
@@ -52,7 +54,7 @@ static ct_value current(struct simplifier *s, ct_value value)
 
 static void replace(struct simplifier *s, ct_value old, ct_value by)
 {
-    while (old.i >= s->n_replacements) { /* made during the walk: the table grows with them */
+    while (old.i >= s->n_replacements) { /* values that were created during the traversal: the table grows */
         const uint32_t n = s->fn->values.n + s->fn->values.n / 2;
         ct_value *grown = CT_ARENA_ARRAY(s->scratch, ct_value, n);
 
@@ -72,7 +74,7 @@ static void refresh_operands(struct simplifier *s, struct ct_insn *insn)
         insn->operands[i] = current(s, insn->operands[i]);
 }
 
-/* ---- equal instructions ---- */
+/* ---- common subexpressions ---- */
 
 static uint32_t mix(uint32_t hash, uint64_t word)
 {
@@ -111,13 +113,13 @@ static bool are_equal(const struct simplifier *s, const struct ct_insn *a, const
     return true;
 }
 
-/* Replaces insn by an equal one above it (true), or enters it for those below. */
-static bool merge_with_equal(struct simplifier *s, struct ct_insn *insn)
+/* Replaces insn by an equal instruction that dominates it (true), or inserts it into the table. */
+static bool replace_by_equal(struct simplifier *s, struct ct_insn *insn)
 {
     const uint32_t hash = hash_of(s, insn);
     uint32_t *bucket = &s->buckets[hash & s->mask];
 
-    for (uint32_t i = *bucket; i; i = s->entries.v[i - 1].below) {
+    for (uint32_t i = *bucket; i; i = s->entries.v[i - 1].next_in_bucket) {
         const struct entry *entry = &s->entries.v[i - 1];
 
         if (entry->hash != hash || !are_equal(s, entry->insn, insn))
@@ -137,14 +139,14 @@ static void forget_entries(struct simplifier *s, uint32_t mark)
     while (s->entries.n > mark) {
         const struct entry *entry = &s->entries.v[--s->entries.n];
 
-        s->buckets[entry->hash & s->mask] = entry->below;
+        s->buckets[entry->hash & s->mask] = entry->next_in_bucket;
     }
 }
 
-/* ---- instructions that rules.c leaves alone ---- */
+/* ---- instructions that rules.c does not handle ---- */
 
-/* unpack(pack(x, y)) => x, y; of a constant: constants */
-static bool open_unpack(struct simplifier *s, struct ct_insn *insn)
+/* unpack(pack(x, y)) => x, y; unpack of a constant => constants */
+static bool fold_unpack(struct simplifier *s, struct ct_insn *insn)
 {
     struct ct_fn *fn = s->fn;
     const struct ct_insn *whole = fn->values.v[insn->operands[0].i].def;
@@ -164,8 +166,8 @@ static bool open_unpack(struct simplifier *s, struct ct_insn *insn)
     return true;
 }
 
-/* [x + c] => [x] with offset c. CUDA's pointers do not wrap around; shared and local offsets are added modulo 2^32 either way. A generic
- * address keeps its sum: the tag is looked at before the offset is added, and x alone may lie below the segment. */
+/* [x + c] => [x] with offset c. CUDA's pointers do not wrap around; shared and local offsets are added modulo 2^32 in both forms. A
+ * generic address keeps its sum: its tag is tested before the offset is added, and x alone may lie below the segment. */
 static void fold_address(struct simplifier *s, struct ct_insn *insn)
 {
     const struct ct_fn *fn = s->fn;
@@ -205,8 +207,8 @@ static bool begins_with_phi(const struct ct_block *block)
     return block->first->op == CT_OP_PHI;
 }
 
-/* Whether it is all the same by which of its edges `block` goes to `to`. Before the walk is over phis may still be refreshed, which
- * makes operands more alike, never less. */
+/* Whether all edges from `block` to `to` are equivalent. Until the traversal is over, phi operands may still be replaced, which can only
+ * make more of them equal. */
 static bool edges_agree(const struct ct_block *block, const struct ct_block *to)
 {
     uint32_t first = UINT32_MAX;
@@ -222,8 +224,8 @@ static bool edges_agree(const struct ct_block *block, const struct ct_block *to)
     return true;
 }
 
-/* Edges stay until the walk is over: a loop that nothing enters any more defines values in terms of themselves, and rules would go
- * round in it for ever. */
+/* The removal of edges is deferred until the traversal is over: the values of a loop that has become unreachable may be defined in terms
+ * of themselves, and the rules would not terminate on them. */
 static void simplify_branch(struct simplifier *s, struct ct_insn *branch)
 {
     struct ct_block *block = branch->block;
@@ -248,9 +250,10 @@ static void simplify_branch(struct simplifier *s, struct ct_insn *branch)
     }
 }
 
-/* ---- the walk ---- */
+/* ---- traversal ---- */
 
-/* Works on one instruction; returns where to go on: at what was put before it, at itself if it changed, or behind it. */
+/* Simplifies one instruction. Returns the instruction to continue with: the first one that was inserted before it, the instruction
+ * itself if it changed, or its successor. */
 static struct ct_insn *simplify_insn(struct simplifier *s, struct ct_insn *insn)
 {
     struct ct_block *block = insn->block;
@@ -263,7 +266,7 @@ static struct ct_insn *simplify_insn(struct simplifier *s, struct ct_insn *insn)
         simplify_branch(s, insn);
     else if (insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE || insn->op == CT_OP_ATOM)
         fold_address(s, insn);
-    if (insn->op == CT_OP_UNPACK && open_unpack(s, insn))
+    if (insn->op == CT_OP_UNPACK && fold_unpack(s, insn))
         return prev ? prev->next : block->first;
     if (!ct_insn_is_pure(insn))
         return next;
@@ -277,11 +280,11 @@ static struct ct_insn *simplify_insn(struct simplifier *s, struct ct_insn *insn)
         return prev ? prev->next : block->first;
     }
     if (insn->op != CT_OP_PHI)
-        merge_with_equal(s, insn);
+        replace_by_equal(s, insn);
     return next;
 }
 
-static void walk_tree(struct simplifier *s)
+static void walk_dominator_tree(struct simplifier *s)
 {
     struct ct_fn *fn = s->fn;
     const uint32_t n = fn->blocks.n;
@@ -301,7 +304,7 @@ static void walk_tree(struct simplifier *s)
     }
 }
 
-/* Operands that come along back edges were seen before what they are now. */
+/* Operands on back edges were visited before their values were replaced. */
 static void refresh_phis(struct simplifier *s)
 {
     for (uint32_t b = 0; b < s->fn->blocks.n; b++)
@@ -328,7 +331,8 @@ static void prepare(struct simplifier *s, struct ct_fn *fn)
 
 /* ---- blocks ---- */
 
-/* Takes the code of `tail` to the end of `head`, whose only way on is to it. Its phis have one operand each and are gone by now. */
+/* Moves the instructions of `tail` to the end of `head`, whose only successor it is. The phis of `tail` have one operand each and have
+ * already been removed. */
 static void append_block(struct ct_block *head, struct ct_block *tail)
 {
     ct_insn_remove(head->last);
@@ -381,7 +385,7 @@ bool ct_simplify(struct ct_fn *fn)
 
         ct_fn_compute_dominators(fn);
         prepare(&s, fn);
-        walk_tree(&s);
+        walk_dominator_tree(&s);
         refresh_phis(&s);
         for (uint32_t i = 0; i < s.jumps.n; i++)
             become_jump(fn, s.jumps.v[i].branch, s.jumps.v[i].taken);

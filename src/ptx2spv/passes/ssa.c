@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ssa: registers become values with one definition each.
- * In:  register form; the graph is reducible (not needed here, kept).   Out: SSA, pruned; no COPY is left; no unreachable block;
- *      the entry has no predecessors; reads of registers that no path has written are one UNDEF a width.
- * How: phis at the iterated dominance frontiers of a register's definitions where it is live (Cytron et al., "Efficiently
- *      Computing Static Single Assignment Form ..."), then renaming along the dominator tree. Most registers of PTX are written
- *      once, before every read; they keep their number and cost nothing but the check. */
+ * In:  register form; the graph is reducible (not needed here, but preserved).   Out: pruned SSA; no COPY; no unreachable block; the entry
+ *      has no predecessors; reads of registers that no path has written read one UNDEF per width.
+ * How: phis at the iterated dominance frontiers of a register's definitions, where the register is live (Cytron et al., "Efficiently
+ *      Computing Static Single Assignment Form and the Control Dependence Graph", 1991), then renaming along the dominator tree. Most
+ *      registers of PTX are written once, before every read; they keep their number and need no work beyond that check. */
 #include "ptx2spv/ir/ir.h"
 
 struct block_list {
@@ -14,11 +14,11 @@ struct block_list {
 
 struct variable { /* a register, by its number in fn->values */
     uint32_t n_defs;
-    bool general;                      /* not: one definition, which reaches every use */
-    bool renamed;                      /* its own number is taken by a definition */
-    struct ct_block *block;            /* the first definition: where, */
-    uint32_t number;                   /* and as which instruction of the block */
-    struct block_list *defs, *exposed; /* general ones: blocks that write it; blocks that read it before writing it */
+    bool general;                      /* false: it has one definition, which dominates every use */
+    bool renamed;                      /* its own number is used by a definition already */
+    struct ct_block *block;            /* the first definition: its block */
+    uint32_t number;                   /* and its index in the block */
+    struct block_list *defs, *exposed; /* if general: blocks that write it; blocks that read it before writing it */
 };
 
 struct undo {
@@ -29,24 +29,25 @@ struct undo {
 struct ssa {
     struct ct_fn *fn;
     struct ct_arena *scratch;
-    uint32_t n_variables; /* values beyond are new ones */
+    uint32_t n_variables; /* values from here on were created by this pass */
     struct variable *variables;
-    /* by block id */
+    /* indexed by block id */
     struct frontier {
         CT_VEC(struct ct_block *) blocks;
     } * frontiers;
     struct ct_insn **last_phi;
-    uint32_t *writes, *live, *has_phi; /* the last variable for which the block had this; numbers are tried in ascending order */
+    /* the last variable for which the block had this property; variables are processed in ascending order */
+    uint32_t *writes, *live, *has_phi;
     struct ct_block **work;
-    uint32_t *first_edge; /* by block id: index of its first edge in edge_slots */
-    uint32_t *edge_slots; /* for each edge, by source: its index among the predecessors of its target */
-    /* renaming */
+    uint32_t *first_edge; /* indexed by block id: index of its first edge in edge_slots */
+    uint32_t *edge_slots; /* indexed by edge, ordered by source: the edge's index among the predecessors of its target */
+    /* renaming: */
     ct_value *current;
     ct_value undefined[CT_W_64 + 1];
     CT_VEC(struct undo) undo;
 };
 
-/* ---- which registers need work ---- */
+/* ---- registers that need phis ---- */
 
 static void find_definitions(struct ssa *s)
 {
@@ -117,7 +118,8 @@ static void find_places(struct ssa *s)
 
 /* ---- phis ---- */
 
-/* Blocks where the dominance of each block ends: from each predecessor of a join up to what dominates the join. */
+/* Computes dominance frontiers: a join is in the frontier of each block from a predecessor of the join up to its immediate dominator,
+ * exclusively. */
 static void find_frontiers(struct ssa *s)
 {
     for (uint32_t b = 0; b < s->fn->blocks.n; b++) {
@@ -128,13 +130,13 @@ static void find_frontiers(struct ssa *s)
                 struct frontier *frontier = &s->frontiers[at->id];
 
                 if (frontier->blocks.n && frontier->blocks.v[frontier->blocks.n - 1] == join)
-                    break; /* an earlier predecessor came this way */
+                    break; /* an earlier predecessor went this way */
                 *CT_PUSH(s->scratch, &frontier->blocks) = join;
             }
     }
 }
 
-/* Marks the blocks that the register lives into. */
+/* Marks the blocks in which the register is live-in. */
 static void find_live(struct ssa *s, uint32_t variable)
 {
     uint32_t n = 0;
@@ -159,7 +161,7 @@ static void find_live(struct ssa *s, uint32_t variable)
     }
 }
 
-/* A phi that is still in register form: the register is its result and all its operands. */
+/* A phi that is still in register form: its result and all its operands are the register. */
 static void insert_phi(struct ssa *s, struct ct_block *block, uint32_t variable)
 {
     struct ct_insn *phi = ct_insn_create(s->fn, CT_OP_PHI, PTX_NONE, 1, block->preds.n);
@@ -203,7 +205,8 @@ static void place_phis(struct ssa *s, uint32_t variable)
 
 /* ---- renaming ---- */
 
-/* Predecessor lists were just made in order of source and successor number: the same walk finds each edge's index in them. */
+/* The predecessor lists were just computed in order of source and successor number, so the same traversal finds each edge's index in
+ * them. */
 static void number_edges(struct ssa *s)
 {
     uint32_t *seen = CT_ARENA_ARRAY(s->scratch, uint32_t, s->fn->blocks.n);
@@ -277,18 +280,18 @@ static void rename_block(struct ssa *s, struct ct_block *block)
         const uint32_t slot = s->edge_slots[s->first_edge[block->id] + i];
 
         for (struct ct_insn *phi = block->succs[i]->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
-            /* Of several edges between the same blocks each fills its own operand. */
+            /* If several edges connect the same blocks, each one fills its own operand. */
             phi->operands[slot] = read_variable(s, phi->operands[slot]);
         }
     }
 }
 
-/* Walks the dominator tree in preorder; definitions made outside the path to the root are taken back. */
+/* Traverses the dominator tree in preorder. Definitions in blocks that do not dominate the current one are undone. */
 static void rename_all(struct ssa *s)
 {
     const uint32_t n = s->fn->blocks.n;
     struct ct_block **preorder = CT_ARENA_ARRAY(s->scratch, struct ct_block *, n);
-    uint32_t *undo_mark = CT_ARENA_ARRAY(s->scratch, uint32_t, n); /* by depth of the path */
+    uint32_t *undo_mark = CT_ARENA_ARRAY(s->scratch, uint32_t, n); /* indexed by depth of the path */
     uint32_t depth = 0;
 
     for (uint32_t b = 0; b < n; b++)

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resolves the jumps of a fresh tree (structurize.c), in three walks:
- *  1. retarget: each jump goes to a point: before some node, to the next round of a loop, or to the thread's end. Several regions may
- *     end at one point, so a jump takes the form that is cheapest: none (falling through), the innermost loop's, a return, the innermost
- *     region that ends there.
- *  2. dissolve: scopes that nothing leaves any more go away, their nodes stay.
- *  3. legalize: a jump that SPIR-V has no branch for leaves the region in its way with a selector set, and goes on from a TEST behind
- *     it; the walk meets that jump again there. */
+/* Resolves the jumps of a new tree (structurize.c), in three traversals:
+ *  1. retarget: each jump has a target: the point before a node, the next iteration of a loop, or the end of the thread. Several regions
+ *     may end at the same point, so a jump takes the cheapest form: none (fall-through), a jump of the innermost loop, a return, or a
+ *     break out of the innermost region that ends there.
+ *  2. dissolve: scopes that no jump leaves any more are replaced by their contents.
+ *  3. legalize: a jump for which SPIR-V has no branch sets a selector and leaves the innermost region or loop; a TEST behind that region
+ *     then continues the jump, and the traversal handles that jump when it reaches it. */
 #include "ptx2spv/ir/structure.h"
 
 struct point {
-    enum { POINT_BEFORE, POINT_NEXT_ROUND, POINT_END } kind;
-    const struct ct_node *node; /* BEFORE: not a jump; NEXT_ROUND: the loop */
+    enum { POINT_BEFORE, POINT_NEXT_ITERATION, POINT_END } kind;
+    const struct ct_node *node; /* BEFORE: not a jump; NEXT_ITERATION: the loop */
 };
 
 struct info {
-    struct point after;             /* what follows the node */
-    struct ct_node *region, *loop;  /* innermost around the node */
+    struct point after;            /* the point that follows the node */
+    struct ct_node *region, *loop; /* the innermost ones around the node */
     uint32_t depth;
-    uint32_t breaks;   /* regions: jumps that leave them */
-    uint32_t selector; /* regions: number + 1; 0 none */
+    uint32_t breaks;   /* regions: number of jumps that leave them */
+    uint32_t selector; /* regions: number + 1; 0: none */
     uint32_t n_tests;
 };
 
 struct resolver {
     struct ct_fn *fn;
-    CT_VEC(struct info) info; /* by node id */
+    CT_VEC(struct info) info; /* indexed by node id */
 };
 
 static struct info *info_of(struct resolver *r, const struct ct_node *node)
@@ -39,13 +39,13 @@ static bool same_point(struct point a, struct point b)
     return a.kind == b.kind && a.node == b.node;
 }
 
-/* Where the end of the parent's list leads. The parent was visited before. */
+/* The point that the end of the parent's list leads to. The parent was visited before. */
 static struct point end_of_list(struct resolver *r, const struct ct_node *parent)
 {
     if (!parent)
         return (struct point){POINT_END, NULL};
     if (parent->kind == CT_NODE_LOOP)
-        return (struct point){POINT_NEXT_ROUND, parent};
+        return (struct point){POINT_NEXT_ITERATION, parent};
     return info_of(r, parent)->after;
 }
 
@@ -54,7 +54,7 @@ static struct point target_of(struct resolver *r, const struct ct_node *jump)
     if (jump->kind == CT_NODE_RETURN)
         return (struct point){POINT_END, NULL};
     if (jump->kind == CT_NODE_CONTINUE)
-        return (struct point){POINT_NEXT_ROUND, jump->region};
+        return (struct point){POINT_NEXT_ITERATION, jump->region};
     return info_of(r, jump->region)->after;
 }
 
@@ -67,7 +67,7 @@ static struct point point_after(struct resolver *r, const struct ct_node *node)
     return (struct point){POINT_BEFORE, node->next};
 }
 
-/* Fills in what is around the node, from its parent, which was visited before. */
+/* Fills in the context of the node from its parent, which was visited before. */
 static struct info *enter(struct resolver *r, const struct ct_node *node)
 {
     struct ct_node *parent = node->parent;
@@ -80,29 +80,29 @@ static struct info *enter(struct resolver *r, const struct ct_node *node)
     return info;
 }
 
-static void become(struct ct_node *jump, enum ct_node_kind kind, struct ct_node *region)
+static void change_jump(struct ct_node *jump, enum ct_node_kind kind, struct ct_node *region)
 {
     jump->kind = kind;
     jump->region = region;
 }
 
-/* The cheapest form of a jump to `target`, which is not where the list's end leads. */
+/* Chooses the cheapest form of a jump to `target`, which is not the point that the end of the list leads to. */
 static void choose_form(struct resolver *r, struct ct_node *jump, struct point target)
 {
     struct ct_node *loop = info_of(r, jump)->loop;
 
-    if (loop && target.kind == POINT_NEXT_ROUND && target.node == loop) {
-        become(jump, CT_NODE_CONTINUE, loop);
+    if (loop && target.kind == POINT_NEXT_ITERATION && target.node == loop) {
+        change_jump(jump, CT_NODE_CONTINUE, loop);
     } else if (loop && same_point(info_of(r, loop)->after, target)) {
-        become(jump, CT_NODE_BREAK, loop);
+        change_jump(jump, CT_NODE_BREAK, loop);
     } else if (target.kind == POINT_END) {
-        become(jump, CT_NODE_RETURN, NULL);
+        change_jump(jump, CT_NODE_RETURN, NULL);
     } else {
         struct ct_node *region = info_of(r, jump)->region;
 
-        while (!same_point(info_of(r, region)->after, target) && !(target.kind == POINT_NEXT_ROUND && target.node == region))
+        while (!same_point(info_of(r, region)->after, target) && !(target.kind == POINT_NEXT_ITERATION && target.node == region))
             region = info_of(r, region)->region;
-        become(jump, same_point(info_of(r, region)->after, target) ? CT_NODE_BREAK : CT_NODE_CONTINUE, region);
+        change_jump(jump, same_point(info_of(r, region)->after, target) ? CT_NODE_BREAK : CT_NODE_CONTINUE, region);
     }
     if (jump->kind == CT_NODE_BREAK)
         info_of(r, jump->region)->breaks++;
@@ -158,7 +158,7 @@ static bool is_direct(struct resolver *r, const struct ct_node *jump)
     return jump->region == info->loop || (jump->kind == CT_NODE_BREAK && jump->region == info->region);
 }
 
-/* Gives the region a selector, which is 0 unless a long jump leaves it. */
+/* Gives the region a selector, which is 0 unless a jump out of several regions leaves the region. */
 static void give_selector(struct resolver *r, struct ct_node *region)
 {
     struct ct_node *set = ct_node_create(r->fn, CT_NODE_SET);
@@ -168,7 +168,7 @@ static void give_selector(struct resolver *r, struct ct_node *region)
     info_of(r, region)->selector = set->variable + 1;
 }
 
-/* The number that stands for the long jump in the region's selector; makes its TEST behind the region if it is the first such jump. */
+/* The selector value that represents this jump out of several regions. Creates its TEST behind the region for the first such jump. */
 static uint32_t number_of_jump(struct resolver *r, struct ct_node *left, const struct ct_node *jump)
 {
     struct ct_node *last = left;
@@ -191,7 +191,7 @@ static uint32_t number_of_jump(struct resolver *r, struct ct_node *left, const s
     return test->number;
 }
 
-static void make_long(struct resolver *r, struct ct_node *jump)
+static void make_indirect(struct resolver *r, struct ct_node *jump)
 {
     const struct info info = *info_of(r, jump);
     const bool leaves_loop = info.loop && info_of(r, jump->region)->depth < info_of(r, info.loop)->depth;
@@ -201,7 +201,7 @@ static void make_long(struct resolver *r, struct ct_node *jump)
     set->number = number_of_jump(r, left, jump);
     set->variable = info_of(r, left)->selector - 1;
     ct_node_insert_before(r->fn, jump, set);
-    become(jump, CT_NODE_BREAK, left);
+    change_jump(jump, CT_NODE_BREAK, left);
 }
 
 static bool legalize(struct resolver *r)
@@ -215,7 +215,7 @@ static bool legalize(struct resolver *r)
             return ct_error(r->fn->compilation, where, PTX2SPV_UNSUPPORTED, "control flow is nested more than %d levels deep",
                             CT_NODE_DEPTH_MAX);
         if ((node->kind == CT_NODE_BREAK || node->kind == CT_NODE_CONTINUE) && !is_direct(r, node))
-            make_long(r, node);
+            make_indirect(r, node);
     }
     return true;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* structurize: jumps become a tree of ifs, loops and scopes (the structured form of ir.h).
- * In:  SSA, reducible graph.   Out: fn->body; blocks, SSA and analyses as they were.
+/* structurize: turns the control-flow graph into a tree of ifs, loops and scopes (the structured form of ir.h).
+ * In:  SSA, reducible graph.   Out: fn->body; blocks, SSA and analyses are unchanged.
  * How: Ramsey, "Beyond Relooper: Recursive Translation of Unstructured Control Flow to Structured Control Flow" (ICFP 2022), over the
- * dominator tree. Each block X is placed once: its straight code, then its branch, inside one scope for each block that follows it:
+ * dominator tree. Each block X is placed once: its straight-line code, then its branch, inside one scope for each block that follows it:
  *
  *     scope M2 { scope M1 { loop X { code of X; branch of X } } M1 } M2
  *
- * A jump to M1 leaves scope M1. A block that is reached by one forward edge only is placed right there in the branch. Two changes
- * against the paper, for SPIR-V and for PTX's reconvergence:
- *  - A block outside a loop is placed behind the outermost loop that holds its dominator but not itself, so that lanes which leave the
- *    loop in different rounds meet there. (Every such block is dominated by the loop's header, and so are all that jump to it.)
- *  - Jumps over several regions go through selectors (structure_jumps.c).
- * A block that only returns has no place: a jump to it is a return. */
+ * A jump to M1 leaves scope M1. A block with only one forward edge into it is placed directly in that branch. There are two changes against
+ * the paper, for SPIR-V and for the reconvergence that PTX promises:
+ *  - A block outside a loop is placed behind the outermost loop that contains its immediate dominator but not the block, so that lanes
+ *    which leave the loop in different iterations reconverge there. (The loop's header dominates every such block, and thus all of its
+ *    predecessors.)
+ *  - Jumps out of several regions at once become selectors and tests (structure_jumps.c).
+ * A block that only returns is not placed: a jump to it becomes a return. */
 #include "ptx2spv/ir/structure.h"
 
 struct task {
@@ -24,10 +25,10 @@ typedef CT_VEC(struct ct_block *) block_list;
 struct builder {
     struct ct_fn *fn;
     struct ct_arena *scratch;
-    /* by block id: */
-    block_list *inner, *outer; /* blocks placed behind the branch of this one, and behind its loop; in reverse postorder */
-    struct ct_node **scope_of; /* the scope that a jump to this block leaves; NULL: it is placed where it is jumped to */
-    struct ct_node **loop_of;  /* headers: the loop */
+    /* indexed by block id: */
+    block_list *inner, *outer; /* blocks that are placed behind the branch of this block, and behind its loop; in reverse postorder */
+    struct ct_node **scope_of; /* the scope that a jump to this block leaves; NULL: the block is placed where the jump is */
+    struct ct_node **loop_of;  /* for headers: the loop */
     CT_VEC(struct task) tasks; /* blocks whose place is known */
 };
 
@@ -45,8 +46,8 @@ static uint32_t forward_edge_count(const struct ct_block *block)
     return n;
 }
 
-/* The header of the outermost loop that holds a's dominator but not a; NULL if there is none. Every loop that holds a, but for the one
- * that a heads, holds its dominator too, so depths tell. */
+/* The header of the outermost loop that contains the block's immediate dominator but not the block; NULL if there is none. Every loop
+ * that contains the block, except the one whose header it is, contains its dominator too, so comparing depths suffices. */
 static struct ct_block *loop_left_by(const struct ct_block *block)
 {
     const uint32_t common = block->loop_depth - (block->loop_head == block);
@@ -59,7 +60,7 @@ static struct ct_block *loop_left_by(const struct ct_block *block)
     return header;
 }
 
-/* Decides for every block behind which other one it is placed. */
+/* Decides for every block behind which other block it is placed. */
 static void find_followers(struct builder *b)
 {
     uint32_t n;
@@ -87,7 +88,7 @@ static void push_task(struct builder *b, struct ct_block *block, struct ct_place
     *CT_PUSH(b->scratch, &b->tasks) = (struct task){block, place};
 }
 
-/* One scope a follower, the last one outermost. Afterwards `at` is inside them all. */
+/* Opens one scope per follower, the last follower's outermost. Afterwards `at` is inside all of them. */
 static void open_scopes(struct builder *b, struct ct_place *at, const block_list *followers)
 {
     for (uint32_t i = followers->n; i-- > 0;) {

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce: loops with several entries get one.
- * In:  register form.   Out: a reducible graph, which is checked; the entry has no predecessors if anything changed.
+/* make_reducible: transforms irreducible loops (loops with several entries) into loops with one entry.
+ * In:  register form.   Out: a reducible graph, which is verified; the entry block has no predecessors if anything changed.
  *
- * Strongly connected components are looked at from the outside in: a component that is entered at one block is a loop with that
- * header, and what remains without the header is looked at next. One that is entered at several blocks becomes a loop by
- *   splitting: one entry h stays the header, what the other entries lead to within the component until h is copied for those who
- *              come from outside; only while the copies are few and hold no synchronization, which must stay in one place; or
- *   dispatch:  every jump to an entry sets a selector and goes to a new block, the header, which switches on it. */
+ * Strongly connected components are processed from the outside in. A component with one entry block is a natural loop with that header; the
+ * components of what remains without the header are processed next. A component with several entry blocks becomes a loop by one of
+ *   node splitting: one entry h stays the header; the blocks that the other entries reach within the component before h are copied for
+ *                   the edges from outside. This is done only while few instructions are copied and none of them is a synchronization
+ *                   point, which must exist only once.
+ *   dispatch:       every jump to an entry sets a selector and goes to a new block, the header, which switches on the selector. */
 #include "ptx2spv/sync/sync.h"
 
 #include <string.h>
 
-#define MAX_COPIED_INSNS 96u /* for one component */
+#define MAX_COPIED_INSNS 96u /* per component */
 #define MAX_COPIED_INSNS_IN_ALL 4096u
 #define MAX_ENTRIES_TRIED 8u /* as the header, when splitting */
 #define TOO_MANY UINT32_MAX
 
-struct block_state {           /* by block id */
-    uint32_t region;           /* number of the region that the block is in, of those still to be looked at */
-    uint32_t component;        /* number of its component; 0 none */
-    uint32_t reached;          /* stamp of the walk that met it */
-    uint32_t index, low, next; /* Tarjan's walk of the region: order (0 not seen), least reached, next successor */
+struct block_state {           /* indexed by block id */
+    uint32_t region;           /* number of the pending region that contains the block */
+    uint32_t component;        /* number of the component that contains the block; 0: none */
+    uint32_t reached;          /* stamp of the last traversal that reached the block */
+    uint32_t index, low, next; /* Tarjan's algorithm: visit order (0: not visited), low link, index of the next successor */
     bool on_stack;
-    struct ct_block *copy; /* valid with the stamp of the splitting */
+    struct ct_block *copy; /* valid if copy_stamp is the stamp of the current split */
     uint32_t copy_stamp;
 };
 
@@ -34,9 +35,9 @@ struct reducer {
     struct ct_fn *fn;
     struct ct_arena *scratch;
     CT_VEC(struct block_state) states;
-    CT_VEC(struct blocks) waiting; /* regions */
+    CT_VEC(struct blocks) waiting; /* regions that are still to be processed */
     uint32_t n_regions, n_components, stamp, n_copied;
-    CT_VEC(struct ct_block *) path, stack; /* Tarjan's: the way down; blocks of open components */
+    CT_VEC(struct ct_block *) path, stack; /* Tarjan's algorithm: the path of the depth-first search; the blocks of open components */
 };
 
 static struct block_state *state_of(struct reducer *rd, const struct ct_block *block)
@@ -96,8 +97,8 @@ static struct blocks find_entries(struct reducer *rd, const struct blocks *block
     return entries;
 }
 
-/* Sends the edges into `to` whose source lies inside, or outside, of the component to `instead`. Of the predecessor entries only those
- * of `to` and `instead` change. */
+/* Redirects the edges into `to` whose source is inside (or outside) the component to `instead`. Only the predecessor lists of `to` and
+ * `instead` change. */
 static void redirect(struct reducer *rd, struct ct_block *to, uint32_t component, bool inside, struct ct_block *instead)
 {
     uint32_t kept = 0;
@@ -110,7 +111,7 @@ static void redirect(struct reducer *rd, struct ct_block *to, uint32_t component
             continue;
         }
         for (uint32_t s = 0; s < pred->n_succs; s++)
-            if (pred->succs[s] == to) { /* one edge for each predecessor entry */
+            if (pred->succs[s] == to) { /* one edge per predecessor entry */
                 pred->succs[s] = instead;
                 *CT_PUSH(&rd->fn->compilation->arena, &instead->preds) = pred;
                 break;
@@ -119,9 +120,9 @@ static void redirect(struct reducer *rd, struct ct_block *to, uint32_t component
     to->preds.n = kept;
 }
 
-/* ---- splitting ---- */
+/* ---- node splitting ---- */
 
-static uint32_t insns_to_copy(const struct ct_block *block)
+static uint32_t count_insns_to_copy(const struct ct_block *block)
 {
     uint32_t n = 0;
 
@@ -131,7 +132,8 @@ static uint32_t insns_to_copy(const struct ct_block *block)
     return n;
 }
 
-/* What the other entries lead to within the component before `header`; its instructions, or TOO_MANY. */
+/* Collects the blocks that the entries other than `header` reach within the component before `header`. Returns the number of their
+ * instructions, or TOO_MANY. */
 static uint32_t find_split(struct reducer *rd, const struct blocks *entries, uint32_t component, const struct ct_block *header,
                            struct blocks *out)
 {
@@ -146,7 +148,7 @@ static uint32_t find_split(struct reducer *rd, const struct blocks *entries, uin
         }
     for (uint32_t i = 0; i < out->list.n; i++) {
         const struct ct_block *block = out->list.v[i];
-        const uint32_t n = insns_to_copy(block);
+        const uint32_t n = count_insns_to_copy(block);
 
         if (n == TOO_MANY || (insns += n) > MAX_COPIED_INSNS)
             return TOO_MANY;
@@ -177,7 +179,7 @@ static struct ct_insn *copy_insn(struct ct_fn *fn, const struct ct_insn *insn)
     return copy;
 }
 
-/* Copies the blocks; edges among them lead to the copies, others where they led before. */
+/* Copies the blocks. Edges between them lead to the copies; all other edges keep their targets. */
 static struct blocks copy_blocks(struct reducer *rd, const struct blocks *blocks)
 {
     struct ct_fn *fn = rd->fn;
@@ -238,7 +240,7 @@ static bool try_to_split(struct reducer *rd, const struct blocks *component, con
 
 /* ---- dispatch ---- */
 
-/* A block that sets the selector and goes to the dispatching block. */
+/* A block that sets the selector and jumps to the dispatch block. */
 static struct ct_block *create_stub(struct reducer *rd, struct ct_block *dispatch, ct_value selector, uint64_t number)
 {
     struct ct_block *stub = ct_block_create(rd->fn);
@@ -264,7 +266,7 @@ static void dispatch(struct reducer *rd, const struct blocks *component, const s
     (void)state_of(rd, header);
     branch->operands[0] = selector;
     ct_insn_append(header, branch);
-    /* Those from inside and from outside must not meet before the header: it would not be the only way in. */
+    /* Edges from inside and from outside must use different stubs: a common stub would be a second entry of the loop. */
     for (uint32_t i = 0; i < entries->list.n; i++) {
         struct ct_block *entry = entries->list.v[i];
 
@@ -279,8 +281,8 @@ static void dispatch(struct reducer *rd, const struct blocks *component, const s
 
 /* ---- components ---- */
 
-/* `members` is a component found in a region, with the block where the walk came in last. */
-static void work_on_component(struct reducer *rd, struct ct_block *const *members, uint32_t n)
+/* `members` is a component found in a region; its last element is the block at which the depth-first search entered it. */
+static void process_component(struct reducer *rd, struct ct_block *const *members, uint32_t n)
 {
     const uint32_t number = ++rd->n_components;
     struct blocks blocks = {0}, entries;
@@ -309,8 +311,8 @@ static void enter(struct reducer *rd, struct ct_block *block, uint32_t *order)
     *CT_PUSH(rd->scratch, &rd->stack) = block;
 }
 
-/* Tarjan, "Depth-first search and linear graph algorithms", without recursion, from one block, within one region. Components come
- * one behind the other in `found`, each with its root last; they are worked on later, since the walk needs the graph as it is. */
+/* Tarjan, "Depth-first search and linear graph algorithms" (1972), without recursion, from one block and within one region. The
+ * components are appended to `found`, each with its root last. They are processed later, because the search needs an unchanged graph. */
 static void walk(struct reducer *rd, struct ct_block *start, uint32_t region, uint32_t *order, struct blocks *found, struct blocks *roots)
 {
     enter(rd, start, order);
@@ -344,7 +346,7 @@ static void walk(struct reducer *rd, struct ct_block *start, uint32_t region, ui
     }
 }
 
-static void look_at_region(struct reducer *rd, const struct blocks *blocks)
+static void process_region(struct reducer *rd, const struct blocks *blocks)
 {
     const uint32_t region = state_of(rd, blocks->list.v[0])->region;
     struct blocks found = {0}, roots = {0};
@@ -363,11 +365,11 @@ static void look_at_region(struct reducer *rd, const struct blocks *blocks)
         while (found.list.v[at] != roots.list.v[r])
             at++;
         at++;
-        work_on_component(rd, &found.list.v[first], at - first);
+        process_component(rd, &found.list.v[first], at - first);
     }
 }
 
-enum ct_pass_result ct_pass_reduce(struct ct_fn *fn)
+enum ct_pass_result ct_pass_make_reducible(struct ct_fn *fn)
 {
     struct reducer rd = {.fn = fn, .scratch = &fn->compilation->scratch};
     struct blocks all = {0};
@@ -383,12 +385,12 @@ enum ct_pass_result ct_pass_reduce(struct ct_fn *fn)
     while (rd.waiting.n) {
         const struct blocks region = rd.waiting.v[--rd.waiting.n];
 
-        look_at_region(&rd, &region);
+        process_region(&rd, &region);
     }
     ct_fn_remove_unreachable(fn);
     ct_fn_compute_dominators(fn);
     if (!ct_fn_is_reducible(fn)) {
-        ct_error(fn->compilation, fn->source->where, PTX2SPV_INTERNAL, "internal error in %s: the graph stays irreducible", fn->name);
+        ct_error(fn->compilation, fn->source->where, PTX2SPV_INTERNAL, "internal error in %s: the graph is still irreducible", fn->name);
         return CT_PASS_FAILED;
     }
     return CT_PASS_CHANGED;
