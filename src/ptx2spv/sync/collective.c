@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collective: synchronization points become what the device can do.
- * In:  register form, calls inlined, laid out.   Out: barriers 0 of the whole block, which, but on native devices, every thread of the
- *      block reaches together; native devices also LANEREAD, BALLOT, WARPSYNC.
+/* collective: turns synchronization points into instructions that the device has.
+ * In:  register form, calls inlined, laid out.   Out: barriers have number 0 and are for the whole block, and every thread of the block
+ *      reaches them together, except on native devices; native devices also have LANEREAD, BALLOT, WARPSYNC.
  *
- * Native (GPUs whose subgroup instructions and barriers are right in divergent code): warp instructions become reads of other lanes'
- * registers, named and counted barriers counters that threads wait on, bar.red an exchange.
- * Collective (everything else, and kernels with loops that wait for other threads): a point that the whole block reaches together becomes
- * an exchange in place; the others are predicated if they can be (predicate.c); if not, the kernel is cut at all of its points (resume.c).
- * Target: sync_form asks for one of the latter two. */
+ * Native form (GPUs whose subgroup instructions and barriers are correct in divergent code): warp instructions become reads of other lanes'
+ * registers, named and counted barriers become counters on which threads wait, bar.red becomes an exchange.
+ * Collective form (all other devices, and kernels with loops that wait for other threads): a point that the whole block reaches together
+ * becomes an exchange in place; the other points are predicated if possible (predicate.c); otherwise the kernel is cut at all of its points
+ * (resume.c).
+ * The target's sync_form can force one of the latter two. */
 #include "sync.h"
 
 #include <string.h>
 
-/* A barrier of all threads of the block that waits: any number, no count. */
+/* A barrier of all threads of the block, at which the threads wait: any number, no thread count. */
 static bool is_full(const struct ct_insn *insn)
 {
     const bool red = insn->mode == PTX_MODE_RED;
@@ -25,7 +26,7 @@ static bool is_plain(const struct ct_insn *insn)
     return insn->op == CT_OP_BARRIER && is_full(insn) && insn->mode != PTX_MODE_RED;
 }
 
-/* What the pass must rewrite, and whether that takes the exchange area. */
+/* Whether the pass must rewrite the instruction, and whether that needs the exchange area. */
 static bool is_rewritten(const struct ct_insn *insn, bool native)
 {
     return ct_is_sync(insn->op) && !is_plain(insn) && !(native && (insn->op == CT_OP_WARPSYNC || insn->op == CT_OP_CONVERGE));
@@ -46,7 +47,7 @@ static void note_columns(struct ct_exchange *x, const struct ct_insn *insn)
 
 /* ---- in place ---- */
 
-/* A barrier of the whole block needs no number of its own: the block meets at one at a time. */
+/* A barrier of the whole block needs no number of its own: the block is at one barrier at a time. */
 static void make_barrier_zero(struct ct_fn *fn, struct ct_insn *insn)
 {
     struct ct_cursor at = {.fn = fn, .block = insn->block, .before = insn, .where = insn->where};
@@ -58,12 +59,12 @@ static void make_barrier_zero(struct ct_fn *fn, struct ct_insn *insn)
 static void reduce_in_place(struct ct_cursor *at, const struct ct_insn *insn)
 {
     const ct_value word = ct_exchange_bar_word(at, ct_const32(at, 0), CT_BAR_PRED_TOTAL), mine = ct_exchange_predicate(at, insn);
-    ct_value held;
+    ct_value sum;
 
     ct_exchange_atomic(at, PTX_ADD, word, mine);
     ct_exchange_barrier(at);
-    held = ct_exchange_load(at, word);
-    ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, held));
+    sum = ct_exchange_load(at, word);
+    ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, sum));
     ct_exchange_barrier(at);
     ct_exchange_atomic(at, PTX_ADD, word, ct_sub(at, ct_const32(at, 0), mine));
 }
@@ -82,20 +83,20 @@ static void exchange_in_place(struct ct_cursor *at, struct ct_exchange *x, const
     ct_exchange_barrier(at);
     if (insn->op == CT_OP_WARPSYNC)
         return;
-    ct_exchange_results(at, x, insn, ct_and(at, ct_exchange_mask(at, insn), x->existing));
+    ct_exchange_results(at, x, insn, ct_and(at, ct_exchange_mask(at, insn), x->lanes_of_warp));
     ct_exchange_barrier(at);
-    ct_exchange_unpost(at, x, insn);
+    ct_exchange_retract(at, x, insn);
 }
 
-/* ---- native ---- */
+/* ---- native form ---- */
 
 static void native_warp_op(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn)
 {
-    const ct_value active = ct_emit1(at, CT_OP_BALLOT, PTX_B32, CT_W_32, ct_emit_const(at, CT_W_PRED, true));
+    const ct_value mask = ct_emit1(at, CT_OP_BALLOT, PTX_B32, CT_W_32, ct_emit_const(at, CT_W_PRED, true));
 
     x->native = true;
     ct_exchange_post(at, x, insn);
-    ct_exchange_results(at, x, insn, ct_and(at, ct_exchange_mask(at, insn), active));
+    ct_exchange_results(at, x, insn, ct_and(at, ct_exchange_mask(at, insn), mask));
     x->native = false;
 }
 
@@ -107,54 +108,55 @@ static void fence(struct ct_cursor *at)
     insn->scope = PTX_CTA;
 }
 
-/* A barrier's word: its lower half is how many threads have come, its upper half how often it was complete. */
-enum { BAR_COMPLETE = 1 << 16 };
+/* A barrier's word: the lower half counts the threads that have arrived, the upper half counts how often the barrier was completed. */
+enum { BAR_PHASE = 1 << 16 };
 
 static void arrive(struct ct_cursor *at, ct_value word, ct_value weight, ct_value count, bool waits)
 {
     struct ct_block *last = ct_block_create(at->fn), *wait = ct_block_create(at->fn), *done = ct_block_create(at->fn);
     const ct_value before = ct_exchange_atomic(at, PTX_ADD, word, weight);
-    const ct_value come = ct_add(at, ct_and_imm(at, before, BAR_COMPLETE - 1), weight);
+    const ct_value arrived = ct_add(at, ct_and_imm(at, before, BAR_PHASE - 1), weight);
     ct_value now;
 
-    ct_cursor_branch(at, ct_icmp(at, PTX_U32, PTX_GE, come, count), last, waits ? wait : done);
+    ct_cursor_branch(at, ct_icmp(at, PTX_U32, PTX_GE, arrived, count), last, waits ? wait : done);
     ct_cursor_enter(at, last);
-    ct_exchange_atomic(at, PTX_ADD, word, ct_sub(at, ct_const32(at, BAR_COMPLETE), come));
+    ct_exchange_atomic(at, PTX_ADD, word, ct_sub(at, ct_const32(at, BAR_PHASE), arrived));
     ct_cursor_jump(at, done);
     if (waits) {
         ct_cursor_enter(at, wait);
         now = ct_exchange_atomic(at, PTX_ADD, word, ct_const32(at, 0));
-        ct_cursor_branch(at, ct_icmp_imm(at, PTX_U32, PTX_GE, ct_xor(at, now, before), BAR_COMPLETE), done, wait);
+        ct_cursor_branch(at, ct_icmp_imm(at, PTX_U32, PTX_GE, ct_xor(at, now, before), BAR_PHASE), done, wait);
     }
     ct_cursor_enter(at, done);
 }
 
-/* The lanes that are here with this one, and which of them speaks for all. Asking brings them together: were some of a warp to wait in a
- * loop for others of it, those might never get on (NVIDIA 580, behind loops that lanes left in different rounds). */
-struct party {
-    ct_value active, speaker, speaks;
+/* The active lanes, and one of them that acts for all. The ballot also makes them reconverge: if some lanes of a warp waited in a loop
+ * for others of the same warp, those might never make progress (seen with NVIDIA 580, behind loops that lanes left in different
+ * iterations). */
+struct active_lanes {
+    ct_value mask, leader, is_leader;
 };
 
-static struct party party_here(struct ct_cursor *at, const struct ct_exchange *x)
+static struct active_lanes find_active_lanes(struct ct_cursor *at, const struct ct_exchange *x)
 {
-    struct party party;
+    struct active_lanes active_lanes;
 
-    party.active = ct_emit1(at, CT_OP_BALLOT, PTX_B32, CT_W_32, ct_emit_const(at, CT_W_PRED, true));
-    party.speaker = ct_op1(at, CT_OP_CLZ, PTX_B32, ct_op1(at, CT_OP_BREV, PTX_B32, party.active));
-    party.speaks = ct_icmp(at, PTX_B32, PTX_EQ, party.speaker, x->lane);
-    return party;
+    active_lanes.mask = ct_emit1(at, CT_OP_BALLOT, PTX_B32, CT_W_32, ct_emit_const(at, CT_W_PRED, true));
+    active_lanes.leader = ct_op1(at, CT_OP_CLZ, PTX_B32, ct_op1(at, CT_OP_BREV, PTX_B32, active_lanes.mask));
+    active_lanes.is_leader = ct_icmp(at, PTX_B32, PTX_EQ, active_lanes.leader, x->lane);
+    return active_lanes;
 }
 
-/* How many threads of the barrier's have come: a warp counts as 32, also one that has fewer or of which some have ended. Of a warp that may
- * come in parts, the part with lane 0 stands for the lanes that the block has not. */
-static ct_value weight_of(struct ct_cursor *at, const struct ct_exchange *x, const struct party *party, bool aligned)
+/* How many threads an arrival counts for. A warp counts as 32, even one that has fewer lanes or of which some have ended. If a warp may
+ * arrive in several parts, the part with lane 0 also counts for the lanes that do not exist. */
+static ct_value weight_of(struct ct_cursor *at, const struct ct_exchange *x, const struct active_lanes *active_lanes, bool aligned)
 {
     ct_value missing;
 
     if (aligned)
         return ct_const32(at, 32);
-    missing = ct_select(at, ct_equals(at, ct_and_imm(at, party->active, 1), 0), ct_const32(at, 0), ct_not(at, x->existing));
-    return ct_bits1(at, CT_OP_POPC, ct_or(at, party->active, missing));
+    missing = ct_select(at, ct_equals(at, ct_and_imm(at, active_lanes->mask, 1), 0), ct_const32(at, 0), ct_not(at, x->lanes_of_warp));
+    return ct_bits1(at, CT_OP_POPC, ct_or(at, active_lanes->mask, missing));
 }
 
 static ct_value votes_of(struct ct_cursor *at, const struct ct_insn *insn)
@@ -164,7 +166,7 @@ static ct_value votes_of(struct ct_cursor *at, const struct ct_insn *insn)
     return ct_bits1(at, CT_OP_POPC, ct_emit1(at, CT_OP_BALLOT, PTX_B32, CT_W_32, counts));
 }
 
-/* The sum of the votes; twice through the barrier, so that all have read before the votes are taken back. */
+/* The sum of the votes. The barrier is passed twice, so that all threads have read the sum before the votes are subtracted again. */
 static ct_value sum_votes(struct ct_cursor *at, ct_value sums, ct_value votes, ct_value word, ct_value weight, ct_value count)
 {
     ct_value sum;
@@ -184,31 +186,32 @@ static void native_barrier(struct ct_cursor *at, struct ct_exchange *x, const st
 {
     const bool red = insn->mode == PTX_MODE_RED;
     const ct_value number = insn->operands[0], threads = ct_and_imm(at, ct_add_imm(at, x->threads, 31), ~UINT32_C(31));
-    const ct_value asked = insn->n_operands - red > 1 ? insn->operands[1] : threads;
-    const ct_value count = ct_select(at, ct_equals(at, asked, 0), threads, asked), sum = ct_copy(at, ct_const32(at, 0));
+    const ct_value requested = insn->n_operands - red > 1 ? insn->operands[1] : threads;
+    const ct_value count = ct_select(at, ct_equals(at, requested, 0), threads, requested), sum = ct_copy(at, ct_const32(at, 0));
     const ct_value word = ct_exchange_bar_word(at, number, CT_BAR_TOTAL), sums = ct_exchange_bar_word(at, number, CT_BAR_PRED_TOTAL);
-    struct ct_block *speak = ct_block_create(at->fn), *together = ct_block_create(at->fn);
-    struct party party;
+    struct ct_block *lead = ct_block_create(at->fn), *joined = ct_block_create(at->fn);
+    struct active_lanes active_lanes;
     ct_value weight, votes;
 
     fence(at);
-    party = party_here(at, x);
-    weight = weight_of(at, x, &party, insn->aligned);
+    active_lanes = find_active_lanes(at, x);
+    weight = weight_of(at, x, &active_lanes, insn->aligned);
     votes = red ? votes_of(at, insn) : CT_NO_VALUE;
-    ct_cursor_branch(at, party.speaks, speak, together);
-    ct_cursor_enter(at, speak);
+    ct_cursor_branch(at, active_lanes.is_leader, lead, joined);
+    ct_cursor_enter(at, lead);
     if (red)
         ct_assign(at, sum, sum_votes(at, sums, votes, word, weight, count));
     else
         arrive(at, word, weight, count, insn->mode != PTX_MODE_ARRIVE);
-    ct_cursor_jump(at, together);
-    ct_cursor_enter(at, together);
+    ct_cursor_jump(at, joined);
+    ct_cursor_enter(at, joined);
     if (insn->mode == PTX_MODE_ARRIVE)
         return;
-    ct_emit_insn(at, CT_OP_WARPSYNC, PTX_B32, 0, 1)->operands[0] = party.active;
+    ct_emit_insn(at, CT_OP_WARPSYNC, PTX_B32, 0, 1)->operands[0] = active_lanes.mask;
     fence(at);
     if (red)
-        ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, ct_emit2(at, CT_OP_LANEREAD, PTX_B32, CT_W_32, sum, party.speaker)));
+        ct_assign(at, insn->results[0],
+                  ct_exchange_bar_result(at, insn, ct_emit2(at, CT_OP_LANEREAD, PTX_B32, CT_W_32, sum, active_lanes.leader)));
 }
 
 /* ---- the pass ---- */
@@ -216,8 +219,8 @@ static void native_barrier(struct ct_cursor *at, struct ct_exchange *x, const st
 struct points {
     CT_VEC(struct ct_insn *) list;
     bool rewritten, exchange;
-    bool divergent;         /* some are not reached by the whole block together */
-    bool divergent_barrier; /* among them a barrier */
+    bool divergent;         /* some points are not reached by the whole block together */
+    bool divergent_barrier; /* one of those is a barrier */
     bool parts;             /* there are barriers of parts of a block */
 };
 
@@ -239,7 +242,7 @@ static struct points find_points(struct ct_fn *fn, const bool *divergent, bool n
     return points;
 }
 
-/* Every point to the head of a block, and an entry and loops that nothing else comes together at: what predicate.c wants. */
+/* Moves every point to the head of a basic block, splits off the entry, and gives loops preheaders, as predicate.c needs it. */
 static void isolate_points(struct ct_fn *fn)
 {
     for (uint32_t b = 0; b < fn->blocks.n; b++)
@@ -248,11 +251,11 @@ static void isolate_points(struct ct_fn *fn)
                 struct ct_cursor at = {.fn = fn, .block = fn->blocks.v[b], .where = insn->where};
 
                 ct_cursor_jump(&at, ct_block_split(fn, at.block, insn));
-                break; /* the rest is a block of its own, further on */
+                break; /* the rest of the block is a new block, which is visited later */
             }
 }
 
-static void give_preheader(struct ct_fn *fn, struct ct_block *head)
+static void add_preheader(struct ct_fn *fn, struct ct_block *head)
 {
     struct ct_cursor at = {.fn = fn, .block = ct_block_create(fn), .where = head->first->where};
 
@@ -266,7 +269,7 @@ static void give_preheader(struct ct_fn *fn, struct ct_block *head)
     }
 }
 
-static void give_preheaders(struct ct_fn *fn)
+static void add_preheaders(struct ct_fn *fn)
 {
     const uint32_t n = fn->blocks.n;
 
@@ -277,7 +280,7 @@ static void give_preheaders(struct ct_fn *fn)
         for (uint32_t i = 0; i < block->preds.n; i++)
             back += ct_block_dominates(block, block->preds.v[i]);
         if (back && block->preds.n > back + 1)
-            give_preheader(fn, block);
+            add_preheader(fn, block);
     }
 }
 
@@ -289,7 +292,7 @@ static void prepare(struct ct_fn *fn)
     isolate_points(fn);
     ct_fn_remove_unreachable(fn);
     ct_fn_compute_dominators(fn);
-    give_preheaders(fn);
+    add_preheaders(fn);
     fn->props &= ~CT_PROP_GRAPH;
 }
 
@@ -297,11 +300,11 @@ static void prepare(struct ct_fn *fn)
 
 struct choice {
     bool native, predicated, resumed;
-    const bool *divergent; /* by block id; NULL where nobody asks */
+    const bool *divergent; /* indexed by block id; NULL if not needed */
 };
 
-/* On devices where warps go on together, or that want every thread at every barrier, but not at warp instructions. Where a barrier is divergent, those are exchanged, too:
- * one form for the whole kernel. */
+/* For devices whose warps do not make independent progress, or that require every thread at every barrier, but not at warp instructions.
+ * If a barrier is divergent, warp instructions use the exchange area, too: a kernel has one form. */
 static void choose_for_barriers(struct ct_fn *fn, struct choice *choice)
 {
     const struct points points = find_points(fn, choice->divergent, true);
@@ -309,7 +312,7 @@ static void choose_for_barriers(struct ct_fn *fn, struct choice *choice)
     choice->native = !points.divergent_barrier && !points.parts;
 }
 
-static const bool *everything_but_the_entry(struct ct_fn *fn)
+static const bool *all_but_the_entry(struct ct_fn *fn)
 {
     bool *all = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, fn->blocks.n);
 
@@ -317,7 +320,7 @@ static const bool *everything_but_the_entry(struct ct_fn *fn)
     return all;
 }
 
-/* Loops that threads may leave in different rounds. */
+/* Whether there is a loop that threads may leave in different iterations. */
 static bool has_divergent_loop(const struct ct_fn *fn, const bool *divergent)
 {
     for (uint32_t b = 0; b < fn->blocks.n; b++)
@@ -338,12 +341,12 @@ static void choose_collective(struct ct_fn *fn, struct choice *choice)
         choice->predicated = false;
     choice->resumed = !choice->predicated;
     if (choice->predicated && forced)
-        choice->divergent = everything_but_the_entry(fn);
+        choice->divergent = all_but_the_entry(fn);
 }
 
-/* Whether a warp may wait for another one that has not come as far. On CPUs they run one after the other; two warps of one subgroup do so
- * where they take different branches, and a barrier of the device counts both as one. */
-static bool warps_go_on_by_themselves(const struct ptx2spv_target *target)
+/* Whether a warp may wait for another one that has not arrived yet. CPUs run warps one after the other. So do devices with two warps in
+ * one subgroup, where the warps take different branches; and a barrier of the device counts both as one. */
+static bool warps_progress_independently(const struct ptx2spv_target *target)
 {
     return !target->threads_in_turn && target->subgroup_size <= 32;
 }
@@ -351,7 +354,7 @@ static bool warps_go_on_by_themselves(const struct ptx2spv_target *target)
 static struct choice choose(struct ct_fn *fn)
 {
     const bool may_be_native = fn->target->warp_form == PTX2SPV_WARP_NATIVE && fn->target->sync_form == PTX2SPV_SYNC_CHEAPEST;
-    const bool in_turn = !warps_go_on_by_themselves(fn->target);
+    const bool in_turn = !warps_progress_independently(fn->target);
     struct choice choice = {0};
 
     if (ct_mark_spins(fn, may_be_native && !in_turn && !fn->cooperative ? CT_SPINS_FOR_LOCKS : CT_SPINS_ALL)) {
@@ -394,7 +397,7 @@ static void expand_points(struct ct_fn *fn, struct ct_exchange *x, const struct 
         struct ct_insn *insn = points->list.v[i];
 
         if (!insn->block)
-            continue; /* predicated */
+            continue; /* it was predicated */
         if (is_rewritten(insn, native))
             expand(fn, x, insn, native);
         else if (is_plain(insn))
@@ -402,7 +405,7 @@ static void expand_points(struct ct_fn *fn, struct ct_exchange *x, const struct 
     }
 }
 
-/* What comes first is made in blocks of its own, and put in front when all is done. */
+/* The entry code is created in blocks of its own, which are linked in front of the kernel at the end. */
 static void expand_all(struct ct_fn *fn, const struct points *points, const struct choice *choice)
 {
     struct ct_exchange x = {.fn = fn};
@@ -435,7 +438,7 @@ enum ct_pass_result ct_pass_collective(struct ct_fn *fn)
     const struct points points = find_points(fn, choice.divergent, choice.native);
 
     if (choice.resumed) {
-        struct ct_exchange x = {.fn = fn, .column[CT_COLUMN_SIGN] = true, .column[CT_COLUMN_MASK] = true};
+        struct ct_exchange x = {.fn = fn, .column[CT_COLUMN_KIND] = true, .column[CT_COLUMN_MASK] = true};
 
         for (uint32_t i = 0; i < points.list.n; i++)
             note_columns(&x, points.list.v[i]);

@@ -104,7 +104,7 @@ static ct_value ballot_word(struct ct_cursor *at, const struct ct_exchange *x)
     return indexed(at, WORD_BALLOTS, x->warp);
 }
 
-/* A barrier's number is taken modulo 16: others are undefined, and must not reach beyond the area. */
+/* A barrier's number is taken modulo 16: other numbers are undefined, and must not address memory outside the area. */
 ct_value ct_exchange_bar_word(struct ct_cursor *at, ct_value number, enum ct_bar_word which)
 {
     const ct_value first = ct_op2(at, CT_OP_MUL, PTX_U32, ct_and_imm(at, number, CT_MAX_BARRIERS - 1), ct_const32(at, CT_BAR_WORDS));
@@ -112,7 +112,7 @@ ct_value ct_exchange_bar_word(struct ct_cursor *at, ct_value number, enum ct_bar
     return indexed(at, WORD_BARS + which, first);
 }
 
-/* How many columns of those that the kernel uses stand before this one. */
+/* The number of columns in use that precede this one. */
 static uint32_t column_index(const struct ct_exchange *x, enum ct_column column)
 {
     uint32_t index = 0;
@@ -134,11 +134,11 @@ ct_value ct_exchange_own(struct ct_cursor *at, const struct ct_exchange *x, enum
     return in_column(at, x, column, x->own);
 }
 
-/* A lane that the block has not: lane 0's word instead, which exists. */
+/* For a lane that the block does not have, lane 0's word is read, which exists. */
 ct_value ct_exchange_of_lane(struct ct_cursor *at, const struct ct_exchange *x, enum ct_column column, ct_value lane)
 {
     if (x->native)
-        return ct_emit2(at, CT_OP_LANEREAD, PTX_B32, CT_W_32, x->shown[column], lane);
+        return ct_emit2(at, CT_OP_LANEREAD, PTX_B32, CT_W_32, x->posted[column], lane);
     const ct_value exists = ct_icmp(at, PTX_U32, PTX_LT, ct_add(at, x->first, lane), x->threads);
     const ct_value bytes = ct_shl_imm(at, ct_select(at, exists, lane, ct_const32(at, 0)), 2);
 
@@ -188,11 +188,11 @@ void ct_exchange_begin(struct ct_cursor *at, struct ct_exchange *x)
     x->own = indexed(at, FIXED_WORDS, x->thread);
     x->warp_base = indexed(at, FIXED_WORDS, x->first);
     left = ct_sub(at, x->threads, x->first);
-    x->existing = ct_select(at, ct_icmp_imm(at, PTX_U32, PTX_GE, left, 32), ct_const32(at, UINT32_MAX),
-                            ct_add_imm(at, ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), ct_and_imm(at, left, 31)), UINT32_MAX));
+    x->lanes_of_warp = ct_select(at, ct_icmp_imm(at, PTX_U32, PTX_GE, left, 32), ct_const32(at, UINT32_MAX),
+                                 ct_add_imm(at, ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), ct_and_imm(at, left, 31)), UINT32_MAX));
     clear_fixed_part(at, x);
-    if (x->column[CT_COLUMN_SIGN])
-        ct_exchange_store(at, ct_exchange_own(at, x, CT_COLUMN_SIGN), ct_const32(at, 0));
+    if (x->column[CT_COLUMN_KIND])
+        ct_exchange_store(at, ct_exchange_own(at, x, CT_COLUMN_KIND), ct_const32(at, 0));
     ct_exchange_barrier(at);
 }
 
@@ -226,10 +226,10 @@ static ct_value own_bit(struct ct_cursor *at, const struct ct_exchange *x)
     return ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), x->lane);
 }
 
-static void show(struct ct_cursor *at, struct ct_exchange *x, enum ct_column column, ct_value value)
+static void post(struct ct_cursor *at, struct ct_exchange *x, enum ct_column column, ct_value value)
 {
     if (x->native)
-        x->shown[column] = ct_copy(at, value);
+        x->posted[column] = ct_copy(at, value);
     else
         ct_exchange_store(at, ct_exchange_own(at, x, column), value);
 }
@@ -245,72 +245,73 @@ void ct_exchange_post(struct ct_cursor *at, struct ct_exchange *x, const struct 
         break;
     case CT_OP_SHFL:
     case CT_OP_REDUX:
-        show(at, x, CT_COLUMN_LOW, insn->operands[0]);
+        post(at, x, CT_COLUMN_LOW, insn->operands[0]);
         break;
     case CT_OP_MATCH:
         low = insn->operands[0];
         if (ct_width_at(at, low) == CT_W_64) {
             ct_unpack2(at, insn->operands[0], &low, &high);
-            show(at, x, CT_COLUMN_HIGH, high);
+            post(at, x, CT_COLUMN_HIGH, high);
         }
-        show(at, x, CT_COLUMN_LOW, low);
+        post(at, x, CT_COLUMN_LOW, low);
         break;
-    default: /* nothing to show */
+    default: /* nothing to post */
         break;
     }
 }
 
-void ct_exchange_unpost(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn)
+void ct_exchange_retract(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn)
 {
     if (insn->op == CT_OP_VOTE)
         ct_exchange_atomic(at, PTX_AND, ballot_word(at, x), ct_not(at, own_bit(at, x)));
 }
 
-/* ---- who is here ---- */
+/* ---- lanes at a point ---- */
 
-void ct_exchange_show_presence(struct ct_cursor *at, const struct ct_exchange *x)
+void ct_exchange_set_present(struct ct_cursor *at, const struct ct_exchange *x)
 {
     ct_exchange_atomic(at, PTX_OR, ct_exchange_lanes_word(at, x->warp), own_bit(at, x));
 }
 
-ct_value ct_exchange_present(struct ct_cursor *at, const struct ct_exchange *x)
+ct_value ct_exchange_present_lanes(struct ct_cursor *at, const struct ct_exchange *x)
 {
     return ct_exchange_load(at, ct_exchange_lanes_word(at, x->warp));
 }
 
-void ct_exchange_hide_presence(struct ct_cursor *at, const struct ct_exchange *x)
+void ct_exchange_clear_present(struct ct_cursor *at, const struct ct_exchange *x)
 {
     ct_exchange_atomic(at, PTX_AND, ct_exchange_lanes_word(at, x->warp), ct_not(at, own_bit(at, x)));
 }
 
-/* Two words in turn: one is written, read behind a barrier, and left alone behind another; meanwhile the other is cleared. */
-ct_value ct_exchange_any(struct ct_cursor *at, ct_value turn, ct_value holds)
+/* There are two words, used alternately: one is written, read behind a barrier, and not accessed after another barrier; meanwhile the
+ * other one is cleared. */
+ct_value ct_exchange_any(struct ct_cursor *at, ct_value slot, ct_value holds)
 {
-    struct ct_block *say = ct_block_create(at->fn), *meet = ct_block_create(at->fn);
-    const ct_value base = area(at, WORD_ANY), word = ct_add(at, base, turn), following = ct_xor_imm(at, turn, 4);
+    struct ct_block *set = ct_block_create(at->fn), *join = ct_block_create(at->fn);
+    const ct_value base = area(at, WORD_ANY), word = ct_add(at, base, slot), next_slot = ct_xor_imm(at, slot, 4);
     ct_value any;
 
-    ct_exchange_store(at, ct_add(at, base, following), ct_const32(at, 0));
-    ct_assign(at, turn, following);
-    ct_cursor_branch(at, holds, say, meet);
-    ct_cursor_enter(at, say);
+    ct_exchange_store(at, ct_add(at, base, next_slot), ct_const32(at, 0));
+    ct_assign(at, slot, next_slot);
+    ct_cursor_branch(at, holds, set, join);
+    ct_cursor_enter(at, set);
     ct_exchange_store(at, word, ct_const32(at, 1));
-    ct_cursor_jump(at, meet);
-    ct_cursor_enter(at, meet);
+    ct_cursor_jump(at, join);
+    ct_cursor_enter(at, join);
     ct_exchange_barrier(at);
     any = ct_icmp_imm(at, PTX_B32, PTX_NE, ct_exchange_load(at, word), 0);
-    ct_exchange_barrier(at); /* Intel's CPU runtime leaves loops by what was read between two barriers only */
+    ct_exchange_barrier(at); /* Intel's CPU runtime leaves loops correctly only if the condition was read between two barriers */
     return any;
 }
 
 /* ---- results ---- */
 
-/* The source lane and whether it is in range, as the ISA's table of shfl has them. */
+/* The source lane and whether it is in range, as in the ISA's table for shfl. */
 static void shuffle_source(struct ct_cursor *at, const struct ct_exchange *x, const struct ct_insn *insn, ct_value *source, ct_value *in_range)
 {
     const ct_value b = ct_and_imm(at, insn->operands[1], 31), clamp = ct_and_imm(at, insn->operands[2], 31);
     const ct_value segment = ct_and_imm(at, ct_shr_imm(at, insn->operands[2], 8), 31), inside = ct_not(at, segment);
-    const ct_value least = ct_and(at, x->lane, segment), most = ct_or(at, least, ct_and(at, clamp, inside));
+    const ct_value lowest = ct_and(at, x->lane, segment), highest = ct_or(at, lowest, ct_and(at, clamp, inside));
     enum ptx_compare compare = PTX_LE;
     ct_value j;
 
@@ -322,22 +323,22 @@ static void shuffle_source(struct ct_cursor *at, const struct ct_exchange *x, co
     } else if (insn->mode == PTX_MODE_BFLY) {
         j = ct_xor(at, x->lane, b);
     } else {
-        j = ct_or(at, least, ct_and(at, b, inside));
+        j = ct_or(at, lowest, ct_and(at, b, inside));
     }
-    *in_range = ct_icmp(at, PTX_S32, compare, j, most);
+    *in_range = ct_icmp(at, PTX_S32, compare, j, highest);
     *source = ct_and_imm(at, ct_select(at, *in_range, j, x->lane), 31);
 }
 
-/* What a lane has that the mask leaves out is undefined; sums over the first lanes of a warp rely on 0 (told of NVIDIA's devices). Of a
- * full mask nothing of the test is left. */
+/* The value of a lane outside the member mask is undefined. Sums over the first lanes of a warp rely on 0, which NVIDIA's devices are
+ * said to give. With a full mask the test is optimized away. */
 static void shuffle(struct ct_cursor *at, const struct ct_exchange *x, const struct ct_insn *insn)
 {
-    const ct_value strangers = ct_not(at, insn->operands[3]);
+    const ct_value non_members = ct_not(at, insn->operands[3]);
     ct_value source, in_range, value, is_member;
 
     shuffle_source(at, x, insn, &source, &in_range);
     value = ct_exchange_of_lane(at, x, CT_COLUMN_LOW, source);
-    is_member = ct_equals(at, ct_and(at, strangers, ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), source)), 0);
+    is_member = ct_equals(at, ct_and(at, non_members, ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), source)), 0);
     value = ct_select(at, is_member, value, ct_const32(at, 0));
     if (insn->results[0].i)
         ct_assign(at, insn->results[0], value);
@@ -396,26 +397,32 @@ static void match(struct ct_cursor *at, struct ct_exchange *x, const struct ct_i
         ct_assign(at, insn->results[0], equal);
 }
 
-static enum ct_op reduction_op(const struct ct_insn *insn, uint32_t *neutral)
+static enum ct_op reduction_op(const struct ct_insn *insn, uint32_t *identity)
 {
     const bool is_signed = ptx_type_is_signed(insn->type);
 
-    *neutral = 0;
+    *identity = 0;
     switch (insn->operation) {
-    case PTX_AND: *neutral = UINT32_MAX; return CT_OP_AND;
+    case PTX_AND:
+        *identity = UINT32_MAX;
+        return CT_OP_AND;
     case PTX_OR: return CT_OP_OR;
     case PTX_XOR: return CT_OP_XOR;
-    case PTX_MIN: *neutral = is_signed ? INT32_MAX : UINT32_MAX; return CT_OP_MIN;
-    case PTX_MAX: *neutral = is_signed ? (uint32_t)INT32_MIN : 0; return CT_OP_MAX;
+    case PTX_MIN:
+        *identity = is_signed ? INT32_MAX : UINT32_MAX;
+        return CT_OP_MIN;
+    case PTX_MAX:
+        *identity = is_signed ? (uint32_t)INT32_MIN : 0;
+        return CT_OP_MAX;
     default: return CT_OP_ADD;
     }
 }
 
 static void reduce(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value members)
 {
-    uint32_t neutral;
-    const enum ct_op op = reduction_op(insn, &neutral);
-    const ct_value sum = ct_copy(at, ct_const32(at, neutral));
+    uint32_t identity;
+    const enum ct_op op = reduction_op(insn, &identity);
+    const ct_value sum = ct_copy(at, ct_const32(at, identity));
     struct ct_lane_loop loop;
 
     ct_lane_loop_begin(at, members, &loop);
@@ -432,7 +439,8 @@ void ct_exchange_results(struct ct_cursor *at, struct ct_exchange *x, const stru
     case CT_OP_MATCH: match(at, x, insn, members); break;
     case CT_OP_REDUX: reduce(at, x, insn, members); break;
     case CT_OP_ACTIVEMASK: ct_assign(at, insn->results[0], members); break;
-    default: break; /* bar.warp.sync has none */
+    default:
+        break; /* bar.warp.sync has no result */
     }
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of cooperative launches, in the resumed form (resume.c): what they need to end in the middle and to go on in another dispatch.
+/* Kernels of cooperative launches, in the resumed form (resume.c): checkpoints at which a block ends in one dispatch and continues in
+ * another.
  *
- * The blocks of a cooperative launch may wait for each other, but no driver promises that they run at the same time. So a block in which
- * nobody can go on but by reading memory once more, in a loop that waits, keeps its state in memory and ends. When all blocks have ended
- * in one way or the other, the host dispatches the kernel again, until none waits. In each dispatch every block that waits reads what it
- * waits for at least once, so all get on if they would on a device that runs them side by side.
+ * The blocks of a cooperative launch may wait for each other, but no driver promises that they run at the same time. Therefore a block ends
+ * and saves its state in memory when none of its threads can continue except by reading memory once more in a loop that waits. When all
+ * blocks have ended or saved their state, the host dispatches the kernel again, until no block waits. In each dispatch every waiting block
+ * reads what it waits for at least once, so all blocks make progress if they would on a device that runs them concurrently.
  *
- * A block's area (struct ptx2spv_grid, states) has a word that says whether it waits, then its work-group memory, exchange area included,
- * then for each word of a thread's frame one for each of its threads: local memory, and the registers that live into the loop's head. */
+ * The saved state of a block (struct ptx2spv_grid, states) starts with a word that says whether the block waits. Then follow its
+ * work-group memory, including the exchange area, and for each word of a thread's frame one word per thread: local memory, and the
+ * registers that are live-in at the loop's head. */
 #include "sync.h"
 
 #include <stddef.h>
@@ -17,10 +19,10 @@ enum { BLOCK_ENDED = 0, BLOCK_WAITS = 1, HEADER_WORDS = 1 };
 struct area {
     struct ct_fn *fn;
     const struct ct_exchange *x;
-    CT_VEC(ct_value) kept; /* registers */
-    uint32_t frame_bytes;  /* of the thread's local memory before they were added */
+    CT_VEC(ct_value) saved; /* registers that are saved */
+    uint32_t frame_bytes;   /* size of the thread's local memory without the saved registers */
     ct_value control;      /* 64 bits: CUDA address of struct ptx2spv_grid */
-    ct_value base;         /* 64 bits: CUDA address of the block's area */
+    ct_value base;         /* 64 bits: CUDA address of the block's saved state */
     ct_value shared_words;
 };
 
@@ -62,18 +64,18 @@ static ct_value multiply(struct ct_cursor *at, ct_value a, ct_value b)
     return ct_op2(at, CT_OP_MUL, ct_unsigned_type(ct_width_at(at, a)), a, b);
 }
 
-/* Where word `index` of the block's area lies. */
-static ct_value place(struct ct_cursor *at, const struct area *area, ct_value index)
+/* The address of word `index` of the block's saved state. */
+static ct_value word_address(struct ct_cursor *at, const struct area *area, ct_value index)
 {
     return ct_add(at, area->base, ct_shl_imm(at, ct_zext64(at, index), 2));
 }
 
-/* Where word `number` of this thread's state lies. */
-static ct_value own_place(struct ct_cursor *at, const struct area *area, ct_value number)
+/* The address of word `number` of this thread's saved frame. */
+static ct_value own_word_address(struct ct_cursor *at, const struct area *area, ct_value number)
 {
     const ct_value before = ct_add_imm(at, ct_add(at, area->shared_words, area->x->thread), HEADER_WORDS);
 
-    return place(at, area, ct_add(at, before, multiply(at, number, area->x->threads)));
+    return word_address(at, area, ct_add(at, before, multiply(at, number, area->x->threads)));
 }
 
 static void find_area(struct ct_cursor *at, struct area *area)
@@ -90,19 +92,19 @@ static void find_area(struct ct_cursor *at, struct area *area)
     area->shared_words = ct_shr_imm(at, ct_exchange_end(at, area->x), 2);
 }
 
-/* ---- what is kept ---- */
+/* ---- saved registers ---- */
 
-/* Blocks that run before the loop: what they alone define is the same in each dispatch. */
+/* Blocks that run before the loop: values that only they define are the same in each dispatch. */
 static void mark_before(struct ct_block *block, const struct ct_block *head, bool *before)
 {
     if (block == head || before[block->id])
         return;
     before[block->id] = true;
-    for (uint32_t i = 0; i < block->n_succs; i++) /* the entry's few loops: not deep */
+    for (uint32_t i = 0; i < block->n_succs; i++) /* there are only the entry's few loops, so the recursion is not deep */
         mark_before(block->succs[i], head, before);
 }
 
-static void find_kept(struct area *area, const struct ct_block *head)
+static void find_saved_registers(struct area *area, const struct ct_block *head)
 {
     struct ct_fn *fn = area->fn;
     struct ct_arena *scratch = &fn->compilation->scratch;
@@ -117,7 +119,7 @@ static void find_kept(struct area *area, const struct ct_block *head)
                 changes[insn->results[r].i] = true;
     for (uint32_t i = 0; i < n; i++)
         if (changes[live[i].i])
-            *CT_PUSH(scratch, &area->kept) = live[i];
+            *CT_PUSH(scratch, &area->saved) = live[i];
 }
 
 static uint32_t words_of(const struct ct_fn *fn, ct_value value)
@@ -125,7 +127,7 @@ static uint32_t words_of(const struct ct_fn *fn, ct_value value)
     return ct_width_of_value(fn, value) == CT_W_64 ? 2 : 1;
 }
 
-/* As words, low one first, and back. */
+/* Conversion to words, the low one first, and back. */
 static void to_words(struct ct_cursor *at, ct_value value, ct_value words[2])
 {
     switch (ct_width_of_value(at->fn, value)) {
@@ -146,34 +148,34 @@ static void from_words(struct ct_cursor *at, ct_value value, const ct_value word
     }
 }
 
-/* To and from the end of the thread's frame: at constant places there, this is little code however many there are. */
-static void move_registers(struct ct_cursor *at, const struct area *area, bool out)
+/* Copies registers to or from the end of the thread's frame: with constant offsets this is little code for any number of registers. */
+static void copy_registers(struct ct_cursor *at, const struct area *area, bool save)
 {
     uint32_t byte = area->frame_bytes;
 
-    for (uint32_t i = 0; i < area->kept.n; i++) {
-        const uint32_t n = words_of(area->fn, area->kept.v[i]);
+    for (uint32_t i = 0; i < area->saved.n; i++) {
+        const uint32_t n = words_of(area->fn, area->saved.v[i]);
         ct_value words[2];
 
-        if (out)
-            to_words(at, area->kept.v[i], words);
+        if (save)
+            to_words(at, area->saved.v[i], words);
         for (uint32_t w = 0; w < n; w++, byte += 4) {
-            const ct_value place = ct_const32(at, byte);
+            const ct_value offset = ct_const32(at, byte);
 
-            if (out)
-                store(at, CT_SPACE_LOCAL, place, words[w]);
+            if (save)
+                store(at, CT_SPACE_LOCAL, offset, words[w]);
             else
-                words[w] = load(at, CT_SPACE_LOCAL, PTX_B32, place, 0);
+                words[w] = load(at, CT_SPACE_LOCAL, PTX_B32, offset, 0);
         }
-        if (!out)
-            from_words(at, area->kept.v[i], words);
+        if (!save)
+            from_words(at, area->saved.v[i], words);
     }
 }
 
-/* One word between its own place in `space` (at the byte) and its place in the area. */
-static void move_word(struct ct_cursor *at, enum ct_space space, ct_value byte, ct_value address, bool out)
+/* Copies one word between `space` (at the given byte) and the saved state. */
+static void copy_word(struct ct_cursor *at, enum ct_space space, ct_value byte, ct_value address, bool save)
 {
-    if (out)
+    if (save)
         store(at, CT_SPACE_GLOBAL, address, load(at, space, PTX_B32, byte, 0));
     else
         store(at, space, byte, load(at, CT_SPACE_GLOBAL, PTX_B32, address, 0));
@@ -205,35 +207,35 @@ static void loop_end(struct ct_cursor *at, struct loop *loop, ct_value step)
 }
 
 /* The threads of the block share the work. */
-static void move_shared(struct ct_cursor *at, const struct area *area, bool out)
+static void copy_shared(struct ct_cursor *at, const struct area *area, bool save)
 {
     struct loop loop = loop_begin(at, area->x->thread, area->shared_words);
 
-    move_word(at, CT_SPACE_SHARED, ct_shl_imm(at, loop.i, 2), place(at, area, ct_add_imm(at, loop.i, HEADER_WORDS)), out);
+    copy_word(at, CT_SPACE_SHARED, ct_shl_imm(at, loop.i, 2), word_address(at, area, ct_add_imm(at, loop.i, HEADER_WORDS)), save);
     loop_end(at, &loop, area->x->threads);
 }
 
-/* The thread's frame, with the registers. */
-static void move_frame(struct ct_cursor *at, const struct area *area, bool out)
+/* Copies the thread's frame, including the saved registers. */
+static void copy_frame(struct ct_cursor *at, const struct area *area, bool save)
 {
     struct loop loop = loop_begin(at, ct_const32(at, 0), ct_const32(at, area->fn->grid_thread_words));
 
-    move_word(at, CT_SPACE_LOCAL, ct_shl_imm(at, loop.i, 2), own_place(at, area, loop.i), out);
+    copy_word(at, CT_SPACE_LOCAL, ct_shl_imm(at, loop.i, 2), own_word_address(at, area, loop.i), save);
     loop_end(at, &loop, ct_const32(at, 1));
 }
 
-/* Of all threads; the cursor goes on behind. */
-static void move_state(struct ct_cursor *at, const struct area *area, bool out)
+/* Copies the state of all threads; the cursor is behind the copy afterwards. */
+static void copy_state(struct ct_cursor *at, const struct area *area, bool save)
 {
-    if (out)
-        move_registers(at, area, true);
-    move_frame(at, area, out);
-    if (!out)
-        move_registers(at, area, false);
-    move_shared(at, area, out);
+    if (save)
+        copy_registers(at, area, true);
+    copy_frame(at, area, save);
+    if (!save)
+        copy_registers(at, area, false);
+    copy_shared(at, area, save);
 }
 
-/* ---- the ways in and out ---- */
+/* ---- start and end of a dispatch ---- */
 
 static void count(struct ct_cursor *at, ct_value address)
 {
@@ -250,13 +252,13 @@ static void count(struct ct_cursor *at, ct_value address)
     insn->results[0] = ct_value_create(at->fn, CT_W_32);
 }
 
-/* Thread 0 writes whether the block waits; one that does is counted. */
-static void tell(struct ct_cursor *at, const struct area *area, bool waits)
+/* Thread 0 records whether the block waits; the waiting blocks are counted. */
+static void end_dispatch(struct ct_cursor *at, const struct area *area, bool waits)
 {
-    struct ct_block *say = ct_block_create(at->fn), *end = ct_block_create(at->fn);
+    struct ct_block *record = ct_block_create(at->fn), *end = ct_block_create(at->fn);
 
-    ct_cursor_branch(at, ct_equals(at, area->x->thread, 0), say, end);
-    ct_cursor_enter(at, say);
+    ct_cursor_branch(at, ct_equals(at, area->x->thread, 0), record, end);
+    ct_cursor_enter(at, record);
     store(at, CT_SPACE_GLOBAL, area->base, ct_const32(at, waits ? BLOCK_WAITS : BLOCK_ENDED));
     if (waits)
         count(at, ct_add_imm(at, area->control, offsetof(struct ptx2spv_grid, waiting)));
@@ -265,41 +267,41 @@ static void tell(struct ct_cursor *at, const struct area *area, bool waits)
     ct_emit_insn(at, CT_OP_RET, PTX_NONE, 0, 0);
 }
 
-/* From the entry: a first dispatch goes to the head at once, a later one with the state that was kept. */
+/* Behind the entry: the first dispatch goes directly to the head, a later one restores the saved state. */
 static void make_start(struct ct_cursor *at, struct area *area, struct ct_block *head)
 {
-    struct ct_block *again = ct_block_create(at->fn), *over = ct_block_create(at->fn), *go_on = ct_block_create(at->fn);
+    struct ct_block *resumed = ct_block_create(at->fn), *ended = ct_block_create(at->fn), *restore = ct_block_create(at->fn);
     const ct_value phase = load(at, CT_SPACE_GLOBAL, PTX_B32, area->control, offsetof(struct ptx2spv_grid, phase));
 
-    ct_cursor_branch(at, ct_equals(at, phase, 0), head, again);
-    ct_cursor_enter(at, again);
-    ct_cursor_branch(at, ct_equals(at, load(at, CT_SPACE_GLOBAL, PTX_B32, area->base, 0), BLOCK_WAITS), go_on, over);
-    ct_cursor_enter(at, over);
+    ct_cursor_branch(at, ct_equals(at, phase, 0), head, resumed);
+    ct_cursor_enter(at, resumed);
+    ct_cursor_branch(at, ct_equals(at, load(at, CT_SPACE_GLOBAL, PTX_B32, area->base, 0), BLOCK_WAITS), restore, ended);
+    ct_cursor_enter(at, ended);
     ct_emit_insn(at, CT_OP_RET, PTX_NONE, 0, 0);
-    ct_cursor_enter(at, go_on);
-    move_state(at, area, false);
+    ct_cursor_enter(at, restore);
+    copy_state(at, area, false);
     ct_exchange_barrier(at);
     ct_cursor_jump(at, head);
 }
 
-void ct_grid_cut(struct ct_fn *fn, const struct ct_exchange *x, const struct ct_grid_cut *cut)
+void ct_grid_add_checkpoint(struct ct_fn *fn, const struct ct_exchange *x, const struct ct_grid_blocks *blocks)
 {
     struct area area = {.fn = fn, .x = x};
-    struct ct_cursor at = {.fn = fn, .block = cut->start, .where = fn->source->where};
+    struct ct_cursor at = {.fn = fn, .block = blocks->start, .where = fn->source->where};
 
-    find_kept(&area, cut->head);
+    find_saved_registers(&area, blocks->head);
     area.frame_bytes = (fn->local_bytes + 3) & ~3u;
     fn->local_bytes = area.frame_bytes;
-    for (uint32_t i = 0; i < area.kept.n; i++)
-        fn->local_bytes += 4 * words_of(fn, area.kept.v[i]);
+    for (uint32_t i = 0; i < area.saved.n; i++)
+        fn->local_bytes += 4 * words_of(fn, area.saved.v[i]);
     fn->grid_thread_words = fn->local_bytes / 4;
     if (fn->local_align < 4)
         fn->local_align = 4;
     find_area(&at, &area);
-    make_start(&at, &area, cut->head);
-    ct_cursor_enter(&at, cut->wait);
-    move_state(&at, &area, true);
-    tell(&at, &area, true);
-    ct_cursor_enter(&at, cut->end);
-    tell(&at, &area, false);
+    make_start(&at, &area, blocks->head);
+    ct_cursor_enter(&at, blocks->wait);
+    copy_state(&at, &area, true);
+    end_dispatch(&at, &area, true);
+    ct_cursor_enter(&at, blocks->end);
+    end_dispatch(&at, &area, false);
 }

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lockstep: whether a kernel's threads may be led past its synchronization points in one fixed order, that of the blocks, with each loop going
- * round until all its threads are through (predicate.c does it). In register form, with every point at the head of its block.
+/* lockstep: whether a kernel's threads may pass its synchronization points in one fixed order, that of the basic blocks, where each loop is
+ * repeated until all threads have left it (predicate.c generates that code). In register form; every point is the first instruction of its
+ * block.
  *
- * That order is right if threads that PTX brings together at a point are there in the same step. PTX pairs points by what they do, not by
- * where they stand: a shuffle in one branch meets one in another branch, or a later round's of a thread that is behind. In most kernels
- * nothing of the kind can happen, and this is the proof:
+ * That order is correct if threads that PTX brings together at a point are there in the same step. PTX pairs points by what they do, not by
+ * where they are in the code: a shuffle in one branch meets one in another branch, or one of a later iteration of a thread that is behind.
+ * In most kernels nothing of the kind can happen, and this is the proof:
  *
- *   An *anchor* is a point that every lane of a warp waits at: its mask is the constant of all lanes, or it is a barrier. A lane's n-th
- *   anchor meets the others' n-th. Say that they were together at one anchor. Where they may go from it without passing another is a small part of
- *   the graph; if in that part no two places hold points of one kind, and each place is reached in one round of the loops around it only,
- *   then they are together at the next point, too, whichever of its branches each of them takes, since anything else has no partner and is
- *   undefined. Points whose mask is not constant are no anchors: they may stand anywhere in the part, once.
- *   Places that uniform.c found to be reached by the whole block together need no proof against each other.
- *   Barriers bring together threads of different warps: for them the same holds with barriers alone as anchors.
+ *   An *anchor* is a point at which every lane of a warp waits: its mask is the constant of all lanes, or it is a barrier. A lane's n-th
+ *   anchor meets the other lanes' n-th anchor. Assume that the lanes were together at one anchor. The blocks that they can reach from it
+ *   without
+ *   passing another anchor are a small part of the graph. If no two blocks in that part hold points of the same kind, and each block is
+ *   reached in
+ *   only one iteration of the loops around it, then the lanes are together at the next point, too, whichever branches they take, since any
+ *   other
+ *   pairing has no partner and is undefined. Points whose mask is not constant are no anchors: they may be anywhere in the part, once.
+ *   Blocks that all threads of the block reach together, as divergence.c found, need no proof against each other.
+ *   Barriers bring together threads of different warps: for them the same holds with barriers as the only anchors.
  *
- * A thread that ends is missed by nobody. activemask names the lanes of the step, whichever they are. */
+ * A thread that has ended takes part in no point. activemask returns the lanes of the step, whichever they are. */
 #include "sync.h"
 
 enum { MAX_STEPS = 1 << 22, MAX_DEPTH = 31 };
 
 struct reached {
     struct ct_block *block;
-    uint32_t levels; /* a bit for each depth of loop whose next round it is reached in; bit 0: the same round of all */
+    uint32_t levels; /* bit d: the block is reached in the next iteration of a loop of depth d; bit 0: in the same iteration of all loops */
 };
 
 struct proof {
@@ -29,8 +33,8 @@ struct proof {
     struct ct_arena *scratch;
     const bool *divergent;
     bool barriers_only;
-    bool *full;        /* by value: the constant of all lanes */
-    uint32_t *visited; /* by block id: levels */
+    bool *full;        /* indexed by value: the constant mask of all lanes */
+    uint32_t *visited; /* indexed by block id: levels */
     CT_VEC(struct ct_block *) touched;
     CT_VEC(struct reached) reached;
     CT_VEC(struct reached) work; /* one level each */
@@ -86,7 +90,8 @@ static bool assigns(const struct ct_block *block, ct_value value)
     return false;
 }
 
-/* Whether straight code leads from one to the other, under one mask: the lanes that come to the first come to the second. */
+/* Whether straight-line code under one mask leads from one point to the other: then the lanes that reach the first also reach the
+ * second. */
 static bool follows(struct ct_block *from, const struct ct_block *to)
 {
     const ct_value mask = mask_of(from->first);
@@ -99,7 +104,7 @@ static bool follows(struct ct_block *from, const struct ct_block *to)
     return mask_of(to->first).i == mask.i;
 }
 
-/* Whether lanes at these two places might take each other for partners. */
+/* Whether lanes at these two points might be paired with each other. */
 static bool may_meet(const struct proof *p, struct ct_block *a, struct ct_block *b)
 {
     const struct ct_insn *x = a->first, *y = b->first;
@@ -128,14 +133,14 @@ static bool is_back_edge(const struct ct_block *from, const struct ct_block *to)
 }
 
 /* The depth of the outermost loop around `to` whose back edge was taken. */
-static uint32_t level_behind(const struct ct_block *from, const struct ct_block *to, uint32_t level)
+static uint32_t level_after(const struct ct_block *from, const struct ct_block *to, uint32_t level)
 {
     if (is_back_edge(from, to) && (!level || to->loop_depth < level))
         level = to->loop_depth;
     return level && loop_at_depth(to, level) == loop_at_depth(from, level) ? level : 0;
 }
 
-/* ---- walks ---- */
+/* ---- traversals ---- */
 
 static void push(struct proof *p, struct ct_block *block, uint32_t level)
 {
@@ -150,12 +155,12 @@ static void push(struct proof *p, struct ct_block *block, uint32_t level)
 static void push_successors(struct proof *p, const struct ct_block *block, uint32_t level)
 {
     for (uint32_t s = 0; s < block->n_succs; s++)
-        push(p, block->succs[s], level_behind(block, block->succs[s], level));
+        push(p, block->succs[s], level_after(block, block->succs[s], level));
     p->steps++;
 }
 
-/* Collects in `reached` the points to which threads may come from behind `start` without passing an anchor. */
-static void walk(struct proof *p, const struct ct_block *start)
+/* Collects in `reached` the points that threads can reach from behind `start` without passing an anchor. */
+static void traverse(struct proof *p, const struct ct_block *start)
 {
     for (uint32_t i = 0; i < p->touched.n; i++)
         p->visited[p->touched.v[i]->id] = 0;
@@ -175,7 +180,7 @@ static void walk(struct proof *p, const struct ct_block *start)
 
 static bool stay_together_from(struct proof *p, const struct ct_block *start)
 {
-    walk(p, start);
+    traverse(p, start);
     for (uint32_t i = 0; i < p->reached.n; i++) {
         const struct reached *a = &p->reached.v[i];
 
@@ -188,8 +193,8 @@ static bool stay_together_from(struct proof *p, const struct ct_block *start)
     return p->steps < MAX_STEPS;
 }
 
-/* Whether a round of the loop may pass no anchor. */
-static bool has_free_round(struct proof *p, const struct ct_block *head)
+/* Whether an iteration of the loop may pass no anchor. */
+static bool has_iteration_without_anchor(struct proof *p, const struct ct_block *head)
 {
     CT_VEC(const struct ct_block *) work = {0};
     bool *seen = CT_ARENA_ARRAY(p->scratch, bool, p->fn->blocks.n);
@@ -215,8 +220,8 @@ static bool has_free_round(struct proof *p, const struct ct_block *head)
     return false;
 }
 
-/* Loops around divergent points: rounds are told apart by anchors. */
-static bool rounds_are_told_apart(struct proof *p)
+/* In loops around divergent points, every iteration passes an anchor. */
+static bool iterations_are_separated(struct proof *p)
 {
     bool *checked = CT_ARENA_ARRAY(p->scratch, bool, p->fn->blocks.n);
 
@@ -228,7 +233,7 @@ static bool rounds_are_told_apart(struct proof *p)
         for (const struct ct_block *head = block->loop_head; head && !checked[head->id]; head = head->loop_parent) {
             checked[head->id] = true;
             p->steps += p->fn->blocks.n;
-            if (head->loop_depth > MAX_DEPTH || p->steps > MAX_STEPS || has_free_round(p, head))
+            if (head->loop_depth > MAX_DEPTH || p->steps > MAX_STEPS || has_iteration_without_anchor(p, head))
                 return false;
         }
     }
@@ -242,7 +247,7 @@ static bool prove(struct ct_fn *fn, const bool *divergent, bool barriers_only)
     p.full = CT_ARENA_ARRAY(p.scratch, bool, fn->values.n + 1);
     p.visited = CT_ARENA_ARRAY(p.scratch, uint32_t, fn->blocks.n);
     find_full_masks(&p);
-    if (!rounds_are_told_apart(&p) || !stay_together_from(&p, fn->blocks.v[0]))
+    if (!iterations_are_separated(&p) || !stay_together_from(&p, fn->blocks.v[0]))
         return false;
     for (uint32_t b = 0; b < fn->blocks.n; b++) {
         const struct ct_insn *point = point_of(&p, fn->blocks.v[b]);
@@ -253,8 +258,8 @@ static bool prove(struct ct_fn *fn, const bool *divergent, bool barriers_only)
     return true;
 }
 
-/* Every loop is divergent as a whole or at its head not at all; the depth fits a walk's levels. */
-static bool loops_are_plain(const struct ct_fn *fn, const bool *divergent)
+/* In every loop, either the head is not divergent, or all of its blocks are; and the depths fit the levels of a traversal. */
+static bool loops_are_simple(const struct ct_fn *fn, const bool *divergent)
 {
     for (uint32_t b = 0; b < fn->blocks.n; b++) {
         if (fn->blocks.v[b]->loop_depth > MAX_DEPTH)
@@ -273,5 +278,5 @@ bool ct_runs_in_lockstep(struct ct_fn *fn, const bool *divergent)
     if (!ct_fn_is_reducible(fn))
         return false;
     ct_fn_compute_loops(fn);
-    return loops_are_plain(fn, divergent) && prove(fn, divergent, true) && prove(fn, divergent, false);
+    return loops_are_simple(fn, divergent) && prove(fn, divergent, true) && prove(fn, divergent, false);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The predicated form: points in divergent code of which lockstep.c proved that threads meet there in the order of the blocks.
+/* The predicated form: points in divergent code for which lockstep.c proved that threads meet there in the order of the basic blocks.
  *
- * The divergent part of the graph is cut into pieces, each with one way in: at the points, and wherever threads from different pieces come
- * together. A register `next` holds the piece at which a thread goes on, and all threads of the block pass all pieces in order:
+ * The divergent part of the graph is cut into pieces with a single entry each: at the points, and wherever control flow from different
+ * pieces joins. A register `next` holds the piece at which a thread continues, and all threads of the block pass all pieces in order:
  *
  *     if (c) {                      next = c ? A : B
  *         x = shfl(x);     -->      A: if (next == A) post;  barrier;  if (next == A) read;  barrier
@@ -15,8 +15,8 @@
  *                                   } while (any thread of the block has next == H)
  *                                   B: ...
  *
- * A thread that ends goes on behind the last piece. Within a piece control flow stays as it was; registers carry what lives across, and
- * nobody executes what it would not have executed before. */
+ * A thread that ends continues behind the last piece. Within a piece the control flow is unchanged; registers carry the values that are
+ * live across pieces, and no thread executes anything that it would not have executed before. */
 #include "sync.h"
 
 #define ENDED UINT32_MAX
@@ -26,17 +26,17 @@ struct predication {
     struct ct_exchange *x;
     struct ct_arena *scratch;
     struct ct_block **order; /* reverse postorder */
-    uint32_t n;              /* blocks before the first was added */
-    const bool *divergent;   /* by block id */
-    uint32_t *part;          /* by block id: number of the connected divergent part with points that it is in; 0 none */
+    uint32_t n;              /* number of blocks before this pass added any */
+    const bool *divergent;   /* indexed by block id */
+    uint32_t *part;          /* indexed by block id: number of the connected divergent part with points that contains the block; 0: none */
     uint32_t n_parts;
-    bool *cut;               /* by block id: a piece begins here */
-    uint32_t *owner;         /* by block id: that of the block at which its piece begins; its own outside of all parts */
-    struct ct_block **join;  /* by owner's id: where its piece ends */
-    struct ct_block **head;  /* by part: where threads come in */
-    CT_VEC(struct ct_block *) exits; /* of the part at hand, to blocks outside */
-    bool ends;               /* threads end in the part at hand */
-    ct_value next, turn;     /* registers */
+    bool *cut;                       /* indexed by block id: a piece begins here */
+    uint32_t *owner;                 /* indexed by block id: id of the block at which its piece begins; its own id outside of all parts */
+    struct ct_block **join;          /* indexed by owner's id: where its piece ends */
+    struct ct_block **head;          /* indexed by part: its entry */
+    CT_VEC(struct ct_block *) exits; /* of the current part, to blocks outside */
+    bool ends;                       /* threads end in the current part */
+    ct_value next, any_slot;         /* registers */
 };
 
 /* ---- parts ---- */
@@ -58,7 +58,7 @@ static void take_into_part(struct predication *p, struct worklist *work, struct 
     *CT_PUSH(p->scratch, &work->blocks) = block;
 }
 
-/* Whatever an edge joins, and what a branch before it leads to. */
+/* Adds all divergent blocks that are connected by an edge, and all divergent successors of a branch that leads into the part. */
 static void spread_part(struct predication *p, struct ct_block *first)
 {
     struct worklist work = {0};
@@ -93,7 +93,7 @@ static void find_parts(struct predication *p)
 
 /* ---- pieces ---- */
 
-/* The owner that all known predecessors agree in, or the block itself. */
+/* The owner that all predecessors with a known owner share, or the block itself. */
 static uint32_t agreed_owner(const struct predication *p, const struct ct_block *block)
 {
     uint32_t found = UINT32_MAX;
@@ -110,7 +110,7 @@ static uint32_t agreed_owner(const struct predication *p, const struct ct_block 
     return found;
 }
 
-/* Owners by the cuts known so far; where pieces come together by edges that go forward is a cut. */
+/* Computes owners from the cuts known so far; where forward edges from different pieces join, there is a new cut. */
 static void spread_owners(struct predication *p)
 {
     for (uint32_t b = 0; b < p->n; b++)
@@ -130,7 +130,7 @@ static void find_pieces(struct predication *p)
     for (bool changed = true; changed;) {
         changed = false;
         spread_owners(p);
-        for (uint32_t b = 0; b < p->n; b++) /* edges that go back */
+        for (uint32_t b = 0; b < p->n; b++) /* back edges */
             if (p->part[b] && !p->cut[b] && agreed_owner(p, p->fn->blocks.v[b]) == b)
                 p->cut[b] = changed = true;
     }
@@ -138,7 +138,7 @@ static void find_pieces(struct predication *p)
 
 /* ---- points ---- */
 
-static void fork_for(struct ct_cursor *at, ct_value condition, struct ct_block **behind)
+static void begin_if(struct ct_cursor *at, ct_value condition, struct ct_block **behind)
 {
     struct ct_block *inside = ct_block_create(at->fn);
 
@@ -147,7 +147,7 @@ static void fork_for(struct ct_cursor *at, ct_value condition, struct ct_block *
     ct_cursor_enter(at, inside);
 }
 
-static void join_at(struct ct_cursor *at, struct ct_block *behind)
+static void jump_and_enter(struct ct_cursor *at, struct ct_block *behind)
 {
     ct_cursor_jump(at, behind);
     ct_cursor_enter(at, behind);
@@ -163,41 +163,41 @@ static void reduce(struct ct_cursor *at, const struct ct_insn *insn, ct_value in
     ct_exchange_atomic(at, PTX_ADD, word, mine);
     ct_exchange_barrier(at);
     counted = ct_exchange_load(at, word);
-    fork_for(at, in, &behind);
+    begin_if(at, in, &behind);
     ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, counted));
-    join_at(at, behind);
+    jump_and_enter(at, behind);
     ct_exchange_barrier(at);
     ct_exchange_atomic(at, PTX_ADD, word, ct_sub(at, ct_const32(at, 0), mine));
 }
 
-/* `run`: the start of what comes behind the point for those that are in. */
+/* `run`: the start of the code behind the point, for the threads that take part. */
 static void exchange(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value in, struct ct_cursor *run)
 {
     const bool names_lanes = insn->op != CT_OP_SHFL && insn->op != CT_OP_WARPSYNC;
     struct ct_block *behind;
     ct_value members;
 
-    fork_for(at, in, &behind);
+    begin_if(at, in, &behind);
     ct_exchange_post(at, x, insn);
     if (names_lanes)
-        ct_exchange_show_presence(at, x);
-    join_at(at, behind);
+        ct_exchange_set_present(at, x);
+    jump_and_enter(at, behind);
     ct_exchange_barrier(at);
     if (insn->op == CT_OP_WARPSYNC)
         return;
-    fork_for(at, in, &behind);
+    begin_if(at, in, &behind);
     members = ct_exchange_mask(at, insn);
     if (names_lanes)
-        members = ct_and(at, members, ct_exchange_present(at, x));
+        members = ct_and(at, members, ct_exchange_present_lanes(at, x));
     ct_exchange_results(at, x, insn, members);
-    join_at(at, behind);
+    jump_and_enter(at, behind);
     ct_exchange_barrier(at);
-    ct_exchange_unpost(run, x, insn);
+    ct_exchange_retract(run, x, insn);
     if (names_lanes)
-        ct_exchange_hide_presence(run, x);
+        ct_exchange_clear_present(run, x);
 }
 
-static void meet(struct predication *p, struct ct_cursor *at, struct ct_block *block, ct_value in)
+static void place_point(struct predication *p, struct ct_cursor *at, struct ct_block *block, ct_value in)
 {
     struct ct_insn *insn = block->first;
     struct ct_cursor run = {.fn = p->fn, .block = block, .before = insn->next, .where = insn->where};
@@ -220,14 +220,14 @@ static void place_piece(struct predication *p, struct ct_cursor *at, struct ct_b
 
     at->where = block->first->where;
     if (has_point(block))
-        meet(p, at, block, in);
+        place_point(p, at, block, in);
     behind = ct_block_create(p->fn);
     ct_cursor_branch(at, in, block, behind);
     ct_cursor_enter(at, behind);
     p->join[block->id] = behind;
 }
 
-/* Loops that hold cuts have one at their head: two pieces come together there. */
+/* The innermost loop with cuts around the block. Such a loop has a cut at its head, since two pieces join there. */
 static const struct ct_block *loop_around(const struct predication *p, const struct ct_block *block)
 {
     const struct ct_block *head = block->loop_head == block ? block->loop_parent : block->loop_head;
@@ -243,10 +243,10 @@ static void place_loop(struct predication *p, struct ct_cursor *at, struct ct_bl
 {
     struct ct_block *again = ct_block_create(p->fn), *done = ct_block_create(p->fn);
 
-    join_at(at, again);
+    jump_and_enter(at, again);
     place_piece(p, at, block);
     place_pieces(p, at, part, block);
-    ct_cursor_branch(at, ct_exchange_any(at, p->turn, ct_equals(at, p->next, block->id)), again, done);
+    ct_cursor_branch(at, ct_exchange_any(at, p->any_slot, ct_equals(at, p->next, block->id)), again, done);
     ct_cursor_enter(at, done);
 }
 
@@ -266,14 +266,14 @@ static void place_pieces(struct predication *p, struct ct_cursor *at, uint32_t p
 
 /* ---- edges ---- */
 
-/* The way from a block to the start of a piece, to a block outside of its part, or (NULL) to the thread's end. */
+/* The path from a block to the start of a piece, to a block outside of its part, or (NULL) to the end of the thread. */
 static struct ct_block *make_hop(struct predication *p, const struct ct_block *from, const struct ct_block *to, uint32_t part)
 {
     struct ct_cursor at = {.fn = p->fn, .block = ct_block_create(p->fn), .where = from->last->where};
     struct ct_block *hop = at.block, *join = p->join[p->owner[from->id]];
 
     ct_assign(&at, p->next, ct_const32(&at, to ? to->id : ENDED));
-    ct_cursor_jump(&at, join ? join : p->head[part]); /* none: still in what a block outside leads to */
+    ct_cursor_jump(&at, join ? join : p->head[part]); /* NULL: `from` is outside of the part */
     return hop;
 }
 
@@ -299,7 +299,7 @@ static bool is_in(const struct predication *p, const struct ct_block *block, uin
     return block->id < p->n && p->part[block->id] == part;
 }
 
-/* Whether threads of the part stand at the end of this block. */
+/* Whether the block is in the part or branches into it. */
 static bool touches(const struct predication *p, const struct ct_block *block, uint32_t part)
 {
     bool found = is_in(p, block, part);
@@ -309,8 +309,8 @@ static bool touches(const struct predication *p, const struct ct_block *block, u
     return found;
 }
 
-/* Edges that lead into the part, out of it, past it, or from piece to piece. */
-static void turn_edges(struct predication *p, struct ct_block *block, uint32_t part)
+/* Redirects the edges that lead into the part, out of it, past it, or from piece to piece. */
+static void redirect_edges(struct predication *p, struct ct_block *block, uint32_t part)
 {
     if (p->part[block->id] == part && !block->n_succs) {
         end_in_part(p, block, part);
@@ -321,14 +321,14 @@ static void turn_edges(struct predication *p, struct ct_block *block, uint32_t p
         const bool leads_out = !is_in(p, to, part);
 
         if (!leads_out && !p->cut[to->id])
-            continue; /* within a piece */
+            continue; /* an edge within a piece */
         if (leads_out)
             note_exit(p, to);
         block->succs[s] = make_hop(p, block, to, part);
     }
 }
 
-static void leave(struct predication *p, struct ct_cursor *at)
+static void place_exits(struct predication *p, struct ct_cursor *at)
 {
     struct ct_block *last = NULL;
 
@@ -356,8 +356,8 @@ static void place_part(struct predication *p, uint32_t part)
     place_pieces(p, &at, part, NULL);
     for (uint32_t i = 0; i < p->n; i++)
         if (touches(p, p->order[i], part))
-            turn_edges(p, p->order[i], part);
-    leave(p, &at);
+            redirect_edges(p, p->order[i], part);
+    place_exits(p, &at);
 }
 
 void ct_predicate(struct ct_cursor *entry, struct ct_exchange *x, const bool *divergent)
@@ -374,7 +374,7 @@ void ct_predicate(struct ct_cursor *entry, struct ct_exchange *x, const bool *di
     p.head = CT_ARENA_ARRAY(p.scratch, struct ct_block *, (size_t)p.n_parts + 1);
     find_pieces(&p);
     p.next = ct_copy(entry, ct_const32(entry, ENDED));
-    p.turn = ct_copy(entry, ct_const32(entry, 0));
+    p.any_slot = ct_copy(entry, ct_const32(entry, 0));
     for (uint32_t part = 1; part <= p.n_parts; part++)
         place_part(&p, part);
 }

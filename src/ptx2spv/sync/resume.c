@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The resumed form: a kernel is cut at its synchronization points into segments and becomes one loop that all threads of the block go round
- * together until the last one has ended:
+/* The resumed form: a kernel is cut at its synchronization points into segments and becomes one loop, which all threads of the block
+ * execute together until the last one has ended:
  *
- *   entry   clear the exchange area; point = 0, ready
- *   head    ready?  switch (point) to the segment behind it. A segment ends where it meets a point: it posts, sets `point`, is not
- *           ready; or where the thread ends: it counts itself as ended
- *   post    block barrier; everything posted is seen
- *           switch (point): have all that this thread waits for come? Then take the results and be ready
- *           all ended? which barriers are complete?
- *           block barrier; everybody has read
- *           thread 0 moves the completed barriers on; ballots are taken back; go round or return
+ *   entry   initialize the exchange area; point = 0, ready
+ *   head    if ready: switch (point) to the segment behind that point. A segment ends at the next point: it posts, sets `point` and clears
+ *           `ready`; or it ends the thread, which is then counted as ended
+ *   post    block barrier; everything that was posted is visible
+ *           switch (point): have all threads arrived that this thread waits for? Then take the results and set `ready`
+ *           have all threads ended? which barriers are complete?
+ *           block barrier; all threads have read
+ *           thread 0 advances the START words of completed barriers; ballots are cleared; next iteration or return
  *
- * Nothing in it depends on the shape of the control flow: early exits, one barrier met from two branches, loops of different lengths,
- * groups of lanes that meet from different branches. Registers carry a thread's state, since this is register form. A loop that spins
- * on memory another thread writes is a point without condition, so that the others get on. In kernels of cooperative launches what it waits
- * for may come from another block: where nobody in a block can go on but from such points, it ends for this time (grid.c). */
+ * This is correct for any control flow: early exits, one barrier that is reached from two branches, loops with different numbers of
+ * iterations, groups of lanes that meet from different branches. The state of a thread is in its registers, since this is register form.
+ * A loop that spins on memory which another thread writes is a point without a condition, so that the other threads make progress. In
+ * kernels of cooperative launches, such a loop may wait for another block: if the threads of a block can continue from such points only,
+ * the block is suspended (grid.c). */
 #include "sync.h"
 
-enum { SIGN_ENDED = 0xffff, SIGN_ACTIVE = 0x8000 };
+enum { KIND_ENDED = 0xffff, KIND_ACTIVEMASK = 0x8000 };
 
 struct resume {
     struct ct_fn *fn;
     struct ct_exchange *x;
     struct ct_arena *scratch;
-    CT_VEC(struct ct_insn *) points;      /* point i + 1 */
-    CT_VEC(struct ct_block *) segments;   /* segments.v[i]: where the thread goes on behind point i; 0 is the start */
+    CT_VEC(struct ct_insn *) points;    /* points.v[i] is point number i + 1 */
+    CT_VEC(struct ct_block *) segments; /* segments.v[i]: where the thread continues behind point i; 0 is the start */
     CT_VEC(struct ct_block *) evaluations;
     uint32_t barriers; /* mask of the barrier numbers in use */
     bool votes;
-    bool counts;     /* there are barriers of a number of threads */
-    bool ends_early; /* threads may end at several places */
-    ct_value point, ready, clear; /* registers; clear: own bit in the ballot is to be taken back */
+    bool counts;                  /* there are barriers with a thread count */
+    bool ends_early;              /* threads may end in several places */
+    ct_value point, ready, clear; /* registers; clear: the thread's bit of the ballot is to be cleared */
     struct ct_block *head, *post, *after;
     bool waits_for_grid;
-    ct_value spins; /* it waits in a loop that spins */
-    ct_value turn;  /* of ct_exchange_any */
-    struct ct_grid_cut cut;
+    ct_value spins;    /* the thread waits in a loop that spins */
+    ct_value any_slot; /* for ct_exchange_any */
+    struct ct_grid_blocks grid;
 };
 
 static ct_value constant_predicate(struct ct_cursor *at, bool value)
@@ -43,13 +44,13 @@ static ct_value constant_predicate(struct ct_cursor *at, bool value)
     return ct_emit_const(at, CT_W_PRED, value);
 }
 
-/* Same sign: the same instruction with the same qualifiers, which is what lanes of one mask must agree in. */
-static uint32_t sign_of(const struct resume *rs, uint32_t point)
+/* Points of the same kind are the same instruction with the same qualifiers; the lanes of one mask must agree in that. */
+static uint32_t kind_of(const struct resume *rs, uint32_t point)
 {
     const struct ct_insn *insn = rs->points.v[point - 1];
 
     if (insn->op == CT_OP_ACTIVEMASK)
-        return SIGN_ACTIVE + point;
+        return KIND_ACTIVEMASK + point;
     for (uint32_t i = 0; i < point; i++) {
         const struct ct_insn *other = rs->points.v[i];
 
@@ -80,7 +81,7 @@ static void count_arrival(struct ct_cursor *at, const struct ct_insn *insn)
     const ct_value number = insn->operands[0];
 
     if (has_count(insn))
-        ct_exchange_atomic(at, PTX_OR, ct_exchange_bar_word(at, number, CT_BAR_CAME),
+        ct_exchange_atomic(at, PTX_OR, ct_exchange_bar_word(at, number, CT_BAR_ARRIVED_WARPS),
                            ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), ct_shr_imm(at, ct_sysval(at, CT_SYS_TID_LINEAR), 5)));
     ct_exchange_store(at, ct_exchange_bar_word(at, number, CT_BAR_EXPECTED), has_count(insn) ? insn->operands[1] : ct_const32(at, 0));
     if (insn->mode == PTX_MODE_RED)
@@ -88,9 +89,9 @@ static void count_arrival(struct ct_cursor *at, const struct ct_insn *insn)
     ct_exchange_atomic(at, PTX_ADD, ct_exchange_bar_word(at, number, CT_BAR_TOTAL), ct_const32(at, 1));
 }
 
-static void sign(struct ct_cursor *at, struct resume *rs, ct_value value)
+static void post_kind(struct ct_cursor *at, struct resume *rs, ct_value value)
 {
-    ct_exchange_store(at, ct_exchange_own(at, rs->x, CT_COLUMN_SIGN), value);
+    ct_exchange_store(at, ct_exchange_own(at, rs->x, CT_COLUMN_KIND), value);
 }
 
 static void post_point(struct ct_cursor *at, struct resume *rs, uint32_t point)
@@ -98,14 +99,14 @@ static void post_point(struct ct_cursor *at, struct resume *rs, uint32_t point)
     const struct ct_insn *insn = rs->points.v[point - 1];
 
     if (insn->op == CT_OP_BARRIER) {
-        sign(at, rs, ct_const32(at, 0));
+        post_kind(at, rs, ct_const32(at, 0));
         count_arrival(at, insn);
     } else if (ct_is_warp_op(insn->op)) {
         ct_exchange_post(at, rs->x, insn);
         ct_exchange_store(at, ct_exchange_own(at, rs->x, CT_COLUMN_MASK), ct_exchange_mask(at, insn));
-        sign(at, rs, ct_const32(at, sign_of(rs, point)));
+        post_kind(at, rs, ct_const32(at, kind_of(rs, point)));
     } else {
-        sign(at, rs, ct_const32(at, 0)); /* a loop that spins, or CONVERGE: whoever comes in the same round */
+        post_kind(at, rs, ct_const32(at, 0)); /* a loop that spins, or CONVERGE: all threads that are there in the same iteration */
     }
     wait_at(at, rs, point);
 }
@@ -116,15 +117,15 @@ static void end_thread(struct resume *rs, struct ct_block *block)
     const ct_value bit = (ct_insn_remove(block->last), ct_bits2(&at, CT_OP_SHL, ct_const32(&at, 1), rs->x->lane));
 
     ct_block_set_succs(rs->fn, block, 0, NULL);
-    sign(&at, rs, ct_const32(&at, SIGN_ENDED));
+    post_kind(&at, rs, ct_const32(&at, KIND_ENDED));
     ct_exchange_atomic(&at, PTX_OR, ct_exchange_lanes_word(&at, rs->x->warp), bit);
     ct_exchange_atomic(&at, PTX_ADD, ct_exchange_ended_word(&at), ct_const32(&at, 1));
     wait_at(&at, rs, rs->points.n + 1);
 }
 
-/* ---- whether what it waits for has come ---- */
+/* ---- whether all threads have arrived that a thread waits for ---- */
 
-/* The lanes of these warps that have ended. */
+/* The number of lanes of these warps that have ended. */
 static ct_value ended_lanes(struct ct_cursor *at, ct_value warps)
 {
     const ct_value sum = ct_copy(at, ct_const32(at, 0));
@@ -138,29 +139,30 @@ static ct_value ended_lanes(struct ct_cursor *at, ct_value warps)
     return sum;
 }
 
-/* Where barriers count threads, a warp that came counts as 32: the lanes that the block has not in its last warp, and those that ended. */
+/* For barriers with a thread count, a warp that has arrived counts as 32: this adds the lanes that the block's last warp does not have,
+ * and those that have ended. */
 static ct_value absent_lanes(struct ct_cursor *at, const struct resume *rs, ct_value number, ct_value ended)
 {
-    const ct_value zero = ct_const32(at, 0), came = ct_exchange_load(at, ct_exchange_bar_word(at, number, CT_BAR_CAME));
-    const ct_value last = ct_and_imm(at, ct_shr_imm(at, rs->x->threads, 5), 31); /* if it is not full */
-    const ct_value last_came = ct_and_imm(at, ct_op2(at, CT_OP_SHR, PTX_U32, came, last), 1);
+    const ct_value zero = ct_const32(at, 0), arrived_warps = ct_exchange_load(at, ct_exchange_bar_word(at, number, CT_BAR_ARRIVED_WARPS));
+    const ct_value last = ct_and_imm(at, ct_shr_imm(at, rs->x->threads, 5), 31); /* the last warp, if it is not full */
+    const ct_value last_arrived = ct_and_imm(at, ct_op2(at, CT_OP_SHR, PTX_U32, arrived_warps, last), 1);
     const ct_value missing = ct_and_imm(at, ct_sub(at, zero, rs->x->threads), 31);
-    const ct_value absent = ct_select(at, ct_equals(at, last_came, 0), zero, missing);
+    const ct_value absent = ct_select(at, ct_equals(at, last_arrived, 0), zero, missing);
 
     if (!rs->ends_early)
         return absent;
-    return ct_add(at, absent, ended_lanes(at, ct_select(at, ct_equals(at, ended, 0), zero, came)));
+    return ct_add(at, absent, ended_lanes(at, ct_select(at, ct_equals(at, ended, 0), zero, arrived_warps)));
 }
 
-/* Whether enough threads have come. */
-static ct_value is_complete(struct ct_cursor *at, const struct resume *rs, ct_value number, ct_value come)
+/* Whether enough threads have arrived. */
+static ct_value is_complete(struct ct_cursor *at, const struct resume *rs, ct_value number, ct_value arrived)
 {
     const ct_value expected = ct_exchange_load(at, ct_exchange_bar_word(at, number, CT_BAR_EXPECTED));
     const ct_value ended = ct_exchange_load(at, ct_exchange_ended_word(at)), all = ct_equals(at, expected, 0);
     const ct_value absent = rs->counts ? absent_lanes(at, rs, number, ended) : ct_const32(at, 0);
     const ct_value need = ct_select(at, all, ct_sub(at, rs->x->threads, ended), expected);
 
-    return ct_icmp(at, PTX_U32, PTX_GE, ct_add(at, come, ct_select(at, all, ct_const32(at, 0), absent)), need);
+    return ct_icmp(at, PTX_U32, PTX_GE, ct_add(at, arrived, ct_select(at, all, ct_const32(at, 0), absent)), need);
 }
 
 static ct_value since_start(struct ct_cursor *at, ct_value number, enum ct_bar_word total, enum ct_bar_word start)
@@ -172,9 +174,9 @@ static ct_value since_start(struct ct_cursor *at, ct_value number, enum ct_bar_w
 static void evaluate_barrier(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn)
 {
     const ct_value number = insn->operands[0];
-    const ct_value come = since_start(at, number, CT_BAR_TOTAL, CT_BAR_START);
+    const ct_value arrived = since_start(at, number, CT_BAR_TOTAL, CT_BAR_START);
 
-    ct_assign(at, rs->ready, is_complete(at, rs, number, come));
+    ct_assign(at, rs->ready, is_complete(at, rs, number, arrived));
     if (insn->n_results) {
         const ct_value counted = since_start(at, number, CT_BAR_PRED_TOTAL, CT_BAR_PRED_START);
 
@@ -182,15 +184,15 @@ static void evaluate_barrier(struct ct_cursor *at, struct resume *rs, const stru
     }
 }
 
-/* activemask: the lanes that came to this very place in the same round. */
+/* activemask: the lanes that reached this very point in the same iteration. */
 static void evaluate_activemask(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t point)
 {
     const ct_value here = ct_copy(at, ct_const32(at, 0));
     struct ct_lane_loop loop;
     ct_value same, bit;
 
-    ct_lane_loop_begin(at, rs->x->existing, &loop);
-    same = ct_equals(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_SIGN, loop.lane), sign_of(rs, point));
+    ct_lane_loop_begin(at, rs->x->lanes_of_warp, &loop);
+    same = ct_equals(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_KIND, loop.lane), kind_of(rs, point));
     bit = ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), loop.lane);
     ct_assign(at, here, ct_or(at, here, ct_select(at, same, bit, ct_const32(at, 0))));
     ct_lane_loop_end(at, &loop);
@@ -198,24 +200,24 @@ static void evaluate_activemask(struct ct_cursor *at, struct resume *rs, const s
     ct_assign(at, rs->ready, constant_predicate(at, true));
 }
 
-/* All lanes of the mask that have not ended wait at a point of the same sign with the same mask. */
+/* Whether all lanes of the mask that have not ended wait at a point of the same kind with the same mask. */
 static void evaluate_warp_op(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t point)
 {
     const ct_value mask = ct_exchange_mask(at, insn);
     const ct_value ended = ct_exchange_load(at, ct_exchange_lanes_word(at, rs->x->warp));
-    const ct_value members = ct_and(at, ct_and(at, mask, rs->x->existing), ct_not(at, ended));
+    const ct_value members = ct_and(at, ct_and(at, mask, rs->x->lanes_of_warp), ct_not(at, ended));
     const ct_value missing = ct_copy(at, ct_const32(at, 0));
-    struct ct_block *come = ct_block_create(rs->fn);
+    struct ct_block *arrived = ct_block_create(rs->fn);
     struct ct_lane_loop loop;
     ct_value differs;
 
     ct_lane_loop_begin(at, members, &loop);
-    differs = ct_or(at, ct_xor_imm(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_SIGN, loop.lane), sign_of(rs, point)),
+    differs = ct_or(at, ct_xor_imm(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_KIND, loop.lane), kind_of(rs, point)),
                     ct_xor(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_MASK, loop.lane), mask));
     ct_assign(at, missing, ct_or(at, missing, differs));
     ct_lane_loop_end(at, &loop);
-    ct_cursor_branch(at, ct_equals(at, missing, 0), come, rs->after);
-    ct_cursor_enter(at, come);
+    ct_cursor_branch(at, ct_equals(at, missing, 0), arrived, rs->after);
+    ct_cursor_enter(at, arrived);
     ct_exchange_results(at, rs->x, insn, members);
     ct_assign(at, rs->ready, constant_predicate(at, true));
     if (insn->op == CT_OP_VOTE)
@@ -247,7 +249,7 @@ static void note_barrier(struct resume *rs, const struct ct_insn *insn)
     for (; number; number = number->prev)
         if (number->n_results && number->results[0].i == insn->operands[0].i)
             break;
-    /* The number is a constant right before the barrier in all that compilers write; a register may hold any. */
+    /* Compilers put a constant number right before the barrier; a register may hold any number. */
     rs->barriers |= number && number->op == CT_OP_CONST ? 1u << (number->imm % CT_MAX_BARRIERS) : (1u << CT_MAX_BARRIERS) - 1;
 }
 
@@ -303,65 +305,65 @@ static void make_switch(struct ct_cursor *at, const struct resume *rs, struct ct
     ct_block_set_succs(rs->fn, at->block, n, targets);
 }
 
-struct moved { /* a barrier's new start words, decided before the second barrier and stored behind it */
+struct update { /* a barrier's new START words, computed before the second block barrier and stored behind it */
     ct_value complete, start, pred_start;
 };
 
-static struct moved decide_barrier(struct ct_cursor *at, struct resume *rs, uint32_t number)
+static struct update prepare_update(struct ct_cursor *at, struct resume *rs, uint32_t number)
 {
     const ct_value which = ct_const32(at, number);
     const ct_value total = ct_exchange_load(at, ct_exchange_bar_word(at, which, CT_BAR_TOTAL));
-    const ct_value come = ct_sub(at, total, ct_exchange_load(at, ct_exchange_bar_word(at, which, CT_BAR_START)));
-    const ct_value any = ct_icmp_imm(at, PTX_B32, PTX_NE, come, 0), first = ct_equals(at, rs->x->thread, 0);
+    const ct_value arrived = ct_sub(at, total, ct_exchange_load(at, ct_exchange_bar_word(at, which, CT_BAR_START)));
+    const ct_value any = ct_icmp_imm(at, PTX_B32, PTX_NE, arrived, 0), first = ct_equals(at, rs->x->thread, 0);
 
-    return (struct moved){
-        .complete = ct_and(at, ct_and(at, any, first), is_complete(at, rs, which, come)),
+    return (struct update){
+        .complete = ct_and(at, ct_and(at, any, first), is_complete(at, rs, which, arrived)),
         .start = total,
         .pred_start = ct_exchange_load(at, ct_exchange_bar_word(at, which, CT_BAR_PRED_TOTAL)),
     };
 }
 
-static void move_barrier(struct ct_cursor *at, struct resume *rs, uint32_t number, const struct moved *moved)
+static void apply_update(struct ct_cursor *at, struct resume *rs, uint32_t number, const struct update *update)
 {
     struct ct_block *store = ct_block_create(rs->fn), *behind = ct_block_create(rs->fn);
 
-    ct_cursor_branch(at, moved->complete, store, behind);
+    ct_cursor_branch(at, update->complete, store, behind);
     ct_cursor_enter(at, store);
-    ct_exchange_store(at, ct_exchange_bar_word(at, ct_const32(at, number), CT_BAR_START), moved->start);
-    ct_exchange_store(at, ct_exchange_bar_word(at, ct_const32(at, number), CT_BAR_PRED_START), moved->pred_start);
+    ct_exchange_store(at, ct_exchange_bar_word(at, ct_const32(at, number), CT_BAR_START), update->start);
+    ct_exchange_store(at, ct_exchange_bar_word(at, ct_const32(at, number), CT_BAR_PRED_START), update->pred_start);
     if (rs->counts)
-        ct_exchange_store(at, ct_exchange_bar_word(at, ct_const32(at, number), CT_BAR_CAME), ct_const32(at, 0));
+        ct_exchange_store(at, ct_exchange_bar_word(at, ct_const32(at, number), CT_BAR_ARRIVED_WARPS), ct_const32(at, 0));
     ct_cursor_jump(at, behind);
     ct_cursor_enter(at, behind);
 }
 
-static void take_back_ballot(struct ct_cursor *at, struct resume *rs)
+static void clear_ballot(struct ct_cursor *at, struct resume *rs)
 {
     static const struct ct_insn vote = {.op = CT_OP_VOTE};
     struct ct_block *clear = ct_block_create(rs->fn), *behind = ct_block_create(rs->fn);
 
     ct_cursor_branch(at, rs->clear, clear, behind);
     ct_cursor_enter(at, clear);
-    ct_exchange_unpost(at, rs->x, &vote);
+    ct_exchange_retract(at, rs->x, &vote);
     ct_assign(at, rs->clear, constant_predicate(at, false));
     ct_cursor_jump(at, behind);
     ct_cursor_enter(at, behind);
 }
 
-/* Whether anybody has more to do than to spin. */
-static void go_on_or_wait(struct ct_cursor *at, struct resume *rs)
+/* Continues if any thread can do more than spin. */
+static void continue_or_suspend(struct ct_cursor *at, struct resume *rs)
 {
-    const ct_value gets_on = ct_and(at, rs->ready, ct_not(at, rs->spins));
+    const ct_value progresses = ct_and(at, rs->ready, ct_not(at, rs->spins));
 
-    ct_cursor_branch(at, ct_exchange_any(at, rs->turn, gets_on), rs->head, rs->cut.wait);
+    ct_cursor_branch(at, ct_exchange_any(at, rs->any_slot, progresses), rs->head, rs->grid.wait);
 }
 
-static void make_round(struct resume *rs)
+static void make_iteration(struct resume *rs)
 {
     struct ct_cursor at = {.fn = rs->fn, .block = rs->post, .where = rs->fn->source->where};
-    struct ct_block *finish = rs->waits_for_grid ? rs->cut.end : ct_block_create(rs->fn);
+    struct ct_block *finish = rs->waits_for_grid ? rs->grid.end : ct_block_create(rs->fn);
     struct ct_block *more = rs->waits_for_grid ? ct_block_create(rs->fn) : NULL;
-    struct moved moved[CT_MAX_BARRIERS];
+    struct update update[CT_MAX_BARRIERS];
     ct_value all_ended;
 
     ct_exchange_barrier(&at);
@@ -370,19 +372,19 @@ static void make_round(struct resume *rs)
     all_ended = ct_icmp(&at, PTX_U32, PTX_GE, ct_exchange_load(&at, ct_exchange_ended_word(&at)), rs->x->threads);
     for (uint32_t i = 0; i < CT_MAX_BARRIERS; i++)
         if (rs->barriers >> i & 1)
-            moved[i] = decide_barrier(&at, rs, i);
+            update[i] = prepare_update(&at, rs, i);
     ct_exchange_barrier(&at);
     for (uint32_t i = 0; i < CT_MAX_BARRIERS; i++)
         if (rs->barriers >> i & 1)
-            move_barrier(&at, rs, i, &moved[i]);
-    if (rs->counts) /* who goes on may come to the barrier again, and must not be forgotten with those that came before */
+            apply_update(&at, rs, i, &update[i]);
+    if (rs->counts) /* a thread that continues may arrive at the barrier again, and must not be cleared with those that arrived before */
         ct_exchange_barrier(&at);
     if (rs->votes)
-        take_back_ballot(&at, rs);
+        clear_ballot(&at, rs);
     ct_cursor_branch(&at, all_ended, finish, rs->waits_for_grid ? more : rs->head);
     if (rs->waits_for_grid) {
         ct_cursor_enter(&at, more);
-        go_on_or_wait(&at, rs);
+        continue_or_suspend(&at, rs);
     } else {
         ct_cursor_enter(&at, finish);
         ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
@@ -398,9 +400,9 @@ static void make_head(struct ct_cursor *at, struct resume *rs)
     ct_assign(at, rs->clear, constant_predicate(at, false));
     if (rs->waits_for_grid) {
         ct_assign(at, rs->spins, constant_predicate(at, false));
-        ct_assign(at, rs->turn, ct_const32(at, 0));
+        ct_assign(at, rs->any_slot, ct_const32(at, 0));
     }
-    ct_cursor_jump(at, rs->waits_for_grid ? rs->cut.start : rs->head);
+    ct_cursor_jump(at, rs->waits_for_grid ? rs->grid.start : rs->head);
     ct_cursor_enter(at, rs->head);
     ct_cursor_branch(at, rs->ready, run, rs->post);
     ct_cursor_enter(at, run);
@@ -410,8 +412,8 @@ static void make_head(struct ct_cursor *at, struct resume *rs)
 static void prepare_for_grid(struct resume *rs)
 {
     rs->spins = ct_value_create(rs->fn, CT_W_PRED);
-    rs->turn = ct_value_create(rs->fn, CT_W_32);
-    rs->cut = (struct ct_grid_cut){rs->head, ct_block_create(rs->fn), ct_block_create(rs->fn), ct_block_create(rs->fn)};
+    rs->any_slot = ct_value_create(rs->fn, CT_W_32);
+    rs->grid = (struct ct_grid_blocks){rs->head, ct_block_create(rs->fn), ct_block_create(rs->fn), ct_block_create(rs->fn)};
 }
 
 void ct_resume(struct ct_fn *fn, struct ct_exchange *x)
@@ -445,12 +447,12 @@ void ct_resume(struct ct_fn *fn, struct ct_exchange *x)
     *CT_PUSH(rs.scratch, &rs.evaluations) = rs.after;
     for (uint32_t i = 1; i <= rs.points.n; i++)
         *CT_PUSH(rs.scratch, &rs.evaluations) = ct_block_create(fn);
-    *CT_PUSH(rs.scratch, &rs.evaluations) = rs.after; /* ended */
+    *CT_PUSH(rs.scratch, &rs.evaluations) = rs.after; /* for threads that have ended */
     for (uint32_t i = 1; i <= rs.points.n; i++)
         make_evaluation(&rs, i);
-    make_round(&rs);
+    make_iteration(&rs);
     make_head(&at, &rs);
     if (rs.waits_for_grid)
-        ct_grid_cut(fn, x, &rs.cut);
+        ct_grid_add_checkpoint(fn, x, &rs.grid);
     ct_exchange_finish(x);
 }

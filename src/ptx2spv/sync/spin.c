@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops that wait for another thread, in register form: while (!flag) or while (atomicCAS(&lock, 0, 1)). On devices that run the threads of a
- * block in turn such a loop never ends by itself, so it gets a point at which the others go on (YIELD).
+/* Loops that wait for another thread, in register form: while (!flag) or while (atomicCAS(&lock, 0, 1)). On devices that run the threads of
+ * a block one after the other, such a loop never ends by itself, so it gets a point at which the other threads continue (YIELD).
  *
- * On GPUs warps go on side by side, but SPIR-V may hold the lanes of one warp back behind a loop until the last has left it, so a lane
- * that holds a lock never gives it back: loops that take locks need the point there, too.
+ * On GPUs warps run concurrently, but SPIR-V allows an implementation to hold the lanes of one warp back behind a loop until the last lane
+ * has left it. Then a lane that holds a lock never releases it, so loops that take locks need the point there, too.
  *
- * Looked for: a volatile, relaxed or acquire load, an exchange, or a compare-and-swap with a constant, in a cycle that has a branch whose
- * condition comes from what was read. A compare-and-swap with a value read before is a retry, which nobody has to wait for. */
+ * The search is for a volatile, relaxed or acquire load, an exchange, or a compare-and-swap with a constant, in a cycle with a branch
+ * whose condition depends on the value that was read. A compare-and-swap with a value that was read before is a retry loop, which waits
+ * for no other thread. */
 #include "sync.h"
 
 struct search {
     struct ct_fn *fn;
     struct ct_arena *scratch;
-    uint32_t *component; /* by block id; blocks of one cycle share a number; 0: in none */
-    bool *constant;      /* by value: every definition is a constant */
+    uint32_t *component; /* indexed by block id: blocks of one cycle share a number; 0: in no cycle */
+    bool *constant;      /* indexed by value: every definition is a constant */
 };
 
 /* ---- cycles: Tarjan's strongly connected components, without recursion ---- */
@@ -80,7 +81,7 @@ static void find_constants(struct search *s)
     }
 }
 
-/* ---- what is read, and whether a branch depends on it ---- */
+/* ---- reads that decide a branch ---- */
 
 static bool may_wait(const struct search *s, const struct ct_insn *insn, enum ct_spins which)
 {

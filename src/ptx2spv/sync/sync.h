@@ -1,82 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Synchronization points: warp instructions, CONVERGE and barriers, and the work-group memory through which threads exchange at them.
+/* Synchronization points, that is warp instructions, CONVERGE and barriers, and the work-group memory through which threads exchange data
+ * at them.
  *
- *   uniform.c     which of them a whole block reaches together
- *   collective.c  the pass: chooses the form, expands points in place
- *   lockstep.c    whether threads meet at their points in the order of the blocks
- *   predicate.c   leads all threads past all points in that order, under predicates
+ *   divergence.c  which points all threads of a block reach together
+ *   collective.c  the pass: chooses the form of the points and expands them in place
+ *   lockstep.c    whether threads meet at the points in the order of the basic blocks
+ *   predicate.c   lets all threads pass all points in that order, under predicates
  *   spin.c        loops that wait for another thread
- *   resume.c      cuts a kernel at its points (the form that is right for any control flow)
- *   grid.c        lets a block of a cooperative launch end where it waits for another, and go on later
- *   exchange.c    the memory and the arithmetic of all
+ *   resume.c      cuts a kernel at its points (the form that is correct for any control flow)
+ *   grid.c        suspends a block of a cooperative launch that waits for another block, and resumes it later
+ *   exchange.c    the exchange area, and the arithmetic that all forms use
  *
- * The exchange area lies behind the kernel's shared memory (CT_SYS_EXCHANGE_BASE), in 32-bit words:
- *   fixed part   threads that have ended; for each warp a set of lanes (resumed: ended; predicated: at the point) and its ballot; for each
- *                barrier its counters (enum ct_bar_word); two words for ct_exchange_any
- *   columns      one word a thread each (enum ct_column), as many as the kernel needs
- * Counters of barriers only grow: what was counted before a barrier last completed is in its START words, so nothing is reset while
- * others may count. Bits of a ballot are cleared by the lane that set them, after all have read. */
+ * The exchange area lies behind the kernel's shared memory (CT_SYS_EXCHANGE_BASE). It consists of 32-bit words:
+ *   fixed part   the number of threads that have ended; for each warp a set of lanes (resumed form: those that have ended; predicated form:
+ *                those at the point) and its ballot; for each barrier its counters (enum ct_bar_word); two words for ct_exchange_any
+ *   columns      arrays of one word per thread (enum ct_column), as many as the kernel needs
+ * The counters of barriers only grow: the START words hold their values at the last completion of the barrier, so nothing is reset while
+ * other threads may be counting. A lane clears its own bit of a ballot after all threads have read the ballot. */
 #ifndef PTX2SPV_SYNC_H
 #define PTX2SPV_SYNC_H
-/* Parts: exchange.c, grid.c, lockstep.c, predicate.c, resume.c, spin.c, uniform.c, ir/live.c. */
+/* Parts: divergence.c, exchange.c, grid.c, lockstep.c, predicate.c, resume.c, spin.c, ir/live.c. */
 
 #include "ptx2spv/ir/builder.h"
 
 enum { CT_MAX_WARPS = 32, CT_MAX_BARRIERS = 16 };
 
-enum ct_bar_word { CT_BAR_TOTAL, CT_BAR_START, CT_BAR_EXPECTED, CT_BAR_PRED_TOTAL, CT_BAR_PRED_START, CT_BAR_CAME, CT_BAR_WORDS };
+enum ct_bar_word { CT_BAR_TOTAL, CT_BAR_START, CT_BAR_EXPECTED, CT_BAR_PRED_TOTAL, CT_BAR_PRED_START, CT_BAR_ARRIVED_WARPS, CT_BAR_WORDS };
 
 enum ct_column {
-    CT_COLUMN_LOW,  /* what a thread posts: 32 bits, or the low half of 64 */
+    CT_COLUMN_LOW,  /* the value that a thread posts: 32 bits, or the low half of 64 */
     CT_COLUMN_HIGH, /* match.b64 only */
-    CT_COLUMN_SIGN, /* resumed form: the kind of point that the thread waits at; 0 none */
-    CT_COLUMN_MASK, /* resumed form: its member mask */
+    CT_COLUMN_KIND, /* resumed form: the kind of point at which the thread waits; 0: none */
+    CT_COLUMN_MASK, /* resumed form: the member mask of that point */
     CT_COLUMN_COUNT
 };
 
-/* What the kernel needs of the exchange area. Natively lanes read each other's registers instead, and nothing but `lane` is set. */
+/* What the kernel needs of the exchange area. In the native form, lanes read each other's registers instead, and only `lane` is set. */
 struct ct_exchange {
     struct ct_fn *fn;
     bool native;
-    ct_value shown[CT_COLUMN_COUNT]; /* natively: what the thread posted last */
+    ct_value posted[CT_COLUMN_COUNT]; /* native form: the value that the thread posted last */
     bool column[CT_COLUMN_COUNT];
     /* registers that every point uses, computed once at the kernel's start */
-    ct_value thread;     /* number in the block */
+    ct_value thread; /* number of the thread in the block */
     ct_value lane;
-    ct_value threads;    /* in the block */
+    ct_value threads;    /* number of threads in the block */
     ct_value warp;       /* thread / 32 */
-    ct_value first;      /* thread number of lane 0 of the warp */
+    ct_value first;      /* number of the thread that is lane 0 of the warp */
     ct_value own;        /* byte offset of the thread's word in column LOW, and */
-    ct_value warp_base;  /* of lane 0's word; other columns are column_bytes further each */
+    ct_value warp_base;  /* of lane 0's word; each further column is column_bytes further */
     ct_value column_bytes;
-    ct_value existing;   /* mask of the warp's lanes that the block has */
+    ct_value lanes_of_warp; /* mask of the lanes of the warp for which the block has threads */
 };
 
-bool ct_is_warp_op(enum ct_op op); /* as PTX has them */
-bool ct_is_sync(enum ct_op op); /* those, CONVERGE and barriers */
+bool ct_is_warp_op(enum ct_op op); /* warp instructions of PTX */
+bool ct_is_sync(enum ct_op op);    /* warp instructions, CONVERGE and barriers */
 
-/* ---- uniform.c: by block id, in scratch memory. Renumbers blocks. ---- */
+/* ---- divergence.c: indexed by block id, in scratch memory. Renumbers the blocks. ---- */
 const bool *ct_find_divergent_blocks(struct ct_fn *fn);
 
 /* ---- lockstep.c and predicate.c: the predicated form ---- */
-/* Whether ct_predicate is right. Each point stands at the head of its block; preds and block ids as ct_find_divergent_blocks left them.
- * Leaves dominators and loops fresh. */
+/* Whether ct_predicate is correct for this function. Each point must be the first instruction of its basic block; predecessors and block
+ * ids must be as ct_find_divergent_blocks left them. Dominators and loops are valid afterwards. */
 bool ct_runs_in_lockstep(struct ct_fn *fn, const bool *divergent);
-/* Places the points in the blocks marked `divergent`; the rest is left. entry: behind ct_exchange_begin, not yet part of the graph. */
+/* Expands the points in the blocks marked `divergent`, and only those. entry: behind ct_exchange_begin, not yet part of the graph. */
 void ct_predicate(struct ct_cursor *entry, struct ct_exchange *x, const bool *divergent);
 
-/* ---- spin.c: puts YIELD where a loop waits for another thread; whether there is such a loop ---- */
+/* ---- spin.c: inserts YIELD where a loop waits for another thread; returns whether there is such a loop ---- */
 enum ct_spins { CT_SPINS_ALL, CT_SPINS_FOR_LOCKS };
 bool ct_mark_spins(struct ct_fn *fn, enum ct_spins which);
 
 /* ---- exchange.c ---- */
-/* Emits the common registers and the clearing of the area, with the barrier behind it. */
+/* Emits the common registers and the initialization of the area, with a barrier behind it. */
 void ct_exchange_begin(struct ct_cursor *at, struct ct_exchange *x);
-/* Sizes for the emitter and the caller of the compiler: fn->exchange_words, fn->exchange_thread_words. */
+/* Sets the sizes for the emitter and the user of the compiler: fn->exchange_words, fn->exchange_thread_words. */
 void ct_exchange_finish(struct ct_exchange *x);
-void ct_exchange_barrier(struct ct_cursor *at); /* every thread of the block */
+void ct_exchange_barrier(struct ct_cursor *at); /* a barrier of all threads of the block */
 
-ct_value ct_exchange_end(struct ct_cursor *at, const struct ct_exchange *x); /* the byte behind the area, once all columns are known */
+/* the first byte behind the area, once all columns are known */
+ct_value ct_exchange_end(struct ct_cursor *at, const struct ct_exchange *x);
 
 /* Words of the fixed part. */
 ct_value ct_exchange_ended_word(struct ct_cursor *at);                                    /* address */
@@ -84,26 +86,26 @@ ct_value ct_exchange_lanes_word(struct ct_cursor *at, ct_value warp);       /* a
 ct_value ct_exchange_bar_word(struct ct_cursor *at, ct_value number, enum ct_bar_word which);
 ct_value ct_exchange_load(struct ct_cursor *at, ct_value address);
 void ct_exchange_store(struct ct_cursor *at, ct_value address, ct_value value);
-ct_value ct_exchange_atomic(struct ct_cursor *at, enum ptx_operation operation, ct_value address, ct_value value); /* old value */
+ct_value ct_exchange_atomic(struct ct_cursor *at, enum ptx_operation operation, ct_value address, ct_value value); /* the old value */
 ct_value ct_exchange_own(struct ct_cursor *at, const struct ct_exchange *x, enum ct_column column);                /* address */
 ct_value ct_exchange_of_lane(struct ct_cursor *at, const struct ct_exchange *x, enum ct_column column, ct_value lane);
 
-/* What a warp instruction shows to the others, before they read. */
+/* Posts the operands of a warp instruction, before the other lanes read them. */
 void ct_exchange_post(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn);
-/* Its results from what the lanes of `members` posted. The cursor may stand in another block afterwards. */
+/* Computes the results of the instruction from what the lanes of `members` posted. The cursor may be in another basic block afterwards. */
 void ct_exchange_results(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value members);
-/* Takes back what must not be seen again; after everybody has read. */
-void ct_exchange_unpost(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn);
-/* Which lanes are at a point: shown before a barrier, read behind it, taken back behind another. */
-void ct_exchange_show_presence(struct ct_cursor *at, const struct ct_exchange *x);
-ct_value ct_exchange_present(struct ct_cursor *at, const struct ct_exchange *x);
-void ct_exchange_hide_presence(struct ct_cursor *at, const struct ct_exchange *x);
-/* Whether the predicate holds for any thread of the block. turn: a register of 32 bits for this alone, 0 at first. Has barriers in it. */
-ct_value ct_exchange_any(struct ct_cursor *at, ct_value turn, ct_value holds);
+/* Removes what must not be seen again, after all threads have read it. */
+void ct_exchange_retract(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn);
+/* The set of lanes that are at a point: set before a barrier, read behind it, cleared behind another one. */
+void ct_exchange_set_present(struct ct_cursor *at, const struct ct_exchange *x);
+ct_value ct_exchange_present_lanes(struct ct_cursor *at, const struct ct_exchange *x);
+void ct_exchange_clear_present(struct ct_cursor *at, const struct ct_exchange *x);
+/* Whether the predicate holds for any thread of the block; contains barriers. slot: a 32-bit register used for this only, initially 0. */
+ct_value ct_exchange_any(struct ct_cursor *at, ct_value slot, ct_value holds);
 /* Member mask of a warp instruction; all lanes for activemask. */
 ct_value ct_exchange_mask(struct ct_cursor *at, const struct ct_insn *insn);
 
-/* A loop over the set bits of a mask, lowest first:  body gets the lane's number. Cursor: behind the loop afterwards. */
+/* A loop over the set bits of a mask, lowest first; `lane` is the bit's number in the body. The cursor is behind the loop afterwards. */
 struct ct_lane_loop {
     struct ct_block *head, *done;
     ct_value rest, lane;
@@ -111,30 +113,30 @@ struct ct_lane_loop {
 void ct_lane_loop_begin(struct ct_cursor *at, ct_value mask, struct ct_lane_loop *loop);
 void ct_lane_loop_end(struct ct_cursor *at, struct ct_lane_loop *loop);
 
-/* bar.red: 1 for a thread that counts, else 0: whose predicate holds, or, for .and, fails (so that nobody has to know how many threads there
- * are: some may have ended); and the result from the sum. */
+/* bar.red: 1 for a thread that counts, else 0. A thread counts if its predicate holds, or, for .and, if it does not (so that the number
+ * of threads, some of which may have ended, need not be known); and the result as computed from the sum. */
 ct_value ct_exchange_predicate(struct ct_cursor *at, const struct ct_insn *insn);
 ct_value ct_exchange_bar_result(struct ct_cursor *at, const struct ct_insn *insn, ct_value counted);
 
 /* ---- resume.c ---- */
-/* x->column says which columns the points need; SIGN and MASK among them. */
+/* x->column says which columns the points need; KIND and MASK are among them. */
 void ct_resume(struct ct_fn *fn, struct ct_exchange *x);
 
 /* ---- live.c ---- */
-/* Registers that live into the block, in scratch memory. */
+/* Registers that are live-in of the block, in scratch memory. */
 ct_value *ct_find_live(struct ct_fn *fn, const struct ct_block *block, uint32_t *out_count);
 
 /* ---- grid.c: kernels of cooperative launches ---- */
-struct ct_grid_cut { /* a kernel's loop, and blocks without code that grid.c fills */
+struct ct_grid_blocks { /* the loop of a kernel, and empty blocks that grid.c fills */
     struct ct_block *head;
-    struct ct_block *start; /* what the entry ends in */
-    struct ct_block *wait;  /* where all threads come that wait for other blocks, behind a barrier */
-    struct ct_block *end;   /* where all come in the end */
+    struct ct_block *start; /* the entry jumps there */
+    struct ct_block *wait;  /* reached by all threads, behind a barrier, if all of them wait for other blocks */
+    struct ct_block *end;   /* reached by all threads at the end */
 };
 /* Sets fn->grid_thread_words. */
-void ct_grid_cut(struct ct_fn *fn, const struct ct_exchange *x, const struct ct_grid_cut *cut);
+void ct_grid_add_checkpoint(struct ct_fn *fn, const struct ct_exchange *x, const struct ct_grid_blocks *blocks);
 
-/* Control flow for passes in register form, beside ct_cursor_jump. */
+/* Enters a block: control flow for passes in register form, like ct_cursor_jump. */
 static inline void ct_cursor_enter(struct ct_cursor *at, struct ct_block *block)
 {
     at->block = block;

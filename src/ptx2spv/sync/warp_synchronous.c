@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* warp_synchronous: keeps the lanes of a warp in step at memory accesses where a program relies on that without saying so.
+/* warp_synchronous: keeps the lanes of a warp in step at memory accesses where a program relies on that implicitly.
  * In:  register form, calls inlined, laid out.   Out: the same, with CONVERGE before such accesses.
  *
- * Warp-synchronous code passes values between the lanes of a warp through memory without __syncwarp(). It is right if every lane has
- * executed an access before any lane executes the next one. That is promised to code for targets below sm_70 (CUDA C++ Programming Guide,
- * "Independent Thread Scheduling"), and on later NVIDIA GPUs it is what converged lanes do in practice. The last steps of many old
- * reductions rely on it, with volatile accesses to shared memory, since the compiler would reorder others. So lanes keep step
+ * Warp-synchronous code passes values between the lanes of a warp through memory without __syncwarp(). It is correct if every lane has
+ * executed an access before any lane executes the next one. This is guaranteed for code for targets below sm_70 (CUDA C++ Programming
+ * Guide, "Independent Thread Scheduling"), and on later NVIDIA GPUs it is what converged lanes do in practice. The last steps of many old
+ * reductions rely on it, with volatile accesses to shared memory, since the compiler may reorder other accesses. Therefore lanes are kept
+ * in step
  *   - at volatile accesses to shared memory, always;
  *   - at all accesses to shared memory, if the module's .target is below sm_70;
  *   - at all accesses to shared and global memory, if the target of the compilation says so (CUTTLE_LOCKSTEP).
  *
- * For each of the two memories a forward data-flow analysis finds which kinds of access may have come last since the lanes were last in
- * step. Before an access that must not overtake one of those in another lane there is a CONVERGE: loads stay behind stores, stores behind
- * loads and stores, and atomic operations apart from both. Since a CONVERGE comes before each pair in conflict, an access alone is what its
- * successors have to look at. */
+ * For each of the two memories a forward data-flow analysis finds which kinds of access may have been the last one since the lanes were
+ * last in step. A CONVERGE is inserted before an access that must not overtake one of those in another lane: a load stays behind stores,
+ * a store behind loads and stores, and an atomic operation behind loads and stores, and vice versa. Since there is a CONVERGE between
+ * each conflicting pair, only the last access has to be considered. */
 #include "ptx2spv/ir/ir.h"
 
 #include <string.h>
 
-enum { FIRST_INDEPENDENT_SM = 70 }; /* independent thread scheduling: a warp's lanes need not keep step */
+enum { FIRST_INDEPENDENT_SM = 70 }; /* independent thread scheduling: the lanes of a warp need not stay in step */
 
 enum access { ACCESS_NONE = 0, ACCESS_LOAD = 1, ACCESS_STORE = 2, ACCESS_ATOMIC = 4 };
 
 struct search {
     struct ct_fn *fn;
-    struct ct_block **order; /* reverse postorder, n_blocks of them */
+    struct ct_block **order; /* in reverse postorder, n_blocks elements */
     uint32_t n_blocks;
-    enum ct_space space; /* the memory at hand: CT_SPACE_SHARED or CT_SPACE_GLOBAL */
-    bool all;            /* accesses that are not volatile, too */
-    bool *may_be_shared; /* by value: computed from a generic address of shared memory */
-    uint8_t *reaching;   /* by block id: kinds of access that may be the last before the block (a set of enum access) */
+    enum ct_space space; /* the memory under consideration: CT_SPACE_SHARED or CT_SPACE_GLOBAL */
+    bool all;            /* also accesses that are not volatile */
+    bool *may_be_shared; /* indexed by value: computed from a generic address of shared memory */
+    uint8_t *reaching;   /* indexed by block id: kinds of access that may be the last before the block (a set of enum access) */
 };
 
-/* ---- which accesses count ---- */
+/* ---- which accesses are considered ---- */
 
 static bool is_tainted(const struct search *s, const struct ct_insn *insn)
 {
@@ -44,7 +45,7 @@ static bool is_tainted(const struct search *s, const struct ct_insn *insn)
     return false;
 }
 
-/* Follows the tag that cvta gives to addresses of shared memory. Addresses that were kept in memory are not followed. */
+/* Follows the tag that cvta gives to addresses of shared memory. Addresses that were stored in memory are not followed. */
 static void find_shared_addresses(struct search *s)
 {
     for (bool changed = true; changed;) {
@@ -61,7 +62,7 @@ static void find_shared_addresses(struct search *s)
     }
 }
 
-/* Whether it may be an access at which lanes keep step, as far as the instruction itself tells. */
+/* Whether lanes may have to be in step at this access, judged by the instruction alone. */
 static bool is_candidate(const struct search *s, const struct ct_insn *insn)
 {
     return (insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE || insn->op == CT_OP_ATOM) &&
@@ -77,7 +78,7 @@ static enum access access_of(const struct search *s, const struct ct_insn *insn)
     return insn->op == CT_OP_LOAD ? ACCESS_LOAD : insn->op == CT_OP_STORE ? ACCESS_STORE : ACCESS_ATOMIC;
 }
 
-/* Most kernels write nothing that counts: then there is nothing to do. */
+/* Most kernels have no such write: then there is nothing to do. */
 static bool has_candidate_write(const struct search *s)
 {
     for (uint32_t b = 0; b < s->n_blocks; b++)
@@ -87,7 +88,7 @@ static bool has_candidate_write(const struct search *s)
     return false;
 }
 
-/* What must not be overtaken by an access of this kind in another lane. */
+/* The kinds of access that an access of this kind must not overtake in another lane. */
 static uint8_t conflicts_of(enum access access)
 {
     switch (access) {
@@ -103,19 +104,19 @@ static uint8_t conflicts_of(enum access access)
     return 0;
 }
 
-/* Whether lanes that wait for each other here are in step behind it. */
-static bool brings_together(const struct ct_insn *insn)
+/* Whether lanes wait for each other here and are in step behind it. */
+static bool reconverges(const struct ct_insn *insn)
 {
     return insn->op == CT_OP_WARPSYNC || insn->op == CT_OP_CONVERGE || (insn->op == CT_OP_BARRIER && insn->mode != PTX_MODE_ARRIVE);
 }
 
 /* ---- the analysis ---- */
 
-static uint8_t behind(const struct search *s, uint8_t before, const struct ct_insn *insn)
+static uint8_t last_access_after(const struct search *s, uint8_t before, const struct ct_insn *insn)
 {
     const enum access access = access_of(s, insn);
 
-    return access ? (uint8_t)access : brings_together(insn) ? ACCESS_NONE : before;
+    return access ? (uint8_t)access : reconverges(insn) ? ACCESS_NONE : before;
 }
 
 static void find_reaching(struct search *s)
@@ -127,7 +128,7 @@ static void find_reaching(struct search *s)
             uint8_t last = s->reaching[block->id];
 
             for (const struct ct_insn *insn = block->first; insn; insn = insn->next)
-                last = behind(s, last, insn);
+                last = last_access_after(s, last, insn);
             for (uint32_t i = 0; i < block->n_succs; i++) {
                 uint8_t *next = &s->reaching[block->succs[i]->id];
 
@@ -138,7 +139,7 @@ static void find_reaching(struct search *s)
     }
 }
 
-static bool keep_step(struct search *s, struct ct_block *block)
+static bool insert_converges(struct search *s, struct ct_block *block)
 {
     uint8_t last = s->reaching[block->id];
     bool changed = false;
@@ -148,12 +149,12 @@ static bool keep_step(struct search *s, struct ct_block *block)
             ct_insn_insert_before(insn, ct_insn_create(s->fn, CT_OP_CONVERGE, PTX_NONE, 0, 0));
             changed = true;
         }
-        last = behind(s, last, insn);
+        last = last_access_after(s, last, insn);
     }
     return changed;
 }
 
-static bool keep_step_in(struct search *s, enum ct_space space, bool all)
+static bool insert_converges_for(struct search *s, enum ct_space space, bool all)
 {
     bool changed = false;
 
@@ -165,7 +166,7 @@ static bool keep_step_in(struct search *s, enum ct_space space, bool all)
     find_shared_addresses(s);
     find_reaching(s);
     for (uint32_t b = 0; b < s->n_blocks; b++)
-        changed |= keep_step(s, s->order[b]);
+        changed |= insert_converges(s, s->order[b]);
     return changed;
 }
 
@@ -179,8 +180,8 @@ enum ct_pass_result ct_pass_warp_synchronous(struct ct_fn *fn)
     s.order = ct_fn_rpo_blocks(fn, &s.n_blocks);
     s.may_be_shared = CT_ARENA_ARRAY(scratch, bool, (size_t)fn->values.n + 1);
     s.reaching = CT_ARENA_ARRAY(scratch, uint8_t, fn->blocks.n);
-    changed = keep_step_in(&s, CT_SPACE_SHARED, all || fn->module->oldest_sm < FIRST_INDEPENDENT_SM);
+    changed = insert_converges_for(&s, CT_SPACE_SHARED, all || fn->module->oldest_sm < FIRST_INDEPENDENT_SM);
     if (all)
-        changed |= keep_step_in(&s, CT_SPACE_GLOBAL, all);
+        changed |= insert_converges_for(&s, CT_SPACE_GLOBAL, all);
     return changed ? CT_PASS_CHANGED : CT_PASS_UNCHANGED;
 }

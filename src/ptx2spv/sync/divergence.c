@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uniform: which blocks all threads of a work-group reach together, in register form.
+/* A divergence analysis in register form: which basic blocks all threads of a work-group reach together.
  *
- * A register varies if one of its definitions reads something that differs between threads, or stands in a block that only some of
- * them may reach. A block is divergent if it lies between a branch on a varying register and that branch's immediate
- * post-dominator; a thread that ends counts as reaching the function's end, so what follows an early exit is divergent. The two rules
- * are applied until nothing changes. The answer errs on the side of divergence. */
+ * A register varies if one of its definitions reads something that differs between threads, or is in a block that only some of the threads
+ * may reach. A block is divergent if it lies in the influence region of a branch on a varying register, that is between the branch and its
+ * immediate post-dominator. A thread that ends counts as reaching the function's end, so the code behind an early exit is divergent. The
+ * two rules are applied until a fixed point is reached. The result is conservative: a block may be marked divergent that is not.
+ *
+ * These are data and control dependences as in Sampaio et al., "Divergence Analysis", 2013, without that paper's affine refinement and
+ * with the control dependence applied to whole blocks. */
 #include "sync.h"
 
 #include <string.h>
 
-#define MAX_VISITS (1u << 22) /* of blocks by all walks together; beyond, everything counts as divergent */
+#define MAX_VISITS (1u << 22) /* visited blocks of all traversals together; beyond that, every block counts as divergent */
 
 struct analysis {
     struct ct_fn *fn;
     struct ct_arena *scratch;
-    bool *varying;       /* by value */
-    bool *divergent;     /* by block id */
-    bool *walked;        /* branches whose region was marked, by block id */
-    uint32_t *post_idom; /* by block id: id of the immediate post-dominator; n is the end of all */
-    uint32_t *order;     /* by block id: number in a postorder of the reversed graph */
+    bool *varying;       /* indexed by value */
+    bool *divergent;     /* indexed by block id */
+    bool *region_marked; /* indexed by block id: branches whose region has been marked */
+    uint32_t *post_idom; /* indexed by block id: id of the immediate post-dominator; n is a virtual exit */
+    uint32_t *order;     /* indexed by block id: number in a postorder of the reversed graph */
     uint32_t n, visits;
 };
 
 /* ---- post-dominators: Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm", on the reversed graph ---- */
 
-/* Numbers the blocks from which the end can be reached; the others (endless loops) keep 0 and count as leading to the end. */
+/* Numbers the blocks from which the exit can be reached; the others (in endless loops) keep 0 and are treated as if they led to the
+ * exit. */
 static void number_reversed(struct analysis *a, struct ct_block **by_order)
 {
     CT_VEC(struct ct_block *) stack = {0};
@@ -54,7 +58,7 @@ static void number_reversed(struct analysis *a, struct ct_block **by_order)
             a->order[block->id] = ++n;
         }
     }
-    a->order[a->n] = n + 1; /* the end of all */
+    a->order[a->n] = n + 1; /* the virtual exit */
 }
 
 static uint32_t intersect(const struct analysis *a, uint32_t x, uint32_t y)
@@ -101,7 +105,7 @@ static void find_post_dominators(struct analysis *a)
 
 /* ---- varying values ---- */
 
-static bool is_source_of_variance(const struct ct_insn *insn)
+static bool is_divergence_source(const struct ct_insn *insn)
 {
     switch (insn->op) {
     case CT_OP_SYSVAL:
@@ -115,17 +119,17 @@ static bool is_source_of_variance(const struct ct_insn *insn)
 
 static bool insn_varies(const struct analysis *a, const struct ct_insn *insn)
 {
-    if (a->divergent[insn->block->id] || is_source_of_variance(insn))
+    if (a->divergent[insn->block->id] || is_divergence_source(insn))
         return true;
     if (insn->op == CT_OP_BARRIER)
-        return false; /* bar.red: one result for all that take part */
+        return false; /* bar.red: all threads that take part get the same result */
     for (uint32_t i = 0; i < insn->n_operands; i++)
         if (insn->operands[i].i && a->varying[insn->operands[i].i])
             return true;
     return false;
 }
 
-static bool spread_variance(struct analysis *a)
+static bool propagate_to_values(struct analysis *a)
 {
     bool changed = false;
 
@@ -143,8 +147,8 @@ static bool spread_variance(struct analysis *a)
 
 /* ---- divergent blocks ---- */
 
-/* Marks what the branch that ends `block` leads to before its immediate post-dominator. */
-static void mark_region(struct analysis *a, const struct ct_block *block)
+/* Marks the blocks between the branch that ends `block` and its immediate post-dominator. */
+static void mark_influence_region(struct analysis *a, const struct ct_block *block)
 {
     const uint32_t meet = a->post_idom[block->id] == UINT32_MAX ? a->n : a->post_idom[block->id];
     bool *seen = CT_ARENA_ARRAY(a->scratch, bool, a->n);
@@ -167,17 +171,17 @@ static void mark_region(struct analysis *a, const struct ct_block *block)
     }
 }
 
-static bool spread_divergence(struct analysis *a)
+static bool propagate_to_blocks(struct analysis *a)
 {
     bool changed = false;
 
     for (uint32_t b = 0; b < a->n && a->visits < MAX_VISITS; b++) {
         const struct ct_block *block = a->fn->blocks.v[b];
 
-        if (a->walked[b] || block->n_succs < 2 || !block->last->n_operands || !a->varying[block->last->operands[0].i])
+        if (a->region_marked[b] || block->n_succs < 2 || !block->last->n_operands || !a->varying[block->last->operands[0].i])
             continue;
-        a->walked[b] = true;
-        mark_region(a, block);
+        a->region_marked[b] = true;
+        mark_influence_region(a, block);
         changed = true;
     }
     return changed;
@@ -191,11 +195,11 @@ const bool *ct_find_divergent_blocks(struct ct_fn *fn)
     a.n = fn->blocks.n;
     a.varying = CT_ARENA_ARRAY(a.scratch, bool, fn->values.n + 1);
     a.divergent = CT_ARENA_ARRAY(a.scratch, bool, a.n);
-    a.walked = CT_ARENA_ARRAY(a.scratch, bool, a.n);
+    a.region_marked = CT_ARENA_ARRAY(a.scratch, bool, a.n);
     find_post_dominators(&a);
     for (bool changed = true; changed;) {
-        changed = spread_variance(&a);
-        changed |= spread_divergence(&a);
+        changed = propagate_to_values(&a);
+        changed |= propagate_to_blocks(&a);
     }
     if (a.visits >= MAX_VISITS)
         memset(a.divergent, true, a.n * sizeof *a.divergent);
