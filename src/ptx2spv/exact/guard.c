@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard: fma.rn.f32 on targets whose own is one rounding, but flushes subnormals. What may have met one is done again exactly.
- * In:  SSA, lowered; FFMAs marked `guarded`.   Out: the same; the marks mean nothing any more.
+/* guard: fma.rn.f32 on targets whose Fma rounds once, but flushes subnormals. Results that may be affected are recomputed exactly.
+ * In:  SSA, lowered; FFMAs marked `guarded`.   Out: the same; the marks no longer mean anything.
  *
  *     x = fma a, b, c                              x = fma a, b, c        the driver's
  *     y = fmul x, d                                y = fmul x, d
  *     z = fma x, y, e                              z = fma x, y, e
- *     ...                                 =>       if (something was small && it was not a zero) {   the first question of guard_flags.c
+ *     ...                                 =>       if (an operand was small && it was not a zero) {   the first test of guard_flags.c
  *                                                      x = fma a, b, c
- *                                                      if (x may be wrong) x = ...     the second; the exact sequence
+ *                                                      if (x may be wrong) x = ...     the second test; the exact sequence
  *                                                      y = fmul x, d
  *                                                      z = fma x, y, e
  *                                                      if (z may be wrong) z = ...
  *                                                  }
  *                                                  ...
  *
- * A segment ends with an FFMA and holds what came before it in the block; only FFMAs and what depends on them are done again, all pure.
- * Other instructions stand between where they stood, so whatever they do is done once. A segment must end before something that is not
- * pure and depends on it, and before it grows large: what is done again is some fifty instructions for each FFMA. These stand in a block
- * of their own for each, lest a driver's scheduler mixes them: the registers of code that hardly runs count for all of the kernel.
+ * A segment ends with an FFMA and contains what precedes it in the block. Only FFMAs and what depends on them are recomputed, all of it
+ * pure. Other instructions stay in place between them, so side effects happen once. A segment must end before an instruction that depends
+ * on it and is not pure, and before it grows large: an FFMA is recomputed by about fifty instructions. Each of these sequences is a block
+ * of its own, so that a driver's scheduler does not interleave them: otherwise the registers of code that is hardly ever executed would
+ * count for the whole kernel.
  *
- * On a target whose Fma does not flush this can be asked for all the same (CUTTLE_MATH=guarded): the FFMAs are then made to.
- */
+ * This can also be requested for a target whose Fma does not flush (CUTTLE_MATH=guarded): its FFMAs are then made to flush. */
 #include "guard.h"
 
 enum { FFMAS_MAX = 16, DEPENDENTS_MAX = 160 };
 
 /* ---- the parts of a segment ---- */
 
-/* What stands for an operand in the exact part. */
+/* The value that represents an operand in the exact part. */
 static ct_value copied(const struct ct_guard *g, const struct ct_segment *segment, ct_value x)
 {
     return x.i && g->segment_of[x.i] == segment->number ? g->copied[x.i] : x;
@@ -44,20 +44,20 @@ static struct ct_insn *copy_insn(struct ct_guard *g, const struct ct_segment *se
     return copy;
 }
 
-/* A phi: which of two values it is, if one comes on the first edge and one on the second. */
+/* A phi of two values, one for the first edge and one for the second. */
 static ct_value merge(struct ct_cursor *at, ct_value first, ct_value second)
 {
     return ct_emit2(at, CT_OP_PHI, PTX_NONE, ct_width_of_value(at->fn, first), first, second);
 }
 
-/* The exact sequence, where the second question says so. `at` goes on behind it. */
+/* The exact sequence, executed if the second test says so. `at` continues behind it. */
 static ct_value corrected(struct ct_fn *fn, struct ct_cursor *at, const ct_value x[3], ct_value r)
 {
     struct ct_block *exact = ct_block_create(fn), *join = ct_block_create(fn);
     struct ct_cursor in = {.fn = fn, .block = exact, .where = at->where};
     ct_value wide[3], fused;
 
-    ct_ssa_branch(at, ct_guard_convict(at, x, r), exact, join);
+    ct_ssa_branch(at, ct_guard_may_be_wrong(at, x, r), exact, join);
     for (int i = 0; i < 3; i++)
         wide[i] = ct_float_resized(&in, PTX_F32, PTX_F64, x[i]);
     fused = ct_fused_from_wide(&in, wide[0], wide[1], wide[2]);
@@ -66,8 +66,8 @@ static ct_value corrected(struct ct_fn *fn, struct ct_cursor *at, const ct_value
     return merge(at, r, fused);
 }
 
-/* Where all that is done again has been. */
-static struct ct_block *do_again(struct ct_guard *g, const struct ct_segment *segment, struct ct_block *block)
+/* Recomputes a segment; returns the block in which that ends. */
+static struct ct_block *recompute(struct ct_guard *g, const struct ct_segment *segment, struct ct_block *block)
 {
     struct ct_cursor at = {.fn = g->fn, .block = block};
 
@@ -82,7 +82,7 @@ static struct ct_block *do_again(struct ct_guard *g, const struct ct_segment *se
     return at.block;
 }
 
-/* Each result is x from the driver's way, and again so from `doubt` if that was groundless; else what stands for it. */
+/* Each result is x if the coarse check passed, also x if the fine check passed, and else its recomputed value. */
 static void merge_results(struct ct_guard *g, const struct ct_segment *segment, struct ct_cursor *join, struct ct_cursor *rest)
 {
     for (uint32_t i = 0; i < segment->dependents.n; i++)
@@ -93,25 +93,25 @@ static void merge_results(struct ct_guard *g, const struct ct_segment *segment, 
         }
 }
 
-static void make_diamond(struct ct_guard *g, struct ct_segment *segment, const struct ct_looks *looks, ct_value suspicion,
+static void make_diamond(struct ct_guard *g, struct ct_segment *segment, const struct ct_guard_checks *checks, ct_value coarse,
                          struct ct_insn *last)
 {
     struct ct_fn *fn = g->fn;
     struct ct_block *again = ct_block_create(fn), *join = ct_block_create(fn);
-    struct ct_cursor at = {.fn = fn, .block = segment->fast, .where = last->where}, in_doubt = {.fn = fn, .where = last->where};
+    struct ct_cursor at = {.fn = fn, .block = segment->fast, .where = last->where}, in_check = {.fn = fn, .where = last->where};
     struct ct_cursor in_join = {.fn = fn, .block = join, .where = last->where};
-    ct_value no, grounds;
+    ct_value no, fine;
 
     segment->rest = ct_block_split(fn, segment->fast, last->next);
-    in_doubt.block = segment->doubt = ct_block_create(fn);
+    in_check.block = segment->check = ct_block_create(fn);
     no = ct_emit_const(&at, CT_W_PRED, 0);
-    ct_ssa_branch(&at, suspicion, segment->doubt, segment->rest);
-    grounds = ct_guard_doubt(g, looks, &in_doubt);
-    ct_ssa_branch(&in_doubt, grounds, again, join);
-    ct_ssa_jump(fn, do_again(g, segment, again), join);
+    ct_ssa_branch(&at, coarse, segment->check, segment->rest);
+    fine = ct_guard_fine_check(g, checks, &in_check);
+    ct_ssa_branch(&in_check, fine, again, join);
+    ct_ssa_jump(fn, recompute(g, segment, again), join);
     at = (struct ct_cursor){.fn = fn, .block = segment->rest, .before = segment->rest->first, .where = last->where};
     merge_results(g, segment, &in_join, &at);
-    g->flag = merge(&at, no, grounds);
+    g->flag = merge(&at, no, fine);
     ct_ssa_jump(fn, join, segment->rest);
 }
 
@@ -119,8 +119,8 @@ static void make_diamond(struct ct_guard *g, struct ct_segment *segment, const s
 
 struct scan {
     struct ct_segment segment;
-    struct ct_insn *last;       /* the FFMA that the segment ends with so far; NULL: it has none */
-    uint32_t n_ffmas, n_closed; /* how many of the dependents stand before it */
+    struct ct_insn *last;       /* the FFMA with which the segment ends so far; NULL: none yet */
+    uint32_t n_ffmas, n_closed; /* number of the dependents up to and including that FFMA */
 };
 
 static bool depends(const struct ct_guard *g, const struct scan *scan, const struct ct_insn *insn)
@@ -152,13 +152,13 @@ static struct scan begin(const struct ct_guard *g, struct ct_block *block)
     return (struct scan){.segment = {.number = g->segments.n + 1, .fast = block}};
 }
 
-/* The segment ends; the next one is in what is returned. */
+/* Ends the segment; the next one is in the returned block. */
 static struct ct_block *end(struct ct_guard *g, struct scan *scan)
 {
     struct ct_segment *segment = &scan->segment;
     struct ct_cursor at = {.fn = g->fn, .block = segment->fast, .before = scan->last->next, .where = scan->last->where};
-    struct ct_looks looks;
-    ct_value suspicion;
+    struct ct_guard_checks checks;
+    ct_value coarse;
 
     while (segment->dependents.n > scan->n_closed) {
         const struct ct_insn *insn = segment->dependents.v[--segment->dependents.n];
@@ -166,12 +166,12 @@ static struct ct_block *end(struct ct_guard *g, struct scan *scan)
         for (uint32_t r = 0; r < insn->n_results; r++)
             g->segment_of[insn->results[r].i] = 0;
     }
-    looks = ct_guard_look(g, segment);
-    suspicion = ct_guard_suspect(g, &looks, &at);
-    if (suspicion.i)
-        make_diamond(g, segment, &looks, suspicion, at.before->prev);
-    *CT_PUSH(g->scratch, &g->segments) = *segment; /* without a diamond too: its number is taken */
-    return suspicion.i ? segment->rest : segment->fast;
+    checks = ct_guard_find_checks(g, segment);
+    coarse = ct_guard_coarse_check(g, &checks, &at);
+    if (coarse.i)
+        make_diamond(g, segment, &checks, coarse, at.before->prev);
+    *CT_PUSH(g->scratch, &g->segments) = *segment; /* even without recomputation, since its number is in use */
+    return coarse.i ? segment->rest : segment->fast;
 }
 
 struct ct_block *ct_guard_header_or_null(const struct ct_block *block)
@@ -181,7 +181,7 @@ struct ct_block *ct_guard_header_or_null(const struct ct_block *block)
     return header && header->idom && header->idom->loop_depth < header->loop_depth ? header : NULL;
 }
 
-static void cut_block(struct ct_guard *g, struct ct_block *block)
+static void divide_block(struct ct_guard *g, struct ct_block *block)
 {
     struct scan scan = begin(g, block);
     struct ct_insn *next;
@@ -212,23 +212,23 @@ static void cut_block(struct ct_guard *g, struct ct_block *block)
     g->tail[block->id] = scan.segment.fast;
 }
 
-/* ---- what comes behind ---- */
+/* ---- uses behind the segments ---- */
 
-/* By block: the number of the segment that it knows from the driver's way; 0 none. */
-static uint32_t *list_parts(const struct ct_guard *g)
+/* Indexed by block: the number of the segment whose uncorrected values are valid there; 0: none. */
+static uint32_t *map_blocks_to_segments(const struct ct_guard *g)
 {
-    uint32_t *part_of = CT_ARENA_ARRAY(g->scratch, uint32_t, g->fn->blocks.n);
+    uint32_t *segment_of_block = CT_ARENA_ARRAY(g->scratch, uint32_t, g->fn->blocks.n);
 
     for (uint32_t s = 0; s < g->segments.n; s++) {
         const struct ct_segment *segment = &g->segments.v[s];
 
         if (segment->rest)
-            part_of[segment->fast->id] = part_of[segment->doubt->id] = segment->number;
+            segment_of_block[segment->fast->id] = segment_of_block[segment->check->id] = segment->number;
     }
-    return part_of;
+    return segment_of_block;
 }
 
-/* Whether a phi merges what a segment has given in its two ways. */
+/* Whether a phi merges the two versions of a segment's result. */
 static bool is_merging(const struct ct_guard *g, const struct ct_insn *phi)
 {
     const ct_value x = phi->operands[0];
@@ -236,10 +236,10 @@ static bool is_merging(const struct ct_guard *g, const struct ct_insn *phi)
     return phi->results[0].i >= g->n_values && x.i < g->n_values;
 }
 
-/* Whoever is not in the segment reads what is merged behind it. */
+/* Uses outside of the segment read the merged values. */
 static void use_merged(struct ct_guard *g)
 {
-    const uint32_t *part_of = list_parts(g);
+    const uint32_t *segment_of_block = map_blocks_to_segments(g);
 
     for (uint32_t b = 0; b < g->fn->blocks.n; b++)
         for (struct ct_insn *insn = g->fn->blocks.v[b]->first; insn; insn = insn->next) {
@@ -248,7 +248,7 @@ static void use_merged(struct ct_guard *g)
             for (uint32_t i = 0; i < insn->n_operands; i++) {
                 const uint32_t x = insn->operands[i].i;
 
-                if (x < g->n_values && g->merged[x].i && (insn->op == CT_OP_PHI || part_of[b] != g->segment_of[x]))
+                if (x < g->n_values && g->merged[x].i && (insn->op == CT_OP_PHI || segment_of_block[b] != g->segment_of[x]))
                     insn->operands[i] = g->merged[x];
             }
         }
@@ -308,10 +308,10 @@ static void prepare(struct ct_guard *g)
         g->tail[b] = g->fn->blocks.v[b];
 }
 
-bool ct_guard_is_plain(const struct ct_guard *g, const struct ct_block *block)
+bool ct_guard_is_unguarded(const struct ct_guard *g, const struct ct_block *block)
 {
-    for (uint32_t i = 0; i < g->plain.n; i++)
-        if (g->plain.v[i] == block)
+    for (uint32_t i = 0; i < g->unguarded.n; i++)
+        if (g->unguarded.v[i] == block)
             return true;
     return false;
 }
@@ -324,21 +324,21 @@ enum ct_pass_result ct_pass_guard(struct ct_fn *fn)
 
     if (!has_guarded(fn))
         return CT_PASS_UNCHANGED;
-    (void)ct_pass_cleanup(fn); /* what is copied is to be as plain as can be, and blocks that only jump get phis below */
+    (void)ct_pass_cleanup(fn); /* copies should be small, and blocks that only jump would get phis below */
     ct_fn_compute_defs(fn);
-    g.shared_is_watched = ct_guard_can_watch_shared(fn);
-    ct_guard_make_plain_loops(&g);
-    if (g.shared_is_watched)
-        ct_guard_watch_shared(fn);
+    g.shared_is_tracked = ct_guard_can_track_shared(fn);
+    ct_guard_make_unguarded_loops(&g);
+    if (g.shared_is_tracked)
+        ct_guard_track_shared(fn);
     prepare(&g);
-    if (g.shared_is_watched) {
-        ct_guard_make_plain_copies(&g);
+    if (g.shared_is_tracked) {
+        ct_guard_make_unguarded_runs(&g);
         prepare(&g);
     }
     blocks = ct_fn_rpo_blocks(fn, &n);
-    for (uint32_t b = 0; b < n; b++) /* whoever dominates a block is cut before it */
-        if (!ct_guard_is_plain(&g, blocks[b]))
-            cut_block(&g, blocks[b]);
+    for (uint32_t b = 0; b < n; b++) /* dominators are divided before the blocks that they dominate */
+        if (!ct_guard_is_unguarded(&g, blocks[b]))
+            divide_block(&g, blocks[b]);
     use_merged(&g);
     if (!fn->target->fma32_flushes)
         flush_all(fn);

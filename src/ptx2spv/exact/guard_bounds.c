@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard: what is known of a number where it is read, by the range that it has anywhere in the loop and the branches that were taken.
+/* guard: the range of a number where it is used, from its range anywhere in the loop and from the branches that were taken.
  *
- * A bound above comes from a branch on a comparison with a constant, in what the branch dominates: who comes there has come by the branch
- * since it was computed. What is no more than K bounds what it was summed up from, if that is not negative, and a square its root; but not
- * if it may be a NaN because of another part. */
+ * An upper bound comes from a branch on a comparison with a constant, for the blocks that the branch's successor dominates: they are
+ * reached through that branch after the value was computed. An upper bound of a sum of nonnegative numbers is an upper bound of each of
+ * them, and a bound of a square bounds its root; but not if the sum may be a NaN because of the other operand. */
 #include "guard_proof.h"
 
 enum { DEPTH_MAX = 6 };
@@ -33,7 +33,7 @@ static bool is_one_of(uint8_t compare, enum ptx_compare a, enum ptx_compare b, e
     return compare == a || compare == b || compare == c || compare == d;
 }
 
-/* Whether it says that its first operand is no greater than its second, or that one is a NaN. */
+/* Whether the outcome implies that the first operand is not greater than the second, or that one of them is a NaN. */
 static bool is_below(const struct ct_insn *comparison, bool holds)
 {
     return holds ? is_one_of(comparison->compare, PTX_LT, PTX_LE, PTX_LTU, PTX_LEU)
@@ -88,10 +88,11 @@ struct ct_range ct_guard_range(const struct ct_guard_proof *proof, ct_value x)
     return proof->is_known[x.i] ? proof->known[x.i] : ct_range_any();
 }
 
-/* A power of two that |x| does not exceed if |of| <= 2^most or `of` is a NaN; CT_POWER_ANY: none is known. */
+/* The exponent of a power of two that |x| does not exceed if |of| <= 2^most or `of` is a NaN; CT_POWER_ANY: none is known. */
 static int bound(const struct ct_guard_proof *proof, ct_value of, int most, ct_value x, unsigned depth);
 
-/* The same for what `part` contributes to a sum of two that are not negative: if that is a NaN, so is part, unless other is one. */
+/* The same, derived from one operand of a sum of two nonnegative numbers: if the sum is a NaN, so is this operand, unless the other one
+ * is. */
 static int bound_by_part(const struct ct_guard_proof *proof, ct_value part, ct_value other, int most, ct_value x, unsigned depth)
 {
     return ct_guard_range(proof, other).number ? bound(proof, part, most, x, depth) : CT_POWER_ANY;
@@ -102,8 +103,8 @@ static int lesser(int a, int b)
     return a < b ? a : b;
 }
 
-/* Where x * x rounds to no more than 2^most, |x| is no more than its root: the next f32's square is a last place above. */
-static int half(int most)
+/* If x * x rounds to at most 2^most, |x| is at most its root: the square of the next f32 is greater by a unit in the last place. */
+static int root_of_bound(int most)
 {
     return most < -60 ? CT_POWER_ANY : (most + 1) / 2;
 }
@@ -119,11 +120,12 @@ static int bound(const struct ct_guard_proof *proof, ct_value of, int most, ct_v
     if (!depth-- || !ct_guard_is_inside(proof->header, def->block) || def->type != PTX_F32)
         return CT_POWER_ANY;
     if (def->op == CT_OP_FMUL && is_square)
-        return bound(proof, part[0], half(most), x, depth);
+        return bound(proof, part[0], root_of_bound(most), x, depth);
     if (def->op == CT_OP_FADD && ct_guard_range(proof, part[0]).nonnegative && ct_guard_range(proof, part[1]).nonnegative)
         return lesser(bound_by_part(proof, part[0], part[1], most, x, depth), bound_by_part(proof, part[1], part[0], most, x, depth));
     if (def->op == CT_OP_FFMA && def->guarded && is_square && ct_guard_range(proof, part[2]).nonnegative)
-        return lesser(bound_by_part(proof, part[0], part[2], half(most), x, depth), bound_by_part(proof, part[2], part[0], most, x, depth));
+        return lesser(bound_by_part(proof, part[0], part[2], root_of_bound(most), x, depth),
+                      bound_by_part(proof, part[2], part[0], most, x, depth));
     return CT_POWER_ANY;
 }
 

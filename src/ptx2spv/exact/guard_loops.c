@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard: loops of which guard_proof.c shows that nothing in them is hurt by flushing, if what comes into them has ordinary sizes, get a
- * copy without guards.
+/* guard: loop versioning. If guard_proof.c shows that flushing changes nothing in a loop as long as its inputs have ordinary magnitudes,
+ * the loop gets a second version without guards.
  *
  *     before the loop                                 before the loop
- *     loop: ...                               =>      if (something that comes in is too small or too large)
- *           again, or on                                  loop, which guard.c is to cut
+ *     loop: ...                               =>      if (an input is too small or too large)
+ *           repeat or leave                               the loop, which guard.c divides into segments
  *                                                     else
- *                                                         the same loop
- *                                                     phis of what leaves it
+ *                                                         the same loop, unguarded
+ *                                                     phis of the values that are used behind it
  *
- * Zeros are ordinary, unless they are added to a product of which nothing is known, and often then. A loop that threads of a block meet in,
- * or in which one may learn of what others store, stays as it is. What the ranges decide is decided in the copy: comparisons that are never
- * true (rsqrt asks for subnormals) and products with 1. */
+ * Zeros are ordinary, except, in most cases, where they are added to a product of which nothing is known. A loop that contains a
+ * barrier, or in which stores of other threads may become visible, is left alone. The unguarded version is simplified by what the ranges
+ * imply: comparisons that are never true (rsqrt's tests for subnormals) and products with 1. */
 #include "guard_proof.h"
 #include "ptx2spv/ir/ssa_repair.h"
 
@@ -21,15 +21,15 @@ struct loop {
     struct ct_guard *g;
     struct ct_guard_proof proof;
     struct ct_block *header;
-    uint32_t entry;          /* which predecessor of the header is outside */
-    struct ct_block **twins; /* by block */
-    uint32_t n_blocks;       /* before there were any */
-    ct_value *copied;        /* by value of the loop */
+    uint32_t entry;           /* index of the header's predecessor outside of the loop */
+    struct ct_block **copies; /* indexed by block: its copy */
+    uint32_t n_blocks;        /* before any copies were made */
+    ct_value *copied;         /* indexed by value of the loop: its copy */
 };
 
-/* ---- which ones ---- */
+/* ---- the choice of loops ---- */
 
-/* Whether it multiplies and adds, and can be copied. */
+/* Whether it contains multiply-adds and can be copied. */
 static bool is_candidate(const struct ct_fn *fn, const struct ct_block *header)
 {
     uint32_t n = 0, n_ffmas = 0, n_entries = 0;
@@ -46,29 +46,29 @@ static bool is_candidate(const struct ct_fn *fn, const struct ct_block *header)
     return n_entries == 1 && n_ffmas && n <= INSNS_MAX;
 }
 
-/* ---- what is asked ---- */
+/* ---- the run-time check ---- */
 
-/* Whether what comes in is not what is assumed of it. */
-static ct_value ask(const struct loop *loop, struct ct_cursor *at)
+/* Whether the inputs are not as assumed. */
+static ct_value emit_check(const struct loop *loop, struct ct_cursor *at)
 {
     const struct ct_guard_proof *proof = &loop->proof;
-    ct_value bad = CT_NO_VALUE, absorbs_not = CT_NO_VALUE, all_bits = CT_NO_VALUE;
+    ct_value bad = CT_NO_VALUE, too_small = CT_NO_VALUE, all_bits = CT_NO_VALUE;
 
     for (uint32_t i = 0; i < proof->inputs.n; i++) {
         const struct ct_guard_input *in = &proof->inputs.v[i];
         const ct_value one = ct_guard_is_out_of_range(at, in->value, in->assumed);
 
-        if (in->must_absorb && proof->zeros_will_do) {
-            absorbs_not = ct_guard_either(at, absorbs_not, one);
-            all_bits = ct_guard_either(at, all_bits, in->value);
+        if (in->must_absorb && proof->zeros_allowed) {
+            too_small = ct_guard_or(at, too_small, one);
+            all_bits = ct_guard_or(at, all_bits, in->value);
         } else {
-            bad = ct_guard_either(at, bad, one);
+            bad = ct_guard_or(at, bad, one);
         }
     }
-    if (absorbs_not.i) /* nor are they zeros */
-        bad = ct_guard_either(at, bad, ct_and(at, absorbs_not, ct_icmp_imm(at, PTX_U32, PTX_NE, ct_shl_imm(at, all_bits, 1), 0)));
+    if (too_small.i) /* and they are not all zero */
+        bad = ct_guard_or(at, bad, ct_and(at, too_small, ct_icmp_imm(at, PTX_U32, PTX_NE, ct_shl_imm(at, all_bits, 1), 0)));
     if (proof->reads_shared)
-        bad = ct_guard_either(at, bad, ct_guard_shared_flag(at));
+        bad = ct_guard_or(at, bad, ct_guard_shared_flag(at));
     return bad.i ? bad : ct_emit_const(at, CT_W_PRED, 0);
 }
 
@@ -79,10 +79,10 @@ static ct_value copied(const struct loop *loop, ct_value x)
     return loop->copied[x.i].i ? loop->copied[x.i] : x;
 }
 
-/* The copy of an edge goes where the edge goes, or where that has been copied to. */
+/* The target of a copied edge: the same block, or its copy. */
 static struct ct_block *target(const struct loop *loop, struct ct_block *block)
 {
-    return ct_guard_is_inside(loop->header, block) ? loop->twins[block->id] : block;
+    return ct_guard_is_inside(loop->header, block) ? loop->copies[block->id] : block;
 }
 
 static bool is_one(struct ct_range x)
@@ -90,10 +90,10 @@ static bool is_one(struct ct_range x)
     return x.number && x.nonzero && x.nonnegative && !x.least && !x.most;
 }
 
-/* What an instruction is in the copy, if less than it was: nothing else. Its operands are still those of the loop. */
-static ct_value shortened(const struct loop *loop, struct ct_cursor *at, const struct ct_insn *insn)
+/* A simpler replacement for the copy of an instruction, or none. Its operands are still those of the original loop. */
+static ct_value simplified(const struct loop *loop, struct ct_cursor *at, const struct ct_insn *insn)
 {
-    if (loop->proof.zeros_will_do) /* all is not known of that */
+    if (loop->proof.zeros_allowed) /* then the ranges do not cover all cases */
         return CT_NO_VALUE;
     if (insn->op == CT_OP_FCMP && ct_guard_is_never(&loop->proof, insn))
         return ct_emit_const(at, CT_W_PRED, 0);
@@ -103,12 +103,12 @@ static ct_value shortened(const struct loop *loop, struct ct_cursor *at, const s
     return CT_NO_VALUE;
 }
 
-/* Whether `refine` has to think of subnormals for it in the copy, too. */
+/* Whether `refine` must still handle subnormals for the copy. */
 static bool is_refined(const struct loop *loop, const struct ct_insn *insn)
 {
     bool may_be_small = false;
 
-    if (insn->type != PTX_F32 || loop->proof.zeros_will_do)
+    if (insn->type != PTX_F32 || loop->proof.zeros_allowed)
         return insn->refined;
     for (uint32_t i = 0; i < insn->n_operands; i++)
         may_be_small |= ct_guard_range_at(&loop->proof, insn->operands[i], insn->block).least < CT_POWER_NORMAL;
@@ -117,14 +117,14 @@ static bool is_refined(const struct loop *loop, const struct ct_insn *insn)
 
 static void copy_block(struct loop *loop, const struct ct_block *block)
 {
-    struct ct_cursor at = {.fn = loop->g->fn, .block = loop->twins[block->id]};
+    struct ct_cursor at = {.fn = loop->g->fn, .block = loop->copies[block->id]};
 
     for (const struct ct_insn *insn = block->first; insn; insn = insn->next) {
         struct ct_insn *copy;
         ct_value less;
 
         at.where = insn->where;
-        less = shortened(loop, &at, insn);
+        less = simplified(loop, &at, insn);
         if (less.i) {
             loop->copied[insn->results[0].i] = less;
             continue;
@@ -136,7 +136,7 @@ static void copy_block(struct loop *loop, const struct ct_block *block)
     }
 }
 
-/* One more way out of a loop, beside that by predecessor `p`. */
+/* Adds an exit of the loop's copy, corresponding to the one from predecessor `p`. */
 static void add_exit(const struct loop *loop, struct ct_block *exit, uint32_t p, struct ct_block *from)
 {
     for (struct ct_insn *phi = exit->first; phi && phi->op == CT_OP_PHI; phi = phi->next)
@@ -144,19 +144,19 @@ static void add_exit(const struct loop *loop, struct ct_block *exit, uint32_t p,
     *CT_PUSH(&loop->g->fn->compilation->arena, &exit->preds) = from;
 }
 
-/* Edges from the twin of a block, in the order of the block's. */
+/* Makes the edges of a block's copy, in the order of the block's edges. */
 static void copy_edges(struct loop *loop, const struct ct_block *block, struct ct_block *before)
 {
     struct ct_fn *fn = loop->g->fn;
-    struct ct_block *twin = loop->twins[block->id], **succs = CT_ARENA_ARRAY(loop->g->scratch, struct ct_block *, block->n_succs);
+    struct ct_block *copy = loop->copies[block->id], **succs = CT_ARENA_ARRAY(loop->g->scratch, struct ct_block *, block->n_succs);
 
     for (uint32_t p = 0; p < block->preds.n; p++)
-        *CT_PUSH(&fn->compilation->arena, &twin->preds) =
-            ct_guard_is_inside(loop->header, block->preds.v[p]) ? loop->twins[block->preds.v[p]->id] : before;
+        *CT_PUSH(&fn->compilation->arena, &copy->preds) =
+            ct_guard_is_inside(loop->header, block->preds.v[p]) ? loop->copies[block->preds.v[p]->id] : before;
     for (uint32_t s = 0; s < block->n_succs; s++)
         succs[s] = target(loop, block->succs[s]);
-    ct_block_set_succs(fn, twin, block->n_succs, succs);
-    for (struct ct_insn *insn = twin->first; insn; insn = insn->next)
+    ct_block_set_succs(fn, copy, block->n_succs, succs);
+    for (struct ct_insn *insn = copy->first; insn; insn = insn->next)
         for (uint32_t i = 0; i < insn->n_operands; i++)
             insn->operands[i] = copied(loop, insn->operands[i]);
 }
@@ -167,17 +167,17 @@ static void copy_exits(const struct loop *loop, struct ct_block *exit)
 
     for (uint32_t p = 0; p < n; p++)
         if (ct_guard_is_inside(loop->header, exit->preds.v[p]))
-            add_exit(loop, exit, p, loop->twins[exit->preds.v[p]->id]);
+            add_exit(loop, exit, p, loop->copies[exit->preds.v[p]->id]);
 }
 
 static void copy_loop(struct loop *loop, struct ct_block *before)
 {
     const struct ct_guard_proof *proof = &loop->proof;
 
-    loop->twins = CT_ARENA_ARRAY(loop->g->scratch, struct ct_block *, loop->n_blocks);
+    loop->copies = CT_ARENA_ARRAY(loop->g->scratch, struct ct_block *, loop->n_blocks);
     loop->copied = CT_ARENA_ARRAY(loop->g->scratch, ct_value, loop->g->fn->values.n);
     for (uint32_t b = 0; b < proof->blocks.n; b++)
-        *CT_PUSH(loop->g->scratch, &loop->g->plain) = loop->twins[proof->blocks.v[b]->id] = ct_block_create(loop->g->fn);
+        *CT_PUSH(loop->g->scratch, &loop->g->unguarded) = loop->copies[proof->blocks.v[b]->id] = ct_block_create(loop->g->fn);
     for (uint32_t b = 0; b < proof->blocks.n; b++)
         copy_block(loop, proof->blocks.v[b]);
     for (uint32_t b = 0; b < proof->blocks.n; b++)
@@ -187,39 +187,39 @@ static void copy_loop(struct loop *loop, struct ct_block *before)
             copy_exits(loop, loop->g->fn->blocks.v[b]);
 }
 
-/* ---- what leaves it ---- */
+/* ---- values that are used outside ---- */
 
-/* By value: whether it is computed in the loop and read elsewhere. */
-static bool *list_leaving(const struct loop *loop, uint32_t n_values)
+/* Indexed by value: whether it is computed in the loop and used outside. */
+static bool *find_values_used_outside(const struct loop *loop, uint32_t n_values)
 {
     const struct ct_fn *fn = loop->g->fn;
-    bool *leaves = CT_ARENA_ARRAY(loop->g->scratch, bool, n_values);
+    bool *used_outside = CT_ARENA_ARRAY(loop->g->scratch, bool, n_values);
 
     for (uint32_t b = 0; b < loop->n_blocks; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn && !ct_guard_is_inside(loop->header, fn->blocks.v[b]);
              insn = insn->next)
             for (uint32_t i = 0; i < insn->n_operands; i++)
                 if (insn->operands[i].i < n_values && loop->copied[insn->operands[i].i].i)
-                    leaves[insn->operands[i].i] = true;
-    return leaves;
+                    used_outside[insn->operands[i].i] = true;
+    return used_outside;
 }
 
-static void merge_what_leaves(const struct loop *loop, uint32_t n_values)
+static void repair_uses(const struct loop *loop, uint32_t n_values)
 {
     struct ct_fn *fn = loop->g->fn;
-    const bool *leaves = list_leaving(loop, n_values);
+    const bool *used_outside = find_values_used_outside(loop, n_values);
 
     for (uint32_t x = 1; x < n_values; x++) {
         struct ct_ssa_repair repair;
 
-        if (!leaves[x])
+        if (!used_outside[x])
             continue;
         repair = ct_ssa_repair_begin(fn, (ct_value){x});
         for (uint32_t b = 0; b < loop->proof.blocks.n; b++) {
             const uint32_t id = loop->proof.blocks.v[b]->id;
 
             repair.at_end[id] = repair.x;
-            repair.at_end[loop->twins[id]->id] = copied(loop, repair.x);
+            repair.at_end[loop->copies[id]->id] = copied(loop, repair.x);
         }
         for (uint32_t b = 0; b < loop->n_blocks; b++)
             if (!ct_guard_is_inside(loop->header, fn->blocks.v[b]))
@@ -227,28 +227,28 @@ static void merge_what_leaves(const struct loop *loop, uint32_t n_values)
     }
 }
 
-/* ---- doing it ---- */
+/* ---- the transformation ---- */
 
-/* A block on the loop's way in, with one behind it that only the loop follows. */
-static struct ct_block *make_way_in(struct loop *loop, struct ct_block **guarded)
+/* Inserts a block on the loop's entry edge, and behind it one that leads to the loop only. */
+static struct ct_block *split_entry(struct loop *loop, struct ct_block **guarded)
 {
     struct ct_fn *fn = loop->g->fn;
-    struct ct_block *asking = ct_block_create(fn), *from = loop->header->preds.v[loop->entry];
+    struct ct_block *checking = ct_block_create(fn), *from = loop->header->preds.v[loop->entry];
 
     *guarded = ct_block_create(fn);
     for (uint32_t s = 0; s < from->n_succs; s++)
         if (from->succs[s] == loop->header)
-            from->succs[s] = asking;
-    *CT_PUSH(&fn->compilation->arena, &asking->preds) = from;
+            from->succs[s] = checking;
+    *CT_PUSH(&fn->compilation->arena, &checking->preds) = from;
     loop->header->preds.v[loop->entry] = *guarded;
     ct_cursor_jump(&(struct ct_cursor){.fn = fn, .block = *guarded, .where = loop->header->first->where}, loop->header);
-    return asking;
+    return checking;
 }
 
-/* The copy knows its predecessor already. */
-static void ask_before(const struct loop *loop, struct ct_cursor *at, struct ct_block *guarded)
+/* The copy has its predecessor already. */
+static void branch_to_versions(const struct loop *loop, struct ct_cursor *at, struct ct_block *guarded)
 {
-    ct_cursor_branch(at, ask(loop, at), guarded, loop->twins[loop->header->id]);
+    ct_cursor_branch(at, emit_check(loop, at), guarded, loop->copies[loop->header->id]);
     *CT_PUSH(&at->fn->compilation->arena, &guarded->preds) = at->block;
 }
 
@@ -256,51 +256,51 @@ static void make_copy(struct loop *loop)
 {
     struct ct_fn *fn = loop->g->fn;
     const uint32_t n_values = fn->values.n;
-    struct ct_block *guarded, *asking;
+    struct ct_block *guarded, *checking;
     struct ct_cursor at = {.fn = fn, .where = loop->header->first->where};
 
     loop->n_blocks = fn->blocks.n;
     while (ct_guard_is_inside(loop->header, loop->header->preds.v[loop->entry]))
         loop->entry++;
-    at.block = asking = make_way_in(loop, &guarded);
-    copy_loop(loop, asking);
-    ask_before(loop, &at, guarded);
-    merge_what_leaves(loop, n_values);
+    at.block = checking = split_entry(loop, &guarded);
+    copy_loop(loop, checking);
+    branch_to_versions(loop, &at, guarded);
+    repair_uses(loop, n_values);
 }
 
 typedef CT_VEC(struct ct_block *) block_list;
 
-/* Headers of loops that have been looked at, those of which there is a copy now among them. */
+/* Headers of loops that have been processed, including those that have two versions now. */
 struct search {
     struct ct_guard *g;
-    block_list seen, twice;
-    struct ct_guard_proof room; /* one for all proofs */
-    struct ct_block **order;    /* in reverse postorder */
+    block_list seen, versioned;
+    struct ct_guard_proof proof; /* shared by all proofs */
+    struct ct_block **order;     /* in reverse postorder */
     uint32_t n_blocks;
 };
 
-/* The graph is as it is now. */
+/* Recomputes the analyses for the current graph. */
 static void refresh(struct search *search)
 {
     ct_guard_compute_graph(search->g->fn);
     search->order = ct_fn_rpo_blocks(search->g->fn, &search->n_blocks);
-    ct_guard_reserve(&search->room);
+    ct_guard_reserve(&search->proof);
 }
 
 static bool is_done(const struct search *search, const struct ct_block *header)
 {
-    if (ct_guard_is_plain(search->g, header))
+    if (ct_guard_is_unguarded(search->g, header))
         return true;
     for (uint32_t i = 0; i < search->seen.n; i++)
         if (search->seen.v[i] == header)
             return true;
-    for (uint32_t i = 0; i < search->twice.n; i++)
-        if (ct_guard_is_inside(search->twice.v[i], header))
+    for (uint32_t i = 0; i < search->versioned.n; i++)
+        if (ct_guard_is_inside(search->versioned.v[i], header))
             return true;
     return false;
 }
 
-/* Outer loops come first; what is in a loop of which there are two is done with it. */
+/* Outer loops come first; a loop inside of a loop with two versions is done. */
 static struct ct_block *next_header_or_null(const struct search *search)
 {
     for (uint32_t b = 0; b < search->n_blocks; b++)
@@ -309,21 +309,21 @@ static struct ct_block *next_header_or_null(const struct search *search)
     return NULL;
 }
 
-void ct_guard_make_plain_loops(struct ct_guard *g)
+void ct_guard_make_unguarded_loops(struct ct_guard *g)
 {
-    struct search search = {.g = g, .room = {.g = g}};
+    struct search search = {.g = g, .proof = {.g = g}};
     struct ct_block *header;
 
     refresh(&search);
     while ((header = next_header_or_null(&search)) != NULL) {
-        struct loop loop = {.g = g, .header = header, .proof = search.room};
+        struct loop loop = {.g = g, .header = header, .proof = search.proof};
 
         loop.proof.header = header;
         *CT_PUSH(g->scratch, &search.seen) = header;
         if (!is_candidate(g->fn, header) || !ct_guard_prove(&loop.proof, search.order, search.n_blocks))
             continue;
         make_copy(&loop);
-        *CT_PUSH(g->scratch, &search.twice) = header;
+        *CT_PUSH(g->scratch, &search.versioned) = header;
         refresh(&search);
     }
 }

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard: whether the multiply-adds of a loop can be hurt by flushing, if what comes into it has ordinary sizes.
+/* guard: whether flushing can change the multiply-adds of a loop if its inputs have ordinary magnitudes.
  *
- * Each f32 of the loop has a range (guard_ranges.c). They start with nothing known and grow, round by round, until none changes; then each
- * holds by induction on the steps of the loop: a step that is computed from what its range says gives what its range says, for a
- * multiply-add because none that is found to be harmless is hurt. Phis that do not settle soon are given up.
+ * Each f32 of the loop has a range (guard_ranges.c). The analysis starts with unknown ranges and lets them grow until a fixed point is
+ * reached. Then each range holds by induction on the steps of the loop: an instruction whose operands are in their ranges gives a result in
+ * its range; this includes multiply-adds, since each of them is shown to be unaffected by flushing. Phis that do not converge soon are
+ * widened.
  *
- * What comes from outside is assumed to have the range of a level of the table below. An addend of a product that is not known is assumed
- * not to be 0, if it comes from outside: it absorbs (guard_ranges.c). */
+ * Inputs are assumed to have the ranges of one level of the table below. An input that is added to an unknown product is assumed to be
+ * nonzero, so that it absorbs the product's error (guard_ranges.c). */
 #include "guard_proof.h"
 
 #include <string.h>
 
-enum { ROUNDS_MAX = 40, ROUNDS_OF_PATIENCE = 3, INPUTS_MAX = 24, BLOCKS_MAX = 64 };
+enum { ROUNDS_MAX = 40, ROUNDS_BEFORE_WIDENING = 3, INPUTS_MAX = 24, BLOCKS_MAX = 64 };
 
-/* 0, or of 2^least to 2^most: what does not change in the loop, and what begins there. */
+/* 0, or from 2^least to 2^most: loop invariants, and initial values of loop-carried values */
 static const struct level {
     struct {
         int16_t least, most;
-    } fixed, beginning;
+    } invariant, initial;
 } levels[] = {
     {{-40, CT_POWER_ANY}, {-103, CT_POWER_ANY}},
     {{-40, 40}, {-103, 40}},
 };
 enum { N_LEVELS = sizeof levels / sizeof *levels };
-enum { SHARED_LEAST = -40 }; /* numbers in shared memory are 0 or factors (guard_shared.c): of 2^SHARED_LEAST or more */
+enum { SHARED_LEAST = -40 }; /* numbers in shared memory are 0 or factors (guard_shared.c), that is at least 2^SHARED_LEAST */
 
 bool ct_guard_is_inside(const struct ct_block *header, const struct ct_block *block)
 {
@@ -46,19 +47,19 @@ static bool is_inside(const struct ct_guard_proof *proof, ct_value x)
     return ct_guard_is_inside(proof->header, ct_guard_definition(proof, x)->block);
 }
 
-/* ---- what it depends on ---- */
+/* ---- inputs ---- */
 
 static struct ct_guard_input *input(struct ct_guard_proof *proof, ct_value x)
 {
     if (!proof->input_of[x.i]) {
-        *CT_PUSH(proof->g->scratch, &proof->inputs) = (struct ct_guard_input){.value = x, .begins = true};
+        *CT_PUSH(proof->g->scratch, &proof->inputs) = (struct ct_guard_input){.value = x, .is_initial = true};
         proof->input_of[x.i] = proof->inputs.n;
     }
     return &proof->inputs.v[proof->input_of[x.i] - 1];
 }
 
-/* Operands that say something of the result, from the first one on. */
-static uint32_t first_that_matters(const struct ct_insn *insn)
+/* The index of the first operand on which the range of the result depends. */
+static uint32_t first_relevant_operand(const struct ct_insn *insn)
 {
     switch ((unsigned)insn->op) {
     case CT_OP_FADD:
@@ -83,7 +84,7 @@ static uint32_t first_that_matters(const struct ct_insn *insn)
 
 typedef CT_VEC(struct ct_insn *) insn_list;
 
-/* Follows an operand to where it comes from. */
+/* Follows an operand to its definition. */
 static void follow(struct ct_guard_proof *proof, insn_list *work, const struct ct_insn *user, ct_value x)
 {
     struct ct_insn *def = ct_guard_definition(proof, ct_guard_original(proof, x));
@@ -91,13 +92,13 @@ static void follow(struct ct_guard_proof *proof, insn_list *work, const struct c
     if (ct_width_of_value(proof->g->fn, x) != CT_W_32 || def->op == CT_OP_CONST)
         return;
     if (is_inside(proof, def->results[0])) {
-        if (!proof->is_known[def->results[0].i]) /* a mark, for now */
+        if (!proof->is_known[def->results[0].i]) /* used as a mark here */
             *CT_PUSH(proof->g->scratch, work) = def;
         proof->is_known[def->results[0].i] = true;
     } else if (def->op != CT_OP_ITOF) {
         struct ct_guard_input *in = input(proof, ct_guard_original(proof, x));
 
-        in->begins &= user->op == CT_OP_PHI;
+        in->is_initial &= user->op == CT_OP_PHI;
     }
 }
 
@@ -112,7 +113,7 @@ static void find_inputs(struct ct_guard_proof *proof)
     while (work.n) {
         const struct ct_insn *insn = work.v[--work.n];
 
-        for (uint32_t i = first_that_matters(insn); i < insn->n_operands; i++)
+        for (uint32_t i = first_relevant_operand(insn); i < insn->n_operands; i++)
             follow(proof, &work, insn, insn->operands[i]);
     }
 }
@@ -123,14 +124,15 @@ static void assume(struct ct_guard_proof *proof)
 
     for (uint32_t i = 0; i < proof->inputs.n; i++) {
         struct ct_guard_input *in = &proof->inputs.v[i];
-        const int least = in->begins ? level->beginning.least : level->fixed.least;
+        const int least = in->is_initial ? level->initial.least : level->invariant.least;
 
-        in->assumed = ct_range_between(in->must_absorb ? CT_POWER_ABSORBING : least, in->begins ? level->beginning.most : level->fixed.most);
+        in->assumed =
+            ct_range_between(in->must_absorb ? CT_POWER_ABSORBING : least, in->is_initial ? level->initial.most : level->invariant.most);
         in->assumed.nonzero = in->must_absorb;
     }
 }
 
-/* ---- steps ---- */
+/* ---- transfer functions ---- */
 
 static struct ct_range masked(const struct ct_guard_proof *proof, const struct ct_insn *insn)
 {
@@ -156,16 +158,16 @@ static struct ct_range selected(const struct ct_guard_proof *proof, const struct
 
 static struct ct_range loaded(struct ct_guard_proof *proof, const struct ct_insn *insn)
 {
-    if (!proof->g->shared_is_watched || !ct_is_shared_word(proof->g->fn, insn))
+    if (!proof->g->shared_is_tracked || !ct_is_shared_word(proof->g->fn, insn))
         return ct_range_any();
     proof->reads_shared = true;
     return ct_range_between(SHARED_LEAST, CT_POWER_ANY);
 }
 
-/* Of arithmetic, where it stands. */
+/* The ranges of an instruction's operands at its place. */
 struct operands {
     struct ct_range x[3];
-    bool same; /* the first two are one value */
+    bool same; /* the first two are the same value */
 };
 
 static struct operands operands_of(const struct ct_guard_proof *proof, const struct ct_insn *insn)
@@ -198,7 +200,7 @@ static struct ct_range computed(const struct ct_guard_proof *proof, const struct
     }
 }
 
-/* Nothing of constants and of integers that become f32, which ct_guard_range knows without. */
+/* Nothing is known of constants and converted integers here: ct_guard_range handles them. */
 static struct ct_range step(struct ct_guard_proof *proof, const struct ct_insn *insn)
 {
     switch ((unsigned)insn->op) {
@@ -212,27 +214,27 @@ static struct ct_range step(struct ct_guard_proof *proof, const struct ct_insn *
     case CT_OP_LOAD:
         return loaded(proof, insn);
     default:
-        return first_that_matters(insn) < insn->n_operands ? computed(proof, insn) : ct_range_any();
+        return first_relevant_operand(insn) < insn->n_operands ? computed(proof, insn) : ct_range_any();
     }
 }
 
-/* ---- rounds ---- */
+/* ---- iteration ---- */
 
-/* Whether ranges are kept of what an instruction gives. */
-static bool is_followed(const struct ct_guard_proof *proof, const struct ct_insn *insn)
+/* Whether ranges are recorded for the results of an instruction. */
+static bool is_tracked(const struct ct_guard_proof *proof, const struct ct_insn *insn)
 {
     return insn->n_results && ct_width_of_value(proof->g->fn, insn->results[0]) == CT_W_32;
 }
 
-/* Whether nothing is known of a value of the loop so far. */
+/* Whether nothing is known of a value of the loop yet. */
 static bool is_pending(const struct ct_guard_proof *proof, ct_value x)
 {
     const struct ct_insn *def = ct_guard_definition(proof, x);
 
-    return is_inside(proof, x) && is_followed(proof, def) && def->op != CT_OP_CONST && !proof->is_known[x.i];
+    return is_inside(proof, x) && is_tracked(proof, def) && def->op != CT_OP_CONST && !proof->is_known[x.i];
 }
 
-/* What a phi is, of what is known so far. False: nothing. */
+/* The range of a phi from the operands known so far. False: there are none. */
 static bool merged(const struct ct_guard_proof *proof, const struct ct_insn *phi, struct ct_range *out)
 {
     bool found = false;
@@ -251,7 +253,7 @@ static bool merged(const struct ct_guard_proof *proof, const struct ct_insn *phi
     return found;
 }
 
-/* What goes on growing is given up. */
+/* Widening: bounds that still grow are given up. */
 static struct ct_range widened(struct ct_range old, struct ct_range new)
 {
     new.least = new.least < old.least ? CT_POWER_LEAST : new.least;
@@ -269,7 +271,7 @@ static bool update(struct ct_guard_proof *proof, const struct ct_insn *insn, uns
         if (!merged(proof, insn, &r))
             return false;
         r = proof->is_known[x] ? ct_range_joined(proof->known[x], r) : r;
-        if (proof->is_known[x] && round > ROUNDS_OF_PATIENCE)
+        if (proof->is_known[x] && round > ROUNDS_BEFORE_WIDENING)
             r = widened(proof->known[x], r);
     } else {
         r = step(proof, insn);
@@ -283,7 +285,7 @@ static bool update(struct ct_guard_proof *proof, const struct ct_insn *insn, uns
     return true;
 }
 
-/* False: there is no end to it. */
+/* False: no fixed point was reached. */
 static bool find_ranges(struct ct_guard_proof *proof)
 {
     memset(proof->is_known, 0, proof->g->fn->values.n * sizeof *proof->is_known);
@@ -292,7 +294,7 @@ static bool find_ranges(struct ct_guard_proof *proof)
 
         for (uint32_t b = 0; b < proof->blocks.n; b++)
             for (const struct ct_insn *insn = proof->blocks.v[b]->first; insn; insn = insn->next)
-                if (is_followed(proof, insn))
+                if (is_tracked(proof, insn))
                     changed |= update(proof, insn, round);
         if (!changed)
             return true;
@@ -300,18 +302,18 @@ static bool find_ranges(struct ct_guard_proof *proof)
     return false;
 }
 
-static bool is_harmless(const struct ct_guard_proof *proof, const struct ct_insn *ffma)
+static bool is_unaffected(const struct ct_guard_proof *proof, const struct ct_insn *ffma)
 {
     const struct operands of = operands_of(proof, ffma);
 
-    return ct_fused_is_harmless(of.x[0], of.x[1], of.x[2], of.same);
+    return ct_fused_is_unaffected(of.x[0], of.x[1], of.x[2], of.same);
 }
 
-static const struct ct_insn *harmful_or_null(const struct ct_guard_proof *proof)
+static const struct ct_insn *affected_or_null(const struct ct_guard_proof *proof)
 {
     for (uint32_t b = 0; b < proof->blocks.n; b++)
         for (const struct ct_insn *insn = proof->blocks.v[b]->first; insn; insn = insn->next)
-            if (ct_is_guarded(insn) && !is_harmless(proof, insn))
+            if (ct_is_guarded(insn) && !is_unaffected(proof, insn))
                 return insn;
     return NULL;
 }
@@ -322,16 +324,16 @@ static bool prove_at_level(struct ct_guard_proof *proof)
     for (uint32_t i = 0; i < proof->inputs.n; i++)
         proof->inputs.v[i].must_absorb = false;
     for (;;) {
-        const struct ct_insn *harmful;
+        const struct ct_insn *affected;
         uint32_t addend;
 
         assume(proof);
         if (!find_ranges(proof))
             return false;
-        harmful = harmful_or_null(proof);
-        if (!harmful)
+        affected = affected_or_null(proof);
+        if (!affected)
             return true;
-        addend = proof->input_of[ct_guard_original(proof, harmful->operands[2]).i];
+        addend = proof->input_of[ct_guard_original(proof, affected->operands[2]).i];
         if (!addend || proof->inputs.v[addend - 1].must_absorb)
             return false;
         proof->inputs.v[addend - 1].must_absorb = true;
@@ -364,10 +366,10 @@ void ct_guard_reserve(struct ct_guard_proof *proof)
     proof->is_known = CT_ARENA_ARRAY(proof->g->scratch, bool, n_values);
 }
 
-/* Whether what must absorb may as well be 0. What is known is that without such zeros, in the end. */
+/* Whether inputs that must absorb may as well be 0. The ranges at the end are those without such zeros. */
 static bool try_zeros(struct ct_guard_proof *proof)
 {
-    bool any = false, harmless;
+    bool any = false, unaffected;
 
     for (uint32_t i = 0; i < proof->inputs.n; i++)
         if (proof->inputs.v[i].must_absorb) {
@@ -376,10 +378,10 @@ static bool try_zeros(struct ct_guard_proof *proof)
         }
     if (!any)
         return false;
-    harmless = find_ranges(proof) && !harmful_or_null(proof);
+    unaffected = find_ranges(proof) && !affected_or_null(proof);
     assume(proof);
     (void)find_ranges(proof);
-    return harmless;
+    return unaffected;
 }
 
 bool ct_guard_prove(struct ct_guard_proof *proof, struct ct_block *const *order, uint32_t n_blocks)
@@ -388,7 +390,7 @@ bool ct_guard_prove(struct ct_guard_proof *proof, struct ct_block *const *order,
         return false;
     for (proof->level = 0; proof->level < N_LEVELS; proof->level++)
         if (prove_at_level(proof)) {
-            proof->zeros_will_do = try_zeros(proof);
+            proof->zeros_allowed = try_zeros(proof);
             return true;
         }
     return false;

@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard: arithmetic on what is known of f32, and when a flushing Fma cannot be told from another.
+/* guard: interval arithmetic on the magnitudes of f32, and conditions under which an Fma that flushes gives the same result as one that
+ * does not.
  *
- * Rounding to nearest keeps order, so bounds that are f32 themselves hold for rounded results as for exact ones; f32 above any multiple of
- * a power of two are multiples of it, so it keeps these too. A last place of x is more than |x| * 2^-24: a bound below gives a multiple.
+ * Rounding to nearest is monotonic, so bounds that are f32 themselves hold for rounded results as for exact ones; f32 above any multiple of
+ * a power of two are multiples of it, so rounding preserves these too. The unit in the last place of x is more than |x| * 2^-24: a lower
+ * bound implies a multiple.
  *
- * r = a * b + c, where the driver takes subnormal operands for zeros and makes a zero of an exact result that is not 0 and below 2^-126:
- *  - *Multiples.* a, b and c are multiples of 2^-126, and so is a * b by what is known of a and b. None is a subnormal then, and the exact
- *    result is a multiple of 2^-126: 0 or no less. Nothing is flushed.
- *  - *No cancellation.* a, b and c are 0 or at least 2^-126, a * b too, and a * b and c are not negative, or one is 0. So is the sum.
- *  - *Absorption.* |c| >= 2^e with e >= -78, not 0. If a is subnormal and |b| <= 2^(e+101), |a * b| < 2^(e-25), less than half of the way
- *    from c to any other f32: r is c, with a flushed or not (b has to be finite: 0 times infinity is a NaN). The same with a and b changed.
- *    If a and b are one value, a subnormal's square is below 2^-252, whatever its bound. Else no operand is flushed, and the result is not:
- *    where |a * b| < 2^(e-1) the sum is above 2^(e-1), a multiple of 2^(e-24). Otherwise the last places of a and b multiply to a power of
- *    two above |a * b| * 2^-48, so to 2^(e-48) or more; that of c is 2^(e-23) or more; the exact sum is a multiple of 2^(e-48), which is a
- *    multiple of 2^-126.
- *  - *Nothing added.* a * b is 0 by what is known of a and b, one of them being 0 and the other finite; c is no subnormal. Flushing keeps
- * signs. NaNs give NaN in either way. */
+ * r = a * b + c, where the driver replaces subnormal operands by zeros, and a nonzero exact result below 2^-126 by zero:
+ *  - *Multiples.* a, b and c are multiples of 2^-126, and so is a * b by what is known of a and b. Then none is subnormal, and the exact
+ *    result is a multiple of 2^-126: it is 0 or at least 2^-126. Nothing is flushed.
+ *  - *No cancellation.* a, b, c and a * b are each 0 or at least 2^-126, and a * b and c are not negative, or one of them is 0. Then the
+ *    sum
+ *    is 0 or at least 2^-126, too.
+ *  - *Absorption.* |c| >= 2^e with e >= -78, not 0. If a is subnormal and |b| <= 2^(e+101), then |a * b| < 2^(e-25), less than half of the
+ *    distance from c to any other f32: r is c, whether a is flushed or not (b has to be finite: 0 times infinity is a NaN). The same holds
+ *    with
+ *    a and b exchanged. If a and b are the same value, the square of a subnormal is below 2^-252, whatever its bound. Otherwise no operand
+ *    is flushed, and neither is the result: if |a * b| < 2^(e-1), the sum is above 2^(e-1), a multiple of 2^(e-24). Else the units in the
+ *    last places of a and b have a product that is a power of two above |a * b| * 2^-48, so at least 2^(e-48); that of c is at least
+ *    2^(e-23); the exact sum is a multiple of 2^(e-48), which is a multiple of 2^-126.
+ *  - *Zero product.* a * b is 0 by what is known of a and b, since one is 0 and the other finite, and c is not subnormal.
+ * Flushing preserves signs. NaNs give NaN in either case. */
 #include "guard_ranges.h"
 
-enum { PLACES = 23, NO_QUANTUM = -1000 };
+enum { FRACTION_BITS = 23, NO_QUANTUM = -1000 };
 
 static int16_t lesser(int a, int b)
 {
@@ -35,14 +40,14 @@ struct ct_range ct_range_any(void)
     return (struct ct_range){.least = CT_POWER_LEAST, .most = CT_POWER_ANY, .quantum = CT_POWER_LEAST};
 }
 
-/* What holds of an f32 if this holds of what was rounded to it. That a subnormal is not zero is not relied on. */
+/* The range of the f32 to which a value with this range is rounded. It does not rely on a subnormal being nonzero. */
 static struct ct_range rounded(struct ct_range x)
 {
     if (x.least < CT_POWER_NORMAL)
         x.nonzero = false;
     x.quantum = greater(x.quantum, CT_POWER_LEAST);
     x.least = greater(greater(x.least, CT_POWER_LEAST), x.quantum);
-    x.quantum = greater(x.quantum, x.least - PLACES);
+    x.quantum = greater(x.quantum, x.least - FRACTION_BITS);
     x.most = x.most >= CT_POWER_ANY ? CT_POWER_ANY : greater(x.most, CT_POWER_LEAST);
     return x;
 }
@@ -54,7 +59,7 @@ struct ct_range ct_range_between(int least, int most)
 
 struct ct_range ct_range_of_constant(uint32_t bits)
 {
-    const int exponent = bits >> PLACES & 0xff;
+    const int exponent = bits >> FRACTION_BITS & 0xff;
     const uint32_t fraction = bits & 0x7fffff, significant = fraction | (exponent ? 0x800000 : 0);
     struct ct_range x = {.number = exponent < 255 || !fraction, .nonzero = bits << 1 != 0};
 
@@ -70,7 +75,7 @@ struct ct_range ct_range_of_constant(uint32_t bits)
         x.most = (int16_t)(x.least + (significant >> first << first != significant));
         x.quantum = (int16_t)(last + __builtin_ctz(significant));
     } else {
-        x.least = x.quantum = CT_POWER_ANY - 1; /* 0 is a multiple of all */
+        x.least = x.quantum = CT_POWER_ANY - 1; /* 0 is a multiple of every power */
     }
     return x;
 }
@@ -103,7 +108,7 @@ static bool is_zero(struct ct_range x)
 
 /* ---- exact results ---- */
 
-/* A bound below for a sum of two that are not negative, if it is not 0. */
+/* A lower bound for a nonzero sum of two nonnegative numbers. */
 static int16_t least_of_sum(struct ct_range a, struct ct_range b)
 {
     const int16_t least = lesser(a.least, b.least);
@@ -113,15 +118,15 @@ static int16_t least_of_sum(struct ct_range a, struct ct_range b)
 
 static struct ct_range sum(struct ct_range a, struct ct_range b)
 {
-    const bool grows = a.nonnegative && b.nonnegative;
-    struct ct_range r = {.quantum = lesser(a.quantum, b.quantum), .nonnegative = grows};
+    const bool no_cancellation = a.nonnegative && b.nonnegative;
+    struct ct_range r = {.quantum = lesser(a.quantum, b.quantum), .nonnegative = no_cancellation};
 
     if (is_zero(a) || is_zero(b))
         return is_zero(a) ? b : a;
     r.most = is_finite(a) && is_finite(b) ? (int16_t)(greater(a.most, b.most) + 1) : CT_POWER_ANY;
-    r.least = grows ? least_of_sum(a, b) : r.quantum;
-    r.nonzero = grows && (a.nonzero || b.nonzero);
-    r.number = a.number && b.number && (grows || is_finite(a) || is_finite(b));
+    r.least = no_cancellation ? least_of_sum(a, b) : r.quantum;
+    r.nonzero = no_cancellation && (a.nonzero || b.nonzero);
+    r.number = a.number && b.number && (no_cancellation || is_finite(a) || is_finite(b));
     return r;
 }
 
@@ -136,7 +141,7 @@ static struct ct_range product(struct ct_range a, struct ct_range b, bool same)
     return r;
 }
 
-/* ---- results ---- */
+/* ---- rounded results ---- */
 
 struct ct_range ct_range_of_sum(struct ct_range a, struct ct_range b)
 {
@@ -179,7 +184,7 @@ struct ct_range ct_range_of_fused(struct ct_range a, struct ct_range b, struct c
     return rounded(r);
 }
 
-/* 1 / x, exact. */
+/* 1 / x, not rounded. */
 static struct ct_range inverse(struct ct_range x)
 {
     return (struct ct_range){.least = (int16_t)-x.most,
@@ -200,7 +205,7 @@ static int half_down(int power)
     return power >= 0 ? power / 2 : -((1 - power) / 2);
 }
 
-/* The device's own, which takes subnormals for zeros and is off by less than a factor of two. */
+/* The device's inverse root, which takes subnormals for zeros and is wrong by a factor below two. */
 struct ct_range ct_range_of_inverse_root(struct ct_range x)
 {
     const bool positive = x.nonnegative && x.nonzero;
@@ -215,9 +220,9 @@ struct ct_range ct_range_of_inverse_root(struct ct_range x)
                                      .number = x.number && positive});
 }
 
-/* ---- what does no harm ---- */
+/* ---- when flushing has no effect ---- */
 
-static bool is_no_subnormal(struct ct_range x)
+static bool is_not_subnormal(struct ct_range x)
 {
     return x.least >= CT_POWER_NORMAL;
 }
@@ -231,19 +236,19 @@ static bool cannot_cancel(struct ct_range a, struct ct_range b, struct ct_range 
 {
     const struct ct_range p = product(a, b, same);
 
-    if (!is_no_subnormal(a) || !is_no_subnormal(b) || !is_no_subnormal(c) || !is_no_subnormal(p))
+    if (!is_not_subnormal(a) || !is_not_subnormal(b) || !is_not_subnormal(c) || !is_not_subnormal(p))
         return false;
     return (p.nonnegative && c.nonnegative) || is_zero(c);
 }
 
 static bool is_absorbed(struct ct_range a, struct ct_range b, struct ct_range c)
 {
-    return is_no_subnormal(a) || (is_finite(b) && b.most <= c.least + 101);
+    return is_not_subnormal(a) || (is_finite(b) && b.most <= c.least + 101);
 }
 
-bool ct_fused_is_harmless(struct ct_range a, struct ct_range b, struct ct_range c, bool same)
+bool ct_fused_is_unaffected(struct ct_range a, struct ct_range b, struct ct_range c, bool same)
 {
-    if (are_multiples(a, b, c) || cannot_cancel(a, b, c, same) || (is_zero(product(a, b, same)) && is_no_subnormal(c)))
+    if (are_multiples(a, b, c) || cannot_cancel(a, b, c, same) || (is_zero(product(a, b, same)) && is_not_subnormal(c)))
         return true;
     return absorbs(c) && (same || (is_absorbed(a, b, c) && is_absorbed(b, a, c)));
 }

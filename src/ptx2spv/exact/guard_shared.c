@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard: what goes into shared memory is looked at when it is stored, once, and not by every multiply-add that reads it.
- * A word behind the kernel's own shared memory (CT_SYS_EXCHANGE_BASE) says whether a number was ever stored that is no factor
- * (guard_flags.c): as long as it is 0 all that is loaded are factors, and one load of that word answers for a whole segment. It is set
- * before anybody may see the number, and it stays: of stores that follow each other the last one asks for all, so that nothing stands
- * between the loads from global memory that bring the numbers.
+/* guard: numbers in shared memory are checked once, when they are stored, and not by every multiply-add that reads them. A word behind the
+ * kernel's own shared memory (CT_SYS_EXCHANGE_BASE) says whether a number was ever stored that is not a factor (guard_flags.c): as long as
+ * it is 0, all loaded numbers are factors, and one load of that word suffices for a whole segment. It is set before any thread may see the
+ * number, and it is never cleared. The last one of several consecutive stores checks the operands of all of them, so that no check
+ * separates the loads from global memory that fetch the numbers.
  *
- * In SSA; only where all that a kernel puts into shared memory are whole 32-bit words, by stores, or two of them as an integer of 64 bits:
- * clang copies structures like that. What nobody stored is undefined. */
+ * In SSA. Only for kernels that access shared memory by stores of whole 32-bit words, or of two of them as a 64-bit integer: clang
+ * copies structures like that. Words that were never stored are undefined. */
 #include "guard.h"
 #include "ptx2spv/ir/builder.h"
 #include "ptx2spv/sync/sync.h"
@@ -38,9 +38,9 @@ bool ct_guard_leaves_shared_alone(const struct ct_insn *insn)
     }
 }
 
-/* ---- whether it can be done, and is of use ---- */
+/* ---- whether it is possible and useful ---- */
 
-/* What is stored as a double is one. */
+/* An f64 that is stored consists of no f32. */
 static bool stores_words(const struct ct_fn *fn, const struct ct_insn *store)
 {
     const unsigned bits = ptx_type_bits(store->type);
@@ -51,7 +51,7 @@ static bool stores_words(const struct ct_fn *fn, const struct ct_insn *store)
     return bits == 32 || (bits == 64 && !ptx_type_is_float(store->type));
 }
 
-static bool hides_numbers(const struct ct_fn *fn, const struct ct_insn *insn)
+static bool stores_untracked(const struct ct_fn *fn, const struct ct_insn *insn)
 {
     if (insn->op == CT_OP_ATOM)
         return insn->space == CT_SPACE_SHARED || insn->space == CT_SPACE_GENERIC;
@@ -60,7 +60,7 @@ static bool hides_numbers(const struct ct_fn *fn, const struct ct_insn *insn)
     return insn->space == CT_SPACE_GENERIC || (insn->space == CT_SPACE_SHARED && !stores_words(fn, insn));
 }
 
-/* A factor of it is a word of shared memory, or the sum of one and something. */
+/* Whether a factor of the multiply-add is a word of shared memory, or the sum of one and something else. */
 static bool reads_shared_words(const struct ct_fn *fn, const struct ct_insn *ffma)
 {
     for (int i = 0; i < 2; i++) {
@@ -75,7 +75,7 @@ static bool reads_shared_words(const struct ct_fn *fn, const struct ct_insn *ffm
     return false;
 }
 
-bool ct_guard_can_watch_shared(struct ct_fn *fn)
+bool ct_guard_can_track_shared(struct ct_fn *fn)
 {
     bool read = false, written = false;
 
@@ -83,7 +83,7 @@ bool ct_guard_can_watch_shared(struct ct_fn *fn)
         return false;
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next) {
-            if (hides_numbers(fn, insn))
+            if (stores_untracked(fn, insn))
                 return false;
             read |= ct_is_guarded(insn) && reads_shared_words(fn, insn);
             written |= insn->op == CT_OP_STORE && insn->space == CT_SPACE_SHARED;
@@ -91,7 +91,7 @@ bool ct_guard_can_watch_shared(struct ct_fn *fn)
     return read && written;
 }
 
-/* ---- doing it ---- */
+/* ---- the transformation ---- */
 
 static void clear_flag(struct ct_fn *fn)
 {
@@ -102,14 +102,14 @@ static void clear_flag(struct ct_fn *fn)
     ct_exchange_barrier(&at);
 }
 
-/* Stores after which nobody has seen a number when the last one of them is done. */
+/* Stores whose numbers are not visible to any thread before the last one of the stores is executed. */
 struct group {
-    ct_value_list stored;  /* words and pairs */
-    ct_value_list numbers; /* words, once they are looked at */
+    ct_value_list stored;  /* words and pairs of words */
+    ct_value_list numbers; /* words, once the group is checked */
     struct ct_insn *last;
 };
 
-static void take_apart(struct ct_cursor *at, struct group *group)
+static void split_into_words(struct ct_cursor *at, struct group *group)
 {
     struct ct_arena *scratch = &at->fn->compilation->scratch;
 
@@ -124,39 +124,39 @@ static void take_apart(struct ct_cursor *at, struct group *group)
     }
 }
 
-/* Whether one of the numbers is no factor. */
-static ct_value is_watched_for(struct ct_cursor *at, const struct group *group)
+/* Whether one of the numbers is not a factor (zeros are). */
+static ct_value one_is_no_factor(struct ct_cursor *at, const struct group *group)
 {
     ct_value found = CT_NO_VALUE;
 
     for (uint32_t i = 0; i < group->numbers.n; i++)
-        found = ct_guard_either(at, found, ct_guard_is_no_factor(at, group->numbers.v[i]));
+        found = ct_guard_or(at, found, ct_guard_is_no_factor(at, group->numbers.v[i]));
     return found;
 }
 
-/* From `at` on. */
-static void tell_zeros_apart(struct ct_cursor at, const struct group *group, struct ct_block *rest)
+/* The fine check, from `at` on. */
+static void emit_fine_check(struct ct_cursor at, const struct group *group, struct ct_block *rest)
 {
-    struct ct_block *marking = ct_block_create(at.fn);
-    struct ct_cursor in_marking = {.fn = at.fn, .block = marking, .where = at.where};
+    struct ct_block *setting = ct_block_create(at.fn);
+    struct ct_cursor in_setting = {.fn = at.fn, .block = setting, .where = at.where};
 
-    ct_ssa_branch(&at, is_watched_for(&at, group), marking, rest);
-    ct_exchange_store(&in_marking, flag_address(&in_marking), ct_const32(&in_marking, 1));
-    ct_ssa_jump(at.fn, marking, rest);
+    ct_ssa_branch(&at, one_is_no_factor(&at, group), setting, rest);
+    ct_exchange_store(&in_setting, flag_address(&in_setting), ct_const32(&in_setting, 1));
+    ct_ssa_jump(at.fn, setting, rest);
 }
 
-static void look_at_group(struct ct_fn *fn, struct group *group)
+static void check_group(struct ct_fn *fn, struct group *group)
 {
     struct ct_insn *last = group->last;
     struct ct_cursor at = {.fn = fn, .block = last->block, .where = last->where};
-    struct ct_block *rest = ct_block_split(fn, last->block, last), *doubting = ct_block_create(fn);
+    struct ct_block *rest = ct_block_split(fn, last->block, last), *checking = ct_block_create(fn);
 
-    take_apart(&at, group);
-    ct_ssa_branch(&at, ct_guard_one_is_no_factor(&at, &group->numbers), doubting, rest);
-    tell_zeros_apart((struct ct_cursor){.fn = fn, .block = doubting, .where = at.where}, group, rest);
+    split_into_words(&at, group);
+    ct_ssa_branch(&at, ct_guard_one_is_no_factor(&at, &group->numbers), checking, rest);
+    emit_fine_check((struct ct_cursor){.fn = fn, .block = checking, .where = at.where}, group, rest);
 }
 
-/* Whether somebody may see then what was stored before: this thread by a load, others by whatever orders memory. */
+/* Whether earlier stores may become visible at this instruction: to this thread by a load, to others by anything that orders memory. */
 static bool ends_group(const struct ct_insn *insn)
 {
     switch ((unsigned)insn->op) {
@@ -190,14 +190,14 @@ static void find_groups(struct ct_fn *fn, struct ct_block *block, group_list *gr
     }
 }
 
-void ct_guard_watch_shared(struct ct_fn *fn)
+void ct_guard_track_shared(struct ct_fn *fn)
 {
     group_list groups = {0};
 
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         find_groups(fn, fn->blocks.v[b], &groups);
     for (uint32_t i = 0; i < groups.n; i++)
-        look_at_group(fn, &groups.v[i]);
+        check_group(fn, &groups.v[i]);
     fn->exchange_words = 1;
     clear_flag(fn);
     ct_fn_compute_defs(fn);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower: rich operations become primitives that the target does exactly.
- * In:  SSA; any operation.   Out: no R operation, no M operation with modifiers (ir_ops.def); SSA and the graph kept.
- * How: each instruction is replaced in place by straight code, whose last value is copied to the old result.
+/* lower: rich operations become primitives that the target executes exactly.
+ * In:  SSA; any operation.   Out: no R operation, no M operation with modifiers (ir_ops.def); SSA and the graph are preserved.
+ * How: each instruction is replaced in place by straight-line code, whose last value is copied to the old result.
  *
- * Integer division is guarded; .ftz, .sat, rounding modes and NaN rules are written out; what the target does not do with one
- * rounding (ptx2spv_target.exact_*) is worked out from what IEEE 754 demands of addition and multiplication. */
+ * Integer division is guarded against undefined operands; .ftz, .sat, rounding modes and NaN rules become explicit code. Operations that
+ * the target does not round correctly (ptx2spv_target.exact_*) are emulated by additions and multiplications, for which IEEE 754 is
+ * relied on. */
 #include "lower.h"
 
 static const ct_lower_fn lowerings[CT_OP_COUNT] = {
@@ -17,8 +18,8 @@ void ct_lower_lacks(struct ct_lower *l, const char *what)
     ct_error(l->fn->compilation, l->insn->where, PTX2SPV_TARGET_LACKS, "%s: the device lacks %s", ct_op_infos[l->insn->op].name, what);
 }
 
-/* A constant that is no subnormal, or a copy or choice of such values. */
-static bool is_flushed_by_form(const struct ct_lower *l, const struct ct_insn *insn)
+/* A constant that is not subnormal, or a copy or select of such values. */
+static bool is_known_flushed(const struct ct_lower *l, const struct ct_insn *insn)
 {
     if (insn->op == CT_OP_CONST)
         return (insn->imm & 0x7f800000) != 0 || (insn->imm & 0x007fffff) == 0;
@@ -27,7 +28,7 @@ static bool is_flushed_by_form(const struct ct_lower *l, const struct ct_insn *i
     return insn->op == CT_OP_SELECT && l->flushed[insn->operands[1].i] && l->flushed[insn->operands[2].i];
 }
 
-/* Notes what is known of an instruction's result, so that .ftz need not flush it again. */
+/* Records what is known of an instruction's result, so that .ftz need not flush it again. */
 static void note_flushed(struct ct_lower *l, const struct ct_insn *insn, bool was_float)
 {
     if (insn->n_results != 1 || insn->results[0].i >= l->n_flushed)
@@ -35,7 +36,7 @@ static void note_flushed(struct ct_lower *l, const struct ct_insn *insn, bool wa
     if (was_float)
         l->flushed[insn->results[0].i] = insn->ftz && insn->type == PTX_F32;
     else
-        l->flushed[insn->results[0].i] = is_flushed_by_form(l, insn);
+        l->flushed[insn->results[0].i] = is_known_flushed(l, insn);
 }
 
 static bool lower_block(struct ct_lower *l, struct ct_block *block)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower: approximate instructions (PTX ISA: ex2, lg2, sin, cos, tanh, rsqrt, and .approx of rcp and sqrt).
  *
- * The device's own instruction does the work in the range where Vulkan says how good it is; subnormal arguments and results, which
- * devices may flush though PTX without .ftz keeps them, are brought into that range by powers of two. Errors that the ISA allows:
- * ex2 2^-22 relative, lg2 2^-22 (absolute between 0.5 and 2), rsqrt 2^-22.9, sin and cos 2^-20.5 absolute within [-pi, pi],
- * tanh 2^-11 relative. Vulkan promises less ("Precision and Operation of SPIR-V Instructions"): ex2 is our own unless the target is
- * known to be good; lg2, sin, cos and rsqrt are the device's, which NVIDIA's and lavapipe keep within these bounds. */
+ * The device's own instruction is used in the range for which Vulkan specifies its precision. Subnormal arguments and results, which PTX
+ * without .ftz keeps but devices may flush, are scaled into that range by powers of two. Errors that the ISA allows: ex2 2^-22 relative,
+ * lg2 2^-22 (absolute between 0.5 and 2), rsqrt 2^-22.9, sin and cos 2^-20.5 absolute within [-pi, pi], tanh 2^-11 relative. Vulkan
+ * guarantees less ("Precision and Operation of SPIR-V Instructions"): ex2 is our own unless the target's is known to be precise enough;
+ * lg2, sin, cos and rsqrt are the device's, which NVIDIA's and lavapipe keep within these bounds. */
 #include "lower.h"
 
 static ct_value f32(struct ct_cursor *at, double value)
@@ -28,7 +28,7 @@ static ct_value is_below(struct ct_cursor *at, ct_value x, double limit)
     return ct_fcmp(at, PTX_F32, PTX_LT, x, f32(at, limit));
 }
 
-/* 2^x = 2^(x+24) * 2^-24 where the result is subnormal. */
+/* 2^x = 2^(x+24) * 2^-24 if the result is subnormal. */
 static ct_value driver_exponential(struct ct_cursor *at, ct_value x)
 {
     const ct_value is_small = is_below(at, x, -126.0);
@@ -44,8 +44,9 @@ static ct_value power_of_two(struct ct_cursor *at, ct_value n)
     return ct_shl_imm(at, ct_add_imm(at, n, 127), 23);
 }
 
-/* 2^x = 2^f * 2^n with n integral and |f| <= 1/2; 2^f by a polynomial that meets it at the seven Chebyshev nodes. Evaluated in f32
- * with every third f in that interval the error was at most 2^-23.17. 2^n goes in two halves, so that only the last product rounds. */
+/* 2^x = 2^f * 2^n with n integral and |f| <= 1/2; 2^f by a polynomial that interpolates it at the seven Chebyshev nodes. Evaluated in
+ * f32 for every third f in that interval, the error was at most 2^-23.17. 2^n is applied in two factors, so that only the last product
+ * rounds. */
 static ct_value own_exponential(struct ct_cursor *at, ct_value x)
 {
     static const float coefficients[] = {0x1.444p-13f, 0x1.5f48cp-10f, 0x1.3b2a1cp-7f, 0x1.c6aeccp-5f, 0x1.ebfbep-3f, 0x1.62e43p-1f, 1.0f};
@@ -71,7 +72,7 @@ static ct_value logarithm(struct ct_cursor *at, ct_value x)
     return op2(at, CT_OP_FSUB, ct_op1(at, CT_OP_FLG2, PTX_F32, scaled), if_small(at, is_small, 24.0, 0.0));
 }
 
-/* Subnormals are seen to by `refine`. */
+/* `refine` handles subnormals. */
 static ct_value inverse_root(struct ct_lower *l, ct_value x)
 {
     const ct_value result = ct_op1(&l->at, CT_OP_FRSQRT, PTX_F32, x);
@@ -98,7 +99,7 @@ static ct_value hyperbolic_tangent(struct ct_cursor *at, ct_value x)
     return ct_select(at, ct_float_is_nan(at, PTX_F32, x), x, far);
 }
 
-/* f64: the exact forms, of which .approx.ftz keeps the upper word (PTX ISA, "rcp.approx.ftz.f64"). */
+/* f64: the exact operations, of whose results .approx.ftz keeps the upper word (PTX ISA, "rcp.approx.ftz.f64"). */
 static ct_value approximate64(struct ct_lower *l, ct_value x)
 {
     struct ct_cursor *at = &l->at;
@@ -135,7 +136,7 @@ static ct_value approximate32(struct ct_lower *l, ct_value x)
     }
 }
 
-/* Half precision is approximated in f32. */
+/* Half precision is computed in f32. */
 ct_value ct_lower_approximation(struct ct_lower *l, enum ptx_type type, const ct_value *operands)
 {
     ct_value wide;

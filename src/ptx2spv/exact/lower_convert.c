@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower: cvt with a float on one side (PTX ISA, "cvt").
+/* lower: cvt with a float as source or destination (PTX ISA, "cvt").
  *
- * The conversions of SPIR-V are trusted for what they promise: integers to the nearest float, floats that are in range towards zero,
- * floats to wider ones. Everything else is clamped, rounded or adjusted around them. bf16 is the upper half of an f32. */
+ * The conversions of SPIR-V are relied on only for what they guarantee: integers to the nearest float, floats that are in range towards
+ * zero, floats to wider ones. Everything else is clamped, rounded or adjusted around them. bf16 is the upper half of an f32. */
 #include "lower.h"
 
 static enum ptx_type from_type(const struct ct_lower *l)
@@ -30,7 +30,7 @@ ct_value ct_bf16_widened(struct ct_cursor *at, ct_value x)
     return ct_shl_imm(at, ct_resize(at, x, PTX_U16, CT_W_32), 16);
 }
 
-/* The bits that fall away are rounded by an addition below them, which may carry into the exponent, and on to infinity. */
+/* Rounds the discarded bits by an addition below the kept ones; the carry may go into the exponent, and up to infinity. */
 static ct_value to_bf16(struct ct_cursor *at, enum ptx_rounding rounding, ct_value x)
 {
     const ct_value nan = ct_const32(at, ct_float_layout_of(PTX_BF16)->nan);
@@ -38,7 +38,7 @@ static ct_value to_bf16(struct ct_cursor *at, enum ptx_rounding rounding, ct_val
 
     if (rounding == PTX_RZ) {
         upper = ct_shr_imm(at, x, 16);
-    } else if (!ct_rounds_to_nearest(rounding)) { /* away from zero on one side of it, where anything falls away */
+    } else if (!ct_rounds_to_nearest(rounding)) { /* on one side of zero, away from zero if any discarded bit is set */
         const ct_value is_negative = ct_icmp_imm(at, PTX_S32, PTX_LT, x, 0);
         const ct_value grows = rounding == PTX_RM ? is_negative : ct_not(at, is_negative);
 
@@ -51,8 +51,8 @@ static ct_value to_bf16(struct ct_cursor *at, enum ptx_rounding rounding, ct_val
     return ct_resize(at, ct_select(at, ct_float_is_nan(at, PTX_F32, x), nan, upper), PTX_U32, CT_W_16);
 }
 
-/* f64: adding and taking away 2^52 leaves the nearest integer; numbers beyond it have no fraction. Written out because drivers get
- * their own wrong (lavapipe 25.0.7: trunc beyond 2^31, roundEven of ties). The sign of zero is kept. */
+/* f64: adding and subtracting 2^52 gives the nearest integer; greater numbers have no fraction. This is explicit code because drivers'
+ * own instructions are wrong (lavapipe 25.0.7: trunc beyond 2^31, roundEven of ties). The sign of zero is kept. */
 static ct_value rounded_to_integer64(struct ct_cursor *at, unsigned rounding, ct_value x)
 {
     const ct_value limit = ct_float_const(at, PTX_F64, 0x1p52), one = ct_float_const(at, PTX_F64, 1.0);
@@ -87,7 +87,7 @@ static ct_value rounded_to_integer(struct ct_cursor *at, enum ptx_type type, uns
     return type == PTX_F64 ? rounded_to_integer64(at, rounding, x) : ct_op1(at, ops[rounding], type, x);
 }
 
-/* f16 and bf16 are worked on as f32, which holds all of them. */
+/* f16 and bf16 are processed as f32, which represents all of them. */
 static enum ptx_type working_type(enum ptx_type type)
 {
     return type == PTX_F16 || type == PTX_BF16 ? PTX_F32 : type;
@@ -98,7 +98,8 @@ static ct_value unpacked(struct ct_cursor *at, enum ptx_type type, ct_value x)
     return type == PTX_BF16 ? ct_bf16_widened(at, x) : ct_float_resized(at, type, working_type(type), x);
 }
 
-/* x of a working type to any narrower or equal one. f64 reaches 16 bits through an odd f32, so that one rounding happens. */
+/* Converts x from a working type to any type that is not wider. f64 is converted to 16 bits through an f32 rounded to odd, which avoids
+ * double rounding. */
 static ct_value packed(struct ct_lower *l, enum ptx_type from, enum ptx_type to, enum ptx_rounding rounding, ct_value x)
 {
     struct ct_cursor *at = &l->at;
@@ -151,7 +152,7 @@ static ct_value float_to_float(struct ct_lower *l)
 
 /* ---- float to integer ---- */
 
-/* Bits of the result for NaN: zero, but the sign bit alone from f64 or to 64 bits (PTX ISA, "cvt"). */
+/* The result for NaN: zero, but only the sign bit set if the source is f64 or the destination has 64 bits (PTX ISA, "cvt"). */
 static uint64_t nan_result(enum ptx_type from, enum ptx_type to)
 {
     return from == PTX_F64 || ptx_type_bits(to) == 64 ? UINT64_C(1) << (ptx_type_bits(to) - 1) : 0;
@@ -166,7 +167,7 @@ static double power_of_two(unsigned exponent)
     return power;
 }
 
-/* x truncated and clamped to the range of `to`. The instruction proper sees only what is in range. */
+/* x truncated and clamped to the range of `to`. The instruction itself gets only operands that are in range. */
 static ct_value clamped_to_integer(struct ct_cursor *at, enum ptx_type working, enum ptx_type to, uint64_t nan, ct_value x)
 {
     const bool is_signed = ptx_type_is_signed(to);
@@ -193,7 +194,7 @@ static ct_value float_to_integer(struct ct_lower *l)
     const unsigned rounding = l->insn->rounding;
     ct_value x = float_source(l);
 
-    if (rounding != PTX_RND_NONE && rounding != PTX_RZI) /* the instruction proper truncates */
+    if (rounding != PTX_RND_NONE && rounding != PTX_RZI) /* the instruction itself truncates */
         x = rounded_to_integer(at, working, rounding, x);
     return ct_resize(at, clamped_to_integer(at, working, to, nan_result(from, to), x), PTX_U32, ct_width_of(to));
 }
@@ -205,8 +206,8 @@ static bool is_long(enum ptx_type type)
     return ptx_type_bits(type) == 64;
 }
 
-/* 64 bits to f32 or f64 in a directed rounding: the nearest float, compared with x as an integer again. Only at the upper end of the
- * range does the nearest float lie beyond every integer of the type. */
+/* 64-bit integers to f32 or f64 with directed rounding: the nearest float is converted back to an integer and compared with x. The
+ * nearest float is beyond every integer of the type only at the upper end of the range. */
 static ct_value directed_from_long(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, enum ptx_rounding rounding, ct_value x)
 {
     const ct_value nearest = convert(at, CT_OP_ITOF, from, to, x);
@@ -218,7 +219,7 @@ static ct_value directed_from_long(struct ct_cursor *at, enum ptx_type from, enu
     return ct_adjusted(at, to, rounding, nearest, ct_or(at, is_beyond, is_less), ct_and(at, is_greater, ct_not(at, is_beyond)));
 }
 
-/* f16 ends at 65504: whatever lies beyond 2^17 rounds like 2^17, and what does not is exact in f32. */
+/* f16 ends at 65504: integers beyond 2^17 round like 2^17, and all others are exact in f32. */
 static ct_value integer_to_half(struct ct_lower *l, enum ptx_type from, enum ptx_rounding rounding, ct_value x)
 {
     struct ct_cursor *at = &l->at;
@@ -229,7 +230,7 @@ static ct_value integer_to_half(struct ct_lower *l, enum ptx_type from, enum ptx
     return packed(l, PTX_F32, PTX_F16, rounding, convert(at, CT_OP_ITOF, PTX_S32, PTX_F32, ct_low32(at, x)));
 }
 
-/* Integers of 32 bits are exact in f64, those of 64 bits are rounded to odd on the way to bf16 (which keeps 8 bits). */
+/* 32-bit integers are exact in f64; 64-bit integers are rounded to odd on the way to bf16 (which has 8 bits). */
 static ct_value integer_to_bf16(struct ct_lower *l, enum ptx_type from, enum ptx_rounding rounding, ct_value x)
 {
     struct ct_cursor *at = &l->at;
@@ -238,7 +239,7 @@ static ct_value integer_to_bf16(struct ct_lower *l, enum ptx_type from, enum ptx
 
     if (!is_long(from))
         return packed(l, PTX_F64, PTX_BF16, rounding, truncated);
-    /* truncation keeps 53 bits; the low bits of x that it may have lost are below those that bf16 rounds by */
+    /* truncation keeps 53 bits; the low bits of x that it may have discarded are below the rounding bit of bf16 */
     sticky = ct_not(at, ct_equals(at, ct_and_imm(at, x, 0x7ff), 0));
     return packed(l, PTX_F64, PTX_BF16, rounding,
                   ct_or(at, truncated, ct_zext64(at, ct_select(at, sticky, ct_const32(at, 1), ct_const32(at, 0)))));

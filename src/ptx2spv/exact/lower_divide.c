@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower: quotients and square roots with one rounding (PTX ISA, "div", "rcp", "sqrt").
+/* lower: correctly rounded quotients and square roots (PTX ISA, "div", "rcp", "sqrt").
  *
- * f32 goes through f64: a quotient or root of 24-bit numbers that is no 25-bit number itself lies at least 2^-49 (relatively) away
- * from every one, so an f64 result that is off by a few last places still rounds to the right f32. Directed roundings look at the
- * residual, which f64 holds exactly: a - q*b or a - s*s.
- * Where the inverse root is known to be near enough, f32 roots stay f32. What the two steps lose there if fma takes subnormals for zeros is
- * below 2^-30 of a: too little to matter where the root is one of the two next to it.
- * f64 corrects the driver's result once by its residual (Markstein) if the target is not exact; where the quotient is subnormal, or
- * operands lie within 2^60 of the ends of the range, the driver's form stays. */
+ * f32 is computed in f64: a quotient or root of 24-bit numbers that is not itself a 25-bit number differs from every 25-bit number by at
+ * least 2^-49 (relatively), so an f64 result with an error of a few ulps still rounds to the correct f32. Directed rounding uses the
+ * residual, which f64 represents exactly: a - q*b or a - s*s.
+ * Where the inverse root is known to be precise enough, f32 roots are computed in f32. What the two steps lose there if fma flushes
+ * subnormals is below 2^-30 of a: too little to matter if the root is one of the two nearest numbers.
+ * f64 corrects the driver's result once by its residual (Markstein) if the target is not exact; if the quotient is subnormal, or
+ * operands are within 2^60 of the ends of the exponent range, the driver's result is kept. */
 #include "lower.h"
 
 static ct_value widen(struct ct_cursor *at, ct_value x)
@@ -25,9 +25,10 @@ static ct_value zero_of(struct ct_cursor *at, ct_value like)
     return ct_const_like(at, like, 0);
 }
 
-/* Whether the residual says that the exact quotient lies below, above the rounded one: its sign by that of the divisor. */
-static ct_value quotient_moved(struct ct_cursor *at, enum ptx_type type, enum ptx_rounding rounding, ct_value nearest, ct_value residual,
-                               ct_value divisor)
+/* Directed rounding by the residual: it says whether the exact quotient is below or above the rounded one, depending on the divisor's
+ * sign. */
+static ct_value quotient_adjusted(struct ct_cursor *at, enum ptx_type type, enum ptx_rounding rounding, ct_value nearest, ct_value residual,
+                                  ct_value divisor)
 {
     const enum ptx_type bits = ct_signed_type(ct_width_at(at, divisor));
     const ct_value negative = ct_icmp_imm(at, bits, PTX_LT, divisor, 0);
@@ -52,10 +53,10 @@ static ct_value quotient32(struct ct_lower *l, enum ptx_rounding rounding, ct_va
     if (ct_rounds_to_nearest(rounding))
         return nearest;
     residual = ct_op2(at, CT_OP_FSUB, PTX_F64, wide_a, times(at, PTX_F64, widen(at, nearest), wide_b));
-    return quotient_moved(at, PTX_F32, rounding, nearest, residual, wide_b);
+    return quotient_adjusted(at, PTX_F32, rounding, nearest, residual, wide_b);
 }
 
-/* a - q*b with one rounding; its operands are scaled up where it might fall below the least number: see directed_product64. */
+/* a - q*b with one rounding; the operands are scaled up where it might underflow: see directed_product64. */
 static ct_value residual64(struct ct_lower *l, ct_value a, ct_value b, ct_value q)
 {
     struct ct_cursor *at = &l->at;
@@ -70,8 +71,8 @@ static ct_value residual64(struct ct_lower *l, ct_value a, ct_value b, ct_value 
     return ct_lower_fused(l, PTX_F64, PTX_RN, opposite, greater, times(at, PTX_F64, a, scale));
 }
 
-/* Exponents of all three numbers well inside the range, so that no step of the correction over- or underflows. */
-static ct_value is_tame(struct ct_cursor *at, ct_value x)
+/* Whether the exponent is well inside the range, so that no step of the correction overflows or underflows. */
+static ct_value is_well_inside(struct ct_cursor *at, ct_value x)
 {
     const ct_value exponent = ct_and_imm(at, x, UINT64_C(0x7ff) << 52);
 
@@ -84,9 +85,10 @@ static ct_value corrected_quotient64(struct ct_lower *l, ct_value a, ct_value b,
     const ct_value residual = ct_lower_fused(l, PTX_F64, PTX_RN, ct_float_negated(at, PTX_F64, q), b, a);
     const ct_value inverse = ct_op2(at, CT_OP_FDIV, PTX_F64, ct_float_const(at, PTX_F64, 1.0), b);
     const ct_value better = ct_lower_fused(l, PTX_F64, PTX_RN, residual, inverse, q);
-    const ct_value tame = ct_and(at, ct_and(at, is_tame(at, a), is_tame(at, b)), ct_and(at, is_tame(at, inverse), is_tame(at, q)));
+    const ct_value well_inside = ct_and(at, ct_and(at, is_well_inside(at, a), is_well_inside(at, b)),
+                                        ct_and(at, is_well_inside(at, inverse), is_well_inside(at, q)));
 
-    return ct_select(at, tame, better, q);
+    return ct_select(at, well_inside, better, q);
 }
 
 static ct_value refined(const struct ct_lower *l, ct_value result)
@@ -115,7 +117,7 @@ static ct_value quotient64(struct ct_lower *l, enum ptx_rounding rounding, ct_va
         q = corrected_quotient64(l, a, b, q);
     if (ct_rounds_to_nearest(rounding))
         return q;
-    return quotient_moved(&l->at, PTX_F64, rounding, q, residual64(l, a, b, q), b);
+    return quotient_adjusted(&l->at, PTX_F64, rounding, q, residual64(l, a, b, q), b);
 }
 
 ct_value ct_lower_quotient(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b)
@@ -129,22 +131,22 @@ ct_value ct_lower_quotient(struct ct_lower *l, enum ptx_type type, enum ptx_roun
 
 /* ---- square roots ---- */
 
-static ct_value root_moved(struct ct_cursor *at, enum ptx_type type, enum ptx_rounding rounding, ct_value nearest, ct_value residual)
+static ct_value root_adjusted(struct ct_cursor *at, enum ptx_type type, enum ptx_rounding rounding, ct_value nearest, ct_value residual)
 {
-    return quotient_moved(at, type, rounding, nearest, residual, ct_float_const(at, PTX_F64, 1.0));
+    return quotient_adjusted(at, type, rounding, nearest, residual, ct_float_const(at, PTX_F64, 1.0));
 }
 
-/* One of three numbers: for subnormals, for what else is below 2^-96, for the rest. */
-static ct_value by_size(struct ct_cursor *at, ct_value a, double of_subnormal, double of_small, double of_others)
+/* Selects one of three numbers: for subnormals, for other numbers below 2^-96, for all others. */
+static ct_value select_by_size(struct ct_cursor *at, ct_value a, double of_subnormal, double of_small, double of_others)
 {
-    const ct_value is_subnormal = ct_icmp_imm(at, PTX_U32, PTX_LT, a, UINT64_C(1) << 23); /* encodings are in order */
+    const ct_value is_subnormal = ct_icmp_imm(at, PTX_U32, PTX_LT, a, UINT64_C(1) << 23); /* encodings are in numerical order */
     const ct_value is_small = ct_icmp_imm(at, PTX_U32, PTX_LT, a, UINT64_C(31) << 23);
     const ct_value others = ct_select(at, is_small, ct_float_const(at, PTX_F32, of_small), ct_float_const(at, PTX_F32, of_others));
 
     return ct_select(at, is_subnormal, ct_float_const(at, PTX_F32, of_subnormal), others);
 }
 
-/* a by an even power of two, such that no step of its root is lost below the least normal number. Subnormals go by way of integers, as in
+/* a times an even power of two, such that no intermediate result of its root is subnormal. Subnormals are converted from integers, as in
  * ct_float_resized. */
 static ct_value scaled_for_root(struct ct_cursor *at, ct_value a)
 {
@@ -152,11 +154,11 @@ static ct_value scaled_for_root(struct ct_cursor *at, ct_value a)
     const ct_value places = ct_emit1(at, CT_OP_ITOF, PTX_U32, CT_W_32, a);
 
     at->fn->values.v[places.i].def->type2 = PTX_F32;
-    return times(at, PTX_F32, ct_select(at, is_subnormal, places, a), by_size(at, a, 2.0, 0x1p64, 1.0));
+    return times(at, PTX_F32, ct_select(at, is_subnormal, places, a), select_by_size(at, a, 2.0, 0x1p64, 1.0));
 }
 
-/* a times its inverse root, and one step by what is missing to a. Zeros, infinity and NaN are their own roots, and that of other negative
- * numbers is NaN. */
+/* a times its inverse root, then one Newton step with the residual. Zeros, infinity and NaN are their own roots, and the root of other
+ * negative numbers is NaN. */
 static ct_value refined_root32(struct ct_lower *l, ct_value a)
 {
     struct ct_cursor *at = &l->at;
@@ -164,7 +166,7 @@ static ct_value refined_root32(struct ct_lower *l, ct_value a)
     const ct_value root = times(at, PTX_F32, scaled, inverse), half = times(at, PTX_F32, inverse, ct_float_const(at, PTX_F32, 0.5));
     const ct_value missing = ct_emit3(at, CT_OP_FFMA, PTX_F32, CT_W_32, ct_float_negated(at, PTX_F32, root), root, scaled);
     const ct_value better = ct_emit3(at, CT_OP_FFMA, PTX_F32, CT_W_32, missing, half, root);
-    const ct_value result = times(at, PTX_F32, better, by_size(at, a, 0x1p-75, 0x1p-32, 1.0));
+    const ct_value result = times(at, PTX_F32, better, select_by_size(at, a, 0x1p-75, 0x1p-32, 1.0));
     const ct_value is_usual = ct_icmp_imm(at, PTX_U32, PTX_LT, ct_add_imm(at, a, UINT64_MAX), 0x7f7fffff);
     const ct_value is_negative = ct_icmp_imm(at, PTX_U32, PTX_GT, a, 0x80000000);
 
@@ -184,7 +186,7 @@ static ct_value root32(struct ct_lower *l, enum ptx_rounding rounding, ct_value 
         return nearest;
     back = widen(at, nearest);
     residual = ct_op2(at, CT_OP_FSUB, PTX_F64, wide_a, times(at, PTX_F64, back, back));
-    return root_moved(at, PTX_F32, rounding, nearest, residual);
+    return root_adjusted(at, PTX_F32, rounding, nearest, residual);
 }
 
 static ct_value residual_of_product(struct ct_lower *l, ct_value a, ct_value x, ct_value y)
@@ -192,8 +194,8 @@ static ct_value residual_of_product(struct ct_lower *l, ct_value a, ct_value x, 
     return ct_lower_fused(l, PTX_F64, PTX_RN, ct_float_negated(&l->at, PTX_F64, x), y, a);
 }
 
-/* s + (a - s*s) / (2*s), then Tuckerman's test: s is the nearest root if a lies above s*(s - ulp) and not above s*(s + ulp). Zeros,
- * infinities and NaNs stay. */
+/* s + (a - s*s) / (2*s), then Tuckerman's test: s is the nearest root if s*(s - ulp) < a <= s*(s + ulp). Zeros, infinities and NaNs are
+ * kept. */
 static ct_value corrected_root64(struct ct_lower *l, ct_value a, ct_value root)
 {
     struct ct_cursor *at = &l->at;
@@ -204,7 +206,7 @@ static ct_value corrected_root64(struct ct_lower *l, ct_value a, ct_value root)
     ct_value nearest = ct_select(at, ct_fcmp(at, PTX_F64, PTX_LE, low, zero_of(at, low)), below, better);
 
     nearest = ct_select(at, ct_fcmp(at, PTX_F64, PTX_GT, high, zero_of(at, high)), above, nearest);
-    return ct_select(at, ct_and(at, is_tame(at, a), is_tame(at, root)), nearest, root);
+    return ct_select(at, ct_and(at, is_well_inside(at, a), is_well_inside(at, root)), nearest, root);
 }
 
 ct_value ct_lower_driver_root64(struct ct_lower *l, ct_value a)
@@ -212,7 +214,7 @@ ct_value ct_lower_driver_root64(struct ct_lower *l, ct_value a)
     return refined(l, ct_op1(&l->at, CT_OP_FSQRT, PTX_F64, a));
 }
 
-/* Small arguments are scaled by 2^200, their roots back by 2^-100: both exact, for no root is subnormal. */
+/* Small arguments are scaled by 2^200, their roots by 2^-100: both exact, since no root is subnormal. */
 static ct_value root64(struct ct_lower *l, enum ptx_rounding rounding, ct_value a)
 {
     struct ct_cursor *at = &l->at;
@@ -228,7 +230,7 @@ static ct_value root64(struct ct_lower *l, enum ptx_rounding rounding, ct_value 
     if (!l->fn->target->exact_sqrt64)
         root = corrected_root64(l, scaled, root);
     if (!nearest)
-        root = root_moved(at, PTX_F64, rounding, root, residual_of_product(l, scaled, root, root));
+        root = root_adjusted(at, PTX_F64, rounding, root, residual_of_product(l, scaled, root, root));
     return times(at, PTX_F64, root, ct_select(at, is_small, ct_float_const(at, PTX_F64, 0x1p-100), one));
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower: modifiers of float operations (.ftz, .sat, .NaN, rounding), comparisons, minimum and maximum.
  *
- * Half precision without a device type is worked out in f32: 24 bits are at least twice 11 plus 2, so that the second rounding of
- * a sum, product, quotient or root changes nothing (Figueroa, "When is double rounding innocuous?"). */
+ * Half precision without hardware support is computed in f32: 24 bits are at least twice 11 plus 2, so double rounding is innocuous for
+ * a sum, product, quotient or root (Figueroa, "When is double rounding innocuous?"). */
 #include "lower.h"
 #include "range.h"
 
@@ -35,7 +35,7 @@ bool ct_rounds_to_nearest(unsigned rounding)
     return rounding == PTX_RND_NONE || rounding == PTX_RN;
 }
 
-/* ---- signs and classes, by bits: no driver may flush or canonicalize on the way ---- */
+/* ---- signs and classification, by integer operations: no driver may flush or canonicalize the value ---- */
 
 ct_value ct_float_negated(struct ct_cursor *at, enum ptx_type type, ct_value x)
 {
@@ -61,7 +61,7 @@ ct_value ct_float_flushed(struct ct_cursor *at, enum ptx_type type, ct_value x)
     return ct_select(at, small, ct_and_imm(at, x, layout->sign), x);
 }
 
-/* Encodings of positive numbers are in their order; minus one, zero goes behind all, as negative ones and NaNs are. */
+/* The encodings of positive numbers are in numerical order; after subtracting one, zero is above them, as are negative numbers and NaNs. */
 ct_value ct_float_saturated(struct ct_cursor *at, enum ptx_type type, ct_value x)
 {
     const struct ct_float_layout *layout = ct_float_layout_of(type);
@@ -80,9 +80,9 @@ static ct_value resized(struct ct_cursor *at, enum ptx_type from, enum ptx_type 
     return result;
 }
 
-/* Subnormals, which the way would lose, go as the integers that they are multiples by of 2^-149. Not as multiples made by FMul: where x is
- * itself a result, NVIDIA 580 flushes it in that (measured on an H200). */
-static ct_value widened_with_care(struct ct_cursor *at, ct_value x)
+/* Subnormals, which the conversion might flush, are converted as the integers by which they are multiples of 2^-149. They are not scaled
+ * by FMul: if x is itself a result, NVIDIA 580 flushes it there (measured on an H200). */
+static ct_value widened_exactly(struct ct_cursor *at, ct_value x)
 {
     const struct ct_float_layout *layout = ct_float_layout_of(PTX_F32);
     const ct_value is_small = ct_equals(at, ct_and_imm(at, x, layout->exponent), 0);
@@ -100,7 +100,7 @@ ct_value ct_float_resized(struct ct_cursor *at, enum ptx_type from, enum ptx_typ
     if (from == to)
         return x;
     if (from == PTX_F32 && to == PTX_F64 && !at->fn->target->keeps_subnormals32)
-        return widened_with_care(at, x);
+        return widened_exactly(at, x);
     return resized(at, from, to, x);
 }
 
@@ -113,10 +113,10 @@ ct_value ct_lower_operand(struct ct_lower *l, unsigned index, enum ptx_type type
     return ct_float_flushed(&l->at, type, x);
 }
 
-/* ---- comparison ---- */
+/* ---- comparisons ---- */
 
-/* Where the driver's comparison takes subnormals for zeros: the sign of a - b, which addition keeps, read from its bits. The
- * difference of equal infinities is NaN, which is neither. */
+/* Where the driver's comparison takes subnormals for zeros: the sign of a - b, since the subtraction keeps subnormals, is read from its
+ * bits. The difference of equal infinities is NaN, which is neither. */
 static ct_value is_less_by_difference(struct ct_cursor *at, ct_value difference)
 {
     return ct_icmp_imm(at, PTX_U32, PTX_LE, ct_add_imm(at, difference, -UINT64_C(0x80000001)), 0x7f7fffff);
@@ -127,8 +127,9 @@ static ct_value is_greater_by_difference(struct ct_cursor *at, ct_value differen
     return ct_icmp_imm(at, PTX_U32, PTX_LE, ct_add_imm(at, difference, UINT64_MAX), 0x7f7fffff);
 }
 
-/* Ordered comparisons. Taking subnormals for zeros can only make <=, >= and == too true, so these are the driver's, corrected. */
-static ct_value ordered_with_care(struct ct_cursor *at, enum ptx_compare compare, ct_value a, ct_value b)
+/* Ordered comparisons. Taking subnormals for zeros can only make <=, >= and == true by mistake, so these are the driver's comparisons,
+ * corrected. */
+static ct_value ordered_exactly(struct ct_cursor *at, enum ptx_compare compare, ct_value a, ct_value b)
 {
     const ct_value difference = ct_op2(at, CT_OP_FSUB, PTX_F32, a, b);
     const ct_value less = is_less_by_difference(at, difference), greater = is_greater_by_difference(at, difference);
@@ -149,7 +150,7 @@ static ct_value ordered_with_care(struct ct_cursor *at, enum ptx_compare compare
     }
 }
 
-static ct_value compared_with_care(struct ct_cursor *at, enum ptx_compare compare, ct_value a, ct_value b)
+static ct_value compared_exactly(struct ct_cursor *at, enum ptx_compare compare, ct_value a, ct_value b)
 {
     static const uint8_t opposites[] = {
         [PTX_EQU] = PTX_NE, [PTX_NEU] = PTX_EQ, [PTX_LTU] = PTX_GE, [PTX_LEU] = PTX_GT, [PTX_GTU] = PTX_LE, [PTX_GEU] = PTX_LT};
@@ -157,8 +158,8 @@ static ct_value compared_with_care(struct ct_cursor *at, enum ptx_compare compar
     if (compare == PTX_NUM || compare == PTX_NAN)
         return ct_fcmp(at, PTX_F32, compare, a, b);
     if (compare >= PTX_EQU)
-        return ct_not(at, ordered_with_care(at, opposites[compare], a, b));
-    return ordered_with_care(at, compare, a, b);
+        return ct_not(at, ordered_exactly(at, opposites[compare], a, b));
+    return ordered_exactly(at, compare, a, b);
 }
 
 ct_value ct_float_compared(struct ct_cursor *at, enum ptx_compare compare, ct_value a, ct_value b)
@@ -167,10 +168,10 @@ ct_value ct_float_compared(struct ct_cursor *at, enum ptx_compare compare, ct_va
 
     if (ct_is_far_from_zero(fn, a) || ct_is_far_from_zero(fn, b) || (ct_is_no_subnormal(fn, a) && ct_is_no_subnormal(fn, b)))
         return ct_fcmp(at, PTX_F32, compare, a, b);
-    return compared_with_care(at, compare, a, b);
+    return compared_exactly(at, compare, a, b);
 }
 
-/* A comparison that sees subnormals. */
+/* A comparison that must handle subnormals correctly. */
 static ct_value compared(struct ct_cursor *at, enum ptx_type type, enum ptx_compare compare, ct_value a, ct_value b)
 {
     const ct_value result = ct_fcmp(at, type, compare, a, b);
@@ -193,15 +194,15 @@ static ct_value comparison_operand(struct ct_lower *l, unsigned index)
     return half_is_missing(l) ? ct_float_resized(&l->at, PTX_F16, PTX_F32, x) : x;
 }
 
-/* What .ftz has flushed compares as well by a driver that flushes too. */
+/* Operands that .ftz has flushed can be compared by a driver that flushes too. */
 ct_value ct_lower_comparison(struct ct_lower *l)
 {
-    const bool with_care = l->insn->type == PTX_F32 && !l->fn->target->keeps_subnormals32;
+    const bool may_flush = l->insn->type == PTX_F32 && !l->fn->target->keeps_subnormals32;
     const bool widens = half_is_missing(l) || l->insn->type == PTX_BF16;
     const enum ptx_type type = widens ? PTX_F32 : l->insn->type;
     ct_value a, b;
 
-    if (!l->insn->ftz && !widens && !with_care)
+    if (!l->insn->ftz && !widens && !may_flush)
         return CT_NO_VALUE;
     a = comparison_operand(l, 0);
     b = comparison_operand(l, 1);
@@ -210,7 +211,7 @@ ct_value ct_lower_comparison(struct ct_lower *l)
 
 /* ---- minimum, maximum ---- */
 
-/* The number beside a NaN, or the lesser or greater one; which of two zeros is open. */
+/* The number if the other operand is a NaN, else the lesser or greater operand; for two zeros it may be either. */
 static ct_value chosen_extreme(struct ct_lower *l, enum ptx_type type, ct_value a, ct_value b)
 {
     struct ct_cursor *at = &l->at;
@@ -223,7 +224,8 @@ static ct_value chosen_extreme(struct ct_lower *l, enum ptx_type type, ct_value 
     return ct_select(at, takes_a, a, b);
 }
 
-/* The sign of equal operands is settled by their bits, which differ for zeros only. Two NaNs, or with .NaN one, give the device's. */
+/* The sign of equal operands is determined by their bits, which differ for zeros only. Two NaNs, or with .NaN a single one, give the
+ * device's NaN. */
 static ct_value extreme(struct ct_lower *l, enum ptx_type type, const ct_value *operands)
 {
     struct ct_cursor *at = &l->at;
@@ -238,9 +240,9 @@ static ct_value extreme(struct ct_lower *l, enum ptx_type type, const ct_value *
     return ct_select(at, ct_and(at, ct_float_is_nan(at, type, a), ct_float_is_nan(at, type, b)), nan, result);
 }
 
-/* ---- everything else ---- */
+/* ---- other operations ---- */
 
-static ct_value core(struct ct_lower *l, enum ptx_type type, const ct_value *operands)
+static ct_value unmodified(struct ct_lower *l, enum ptx_type type, const ct_value *operands)
 {
     struct ct_cursor *at = &l->at;
     const enum ptx_rounding rounding = l->insn->rounding;
@@ -274,8 +276,8 @@ static ct_value core(struct ct_lower *l, enum ptx_type type, const ct_value *ope
     }
 }
 
-/* Operations that the emitter writes as they are, if nothing is asked of them: correctly rounded by Vulkan's own rules. */
-static bool may_stay(const struct ct_lower *l)
+/* Operations without modifiers, which the emitter writes unchanged: Vulkan requires them to be correctly rounded. */
+static bool may_stay_unchanged(const struct ct_lower *l)
 {
     const struct ct_insn *insn = l->insn;
     const struct ptx2spv_target *target = l->fn->target;
@@ -287,8 +289,8 @@ static bool may_stay(const struct ct_lower *l)
     return insn->op == CT_OP_FADD || insn->op == CT_OP_FSUB || insn->op == CT_OP_FMUL;
 }
 
-/* A result is flushed if it were tiny with an unbounded exponent (ct_is_tiny64): a product of 2^-126 - 2^-150 is zero though it rounds
- * up to 2^-126. Where the operation says nothing of that, the rounded result decides; sums are exact there. */
+/* A result is flushed if it is tiny with an unbounded exponent (ct_is_tiny64): a product of 2^-126 - 2^-150 becomes zero though it
+ * rounds up to 2^-126. If the operation does not compute that, the rounded result decides; tiny sums are exact. */
 static ct_value flushed_result(struct ct_lower *l, enum ptx_type type, ct_value result)
 {
     if (!l->tiny.i || type != PTX_F32)
@@ -301,19 +303,20 @@ static bool is_sign_operation(const struct ct_insn *insn)
     return insn->op == CT_OP_FNEG || insn->op == CT_OP_FABS;
 }
 
-/* bf16 in f32, whose 24 bits are more than twice those of bf16 and two: sums and products rounded twice are as if rounded once. */
+/* bf16 is computed in f32, whose 24 bits are more than twice the 8 bits of bf16 plus 2: double rounding is innocuous for sums and
+ * products. */
 static ct_value through_f32(struct ct_lower *l)
 {
     const struct ct_insn *insn = l->insn;
     ct_value wide[3];
 
     if (is_sign_operation(insn))
-        return core(l, PTX_BF16, insn->operands);
+        return unmodified(l, PTX_BF16, insn->operands);
     for (uint32_t i = 0; i < insn->n_operands; i++)
         wide[i] = ct_bf16_widened(&l->at, insn->operands[i]);
     if (insn->op == CT_OP_FFMA)
         return ct_lower_fused_bf16(l, wide[0], wide[1], wide[2]);
-    return ct_bf16_narrowed(l, PTX_F32, core(l, PTX_F32, wide));
+    return ct_bf16_narrowed(l, PTX_F32, unmodified(l, PTX_F32, wide));
 }
 
 ct_value ct_lower_float_operation(struct ct_lower *l)
@@ -326,13 +329,13 @@ ct_value ct_lower_float_operation(struct ct_lower *l)
     l->tiny = CT_NO_VALUE;
     if (insn->type == PTX_BF16)
         return through_f32(l);
-    if (may_stay(l)) {
+    if (may_stay_unchanged(l)) {
         insn->guarded = insn->op == CT_OP_FFMA && insn->type == PTX_F32 && ct_guards_fma32(l->fn->target);
         return CT_NO_VALUE;
     }
     for (uint32_t i = 0; i < insn->n_operands; i++)
         operands[i] = ct_float_resized(&l->at, type, inner, ct_lower_operand(l, i, type));
-    result = ct_float_resized(&l->at, inner, type, core(l, inner, operands));
+    result = ct_float_resized(&l->at, inner, type, unmodified(l, inner, operands));
     if (insn->ftz && !is_sign_operation(insn))
         result = flushed_result(l, type, result);
     return insn->sat ? ct_float_saturated(&l->at, type, result) : result;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower: a * b + c in f64 with one rounding of any mode, from additions and multiplications that round to nearest.
  *
- * The product becomes a sum of two f64 (Dekker, "A floating-point technique for extending the available precision"), which are added
- * to c with the last two errors rounded to odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums"). That is right
- * while nothing over- or underflows on the way, so the operands are brought into a range where nothing does:
- *   great   the product or c is 2^1000 or more: all is taken times 2^-200
- *   tiny    the product is below 2^-950: all is taken times 2^900, and a result below 2^-122 then is rounded as the subnormal it
- *           stands for, by adding and taking away a number whose last place is that of the subnormals
- * What can only break a tie is replaced by any small number of its sign.
+ * The product becomes the sum of two f64 (TwoProduct: Dekker, "A floating-point technique for extending the available precision", 1971), to
+ * which c is added with the last two errors rounded to odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). That
+ * is correct if no intermediate result overflows or underflows, so the operands are scaled into a range where none does:
+ *   great   the product or c is at least 2^1000: everything is scaled by 2^-200
+ *   tiny    the product is below 2^-950: everything is scaled by 2^900, and a result below 2^-122 is then rounded like the subnormal that
+ *   it
+ *           represents, by adding and subtracting a number whose unit in the last place is that of the subnormals
+ * A term that can only break a tie is replaced by any small number of its sign.
  *
- * Other roundings move the nearest value by the sign of what it lacks. That is found in the range that the operands were brought to,
- * where the exact sum is upper.high and a rest rounded to odd: the rest is far below what upper.high and the nearest value differ by,
- * or that difference is exact, so that the sign of the sum of both is right. */
+ * For directed rounding, the nearest value is adjusted by the sign of its error. The error is computed in the scaled range, where the
+ * exact sum is upper.high plus a rest that is rounded to odd: either the rest is far below the difference between upper.high and the
+ * nearest value, or that difference is exact, so the sign of the sum of both is correct. */
 #include "lower.h"
 
 #include <math.h>
@@ -74,7 +75,7 @@ struct parts {
     ct_value high, low;
 };
 
-/* a as a sum of two numbers of 26 bits. */
+/* Splits a into two numbers of 26 bits (Dekker). */
 static struct parts split(struct ct_cursor *at, ct_value a)
 {
     const ct_value scaled = multiply(at, a, number(at, DEKKER_FACTOR));
@@ -112,11 +113,11 @@ static ct_value odd_sum(struct ct_cursor *at, ct_value a, ct_value b)
     return ct_to_odd(at, PTX_F64, sum.high, sum.low);
 }
 
-/* The operands in range. */
+/* The scaled operands. */
 struct scaled {
     ct_value a, b, c;
-    ct_value tiny;    /* which case */
-    ct_value scale, unscale; /* what the sum was taken times, what the result is to be taken times */
+    ct_value tiny;           /* whether this is the case `tiny` */
+    ct_value scale, unscale; /* the factor by which the sum was scaled, and the factor that scales the result back */
 };
 
 static struct scaled scale(struct ct_cursor *at, ct_value a, ct_value b, ct_value c, ct_value product)
@@ -125,7 +126,7 @@ static struct scaled scale(struct ct_cursor *at, ct_value a, ct_value b, ct_valu
     const ct_value greater = ct_select(at, a_greater, a, b), smaller = ct_select(at, a_greater, b, a);
     const ct_value great = ct_not(at, ct_and(at, is_within(at, product, 0x1p1000), is_within(at, c, 0x1p1000)));
     const ct_value tiny = is_within(at, product, 0x1p-950);
-    const ct_value uneven = ct_not(at, is_within(at, greater, 0x1p600)); /* splitting might overflow */
+    const ct_value uneven = ct_not(at, is_within(at, greater, 0x1p600)); /* splitting could overflow */
     const ct_value great_scale = ct_select(at, great, number(at, 0x1p-200), choose(at, uneven, 0x1p-500, 1.0));
     const ct_value small_scale =
         ct_select(at, tiny, number(at, 0x1p900), ct_select(at, great, number(at, 1.0), choose(at, uneven, 0x1p500, 1.0)));
@@ -146,8 +147,8 @@ static struct scaled scale(struct ct_cursor *at, ct_value a, ct_value b, ct_valu
     return s;
 }
 
-/* sum + rest, rounded once: to 53 bits, or if `subnormal` to a multiple of 2^-174, where 53 bits of 2^-122 and of everything up to
- * twice that end. `leading` has the sign of the whole. */
+/* sum + rest, rounded once: to 53 bits, or, if `subnormal`, to a multiple of 2^-174, which is the unit in the last place of numbers from
+ * 2^-122 up to twice that. `leading` has the sign of the whole. */
 static ct_value rounded(struct ct_cursor *at, ct_value sum, ct_value rest, ct_value leading, ct_value subnormal)
 {
     const ct_value lift = ct_select(at, subnormal, signed_like(at, 0x1p-122, leading), number(at, 0.0));
@@ -156,13 +157,13 @@ static ct_value rounded(struct ct_cursor *at, ct_value sum, ct_value rest, ct_va
     return subtract(at, add(at, lifted.high, odd_sum(at, lifted.low, rest)), lift);
 }
 
-/* What the nearest value lacks to the exact sum. back: takes it to the range of the sum. */
+/* The exact sum minus the nearest value. back: scales it to the range of the sum. */
 static ct_value missing(struct ct_cursor *at, ct_value sum, ct_value rest, ct_value nearest, ct_value back)
 {
     return add(at, subtract(at, sum, multiply(at, nearest, back)), rest);
 }
 
-/* The sign of a product that is too small to count; 0 if it is zero. */
+/* The sign of a product that is negligibly small; 0 if the product is zero. */
 static ct_value sign_of_product(struct ct_cursor *at, ct_value a, ct_value b)
 {
     const ct_value none = ct_or(at, is_zero(at, a), is_zero(at, b));
@@ -181,19 +182,19 @@ ct_value ct_fused64(struct ct_cursor *at, ct_value a, ct_value b, ct_value c, ct
     const ct_value rest = odd_sum(at, lower.low, upper.low);
     const ct_value leading = ct_select(at, is_zero(at, upper.high), rest, upper.high);
     const ct_value sum = rounded(at, upper.high, rest, leading, subnormal);
-    ct_value result = multiply(at, sum, s.unscale), lacks = missing(at, upper.high, rest, result, s.scale);
+    ct_value result = multiply(at, sum, s.unscale), remainder = missing(at, upper.high, rest, result, s.scale);
     const ct_value finite_factors = ct_and(at, is_within(at, a, INFINITY), is_within(at, b, INFINITY));
     const ct_value infinite_c = ct_equals(at, magnitude(at, c), UINT64_C(0x7ff) << 52);
     ct_value no_number, negligible, zero;
 
-    /* zeros: the sign of what was rounded away, or if nothing was, that of the plain sum */
+    /* for a zero result: the sign of what was rounded to zero, or, if the result is exact, that of the plain sum */
     zero = ct_select(at, is_zero(at, leading), plain, sign_of(at, leading));
     result = ct_select(at, is_zero(at, result), zero, result);
     no_number = ct_not(at, ct_and(at, is_within(at, exact.high, INFINITY), is_within(at, c, INFINITY)));
     result = ct_select(at, no_number, plain, result);
     negligible = ct_fcmp(at, PTX_F64, PTX_LT, magnitude(at, product), multiply(at, magnitude(at, c), number(at, 0x1p-110)));
     result = ct_select(at, ct_or(at, negligible, ct_and(at, infinite_c, finite_factors)), c, result);
-    lacks = ct_select(at, negligible, sign_of_product(at, a, b), lacks);
-    *error = ct_select(at, is_within(at, result, INFINITY), lacks, number(at, 0.0));
+    remainder = ct_select(at, negligible, sign_of_product(at, a, b), remainder);
+    *error = ct_select(at, is_within(at, result, INFINITY), remainder, number(at, 0.0));
     return result;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower: integer division (PTX ISA, "div", "rem"). The ISA leaves division by zero to the machine; NVIDIA's give all ones, for the
- * remainder too. SPIR-V leaves it undefined, and minimum / -1 as well. Vulkan also leaves the remainder of
- * negative numbers undefined (NVIDIA 580 gives the dividend for divisors of -1), but not their quotient: signed remainders are made of it.
- */
+/* lower: integer division (PTX ISA, "div", "rem"). The ISA leaves division by zero to the machine; NVIDIA's machines return all ones,
+ * for the remainder too. SPIR-V leaves it undefined, as well as minimum / -1. Vulkan also leaves the remainder of negative numbers
+ * undefined (NVIDIA 580 returns the dividend for a divisor of -1), but not their quotient: signed remainders are computed from the
+ * quotient. */
 #include "lower.h"
 
-/* A constant divisor that no guard is for: neither 0 nor -1. */
+/* Whether the divisor is a constant for which no guard is needed: neither 0 nor -1. */
 static bool is_safe_divisor(const struct ct_lower *l)
 {
     const struct ct_insn *def = l->fn->values.v[l->insn->operands[1].i].def;
@@ -15,7 +15,7 @@ static bool is_safe_divisor(const struct ct_lower *l)
     return def && def->op == CT_OP_CONST && def->imm != 0 && def->imm != ones;
 }
 
-/* 16 bits are divided as 32: drivers know few 16-bit divisions. */
+/* 16-bit divisions are computed in 32 bits: few drivers have 16-bit ones. */
 static ct_value widened(struct ct_lower *l, unsigned index)
 {
     const ct_value x = l->insn->operands[index];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower: sums and products with one rounding of any mode, from operations that round to nearest.
  *
- * f32 goes through f64: a product of two is exact there, a sum is made odd (its last bit set where something was lost), and the
- * narrowing then rounds once. f64 takes the exact error of its own sum (Knuth) or product (fma), whose sign says on which side of the
- * nearest value the exact one lies. f16 products and sums are exact or made odd in f32. */
+ * f32 is computed in f64: a product of two is exact there, a sum is rounded to odd (the last bit is set if it is inexact), and the
+ * narrowing then rounds once. f64 uses the exact error of its sum (TwoSum, Knuth) or product (fma), whose sign says on which side of the
+ * nearest value the exact one is. f16 products and sums are exact or rounded to odd in f32. */
 #include "lower.h"
 
 static ct_value add(struct ct_cursor *at, enum ptx_type type, ct_value a, ct_value b)
@@ -42,7 +42,7 @@ static ct_value is_finite(struct ct_cursor *at, enum ptx_type type, ct_value x)
                        ct_float_layout_of(type)->exponent);
 }
 
-/* ---- errors, odd values, steps ---- */
+/* ---- rounding errors, rounding to odd, neighbours ---- */
 
 ct_value ct_two_sum(struct ct_cursor *at, enum ptx_type type, ct_value a, ct_value b, ct_value *error)
 {
@@ -55,7 +55,7 @@ ct_value ct_two_sum(struct ct_cursor *at, enum ptx_type type, ct_value a, ct_val
     return sum;
 }
 
-/* The neighbour away from zero (grow) or towards it: encodings of one sign are in the order of their magnitudes. */
+/* The neighbour away from zero (grow) or towards zero: encodings of one sign are in the order of their magnitudes. */
 static ct_value stepped(struct ct_cursor *at, ct_value x, ct_value grow)
 {
     const ct_value one = ct_const_like(at, x, 1), minus_one = ct_const_like(at, x, UINT64_MAX);
@@ -63,8 +63,8 @@ static ct_value stepped(struct ct_cursor *at, ct_value x, ct_value grow)
     return ct_add(at, x, ct_select(at, grow, one, minus_one));
 }
 
-/* What lies towards zero of the exact value, its last bit set if the two differ. Encodings of one sign are in the order of their
- * magnitudes; beyond: the nearest value is the greater one. */
+/* Rounds to odd: the exact value truncated towards zero, with its last bit set if that is inexact. Encodings of one sign are in the
+ * order of their magnitudes. is_beyond: the nearest value has a greater magnitude than the exact one. */
 static ct_value made_odd(struct ct_cursor *at, ct_value nearest, ct_value is_inexact, ct_value is_beyond)
 {
     const ct_value none = ct_const_like(at, nearest, 0), one = ct_const_like(at, nearest, 1);
@@ -85,8 +85,8 @@ ct_value ct_to_odd(struct ct_cursor *at, enum ptx_type type, ct_value nearest, c
     return made_odd(at, nearest, is_inexact, ct_and(at, is_inexact, sign_bit(at, ct_xor(at, nearest, error))));
 }
 
-/* The same of terms that come from a narrower type: an error that is not zero is a multiple of their last bits, and its product with the
- * sum does not underflow. On lavapipe this takes two thirds of the time. */
+/* The same for terms that come from a narrower type: a nonzero error is a multiple of their last bits, and its product with the sum does
+ * not underflow. On lavapipe this takes two thirds of the time of ct_to_odd. */
 static ct_value narrow_to_odd(struct ct_cursor *at, enum ptx_type type, ct_value nearest, ct_value error)
 {
     const ct_value is_beyond = is_negative(at, type, ct_op2(at, CT_OP_FMUL, type, nearest, error));
@@ -101,7 +101,7 @@ ct_value ct_adjusted(struct ct_cursor *at, enum ptx_type type, enum ptx_rounding
     ct_value moves, grow;
 
     (void)type;
-    if (rounding == PTX_RZ || rounding == PTX_RZI) { /* towards zero: only where the nearest value is the greater one */
+    if (rounding == PTX_RZ || rounding == PTX_RZI) { /* towards zero: only if the nearest value has the greater magnitude */
         moves = ct_select(at, negative, is_above, is_below);
         return ct_select(at, moves, ct_add_imm(at, nearest, UINT64_MAX), nearest);
     }
@@ -110,7 +110,7 @@ ct_value ct_adjusted(struct ct_cursor *at, enum ptx_type type, enum ptx_rounding
     return ct_select(at, moves, stepped(at, nearest, grow), nearest);
 }
 
-/* The magnitude of an f16 as the encoding of an f32. In integers: drivers take a conversion to f16 and back for none. */
+/* The magnitude of an f16 as the encoding of an f32. By integer operations, since drivers optimize away a conversion to f16 and back. */
 static ct_value encoded_as_f32(struct ct_cursor *at, ct_value half)
 {
     const ct_value magnitude = ct_and_imm(at, ct_resize(at, half, PTX_U16, CT_W_32), 0x7fff);
@@ -156,7 +156,7 @@ ct_value ct_float_narrowed_to_odd(struct ct_cursor *at, enum ptx_type from, enum
     const ct_value is_even = ct_equals(at, ct_and_imm(at, nearest, 1), 0);
     const ct_value inexact = ct_fcmp(at, from, PTX_NE, error, ct_const_like(at, error, 0));
     const ct_value grow = ct_bits2(at, CT_OP_XOR, sign_bit(at, nearest), is_positive(at, from, error));
-    const ct_value is_infinite = ct_not(at, is_finite(at, to, nearest)); /* past the end: the greatest number, which is odd */
+    const ct_value is_infinite = ct_not(at, is_finite(at, to, nearest)); /* on overflow: the greatest finite number, which is odd */
     const ct_value moved = ct_select(at, ct_and(at, is_even, inexact), stepped(at, nearest, grow), nearest);
 
     return ct_select(at, ct_and(at, is_infinite, is_finite(at, from, x)), ct_add_imm(at, nearest, UINT64_MAX), moved);
@@ -164,8 +164,9 @@ ct_value ct_float_narrowed_to_odd(struct ct_cursor *at, enum ptx_type from, enum
 
 /* ---- sums ---- */
 
-/* Under .rm an exact zero sum is -0 unless both terms are +0. */
-static ct_value with_zero_sign(struct ct_cursor *at, enum ptx_type type, enum ptx_rounding rounding, ct_value sum, ct_value a, ct_value b)
+/* With .rm an exact zero sum is -0 unless both terms are +0. */
+static ct_value with_sign_of_zero(struct ct_cursor *at, enum ptx_type type, enum ptx_rounding rounding, ct_value sum, ct_value a,
+                                  ct_value b)
 {
     const ct_value is_zero = ct_equals(at, ct_float_magnitude(at, type, sum), 0);
     ct_value signs;
@@ -176,7 +177,7 @@ static ct_value with_zero_sign(struct ct_cursor *at, enum ptx_type type, enum pt
     return ct_select(at, is_zero, signs, sum);
 }
 
-/* a + b in f64, of f32 or products of two, rounded to odd. */
+/* a + b in f64, of f32 or of products of two f32, rounded to odd. */
 static ct_value odd_sum64(struct ct_cursor *at, ct_value a, ct_value b)
 {
     ct_value error;
@@ -192,7 +193,7 @@ static ct_value wide(struct ct_lower *l, ct_value x)
     return ct_float_resized(&l->at, PTX_F32, PTX_F64, x);
 }
 
-/* The overflowed sum of finite terms lies below its infinity (above the negative one), though its error is no number. */
+/* If finite terms overflow, the exact sum is below the infinite one (above the negative one), though the computed error is NaN. */
 static void add_overflow(struct ct_cursor *at, ct_value sum, ct_value all_finite, ct_value *is_below, ct_value *is_above)
 {
     const ct_value overflow = ct_and(at, all_finite, ct_not(at, is_finite(at, PTX_F64, sum)));
@@ -202,7 +203,7 @@ static void add_overflow(struct ct_cursor *at, ct_value sum, ct_value all_finite
     *is_above = ct_or(at, *is_above, ct_and(at, overflow, negative));
 }
 
-/* A nearest f64 value, its error, and whether the operands were finite, to a value of a directed rounding. */
+/* Adjusts the nearest f64 value for a directed rounding, given its error and whether the operands were finite. */
 static ct_value directed64(struct ct_cursor *at, enum ptx_rounding rounding, ct_value nearest, ct_value error, ct_value all_finite)
 {
     ct_value is_below = is_negative(at, PTX_F64, error), is_above = is_positive(at, PTX_F64, error);
@@ -232,7 +233,7 @@ ct_value ct_lower_sum(struct ct_lower *l, enum ptx_type type, enum ptx_rounding 
 
         sum = ct_float_narrowed(at, PTX_F64, type, rounding, odd_sum64(at, wide_a, wide_b));
     }
-    return with_zero_sign(at, type, rounding, sum, a, b);
+    return with_sign_of_zero(at, type, rounding, sum, a, b);
 }
 
 /* ---- products ---- */
@@ -256,8 +257,8 @@ static void note_tiny64(struct ct_lower *l, enum ptx_rounding rounding, ct_value
         l->tiny = ct_is_tiny64(&l->at, rounding, wide);
 }
 
-/* The same by the operation done again 2^24 higher, where results of that size have all their bits. Factors of such a result are
- * below 2^50, or what overflows compares as not tiny. */
+/* The same for the operation repeated with a scale of 2^24, where results of that size have full precision. If the result is tiny, both
+ * factors are below 2^50, so that scaling does not overflow; an overflow compares as not tiny, which is correct. */
 static void note_tiny_scaled(struct ct_lower *l, enum ct_op op, ct_value a, ct_value b, ct_value c)
 {
     struct ct_cursor *at = &l->at;
@@ -271,8 +272,8 @@ static void note_tiny_scaled(struct ct_lower *l, enum ct_op op, ct_value a, ct_v
     l->tiny = is_less(at, PTX_F32, ct_float_magnitude(at, PTX_F32, result), ct_float_const(at, PTX_F32, 0x1p-102));
 }
 
-/* The sign of a*b - product decides. Where the product is small that difference might vanish below the least number, so it is taken
- * of 2^200 times both; the smaller factor can bear that. */
+/* The sign of a*b - product decides. If the product is small, that difference might underflow, so both are scaled by 2^200; scaling the
+ * smaller factor does not overflow. */
 static ct_value directed_product64(struct ct_lower *l, enum ptx_rounding rounding, ct_value a, ct_value b)
 {
     struct ct_cursor *at = &l->at;
@@ -315,7 +316,7 @@ ct_value ct_lower_product(struct ct_lower *l, enum ptx_type type, enum ptx_round
 
 /* ---- fused multiply-add ---- */
 
-/* f16 in f32, f32 in f64: the product is exact, the sum odd. */
+/* f16 in f32, f32 in f64: the product is exact, the sum is rounded to odd. */
 static ct_value fused_through(struct ct_lower *l, enum ptx_type type, enum ptx_type inner, enum ptx_rounding rounding, ct_value a,
                               ct_value b, ct_value c)
 {
@@ -329,7 +330,7 @@ static ct_value fused_through(struct ct_lower *l, enum ptx_type type, enum ptx_t
     odd = narrow_to_odd(at, inner, sum, error);
     if (inner == PTX_F64)
         note_tiny64(l, rounding, odd);
-    return ct_float_narrowed(at, inner, type, rounding, with_zero_sign(at, inner, rounding, odd, product, wide_c));
+    return ct_float_narrowed(at, inner, type, rounding, with_sign_of_zero(at, inner, rounding, odd, product, wide_c));
 }
 
 ct_value ct_fused_from_wide(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
@@ -339,7 +340,7 @@ ct_value ct_fused_from_wide(struct ct_cursor *at, ct_value a, ct_value b, ct_val
     return ct_float_resized(at, PTX_F64, PTX_F32, odd_sum64(at, product, c));
 }
 
-/* In f64, since a product may lie beyond f32; the sum is odd until its last rounding. */
+/* In f64, since a product may be out of the range of f32; the sum is rounded to odd before the final rounding. */
 ct_value ct_lower_fused_bf16(struct ct_lower *l, ct_value a, ct_value b, ct_value c)
 {
     struct ct_cursor *at = &l->at;
@@ -354,7 +355,7 @@ bool ct_guards_fma32(const struct ptx2spv_target *target)
     return target->guards_fma32 && target->float64;
 }
 
-/* An exact zero is the sum of a zero product and a zero c, or a cancellation, whose terms differ in sign. */
+/* An exact zero is the sum of a zero product and a zero c, or a cancellation of terms with different signs. */
 static ct_value directed_fused64(struct ct_cursor *at, enum ptx_rounding rounding, ct_value a, ct_value b, ct_value c)
 {
     ct_value error, result, is_exact;
@@ -363,7 +364,7 @@ static ct_value directed_fused64(struct ct_cursor *at, enum ptx_rounding roundin
 
     result = directed64(at, rounding, nearest, error, finite);
     is_exact = ct_equals(at, ct_float_magnitude(at, PTX_F64, error), 0);
-    return ct_select(at, is_exact, with_zero_sign(at, PTX_F64, rounding, result, ct_xor(at, a, b), c), result);
+    return ct_select(at, is_exact, with_sign_of_zero(at, PTX_F64, rounding, result, ct_xor(at, a, b), c), result);
 }
 
 static ct_value fused64(struct ct_lower *l, enum ptx_rounding rounding, ct_value a, ct_value b, ct_value c)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* range: bounds that follow from the operations behind a value, a few steps back. NaN is within every bound: it is neither a subnormal nor
- * does it compare otherwise for a flush. Sums and products of which a bound is known keep it when they are rounded, since 0 and 2^-126 are
- * numbers of the format. */
+/* range: bounds that follow from the operations that compute a value, a few steps back. NaN satisfies every bound: it is not subnormal,
+ * and flushing does not change its comparisons. Sums and products with a known bound keep it when they are rounded, since 0 and 2^-126
+ * are f32 numbers. */
 #include "range.h"
 
 #define SIGN UINT32_C(0x80000000)
 #define EXPONENT UINT32_C(0x7f800000)
-#define DEPTH_MAX 6 /* how far back is looked */
+#define DEPTH_MAX 6 /* how many operations back the search goes */
 
 static bool is_constant(const struct ct_fn *fn, ct_value x, uint32_t bits)
 {
@@ -20,14 +20,14 @@ static bool is_f32(const struct ct_insn *insn, enum ct_op op)
     return insn->op == op && insn->type == PTX_F32;
 }
 
-/* The value that only the sign of this one differs from, or none. */
+/* The operand from which this value differs only in its sign, or none. */
 static ct_value same_magnitude(const struct ct_fn *fn, const struct ct_insn *insn)
 {
-    const bool turns = insn->op == CT_OP_XOR && is_constant(fn, insn->operands[1], SIGN);
-    const bool drops = insn->op == CT_OP_AND && is_constant(fn, insn->operands[1], ~SIGN);
+    const bool negates = insn->op == CT_OP_XOR && is_constant(fn, insn->operands[1], SIGN);
+    const bool clears_sign = insn->op == CT_OP_AND && is_constant(fn, insn->operands[1], ~SIGN);
 
-    return turns || drops || insn->op == CT_OP_COPY || is_f32(insn, CT_OP_FABS) || is_f32(insn, CT_OP_FNEG) ? insn->operands[0]
-                                                                                                           : CT_NO_VALUE;
+    return negates || clears_sign || insn->op == CT_OP_COPY || is_f32(insn, CT_OP_FABS) || is_f32(insn, CT_OP_FNEG) ? insn->operands[0]
+                                                                                                                    : CT_NO_VALUE;
 }
 
 static bool is_square(const struct ct_insn *insn)
@@ -54,7 +54,7 @@ static bool is_not_negative(const struct ct_fn *fn, ct_value x, unsigned depth)
     return is_f32(def, CT_OP_FABS) || (def->op == CT_OP_COPY && is_not_negative(fn, def->operands[0], depth - 1));
 }
 
-/* At least 2^-126: such a constant, or one to which only what is not negative was added. */
+/* At least 2^-126: such a constant, or the sum of one and a nonnegative number. */
 static bool is_positive(const struct ct_fn *fn, ct_value x, unsigned depth)
 {
     const struct ct_insn *def = fn->values.v[x.i].def;
@@ -71,7 +71,7 @@ static bool is_positive(const struct ct_fn *fn, ct_value x, unsigned depth)
     return def->op == CT_OP_COPY && is_positive(fn, def->operands[0], depth - 1);
 }
 
-/* An Fma that flushes, and which no driver takes for a product or a sum, which do not. */
+/* An Fma that flushes, and that no driver replaces by a product or a sum, which do not flush. */
 static bool is_flushing(const struct ct_fn *fn, const struct ct_insn *insn)
 {
     if (!is_f32(insn, CT_OP_FFMA) || !fn->target->fma32_flushes)
@@ -85,8 +85,8 @@ static bool is_flushing(const struct ct_fn *fn, const struct ct_insn *insn)
     return true;
 }
 
-/* Results that lie above all subnormals, or are zeros. */
-static bool is_coarse(const struct ct_insn *insn)
+/* Operations whose results are never subnormal. */
+static bool has_no_subnormal_result(const struct ct_insn *insn)
 {
     switch ((unsigned)insn->op) {
     case CT_OP_CONST:
@@ -106,7 +106,7 @@ static bool is_no_subnormal(const struct ct_fn *fn, ct_value x, unsigned depth)
 
     if (!def || !depth)
         return false;
-    if (is_coarse(def) || is_flushing(fn, def) || is_positive(fn, x, depth))
+    if (has_no_subnormal_result(def) || is_flushing(fn, def) || is_positive(fn, x, depth))
         return true;
     if (def->op == CT_OP_SELECT)
         return is_no_subnormal(fn, def->operands[1], depth - 1) && is_no_subnormal(fn, def->operands[2], depth - 1);

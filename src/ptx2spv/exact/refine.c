@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* refine: operations whose best form depends on what became of their operands, or that need a way round for rare operands.
- * In:  SSA, lowered; instructions marked `refined`.   Out: the same; the marks mean nothing any more.
+/* refine: operations whose best form depends on how their operands were lowered, or that need a slow path for rare operands.
+ * In:  SSA, lowered; instructions marked `refined`.   Out: the same; the marks no longer mean anything.
  *
- *  - f32 comparisons and inverse roots where drivers flush subnormals: their operands are looked at (range.h). This comes behind `guard`,
- *    which has told the driver's multiply-adds, that give no subnormals, from those that are corrected.
+ *  - f32 comparisons and inverse roots where drivers flush subnormals: the form depends on the ranges of the operands (range.h). This
+ *    comes after `guard`, which separates the driver's multiply-adds, which never return subnormals, from corrected ones.
  *  - f64 roots, and inverses of them, where the driver's own are slow (ptx2spv_target.refined_roots64): by fused steps (refine_root.c).
  *
  *     x = fsqrt a                                 x = refined root of a;  z = refined inverse of x
@@ -13,13 +13,13 @@
  *     w = fadd v, y                               y = fmul x, b
  *                                                 w = fadd v, y
  *
- * Up to four roots share one way round, so that drivers may interleave them; pure code that reads a result waits until behind it. */
+ * Up to four roots share one slow path, so that drivers may interleave them; pure code that uses a result is moved behind it. */
 #include "refine.h"
 #include "lower.h"
 
 enum { ROOTS_MAX = 4 };
 
-/* ---- what stays straight code ---- */
+/* ---- straight-line code ---- */
 
 static void refine_f32(struct ct_fn *fn, struct ct_insn *insn)
 {
@@ -39,21 +39,21 @@ static void refine_f32(struct ct_fn *fn, struct ct_insn *insn)
 /* ---- groups ---- */
 
 struct member {
-    struct ct_insn *insn; /* what it stands for */
+    struct ct_insn *insn; /* the instruction that it replaces */
     struct ct_refined refined;
-    uint32_t root; /* an inverse of a member's root: its number + 1 */
+    uint32_t root; /* for the inverse of a member's root: that member's number + 1 */
     ct_value exact;
 };
 
 struct group {
     struct ct_fn *fn;
-    uint32_t *group_of; /* by value: the number of the group that it waits for */
+    uint32_t *group_of; /* indexed by value: the number of the group whose results it depends on */
     uint32_t number, n_roots;
     CT_VEC(struct member) members;
-    CT_VEC(struct ct_insn *) waiting; /* pure instructions that read results, in order */
+    CT_VEC(struct ct_insn *) delayed; /* pure instructions that use results, in order */
 };
 
-static bool waits(const struct group *group, const struct ct_insn *insn)
+static bool depends_on_group(const struct group *group, const struct ct_insn *insn)
 {
     if (insn->op == CT_OP_PHI)
         return false;
@@ -83,7 +83,7 @@ static const struct ct_insn *definition_or_null(const struct ct_fn *fn, ct_value
     return def;
 }
 
-/* The member + 1 that is the root whose inverse this is; 0 none. */
+/* The number + 1 of the member that is the root whose inverse this is; 0: none. */
 static uint32_t find_root(const struct group *group, const struct ct_insn *insn)
 {
     const bool is_inverse = insn->refined && insn->op == CT_OP_FDIV;
@@ -118,7 +118,7 @@ static ct_value one_is_rare(const struct group *group, struct ct_cursor *at)
     return rare;
 }
 
-static void ask_driver(struct group *group, struct ct_cursor *at)
+static void emit_slow_path(struct group *group, struct ct_cursor *at)
 {
     for (uint32_t i = 0; i < group->members.n; i++) {
         struct member *member = &group->members.v[i];
@@ -131,8 +131,8 @@ static void ask_driver(struct group *group, struct ct_cursor *at)
     }
 }
 
-/* Phis first, then the results under their old names, then whoever waited for them. */
-static void go_on(struct group *group, struct ct_insn *place)
+/* Emits the phis first, then copies to the original results, then the delayed instructions. */
+static void merge_results(struct group *group, struct ct_insn *place)
 {
     struct ct_cursor at = {.fn = group->fn, .block = place->block, .before = place, .where = place->where};
 
@@ -145,14 +145,14 @@ static void go_on(struct group *group, struct ct_insn *place)
         ct_insn_remove(group->members.v[i].insn);
         ct_assign(&at, group->members.v[i].insn->results[0], group->members.v[i].exact);
     }
-    for (uint32_t i = 0; i < group->waiting.n; i++) {
-        ct_insn_remove(group->waiting.v[i]);
-        ct_insn_insert_before(place, group->waiting.v[i]);
-        refine_f32(group->fn, group->waiting.v[i]);
+    for (uint32_t i = 0; i < group->delayed.n; i++) {
+        ct_insn_remove(group->delayed.v[i]);
+        ct_insn_insert_before(place, group->delayed.v[i]);
+        refine_f32(group->fn, group->delayed.v[i]);
     }
 }
 
-/* The group ends before `place`, which goes to a block of its own with all that follows. */
+/* Ends the group before `place`, which moves to a new block with everything behind it. */
 static void end_group(struct group *group, struct ct_insn *place)
 {
     struct ct_fn *fn = group->fn;
@@ -161,17 +161,17 @@ static void end_group(struct group *group, struct ct_insn *place)
 
     in_slow.block = ct_block_create(fn);
     ct_ssa_branch(&at, one_is_rare(group, &at), in_slow.block, rest);
-    ask_driver(group, &in_slow);
+    emit_slow_path(group, &in_slow);
     ct_ssa_jump(fn, in_slow.block, rest);
-    go_on(group, place);
+    merge_results(group, place);
     group->number++;
-    group->n_roots = group->members.n = group->waiting.n = 0;
+    group->n_roots = group->members.n = group->delayed.n = 0;
 }
 
-/* Whether the instruction cannot be part of the group, nor stand before what waits for it, nor wait. */
+/* Whether the instruction can neither belong to the group, nor stay in front of the delayed instructions, nor be delayed. */
 static bool ends_group(const struct group *group, const struct ct_insn *insn)
 {
-    const bool depends = waits(group, insn);
+    const bool depends = depends_on_group(group, insn);
 
     if (!group->members.n)
         return false;
@@ -190,9 +190,9 @@ static void refine_block(struct group *group, struct ct_block *block)
         next = insn->next;
         if (root || is_root(insn)) {
             add_member(group, insn, root);
-        } else if (waits(group, insn)) {
+        } else if (depends_on_group(group, insn)) {
             note_results(group, insn);
-            *CT_PUSH(&group->fn->compilation->scratch, &group->waiting) = insn;
+            *CT_PUSH(&group->fn->compilation->scratch, &group->delayed) = insn;
         } else {
             refine_f32(group->fn, insn);
         }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard: runs of multiply-adds of which all that can go wrong is known before they begin get a copy without guards. Diamonds after every
- * few multiply-adds would keep a driver from fetching early what comes after them.
+/* guard: runs of multiply-adds for which everything that may be too small is known before the run get a second version without guards.
+ * Branches after every few multiply-adds would keep a driver from moving later loads up.
  *
- *     load.shared, fma, load.shared, ...      =>      if (something is small && it was not a zero)    as in guard.c, of what is there
- *                                                         the run, which guard.c is to cut
+ *     load.shared, fma, load.shared, ...      =>      if (something is small && it is not a zero)    the check of guard.c for the whole run
+ *                                                         the run, which guard.c divides into segments
  *                                                     else
- *                                                         the run
+ *                                                         the run, unguarded
  *                                                     phis
  *
- * What the run itself loads from shared memory is known where that is watched: a run holds nothing by which a thread may learn of what
- * others store in the meantime, so the flag that answers for its loads can be asked at its start.
+ * What the run itself loads from shared memory is known if shared memory is tracked: a run contains nothing that may make stores of other
+ * threads visible, so the flag that covers its loads can be read at its start.
  *
- * Sums that a loop adds up, by such a run, are not asked each time: after a run that had no guards they are terms (guard_flags.c). So
- * whether the last run had some goes round with them, and asks for them to be looked at; before the loop, what they begin with is. */
+ * Accumulators to which a loop adds by such a run are not checked in each iteration: after an unguarded run they are terms
+ * (guard_flags.c). Therefore a loop-carried flag says whether the last run was guarded, in which case the accumulators are checked;
+ * their initial values are checked before the loop. */
 #include "guard.h"
 #include "ptx2spv/sync/sync.h"
 
@@ -34,7 +35,7 @@ static bool begins_run(const struct ct_fn *fn, const struct ct_insn *insn)
     return ct_is_guarded(insn) || (insn->op == CT_OP_LOAD && ct_is_shared_word(fn, insn));
 }
 
-/* The first run in a block at or behind `insn` that is long enough; else one of no multiply-adds. */
+/* The first run at or behind `insn` in the block that is long enough; else one without multiply-adds. */
 static struct run find_run(const struct ct_fn *fn, struct ct_insn *insn)
 {
     struct run run = {.n_ffmas = 0};
@@ -55,7 +56,7 @@ static struct run find_run(const struct ct_fn *fn, struct ct_insn *insn)
     return run;
 }
 
-/* ---- what is known before it ---- */
+/* ---- what is known before the run ---- */
 
 static bool is_in(const struct run *run, const struct ct_insn *def)
 {
@@ -65,7 +66,7 @@ static bool is_in(const struct run *run, const struct ct_insn *def)
     return false;
 }
 
-static bool is_there(const struct ct_guard *g, const struct run *run, const ct_value_list *values)
+static bool are_available(const struct ct_guard *g, const struct run *run, const ct_value_list *values)
 {
     for (uint32_t i = 0; i < values->n; i++)
         if (is_in(run, g->fn->values.v[values->v[i].i].def))
@@ -73,14 +74,14 @@ static bool is_there(const struct ct_guard *g, const struct run *run, const ct_v
     return true;
 }
 
-static struct ct_looks look_at_run(struct ct_guard *g, const struct run *run)
+static struct ct_guard_checks find_checks(struct ct_guard *g, const struct run *run)
 {
     struct ct_segment all = {.number = 0};
 
     for (struct ct_insn *insn = run->first; insn != run->last->next; insn = insn->next)
         if (ct_is_guarded(insn))
             *CT_PUSH(g->scratch, &all.dependents) = insn;
-    return ct_guard_look(g, &all);
+    return ct_guard_find_checks(g, &all);
 }
 
 /* ---- the copy ---- */
@@ -104,12 +105,12 @@ static void copy_run(struct ct_guard *g, const struct ct_block *from, struct ct_
     }
 }
 
-/* Phis at the head of `tail`, the first edge of which comes from the run, the second from its copy. */
+/* Phis at the head of `tail`, whose first edge comes from the run and whose second edge comes from its copy. */
 static void merge_run(struct ct_guard *g, const struct ct_block *run, struct ct_block *tail)
 {
     struct ct_cursor at = {.fn = g->fn, .block = tail, .before = tail->first, .where = tail->first->where};
 
-    for (const struct ct_insn *insn = run->first; insn != run->last; insn = insn->next) /* behind its last, a jump */
+    for (const struct ct_insn *insn = run->first; insn != run->last; insn = insn->next) /* a jump follows the last one */
         for (uint32_t r = 0; r < insn->n_results; r++) {
             const ct_value x = insn->results[r];
 
@@ -117,7 +118,7 @@ static void merge_run(struct ct_guard *g, const struct ct_block *run, struct ct_
         }
 }
 
-/* Whoever stands elsewhere reads what is merged. */
+/* Uses in other blocks read the merged values. */
 static void use_merged(struct ct_guard *g)
 {
     for (uint32_t b = 0; b < g->fn->blocks.n; b++)
@@ -131,10 +132,10 @@ static void use_merged(struct ct_guard *g)
             }
 }
 
-/* ---- sums that go round ---- */
+/* ---- accumulators ---- */
 
-/* Whether x comes into a loop only as what the run has made of it; where it begins does not matter. */
-static bool goes_round(const struct ct_guard *g, const struct run *run, const struct ct_block *block, ct_value x)
+/* Whether x enters an iteration of the loop only as a result of the run; its initial value does not matter. */
+static bool is_accumulator(const struct ct_guard *g, const struct run *run, const struct ct_block *block, ct_value x)
 {
     const struct ct_insn *phi = g->fn->values.v[x.i].def;
 
@@ -153,41 +154,42 @@ static bool goes_round(const struct ct_guard *g, const struct run *run, const st
     return true;
 }
 
-/* Takes those sums out of what is asked each time. */
-static ct_value_list take_sums(struct ct_guard *g, const struct run *run, const struct ct_block *block, struct ct_looks *looks)
+/* Removes those accumulators from what is checked in each iteration. */
+static ct_value_list take_accumulators(struct ct_guard *g, const struct run *run, const struct ct_block *block,
+                                       struct ct_guard_checks *checks)
 {
-    ct_value_list sums = {0}, others = {0};
+    ct_value_list accumulators = {0}, others = {0};
 
-    for (uint32_t i = 0; i < looks->terms[0].n; i++) {
-        const ct_value x = looks->terms[0].v[i];
+    for (uint32_t i = 0; i < checks->terms[0].n; i++) {
+        const ct_value x = checks->terms[0].v[i];
 
-        *CT_PUSH(g->scratch, goes_round(g, run, block, x) ? &sums : &others) = x;
+        *CT_PUSH(g->scratch, is_accumulator(g, run, block, x) ? &accumulators : &others) = x;
     }
-    looks->terms[0] = others;
-    return sums;
+    checks->terms[0] = others;
+    return accumulators;
 }
 
-/* Whether one of them begins as no term, at the end of the block before the loop. */
-static ct_value begins_wrong(struct ct_guard *g, const ct_value_list *sums, uint32_t p)
+/* Whether one of their initial values is no term, at the end of the block before the loop. */
+static ct_value check_initial_values(struct ct_guard *g, const ct_value_list *accumulators, uint32_t p)
 {
     struct ct_block *from = g->header->preds.v[p];
     struct ct_cursor at = {.fn = g->fn, .block = from, .before = from->last, .where = from->last->where};
-    struct ct_looks looks = {.hopeless = false};
+    struct ct_guard_checks checks = {.always_fails = false};
     ct_value wrong;
 
-    for (uint32_t i = 0; i < sums->n; i++) {
-        const ct_value x = g->fn->values.v[sums->v[i].i].def->operands[p];
+    for (uint32_t i = 0; i < accumulators->n; i++) {
+        const ct_value x = g->fn->values.v[accumulators->v[i].i].def->operands[p];
         const struct ct_insn *def = g->fn->values.v[x.i].def;
 
         if (def->op != CT_OP_CONST || def->imm << 33)
-            *CT_PUSH(g->scratch, &looks.terms[0]) = x;
+            *CT_PUSH(g->scratch, &checks.terms[0]) = x;
     }
-    wrong = ct_guard_doubt(g, &looks, &at);
+    wrong = ct_guard_fine_check(g, &checks, &at);
     return wrong.i ? wrong : ct_emit_const(&at, CT_W_PRED, 0);
 }
 
-/* A phi at the loop's head of whether they may be no terms. What the run says goes to its other operands, later. */
-static struct ct_insn *make_flag(struct ct_guard *g, const ct_value_list *sums)
+/* A phi at the loop's head that says whether they may be no terms. The run's result becomes its other operands later. */
+static struct ct_insn *make_flag(struct ct_guard *g, const ct_value_list *accumulators)
 {
     struct ct_block *header = g->header;
     struct ct_cursor at = {.fn = g->fn, .block = header, .before = header->first, .where = header->first->where};
@@ -197,7 +199,7 @@ static struct ct_insn *make_flag(struct ct_guard *g, const ct_value_list *sums)
     g->fn->values.v[phi->results[0].i].def = phi;
     for (uint32_t p = 0; p < header->preds.n; p++)
         if (header->preds.v[p]->id < g->n_blocks && !ct_block_dominates(header, header->preds.v[p]))
-            phi->operands[p] = begins_wrong(g, sums, p);
+            phi->operands[p] = check_initial_values(g, accumulators, p);
     return phi;
 }
 
@@ -208,51 +210,52 @@ static void complete_flag(struct ct_insn *phi, ct_value of_run)
             phi->operands[p] = of_run;
 }
 
-/* ---- whether to ---- */
+/* ---- the run-time check ---- */
 
-/* Whether the run has to be guarded, at the end of the block before it; `at` goes on in a block of its own behind that. Sums are looked at
- * in doubt only. */
-static ct_value ask(struct ct_guard *g, struct ct_looks *looks, const ct_value_list *sums, struct ct_cursor *at)
+/* Whether the run has to be guarded, at the end of the block before it; `at` continues in a new block behind that. Accumulators are
+ * examined by the fine check only. */
+static ct_value emit_check(struct ct_guard *g, struct ct_guard_checks *checks, const ct_value_list *accumulators, struct ct_cursor *at)
 {
-    struct ct_block *doubting = ct_block_create(g->fn), *deciding = ct_block_create(g->fn);
-    struct ct_cursor in_doubt = {.fn = g->fn, .block = doubting, .where = at->where};
-    const bool watched = looks->watched.n;
-    const ct_value no = ct_emit_const(at, CT_W_PRED, 0), suspicion = ct_guard_suspect(g, looks, at);
-    ct_value grounds;
+    struct ct_block *checking = ct_block_create(g->fn), *decided = ct_block_create(g->fn);
+    struct ct_cursor in_check = {.fn = g->fn, .block = checking, .where = at->where};
+    const bool tracked = checks->tracked.n;
+    const ct_value no = ct_emit_const(at, CT_W_PRED, 0), coarse = ct_guard_coarse_check(g, checks, at);
+    ct_value fine;
 
-    ct_ssa_branch(at, suspicion, doubting, deciding);
-    looks->watched.n = 0; /* not loaded yet */
-    for (uint32_t i = 0; i < sums->n; i++)
-        *CT_PUSH(g->scratch, &looks->terms[0]) = sums->v[i];
+    ct_ssa_branch(at, coarse, checking, decided);
+    checks->tracked.n = 0; /* not loaded yet */
+    for (uint32_t i = 0; i < accumulators->n; i++)
+        *CT_PUSH(g->scratch, &checks->terms[0]) = accumulators->v[i];
     g->flag = CT_NO_VALUE;
-    grounds = ct_guard_doubt(g, looks, &in_doubt);
-    if (watched)
-        grounds = ct_guard_either(&in_doubt, grounds, ct_guard_shared_flag(&in_doubt));
-    ct_ssa_jump(g->fn, doubting, deciding);
-    at->block = deciding;
-    return ct_emit2(at, CT_OP_PHI, PTX_NONE, CT_W_PRED, no, grounds);
+    fine = ct_guard_fine_check(g, checks, &in_check);
+    if (tracked)
+        fine = ct_guard_or(&in_check, fine, ct_guard_shared_flag(&in_check));
+    ct_ssa_jump(g->fn, checking, decided);
+    at->block = decided;
+    return ct_emit2(at, CT_OP_PHI, PTX_NONE, CT_W_PRED, no, fine);
 }
 
-/* What is left of the block behind the run. */
-static struct ct_block *make_plain(struct ct_guard *g, const struct run *run, const struct ct_block *block, struct ct_looks *looks)
+/* Makes the unguarded version; returns what remains of the block behind the run. */
+static struct ct_block *make_unguarded(struct ct_guard *g, const struct run *run, const struct ct_block *block,
+                                       struct ct_guard_checks *checks)
 {
     struct ct_fn *fn = g->fn;
-    const ct_value_list sums = take_sums(g, run, block, looks);
-    struct ct_insn *flag = sums.n ? make_flag(g, &sums) : NULL;
-    ct_value guards;
+    const ct_value_list accumulators = take_accumulators(g, run, block, checks);
+    struct ct_insn *flag = accumulators.n ? make_flag(g, &accumulators) : NULL;
+    ct_value needs_guards;
     struct ct_cursor at = {.fn = fn, .block = run->first->block, .where = run->first->where};
     struct ct_block *tail = ct_block_split(fn, at.block, run->last->next), *guarded = ct_block_split(fn, at.block, run->first);
-    struct ct_block *plain = ct_block_create(fn);
+    struct ct_block *unguarded = ct_block_create(fn);
 
-    *CT_PUSH(g->scratch, &g->plain) = plain;
-    copy_run(g, guarded, plain);
+    *CT_PUSH(g->scratch, &g->unguarded) = unguarded;
+    copy_run(g, guarded, unguarded);
     g->flag = flag ? flag->results[0] : CT_NO_VALUE;
-    guards = ask(g, looks, &sums, &at);
-    ct_ssa_branch(&at, guards, guarded, plain);
+    needs_guards = emit_check(g, checks, &accumulators, &at);
+    ct_ssa_branch(&at, needs_guards, guarded, unguarded);
     if (flag)
-        complete_flag(flag, guards);
+        complete_flag(flag, needs_guards);
     ct_ssa_jump(fn, guarded, tail);
-    ct_ssa_jump(fn, plain, tail);
+    ct_ssa_jump(fn, unguarded, tail);
     merge_run(g, guarded, tail);
     return tail;
 }
@@ -263,22 +266,23 @@ static void find_runs(struct ct_guard *g, struct ct_block *block)
 
     g->flag = CT_NO_VALUE;
     g->header = ct_guard_header_or_null(block);
-    for (g->block = block->id + 1; run.n_ffmas; g->block += g->n_blocks) { /* a number that no other run has */
-        struct ct_looks looks = look_at_run(g, &run);
+    for (g->block = block->id + 1; run.n_ffmas; g->block += g->n_blocks) { /* unique for each run */
+        struct ct_guard_checks checks = find_checks(g, &run);
         struct ct_insn *next = run.last->next;
 
-        if (looks.watched.n && !looks.hopeless && is_there(g, &run, &looks.factors[0]) && is_there(g, &run, &looks.terms[0]))
-            next = (g->tail[block->id] = make_plain(g, &run, block, &looks))->first;
+        if (checks.tracked.n && !checks.always_fails && are_available(g, &run, &checks.factors[0]) &&
+            are_available(g, &run, &checks.terms[0]))
+            next = (g->tail[block->id] = make_unguarded(g, &run, block, &checks))->first;
         run = find_run(g->fn, next);
     }
 }
 
-void ct_guard_make_plain_copies(struct ct_guard *g)
+void ct_guard_make_unguarded_runs(struct ct_guard *g)
 {
     const uint32_t n_blocks = g->fn->blocks.n;
 
     for (uint32_t b = 0; b < n_blocks; b++)
-        if (!ct_guard_is_plain(g, g->fn->blocks.v[b]))
+        if (!ct_guard_is_unguarded(g, g->fn->blocks.v[b]))
             find_runs(g, g->fn->blocks.v[b]);
     use_merged(g);
 }
