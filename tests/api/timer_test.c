@@ -85,6 +85,27 @@ static void test_ticks_become_nanoseconds(void **state)
     }
 }
 
+/* A busy machine: launches in which the clock is read at the very beginning or end of 6 ms. What is measured alone would be 1.4 ns a tick. */
+static void test_long_launches_tell_less(void **state)
+{
+    const struct ct_timer_reading readings[2] = {{.ticks = 6000000, .before_ns = 0, .after_ns = 6000000},
+                                                 {.ticks = 20000000, .before_ns = 20000000, .after_ns = 26000000}};
+    const struct ct_timer_reading narrow[3] = {readings[0],
+                                               {.ticks = 8000000, .before_ns = 7990000, .after_ns = 8010000},
+                                               {.ticks = 18000000, .before_ns = 17990000, .after_ns = 18010000}};
+    struct ct_timer_question question = {.readings = readings, .count = 2, .nominal_ns = 1};
+    struct ptx2spv_timer timer;
+
+    (void)state;
+    assert_true(ct_timer_error(&question) > 0.2);
+    assert_true(ct_timer_find(&question, &timer));
+    assert_int_equal(timer.whole_ns, 1);
+    assert_int_equal(timer.fraction, 0);
+    question.readings = narrow;
+    question.count = 3;
+    assert_true(ct_timer_error(&question) < 0.003); /* by the two narrow ones */
+}
+
 static void test_a_clock_that_stands_is_none(void **state)
 {
     const struct ct_timer_reading readings[2] = {{.ticks = 5, .before_ns = 0, .after_ns = 9},
@@ -105,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ticks_become_nanoseconds),
+        cmocka_unit_test(test_long_launches_tell_less),
         cmocka_unit_test(test_a_clock_that_stands_is_none),
     };
 

@@ -30,6 +30,8 @@ struct ct_timer_question {
     double nominal_ns;
     int64_t at_ns, realtime_ns;
 };
+/* How exactly the readings tell the length of a tick, relative to it. */
+double ct_timer_error(const struct ct_timer_question *question);
 bool ct_timer_find(const struct ct_timer_question *question, struct ptx2spv_timer *out);
 
 #endif
