@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emit: structured IR to a SPIR-V module for Vulkan 1.3 or OpenCL 2.2 and newer.
- * In:  SSA, primitives only, structured.   Out: words in the compilation's arena; fn->params_in_buffer and
- * fn->uses_shared are decided. Same input, same words. What the two dialects share is here; emit_vulkan.c, emit_opencl.c have the rest. */
+/* emit: structured IR to a SPIR-V module for Vulkan 1.3 or for OpenCL 2.2 and newer.
+ * In:  SSA, primitives only, structured.   Out: words in the compilation's arena; fn->params_in_buffer and fn->uses_shared are set. The
+ *      output is deterministic. This file has what both dialects share; emit_vulkan.c and emit_opencl.c have the rest. */
 #include "emit.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ typedef void gen_fn(struct ct_gen *g, const struct ct_insn *insn);
 static void gen_nothing(struct ct_gen *g, const struct ct_insn *insn)
 {
     (void)g;
-    (void)insn; /* module-scope constants, made where they are used */
+    (void)insn; /* module-scope constants, emitted where they are used */
 }
 
 static void gen_copy(struct ct_gen *g, const struct ct_insn *insn)
@@ -73,7 +73,7 @@ void ct_gen_insn(struct ct_gen *g, const struct ct_insn *insn)
         ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "instruction %s", ct_op_infos[insn->op].name);
 }
 
-/* What the target description asks for and no instruction could refuse. */
+/* Checks those requirements against the target that no single instruction checks. */
 static bool check_target(struct ct_gen *g)
 {
     if (g->fn->shared_bytes > g->target->shared_bytes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Integer and predicate instructions (comparisons: emit_compare.c; products of twice the width: emit_products.c). SPIR-V integers are declared
- * without a sign: the instruction chooses. */
+/* Integer and predicate instructions (comparisons: emit_compare.c; products of twice the width: emit_products.c). SPIR-V integers are
+ * declared without a sign: the instruction determines it. */
 #include "emit.h"
 
 static bool is_signed(const struct ct_insn *insn)
@@ -8,7 +8,7 @@ static bool is_signed(const struct ct_insn *insn)
     return ptx_type_is_signed(insn->type);
 }
 
-/* Instructions that are one SPIR-V instruction. `of_bool` 0: there is none for predicates. */
+/* Instructions that map to one SPIR-V instruction. of_bool 0: there is none for predicates. */
 static const struct simple {
     uint16_t of_unsigned, of_signed, of_bool;
 } simple[CT_OP_COUNT] = {
@@ -28,7 +28,7 @@ static const struct simple {
     [CT_OP_SELECT] = {SpvOpSelect, SpvOpSelect, SpvOpSelect},
 };
 
-/* With the workaround, for a compiler that ends the process at OpLogicalNot, it is a comparison. */
+/* With the workaround, for a compiler that terminates the process at OpLogicalNot, it is a comparison. */
 uint32_t ct_gen_not(struct ct_gen *g, uint32_t condition)
 {
     if (ct_gen_works_around(g, PTX2SPV_WORKAROUND_LOGICAL_NOT))
@@ -40,7 +40,7 @@ static void gen_simple(struct ct_gen *g, const struct ct_insn *insn)
 {
     const unsigned bits = ct_gen_bits(g, insn->results[0]);
     const struct simple *row = &simple[insn->op];
-    const uint32_t turned = ct_gen_turned_or_none(g, insn);
+    const uint32_t turned = ct_gen_byte_reversal_or_none(g, insn);
     uint32_t operands[3];
 
     for (uint32_t i = 0; i < insn->n_operands && i < 3; i++)
@@ -138,6 +138,8 @@ void ct_gen_integer(struct ct_gen *g, const struct ct_insn *insn)
     case CT_OP_EXT: gen_resize(g, insn); break;
     case CT_OP_PACK: gen_pack(g, insn); break;
     case CT_OP_UNPACK: gen_unpack(g, insn); break;
-    default: gen_simple(g, insn); break; /* those of the table: ct_gen_insn sends no other */
+    default:
+        gen_simple(g, insn);
+        break; /* those of the table: ct_gen_insn passes no other */
     }
 }

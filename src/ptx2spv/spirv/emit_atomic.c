@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Atomics, fences and barriers. What scopes and semantics are in SPIR-V the dialects know. */
+/* Atomics, fences and barriers. The dialects map scopes and semantics to SPIR-V. */
 #include "emit.h"
 
 void ct_gen_order(struct ct_gen *g, const struct ct_insn *insn, enum ct_space space)
@@ -25,10 +25,10 @@ struct atomic_job {
     uint16_t op;
     unsigned bits;
     bool is_float;
-    uint32_t type, value, compared; /* value: what is combined or stored; compared: CAS */
+    uint32_t type, value, compared; /* value: the operand or the new value; compared: for CAS */
 };
 
-/* The target's feature for float atomics in a space; shared floats need a view of their own. */
+/* Whether the target has float atomics in a space; shared memory needs a view of floats for them. */
 static bool has_float_add(const struct ct_gen *g, enum ct_space space, unsigned bits)
 {
     const struct ptx2spv_target *t = g->target;
@@ -72,11 +72,11 @@ static uint32_t atomic_pointer(struct ct_gen *g, const struct atomic_job *job, e
     return ct_gen_shared_pointer(g, view, address, job->insn->offset);
 }
 
-/* What a 32-bit item of shared memory becomes, where it is no word of its own. */
+/* The new value of a 32-bit item of shared memory that is not a word of its own. */
 static uint32_t combine(struct ct_gen *g, uint32_t old, const void *user)
 {
     static const struct {
-        uint16_t atomic, plain; /* plain: of two integers; or a comparison that keeps the old value */
+        uint16_t atomic, plain; /* plain: the operation on two integers, or the comparison that decides whether the old value is kept */
         bool is_choice;
     } plain_ops[] = {
         {SpvOpAtomicAnd, SpvOpBitwiseAnd, false},   {SpvOpAtomicOr, SpvOpBitwiseOr, false},     {SpvOpAtomicXor, SpvOpBitwiseXor, false},
@@ -106,7 +106,7 @@ static void atomic_arm(struct ct_gen *g, enum ct_space space, uint32_t address, 
     need_atomic(g, job, space);
     if (g->failed)
         return;
-    /* A failed exchange is a load: it may acquire and not release. */
+    /* A failed exchange is a load: it may acquire but not release. */
     const bool acquires = job->insn->semantics == PTX_ACQUIRE || job->insn->semantics == PTX_ACQ_REL;
     const uint32_t unequal = ct_gen_semantics(g, acquires ? PTX_ACQUIRE : PTX_RELAXED);
 
@@ -133,7 +133,7 @@ static void run_atomic(struct ct_gen *g, struct atomic_job *job)
 
     job->value = job->is_float ? ct_gen_use_float(g, insn->operands[1]) : ct_gen_use(g, insn->operands[is_cas ? 2 : 1]);
     job->compared = is_cas ? ct_gen_use(g, insn->operands[1]) : 0;
-    /* PTX ISA, atom: the address lies in global or shared memory. */
+    /* PTX ISA, atom: the address must be in global or shared memory. */
     if (insn->space == CT_SPACE_LOCAL)
         ct_gen_refuse(g, PTX2SPV_INVALID_PTX, "atomic operation on local memory");
     else if (insn->space == CT_SPACE_GENERIC)
@@ -155,7 +155,7 @@ void ct_gen_atomic(struct ct_gen *g, const struct ct_insn *insn)
     struct atomic_job job = {.insn = insn, .bits = ptx_type_bits(insn->type)};
     const bool known = insn->operation < sizeof atomic_ops / sizeof *atomic_ops;
 
-    /* Exchanges move bits, whatever the type says. */
+    /* Exchanges transfer bits, whatever the type is. */
     job.is_float = ptx_type_is_float(insn->type) && insn->operation != PTX_EXCH && insn->operation != PTX_CAS;
     if (job.is_float)
         job.op = insn->operation == PTX_ADD ? SpvOpAtomicFAddEXT : 0;

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes that are put together in the opposite order.
+/* Byte reversal: values whose bytes are put together in the opposite order.
  *
- * NVIDIA's driver (580.159.04) knows "or" of a value's bytes in the opposite order for one operation, however it is written. It has that
- * operation for 32 and 64 bits, and forgets that it has none for 16 and 48. The two low bytes, swapped, are then whatever a register holds:
- * of 16-bit values always, of wider ones in kernels that also divide by a routine of the driver's (64-bit integers, f64, f32 rounded
- * exactly, roots of f64); six bytes turned round end its compiler there. Measured on an H200: all selections that prmt can make, of
- * which those with swapped low bytes were wrong, and some fifty other ways to write it. Sums and bit fields it takes for themselves;
- * these have 32 bits only, and are faster than "or" (0.7 of the time for a row of swaps and sums). This is done where the target has
- * PTX2SPV_WORKAROUND_SWAPPED_BYTES, in the Vulkan dialect only, since OpenCL's SPIR-V has no bit fields. Intel's OpenCL compiler for GPUs
- * (1.0.12504) ends at six bytes turned round, also as a sum, since LLVM makes one operation of them that it does not have. With
- * PTX2SPV_WORKAROUND_REVERSED_SIX_BYTES a zero that LLVM does not know goes in between. */
+ * NVIDIA's driver (580.159.04) recognizes an "or" of a value's bytes in reverse order, however it is written, and turns it into one
+ * operation. It has that operation for 32 and 64 bits, but also uses it for 16 and 48, for which it does not exist. The two low bytes,
+ * swapped, are then whatever a register contains: always for 16-bit values, for wider ones in kernels that also divide by one of the
+ * driver's routines (64-bit integers, f64, correctly rounded f32, roots of f64); a reversal of six bytes terminates its compiler there.
+ * Measured on an H200: all selections that prmt can make, of which those with swapped low bytes were wrong, and some fifty other ways to
+ * write it. It does not misinterpret sums and bit fields; the latter exist for 32 bits only, and are faster than "or" (0.7 of the time
+ * for a sequence of swaps and sums). This is done where the target has PTX2SPV_WORKAROUND_SWAPPED_BYTES, in the Vulkan dialect only, since
+ * OpenCL's SPIR-V has no bit fields. Intel's OpenCL compiler for GPUs (1.0.12504) terminates on a reversal of six bytes, also when written
+ * as a sum, since LLVM combines it into an operation that the compiler does not have. With PTX2SPV_WORKAROUND_REVERSED_SIX_BYTES, an
+ * exclusive or with a zero that is opaque to LLVM is inserted. */
 #include "emit.h"
 
 #include "ptx2spv/passes/simplify.h"
 
-#define STEPS_MAX 64 /* instructions that are looked at for a byte */
+#define STEPS_MAX 64 /* instructions that are visited for one byte */
 #define NOT_WHOLE 8  /* more bytes than a value has */
 
-/* Where a byte comes from: byte `index` of a value; no value: it is 0. */
+/* The source of a byte: byte `index` of a value; no value: it is 0. */
 struct byte {
     ct_value value;
     unsigned index;
@@ -27,7 +28,7 @@ static const struct byte zero_byte;
 
 static struct byte byte_of(const struct ct_gen *g, ct_value value, unsigned index, unsigned *steps);
 
-/* By how many bytes a multiplication or a shift by a constant moves; NOT_WHOLE: not by whole ones. */
+/* By how many bytes a multiplication or a shift by a constant moves its operand; NOT_WHOLE: not by whole bytes. */
 static unsigned bytes_moved(const struct ct_gen *g, const struct ct_insn *insn)
 {
     const struct ct_insn *constant = ct_constant_or_null(g->fn, insn->operands[1]);
@@ -52,10 +53,10 @@ static struct byte moved_byte(const struct ct_gen *g, const struct ct_insn *insn
         return itself;
     if (down ? from < bytes : index >= by && from < bytes)
         return byte_of(g, insn->operands[0], from, steps);
-    return is_signed && (down || index >= by) ? itself : zero_byte; /* the sign, or what is shifted in at the lower end */
+    return is_signed && (down || index >= by) ? itself : zero_byte; /* the sign, or what is shifted in at the low end */
 }
 
-/* Of an instruction that puts together bytes of which at most one is not 0. */
+/* For an instruction that combines bytes of which at most one is not 0. */
 static struct byte joined_byte(const struct ct_gen *g, const struct ct_insn *insn, unsigned index, struct byte itself, unsigned *steps)
 {
     const struct byte a = byte_of(g, insn->operands[0], index, steps), b = byte_of(g, insn->operands[1], index, steps);
@@ -110,7 +111,7 @@ static struct byte find_byte(const struct ct_gen *g, ct_value value, unsigned in
     return byte_of(g, value, index, &steps);
 }
 
-/* Whether a value is 0 but for its lowest byte. */
+/* Whether all bytes of a value except the lowest are 0. */
 static bool is_byte(const struct ct_gen *g, ct_value value)
 {
     for (unsigned i = 1; i < ct_gen_bits(g, value) / 8; i++)
@@ -119,8 +120,8 @@ static bool is_byte(const struct ct_gen *g, ct_value value)
     return true;
 }
 
-/* Whether the lowest byte, which `low` has and nothing else, and the next one, of `others`, are neighbours of a value, the upper one
- * first. Only the lowest two of more than 16 bits are taken for a swap of 16. */
+/* Whether the lowest byte, which is all of `low`, and the next one, in `others`, are adjacent bytes of one value, the higher one first.
+ * In values of more than 16 bits, only a swap of the lowest two bytes is misinterpreted as a 16-bit swap. */
 static bool is_swap(const struct ct_gen *g, ct_value low, ct_value others)
 {
     const struct byte first = find_byte(g, low, 0), second = find_byte(g, others, 1);
@@ -129,8 +130,8 @@ static bool is_swap(const struct ct_gen *g, ct_value low, ct_value others)
            (ct_gen_bits(g, low) == 16 || second.index == 0) && !find_byte(g, others, 0).value.i && is_byte(g, low);
 }
 
-/* Whether the lower six bytes of a value are those of another, the first last, or 0; the others are. */
-static bool is_row_of_six(const struct ct_gen *g, ct_value value)
+/* Whether the lower six bytes of a value are those of another value in reverse order, or 0, and its other bytes are 0. */
+static bool is_six_byte_reversal(const struct ct_gen *g, ct_value value)
 {
     const struct byte last = find_byte(g, value, 5);
 
@@ -145,22 +146,22 @@ static bool is_row_of_six(const struct ct_gen *g, ct_value value)
     return true;
 }
 
-/* The operand that is the lower byte of a swap, the other being the rest; -1: the instruction makes none. */
+/* Index of the operand that is the low byte of a swap, the other operand being the rest; -1: the instruction is no swap. */
 static int low_operand(const struct ct_gen *g, const struct ct_insn *insn)
 {
     return is_swap(g, insn->operands[0], insn->operands[1]) ? 0 : is_swap(g, insn->operands[1], insn->operands[0]) ? 1 : -1;
 }
 
 /* A form that LLVM does not recognize. */
-static uint32_t six_apart(struct ct_gen *g, const struct ct_insn *insn)
+static uint32_t six_byte_reversal(struct ct_gen *g, const struct ct_insn *insn)
 {
     const uint32_t type = ct_gen_int_type(g, 64);
-    const uint32_t second = GEN(g, SpvOpBitwiseXor, type, ct_gen_use(g, insn->operands[1]), ct_gen_secret_zero(g, 64));
+    const uint32_t second = GEN(g, SpvOpBitwiseXor, type, ct_gen_use(g, insn->operands[1]), ct_gen_opaque_zero(g, 64));
 
     return GEN(g, SpvOpBitwiseOr, type, ct_gen_use(g, insn->operands[0]), second);
 }
 
-uint32_t ct_gen_turned_or_none(struct ct_gen *g, const struct ct_insn *insn)
+uint32_t ct_gen_byte_reversal_or_none(struct ct_gen *g, const struct ct_insn *insn)
 {
     const unsigned bits = ct_gen_bits(g, insn->results[0]);
     uint32_t low, others;
@@ -171,9 +172,9 @@ uint32_t ct_gen_turned_or_none(struct ct_gen *g, const struct ct_insn *insn)
         return 0;
     if (!(g->target->workarounds & (PTX2SPV_WORKAROUND_SWAPPED_BYTES | PTX2SPV_WORKAROUND_REVERSED_SIX_BYTES)))
         return 0;
-    is_six = bits == 64 && is_row_of_six(g, insn->results[0]);
+    is_six = bits == 64 && is_six_byte_reversal(g, insn->results[0]);
     if (is_six && ct_gen_works_around(g, PTX2SPV_WORKAROUND_REVERSED_SIX_BYTES))
-        return six_apart(g, insn);
+        return six_byte_reversal(g, insn);
     if (!ct_gen_works_around(g, PTX2SPV_WORKAROUND_SWAPPED_BYTES) || g->target->dialect != PTX2SPV_VULKAN)
         return 0;
     at = low_operand(g, insn);

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choices between constants that Mesa's drivers mistake for other choices.
+/* Selections between constants that Mesa's drivers misinterpret.
  *
  * The rules of Mesa's optimizer (src/compiler/nir/nir_opt_algebraic.py; these are in 25.0 and 25.2, the first since 2016) compare constants
- * as floats, so a rule with one zero also matches the other one. The values here are bits, for which that is wrong:
- *   p ? 1.0 : 0.0 and p ? 0.0 : 1.0 become b2f(p), which gives +0 also where -0 stood; p ? -1.0 : -0.0 and p ? -0.0 : -1.0 become
- *   fneg(b2f(p)), which gives -0 also where +0 stood (16, 32 and 64 bits);
- *   x < 0.0 ? 0.0 : sqrt(x) becomes sqrt(max(x, 0.0)), which gives +0 where -0 stood, and for the root of -0, and 0 for the root of NaN;
+ * as floats, so a rule for one zero also matches the other one. Our values are bit patterns, for which that is wrong:
+ *   p ? 1.0 : 0.0 and p ? 0.0 : 1.0 become b2f(p), which gives +0 where -0 was selected; p ? -1.0 : -0.0 and p ? -0.0 : -1.0 become
+ *   fneg(b2f(p)), which gives -0 where +0 was selected (16, 32 and 64 bits);
+ *   x < 0.0 ? 0.0 : sqrt(x) becomes sqrt(max(x, 0.0)), which gives +0 where -0 was selected, and for the root of -0, and 0 for the root of
+ *   NaN;
  *   sqrt(x) == 0.0 ? FLT_MAX : 1 / sqrt(x) becomes the minimum of the last two, which is FLT_MAX for NaN.
- * The first also matches results: an operation on a choice between constants and another constant becomes a choice between results.
- * All other rules with a zero were read, and those that our code might match were tried on lavapipe 25.0.7. They hold for bits, are only
- * for inexact operations (ours are exact), only where the sign of a zero may be lost (we declare that it may not), or compare zeros. Where
- * the target has PTX2SPV_WORKAROUND_CONSTANT_CHOICES, the constants of such a choice therefore go through an exclusive or with a zero that
- * no driver can know, which is one instruction. */
+ * The first rule also matches results: an operation on a selection between constants and on another constant becomes a selection between
+ * results. All other rules with a zero were read, and those that our code might match were tried on lavapipe 25.0.7. They are correct
+ * for bit patterns, or apply only to inexact operations (ours are exact), or only where the sign of a zero may be lost (we declare that
+ * it may not), or compare zeros. Where the target has PTX2SPV_WORKAROUND_CONSTANT_CHOICES, the constants of such a selection therefore go
+ * through an exclusive or with an opaque zero, which no driver can know at compile time. That is one instruction. */
 #include "emit.h"
 
 #include "ptx2spv/passes/simplify.h"
 
 #include <string.h>
 
-#define STEPS_MAX 64  /* operands that are looked at for one choice */
-#define VALUES_MAX 16 /* constants that it is known to be between */
+#define STEPS_MAX 64  /* operands that are visited for one selection */
+#define VALUES_MAX 16 /* possible constants of one selection */
 
-enum { EVERYTHING = 2 * CT_FLOAT_LARGEST - 1 }; /* all kinds of float */
+enum { EVERYTHING = 2 * CT_FLOAT_LARGEST - 1 }; /* all kinds of special float */
 
 /* By the bits of a constant. */
 static const struct {
@@ -43,7 +44,7 @@ static const struct {
     {64, CT_FLOAT_MINUS_ONE, UINT64_C(0xbff0000000000000)},
 };
 
-/* What a value may be, as far as it is constant. */
+/* The possible values of a selection, as far as they are constant. */
 struct constants {
     uint64_t v[VALUES_MAX];
     unsigned n;
@@ -68,7 +69,7 @@ static const struct ct_insn *def_or_null(const struct ct_gen *g, ct_value value)
     return value.i ? g->fn->values.v[value.i].def : NULL;
 }
 
-/* Adds the constants that a choice, and the choices among its operands, are between. */
+/* Adds the constants that a selection, and the selections among its operands, may yield. */
 static void collect(const struct ct_gen *g, const struct ct_insn *choice, unsigned *steps, struct constants *out)
 {
     for (uint32_t i = choice->op == CT_OP_SELECT; i < choice->n_operands && *steps; i++) {
@@ -91,8 +92,8 @@ static struct constants constants_of(const struct ct_gen *g, const struct ct_ins
     return constants;
 }
 
-/* The kinds that must not be seen together. */
-static unsigned mistaken(const struct constants *constants, unsigned bits)
+/* The kinds that must not occur together. */
+static unsigned misinterpreted(const struct constants *constants, unsigned bits)
 {
     unsigned found = 0;
 
@@ -102,7 +103,7 @@ static unsigned mistaken(const struct constants *constants, unsigned bits)
            ((found & CT_FLOAT_MINUS_ZERO) && (found & CT_FLOAT_PLUS_ONE) ? CT_FLOAT_MINUS_ZERO | CT_FLOAT_PLUS_ONE : 0u);
 }
 
-/* The kinds that must not be seen beside a root. */
+/* The kinds that must not occur together with a root. */
 static unsigned beside_roots(const struct ct_gen *g, const struct ct_insn *choice)
 {
     unsigned found = 0;
@@ -137,12 +138,12 @@ static uint8_t hidden_in_choice(const struct ct_gen *g, const struct ct_insn *ch
     if (bits == 1 || !has_kind(g, choice, bits))
         return 0;
     constants = constants_of(g, choice);
-    return (uint8_t)(mistaken(&constants, bits) | beside_roots(g, choice));
+    return (uint8_t)(misinterpreted(&constants, bits) | beside_roots(g, choice));
 }
 
-/* ---- what is computed of choices ---- */
+/* ---- operations on selections ---- */
 
-/* The operand that is a choice, the other being constant; -1: it is not so. */
+/* Index of the operand that is a selection while the other one is constant; -1: there is none. */
 static int choice_operand(const struct ct_gen *g, const struct ct_insn *insn)
 {
     const struct ct_insn *a = def_or_null(g, insn->operands[0]);
@@ -175,7 +176,7 @@ static uint64_t bits_of(double value, unsigned bits)
     return bits == 32 ? word : constant;
 }
 
-/* f32 by way of f64, which rounds to the same. */
+/* f32 is computed in f64, which rounds to the same result. */
 static bool compute(const struct ct_gen *g, const struct ct_insn *insn, const uint64_t operands[2], uint64_t *out)
 {
     const unsigned bits = ct_gen_bits(g, insn->results[0]);
@@ -196,7 +197,7 @@ static bool compute(const struct ct_gen *g, const struct ct_insn *insn, const ui
     }
 }
 
-/* Floats of 16 bits are not computed here; their constants are hidden whatever comes out. */
+/* 16-bit floats are not evaluated here; their constants are always made opaque. */
 static uint8_t hidden_in_operation(const struct ct_gen *g, const struct ct_insn *insn)
 {
     const unsigned bits = ct_gen_bits(g, insn->results[0]);
@@ -218,7 +219,7 @@ static uint8_t hidden_in_operation(const struct ct_gen *g, const struct ct_insn 
         if (!compute(g, insn, operands, &constants.v[i]))
             return 0;
     }
-    return mistaken(&constants, bits) ? EVERYTHING : 0;
+    return misinterpreted(&constants, bits) ? EVERYTHING : 0;
 }
 
 void ct_gen_find_choices(struct ct_gen *g)
@@ -232,7 +233,7 @@ void ct_gen_find_choices(struct ct_gen *g)
         }
 }
 
-static bool is_mistaken(const struct ct_gen *g, const struct ct_insn *insn, uint32_t operand)
+static bool is_misinterpreted(const struct ct_gen *g, const struct ct_insn *insn, uint32_t operand)
 {
     const uint8_t hides = insn->n_results == 1 ? g->values[insn->results[0].i].hides : 0;
     const struct ct_insn *constant = hides ? ct_constant_or_null(g->fn, insn->operands[operand]) : NULL;
@@ -248,12 +249,12 @@ uint32_t ct_gen_use_chosen(struct ct_gen *g, const struct ct_insn *insn, uint32_
 {
     const uint32_t id = ct_gen_use(g, insn->operands[operand]);
 
-    return is_mistaken(g, insn, operand) ? ct_gen_hidden(g, ct_gen_bits(g, insn->operands[operand]), id) : id;
+    return is_misinterpreted(g, insn, operand) ? ct_gen_opaque(g, ct_gen_bits(g, insn->operands[operand]), id) : id;
 }
 
 uint32_t ct_gen_use_chosen_float(struct ct_gen *g, const struct ct_insn *insn, uint32_t operand)
 {
-    if (!is_mistaken(g, insn, operand))
+    if (!is_misinterpreted(g, insn, operand))
         return ct_gen_use_float(g, insn->operands[operand]);
     return GEN(g, SpvOpBitcast, ct_gen_float_type(g, ptx_type_bits(insn->type)), ct_gen_use_chosen(g, insn, operand));
 }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Integer comparisons.
  *
- * NVIDIA's driver (580.159.04) knows the outcome of a comparison under a branch on the same comparison, and takes one that differs only in
- * its sign for the same: in `if (a <u b) { .. if (a <s b) .. }` of 32 bits the inner one counts as true. So where a kernel compares two
- * values both ways, the signed comparisons become those of their difference with zero, which share no operand with the unsigned ones.
- * Measured on an H200: wrong are lt under lt and ge under ge, whichever has the sign, with the same operands in the same order, also with
- * constants; right are le and gt under lt, exchanged operands, 16 and 64 bits. Signed types, the negated comparison and comparing in 64
- * bits do not help; exclusive or with the sign bit does, but not with constants. This is done where the target has
+ * NVIDIA's driver (580.159.04) infers the outcome of a comparison under a branch on the same comparison, and ignores whether it is signed:
+ * in `if (a <u b) { .. if (a <s b) .. }` of 32 bits the inner comparison is assumed to be true. Therefore, if a kernel compares two values
+ * both ways, the signed comparisons become comparisons of their difference with zero, which share no operand with the unsigned ones.
+ * Measured on an H200: wrong are lt under lt and ge under ge, whichever of them is signed, with the same operands in the same order,
+ * also with constants; correct are le and gt under lt, exchanged operands, 16 and 64 bits. Signed types, the negated comparison and
+ * comparing in 64 bits do not help; exclusive or with the sign bit does, but not with constants. This is done where the target has
  * PTX2SPV_WORKAROUND_COMPARISONS. */
 #include "emit.h"
 
 #include "ptx2spv/passes/simplify.h"
 
-/* ---- which values are compared both ways ---- */
+/* ---- values that are compared both ways ---- */
 
 enum { OF_UNSIGNED = 1, OF_SIGNED = 2 };
 
 struct pair {
     uint64_t low, high; /* key_of */
-    unsigned signs;     /* 0: a free place */
+    unsigned signs;     /* 0: an empty slot */
 };
 
 struct ct_gen_pairs {
@@ -36,7 +36,7 @@ static unsigned sign_of(const struct ct_insn *insn)
     return ptx_type_is_signed(insn->type) ? OF_SIGNED : OF_UNSIGNED;
 }
 
-/* Constants are the same wherever they are made. */
+/* Equal constants have the same key. */
 static uint64_t key_of(const struct ct_gen *g, ct_value value)
 {
     const struct ct_insn *constant = ct_constant_or_null(g->fn, value);
@@ -44,7 +44,7 @@ static uint64_t key_of(const struct ct_gen *g, ct_value value)
     return constant ? UINT64_C(1) << 32 | (uint32_t)constant->imm : value.i;
 }
 
-/* The place of a comparison's operands, in either order: theirs, or a free one. */
+/* The hash table's slot for a comparison's operands, in either order: the existing one, or an empty one. */
 static struct pair *place_of(const struct ct_gen *g, const struct ct_insn *insn)
 {
     const uint64_t a = key_of(g, insn->operands[0]), b = key_of(g, insn->operands[1]);
@@ -96,7 +96,7 @@ static const struct comparison {
     [PTX_HS] = {SpvOpUGreaterThanEqual, SpvOpUGreaterThanEqual, 0},
 };
 
-/* Negative if and only if a < b: a - b, its sign turned where it overflowed, which is where a and b differ in sign and a - b and a do. */
+/* Negative if and only if a < b: a - b, with its sign inverted on overflow, which occurs if a and b differ in sign, and a - b and a do. */
 static uint32_t difference(struct ct_gen *g, uint32_t a, uint32_t b)
 {
     const uint32_t type = ct_gen_int_type(g, 32), minus = GEN(g, SpvOpISub, type, a, b);
@@ -106,7 +106,7 @@ static uint32_t difference(struct ct_gen *g, uint32_t a, uint32_t b)
     return GEN(g, SpvOpBitwiseXor, type, minus, overflow);
 }
 
-/* a > b is b < a, and a <= b is not b < a. */
+/* a > b is b < a, and a <= b is the negation of b < a. */
 static uint32_t by_difference(struct ct_gen *g, const struct ct_insn *insn, uint32_t a, uint32_t b)
 {
     const bool swapped = insn->compare == PTX_GT || insn->compare == PTX_LE, strict = insn->compare == PTX_LT || insn->compare == PTX_GT;

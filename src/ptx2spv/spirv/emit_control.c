@@ -3,11 +3,11 @@
  *
  *   IF, TEST    OpSelectionMerge, OpBranchConditional
  *   SWITCH      OpSelectionMerge, OpSwitch
- *   SCOPE       OpSelectionMerge, OpSwitch with only a default: the one selection whose merge block may be branched to from inside
+ *   SCOPE       OpSelectionMerge, OpSwitch with only a default: the only selection whose merge block may be branched to from inside
  *               other selections
- *   LOOP        a header of its own with OpLoopMerge, the body, a continue block of its own that goes back
+ *   LOOP        a header of its own with OpLoopMerge, the body, a continue block of its own with the back edge
  *
- * A merge block that nothing reaches is unreachable and ends the list. Trees are at most CT_NODE_DEPTH_MAX deep, so recursion is safe. */
+ * A merge block that no branch reaches is unreachable and ends the list. Trees are at most CT_NODE_DEPTH_MAX deep, so recursion is safe. */
 #include "emit.h"
 
 #include "ptx2spv/passes/simplify.h"
@@ -26,7 +26,7 @@ void ct_gen_begin_block(struct ct_gen *g, uint32_t label)
     g->open = true;
 }
 
-/* Ends the current block, unless a jump has. */
+/* Ends the current block with a branch, unless it has a terminator. */
 void ct_gen_branch(struct ct_gen *g, uint32_t label)
 {
     if (g->open)
@@ -52,7 +52,7 @@ void ct_gen_branch_if(struct ct_gen *g, uint32_t condition, uint32_t if_true, ui
 
 enum { UNROLLED_MAX = 32 };
 
-/* Whether a loop may be left after a number of rounds that drivers know: they unroll all of these, which takes long. */
+/* Whether a loop may be left after a number of iterations that drivers know at compile time: they unroll all of these, which takes long. */
 static bool counts_to_constant(const struct ct_gen *g, const struct ct_node *node)
 {
     const struct ct_insn *def = node->kind == CT_NODE_IF ? g->fn->values.v[node->condition.i].def : NULL;
@@ -60,7 +60,7 @@ static bool counts_to_constant(const struct ct_gen *g, const struct ct_node *nod
     return def && def->op == CT_OP_ICMP && (ct_constant_or_null(g->fn, def->operands[0]) || ct_constant_or_null(g->fn, def->operands[1]));
 }
 
-/* The instructions of a list; more than UNROLLED_MAX if it does anything else than compute. */
+/* The number of instructions of a list; more than UNROLLED_MAX if it contains anything but arithmetic. */
 static uint32_t weight_of(const struct ct_gen *g, const struct ct_node *list)
 {
     uint32_t weight = 0;
@@ -83,7 +83,7 @@ static uint32_t loop_hint(const struct ct_gen *g, const struct ct_node *loop)
     return unroll ? SpvLoopControlUnrollMask : SpvLoopControlMaskNone;
 }
 
-/* ---- where blocks stand in the tree ---- */
+/* ---- positions of blocks in the tree ---- */
 
 static uint32_t number_list(struct ct_gen *g, const struct ct_node *list, uint32_t at);
 
@@ -130,13 +130,13 @@ static void gen_block(struct ct_gen *g, const struct ct_block *block)
         ct_gen_store_phis(g);
 }
 
-/* A list as the arm of a selection: gives the label to branch to, which is the merge block itself for an empty list. */
+/* The label to branch to for a list as the arm of a selection: the merge block itself for an empty list. */
 static uint32_t arm_label(struct ct_gen *g, const struct ct_node *list, uint32_t merge)
 {
     return list ? ct_gen_label(g) : merge;
 }
 
-/* Emits the arm and says whether it reaches the merge block. */
+/* Emits the arm and returns whether it reaches the merge block. */
 static bool gen_arm(struct ct_gen *g, const struct ct_node *list, uint32_t label, uint32_t merge)
 {
     bool reached;
@@ -178,7 +178,7 @@ static void gen_test(struct ct_gen *g, const struct ct_node *node)
     gen_two_arms(g, GEN(g, SpvOpIEqual, ct_gen_int_type(g, 1), selector, ct_gen_u32(g, node->number)), node);
 }
 
-/* The last case is the default, too. */
+/* The last case is also the default. */
 static void gen_switch(struct ct_gen *g, const struct ct_node *node)
 {
     struct ct_arena *scratch = &g->fn->compilation->scratch;
@@ -268,7 +268,7 @@ static void gen_node(struct ct_gen *g, const struct ct_node *node)
     }
 }
 
-/* What follows a node that nothing leaves is never run. */
+/* What follows a node without an exit is never executed. */
 static void gen_list(struct ct_gen *g, const struct ct_node *list)
 {
     for (const struct ct_node *node = list; node && g->open && !g->failed; node = node->next)

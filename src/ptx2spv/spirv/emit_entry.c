@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entry point ("main") and what a kernel reads of its surroundings, as far as the dialects agree.
+/* The entry point ("main"), system values and parameters, as far as they are the same in both dialects.
  *
- * System values are computed once, at the start of the function (the PROLOGUE section), when something first asks for them. */
+ * System values are computed once, at the start of the function (the PROLOGUE section), on first use. */
 #include "emit.h"
 
 uint32_t ct_gen_global_variable(struct ct_gen *g, SpvStorageClass storage, uint32_t type)
@@ -23,7 +23,7 @@ static uint32_t compute_sysval(struct ct_gen *g, enum ct_sysval which)
     case CT_SYS_DYNAMIC_SHARED_BYTES:
         return GEN_EARLY(g, SpvOpISub, ct_gen_int_type(g, 32), ct_gen_sysval(g, CT_SYS_SHARED_BYTES),
                          ct_gen_u32(g, g->fn->dynamic_shared_offset));
-    /* Nothing tells of multiprocessors: the device looks as if it had one. */
+    /* No API tells the number of multiprocessors to a kernel: the device looks as if it had one. */
     case CT_SYS_SMID: return ct_gen_u32(g, 0);
     case CT_SYS_NSMID: return ct_gen_u32(g, 1);
     default: return g->dialect->sysval(g, which);
@@ -95,7 +95,7 @@ void ct_gen_begin_entry(struct ct_gen *g)
     CT_SPV_EMIT(&g->m, CT_SPV_VARIABLES, SpvOpLabel, g->label);
 }
 
-/* A float execution mode for each width that is used and that the device grants. */
+/* A float execution mode for each width that is in use and that the device supports. */
 static bool declare_float_mode(struct ct_gen *g, SpvExecutionMode mode, SpvCapability capability, const uint8_t granted[3])
 {
     bool any = false;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Float instructions without rounding, ftz and sat: `lower` has made the rest of them. What PTX leaves apart is not fused:
- * each result is NoContraction, or the entry point ContractionOff (OpenCL). */
+/* Float instructions without rounding modifiers, .ftz and .sat: `lower` has expanded the others. Operations that PTX keeps separate are
+ * not contracted: each result is decorated NoContraction, or the entry point has ContractionOff (OpenCL). */
 #include "emit.h"
 
 #include "ptx2spv/passes/simplify.h"
 
 static uint32_t exact(struct ct_gen *g, uint32_t id)
 {
-    if (g->dialect->decorates_exact)
+    if (g->dialect->decorates_no_contraction)
         ct_spv_decorate(&g->m, id, SpvDecorationNoContraction, NULL, 0);
     return id;
 }
@@ -38,8 +38,8 @@ static const struct form {
     [CT_OP_FRINT] = {.ext = CT_EXT_RINT},
 };
 
-/* A constant zero where the target must not know it for one: the grid's z, at most 65535, shifted out, with the constant's sign. */
-static uint32_t hidden_zero(struct ct_gen *g, unsigned bits, bool negative)
+/* A zero constant that the target must not recognize: the grid's z, at most 65535, shifted right by 16, with the constant's sign. */
+static uint32_t opaque_float_zero(struct ct_gen *g, unsigned bits, bool negative)
 {
     const uint32_t uint = ct_gen_int_type(g, 32), type = ct_gen_float_type(g, bits);
     const uint32_t zero = ct_gen_shift_by(g, SpvOpShiftRightLogical, 32, ct_gen_sysval(g, CT_SYS_NCTAID_Z), 16);
@@ -49,7 +49,7 @@ static uint32_t hidden_zero(struct ct_gen *g, unsigned bits, bool negative)
     return GEN(g, SpvOpBitcast, type, bits == 64 ? ct_gen_pack(g, words, 2, 32) : top);
 }
 
-/* The constant zero that a value is, converted perhaps from another width; else NULL. */
+/* The instruction of a zero constant, also if it is converted from another width; else NULL. */
 static const struct ct_insn *zero_or_null(const struct ct_fn *fn, ct_value value, unsigned bits)
 {
     const struct ct_insn *def = fn->values.v[value.i].def;
@@ -70,11 +70,11 @@ static uint32_t use_operand(struct ct_gen *g, const struct ct_insn *insn, uint32
 
     if (g->target->exact_zeros || !sums || bits == 16 || !zero)
         return ct_gen_use_chosen_float(g, insn, index);
-    return hidden_zero(g, bits, zero->imm != 0);
+    return opaque_float_zero(g, bits, zero->imm != 0);
 }
 
-/* Instructions of LLVM's. PoCL 6.0, which translates SPIR-V to LLVM, calls a function of its library for each of OpenCL's, and does not
- * inline it; these it leaves to LLVM, which makes vectors of them. (f64 is rounded to integers by `lower`.) */
+/* LLVM's intrinsics. PoCL 6.0, which translates SPIR-V to LLVM, calls a function of its library for each of OpenCL's, and does not
+ * inline it; it leaves the intrinsics to LLVM, which vectorizes them. (`lower` rounds f64 to integers.) */
 static const struct {
     enum ct_op op;
     uint8_t bits;
@@ -85,7 +85,7 @@ static const struct {
     {CT_OP_FCEIL, 32, "llvm.ceil.f32"},   {CT_OP_FTRUNC, 32, "llvm.trunc.f32"}, {CT_OP_FRINT, 32, "llvm.rint.f32"},
 };
 
-/* 0: OpenCL's is taken. */
+/* 0: OpenCL's function is used. */
 static uint32_t gen_llvm_function(struct ct_gen *g, const struct ct_insn *insn, unsigned bits, uint32_t type, const uint32_t *operands)
 {
     uint32_t words[4] = {0};
@@ -171,7 +171,7 @@ static void gen_compare(struct ct_gen *g, const struct ct_insn *insn)
     ct_gen_define(g, insn->results[0], id);
 }
 
-/* FTOF, FTOI, ITOF. What is stored of an integer narrower than its value is extended by its type. */
+/* FTOF, FTOI, ITOF. The result for an integer type that is narrower than the value is extended according to the type. */
 static void gen_convert(struct ct_gen *g, const struct ct_insn *insn)
 {
     const unsigned to_bits = ptx_type_bits(insn->type2);
@@ -204,6 +204,8 @@ void ct_gen_float(struct ct_gen *g, const struct ct_insn *insn)
     case CT_OP_FTOF:
     case CT_OP_FTOI:
     case CT_OP_ITOF: gen_convert(g, insn); break;
-    default: gen_form(g, insn); break; /* those of the table: ct_gen_insn sends no other */
+    default:
+        gen_form(g, insn);
+        break; /* those of the table: ct_gen_insn passes no other */
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads and stores of any space. An access of n elements becomes one of units, the integers that memory is asked for: vectors of
- * narrow elements go as whole words where they fill them (ld.v4.u8 is one 32-bit access), everything else element by element. */
+/* Loads and stores in any space. An access of n elements becomes one of units, the integers that are accessed: vectors of narrow
+ * elements are accessed as whole words if they fill them (ld.v4.u8 is one 32-bit access), all others element by element. */
 #include "emit.h"
 
 #include <assert.h>
@@ -10,8 +10,8 @@ bool ct_gen_is_strong(const struct ct_insn *insn)
     return insn->semantics != PTX_SEM_NONE && insn->semantics != PTX_WEAK;
 }
 
-/* The units of an access of n elements; address and alignment are filled in, too. False: no such access. */
-static bool describe(struct ct_gen *g, const struct ct_insn *insn, uint32_t n, struct ct_access *out)
+/* The units of an access of n elements, its address and alignment. False: there is no such access. */
+static bool describe_access(struct ct_gen *g, const struct ct_insn *insn, uint32_t n, struct ct_access *out)
 {
     const unsigned element = ptx_type_bits(insn->type), total = element * n;
 
@@ -24,7 +24,7 @@ static bool describe(struct ct_gen *g, const struct ct_insn *insn, uint32_t n, s
         out->bits = total < 32 ? total : 32;
         out->count = total / out->bits;
     }
-    /* PTX asks for natural alignment ("Addresses as Operands: Alignment"); the IR may know more or, for vectors, less. */
+    /* PTX requires natural alignment ("Addresses as Operands: Alignment"); the IR may know a greater one or, for vectors, a smaller one. */
     out->align = insn->align_log2 ? 1u << insn->align_log2 : total / 8;
     if (out->align < out->bits / 8)
         out->align = out->bits / 8;
@@ -32,7 +32,7 @@ static bool describe(struct ct_gen *g, const struct ct_insn *insn, uint32_t n, s
     return true;
 }
 
-/* Units to elements: several elements lie in one unit, lowest first, if it is wider. */
+/* Splits units into elements: a unit that is wider contains several elements, lowest first. */
 static void split_units(struct ct_gen *g, const struct ct_access *access, const uint32_t *units, unsigned element, uint32_t *elements)
 {
     const unsigned each = access->bits / element;
@@ -68,7 +68,7 @@ struct arm {
     enum ct_space space;
     uint32_t label;
     uint32_t results[CT_ACCESS_UNITS_MAX];
-    uint32_t end; /* the block that the arm ends in */
+    uint32_t end; /* the block in which the arm ends */
 };
 
 static bool may_lie_in(const struct ct_gen *g, const struct ct_dispatch *dispatch, enum ct_space space)
@@ -87,7 +87,7 @@ static void gen_arm(struct ct_gen *g, struct arm *arm, uint32_t address, const s
     ct_gen_branch(g, merge);
 }
 
-/* if (tag == shared) .. else if (tag == local) .. else global; the inner if's merge block goes on to the outer one's. */
+/* if (tag == shared) .. else if (tag == local) .. else global; the inner selection's merge block branches to the outer one's. */
 void ct_gen_dispatch(struct ct_gen *g, uint32_t address, const struct ct_dispatch *dispatch, uint32_t *results)
 {
     static const struct { enum ct_space space; uint32_t tag; } tagged[] = {
@@ -148,7 +148,7 @@ void ct_gen_load(struct ct_gen *g, const struct ct_insn *insn)
         ct_gen_load_param(g, insn);
         return;
     }
-    if (!describe(g, insn, insn->n_results, &access))
+    if (!describe_access(g, insn, insn->n_results, &access))
         return;
     for (unsigned i = 0; i < access.count; i++)
         types[i] = ct_gen_int_type(g, access.bits);
@@ -194,7 +194,7 @@ void ct_gen_store(struct ct_gen *g, const struct ct_insn *insn)
         ct_gen_refuse(g, PTX2SPV_INTERNAL, "store to a kernel parameter");
         return;
     }
-    if (!describe(g, insn, insn->n_operands - 1, &job.access))
+    if (!describe_access(g, insn, insn->n_operands - 1, &job.access))
         return;
     for (uint32_t i = 1; i < insn->n_operands; i++)
         elements[i - 1] = ct_gen_resize(g, ct_gen_use(g, insn->operands[i]), ct_gen_bits(g, insn->operands[i]), element, false);

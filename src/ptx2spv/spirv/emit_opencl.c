@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OpenCL dialect: physical 64-bit pointers into every memory, OpenCL's memory model.
+/* The OpenCL dialect: physical 64-bit pointers into all memories, OpenCL's memory model.
  *
- * The kernel's arguments: a pointer to the argument block (struct ptx2spv_opencl_block and the parameters behind it), and, if the kernel
- * has shared memory, a pointer to it.
+ * The kernel's arguments: a pointer to the argument block (struct ptx2spv_opencl_block, followed by the parameters), and, if the kernel has
+ * shared memory, a pointer to it.
  *
- * Runtimes on CPUs make vectors of neighbours in x, and need to see that these access neighbours in memory: groups have the block's
- * dimensions and threadIdx is LocalInvocationId. But kernels with subgroup instructions are launched one-dimensional, as Intel's runtime
- * cuts subgroups along x only (not linearly, as CUDA), and threadIdx is worked out. They ask for subgroups of 32, too, which others are
- * better off without: 256 threads of a tiled matrix product took 3 times as long in 32 lanes as in the runtime's own choice of 8. */
+ * Runtimes for CPUs vectorize along x, and need to see that neighbouring work-items access neighbouring memory: work-groups have the
+ * block's dimensions and threadIdx is LocalInvocationId. However, kernels with subgroup instructions are launched one-dimensional, since
+ * Intel's runtime divides work-groups into subgroups along x only (not linearly, as CUDA does), and threadIdx is computed. They also
+ * require subgroups of 32, which other kernels do better without: 256 threads of a tiled matrix product took 3 times as long in 32 lanes
+ * as in the runtime's own choice of 8. */
 #include "emit.h"
 
 #include <spirv/unified1/OpenCL.std.h>
@@ -15,7 +16,7 @@
 
 #define SPIRV_1_2 0x00010200u
 #define SPIRV_1_3 0x00010300u /* has subgroup instructions */
-#define LOCAL_ALIGN 16        /* bytes: PTX's widest access */
+#define LOCAL_ALIGN 16        /* bytes: the widest access of PTX */
 
 static uint32_t byte_pointer(struct ct_gen *g, SpvStorageClass storage)
 {
@@ -24,7 +25,7 @@ static uint32_t byte_pointer(struct ct_gen *g, SpvStorageClass storage)
 
 /* ---- the argument block ---- */
 
-/* The host writes it before the launch and nobody after that: read at the function's start. */
+/* The host writes it before the launch and it never changes afterwards: it is read at the function's start. */
 static uint32_t argument(struct ct_gen *g, uint32_t offset, unsigned bits)
 {
     const uint32_t align = offset ? 1u << __builtin_ctz(offset) : 16, type = ct_gen_int_type(g, bits);
@@ -49,7 +50,7 @@ static uint32_t param_base(struct ct_gen *g)
 
 /* ---- system values ---- */
 
-/* *vector: its value, 0 before the first use. */
+/* *vector: the id of its value, 0 before the first use. */
 static uint32_t builtin_component(struct ct_gen *g, uint32_t *vector, SpvBuiltIn which, uint32_t component)
 {
     const uint32_t ulong = ct_gen_int_type(g, 64), type = ct_spv_type_vector(&g->m, ulong, 3);
@@ -69,8 +70,8 @@ static uint32_t early_product(struct ct_gen *g, uint32_t a, uint32_t b)
     return GEN_EARLY(g, SpvOpIMul, ct_gen_int_type(g, 32), a, b);
 }
 
-/* n / d in floats, as vectors have no integer division. With n and d below 2^13 the quotient of n + 1/2 keeps off every integer by
- * 2^-14 of itself at least, more than two roundings take away. */
+/* n / d in floats, since vectors have no integer division. For n and d below 2^13 the quotient of n + 1/2 differs from every integer by
+ * at least 2^-14 of itself, more than the error of two roundings. */
 static uint32_t small_quotient(struct ct_gen *g, uint32_t n, uint32_t d)
 {
     const uint32_t type = ct_gen_float_type(g, 32);
@@ -100,7 +101,7 @@ static uint32_t thread_index(struct ct_gen *g, enum ct_sysval which)
     return GEN_EARLY(g, SpvOpISub, uint, small_quotient(g, n, x), rows);
 }
 
-/* x + X * (y + Y * z). LocalInvocationIndex would say it, but Intel's CPU runtime (2026.2) does not link it from SPIR-V. */
+/* x + X * (y + Y * z). This is LocalInvocationIndex, but Intel's CPU runtime (2026.2) does not link that from SPIR-V. */
 static uint32_t linear_index(struct ct_gen *g)
 {
     const uint32_t uint = ct_gen_int_type(g, 32);
@@ -150,7 +151,7 @@ static uint32_t opencl_sysval(struct ct_gen *g, enum ct_sysval which)
     case CT_SYS_IMAGE_BASE: return argument(g, offsetof(struct ptx2spv_system_block, image_address), 64);
     case CT_SYS_FAULT_BASE: return argument(g, offsetof(struct ptx2spv_system_block, fault_address), 64);
     case CT_SYS_PARAM_BASE: return param_base(g);
-    default: /* those that ct_gen_sysval knows for every dialect */
+    default: /* those that ct_gen_sysval handles for both dialects */
         ct_gen_refuse(g, PTX2SPV_INTERNAL, "system value %d", (int)which);
         return ct_gen_u32(g, 0);
     }
@@ -169,7 +170,7 @@ static uint32_t local_base(struct ct_gen *g)
     return g->local_base;
 }
 
-/* Offsets of 32 bits are taken as signed, so that parts of a sum may be negative. */
+/* 32-bit offsets are sign-extended, so that parts of a sum may be negative. */
 static uint32_t opencl_pointer(struct ct_gen *g, enum ct_space space, uint32_t address, int64_t offset, uint32_t type)
 {
     const SpvStorageClass storage = space == CT_SPACE_SHARED ? SpvStorageClassWorkgroup : SpvStorageClassFunction;
@@ -183,8 +184,9 @@ static uint32_t opencl_pointer(struct ct_gen *g, enum ct_space space, uint32_t a
     return GEN(g, SpvOpBitcast, ct_spv_type_pointer(&g->m, storage, type), at);
 }
 
-/* A store over one to the same place in the block that decides whether it is made. PoCL 6.0 ends the process while it merges the two ("did
- * not reach a fixpoint": it runs LLVM's pass as LLVM's own tests do, which take work left after one round for an error), so they stay two. */
+/* Whether this is a store to the same location as a store in the block that branches to it. PoCL 6.0 terminates the process while it
+ * merges the two ("did not reach a fixpoint": it runs LLVM's pass as LLVM's own tests do, in which work left after one iteration is an
+ * error), so they have to stay separate. */
 static bool is_second_store(const struct ct_insn *insn)
 {
     const struct ct_block *block = insn->block, *decides = block && block->preds.n == 1 ? block->preds.v[0] : NULL;
@@ -241,7 +243,7 @@ static uint32_t opencl_leading_zeros(struct ct_gen *g, uint32_t x)
     return GEN(g, SpvOpExtInst, ct_gen_int_type(g, 32), g->m.extended, OpenCLstd_Clz, x);
 }
 
-/* Neighbours change places: bits, pairs, and so on to halves. OpBitReverse needs an extension that not every runtime has. */
+/* Exchanges adjacent bits, then pairs, and so on up to halves. OpBitReverse needs an extension that not every runtime has. */
 static uint32_t opencl_reverse_bits(struct ct_gen *g, uint32_t x)
 {
     static const uint32_t masks[] = {0x55555555, 0x33333333, 0x0f0f0f0f, 0x00ff00ff, 0x0000ffff};
@@ -293,8 +295,8 @@ static void opencl_begin(struct ct_gen *g)
         g->shared_base = function_parameter(g, shared);
 }
 
-/* Intel's runtime for CPUs (2026.2) vectorizes some kernels whose threads go round in a loop of states into ones that never end: it is
- * told that the kernel works on vectors of four floats already, which it takes as a wish to be left as it is. */
+/* Intel's runtime for CPUs (2026.2) vectorizes some kernels whose threads execute a loop with a state into kernels that never end. This
+ * hint says that the kernel works on vectors of four floats already, which the runtime takes as a request not to vectorize it. */
 static void keep_scalar(struct ct_gen *g)
 {
     enum { FLOATS = 5, FOUR = 4 << 16 };
@@ -309,7 +311,7 @@ static void opencl_end(struct ct_gen *g)
         ct_spv_capability(&g->m, SpvCapabilitySubgroupDispatch);
         CT_SPV_EMIT(&g->m, CT_SPV_MODES, SpvOpExecutionMode, g->entry, SpvExecutionModeSubgroupSize, g->target->subgroup_size);
     }
-    /* Subgroups are vectors there, and no loop of states has any. */
+    /* With subgroups, a subgroup is a vector there; and loops with a state never have subgroup instructions. */
     if (g->fn->exchange_words && !g->fn->linear_block && ct_gen_works_around(g, PTX2SPV_WORKAROUND_VECTORIZED_STATES))
         keep_scalar(g);
     if (ct_gen_float_modes(g))
@@ -332,7 +334,7 @@ const struct ct_dialect ct_dialect_opencl = {
     .extended = opencl_extended,
     .global_storage = SpvStorageClassCrossWorkgroup,
     .has_pointers = true,
-    .shifts_alike = true,
+    .shift_amounts_have_operand_width = true,
     .begin = opencl_begin,
     .end = opencl_end,
     .sysval = opencl_sysval,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accesses through pointers: global memory, and with OpenCL shared and local memory, too. One pointer for each access, then a load or
- * store of a scalar or a vector.
+/* Accesses through pointers: global memory, and in OpenCL also shared and local memory. There is one pointer for each access, then a load
+ * or store of a scalar or a vector.
  *
  * Strong accesses of one 32- or 64-bit word of global memory are atomic loads and stores; other strong ones are volatile. */
 #include "emit.h"
@@ -11,7 +11,7 @@ _Static_assert(offsetof(struct ptx2spv_target, windows) ==
                    offsetof(struct ptx2spv_target, lockstep) + sizeof((struct ptx2spv_target *)0)->lockstep,
                "the target's bytes are a key: no padding");
 
-/* The distance of the window that holds an address, else 0: one comparison a window, without a branch. */
+/* The offset of the window that contains an address, else 0: one comparison per window, without a branch. */
 static uint32_t distance_of(struct ct_gen *g, uint32_t address)
 {
     const uint32_t type = ct_gen_int_type(g, 64), boolean = ct_gen_int_type(g, 1);
@@ -27,7 +27,7 @@ static uint32_t distance_of(struct ct_gen *g, uint32_t address)
     return distance;
 }
 
-/* The rule works on the base, so that the constant offset can still fold into the access. */
+/* The pointer rule is applied to the base, so that the constant offset can still be folded into the access. */
 uint32_t ct_gen_global_pointer(struct ct_gen *g, uint32_t address, int64_t offset, uint32_t type)
 {
     const uint32_t ulong = ct_gen_int_type(g, 64);
@@ -41,26 +41,26 @@ uint32_t ct_gen_global_pointer(struct ct_gen *g, uint32_t address, int64_t offse
     return GEN(g, SpvOpConvertUToPtr, ct_spv_type_pointer(&g->m, g->dialect->global_storage, type), address);
 }
 
-/* Vectors have at most four components: longer accesses go in pieces. So do vectors where the driver would split them: a piece is then a
- * pair of 32-bit units, one integer of 64 bits. */
+/* Vectors have at most four components: longer accesses are divided into pieces. So are vectors that the driver would split: a piece is
+ * then a pair of 32-bit units, accessed as one 64-bit integer. */
 struct piece {
-    struct ct_access access; /* what memory is asked for; the address is that of the whole */
-    unsigned units;          /* of the whole that are in it */
+    struct ct_access access; /* the access of this piece; the address is that of the whole */
+    unsigned units;          /* number of units of the whole in this piece */
     uint32_t type;
 };
 
-/* A load that LLVM may make several of: of memory that changes, without being volatile. */
-static bool may_come_apart(const struct ct_gen *g, enum ct_space space, const struct ct_insn *insn)
+/* Whether LLVM may split the load: one of memory that may change, which is not volatile. */
+static bool may_be_split(const struct ct_gen *g, enum ct_space space, const struct ct_insn *insn)
 {
     return g->target->vectors == PTX2SPV_VECTORS_LOADS_SPLIT && space == CT_SPACE_GLOBAL && insn->op == CT_OP_LOAD &&
            !ct_gen_is_strong(insn) && !insn->read_only;
 }
 
-static bool goes_in_pairs(const struct ct_gen *g, enum ct_space space, const struct ct_access *access)
+static bool is_accessed_in_pairs(const struct ct_gen *g, enum ct_space space, const struct ct_access *access)
 {
     if (space != CT_SPACE_GLOBAL || access->bits != 32 || access->count < 2 || access->align < 8)
         return false;
-    return g->target->vectors == PTX2SPV_VECTORS_SPLIT || (access->count == 2 && may_come_apart(g, space, access->insn));
+    return g->target->vectors == PTX2SPV_VECTORS_SPLIT || (access->count == 2 && may_be_split(g, space, access->insn));
 }
 
 static struct piece piece_of(struct ct_gen *g, enum ct_space space, const struct ct_access *access)
@@ -68,7 +68,7 @@ static struct piece piece_of(struct ct_gen *g, enum ct_space space, const struct
     struct piece piece = {.access = *access, .units = access->count > 4 ? 4 : access->count};
     unsigned bytes;
 
-    if (goes_in_pairs(g, space, access)) {
+    if (is_accessed_in_pairs(g, space, access)) {
         piece.units = 2;
         piece.access.bits = 64;
     }
@@ -89,8 +89,9 @@ static uint32_t piece_pointer(struct ct_gen *g, enum ct_space space, const struc
     return g->dialect->pointer(g, space, piece->access.address, piece->access.offset + first * unit_bytes, piece->type);
 }
 
-/* The units of a piece that was loaded. A pair is cut by a shift: a bitcast is leave for LLVM to load a vector, and of that each part. */
-static void take_apart(struct ct_gen *g, const struct piece *piece, uint32_t loaded, uint32_t *units)
+/* The units of a piece that was loaded. A pair is split by a shift: a bitcast would allow LLVM to load a vector, and then each part of
+ * it. */
+static void split_piece(struct ct_gen *g, const struct piece *piece, uint32_t loaded, uint32_t *units)
 {
     const unsigned bits = piece->access.bits;
 
@@ -105,26 +106,26 @@ static void take_apart(struct ct_gen *g, const struct piece *piece, uint32_t loa
     }
 }
 
-/* The upmost bit of an address. */
-uint32_t ct_gen_secret_zero(struct ct_gen *g, unsigned bits)
+/* It is the highest bit of an address. */
+uint32_t ct_gen_opaque_zero(struct ct_gen *g, unsigned bits)
 {
     const uint32_t bit = ct_gen_shift_by(g, SpvOpShiftRightLogical, 64, ct_gen_sysval(g, CT_SYS_IMAGE_BASE), 63);
 
     return ct_gen_resize(g, bit, 64, bits, false);
 }
 
-/* LLVM loads the parts of a vector instead of the vector if that is only taken apart. So the whole goes through an exclusive or with a zero
- * that cannot be known. */
+/* LLVM loads the components instead of the vector if the vector is only split up. Therefore the whole vector goes through an exclusive
+ * or with an opaque zero. */
 static uint32_t keep_whole(struct ct_gen *g, const struct piece *piece, uint32_t loaded)
 {
-    const uint32_t zero = ct_gen_secret_zero(g, piece->access.bits), zeros[] = {zero, zero, zero, zero};
+    const uint32_t zero = ct_gen_opaque_zero(g, piece->access.bits), zeros[] = {zero, zero, zero, zero};
     const uint32_t mask = ct_spv_result(&g->m, CT_SPV_CODE, SpvOpCompositeConstruct, piece->type, zeros, piece->access.count);
 
     return GEN(g, SpvOpBitwiseXor, piece->type, loaded, mask);
 }
 
-/* What is stored for the units of a piece. */
-static uint32_t put_together(struct ct_gen *g, const struct piece *piece, const uint32_t *units)
+/* The value to be stored for the units of a piece. */
+static uint32_t join_piece(struct ct_gen *g, const struct piece *piece, const uint32_t *units)
 {
     if (piece->units == 1)
         return units[0];
@@ -168,9 +169,9 @@ void ct_gen_load_pointed(struct ct_gen *g, enum ct_space space, const struct ct_
         words[0] = pointer;
         const uint32_t n_words = g->dialect->memory_operands(g, SpvOpLoad, space, &piece.access, words + 1) + 1;
         uint32_t loaded = ct_spv_result(&g->m, CT_SPV_CODE, SpvOpLoad, piece.type, words, n_words);
-        if (piece.access.count > 1 && may_come_apart(g, space, access->insn))
+        if (piece.access.count > 1 && may_be_split(g, space, access->insn))
             loaded = keep_whole(g, &piece, loaded);
-        take_apart(g, &piece, loaded, units + first);
+        split_piece(g, &piece, loaded, units + first);
     }
     ct_gen_order(g, access->insn, space);
 }
@@ -190,7 +191,7 @@ void ct_gen_store_pointed(struct ct_gen *g, enum ct_space space, const struct ct
             return;
         }
         words[0] = pointer;
-        words[1] = put_together(g, &piece, units + first);
+        words[1] = join_piece(g, &piece, units + first);
         const uint32_t n_words = g->dialect->memory_operands(g, SpvOpStore, space, &piece.access, words + 2) + 2;
         ct_spv_emit(&g->m, CT_SPV_CODE, SpvOpStore, words, n_words);
     }

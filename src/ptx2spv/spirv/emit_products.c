@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of twice the width, and their upper halves.
  *
- * NVIDIA's driver (580.159.04) fuses the upper half of a product with a sum that it goes into. Where it then meets the same product
- * again, added to something else under the same condition, it takes the second for the first and leaves it out. So `sum += mulhi(x, y)`
- * adds once where it should twice, in loops that it unrolls and in which x and y stay the same (measured on an H200, whatever the factors,
- * their signs and the order; DontUnroll does not keep it from that). Upper halves that are added to several things are therefore taken from
- * products of twice the width, to which it adds separately. All others stay: a division by 7 is 1.15 times as fast fused.
- * What is left: the upper half of a 64-bit sum of a product and something whose lower half is 0, which no compiler is known to make. */
+ * NVIDIA's driver (580.159.04) fuses the upper half of a product with a sum that uses it. If it then meets the same product again, added to
+ * something else under the same condition, it mistakes the second sum for the first and drops it. So `sum += mulhi(x, y)` adds once instead
+ * of twice in loops that it unrolls and in which x and y are invariant (measured on an H200, for any factors, signs and order; DontUnroll
+ * does not prevent it). Therefore upper halves that are added to several values are computed as products of twice the width, to which the
+ * driver adds separately. All others are unchanged: a division by 7 is 1.15 times as fast if fused.
+ * One case remains: the upper half of a 64-bit sum of a product and a value whose lower half is 0, which no known compiler generates. */
 #include "emit.h"
 
-#define MANY 2       /* sums from which on a product is not to be fused with them */
-#define STEPS_MAX 64 /* instructions that are looked at for what a factor hangs on */
+#define MANY 2       /* number of sums from which on a product must not be fused with them */
+#define STEPS_MAX 64 /* instructions that are visited for the dependences of a factor */
 
 static bool lies_in(const struct ct_block *block, const struct ct_block *loop)
 {
@@ -21,7 +21,7 @@ static bool lies_in(const struct ct_block *block, const struct ct_block *loop)
     return head != NULL;
 }
 
-/* Whether a value is seen to differ from round to round of a loop: it hangs on what the loop's head joins. */
+/* Whether a value is known to vary between iterations of a loop: it depends on a phi of the loop's head. */
 static bool changes_in(const struct ct_gen *g, ct_value value, const struct ct_block *loop, unsigned *steps)
 {
     const struct ct_insn *def = g->fn->values.v[value.i].def;
@@ -37,7 +37,7 @@ static bool changes_in(const struct ct_gen *g, ct_value value, const struct ct_b
     return false;
 }
 
-/* Whether the innermost loop around `block` may compute with the same operands in every round. */
+/* Whether the innermost loop around `block` may compute the product with the same operands in every iteration. */
 static bool is_repeated(const struct ct_gen *g, const struct ct_insn *insn, const struct ct_block *block)
 {
     unsigned steps = STEPS_MAX;
@@ -46,8 +46,8 @@ static bool is_repeated(const struct ct_gen *g, const struct ct_insn *insn, cons
            !changes_in(g, insn->operands[1], block->loop_head, &steps);
 }
 
-/* What a summand is made of, its sign and its width aside. */
-static ct_value bare(const struct ct_gen *g, ct_value value)
+/* The source of a summand without changes of sign and width. */
+static ct_value source_of(const struct ct_gen *g, ct_value value)
 {
     const struct ct_insn *def = g->fn->values.v[value.i].def;
 
@@ -58,10 +58,10 @@ static ct_value bare(const struct ct_gen *g, ct_value value)
     return value;
 }
 
-/* Notes a product that is added; one that is taken away is not fused, unless its own sign was turned. */
+/* Counts a product that is added; one that is subtracted is not fused, unless it was itself negated. */
 static void count_sum(struct ct_gen *g, const struct ct_insn *sum, unsigned operand)
 {
-    const ct_value value = bare(g, sum->operands[operand]);
+    const ct_value value = source_of(g, sum->operands[operand]);
     const struct ct_insn *product = g->fn->values.v[value.i].def;
     struct ct_gen_value *info = &g->values[value.i];
 
@@ -86,7 +86,7 @@ static uint32_t product_of(struct ct_gen *g, const struct ct_insn *insn, unsigne
     return GEN(g, SpvOpIMul, ct_gen_int_type(g, bits), a, b);
 }
 
-/* The upper half of 16 bits comes from a 32-bit product as well. */
+/* The upper half of a 16-bit product also comes from a 32-bit product. */
 static uint32_t upper_half(struct ct_gen *g, const struct ct_insn *insn, unsigned bits)
 {
     uint32_t wide;

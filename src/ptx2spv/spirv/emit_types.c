@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types of the emitted module, and conversions between integers that change no meaning. */
+/* Types of the emitted module, and conversions between integers that preserve their meaning. */
 #include "emit.h"
 
 uint32_t ct_gen_int_type(struct ct_gen *g, unsigned bits)
@@ -41,12 +41,13 @@ uint32_t ct_gen_resize(struct ct_gen *g, uint32_t id, unsigned from, unsigned to
 
 uint32_t ct_gen_shift(struct ct_gen *g, SpvOp op, unsigned bits, uint32_t x, uint32_t distance)
 {
-    return GEN(g, op, ct_gen_int_type(g, bits), x, g->dialect->shifts_alike ? ct_gen_resize(g, distance, 32, bits, false) : distance);
+    return GEN(g, op, ct_gen_int_type(g, bits), x,
+               g->dialect->shift_amounts_have_operand_width ? ct_gen_resize(g, distance, 32, bits, false) : distance);
 }
 
 uint32_t ct_gen_shift_by(struct ct_gen *g, SpvOp op, unsigned bits, uint32_t x, unsigned distance)
 {
-    const unsigned distance_bits = g->dialect->shifts_alike ? bits : 32;
+    const unsigned distance_bits = g->dialect->shift_amounts_have_operand_width ? bits : 32;
 
     return GEN(g, op, ct_gen_int_type(g, bits), x, ct_spv_const_int(&g->m, distance_bits, distance));
 }

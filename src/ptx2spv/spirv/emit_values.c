@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IR values: their forms (integer, float) and the Function variables that carry phis and values out of the lists that define them.
+/* IR values: their forms (integer, float), and the Function variables that carry phis, and values that are used outside of the lists that
+ * define them.
  *
- * The tree decides what dominates what: a node is reached only through the nodes before it in its list, and those before the nodes
- * around it. So a definition is visible in the rest of its own list and inside it; elsewhere the variable is read.
+ * The tree determines dominance: a node is reached only through the nodes before it in its list, and those before the nodes around it. So a
+ * definition dominates the rest of its own list and everything inside it; elsewhere the variable is read.
  *
- * A phi with many edges mostly has one value on nearly all of them: kernels that are cut at their barriers become a loop in which each
- * round changes little of a state of hundreds of values (resume.c). Edges that store each of them would make code of quadratic size, so
- * the phi's variable is filled where the usual value is defined, and the other edges write over it. */
+ * A phi with many edges usually has the same value on nearly all of them: kernels that are cut at their barriers become a loop in which
+ * each iteration changes little of a state of hundreds of values (resume.c). If every edge stored each of them, the code would grow
+ * quadratically. Therefore the phi's variable is stored where the majority value is defined, and only the other edges overwrite it. */
 #include "emit.h"
 
 #include <assert.h>
 
-#define CT_USUAL_EDGES 4 /* fewer are not worth a store of their own */
+#define CT_MAJORITY_EDGES 4 /* phis with fewer such edges do not get a store at the definition */
 
 static struct ct_gen_value *info_of(struct ct_gen *g, ct_value value)
 {
@@ -26,7 +27,7 @@ unsigned ct_gen_bits(const struct ct_gen *g, ct_value value)
 
 static bool is_global(enum ct_op op)
 {
-    return op == CT_OP_CONST || op == CT_OP_UNDEF; /* module-scope constants: visible everywhere */
+    return op == CT_OP_CONST || op == CT_OP_UNDEF; /* module-scope constants: they dominate everything */
 }
 
 static bool is_visible(const struct ct_gen *g, const struct ct_insn *def, const struct ct_block *block)
@@ -39,7 +40,7 @@ static bool is_visible(const struct ct_gen *g, const struct ct_insn *def, const 
 
 /* ---- the plan ---- */
 
-/* Bits of the float that an instruction reads its operand as; 0: it reads bits. */
+/* Width of the float as which an instruction reads its operand; 0: it reads an integer. */
 static unsigned operand_float_bits(const struct ct_insn *insn, uint32_t operand)
 {
     switch (insn->op) {
@@ -50,7 +51,7 @@ static unsigned operand_float_bits(const struct ct_insn *insn, uint32_t operand)
         return ptx_type_bits(insn->type);
     case CT_OP_ATOM:
         return operand > 0 && insn->operation == PTX_ADD && ptx_type_is_float(insn->type) ? ptx_type_bits(insn->type) : 0;
-    default: /* every other one, those to come included, reads bits */
+    default: /* all others, also new ones, read integers */
         return 0;
     }
 }
@@ -77,8 +78,8 @@ static void plan_use(struct ct_gen *g, ct_value value, unsigned float_bits, cons
     info->variable = variable_for(g, value);
 }
 
-/* The value of more than half of a phi's edges, and of CT_USUAL_EDGES at least; 0 none. (Boyer and Moore's majority vote.) */
-static ct_value majority(const struct ct_insn *phi)
+/* The value of more than half of a phi's edges, and of at least CT_MAJORITY_EDGES; 0: none. (Boyer and Moore's majority vote.) */
+static ct_value find_majority(const struct ct_insn *phi)
 {
     ct_value candidate = {0};
     uint32_t lead = 0, edges = 0;
@@ -90,28 +91,29 @@ static ct_value majority(const struct ct_insn *phi)
     }
     for (uint32_t i = 0; i < phi->n_operands; i++)
         edges += phi->operands[i].i == candidate.i;
-    return edges >= CT_USUAL_EDGES && 2 * edges > phi->n_operands ? candidate : (ct_value){0};
+    return edges >= CT_MAJORITY_EDGES && 2 * edges > phi->n_operands ? candidate : (ct_value){0};
 }
 
-/* Whoever reaches `block` again has passed `def`, which dominates it, again: `def` lies in the innermost loop of `block`. */
-static bool is_renewed(const struct ct_block *def, const struct ct_block *block)
+/* Whether every path from `block` back to it passes `def`, which dominates it: `def` is in the innermost loop of `block`. */
+static bool is_always_redefined(const struct ct_block *def, const struct ct_block *block)
 {
     const struct ct_block *head = def->loop_head;
 
     if (!block->loop_head)
         return true;
-    if (block->loop_head == block) /* the way to the next round may lead past the definition */
+    if (block->loop_head == block) /* the path to the next iteration may bypass the definition */
         return false;
     while (head && head != block->loop_head)
         head = head->loop_parent;
     return head != NULL;
 }
 
-/* Edges that write another value than the usual one belong to blocks that go nowhere else: no other way finds the variable changed. */
-static bool others_lead_here_only(const struct ct_insn *phi, ct_value usual)
+/* Whether the edges that store another value than the majority value come from blocks with no other successor: then no other path finds
+ * the variable changed. */
+static bool other_preds_have_one_successor(const struct ct_insn *phi, ct_value majority)
 {
     for (uint32_t i = 0; i < phi->n_operands; i++)
-        if (phi->operands[i].i != usual.i && phi->block->preds.v[i]->n_succs != 1)
+        if (phi->operands[i].i != majority.i && phi->block->preds.v[i]->n_succs != 1)
             return false;
     return true;
 }
@@ -119,18 +121,18 @@ static bool others_lead_here_only(const struct ct_insn *phi, ct_value usual)
 static void plan_phi(struct ct_gen *g, const struct ct_insn *phi)
 {
     struct ct_gen_value *info = info_of(g, phi->results[0]);
-    const ct_value usual = majority(phi);
-    const struct ct_insn *def = usual.i ? g->fn->values.v[usual.i].def : NULL;
+    const ct_value majority = find_majority(phi);
+    const struct ct_insn *def = majority.i ? g->fn->values.v[majority.i].def : NULL;
     struct ct_gen_seed *seed;
 
     info->incoming = variable_for(g, phi->results[0]);
-    if (!def || is_global(def->op) || def->block == phi->block || !is_renewed(def->block, phi->block) ||
-        !others_lead_here_only(phi, usual))
+    if (!def || is_global(def->op) || def->block == phi->block || !is_always_redefined(def->block, phi->block) ||
+        !other_preds_have_one_successor(phi, majority))
         return;
     seed = CT_ARENA_ARRAY(&g->fn->compilation->scratch, struct ct_gen_seed, 1);
-    *seed = (struct ct_gen_seed){.variable = info->incoming, .next = info_of(g, usual)->seeds};
-    info_of(g, usual)->seeds = seed;
-    info->usual = usual;
+    *seed = (struct ct_gen_seed){.variable = info->incoming, .next = info_of(g, majority)->seeds};
+    info_of(g, majority)->seeds = seed;
+    info->majority = majority;
 }
 
 static void plan_insn(struct ct_gen *g, const struct ct_insn *insn)
@@ -156,7 +158,7 @@ static uint32_t as_float(struct ct_gen *g, const struct ct_gen_value *info, uint
     return GEN(g, SpvOpBitcast, ct_gen_float_type(g, info->type_float), id);
 }
 
-/* Reads the variable once a block. */
+/* Reads the variable once per block. */
 static void load_value(struct ct_gen *g, ct_value value, struct ct_gen_value *info)
 {
     if (info->loaded_in == g->block->id + 1)
@@ -169,7 +171,7 @@ static void load_value(struct ct_gen *g, ct_value value, struct ct_gen_value *in
 static uint32_t constant(struct ct_gen *g, ct_value value)
 {
     const struct ct_insn *def = g->fn->values.v[value.i].def;
-    const uint64_t bits = def->op == CT_OP_CONST ? def->imm : 0; /* what is undefined is zero: the same in every run */
+    const uint64_t bits = def->op == CT_OP_CONST ? def->imm : 0; /* undefined values are zero, so that every run gives the same result */
     const unsigned width = ct_gen_bits(g, value);
     uint32_t id;
 
@@ -177,7 +179,7 @@ static uint32_t constant(struct ct_gen *g, ct_value value)
     if (width == 1)
         return ct_spv_const_bool(&g->m, bits & 1);
     id = ct_spv_const_int(&g->m, width, bits);
-    return ct_gen_is_hidden_sign(g, width, bits) ? ct_gen_hidden(g, width, id) : id;
+    return ct_gen_is_hidden_sign(g, width, bits) ? ct_gen_opaque(g, width, id) : id;
 }
 
 static uint32_t float_constant(struct ct_gen *g, ct_value value, unsigned width)
@@ -217,7 +219,7 @@ uint32_t ct_gen_use_float(struct ct_gen *g, ct_value value)
     return info->loaded_float;
 }
 
-/* Writes the variables that carry a value, which has just been defined. */
+/* Writes the variables that carry a value that has just been defined. */
 static void store_value(struct ct_gen *g, const struct ct_gen_value *info)
 {
     if (info->variable)
@@ -268,7 +270,7 @@ static uint32_t pred_index(const struct ct_block *block, const struct ct_block *
     return p;
 }
 
-/* No operand: undefined on that edge. */
+/* Without an operand, the phi is undefined on that edge. */
 static uint32_t phi_operand(struct ct_gen *g, const struct ct_insn *phi, uint32_t index)
 {
     if (phi->operands[index].i)
@@ -281,7 +283,7 @@ void ct_gen_store_phis(struct ct_gen *g)
     CT_VEC(uint32_t) stores = {0}; /* pairs: variable, value */
     struct ct_arena *scratch = &g->fn->compilation->scratch;
 
-    /* All values first: one may be read from a variable that is written here. */
+    /* All values are computed first: one may be read from a variable that is written here. */
     for (uint32_t s = 0; s < g->block->n_succs; s++) {
         const struct ct_block *to = g->block->succs[s];
 
@@ -289,7 +291,7 @@ void ct_gen_store_phis(struct ct_gen *g)
             const struct ct_gen_value *info = info_of(g, phi->results[0]);
             const uint32_t index = pred_index(to, g->block);
 
-            if (info->usual.i && phi->operands[index].i == info->usual.i)
+            if (info->majority.i && phi->operands[index].i == info->majority.i)
                 continue;
             *CT_PUSH(scratch, &stores) = info->incoming;
             *CT_PUSH(scratch, &stores) = phi_operand(g, phi, index);

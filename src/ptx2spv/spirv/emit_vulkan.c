@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Vulkan dialect: specialization constants, push constants (the system block of cuttle/ptx2spv.h and the parameters behind it),
+/* The Vulkan dialect: specialization constants, push constants (the system block of cuttle/ptx2spv.h, followed by the parameters),
  * PhysicalStorageBuffer pointers, Vulkan's memory model.
  *
- * Blocks are launched one-dimensional; threadIdx is worked out from LocalInvocationId.x, written so that a driver which knows the
- * specialization constants is left with LocalInvocationId.x itself for one-dimensional blocks. */
+ * Blocks are launched one-dimensional; threadIdx is computed from LocalInvocationId.x, in such a form that constant propagation of the
+ * specialization constants reduces it to LocalInvocationId.x for one-dimensional blocks. */
 #include "emit.h"
 #include "spirv_newer.h"
 
@@ -35,7 +35,7 @@ static void make_spec_constants(struct ct_gen *g)
     }
 }
 
-/* Bytes that a PARAM load reads up to. */
+/* The end of the bytes that a PARAM load reads. */
 static uint64_t param_end(const struct ct_insn *insn)
 {
     if (insn->op != CT_OP_LOAD || insn->space != CT_SPACE_PARAM || insn->offset < 0)
@@ -43,7 +43,7 @@ static uint64_t param_end(const struct ct_insn *insn)
     return (uint64_t)insn->offset + (uint64_t)insn->n_results * ptx_type_bits(insn->type) / 8;
 }
 
-/* As many words of parameters are declared as are read. */
+/* Only as many words of parameters are declared as are read. */
 static uint64_t count_param_words(const struct ct_fn *fn)
 {
     uint64_t end = 0;
@@ -156,7 +156,7 @@ static uint32_t vulkan_sysval(struct ct_gen *g, enum ct_sysval which)
     case CT_SYS_IMAGE_BASE: return system_member(g, MEMBER_IMAGE);
     case CT_SYS_FAULT_BASE: return system_member(g, MEMBER_FAULT);
     case CT_SYS_PARAM_BASE: return system_member(g, MEMBER_PARAMS);
-    default: /* those that ct_gen_sysval knows for every dialect */
+    default: /* those that ct_gen_sysval handles for both dialects */
         ct_gen_refuse(g, PTX2SPV_INTERNAL, "system value %d", (int)which);
         return ct_gen_u32(g, 0);
     }
@@ -177,7 +177,7 @@ static uint32_t param_word(struct ct_gen *g, uint32_t word)
                GEN(g, SpvOpAccessChain, pointer, g->push_constants, ct_gen_u32(g, MEMBER_WORDS), ct_gen_u32(g, word)));
 }
 
-/* 32 bits from any byte offset on, of which `bytes` matter: what lies behind them is not read. */
+/* 32 bits from any byte offset on, of which only `bytes` are needed: words behind them are not read. */
 static uint32_t param_bits(struct ct_gen *g, uint32_t offset, unsigned bytes)
 {
     const uint32_t uint = ct_gen_int_type(g, 32), skipped = offset % 4;
@@ -222,8 +222,8 @@ static void need_storage(struct ct_gen *g, unsigned bits)
     }
 }
 
-/* An access is NonPrivate, so that barriers and fences order it, unless nobody writes the place while the kernel runs (ld.global.nc).
- * A strong one is made available or visible at its scope. */
+/* An access is NonPrivate, so that barriers and fences order it, unless the location does not change while the kernel runs
+ * (ld.global.nc). A strong access is made available or visible at its scope. */
 static uint32_t vulkan_memory_operands(struct ct_gen *g, SpvOp op, enum ct_space space, const struct ct_access *access, uint32_t *words)
 {
     const SpvMemoryAccessMask make =
@@ -252,8 +252,8 @@ static uint32_t vulkan_scope(struct ct_gen *g, enum ct_space space, uint8_t scop
     return ct_gen_u32(g, SpvScopeDevice);
 }
 
-/* MakeAvailable and MakeVisible: without them Vulkan's memory model moves nothing between caches. Sequential consistency does not
- * exist in it: acquire-release. */
+/* MakeAvailable and MakeVisible: without them Vulkan's memory model gives no availability or visibility. It has no sequential
+ * consistency: acquire-release is used. */
 static uint32_t vulkan_semantics(struct ct_gen *g, uint8_t semantics)
 {
     const uint32_t memory = SpvMemorySemanticsUniformMemoryMask | SpvMemorySemanticsWorkgroupMemoryMask;
@@ -277,7 +277,7 @@ static uint32_t vulkan_multiply_high(struct ct_gen *g, unsigned bits, bool is_si
     return GEN(g, SpvOpCompositeExtract, type, GEN(g, is_signed ? SpvOpSMulExtended : SpvOpUMulExtended, pair, a, b), 1);
 }
 
-/* 31 - index of the highest one; FindUMsb of 0 is -1. */
+/* 31 - index of the highest set bit; FindUMsb of 0 is -1. */
 static uint32_t vulkan_leading_zeros(struct ct_gen *g, uint32_t x)
 {
     const uint32_t type = ct_gen_int_type(g, 32);
@@ -314,7 +314,7 @@ static void vulkan_end(struct ct_gen *g)
     CT_SPV_EMIT(&g->m, CT_SPV_MODES, SpvOpExecutionModeId, g->entry, SpvExecutionModeLocalSizeId, g->spec[PTX2SPV_SPEC_BLOCK_THREADS],
                 ct_gen_u32(g, 1), ct_gen_u32(g, 1));
     ct_gen_float_modes(g);
-    /* Of use where subgroup instructions are; validators of the oldest SDK do not know it. */
+    /* Only useful with subgroup instructions; the validators of the oldest SDK do not know it. */
     if (g->target->maximal_reconvergence && g->target->warp_form == PTX2SPV_WARP_NATIVE) {
         ct_spv_extension(&g->m, "SPV_KHR_maximal_reconvergence");
         CT_SPV_EMIT(&g->m, CT_SPV_MODES, SpvOpExecutionMode, g->entry, CT_SPV_EXECUTION_MODE_MAXIMALLY_RECONVERGES_KHR);
@@ -334,7 +334,7 @@ const struct ct_dialect ct_dialect_vulkan = {
     .execution_model = SpvExecutionModelGLCompute,
     .extended = vulkan_extended,
     .global_storage = SpvStorageClassPhysicalStorageBuffer,
-    .decorates_exact = true,
+    .decorates_no_contraction = true,
     .begin = vulkan_begin,
     .end = vulkan_end,
     .sysval = vulkan_sysval,

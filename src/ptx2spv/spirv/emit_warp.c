@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Native warp instructions through subgroup operations. A subgroup has 32 lanes, or is used as parts of 32. */
+/* Native warp instructions as subgroup operations. A subgroup has 32 lanes, or is used in parts of 32. */
 #include "emit.h"
 
 static uint32_t subgroup_scope(struct ct_gen *g)
@@ -7,7 +7,7 @@ static uint32_t subgroup_scope(struct ct_gen *g)
     return ct_gen_u32(g, SpvScopeSubgroup);
 }
 
-/* The first lane of the own part, or 0 if the subgroup is one part. */
+/* The first lane of the thread's own part, or 0 if the subgroup is one part. */
 static uint32_t part(struct ct_gen *g)
 {
     const uint32_t uint = ct_gen_int_type(g, 32);
@@ -51,6 +51,6 @@ void ct_gen_ballot(struct ct_gen *g, const struct ct_insn *insn)
 
 void ct_gen_warpsync(struct ct_gen *g, const struct ct_insn *insn)
 {
-    (void)insn; /* The mask of WARPSYNC: lanes outside of it are not here, or wait for nothing. CONVERGE has none. */
+    (void)insn; /* The mask of WARPSYNC is not needed: lanes outside of it are not active here, or wait for nothing. CONVERGE has none. */
     GEN_VOID(g, SpvOpControlBarrier, subgroup_scope(g), subgroup_scope(g), ct_gen_semantics(g, PTX_ACQ_REL));
 }

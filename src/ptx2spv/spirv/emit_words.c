@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared and local memory in Vulkan: arrays that byte offsets index.
+/* Shared and local memory in Vulkan: arrays that are indexed by byte offsets.
  *
- * With VK_KHR_workgroup_memory_explicit_layout shared memory is several aliased blocks, one for each width (views). Without it, and for
- * local memory always, it is one array of 32-bit words, and other widths are composed: 64 bits of two words, 8 and 16 bits of a part of
- * one. A narrow store to shared memory is an atomic and, then an atomic or, so that neighbours in the word that other threads write at
- * the same time are not lost, and threads that store the same value at once leave that value. Kernels with 64-bit atomics have one
- * array of 64-bit words instead (emit_wide.c). Where most is loaded as vectors the array is one of vectors, and a word is a component:
+ * With VK_KHR_workgroup_memory_explicit_layout shared memory consists of several aliased blocks, one for each width (views). Without it,
+ * and for local memory always, it is one array of 32-bit words, and other widths are composed: 64 bits of two words, 8 and 16 bits of a
+ * part of one. A narrow store to shared memory is an atomic and followed by an atomic or, so that concurrent stores of other threads to
+ * the rest of the word are not lost, and threads that store the same value at once leave that value. Kernels with 64-bit atomics have
+ * one array of 64-bit words instead (emit_wide.c). If most accesses are vectors, the array is one of vectors, and a word is a component:
  * lavapipe loads lane by lane, all components of a vector at once. */
 #include "emit.h"
 
@@ -18,7 +18,7 @@ static const struct view {
     [CT_VIEW_F32] = {4, 32, 1, true}, [CT_VIEW_F64] = {8, 64, 1, true},
 };
 
-/* The words that an access of shared memory moves as one vector; 0: it moves them one by one. */
+/* The number of words that an access to shared memory moves as one vector; 0: it moves them separately. */
 static uint32_t vector_words(const struct ct_insn *insn)
 {
     const uint32_t n = insn->op == CT_OP_LOAD ? insn->n_results : insn->n_operands - 1;
@@ -27,7 +27,7 @@ static uint32_t vector_words(const struct ct_insn *insn)
     return (words == 2 || words == 4) && align >= words * 4 ? words : 0;
 }
 
-/* Whether an access may be an atomic one of a word: a volatile one, or a store to a part of one. */
+/* Whether an access may be an atomic access of a word: a volatile access, or a store to a part of a word. */
 static bool needs_words(const struct ct_insn *insn)
 {
     const bool moves = insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE;
@@ -37,7 +37,7 @@ static bool needs_words(const struct ct_insn *insn)
 
 enum ct_shared_view ct_gen_words_view(const struct ct_fn *fn)
 {
-    uint32_t words[5] = {0}, others = 0; /* by the length of their vector */
+    uint32_t words[5] = {0}, others = 0; /* indexed by the length of their vector */
 
     if (ct_target_has_views(fn->target) || ct_gen_wants_wide_words(fn))
         return CT_VIEW_32;
@@ -82,7 +82,7 @@ static uint32_t spec_op(struct ct_gen *g, SpvOp op, uint32_t a, uint32_t b)
     return CT_SPV_INTERN(&g->m, SpvOpSpecConstantOp, ct_gen_int_type(g, 32), op, a, b);
 }
 
-/* Words of the segment: the kernel's own, and behind them the exchange area. */
+/* Words of the segment: the kernel's own, followed by the exchange area. */
 static uint32_t segment_words(struct ct_gen *g)
 {
     uint32_t words = g->spec[PTX2SPV_SPEC_SHARED_WORDS];
@@ -95,7 +95,7 @@ static uint32_t segment_words(struct ct_gen *g)
     return words;
 }
 
-/* How many items of a view the segment has: its words, rounded up. */
+/* The number of items of a view in the segment: its words, rounded up. */
 static uint32_t view_length(struct ct_gen *g, enum ct_shared_view view)
 {
     const uint32_t words = segment_words(g), bytes = views[view].bytes;
@@ -144,8 +144,8 @@ uint32_t ct_gen_local_array(struct ct_gen *g)
 
 /* ---- pointers ---- */
 
-/* Which item of `bytes` bytes lies at address + offset. A multiple of the size as the offset is added behind the shift, where it folds
- * into the access and different offsets share the shift: the address is then a multiple, too. */
+/* The index of the item of `bytes` bytes at address + offset. An offset that is a multiple of the size is added behind the shift, where
+ * it can be folded into the access, and different offsets share the shift: the address is then a multiple, too. */
 static uint32_t item_index(struct ct_gen *g, uint32_t address, int64_t offset, unsigned bytes)
 {
     const uint32_t type = ct_gen_int_type(g, 32), shift = ct_gen_u32(g, (uint32_t)__builtin_ctz(bytes));
@@ -206,9 +206,9 @@ static uint32_t mask_of(const struct ct_insn *insn, enum ct_space space)
     return SpvMemoryAccessNonPrivatePointerMask | (ct_gen_is_strong(insn) ? SpvMemoryAccessVolatileMask : 0u);
 }
 
-/* Volatile and relaxed accesses of whole words to shared memory are atomic ones. With PTX2SPV_WORKAROUND_HOISTED_LOADS such loads acquire:
- * NVIDIA's driver (580) moves any weaker load of a Workgroup variable, also a Volatile or a relaxed atomic one, out of a loop that waits
- * for another warp, and then drops the loop. */
+/* Volatile and relaxed accesses of whole words in shared memory are atomic. With PTX2SPV_WORKAROUND_HOISTED_LOADS such loads acquire:
+ * NVIDIA's driver (580) moves any weaker load of a Workgroup variable, even if it is Volatile or a relaxed atomic one, out of a loop that
+ * waits for another warp, and then drops the loop. */
 static bool is_atomic(const struct ct_access *access, enum ct_space space, enum ct_shared_view view)
 {
     return space == CT_SPACE_SHARED && view == CT_VIEW_32 && ct_gen_is_strong(access->insn);
@@ -241,7 +241,7 @@ static uint32_t replace_all(struct ct_gen *g, uint32_t old, const void *user)
     return *(const uint32_t *)user;
 }
 
-/* What is kept and what comes of an item of 8 or 16 bits. */
+/* For an item of 8 or 16 bits: the mask of the bits to keep, and the bits to insert. */
 struct part {
     uint32_t others, bits;
 };
@@ -284,7 +284,7 @@ static void store_item(struct ct_gen *g, enum ct_space space, const struct ct_ac
         GEN_VOID(g, SpvOpStore, pointer, id, mask_of(access->insn, space));
 }
 
-/* How far up in its word a narrow item lies, in bits. */
+/* The bit offset of a narrow item in its word. */
 static uint32_t bit_position(struct ct_gen *g, const struct ct_access *access, int64_t offset)
 {
     const uint32_t type = ct_gen_int_type(g, 32);
@@ -336,7 +336,7 @@ static enum ct_shared_view view_of_unit(const struct ct_access *access)
     return access->bits == 8 ? CT_VIEW_8 : access->bits == 16 ? CT_VIEW_16 : access->bits == 32 ? CT_VIEW_32 : CT_VIEW_64;
 }
 
-/* The view that takes the whole access as one vector of words, or CT_VIEW_COUNT. */
+/* The view in which the whole access is one vector of words, or CT_VIEW_COUNT. */
 static enum ct_shared_view vector_view(const struct ct_gen *g, enum ct_space space, const struct ct_access *access)
 {
     const unsigned bytes = access->bits / 8 * access->count;

@@ -61,7 +61,7 @@ void ct_spv_emit(struct ct_spv_module *m, enum ct_spv_section section, SpvOp op,
     push_all(m, &m->sections[section], words, n);
 }
 
-/* Where the result id and type stand among the words of an instruction. */
+/* Writes an instruction with the result type and result id at their places. */
 static void push_with_result(struct ct_spv_module *m, ct_spv_words *to, SpvOp op, uint32_t type, uint32_t id, const uint32_t *words,
                              uint32_t n)
 {
@@ -222,7 +222,7 @@ void ct_spv_decorate(struct ct_spv_module *m, uint32_t id, SpvDecoration decorat
     push_all(m, to, words, n);
 }
 
-/* ---- functions that are elsewhere ---- */
+/* ---- imported functions ---- */
 
 static void decorate_import(struct ct_spv_module *m, uint32_t id, const char *name)
 {
@@ -255,7 +255,7 @@ uint32_t ct_spv_import(struct ct_spv_module *m, const char *name, uint32_t type,
     return id;
 }
 
-/* ---- the whole ---- */
+/* ---- the complete module ---- */
 
 static void push_text_instruction(struct ct_spv_module *m, ct_spv_words *to, SpvOp op, uint32_t id, const char *text)
 {

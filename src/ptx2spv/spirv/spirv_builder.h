@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A SPIR-V module in the making: words by section, ids, each type and constant once, capabilities and extensions as they are needed.
- * Knows SPIR-V's binary form and no IR. Output depends on the order of calls only. */
+/* A SPIR-V module under construction: words by section, ids, each type and constant once, capabilities and extensions as needed. It
+ * knows the binary form of SPIR-V but no IR. The output depends on the order of calls only. */
 #ifndef PTX2SPV_SPIRV_BUILDER_H
 #define PTX2SPV_SPIRV_BUILDER_H
 
@@ -16,9 +16,9 @@ enum ct_spv_section {
     CT_SPV_MODES,
     CT_SPV_DECORATIONS,
     CT_SPV_GLOBALS,
-    CT_SPV_IMPORTS,   /* functions that are elsewhere */
+    CT_SPV_IMPORTS,   /* imported functions */
     CT_SPV_VARIABLES, /* the function's head and its variables */
-    CT_SPV_PROLOGUE,  /* straight code at its start */
+    CT_SPV_PROLOGUE,  /* straight-line code at its start */
     CT_SPV_CODE,
     CT_SPV_SECTION_COUNT
 };
@@ -55,15 +55,15 @@ uint32_t ct_spv_id(struct ct_spv_module *m);
 void ct_spv_capability(struct ct_spv_module *m, SpvCapability capability);
 void ct_spv_extension(struct ct_spv_module *m, const char *name);
 
-/* An instruction without a result. */
+/* Appends an instruction without a result. */
 void ct_spv_emit(struct ct_spv_module *m, enum ct_spv_section section, SpvOp op, const uint32_t *words, uint32_t n);
-/* An instruction with a result: gives its id. type 0: the instruction has no result type. */
+/* Appends an instruction with a result, and returns its id. type 0: the instruction has no result type. */
 uint32_t ct_spv_result(struct ct_spv_module *m, enum ct_spv_section section, SpvOp op, uint32_t type, const uint32_t *words, uint32_t n);
-/* The same in CT_SPV_GLOBALS, once for equal words. */
+/* The same in CT_SPV_GLOBALS, only once for equal words. */
 uint32_t ct_spv_intern(struct ct_spv_module *m, SpvOp op, uint32_t type, const uint32_t *words, uint32_t n);
-/* A function that is elsewhere, of parameters of one type, which is its result's, too: once for each name (a literal). */
+/* An imported function whose parameters and result have the same type: only once for each name (a string literal). */
 uint32_t ct_spv_import(struct ct_spv_module *m, const char *name, uint32_t type, uint32_t n_parameters);
-/* A string as SPIR-V has it, appended to `words`. */
+/* Appends a string in SPIR-V's encoding to `words`. */
 void ct_spv_push_string(struct ct_spv_module *m, ct_spv_words *words, const char *text);
 
 #define CT_SPV_WORDS(...) (const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)
@@ -87,7 +87,7 @@ uint32_t ct_spv_const_u32(struct ct_spv_module *m, uint32_t value);
 void ct_spv_decorate(struct ct_spv_module *m, uint32_t id, SpvDecoration decoration, const uint32_t *words, uint32_t n);
 #define CT_SPV_DECORATE(m, id, decoration, ...) ct_spv_decorate((m), (id), (decoration), CT_SPV_WORDS(__VA_ARGS__))
 
-/* What the head of a module says of where it runs. */
+/* The environment that the head of a module declares. */
 struct ct_spv_environment {
     uint32_t version;         /* 0x00010600 is 1.6 */
     const char *extended_set; /* name of the set of extended instructions */

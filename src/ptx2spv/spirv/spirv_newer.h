@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What SPIR-V has and the headers of SDK 1.3.239 (the oldest that we build with) lack, by number from the extensions' texts. */
+/* Enumerants of SPIR-V that the headers of SDK 1.3.239 (the oldest that we build with) lack; the numbers are from the extensions' texts. */
 #ifndef PTX2SPV_SPIRV_NEWER_H
 #define PTX2SPV_SPIRV_NEWER_H
 
