@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Argument blocks of launches: a chain of pieces of memory that the device sees, used in turn. A piece is used again when the last launch
- * with a block in it is complete; as long as that is not so, new ones are made. */
+/* Argument blocks of launches: a list of pieces of memory that the device can access, used in rotation. A piece is reused when the last
+ * launch with a block in it is complete; until then, new pieces are allocated. */
 #include "queue.h"
 
 #include "core/base/log.h"
@@ -9,7 +9,7 @@
 
 #define CT_CHANNEL "queue"
 #define PIECE_BYTES 65536
-#define BLOCK_ALIGN 64 /* a line of the cache: blocks of two launches share none */
+#define BLOCK_ALIGN 64 /* a cache line: blocks of two launches share none */
 
 struct ct_cl_arguments {
     struct ct_cl_arguments *next;
@@ -39,7 +39,7 @@ static CUresult add_piece(struct ct_queue *queue, size_t size_bytes)
     return CUDA_SUCCESS;
 }
 
-/* Makes the oldest piece the last one, empty, if nothing uses it. */
+/* Moves the oldest piece to the end of the list, empty, if nothing uses it any more. */
 static bool reuse_piece(struct ct_queue *queue, size_t size_bytes)
 {
     struct ct_cl_arguments *oldest = queue->arguments;
@@ -58,7 +58,7 @@ static bool reuse_piece(struct ct_queue *queue, size_t size_bytes)
     return true;
 }
 
-CUresult ct_cl_arguments_take(struct ct_queue *queue, size_t size_bytes, void **out)
+CUresult ct_cl_arguments_allocate(struct ct_queue *queue, size_t size_bytes, void **out)
 {
     struct ct_cl_arguments *piece = queue->last_arguments;
     CUresult r;
@@ -74,7 +74,7 @@ CUresult ct_cl_arguments_take(struct ct_queue *queue, size_t size_bytes, void **
     return CUDA_SUCCESS;
 }
 
-void ct_cl_arguments_note(struct ct_queue *queue)
+void ct_cl_arguments_mark_used(struct ct_queue *queue)
 {
     queue->last_arguments->last_point = ct_cl_queue_point(queue);
 }

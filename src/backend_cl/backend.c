@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OpenCL backend as core sees it. */
+/* The table of functions by which core calls the OpenCL backend. */
 #include "queue.h"
 
 static CUresult enumerate(const struct ct_device_info **out_infos, unsigned *out_count)

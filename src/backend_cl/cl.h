@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OpenCL backend's own header: what its files share. Core sees only backend.h.
+/* The internal header of the OpenCL backend. Core includes only backend.h.
  *
- * Locks: each lock of the backend has rank CT_RANK_BACKEND, none is taken inside another, and none is held during a call that may run
- * somebody's callback (clSetUserEventStatus, clFlush, clWaitForEvents). */
+ * Locks: each lock of the backend has rank CT_RANK_BACKEND, no lock is taken while another one is held, and none is held during a call
+ * that may run a callback (clSetUserEventStatus, clFlush, clWaitForEvents). */
 #ifndef CT_CL_CL_H
 #define CT_CL_CL_H
 /* Parts: backend.c, device.c, device_info.c, instance.c, kernel.c, memory.c, result.c, signals.c, timestamp.c. */
@@ -14,28 +14,28 @@
 
 #include <stdatomic.h>
 
-/* The loader's functions. */
+/* The functions of the OpenCL loader. */
 struct ct_cl_api {
 #define CL_FUNCTION(name) __typeof__(&name) name;
 #include "functions.def"
 };
 
-/* How kernels reach memory that they find by a pointer in memory. */
+/* How kernels access memory through pointers that are stored in memory. */
 enum ct_cl_memory_form {
     CT_CL_SYSTEM, /* fine-grained system SVM: any host memory */
-    CT_CL_BUFFER, /* fine-grained buffer SVM: what clSVMAlloc gave; each kernel is told which allocations there are */
+    CT_CL_BUFFER, /* fine-grained buffer SVM: memory from clSVMAlloc; each kernel needs the list of all allocations */
 };
 
-/* A usable device; its struct ct_device_info stands at the same index. */
+/* A usable device; its struct ct_device_info is at the same index. */
 struct ct_cl_physical {
     cl_device_id handle;
     cl_platform_id platform;
     enum ct_cl_memory_form memory_form;
     cl_svm_mem_flags svm_flags; /* for clSVMAlloc */
-    bool has_native_kernels;    /* runs functions of the host in a queue's order, on the host */
+    bool has_native_kernels;    /* executes host functions in a queue's order, on the host */
 };
 
-/* Everything that lives as long as the process: made at the first use, never freed (the application may call us until it ends). */
+/* Everything that lives as long as the process: created on first use, never freed (the application may call us until it ends). */
 struct ct_cl_instance {
     const struct ct_cl_api *api; /* NULL: no loader */
     struct ct_cl_physical *physical;
@@ -45,17 +45,17 @@ struct ct_cl_instance {
 
 /* Loads OpenCL and finds the devices, once. Never fails: without OpenCL there are no devices. */
 const struct ct_cl_instance *ct_cl_instance_get(void);
-/* Examines a device. False: below the bar; *out_reason then names what is missing (lives as long as the process). */
+/* Examines a device. False: it lacks a required feature; *out_reason then names it (valid as long as the process lives). */
 bool ct_cl_device_examine(const struct ct_cl_api *api, cl_platform_id platform, cl_device_id handle, struct ct_cl_physical *out,
                           struct ct_device_info *out_info, const char **out_reason);
 
-/* CPU runtimes take over the handlers of crashes and interrupts when they start. We live in somebody else's process: calls that may be
- * a runtime's first stand between these two. */
+/* CPU runtimes replace the process's signal handlers when they start. We are a guest in the application's process, so every call that
+ * may be the first one into a runtime is enclosed by these two. */
 struct ct_cl_signals;
-struct ct_cl_signals *ct_cl_signals_save(void);            /* NULL without memory */
+struct ct_cl_signals *ct_cl_signals_save(void);            /* NULL if out of memory */
 void ct_cl_signals_restore(struct ct_cl_signals *signals); /* frees it; takes NULL */
 
-/* The one place where OpenCL's results become CUDA's. Logs failures with the call's name. */
+/* Converts OpenCL's error codes to CUDA's; nothing else does. Logs failures with the name of the call. */
 CUresult ct_cl_result(cl_int result, const char *call);
 
 struct ct_backend_device {
@@ -64,17 +64,19 @@ struct ct_backend_device {
     const struct ct_device_info *info;     /* borrowed: the same */
     cl_context context;
     atomic_uint_fast64_t used_bytes; /* relaxed: statistics */
-    atomic_int lost;            /* CUresult that every queue gives from now on; CUDA_SUCCESS none. release: pairs with ct_cl_device_check */
-    struct ct_memory_file file; /* CT_CL_SYSTEM: pages of memory of kind DEVICE */
-    struct ct_mutex lock;       /* guards what follows */
+    /* the CUresult that every queue returns from now on; CUDA_SUCCESS: the device is not lost. release: pairs with ct_cl_device_check */
+    atomic_int lost;
+    struct ct_memory_file file;       /* CT_CL_SYSTEM: the pages of memory of kind DEVICE */
+    struct ct_mutex lock;             /* guards what follows */
     struct ct_cl_memory *allocations; /* CT_CL_BUFFER: all of them */
     uint64_t n_allocations;
-    atomic_uint_fast64_t generation; /* of the list; 0: the form needs none. relaxed: who launches was told of its memory */
+    /* of the list; 0: this form needs no list. relaxed: a thread that launches learned of its memory by other synchronization */
+    atomic_uint_fast64_t generation;
 };
 
 CUresult ct_cl_device_open(unsigned index, struct ct_backend_device **out);
 void ct_cl_device_close(struct ct_backend_device *device); /* takes NULL and a half-made device */
-/* CUDA_SUCCESS, or why the device cannot go on. */
+/* CUDA_SUCCESS, or the reason why the device is lost. */
 CUresult ct_cl_device_check(struct ct_backend_device *device);
 /* Marks the device as lost (the first cause stays); returns `cause`. */
 CUresult ct_cl_device_lose(struct ct_backend_device *device, CUresult cause);
@@ -82,9 +84,9 @@ CUresult ct_cl_device_lose(struct ct_backend_device *device, CUresult cause);
 struct ct_cl_memory {
     struct ct_memory base;
     struct ct_cl_memory *next, **link; /* in device->allocations */
-    void *allocation;                  /* what to free: pages or SVM; NULL for the application's pages */
+    void *allocation;                  /* what to free: pages or SVM; NULL if the pages are the application's */
     uint64_t allocation_bytes;
-    uint64_t file_offset, file_bytes; /* of the pages in device->file; 0 bytes: they are not of it */
+    uint64_t file_offset, file_bytes; /* the part of device->file that holds the pages; 0 bytes: they are not in the file */
 };
 
 CUresult ct_cl_memory_info(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total);
@@ -93,15 +95,15 @@ CUresult ct_cl_memory_import_host(struct ct_backend_device *device, const struct
 CUresult ct_cl_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
 CUresult ct_cl_memory_export(struct ct_memory *memory, unsigned part, struct ct_memory_share *out);
 void ct_cl_memory_destroy(struct ct_memory *memory);
-/* CT_CL_BUFFER: the start of every allocation, and the list's generation. *out is malloc'd. */
+/* CT_CL_BUFFER: the start address of every allocation, and the list's generation. *out is malloc'd. */
 CUresult ct_cl_memory_list(struct ct_backend_device *device, void ***out, size_t *out_count, uint64_t *out_generation);
 
-/* A launch, as the OpenCL queue takes it. */
+/* A launch in the form that the OpenCL queue needs. */
 struct ct_cl_dispatch {
     struct ct_kernel_image *kernel;
     void *arguments;       /* the argument block */
-    uint32_t shared_bytes; /* of .shared */
-    size_t argument_bytes; /* of the argument in work-group memory; 0: there is none */
+    uint32_t shared_bytes; /* size of .shared */
+    size_t argument_bytes; /* size of the argument in work-group memory; 0: there is none */
     size_t global[3], local[3];
 };
 
@@ -109,14 +111,15 @@ CUresult ct_cl_kernel_create(struct ct_backend_device *device, const char *name,
                              struct ct_kernel_image **out);
 void ct_cl_kernel_destroy(struct ct_kernel_image *kernel);
 const struct ptx2spv_kernel_info *ct_cl_kernel_info(const struct ct_kernel_image *kernel);
-/* Checks a launch's shape, and fills in what follows from it. INVALID_VALUE: more threads or shared memory than the device has. */
+/* Checks the dimensions of a launch, and computes the rest of *out from them. INVALID_VALUE: the launch exceeds the device's threads or
+ * shared memory. */
 CUresult ct_cl_kernel_shape(const struct ct_launch *launch, struct ct_cl_dispatch *out);
 CUresult ct_cl_kernel_enqueue(const struct ct_cl_dispatch *dispatch, cl_command_queue queue, cl_event *out_event);
 
 CUresult ct_cl_timestamp_create(struct ct_backend_device *device, struct ct_timestamp **out);
 void ct_cl_timestamp_destroy(struct ct_timestamp *timestamp);
 CUresult ct_cl_timestamp_read(struct ct_timestamp *timestamp, double *out_ns);
-/* The time is that of `event`, a marker. */
+/* Sets the event, a marker, whose completion time the timestamp returns. */
 void ct_cl_timestamp_set(struct ct_timestamp *timestamp, cl_event event);
 
 #endif

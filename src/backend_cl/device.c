@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An opened device: a context of its own, and whether the device is lost. Two opens of one device are independent of each other. */
+/* An opened device: it has its own context, and knows whether the device is lost. Two open instances of one device are independent of
+ * each other. */
 #include "cl.h"
 
 #include "core/device/driver_environment.h"
@@ -12,7 +13,7 @@
 static void CL_CALLBACK on_error(const char *text, const void *details, size_t size, void *user)
 {
     (void)details, (void)size, (void)user;
-    ct_log(CT_LOG_WARN, "the runtime says: %s", text);
+    ct_log(CT_LOG_WARN, "the runtime reports: %s", text);
 }
 
 static CUresult create_context(struct ct_backend_device *device)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an OpenCL device is and can do: struct ct_cl_physical for us, struct ct_device_info for core and the compiler.
- * What devices do not tell stands in drivers.def. */
+/* Queries the properties of an OpenCL device: struct ct_cl_physical for the backend, struct ct_device_info for core and the compiler.
+ * Properties that devices do not report are in drivers.def. */
 #include "cl.h"
 
 #include "core/base/config.h"
@@ -14,16 +14,16 @@
 
 #define CT_CHANNEL "opencl"
 
-/* Of arrays, which are plain memory here: what GPUs usually have. */
+/* Limits of arrays, which are in plain memory here: the usual ones of GPUs. */
 #define PLAIN_SIDE 32768u
 #define PLAIN_SIDE_3D 16384u
 #define PLAIN_LAYERS 2048u
-/* CUDA's limits. Groups of an OpenCL grid are counted in 64 bits. */
+/* CUDA's limits. OpenCL counts the work-groups of a grid in 64 bits. */
 #define CUDA_MAX_GRID_X 0x7fffffffu
 #define CUDA_MAX_GRID_YZ 65535u
 #define CUDA_MAX_BLOCK_THREADS 1024u
 #define MAX_TEXT 16384
-#define SPIRV_MINOR_NEEDED 2 /* 1.x: what the compiler emits */
+#define SPIRV_MINOR_NEEDED 2 /* 1.x: the version that the compiler emits */
 
 /* A device that is being examined. */
 struct subject {
@@ -45,12 +45,12 @@ static const struct driver_facts {
 #include "drivers.def"
 };
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
-/* Zero where the device does not know the question. */
+/* Zero if the device does not know the query. */
 static uint64_t number(const struct subject *subject, cl_device_info what)
 {
-    uint64_t value = 0; /* answers are 32 or 64 bits; both leave it right on a little-endian machine */
+    uint64_t value = 0; /* results have 32 or 64 bits; both are correct here on a little-endian machine */
 
     if (subject->api->clGetDeviceInfo(subject->device, what, sizeof value, &value, NULL) != CL_SUCCESS)
         return 0;
@@ -64,7 +64,7 @@ static uint32_t number32(const struct subject *subject, cl_device_info what)
     return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
 
-/* Empty where the device does not know the question. */
+/* Empty if the device does not know the query. */
 static void text(const struct subject *subject, cl_device_info what, char *out, size_t size)
 {
     if (subject->api->clGetDeviceInfo(subject->device, what, size, out, NULL) != CL_SUCCESS)
@@ -72,7 +72,7 @@ static void text(const struct subject *subject, cl_device_info what, char *out, 
     out[size - 1] = '\0';
 }
 
-/* Is the word `name` of `length` in a list of words with blanks between? */
+/* Whether the word `name` of `length` is in a list of words that are separated by blanks. */
 static bool lists_word(const char *list, const char *name, size_t length)
 {
     for (const char *word = list; *word; word += strspn(word, " ")) {
@@ -129,19 +129,19 @@ static bool has_subgroups_of(const struct subject *subject, unsigned lanes)
     return false;
 }
 
-/* As many as a warp has, unless an option asks for more. */
+/* The size of a warp, unless an option requests a greater one. */
 static unsigned choose_subgroup_size(const struct subject *subject)
 {
-    const unsigned asked = ct_config()->subgroup > 32 ? (unsigned)ct_config()->subgroup : 32;
+    const unsigned requested = ct_config()->subgroup > 32 ? (unsigned)ct_config()->subgroup : 32;
 
-    if (has_subgroups_of(subject, asked))
-        return asked;
-    if (asked != 32)
-        ct_log(CT_LOG_WARN, "CUTTLE_SUBGROUP=%u is not among the sizes that the device offers", asked);
+    if (has_subgroups_of(subject, requested))
+        return requested;
+    if (requested != 32)
+        ct_log(CT_LOG_WARN, "CUTTLE_SUBGROUP=%u is not one of the subgroup sizes that the device supports", requested);
     return has_subgroups_of(subject, 32) ? 32 : 0;
 }
 
-/* ---- answers ---- */
+/* ---- the description of the device ---- */
 
 static const char *missing_or_null(const struct subject *subject)
 {
@@ -177,7 +177,7 @@ static const struct driver_facts *find_driver(const struct subject *subject, enu
     return &unknown;
 }
 
-/* 128 bits of FNV-1a, twice 64 with different starts: the same in every process. */
+/* 128 bits of FNV-1a, twice 64 with different initial values: the same in every process. */
 static void hash_text(const char *text, uint64_t hash[2])
 {
     for (; *text; text++) {
@@ -290,7 +290,7 @@ static void fill_capabilities(const struct subject *subject, const struct ct_cl_
     info->address_rule = CT_ADDRESS_SHARED;
     info->host_visible_device_memory = true;
     info->integrated_memory = info->kind == CT_DEVICE_INTEGRATED || info->kind == CT_DEVICE_CPU;
-    info->maps_host = true; /* fine-grained SVM is what a device is listed for */
+    info->maps_host = true; /* only devices with fine-grained SVM are listed */
     info->can_import_host = info->pageable_access = info->import_read_only = any_host_memory;
     info->virtual_memory = any_host_memory ? CT_VIRTUAL_PAGES : CT_VIRTUAL_NONE;
     info->virtual_memory_fd = info->memory_fd = any_host_memory;
@@ -311,7 +311,7 @@ static void fill_features(const struct subject *subject, struct ptx2spv_target *
         clock = number(subject, CL_DEVICE_KERNEL_CLOCK_CAPABILITIES_KHR);
     target->float64 = number(subject, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
     target->float16 = has(subject, "cl_khr_fp16");
-    target->int64 = target->int16 = target->int8 = target->storage8 = target->storage16 = 1; /* OpenCL's full profile */
+    target->int64 = target->int16 = target->int8 = target->storage8 = target->storage16 = 1; /* part of OpenCL's full profile */
     target->shared_explicit_layout = target->shared_explicit_layout8 = target->shared_explicit_layout16 = 1;
     target->atomic_int64_global = target->atomic_int64_shared =
         has(subject, "cl_khr_int64_base_atomics") && has(subject, "cl_khr_int64_extended_atomics");
@@ -324,18 +324,19 @@ static void fill_features(const struct subject *subject, struct ptx2spv_target *
     target->shader_clock_subgroup = (clock & CL_DEVICE_KERNEL_CLOCK_SCOPE_SUB_GROUP_KHR) != 0;
 }
 
-/* CPU devices are this machine's processor. */
+/* The CPU devices are this machine's processor. */
 static bool processor_has_fma(void)
 {
 #ifdef __x86_64__
     return __builtin_cpu_supports("fma");
 #else
-    return true; /* every other 64-bit one */
+    return true; /* all other 64-bit processors have it */
 #endif
 }
 
-/* What the OpenCL C specification promises (3.0, "Relative Error as ULPs"): fma is one rounding, with CL_FP_FMA by the hardware, and so are
- * division and square root of 64-bit floats; of 32-bit ones with the option that kernel.c builds with. Of CPUs' runtimes we believe only what was measured. */
+/* What the OpenCL C specification guarantees (3.0, "Relative Error as ULPs"): fma is rounded once, with CL_FP_FMA in hardware, and so
+ * are division and square root of 64-bit floats; those of 32-bit floats with the option that kernel.c uses. For CPU runtimes only
+ * measured properties are relied on. */
 static void believe_promises(const struct subject *subject, struct ptx2spv_target *target)
 {
     const uint64_t whole = CL_FP_FMA | CL_FP_DENORM | CL_FP_INF_NAN;
@@ -356,7 +357,7 @@ static void fill_target(const struct subject *subject, const struct driver_facts
     target->workarounds = info->workarounds & PTX2SPV_WORKAROUNDS;
     target->pointer_rule = PTX2SPV_POINTER_SAME;
     target->warp_form = lanes ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE;
-    target->subgroup_size = lanes ? lanes : 1; /* collective: not asked for */
+    target->subgroup_size = lanes ? lanes : 1; /* collective: not used */
     target->threads_in_turn = info->kind == CT_DEVICE_CPU;
     target->shared_bytes = info->shared_bytes;
     target->max_block_threads = info->max_block_threads;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OpenCL loader and the list of usable devices: made once, kept until the process ends.
- * The loader is opened at run time; a machine without it simply has no OpenCL devices. */
+/* The OpenCL loader and the list of usable devices: created once, kept until the process ends. The loader is opened at run time; a
+ * machine without it simply has no OpenCL devices. */
 #include "cl.h"
 
 #include "core/device/driver_environment.h"
@@ -58,11 +58,11 @@ static void add_device(struct ct_cl_instance *instance, cl_platform_id platform,
         ct_log(CT_LOG_INFO, "device %u: %s, %s", at, info->name, info->driver);
         instance->n_devices++;
     } else {
-        ct_log(CT_LOG_INFO, "%s (%s) is left out: it lacks %s", info->name, info->driver, reason);
+        ct_log(CT_LOG_INFO, "%s (%s) is not used: it lacks %s", info->name, info->driver, reason);
     }
 }
 
-static bool make_room(struct ct_cl_instance *instance, unsigned more)
+static bool reserve_devices(struct ct_cl_instance *instance, unsigned more)
 {
     size_t count = (size_t)instance->n_devices + more;
     struct ct_cl_physical *physical = realloc(instance->physical, count * sizeof *physical);
@@ -84,9 +84,9 @@ static void add_platform(struct ct_cl_instance *instance, cl_platform_id platfor
     cl_uint count = 0;
 
     if (api->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count) != CL_SUCCESS || !count)
-        return; /* CL_DEVICE_NOT_FOUND is usual */
+        return; /* CL_DEVICE_NOT_FOUND is a normal result */
     devices = calloc(count, sizeof *devices);
-    if (devices && make_room(instance, count) &&
+    if (devices && reserve_devices(instance, count) &&
         ct_cl_result(api->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices, NULL), "clGetDeviceIDs") == CUDA_SUCCESS) {
         for (cl_uint i = 0; i < count; i++)
             add_device(instance, platform, devices[i]);
@@ -111,8 +111,8 @@ static void find_devices(struct ct_cl_instance *instance)
     free(platforms);
 }
 
-/* Devices that tell no identifier have made-up ones; two alike are told apart by their places. */
-static void tell_twins_apart(struct ct_cl_instance *instance)
+/* Devices that report no identifier get one that is derived from their properties; identical devices are distinguished by their index. */
+static void make_uuids_unique(struct ct_cl_instance *instance)
 {
     for (unsigned i = 1; i < instance->n_devices; i++) {
         for (unsigned k = 0; k < i; k++) {
@@ -130,7 +130,7 @@ static void start(void)
     if (load_api(&state.api)) {
         state.instance.api = &state.api;
         find_devices(&state.instance);
-        tell_twins_apart(&state.instance);
+        make_uuids_unique(&state.instance);
     }
     ct_driver_environment_leave();
     ct_cl_signals_restore(signals);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel on a device: one program with one kernel object, for every shape of block. The object holds the arguments of the next
- * launch, so it is locked while a launch is made from it. */
+/* A kernel on a device: one program with one kernel object, for blocks of any shape. The kernel object holds the arguments of the next
+ * launch, so it is locked while a launch is enqueued. */
 #include "cl.h"
 
 #include "core/base/log.h"
@@ -9,10 +9,10 @@
 #include <string.h>
 
 #define CT_CHANNEL "kernel"
-/* Intel's runtime takes atomics on generic pointers and barriers of one subgroup for what they are only with the built-in functions of
- * OpenCL 2 and newer; which ones it takes is up to this option. */
+/* Intel's runtime implements atomics on generic pointers and subgroup barriers correctly only with the built-in functions of OpenCL 2
+ * and newer; this option selects which ones it uses. */
 #define BUILD_OPTIONS "-cl-std=CL3.0"
-/* Where a GPU promises it. The CPU runtimes that we know divide exactly without. */
+/* For GPUs that support it. The known CPU runtimes divide exactly without it. */
 #define EXACT_OPTIONS BUILD_OPTIONS " -cl-fp32-correctly-rounded-divide-sqrt"
 
 struct ct_kernel_image {
@@ -21,10 +21,10 @@ struct ct_kernel_image {
     struct ptx2spv_kernel_info info;
     cl_kernel handle;
     struct ct_mutex lock; /* guards the handle's arguments, and what follows; rank CT_RANK_BACKEND */
-    uint64_t generation;  /* of the list of allocations that the handle knows */
+    uint64_t generation;  /* generation of the list of allocations that was last set for the handle */
 };
 
-/* What the runtime's compiler said of a program, or NULL; to be freed. */
+/* The build log of a program, or NULL; to be freed. */
 static char *build_log_or_null(const struct ct_backend_device *device, cl_program program)
 {
     size_t size = 0;
@@ -44,12 +44,13 @@ static void log_build(const struct ct_kernel_image *kernel, cl_program program)
     char *text = build_log_or_null(kernel->device, program);
 
     if (text)
-        ct_log(CT_LOG_WARN, "%s does not build: %s", kernel->name, text);
+        ct_log(CT_LOG_WARN, "the build of %s failed: %s", kernel->name, text);
     free(text);
 }
 
-/* Intel's runtime for CPUs (2026.2) makes a subgroup of a vector. Some kernels it gives up to vectorize, above all such whose loops its
- * other passes made irreducible, and only its log tells: their subgroups then are single threads, and the first ballot ends the process. */
+/* Intel's runtime for CPUs (2026.2) implements a subgroup as a vector. It fails to vectorize some kernels, mostly such whose loops its
+ * other passes made irreducible, and reports that only in its log: their subgroups are then single threads, and the first ballot
+ * terminates the process. */
 static bool lost_its_subgroups(const struct ct_kernel_image *kernel, cl_program program)
 {
     char *text = kernel->info.linear_block ? build_log_or_null(kernel->device, program) : NULL;
@@ -77,7 +78,7 @@ static CUresult build_program(struct ct_kernel_image *kernel, const struct ptx2s
         return ct_cl_result(result, "clBuildProgram");
     }
     if (lost_its_subgroups(kernel, program)) {
-        ct_log(CT_LOG_INFO, "%s: the runtime does without subgroups", kernel->name);
+        ct_log(CT_LOG_INFO, "%s: the runtime does not use subgroups", kernel->name);
         device->api->clReleaseProgram(program);
         return CUDA_ERROR_NOT_SUPPORTED;
     }
@@ -85,7 +86,7 @@ static CUresult build_program(struct ct_kernel_image *kernel, const struct ptx2s
     return CUDA_SUCCESS;
 }
 
-static CUresult allow_any_pointer(struct ct_kernel_image *kernel)
+static CUresult allow_system_pointers(struct ct_kernel_image *kernel)
 {
     const struct ct_backend_device *device = kernel->device;
     const cl_bool yes = CL_TRUE;
@@ -106,11 +107,11 @@ static CUresult init(struct ct_kernel_image *kernel, const struct ptx2spv_kernel
 
     if (r == CUDA_SUCCESS) {
         kernel->handle = api->clCreateKernel(program, "main", &result);
-        api->clReleaseProgram(program); /* the kernel keeps it */
+        api->clReleaseProgram(program); /* the kernel keeps a reference to it */
         r = ct_cl_result(result, "clCreateKernel");
     }
     ct_cl_signals_restore(signals);
-    return r == CUDA_SUCCESS ? allow_any_pointer(kernel) : r;
+    return r == CUDA_SUCCESS ? allow_system_pointers(kernel) : r;
 }
 
 CUresult ct_cl_kernel_create(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *source,
@@ -125,7 +126,7 @@ CUresult ct_cl_kernel_create(struct ct_backend_device *device, const char *name,
     kernel->device = device;
     kernel->info = source->info;
     kernel->name = strdup(name);
-    r = kernel->name ? init(kernel, source) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "name of a kernel");
+    r = kernel->name ? init(kernel, source) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "kernel name");
     if (r != CUDA_SUCCESS) {
         ct_cl_kernel_destroy(kernel);
         return r;
@@ -150,7 +151,7 @@ const struct ptx2spv_kernel_info *ct_cl_kernel_info(const struct ct_kernel_image
     return &kernel->info;
 }
 
-/* Bytes of .shared of a launch, whole words. */
+/* Size of .shared of a launch, in whole words. */
 static uint64_t shared_bytes(const struct ptx2spv_kernel_info *info, uint32_t dynamic_bytes)
 {
     uint64_t bytes = info->static_shared_bytes;
@@ -201,7 +202,7 @@ CUresult ct_cl_kernel_shape(const struct ct_launch *launch, struct ct_cl_dispatc
                        (unsigned long long)all, kernel->device->info->shared_bytes);
     out->kernel = launch->kernel;
     out->shared_bytes = (uint32_t)shared;
-    out->argument_bytes = !info->uses_shared ? 0 : all ? (size_t)all : 4; /* an argument has some size */
+    out->argument_bytes = !info->uses_shared ? 0 : all ? (size_t)all : 4; /* an argument must not be empty */
     return CUDA_SUCCESS;
 }
 
@@ -231,7 +232,7 @@ static CUresult enqueue(const struct ct_cl_dispatch *dispatch, cl_command_queue 
     return r;
 }
 
-static CUresult tell_list(struct ct_kernel_image *kernel, void *const *list, size_t count, uint64_t generation)
+static CUresult set_allocation_list(struct ct_kernel_image *kernel, void *const *list, size_t count, uint64_t generation)
 {
     const struct ct_cl_api *api = kernel->device->api;
     CUresult r = CUDA_SUCCESS;
@@ -247,9 +248,10 @@ static CUresult tell_list(struct ct_kernel_image *kernel, void *const *list, siz
     return r;
 }
 
-/* Kernels find memory by pointers in memory, so each may reach all there is. A list that names what another thread has freed meanwhile
- * may be refused; what is freed has left the device's list before, so the next one is without it. */
-static CUresult tell_allocations(struct ct_kernel_image *kernel)
+/* Kernels find memory through pointers in memory, so each may access all allocations. The runtime may reject a list that contains an
+ * allocation which another thread has freed in the meantime; such an allocation has been removed from the device's list before, so the
+ * next list does not contain it. */
+static CUresult set_allocations(struct ct_kernel_image *kernel)
 {
     struct ct_backend_device *device = kernel->device;
     uint64_t generation;
@@ -260,7 +262,7 @@ static CUresult tell_allocations(struct ct_kernel_image *kernel)
     do {
         if ((r = ct_cl_memory_list(device, &list, &count, &generation)) != CUDA_SUCCESS)
             return r;
-        r = tell_list(kernel, list, count, generation);
+        r = set_allocation_list(kernel, list, count, generation);
         free(list);
     } while (r != CUDA_SUCCESS && generation < atomic_load_explicit(&device->generation, memory_order_relaxed));
     return r;
@@ -282,7 +284,7 @@ CUresult ct_cl_kernel_enqueue(const struct ct_cl_dispatch *dispatch, cl_command_
     CUresult r;
 
     if (kernel->device->physical->memory_form == CT_CL_BUFFER && !knows_allocations(kernel) &&
-        (r = tell_allocations(kernel)) != CUDA_SUCCESS)
+        (r = set_allocations(kernel)) != CUDA_SUCCESS)
         return r;
     return enqueue(dispatch, queue, out_event);
 }

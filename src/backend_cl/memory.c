@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that host and device share at one address: pages of the process where the device takes any host pointer (fine-grained system
- * SVM), else clSVMAlloc. All kinds of memory are the same here. */
+/* Memory that host and device share at one address: pages of the process if the device accepts any host pointer (fine-grained system
+ * SVM), else memory from clSVMAlloc. All kinds of memory are the same here. */
 #include "cl.h"
 
 #include "core/base/log.h"
@@ -17,7 +17,7 @@ static bool uses_pages(const struct ct_backend_device *device)
     return device->physical->memory_form == CT_CL_SYSTEM;
 }
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static void *map_anonymous(uint64_t size_bytes)
 {
     void *pages = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -32,8 +32,8 @@ static void *map_file(int fd, uint64_t offset, uint64_t size_bytes)
     return pages == MAP_FAILED ? NULL : pages;
 }
 
-/* Pages that other processes may have; where the file ends, others. */
-static void *map_for_others(struct ct_cl_memory *memory)
+/* Pages that can be shared with other processes; private pages when the file is full. */
+static void *map_shareable(struct ct_cl_memory *memory)
 {
     struct ct_memory_file *file = &memory->base.device->file;
     void *pages;
@@ -51,7 +51,7 @@ static CUresult allocate(struct ct_cl_memory *memory, enum ct_memory_kind kind)
     const struct ct_cl_physical *physical = device->physical;
 
     if (uses_pages(device))
-        memory->allocation = kind == CT_MEMORY_DEVICE ? map_for_others(memory) : map_anonymous(memory->allocation_bytes);
+        memory->allocation = kind == CT_MEMORY_DEVICE ? map_shareable(memory) : map_anonymous(memory->allocation_bytes);
     else
         memory->allocation = device->api->clSVMAlloc(device->context, physical->svm_flags, memory->allocation_bytes, 0);
     if (!memory->allocation)
@@ -109,17 +109,18 @@ CUresult ct_cl_memory_list(struct ct_backend_device *device, void ***out, size_t
     return list ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of allocations");
 }
 
-/* Room to align in: mappings start at pages, SVM at whatever suits OpenCL's largest type. */
+/* Adds space for the alignment: mappings are aligned to pages, SVM to OpenCL's largest type. */
 static CUresult choose_size(const struct ct_backend_device *device, const struct ct_memory_request *request, uint64_t align, uint64_t *out)
 {
-    uint64_t size = (request->size_bytes + 3) & ~UINT64_C(3); /* fills work on whole words */
+    uint64_t size = (request->size_bytes + 3) & ~UINT64_C(3); /* fills operate on whole words */
     uint64_t given = uses_pages(device) ? (uint64_t)sysconf(_SC_PAGESIZE) : 1;
-    uint64_t room = align > given ? align - given : 0;
+    uint64_t alignment_bytes = align > given ? align - given : 0;
 
     if (uses_pages(device))
         size = (size + given - 1) & ~(given - 1);
-    if (size < request->size_bytes || __builtin_add_overflow(size, room, &size) || request->size_bytes > device->info->max_allocation_bytes)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes at once", (unsigned long long)request->size_bytes);
+    if (size < request->size_bytes || __builtin_add_overflow(size, alignment_bytes, &size) ||
+        request->size_bytes > device->info->max_allocation_bytes)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes in one allocation", (unsigned long long)request->size_bytes);
     *out = size;
     return CUDA_SUCCESS;
 }
@@ -134,7 +135,7 @@ CUresult ct_cl_memory_create(struct ct_backend_device *device, const struct ct_m
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory of %llu bytes, aligned to %llu, at %#llx", (unsigned long long)request->size_bytes,
                        (unsigned long long)align, (unsigned long long)request->want_address);
     if (request->want_address)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s takes no chosen addresses", device->info->name);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not support chosen addresses", device->info->name);
     if ((r = choose_size(device, request, align, &bytes)) != CUDA_SUCCESS)
         return r;
     if (!(memory = calloc(1, sizeof *memory)))
@@ -194,13 +195,13 @@ void ct_cl_memory_destroy(struct ct_memory *base)
     free(memory);
 }
 
-/* Pages that another process has in a file. */
+/* Pages of another process's file. */
 CUresult ct_cl_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out)
 {
     struct ct_cl_memory *memory;
 
     if (!import->pages || import->next || !uses_pages(device) || import->want_address)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s imports pages of files only", device->info->name);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s can import only pages of files", device->info->name);
     if (!(memory = calloc(1, sizeof *memory)) || !(memory->allocation = map_file(import->fd, import->pages_offset, import->size_bytes))) {
         free(memory);
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of a file", (unsigned long long)import->size_bytes);
@@ -221,7 +222,7 @@ CUresult ct_cl_memory_export(struct ct_memory *base, unsigned part, struct ct_me
     int fd;
 
     if (!memory->file_bytes || part)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has this memory for itself", base->device->info->name);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s cannot share this memory", base->device->info->name);
     if ((fd = fcntl(base->device->file.fd, F_DUPFD_CLOEXEC, 0)) < 0)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no more file descriptors");
     *out = (struct ct_memory_share){

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenCL's headers, and what is newer than those of Debian 12 (2023.02.06) or missing from them: values of the Khronos registry. */
+/* OpenCL's headers, and definitions that the headers of Debian 12 (2023.02.06) lack; the values are from the Khronos registry. */
 #ifndef CT_CL_OPENCL_COMPAT_H
 #define CT_CL_OPENCL_COMPAT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues: their commands' frame, and waiting: for points and for other queues. The rules stand in queue.h. */
+/* Queues: the common part of all commands, and waits for points and for other queues. The rules are in queue.h. */
 #include "queue.h"
 
 #include "core/base/log.h"
@@ -10,14 +10,14 @@
 #include <time.h>
 
 #define CT_CHANNEL "queue"
-#define MAX_RUNNING 4096 /* commands in flight before recording waits for room */
+#define MAX_RUNNING 4096 /* commands in flight before recording blocks */
 #define NS_PER_S UINT64_C(1000000000)
-#define YIELD_NS 50000 /* how long a wait with an end polls before it begins to sleep */
+#define YIELD_NS 50000 /* how long a wait with a timeout polls before it starts to sleep */
 #define MAX_SLEEP_NS 500000
 
-/* ---- how far a queue is ---- */
+/* ---- progress of a queue ---- */
 
-/* CL_COMPLETE, a state before that, or an error below zero. */
+/* CL_COMPLETE, an earlier state, or a negative error code. */
 static cl_int status_of(const struct ct_queue *queue, cl_event event)
 {
     cl_int status = CL_QUEUED, result;
@@ -41,7 +41,7 @@ static void drop_first_locked(struct ct_queue *queue)
     queue->count--;
 }
 
-/* Drops what is complete. */
+/* Removes completed commands. */
 static CUresult retire_locked(struct ct_queue *queue)
 {
     while (queue->count) {
@@ -67,7 +67,7 @@ static CUresult retire(struct ct_queue *queue, uint64_t *out_point)
     return r;
 }
 
-/* The event whose completion means that `point` is complete, with a reference; NULL: it is already. */
+/* The event that completes when `point` does, with a reference; NULL: it is complete already. */
 static cl_event event_of_or_null(struct ct_queue *queue, uint64_t point)
 {
     cl_event event = NULL;
@@ -76,7 +76,7 @@ static cl_event event_of_or_null(struct ct_queue *queue, uint64_t point)
     if (queue->count && ct_cl_pending_at(queue, queue->count - 1)->point >= point) {
         uint64_t distance = point > ct_cl_pending_at(queue, 0)->point ? point - ct_cl_pending_at(queue, 0)->point : 0;
 
-        event = ct_cl_pending_at(queue, distance)->event; /* points of the list are consecutive */
+        event = ct_cl_pending_at(queue, distance)->event; /* the points in the list are consecutive */
         queue->device->api->clRetainEvent(event);
     }
     ct_mutex_unlock(&queue->lock);
@@ -99,7 +99,7 @@ CUresult ct_cl_queue_completed(struct ct_queue *queue, uint64_t *out_point)
     return CUDA_SUCCESS;
 }
 
-/* ---- waiting on the host ---- */
+/* ---- waits of the host ---- */
 
 static uint64_t now_ns(void)
 {
@@ -116,7 +116,7 @@ static CUresult wait_for(const struct ct_queue *queue, cl_event event)
     return result == CL_SUCCESS ? CUDA_SUCCESS : ct_cl_device_lose(queue->device, ct_cl_result(result, "clWaitForEvents"));
 }
 
-/* OpenCL has no wait with an end. */
+/* OpenCL has no wait with a timeout. */
 static CUresult poll_for(const struct ct_queue *queue, cl_event event, uint64_t timeout_ns, bool spin)
 {
     const uint64_t start = now_ns();
@@ -156,13 +156,13 @@ CUresult ct_cl_queue_await(struct ct_queue *queue, uint64_t point, uint64_t time
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "wait for point %llu, which is not recorded", (unsigned long long)point);
     if (!(event = event_of_or_null(queue, point)))
         return CUDA_SUCCESS;
-    spin = spin && queue->device->info->kind != CT_DEVICE_CPU; /* there we would take the processor from the kernel */
+    spin = spin && queue->device->info->kind != CT_DEVICE_CPU; /* there, spinning would take processor time from the kernel */
     r = timeout_ns == UINT64_MAX && !spin ? wait_for(queue, event) : poll_for(queue, event, timeout_ns, spin);
     queue->device->api->clReleaseEvent(event);
     return r;
 }
 
-/* ---- the frame of a command ---- */
+/* ---- the common part of all commands ---- */
 
 static CUresult grow_locked(struct ct_queue *queue)
 {
@@ -181,7 +181,8 @@ static CUresult grow_locked(struct ct_queue *queue)
     return CUDA_SUCCESS;
 }
 
-/* Very much is in flight: waits until the oldest ends, if it runs. What waits for the host has no bound, since the host may be us. */
+/* If too many commands are in flight, waits until the oldest one is complete, provided that it runs. A wait for the host is not bounded,
+ * since the host may be this thread. */
 CUresult ct_cl_queue_await_room(struct ct_queue *queue)
 {
     cl_event oldest = NULL;
@@ -243,7 +244,7 @@ CUresult ct_cl_queue_wait_queue(struct ct_queue *queue, struct ct_queue *other, 
     CUresult r;
 
     if (queue->device != other->device)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a queue waits for one of another device");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a queue cannot wait for a queue of another device");
     if (queue == other || !point)
         return CUDA_SUCCESS;
     if ((r = ct_cl_queue_completed(other, &done)) != CUDA_SUCCESS || done >= point)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making and ending queues. */
+/* Creation and destruction of queues. */
 #include "queue.h"
 
 #include "core/base/log.h"
@@ -27,7 +27,7 @@ CUresult ct_cl_queue_create(struct ct_backend_device *device, const struct ct_qu
     struct ct_queue *queue = calloc(1, sizeof *queue);
     CUresult r;
 
-    (void)desc; /* info.stream_priorities: a CPU's queues have one priority */
+    (void)desc; /* info.stream_priorities: the queues of a CPU have one priority */
     if (!queue)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "queue object");
     queue->device = device;

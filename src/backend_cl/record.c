@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What commands are made of: copies, fills, launches, times.
+/* The commands of a queue: copies, fills, launches, timestamps.
  *
- * Where the device runs functions of the host in a queue's order (CPU runtimes), copies of many rows and fills are one such function:
- * one command for any number of rows (2 us beside 1.7 us a row on Intel's runtime), and PoCL 6.0 crashes in clEnqueueSVMMemFill of memory
- * that clSVMAlloc did not give. Single runs of bytes go by clEnqueueSVMMemcpy, which Intel's runtime does on all cores. */
+ * If the device executes host functions in a queue's order (CPU runtimes), fills and copies of many rows are one such function: one
+ * command for any number of rows (2 us, compared with 1.7 us per row on Intel's runtime), and PoCL 6.0 crashes in clEnqueueSVMMemFill on
+ * memory that is not from clSVMAlloc. Contiguous copies use clEnqueueSVMMemcpy, which Intel's runtime executes on all cores. */
 #include "queue.h"
 
 #include "core/base/log.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define CT_CHANNEL "queue"
-#define COPY_CHUNK 64 /* regions in one function of the host: they travel by value */
+#define COPY_CHUNK 64 /* regions in one host function: they are passed by value */
 
 _Static_assert(sizeof(struct ptx2spv_opencl_block) == PTX2SPV_OPENCL_PARAMS_OFFSET, "the parameters follow the system's part");
 
@@ -23,7 +23,7 @@ static CUresult enqueue_marker(struct ct_queue *queue, cl_event *out)
 
 /* ---- copies ---- */
 
-/* The argument of a function of the host. */
+/* The argument of a host function. */
 struct copy {
     unsigned char *dst;
     const unsigned char *src;
@@ -36,7 +36,7 @@ static size_t copy_bytes(unsigned n)
     return offsetof(struct copy, regions) + n * sizeof(struct ct_copy_region);
 }
 
-/* Rows that touch on both sides are one run; so are slices. */
+/* Rows that are contiguous on both sides become one row; so do slices. */
 static struct ct_copy_region merge(struct ct_copy_region region)
 {
     if (region.row_bytes == region.dst_pitch && region.row_bytes == region.src_pitch) {
@@ -50,7 +50,7 @@ static struct ct_copy_region merge(struct ct_copy_region region)
     return region;
 }
 
-/* offset + (slices - 1) * slice + (rows - 1) * pitch + row_bytes <= size, without overflow on the way. */
+/* offset + (slices - 1) * slice + (rows - 1) * pitch + row_bytes <= size, without overflow in between. */
 static bool fits(uint64_t offset, const struct ct_copy_region *region, uint64_t pitch, uint64_t slice, uint64_t size)
 {
     uint64_t rows, slices, end;
@@ -114,7 +114,7 @@ static CUresult enqueue_on_host(struct ct_queue *queue, void(CL_CALLBACK *functi
     return ct_cl_command_end(queue, r, event);
 }
 
-/* A run of bytes: a command of its own. */
+/* A contiguous copy, which is a command of its own. */
 struct run {
     struct ct_queue *queue;
     unsigned char *dst;
@@ -132,7 +132,7 @@ static CUresult enqueue_row(void *user, uint64_t dst_offset, uint64_t src_offset
         r = ct_cl_result(
             api->clEnqueueSVMMemcpy(run->queue->handle, CL_FALSE, run->dst + dst_offset, run->src + src_offset, bytes, 0, NULL, &event),
             "clEnqueueSVMMemcpy");
-    else if (r == CUDA_SUCCESS) /* a point all the same */
+    else if (r == CUDA_SUCCESS) /* an empty row still needs a point */
         r = enqueue_marker(run->queue, &event);
     return ct_cl_command_end(run->queue, r, event);
 }
@@ -230,16 +230,16 @@ CUresult ct_cl_queue_launch(struct ct_queue *queue, const struct ct_launch *laun
     CUresult r = ct_cl_kernel_shape(launch, &dispatch);
 
     if (r != CUDA_SUCCESS || (r = ct_cl_command_begin(queue)) != CUDA_SUCCESS ||
-        (r = ct_cl_arguments_take(queue, size, &dispatch.arguments)) != CUDA_SUCCESS)
+        (r = ct_cl_arguments_allocate(queue, size, &dispatch.arguments)) != CUDA_SUCCESS)
         return r;
     write_arguments(launch, &dispatch);
     r = ct_cl_kernel_enqueue(&dispatch, queue->handle, &event);
     r = ct_cl_command_end(queue, r, event);
-    ct_cl_arguments_note(queue);
+    ct_cl_arguments_mark_used(queue);
     return r;
 }
 
-/* ---- times ---- */
+/* ---- timestamps ---- */
 
 CUresult ct_cl_queue_timestamp(struct ct_queue *queue, struct ct_timestamp *timestamp)
 {

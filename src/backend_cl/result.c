@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenCL's error codes to CUresult, in one table. */
+/* The table that maps OpenCL's error codes to CUresult. */
 #include "cl.h"
 
 #include "core/base/log.h"
@@ -26,7 +26,8 @@ static const struct {
     ROW(CL_COMPILER_NOT_AVAILABLE, CUDA_ERROR_JIT_COMPILER_NOT_FOUND),
     ROW(CL_INVALID_KERNEL_NAME, CUDA_ERROR_INVALID_IMAGE),
     ROW(CL_INVALID_BINARY, CUDA_ERROR_INVALID_IMAGE),
-    ROW(CL_INVALID_VALUE, CUDA_ERROR_INVALID_IMAGE), /* our own arguments are checked before: what is left are the words of a module */
+    /* our own arguments are checked before: the only ones left are the words of a module */
+    ROW(CL_INVALID_VALUE, CUDA_ERROR_INVALID_IMAGE),
     ROW(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, CUDA_ERROR_LAUNCH_FAILED),
     ROW(CL_DEVICE_NOT_AVAILABLE, CUDA_ERROR_DEVICE_UNAVAILABLE),
     ROW(CL_DEVICE_NOT_FOUND, CUDA_ERROR_NO_DEVICE),

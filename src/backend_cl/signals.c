@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The application's signal handlers, kept over calls into OpenCL.
+/* Saves and restores the application's signal handlers around calls into OpenCL.
  *
- * Intel's CPU runtime (2023 to 2026) puts in its own for SEGV, ABRT, BUS, FPE, ILL, INT, TERM, HUP, USR1, USR2 and more at the first
- * clCreateContext, PoCL (6.0, 7.1) at the first clGetDeviceIDs: those of LLVM, which print a trace, and none that kernels need. */
+ * Intel's CPU runtime (2023 to 2026) installs its own handlers for SEGV, ABRT, BUS, FPE, ILL, INT, TERM, HUP, USR1, USR2 and more at the
+ * first clCreateContext, PoCL (6.0, 7.1) at the first clGetDeviceIDs: they are LLVM's, which print a stack trace, and kernels need none
+ * of them. */
 #include "cl.h"
 
 #include <signal.h>
@@ -17,7 +18,7 @@ struct ct_cl_signals *ct_cl_signals_save(void)
     struct ct_cl_signals *signals = malloc(sizeof *signals);
 
     for (int i = 1; signals && i < NSIG; i++)
-        sigaction(i, NULL, &signals->actions[i]); /* fails for numbers that the C library keeps for itself */
+        sigaction(i, NULL, &signals->actions[i]); /* fails for signals that the C library reserves */
     return signals;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timelines: counters that queues and the host signal and wait for.
  *
- * A queue that signals puts a marker whose callback raises the counter. A queue that waits for a value not yet reached puts a barrier
- * behind a user event, which whoever raises the counter completes. A callback may come after its marker's point was seen and the timeline
- * destroyed, so it holds a reference. */
+ * A queue that signals enqueues a marker whose callback raises the counter. A queue that waits for a value which is not reached yet
+ * enqueues a barrier behind a user event, which the thread that raises the counter completes. A callback may run after its marker's
+ * point was seen to be complete and the timeline was destroyed, so it holds a reference. */
 #include "queue.h"
 
 #include "core/base/log.h"
@@ -14,7 +14,7 @@
 
 #define CT_CHANNEL "queue"
 #define NS_PER_S UINT64_C(1000000000)
-#define AWAIT_SLICE_NS UINT64_C(200000000) /* how soon a waiter learns that the device was lost elsewhere */
+#define AWAIT_SLICE_NS UINT64_C(200000000) /* after how long a waiting thread notices that the device was lost elsewhere */
 
 /* A queue that waits for a value. */
 struct waiter {
@@ -27,13 +27,13 @@ struct ct_timeline {
     struct ct_backend_device *device;
     struct ct_mutex lock; /* guards what follows; rank CT_RANK_BACKEND */
     pthread_cond_t raised;
-    uint64_t value;    /* reached */
-    uint64_t recorded; /* greatest value that was signalled or will be */
+    uint64_t value;    /* the current value */
+    uint64_t recorded; /* the greatest value that has been signalled or will be by a recorded command */
     struct waiter *waiters;
     unsigned references;
 };
 
-/* What a marker's callback gets. */
+/* The argument of a marker's callback. */
 struct signal {
     struct ct_timeline *timeline; /* holds a reference */
     uint64_t value;
@@ -57,7 +57,7 @@ CUresult ct_cl_timeline_create(struct ct_backend_device *device, struct ct_timel
     return CUDA_SUCCESS;
 }
 
-/* Completes the user events of a list that nobody else sees any more. No lock is held: commands may run in this call. */
+/* Completes the user events of a list that no other thread can access. No lock is held: commands may run during this call. */
 static void complete(struct ct_backend_device *device, struct waiter *waiters, cl_int status)
 {
     for (struct waiter *waiter = waiters, *next; waiter; waiter = next) {
@@ -77,7 +77,8 @@ static void release(struct ct_timeline *timeline)
     ct_mutex_unlock(&timeline->lock);
     if (left)
         return;
-    complete(timeline->device, timeline->waiters, CL_INVALID_EVENT); /* of a lost device: they will not wait for ever */
+    /* if the device was lost: otherwise these commands would wait for ever */
+    complete(timeline->device, timeline->waiters, CL_INVALID_EVENT);
     pthread_cond_destroy(&timeline->raised);
     ct_mutex_finish(&timeline->lock);
     free(timeline);
@@ -89,7 +90,7 @@ void ct_cl_timeline_destroy(struct ct_timeline *timeline)
         release(timeline);
 }
 
-/* Takes out those that wait for no more than `value`. */
+/* Removes the waiters for values up to `value`. */
 static struct waiter *take_waiters_locked(struct ct_timeline *timeline, uint64_t value)
 {
     struct waiter *taken = NULL;
@@ -135,7 +136,7 @@ CUresult ct_cl_timeline_signal(struct ct_timeline *timeline, uint64_t value)
     return r;
 }
 
-/* A thread of the runtime: the marker of a signal is reached, or its queue has failed. */
+/* Called by a thread of the runtime: the marker of a signal was reached, or its queue has failed. */
 static void CL_CALLBACK on_marker(cl_event event, cl_int status, void *user)
 {
     struct signal *signal = user;
@@ -154,7 +155,7 @@ static void CL_CALLBACK on_marker(cl_event event, cl_int status, void *user)
     free(signal);
 }
 
-static CUresult promise(struct ct_timeline *timeline, uint64_t value)
+static CUresult record_value(struct ct_timeline *timeline, uint64_t value)
 {
     CUresult r = CUDA_SUCCESS;
 
@@ -170,7 +171,7 @@ static CUresult promise(struct ct_timeline *timeline, uint64_t value)
     return r;
 }
 
-/* Puts the marker; its callback owns `signal` from then on. */
+/* Enqueues the marker; its callback owns `signal` from then on. */
 static CUresult enqueue_signal(struct ct_queue *queue, struct signal *signal, cl_event *out)
 {
     const struct ct_cl_api *api = queue->device->api;
@@ -193,7 +194,7 @@ CUresult ct_cl_queue_signal(struct ct_queue *queue, struct ct_timeline *timeline
     if (!signal)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "signal of a timeline");
     *signal = (struct signal){timeline, value};
-    if ((r = promise(timeline, value)) != CUDA_SUCCESS) {
+    if ((r = record_value(timeline, value)) != CUDA_SUCCESS) {
         free(signal);
         return r;
     }
@@ -204,7 +205,7 @@ CUresult ct_cl_queue_signal(struct ct_queue *queue, struct ct_timeline *timeline
     return ct_cl_command_end(queue, r, event);
 }
 
-/* A user event for the value, with a reference for the caller; NULL: it is reached. */
+/* A user event for the value, with a reference for the caller; NULL: the value is reached. */
 static CUresult add_waiter(struct ct_timeline *timeline, uint64_t value, cl_event *out_or_null)
 {
     const struct ct_cl_api *api = timeline->device->api;
@@ -260,7 +261,7 @@ CUresult ct_cl_queue_wait(struct ct_queue *queue, struct ct_timeline *timeline, 
     return r;
 }
 
-/* ---- the host waits ---- */
+/* ---- waits of the host ---- */
 
 static struct timespec deadline_after(uint64_t ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timestamps: the markers that a queue has passed, with their profiling. */
+/* Timestamps: markers in queues, and their profiling information. */
 #include "cl.h"
 
 #include "core/base/log.h"
@@ -11,7 +11,7 @@
 struct ct_timestamp {
     struct ct_backend_device *device;
     struct ct_mutex lock; /* guards event */
-    cl_event event;       /* the last one written, or NULL */
+    cl_event event;       /* the last one that was recorded, or NULL */
 };
 
 CUresult ct_cl_timestamp_create(struct ct_backend_device *device, struct ct_timestamp **out)
