@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Barriers of a block (PTX ISA, "bar, barrier"). A thread waits for the non-exited threads of its warp, then the warp has arrived and
- * counts as 32 threads; .arrive goes on at once, .sync and .red when the barrier completes. bar.warp.sync is in warp.c. */
+ * counts as 32 threads; .arrive continues at once, .sync and .red when the barrier completes. bar.warp.sync is in warp.c. */
 #include "machine.h"
 
 #include <string.h>
@@ -60,7 +60,7 @@ static void fail_at(struct oracle_step *s, struct oracle_thread *thread, enum or
 
 /* ---- the arrival of a warp ---- */
 
-/* The first thread of a warp all of whose threads wait, uncounted, at one barrier; else NULL. */
+/* The first thread of a warp all of whose threads wait at one barrier and have not been counted yet; else NULL. */
 static struct oracle_thread *complete_warp(struct oracle_step *s, uint32_t warp)
 {
     struct oracle_thread *first = NULL;
@@ -77,7 +77,7 @@ static struct oracle_thread *complete_warp(struct oracle_step *s, uint32_t warp)
     return first;
 }
 
-/* What PTX asks of the threads of a warp at one barrier. */
+/* What PTX requires of the threads of a warp at one barrier. */
 static bool check_warp(struct oracle_step *s, uint32_t warp, const struct oracle_thread *first)
 {
     for (uint32_t lane = 0; lane < ORACLE_LANES; lane++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bits (PTX ISA, "Integer Arithmetic Instructions" from popc to bmsk, "Logic and Shift Instructions", "prmt"). One bit at a time where
- * that is the ISA's own wording. */
+/* Bit operations (PTX ISA, "Integer Arithmetic Instructions" from popc to bmsk, "Logic and Shift Instructions", "prmt"). They process
+ * one bit at a time where the ISA describes them like that. */
 #include "machine.h"
 
 static bool bit(uint64_t bits, unsigned index)
@@ -60,7 +60,7 @@ void oracle_do_fns(struct oracle_step *s)
         oracle_fail(s, ORACLE_UNDEFINED, "the base of fns is %u, it ends at 31", base);
         return;
     }
-    left -= left > 0; /* 0 and 1 both mean: the bit itself, but 0 does not search */
+    left -= left > 0; /* 0 and 1 both select the bit itself, but 0 does not search */
     for (int at = (int)base; at >= 0 && at < 32; at += step) {
         if (bit(mask, (unsigned)at) && left-- == 0) {
             found = (uint32_t)at;
@@ -126,7 +126,7 @@ void oracle_do_szext(struct oracle_step *s)
     oracle_result(s, type, result);
 }
 
-/* `length` ones from bit `at` on; what reaches beyond bit 31 is cut off. */
+/* `length` ones from bit `at` on; bits beyond bit 31 are discarded. */
 void oracle_do_bmsk(struct oracle_step *s)
 {
     const bool wraps = s->insn->mods.mode2 == PTX_MODE_WRAP;
@@ -189,7 +189,7 @@ void oracle_do_lop3(struct oracle_step *s)
 
 /* ---- shifts ---- */
 
-/* Amounts beyond the width count as the width. */
+/* Shift amounts beyond the width are clamped to the width. */
 void oracle_do_shift(struct oracle_step *s)
 {
     const enum ptx_type type = oracle_type(s, 0);
@@ -218,7 +218,7 @@ void oracle_do_shf(struct oracle_step *s)
 
 /* ---- prmt ---- */
 
-/* Which bytes of {b, a} the modes of prmt take, the lowest first, by the low two bits of the selector. */
+/* The bytes of {b, a} that the modes of prmt select, the lowest first, by the low two bits of the selector. */
 static const struct {
     uint8_t mode;
     uint8_t bytes[4][4];
@@ -231,7 +231,7 @@ static const struct {
     {PTX_MODE_RC16, {{0, 1, 0, 1}, {2, 3, 2, 3}, {0, 1, 0, 1}, {2, 3, 2, 3}}},
 };
 
-/* A selector: three bits for the byte, the fourth takes its sign eight times. */
+/* A selector: three bits for the byte, the fourth replicates its sign. */
 static uint64_t selected(uint64_t both, unsigned selector)
 {
     const uint64_t byte = both >> (selector & 7) * 8 & 255;

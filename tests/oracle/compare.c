@@ -25,7 +25,7 @@ static bool compare_integers(enum ptx_compare compare, bool less, bool equal)
     }
 }
 
-/* The ordered forms are false for a NaN, the others, with u, true. */
+/* The ordered forms are false for a NaN, the unordered ones (with u) are true. */
 static bool compare_floats(enum ptx_compare compare, double a, double b)
 {
     static const uint8_t ordered[] = {
@@ -61,7 +61,7 @@ static bool compare_element(struct oracle_step *s, enum ptx_type type, unsigned 
     return oracle_compare(element, (enum ptx_compare)s->insn->mods.compare, a, b);
 }
 
-/* With the predicate c, if the instruction has one. */
+/* Combines the result with the predicate c, if the instruction has one. */
 static bool combine(struct oracle_step *s, bool value)
 {
     const bool c = s->insn->n_operands > 3 && oracle_source(s, 3, PTX_PRED);
@@ -118,7 +118,7 @@ void oracle_do_selp(struct oracle_step *s)
     oracle_result(s, type, oracle_source(s, oracle_source(s, 3, PTX_PRED) ? 1 : 2, type));
 }
 
-/* a if c >= 0, else b; a NaN takes b. */
+/* a if c >= 0, else b; a NaN selects b. */
 void oracle_do_slct(struct oracle_step *s)
 {
     const enum ptx_type type = oracle_type(s, 0), by = oracle_type(s, 1);

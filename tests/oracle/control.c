@@ -40,7 +40,7 @@ static struct oracle_object *push_object(struct oracle_thread *thread, const str
 
     thread->local_top = (thread->local_top + align - 1) / align * align;
     object = oracle_object_create(variable->space, thread->local_top, variable->size_bytes, false);
-    thread->local_top += variable->size_bytes + 1; /* a byte between objects, which no access may cross */
+    thread->local_top += variable->size_bytes + 1; /* one byte between objects, which no access may touch */
     oracle_objects_add(&thread->locals, object);
     return object;
 }
@@ -110,7 +110,7 @@ static size_t words_bytes(const struct oracle_object *object)
     return object->size_bytes < 16 ? object->size_bytes : 16;
 }
 
-/* The actual parameter's own .param variable; NULL for a register or a constant. */
+/* The .param variable that is the actual parameter; NULL for a register or a constant. */
 static struct oracle_object *actual_place(struct oracle_step *s, const struct ptx_operand *operand)
 {
     const bool is_param = operand->kind == PTX_OPND_ADDRESS && operand->variable && operand->variable->space == PTX_SPACE_PARAM;
@@ -123,7 +123,7 @@ static void copy_object(struct oracle_object *to, const struct oracle_object *fr
     memcpy(to->bytes, from->bytes, to->size_bytes < from->size_bytes ? to->size_bytes : from->size_bytes);
 }
 
-/* s->frame is still the caller's. */
+/* s->frame is still the caller's frame. */
 static void pass_arguments(struct oracle_step *s, struct oracle_frame *callee, const struct ptx_operand *list, uint32_t n)
 {
     const struct ptx_function *function = callee->function;
@@ -148,7 +148,7 @@ static void pass_arguments(struct oracle_step *s, struct oracle_frame *callee, c
     }
 }
 
-/* s->frame is the caller's again. */
+/* s->frame is the caller's frame again. */
 static void take_results(struct oracle_step *s, const struct oracle_frame *callee, const struct ptx_operand *list, uint32_t n)
 {
     const struct ptx_function *function = callee->function;

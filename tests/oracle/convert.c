@@ -26,7 +26,7 @@ static uint64_t from_integer(struct oracle_step *s, enum ptx_type to, enum ptx_t
     return (uint64_t)(value < low ? low : value > high ? high : value);
 }
 
-/* Clamped; a NaN is 0, but the sign bit where the source is f64 or the destination has 64 bits. */
+/* Clamped; a NaN becomes 0, but only the sign bit set if the source is f64 or the destination has 64 bits. */
 static uint64_t integer_from_float(struct oracle_step *s, enum ptx_type to, enum ptx_type from, uint64_t bits)
 {
     const double value = oracle_integral(oracle_to_double(from, bits), (enum ptx_rounding)s->insn->mods.rounding);
@@ -71,7 +71,7 @@ static uint64_t float_from_integer(struct oracle_step *s, enum ptx_type to, enum
     return finish(s, to, oracle_from_integer(to, negative, negative ? 0 - value : value, rounding_of(s)));
 }
 
-/* Infinity and what is too large: with .satfinite the largest number. */
+/* With .satfinite, infinity and numbers that are too large become the largest number. */
 static uint64_t narrowed(struct oracle_step *s, enum ptx_type to, double value)
 {
     const enum ptx_rounding rounding = is_integral_rounding(rounding_of(s)) ? PTX_RN : rounding_of(s);
@@ -110,7 +110,7 @@ static uint64_t convert(struct oracle_step *s, enum ptx_type to, enum ptx_type f
     return from_float ? integer_from_float(s, to, from, bits) : from_integer(s, to, from, bits);
 }
 
-/* ---- packed forms: the first source goes to the upper half ---- */
+/* ---- packed forms: the first source becomes the upper half ---- */
 
 static bool is_eighths(enum ptx_type type)
 {
@@ -142,7 +142,7 @@ static void convert_two(struct oracle_step *s, enum ptx_type to, enum ptx_type f
     oracle_result(s, to_width == 8 ? PTX_B16 : PTX_B32, result);
 }
 
-/* cvt.pack: two numbers clamped side by side, the first one above; narrow ones push the third operand up. */
+/* cvt.pack: two numbers clamped and packed, the first one above; narrow ones shift the third operand up. */
 static void pack_integers(struct oracle_step *s)
 {
     const unsigned width = ptx_pack_bits(&s->insn->mods, oracle_type(s, 0));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random kernels: the oracle against the CUDA device that libcuda.so.1 has, Cuttle's or NVIDIA's.
+/* Random kernels: compares the oracle with the CUDA device of libcuda.so.1, Cuttle's or NVIDIA's.
  *   oracle_differential [--seed FIRST | --fresh PART] [--count N] [--seconds N] [--features LIST] [--write DIR]
  *                       [--patience SECONDS] [--failures N] [--no-shrink] [--print] [--oracle-only]
- *   oracle_differential FILE...      runs kept cases again
- * --fresh starts at a seed that no run before had, and prints it. With CUTTLE_TEST_SEED=N it follows from N and PART, which keeps the parts of
- * one run apart. Ends with 1 if a kernel differs, 77 if there is no device. Seeds run in a process of their own, so that one that dies is told. */
+ *   oracle_differential FILE...      runs saved cases again
+ * --fresh starts at a seed that no run has used before, and prints it. With CUTTLE_TEST_SEED=N the seed is computed from N and PART, so that the
+ * parts of one run differ. The exit status is 1 if a kernel differs, 77 if there is no device. Seeds run in a process of their own, so that a
+ * crash is reported. */
 #include "differential.h"
 
 #include <inttypes.h>
@@ -21,21 +22,21 @@
 
 #define EXIT_SKIPPED 77
 #define SHRINK_ATTEMPTS 600
-#define MAX_FAILURES 5 /* then it is enough, unless --failures says otherwise */
-#define PART_SEEDS 1000000 /* further apart than any test counts */
+#define MAX_FAILURES 5 /* the program stops then, unless --failures gives another number */
+#define PART_SEEDS 1000000 /* distance between parts; no test counts that far */
 
 struct options {
     uint64_t seed, count;
-    time_t deadline;     /* 0: none; shrinking ends then, too */
+    time_t deadline; /* 0: none; shrinking also stops then */
     unsigned features, failures;
     const char *directory; /* for shrunk kernels */
     bool shrinks, prints;
     differential_function *attempt;
 };
 
-/* What the process that runs seeds tells, also if it dies. */
+/* The state that the process which runs the seeds reports, even if it dies. */
 struct progress {
-    uint64_t next; /* the seed that is running */
+    uint64_t next; /* the current seed */
     unsigned failures;
     bool no_device;
 };
@@ -90,7 +91,7 @@ static void run_seeds(const struct options *options, struct progress *progress)
     }
 }
 
-/* A seed that took its process along, once more by itself. */
+/* Runs a seed whose process died again, in a process of its own. */
 static void report_death(const struct options *options, uint64_t seed, int status)
 {
     struct program *program = generator_create(seed, options->features);
@@ -217,15 +218,15 @@ static int print_program(const struct options *options)
     return 0;
 }
 
-/* The judges (tests/judge) have a folder of their own for random kernels, in which no number of spilled registers is too many. */
-static void keep_apart(void)
+/* The judges (tests/judge) use a separate folder for random kernels, for which no number of spilled registers is too high. */
+static void separate_from_judges(void)
 {
     const char *kept = getenv("CUTTLE_PTX_DIR");
     char folder[4096];
 
     if (!kept || !*kept || snprintf(folder, sizeof folder, "%s/random", kept) >= (int)sizeof folder)
         return;
-    (void)mkdir(folder, 0777); /* it may be there */
+    (void)mkdir(folder, 0777); /* it may exist */
     setenv("CUTTLE_PTX_DIR", folder, 1);
 }
 
@@ -260,6 +261,6 @@ int main(int argc, char **argv)
     }
     if (files)
         return worst;
-    keep_apart();
+    separate_from_judges();
     return options.prints ? print_program(&options) : run_all(&options);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes failing kernels small, and keeps them in files. */
+/* Reduces failing kernels, and saves them in files. */
 #include "differential.h"
 
 #include <inttypes.h>
@@ -31,7 +31,7 @@ static bool still_fails(struct shrinker *s)
     return trial.verdict == s->verdict;
 }
 
-/* Returns whether the cut was kept. */
+/* Tries a cut; returns whether it was kept. */
 static bool try_cut(struct shrinker *s, unsigned statement, enum generator_cut cut)
 {
     const enum generator_cut before = generator_cut_of(s->program, statement);
@@ -45,7 +45,7 @@ static bool try_cut(struct shrinker *s, unsigned statement, enum generator_cut c
     return false;
 }
 
-/* A run of statements at once: most of a program has nothing to do with the fault. */
+/* Removes several consecutive statements at once: most of a program is unrelated to the fault. */
 static bool try_cut_run(struct shrinker *s, unsigned first, unsigned n)
 {
     const unsigned count = generator_statement_count(s->program);

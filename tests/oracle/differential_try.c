@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One case in the oracle and on the device. */
+/* Runs one case in the oracle and on the device. */
 #include "differential.h"
 #include "oracle.h"
 
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define STEP_LIMIT 50000000
-#define UNTOUCHED 0xcd /* what `out` holds before the kernel */
+#define UNTOUCHED 0xcd /* contents of `out` before the kernel */
 
 struct memory {
     uint8_t *out;
@@ -246,7 +246,8 @@ void differential_try_orders(const struct differential_case *c, struct trial *ou
 
 /* ---- in a process of its own ---- */
 
-#define ASLEEP 8 /* so many times longer by the clock: a thread that waits uses no processor, one on a busy machine hardly any */
+/* factor between wall-clock and processor time: a thread that waits uses no processor time, one on a busy machine hardly any */
+#define ASLEEP 8
 
 static unsigned patience_s = 120;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A CUDA driver that runs kernels in the oracle: the calls that the examples and the tests of single instructions make, no more.
- * Programs linked with this in place of libcuda check the oracle against their own host references. A kernel that does something
- * undefined, a data race too, is reported on stderr and fails its launch. */
+/* A CUDA driver that runs kernels in the oracle: only the calls that the examples and the tests of single instructions use. Programs
+ * linked with this instead of libcuda check the oracle against their own host references. Undefined behaviour of a kernel, including a
+ * data race, is reported on stderr and fails its launch. */
 #include "oracle.h"
 
 #include <cuda.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planted faults: each kernel does one thing that PTX leaves undefined, and the oracle must say which, where; beside each stands a kernel
- * that differs by what makes it right. Bodies may use the registers of `prologue`: %t thread, %l lane, %v = in[%t], %s = 4 * %t. */
+/* Planted faults: each kernel does one thing that PTX leaves undefined, and the oracle must report what and where; next to it is a
+ * kernel that differs only in what makes it correct. Bodies may use the registers of `prologue`: %t thread, %l lane, %v = in[%t], %s = 4
+ * * %t. */
 #include "test_support.h"
 
 #include <setjmp.h>
@@ -26,7 +27,7 @@ static const char prologue[] =
 static const struct fault {
     const char *name, *body;
     enum oracle_status want;
-    const char *at; /* the instruction that is named */
+    const char *at; /* the instruction that must be named */
 } faults[] = {
     /* ---- races ---- */
     {"a neighbour's word without a barrier", "st.shared.u32 [%a], %v; xor.b32 %m, %s, 4; add.u32 %m, %m, %b; ld.shared.u32 %v, [%m];",
@@ -115,7 +116,7 @@ static const struct fault {
 static void run_fault(const struct fault *fault, uint32_t blocks, bool find_grid_races, struct oracle_result *result)
 {
     static struct {
-        uint32_t in[THREADS], behind[THREADS], out[THREADS]; /* behind: in no range, as long as an access goes too far */
+        uint32_t in[THREADS], behind[THREADS], out[THREADS]; /* behind: outside of every range for accesses that are out of bounds */
     } memory;
     char text[8192];
     const struct test_run run = {.text = text,
@@ -153,7 +154,7 @@ static void planted(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* Every block of a grid does this: right within each of them. */
+/* Every block of a grid executes this: it is correct within each block. */
 static void between_blocks(void **state)
 {
     static const struct fault same_word = {"", "st.global.u32 [%d], %v;", ORACLE_RACE, ""};
@@ -169,7 +170,7 @@ static void between_blocks(void **state)
     assert_int_equal(result.status, ORACLE_OK);
 }
 
-/* The line of the planted instruction is told. */
+/* The line of the planted instruction must be reported. */
 static void lines(void **state)
 {
     static const struct fault fault = {"", "\n\ntrap;", ORACLE_TRAP, ""};

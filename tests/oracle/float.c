@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* One element of an instruction: its sources and where rounding and modifiers come from. */
+/* Computes one element of an instruction from its sources; rounding and modifiers are those of the step's instruction. */
 typedef uint64_t element_function(struct oracle_step *s, enum ptx_type type, const uint64_t *in);
 
 /* f on each element of packed operands, or on whole ones. */
@@ -59,7 +59,7 @@ static uint64_t binary_element(struct oracle_step *s, enum ptx_type type, const 
     case PTX_OP_MUL:
         what = ORACLE_MUL;
         break;
-    case PTX_OP_DIV: /* .approx and .full: rounded correctly too */
+    case PTX_OP_DIV: /* .approx and .full are rounded correctly, too */
         what = ORACLE_DIV;
         break;
     default:
@@ -112,7 +112,7 @@ void oracle_do_copysign(struct oracle_step *s)
     oracle_result(s, type, (oracle_source(s, 1, type) & sign) | (oracle_source(s, 2, type) & ~sign));
 }
 
-/* Zeros count as normal. */
+/* Zeros count as normal numbers. */
 void oracle_do_testp(struct oracle_step *s)
 {
     const enum ptx_type type = oracle_type(s, 0);
@@ -146,7 +146,7 @@ void oracle_do_testp(struct oracle_step *s)
 
 /* ---- min, max ---- */
 
-/* A NaN gives way to a number, unless .NaN; -0 is less than +0. */
+/* If one operand is a NaN, the other one is returned, except with .NaN; -0 is less than +0. */
 static uint64_t min_max_two(struct oracle_step *s, enum ptx_type type, const uint64_t *in)
 {
     const uint64_t sign = oracle_sign_bit(type);
@@ -172,7 +172,7 @@ static uint64_t min_max_two(struct oracle_step *s, enum ptx_type type, const uin
     return s->insn->mods.xorsign ? result | ((in[0] ^ in[1]) & sign) : result;
 }
 
-/* Three: that of two and the third. */
+/* Three operands: of the result for two, and the third. */
 static uint64_t min_max_element(struct oracle_step *s, enum ptx_type type, const uint64_t *in)
 {
     const uint64_t first = min_max_two(s, type, in);
@@ -187,7 +187,7 @@ void oracle_do_float_min_max(struct oracle_step *s)
 
 /* ---- rcp, sqrt and the approximations ---- */
 
-/* Of doubles, the C library's function: its error is far below the last place of a float. */
+/* Computed with the C library's functions for double, whose error is far below the unit in the last place of a float. */
 static double approximate(enum ptx_opcode opcode, double a)
 {
     switch (opcode) {

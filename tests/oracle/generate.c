@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs as a whole: features, launch and data, the kernel around its statements, printing. */
+/* Whole programs: features, launch and data, the kernel around its statements, printing. */
 #include "generate_tree.h"
 
 #include "../splitmix.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORK_BYTES 64 /* of a thread's slot, from its end */
+#define WORK_BYTES 64 /* at the end of a thread's slot */
 #define SUMS_BYTES 64
 
 /* ---- features ---- */
@@ -140,7 +140,7 @@ uint64_t generator_random(struct generator *g)
     return splitmix_next(&g->random);
 }
 
-/* ---- results: each a statement of its own, so that shrinking finds the one that differs ---- */
+/* ---- results: each is a statement of its own, so that shrinking finds the one that differs ---- */
 
 static struct node *result_node(struct generator *g, const char *text)
 {
@@ -150,7 +150,7 @@ static struct node *result_node(struct generator *g, const char *text)
     return node;
 }
 
-/* A kernel's registers to its slot; floats as bits, but any NaN as one. */
+/* Stores a kernel's registers in its slot; floats as bits, but all NaNs as the same one. */
 static struct node *kernel_results(struct generator *g)
 {
     struct node *first = NULL, **tail = &first;
@@ -216,7 +216,7 @@ static void grow_function(struct generator *g, unsigned index, unsigned budget)
     c.function->results = is_kernel ? kernel_results(g) : function_results(g);
 }
 
-/* Small blocks, some of them with a last warp that is not full, some of several dimensions. */
+/* Small blocks, some of them with a last warp that is not full, some with several dimensions. */
 static void choose_launch(struct generator *g)
 {
     static const uint8_t blocks[][3] = {{32, 1, 1}, {64, 1, 1}, {128, 1, 1}, {1, 1, 1}, {33, 1, 1},  {48, 1, 1}, {16, 4, 1},
@@ -257,13 +257,13 @@ void generator_fill(uint64_t seed, struct generator_data *out)
     out->params.b = (uint32_t)generator_random(&g);
 }
 
-/* What a kernel has, of what it may have; not what cannot stand together: barriers are not to be met by fewer threads than there are,
- * unless that is asked for. */
+/* Chooses features among those that are allowed, without combinations that are invalid: a barrier must not be reached by fewer threads
+ * than exist, unless that is requested. */
 static void choose_features(struct generator *g)
 {
     unsigned *bits = &g->features;
 
-    for (unsigned i = 0; i < FEATURE_COUNT; i++) /* some of what is asked for, in every combination */
+    for (unsigned i = 0; i < FEATURE_COUNT; i++) /* a random subset of the allowed features */
         if (pick(g, 8) < (i == FEATURE_BIT_FLOATS ? 6 : 2))
             *bits &= ~(1u << i);
     if (*bits & FEATURE_EXITS && *bits & FEATURE_BARRIERS && !(*bits & FEATURE_EXIT_BARRIERS))
@@ -327,8 +327,8 @@ static void print_list(struct text *out, const struct node *list)
     }
 }
 
-/* Whether a name stands in a text, not as the beginning of a longer one. */
-static bool speaks_of(const struct text *text, const char *name)
+/* Whether a name occurs in a text, other than as the beginning of a longer one. */
+static bool mentions(const struct text *text, const char *name)
 {
     const size_t length = strlen(name);
 
@@ -338,7 +338,7 @@ static bool speaks_of(const struct text *text, const char *name)
     return false;
 }
 
-/* One register of every kind that the body speaks of gets a value, from the thread's number or the function's arguments. */
+/* One register of every kind that the body uses gets an initial value, from the thread's number or the function's arguments. */
 static void print_initial_values(struct text *out, const struct text *body, const char *seed32, const char *seed64)
 {
     static const struct {
@@ -361,7 +361,7 @@ static void print_initial_values(struct text *out, const struct text *body, cons
             char name[16];
 
             snprintf(name, sizeof name, "%s%u", kinds[k].name, i);
-            if (!speaks_of(body, name))
+            if (!mentions(body, name))
                 continue;
             if (k < 2)
                 text_put(out, kinds[k].format, i, source, 0x9e3779b1u >> i, i * 0x1234567);
@@ -387,7 +387,7 @@ static void print_registers(const struct program *program, struct text *out, con
 
 static void print_locals(struct text *out, const struct text *body)
 {
-    if (!speaks_of(body, "locals"))
+    if (!mentions(body, "locals"))
         return;
     text_put(out, "    .local .align 16 .b8 locals[64];\n");
     for (unsigned i = 0; i < 64; i += 16)
@@ -450,33 +450,33 @@ static void print_first_mask(struct text *out, unsigned n_threads)
         text_put(out, "    setp.ge.u32 %%nan, %%self, %u;\n    @%%nan mov.u32 %%m0, 0x%x;\n", n_threads - rest, (1u << rest) - 1);
 }
 
-/* Shared memory that the body speaks of, zeroed. */
+/* Shared memory that the body uses, initialized with zeros. */
 static void print_shared(const struct program *program, struct text *out, const struct text *body)
 {
     const unsigned n = program->tree->n_threads;
     bool any = false;
 
-    if (speaks_of(body, "%sh")) {
+    if (mentions(body, "%sh")) {
         any = true;
         if (!program->tree->is_dynamic)
             text_put(out, "    .shared .align 16 .b8 own[%u];\n", 16 * n);
         text_put(out, "    mov.u32 %%sh, own;\n    mad.lo.u32 %%sh, %%self, 16, %%sh;\n    st.shared.v4.b32 [%%sh], {%%self, 0, 1, 2};\n");
     }
-    if (speaks_of(body, "%ex") || speaks_of(body, "%exchange")) {
+    if (mentions(body, "%ex") || mentions(body, "%exchange")) {
         any = true;
         text_put(out, "    .shared .align 4 .b8 exchanged[%u];\n    mov.u32 %%exchange, exchanged;\n", 4 * n);
         text_put(out, "    mad.lo.u32 %%ex, %%self, 4, %%exchange;\n    st.shared.u32 [%%ex], 0;\n");
     }
-    if (speaks_of(body, "%wx"))
+    if (mentions(body, "%wx"))
         text_put(out, "    .shared .align 4 .b8 passed[%u];\n    mov.u32 %%wx, passed;\n    mad.lo.u32 %%wx, %%self, 4, %%wx;\n", 4 * n);
-    if (speaks_of(body, "%sums")) {
+    if (mentions(body, "%sums")) {
         any = true;
         text_put(out, "    .shared .align 8 .b8 counted[%d];\n    mov.u32 %%sums, counted;\n    setp.eq.u32 %%nan, %%self, 0;\n",
                  SUMS_BYTES);
         for (unsigned i = 0; i < SUMS_BYTES; i += 8)
             text_put(out, "    @%%nan st.shared.b64 [%%sums+%u], %u;\n", i, i * 0x10101);
     }
-    if (any && speaks_of(body, "bar.sync"))
+    if (any && mentions(body, "bar.sync"))
         text_put(out, "    bar.sync 0;\n");
 }
 
@@ -518,11 +518,11 @@ char *generator_print(const struct program *program)
             print_kernel(program, &functions);
     }
     text_put(&out, ".version 7.8\n.target sm_80\n.address_size 64\n");
-    if (program->tree->is_dynamic && speaks_of(&functions, "own"))
+    if (program->tree->is_dynamic && mentions(&functions, "own"))
         text_put(&out, ".extern .shared .align 16 .b8 own[];\n");
-    if (speaks_of(&functions, "constants"))
+    if (mentions(&functions, "constants"))
         text_put(&out, ".const .align 4 .u32 constants[8] = {1, 0xfffffff0, 77, 0x80000000, 5, 0x3f800000, 0, 65537};\n");
-    if (speaks_of(&functions, "variables"))
+    if (mentions(&functions, "variables"))
         text_put(&out, ".global .align 4 .b8 variables[32] = {1, 2, 3, 250, 128, 127, 0, 9, 8, 7, 6, 5, 255, 254};\n");
     text_append(&out, functions.bytes, functions.used);
     text_free(&functions);

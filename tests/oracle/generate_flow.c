@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flow of random kernels: branches, loops, tables of targets, loops with several entries, calls, early returns.
+/* Control flow of random kernels: branches, loops, branch tables, loops with several entries, calls, early returns.
  *
- * Lanes: where warp instructions are on, each context knows the register that holds the lanes that are there. It is kept by ballots
- * among them: before a branch, at the head of each round of a loop, behind a place where threads may have returned. */
+ * Lanes: if warp instructions are enabled, each context knows the register that holds the mask of active lanes. It is updated by ballots
+ * among them: before a branch, at the head of each loop iteration, and behind code from which threads may have returned. */
 #include "generate_tree.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ static void put_ballot(struct text *out, unsigned to, const char *sign, unsigned
         text_put(out, "    vote.sync.ballot.b32 %%m%u, %s%%c%u, %%m%u;\n", to - 1, sign, condition, from - 1);
 }
 
-/* Behind what threads may have returned from. */
+/* Updates the mask behind code from which threads may have returned. */
 static void put_survivors(const struct context *c, struct text *out, unsigned exits_before)
 {
     if (c->mask && c->g->n_exits != exits_before)
@@ -83,7 +83,7 @@ static struct node *make_if(const struct context *c)
 
 /* ---- loops ---- */
 
-/* Rounds of a thread, or of all threads of the block. */
+/* The number of iterations of a thread, or of all threads of the block. */
 static void put_trips(const struct context *c, struct text *out, unsigned loop, bool is_uniform)
 {
     if (is_uniform)
@@ -95,7 +95,7 @@ static void put_trips(const struct context *c, struct text *out, unsigned loop, 
     text_put(out, "    mov.u32 %%i%u, 0;\n", loop);
 }
 
-/* Leaves the loop somewhere in a round. */
+/* Leaves the loop somewhere in an iteration. */
 static void put_break(const struct context *c, struct text *out, unsigned loop, unsigned mask)
 {
     const unsigned condition = c->g->n_labels++;
@@ -151,7 +151,7 @@ static struct node *make_switch(const struct context *c)
     for (unsigned i = 0; i < n; i++) {
         text_put(&node->parts[i].text, "L%u_%u:\n", label, i);
         node->parts[i].children = flow_list(&in, 1 + pick(g, 3));
-        if (pick(g, 4)) /* else into the next */
+        if (pick(g, 4)) /* else falls through into the next case */
             text_put(&node->parts[i + 1].text, "    bra L%u_end;\n", label);
     }
     text_put(&node->parts[n].text, "L%u_end:\n", label);
@@ -159,7 +159,7 @@ static struct node *make_switch(const struct context *c)
     return node;
 }
 
-/* ---- any graph: some places, jumps between them until the fuel is gone ---- */
+/* ---- arbitrary graphs: some blocks, and jumps between them until the fuel is used up ---- */
 
 static struct node *make_graph(const struct context *c)
 {
@@ -200,7 +200,7 @@ static struct node *make_call(const struct context *c)
     struct node *node = node_create(g, 1);
     struct text *out = &node->parts[0].text;
 
-    if (takes_mask && !c->mask) { /* the callee would need to know the lanes */
+    if (takes_mask && !c->mask) { /* the callee would need to know the active lanes */
         expand(c, out, "$gadd.u32 $r, $R, $R;");
         return node;
     }
@@ -252,7 +252,7 @@ static bool may_exit(const struct context *c)
 static struct node *make_statement(const struct context *c)
 {
     const bool may_nest = c->depth < 4, is_outermost = c->depth == 0;
-    const unsigned what = pick(c->g, is_outermost ? 80 : 100); /* the frame is made of flow, its leaves of words */
+    const unsigned what = pick(c->g, is_outermost ? 80 : 100); /* the outer statements are control flow, the inner ones mostly arithmetic */
     struct node *node;
 
     if (what < 16 && (node = together_create(c)))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What threads do together. Shared memory beside the threads' own parts: `exchange` (%ex is the thread's place) and, for warps, one more
- * like it (%wx) have 4 bytes for each thread, `sums` has 16 words that only atomics change. Each statement ends with what makes the next
- * one safe. */
+/* Cooperation of threads. Besides the threads' own parts of shared memory, `exchange` (%ex is the thread's element) and, for warps,
+ * another such array (%wx) have 4 bytes for each thread, and `sums` has 16 words that only atomics change. Each statement ends with the
+ * synchronization that the next one needs. */
 #include "generate_tree.h"
 
-/* ---- over the block, where all threads that are left are ---- */
+/* ---- over all threads of the block that have not exited ---- */
 
-/* Every thread shows a word; each reads that of any other. */
+/* Every thread stores a word; each reads that of some other thread. */
 static void exchange(const struct context *c, struct text *out)
 {
     expand(c, out,
@@ -21,7 +21,7 @@ static void count_in_shared(const struct context *c, struct text *out)
            "and.b32 $0, $s, 0x3c;add.u32 $0, %sums, $0;$gld.shared.b32 $r, [$0];bar.sync 0;");
 }
 
-/* bar.red: how many, all, any. */
+/* bar.red: popc, and, or. */
 static void barrier_reduction(const struct context *c, struct text *out)
 {
     expand(c, out,
@@ -45,9 +45,9 @@ static struct node *make_barrier(const struct context *c)
     return node;
 }
 
-/* ---- warps of different work; the number of threads is a multiple of 64 ---- */
+/* ---- warps with different code; the number of threads is a multiple of 64 ---- */
 
-/* Even warps give words away and go on, odd warps wait for them. */
+/* Even warps pass words on and continue, odd warps wait for them. */
 static void put_pipe(const struct context *c, struct text *out, unsigned label)
 {
     const unsigned n = c->g->tree->n_threads, barrier = 1 + pick(c->g, 7);
@@ -63,7 +63,7 @@ static void put_pipe(const struct context *c, struct text *out, unsigned label)
     text_put(out, "L%u_end:\n    bar.sync 0;\n", label);
 }
 
-/* Even and odd warps meet among themselves, some rounds each. */
+/* Even and odd warps each synchronize among themselves, for some iterations. */
 static void put_groups(const struct context *c, struct text *out, unsigned label)
 {
     const unsigned half = c->g->tree->n_threads / 2;
@@ -100,7 +100,7 @@ static struct node *make_named(const struct context *c)
 
 /* ---- over the lanes of a mask ---- */
 
-/* The lane that a shuffle reads may not be here; then the result is taken to be the thread's own value. $2: that lane. */
+/* The lane that a shuffle reads may not be active; then the result is replaced by the thread's own value. $2: that lane. */
 static const char only_present[] = "selp.b32 $2, $2, %lane, $8;shr.u32 $3, $m, $2;and.b32 $3, $3, 1;setp.ne.u32 $9, $3, 0;selp.b32 $r, $0, "
                                    "$R, $9;selp.b32 $r, $R, $s, $8;";
 
@@ -120,7 +120,7 @@ static void shuffle(const struct context *c, struct text *out)
     text_free(&joined);
 }
 
-/* Lanes pass words through shared memory between two bar.warp.sync: from the highest lane that is here. */
+/* Lanes pass words through shared memory between two bar.warp.sync: from the highest active lane. */
 static void through_memory(const struct context *c, struct text *out)
 {
     expand(c, out,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Templates of simple statements to PTX. */
+/* Expands templates of simple statements to PTX. */
 #include "generate_tree.h"
 
 #include <string.h>
@@ -22,14 +22,14 @@ static const uint64_t numbers[] = {0,          1,          2,          3,       
                                    15,         16,         31,         32,         33,         63,         64,
                                    255,        256,        0x7fff,     0x8000,     0xffff,     0x10000,    0x7fffffff,
                                    0x80000000, 0xffffffff, 0x55555555, 0xaaaaaaaa, 0x01020304, 0xfffffffe, 0x12345678};
-/* Zeros, ones, pi, the ends of the subnormal, normal and finite numbers, infinities, a NaN; what is next to one, to a half and to the
- * integers' ends; ties of roundings to integers, and to f16 (its greatest and least numbers, and half of that). */
+/* Zeros, ones, pi, the limits of the subnormal, normal and finite numbers, infinities, a NaN; neighbours of one, of a half and of the
+ * integers' limits; ties of roundings to integers, and to f16 (its greatest and least numbers, and half of that). */
 static const uint32_t singles[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x3f000000, 0x40490fdb, 0x00000001, 0x807fffff,
                                    0x00800000, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x4f000000, 0xcf000001, 0x4b800001,
                                    0x34000000, 0x3f7fffff, 0x3f800001, 0x3effffff, 0xbf000000, 0x3fc00000, 0xc0200000, 0x4afffffd,
                                    0x4effffff, 0xcf000000, 0x4f7fffff, 0x4f800000, 0x5effffff, 0x5f000000, 0xdf000000, 0x5f800000,
                                    0x477fe000, 0x477ff000, 0xc77fefff, 0x33800000, 0x33000000, 0xb3000001, 0x387fc000, 0x81000000};
-/* The same of doubles; and f32's ends and ties between its numbers. */
+/* The same for doubles; and f32's limits and ties between its numbers. */
 static const uint64_t doubles[] = {
     0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff8000000000000, 0x400921fb54442d18, 0x0000000000000001,
     0x800fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000,
@@ -49,7 +49,7 @@ static uint64_t number(struct generator *g)
 /* ---- placeholders ---- */
 
 struct registers {
-    char name; /* as PTX names it: %r0.. */
+    char name; /* as in PTX's names: %r0.. */
     unsigned n;
 };
 
@@ -108,7 +108,7 @@ static void put_guard(const struct context *c, struct text *out)
         text_put(out, "@%s%%p%u ", pick(c->g, 2) ? "!" : "", pick(c->g, 6));
 }
 
-/* Temporaries of one statement get their numbers as it first speaks of them. */
+/* Temporaries of one statement get their numbers at their first occurrence. */
 struct temporaries {
     unsigned number[128]; /* by placeholder; 0: not yet, else number + 1 */
 };
@@ -153,7 +153,7 @@ static void put_placeholder(const struct context *c, struct text *out, struct te
 
 /* ---- patterns ---- */
 
-/* `at` is behind '<': its choice, and where the pattern goes on. */
+/* `at` is behind '<': returns where the pattern continues, and the chosen alternative. */
 static const char *choose(struct generator *g, const char *at, const char **choice, size_t *length)
 {
     const char *const end = strchr(at, '>');

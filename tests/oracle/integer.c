@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Integer arithmetic (PTX ISA, "Integer Arithmetic Instructions", "Extended-Precision Integer Arithmetic Instructions"). Products are
- * formed in 128 bits. */
+ * computed in 128 bits. */
 #include "machine.h"
 
 typedef __int128 wide;
@@ -105,7 +105,7 @@ void oracle_do_mul(struct oracle_step *s)
         product = source(s, 1, type) * source(s, 2, type);
     else
         product = (wide)((uwide)oracle_source(s, 1, type) * oracle_source(s, 2, type));
-    if (mods->half == PTX_HI_HALF) /* arithmetic or logical, the bits kept are the same */
+    if (mods->half == PTX_HI_HALF) /* for an arithmetic and a logical shift the remaining bits are the same */
         product >>= width;
     if (s->insn->opcode == PTX_OP_MUL) {
         oracle_result(s, to, (uint64_t)product);
@@ -148,7 +148,7 @@ void oracle_do_sad(struct oracle_step *s)
 
 /* ---- div, rem ---- */
 
-/* Division by zero "yields an unspecified, machine-specific value": nothing may depend on it. NVIDIA's machines give all ones. */
+/* Division by zero "yields an unspecified, machine-specific value": no result may depend on it. NVIDIA's machines return all ones. */
 void oracle_do_div(struct oracle_step *s)
 {
     const enum ptx_type type = oracle_type(s, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that lean on what is hard to get right (kernels/ *.ptx) against plain C, in the threads' order and in random ones. */
+/* Kernels that depend on features which are hard to implement (kernels/ *.ptx), compared with plain C, in the threads' order and in
+ * random orders. */
 #include "test_support.h"
 
 #include <setjmp.h>
@@ -22,7 +23,7 @@ static void fill(uint32_t seed, uint32_t mask)
     memset(want, 0, sizeof want);
 }
 
-/* Runs the kernel in some orders of its threads and compares out[] with want[]. */
+/* Runs the kernel with several orders of its threads and compares out[] with want[]. */
 static void check(const char *file, const char *kernel, uint32_t threads, uint32_t n_out, uint32_t count)
 {
     char *text = test_read_file(file);
@@ -74,7 +75,7 @@ static void votes(void **state)
 
         if (in[i] < 2) /* LOW: the ballot of its odd lanes; uni */
             want[i] = (odd == 0 || even == 0 ? 16u : 32u) << 8 | (uint32_t)__builtin_popcount(odd);
-        else /* its own branch: any and all are true of the odd one */
+        else /* the other branch: any and all are true for the odd one */
             want[i] = (in[i] == 3 ? 3u : 0u) << 8 | (uint32_t)__builtin_popcount(lanes_like(warp, 3, in[i]));
     }
     check("warps.ptx", "votes", 64, 64, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State spaces and addresses (PTX ISA, "State Spaces", "Generic Addressing"). An access must lie within one object. */
+/* State spaces and addresses (PTX ISA, "State Spaces", "Generic Addressing"). An access must be within one object. */
 #include "machine.h"
 
 #include <inttypes.h>
@@ -43,7 +43,7 @@ void oracle_objects_finish(struct oracle_objects *objects)
     *objects = (struct oracle_objects){0};
 }
 
-/* ---- places of variables ---- */
+/* ---- storage of variables ---- */
 
 static struct oracle_object *place_in(const struct ptx_variable *variable, struct ptx_variable *const *list, uint32_t n,
                                       struct oracle_object *const *places)
@@ -51,7 +51,7 @@ static struct oracle_object *place_in(const struct ptx_variable *variable, struc
     return variable->index < n && list[variable->index] == variable ? places[variable->index] : NULL;
 }
 
-/* A parameter of the kernel, or of a function as the frame holds it. */
+/* A parameter of the kernel, or of a function in its frame. */
 static struct oracle_object *parameter_place(struct oracle_step *s, const struct ptx_variable *variable)
 {
     const struct oracle_frame *frame = s->frame;
@@ -148,7 +148,7 @@ uint64_t oracle_address(struct oracle_step *s, const struct ptx_operand *operand
             return 0;
         base = place->address;
         if (s->insn->mods.space == PTX_SPACE_NONE && operand->bracketed)
-            base += oracle_window_of(operand->variable->space); /* a name stands for its generic address */
+            base += oracle_window_of(operand->variable->space); /* a name denotes its generic address */
     } else if (operand->reg) {
         const unsigned component = operand->component > 0 ? (unsigned)operand->component : 0;
 
@@ -178,7 +178,7 @@ static struct oracle_object *find_in_space(struct oracle_step *s, enum ptx_space
         return find(&s->block->shared, address, size);
     case PTX_SPACE_LOCAL:
         return find(&s->thread->locals, address, size);
-    case PTX_SPACE_PARAM: /* of the kernel; those of functions lie on the stack */
+    case PTX_SPACE_PARAM: /* of the kernel; parameters of functions are on the stack */
         object = find(&s->grid->params, address, size);
         return object ? object : find(&s->thread->locals, address, size);
     case PTX_SPACE_CONST:

@@ -6,7 +6,7 @@
 
 /* ---- vectors ---- */
 
-/* Elements of an access or a move: one, or those of .v2, .v4, .v8. A vector register counts as its components. */
+/* The number of elements of an access or a move: one, or those of .v2, .v4, .v8. A vector register counts as its components. */
 static unsigned element_count(const struct oracle_step *s)
 {
     return s->insn->mods.vector ? s->insn->mods.vector : 1;
@@ -25,7 +25,7 @@ static struct ptx_operand element_at(const struct ptx_operand *operand, unsigned
 
 /* ---- mov ---- */
 
-/* One value to the parts of a destination, or the reverse; the first item is the lowest. */
+/* Splits one value into the parts of a destination, or the reverse; the first item is the lowest. */
 static void unpack(struct oracle_step *s, const struct ptx_operand *to, const uint64_t words[2], unsigned width)
 {
     const unsigned part = width / to->n_items;
@@ -102,7 +102,7 @@ void oracle_do_cvta(struct oracle_step *s)
     oracle_result(s, type, s->insn->mods.to ? address - window : address + window);
 }
 
-/* The windows of constants and parameters lie within that of global memory. */
+/* The windows of constants and parameters are inside that of global memory. */
 void oracle_do_isspacep(struct oracle_step *s)
 {
     const uint64_t address = oracle_source(s, 1, PTX_U64);
@@ -178,8 +178,8 @@ void oracle_do_store(struct oracle_step *s)
         oracle_strong_write(s, generic, s->insn->mods.semantics == PTX_RELEASE, false);
 }
 
-/* cp.async.ca.shared.global [to], [from], size {, src-size or ignore-src} {, policy}: bytes behind src-size are zeros. It may be done as soon
- * as it is issued, so that groups and waits are nothing. */
+/* cp.async.ca.shared.global [to], [from], size {, src-size or ignore-src} {, policy}: bytes beyond src-size are zeros. The copy is
+ * executed when it is issued, so groups and waits do nothing. */
 void oracle_do_copy(struct oracle_step *s)
 {
     const struct ptx_instruction *insn = s->insn;
@@ -213,7 +213,7 @@ void oracle_do_copy(struct oracle_step *s)
         memcpy(to, bytes, size);
 }
 
-/* A hint: no program can tell one from another. */
+/* A hint: no program can distinguish policies. */
 void oracle_do_policy(struct oracle_step *s)
 {
     oracle_result(s, PTX_B64, 0);
@@ -226,7 +226,7 @@ void oracle_do_nothing(struct oracle_step *s)
 
 /* ---- the stack ---- */
 
-/* alloca d, size {, align}: lives until the function returns. */
+/* alloca d, size {, align}: the memory lives until the function returns. */
 void oracle_do_alloca(struct oracle_step *s)
 {
     const enum ptx_type type = oracle_type(s, 0);
@@ -243,7 +243,7 @@ void oracle_do_alloca(struct oracle_step *s)
     thread->local_top += size + 1;
 }
 
-/* Nothing is reused before the function returns, so the stack pointer is only a number. */
+/* No memory is reused before the function returns, so the stack pointer is only a number. */
 void oracle_do_stack(struct oracle_step *s)
 {
     if (s->insn->opcode == PTX_OP_STACKSAVE)

@@ -51,7 +51,7 @@ const struct ptx_operand *oracle_items(const struct ptx_operand *operand, uint32
 
 /* ---- special registers ---- */
 
-/* A block's threads are numbered x first; 32 in this order are a warp. */
+/* A block's threads are numbered x first; 32 consecutive ones are a warp. */
 static uint64_t lane_masks(const struct oracle_thread *thread, enum ptx_sreg sreg)
 {
     const uint32_t equal = UINT32_C(1) << oracle_lane(thread), below = equal - 1;
@@ -150,7 +150,7 @@ static uint64_t double_bits(double value)
     return bits;
 }
 
-/* Literals are doubles; 0f and eight digits are a float's bits. */
+/* Literals are doubles; 0f with eight digits gives a float's bits. */
 static uint64_t literal(const struct ptx_operand *operand, enum ptx_type type)
 {
     if (ptx_type_bits(type) == 32)
@@ -223,7 +223,7 @@ uint64_t oracle_source(struct oracle_step *s, unsigned index, enum ptx_type type
     return 0;
 }
 
-/* The two words of a register of 128 bits. */
+/* The two words of a 128-bit register. */
 static uint64_t *wide_register(struct oracle_step *s, const struct ptx_operand *operand)
 {
     if (operand->kind == PTX_OPND_REG && operand->reg->type == PTX_B128)

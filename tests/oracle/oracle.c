@@ -94,7 +94,7 @@ static void place_variable(struct oracle_module *module, const struct ptx_variab
     *top = round_up(*top, align);
     object = oracle_object_create(variable->space, *top, variable->size_bytes, false);
     object->read_only = variable->space == PTX_SPACE_CONST;
-    *top += variable->size_bytes + 1; /* a byte between variables, which no access may cross */
+    *top += variable->size_bytes + 1; /* one byte between variables, which no access may touch */
     oracle_objects_add(&module->objects, object);
     module->places[module->n_places++] = (struct oracle_place){variable, object};
 }
@@ -207,7 +207,7 @@ void *oracle_module_variable(struct oracle_module *module, const char *name, siz
 
 /* ---- grids ---- */
 
-/* Kernel parameters: objects of .param, each with its part of the launch's bytes. */
+/* Kernel parameters: objects of .param, each with its part of the launch's parameter bytes. */
 static bool place_params(struct oracle_grid *grid)
 {
     const struct oracle_launch *launch = grid->launch;
@@ -257,7 +257,7 @@ static void finish_grid(struct oracle_grid *grid)
 {
     for (unsigned i = 0; i < grid->launch->n_ranges; i++)
         oracle_object_destroy(grid->memory.v[i]);
-    for (uint32_t i = 0; i < grid->module->objects.n; i++) { /* these stay */
+    for (uint32_t i = 0; i < grid->module->objects.n; i++) { /* these are kept */
         oracle_shadow_destroy(grid->module->objects.v[i]->shadow, grid->module->objects.v[i]->size_bytes);
         grid->module->objects.v[i]->shadow = NULL;
     }
@@ -265,7 +265,7 @@ static void finish_grid(struct oracle_grid *grid)
     oracle_objects_finish(&grid->params);
 }
 
-/* Shared variables one behind the other; arrays without a size all begin where the dynamic part does. */
+/* Shared variables, one after the other; all arrays without a size start where the dynamic part does. */
 static void place_shared(struct oracle_block *block)
 {
     const struct oracle_module *module = block->grid->module;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data races, by vector clocks (PTX ISA, "Memory Consistency Model"): a clock of a thread counts its releases; an access is known to a
- * thread if the thread's clock has seen the count at which it happened. Two accesses of a byte conflict if one writes and they are
- * not both strong (atomic, volatile or with semantics); a conflict that neither thread knows of is a race.
+/* Data races, by vector clocks (PTX ISA, "Memory Consistency Model"): a thread's clock counts its releases; an access happened before a
+ * point in another thread if that thread's vector clock has reached the count at which it happened. Two accesses of a byte conflict if at
+ * least one is a write and they are not both strong (atomic, volatile or with semantics); a conflict in which neither access happened
+ * before the other is a race.
  *
- * Ordered are: what barriers and bar.warp.sync separate; a strong write behind a fence (or .release), with the strong read in front of
- * a fence (or .acquire) that saw it. Shuffles and votes order nothing. */
+ * The following are ordered: accesses that barriers and bar.warp.sync separate; a strong write behind a fence (or .release), with the
+ * strong read in front of a fence (or .acquire) that saw it. Shuffles and votes order nothing. */
 #include "machine.h"
 
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static bool conflict(int a, int b)
     return ((a | b) & ORACLE_WRITE) && !(a & b & ORACLE_STRONG);
 }
 
-/* What races with `old` races with `now` as well, if `now` comes later in any case. */
+/* Any later access that races with `old` also races with `now`. */
 static bool covers(int now, int old)
 {
     return ((now & ORACLE_WRITE) || !(old & ORACLE_WRITE)) && (!(now & ORACLE_STRONG) || (old & ORACLE_STRONG));
@@ -59,7 +60,7 @@ static bool fail(struct oracle_step *s, const struct oracle_object *object, uint
     return false;
 }
 
-/* A block meets what an earlier block left. */
+/* The first access of a block to a byte that an earlier block accessed. */
 static bool enter_block(struct oracle_step *s, struct oracle_object *object, uint64_t offset, int access)
 {
     struct oracle_shadow *shadow = &object->shadow[offset];

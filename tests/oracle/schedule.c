@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threads of a block, each with its own program counter. They run in turns of some instructions each; a thread that has to wait
- * gives its turn away. A spinning thread does not keep others from going on. */
+/* The threads of a block, each with its own program counter. They run in turns of some instructions each; a thread that has to wait ends
+ * its turn. A spinning thread does not prevent others from running. */
 #include "machine.h"
 
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static bool run_turn(struct oracle_block *block, struct oracle_thread *thread, u
     return could;
 }
 
-/* Every thread once; in another order and with other turns if the schedule is random. */
+/* Runs every thread once; with a random schedule, in random order and with turns of random length. */
 static bool run_round(struct oracle_block *block)
 {
     const bool is_random = block->grid->launch->schedule != 0;

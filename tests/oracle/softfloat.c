@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Floating point, rounded once (IEEE 754; PTX ISA, "Rounding Modifiers"). A format narrower than double is computed in double with
- * rounding to odd, which keeps what the second rounding needs: it has more than twice the digits and two to spare. Double itself is the
- * processor's, in each of its rounding modes. Built with -frounding-math; volatile keeps operations between changes of mode. */
+/* Correctly rounded floating point (IEEE 754; PTX ISA, "Rounding Modifiers"). A format narrower than double is computed in double with
+ * rounding to odd, which makes double rounding innocuous: double has more than twice the digits plus two. Double itself is the
+ * processor's, in each of its rounding modes. Built with -frounding-math; volatile prevents operations from being moved across changes
+ * of the mode. */
 #include "machine.h"
 #include "../float_bits.h"
 
@@ -10,8 +11,8 @@
 
 struct format {
     uint8_t exponent_bits, fraction_bits; /* stored */
-    bool has_infinity;                    /* e4m3 has none: its largest exponent holds numbers */
-    uint8_t shift;                        /* tf32 lies in the upper bits of a word */
+    bool has_infinity;                    /* e4m3 has none: its largest exponent is used for numbers */
+    uint8_t shift;                        /* tf32 is stored in the upper bits of a word */
 };
 
 static const struct format *format_of(enum ptx_type type)
@@ -60,7 +61,7 @@ bool oracle_is_nan(enum ptx_type type, uint64_t bits)
     return format_of(type)->has_infinity ? magnitude > infinity_of(type) : magnitude == oracle_sign_bit(type) - 1;
 }
 
-/* All ones but the sign for 16 and 32 bits (PTX ISA, "Floating Point Comparisons", "min", "fma"); of f64 PTX tells nothing. */
+/* All ones except the sign for 16 and 32 bits (PTX ISA, "Floating Point Comparisons", "min", "fma"); for f64 PTX specifies nothing. */
 uint64_t oracle_nan(enum ptx_type type)
 {
     return oracle_element(type) == PTX_F64 ? UINT64_C(0x7ff8000000000000) : oracle_sign_bit(type) - 1;
@@ -108,7 +109,7 @@ double oracle_to_double(enum ptx_type type, uint64_t bits)
 
 /* ---- rounding ---- */
 
-/* Whether a magnitude goes up, by what was cut off: compared with half of the last place. */
+/* Whether a magnitude is rounded up, by the discarded part: compared with half a unit in the last place. */
 static bool rounds_up(enum ptx_rounding rounding, bool negative, bool is_odd, int against_half, bool is_exact)
 {
     switch (rounding) {
@@ -136,7 +137,7 @@ static uint64_t shift_rounded(uint64_t n, int shift, bool negative, enum ptx_rou
 
     if (shift <= 0)
         return n << -shift;
-    if (shift > 63) { /* less than half of the last place: n has 53 bits at most, or 64 with shift 64 told apart below */
+    if (shift > 63) { /* less than half a unit in the last place: n has at most 53 bits, or 64, and shift 64 is distinguished below */
         kept = 0;
         against_half = shift == 64 && n > UINT64_C(1) << 63 ? 1 : shift == 64 && n == UINT64_C(1) << 63 ? 0 : -1;
         return rounds_up(rounding, negative, false, against_half, n == 0);
@@ -160,16 +161,16 @@ static uint64_t overflowed(enum ptx_type type, bool negative, enum ptx_rounding 
 
 struct rounding {
     enum ptx_rounding mode;
-    bool flush; /* .ftz: what would be below the least normal number, rounded with any exponent, is zero */
+    bool flush; /* .ftz: a result below the least normal number after rounding with an unbounded exponent becomes zero */
 };
 
-/* magnitude * 2^exponent, a magnitude of up to 64 bits, to a format. */
+/* Rounds magnitude * 2^exponent, where the magnitude has up to 64 bits, to a format. */
 static uint64_t round_to(enum ptx_type type, bool negative, uint64_t magnitude, int exponent, struct rounding rounding)
 {
     const struct format *f = format_of(type);
     const int bias = (1 << (f->exponent_bits - 1)) - 1, least = 1 - bias - f->fraction_bits;
     const uint64_t sign = negative ? oracle_sign_bit(type) : 0;
-    int last; /* exponent of the last place of the result */
+    int last; /* exponent of the unit in the last place of the result */
     uint64_t n, bits;
 
     if (magnitude == 0)
@@ -295,7 +296,7 @@ uint64_t oracle_compute(enum ptx_type type, enum oracle_arithmetic what, enum pt
         return oracle_from_double(type, result, rounding);
     }
     result = compute_in_mode(what, FE_TOWARDZERO, values, &is_exact);
-    if (is_exact) /* once more: the sign of a sum of zero depends on the mode */
+    if (is_exact) /* again: the sign of a zero sum depends on the mode */
         result = compute_in_mode(what, mode_of(rounding), values, &is_exact);
     else if (isfinite(result))
         result = f64_of(bits_of_f64(result) | 1);

@@ -7,7 +7,7 @@ enum { SUM, DIFFERENCE, DISTANCE, AVERAGE, LEAST, MOST, COMPARISON };
 static const struct {
     enum ptx_opcode opcode;
     int what;
-    unsigned bits; /* of a part */
+    unsigned bits; /* width of a part */
 } rows[] = {
     {PTX_OP_VADD2, SUM, 16},        {PTX_OP_VADD4, SUM, 8},        {PTX_OP_VSUB2, DIFFERENCE, 16},   {PTX_OP_VSUB4, DIFFERENCE, 8},
     {PTX_OP_VAVRG2, AVERAGE, 16},   {PTX_OP_VAVRG4, AVERAGE, 8},   {PTX_OP_VABSDIFF2, DISTANCE, 16}, {PTX_OP_VABSDIFF4, DISTANCE, 8},
@@ -15,7 +15,7 @@ static const struct {
     {PTX_OP_VSET2, COMPARISON, 16}, {PTX_OP_VSET4, COMPARISON, 8},
 };
 
-/* Part `index` of a word, by the sign of its type. */
+/* Part `index` of a word, sign- or zero-extended according to its type. */
 static int64_t part_of(uint64_t word, unsigned index, unsigned bits, enum ptx_type type)
 {
     const int64_t part = (int64_t)(word >> bits * index & ((1u << bits) - 1));
@@ -34,7 +34,7 @@ static int64_t combine(int what, enum ptx_compare compare, int64_t a, int64_t b)
         return a - b;
     case DISTANCE:
         return a > b ? a - b : b - a;
-    case AVERAGE: /* away from zero */
+    case AVERAGE: /* rounded away from zero */
         return (sum < 0 ? sum - 1 : sum + 1) / 2;
     case LEAST:
         return a < b ? a : b;
@@ -71,7 +71,7 @@ void oracle_do_video(struct oracle_step *s)
         if (mods->sat)
             part = clamp(part, bits, dtype);
         parts |= ((uint64_t)part & ((1u << bits) - 1)) << bits * i;
-        sum += (uint64_t)part; /* all its bits: so has it NVIDIA's driver 580 */
+        sum += (uint64_t)part; /* all its bits, as in NVIDIA's driver 580 */
     }
     oracle_result(s, PTX_B32, mods->operation == PTX_ADD ? sum : parts);
 }

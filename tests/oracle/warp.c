@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the threads of a warp do together (PTX ISA, "shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync", "activemask",
+/* Cooperation of the threads of a warp (PTX ISA, "shfl.sync", "vote.sync", "match.sync", "redux.sync", "elect.sync", "activemask",
  * "bar.warp.sync"). With .sync a thread waits for all non-exited threads of its mask at the same instruction and mask; it need not be
- * the same place. Without, and for activemask, the threads that happen to be together take part: here as many as can be. */
+ * the same place in the code. Without .sync, and for activemask, the threads that happen to be converged take part: here as many as
+ * possible. */
 #include "machine.h"
 
 #include <string.h>
 
-#define PATIENCE 1000 /* turns that a group waits for lanes of its warp that go on running */
+#define PATIENCE 1000 /* number of turns for which a group waits for lanes of its warp that are still running */
 
-/* Lanes of a mask that take no part have no value: results that depend on them are told from right ones by this. */
+/* Lanes of a mask that do not take part have no value: this value makes results that depend on them differ from correct ones. */
 #define NO_VALUE 0xdeadbeef
 
 static unsigned mask_operand(const struct ptx_instruction *insn)
 {
-    return insn->n_operands ? insn->n_operands - 1 : 0; /* always the last */
+    return insn->n_operands ? insn->n_operands - 1 : 0; /* it is always the last operand */
 }
 
 static bool has_mask(const struct ptx_instruction *insn)
@@ -43,14 +44,14 @@ void oracle_resume(struct oracle_thread *thread)
     thread->frame->pc++;
 }
 
-/* ---- who meets ---- */
+/* ---- which threads meet ---- */
 
 static bool same_instruction(const struct ptx_instruction *a, const struct ptx_instruction *b)
 {
     return a == b || (a->opcode == b->opcode && a->types[0] == b->types[0] && strcmp(a->text, b->text) == 0);
 }
 
-/* The members of `first`'s mask if all that are left are at its instruction. Returns their mask, 0: not yet. */
+/* The members of `first`'s mask if all that have not exited are at its instruction. Returns their mask, 0: not yet. */
 static uint32_t gather(struct oracle_block *block, uint32_t warp, const struct oracle_thread *first, struct oracle_thread **members)
 {
     uint32_t mask = 0;
@@ -105,7 +106,7 @@ static bool may_release(struct oracle_block *block, uint32_t warp)
     return waits && (!runs || impatient);
 }
 
-/* Lets the threads without a mask go on, each with those at the same place, once the rest of the warp has come to a stop. */
+/* Lets the threads without a mask continue, each with those at the same place, once the rest of the warp waits. */
 bool oracle_groups_release(struct oracle_step *s, uint32_t warp)
 {
     if (!may_release(s->block, warp))
@@ -142,12 +143,12 @@ static struct oracle_step step_of(const struct oracle_step *s, struct oracle_thr
     return step;
 }
 
-/* All sources are read before any result is written: a destination may be a source of another lane's. */
+/* All sources are read before any result is written: a destination may be the source of another lane. */
 struct sources {
     uint64_t values[ORACLE_LANES], second[ORACLE_LANES], third[ORACLE_LANES];
 };
 
-/* {d}|{p}: either may be left out. */
+/* {d}|{p}: either may be omitted. */
 static void write_pair(struct oracle_step *s, enum ptx_type type, uint64_t bits, bool predicate)
 {
     uint32_t n;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ptxas takes, this compiler takes, and what ptxas refuses, it refuses: acceptance/snippets.txt holds snippets with the verdict of
- * ptxas, acceptance/differences.txt the differences that are meant, with their reasons (acceptance/README.md). A difference without a
- * reason fails, and so does a reason without a difference.
+/* The compiler accepts what ptxas accepts and rejects what ptxas rejects: acceptance/snippets.txt holds snippets with the verdict of ptxas,
+ * acceptance/differences.txt the intended differences, with their reasons (acceptance/README.md). A difference without a reason is a
+ * failure, and so is a reason without a difference.
  *
  *   ptx_acceptance_test [--list] [file of snippets]     prints differences without a reason; with --list all of them
- * Runs in the folder that holds acceptance/. */
+ * Runs in the folder that contains acceptance/. */
 #include "cuttle/ptx2spv.h"
 
 #include <regex.h>
@@ -17,9 +17,9 @@
 #define DIFFERENCES "acceptance/differences.txt"
 #define PRELUDE "acceptance/prelude.txt"
 
-enum { MAX_LINE = 4096, MAX_PRELUDE = 4096, MAX_USES = 8192, AT_LEAST = 1000 /* snippets: a wrong folder must not pass */ };
+enum { MAX_LINE = 4096, MAX_PRELUDE = 4096, MAX_USES = 8192, AT_LEAST = 1000 /* snippets: running in a wrong folder must not pass */ };
 
-/* A device that lacks nothing: what is refused is refused for the PTX's sake. */
+/* A device that lacks nothing: whatever is rejected is rejected because of the PTX. */
 static const struct ptx2spv_target device = {
     .dialect = PTX2SPV_VULKAN,
     .pointer_rule = PTX2SPV_POINTER_SAME,
@@ -63,7 +63,7 @@ static const struct ptx2spv_target device = {
 struct reason {
     char verdict; /* of ptxas */
     char class[32];
-    char text[MAX_LINE]; /* of the pattern */
+    char text[MAX_LINE]; /* the source of the pattern */
     regex_t pattern;
     unsigned hits;
 };
@@ -128,7 +128,7 @@ static void read_reasons(struct state *state)
     fclose(file);
 }
 
-/* The reason of a difference, or NULL. Patterns see "version target: snippet". */
+/* The reason of a difference, or NULL. Patterns are matched against "version target: snippet". */
 static struct reason *find_reason(struct state *state, char verdict, const char *snippet)
 {
     char text[MAX_LINE + 128];
@@ -150,7 +150,7 @@ static void keep_first(void *user, const struct ptx2spv_diagnostic *diagnostic)
         snprintf(first, 256, "%.*s", (int)strcspn(diagnostic->text, "\n"), diagnostic->text);
 }
 
-/* Stores every register of the prelude: what nobody reads is not compiled to the end. */
+/* Stores every register of the prelude: code without uses is not compiled to the end. */
 static size_t put_uses(char *out, size_t size)
 {
     static const struct {
@@ -170,7 +170,7 @@ static size_t put_uses(char *out, size_t size)
     return used;
 }
 
-/* A snippet is the body of a kernel, or, behind "M " or "A ", what stands in a module; '@' stands for part of a name. */
+/* A snippet is the body of a kernel, or, after "M " or "A ", module-level text; '@' represents a part of a name. */
 static void make_module(const struct state *state, const char *snippet, char *out, size_t size)
 {
     const bool sized = atof(state->version) >= 2.3;
@@ -178,7 +178,7 @@ static void make_module(const struct state *state, const char *snippet, char *ou
                                    state->version, state->target, sized ? ".address_size 64\n" : "");
 
     if (strncmp(snippet, "M ", 2) && strncmp(snippet, "A ", 2)) {
-        /* Until PTX ISA 1.3 parameters are declared in the body. */
+        /* Up to PTX ISA 1.3 parameters are declared in the body. */
         used += (size_t)snprintf(out + used, size - used, ".entry k %s %s\n%s\n",
                                  atof(state->version) >= 1.4 ? "(.param .u64 out) {" : "{ .param .u64 out;", state->prelude, snippet);
         used += put_uses(out + used, size - used);
@@ -265,7 +265,7 @@ static void read_prelude(struct state *state)
     fclose(file);
 }
 
-/* How many differences each class explains; rows without any are stale. */
+/* The number of differences that each class explains; rows that explain none are stale. */
 static unsigned report(const struct state *state)
 {
     unsigned stale = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PTX to SPIR-V for several devices: spirv-val takes every module; the code has the form that was measured to be fast; what a device
- * lacks or what is not compiled is refused by name. Expectations: the SPIR-V specification, by way of spirv-val, and the PTX ISA. */
+/* PTX to SPIR-V for several devices: spirv-val accepts every module; the code has the form that was measured to be fast; features that a
+ * device lacks, and unsupported PTX, are rejected by name. Expectations: the SPIR-V specification, through spirv-val, and the PTX ISA. */
 #include "spirv_machine.h"
 
 #include <setjmp.h>
@@ -70,7 +70,7 @@ static const struct {
 };
 enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH, SPLIT = 11, OPENCL_SPLIT, OPENCL_NO_FNEG, ROOTS };
 
-/* ---- compiling a body ---- */
+/* ---- compilation of a body ---- */
 
 struct outcome {
     enum ptx2spv_status status;
@@ -87,7 +87,7 @@ static void keep_message(void *user, const struct ptx2spv_diagnostic *diagnostic
              diagnostic->text);
 }
 
-/* Instructions of a kernel `k` with plenty of registers, three parameters and a variable of each space. */
+/* Instructions of a kernel `k` with many registers, three parameters and a variable in each space. */
 static void compile(const char *body, const struct ptx2spv_target *target, struct outcome *out)
 {
     static const char head[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -111,7 +111,7 @@ static void compile(const char *body, const struct ptx2spv_target *target, struc
     ptx2spv_module_destroy(module);
 }
 
-/* ---- what must compile, and be valid, everywhere ---- */
+/* ---- bodies that must compile to valid code for every device ---- */
 
 static const struct {
     const char *name, *body;
@@ -216,7 +216,7 @@ static void test_valid_everywhere(void **state)
         }
 }
 
-/* Every row once more with shared memory as words of 64 bits, as its 64-bit atomics want it where there are no views. */
+/* Every row again with shared memory as 64-bit words, as 64-bit atomics need it on devices without views. */
 static void test_wide_words(void **state)
 {
     static const struct ptx2spv_target target = {
@@ -239,7 +239,7 @@ static void test_wide_words(void **state)
     }
 }
 
-/* Where LLVM's own functions are wanted each is imported once, however often it is called, and OpenCL's are not used for these. */
+/* If LLVM's intrinsics are requested, each is imported once, however often it is called, and OpenCL's functions are not used instead. */
 static void test_llvm_functions(void **state)
 {
     static const char body[] =
@@ -391,7 +391,7 @@ static void test_form(void **state)
     }
 }
 
-/* ---- what is known of a kernel ---- */
+/* ---- information on a kernel ---- */
 
 static void test_info(void **state)
 {
@@ -409,14 +409,14 @@ static void test_info(void **state)
     assert_false(outcome.kernel.info.uses_barrier);
     assert_false(outcome.kernel.info.uses_shared);
     ptx2spv_kernel_finish(&outcome.kernel);
-    /* OpenCL: parameters lie in the argument block, however many there are. */
+    /* OpenCL: parameters are in the argument block, however many there are. */
     compile("st.shared.u32 [sh],r0;", &(struct ptx2spv_target){OPENCL}, &outcome);
     assert_true(outcome.kernel.info.uses_shared);
     assert_false(outcome.kernel.info.params_in_buffer);
     ptx2spv_kernel_finish(&outcome.kernel);
 }
 
-/* ---- refusals ---- */
+/* ---- rejected kernels ---- */
 
 static const struct {
     const char *name, *body, *message;
@@ -451,7 +451,7 @@ static void test_refusals(void **state)
     }
 }
 
-/* The hint of the first loop; a body that has no loop fails. */
+/* The control hint of the first loop; fails if the body has no loop. */
 static uint32_t loop_control(const char *body, const struct ptx2spv_target *target)
 {
     struct outcome outcome;
@@ -467,7 +467,8 @@ static uint32_t loop_control(const char *body, const struct ptx2spv_target *targ
     return control;
 }
 
-/* Only where a driver heeds it; and not if it may know the number of rounds, or the loop does more than to compute. */
+/* The hint is only given to a driver that heeds it, and only if the driver cannot know the number of iterations, and the loop contains
+ * only arithmetic. */
 static void test_unrolled_loops(void **state)
 {
     static const struct ptx2spv_target told = {BASE, FEATURES, .push_constant_bytes = 256, .unroll_hint = 1};
@@ -482,7 +483,7 @@ static void test_unrolled_loops(void **state)
     assert_int_equal(loop_control(stores, &told), SpvLoopControlMaskNone);
 }
 
-/* How often an instruction stands in what a body becomes. */
+/* How often an instruction occurs in the code for a body. */
 static unsigned count_in(const char *body, const struct ptx2spv_target *target, SpvOp op)
 {
     struct outcome outcome;
@@ -495,8 +496,8 @@ static unsigned count_in(const char *body, const struct ptx2spv_target *target, 
     return count;
 }
 
-/* The programming guide's "Mapped Memory": aligned accesses of up to 16 bytes are single ones, so a driver that makes one of each component
- * gets as few components as may be. Each access has a pointer of its own. */
+/* The programming guide's "Mapped Memory": aligned accesses of up to 16 bytes are single accesses, so for a driver that splits vectors
+ * into components they are emitted with as few components as possible. Each access has one pointer. */
 static void test_split_vectors(void **state)
 {
     static const struct { const char *body; unsigned whole, split; } accesses[] = {

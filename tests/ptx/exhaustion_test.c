@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compiler with its n-th allocation failing, for n = 1, 2, ..: it says so, leaks nothing (a sanitizer build looks at that) and
- * succeeds as soon as none fails. malloc and calloc are wrapped by the linker. */
+/* Compilation with the n-th allocation failing, for n = 1, 2, ..: the compiler reports the failure, leaks nothing (checked by a
+ * sanitizer build), and succeeds as soon as none fails. malloc and calloc are wrapped by the linker. */
 #include "cuttle/ptx2spv.h"
 
 #include <setjmp.h>
@@ -21,7 +21,7 @@ static const char text[] =
     "setp.lt.s32 %p1, %r2, %r1;\n@%p1 bra TOP;\nld.global.f32 %f1, [%rd1];\ndiv.rn.f32 %f2, %f1, %f1;\nst.global.f32 [%rd1], "
     "%f2;\nret;\n}\n";
 
-static long allocations_left = -1; /* below 0: all succeed */
+static long allocations_left = -1; /* negative: all succeed */
 
 void *__real_malloc(size_t size_bytes);
 void *__real_calloc(size_t count, size_t size_bytes);
@@ -68,7 +68,7 @@ static enum ptx2spv_status compile(void)
     return status;
 }
 
-/* Two texts and one of a library; what failed once keeps failing. */
+/* Links two texts and a library's text; after a failure, further calls fail too. */
 static enum ptx2spv_status link_texts(void)
 {
     static const char caller[] = ".version 7.8\n.target sm_75\n.extern .func f();\n.extern .global .u32 v;\n.global .u64 p = v;\n"
@@ -100,7 +100,7 @@ static enum ptx2spv_status link_texts(void)
     return status;
 }
 
-/* Returns how many allocations it takes. */
+/* Returns the number of allocations. */
 static long fail_each_once(enum ptx2spv_status (*work)(void))
 {
     enum ptx2spv_status status = PTX2SPV_OUT_OF_MEMORY;
@@ -120,7 +120,7 @@ static long fail_each_once(enum ptx2spv_status (*work)(void))
 static void test_each_allocation_fails_once(void **state)
 {
     (void)state;
-    assert_true(fail_each_once(compile) > 5); /* several did fail */
+    assert_true(fail_each_once(compile) > 5); /* several allocations did fail */
 }
 
 static void test_linking_without_memory(void **state)

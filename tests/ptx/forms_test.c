@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PTX as different compilers write it, run on the device. Each file in forms/ has a kernel `form`; what its 32 threads write is told here.
- * Runs in the folder that holds forms/. */
+/* PTX as different compilers write it, executed on the device. Each file in forms/ has a kernel `form`; this file computes what its 32
+ * threads must write. Runs in the folder that contains forms/. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ enum { THREADS = 32, X = 0x12345 };
 
 static uint32_t old_order(uint32_t t, uint32_t x)
 {
-    return 0x7f + 3 + (t > 15) + x; /* `set` gives all ones, and they are negated */
+    return 0x7f + 3 + (t > 15) + x; /* `set` returns all ones, which are negated */
 }
 
 static uint32_t names(uint32_t t, uint32_t x)
@@ -45,7 +45,7 @@ static uint32_t prototypes(uint32_t t, uint32_t x)
     return t & 1 ? x + t + 1000 : 2 * (x + t);
 }
 
-/* The halves of x change places twice. */
+/* The halves of x are exchanged twice. */
 static uint32_t vectors(uint32_t t, uint32_t x)
 {
     return 15 + x + t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What guard_ranges.c says of results holds of the host's, and what it calls harmless is not hurt by flushing: random f32, mostly where
- * exponents decide, in ranges that hold them more or less tightly. */
+/* The ranges of guard_ranges.c contain the host's results, and multiply-adds that it declares unaffected give the same result with
+ * flushing: random f32, mostly near the exponents where the rules apply, in ranges that contain them more or less tightly. */
 #include "ptx2spv/exact/guard_ranges.h"
 #include "../float_bits.h"
 #include "ir_machine.h"
@@ -20,7 +20,7 @@ enum { N_CASES = 400000 };
 
 /* ---- numbers ---- */
 
-/* About 2^power, and mostly a number that is next to a power of two. */
+/* About 2^power, and mostly a power of two or a neighbour of one. */
 static float near_power(uint64_t *random, int power)
 {
     static const uint32_t fractions[] = {0, 0, 1, 2, 0x400000, 0x7fffff, 0x7ffffe};
@@ -39,7 +39,7 @@ static float any_number(uint64_t *random)
     return near_power(random, (int)random_below(random, 277) - 149);
 }
 
-/* a * b + c at an edge: of what absorbs, of what a product may be, of what cancels. */
+/* a * b + c at a limit: of absorption, of the product's range, of cancellation. */
 static void pick_operands(uint64_t *random, float x[3])
 {
     const int power = (int)random_below(random, 20) - 84;
@@ -47,12 +47,12 @@ static void pick_operands(uint64_t *random, float x[3])
     for (int i = 0; i < 3; i++)
         x[i] = any_number(random);
     switch (random_below(random, 6)) {
-    case 0: /* a subnormal, or nearly, times what is nearly too much */
+    case 0: /* a subnormal, or a number near one, times a number near the limit */
         x[0] = near_power(random, (int)random_below(random, 4) - 128);
         x[1] = near_power(random, power + 100 + (int)random_below(random, 4));
         x[2] = near_power(random, power);
         break;
-    case 1: /* a product that is all but cancelled */
+    case 1: /* a product that is almost cancelled */
         x[0] = near_power(random, power / 2 + (int)random_below(random, 40) - 20);
         x[1] = near_power(random, power - power / 2);
         x[2] = -(x[0] * x[1]);
@@ -98,7 +98,7 @@ static int16_t moved(uint64_t *random, int power, int by)
     return (int16_t)(power + by * steps[random_below(random, sizeof steps)]);
 }
 
-/* One that x is in. */
+/* A range that contains x. */
 static struct ct_range loosened(uint64_t *random, float x)
 {
     struct ct_range range = ct_range_of_constant((uint32_t)bits_of_f32(x));
@@ -119,7 +119,7 @@ static struct ct_range loosened(uint64_t *random, float x)
     return range;
 }
 
-/* Operands in ranges. Whether the first two are one value. */
+/* Operands and their ranges. Returns whether the first two are the same value. */
 static bool pick_case(uint64_t *random, float x[3], struct ct_range r[3])
 {
     bool same;
@@ -159,16 +159,16 @@ static void test_results_are_in_their_ranges(void **state)
         check("negative", ct_range_of_negative(r[0]), -x[0], x);
         check("magnitude", ct_range_of_magnitude(r[0]), fabsf(x[0]), x);
         check("choice", ct_range_joined(r[0], r[1]), x[i % 2], x);
-        if (fabsf(x[0]) >= 0x1p-126f || isnan(x[0]) || x[0] == 0) /* as the device may be off */
+        if (fabsf(x[0]) >= 0x1p-126f || isnan(x[0]) || x[0] == 0) /* with the error that the device's result may have */
             check("inverse root", ct_range_of_inverse_root(r[0]), (1 / sqrtf(x[0])) * (i % 2 ? 0x1.000004p0f : 0x1.fffff8p-1f), x);
     }
 }
 
-/* Many are, and many that are not are hurt, or the test says nothing. */
+/* Many cases must be unaffected, and many of the others must be changed by flushing, or the test proves nothing. */
 static void test_what_is_harmless_is_not_hurt(void **state)
 {
     uint64_t random = SEED;
-    unsigned n_harmless = 0, n_hurt = 0;
+    unsigned n_unaffected = 0, n_changed = 0;
 
     (void)state;
     for (int i = 0; i < N_CASES; i++) {
@@ -178,18 +178,18 @@ static void test_what_is_harmless_is_not_hurt(void **state)
 
         wanted = fmaf(x[0], x[1], x[2]);
         found = flushing_fma(x[0], x[1], x[2]);
-        n_hurt += !isnan(wanted) && bits_of_f32(wanted) != bits_of_f32(found);
+        n_changed += !isnan(wanted) && bits_of_f32(wanted) != bits_of_f32(found);
         if (!ct_fused_is_unaffected(r[0], r[1], r[2], same))
             continue;
-        n_harmless++;
+        n_unaffected++;
         if (isnan(wanted) ? !isnan(found) : bits_of_f32(wanted) != bits_of_f32(found))
             fail_msg("%a * %a + %a: %a, flushing %a", x[0], x[1], x[2], wanted, found);
     }
-    assert_in_range(n_harmless, N_CASES / 10, N_CASES);
-    assert_in_range(n_hurt, N_CASES / 20, N_CASES);
+    assert_in_range(n_unaffected, N_CASES / 10, N_CASES);
+    assert_in_range(n_changed, N_CASES / 20, N_CASES);
 }
 
-/* Each rule holds up to its edge, and a step beyond an example is hurt: the rule could not be wider there. */
+/* Each rule holds up to its limit, and an example one step beyond is changed by flushing: the rule cannot be extended there. */
 static void test_edges(void **state)
 {
     const struct ct_range addend = {.least = -78, .most = CT_POWER_ANY, .quantum = -101, .nonzero = true};

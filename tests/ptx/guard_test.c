@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard, on a machine whose fused multiply-adds flush subnormals: random loops of float operations give the bits that the host's fmaf gives
- * without the pass on a machine that does not flush. One kind is such that the pass makes copies of the loops, if it is any good: orbits,
- * which end when a sum of squares is large. Of pulls of bodies in shared memory it makes none, and guards each multiply-add. */
+/* guard, on a machine whose fused multiply-adds flush subnormals: random loops of float operations must give the bits that the host's
+ * fmaf gives without the pass on a machine that does not flush. The pass must make unguarded versions of the loops of one kind: orbits,
+ * which end when a sum of squares is large. For another kind, pulls of bodies in shared memory, it makes none, and guards each
+ * multiply-add. */
 #include "ir_machine.h"
 #include "ptx2spv/ir/builder.h"
 #include "ptx2spv/passes/simplify.h"
@@ -26,15 +27,15 @@ struct maker {
     struct ct_cursor at;
     uint64_t *random;
     ct_value registers[N_REGISTERS];
-    unsigned hurt;       /* of ten operands as many are chosen to hurt */
-    unsigned exponent;   /* else 0; if not, about that of all operands, and one more */
-    enum ct_space space; /* where numbers come from: shared memory is watched, local is not */
-    unsigned zeros;      /* of ten operands as many are 0 */
-    bool ordinary;       /* those that are not to hurt are between 2^-20 and 2^3, or zeros */
+    unsigned critical;   /* number of operands out of ten that are chosen so that flushing matters */
+    unsigned exponent;   /* if not 0: the approximate exponent of all operands, plus one */
+    enum ct_space space; /* where numbers are loaded from: shared memory is tracked, local memory is not */
+    unsigned zeros;      /* number of operands out of ten that are 0 */
+    bool ordinary;       /* the other operands are between 2^-20 and 2^3, or zeros */
 };
 
-/* Exponents at which the proof of the pass turns, and fractions of all zeros and ones. */
-static uint32_t hurtful(uint64_t *random)
+/* Exponents at which the proof of the pass changes its outcome, and fractions of all zeros and all ones. */
+static uint32_t critical_number(uint64_t *random)
 {
     static const uint8_t exponents[] = {0,  0,  0,  1,  1,  2,   23,  24,  25,  48,  49,  63,  64,  64,  65,  66,  67,
                                         68, 70, 86, 87, 88, 102, 103, 104, 126, 126, 127, 127, 128, 133, 134, 166, 167};
@@ -51,8 +52,8 @@ static uint32_t operand_bits(struct maker *m)
         return random_below(m->random, 2) << 31;
     if (m->exponent && !(m->ordinary && random_below(m->random, 4) == 0))
         return random_below(m->random, 2) << 31 | (m->exponent - 1 + random_below(m->random, 3)) << 23 | random_below(m->random, 0x800000);
-    if (random_below(m->random, 10) < m->hurt)
-        return random_below(m->random, 100) == 0 ? 0x7f800000 | random_below(m->random, 2) : hurtful(m->random);
+    if (random_below(m->random, 10) < m->critical)
+        return random_below(m->random, 100) == 0 ? 0x7f800000 | random_below(m->random, 2) : critical_number(m->random);
     if (m->ordinary)
         return random_below(m->random, 2) << 31 | (107 + random_below(m->random, 23)) << 23 | random_below(m->random, 0x800000);
     return random_below(m->random, 2) << 31 | (120 + random_below(m->random, 16)) << 23 | random_below(m->random, 0x800000);
@@ -73,7 +74,7 @@ static void put_value_in(struct maker *m, enum ct_space space, unsigned place, c
     insn->operands[1] = x;
 }
 
-/* Two words by one store, as clang copies structures. */
+/* Stores two words by one instruction, as clang copies structures. */
 static void put_pair(struct maker *m, unsigned place, uint32_t low, uint32_t high)
 {
     const ct_value address = ct_const32(&m->at, 4 * place), pair = ct_const64(&m->at, (uint64_t)high << 32 | low);
@@ -114,7 +115,7 @@ static ct_value get(struct maker *m, unsigned place)
     return get_from(m, m->space, place);
 }
 
-/* A number that the compiler does not know: it was in memory. */
+/* A number that is unknown at compile time, since it was in memory. */
 static ct_value from_memory(struct maker *m, unsigned place)
 {
     put(m, place);
@@ -129,7 +130,7 @@ static ct_value fused(struct maker *m, ct_value a, ct_value b, ct_value c)
     return r;
 }
 
-/* What is left of a product, or nothing. */
+/* The rounding error of a product, which may be zero. */
 static ct_value cancelled(struct maker *m, ct_value a, ct_value b)
 {
     return fused(m, a, b, ct_xor_imm(&m->at, ct_op2(&m->at, CT_OP_FMUL, PTX_F32, a, b), 0x80000000));
@@ -167,12 +168,12 @@ static void fill_body(struct maker *m, unsigned n)
         ct_assign(&m->at, m->registers[r], random_operation(m));
         if (random_below(m->random, 2))
             emit_event(&m->at, i, m->registers[random_below(m->random, N_REGISTERS)]);
-        if (random_below(m->random, 2)) /* an effect that depends on nothing */
+        if (random_below(m->random, 2)) /* a side effect that depends on nothing */
             ct_assign(&m->at, m->registers[random_below(m->random, N_REGISTERS)], from_memory(m, 900 + i % 100));
     }
 }
 
-/* Products of what is in memory, summed up: of such, all can be known before they are computed. */
+/* Sums of products of numbers in memory: for these, everything can be checked before the computation. */
 static void fill_tile(struct maker *m, ct_value count, unsigned n)
 {
     const ct_value is_first = ct_icmp_imm(&m->at, PTX_U32, PTX_LT, count, 1), one = ct_const32(&m->at, 0x3f800000);
@@ -220,8 +221,8 @@ static ct_value f32_operation(struct maker *m, enum ct_op op, ct_value a, ct_val
     return ct_op2(&m->at, op, PTX_F32, a, b);
 }
 
-/* Goes round until `count` is `rounds`; then to `done`. */
-static void go_round(struct maker *m, ct_value count, uint32_t rounds, struct ct_block *loop, struct ct_block *done)
+/* Repeats `loop` until `count` is `rounds`; then jumps to `done`. */
+static void repeat(struct maker *m, ct_value count, uint32_t rounds, struct ct_block *loop, struct ct_block *done)
 {
     ct_assign(&m->at, count, ct_add_imm(&m->at, count, 1));
     branch(m, ct_icmp_imm(&m->at, PTX_U32, PTX_LT, count, rounds), loop, done);
@@ -230,7 +231,7 @@ static void go_round(struct maker *m, ct_value count, uint32_t rounds, struct ct
 
 /* ---- orbits ---- */
 
-/* Whether x * x + y * y is not above a bound, by one of many spellings; *negated: whether it is. */
+/* Whether x * x + y * y is not above a bound, in one of many spellings; *negated: the predicate is the negation. */
 static ct_value is_near(struct maker *m, ct_value xx, ct_value y, ct_value yy, bool *negated)
 {
     static const uint32_t bounds[] = {0x40800000, 0x40800000, 0x40000000, 0x41200000, 0x53800000, 0x7f000000, 0x00800000};
@@ -264,8 +265,8 @@ static ct_value orbit_step(struct maker *m, ct_value x, ct_value y, ct_value c, 
     }
 }
 
-/* The same question once more, by the opposite comparison, where those meet that were asked before: clang writes loops so. */
-static void ask_again(struct maker *m, ct_value near, bool negated, struct ct_block *ask, struct ct_block *done)
+/* The same test again, by the opposite comparison, in a block where the paths of the first test join: clang writes loops like this. */
+static void test_again(struct maker *m, ct_value near, bool negated, struct ct_block *ask, struct ct_block *done)
 {
     struct ct_block *again = ct_block_create(m->at.fn);
     const struct ct_insn *asked = m->at.fn->values.v[near.i].def;
@@ -281,7 +282,7 @@ static void ask_again(struct maker *m, ct_value near, bool negated, struct ct_bl
     m->at.block = again;
 }
 
-/* x and y come from memory or are 0; they change by what does not change, until x * x + y * y is large. */
+/* x and y come from memory or are 0; loop invariants are added to them until x * x + y * y is large. */
 static void fill_orbit(struct maker *m, ct_value count, struct ct_block *done)
 {
     struct ct_block *loop = ct_block_create(m->at.fn), *inside = ct_block_create(m->at.fn);
@@ -294,11 +295,11 @@ static void fill_orbit(struct maker *m, ct_value count, struct ct_block *done)
         ct_assign(&m->at, x, ct_const32(&m->at, 0));
         ct_assign(&m->at, y, ct_const32(&m->at, 0));
         break;
-    case 1: /* a sum that is no more than anything */
+    case 1: /* a sum that is not greater than any bound */
         ct_assign(&m->at, x, f32_operation(m, CT_OP_FMUL, x, ct_const32(&m->at, 0x7b800000)));
         ct_assign(&m->at, y, f32_operation(m, CT_OP_FMUL, y, ct_const32(&m->at, 0x7fffffff)));
         break;
-    case 2: /* small, other than what they change by: 2^-62 and 2^-64 times as much */
+    case 2: /* small, unlike the numbers that are added: 2^-62 and 2^-64 times as much */
         ct_assign(&m->at, x, f32_operation(m, CT_OP_FMUL, x, ct_const32(&m->at, 0x20800000)));
         ct_assign(&m->at, y, f32_operation(m, CT_OP_FMUL, y, ct_const32(&m->at, 0x1f800000)));
         break;
@@ -321,13 +322,13 @@ static void fill_orbit(struct maker *m, ct_value count, struct ct_block *done)
     if (random_below(m->random, 2))
         emit_event(&m->at, 500, x);
     if (ask)
-        ask_again(m, near, negated, ask, done);
-    go_round(m, count, 8, loop, done);
+        test_again(m, near, negated, ask, done);
+    repeat(m, count, 8, loop, done);
 }
 
 /* ---- pulls ---- */
 
-/* 1 / sqrt(x), as `lower` has it. */
+/* 1 / sqrt(x), as `lower` emits it. */
 static ct_value inverse_root(struct maker *m, ct_value x)
 {
     struct ct_cursor *at = &m->at;
@@ -338,7 +339,7 @@ static ct_value inverse_root(struct maker *m, ct_value x)
     return f32_operation(m, CT_OP_FMUL, ct_op1(at, CT_OP_FRSQRT, PTX_F32, f32_operation(m, CT_OP_FMUL, x, up)), down);
 }
 
-/* Of the body at a place of memory on the registers' one; sums in registers 3 and 4. */
+/* The pull of the body at an address on the registers' body; the sums are in registers 3 and 4. */
 static void pull(struct maker *m, ct_value address, ct_value mass_address)
 {
     ct_value d[3], square = m->registers[5], s, inverse;
@@ -368,7 +369,7 @@ static void pull(struct maker *m, ct_value address, ct_value mass_address)
         ct_assign(&m->at, m->registers[3 + i], fused(m, d[i], s, m->registers[3 + i]));
 }
 
-/* Four numbers for each of some bodies go to memory, then a loop takes one after another. */
+/* Stores four numbers for each of some bodies in memory, then a loop processes one body after the other. */
 static void fill_pulls(struct maker *m, ct_value count, struct ct_block *done)
 {
     enum { N_BODIES = 6 };
@@ -388,7 +389,7 @@ static void fill_pulls(struct maker *m, ct_value count, struct ct_block *done)
             put_pair(m, 600 + i, numbers[i], numbers[i + 1]);
         else
             put_value(m, 600 + i, ct_const32(&m->at, numbers[i]));
-    for (unsigned r = 3; r < N_REGISTERS; r++) /* sums mostly begin with 0; what is added to squares sometimes is */
+    for (unsigned r = 3; r < N_REGISTERS; r++) /* sums mostly start with 0; the number that is added to squares is sometimes 0 */
         if (random_below(m->random, r < 5 ? 2 : 4) == 0)
             ct_assign(&m->at, m->registers[r], ct_const32(&m->at, 0));
     jump(m, loop);
@@ -396,14 +397,14 @@ static void fill_pulls(struct maker *m, ct_value count, struct ct_block *done)
     pull(m, address, ct_add_imm(&m->at, address, 12));
     if (random_below(m->random, 2))
         emit_event(&m->at, 500, m->registers[3]);
-    go_round(m, count, N_BODIES, loop, done);
+    repeat(m, count, N_BODIES, loop, done);
 }
 
 /* ---- kernels ---- */
 
 enum kind { RANDOM_LOOPS, TILES, ORBITS, PULLS };
 
-/* What sums begin with. */
+/* The initial values of sums. */
 static ct_value from_local_or_zero(struct maker *m, unsigned place)
 {
     const unsigned exponent = m->exponent;
@@ -416,12 +417,12 @@ static ct_value from_local_or_zero(struct maker *m, unsigned place)
     return get_from(m, CT_SPACE_LOCAL, place);
 }
 
-/* Registers from memory, a loop over operations on them, and all of them stored. */
+/* Loads registers from memory, executes a loop of operations on them, and stores all of them. */
 static void build(struct bench *bench, uint64_t *random, enum kind kind)
 {
     struct maker m = {.at = {.fn = bench->fn},
                       .random = random,
-                      .hurt = random_below(random, 8) ? random_below(random, 11) : 0,
+                      .critical = random_below(random, 8) ? random_below(random, 11) : 0,
                       .space = random_below(random, 2) ? CT_SPACE_SHARED : CT_SPACE_LOCAL};
     struct ct_block *entry = ct_block_create(bench->fn), *loop = ct_block_create(bench->fn), *done = ct_block_create(bench->fn);
     static const uint8_t exponents[] = {1, 2, 24, 40, 61, 62, 63, 64, 65, 66, 87, 88, 127};
@@ -431,7 +432,7 @@ static void build(struct bench *bench, uint64_t *random, enum kind kind)
     m.ordinary = kind == ORBITS || kind == PULLS;
     m.zeros = m.ordinary ? 1 : kind == TILES && random_below(random, 4) == 0 ? 8 : 0;
     if (m.ordinary && random_below(random, 2))
-        m.hurt = random_below(random, 2);
+        m.critical = random_below(random, 2);
     if (kind == ORBITS && random_below(random, 3) == 0)
         m.exponent = 1 + random_below(random, 2);
     else if (kind == TILES || (m.ordinary && random_below(random, 3) == 0))
@@ -444,11 +445,11 @@ static void build(struct bench *bench, uint64_t *random, enum kind kind)
     switch (kind) {
     case RANDOM_LOOPS:
         fill_body(&m, 1 + random_below(random, random_below(random, 8) ? 24 : 90));
-        go_round(&m, count, ROUNDS, loop, done);
+        repeat(&m, count, ROUNDS, loop, done);
         break;
     case TILES:
         fill_tile(&m, count, 4 + random_below(random, 60));
-        go_round(&m, count, ROUNDS, loop, done);
+        repeat(&m, count, ROUNDS, loop, done);
         break;
     case ORBITS:
         fill_orbit(&m, count, done);
@@ -492,7 +493,7 @@ static unsigned count_loops(struct bench *bench)
     return n;
 }
 
-/* How many give other results without the pass; of how many the loop was copied. */
+/* The number of kernels whose results differ without the pass, and of those whose loop got a second version. */
 struct found {
     unsigned wrong, copied;
 };
@@ -526,7 +527,7 @@ static struct found compare_loops(enum kind kind)
     return n;
 }
 
-/* Flushing must have mattered often without the pass, or the tests say nothing. */
+/* Without the pass, flushing must have changed many results, or the tests prove nothing. */
 static void test_random_loops(void **state)
 {
     (void)state;
@@ -554,7 +555,7 @@ static void test_pulls(void **state)
     assert_in_range(compare_loops(PULLS).wrong, N_KERNELS / 20, N_KERNELS);
 }
 
-/* A sum of what is in shared memory: `begins` + first * second, and then zeros, which are ordinary. */
+/* A sum of numbers in shared memory: `begins` + first * second, and then zeros, which count as ordinary. */
 static void build_sum(struct bench *bench, uint32_t begins, uint32_t first, uint32_t second)
 {
     struct maker m = {.at = {.fn = bench->fn, .block = ct_block_create(bench->fn)}, .space = CT_SPACE_LOCAL};
@@ -579,12 +580,12 @@ static void build_sum(struct bench *bench, uint32_t begins, uint32_t first, uint
     ct_assign(&m.at, sum, fused(&m, factor, get(&m, 801), sum));
     for (unsigned i = 0; i < 8; i++)
         ct_assign(&m.at, sum, fused(&m, zero, zero, sum));
-    go_round(&m, count, 3, loop, done);
+    repeat(&m, count, 3, loop, done);
     emit_event(&m.at, 1000, sum);
     ct_emit_insn(&m.at, CT_OP_RET, PTX_NONE, 0, 0);
 }
 
-/* A sum that is not looked at each round is not lost if it is a subnormal: from the beginning, or since the first round. */
+/* An accumulator that is not checked in each iteration is not flushed if it is subnormal: initially, or after the first iteration. */
 static void test_sums_that_are_subnormal(void **state)
 {
     static const struct {
@@ -609,7 +610,7 @@ static void test_sums_that_are_subnormal(void **state)
     }
 }
 
-/* examples/mandelbrot: x, y, what is added to them; the start is known to be 0 if it is. */
+/* examples/mandelbrot: x, y, and the numbers that are added to them; an initial value of 0 is a constant. */
 static void build_mandelbrot(struct bench *bench, const uint32_t bits[4])
 {
     struct maker m = {.at = {.fn = bench->fn, .block = ct_block_create(bench->fn)}, .space = CT_SPACE_LOCAL};
@@ -633,12 +634,12 @@ static void build_mandelbrot(struct bench *bench, const uint32_t bits[4])
     ct_assign(&m.at, v[0], f32_operation(&m, CT_OP_FADD, f32_operation(&m, CT_OP_FSUB, xx, yy), v[2]));
     ct_assign(&m.at, v[1], next);
     emit_event(&m.at, 500, v[1]);
-    go_round(&m, count, 6, loop, done);
+    repeat(&m, count, 6, loop, done);
     emit_event(&m.at, 1000, v[0]);
     ct_emit_insn(&m.at, CT_OP_RET, PTX_NONE, 0, 0);
 }
 
-/* Starts and addends at the edges of what is asked. */
+/* Initial values and addends at the limits of the run-time check. */
 static void test_edges_of_orbits(void **state)
 {
     static const uint32_t numbers[] = {0,          0x80000000, 0x3f000000, 0x1f800000, 0x20000000, 0xa17fffff,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine: written from ir_ops.def alone, with nothing of the compiler's own folding. */
+/* An interpreter of the IR, written from ir_ops.def alone, without the compiler's constant folding. */
 #include "ir_machine.h"
 #include "../float_bits.h"
 #include "ptx2spv/ir/builder.h"
@@ -23,9 +23,9 @@ struct machine {
     uint64_t *values;
     struct trace *trace;
     bool flushes, estimates;
-    int32_t places; /* that inverse roots are off by */
+    int32_t places;             /* error of inverse roots in units in the last place */
     uint8_t frame[FRAME_BYTES]; /* before layout each object has OBJECT_BYTES of it */
-    uint8_t shared[FRAME_BYTES]; /* its last two words are the exchange area; the machine is the block's one thread */
+    uint8_t shared[FRAME_BYTES]; /* its last two words are the exchange area; the machine executes a single thread */
 };
 
 static unsigned bits_of(const struct machine *m, ct_value value)
@@ -105,7 +105,7 @@ static uint64_t population(uint64_t a)
     return n;
 }
 
-/* ---- floats: every NaN is one ---- */
+/* ---- floats: all NaNs are the same ---- */
 
 static double flushed32(double x)
 {
@@ -119,7 +119,7 @@ static double read_float(const struct machine *m, enum ptx_type type, uint64_t b
     return m->flushes && may_flush ? flushed32(f32_of(bits)) : f32_of(bits);
 }
 
-/* Of type f32 the value is one. */
+/* The encoding of a value; for type f32 the value is an f32. */
 static uint64_t float_bits(enum ptx_type type, double x)
 {
     if (isnan(x))
@@ -127,7 +127,8 @@ static uint64_t float_bits(enum ptx_type type, double x)
     return type == PTX_F64 ? bits_of_f64(x) : bits_of_f32((float)x);
 }
 
-/* Whether a result is flushed is decided before it is rounded to the places that subnormals have: 2^24 times as much tells. */
+/* Whether a result is flushed is decided before it is rounded to the precision of subnormals: the result for an operand scaled by 2^24
+ * shows it. */
 float flushing_fma(float a, float b, float c)
 {
     const float x = (float)flushed32(a), y = (float)flushed32(b), z = (float)flushed32(c), result = fmaf(x, y, z);
@@ -151,7 +152,7 @@ static double inverse_root32(const struct machine *m, double x)
     return isfinite(exact) && exact > 0 ? read_float(m, PTX_F32, bits + (uint64_t)(int64_t)m->places, false) : exact;
 }
 
-/* The neighbours of f64 results that should not be asked for: see run_ir_estimating. */
+/* Checks that the driver's operations on f64 are executed only where they must be: see run_ir_estimating. */
 static bool ends_with_ones(double x)
 {
     return (uint32_t)float_bits(PTX_F64, x) == UINT32_MAX;
@@ -213,7 +214,7 @@ static uint64_t compute_floats(const struct machine *m, const struct ct_insn *in
     for (uint32_t i = 0; op != CT_OP_ITOF && i < insn->n_operands; i++)
         x[i] = read_float(m, insn->type, m->values[insn->operands[i].i], may_flush);
     switch ((unsigned)op) {
-    case CT_OP_FADD: /* in f32 by way of f64, which changes nothing there */
+    case CT_OP_FADD: /* in f32 computed in f64, which gives the same results */
         return float_bits(insn->type, x[0] + x[1]);
     case CT_OP_FSUB:
         return float_bits(insn->type, x[0] - x[1]);
@@ -405,7 +406,7 @@ static void enter_block(struct machine *m, const struct ct_block *from, uint32_t
         set(m, phi->results[0], read[n++]);
 }
 
-/* The successor taken, -1 at the end. */
+/* The successor that is taken, -1 at the end. */
 static int run_terminator(const struct machine *m, const struct ct_insn *insn)
 {
     const uint64_t a = insn->n_operands ? m->values[insn->operands[0].i] : 0;
@@ -496,7 +497,7 @@ void assert_same_trace(const struct trace *wanted, const struct trace *found)
     assert_int_equal(wanted->end, found->end);
 }
 
-/* ---- the bench ---- */
+/* ---- the test bench ---- */
 
 jmp_buf bench_exhausted;
 
@@ -543,7 +544,7 @@ struct generator {
     struct ct_cursor at;
     ct_value registers[4][N_REGISTERS]; /* by width */
     uint64_t n_stores;
-    bool crooked; /* local accesses may lie across each other */
+    bool overlapping; /* accesses to local memory may overlap partly */
 };
 
 static const enum ptx_type unsigned_types[] = {PTX_PRED, PTX_U16, PTX_U32, PTX_U64};
@@ -708,21 +709,21 @@ static void emit_any(struct generator *g)
     }
 }
 
-/* An access to a local object: mostly at its natural place, sometimes across its neighbours. */
+/* An access to a local object: mostly at its natural offset, sometimes overlapping its neighbours. */
 static void emit_local(struct generator *g)
 {
     static const enum ptx_type types[] = {PTX_U8, PTX_S8, PTX_U16, PTX_S16, PTX_B32, PTX_S32, PTX_U64, PTX_F64};
     const enum ptx_type type = types[random_below(g->random, 8)];
     const unsigned bytes = ptx_type_bits(type) / 8;
     const enum ct_width least = ct_width_of(type), width = (enum ct_width)(least + random_below(g->random, CT_W_64 - least + 1));
-    const bool load = random_below(g->random, 2), crooked = g->crooked && random_below(g->random, 10) == 0;
+    const bool load = random_below(g->random, 2), overlapping = g->overlapping && random_below(g->random, 10) == 0;
     struct ct_insn *insn = ct_emit_insn(&g->at, load ? CT_OP_LOAD : CT_OP_STORE, type, load, load ? 1 : 2);
 
-    /* Elements of one size live in one quarter of the object: else nearly all would overlap. */
+    /* Elements of one size are in one quarter of the object: otherwise nearly all would overlap. */
     insn->space = CT_SPACE_LOCAL;
     insn->local = 1 + random_below(g->random, g->fn->locals.n);
     insn->offset =
-        crooked ? random_below(g->random, OBJECT_BYTES - 8) : __builtin_ctz(bytes) * 16 + random_below(g->random, 16 / bytes) * bytes;
+        overlapping ? random_below(g->random, OBJECT_BYTES - 8) : __builtin_ctz(bytes) * 16 + random_below(g->random, 16 / bytes) * bytes;
     if (load)
         insn->results[0] = any(g, width);
     else
@@ -773,7 +774,7 @@ void build_random_locals(struct bench *bench, uint64_t *random, uint32_t n_insns
     struct generator g;
 
     init_generator(&g, bench, random);
-    g.crooked = random_below(random, 2);
+    g.overlapping = random_below(random, 2);
     for (uint32_t i = 0; i < 6; i++) {
         struct ct_local *local = CT_PUSH(&bench->compilation.arena, &bench->fn->locals);
 
@@ -813,7 +814,7 @@ void build_random_straight(struct bench *bench, uint64_t *random, uint32_t n_ins
     ct_emit_insn(&g.at, CT_OP_RET, PTX_NONE, 0, 0);
 }
 
-/* Forward mostly, else nearly all would be loops that nobody leaves. */
+/* Mostly forward, otherwise nearly all graphs would be endless loops. */
 static struct ct_block *any_target(struct generator *g, struct ct_block *const *blocks, uint32_t b, uint32_t n)
 {
     if (random_below(g->random, 8) == 0)
@@ -821,8 +822,8 @@ static struct ct_block *any_target(struct generator *g, struct ct_block *const *
     return blocks[b + 1 + random_below(g->random, b + 4 < n ? 3 : n - b - 1)];
 }
 
-/* How two registers compare that hardly ever change, or the opposite. */
-static ct_value emit_question(struct generator *g)
+/* A comparison, or its negation, of two registers that hardly ever change. */
+static ct_value emit_condition(struct generator *g)
 {
     static const enum ptx_compare compares[] = {PTX_LT, PTX_LT, PTX_GE, PTX_EQ};
     struct ct_insn *insn = assign(g, CT_OP_ICMP, PTX_U32, any(g, CT_W_PRED), 2);
@@ -865,7 +866,7 @@ void build_random_questions(struct bench *bench, uint64_t *random, uint32_t n_bl
                 emit_any(&g);
             else
                 emit_step(&g, b);
-        question = emit_question(&g);
+        question = emit_condition(&g);
         ct_emit_insn(&g.at, CT_OP_CBR, PTX_NONE, 0, 1)->operands[0] = question;
         ct_block_set_succs(bench->fn, g.at.block, 2, to);
     }

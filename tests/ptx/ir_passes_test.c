@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random graphs through the target-independent passes: the same events before and after each, the verifier silent. Dominators, loops
- * and reducibility against their definitions. */
+/* Random graphs through the target-independent passes: the events are the same before and after each pass, and the verifier reports
+ * nothing. Dominators, loops and reducibility are compared with their definitions. */
 #include "ir_machine.h"
 
 #include <stdarg.h>
@@ -91,7 +91,7 @@ static void test_random_straight_code(void **state)
     }
 }
 
-/* Large graphs of all shapes leave make_reducible as reducible ones; this is where dispatch and splitting both happen. */
+/* make_reducible turns large graphs of all shapes into reducible ones; both dispatch and splitting occur here. */
 static void test_large_irreducible_graphs(void **state)
 {
     uint64_t random = SEED + 2;
@@ -107,8 +107,8 @@ static void test_large_irreducible_graphs(void **state)
     }
 }
 
-/* Blocks that ask what is known go; there must have been some. */
-static void test_random_questions(void **state)
+/* Blocks whose condition is known are removed; there must have been some. */
+static void test_random_conditions(void **state)
 {
     uint64_t random = SEED + 6;
     uint32_t n_taken = 0;
@@ -132,7 +132,7 @@ static void test_random_questions(void **state)
     assert_true(n_taken > N_GRAPHS / 4);
 }
 
-/* Objects become registers, or get a place; both kinds must have occurred. */
+/* Objects become registers, or get an offset; both kinds must have occurred. */
 static void test_random_locals(void **state)
 {
     uint64_t random = SEED + 5;
@@ -202,7 +202,7 @@ static void test_dominators(void **state)
     }
 }
 
-/* The natural loop of a header: whatever reaches one of its back edges without passing it. */
+/* The natural loop of a header: all blocks that reach one of its back edges without passing it. */
 static void find_natural_loop(const struct ct_fn *fn, const struct ct_block *header, bool *inside)
 {
     bool grown = true;
@@ -439,9 +439,14 @@ static void test_planted_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_graphs),  cmocka_unit_test(test_random_straight_code), cmocka_unit_test(test_large_irreducible_graphs),
-        cmocka_unit_test(test_random_locals),  cmocka_unit_test(test_dominators),           cmocka_unit_test(test_loops),
-        cmocka_unit_test(test_random_questions), cmocka_unit_test(test_planted_faults),
+        cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_random_straight_code),
+        cmocka_unit_test(test_large_irreducible_graphs),
+        cmocka_unit_test(test_random_locals),
+        cmocka_unit_test(test_dominators),
+        cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_random_conditions),
+        cmocka_unit_test(test_planted_faults),
     };
 
     if (setjmp(bench_exhausted))

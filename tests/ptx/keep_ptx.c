@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests compile without libcuda, kept for the judges; libcuda keeps the rest by itself (src/core/code/ptx_dir.c). */
+/* Saves the PTX that tests compile without libcuda, for the judges; libcuda saves the rest (src/core/code/ptx_dir.c). */
 #include "spirv_machine.h"
 
 #include <errno.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Warps on subgroups of any size: the kernels of tests/programs/warps_rows.c, as SPIR-V, on an interpreter that has subgroups of 4 to 128
- * lanes (spirv_group.c), against what host C says. Devices at hand have 4, 8, 16 and 32; 64 is AMD's, 128 some phones'.
+/* Warps on subgroups of any size: the kernels of tests/programs/warps_rows.c, as SPIR-V, executed by an interpreter with subgroups of 4 to
+ * 128 lanes (spirv_group.c), are compared with host C. The devices available for tests have 4, 8, 16 and 32 lanes; AMD's have 64, some
+ * phones' 128.
  *
- * The native form where a subgroup holds one, two or four warps, on barriers as GPUs have them; the collective forms on every size, on
- * barriers as SPIR-V has them. Each row runs with one count and one order of threads, other ones for each size and form; given an
- * argument, with all counts and that many orders. */
+ * The native form is tested where a subgroup holds one, two or four warps, with barriers as GPUs have them; the collective forms for
+ * every size, with barriers as SPIR-V has them. Each row runs with one thread count and one order of threads, which differ for each size
+ * and form; with an argument, it runs with all counts and with that number of orders. */
 #include "spirv_machine.h"
 
 #include "../programs/warps_rows.h"
@@ -27,8 +28,8 @@ struct lanes_case {
     uint32_t lanes;
 };
 
-static unsigned orders; /* 0: the short form */
-/* The last kernel of each row and form: collective ones are the same for every size. */
+static unsigned orders; /* 0: the short form of the test */
+/* The last kernel of each row and form: the collective forms are the same for every size. */
 static struct { struct ptx2spv_kernel kernel; uint32_t lanes; } kept[ROWS_MAX][RESUMED + 1];
 
 static void compile(const struct warps_row *row, const struct lanes_case *c, struct ptx2spv_kernel *out)
@@ -117,7 +118,7 @@ static void run(const struct warps_row *row, const struct lanes_case *c, const s
 
 static void run_row(size_t index, const struct lanes_case *c)
 {
-    /* subgroups that are full and that are not, of whole warps and of parts */
+    /* full subgroups and others, of whole warps and of parts */
     static const uint32_t few[] = {80, 64, 96, 80}, many[] = {128, 80, 160, 64};
     const uint32_t *threads = c->lanes > 32 || orders ? many : few;
     const struct warps_row *row = &warps_rows[index];
@@ -154,7 +155,7 @@ static void run_rows(void **state)
             run_row(i, c);
 }
 
-/* The interpreter tells code that SPIR-V does not allow, and code made for subgroups of another size. */
+/* The interpreter detects code that SPIR-V does not allow, and code for subgroups of another size. */
 static void test_it_can_fail(void **state)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linking several texts into one module. Expectations: the PTX ISA, "Linking Directives", and what NVIDIA's linker says of names that do
- * not fit together. */
+/* Linking several texts into one module. Expectations: the PTX ISA, "Linking Directives", and the messages of NVIDIA's linker on
+ * conflicting names. */
 #include "cuttle/ptx2spv.h"
 
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
 #define KERNEL ".visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\n"
 
-/* Names that end with .o are those of a library's members. */
+/* Names that end with .o are members of a library. */
 struct text {
     const char *name, *text;
 };
@@ -66,7 +66,7 @@ static void expect_linked(const struct linked *linked)
         fail_msg("%s", linked->log);
 }
 
-/* The only variable of that name that has a place. */
+/* The only variable of that name that has storage. */
 static const struct ptx2spv_variable *find(const struct linked *linked, const char *name, unsigned *count)
 {
     const struct ptx2spv_variable *found = NULL;
@@ -103,7 +103,7 @@ static uint32_t value_of(const struct linked *linked, const char *name)
     return word_at(linked, variable->offset);
 }
 
-/* Compiles kernel 0 for some Vulkan device. */
+/* Compiles kernel 0 for a Vulkan device. */
 static void expect_compiled(const struct linked *linked)
 {
     struct ptx2spv_target target = {
@@ -193,7 +193,7 @@ static void weak_gives_way(void **state)
     ptx2spv_module_destroy(linked.module);
 }
 
-/* Its variables, too. */
+/* The same for its variables. */
 static void an_alias_keeps_what_gave_way(void **state)
 {
     struct linked linked;
@@ -247,7 +247,7 @@ static void dynamic_shared_arrays_need_no_definition(void **state)
     ptx2spv_module_destroy(linked.module);
 }
 
-/* Members of a library that nobody needs stay out, even where they would not fit. */
+/* Members of a library that are not needed are not linked, even if they would conflict. */
 static void libraries_give_what_is_wanted(void **state)
 {
     struct linked linked;
@@ -266,8 +266,8 @@ static void libraries_give_what_is_wanted(void **state)
     ptx2spv_module_destroy(linked.module);
 }
 
-/* What the device provides stands before a library that has the same names and calls the system for them: libcudadevrt.a does. And where
- * such a library is taken for something else, its calls of the system are there. */
+/* Functions that the device provides take precedence over a library that defines the same names and calls the system for them, as
+ * libcudadevrt.a does. If such a library is linked for another reason, its calls of the system are resolved. */
 static void the_device_stands_before_a_library(void **state)
 {
     static const struct text library = {
@@ -297,7 +297,7 @@ static void the_device_stands_before_a_library(void **state)
     ptx2spv_module_destroy(linked.module);
 }
 
-/* ptxas 13.0 takes them all: no result, one of another size, too few and too many parameters, and others' sizes. */
+/* ptxas 13.0 accepts them all: no result, one of another size, too few and too many parameters, and parameters of other sizes. */
 static void system_functions_have_any_prototype(void **state)
 {
     static const struct {
@@ -330,7 +330,7 @@ static void system_functions_have_any_prototype(void **state)
         LINK(&linked, {NULL, text});
         expect_compiled(&linked);
         ptx2spv_module_destroy(linked.module);
-        LINK(&linked, {"a", text}, {"b", other}); /* nor need two texts agree */
+        LINK(&linked, {"a", text}, {"b", other}); /* nor do two texts have to agree */
         expect_compiled(&linked);
         ptx2spv_module_destroy(linked.module);
     }
@@ -347,7 +347,7 @@ static void extern_shared_arrays_with_a_size_are_there(void **state)
     expect_compiled(&linked);
     assert_non_null(strstr(linked.log, "shared variable 's' is .extern and has no definition"));
     ptx2spv_module_destroy(linked.module);
-    LINK(&linked, {"a", text}, {"b", HEAD ".visible .func f() { ret; }"}); /* of several texts one must have it */
+    LINK(&linked, {"a", text}, {"b", HEAD ".visible .func f() { ret; }"}); /* one of several texts must define it */
     assert_int_equal(linked.status, PTX2SPV_UNDEFINED);
 }
 
@@ -412,12 +412,12 @@ static void what_is_defined_nowhere(void **state)
     LINK(&linked, {NULL, HEAD ".extern .global .u32 v;\n" KERNEL "ld.global.u32 %r1, [v]; ret; }"});
     assert_int_equal(linked.status, PTX2SPV_UNDEFINED);
     assert_non_null(strstr(linked.log, "Unresolved extern variable 'v'"));
-    LINK(&linked, {NULL, HEAD ".extern .func f(); .extern .global .u32 v;\n" KERNEL "ret; }"}); /* declared is not used */
+    LINK(&linked, {NULL, HEAD ".extern .func f(); .extern .global .u32 v;\n" KERNEL "ret; }"}); /* a declaration is not a use */
     expect_linked(&linked);
     ptx2spv_module_destroy(linked.module);
 }
 
-/* Errors of the syntax, and of kernels when they are compiled, name the text that they are in. */
+/* Syntax errors, and errors in kernels when they are compiled, name the text that contains them. */
 static void errors_name_their_text(void **state)
 {
     struct linked linked;

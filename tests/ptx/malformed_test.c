@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Broken modules: each file of malformed/ is refused, at the place and with the words that its first line states:
+/* Malformed modules: each file of malformed/ is rejected, at the position and with the words that its first line states:
  *     // STATUS line:column words of the message
- * The place is that of the first token that the PTX ISA has no rule for. Lines count from 1, the comment's own included. */
+ * The position is that of the first token for which the PTX ISA has no rule. Lines count from 1, the comment's own included. */
 #include "cuttle/ptx2spv.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define FOLDER "malformed"
-#define AT_LEAST 40 /* files: a wrong working directory must not pass */
+#define AT_LEAST 40 /* files: running in a wrong folder must not pass */
 
 static const struct {
     const char *name;
@@ -28,7 +28,7 @@ struct expectation {
     unsigned line, column;
 };
 
-/* The first message that a compilation gave. */
+/* The first message of a compilation. */
 struct first_message {
     bool seen;
     enum ptx2spv_status status;
@@ -142,7 +142,7 @@ static void collect_line(void *user, const struct ptx2spv_diagnostic *diagnostic
         seen->lines[seen->n++] = diagnostic->line;
 }
 
-/* Several errors of one module are all reported, and what is right between them is not. */
+/* Several errors of one module are all reported, and correct lines between them are not. */
 static void errors_do_not_hide_each_other(void **state)
 {
     static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"

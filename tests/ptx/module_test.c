@@ -139,7 +139,7 @@ static void which_variables_have_a_place(void **state)
     ptx2spv_module_destroy(module);
 }
 
-/* Managed variables have an image of their own; the module's image begins with room for its address. */
+/* Managed variables have an image of their own; the module's image starts with space for its address. */
 static void managed_variables_lie_apart(void **state)
 {
     struct ptx2spv_module *module =
@@ -213,14 +213,15 @@ static void relocations(void **state)
     assert_int_equal(r[1].offset, p->offset + 16);
     assert_int_equal(r[1].addend, 12);
     assert_int_equal(r[2].variable, self);
-    assert_int_equal(r[3].offset, packed->offset + 1); /* eight pieces are one address */
+    assert_int_equal(r[3].offset, packed->offset + 1); /* eight parts form one address */
     assert_int_equal(r[3].width, 8);
     assert_int_equal(bytes_of(module, "packed")[0], 7);
     assert_int_equal(bytes_of(module, "p")[8], 5);
     ptx2spv_module_destroy(module);
 }
 
-/* A function's address is the same wherever it stands, in a whole word or byte by byte; no two functions have one; none is null. */
+/* A function's address is the same wherever it is stored, in a whole word or byte by byte; different functions have different addresses;
+ * none is null. */
 static void addresses_of_functions(void **state)
 {
     struct ptx2spv_module *module =

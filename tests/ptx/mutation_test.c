@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Good modules (samples/), and thousands of small damages to them: each is taken or refused with a message at a place in the text,
- * and nothing else happens; under a sanitizer also nothing leaks. The damages come from a fixed seed, so a failure repeats. */
+/* Valid modules (samples/) with thousands of small mutations: each is accepted, or rejected with a message at a position in the text,
+ * and nothing else happens; under a sanitizer also nothing leaks. The mutations come from a fixed seed, so a failure can be repeated. */
 #include "cuttle/ptx2spv.h"
 
 #include <setjmp.h>
@@ -25,7 +25,7 @@
 
 const char *__asan_default_options(void);
 
-/* A damaged array size may ask for more memory than there is: malloc is to say so, not to abort. */
+/* A mutated array size may request more memory than there is: malloc must return NULL, not abort. */
 const char *__asan_default_options(void)
 {
     return "allocator_may_return_null=1";
@@ -115,7 +115,7 @@ static void mutate(struct text *text)
     case 3:
         insert(text, at, word, strlen(word) ? strlen(word) : 1);
         break;
-    case 4: /* a piece of the text once more, elsewhere */
+    case 4: /* repeats a part of the text elsewhere */
         memcpy(piece, text->bytes + at, length);
         insert(text, random_below((uint32_t)text->length), piece, length);
         break;
@@ -138,7 +138,7 @@ static enum ptx2spv_status try_text(const struct text *text, struct messages *me
 {
     const struct ptx2spv_options options = {.on_diagnostic = on_diagnostic, .user = messages};
     struct ptx2spv_module *module = NULL;
-    char *exact = malloc(text->length); /* no byte more, so that a sanitizer sees reading beyond the end */
+    char *exact = malloc(text->length); /* of the exact size, so that a sanitizer detects reads beyond the end */
     enum ptx2spv_status status;
 
     assert_non_null(exact);
@@ -176,7 +176,7 @@ static void read_sample(const char *name, struct text *text)
     fclose(file);
 }
 
-/* Calls `visit` for each sample; at least one there must be. */
+/* Calls `visit` for each sample; there must be at least one. */
 static void each_sample(void (*visit)(const char *name, const struct text *text))
 {
     struct text *text = malloc(sizeof *text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parser: what PTX text means as a syntax tree. Expectations are the PTX ISA's words on syntax, constants, variables and operands. */
+/* The parser: the syntax tree of PTX text. Expectations are from the PTX ISA's sections on syntax, constants, variables and operands. */
 #include "ptx2spv/syntax/opcodes.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #define REGISTERS                                                                                                                          \
     ".reg .pred %p<4>; .reg .b16 %rs<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<8>; .reg .f64 %fd<4>; .reg .v4 .f32 quad;\n"
 
-/* One parsed text; finish it. */
+/* One parsed text; to be freed by finish(). */
 struct parsed {
     struct ct_compilation compilation;
     const struct ptx_module *module;
@@ -48,7 +48,7 @@ static struct parsed *parse(const char *text)
     parsed->compilation.sources = &parsed->source;
     parsed->compilation.n_sources = 1;
     run(parsed);
-    ct_arena_finish(&parsed->compilation.scratch); /* the tree must not lean on it */
+    ct_arena_finish(&parsed->compilation.scratch); /* the tree must not refer to scratch memory */
     assert_non_null(parsed->module);
     return parsed;
 }
@@ -60,7 +60,7 @@ static void finish(struct parsed *parsed)
     free(parsed);
 }
 
-/* A kernel with the given statements; *function is it. */
+/* A kernel with the given statements; *function is set to it. */
 static struct parsed *parse_body(const char *statements, const struct ptx_function **function)
 {
     char text[4096];
@@ -240,7 +240,7 @@ static void nested_initializers(void **state)
     finish(parsed);
 }
 
-/* Braces go with dimensions, also those of one element, and with a vector's components. */
+/* Braces correspond to dimensions, also those of one element, and to a vector's components. */
 static void braces_of_small_dimensions(void **state)
 {
     struct parsed *parsed =
@@ -290,7 +290,7 @@ static void linkage_and_attributes(void **state)
     assert_true(find_variable(parsed, "s")->incomplete);
     assert_int_equal(find_variable(parsed, "s")->linkage, PTX_LINK_EXTERN);
     assert_true(find_variable(parsed, "m")->managed);
-    assert_int_equal(find_variable(parsed, "d")->linkage, PTX_LINK_VISIBLE); /* the definition wins over the declaration */
+    assert_int_equal(find_variable(parsed, "d")->linkage, PTX_LINK_VISIBLE); /* the definition takes precedence over the declaration */
     assert_int_equal(find_variable(parsed, "d")->count, 3);
     finish(parsed);
 }
@@ -451,7 +451,7 @@ static const struct {
     {"vadd2.s32.s32.s32 %r1, %r2.b3210, %r3, %r4;", "vadd2.s32.s32.s32"},
 };
 
-/* Legal PTX that the tree has no member for: the module parses, the instruction says which word it is. */
+/* Legal PTX for which the tree has no member: the module is parsed, and the instruction records the unsupported word. */
 static void unsupported_words_are_marked(void **state)
 {
     (void)state;

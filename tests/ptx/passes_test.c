@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PTX text through the pipeline up to one pass; the dump behind that pass must and must not have certain lines. What is expected is
- * said by the PTX ISA (meaning of the instruction) and by each pass's first comment (its Out). */
+/* PTX text through the pipeline up to one pass; the dump after that pass must contain certain lines and must not contain others.
+ * Expectations are from the PTX ISA (the meaning of the instruction) and from each pass's first comment (its Out). */
 #include "cuttle/ptx2spv.h"
 
 #include "spirv_machine.h"
@@ -62,7 +62,7 @@ static struct ptx2spv_target full_target(void)
     return target;
 }
 
-/* Compiles the first kernel and keeps what was said and dumped; finish with free(run->dump). */
+/* Compiles the first kernel and records messages and the dump; finish with free(run->dump). */
 static void compile(const char *text, const char *pass, const struct ptx2spv_target *target, struct run *run)
 {
     const struct ptx2spv_options options = {.on_diagnostic = keep_message, .on_dump = keep_dump, .user = run, .dump = pass};
@@ -117,7 +117,7 @@ static void check_rows(const struct row *rows, size_t n)
     "{ .param .b32 a; st.param.b32 [a], " from ";\n.param .b32 b;\ncall.uni (b), add_one, (a);\n"                                          \
     "ld.param.b32 " to ", [b]; }\n"
 
-/* A function of another kind, and a call of add_one's kind through %rd2. */
+/* A function with another signature, and a call through %rd2 with the signature of add_one. */
 #define TWO_WORDS ".func (.param .b64 result) two_words(.param .b32 x)\n{\nst.param.b64 [result], 5;\nret;\n}\n"
 #define CALL_BY_ADDRESS(before)                                                                                                            \
     "P: .callprototype (.param .b32 _) _ (.param .b32 _);\n{ .param .b32 a; st.param.b32 [a], %r1;\n.param .b32 b;\n" before               \
@@ -323,7 +323,8 @@ static void test_simplify(void **state)
 
 /* ---- cleanup, structurize ---- */
 
-/* Lanes keep step at volatile accesses to shared memory, and at all of them for targets below sm_70 ("Independent Thread Scheduling"). */
+/* Lanes are kept in step at volatile accesses to shared memory, and at all accesses to it for targets below sm_70 ("Independent Thread
+ * Scheduling"). */
 static void test_warp_synchronous(void **state)
 {
 #define SHARED_WORDS ".shared .align 4 .b32 s[64];\n"
@@ -514,7 +515,7 @@ static void test_errors(void **state)
     }
 }
 
-/* What calls through an address may reach and never will is no error, but is told. */
+/* A recursive call through an address that is never executed is not an error, but there is a warning. */
 static void test_recursion_by_address(void **state)
 {
     static const char text[] =
@@ -549,7 +550,7 @@ static void test_target_without_float64(void **state)
     assert_non_null(strstr(run.messages, "64-bit float"));
 }
 
-/* f0 calls f1 twice, f1 calls f2 twice, ..: more than can ever be inlined, which must be said, and soon. */
+/* f0 calls f1 twice, f1 calls f2 twice, ..: too many instances to be inlined, which must be reported, and soon. */
 static void test_calls_that_double(void **state)
 {
     const struct ptx2spv_target target = full_target();
@@ -568,7 +569,7 @@ static void test_calls_that_double(void **state)
     assert_non_null(strstr(run.messages, "more than can be inlined"));
 }
 
-/* A chain of calls far deeper than a C stack with a frame for each would like. */
+/* A chain of calls that is much deeper than a recursive C function could handle. */
 static void test_deep_calls(void **state)
 {
     enum { DEPTH = 3000 };
@@ -589,7 +590,8 @@ static void test_deep_calls(void **state)
         fail_msg("%s", run.messages);
 }
 
-/* The cache of compiled kernels rests on it. Memory is laid out anew each time, which hashes of addresses would show. */
+/* The cache of compiled kernels depends on it. Memory has different addresses each time, so a dependence on hashes of addresses would
+ * show. */
 static void test_same_input_same_bytes(void **state)
 {
     static const char text[] = HEAD ADD_ONE ENTRY REGS SHARED_OBJECT

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* refine, on a machine whose inverse roots are off by up to two units of their last place: f64 roots and inverses of them have the bits of the
- * host's, for all operands that the proof in refine_root.c leaves open, and for random ones; so has straight code around them. f32
- * comparisons and inverse roots see subnormals on a machine whose own do not. */
+/* refine, on a machine whose inverse roots have errors of up to two units in the last place: f64 roots and inverses of them have the
+ * host's bits, for all operands that the proof in refine_root.c leaves open and for random ones, and so has the straight-line code
+ * around them. f32 comparisons and inverse roots handle subnormals on a machine whose own do not. */
 #include "ir_machine.h"
 #include "../float_bits.h"
 #include "ptx2spv/ir/builder.h"
@@ -57,7 +57,7 @@ static struct ct_cursor begin(struct bench *bench, const struct ptx2spv_target *
 
 /* ---- f64: single operands ---- */
 
-/* Whatever the estimates are, and without the driver's own operations where they are not to be asked. */
+/* For any estimate, and without the driver's own operations where they must not be used. */
 static void assert_root_and_inverse(double a)
 {
     struct bench bench;
@@ -82,7 +82,7 @@ static void assert_root_and_inverse(double a)
     bench_finish(&bench);
 }
 
-/* Of all sizes that are not the driver's. */
+/* For all magnitudes except those that use the driver's operations. */
 static void assert_scaled(double a)
 {
     static const int exponents[] = {0, -900, -300, 300, 996};
@@ -105,7 +105,7 @@ static void test_simple_and_rare_operands(void **state)
     }
 }
 
-/* Of every exponent, and most of them at the ends of the range. */
+/* Of every exponent, with most of them near the ends of the range. */
 static void test_random_operands(void **state)
 {
     uint64_t random = SEED;
@@ -116,8 +116,8 @@ static void test_random_operands(void **state)
             assert_root_and_inverse(f64_of(exponent << 52 | (uint64_t)random_below(&random, 1 << 20) << 32 | random_below(&random, UINT32_MAX)));
 }
 
-/* All N < 2^bits with N * N = -j modulo that, if j is 7 more than a multiple of 8: there are four. */
-static unsigned find_middles(int j, unsigned bits, uint64_t found[4])
+/* All N < 2^bits with N * N = -j modulo 2^bits, for j 7 more than a multiple of 8: there are four. */
+static unsigned find_midpoints(int j, unsigned bits, uint64_t found[4])
 {
     uint64_t now[8] = {1, 3, 5, 7};
     unsigned n = 4;
@@ -141,11 +141,11 @@ static unsigned find_middles(int j, unsigned bits, uint64_t found[4])
     return n;
 }
 
-/* Operands from 1 to 2, or 2 to 4, whose roots lie j * 2^-107 / root from the middle N * 2^-53 between two numbers. */
-static unsigned try_middles(int j, unsigned bits)
+/* Operands from 1 to 2, or 2 to 4, whose roots have the distance j * 2^-107 / root from the midpoint N * 2^-53 between two numbers. */
+static unsigned try_midpoints(int j, unsigned bits)
 {
     uint64_t found[4];
-    const unsigned n = find_middles(j, bits, found);
+    const unsigned n = find_midpoints(j, bits, found);
     unsigned n_tried = 0;
 
     for (unsigned i = 0; i < n; i++) {
@@ -166,7 +166,7 @@ static void test_roots_next_to_middles(void **state)
 
     (void)state;
     for (int j = -57; j < 64; j += 8)
-        n += try_middles(j, 54) + try_middles(j, 55);
+        n += try_midpoints(j, 54) + try_midpoints(j, 55);
     assert_int_equal(n, 24);
 }
 
@@ -187,7 +187,7 @@ static unsigned try_root(uint64_t significand)
     return n;
 }
 
-/* Divisors of 2^106 - j from 2^52 to 2^53, of what is left of its prime factors. */
+/* Divisors of 2^106 - j from 2^52 to 2^53, built from the remaining prime factors. */
 static unsigned try_divisors(const uint64_t *primes, unsigned n, int j, unsigned __int128 divisor)
 {
     const unsigned __int128 other = (TWO_106 - (unsigned)j) / divisor;
@@ -210,7 +210,7 @@ static void test_inverses_next_to_middles(void **state)
     assert_in_range(try_divisors(two, sizeof two / sizeof *two, 2, 1), 40, 100);
 }
 
-/* ---- f64: straight code ---- */
+/* ---- f64: straight-line code ---- */
 
 static double random_double(uint64_t *random)
 {
@@ -250,7 +250,7 @@ static void build_straight(struct ct_cursor *at, uint64_t *random)
 
     while (n < 6)
         values[n++] = ct_const64(at, bits_of_f64(random_double(random)));
-    values[n++] = root(at, values[0]); /* so that there is something to be done */
+    values[n++] = root(at, values[0]); /* so that there is something to refine */
     while (n < 64) {
         values[n] = random_operation(at, random, values, n);
         if (random_below(random, 4) == 0)
@@ -292,7 +292,7 @@ static uint32_t random_single(uint64_t *random)
     return random_below(random, 2) << 31 | (random_below(random, 4) ? edges[random_below(random, 10)] : random_below(random, 0x7f800000));
 }
 
-/* Sums, sums of squares and constants, of numbers that the compiler does not know. */
+/* Sums, sums of squares and constants, of numbers that are unknown at compile time. */
 static ct_value random_term(struct ct_cursor *at, uint64_t *random)
 {
     const ct_value a = ct_bits2(at, CT_OP_XOR, ct_const32(at, 0), ct_const32(at, random_single(random)));
@@ -351,7 +351,8 @@ static uint32_t count(const struct ct_fn *fn, enum ct_op op)
     return n;
 }
 
-/* What is done with subnormals is left out where there are none: of a flushing multiply-add, or above a constant. */
+/* The code for subnormals is omitted if there cannot be any: for the result of a flushing multiply-add, or for a number above a
+ * constant. */
 static void test_inverse_roots(void **state)
 {
     (void)state;

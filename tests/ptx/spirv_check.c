@@ -7,8 +7,8 @@
 #include <spirv/unified1/spirv.h>
 #include <stdio.h>
 
-/* The head of a module tells what it is for. OpenCL 2.2 has SPIR-V 1.2 and allows no capability that came as an extension of OpenCL
- * (half floats, 64-bit atomics) or of SPIR-V: such modules are validated against SPIR-V alone. */
+/* The head of a module says for which environment it is. OpenCL 2.2 has SPIR-V 1.2 and allows no capability that came as an extension of
+ * OpenCL (half floats, 64-bit atomics) or of SPIR-V: such modules are validated against SPIR-V alone. */
 static spv_target_env environment_of(const uint32_t *words, size_t n_words)
 {
     bool is_extended = words[1] > 0x00010200;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Integer arithmetic of SPIR-V, one thread at a time, written from the SPIR-V specification alone. */
+/* Integer arithmetic of SPIR-V for one thread, written from the SPIR-V specification alone. */
 #include "spirv_program.h"
 
 #include <spirv/unified1/GLSL.std.450.h>
@@ -7,7 +7,7 @@
 struct operands {
     const struct spirv_program *p;
     const uint32_t *w;
-    unsigned thread, bits; /* bits: of the first operand's components */
+    unsigned thread, bits; /* bits: width of the first operand's components */
     uint64_t a, b;
     int64_t signed_a, signed_b;
 };
@@ -53,7 +53,7 @@ static bool shift(struct spirv_program *p, const struct operands *o, uint64_t *o
     return true;
 }
 
-/* o->b into o->a; the result of a field that is too long is not defined. */
+/* Inserts o->b into o->a; the result is undefined if the field is too long. */
 static bool insert_field(struct spirv_program *p, const struct operands *o, uint64_t *out)
 {
     const uint64_t offset = spirv_read(p, o->w[5], o->thread), count = spirv_read(p, o->w[6], o->thread);
@@ -113,7 +113,7 @@ static bool scalar(struct spirv_program *p, const uint32_t *w, unsigned thread, 
     return compute(p, &o, out);
 }
 
-/* Components of one type become those of another, low bits first. */
+/* Reinterprets components of one type as those of another, low bits first. */
 static void bitcast(const struct spirv_program *p, const uint32_t *w, unsigned thread)
 {
     const struct spirv_id *from = spirv_type(p, w[3]), *to = &p->ids[w[1]];

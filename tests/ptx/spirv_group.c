@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A work-group in SPIR-V: subgroups, whose threads part and meet again, and barriers.
+/* A work-group in SPIR-V: subgroups, whose threads diverge and reconverge, and barriers.
  *
- * Threads of a subgroup that run together are a tangle. It is split where its threads branch to different labels, and put together as
- * SPV_KHR_maximal_reconvergence has it: at a construct's merge block all that entered the construct and come out there, at a loop's continue
- * target all that are in the same round. So that everybody is waited for, each construct that was entered is a frame, which counts who
- * is still inside.
+ * Threads of a subgroup that execute together are a tangle (as in SPV_KHR_maximal_reconvergence). It is split where its threads branch to
+ * different labels, and merged as that extension requires: at a construct's merge block all threads that entered the construct and exit
+ * there, at a loop's continue target all that are in the same iteration. So that all of them are waited for, each construct that was
+ * entered is a frame, which records the threads that are still inside.
  *
- * What the specification leaves open is decided by the run's schedule, a seed: which subgroup goes on and how far, which of a subgroup's
- * tangles does, whether a tangle's threads execute instruction by instruction or thread by thread, and which come first. */
+ * What the specification leaves open is decided by the run's schedule, a seed: which subgroup continues and how far, which of a
+ * subgroup's tangles does, whether a tangle's threads execute instruction by instruction or thread by thread, and in which order. */
 #include "spirv_program.h"
 
 #include <stdio.h>
@@ -19,17 +19,17 @@ typedef unsigned __int128 lanes;
 enum { LANES_MAX = 128, GROUPS_MAX = 1024 };
 
 struct frame {
-    struct frame *parent; /* around it; in the list of free ones the next */
+    struct frame *parent; /* of the construct around it; in the free list, the next one */
     uint32_t header, merge, next;
     bool is_loop;
     uint32_t round;
-    lanes pending, at_merge, at_next; /* inside; come to the merge block; to the continue target */
+    lanes pending, at_merge, at_next; /* threads inside; threads at the merge block; at the continue target */
 };
 
 struct tangle {
     lanes members;
     const uint32_t *at;
-    uint32_t label; /* the block that it is in */
+    uint32_t label; /* the current block */
     struct frame *frame;
     bool waits; /* at a barrier */
 };
@@ -37,15 +37,15 @@ struct tangle {
 struct subgroup {
     unsigned first; /* thread */
     unsigned n;
-    struct tangle tangles[LANES_MAX]; /* the newest last */
+    struct tangle tangles[LANES_MAX]; /* the newest one last */
 };
 
-/* How the seed decides. */
+/* The decisions of the seed. */
 struct policy {
-    bool by_thread, backwards; /* threads one after the other; the highest first */
-    bool at_once;              /* any tangle goes on, not only the newest */
-    bool fine;                 /* others may come in before each access to memory */
-    unsigned burst;            /* steps before another subgroup may come */
+    bool by_thread, backwards; /* one thread after the other; the highest first */
+    bool at_once;              /* any tangle may continue, not only the newest */
+    bool fine;                 /* others may execute before each access to memory */
+    unsigned burst;            /* number of steps before another subgroup may execute */
 };
 
 struct group {
@@ -53,7 +53,7 @@ struct group {
     struct policy policy;
     struct subgroup *subgroups;
     unsigned n_subgroups;
-    struct frame *free_frames, **blocks; /* blocks: what frames were allocated in */
+    struct frame *free_frames, **blocks; /* blocks: the allocations that contain frames */
     unsigned n_blocks;
     uint64_t random;
 };
@@ -102,7 +102,7 @@ static void spawn(struct group *g, struct subgroup *s, lanes members, uint32_t l
     s->tangles[s->n++] = (struct tangle){.members = members, .at = g->p.ids[label].def, .label = label, .frame = frame};
 }
 
-/* Goes on where nobody is inside any more. */
+/* Continues where no thread is inside any more. */
 static void settle(struct group *g, struct subgroup *s, struct frame *frame)
 {
     if (frame->pending)
@@ -127,7 +127,7 @@ static void leave(struct group *g, struct subgroup *s, struct frame *from, const
     }
 }
 
-/* A branch of some threads to a label: out of constructs, around a loop, or just on. */
+/* A branch of some threads to a label: out of constructs, to the next iteration of a loop, or just forward. */
 static void jump(struct group *g, struct subgroup *s, struct frame *from, lanes members, uint32_t label)
 {
     struct frame *to = from;
@@ -159,7 +159,7 @@ static bool enter(struct group *g, struct tangle *t)
     struct frame *frame;
 
     if (is_loop && t->frame && t->frame->is_loop && t->frame->header == t->label)
-        return true; /* another round */
+        return true; /* next iteration */
     if (!(frame = new_frame(g)))
         return spirv_wrong(&g->p, "no memory");
     *frame = (struct frame){.parent = t->frame, .header = is_loop ? t->label : 0, .merge = w[1], .next = is_loop ? w[2] : 0,
@@ -184,7 +184,7 @@ static uint32_t target(struct group *g, const uint32_t *w, unsigned thread)
     return w[2];
 }
 
-/* The tangle's threads go where they branch to, those with the same label together. */
+/* The tangle's threads branch to their targets, those with the same label together. */
 static void split(struct group *g, struct subgroup *s, struct tangle t)
 {
     lanes rest = t.members;
@@ -229,7 +229,7 @@ static bool ballot(struct group *g, const struct subgroup *s, const struct tangl
     return true;
 }
 
-/* Who reads a thread that is not there, or not here, gets anything. */
+/* Reading a thread that does not exist, or is not active here, gives an arbitrary value. */
 static bool shuffle(struct group *g, const struct subgroup *s, const struct tangle *t)
 {
     for (unsigned lane = 0; lane < LANES_MAX; lane++) {
@@ -288,7 +288,7 @@ static bool for_members(struct group *g, const struct subgroup *s, lanes members
     return true;
 }
 
-/* The instructions up to the next that concerns all threads, or, in fine steps, up to the next access. */
+/* The instructions up to the next one that concerns all threads, or, in fine steps, up to the next access. */
 static const uint32_t *find_stretch(const struct group *g, const uint32_t *from)
 {
     const uint32_t *w = from;
@@ -313,7 +313,7 @@ static bool run_stretch(struct group *g, const struct subgroup *s, struct tangle
     return ok;
 }
 
-/* Runs a stretch of a tangle and what ends it. */
+/* Executes a stretch of a tangle and the instruction that ends it. */
 static bool step(struct group *g, struct subgroup *s, unsigned which)
 {
     struct tangle *t = &s->tangles[which], gone;
@@ -344,7 +344,7 @@ static bool step(struct group *g, struct subgroup *s, unsigned which)
 
 /* ---- barriers ---- */
 
-/* The rounds of the loops around: what, with the instruction, makes a dynamic instance. */
+/* The iterations of the loops around: together with the instruction they identify a dynamic instance. */
 static uint64_t instance_of(const struct tangle *t)
 {
     uint64_t hash = (uintptr_t)t->at;
@@ -380,7 +380,7 @@ static void go_on(struct tangle *t)
     t->at += spirv_length(t->at);
 }
 
-/* Nobody can run: whoever waits meets. Where one tangle of a subgroup holds back the others, it is the only one to go on. */
+/* No thread can run: those that wait at barriers meet. If one tangle of a subgroup blocks the others, only that one continues. */
 static bool meet(struct group *g)
 {
     if (g->p.run->barriers == SPIRV_BARRIERS_OF_ALL && !meet_all(g))
@@ -396,7 +396,7 @@ static bool meet(struct group *g)
 
 /* ---- the schedule ---- */
 
-/* Which tangle of a subgroup may go on; its number of tangles: none. */
+/* The tangle of a subgroup that may continue; the number of its tangles if there is none. */
 static unsigned choose_tangle(struct group *g, const struct subgroup *s)
 {
     const unsigned start = g->policy.at_once && s->n ? pick_below(g, s->n) : 0;
@@ -409,7 +409,7 @@ static unsigned choose_tangle(struct group *g, const struct subgroup *s)
     return s->n;
 }
 
-/* Lets a subgroup run for a while. False: none can. */
+/* Lets a subgroup run for a while. False: no subgroup can. */
 static bool run_some(struct group *g, bool *ok)
 {
     const unsigned start = pick_below(g, g->n_subgroups);

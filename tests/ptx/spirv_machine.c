@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread's stores as a trace. */
+/* Records one thread's stores as a trace. */
 #include "spirv_machine.h"
 
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a work-group. A pointer is a place in its storage class: of a function variable the slot, of memory the byte, of a built-in
- * variable its number and component. Everything is seen at once by all (one copy, in the order in which threads run). */
+/* Memory of a work-group. A pointer is a position in its storage class: for a function variable the slot, for memory the byte, for a
+ * built-in variable its number and component. All threads see every store at once (there is one copy, in the order in which threads
+ * run). */
 #include "spirv_program.h"
 
 #include <string.h>
@@ -44,7 +45,7 @@ static uint8_t *find_global(struct spirv_program *p, uint64_t address, uint32_t 
     return NULL;
 }
 
-/* The bytes that a pointer leads to, but those of a function variable or a built-in. */
+/* The bytes to which a pointer points, except those of a function variable or a built-in. */
 static uint8_t *find_bytes(struct spirv_program *p, uint32_t pointer, uint32_t bytes, unsigned thread)
 {
     const uint64_t place = spirv_read(p, pointer, thread);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A SPIR-V module taken apart. Constants have one value, other results one for each thread. */
+/* Decodes a SPIR-V module. Constants have one value, other results one for each thread. */
 #include "spirv_program.h"
 
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The header has it as a C99 inline function, which needs a definition somewhere. */
+/* The header has it as a C99 inline function, which needs an external definition in one file. */
 extern inline void SpvHasResultAndType(SpvOp opcode, bool *has_result, bool *has_type);
 
 bool spirv_wrong(struct spirv_program *p, const char *format, ...)
@@ -70,7 +70,7 @@ static void declare_type(struct spirv_program *p, const uint32_t *w)
         if (!type->array_stride)
             type->array_stride = spirv_bytes(p, w[2]);
         break;
-    case SpvOpTypeStruct: /* as the result of OpUMulExtended: of two equal members */
+    case SpvOpTypeStruct: /* the result of OpUMulExtended: two equal members */
         type->bits = p->ids[w[2]].bits;
         type->count = spirv_length(w) - 2;
         break;
@@ -88,7 +88,7 @@ static bool is_constant(uint32_t op)
     return (op >= SpvOpConstantTrue && op <= SpvOpSpecConstantOp) || op == SpvOpUndef;
 }
 
-/* The values of a constant; what the run says, where it is specialized. */
+/* The values of a constant; the run's values for specialization constants. */
 static bool define_constant(struct spirv_program *p, const uint32_t *w)
 {
     const struct spirv_id *type = &p->ids[w[1]];
@@ -124,7 +124,8 @@ static bool define_constant(struct spirv_program *p, const uint32_t *w)
     }
 }
 
-/* A function variable's value is its first slot, any other's the byte where it begins: the place in its storage class. */
+/* The value of a function variable is its first slot, that of any other variable the byte at which it starts: the position in its
+ * storage class. */
 static bool define_variable(struct spirv_program *p, const uint32_t *w, uint32_t *local_slots)
 {
     const struct spirv_id *holds = &p->ids[p->ids[w[1]].element];
@@ -162,7 +163,7 @@ static bool define(struct spirv_program *p, const uint32_t *w, uint64_t **next, 
     return !is_constant(op) || define_constant(p, w);
 }
 
-/* Upper bound of the words that values take: no composite has more components than a struct has members. */
+/* Upper bound of the number of words of values: no composite has more components than a struct has members. */
 static size_t count_values(const struct spirv_program *p)
 {
     size_t n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random graphs through structurize and emit: spirv-val takes every module, and a run of the SPIR-V stores what a run of the graph in
- * register form stores. Plain graphs get plain structure. */
+/* Random graphs through structurize and emit: spirv-val accepts every module, and executing the SPIR-V stores the same as executing the
+ * graph in register form. Simple graphs get a simple structure. */
 #include "spirv_machine.h"
 #include "ptx2spv/ir/structure.h"
 
@@ -52,7 +52,7 @@ static struct ptx2spv_kernel emit(struct bench *bench)
     return kernel;
 }
 
-/* What ir.h promises of a tree. */
+/* The guarantees of ir.h on a tree. */
 static void check_tree(struct ct_fn *fn)
 {
     for (const struct ct_node *node = fn->body; node; node = ct_node_next(node)) {
@@ -85,7 +85,7 @@ static void test_random_graphs(void **state)
         build_random(&bench, &random, 1 + random_below(&random, 30));
         run_ir(bench.fn, &wanted);
         make_ssa(&bench);
-        run_pass(&bench, ct_pass_simplify, 0); /* without it phis are seldom used beside what replaces them */
+        run_pass(&bench, ct_pass_simplify, 0); /* without it, phis are seldom used together with the values that replace them */
         const struct ptx2spv_kernel kernel = emit(&bench);
         check_tree(bench.fn);
         assert_valid_spirv(kernel.words, kernel.n_words);
@@ -96,14 +96,14 @@ static void test_random_graphs(void **state)
         n_loops += count_spirv(kernel.words, kernel.n_words, SpvOpLoopMerge);
         bench_finish(&bench);
     }
-    /* The graphs were not all plain. */
+    /* Not all graphs were simple. */
     assert_true(n_selectors > N_GRAPHS / 20 && n_scopes > N_GRAPHS / 2 && n_loops > N_GRAPHS / 2);
 }
 
-/* ---- plain graphs: the tree has just the nodes that the flow needs ---- */
+/* ---- simple graphs: the tree has only the nodes that the control flow needs ---- */
 
-/* Edges of a graph: "0:12" is block 0 with successors 1 and 2; a block that is not named returns. Each stores something, so that it
- * is more than a return. */
+/* Edges of a graph: "0:12" is block 0 with successors 1 and 2; a block that is not named returns. Each block contains a store, so that
+ * it is more than a return. */
 static void build_graph(struct bench *bench, const char *const *edges, uint32_t n_blocks)
 {
     struct ct_cursor at = {.fn = bench->fn};
@@ -150,7 +150,7 @@ static const struct {
     {"loop in loop", {"0:1", "1:2", "2:23", "3:14"}, 5, 2, 0, 2, 0},
     {"loop with continue", {"0:1", "1:23", "2:1", "3:14"}, 5, 2, 0, 1, 0},
     {"loop with two exits to one place", {"0:1", "1:24", "2:34", "3:1"}, 5, 2, 0, 1, 0},
-    /* b && c ? 3 : 4, then 5: one arm is reached from two places */
+    /* b && c ? 3 : 4, then 5: one arm is reached from two blocks */
     {"short circuit", {"0:14", "1:34", "3:5", "4:5"}, 6, 2, 1, 0, 0},
     /* the inner loop is left to the end of the outer one */
     {"break of two loops", {"0:1", "1:25", "2:34", "3:25", "4:1"}, 6, 3, 0, 2, 1},
@@ -196,7 +196,7 @@ static ct_value emit_add_one(struct ct_cursor *at, ct_value to)
     return to;
 }
 
-/* do { last = count; count++; } while (count != 10); store last: what a phi held in the last round, not what comes next. */
+/* do { last = count; count++; } while (count != 10); store last: the value of a phi in the last iteration, not the next value. */
 static void test_phi_used_behind_its_loop(void **state)
 {
     struct trace found;
@@ -252,7 +252,7 @@ static void end_block(struct bench *bench, struct ct_cursor *at, uint32_t n, uin
     ct_block_set_succs(bench->fn, at->block, n, succs);
 }
 
-/* n ifs in turn. */
+/* n ifs, one after the other. */
 static void build_chain(struct bench *bench, uint32_t n)
 {
     struct ct_cursor at = {.fn = bench->fn};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kernels are led past their synchronization points in one order, and which must be cut at them. A kernel belongs to the second
- * kind if PTX brings together threads that stand at different places, or in different rounds of a loop; the reason stands beside each.
- * What the forms compute is the business of programs.warps and of the random kernels. */
+/* Which kernels pass their synchronization points in one order, and which must be cut at them. A kernel must be cut if PTX brings
+ * together threads that are at different points, or in different iterations of a loop; the reason is stated with each kernel. What the
+ * forms compute is tested by programs.warps and by random kernels. */
 #include "cuttle/ptx2spv.h"
 
 #include "spirv_machine.h"
@@ -14,7 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* By the words of work-group memory that a thread needs: a resumed one also shows where it waits, and for whom. */
+/* Recognized by the number of words of work-group memory per thread: the resumed form also stores where a thread waits, and for which
+ * lanes. */
 enum form { IN_ORDER = 1, RESUMED = 3 };
 
 static const struct {
@@ -112,7 +113,7 @@ static void test_the_code_is_valid(void **state)
     }
 }
 
-/* Kernels of cooperative launches have one more parameter, and keep state between dispatches where a loop waits; every form is valid. */
+/* Kernels of cooperative launches have one more parameter, and save state between dispatches if a loop waits; every form is valid. */
 static void test_cooperative_ones(void **state)
 {
     (void)state;
