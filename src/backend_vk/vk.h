@@ -85,8 +85,8 @@ struct ct_vk_instance {
 
 /* Loads Vulkan, makes the instance and finds the devices, once. Never fails: without Vulkan there are no devices. */
 const struct ct_vk_instance *ct_vk_instance_get(void);
-/* Errors that the validation layer has reported so far. */
-unsigned ct_vk_validation_errors(void);
+/* Unexpected messages, errors and warnings, that the validation layer has given so far. */
+unsigned ct_vk_validation_messages(void);
 /* Tells the layer's messages about this image from others; nothing without the layer. */
 void ct_vk_name_imported_image(VkDevice device, VkImage image);
 /* Examines a physical device. False: below the bar; *out_reason then names what is missing (lives as long as the process). All facts are
