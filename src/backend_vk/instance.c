@@ -10,6 +10,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 
 #define CT_CHANNEL "vulkan"
 #define VALIDATION_LAYER "VK_LAYER_KHRONOS_validation"
@@ -107,6 +110,11 @@ static void watch_validation(VkInstance handle)
 
     (void)ct_vk_result(vkCreateDebugUtilsMessengerEXT(handle, &info, NULL, &messenger), "vkCreateDebugUtilsMessengerEXT");
     ct_log(CT_LOG_INFO, "validation is on");
+#ifdef __SANITIZE_ADDRESS__
+    /* The layer frees its tables when the process ends. They hold the driver's handles, in whose place we have numbers, so LeakSanitizer
+     * has to look before that: handlers run in the opposite order, and the layer is loaded by now. */
+    (void)atexit(__lsan_do_leak_check);
+#endif
 }
 
 static bool create_instance(struct ct_vk_instance *instance)
