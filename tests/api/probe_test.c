@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The probe: its cases against the host's C library, what it says of a device that is said to do more than it does, and its answers
  * on the disk. */
+#include "chosen_backend.h"
 #include "core/device/context.h"
 #include "core/device/probe.h"
 #include "../float_bits.h"
@@ -67,17 +68,6 @@ static void test_cases_are_right(void **state)
 }
 
 /* ---- a device ---- */
-
-static const struct ct_backend *backend_of_environment(void)
-{
-#ifdef CT_WITH_OPENCL
-    const char *name = getenv("CUTTLE_BACKEND");
-
-    if (name && !strcmp(name, "opencl"))
-        return &ct_backend_cl;
-#endif
-    return &ct_backend_vk;
-}
 
 /* What its backend says of a device passes; that everything is exact does not, on devices that round a fused operation twice. */
 static void test_device_is_asked(void **state)

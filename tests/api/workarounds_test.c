@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of workarounds: versions are compared as numbers, CUTTLE_WORKAROUNDS is heeded, every row names a test that is there, and the
  * mask gets to the target that the compiler sees. */
+#include "chosen_backend.h"
 #include "core/device/backend.h"
 #include "core/device/workarounds.h"
 
@@ -105,17 +106,6 @@ static void test_versions_are_numbers(void **state)
 }
 
 /* ---- the compiler sees it ---- */
-
-static const struct ct_backend *backend_of_environment(void)
-{
-#ifdef CT_WITH_OPENCL
-    const char *name = getenv("CUTTLE_BACKEND");
-
-    if (name && !strcmp(name, "opencl"))
-        return &ct_backend_cl;
-#endif
-    return &ct_backend_vk;
-}
 
 enum { SAME = 0, OTHER = 1, NO_DEVICE = 77 };
 
