@@ -411,6 +411,26 @@ static void an_event_belongs_to_its_context(void **state)
     ok(cuEventDestroy(event));
 }
 
+/* A handle is never given out again, although its place in our table is. CUDA leaves the use of such a handle undefined. */
+static void a_dead_handle_is_no_other_object(void **state)
+{
+    CUevent dead, living;
+
+    (void)state;
+    if (!on_cuttle())
+        return;
+    for (int i = 0; i < 3; i++) {
+        ok(cuEventCreate(&dead, 0));
+        ok(cuEventDestroy(dead));
+        ok(cuEventCreate(&living, 0));
+        assert_ptr_not_equal(dead, living);
+        gives(CUDA_ERROR_INVALID_HANDLE, cuEventQuery(dead));
+        gives(CUDA_ERROR_INVALID_HANDLE, cuEventDestroy(dead));
+        ok(cuEventQuery(living));
+        ok(cuEventDestroy(living));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +448,7 @@ int main(void)
         cmocka_unit_test(events_need_no_current_context),
         cmocka_unit_test(waits_hold_across_contexts),
         cmocka_unit_test(an_event_belongs_to_its_context),
+        cmocka_unit_test(a_dead_handle_is_no_other_object),
     };
 
     return cmocka_run_group_tests(tests, with_context, without_context);

@@ -208,8 +208,10 @@ static void memory_is_copied_between_them(void **state)
     ok(cuMemsetD32(b, 55, WORDS));
     ok(cuMemcpy3DPeer(&box));
     all_are(0, a, 55);
-    if (on_cuttle()) /* NVIDIA's driver looks into it */
+    if (on_cuttle()) { /* NVIDIA's driver looks into it */
         gives(CUDA_ERROR_INVALID_CONTEXT, cuMemcpyPeer(b, MADE_UP(CUcontext), a, contexts[0], BYTES));
+        gives(CUDA_ERROR_INVALID_CONTEXT, cuMemcpyPeer(b, contexts[1], a, MADE_UP(CUcontext), BYTES));
+    }
     use(1);
     ok(cuStreamDestroy(stream));
     release(0, a);

@@ -238,6 +238,17 @@ static void test_two_opens_are_independent(void **state)
     await_all(f->queue);
 }
 
+/* Several at once, of an odd size: one alone may be aligned by chance. make_memory looks at the address. */
+static void check_alignment(struct fixture *f, enum ct_memory_kind kind, uint64_t align)
+{
+    struct ct_memory *memory[5];
+
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        memory[i] = make_memory(f->device, kind, 10007, align);
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        backend->memory->destroy(memory[i]);
+}
+
 static void test_memory_kinds(void **state)
 {
     struct fixture *f = *state;
@@ -257,6 +268,7 @@ static void test_memory_kinds(void **state)
                 assert_int_equal(((unsigned char *)memory->host)[10006], 0x5a);
             }
             backend->memory->destroy(memory);
+            check_alignment(f, (enum ct_memory_kind)kind, aligns[i]);
         }
     }
     backend->memory->destroy(NULL);
@@ -367,13 +379,16 @@ static void test_copy_rows_and_slices(void **state)
     struct fixture *f = *state;
     struct ct_memory *to = make_memory(f->device, CT_MEMORY_HOST, WORDS * 4, 4);
     static const struct ct_copy_region rows[] = {
-        {0, 0, WORDS * 4, 1, 0, 0, 1, 0, 0}, /* all */
-        {3, 5, 7, 1, 0, 0, 1, 0, 0},         /* odd offsets and size */
-        {1, 2, 10, 5, 16, 12, 1, 0, 0},      /* 2-D, different pitches */
-        {0, 0, 8, 4, 8, 8, 3, 32, 32},       /* 3-D that is one run */
-        {64, 0, 6, 3, 10, 8, 4, 100, 40},    /* 3-D */
-        {0, 1, 1, 700, 3, 2, 1, 0, 0},       /* more rows than one call takes */
-        {8, 8, 0, 1, 0, 0, 1, 0, 0},         /* nothing */
+        {0, 0, WORDS * 4, 1, 0, 0, 1, 0, 0},                                /* all */
+        {3, 5, 7, 1, 0, 0, 1, 0, 0},                                        /* odd offsets and size */
+        {1, 2, 10, 5, 16, 12, 1, 0, 0},                                     /* 2-D, different pitches */
+        {0, 0, 8, 4, 8, 8, 3, 32, 32},                                      /* 3-D that is one run */
+        {64, 0, 6, 3, 10, 8, 4, 100, 40},                                   /* 3-D */
+        {0, 0, 8, 4, 12, 8, 1, 0, 0},                                       /* rows that touch in the source alone, */
+        {0, 0, 8, 4, 8, 12, 1, 0, 0},                                       /* in the destination alone; */
+        {0, 0, 8, 1, 8, 8, 3, 16, 8},                                       /* slices, too */
+        {0, 0, 8, 1, 8, 8, 3, 8, 16},        {0, 1, 1, 700, 3, 2, 1, 0, 0}, /* more rows than one call takes */
+        {8, 8, 0, 1, 0, 0, 1, 0, 0},                                        /* nothing */
     };
     unsigned char *expect = malloc(WORDS * 4), *source = f->host->host, *got = to->host;
 

@@ -262,6 +262,18 @@ static enum kind kind_of(uint32_t op)
     return op < sizeof kinds ? (enum kind)kinds[op] : PLAIN;
 }
 
+/* PTX ISA, bar.sync: what threads wrote before it, in shared and global memory, is performed for all that take part. SPIR-V says which
+ * memory a barrier orders; this machine keeps the order of the program anyway, so it only looks. */
+static bool orders_memory(struct group *g, const uint32_t *w)
+{
+    const uint64_t semantics = spirv_read(&g->p, w[3], 0),
+                   global = SpvMemorySemanticsUniformMemoryMask | SpvMemorySemanticsCrossWorkgroupMemoryMask;
+
+    if (semantics & SpvMemorySemanticsAcquireReleaseMask && semantics & SpvMemorySemanticsWorkgroupMemoryMask && semantics & global)
+        return true;
+    return spirv_wrong(&g->p, "a barrier with the semantics %#llx orders not all memory", (unsigned long long)semantics);
+}
+
 static bool execute(struct group *g, const uint32_t *w, unsigned thread)
 {
     const enum kind kind = kind_of(spirv_op(w));
@@ -331,7 +343,7 @@ static bool step(struct group *g, struct subgroup *s, unsigned which)
     }
     if (kind == BARRIER && spirv_read(&g->p, t->at[1], 0) != SpvScopeSubgroup) {
         t->waits = true;
-        return true;
+        return orders_memory(g, t->at);
     }
     if (kind == ACCESS)
         return true;

@@ -269,6 +269,54 @@ static void events_let_others_reuse(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
+/* A stream waits for an event of a relay, which itself waits for the free: after that event, or before it. Returns whether the stream got
+ * the same memory. Nothing of all that runs before the allocation. */
+static bool reused_over_a_relay(CUmemoryPool pool, bool event_is_late)
+{
+    struct seeds_gate gate, relay;
+    CUstream other = make_stream();
+    CUevent freed, event;
+    CUdeviceptr p, q;
+
+    keep_everything(pool);
+    seeds_gate_make(&gate);
+    seeds_gate_make(&relay);
+    ok(cuEventCreate(&freed, CU_EVENT_DISABLE_TIMING));
+    ok(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    ok(cuMemAllocFromPoolAsync(&p, 4 * MIB, pool, gate.stream));
+    ok(cuMemFreeAsync(p, gate.stream));
+    ok(cuEventRecord(freed, gate.stream));
+    if (!event_is_late)
+        ok(cuEventRecord(event, relay.stream));
+    ok(cuStreamWaitEvent(relay.stream, freed, 0));
+    if (event_is_late)
+        ok(cuEventRecord(event, relay.stream));
+    ok(cuStreamWaitEvent(other, event, 0));
+    ok(cuMemAllocFromPoolAsync(&q, 4 * MIB, pool, other));
+    ok(cuMemFreeAsync(q, other));
+    seeds_gate_finish(&gate);
+    seeds_gate_finish(&relay);
+    ok(cuStreamSynchronize(other));
+    ok(cuEventDestroy(freed));
+    ok(cuEventDestroy(event));
+    ok(cuStreamDestroy(other));
+    return p == q;
+}
+
+/* What a stream waits for brings along what that waited for, and not what its stream waited for later. */
+static void waits_are_inherited_up_to_the_event(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        CUmemoryPool pool = make_pool();
+
+        set_policy(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, 0);
+        set_policy(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, 0);
+        assert_int_equal(reused_over_a_relay(pool, late), late);
+        ok(cuMemPoolDestroy(pool));
+    }
+}
+
 /* Without any order, memory whose free has not run is nobody else's. */
 static void without_order_nobody_reuses(void **state)
 {
@@ -765,6 +813,7 @@ int main(void)
         cmocka_unit_test(allocations_are_apart),
         cmocka_unit_test(a_stream_reuses_its_own),
         cmocka_unit_test(events_let_others_reuse),
+        cmocka_unit_test(waits_are_inherited_up_to_the_event),
         cmocka_unit_test(without_order_nobody_reuses),
         cmocka_unit_test(complete_frees_are_reused),
         cmocka_unit_test(full_pools_make_streams_wait),
