@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: Context Management, and Context Management (deprecated).
- * NOT_INITIALIZED before cuInit. What works on the current context gives INVALID_CONTEXT if there is none, CONTEXT_IS_DESTROYED if it
- * was destroyed meanwhile or is a primary context that nobody retains, and the error of a kernel that failed in it.
- * INVALID_VALUE: a null pointer for a result. */
+ * NOT_INITIALIZED before cuInit. Functions that work on the current context return INVALID_CONTEXT if there is none, CONTEXT_IS_DESTROYED
+ * if it has been destroyed or is a primary context without a reference, and the error of a kernel that failed in it.
+ * INVALID_VALUE: the pointer for a result is NULL. */
 #include "entry_points.h"
 
 #include "core/device/device.h"
@@ -35,39 +35,42 @@ static CUresult create(CUcontext *pctx, unsigned flags, CUdevice dev, unsigned a
     return r;
 }
 
-/* cuCtxCreate, of CUDA 2.0: the context tells API version 3010. */
+/* cuCtxCreate, the version of CUDA 2.0: cuCtxGetApiVersion returns 3010 for the context. */
 CUresult CUDAAPI cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
     return create(pctx, flags, dev, 3010);
 }
 
-/* cuCtxCreate_v2. Makes a context and pushes it. flags: CUctx_flags. INVALID_VALUE: no such flags; INVALID_DEVICE; OUT_OF_MEMORY. */
+/* cuCtxCreate_v2. Creates a context and pushes it on the stack. flags: CUctx_flags. INVALID_VALUE: unknown flags; INVALID_DEVICE;
+ * OUT_OF_MEMORY. */
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
     return create(pctx, flags, dev, 3020);
 }
 
-/* cuCtxCreate_v3. UNSUPPORTED_EXEC_AFFINITY: numParams is not 0, since parts of a device cannot be set aside. */
+/* cuCtxCreate_v3. UNSUPPORTED_EXEC_AFFINITY: numParams is not 0, since devices cannot be partitioned. */
 CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev)
 {
     if (numParams != 0 || paramsArray)
-        return ct_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "%d parameters of execution affinity", numParams);
+        return ct_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "%d parameters of execution affinity: devices cannot be partitioned",
+                       numParams);
     return create(pctx, flags, dev, 3020);
 }
 
-/* cuCtxCreate_v4. ctxCreateParams may be NULL. UNSUPPORTED_EXEC_AFFINITY as in _v3; NOT_SUPPORTED: compute in a graphics context. */
+/* cuCtxCreate_v4. ctxCreateParams may be NULL. UNSUPPORTED_EXEC_AFFINITY as in cuCtxCreate_v3; NOT_SUPPORTED: compute in a graphics
+ * context. */
 CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev)
 {
     if (ctxCreateParams && ctxCreateParams->cigParams && ctxCreateParams->execAffinityParams)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "execution affinity and CIG exclude each other");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "execution affinity and CIG are mutually exclusive");
     if (ctxCreateParams && ctxCreateParams->cigParams)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "compute in graphics contexts");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "compute in graphics contexts is not supported");
     if (ctxCreateParams)
         return cuCtxCreate_v3(pctx, ctxCreateParams->execAffinityParams, ctxCreateParams->numExecAffinityParams, flags, dev);
     return create(pctx, flags, dev, 3020);
 }
 
-/* Initialized, and a context is given at all. */
+/* Checks that the library is initialized and that ctx is not NULL. */
 static CUresult check_given(CUcontext ctx)
 {
     CUresult r = ct_process_check();
@@ -75,8 +78,9 @@ static CUresult check_given(CUcontext ctx)
     return r != CUDA_SUCCESS || ctx ? r : ct_fail(CUDA_ERROR_INVALID_VALUE, "ctx is NULL");
 }
 
-/* cuCtxDestroy_v2. Waits for its work and frees what is in it; pops it if the calling thread has it on top. Elsewhere it stays current
- * and gives CONTEXT_IS_DESTROYED. INVALID_VALUE: ctx is NULL; INVALID_CONTEXT: no context, or a primary one. */
+/* cuCtxDestroy_v2. Waits for the work of the context, frees its resources, and pops it if it is on top of the calling thread's stack. It
+ * stays current in other threads, where calls then return CONTEXT_IS_DESTROYED. INVALID_VALUE: ctx is NULL; INVALID_CONTEXT: ctx is not
+ * a context, or is a primary one. */
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
 {
     CUresult r = check_given(ctx);
@@ -84,13 +88,13 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
     return r == CUDA_SUCCESS ? ct_context_destroy(ctx) : r;
 }
 
-/* cuCtxDestroy, of CUDA 2.0: the same. */
+/* cuCtxDestroy, the version of CUDA 2.0, which does the same. */
 CUresult CUDAAPI cuCtxDestroy(CUcontext ctx)
 {
     return cuCtxDestroy_v2(ctx);
 }
 
-/* cuCtxPushCurrent_v2. INVALID_VALUE: ctx is NULL; INVALID_CONTEXT: no context. */
+/* cuCtxPushCurrent_v2. INVALID_VALUE: ctx is NULL; INVALID_CONTEXT: ctx is not a context. */
 CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
 {
     CUresult r = check_given(ctx);
@@ -98,13 +102,13 @@ CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
     return r == CUDA_SUCCESS ? ct_context_push(ctx) : r;
 }
 
-/* cuCtxPushCurrent, of CUDA 2.0: the same. */
+/* cuCtxPushCurrent, the version of CUDA 2.0, which does the same. */
 CUresult CUDAAPI cuCtxPushCurrent(CUcontext ctx)
 {
     return cuCtxPushCurrent_v2(ctx);
 }
 
-/* cuCtxPopCurrent_v2. pctx may be NULL. INVALID_CONTEXT: nothing is on the stack. */
+/* cuCtxPopCurrent_v2. pctx may be NULL. INVALID_CONTEXT: the stack is empty. */
 CUresult CUDAAPI cuCtxPopCurrent_v2(CUcontext *pctx)
 {
     CUresult r = ct_process_check();
@@ -112,14 +116,14 @@ CUresult CUDAAPI cuCtxPopCurrent_v2(CUcontext *pctx)
     return r == CUDA_SUCCESS ? ct_context_pop(pctx) : r;
 }
 
-/* cuCtxPopCurrent, of CUDA 2.0: the same. */
+/* cuCtxPopCurrent, the version of CUDA 2.0, which does the same. */
 CUresult CUDAAPI cuCtxPopCurrent(CUcontext *pctx)
 {
     return cuCtxPopCurrent_v2(pctx);
 }
 
-/* cuCtxSetCurrent. Takes the place of the top of the stack; NULL pops it. A primary context need not be retained yet.
- * INVALID_CONTEXT: no context. */
+/* cuCtxSetCurrent. Replaces the top of the stack; NULL pops it. A primary context may be set before it is retained. INVALID_CONTEXT: ctx
+ * is not a context. */
 CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
 {
     CUresult r = ct_process_check();
@@ -127,7 +131,7 @@ CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
     return r == CUDA_SUCCESS ? ct_context_set_current(ctx) : r;
 }
 
-/* cuCtxGetCurrent. NULL if there is none. */
+/* cuCtxGetCurrent. The result is NULL if no context is current. */
 CUresult CUDAAPI cuCtxGetCurrent(CUcontext *pctx)
 {
     const struct ct_context *top;
@@ -142,7 +146,7 @@ CUresult CUDAAPI cuCtxGetCurrent(CUcontext *pctx)
     return CUDA_SUCCESS;
 }
 
-/* Finds the context of a query: ctx, or the current one. */
+/* Finds the context of a query: ctx, or the current context if ctx is NULL. */
 static CUresult find_for(const void *out, CUcontext ctx, struct ct_context **context)
 {
     CUresult r = ct_context_lookup_or_current(ctx, context);
@@ -154,7 +158,7 @@ static CUresult find_for(const void *out, CUcontext ctx, struct ct_context **con
     return r;
 }
 
-/* The same for the current context, which must be free of errors. */
+/* Finds the current context for a query, which fails if a kernel failed in the context. */
 static CUresult current_for(const void *out, struct ct_context **context)
 {
     CUresult r = ct_context_current(context);
@@ -166,8 +170,8 @@ static CUresult current_for(const void *out, struct ct_context **context)
     return r;
 }
 
-/* cuCtxGetDevice_v2. ctx NULL: the current one. Also of a context that is not active, since its device never changes.
- * INVALID_VALUE: device is NULL; INVALID_CONTEXT: no context. */
+/* cuCtxGetDevice_v2. A ctx of NULL is the current context. The function also works for a context that is not active, since the device of
+ * a context never changes. INVALID_VALUE: device is NULL; INVALID_CONTEXT: ctx is not a context. */
 CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 {
     CUresult r = ct_process_check();
@@ -177,13 +181,13 @@ CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
     return device ? ct_context_ordinal(ctx, device) : ct_fail(CUDA_ERROR_INVALID_VALUE, "device is NULL");
 }
 
-/* cuCtxGetDevice. Of the current context. */
+/* cuCtxGetDevice. The device of the current context. */
 CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
 {
     return cuCtxGetDevice_v2(device, NULL);
 }
 
-/* cuCtxGetFlags. CUctx_flags of the current context, also where a kernel failed. */
+/* cuCtxGetFlags. The CUctx_flags of the current context, even if a kernel failed in it. */
 CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
 {
     struct ct_context *context;
@@ -196,7 +200,7 @@ CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
     return CUDA_SUCCESS;
 }
 
-/* cuCtxSetFlags. INVALID_VALUE: no such flags. */
+/* cuCtxSetFlags. INVALID_VALUE: unknown flags. */
 CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
 {
     struct ct_context *context;
@@ -211,7 +215,7 @@ CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
     return r;
 }
 
-/* cuCtxGetId. A number that no other context of the process ever has. ctx NULL: the current one. */
+/* cuCtxGetId. A number that no other context of the process ever has. A ctx of NULL is the current context. */
 CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 {
     struct ct_context *context;
@@ -224,7 +228,7 @@ CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
     return CUDA_SUCCESS;
 }
 
-/* cuCtxSynchronize_v2. Waits for all work of ctx (NULL: the current one). The error of work that failed. */
+/* cuCtxSynchronize_v2. Waits for all work of ctx (NULL: of the current context) and returns the error of work that failed. */
 CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
 {
     struct ct_context *context;
@@ -243,8 +247,8 @@ CUresult CUDAAPI cuCtxSynchronize(void)
     return cuCtxSynchronize_v2(NULL);
 }
 
-/* cuCtxSetLimit. value in the unit of the limit, mostly bytes. UNSUPPORTED_LIMIT: one that no device here has; NOT_PERMITTED: one
- * of compute in graphics contexts; INVALID_VALUE: no such limit, or out of range. */
+/* cuCtxSetLimit. value is in the unit of the limit, mostly bytes. UNSUPPORTED_LIMIT: no device supports the limit; NOT_PERMITTED: it is
+ * a limit of compute in graphics contexts; INVALID_VALUE: the limit does not exist, or value is out of range. */
 CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
 {
     struct ct_context *context;
@@ -257,7 +261,7 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
     return r;
 }
 
-/* cuCtxGetLimit. UNSUPPORTED_LIMIT: one that no device here has; INVALID_VALUE: no such limit. */
+/* cuCtxGetLimit. UNSUPPORTED_LIMIT: no device supports the limit; INVALID_VALUE: the limit does not exist. */
 CUresult CUDAAPI cuCtxGetLimit(size_t *pvalue, CUlimit limit)
 {
     struct ct_context *context;
@@ -283,7 +287,7 @@ CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *pconfig)
     return CUDA_SUCCESS;
 }
 
-/* cuCtxSetCacheConfig. A preference, kept and without effect. INVALID_VALUE: no such configuration. */
+/* cuCtxSetCacheConfig. The preference is stored and has no effect. INVALID_VALUE: config does not exist. */
 CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
 {
     struct ct_context *context;
@@ -292,14 +296,14 @@ CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
     if (r != CUDA_SUCCESS)
         return r;
     if ((unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL)
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "cache configuration %d", (int)config);
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "cache configuration %d does not exist", (int)config);
     else
         context->cache_config = config;
     ct_context_release(context);
     return r;
 }
 
-/* cuCtxGetApiVersion. 3010 for a context of the first cuCtxCreate, else 3020. ctx NULL: the current one. */
+/* cuCtxGetApiVersion. 3010 for a context of the original cuCtxCreate, otherwise 3020. A ctx of NULL is the current context. */
 CUresult CUDAAPI cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 {
     struct ct_context *context;
@@ -312,8 +316,8 @@ CUresult CUDAAPI cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
     return CUDA_SUCCESS;
 }
 
-/* cuCtxGetStreamPriorityRange. 0 and -1 where the device's queues have priorities (CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED), else
- * both 0. Either pointer may be NULL. */
+/* cuCtxGetStreamPriorityRange. 0 and -1 if the device's queues have priorities (CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED),
+ * otherwise 0 and 0. Either pointer may be NULL. */
 CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
 {
     struct ct_context *context;
@@ -329,7 +333,7 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPr
     return CUDA_SUCCESS;
 }
 
-/* Calls a function for an event and the streams of a context, which is the current one if `ctx` is NULL. */
+/* Calls a function for an event and a context, which is the current one if `ctx` is NULL. */
 static CUresult with_event(CUresult (*call)(struct ct_context *context, struct ct_event *event), CUcontext ctx, CUevent handle)
 {
     struct ct_context *context;
@@ -349,22 +353,22 @@ static CUresult with_event(CUresult (*call)(struct ct_context *context, struct c
     return r;
 }
 
-/* cuCtxRecordEvent. Marks all that the streams of the context have now. hCtx NULL: the current one. INVALID_HANDLE: hEvent is none, or of
- * another context. */
+/* cuCtxRecordEvent. Records all work that is now in the streams of the context. An hCtx of NULL is the current context. INVALID_HANDLE:
+ * hEvent is not an event, or belongs to another context. */
 CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
 {
     return with_event(ct_streams_record, hCtx, hEvent);
 }
 
-/* cuCtxWaitEvent. What the streams of the context get from now on, also those that are made later, waits for what the event recorded last.
- * The event may be of another context or device. hCtx NULL: the current one. */
+/* cuCtxWaitEvent. All later work in the streams of the context, including streams created later, waits for the last record of the event.
+ * The event may belong to another context or device. An hCtx of NULL is the current context. */
 CUresult CUDAAPI cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
 {
     return with_event(ct_streams_wait, hCtx, hEvent);
 }
 
-/* cuCtxResetPersistingL2Cache. NOT_SUPPORTED: no part of the cache can be set aside (CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE is 0),
- * so nothing persists. */
+/* cuCtxResetPersistingL2Cache. NOT_SUPPORTED: no part of the cache can be set aside (CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE is
+ * 0), so no line persists in it. */
 CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
 {
     struct ct_context *context;
@@ -373,10 +377,10 @@ CUresult CUDAAPI cuCtxResetPersistingL2Cache(void)
     if (r != CUDA_SUCCESS)
         return r;
     ct_context_release(context);
-    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "no part of the L2 cache can be set aside, so nothing persists in it");
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "no part of the L2 cache can be set aside for persisting accesses");
 }
 
-/* cuCtxGetExecAffinity. Always the whole device. UNSUPPORTED_EXEC_AFFINITY: another type. */
+/* cuCtxGetExecAffinity. The result is always the whole device. UNSUPPORTED_EXEC_AFFINITY: type does not exist. */
 CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
 {
     struct ct_context *context;
@@ -385,7 +389,7 @@ CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexec
     if (r != CUDA_SUCCESS)
         return r;
     if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) {
-        r = ct_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "affinity type %d", (int)type);
+        r = ct_fail(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, "execution affinity type %d is not supported", (int)type);
     } else {
         pExecAffinity->type = type;
         pExecAffinity->param.smCount.val = (unsigned)ct_device_limit(context->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -394,7 +398,7 @@ CUresult CUDAAPI cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexec
     return r;
 }
 
-/* cuCtxAttach (deprecated). The context then takes one cuCtxDetach more. INVALID_VALUE: flags is not 0. */
+/* cuCtxAttach (deprecated). The context then needs one more cuCtxDetach. INVALID_VALUE: flags is not 0. */
 CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
 {
     struct ct_context *context;
@@ -403,7 +407,7 @@ CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
     if (r != CUDA_SUCCESS)
         return r;
     if (flags != 0) {
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "flags is 0x%x", flags);
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "flags is 0x%x instead of 0", flags);
     } else {
         ct_mutex_lock(&context->lock);
         context->attaches++;
@@ -414,7 +418,7 @@ CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
     return r;
 }
 
-/* cuCtxDetach (deprecated). The last one destroys the context. INVALID_CONTEXT: ctx is not the current one. */
+/* cuCtxDetach (deprecated). The last call destroys the context. INVALID_CONTEXT: ctx is not the current context. */
 CUresult CUDAAPI cuCtxDetach(CUcontext ctx)
 {
     struct ct_context *context;
@@ -424,7 +428,7 @@ CUresult CUDAAPI cuCtxDetach(CUcontext ctx)
     if (r != CUDA_SUCCESS)
         return r;
     if (ctx != context->object.handle) {
-        r = ct_fail(CUDA_ERROR_INVALID_CONTEXT, "%p is not current", (void *)ctx);
+        r = ct_fail(CUDA_ERROR_INVALID_CONTEXT, "%p is not the current context", (void *)ctx);
     } else {
         ct_mutex_lock(&context->lock);
         last = context->attaches == 0;
@@ -448,7 +452,8 @@ CUresult CUDAAPI cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
     return CUDA_SUCCESS;
 }
 
-/* cuCtxSetSharedMemConfig (deprecated). Kept and without effect: bank sizes are the hardware's. INVALID_VALUE: no such one. */
+/* cuCtxSetSharedMemConfig (deprecated). The setting is stored and has no effect: the hardware determines the width of the banks.
+ * INVALID_VALUE: config does not exist. */
 CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config)
 {
     struct ct_context *context;
@@ -457,7 +462,7 @@ CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config)
     if (r != CUDA_SUCCESS)
         return r;
     if ((unsigned)config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE)
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "shared memory configuration %d", (int)config);
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "shared memory configuration %d does not exist", (int)config);
     else
         context->shared_config = config;
     ct_context_release(context);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The self-test of NVIDIA's runtime. At start-up it asks its driver for a keyed hash over versions, process, time, addresses and
- * devices, computes the same, and compares: a check that both see the same things. Without the answer no program that was built with
- * libcudart starts. docs/interoperability.md says what this is for and where the facts come from; the build option
- * CUTTLE_CUDART_SELF_TEST leaves it out. */
+/* The self-test of NVIDIA's runtime. At start-up the runtime requests from its driver a keyed hash over versions, process, time,
+ * addresses and devices, computes the same hash, and compares the two: a check that both see the same state. Without this hash no
+ * program that was built with libcudart starts. docs/interoperability.md explains the purpose and the sources of the facts; the build
+ * option CUTTLE_CUDART_SELF_TEST leaves it out. */
 #include "cudart_self_test.h"
 
 #include "core/base/log.h"
@@ -21,7 +21,7 @@
 #define CT_MD2_BLOCK 16
 
 /* clang-format off */
-/* RFC 1319, 3.2: a permutation of 0 .. 255, made from the digits of pi. */
+/* RFC 1319, section 3.2: a permutation of 0 .. 255 that is derived from the digits of pi. */
 static const uint8_t md2_substitution[256] = {
     41, 46, 67, 201, 162, 216, 124, 1, 61, 54, 84, 161, 236, 240, 6, 19,
     98, 167, 5, 243, 192, 199, 115, 140, 152, 147, 43, 217, 188, 76, 130, 202,
@@ -139,7 +139,7 @@ void ct_hmac_md2(const void *key, size_t key_bytes, const void *bytes, size_t si
     hmac_finish(&hmac, out);
 }
 
-/* Numbers go in as they lie in memory: little-endian, without gaps. */
+/* Numbers are hashed in their memory representation: little-endian, without padding. */
 static void add32(struct hmac *hmac, uint32_t value)
 {
     md2_add(&hmac->inner, &value, sizeof value);
@@ -166,7 +166,7 @@ static void answer_by_hash(const struct ct_self_test *question, uint64_t out[2])
     struct hmac hmac;
 
     hmac_init(&hmac, key, sizeof key);
-    add32(&hmac, CUDA_VERSION); /* what cuDriverGetVersion tells */
+    add32(&hmac, CUDA_VERSION); /* the result of cuDriverGetVersion */
     add32(&hmac, question->version);
     add32(&hmac, (uint32_t)getpid());
     add32(&hmac, (uint32_t)(uintptr_t)pthread_self());
@@ -182,7 +182,7 @@ static void answer_by_hash(const struct ct_self_test *question, uint64_t out[2])
 
 CUresult ct_self_test_answer(const struct ct_self_test *question, uint64_t out[2])
 {
-    static const uint64_t fixed[2] = {0x3341181c03cb675c, 0x1841181c03cb675c}; /* by the last digit of the version */
+    static const uint64_t fixed[2] = {0x3341181c03cb675c, 0x1841181c03cb675c}; /* selected by the last digit of the version */
     CUresult r = ct_process_check();
 
     if (r != CUDA_SUCCESS)
@@ -202,7 +202,7 @@ CUresult ct_self_test_answer(const struct ct_self_test *question, uint64_t out[2
 {
     (void)question;
     (void)out;
-    ct_log(CT_LOG_ERROR, "this libcuda was built without the answer to the self-test of NVIDIA's runtime (CUTTLE_CUDART_SELF_TEST)");
+    ct_log(CT_LOG_ERROR, "this libcuda was built without support for the self-test of NVIDIA's runtime (CUTTLE_CUDART_SELF_TEST)");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Device Management, and Device Management (deprecated). Every function here needs cuInit (NOT_INITIALIZED) and gives
- * INVALID_DEVICE for a number that is no device, INVALID_VALUE for a null pointer. */
+/* Driver API: Device Management, and Device Management (deprecated). Every function requires cuInit (NOT_INITIALIZED) and returns
+ * INVALID_DEVICE for a number that is not a device's, INVALID_VALUE for a null pointer. */
 #include "entry_points.h"
 
 #include "core/device/device.h"
@@ -14,7 +14,7 @@
 
 #define CT_CHANNEL "device"
 
-/* cuDeviceGet. The handle of device `ordinal`, from 0. INVALID_DEVICE: there are fewer. */
+/* cuDeviceGet. The handle of the device with number `ordinal`, which starts at 0. INVALID_DEVICE: there are fewer devices. */
 CUresult CUDAAPI cuDeviceGet(CUdevice *device, int ordinal)
 {
     struct ct_device *found;
@@ -43,7 +43,7 @@ CUresult CUDAAPI cuDeviceGetCount(int *count)
     return CUDA_SUCCESS;
 }
 
-/* Looks a device up for a function that writes to `out`. */
+/* Looks up a device for a function that writes to `out`. */
 static CUresult lookup_for(const void *out, CUdevice dev, struct ct_device **device)
 {
     CUresult r = ct_process_check();
@@ -53,7 +53,7 @@ static CUresult lookup_for(const void *out, CUdevice dev, struct ct_device **dev
     return r == CUDA_SUCCESS ? ct_device_lookup(dev, device) : r;
 }
 
-/* cuDeviceGetName. At most len - 1 characters and a NUL. INVALID_VALUE: len < 1. */
+/* cuDeviceGetName. Writes at most len - 1 characters and a NUL. INVALID_VALUE: len < 1. */
 CUresult CUDAAPI cuDeviceGetName(char *name, int len, CUdevice dev)
 {
     struct ct_device *device;
@@ -67,7 +67,7 @@ CUresult CUDAAPI cuDeviceGetName(char *name, int len, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-/* cuDeviceGetUuid. 16 bytes: what Vulkan and OpenCL call the device UUID. */
+/* cuDeviceGetUuid. 16 bytes: the device UUID that Vulkan or OpenCL reports. */
 CUresult CUDAAPI cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 {
     struct ct_device *device;
@@ -78,13 +78,13 @@ CUresult CUDAAPI cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
     return r;
 }
 
-/* cuDeviceGetUuid_v2. The same: a device is never cut in parts here. */
+/* cuDeviceGetUuid_v2. The same as cuDeviceGetUuid, since no device is partitioned. */
 CUresult CUDAAPI cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
     return cuDeviceGetUuid(uuid, dev);
 }
 
-/* cuDeviceGetLuid. 8 bytes. NOT_SUPPORTED: the device has none, as everywhere but on Windows. */
+/* cuDeviceGetLuid. 8 bytes. NOT_SUPPORTED: the device has no LUID, which exists on Windows only. */
 CUresult CUDAAPI cuDeviceGetLuid(char *luid, unsigned int *deviceNodeMask, CUdevice dev)
 {
     struct ct_device *device;
@@ -99,7 +99,7 @@ CUresult CUDAAPI cuDeviceGetLuid(char *luid, unsigned int *deviceNodeMask, CUdev
     return CUDA_SUCCESS;
 }
 
-/* cuDeviceTotalMem. Bytes of device memory, capped to what the result holds. */
+/* cuDeviceTotalMem. The size of device memory in bytes, clamped to the range of the result. */
 CUresult CUDAAPI cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
 {
     struct ct_device *device;
@@ -110,7 +110,7 @@ CUresult CUDAAPI cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
     return r;
 }
 
-/* cuDeviceTotalMem_v2. Bytes of device memory. */
+/* cuDeviceTotalMem_v2. The size of device memory in bytes. */
 CUresult CUDAAPI cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
     struct ct_device *device;
@@ -121,7 +121,7 @@ CUresult CUDAAPI cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
     return r;
 }
 
-/* cuDeviceGetAttribute. INVALID_VALUE: no such attribute. The values stand in core/device/device_attributes.def. */
+/* cuDeviceGetAttribute. INVALID_VALUE: the attribute does not exist. core/device/device_attributes.def defines the values. */
 CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
     struct ct_device *device;
@@ -130,8 +130,8 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevi
     return r == CUDA_SUCCESS ? ct_device_attribute(device, attrib, pi) : r;
 }
 
-/* cuDeviceGetTexture1DLinearMaxWidth. Elements of a linear texture of any format: CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH.
- * INVALID_VALUE: numChannels is not 1, 2 or 4. */
+/* cuDeviceGetTexture1DLinearMaxWidth. The number of elements of a linear texture of any format:
+ * CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH. INVALID_VALUE: numChannels is not 1, 2 or 4. */
 CUresult CUDAAPI cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements, CUarray_format format, unsigned numChannels, CUdevice dev)
 {
     struct ct_device *device;
@@ -141,14 +141,14 @@ CUresult CUDAAPI cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements, 
     if (r != CUDA_SUCCESS)
         return r;
     if (numChannels != 1 && numChannels != 2 && numChannels != 4)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "textures of %u channels", numChannels);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "textures with %u channels do not exist", numChannels);
     *maxWidthInElements = (size_t)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
     return CUDA_SUCCESS;
 }
 
-/* cuDeviceGetHostAtomicCapabilities. For each of `count` operations, how the device does it in one piece with the host's own: bits of
- * CUatomicOperationCapability. 0 everywhere but on CPU devices (CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED).
- * INVALID_VALUE also: count is 0, an operation that does not exist. */
+/* cuDeviceGetHostAtomicCapabilities. For each of `count` operations, the CUatomicOperationCapability bits for which the device's
+ * operation is atomic with respect to the host's. 0 except on CPU devices (CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED).
+ * INVALID_VALUE also: count is 0, or an operation does not exist. */
 CUresult CUDAAPI cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities, const CUatomicOperation *operations, unsigned int count,
                                                    CUdevice dev)
 {
@@ -162,7 +162,7 @@ CUresult CUDAAPI cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities, c
     return r;
 }
 
-/* cuDeviceGetExecAffinitySupport. Always 0: parts of a device cannot be set aside, by a type that is known or by another. */
+/* cuDeviceGetExecAffinitySupport. Always 0, for every type: devices cannot be partitioned. */
 CUresult CUDAAPI cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
 {
     struct ct_device *device;
@@ -174,8 +174,8 @@ CUresult CUDAAPI cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type
     return r;
 }
 
-/* cuDeviceGetByPCIBusId. pciBusId: domain:bus:device[.function] or bus:device.function, in hexadecimal. INVALID_VALUE: neither;
- * INVALID_DEVICE: no such device. A device that is on no bus has the id 0000:00:00.0. */
+/* cuDeviceGetByPCIBusId. pciBusId: domain:bus:device[.function] or bus:device.function, in hexadecimal. INVALID_VALUE: it has neither
+ * form; INVALID_DEVICE: no device has this id. A device without a PCI bus has the id 0000:00:00.0. */
 CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 {
     unsigned domain = 0, bus, slot, function = 0;
@@ -189,10 +189,10 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
     if (sscanf(pciBusId, "%8x:%2x:%2x%n", &domain, &bus, &slot, &end) != 3) {
         domain = 0;
         if (sscanf(pciBusId, "%2x:%2x%n", &bus, &slot, &end) != 2 || pciBusId[end] != '.')
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "\"%s\" is no PCI bus id", pciBusId);
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "\"%s\" is not a PCI bus id", pciBusId);
     }
     if (pciBusId[end] == '.' && sscanf(pciBusId + end, ".%1x", &function) != 1)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "\"%s\" is no PCI bus id", pciBusId);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "\"%s\" is not a PCI bus id", pciBusId);
     for (unsigned i = 0; i < ct_process.n_devices; i++) {
         const struct ct_device_info *info = &ct_process.devices[i].info;
 
@@ -201,10 +201,10 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
             return CUDA_SUCCESS;
         }
     }
-    return ct_fail(CUDA_ERROR_INVALID_DEVICE, "no device at %s", pciBusId);
+    return ct_fail(CUDA_ERROR_INVALID_DEVICE, "no device has the PCI bus id %s", pciBusId);
 }
 
-/* cuDeviceGetPCIBusId. domain:bus:device.function, 13 characters with the NUL. INVALID_VALUE: len is less. */
+/* cuDeviceGetPCIBusId. domain:bus:device.function, 13 characters with the NUL. INVALID_VALUE: len is smaller. */
 CUresult CUDAAPI cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
 {
     struct ct_device *device;
@@ -218,24 +218,24 @@ CUresult CUDAAPI cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-/* cuFlushGPUDirectRDMAWrites. Returns at once: no other hardware writes to device memory behind our back
- * (CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED is 0), so there is nothing to wait for. INVALID_CONTEXT: none is current. */
+/* cuFlushGPUDirectRDMAWrites. A no-op: no other hardware writes to device memory (CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED is 0).
+ * INVALID_CONTEXT: no context is current. */
 CUresult CUDAAPI cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target, CUflushGPUDirectRDMAWritesScope scope)
 {
     struct ct_context *context;
     CUresult r;
 
     if (target != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "target %d", (int)target);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "target %d does not exist", (int)target);
     if (scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER && scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "scope %d", (int)scope);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "scope %d does not exist", (int)scope);
     r = ct_context_current(&context);
     if (r == CUDA_SUCCESS)
         ct_context_release(context);
     return r;
 }
 
-/* cuDeviceGetProperties (deprecated): a few attributes in one struct; sizes in bytes, clockRate in kHz. */
+/* cuDeviceGetProperties (deprecated). Returns a few attributes in one struct; sizes are in bytes, clockRate in kHz. */
 CUresult CUDAAPI cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 {
     struct ct_device *device;

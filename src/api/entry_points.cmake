@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the build makes of entry_points.def: the export map of libcuda.so.1, by the C preprocessor.
+# Generates the export map of libcuda.so.1 from entry_points.def with the C preprocessor.
 # Sets CUTTLE_EXPORT_MAP, to link with, and CUTTLE_GENERATED_API_SOURCES, to add to the library's sources.
 set(CUTTLE_EXPORT_MAP ${CMAKE_BINARY_DIR}/generated/libcuda.map)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/generated)

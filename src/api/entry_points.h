@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The API as a table: prototypes of every symbol, made from entry_points.def, and what is known of each.
+/* The API as a table: prototypes of every symbol, generated from entry_points.def, and the properties of each.
  *
- * How a function comes to be. In src/api, write
- *   - for an ENTRY or ENTRY_PTSZ row: the function under its symbol, e.g. cuLaunchKernel. Its per-thread variant is made for you: it
- *     turns stream 0 into CU_STREAM_PER_THREAD and calls your function (per_thread_variants.c);
- *   - for an ENTRY_PTDS row: ct_<symbol> with the stream as one more argument, e.g. ct_cuMemcpyHtoD_v2(dst, src, size, stream), where
- *     stream is CU_STREAM_LEGACY or CU_STREAM_PER_THREAD. Both symbols are made for you and call it.
- * Your definition takes the place of a weak stub (stubs.c) when the library is linked; nobody keeps a list of what is implemented. */
+ * To implement a function, define in src/api
+ *   - for an ENTRY or ENTRY_PTSZ row: the function under its symbol, e.g. cuLaunchKernel. Its per-thread variant is generated: it replaces
+ *     stream 0 by CU_STREAM_PER_THREAD and calls your function (per_thread_variants.c);
+ *   - for an ENTRY_PTDS row: ct_<symbol> with the stream as an additional argument, e.g. ct_cuMemcpyHtoD_v2(dst, src, size, stream), where
+ *     stream is CU_STREAM_LEGACY or CU_STREAM_PER_THREAD. Both symbols are generated and call it.
+ * Your definition replaces a weak stub (stubs.c) when the library is linked; there is no list of implemented functions to maintain. */
 #ifndef CT_API_ENTRY_POINTS_H
 #define CT_API_ENTRY_POINTS_H
 
-/* Here a name is the symbol itself, so that all versions of a function can stand side by side. */
+/* Here a name is the symbol itself, so that all versions of a function can be declared side by side. */
 #ifndef __CUDA_API_VERSION_INTERNAL
 #ifdef CUDA_VERSION
 #error "include entry_points.h before cuda.h, or define __CUDA_API_VERSION_INTERNAL for the whole file"
@@ -22,7 +22,7 @@
 
 #include <stdbool.h>
 
-/* Types of the EGL and VDPAU interfaces, as far as their layout matters to a caller. */
+/* Types of the EGL and VDPAU interfaces, as far as their layout matters to callers. */
 typedef struct CUeglStreamConnection_st *CUeglStreamConnection;
 typedef struct CUeglFrame_st {
     void *planes[3];
@@ -32,8 +32,8 @@ typedef int VdpGetProcAddress(uint32_t device, uint32_t function_id, void **func
 
 #define CT_UNPAREN(...) __VA_ARGS__
 
-/* In src/api the name of a symbol is the function that does the work; the linker knows it by a name of our own. The symbol itself, which
- * applications call, is made in exports.c: it asks first whether the call is allowed where it comes from. */
+/* In src/api the name of a symbol is the function that implements it; the linker knows it by a private name. exports.c defines the
+ * symbol itself, which applications call: it first checks whether the caller is permitted to call the function. */
 #ifdef CT_API_IMPLEMENTATION
 #define CT_LINKER_NAME(symbol) __asm__("ct_do_" #symbol)
 #pragma GCC visibility push(hidden)
@@ -51,14 +51,14 @@ typedef int VdpGetProcAddress(uint32_t device, uint32_t function_id, void **func
 #pragma GCC visibility pop
 #endif
 
-/* What stands behind both symbols of an ENTRY_PTDS row. */
+/* The implementation of both symbols of an ENTRY_PTDS row. */
 #define ENTRY(symbol, name, version, params, args)
 #define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args) CUresult ct_##symbol(CT_UNPAREN params, CUstream stream);
 #define ENTRY_PTSZ(symbol, name, version, per_thread_version, params, args, streams)
 #define ENTRY_PTSZ_OWN(symbol, name, version, per_thread_version, params, args)
 #include "entry_points.def"
 
-/* Rows: a symbol and its per-thread variant are one. */
+/* Rows: a symbol and its per-thread variant share one. */
 enum ct_entry_row {
 #define ENTRY(symbol, name, version, params, args) CT_ROW_##symbol,
 #define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args) CT_ROW_##symbol,
@@ -68,11 +68,11 @@ enum ct_entry_row {
     CT_ROW_COUNT
 };
 
-/* What stream 0 means to a symbol. */
+/* The meaning of stream 0 for a symbol. */
 enum ct_stream_flavour {
-    CT_FLAVOUR_ANY,        /* there is but one symbol */
-    CT_FLAVOUR_LEGACY,     /* the stream that waits for all others */
-    CT_FLAVOUR_PER_THREAD, /* the calling thread's own */
+    CT_FLAVOUR_ANY,        /* there is only one symbol */
+    CT_FLAVOUR_LEGACY,     /* the stream that synchronizes with all others */
+    CT_FLAVOUR_PER_THREAD, /* the default stream of the calling thread */
 };
 
 typedef void (*ct_function)(void);
@@ -80,13 +80,13 @@ typedef void (*ct_function)(void);
 /* A symbol that the library exports. */
 struct ct_entry_point {
     const char *symbol;
-    const char *name;           /* as cuGetProcAddress is asked for it */
+    const char *name;           /* the name that cuGetProcAddress looks up */
     unsigned char name_length;  /* bytes, without the final 0 */
     unsigned char flavour;      /* enum ct_stream_flavour */
-    unsigned short version;     /* first CUDA version that means this symbol by the name */
+    unsigned short version;     /* the first CUDA version in which the name refers to this symbol */
     ct_function address;        /* of the symbol */
-    ct_function implementation; /* of what does the work: the symbol, or what its variants call */
-    ct_function stub;           /* what implementation is when nobody wrote one */
+    ct_function implementation; /* the function that does the work: the symbol, or the function that its variants call */
+    ct_function stub;           /* the value of implementation if the symbol is not implemented */
 };
 
 enum {
@@ -97,7 +97,7 @@ enum {
 
 /* Index from 0 to CT_ENTRY_POINT_COUNT - 1, in the order of the manual. */
 const struct ct_entry_point *ct_entry_point(unsigned index);
-/* True if calling it does more than to answer CUDA_ERROR_NOT_SUPPORTED. */
+/* True unless the symbol is a stub that only returns CUDA_ERROR_NOT_SUPPORTED. */
 bool ct_entry_point_is_implemented(const struct ct_entry_point *entry);
 
 #endif

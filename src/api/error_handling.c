@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Error Handling. Names and words of result codes; both functions work before cuInit. */
+/* Driver API: Error Handling. Names and descriptions of result codes; both functions work before cuInit. */
 #include "entry_points.h"
 
 #include "core/base/log.h"
@@ -24,26 +24,26 @@ static const struct code_text *find_or_null(CUresult code)
     return NULL;
 }
 
-/* cuGetErrorString (Driver API: Error Handling). *pStr becomes a sentence on `error` that lives as long as the library.
- * INVALID_VALUE: no such code, *pStr becomes NULL; or pStr is NULL. */
+/* cuGetErrorString (Driver API: Error Handling). Sets *pStr to a description of `error` that stays valid as long as the library is
+ * loaded. INVALID_VALUE: the code does not exist, and *pStr is set to NULL; or pStr is NULL. */
 CUresult CUDAAPI cuGetErrorString(CUresult error, const char **pStr)
 {
     const struct code_text *found = find_or_null(error);
 
     if (!pStr)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetErrorString: no place for the text");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetErrorString: pStr is NULL");
     *pStr = found ? found->text : NULL;
-    return found ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetErrorString: there is no code %d", (int)error);
+    return found ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetErrorString: error code %d does not exist", (int)error);
 }
 
-/* cuGetErrorName (Driver API: Error Handling). *pStr becomes the enumerator's name, e.g. "CUDA_ERROR_NOT_READY".
- * INVALID_VALUE: no such code, *pStr becomes NULL; or pStr is NULL. */
+/* cuGetErrorName (Driver API: Error Handling). Sets *pStr to the enumerator's name, e.g. "CUDA_ERROR_NOT_READY". INVALID_VALUE: the code
+ * does not exist, and *pStr is set to NULL; or pStr is NULL. */
 CUresult CUDAAPI cuGetErrorName(CUresult error, const char **pStr)
 {
     const struct code_text *found = find_or_null(error);
 
     if (!pStr)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetErrorName: no place for the name");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetErrorName: pStr is NULL");
     *pStr = found ? found->name : NULL;
-    return found ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetErrorName: there is no code %d", (int)error);
+    return found ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetErrorName: error code %d does not exist", (int)error);
 }

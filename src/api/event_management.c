@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: Event Management.
- * Every function: NOT_INITIALIZED, INVALID_HANDLE for an event or a stream that is none, and the error of a kernel that failed in its
- * context. A context need not be current, but to create an event, which is NOT_PERMITTED in a host function. */
+ * Every function: NOT_INITIALIZED, INVALID_HANDLE if a handle is not that of an event or a stream, and the error of a kernel that failed
+ * in its context. Only cuEventCreate needs a current context; it is NOT_PERMITTED in a host function. */
 #include "entry_points.h"
 
 #include "core/command/command.h"
@@ -9,8 +9,8 @@
 
 #define CT_CHANNEL "event"
 
-/* cuEventCreate. Flags: CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CU_EVENT_INTERPROCESS. INVALID_VALUE: phEvent is NULL, others,
- * INTERPROCESS with timing; OUT_OF_MEMORY. */
+/* cuEventCreate. Flags: CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING, CU_EVENT_INTERPROCESS. INVALID_VALUE: phEvent is NULL, unknown
+ * flags, or CU_EVENT_INTERPROCESS with timing; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {
     struct ct_context *context;
@@ -23,8 +23,8 @@ CUresult CUDAAPI cuEventCreate(CUevent *phEvent, unsigned int Flags)
     return r;
 }
 
-/* cuEventRecordWithFlags. Marks all that the stream has now. ILLEGAL_STATE: CU_EVENT_RECORD_EXTERNAL outside of a capture;
- * INVALID_VALUE: other flags; INVALID_HANDLE also: event and stream are of two contexts. */
+/* cuEventRecordWithFlags. Records all work that is now in the stream. ILLEGAL_STATE: CU_EVENT_RECORD_EXTERNAL outside of a capture;
+ * INVALID_VALUE: unknown flags; INVALID_HANDLE also: the event and the stream belong to different contexts. */
 CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
 {
     struct ct_stream *stream;
@@ -51,7 +51,7 @@ CUresult CUDAAPI cuEventRecord(CUevent hEvent, CUstream hStream)
     return cuEventRecordWithFlags(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
 }
 
-/* cuEventQuery. SUCCESS: the recorded work is done, or none was recorded; NOT_READY. */
+/* cuEventQuery. SUCCESS: the recorded work is complete, or none was recorded; otherwise NOT_READY. */
 CUresult CUDAAPI cuEventQuery(CUevent hEvent)
 {
     struct ct_event *event;
@@ -64,7 +64,7 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
     return r;
 }
 
-/* cuEventSynchronize. Waits for the recorded work; comes back at once if none was recorded. */
+/* cuEventSynchronize. Waits for the recorded work; returns at once if none was recorded. */
 CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
 {
     struct ct_event *event;
@@ -77,7 +77,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
     return r;
 }
 
-/* cuEventDestroy_v2. Comes back at once, also while the event's work is under way. */
+/* cuEventDestroy_v2. Returns at once, even while the recorded work is pending. */
 CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
 {
     struct ct_event *event;
@@ -90,15 +90,15 @@ CUresult CUDAAPI cuEventDestroy_v2(CUevent hEvent)
     return r;
 }
 
-/* cuEventDestroy, of CUDA 2.0. */
+/* cuEventDestroy, the version of CUDA 2.0. */
 CUresult CUDAAPI cuEventDestroy(CUevent hEvent)
 {
     return cuEventDestroy_v2(hEvent);
 }
 
-/* cuEventElapsedTime_v2. Milliseconds from one record to the other, by the device's clock.
- * INVALID_HANDLE also: pMilliseconds is NULL (so does the native driver), one was never recorded, has no timing, or the two are of two
- * contexts; NOT_READY: a record is under way. */
+/* cuEventElapsedTime_v2. Milliseconds between the two records, measured by the device's clock. INVALID_HANDLE also: pMilliseconds is
+ * NULL (as with the native driver), an event was never recorded or has no timing, or the events belong to different contexts; NOT_READY:
+ * a record is pending. */
 CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
     struct ct_event *start, *end;

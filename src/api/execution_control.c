@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Execution Control. Functions work in the current context (INVALID_CONTEXT: there is none).
- * INVALID_HANDLE: no function, or one whose module is unloaded; INVALID_VALUE: a null pointer for a result. Where a kernel has to be
- * compiled for the answer, what is wrong with it is the answer: NOT_SUPPORTED, INVALID_PTX, OUT_OF_MEMORY. */
+/* Driver API: Execution Control. The functions work in the current context (INVALID_CONTEXT: there is none).
+ * INVALID_HANDLE: the handle is not that of a function, or the function's module was unloaded; INVALID_VALUE: the pointer for a result
+ * is NULL. Where the result requires that a kernel is compiled, errors of the compilation are returned: NOT_SUPPORTED, INVALID_PTX,
+ * OUT_OF_MEMORY. */
 #include "entry_points.h"
 
 #include "core/command/launch_call.h"
@@ -10,8 +11,8 @@
 
 #define CT_CHANNEL "launch"
 
-/* cuFuncGetAttribute. Sizes in bytes; CU_FUNC_ATTRIBUTE_NUM_REGS is the compiler's estimate, since drivers do not tell, and never 0.
- * INVALID_VALUE: no such attribute. */
+/* cuFuncGetAttribute. Sizes are in bytes. CU_FUNC_ATTRIBUTE_NUM_REGS is the compiler's estimate, since drivers do not report the number,
+ * and never 0. INVALID_VALUE: the attribute does not exist. */
 CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
     struct ct_function *function;
@@ -24,7 +25,7 @@ CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunc
     return r;
 }
 
-/* cuFuncSetAttribute. INVALID_VALUE: an attribute that cannot be set, or a value out of range; NOT_SUPPORTED: clusters. */
+/* cuFuncSetAttribute. INVALID_VALUE: the attribute cannot be set, or the value is out of range; NOT_SUPPORTED: attributes of clusters. */
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
     struct ct_function *function;
@@ -37,7 +38,7 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attri
     return r;
 }
 
-/* A preference without effect: checked, and forgotten. */
+/* Validates a preference; otherwise a no-op. */
 static CUresult ignore_preference(CUfunction hfunc, unsigned value, unsigned max)
 {
     struct ct_function *function;
@@ -46,16 +47,17 @@ static CUresult ignore_preference(CUfunction hfunc, unsigned value, unsigned max
     if (r != CUDA_SUCCESS)
         return r;
     ct_function_release(function);
-    return value <= max ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "configuration %u", value);
+    return value <= max ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "configuration %u does not exist", value);
 }
 
-/* cuFuncSetCacheConfig. A preference, without effect. INVALID_VALUE: no such configuration. */
+/* cuFuncSetCacheConfig. A preference without effect. INVALID_VALUE: config does not exist. */
 CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 {
     return ignore_preference(hfunc, (unsigned)config, CU_FUNC_CACHE_PREFER_EQUAL);
 }
 
-/* cuFuncSetSharedMemConfig (deprecated). Without effect: bank sizes are the hardware's. INVALID_VALUE: no such configuration. */
+/* cuFuncSetSharedMemConfig (deprecated). No effect: the hardware determines the width of the banks. INVALID_VALUE: config does not
+ * exist. */
 CUresult CUDAAPI cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
 {
     return ignore_preference(hfunc, (unsigned)config, CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE);
@@ -74,7 +76,7 @@ CUresult CUDAAPI cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
     return CUDA_SUCCESS;
 }
 
-/* cuFuncGetName. The name as in the PTX; lives as long as the module. */
+/* cuFuncGetName. The name as in the PTX; it stays valid as long as the module is loaded. */
 CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
 {
     struct ct_function *function;
@@ -87,8 +89,8 @@ CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction hfunc)
     return CUDA_SUCCESS;
 }
 
-/* cuFuncGetParamInfo. Offset and size in bytes of a parameter in the block of parameters; paramSize may be NULL.
- * INVALID_VALUE: there are not so many. */
+/* cuFuncGetParamInfo. The offset and the size in bytes of a parameter in the parameter block; paramSize may be NULL. INVALID_VALUE:
+ * paramIndex is too large. */
 CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
     struct ct_function *function;
@@ -97,7 +99,7 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
     if (r != CUDA_SUCCESS)
         return r;
     if (paramIndex >= function->decl->n_params) {
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "parameter %zu of %u", paramIndex, function->decl->n_params);
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "parameter index %zu of a kernel with %u parameters", paramIndex, function->decl->n_params);
     } else {
         *paramOffset = function->decl->params[paramIndex].offset;
         if (paramSize)
@@ -107,7 +109,7 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *
     return r;
 }
 
-/* cuFuncIsLoaded. Whether it is compiled. */
+/* cuFuncIsLoaded. A function is loaded if it has been compiled. */
 CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
     struct ct_function *found;
@@ -120,7 +122,7 @@ CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction functi
     return CUDA_SUCCESS;
 }
 
-/* cuFuncLoad. Compiles it now. */
+/* cuFuncLoad. Compiles the function now. */
 CUresult CUDAAPI cuFuncLoad(CUfunction function)
 {
     struct ct_function *found;
@@ -133,12 +135,13 @@ CUresult CUDAAPI cuFuncLoad(CUfunction function)
     return r;
 }
 
-/* cuLaunchKernel. Dimensions in blocks and threads, sharedMemBytes of dynamic shared memory. A kernel with .reqntid may be launched with
- * a block of 1 x 1 x 1, which means the one it requires. Parameters: a pointer to each in kernelParams, or one block of them by the list
- * `extra`, not both; of a block that is too small the rest is 0. Does not wait for the kernel.
- * INVALID_VALUE: a dimension of 0, dimensions or shared memory above the limits of device or kernel, or no parameters;
- * LAUNCH_OUT_OF_RESOURCES: a block of more parameters than the kernel has;
- * INVALID_HANDLE: no stream, no function, or a function of another context than the current one. */
+/* cuLaunchKernel. Dimensions are in blocks and in threads; sharedMemBytes is the size of dynamic shared memory. A kernel with .reqntid may
+ * be launched with a block of 1 x 1 x 1, which is replaced by the required block. Parameters are either an array of pointers in
+ * kernelParams, or one block in the list `extra`; a block that is too small is extended with zeros. The function does not wait for the
+ * kernel.
+ * INVALID_VALUE: a dimension is 0, dimensions or shared memory exceed the limits of the device or the kernel, or there are no
+ * parameters; LAUNCH_OUT_OF_RESOURCES: the block of parameters is larger than the kernel's; INVALID_HANDLE: the stream or the function
+ * does not exist, or the function belongs to another context than the current one. */
 CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
                                 unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
                                 void **kernelParams, void **extra)
@@ -153,9 +156,9 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned in
     return ct_launch_tell(f, ct_launch_call(f, &shape, hStream, kernelParams, extra));
 }
 
-/* cuLaunchCooperativeKernel. As cuLaunchKernel, of a grid whose blocks may wait for each other, as cooperative groups do for a barrier of
- * the grid. COOPERATIVE_LAUNCH_TOO_LARGE: 2^31 blocks or more; with CUTTLE_STRICT=1 more than cuOccupancyMaxActiveBlocksPerMultiprocessor
- * gives for each multiprocessor, as NVIDIA's driver has it. */
+/* cuLaunchCooperativeKernel. As cuLaunchKernel, for a grid whose blocks may wait for each other, as the grid barrier of cooperative
+ * groups requires. COOPERATIVE_LAUNCH_TOO_LARGE: 2^31 blocks or more; with CUTTLE_STRICT=1, as in NVIDIA's driver, more than
+ * cuOccupancyMaxActiveBlocksPerMultiprocessor blocks for each multiprocessor. */
 CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
                                            unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
                                            unsigned int sharedMemBytes, CUstream hStream, void **kernelParams)
@@ -171,9 +174,9 @@ CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, 
     return ct_launch_tell(f, ct_launch_call(f, &shape, hStream, kernelParams, NULL));
 }
 
-/* cuLaunchKernelEx. As cuLaunchKernel, or cuLaunchCooperativeKernel by an attribute; hints among the attributes are taken and have no
- * effect, events are recorded behind the kernel.
- * INVALID_VALUE: no such attribute, or an event with timing; NOT_SUPPORTED: clusters, nodes that kernels update. */
+/* cuLaunchKernelEx. As cuLaunchKernel, or as cuLaunchCooperativeKernel if an attribute says so. Attributes that are hints have no
+ * effect; events are recorded after the kernel. INVALID_VALUE: an attribute does not exist, or an event has timing; NOT_SUPPORTED:
+ * clusters, and graph nodes that kernels update. */
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
     CUresult r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Execution Control (deprecated): the launch calls of CUDA 2, of which some bindings still make use. Functions work in the
- * current context (INVALID_CONTEXT: there is none). What is set for a function stays from launch to launch; threads that set different
- * things for one function at once get a mixture of them, as ever.
- * INVALID_HANDLE: no function, or one whose module is unloaded; OUT_OF_MEMORY. */
+/* Driver API: Execution Control (deprecated): the launch functions of CUDA 2, which some bindings still use. The functions work in the
+ * current context (INVALID_CONTEXT: there is none). The settings of a function persist from launch to launch; concurrent calls of several
+ * threads for one function mix their settings, as in earlier versions of CUDA.
+ * INVALID_HANDLE: the handle is not that of a function, or the function's module was unloaded; OUT_OF_MEMORY. */
 #include "entry_points.h"
 
 #include "core/command/launch_call.h"
@@ -14,8 +14,8 @@
 
 #define CT_CHANNEL "launch"
 
-/* cuFuncSetBlockShape. Dimensions of a block in threads. INVALID_VALUE: one below 1, or more threads than the function
- * may have; the launch knows the limits of each dimension. */
+/* cuFuncSetBlockShape. Dimensions of a block in threads. INVALID_VALUE: a dimension is below 1, or the product exceeds the limit of the
+ * function; the launch checks the limit of each dimension. */
 CUresult CUDAAPI cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
 {
     struct ct_function *function;
@@ -28,7 +28,7 @@ CUresult CUDAAPI cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
     return r;
 }
 
-/* cuFuncSetSharedSize. Bytes of dynamic shared memory of each block. */
+/* cuFuncSetSharedSize. The size in bytes of the dynamic shared memory of each block. */
 CUresult CUDAAPI cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)
 {
     struct ct_function *function;
@@ -41,7 +41,7 @@ CUresult CUDAAPI cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)
     return r;
 }
 
-/* cuParamSetSize. Bytes of all parameters. INVALID_VALUE: more than the kernel has. */
+/* cuParamSetSize. The size in bytes of all parameters. INVALID_VALUE: it exceeds the kernel's. */
 CUresult CUDAAPI cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
 {
     struct ct_function *function;
@@ -54,8 +54,8 @@ CUresult CUDAAPI cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
     return r;
 }
 
-/* cuParamSetv. numbytes of parameters from ptr, copied now to `offset` bytes into the block of parameters.
- * INVALID_VALUE: outside that block, or ptr is NULL. */
+/* cuParamSetv. Copies numbytes of parameters from ptr to the byte `offset` of the parameter block. INVALID_VALUE: the range is outside
+ * of that block, or ptr is NULL. */
 CUresult CUDAAPI cuParamSetv(CUfunction hfunc, int offset, void *ptr, unsigned int numbytes)
 {
     struct ct_function *function;
@@ -68,13 +68,13 @@ CUresult CUDAAPI cuParamSetv(CUfunction hfunc, int offset, void *ptr, unsigned i
     return r;
 }
 
-/* cuParamSeti. A parameter of four bytes. */
+/* cuParamSeti. Sets a parameter of four bytes. */
 CUresult CUDAAPI cuParamSeti(CUfunction hfunc, int offset, unsigned int value)
 {
     return cuParamSetv(hfunc, offset, &value, sizeof value);
 }
 
-/* cuParamSetf. A parameter of four bytes. */
+/* cuParamSetf. Sets a parameter of four bytes. */
 CUresult CUDAAPI cuParamSetf(CUfunction hfunc, int offset, float value)
 {
     return cuParamSetv(hfunc, offset, &value, sizeof value);
@@ -99,8 +99,8 @@ static CUresult launch_grid(struct ct_function *function, int width, int height,
     return r;
 }
 
-/* cuLaunchGridAsync. A grid of grid_width x grid_height blocks in a stream. INVALID_VALUE: a dimension below 1, or no block shape was
- * set; otherwise as cuLaunchKernel. */
+/* cuLaunchGridAsync. Launches a grid of grid_width x grid_height blocks in a stream. INVALID_VALUE: a dimension is below 1, or no block
+ * shape was set; other errors as in cuLaunchKernel. */
 CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstream hStream)
 {
     struct ct_function *function;
@@ -115,13 +115,13 @@ CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height
     return ct_launch_tell(f, r);
 }
 
-/* cuLaunchGrid. In the legacy default stream. */
+/* cuLaunchGrid. Launches in the legacy default stream. */
 CUresult CUDAAPI cuLaunchGrid(CUfunction f, int grid_width, int grid_height)
 {
     return cuLaunchGridAsync(f, grid_width, grid_height, CU_STREAM_LEGACY);
 }
 
-/* cuLaunch. One block. */
+/* cuLaunch. Launches one block. */
 CUresult CUDAAPI cuLaunch(CUfunction f)
 {
     return cuLaunchGrid(f, 1, 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuGetExportTable: tables of functions without a public name, by which NVIDIA's runtime talks to its driver. What is here is what
- * libcudart 11.8 to 13.0 was seen to call; docs/interoperability.md says where the facts come from.
+/* cuGetExportTable: tables of functions without a public name, by which NVIDIA's runtime communicates with its driver. This file implements
+ * the functions that libcudart 11.8 to 13.0 was observed to call; docs/interoperability.md gives the sources of the facts.
  *
- * A table is an array of words: its size in bytes, then functions. Of functions that nobody was seen to call we do not know what they
- * take; in their place stands one that answers CUDA_ERROR_NOT_SUPPORTED. */
+ * A table is an array of words: its size in bytes, then functions. The parameters of functions that were never observed in use are
+ * unknown; their entries point to a function that returns CUDA_ERROR_NOT_SUPPORTED. */
 #include "entry_points.h"
 
 #include "cudart_self_test.h"
@@ -17,7 +17,7 @@
 
 #define CT_CHANNEL "api"
 
-/* A word of a table: as wide as a pointer, whatever it is. */
+/* A word of a table: as wide as a pointer, whatever it contains. */
 typedef union word {
     uintptr_t number;
     ct_function function;
@@ -38,16 +38,16 @@ _Static_assert(sizeof(word) == 8, "tables are made of words of 64 bits");
 
 static CUresult unknown_function(void)
 {
-    static atomic_bool told;
+    static atomic_bool is_logged;
 
-    if (!atomic_exchange_explicit(&told, true, memory_order_relaxed)) /* only so that it is told once */
-        ct_log(CT_LOG_WARN, "the program calls a function of an export table that is not known");
+    if (!atomic_exchange_explicit(&is_logged, true, memory_order_relaxed)) /* the flag only limits the message to one */
+        ct_log(CT_LOG_WARN, "the program calls an unknown function of an export table");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 /* ---- runtime: contexts and, for CUDA 11, modules ---- */
 
-/* The handle of a device's primary context, which is not activated. */
+/* Returns the handle of a device's primary context without activating the context. */
 static CUresult runtime_primary_context(CUcontext *out, CUdevice ordinal)
 {
     struct ct_device *device;
@@ -56,12 +56,12 @@ static CUresult runtime_primary_context(CUcontext *out, CUdevice ordinal)
     if (r != CUDA_SUCCESS)
         return r;
     if (!out)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no place for the context");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer for the context is NULL");
     *out = device->primary->object.handle;
     return CUDA_SUCCESS;
 }
 
-/* Loads what nvcc registered into the current context. The runtime passes NULL, NULL and 0 for the rest. */
+/* Loads an image that nvcc registered into the current context. The runtime passes NULL, NULL and 0 for the unused parameters. */
 static CUresult runtime_load_module(CUmodule *out, const void *wrapper, void *unused1, void *unused2, int unused3)
 {
     (void)unused1;
@@ -70,7 +70,7 @@ static CUresult runtime_load_module(CUmodule *out, const void *wrapper, void *un
     return cuModuleLoadData(out, wrapper);
 }
 
-/* Modules go with their context. */
+/* A no-op: modules are unloaded with their context. */
 static CUresult runtime_forget_module(const void *wrapper)
 {
     (void)wrapper;
@@ -91,9 +91,9 @@ static const word runtime_table[13] = {SIZE_OF(runtime_table),
                                        UNKNOWN,
                                        UNKNOWN};
 
-/* ---- tools: which functions of the runtime a profiler wants to hear of; none ---- */
+/* ---- tools: the functions of the runtime that a profiler subscribes to; none ---- */
 
-/* Flags: the runtime 11.8 wants exactly so many, later ones at least as many as they have functions. */
+/* Flags: the runtime 11.8 requires exactly this number, later ones at least the number of their functions. */
 #define CT_RUNTIME_FUNCTIONS 1024
 #define CT_TOOL_DOMAINS 14
 
@@ -118,16 +118,16 @@ static CUresult tools_domain_flags(const uint32_t **out_flags, size_t *out_count
 static const word tools_table[7] = {SIZE_OF(tools_table),        UNKNOWN, FUNCTION(tools_function_flags), UNKNOWN, UNKNOWN, UNKNOWN,
                                     FUNCTION(tools_domain_flags)};
 
-/* ---- tools' values of a thread: cuBLAS asks for the current context here ---- */
+/* ---- thread-local values of tools: cuBLAS reads the current context from here ---- */
 
 static const word thread_table[4] = {SIZE_OF(thread_table), UNKNOWN, FUNCTION(cuCtxGetCurrent), UNKNOWN};
 
-/* ---- values that are kept with a context; this table has no size ---- */
+/* ---- context-local storage; this table has no size ---- */
 
-/* The context of a call, active or not, with a reference if it was not the current one. */
+/* The context of a call, active or not, with a reference if it is not the current one. */
 struct local_context {
-    struct ct_context *context; /* NULL: none */
-    struct ct_object *retained; /* NULL: nothing to give back */
+    struct ct_context *context; /* NULL: not found */
+    struct ct_object *retained; /* NULL: there is no reference to release */
 };
 
 static struct local_context find_local_context(CUcontext handle)
@@ -135,7 +135,7 @@ static struct local_context find_local_context(CUcontext handle)
     struct local_context found = {ct_context_top_or_null(), NULL};
 
     if (!handle || (found.context && found.context->object.handle == handle))
-        return found; /* without a lock: this is asked all the time */
+        return found; /* without a lock, since this is called very often */
     found.retained = ct_object_find_or_null(CT_OBJECT_CONTEXT, handle);
     found.context = (struct ct_context *)found.retained;
     return found;
@@ -176,7 +176,7 @@ static CUresult local_get(void **out, CUcontext handle, void *key)
 
 static const word local_table[4] = {FUNCTION(local_put), FUNCTION(local_remove), FUNCTION(local_get), UNKNOWN};
 
-/* ---- checks of a context: nothing to complain of ---- */
+/* ---- checks of a context: they always succeed ---- */
 
 static CUresult check_context(CUcontext context, uint32_t *out, const void **out_more)
 {
@@ -229,14 +229,14 @@ static const struct {
     {{0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8, 0xf2}, id_table},
 };
 
-/* cuGetExportTable (declared in cuda.h, in no chapter of the manual). Works before cuInit. INVALID_VALUE: no place for the table, no id,
- * or an id that is not known; *ppExportTable stays as it is. */
+/* cuGetExportTable (declared in cuda.h, in no chapter of the manual). Works before cuInit. INVALID_VALUE: ppExportTable or the id is
+ * NULL, or the id is unknown; *ppExportTable is untouched on failure. */
 CUresult CUDAAPI cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
 {
     const unsigned char *id = pExportTableId ? (const unsigned char *)pExportTableId->bytes : NULL;
 
     if (!ppExportTable || !id)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetExportTable: no place for the table, or no id");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetExportTable: ppExportTable or pExportTableId is NULL");
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         if (memcmp(tables[i].id, id, sizeof tables[i].id) != 0)
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbols that applications call, made from entry_points.def. Each passes the call on to the function that does the work, unless it
- * comes from a host function or a callback of a stream, which may call only what host_functions.def lists. */
+/* The symbols that applications call, generated from entry_points.def. Each forwards the call to its implementation, unless the caller
+ * is a host function or a callback of a stream, which may call only the functions that host_functions.def lists. */
 #include "entry_points.h"
 
 #include "core/base/log.h"
@@ -20,7 +20,7 @@ static bool is_refused(enum ct_entry_row row)
 
 static CUresult refuse(const char *symbol)
 {
-    return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream calls %s", symbol);
+    return ct_fail(CUDA_ERROR_NOT_PERMITTED, "%s must not be called in a host function of a stream", symbol);
 }
 
 #define EXPORT(row, symbol, params, args)                                                                                                  \

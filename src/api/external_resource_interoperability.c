@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: External Resource Interoperability: memory and semaphores of other APIs, such as Vulkan, and of other processes.
- * Every function: NOT_INITIALIZED, INVALID_HANDLE for an object that is none, and the error of a kernel that failed in its context. */
+ * Every function: NOT_INITIALIZED, INVALID_HANDLE if a handle is not that of a live object, and the error of a kernel that failed in its
+ * context. */
 #include "entry_points.h"
 
 #include "core/command/command.h"
@@ -11,10 +12,10 @@
 
 #define CT_CHANNEL "external"
 
-/* cuImportExternalMemory. Memory of the current context's device behind a file descriptor, opaque or (where the device has it) a dma-buf.
- * The descriptor is the driver's on success, else it stays the caller's. Flags: CUDA_EXTERNAL_MEMORY_DEDICATED; size: in bytes, of all of
- * it. INVALID_VALUE: a NULL, size 0, other flags, no such type; OPERATING_SYSTEM: a descriptor of something else;
- * NOT_SUPPORTED: types that the device does not import, and those of Windows. */
+/* cuImportExternalMemory. Imports memory of the current context's device from a file descriptor, which is opaque or (if the device
+ * supports it) a dma-buf. The driver owns the descriptor after success, and the caller after a failure. Flags:
+ * CUDA_EXTERNAL_MEMORY_DEDICATED; size: of the whole memory in bytes. INVALID_VALUE: a null pointer, size 0, unknown flags or type;
+ * OPERATING_SYSTEM: the descriptor refers to something else; NOT_SUPPORTED: types that the device does not import, and those of Windows. */
 CUresult CUDAAPI cuImportExternalMemory(CUexternalMemory *extMem_out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *memHandleDesc)
 {
     struct ct_context *context;
@@ -30,8 +31,9 @@ CUresult CUDAAPI cuImportExternalMemory(CUexternalMemory *extMem_out, const CUDA
     return r;
 }
 
-/* cuExternalMemoryGetMappedBuffer. Bytes [offset, offset + size) of the memory as device memory of the context that imported it, to be
- * freed with cuMemFree. Buffers may overlap; each has an address of its own. INVALID_VALUE: a NULL, flags, size 0, beyond the memory. */
+/* cuExternalMemoryGetMappedBuffer. Maps bytes [offset, offset + size) of the memory as device memory of the context that imported it;
+ * the mapping is freed with cuMemFree. Buffers may overlap; each has its own address. INVALID_VALUE: a null pointer, nonzero flags, size
+ * 0, or the range exceeds the memory. */
 CUresult CUDAAPI cuExternalMemoryGetMappedBuffer(CUdeviceptr *devPtr, CUexternalMemory extMem,
                                                  const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *bufferDesc)
 {
@@ -40,11 +42,12 @@ CUresult CUDAAPI cuExternalMemoryGetMappedBuffer(CUdeviceptr *devPtr, CUexternal
     return ct_external_memory_map_buffer(extMem, bufferDesc, devPtr);
 }
 
-/* cuExternalMemoryGetMappedMipmappedArray. An image that another API bound to the memory at `offset`, with all its levels, to be destroyed
- * with cuMipmappedArrayDestroy. The descriptor must say of it what it was made with: format, extents, CUDA_ARRAY3D_SURFACE_LDST if it has
- * storage usage, CUDA_ARRAY3D_COLOR_ATTACHMENT if it is rendered into; it is taken over in VK_IMAGE_LAYOUT_GENERAL. INVALID_VALUE: a NULL,
- * a descriptor that cuMipmappedArrayCreate refuses, more levels than there can be, beyond the memory, an offset that is not aligned for
- * images; NOT_SUPPORTED: the device does not share such images, or the memory is a dma-buf. */
+/* cuExternalMemoryGetMappedMipmappedArray. Maps an image that another API bound to the memory at `offset`, with all its levels; the
+ * array is destroyed with cuMipmappedArrayDestroy. The descriptor must describe the image as it was created: format, extents,
+ * CUDA_ARRAY3D_SURFACE_LDST if it has storage usage, CUDA_ARRAY3D_COLOR_ATTACHMENT if it is a render target; its layout must be
+ * VK_IMAGE_LAYOUT_GENERAL. INVALID_VALUE: a null pointer, a descriptor that cuMipmappedArrayCreate refuses, too many levels, a range
+ * that exceeds the memory, or an offset that is not aligned for images; NOT_SUPPORTED: the device does not share such images, or the
+ * memory is a dma-buf. */
 CUresult CUDAAPI cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipmap, CUexternalMemory extMem,
                                                          const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *mipmapDesc)
 {
@@ -57,15 +60,15 @@ CUresult CUDAAPI cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipma
     return ct_external_memory_map_array(extMem, mipmapDesc, mipmap);
 }
 
-/* cuDestroyExternalMemory. Buffers that were mapped stay until they are freed. */
+/* cuDestroyExternalMemory. Mapped buffers stay valid until they are freed. */
 CUresult CUDAAPI cuDestroyExternalMemory(CUexternalMemory extMem)
 {
     return ct_external_memory_destroy(extMem);
 }
 
-/* cuImportExternalSemaphore. A binary or a timeline semaphore behind an opaque file descriptor, which is the driver's on success. Flags: 0.
- * INVALID_VALUE: a NULL, flags, no such type; OPERATING_SYSTEM: a descriptor of something else; NOT_SUPPORTED: types
- * that the device does not import (lavapipe: all). */
+/* cuImportExternalSemaphore. Imports a binary or a timeline semaphore from an opaque file descriptor, which the driver owns after
+ * success. Flags: 0. INVALID_VALUE: a null pointer, nonzero flags, unknown type; OPERATING_SYSTEM: the descriptor refers to something
+ * else; NOT_SUPPORTED: types that the device does not import (lavapipe imports none). */
 CUresult CUDAAPI cuImportExternalSemaphore(CUexternalSemaphore *extSem_out, const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *semHandleDesc)
 {
     struct ct_context *context;
@@ -81,7 +84,7 @@ CUresult CUDAAPI cuImportExternalSemaphore(CUexternalSemaphore *extSem_out, cons
     return r;
 }
 
-/* cuDestroyExternalSemaphore. Signals and waits must be complete, by the manual; here they go on. */
+/* cuDestroyExternalSemaphore. The manual requires that signals and waits are complete; here pending ones continue. */
 CUresult CUDAAPI cuDestroyExternalSemaphore(CUexternalSemaphore extSem)
 {
     return ct_external_semaphore_destroy(extSem);
@@ -94,14 +97,14 @@ static void release(struct ct_external_fence *fences, unsigned count)
     free(fences);
 }
 
-/* Semaphores of an array, retained; values are left 0. */
+/* Looks up and retains the semaphores of an array; the values are left 0. */
 static CUresult look_up(const struct ct_stream *stream, const CUexternalSemaphore *handles, unsigned count, struct ct_external_fence **out)
 {
     struct ct_external_fence *fences = calloc(count ? count : 1, sizeof *fences);
     CUresult r;
 
     if (!fences)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u external semaphores", count);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %u external semaphores", count);
     for (unsigned i = 0; i < count; i++) {
         r = ct_external_semaphore_lookup(stream->context, handles[i], &fences[i].semaphore);
         if (r != CUDA_SUCCESS) {
@@ -113,7 +116,7 @@ static CUresult look_up(const struct ct_stream *stream, const CUexternalSemaphor
     return CUDA_SUCCESS;
 }
 
-/* What a call for an array of semaphores begins with: its stream and its semaphores, retained. */
+/* The common beginning of calls for an array of semaphores: looks up and retains the stream and the semaphores. */
 static CUresult begin(CUstream handle, const CUexternalSemaphore *semaphores, const void *params, unsigned count, struct ct_stream **stream,
                       struct ct_external_fence **fences)
 {
@@ -130,10 +133,10 @@ static CUresult begin(CUstream handle, const CUexternalSemaphore *semaphores, co
     return r;
 }
 
-/* Flags are for semaphores of NVIDIA's embedded systems. */
+/* The flags apply only to semaphores of NVIDIA's embedded systems. */
 static CUresult check_flags(unsigned flags)
 {
-    return flags ? ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of external semaphores", flags) : CUDA_SUCCESS;
+    return flags ? ct_fail(CUDA_ERROR_INVALID_VALUE, "flags of external semaphores are 0x%x instead of 0", flags) : CUDA_SUCCESS;
 }
 
 static CUresult end(struct ct_stream *stream, struct ct_external_fence *fences, unsigned count, CUresult r)
@@ -143,9 +146,10 @@ static CUresult end(struct ct_stream *stream, struct ct_external_fence *fences, 
     return r;
 }
 
-/* cuSignalExternalSemaphoresAsync. When all that the stream has now is done: a binary semaphore is signalled, a timeline gets its value.
- * Vulkan wants the signal of a binary semaphore submitted before a wait for it: it is when this returns, unless the stream itself waits for
- * the host. INVALID_VALUE: a NULL, flags, a value that is not above the one before. */
+/* cuSignalExternalSemaphoresAsync. When all earlier work of the stream is complete, a binary semaphore is signalled, and a timeline is
+ * set to its value. Vulkan requires that the signal of a binary semaphore is submitted before a wait for it: this is so when the
+ * function returns, unless the stream itself waits for the host. INVALID_VALUE: a null pointer, nonzero flags, or a value that is not
+ * greater than the previous one. */
 CUresult CUDAAPI cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *extSemArray,
                                                  const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray, unsigned int numExtSems,
                                                  CUstream stream)
@@ -165,8 +169,8 @@ CUresult CUDAAPI cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *extS
     return end(s, fences, numExtSems, r == CUDA_SUCCESS ? ct_stream_enqueue(s, &command) : r);
 }
 
-/* cuWaitExternalSemaphoresAsync. What the stream gets later waits until each binary semaphore is signalled, and resets it, and until each
- * timeline has its value. INVALID_VALUE: a NULL, flags. */
+/* cuWaitExternalSemaphoresAsync. Later work of the stream waits until each binary semaphore is signalled, and resets it, and until each
+ * timeline has reached its value. INVALID_VALUE: a null pointer or nonzero flags. */
 CUresult CUDAAPI cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSemArray,
                                                const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray, unsigned int numExtSems,
                                                CUstream stream)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Driver Entry Point Access. Names and versions are looked up in entry_points.def; no context and no cuInit is needed,
- * since runtimes ask for cuInit here, too. */
+/* Driver API: Driver Entry Point Access. Names and versions are looked up in entry_points.def. Neither a context nor cuInit is needed,
+ * since runtimes look up cuInit here, too. */
 #include "entry_points.h"
 
 #include "core/base/log.h"
@@ -16,13 +16,13 @@ struct query {
     bool per_thread;
 };
 
-/* What was found: the best symbol or NULL, and why there is none. */
+/* The result of a look-up: the best symbol or NULL, and why there is none. */
 struct answer {
     const struct ct_entry_point *entry;
     CUdriverProcAddressQueryResult status;
 };
 
-/* The newest symbol that is old enough; where both variants are as new, the one for the flavour asked for. */
+/* Prefers the newest symbol that is old enough; if both variants have the same version, the requested flavour. */
 static bool is_better(const struct ct_entry_point *entry, const struct ct_entry_point *than, bool per_thread)
 {
     if (!than || entry->version != than->version)
@@ -30,7 +30,7 @@ static bool is_better(const struct ct_entry_point *entry, const struct ct_entry_
     return per_thread && entry->flavour == CT_FLAVOUR_PER_THREAD;
 }
 
-/* A walk over the whole table: lengths differ for most names, so a look-up takes less than a microsecond or two. */
+/* Searches the whole table: the lengths differ for most names, so a look-up takes at most one or two microseconds. */
 static struct answer look_up(const struct query *query)
 {
     struct answer answer = {NULL, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND};
@@ -53,9 +53,10 @@ static struct answer look_up(const struct query *query)
 static CUresult make_query(const char *symbol, int version, cuuint64_t flags, struct query *out)
 {
     if (!symbol)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetProcAddress: no name");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetProcAddress: symbol is NULL");
     if (version > CUDA_VERSION)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetProcAddress: %s of CUDA %d, but this is %d", symbol, version, CUDA_VERSION);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetProcAddress: %s of CUDA %d, which is newer than this library's %d", symbol, version,
+                       CUDA_VERSION);
     if (flags != CU_GET_PROC_ADDRESS_DEFAULT && flags != CU_GET_PROC_ADDRESS_LEGACY_STREAM &&
         flags != CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetProcAddress: flags %#llx for %s", (unsigned long long)flags, symbol);
@@ -63,10 +64,10 @@ static CUresult make_query(const char *symbol, int version, cuuint64_t flags, st
     return CUDA_SUCCESS;
 }
 
-/* cuGetProcAddress since CUDA 12.0 (Driver API: Driver Entry Point Access). *pfn becomes the newest function of the name that a
- * program for `cudaVersion` can call, NULL if there is none; *symbolStatus, if given, says which. A function that is not implemented
- * counts as there: calling it says so.
- * INVALID_VALUE: no name, no pfn, flags other than one of CUdriverProcAddress_flags, cudaVersion newer than the driver. */
+/* cuGetProcAddress since CUDA 12.0 (Driver API: Driver Entry Point Access). Sets *pfn to the newest function of the name that a program for
+ * `cudaVersion` can call, or to NULL if there is none; *symbolStatus, if not NULL, says which. A function that is not implemented counts as
+ * present: calling it returns NOT_SUPPORTED.
+ * INVALID_VALUE: symbol or pfn is NULL, flags are not one of CUdriverProcAddress_flags, or cudaVersion is newer than the driver. */
 CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
                                      CUdriverProcAddressQueryResult *symbolStatus)
 {
@@ -75,7 +76,7 @@ CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVer
     CUresult result;
 
     if (!pfn)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetProcAddress: no place for the pointer");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetProcAddress: pfn is NULL");
     if ((result = make_query(symbol, cudaVersion, flags, &query)) != CUDA_SUCCESS)
         return result;
     answer = look_up(&query);
@@ -86,12 +87,12 @@ CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVer
 }
 
 /* cuGetProcAddress before CUDA 12.0: as above, but a missing function is an error.
- * NOT_FOUND: no function of that name is so old; *pfn becomes NULL. INVALID_VALUE: as above. */
+ * NOT_FOUND: no function of that name exists in that version; *pfn is set to NULL. INVALID_VALUE: as above. */
 CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {
     CUresult result = cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, NULL);
 
     if (result == CUDA_SUCCESS && !*pfn)
-        return ct_fail(CUDA_ERROR_NOT_FOUND, "cuGetProcAddress: no %s in CUDA %d", symbol, cudaVersion);
+        return ct_fail(CUDA_ERROR_NOT_FOUND, "cuGetProcAddress: %s does not exist in CUDA %d", symbol, cudaVersion);
     return result;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Library Management. A library needs no context; what is asked of it in a context (module, function, address) is made in the
- * current one. NOT_INITIALIZED before cuInit; INVALID_HANDLE: no library or kernel, or one that is unloaded; INVALID_VALUE: a null
- * pointer. */
+/* Driver API: Library Management. A library needs no context; its module, functions and addresses in a context are created on demand in
+ * the current one. NOT_INITIALIZED before cuInit; INVALID_HANDLE: the handle is not that of a library or kernel, or the library was
+ * unloaded; INVALID_VALUE: a null pointer. */
 #include "entry_points.h"
 
 #include "core/code/image.h"
@@ -18,11 +18,11 @@ static CUresult check_option(CUlibraryOption option, const void *value)
 {
     switch ((int)option) {
     case CU_LIBRARY_BINARY_IS_PRESERVED:
-        return CUDA_SUCCESS; /* the image may stay; it is not needed */
+        return CUDA_SUCCESS; /* the image may stay valid, but is not needed any more */
     case CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE:
-        return value ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a table of functions for host and device") : CUDA_SUCCESS;
+        return value ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "tables of functions for host and device are not supported") : CUDA_SUCCESS;
     }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no library option %d", (int)option);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "library option %d does not exist", (int)option);
 }
 
 static CUresult check_options(unsigned count, const CUlibraryOption *options, void **values)
@@ -30,13 +30,13 @@ static CUresult check_options(unsigned count, const CUlibraryOption *options, vo
     CUresult r = CUDA_SUCCESS;
 
     if (count && !options)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u library options, but no list of them", count);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the list of %u library options is NULL", count);
     for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
         r = check_option(options[i], values ? values[i] : NULL);
     return r;
 }
 
-/* Options as the API takes them. */
+/* Options as the API receives them. */
 struct options {
     unsigned n_jit, n_library;
     CUjit_option *jit;
@@ -66,8 +66,8 @@ static CUresult check_two(const void *first, const void *second)
     return first && second ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
 }
 
-/* cuLibraryLoadData. Takes the images of cuModuleLoadDataEx, with its options and errors; the image is not needed afterwards. The log
- * buffers are those of the load: kernels are compiled later. INVALID_VALUE: also an unknown library option. */
+/* cuLibraryLoadData. Accepts the images, options and errors of cuModuleLoadDataEx; the image is not needed afterwards. The log buffers
+ * receive messages of the load only: kernels are compiled later. INVALID_VALUE: also an unknown library option. */
 CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
                                    unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
                                    unsigned int numLibraryOptions)
@@ -78,7 +78,7 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
     return r == CUDA_SUCCESS ? load(library, code, CT_SIZE_UNKNOWN, &options) : r;
 }
 
-/* cuLibraryLoadFromFile. The same from a file; see cuModuleLoad. FILE_NOT_FOUND. */
+/* cuLibraryLoadFromFile. The same from a file; see cuModuleLoad. FILE_NOT_FOUND: the file does not exist. */
 CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, CUjit_option *jitOptions, void **jitOptionsValues,
                                        unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
                                        unsigned int numLibraryOptions)
@@ -95,7 +95,7 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
     return r;
 }
 
-/* The library of a call whose pointers are good if `is_valid`. */
+/* Looks up the library of a call; `is_valid` says whether its pointers are not NULL. */
 static CUresult find(CUlibrary handle, bool is_valid, struct ct_library **out)
 {
     CUresult r = ct_process_check();
@@ -120,7 +120,7 @@ static CUresult find_kernel(CUkernel handle, bool is_valid, struct ct_kernel **o
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
 }
 
-/* cuLibraryUnload. Its kernels, and its modules in all contexts, go with it; waits for the work of those contexts. */
+/* cuLibraryUnload. Also unloads its kernels, and its modules in all contexts, after the work of those contexts. */
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 {
     struct ct_library *found;
@@ -133,7 +133,7 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
     return r;
 }
 
-/* cuLibraryGetKernel. The same handle each time; it may be used wherever a CUfunction may. NOT_FOUND: no kernel of that name. */
+/* cuLibraryGetKernel. Returns the same handle each time; it may be used wherever a CUfunction may. NOT_FOUND: no kernel has this name. */
 CUresult CUDAAPI cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
 {
     struct ct_library *found;
@@ -159,7 +159,7 @@ CUresult CUDAAPI cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
     return CUDA_SUCCESS;
 }
 
-/* cuLibraryEnumerateKernels. At most numKernels handles, in the order of the PTX. */
+/* cuLibraryEnumerateKernels. Returns at most numKernels handles, in the order of the PTX. */
 CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
 {
     struct ct_library *found;
@@ -172,7 +172,7 @@ CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKe
     return CUDA_SUCCESS;
 }
 
-/* The module of a library in the current context, retained, with one use of the context. */
+/* Returns the module of a library in the current context, retained, together with a reference to the context. */
 static CUresult find_module(CUlibrary handle, bool is_valid, struct ct_context **out_context, struct ct_module **out)
 {
     struct ct_library *library;
@@ -193,7 +193,7 @@ static CUresult find_module(CUlibrary handle, bool is_valid, struct ct_context *
     return r;
 }
 
-/* cuLibraryGetModule. INVALID_CONTEXT: none is current. */
+/* cuLibraryGetModule. INVALID_CONTEXT: no context is current. */
 CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 {
     struct ct_context *context;
@@ -208,7 +208,7 @@ CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
     return CUDA_SUCCESS;
 }
 
-/* cuKernelGetFunction. The function in the current context. INVALID_CONTEXT: none is current. */
+/* cuKernelGetFunction. Returns the function in the current context. INVALID_CONTEXT: no context is current. */
 CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 {
     struct ct_context *context;
@@ -244,8 +244,8 @@ CUresult CUDAAPI cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
     return CUDA_SUCCESS;
 }
 
-/* cuLibraryGetGlobal. Address in the current context and size in bytes of a variable; one of the two pointers may be NULL.
- * NOT_FOUND: no variable of that name; INVALID_CONTEXT: no context is current. */
+/* cuLibraryGetGlobal. Returns the address in the current context and the size in bytes of a variable; one of the two pointers may be
+ * NULL. NOT_FOUND: no variable has this name; INVALID_CONTEXT: no context is current. */
 CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
     struct ct_context *context;
@@ -265,8 +265,9 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary 
     return r;
 }
 
-/* cuLibraryGetManaged. Address, for host and all devices, and size in bytes of a managed variable; one of the two pointers may be NULL. No
- * context need be current. NOT_FOUND: no managed variable of that name; NOT_SUPPORTED: the device has no managed memory. */
+/* cuLibraryGetManaged. Returns the address, valid on the host and all devices, and the size in bytes of a managed variable; one of the
+ * two pointers may be NULL. No context need be current. NOT_FOUND: no managed variable has this name; NOT_SUPPORTED: the device has no
+ * managed memory. */
 CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
     struct ct_library *found;
@@ -287,7 +288,7 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary
     return r;
 }
 
-/* cuLibraryGetUnifiedFunction. INVALID_VALUE, as NVIDIA's driver has it: devices have no functions whose pointer the host could call
+/* cuLibraryGetUnifiedFunction. INVALID_VALUE, as with NVIDIA's driver: devices have no functions that the host could call by pointer
  * (CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS is 0). */
 CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
 {
@@ -297,10 +298,10 @@ CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, con
     if (r != CUDA_SUCCESS)
         return r;
     ct_object_release(&found->object);
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "no unified function %s", symbol);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "unified function %s does not exist", symbol);
 }
 
-/* cuKernelGetAttribute. As cuFuncGetAttribute, for all contexts of a device. INVALID_DEVICE. */
+/* cuKernelGetAttribute. As cuFuncGetAttribute, for all contexts of a device. INVALID_DEVICE: the device does not exist. */
 CUresult CUDAAPI cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
 {
     struct ct_device *device;
@@ -316,7 +317,8 @@ CUresult CUDAAPI cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUke
     return r;
 }
 
-/* cuKernelSetAttribute. As cuFuncSetAttribute, for all contexts of a device, those that come later included. INVALID_DEVICE. */
+/* cuKernelSetAttribute. As cuFuncSetAttribute, for all contexts of a device, including those created later. INVALID_DEVICE: the device
+ * does not exist. */
 CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev)
 {
     struct ct_device *device;
@@ -332,7 +334,7 @@ CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUke
     return r;
 }
 
-/* cuKernelSetCacheConfig. A preference, without effect. INVALID_VALUE: no such configuration; INVALID_DEVICE. */
+/* cuKernelSetCacheConfig. A preference without effect. INVALID_VALUE: config does not exist; INVALID_DEVICE. */
 CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
 {
     struct ct_device *device;
@@ -344,11 +346,11 @@ CUresult CUDAAPI cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CU
     ct_object_release(&found->object);
     r = ct_device_lookup(dev, &device);
     if (r == CUDA_SUCCESS && (unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL)
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "configuration %d", (int)config);
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "configuration %d does not exist", (int)config);
     return r;
 }
 
-/* cuKernelGetName. The name as in the PTX; lives as long as the library. */
+/* cuKernelGetName. The name as in the PTX; it stays valid as long as the library is loaded. */
 CUresult CUDAAPI cuKernelGetName(const char **name, CUkernel hfunc)
 {
     struct ct_kernel *found;
@@ -361,8 +363,8 @@ CUresult CUDAAPI cuKernelGetName(const char **name, CUkernel hfunc)
     return CUDA_SUCCESS;
 }
 
-/* cuKernelGetParamInfo. Offset and size in bytes of a parameter in the block of parameters; paramSize may be NULL.
- * INVALID_VALUE: there are not so many. */
+/* cuKernelGetParamInfo. The offset and the size in bytes of a parameter in the parameter block; paramSize may be NULL. INVALID_VALUE:
+ * paramIndex is too large. */
 CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
     struct ct_kernel *found;
@@ -371,7 +373,7 @@ CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t
     if (r != CUDA_SUCCESS)
         return r;
     if (paramIndex >= found->decl->n_params) {
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "parameter %zu of %u", paramIndex, found->decl->n_params);
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "parameter index %zu of a kernel with %u parameters", paramIndex, found->decl->n_params);
     } else {
         *paramOffset = found->decl->params[paramIndex].offset;
         if (paramSize)

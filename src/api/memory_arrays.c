@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Memory Management: CUDA arrays and mipmapped arrays. Kernels do not reach them yet: copies do.
- * Every function that has a handle: NOT_INITIALIZED, and INVALID_HANDLE for one of nothing that lives; those that make something also
+/* Driver API: Memory Management: CUDA arrays and mipmapped arrays. Kernels cannot access arrays yet; copies can.
+ * Every function with a handle: NOT_INITIALIZED, and INVALID_HANDLE if no live object has it; functions that create an array also
  * INVALID_CONTEXT. Extents are in elements. */
 #include "entry_points.h"
 
@@ -26,9 +26,9 @@ static CUresult create(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc)
     return r;
 }
 
-/* cuArrayCreate_v2. One or, with a height, two dimensions. Format: CU_AD_FORMAT_UNSIGNED_INT8 .. FLOAT with 1, 2 or 4 channels, or a UNORM
- * or SNORM one with its own number; others are NOT_SUPPORTED. INVALID_VALUE: a NULL, no width, beyond the limits of textures, no such
- * format or number of channels; OUT_OF_MEMORY. */
+/* cuArrayCreate_v2. Creates an array of one dimension or, if Height is not 0, of two. Format: CU_AD_FORMAT_UNSIGNED_INT8 .. FLOAT with
+ * 1, 2 or 4 channels, or a UNORM or SNORM format with its number of channels; other formats are NOT_SUPPORTED. INVALID_VALUE: a null
+ * pointer, width 0, an extent beyond the limits of textures, or an invalid format or number of channels; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray)
 {
     CUDA_ARRAY3D_DESCRIPTOR desc = {0};
@@ -42,9 +42,10 @@ CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR 
     return create(pHandle, pAllocateArray ? &desc : NULL);
 }
 
-/* cuArray3DCreate_v2. As cuArrayCreate_v2; with a depth three dimensions or, by CUDA_ARRAY3D_LAYERED and CUBEMAP, layers and faces (Depth
- * then is 6, or a multiple of it). SPARSE and DEFERRED_MAPPING are of 2 dimensions, layered or not, and 3; they have no memory until
- * cuMemMapArrayAsync. NOT_SUPPORTED: these two where the attributes of the device say so, VIDEO_ENCODE_DECODE. */
+/* cuArray3DCreate_v2. As cuArrayCreate_v2; if Depth is not 0 the array has three dimensions or, with CUDA_ARRAY3D_LAYERED and CUBEMAP,
+ * layers and faces (Depth is then 6, or a multiple of 6). SPARSE and DEFERRED_MAPPING are for arrays of 2 dimensions, layered or not,
+ * and of 3; these arrays have no memory before cuMemMapArrayAsync. NOT_SUPPORTED: these two if the device's attributes say so;
+ * VIDEO_ENCODE_DECODE. */
 CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
 {
     return create(pHandle, pAllocateArray);
@@ -62,7 +63,7 @@ static CUresult get_descriptor(CUarray handle, const void *wanted, CUDA_ARRAY3D_
     return wanted ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "pArrayDescriptor is NULL");
 }
 
-/* cuArrayGetDescriptor_v2. Of an array with a depth its first slice. INVALID_VALUE: a NULL. */
+/* cuArrayGetDescriptor_v2. For an array with a depth, describes the first slice. INVALID_VALUE: a null pointer. */
 CUresult CUDAAPI cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
     CUDA_ARRAY3D_DESCRIPTOR desc;
@@ -73,7 +74,7 @@ CUresult CUDAAPI cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor
     return r;
 }
 
-/* cuArray3DGetDescriptor_v2. INVALID_VALUE: a NULL. */
+/* cuArray3DGetDescriptor_v2. INVALID_VALUE: a null pointer. */
 CUresult CUDAAPI cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
     CUDA_ARRAY3D_DESCRIPTOR desc;
@@ -84,7 +85,7 @@ CUresult CUDAAPI cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescri
     return r;
 }
 
-/* What the next functions ask of an array has no answer for those that can be made here. */
+/* Fails for queries that have no result for the arrays that this library can create. */
 static CUresult refuse(CUarray handle, const char *why)
 {
     struct ct_array *array;
@@ -103,35 +104,36 @@ static CUresult refuse_mipmapped(CUmipmappedArray handle, const char *why)
     return r == CUDA_SUCCESS ? ct_fail(CUDA_ERROR_INVALID_VALUE, "%s", why) : r;
 }
 
-/* cuArrayGetSparseProperties. Of an array that is smaller than a tile in all dimensions all is in the tail. INVALID_VALUE: a NULL, not made
- * with CUDA_ARRAY3D_SPARSE, a level of a mipmapped array. */
+/* cuArrayGetSparseProperties. An array that is smaller than a tile in all dimensions consists of the mip tail only. INVALID_VALUE: a
+ * null pointer, an array without CUDA_ARRAY3D_SPARSE, or a level of a mipmapped array. */
 CUresult CUDAAPI cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUarray array)
 {
     return ct_array_sparse_properties(array, sparseProperties);
 }
 
-/* cuMipmappedArrayGetSparseProperties. miptailSize is in bytes, of each layer unless the flags say that all have one tail. INVALID_VALUE: a
- * NULL, not made with CUDA_ARRAY3D_SPARSE. */
+/* cuMipmappedArrayGetSparseProperties. miptailSize is in bytes, for each layer unless the flags say that all layers share one tail.
+ * INVALID_VALUE: a null pointer, or an array without CUDA_ARRAY3D_SPARSE. */
 CUresult CUDAAPI cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUmipmappedArray mipmap)
 {
     return ct_mipmapped_array_sparse_properties(mipmap, sparseProperties);
 }
 
-/* cuArrayGetMemoryRequirements. Bytes. INVALID_VALUE: a NULL, not made with CUDA_ARRAY3D_DEFERRED_MAPPING, a level of a mipmapped array;
- * INVALID_DEVICE. */
+/* cuArrayGetMemoryRequirements. Sizes are in bytes. INVALID_VALUE: a null pointer, an array without CUDA_ARRAY3D_DEFERRED_MAPPING, or a
+ * level of a mipmapped array; INVALID_DEVICE. */
 CUresult CUDAAPI cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUarray array, CUdevice device)
 {
     return ct_array_memory_requirements(array, device, memoryRequirements);
 }
 
-/* cuMipmappedArrayGetMemoryRequirements. Bytes. INVALID_VALUE: a NULL, not made with CUDA_ARRAY3D_DEFERRED_MAPPING; INVALID_DEVICE. */
+/* cuMipmappedArrayGetMemoryRequirements. Sizes are in bytes. INVALID_VALUE: a null pointer, or an array without
+ * CUDA_ARRAY3D_DEFERRED_MAPPING; INVALID_DEVICE. */
 CUresult CUDAAPI cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUmipmappedArray mipmap,
                                                        CUdevice device)
 {
     return ct_mipmapped_array_memory_requirements(mipmap, device, memoryRequirements);
 }
 
-/* cuArrayGetPlane. INVALID_VALUE: the array has one plane only, as all have here. */
+/* cuArrayGetPlane. INVALID_VALUE: the array has only one plane, like all arrays of this library. */
 CUresult CUDAAPI cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx)
 {
     (void)pPlaneArray;
@@ -139,7 +141,7 @@ CUresult CUDAAPI cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned 
     return refuse(hArray, "the array's format has no planes");
 }
 
-/* cuArrayDestroy. Waits for the work of the array's context. The level of a mipmapped array is left to that. */
+/* cuArrayDestroy. Waits for the work of the array's context. A level of a mipmapped array is destroyed with that array. */
 CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
 {
     return ct_array_destroy(hArray);
@@ -147,8 +149,8 @@ CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
 
 /* ---- mipmapped arrays ---- */
 
-/* cuMipmappedArrayCreate. As cuArray3DCreate_v2; the number of levels is brought into the range from 1 to what halving the longest side
- * gives. */
+/* cuMipmappedArrayCreate. As cuArray3DCreate_v2; the number of levels is clamped to the range from 1 to the length of a full chain, in
+ * which each level halves the extents. */
 CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc,
                                         unsigned int numMipmapLevels)
 {
@@ -165,7 +167,8 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_AR
     return r;
 }
 
-/* cuMipmappedArrayGetLevel. The same array each time, which lives as long as the mipmapped one. INVALID_VALUE: a NULL, no such level. */
+/* cuMipmappedArrayGetLevel. Returns the same array each time, which lives as long as the mipmapped array. INVALID_VALUE: a null pointer,
+ * or the level does not exist. */
 CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray hMipmappedArray, unsigned int level)
 {
     if (!pLevelArray)
@@ -173,7 +176,7 @@ CUresult CUDAAPI cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray
     return ct_mipmapped_array_level(hMipmappedArray, level, pLevelArray);
 }
 
-/* cuMipmappedArrayDestroy. Its levels go with it. Waits for the work of its context. */
+/* cuMipmappedArrayDestroy. Also destroys the levels. Waits for the work of its context. */
 CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
 {
     return ct_mipmapped_array_destroy(hMipmappedArray);

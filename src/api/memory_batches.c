@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Memory Management: batches of copies. The copies of a batch are in stream order with what is around them; among themselves
- * they have none.
- * Every function: NOT_INITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED as the current context gives them, INVALID_HANDLE for a stream
- * that is none, and the error of a kernel that failed. INVALID_VALUE: the legacy default stream, a NULL array, no copies, attributes that
- * do not cover the copies, no such source access order or flags, and what cuMemcpyAsync and cuMemcpy3DAsync refuse. All copies are looked
- * at before the first is recorded, so a batch that is refused leaves nothing behind. */
+/* Driver API: Memory Management: batches of copies. A batch as a whole is in stream order; the copies within it are unordered.
+ * Every function: NOT_INITIALIZED; INVALID_CONTEXT and CONTEXT_IS_DESTROYED according to the current context; INVALID_HANDLE if the
+ * handle is not that of a stream, and the error of a kernel that failed. INVALID_VALUE: the legacy default stream, an array that is
+ * NULL, no copies, attributes that do not cover the copies, an invalid source access order or flags, and everything that cuMemcpyAsync
+ * and cuMemcpy3DAsync refuse. All copies are validated before the first is recorded, so a batch that is refused has no effect. */
 #include "entry_points.h"
 
 #include "core/array/array.h"
@@ -14,16 +13,16 @@
 
 #define CT_CHANNEL "copy"
 
-#define NO_COPY SIZE_MAX /* of an index: the error is of no copy in particular */
+#define NO_COPY SIZE_MAX /* as an index: the error does not belong to a particular copy */
 
 /* A copy of a batch, by its index. */
 struct item {
     struct ct_copy copy;
     CUmemcpySrcAccessOrder order;
-    struct ct_array *dst_array, *src_array; /* in use until the copy is recorded; or NULL */
+    struct ct_array *dst_array, *src_array; /* referenced until the copy is recorded; or NULL */
 };
 
-/* What both kinds of batches have in common. */
+/* The common part of both kinds of batches. */
 struct batch {
     size_t count;
     CUresult (*item)(const struct batch *batch, size_t index, struct item *out);
@@ -34,9 +33,9 @@ static CUresult check_order(CUmemcpySrcAccessOrder order, unsigned flags)
 {
     if (order != CU_MEMCPY_SRC_ACCESS_ORDER_STREAM && order != CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL &&
         order != CU_MEMCPY_SRC_ACCESS_ORDER_ANY)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "source access order %d", (int)order);
-    if (flags & ~(unsigned)CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE) /* a hint without effect here */
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a copy", flags);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "source access order %d does not exist", (int)order);
+    if (flags & ~(unsigned)CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE) /* a hint without effect */
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "unknown flags 0x%x of a copy", flags);
     return CUDA_SUCCESS;
 }
 
@@ -46,7 +45,7 @@ static void release_item(struct item *item)
     ct_array_release(item->src_array);
 }
 
-/* On success to be released. */
+/* Releases are the caller's duty after success. */
 static CUresult make_item(const struct batch *batch, size_t index, struct item *out)
 {
     CUresult r;
@@ -54,13 +53,13 @@ static CUresult make_item(const struct batch *batch, size_t index, struct item *
     *out = (struct item){0};
     r = batch->item(batch, index, out);
     if (r == CUDA_SUCCESS && out->copy.dst.read_only)
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy to memory that may only be read");
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the destination of a copy is read-only");
     if (r != CUDA_SUCCESS)
         release_item(out);
     return r;
 }
 
-/* The order was checked. */
+/* The order has been validated. */
 static enum ct_copy_source source_of(CUmemcpySrcAccessOrder order)
 {
     if (order == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM)
@@ -93,15 +92,15 @@ static CUresult run_items(struct ct_stream *stream, const struct batch *batch, s
     return CUDA_SUCCESS;
 }
 
-/* `refusal` is what is wrong with the batch as a whole; `index_or_null` gets the copy that failed. */
+/* `refusal` is the error of the batch as a whole; `*index_or_null` receives the index of the copy that failed. */
 static CUresult run(const struct batch *batch, CUresult refusal, size_t *index_or_null, CUstream handle)
 {
     struct ct_stream *stream;
     size_t index = NO_COPY;
     CUresult r = ct_process_check();
 
-    if (r == CUDA_SUCCESS && (!handle || handle == CU_STREAM_LEGACY)) /* also in no context, as NVIDIA's driver has it */
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a batch in the legacy default stream");
+    if (r == CUDA_SUCCESS && (!handle || handle == CU_STREAM_LEGACY)) /* even if no context is current, as with NVIDIA's driver */
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "batches are not allowed in the legacy default stream");
     if (r == CUDA_SUCCESS)
         r = ct_stream_lookup(handle, &stream);
     if (r == CUDA_SUCCESS) {
@@ -119,7 +118,7 @@ struct linear_batch {
     const CUdeviceptr *dsts, *srcs;
     const size_t *sizes;
     const CUmemcpyAttributes *attributes;
-    const size_t *starts; /* attributes[k] is for the copies from starts[k] on */
+    const size_t *starts; /* attributes[k] applies to the copies from starts[k] on */
     size_t n_attributes;
 };
 
@@ -136,7 +135,7 @@ static CUresult linear_item(const struct batch *batch, size_t index, struct item
     }
     out->order = b->attributes[below].srcAccessOrder;
     if (b->sizes[index] == 0)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "copy %zu is of 0 bytes", index);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "copy %zu has 0 bytes", index);
     if ((r = check_order(out->order, b->attributes[below].flags)) != CUDA_SUCCESS)
         return r;
     out->copy = (struct ct_copy){.row_bytes = b->sizes[index], .rows = 1, .slices = 1};
@@ -147,17 +146,18 @@ static CUresult linear_item(const struct batch *batch, size_t index, struct item
 static CUresult check_linear(const struct linear_batch *b, size_t count)
 {
     if (!b->dsts || !b->srcs || !b->sizes || !b->attributes || !b->starts || count == 0)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a NULL array, or %zu copies", count);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an array is NULL, or the number of copies is %zu", count);
     if (b->n_attributes == 0 || b->n_attributes > count || b->starts[0] != 0)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%zu attributes for %zu copies", b->n_attributes, count);
     for (size_t i = 1; i < b->n_attributes; i++)
         if (b->starts[i] <= b->starts[i - 1] || b->starts[i] >= count)
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "attributes %zu begin at copy %zu of %zu", i, b->starts[i], count);
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "attributes %zu apply from copy %zu of %zu on", i, b->starts[i], count);
     return CUDA_SUCCESS;
 }
 
-/* cuMemcpyBatchAsync, of CUDA 12.8. count copies; attrs[k] is for those from attrsIdxs[k] on. *failIdx, if not NULL: the copy that failed,
- * or SIZE_MAX where it was none in particular. INVALID_VALUE: also a copy of 0 bytes. */
+/* cuMemcpyBatchAsync, of CUDA 12.8. Makes `count` copies; attrs[k] applies to the copies from attrsIdxs[k] on. *failIdx, unless failIdx
+ * is NULL, receives the index of the copy that failed, or SIZE_MAX if the error belongs to no particular copy. INVALID_VALUE: also a
+ * copy of 0 bytes. */
 CUresult CUDAAPI cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs,
                                     size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, CUstream hStream)
 {
@@ -166,7 +166,7 @@ CUresult CUDAAPI cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t
     return run(&(struct batch){count, linear_item, &linear}, check_linear(&linear, count), failIdx, hStream);
 }
 
-/* cuMemcpyBatchAsync_v2. The same without the index. */
+/* cuMemcpyBatchAsync_v2. The same without failIdx. */
 CUresult CUDAAPI cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs,
                                        size_t *attrsIdxs, size_t numAttrs, CUstream hStream)
 {
@@ -175,19 +175,19 @@ CUresult CUDAAPI cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, siz
 
 /* ---- three dimensions ---- */
 
-/* One side of a copy, and the distances between its rows and slices in bytes. */
+/* One side of a copy, with the pitches of its rows and slices in bytes. */
 struct side {
     struct ct_place place;
     uint64_t pitch, slice;
 };
 
-/* What extents, offsets and row lengths count: elements of the array where one side is one, else bytes. */
+/* The units of extents, offsets and row lengths: elements of the array if one side is an array, otherwise bytes. */
 struct units {
     const CUextent3D *extent;
     uint64_t element_bytes, width_bytes;
 };
 
-/* A row length or a layer height of 0 means without gaps. */
+/* A row length or a layer height of 0 means that there are no gaps. */
 static CUresult locate_pointer(const CUmemcpy3DOperand *operand, const struct units *units, struct side *out)
 {
     const CUextent3D *extent = units->extent;
@@ -199,7 +199,7 @@ static CUresult locate_pointer(const CUmemcpy3DOperand *operand, const struct un
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "rows of %llu and layers of %llu for a copy of %zu x %zu", (unsigned long long)row,
                        (unsigned long long)height, extent->width, extent->height);
     if (__builtin_mul_overflow(row, units->element_bytes, &out->pitch) || __builtin_mul_overflow(out->pitch, height, &out->slice))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of more than 64 bits of address");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the extent of a copy exceeds 64 bits");
     r = ct_copy_span(units->width_bytes, extent->height, out->pitch, extent->depth, out->slice, &span);
     return r == CUDA_SUCCESS ? ct_place_find(CT_POINTER_UNIFIED, operand->op.ptr.ptr, span, &out->place) : r;
 }
@@ -211,7 +211,7 @@ static CUresult locate_array(const CUmemcpy3DOperand *operand, const struct ct_a
     struct ct_array_box box = {0, offset->y, offset->z, units->width_bytes, extent->height, extent->depth};
 
     if (__builtin_mul_overflow(offset->x, units->element_bytes, &box.x_bytes))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an offset of %zu elements", offset->x);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an offset of %zu elements is too large", offset->x);
     return ct_array_locate(array, &box, &out->place, &out->pitch, &out->slice);
 }
 
@@ -230,7 +230,7 @@ static CUresult look_up(const CUmemcpy3DOperand *operand, struct ct_array **out_
     case CU_MEMCPY_OPERAND_TYPE_MAX:
         break;
     }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "an operand of type %d", (int)operand->type);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "operand type %d does not exist", (int)operand->type);
 }
 
 static CUresult find_units(const struct item *item, const CUextent3D *extent, struct units *out)
@@ -240,11 +240,11 @@ static CUresult find_units(const struct item *item, const CUextent3D *extent, st
     out->extent = extent;
     out->element_bytes = dst ? dst->texels.texel_bytes : src ? src->texels.texel_bytes : 1;
     if (dst && src && dst->texels.texel_bytes != src->texels.texel_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "arrays with elements of %u and %u bytes", dst->texels.texel_bytes,
-                       src->texels.texel_bytes);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the elements of the arrays have different sizes, %u and %u bytes",
+                       dst->texels.texel_bytes, src->texels.texel_bytes);
     if (extent->width == 0 || extent->height == 0 || extent->depth == 0 ||
         __builtin_mul_overflow(extent->width, out->element_bytes, &out->width_bytes))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of %zu x %zu x %zu", extent->width, extent->height, extent->depth);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid extent %zu x %zu x %zu of a copy", extent->width, extent->height, extent->depth);
     return CUDA_SUCCESS;
 }
 
@@ -273,9 +273,10 @@ static CUresult box_item(const struct batch *batch, size_t index, struct item *o
     return CUDA_SUCCESS;
 }
 
-/* cuMemcpy3DBatchAsync, of CUDA 12.8. numOps copies; flags must be 0. *failIdx, if not NULL: the copy that failed, or SIZE_MAX where it was
- * none in particular. Where an operand is an array, extents and row lengths count its elements, else bytes. INVALID_VALUE also: an extent
- * of 0, two arrays with elements of different sizes. INVALID_HANDLE: no such array. */
+/* cuMemcpy3DBatchAsync, of CUDA 12.8. Makes numOps copies; flags must be 0. *failIdx, unless failIdx is NULL, receives the index of the
+ * copy that failed, or SIZE_MAX if the error belongs to no particular copy. Where an operand is an array, extents and row lengths are in
+ * its elements, otherwise in bytes. INVALID_VALUE also: an extent of 0, or two arrays with elements of different sizes. INVALID_HANDLE:
+ * the array does not exist. */
 CUresult CUDAAPI cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags,
                                       CUstream hStream)
 {
@@ -286,7 +287,7 @@ CUresult CUDAAPI cuMemcpy3DBatchAsync(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opL
     return run(&(struct batch){numOps, box_item, opList}, refusal, failIdx, hStream);
 }
 
-/* cuMemcpy3DBatchAsync_v2. The same without the index. */
+/* cuMemcpy3DBatchAsync_v2. The same without failIdx. */
 CUresult CUDAAPI cuMemcpy3DBatchAsync_v2(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags, CUstream hStream)
 {
     return cuMemcpy3DBatchAsync(numOps, opList, NULL, flags, hStream);

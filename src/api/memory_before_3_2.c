@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API before CUDA 3.2: memory with 32-bit pointers and sizes (CUdeviceptr_v1), still exported under the plain names.
  *
- * cuda.h has not declared these for programs since 3.2; who calls them was built before, against contexts of the old cuCtxCreate. Mixing
- * the two kinds gives INVALID_CONTEXT, as the manual says of that error (cuCtxGetApiVersion tells the kind). In an old context they work
- * for what lies below 4 GiB. Memory of this process hardly ever does: then cuMemAlloc and its like give OUT_OF_MEMORY and log why,
- * rather than half of an address. Everything else is as in the functions of today that each of them calls. */
+ * cuda.h has not declared these functions for programs since 3.2; only programs that were built before call them, in contexts of the
+ * original cuCtxCreate. Mixing the two kinds gives INVALID_CONTEXT, as the manual says of that error (cuCtxGetApiVersion returns the
+ * kind). In an old context they work for memory below 4 GiB. Allocations of a 64-bit process rarely lie there: then cuMemAlloc and
+ * similar functions return OUT_OF_MEMORY and log the reason, rather than a truncated address. Everything else is as in the current
+ * functions that each of them calls. */
 #include "entry_points.h"
 
 #include "core/device/context.h"
@@ -15,7 +16,7 @@
 #define CT_CHANNEL "memory"
 #define OLD_API_VERSION 3010
 
-/* Whether the current context is one of the old API. */
+/* Checks that the current context is one of the old API. */
 static CUresult check_old(void)
 {
     struct ct_context *context;
@@ -24,7 +25,7 @@ static CUresult check_old(void)
     if (r != CUDA_SUCCESS)
         return r;
     if (context->api_version != OLD_API_VERSION)
-        r = ct_fail(CUDA_ERROR_INVALID_CONTEXT, "a function with 32-bit pointers in a context with 64-bit ones (cuCtxGetApiVersion)");
+        r = ct_fail(CUDA_ERROR_INVALID_CONTEXT, "a function with 32-bit pointers in a context with 64-bit pointers (cuCtxGetApiVersion)");
     ct_context_release(context);
     return r;
 }
@@ -34,7 +35,7 @@ static unsigned clamp(size_t value)
     return value > UINT_MAX ? UINT_MAX : (unsigned)value;
 }
 
-/* What an old program can hold of an address. OUT_OF_MEMORY: not all of it. */
+/* Converts an address to 32 bits. OUT_OF_MEMORY: it does not fit. */
 static CUresult narrow(CUdeviceptr address, CUdeviceptr_v1 *out)
 {
     if (address > UINT_MAX)
@@ -60,7 +61,7 @@ CUresult CUDAAPI cuModuleGetGlobal(CUdeviceptr_v1 *dptr, unsigned int *bytes, CU
     return r;
 }
 
-/* cuMemGetInfo. Capped to what the results hold. */
+/* cuMemGetInfo. The sizes are clamped to the range of the results. */
 CUresult CUDAAPI cuMemGetInfo(unsigned int *free, unsigned int *total)
 {
     size_t free_bytes, total_bytes;
@@ -77,7 +78,7 @@ CUresult CUDAAPI cuMemGetInfo(unsigned int *free, unsigned int *total)
     return CUDA_SUCCESS;
 }
 
-/* Memory just made: given back if its address does not fit. */
+/* Frees a new allocation if its address does not fit into 32 bits. */
 static CUresult keep_or_free(CUdeviceptr address, CUdeviceptr_v1 *out)
 {
     CUresult r = narrow(address, out);
@@ -123,7 +124,7 @@ CUresult CUDAAPI cuMemFree(CUdeviceptr_v1 dptr)
     return r == CUDA_SUCCESS ? cuMemFree_v2(dptr) : r;
 }
 
-/* cuMemGetAddressRange. What holds an address below 4 GiB begins there, too. */
+/* cuMemGetAddressRange. An allocation that contains an address below 4 GiB begins there, too. */
 CUresult CUDAAPI cuMemGetAddressRange(CUdeviceptr_v1 *pbase, unsigned int *psize, CUdeviceptr_v1 dptr)
 {
     CUdeviceptr base;
@@ -200,7 +201,7 @@ CUresult CUDAAPI cuMemcpyDtoDAsync(CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 srcD
     return r == CUDA_SUCCESS ? cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream) : r;
 }
 
-/* The copy of today that an old one stands for, in *out. INVALID_VALUE: it is NULL. */
+/* Converts an old copy to the current struct, in *out. INVALID_VALUE: old is NULL. */
 static CUresult widen_2d(const CUDA_MEMCPY2D_v1 *old, CUDA_MEMCPY2D *out)
 {
     CUresult r = check_old();
@@ -230,7 +231,7 @@ static CUresult widen_2d(const CUDA_MEMCPY2D_v1 *old, CUDA_MEMCPY2D *out)
     return CUDA_SUCCESS;
 }
 
-/* The copy of today that an old one stands for, in *out. INVALID_VALUE: it is NULL. */
+/* Converts an old copy to the current struct, in *out. INVALID_VALUE: old is NULL. */
 static CUresult widen_3d(const CUDA_MEMCPY3D_v1 *old, CUDA_MEMCPY3D *out)
 {
     CUresult r = check_old();

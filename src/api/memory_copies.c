@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: Memory Management: copies.
- * Every function: NOT_INITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED as the current context gives them, INVALID_HANDLE for a stream
- * that is none, and the error of a kernel that failed. INVALID_VALUE: a NULL pointer, a device pointer that is in no allocation, a
- * range that leaves its allocation. Copies of 0 bytes succeed. ct_<symbol> stands behind <symbol> and <symbol>_ptds: `stream` is the
- * default stream that is meant. */
+ * Every function: NOT_INITIALIZED; INVALID_CONTEXT and CONTEXT_IS_DESTROYED according to the current context; INVALID_HANDLE if the
+ * handle is not that of a stream, and the error of a kernel that failed. INVALID_VALUE: a null pointer, a device pointer outside of
+ * every allocation, or a range that exceeds its allocation. Copies of 0 bytes succeed. ct_<symbol> implements <symbol> and
+ * <symbol>_ptds: `stream` is the default stream that applies. */
 #include "entry_points.h"
 
 #include "core/array/array.h"
@@ -37,7 +37,7 @@ static CUresult copy_linear(const struct linear *c, CUstream handle, enum ct_cop
     return r;
 }
 
-/* cuMemcpy. Either pointer may be a host pointer: what it is stands in the map of addresses. */
+/* cuMemcpy. Either pointer may be a host pointer: the map of addresses says what it is. */
 CUresult ct_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream stream)
 {
     return copy_linear(&(struct linear){CT_POINTER_UNIFIED, CT_POINTER_UNIFIED, dst, src, ByteCount}, stream, CT_COPY_SYNC);
@@ -57,7 +57,7 @@ CUresult ct_cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCou
                        CT_COPY_SYNC);
 }
 
-/* cuMemcpyDtoD_v2. Does not wait. */
+/* cuMemcpyDtoD_v2. Does not wait for the copy. */
 CUresult ct_cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream stream)
 {
     return copy_linear(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_DEVICE, dstDevice, srcDevice, ByteCount}, stream, CT_COPY_SYNC);
@@ -69,14 +69,14 @@ CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCoun
     return copy_linear(&(struct linear){CT_POINTER_UNIFIED, CT_POINTER_UNIFIED, dst, src, ByteCount}, hStream, CT_COPY_ASYNC);
 }
 
-/* cuMemcpyHtoDAsync_v2. Pageable memory has been read when the call comes back. */
+/* cuMemcpyHtoDAsync_v2. Pageable memory has been read when the function returns. */
 CUresult CUDAAPI cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)
 {
     return copy_linear(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_HOST, dstDevice, (uintptr_t)srcHost, ByteCount}, hStream,
                        CT_COPY_ASYNC);
 }
 
-/* cuMemcpyDtoHAsync_v2. Pageable memory has been written when the call comes back. */
+/* cuMemcpyDtoHAsync_v2. Pageable memory has been written when the function returns. */
 CUresult CUDAAPI cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
 {
     return copy_linear(&(struct linear){CT_POINTER_HOST, CT_POINTER_DEVICE, (uintptr_t)dstHost, srcDevice, ByteCount}, hStream,
@@ -91,7 +91,7 @@ CUresult CUDAAPI cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevi
 
 /* ---- between contexts ---- */
 
-/* A context must be alive; NULL is taken for the current one. Where the memory is stands in the map of addresses. */
+/* Checks that a context is alive; NULL is the current one. The map of addresses says where the memory is. */
 static CUresult check_context(CUcontext handle)
 {
     struct ct_context *context;
@@ -116,7 +116,7 @@ static CUresult copy_peer(const struct linear *c, CUcontext dst, CUcontext src, 
     return r == CUDA_SUCCESS ? copy_linear(c, stream, mode) : r;
 }
 
-/* cuMemcpyPeer. INVALID_CONTEXT: one of the contexts is none; NULL is the current one. */
+/* cuMemcpyPeer. A context of NULL is the current one. INVALID_CONTEXT: a handle is not that of a context. */
 CUresult ct_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount,
                          CUstream stream)
 {
@@ -124,7 +124,7 @@ CUresult ct_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdevicept
                      stream, CT_COPY_SYNC);
 }
 
-/* cuMemcpyPeerAsync. Between two devices the call waits. */
+/* cuMemcpyPeerAsync. A copy between two devices is complete when the function returns. */
 CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
                                    size_t ByteCount, CUstream hStream)
 {
@@ -148,25 +148,25 @@ struct extent {
     uint64_t width_bytes, height, depth;
 };
 
-/* Where a side begins, and its distances. */
+/* Where a side begins, and its pitches. */
 struct located {
     struct ct_place place;
     uint64_t pitch, slice;
-    struct ct_array *array; /* in use until the copy is recorded; or NULL */
+    struct ct_array *array; /* referenced until the copy is recorded; or NULL */
 };
 
 #define MOST_PITCH ((uint64_t)INT_MAX) /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device */
 
-/* A pitch or height of 0 means rows or slices without gaps; another must not be less than the copy needs, also of one slice. */
+/* A pitch or height of 0 means rows or slices without gaps; any other must not be less than the copy needs, even for one slice. */
 static CUresult distances(const struct side *side, const struct extent *extent, struct located *out)
 {
     uint64_t row_end, column_end, height = side->height;
 
     if (__builtin_add_overflow(side->x_bytes, extent->width_bytes, &row_end) ||
         __builtin_add_overflow(side->y, extent->height, &column_end))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of more than 64 bits of address");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the extent of a copy exceeds 64 bits");
     if (side->pitch > MOST_PITCH)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pitch of %llu", (unsigned long long)side->pitch);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pitch of %llu exceeds the limit", (unsigned long long)side->pitch);
     out->pitch = side->pitch ? side->pitch : row_end;
     height = height ? height : column_end;
     if (out->pitch < row_end || height < column_end)
@@ -174,7 +174,7 @@ static CUresult distances(const struct side *side, const struct extent *extent, 
                        (unsigned long long)side->pitch, (unsigned long long)side->height, (unsigned long long)row_end,
                        (unsigned long long)column_end);
     if (__builtin_mul_overflow(out->pitch, height, &out->slice))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of more than 64 bits of address");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the extent of a copy exceeds 64 bits");
     return CUDA_SUCCESS;
 }
 
@@ -193,7 +193,7 @@ static CUresult locate_memory(const struct side *side, enum ct_pointer_role role
     if (__builtin_mul_overflow(side->z, out->slice, &z) || __builtin_mul_overflow(side->y, out->pitch, &y) ||
         __builtin_add_overflow(base, z, &start) || __builtin_add_overflow(start, y, &start) ||
         __builtin_add_overflow(start, side->x_bytes, &start))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of more than 64 bits of address");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the extent of a copy exceeds 64 bits");
     return ct_place_find(role, start, span, &out->place);
 }
 
@@ -226,7 +226,7 @@ static CUresult locate(const struct side *side, const struct extent *extent, str
     case CU_MEMORYTYPE_ARRAY:
         return locate_array(side, extent, out);
     }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory type %d", (int)side->type);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory type %d does not exist", (int)side->type);
 }
 
 static CUresult copy_located(struct ct_stream *stream, const struct located *to, const struct located *from, const struct extent *extent,
@@ -276,14 +276,14 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, enum ct_copy_mo
                    &(struct extent){p->WidthInBytes, p->Height, 1}, stream, mode);
 }
 
-/* cuMemcpy2D_v2. Pitches are in bytes; 0 stands for rows without gaps. INVALID_VALUE also: a pitch less than a row; of arrays
- * widths and positions that are not whole elements. INVALID_HANDLE: no such array. */
+/* cuMemcpy2D_v2. Pitches are in bytes; 0 means rows without gaps. INVALID_VALUE also: a pitch less than a row; widths and positions in
+ * arrays that are not whole elements. INVALID_HANDLE: the array does not exist. */
 CUresult ct_cuMemcpy2D_v2(const CUDA_MEMCPY2D *pCopy, CUstream stream)
 {
     return copy_2d(pCopy, stream, CT_COPY_SYNC);
 }
 
-/* cuMemcpy2DUnaligned_v2: the same, since no pitch is refused by cuMemcpy2D. */
+/* cuMemcpy2DUnaligned_v2. The same, since cuMemcpy2D refuses no pitch for its alignment. */
 CUresult ct_cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *pCopy, CUstream stream)
 {
     return copy_2d(pCopy, stream, CT_COPY_SYNC);
@@ -302,7 +302,7 @@ static CUresult copy_memcpy3d(const CUDA_MEMCPY3D *p, CUstream stream, enum ct_c
     /* NVIDIA's driver ignores the reserved members, which programs fill when they pass a CUDA_MEMCPY3D_PEER, and the level of detail of a
      * side that is not an array. */
     if ((p->srcLOD && p->srcMemoryType == CU_MEMORYTYPE_ARRAY) || (p->dstLOD && p->dstMemoryType == CU_MEMORYTYPE_ARRAY))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a level of detail of an array is not 0");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the level of detail of an array is not 0");
     return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch,
                                   p->dstHeight},
                    &(struct side){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch,
@@ -310,7 +310,7 @@ static CUresult copy_memcpy3d(const CUDA_MEMCPY3D *p, CUstream stream, enum ct_c
                    &(struct extent){p->WidthInBytes, p->Height, p->Depth}, stream, mode);
 }
 
-/* cuMemcpy3D_v2. As cuMemcpy2D_v2; slices lie pitch * height bytes apart, those of arrays are their layers or faces. */
+/* cuMemcpy3D_v2. As cuMemcpy2D_v2; the distance of slices is pitch * height bytes. The slices of arrays are their layers or faces. */
 CUresult ct_cuMemcpy3D_v2(const CUDA_MEMCPY3D *pCopy, CUstream stream)
 {
     return copy_memcpy3d(pCopy, stream, CT_COPY_SYNC);
@@ -338,13 +338,13 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, enum 
                    &(struct extent){p->WidthInBytes, p->Height, p->Depth}, stream, mode);
 }
 
-/* cuMemcpy3DPeer. INVALID_CONTEXT: one of the contexts is none; NULL is the current one. */
+/* cuMemcpy3DPeer. A context of NULL is the current one. INVALID_CONTEXT: a handle is not that of a context. */
 CUresult ct_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy, CUstream stream)
 {
     return copy_3d_peer(pCopy, stream, CT_COPY_SYNC);
 }
 
-/* cuMemcpy3DPeerAsync. Between two devices the call waits. */
+/* cuMemcpy3DPeerAsync. A copy between two devices is complete when the function returns. */
 CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
     return copy_3d_peer(pCopy, hStream, CT_COPY_ASYNC);
@@ -352,7 +352,7 @@ CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream h
 
 /* ---- rows of arrays ---- */
 
-/* A run of bytes in an array, and anywhere: CUDA has these functions for arrays of one dimension. */
+/* A range of bytes in an array: CUDA has these functions for arrays of one dimension. */
 static struct side row_of(CUarray array, uint64_t offset)
 {
     return (struct side){.type = CU_MEMORYTYPE_ARRAY, .array = array, .x_bytes = offset};
@@ -373,13 +373,13 @@ static CUresult copy_row(struct side dst, struct side src, size_t bytes, CUstrea
     return copy_3d(&dst, &src, &(struct extent){bytes, 1, 1}, stream, mode);
 }
 
-/* cuMemcpyDtoA_v2. Offsets and counts in bytes, of whole elements. Does not wait. */
+/* cuMemcpyDtoA_v2. Offsets and counts are in bytes, and whole elements. Does not wait for the copy. */
 CUresult ct_cuMemcpyDtoA_v2(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount, CUstream stream)
 {
     return copy_row(row_of(dstArray, dstOffset), device_row(srcDevice), ByteCount, stream, CT_COPY_SYNC);
 }
 
-/* cuMemcpyAtoD_v2. Does not wait. */
+/* cuMemcpyAtoD_v2. Does not wait for the copy. */
 CUresult ct_cuMemcpyAtoD_v2(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream stream)
 {
     return copy_row(device_row(dstDevice), row_of(srcArray, srcOffset), ByteCount, stream, CT_COPY_SYNC);
@@ -397,19 +397,19 @@ CUresult ct_cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffset, s
     return copy_row(host_row(dstHost), row_of(srcArray, srcOffset), ByteCount, stream, CT_COPY_SYNC);
 }
 
-/* cuMemcpyAtoA_v2. Does not wait. */
+/* cuMemcpyAtoA_v2. Does not wait for the copy. */
 CUresult ct_cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream stream)
 {
     return copy_row(row_of(dstArray, dstOffset), row_of(srcArray, srcOffset), ByteCount, stream, CT_COPY_SYNC);
 }
 
-/* cuMemcpyHtoAAsync_v2. Pageable memory has been read when the call comes back. */
+/* cuMemcpyHtoAAsync_v2. Pageable memory has been read when the function returns. */
 CUresult CUDAAPI cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount, CUstream hStream)
 {
     return copy_row(row_of(dstArray, dstOffset), host_row(srcHost), ByteCount, hStream, CT_COPY_ASYNC);
 }
 
-/* cuMemcpyAtoHAsync_v2. Pageable memory has been written when the call comes back. */
+/* cuMemcpyAtoHAsync_v2. Pageable memory has been written when the function returns. */
 CUresult CUDAAPI cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream hStream)
 {
     return copy_row(host_row(dstHost), row_of(srcArray, srcOffset), ByteCount, hStream, CT_COPY_ASYNC);

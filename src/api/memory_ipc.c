@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Memory Management: what processes share. Events are shared on every device; memory where the driver exports it, or where the
- * device works in the host's memory. */
+/* Driver API: Memory Management: sharing between processes. Events can be shared on every device; memory can be if the driver exports
+ * it, or if the device works in the host's memory. */
 #include "entry_points.h"
 
 #include "core/stream/event.h"
@@ -11,8 +11,9 @@
 
 #define CT_CHANNEL "ipc"
 
-/* cuIpcGetEventHandle. A handle that other processes of the user open, as long as this process and the event live. INVALID_VALUE: pHandle
- * is NULL; INVALID_HANDLE: no event, or one that was created without CU_EVENT_INTERPROCESS. */
+/* cuIpcGetEventHandle. Returns a handle that other processes of the same user can open, as long as this process and the event live.
+ * INVALID_VALUE: pHandle is NULL; INVALID_HANDLE: the handle is not that of an event, or the event was created without
+ * CU_EVENT_INTERPROCESS. */
 CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
 {
     struct ct_ipc_name name;
@@ -30,9 +31,9 @@ CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
     return CUDA_SUCCESS;
 }
 
-/* cuIpcOpenEventHandle. The event as one of the current context: what any process records, all of them see. INVALID_VALUE: phEvent is NULL;
- * INVALID_HANDLE: no such handle, or its process or event is gone; INVALID_CONTEXT: it is of this process; MAP_FAILED: of another user, or no
- * file descriptor is left. */
+/* cuIpcOpenEventHandle. Opens the event in the current context: a record by any process is visible to all of them. INVALID_VALUE:
+ * phEvent is NULL; INVALID_HANDLE: the handle is invalid, or its process or event no longer exists; INVALID_CONTEXT: the event was
+ * created by this process; MAP_FAILED: it belongs to another user, or no file descriptor is left. */
 CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
 {
     struct ct_ipc_name name;
@@ -47,9 +48,9 @@ CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
     return r;
 }
 
-/* cuIpcGetMemHandle. A handle of the allocation of cuMemAlloc that dptr is in, for other processes of the user, as long as this process and
- * the allocation live. INVALID_VALUE: pHandle is NULL, or dptr is not in such memory; NOT_SUPPORTED: the device's driver does not export
- * it; OUT_OF_MEMORY: also of file descriptors, or of threads to hand it out. */
+/* cuIpcGetMemHandle. Returns a handle of the cuMemAlloc allocation that contains dptr, for other processes of the same user, as long as
+ * this process and the allocation live. INVALID_VALUE: pHandle is NULL, or dptr is not in such memory; NOT_SUPPORTED: the device's
+ * driver does not export it; OUT_OF_MEMORY: also if no file descriptor or no thread for sending it is left. */
 CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
     struct ct_context *context;
@@ -62,10 +63,11 @@ CUresult CUDAAPI cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
     return r;
 }
 
-/* cuIpcOpenMemHandle_v2. The allocation of another process, at its beginning, in the current context; opened again there it is the same
- * pointer. Flags: CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS. INVALID_VALUE: pdptr is NULL, or other flags; INVALID_HANDLE: no such handle, its process or
- * memory is gone, or another context of the device has it open; INVALID_CONTEXT: it is of this process; MAP_FAILED: of another device or
- * user, its process does not answer, or there is no room for it: addresses, file descriptors. */
+/* cuIpcOpenMemHandle_v2. Maps the allocation of another process in the current context and returns its start; opening it again there
+ * returns the same pointer. Flags: CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS. INVALID_VALUE: pdptr is NULL, or unknown flags; INVALID_HANDLE:
+ * the handle is invalid, its process or memory no longer exists, or another context of the device has opened it; INVALID_CONTEXT: the
+ * memory belongs to this process; MAP_FAILED: it belongs to another device or user, its process does not respond, or no addresses or
+ * file descriptors are left. */
 CUresult CUDAAPI cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
 {
     struct ct_context *context;
@@ -84,14 +86,14 @@ CUresult CUDAAPI cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle
     return r;
 }
 
-/* cuIpcOpenMemHandle, of CUDA 4.1. */
+/* cuIpcOpenMemHandle, the version of CUDA 4.1. */
 CUresult CUDAAPI cuIpcOpenMemHandle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
 {
     return cuIpcOpenMemHandle_v2(pdptr, handle, Flags);
 }
 
-/* cuIpcCloseMemHandle. Once for each opening; with the last one the memory goes from this process, after the work of its context is done.
- * INVALID_VALUE: dptr is not what cuIpcOpenMemHandle gave, or closed as often. */
+/* cuIpcCloseMemHandle. Must be called once for each cuIpcOpenMemHandle; the last call unmaps the memory after the work of its context is
+ * complete. INVALID_VALUE: dptr is not a result of cuIpcOpenMemHandle, or has been closed already. */
 CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr dptr)
 {
     struct ct_context *context;

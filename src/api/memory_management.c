@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Memory Management: allocation. Copies stand in memory_copies.c, memset in memory_set.c.
- * Every function: NOT_INITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED as the current context gives them, and the error of a kernel
+/* Driver API: Memory Management: allocation. memory_copies.c has the copies, memory_set.c memset.
+ * Every function: NOT_INITIALIZED; INVALID_CONTEXT and CONTEXT_IS_DESTROYED according to the current context; and the error of a kernel
  * that failed in it. Sizes are in bytes. */
 #include "entry_points.h"
 
@@ -18,7 +18,7 @@
 #define CT_CHANNEL "memory"
 #define PITCH_ALIGN ((size_t)512)
 
-/* cuMemGetInfo_v2. Free and total memory of the device; either pointer may be NULL. */
+/* cuMemGetInfo_v2. Returns the free and the total memory of the device; either pointer may be NULL. */
 CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
 {
     uint64_t free_bytes, total_bytes;
@@ -38,7 +38,7 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free, size_t *total)
     return CUDA_SUCCESS;
 }
 
-/* cuMemAlloc_v2. Aligned to 512 bytes, not cleared. INVALID_VALUE: dptr is NULL, bytesize 0; OUT_OF_MEMORY. */
+/* cuMemAlloc_v2. The memory is aligned to 512 bytes and not cleared. INVALID_VALUE: dptr is NULL, or bytesize is 0; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
     struct ct_context *context;
@@ -54,9 +54,9 @@ CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     return r;
 }
 
-/* cuMemAllocManaged. Memory at one address for host and device, at a page of its own, not cleared. Flags: CU_MEM_ATTACH_GLOBAL or
- * CU_MEM_ATTACH_HOST. INVALID_VALUE: dptr is NULL, bytesize 0, other flags; NOT_SUPPORTED: host and device have different addresses
- * (CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY is 0); OUT_OF_MEMORY. */
+/* cuMemAllocManaged. Memory with one address for host and device that begins at a page, not cleared. Flags: CU_MEM_ATTACH_GLOBAL or
+ * CU_MEM_ATTACH_HOST. INVALID_VALUE: dptr is NULL, bytesize is 0, or unknown flags; NOT_SUPPORTED: host and device have different
+ * addresses (CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY is 0); OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
 {
     struct ct_context *context;
@@ -64,7 +64,7 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
     CUresult r = ct_process_check();
 
     if (r == CUDA_SUCCESS)
-        r = ct_managed_check_flags(flags); /* before the context, as NVIDIA's driver has it */
+        r = ct_managed_check_flags(flags); /* before the context is checked, as in NVIDIA's driver */
     if (r == CUDA_SUCCESS)
         r = ct_context_current(&context);
     if (r != CUDA_SUCCESS)
@@ -76,8 +76,8 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
     return r;
 }
 
-/* cuMemAllocPitch_v2. Height rows of WidthInBytes, each beginning at a multiple of 512; *pPitch is the distance between rows.
- * ElementSizeBytes: 4, 8 or 16. INVALID_VALUE; OUT_OF_MEMORY. */
+/* cuMemAllocPitch_v2. Allocates Height rows of WidthInBytes, each of which begins at a multiple of 512; *pPitch is the distance between
+ * rows. ElementSizeBytes: 4, 8 or 16. INVALID_VALUE; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes)
 {
     struct ct_context *context;
@@ -92,18 +92,18 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "elements of %u bytes", ElementSizeBytes);
     if (__builtin_add_overflow(WidthInBytes, PITCH_ALIGN - 1, &pitch))
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "rows of %zu bytes", WidthInBytes);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for rows of %zu bytes", WidthInBytes);
     pitch &= ~(PITCH_ALIGN - 1);
     if (__builtin_mul_overflow(pitch, Height, &bytes))
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%zu rows of %zu bytes", Height, pitch);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %zu rows of %zu bytes", Height, pitch);
     r = cuMemAlloc_v2(dptr, bytes);
     if (r == CUDA_SUCCESS)
         *pPitch = pitch;
     return r;
 }
 
-/* cuMemFree_v2. Waits for the work of the memory's context first; that one need not be current. 0 is taken and does nothing.
- * INVALID_VALUE: not the start of an allocation of cuMemAlloc, cuMemAllocPitch or cuMemAllocManaged. */
+/* cuMemFree_v2. Waits for the work of the memory's context first, which need not be the current one. A dptr of 0 is a no-op.
+ * INVALID_VALUE: dptr is not the start of an allocation of cuMemAlloc, cuMemAllocPitch or cuMemAllocManaged. */
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
 {
     struct ct_context *context;
@@ -119,8 +119,8 @@ CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)
     return r;
 }
 
-/* cuMemGetAddressRange_v2. Start and size of the allocation, or of the mapping in reserved addresses that a device has access to, that holds
- * dptr; either pointer may be NULL, and without both nothing is looked for. NOT_FOUND: there is none. */
+/* cuMemGetAddressRange_v2. Returns the start and the size of the allocation, or of the accessible mapping in a reservation, that
+ * contains dptr. Either pointer may be NULL; if both are, nothing is looked up. NOT_FOUND: there is none. */
 CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
     struct ct_vmm_mapping_info mapping;
@@ -137,7 +137,7 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
         return ct_fail(CUDA_ERROR_NOT_FOUND, "0x%llx is in no allocation", (unsigned long long)dptr);
     if (range.kind == CT_RANGE_VIRTUAL) {
         if (ct_vmm_mapping_at(dptr, &mapping) != CUDA_SUCCESS || mapping.access == CU_MEM_ACCESS_FLAGS_PROT_NONE)
-            return ct_fail(CUDA_ERROR_NOT_FOUND, "nobody has access to memory at 0x%llx", (unsigned long long)dptr);
+            return ct_fail(CUDA_ERROR_NOT_FOUND, "no device has access to the memory at 0x%llx", (unsigned long long)dptr);
         range.start = mapping.start;
         range.size_bytes = mapping.size_bytes;
     }
@@ -148,9 +148,9 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
     return CUDA_SUCCESS;
 }
 
-/* cuMemHostAlloc. Page-locked host memory. Flags: CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP, _WRITECOMBINED; with unified addressing all of it
- * is portable and mapped; on a device that maps none DEVICEMAP does no harm. 0 bytes give NULL. INVALID_VALUE: pp is NULL, no such flags;
- * OUT_OF_MEMORY. */
+/* cuMemHostAlloc. Page-locked host memory. Flags: CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP, _WRITECOMBINED; with unified addressing all
+ * page-locked memory is portable and mapped. DEVICEMAP is ignored on a device that cannot map host memory. 0 bytes give NULL.
+ * INVALID_VALUE: pp is NULL, or unknown flags; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
     struct ct_context *context;
@@ -163,20 +163,20 @@ CUresult CUDAAPI cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     return r;
 }
 
-/* cuMemAllocHost_v2: cuMemHostAlloc without flags. */
+/* cuMemAllocHost_v2. The same as cuMemHostAlloc without flags. */
 CUresult CUDAAPI cuMemAllocHost_v2(void **pp, size_t bytesize)
 {
     return cuMemHostAlloc(pp, bytesize, 0);
 }
 
-/* cuMemAllocHost, of CUDA 2.0. */
+/* cuMemAllocHost, the version of CUDA 2.0. */
 CUresult CUDAAPI cuMemAllocHost(void **pp, unsigned int bytesize)
 {
     return cuMemHostAlloc(pp, bytesize, 0);
 }
 
-/* cuMemFreeHost. Waits for the work of the memory's context first. Takes NULL. INVALID_VALUE: not the start of an allocation of
- * page-locked memory. */
+/* cuMemFreeHost. Waits for the work of the memory's context first. A pointer of NULL is a no-op. INVALID_VALUE: p is not the start of an
+ * allocation of page-locked memory. */
 CUresult CUDAAPI cuMemFreeHost(void *p)
 {
     struct ct_context *context;
@@ -189,8 +189,9 @@ CUresult CUDAAPI cuMemFreeHost(void *p)
     return r;
 }
 
-/* cuMemHostGetDevicePointer_v2. Where kernels find the byte at p. Flags must be 0. INVALID_VALUE: p is not in page-locked memory,
- * or the device maps none (CAN_MAP_HOST_MEMORY); NOT_SUPPORTED: it is in memory of another device, which the current one does not reach. */
+/* cuMemHostGetDevicePointer_v2. Returns the address of the byte at p in kernels. Flags must be 0. INVALID_VALUE: p is not in page-locked
+ * memory, or the device cannot map host memory (CAN_MAP_HOST_MEMORY); NOT_SUPPORTED: the memory belongs to another device, and the
+ * current one cannot access it. */
 CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
 {
     struct ct_context *context;
@@ -206,9 +207,8 @@ CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsig
     return r;
 }
 
-/* cuMemHostGetFlags. The flags of the allocation that holds p; DEVICEMAP is among them where its device maps such memory, since then all of
- * it is mapped.
- * INVALID_VALUE: pFlags is NULL, p is not in memory of cuMemHostAlloc. */
+/* cuMemHostGetFlags. Returns the flags of the allocation that contains p; they include DEVICEMAP if the device maps page-locked memory,
+ * since all of it is then mapped. INVALID_VALUE: pFlags is NULL, or p is not in memory of cuMemHostAlloc. */
 CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
     struct ct_context *context;
@@ -226,11 +226,11 @@ CUresult CUDAAPI cuMemHostGetFlags(unsigned int *pFlags, void *p)
     return r;
 }
 
-/* cuMemHostRegister_v2. Makes memory of the application page-locked. Flags: CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP, _IOMEMORY, _READ_ONLY.
- * INVALID_VALUE: p is NULL or not mapped, bytesize 0, no such flags, pages that Linux locks for no driver, such as those that may not be
- * written and those of a file on a disk, unless the device goes by the host's page tables; HOST_MEMORY_ALREADY_REGISTERED; NOT_SUPPORTED:
- * the device cannot use memory that it did not allocate, or not what IOMEMORY or READ_ONLY stands for; NOT_PERMITTED: its driver refuses
- * pages that Linux would lock; OUT_OF_MEMORY: more than the host has. */
+/* cuMemHostRegister_v2. Page-locks memory of the application. Flags: CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP, _IOMEMORY, _READ_ONLY.
+ * INVALID_VALUE: p is NULL or not mapped, bytesize is 0, unknown flags, or pages that Linux locks for no driver, such as read-only pages
+ * and pages of a file on a disk, unless the device uses the host's page tables; HOST_MEMORY_ALREADY_REGISTERED; NOT_SUPPORTED: the
+ * device cannot use memory that it did not allocate, or does not support IOMEMORY or READ_ONLY; NOT_PERMITTED: its driver refuses pages
+ * that Linux would lock; OUT_OF_MEMORY: the range is larger than the host's memory. */
 CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
     struct ct_context *context;
@@ -243,7 +243,7 @@ CUresult CUDAAPI cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Fla
     return r;
 }
 
-/* cuMemHostRegister, of CUDA 4.0. */
+/* cuMemHostRegister, the version of CUDA 4.0. */
 CUresult CUDAAPI cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
 {
     return cuMemHostRegister_v2(p, bytesize, Flags);

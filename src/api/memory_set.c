@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Memory Management: memset. N, Width count elements; dstPitch is in bytes.
- * Every function: NOT_INITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED as the current context gives them, INVALID_HANDLE for a stream
- * that is none. INVALID_VALUE: not in an allocation or beyond it; address or pitch not a multiple of the element. Setting nothing
- * succeeds. They do not wait, except where the memory is page-locked host memory. ct_<symbol> stands behind <symbol> and <symbol>_ptds. */
+/* Driver API: Memory Management: memset. N and Width are in elements; dstPitch is in bytes.
+ * Every function: NOT_INITIALIZED; INVALID_CONTEXT and CONTEXT_IS_DESTROYED according to the current context; INVALID_HANDLE if the
+ * handle is not that of a stream. INVALID_VALUE: the range is not inside of an allocation; the address or the pitch is not a multiple of
+ * the element size. An empty range succeeds. The functions do not wait, unless the memory is page-locked host memory. ct_<symbol>
+ * implements <symbol> and <symbol>_ptds. */
 #include "entry_points.h"
 
 #include "core/command/command.h"

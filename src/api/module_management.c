@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Module Management. Everything but cuModuleGetLoadingMode works in the current context (INVALID_CONTEXT: there is none).
- * INVALID_HANDLE: no module, or one that is unloaded; INVALID_VALUE: a null pointer. */
+/* Driver API: Module Management. All functions but cuModuleGetLoadingMode work in the current context (INVALID_CONTEXT: there is none).
+ * INVALID_HANDLE: the handle is not that of a module, or the module was unloaded; INVALID_VALUE: a null pointer. */
 #include "entry_points.h"
 
 #include "core/code/function.h"
@@ -24,7 +24,7 @@ static CUresult load(struct ct_context *context, const void *image, size_t size,
     return r;
 }
 
-/* JIT options as the API takes them. */
+/* JIT options as the API receives them. */
 struct options {
     unsigned count;
     CUjit_option *options;
@@ -51,10 +51,10 @@ static CUresult load_with_options(CUmodule *module, const void *image, size_t si
     return r;
 }
 
-/* cuModuleLoadDataEx. image: PTX text that ends with NUL, a fat binary, or the wrapper of one that nvcc registers with the runtime. The
- * log buffers and CU_JIT_WALL_TIME are filled whether it succeeds or not.
- * INVALID_PTX, UNSUPPORTED_PTX_VERSION; NOT_SUPPORTED: PTX that we do not compile, several PTX modules to be linked, options that we lack;
- * NO_BINARY_FOR_GPU: machine code without PTX; INVALID_IMAGE: none of all these; OUT_OF_MEMORY. */
+/* cuModuleLoadDataEx. image: PTX text that ends with NUL, a fat binary, or the wrapper of one that nvcc registers with the runtime. The log
+ * buffers and CU_JIT_WALL_TIME are written even if the load fails.
+ * INVALID_PTX, UNSUPPORTED_PTX_VERSION; NOT_SUPPORTED: PTX features that the compiler lacks, several PTX modules to be linked,
+ * unsupported options; NO_BINARY_FOR_GPU: machine code without PTX; INVALID_IMAGE: the image is of none of these kinds; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
                                     void **optionValues)
 {
@@ -67,13 +67,14 @@ CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image)
     return load_with_options(module, image, CT_SIZE_UNKNOWN, (struct options){0});
 }
 
-/* cuModuleLoadFatBinary. The same: what the image is, it says itself. */
+/* cuModuleLoadFatBinary. The same as cuModuleLoadData, which detects the kind of the image. */
 CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 {
     return load_with_options(module, fatCubin, CT_SIZE_UNKNOWN, (struct options){0});
 }
 
-/* cuModuleLoad. A file with what cuModuleLoadData takes, or a host program or library with a fat binary in it. FILE_NOT_FOUND. */
+/* cuModuleLoad. Loads a file that contains an image of cuModuleLoadData, or a host program or library with an embedded fat binary.
+ * FILE_NOT_FOUND: the file does not exist. */
 CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
 {
     struct ct_context *context;
@@ -94,7 +95,7 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
     return r;
 }
 
-/* The module of a call that works in the current context. */
+/* Looks up the module of a call that works in the current context. */
 static CUresult find(CUmodule handle, struct ct_module **out)
 {
     struct ct_context *context;
@@ -107,7 +108,7 @@ static CUresult find(CUmodule handle, struct ct_module **out)
     return r;
 }
 
-/* cuModuleUnload. Waits for the work of its context. */
+/* cuModuleUnload. Waits for the work of the module's context. */
 CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
 {
     struct ct_module *module;
@@ -120,7 +121,7 @@ CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
     return r;
 }
 
-/* cuModuleGetLoadingMode. Lazy unless CUDA_MODULE_LOADING is EAGER: kernels are compiled when they are first used. */
+/* cuModuleGetLoadingMode. Lazy unless CUDA_MODULE_LOADING is EAGER: kernels are compiled at their first use. */
 CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
     CUresult r = ct_process_check();
@@ -133,7 +134,7 @@ CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
     return CUDA_SUCCESS;
 }
 
-/* cuModuleGetFunction. The same handle each time. NOT_FOUND: no kernel of that name; INVALID_VALUE: also an empty name. */
+/* cuModuleGetFunction. Returns the same handle each time. NOT_FOUND: no kernel has this name; INVALID_VALUE: also an empty name. */
 CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 {
     struct ct_module *module;
@@ -144,7 +145,7 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const cha
     if (hfunc && name && *name)
         r = ct_module_function(module, name, hfunc);
     else
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "no place for the function, or no name");
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "hfunc or name is NULL");
     ct_module_release(module);
     return r;
 }
@@ -165,7 +166,7 @@ CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
     return r;
 }
 
-/* cuModuleEnumerateFunctions. At most numFunctions handles, in the order of the PTX. */
+/* cuModuleEnumerateFunctions. Returns at most numFunctions handles, in the order of the PTX. */
 CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions, CUmodule mod)
 {
     struct ct_module *module;
@@ -181,8 +182,8 @@ CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int 
     return r;
 }
 
-/* cuModuleGetGlobal_v2. Address and size in bytes of a variable; one of the two pointers may be NULL. NOT_FOUND: no variable of that
- * name; INVALID_VALUE: it is a kernel's, or both pointers are NULL; NOT_SUPPORTED: a managed variable. */
+/* cuModuleGetGlobal_v2. Returns the address and the size in bytes of a variable; one of the two pointers may be NULL. NOT_FOUND: no
+ * variable has this name; INVALID_VALUE: the name is a kernel's, or both pointers are NULL; NOT_SUPPORTED: a managed variable. */
 CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
 {
     struct ct_module *module;
@@ -194,7 +195,7 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule
     if (name && (dptr || bytes))
         r = ct_module_variable(module, name, &address, &size);
     else
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "no name, or no place for address or size");
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "name, or both dptr and bytes, are NULL");
     if (r == CUDA_SUCCESS && dptr)
         *dptr = address;
     if (r == CUDA_SUCCESS && bytes)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Occupancy. By the limits that the device reports, registers left out. Functions work in the current context.
- * INVALID_HANDLE: no function; INVALID_VALUE: a null pointer, a size below 1, unknown flags. */
+/* Driver API: Occupancy. The results follow from the limits that the device reports, without registers. The functions work in the current
+ * context.
+ * INVALID_HANDLE: the handle is not that of a function; INVALID_VALUE: a null pointer, a size below 1, unknown flags. */
 #include "entry_points.h"
 
 #include "core/device/device.h"
@@ -12,7 +13,7 @@
 
 #define CT_CHANNEL "launch"
 
-/* The compiled function of a query whose arguments are good if `is_valid`. */
+/* Looks up the compiled function of a query; `is_valid` says whether the query's other arguments are valid. */
 static CUresult find(CUfunction handle, bool is_valid, struct ct_function **out)
 {
     CUresult r = ct_function_lookup_current(handle, is_valid, out);
@@ -30,7 +31,7 @@ static bool flags_are_valid(unsigned flags)
     return (flags & ~(unsigned)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE) == 0;
 }
 
-/* cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags. The flags make no difference. */
+/* cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags. The flags have no effect. */
 CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,
                                                                       size_t dynamicSMemSize, unsigned int flags)
 {
@@ -44,13 +45,13 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBl
     return CUDA_SUCCESS;
 }
 
-/* cuOccupancyMaxActiveBlocksPerMultiprocessor. 0: not even one block fits. */
+/* cuOccupancyMaxActiveBlocksPerMultiprocessor. The result is 0 if not even one block fits. */
 CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize)
 {
     return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, func, blockSize, dynamicSMemSize, CU_OCCUPANCY_DEFAULT);
 }
 
-/* cuOccupancyMaxPotentialBlockSizeWithFlags. The flags make no difference. blockSizeLimit 0: none. */
+/* cuOccupancyMaxPotentialBlockSizeWithFlags. The flags have no effect. A blockSizeLimit of 0 means no limit. */
 CUresult CUDAAPI cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func,
                                                            CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize,
                                                            int blockSizeLimit, unsigned int flags)
@@ -74,7 +75,7 @@ CUresult CUDAAPI cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSi
                                                      blockSizeLimit, CU_OCCUPANCY_DEFAULT);
 }
 
-/* cuOccupancyAvailableDynamicSMemPerBlock. Bytes; 0 where so many blocks do not fit at all. */
+/* cuOccupancyAvailableDynamicSMemPerBlock. The result is in bytes, and 0 if numBlocks blocks do not fit at all. */
 CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func, int numBlocks, int blockSize)
 {
     struct ct_function *function;
@@ -87,8 +88,8 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
     return CUDA_SUCCESS;
 }
 
-/* Whether the launch asks for clusters of one block each, the only ones that there are (CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH is 0).
- * *out_given: whether it names the size of its clusters at all. */
+/* Checks that the launch requests clusters of one block each, the only supported size (CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH is 0).
+ * *out_given: whether the launch specifies the size of its clusters at all. */
 static CUresult check_clusters(const CUlaunchConfig *config, bool *out_given)
 {
     *out_given = false;
@@ -98,8 +99,8 @@ static CUresult check_clusters(const CUlaunchConfig *config, bool *out_given)
         if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
             continue;
         if (value->clusterDim.x != 1 || value->clusterDim.y != 1 || value->clusterDim.z != 1)
-            return ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "clusters of %u x %u x %u blocks", value->clusterDim.x, value->clusterDim.y,
-                           value->clusterDim.z);
+            return ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "clusters of %u x %u x %u blocks are not supported", value->clusterDim.x,
+                           value->clusterDim.y, value->clusterDim.z);
         *out_given = true;
     }
     return CUDA_SUCCESS;
@@ -110,7 +111,7 @@ static bool config_is_valid(const CUlaunchConfig *config)
     return config && (config->numAttrs == 0 || config->attrs) && config->blockDimX > 0 && config->blockDimY > 0 && config->blockDimZ > 0;
 }
 
-/* Threads of a block; more than an unsigned int holds is too many in any case. */
+/* Threads of a block, clamped to the range of unsigned int, which exceeds every limit. */
 static unsigned block_threads(const CUlaunchConfig *config)
 {
     unsigned threads;
@@ -121,7 +122,7 @@ static unsigned block_threads(const CUlaunchConfig *config)
                : threads;
 }
 
-/* cuOccupancyMaxPotentialClusterSize. 1, or 0 where not even one block of the launch fits. */
+/* cuOccupancyMaxPotentialClusterSize. 1, or 0 if not even one block of the launch fits. */
 CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func, const CUlaunchConfig *config)
 {
     struct ct_function *function;
@@ -134,8 +135,8 @@ CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction
     return CUDA_SUCCESS;
 }
 
-/* cuOccupancyMaxActiveClusters. Of clusters of one block: as many as blocks on the whole device. INVALID_CLUSTER_SIZE: the launch names none,
- * or another size. */
+/* cuOccupancyMaxActiveClusters. Since clusters have one block, the number of blocks that fit on the whole device. INVALID_CLUSTER_SIZE:
+ * the launch specifies no cluster size, or another one. */
 CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
     struct ct_function *function;
@@ -146,7 +147,7 @@ CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
         return r;
     r = check_clusters(config, &given);
     if (r == CUDA_SUCCESS && !given)
-        r = ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "the launch does not say how large its clusters are");
+        r = ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "the launch does not specify the size of its clusters");
     if (r == CUDA_SUCCESS)
         *numClusters = (int)(ct_occupancy_blocks(function, block_threads(config), config->sharedMemBytes) *
                              (unsigned)ct_device_limit(function->module->context->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The _ptds and _ptsz symbols, made from entry_points.def: they differ from the plain ones only in what stream 0 means. A program
- * compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM calls these.
- * If the linker reports a symbol of an ENTRY_PTDS row as defined twice: define ct_<symbol> instead (entry_points.h). */
+/* The _ptds and _ptsz symbols, generated from entry_points.def: they differ from the plain ones only in the meaning of stream 0. Programs
+ * compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM call them.
+ * If the linker reports that a symbol of an ENTRY_PTDS row is defined twice, define ct_<symbol> instead (entry_points.h). */
 #include "entry_points.h"
 
 static CUstream or_per_thread(CUstream stream)
@@ -34,7 +34,7 @@ static CUstream or_per_thread(CUstream stream)
 #define ENTRY_PTSZ_OWN(symbol, name, version, per_thread_version, params, args)
 #include "entry_points.def"
 
-/* cuLaunchKernelEx (Driver API: Execution Control); the stream is in the caller's config, which stays as it is. */
+/* cuLaunchKernelEx (Driver API: Execution Control). The stream is in the caller's config, which is not modified. */
 CUresult CUDAAPI cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
     CUlaunchConfig resolved;
@@ -46,7 +46,7 @@ CUresult CUDAAPI cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction 
     return cuLaunchKernelEx(&resolved, f, kernelParams, extra);
 }
 
-/* cuGraphInstantiateWithParams (Driver API: Graph Management); results come back in the caller's struct, its stream unchanged. */
+/* cuGraphInstantiateWithParams (Driver API: Graph Management). Results are stored in the caller's struct, whose stream is not modified. */
 CUresult CUDAAPI cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUgraph hGraph,
                                                    CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {

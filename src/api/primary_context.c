@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Primary Context Management. NOT_INITIALIZED before cuInit; INVALID_DEVICE: no such device. */
+/* Driver API: Primary Context Management. NOT_INITIALIZED before cuInit; INVALID_DEVICE: the device does not exist. */
 #include "entry_points.h"
 
 #include "core/base/log.h"
@@ -9,8 +9,8 @@
 
 #define CT_CHANNEL "context"
 
-/* cuDevicePrimaryCtxRetain. Activates it if nobody retained it. The handle of a device's primary context never changes; it is not
- * made current. INVALID_VALUE: pctx is NULL; OUT_OF_MEMORY. */
+/* cuDevicePrimaryCtxRetain. Activates the context if it had no reference. The handle of a device's primary context never changes; the
+ * function does not make it current. INVALID_VALUE: pctx is NULL; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
     struct ct_device *device;
@@ -23,7 +23,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
     return ct_context_retain_primary(device, pctx);
 }
 
-/* cuDevicePrimaryCtxRelease_v2. The last release ends the context. INVALID_CONTEXT: it is not retained. */
+/* cuDevicePrimaryCtxRelease_v2. The last release destroys the context. INVALID_CONTEXT: it is not retained. */
 CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
     struct ct_device *device;
@@ -32,7 +32,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
     return r == CUDA_SUCCESS ? ct_context_release_primary(device) : r;
 }
 
-/* cuDevicePrimaryCtxRelease, of CUDA 7.0: the same. */
+/* cuDevicePrimaryCtxRelease, the version of CUDA 7.0, which does the same. */
 CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice dev)
 {
     return cuDevicePrimaryCtxRelease_v2(dev);
@@ -55,16 +55,16 @@ static CUresult set_flags(CUdevice dev, unsigned flags, enum when when)
         device->primary->flags = flags;
     }
     ct_mutex_unlock(&device->lock);
-    return r == CUDA_SUCCESS ? r : ct_fail(r, "flags are set before the primary context is retained");
+    return r == CUDA_SUCCESS ? r : ct_fail(r, "the flags must be set before the primary context is retained");
 }
 
-/* cuDevicePrimaryCtxSetFlags_v2. flags: CUctx_flags; also of an active context. INVALID_VALUE: no such flags. */
+/* cuDevicePrimaryCtxSetFlags_v2. flags: CUctx_flags; the context may be active. INVALID_VALUE: unknown flags. */
 CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
     return set_flags(dev, flags, ANY_TIME);
 }
 
-/* cuDevicePrimaryCtxSetFlags, of CUDA 7.0. PRIMARY_CONTEXT_ACTIVE: it is too late. */
+/* cuDevicePrimaryCtxSetFlags, the version of CUDA 7.0. PRIMARY_CONTEXT_ACTIVE: the context is already active. */
 CUresult CUDAAPI cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
 {
     return set_flags(dev, flags, WHILE_INACTIVE);
@@ -87,7 +87,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, i
     return CUDA_SUCCESS;
 }
 
-/* cuDevicePrimaryCtxReset_v2. Ends the context, whoever retains it; the retains stay to be released. */
+/* cuDevicePrimaryCtxReset_v2. Destroys the context regardless of its reference count; each reference must still be released. */
 CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
     struct ct_device *device;
@@ -96,7 +96,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
     return r == CUDA_SUCCESS ? ct_context_reset_primary(device) : r;
 }
 
-/* cuDevicePrimaryCtxReset, of CUDA 7.0: the same. */
+/* cuDevicePrimaryCtxReset, the version of CUDA 7.0, which does the same. */
 CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev)
 {
     return cuDevicePrimaryCtxReset_v2(dev);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Profiler Control. No profiling tool ever listens, so there is nothing to switch on or off. */
+/* Driver API: Profiler Control. No profiling tool can be attached, so there is nothing to switch on or off. */
 #include "entry_points.h"
 
 #include "core/device/context.h"
@@ -7,16 +7,16 @@
 
 #define CT_CHANNEL "api"
 
-/* cuProfilerInitialize (Driver API: Profiler Control, deprecated). NOT_SUPPORTED, always: so it is since CUDA 12.0. */
+/* cuProfilerInitialize (Driver API: Profiler Control, deprecated). Always NOT_SUPPORTED, as in NVIDIA's driver since CUDA 12.0. */
 CUresult CUDAAPI cuProfilerInitialize(const char *configFile, const char *outputFile, CUoutput_mode outputMode)
 {
     (void)configFile;
     (void)outputFile;
     (void)outputMode;
-    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "cuProfilerInitialize left CUDA with version 12.0");
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "cuProfilerInitialize was removed in CUDA 12.0");
 }
 
-/* What both ends of a profiled stretch of code need: a current context. */
+/* The common check of cuProfilerStart and cuProfilerStop: a context must be current. */
 static CUresult check_context(void)
 {
     struct ct_context *context;
@@ -27,7 +27,7 @@ static CUresult check_context(void)
     return result;
 }
 
-/* cuProfilerStart (Driver API: Profiler Control). NOT_INITIALIZED, or INVALID_CONTEXT: none is current. */
+/* cuProfilerStart (Driver API: Profiler Control). NOT_INITIALIZED; INVALID_CONTEXT: no context is current. */
 CUresult CUDAAPI cuProfilerStart(void)
 {
     return check_context();

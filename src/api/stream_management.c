@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: Stream Management.
- * Every function: NOT_INITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED as the current context gives them, INVALID_HANDLE for a stream
- * that is none, NOT_PERMITTED in a host function for those that host_functions.def does not list, and the error of a kernel that failed.
- * INVALID_VALUE: a NULL pointer for a result.
- * A stream may be 0 or CU_STREAM_LEGACY (the legacy default stream) or CU_STREAM_PER_THREAD; the _ptsz variants are made elsewhere. */
+ * Every function: NOT_INITIALIZED; INVALID_CONTEXT and CONTEXT_IS_DESTROYED according to the current context; INVALID_HANDLE if the handle
+ * is not that of a stream; NOT_PERMITTED in a host function unless host_functions.def lists the function; and the error of a kernel that
+ * failed. INVALID_VALUE: the pointer for a result is NULL.
+ * A stream may be 0 or CU_STREAM_LEGACY (the legacy default stream) or CU_STREAM_PER_THREAD; the _ptsz variants are defined in
+ * per_thread_variants.c. */
 #include "entry_points.h"
 
 #include "core/command/command.h"
@@ -21,7 +22,7 @@ CUresult CUDAAPI cuStreamCreate(CUstream *phStream, unsigned int Flags)
     return cuStreamCreateWithPriority(phStream, Flags, 0);
 }
 
-/* cuStreamCreateWithPriority. A priority beyond cuCtxGetStreamPriorityRange is taken for the nearest in it. */
+/* cuStreamCreateWithPriority. The priority is clamped to cuCtxGetStreamPriorityRange. */
 CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
     struct ct_context *context;
@@ -85,7 +86,7 @@ CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
     return r;
 }
 
-/* cuStreamGetId. A number that no other stream of the process has or had. */
+/* cuStreamGetId. A number that is unique to the stream for the lifetime of the process. */
 CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
     struct ct_stream *stream;
@@ -117,7 +118,7 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
     return r;
 }
 
-/* cuStreamGetCtx_v2. No stream belongs to a green context: *pGreenCtx becomes NULL. */
+/* cuStreamGetCtx_v2. No stream belongs to a green context: *pGreenCtx is set to NULL. */
 CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
 {
     CUresult r;
@@ -130,8 +131,8 @@ CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx
     return r;
 }
 
-/* cuStreamWaitEvent. What the stream gets next waits for what the event recorded last. ILLEGAL_STATE: CU_EVENT_WAIT_EXTERNAL outside of
- * a capture; INVALID_VALUE: other flags. */
+/* cuStreamWaitEvent. Later work of the stream waits for the last record of the event. ILLEGAL_STATE: CU_EVENT_WAIT_EXTERNAL outside of a
+ * capture; INVALID_VALUE: unknown flags. */
 CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 {
     struct ct_stream *stream;
@@ -154,7 +155,7 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
 
 struct callback {
     CUstreamCallback function;
-    CUstream stream; /* as the application gave it */
+    CUstream stream; /* as the application passed it */
     void *user;
 };
 
@@ -166,7 +167,8 @@ static void call_callback(void *user, CUresult status)
     callback.function(callback.stream, status, callback.user);
 }
 
-/* cuStreamAddCallback. The callback runs on a thread of ours, also after an error, which is its status. flags must be 0. */
+/* cuStreamAddCallback. The callback runs on a worker thread of the library, even after an error, which it receives as its status. flags
+ * must be 0. */
 CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
 {
     struct ct_stream *stream;
@@ -178,7 +180,7 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback
     if (!callback || flags != 0) {
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "callback %s, flags 0x%x", callback ? "given" : "NULL", flags);
     } else if (!(call = malloc(sizeof *call))) {
-        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "callback");
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a callback");
     } else {
         *call = (struct callback){callback, hStream, userData};
         r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_HOST_FUNCTION, .host_function = {call_callback, call}});
@@ -189,11 +191,11 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback
     return r;
 }
 
-/* How the calling thread wants to be kept from calls that are unsafe while streams capture. */
+/* The calling thread's mode for calls that are unsafe while streams are captured. */
 static _Thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
-/* cuThreadExchangeStreamCaptureMode. Sets the calling thread's mode to *mode, and *mode to what it was. No stream captures a graph, so nothing
- * is kept from it. INVALID_VALUE: mode is NULL, or no such mode. */
+/* cuThreadExchangeStreamCaptureMode. Exchanges the calling thread's mode with *mode. Streams cannot be captured, so the mode has no
+ * other effect. INVALID_VALUE: mode is NULL, or the mode does not exist. */
 CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
     CUstreamCaptureMode before = capture_mode;
@@ -202,13 +204,13 @@ CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
     if (r != CUDA_SUCCESS)
         return r;
     if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "capture mode at %p", (void *)mode);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid capture mode at %p", (void *)mode);
     capture_mode = *mode;
     *mode = before;
     return CUDA_SUCCESS;
 }
 
-/* cuStreamIsCapturing. No stream captures a graph: CU_STREAM_CAPTURE_STATUS_NONE. */
+/* cuStreamIsCapturing. Streams cannot be captured: always CU_STREAM_CAPTURE_STATUS_NONE. */
 CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
 {
     struct ct_stream *stream;
@@ -223,7 +225,7 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *ca
     return CUDA_SUCCESS;
 }
 
-/* cuStreamGetCaptureInfo and its versions. No stream captures a graph: the other results are not written. */
+/* cuStreamGetCaptureInfo and its versions. Streams cannot be captured: the other results are not written. */
 CUresult CUDAAPI cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
 {
     (void)id_out;
@@ -247,9 +249,10 @@ CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStat
     return cuStreamIsCapturing(hStream, captureStatus_out);
 }
 
-/* cuStreamAttachMemAsync. Which streams use managed memory, or pageable memory that the device reaches. length: 0, or all of an allocation;
- * of pageable memory never 0. Flags: CU_MEM_ATTACH_GLOBAL, _HOST or _SINGLE. Host and device reach managed memory at any time, so nothing
- * changes. INVALID_VALUE: other memory, a part of an allocation, no such flags, SINGLE with the default stream. */
+/* cuStreamAttachMemAsync. Declares which streams use managed memory, or pageable memory that the device can access. length: 0, or the
+ * size of the allocation; never 0 for pageable memory. Flags: CU_MEM_ATTACH_GLOBAL, _HOST or _SINGLE. The host and the device can access
+ * managed memory at any time, so there is no effect. INVALID_VALUE: other memory, a part of an allocation, unknown flags, or SINGLE with
+ * a default stream. */
 CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags)
 {
     struct ct_stream *stream;
@@ -262,7 +265,7 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size
     return r;
 }
 
-/* cuStreamQuery. SUCCESS: all work is done; NOT_READY. */
+/* cuStreamQuery. SUCCESS: all work is complete; otherwise NOT_READY. */
 CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 {
     struct ct_stream *stream;
@@ -275,7 +278,7 @@ CUresult CUDAAPI cuStreamQuery(CUstream hStream)
     return r;
 }
 
-/* cuStreamSynchronize. Waits for all work. */
+/* cuStreamSynchronize. Waits for all work of the stream. */
 CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
 {
     struct ct_stream *stream;
@@ -288,7 +291,7 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
     return r;
 }
 
-/* cuStreamDestroy_v2. Comes back at once; the work is done, then the stream goes. INVALID_HANDLE also: a default stream. */
+/* cuStreamDestroy_v2. Returns at once; the stream is freed when its work is complete. INVALID_HANDLE also: a default stream. */
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
 {
     struct ct_stream *stream;
@@ -304,7 +307,7 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
     return r;
 }
 
-/* cuStreamDestroy, of CUDA 2.0. */
+/* cuStreamDestroy, the version of CUDA 2.0. */
 CUresult CUDAAPI cuStreamDestroy(CUstream hStream)
 {
     return cuStreamDestroy_v2(hStream);
@@ -322,7 +325,7 @@ static CUresult get_attribute(struct ct_stream *stream, CUstreamAttrID attr, CUs
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "stream attribute %d", (int)attr);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "stream attribute %d is not supported", (int)attr);
     default:
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "streams have no attribute %d", (int)attr);
     }
@@ -333,23 +336,23 @@ static CUresult set_attribute(struct ct_stream *stream, CUstreamAttrID attr, con
     switch ((int)attr) {
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
         if (value->syncPolicy < CU_SYNC_POLICY_AUTO || value->syncPolicy > CU_SYNC_POLICY_BLOCKING_SYNC)
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "synchronization policy %d", (int)value->syncPolicy);
-        atomic_store_explicit(&stream->sync_policy, (int)value->syncPolicy, memory_order_relaxed); /* a hint: nothing hangs on it */
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "synchronization policy %d does not exist", (int)value->syncPolicy);
+        atomic_store_explicit(&stream->sync_policy, (int)value->syncPolicy, memory_order_relaxed); /* a hint, which orders nothing */
         return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* a queue keeps what it was made with */
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* the priority of a queue is fixed at its creation */
         if (ct_stream_clamp_priority(stream->context->device, value->priority) != stream->priority)
-            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a stream of priority %d cannot get another", stream->priority);
+            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the priority %d of a stream cannot be changed", stream->priority);
         return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "stream attribute %d", (int)attr);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "stream attribute %d is not supported", (int)attr);
     default:
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "streams have no attribute %d", (int)attr);
     }
 }
 
-/* cuStreamCopyAttributes. Both of one context. */
+/* cuStreamCopyAttributes. Both streams must belong to the same context. */
 CUresult CUDAAPI cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
 {
     struct ct_stream *dst, *src;
@@ -360,7 +363,7 @@ CUresult CUDAAPI cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
     r = ct_stream_lookup(srcStream, &src);
     if (r == CUDA_SUCCESS) {
         if (dst->context != src->context)
-            r = ct_fail(CUDA_ERROR_INVALID_VALUE, "streams %llu and %llu are of two contexts", dst->id, src->id);
+            r = ct_fail(CUDA_ERROR_INVALID_VALUE, "streams %llu and %llu belong to different contexts", dst->id, src->id);
         else
             atomic_store_explicit(&dst->sync_policy, atomic_load_explicit(&src->sync_policy, memory_order_relaxed), memory_order_relaxed);
         ct_stream_release(src);
@@ -369,8 +372,8 @@ CUresult CUDAAPI cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
     return r;
 }
 
-/* cuStreamGetAttribute. CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY and _PRIORITY. NOT_SUPPORTED: others that
- * streams have; INVALID_VALUE. */
+/* cuStreamGetAttribute. Supports CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY and _PRIORITY. NOT_SUPPORTED: other attributes of streams;
+ * INVALID_VALUE: the attribute does not exist. */
 CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
 {
     struct ct_stream *stream;
@@ -383,7 +386,7 @@ CUresult CUDAAPI cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUs
     return r;
 }
 
-/* cuStreamSetAttribute. As cuStreamGetAttribute. */
+/* cuStreamSetAttribute. The same attributes and errors as cuStreamGetAttribute. */
 CUresult CUDAAPI cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *value)
 {
     struct ct_stream *stream;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Stream Memory Operations. All functions work on every device, those of version 1 as those of version 2.
- * NOT_INITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED as the current context gives them; INVALID_HANDLE: no stream. INVALID_VALUE: an
- * address that is misaligned, in no allocation, in managed memory or in that of another device; flags that do not exist. NOT_SUPPORTED:
- * flushing remote writes (CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES is 0). Writes come after all that the stream got before, also with
- * CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER, which "is not supported in the v2 API" and INVALID_VALUE there. */
+/* Driver API: Stream Memory Operations. All functions work on every device, and version 1 like version 2.
+ * NOT_INITIALIZED; INVALID_CONTEXT and CONTEXT_IS_DESTROYED according to the current context; INVALID_HANDLE: the handle is not that of
+ * a stream. INVALID_VALUE: an address that is misaligned, in no allocation, in managed memory or in memory of another device; unknown
+ * flags. NOT_SUPPORTED: flushing remote writes (CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES is 0). Writes are ordered after all earlier
+ * work of the stream, even with CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER, which "is not supported in the v2 API" and gives INVALID_VALUE
+ * there. */
 #include "entry_points.h"
 
 #include "core/command/command.h"
 #include "core/base/log.h"
 
 #define CT_CHANNEL "stream"
-#define MAX_OPERATIONS 256u /* there must be fewer */
+#define MAX_OPERATIONS 256u /* exclusive limit */
 
 static CUresult flush_is_missing(void)
 {
-    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "flushing remote writes in a stream");
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "flushing remote writes in a stream is not supported");
 }
 
 static CUresult check_wait(const CUstreamBatchMemOpParams *op, struct ct_stream_value *out)
@@ -23,7 +24,7 @@ static CUresult check_wait(const CUstreamBatchMemOpParams *op, struct ct_stream_
     const bool wide = op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
 
     if (flags & ~(CU_STREAM_WAIT_VALUE_NOR | (unsigned)CU_STREAM_WAIT_VALUE_FLUSH))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a wait for a value", flags);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "unknown flags 0x%x of a wait for a value", flags);
     if (flags & CU_STREAM_WAIT_VALUE_FLUSH)
         return flush_is_missing();
     *out = (struct ct_stream_value){
@@ -40,7 +41,7 @@ static CUresult check_write(const CUstreamBatchMemOpParams *op, int version, str
     const bool wide = op->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
 
     if (op->writeValue.flags & ~(version == 1 ? (unsigned)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER : 0))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a write of a value", op->writeValue.flags);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "unknown flags 0x%x of a write of a value", op->writeValue.flags);
     *out = (struct ct_stream_value){
         .address = op->writeValue.address,
         .value = wide ? op->writeValue.value64 : op->writeValue.value,
@@ -54,7 +55,7 @@ static bool is_wait(const CUstreamBatchMemOpParams *op)
     return op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
 }
 
-/* *out is filled in for waits and writes. `version` of the API: 1 or 2. */
+/* Fills in *out for waits and writes. `version` of the API: 1 or 2. */
 static CUresult check(const CUstreamBatchMemOpParams *op, int version, struct ct_stream_value *out)
 {
     switch ((int)op->operation) {
@@ -69,9 +70,9 @@ static CUresult check(const CUstreamBatchMemOpParams *op, int version, struct ct
     case CU_STREAM_MEM_OP_BARRIER:
         if (version == 1 || op->memoryBarrier.flags > CU_STREAM_MEMORY_BARRIER_TYPE_GPU)
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "a memory barrier with flags 0x%x in version %d", op->memoryBarrier.flags, version);
-        return CUDA_SUCCESS; /* between any two operations of a stream there is one */
+        return CUDA_SUCCESS; /* every two operations of a stream are separated by one */
     default:
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no memory operation %d", (int)op->operation);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory operation %d does not exist", (int)op->operation);
     }
 }
 
@@ -86,7 +87,7 @@ static CUresult run(struct ct_stream *stream, const CUstreamBatchMemOpParams *op
                                                  : &(struct ct_command){.kind = CT_COMMAND_VALUE_WRITE, .value_write = value});
 }
 
-/* All operations are checked before the first one is recorded. */
+/* All operations are validated before the first is recorded. */
 static CUresult run_all(CUstream stream, unsigned count, const CUstreamBatchMemOpParams *ops, unsigned flags, int version)
 {
     struct ct_stream_value value;
@@ -105,13 +106,14 @@ static CUresult run_all(CUstream stream, unsigned count, const CUstreamBatchMemO
     return r;
 }
 
-/* cuStreamBatchMemOp_v2. INVALID_VALUE also: 256 or more, paramArray is NULL, flags are not 0, no such operation. */
+/* cuStreamBatchMemOp_v2. INVALID_VALUE also: 256 or more operations, paramArray is NULL, flags are not 0, or an operation does not
+ * exist. */
 CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
     return run_all(stream, count, paramArray, flags, 2);
 }
 
-/* cuStreamBatchMemOp. The same, but it has no memory barriers. */
+/* cuStreamBatchMemOp. The same without memory barriers. */
 CUresult CUDAAPI cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
     return run_all(stream, count, paramArray, flags, 1);
@@ -119,8 +121,7 @@ CUresult CUDAAPI cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstrea
 
 static CUresult wait_for(CUstream stream, CUstreamBatchMemOpType operation, CUdeviceptr address, uint64_t value, unsigned flags)
 {
-    const CUstreamBatchMemOpParams op = {
-        .waitValue = {.operation = operation, .address = address, .value64 = value, .flags = flags}};
+    const CUstreamBatchMemOpParams op = {.waitValue = {.operation = operation, .address = address, .value64 = value, .flags = flags}};
 
     return run_all(stream, 1, &op, 0, 2); /* the versions do not differ */
 }
@@ -128,8 +129,7 @@ static CUresult wait_for(CUstream stream, CUstreamBatchMemOpType operation, CUde
 static CUresult write_to(CUstream stream, CUstreamBatchMemOpType operation, CUdeviceptr address, uint64_t value, unsigned flags,
                          int version)
 {
-    const CUstreamBatchMemOpParams op = {
-        .writeValue = {.operation = operation, .address = address, .value64 = value, .flags = flags}};
+    const CUstreamBatchMemOpParams op = {.writeValue = {.operation = operation, .address = address, .value64 = value, .flags = flags}};
 
     return run_all(stream, 1, &op, 0, version);
 }

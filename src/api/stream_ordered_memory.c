@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Stream Ordered Memory Allocator, and what Device Management says of a device's pools.
- * Every function: NOT_INITIALIZED; those that take a stream also what cuStreamSynchronize gives for it. Sizes are in bytes. Pools give
- * device memory; those on the host or of managed memory are NOT_SUPPORTED. */
+/* Driver API: Stream Ordered Memory Allocator, and the functions of Device Management for a device's pools.
+ * Every function: NOT_INITIALIZED; functions with a stream also the errors of cuStreamSynchronize for it. Sizes are in bytes. Pools
+ * provide device memory; pools of host or managed memory are NOT_SUPPORTED. */
 #include "entry_points.h"
 
 #include "core/device/context.h"
@@ -18,8 +18,9 @@ static CUresult allocate(struct ct_stream *stream, const struct ct_pool_allocati
     return ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_MEMORY_ALLOC, .memory_alloc = *allocation});
 }
 
-/* cuMemAllocFromPoolAsync. Memory of the pool that hStream may use from now on; others when they are ordered behind it. Aligned to 512
- * bytes, not cleared; 0 bytes are at 0. INVALID_VALUE: dptr is NULL, no such pool, one of another process; OUT_OF_MEMORY. */
+/* cuMemAllocFromPoolAsync. Allocates memory of the pool that later work in hStream may use; other streams must be ordered after it. The
+ * memory is aligned to 512 bytes and not cleared; 0 bytes give address 0. INVALID_VALUE: dptr is NULL, the pool does not exist, or it is
+ * imported; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
 {
     struct ct_memory_pool *found = NULL;
@@ -39,7 +40,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
     return r;
 }
 
-/* cuMemAllocAsync: cuMemAllocFromPoolAsync from the current pool of the stream's device. */
+/* cuMemAllocAsync. As cuMemAllocFromPoolAsync with the current pool of the stream's device. */
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 {
     struct ct_stream *stream;
@@ -55,8 +56,8 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
     return r;
 }
 
-/* cuMemFreeAsync. The memory goes when hStream comes to this place; the pointer is unknown from now on. Memory of cuMemAlloc may be freed
- * in this way, too; 0 is taken and does nothing. INVALID_VALUE: not the start of an allocation of device memory; NOT_SUPPORTED: of managed
+/* cuMemFreeAsync. The memory is freed after all earlier work of hStream; the pointer is invalid at once. The function also frees memory
+ * of cuMemAlloc; a dptr of 0 is a no-op. INVALID_VALUE: dptr is not the start of an allocation of device memory; NOT_SUPPORTED: managed
  * memory. */
 CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
@@ -70,7 +71,7 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     return r;
 }
 
-/* cuMemPoolTrimTo. Gives memory back that no allocation is in, as long as minBytesToKeep stay. INVALID_VALUE: no such pool. */
+/* cuMemPoolTrimTo. Releases unused memory as long as at least minBytesToKeep remain. INVALID_VALUE: the pool does not exist. */
 CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 {
     struct ct_memory_pool *found;
@@ -83,8 +84,8 @@ CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
     return CUDA_SUCCESS;
 }
 
-/* cuMemPoolSetAttribute. The reuse policies (int), RELEASE_THRESHOLD (cuuint64_t, bytes), and the high marks, which can only be set to 0
- * and are what they mark from then on. INVALID_VALUE: no such pool, value is NULL, what cannot be set. */
+/* cuMemPoolSetAttribute. Sets a reuse policy (int), RELEASE_THRESHOLD (cuuint64_t, bytes), or a high watermark, which can only be reset
+ * to its current value by setting 0. INVALID_VALUE: the pool does not exist, value is NULL, or the attribute cannot be set. */
 CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
     struct ct_memory_pool *found;
@@ -97,7 +98,8 @@ CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute at
     return r;
 }
 
-/* cuMemPoolGetAttribute. Policies are int, the rest cuuint64_t in bytes. INVALID_VALUE: no such pool or attribute, value is NULL. */
+/* cuMemPoolGetAttribute. Policies are int, the others cuuint64_t in bytes. INVALID_VALUE: the pool or the attribute does not exist, or
+ * value is NULL. */
 CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
     struct ct_memory_pool *found;
@@ -110,8 +112,9 @@ CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute at
     return r;
 }
 
-/* cuMemPoolSetAccess. A device reads and writes its own pools, and those of no other. INVALID_VALUE: no such pool, map is NULL, anything
- * else; INVALID_DEVICE: no such device, or none for the pool's own; NOT_SUPPORTED: reading alone, and what is no device. */
+/* cuMemPoolSetAccess. A device can always access its own pools, and never those of another device. INVALID_VALUE: the pool does not
+ * exist, map is NULL, or another access; INVALID_DEVICE: the device does not exist, or PROT_NONE for the pool's own device;
+ * NOT_SUPPORTED: read-only access, and locations that are not devices. */
 CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
 {
     struct ct_memory_pool *found;
@@ -124,7 +127,7 @@ CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *ma
     return r;
 }
 
-/* cuMemPoolGetAccess. The host has none. INVALID_VALUE: no such pool, a NULL pointer, a location that there is not. */
+/* cuMemPoolGetAccess. The host has no access. INVALID_VALUE: the pool or the location does not exist, or a null pointer. */
 CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool, CUmemLocation *location)
 {
     struct ct_memory_pool *found;
@@ -140,9 +143,9 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPo
     return r;
 }
 
-/* cuMemPoolCreate. A pool on a device; maxSize 0 stands for all of its memory. INVALID_VALUE: a NULL pointer, properties that make no
- * sense, no such device; NOT_SUPPORTED: such as no device here has; NOT_PERMITTED: in a host function of a stream; OUT_OF_MEMORY: also a
- * maxSize beyond what the device has. */
+/* cuMemPoolCreate. Creates a pool on a device; a maxSize of 0 means all of its memory. INVALID_VALUE: a null pointer, invalid
+ * properties, or the device does not exist; NOT_SUPPORTED: properties that no device supports; NOT_PERMITTED: in a host function of a
+ * stream; OUT_OF_MEMORY: also if maxSize exceeds the device's memory. */
 CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
     struct ct_context *context;
@@ -156,8 +159,8 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolP
     return ct_memory_pool_create(poolProps, pool);
 }
 
-/* cuMemPoolDestroy. Allocations stay; the rest goes with the last of them. If it was a device's current pool, the default one is again.
- * INVALID_VALUE: no such pool, a default pool. */
+/* cuMemPoolDestroy. Allocations stay valid; the pool is freed with the last of them. If it was a device's current pool, the default pool
+ * becomes current. INVALID_VALUE: the pool does not exist, or is a default pool. */
 CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
 {
     struct ct_memory_pool *found;
@@ -170,7 +173,7 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
     return r;
 }
 
-/* ---- of a device ---- */
+/* ---- pools of a device ---- */
 
 /* cuDeviceGetDefaultMemPool. INVALID_VALUE: pool_out is NULL; INVALID_DEVICE. */
 CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
@@ -186,7 +189,7 @@ CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-/* cuDeviceGetMemPool. The pool that cuMemAllocAsync takes memory from. INVALID_VALUE: pool is NULL, no such device. */
+/* cuDeviceGetMemPool. Returns the pool from which cuMemAllocAsync allocates. INVALID_VALUE: pool is NULL, or the device does not exist. */
 CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 {
     struct ct_device *device;
@@ -200,7 +203,7 @@ CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-/* cuDeviceSetMemPool. INVALID_VALUE: no such pool, or one of another device; no such device. */
+/* cuDeviceSetMemPool. INVALID_VALUE: the pool or the device does not exist, or the pool belongs to another device. */
 CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 {
     struct ct_memory_pool *found;
@@ -216,10 +219,11 @@ CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
     return r;
 }
 
-/* ---- other processes ---- */
+/* ---- sharing between processes ---- */
 
-/* cuMemPoolExportToShareableHandle. A new file descriptor of the pool, at handle_out (an int); the caller closes it. INVALID_VALUE: no such
- * pool, not made for that type, imported, handle_out is NULL, nonzero flags; OUT_OF_MEMORY: no file descriptor is left. */
+/* cuMemPoolExportToShareableHandle. Stores a new file descriptor of the pool in handle_out (an int); the caller closes it.
+ * INVALID_VALUE: the pool does not exist, was not created for that type, or is imported; handle_out is NULL; nonzero flags;
+ * OUT_OF_MEMORY: no file descriptor is left. */
 CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool, CUmemAllocationHandleType handleType,
                                                   unsigned long long flags)
 {
@@ -231,16 +235,16 @@ CUresult CUDAAPI cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool
     if (!handle_out || flags)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "handle_out %p, flags 0x%llx", handle_out, flags);
     if (r == CUDA_SUCCESS && handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "no pool is made to be shared by type 0x%x", (unsigned)handleType);
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "pools cannot be shared by handles of type 0x%x", (unsigned)handleType);
     if (r == CUDA_SUCCESS)
         r = ct_memory_pool_export(found, handle_out);
     ct_memory_pool_release(found);
     return r;
 }
 
-/* cuMemPoolImportFromShareableHandle. `handle` is the file descriptor itself, which stays the caller's. Nothing can be allocated in such a
- * pool, and no device has it as its current one. INVALID_VALUE: the descriptor is of no pool, pool_out is NULL, nonzero flags;
- * OUT_OF_MEMORY. */
+/* cuMemPoolImportFromShareableHandle. `handle` is the file descriptor itself, which the caller continues to own. Nothing can be
+ * allocated in an imported pool, and it cannot be a device's current pool. INVALID_VALUE: the descriptor is not that of a pool, pool_out
+ * is NULL, or nonzero flags; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle, CUmemAllocationHandleType handleType,
                                                     unsigned long long flags)
 {
@@ -255,8 +259,8 @@ CUresult CUDAAPI cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void
     return r == CUDA_SUCCESS ? ct_memory_pool_import((int)fd, pool_out) : r;
 }
 
-/* cuMemPoolExportPointer. What another process needs to import memory of a pool that was exported. INVALID_VALUE: ptr is not the
- * beginning of such, shareData_out is NULL; OUT_OF_MEMORY: also of file descriptors, or of threads to hand it out. */
+/* cuMemPoolExportPointer. Returns the data with which another process can import memory of an exported pool. INVALID_VALUE: ptr is not
+ * the start of such memory, or shareData_out is NULL; OUT_OF_MEMORY: also if no file descriptor or no thread for sending it is left. */
 CUresult CUDAAPI cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)
 {
     CUresult r = ct_process_check();
@@ -266,9 +270,10 @@ CUresult CUDAAPI cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, C
     return shareData_out ? ct_memory_pool_export_pointer(ptr, shareData_out) : ct_fail(CUDA_ERROR_INVALID_VALUE, "shareData_out is NULL");
 }
 
-/* cuMemPoolImportPointer. The memory in this process, until it is freed here, once, before its owner frees it; imported again it is the same
- * pointer. INVALID_VALUE: the pool is not imported or not that of the pointer, a NULL pointer; INVALID_HANDLE: the owner has ended, or freed
- * the memory; INVALID_CONTEXT; OPERATING_SYSTEM: the owner does not answer; OUT_OF_MEMORY: also of addresses and file descriptors. */
+/* cuMemPoolImportPointer. Maps the memory in this process until it is freed here, once, which must happen before its owner frees it;
+ * importing it again returns the same pointer. INVALID_VALUE: the pool is not imported or is not the pointer's pool, or a null pointer;
+ * INVALID_HANDLE: the owner has ended, or has freed the memory; INVALID_CONTEXT; OPERATING_SYSTEM: the owner does not respond;
+ * OUT_OF_MEMORY: also if no addresses or file descriptors are left. */
 CUresult CUDAAPI cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool, CUmemPoolPtrExportData *shareData)
 {
     struct ct_memory_pool *found = NULL;
@@ -291,9 +296,9 @@ CUresult CUDAAPI cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
     return r;
 }
 
-/* ---- the same by location ---- */
+/* ---- pools of a location ---- */
 
-/* Pools exist for pinned memory of devices. */
+/* Checks the location and the type: pools provide pinned memory of devices. */
 static CUresult check_kind(const CUmemLocation *location, CUmemAllocationType type)
 {
     struct ct_device *device;
@@ -303,22 +308,23 @@ static CUresult check_kind(const CUmemLocation *location, CUmemAllocationType ty
     if (r != CUDA_SUCCESS)
         return r;
     if (!location || (!managed && type != CU_MEM_ALLOCATION_TYPE_PINNED))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "location %p, allocations of type %d", (const void *)location, (int)type);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid location %p or allocation type %d", (const void *)location, (int)type);
     switch (location->type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
-        return managed ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory") : ct_memory_pool_device(location->id, &device);
+        return managed ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory are not supported")
+                       : ct_memory_pool_device(location->id, &device);
     case CU_MEM_LOCATION_TYPE_HOST:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on the host");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on the host are not supported");
     default:
         break;
     }
-    if (managed && location->type == CU_MEM_LOCATION_TYPE_INVALID) /* which is CU_MEM_LOCATION_TYPE_NONE, too */
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory");
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "a memory pool at location %d", (int)location->type);
+    if (managed && location->type == CU_MEM_LOCATION_TYPE_INVALID) /* which has the same value as CU_MEM_LOCATION_TYPE_NONE */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory are not supported");
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory pools cannot be at location type %d", (int)location->type);
 }
 
-/* cuMemGetDefaultMemPool. INVALID_VALUE: a NULL pointer, no such location, device or type; NOT_SUPPORTED. */
+/* cuMemGetDefaultMemPool. INVALID_VALUE: a null pointer, or the location, device or type does not exist; NOT_SUPPORTED. */
 CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
 {
     CUresult r = check_kind(location, type);
@@ -326,7 +332,7 @@ CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *l
     return r == CUDA_SUCCESS ? cuDeviceGetDefaultMemPool(pool_out, location->id) : r;
 }
 
-/* cuMemGetMemPool. As cuMemGetDefaultMemPool, the current pool. */
+/* cuMemGetMemPool. As cuMemGetDefaultMemPool, for the current pool. */
 CUresult CUDAAPI cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
     CUresult r = check_kind(location, type);
@@ -334,7 +340,7 @@ CUresult CUDAAPI cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CU
     return r == CUDA_SUCCESS ? cuDeviceGetMemPool(pool, location->id) : r;
 }
 
-/* cuMemSetMemPool. INVALID_VALUE: no such pool, location, device or type, or the pool is not there; NOT_SUPPORTED. */
+/* cuMemSetMemPool. INVALID_VALUE: the pool, location, device or type does not exist, or the pool is at another location; NOT_SUPPORTED. */
 CUresult CUDAAPI cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
 {
     CUresult r = check_kind(location, type);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stubs: what a symbol of entry_points.def is until somebody writes it. Each is a weak definition that logs its name once and
- * answers CUDA_ERROR_NOT_SUPPORTED; a definition elsewhere in src/api takes its place at link time. The objects of src/api are
- * linked directly, never through an archive, where a weak definition would hide a later strong one.
- * A stub also exists under a private name, by which the table at the end can tell whether it was replaced. */
+/* Stubs: the definitions of symbols of entry_points.def that are not implemented. Each is a weak definition that logs its name once and
+ * returns CUDA_ERROR_NOT_SUPPORTED; a definition elsewhere in src/api replaces it at link time. The objects of src/api are linked directly,
+ * never through an archive, where a weak definition would hide a later strong one.
+ * A stub also exists under a private name, by which the table at the end can detect whether it was replaced. */
 #include "entry_points.h"
 
 #include "core/base/log.h"
@@ -12,7 +12,7 @@
 
 #define CT_CHANNEL "api"
 
-/* Parameters have names in the table; a stub looks at none of them. */
+/* The table names the parameters, which stubs do not use. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 enum entry_id {
@@ -20,7 +20,7 @@ enum entry_id {
 #include "entry_points.def"
 };
 
-/* Which stubs have been called. Relaxed: it orders nothing, two threads only must not both log. */
+/* Which stubs have been called. Relaxed, since the flag orders nothing; it only prevents that two threads both log. */
 static atomic_bool called[CT_ENTRY_POINT_COUNT];
 
 static CUresult stub_called(enum entry_id id)
@@ -30,7 +30,7 @@ static CUresult stub_called(enum entry_id id)
     if (r != CUDA_SUCCESS)
         return r;
     if (!atomic_exchange_explicit(&called[id], true, memory_order_relaxed))
-        ct_log(CT_LOG_WARN, "%s is not supported; the program got CUDA_ERROR_NOT_SUPPORTED", ct_entry_point(id)->symbol);
+        ct_log(CT_LOG_WARN, "%s is not supported and returned CUDA_ERROR_NOT_SUPPORTED", ct_entry_point(id)->symbol);
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 

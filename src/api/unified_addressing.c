@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Unified Addressing. For questions about pointers no context need be current, since they mean the same in all, and they are
- * answered where a kernel failed, as NVIDIA's driver does. Every function: NOT_INITIALIZED; those of managed memory INVALID_CONTEXT, and the
- * error of a kernel that failed in the current context. */
+/* Driver API: Unified Addressing. Queries of pointers need no current context, since pointers mean the same in all contexts, and also
+ * work after a kernel failed, as in NVIDIA's driver. Every function: NOT_INITIALIZED; functions of managed memory INVALID_CONTEXT, and
+ * the error of a kernel that failed in the current context. */
 #include "entry_points.h"
 
 #include "core/base/log.h"
@@ -10,8 +10,8 @@
 
 #define CT_CHANNEL "memory"
 
-/* cuPointerGetAttribute. INVALID_VALUE: data is NULL, no such attribute, ptr is not known to CUDA; HOST_POINTER of device memory.
- * INVALID_CONTEXT: DEVICE_POINTER while no context is current. */
+/* cuPointerGetAttribute. INVALID_VALUE: data is NULL, the attribute does not exist, ptr is not known to CUDA, or HOST_POINTER of device
+ * memory. INVALID_CONTEXT: DEVICE_POINTER while no context is current. */
 CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct ct_context *context;
@@ -24,8 +24,8 @@ CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute attribute
     return r;
 }
 
-/* cuPointerSetAttribute. CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of allocated memory, from an unsigned int. NOT_SUPPORTED: of memory that is mapped
- * at reserved addresses; INVALID_VALUE: anything else. */
+/* cuPointerSetAttribute. Sets CU_POINTER_ATTRIBUTE_SYNC_MEMOPS of allocated memory, from an unsigned int. NOT_SUPPORTED: the memory is
+ * mapped in a reservation; INVALID_VALUE: anything else. */
 CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct ct_context *context;
@@ -39,8 +39,9 @@ CUresult CUDAAPI cuPointerSetAttribute(const void *value, CUpointer_attribute at
     return ct_pointer_set_synchronous(ptr, *(const unsigned *)value != 0);
 }
 
-/* cuPointerGetAttributes. What a pointer has not, or that CUDA does not know it, is told by default values: 0, NULL, CU_DEVICE_INVALID;
- * the host pointer of memory that CUDA does not know is itself. INVALID_VALUE: no such attribute, P2P_TOKENS, a NULL pointer. */
+/* cuPointerGetAttributes. An attribute that does not apply to the pointer, or a pointer that CUDA does not know, gives a default value:
+ * 0, NULL, or CU_DEVICE_INVALID; the host pointer of memory that CUDA does not know is the pointer itself. INVALID_VALUE: an attribute
+ * does not exist, P2P_TOKENS, or a null pointer. */
 CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)
 {
     struct ct_context *context;
@@ -49,12 +50,12 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
     if (r != CUDA_SUCCESS)
         return r;
     if (numAttributes == 0 || !attributes || !data)
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "%u attributes", numAttributes);
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "%u attributes, or an array is NULL", numAttributes);
     for (unsigned i = 0; i < numAttributes && r == CUDA_SUCCESS; i++) {
         if (!data[i])
             r = ct_fail(CUDA_ERROR_INVALID_VALUE, "data[%u] is NULL", i);
         else if (attributes[i] == CU_POINTER_ATTRIBUTE_P2P_TOKENS)
-            r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the tokens are asked for alone");
+            r = ct_fail(CUDA_ERROR_INVALID_VALUE, "P2P_TOKENS cannot be queried together with other attributes");
         else if (ct_pointer_attribute(context, attributes[i], ptr, data[i]) != CUDA_SUCCESS)
             r = ct_pointer_attribute_default(attributes[i], ptr, data[i]);
     }
@@ -64,7 +65,7 @@ CUresult CUDAAPI cuPointerGetAttributes(unsigned int numAttributes, CUpointer_at
 
 /* ---- managed memory ---- */
 
-/* A batch: not in the legacy default stream. */
+/* A batch, which is not allowed in the legacy default stream. */
 static CUresult run_batch(CUstream handle, unsigned long long flags, const struct ct_managed_ranges *ranges,
                           CUresult (*run)(struct ct_stream *stream, const struct ct_managed_ranges *ranges))
 {
@@ -82,10 +83,10 @@ static CUresult run_batch(CUstream handle, unsigned long long flags, const struc
     return r;
 }
 
-/* cuMemPrefetchAsync_v2. Says where [devPtr, devPtr + count) of managed memory, or of pageable memory that all devices reach, is wanted:
- * a device, the host, or a node of it. The bytes stay where they are. flags must be 0. INVALID_VALUE: count 0, other memory, no such
- * location; INVALID_DEVICE: no such device, or with CUTTLE_STRICT=1 it or the stream's has no concurrent managed access; INVALID_HANDLE: no
- * such stream. */
+/* cuMemPrefetchAsync_v2. Declares the preferred location of [devPtr, devPtr + count) in managed memory, or in pageable memory that all
+ * devices can access: a device, the host, or a NUMA node. The bytes do not move. flags must be 0. INVALID_VALUE: count is 0, other
+ * memory, or the location does not exist; INVALID_DEVICE: the device does not exist, or, with CUTTLE_STRICT=1, it or the stream's device
+ * has no concurrent managed access; INVALID_HANDLE: the stream does not exist. */
 CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location, unsigned int flags, CUstream hStream)
 {
     const size_t first = 0;
@@ -100,14 +101,14 @@ CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLo
     return r;
 }
 
-/* cuMemPrefetchAsync, of CUDA 8.0: dstDevice is a device or CU_DEVICE_CPU. */
+/* cuMemPrefetchAsync, the version of CUDA 8.0: dstDevice is a device or CU_DEVICE_CPU. */
 CUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
 {
     return cuMemPrefetchAsync_v2(devPtr, count, ct_managed_location(dstDevice), 0, hStream);
 }
 
-/* cuMemPrefetchBatchAsync. count ranges; location k is for those from prefetchLocIdxs[k] on. Errors of cuMemPrefetchAsync_v2, and
- * INVALID_VALUE: no ranges, indices that do not begin with 0 and ascend, the legacy default stream. */
+/* cuMemPrefetchBatchAsync. Prefetches `count` ranges; location k applies to the ranges from prefetchLocIdxs[k] on. Errors as in
+ * cuMemPrefetchAsync_v2, and INVALID_VALUE: no ranges, indices that do not start at 0 and ascend, or the legacy default stream. */
 CUresult CUDAAPI cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
                                          size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
 {
@@ -116,7 +117,8 @@ CUresult CUDAAPI cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size
     return run_batch(hStream, flags, &ranges, ct_managed_prefetch);
 }
 
-/* cuMemDiscardBatchAsync. The bytes of the ranges are of no use any more; they stay what they are. Errors of cuMemPrefetchBatchAsync. */
+/* cuMemDiscardBatchAsync. Declares that the bytes of the ranges are no longer needed; they keep their values. Errors as in
+ * cuMemPrefetchBatchAsync. */
 CUresult CUDAAPI cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count, unsigned long long flags, CUstream hStream)
 {
     const struct ct_managed_ranges ranges = {.addresses = dptrs, .sizes = sizes, .count = count};
@@ -124,7 +126,7 @@ CUresult CUDAAPI cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_
     return run_batch(hStream, flags, &ranges, ct_managed_discard);
 }
 
-/* cuMemDiscardAndPrefetchBatchAsync. Both. */
+/* cuMemDiscardAndPrefetchBatchAsync. Does both. */
 CUresult CUDAAPI cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
                                                    size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags,
                                                    CUstream hStream)
@@ -132,9 +134,9 @@ CUresult CUDAAPI cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *s
     return cuMemPrefetchBatchAsync(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream);
 }
 
-/* cuMemAdvise_v2. How the pages of a range will be used: remembered for cuMemRangeGetAttribute, without other effect. INVALID_VALUE: count
- * 0, neither managed memory nor pageable memory that all devices reach, no such advice or location; INVALID_DEVICE: no such device, or
- * with CUTTLE_STRICT=1 it has no concurrent managed access. */
+/* cuMemAdvise_v2. Stores the advice for a range, which only cuMemRangeGetAttribute reports. INVALID_VALUE: count is 0, neither managed
+ * memory nor pageable memory that all devices can access, or the advice or location does not exist; INVALID_DEVICE: the device does not
+ * exist, or, with CUTTLE_STRICT=1, has no concurrent managed access. */
 CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUmemLocation location)
 {
     struct ct_context *context;
@@ -146,14 +148,15 @@ CUresult CUDAAPI cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise a
     return ct_managed_advise(devPtr, count, advice, location);
 }
 
-/* cuMemAdvise, of CUDA 8.0: device is a device or CU_DEVICE_CPU. */
+/* cuMemAdvise, the version of CUDA 8.0: device is a device or CU_DEVICE_CPU. */
 CUresult CUDAAPI cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
 {
     return cuMemAdvise_v2(devPtr, count, advice, ct_managed_location(device));
 }
 
-/* cuMemRangeGetAttribute. What was said with cuMemAdvise and cuMemPrefetchAsync of all pages of a range of managed memory: 4 bytes, or a
- * list of devices for ACCESSED_BY. INVALID_VALUE: other memory, no such attribute, dataSize does not fit. */
+/* cuMemRangeGetAttribute. Returns the advice of cuMemAdvise or the location of cuMemPrefetchAsync that all pages of a range of managed
+ * memory share: 4 bytes, or a list of devices for ACCESSED_BY. INVALID_VALUE: other memory, the attribute does not exist, or dataSize
+ * does not fit. */
 CUresult CUDAAPI cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_attribute attribute, CUdeviceptr devPtr, size_t count)
 {
     return cuMemRangeGetAttributes(&data, &dataSize, &attribute, 1, devPtr, count);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Virtual Memory Management. No context need be current, and it does not matter whether a kernel failed in that one: addresses
- * are the process's, memory is a device's.
- * Every function: NOT_INITIALIZED, DEINITIALIZED, NOT_PERMITTED in a host function of a stream; those of addresses and mappings
- * NOT_SUPPORTED where CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0 of all devices (handles there may be for sparse arrays).
- * INVALID_VALUE is of null pointers and nonzero flags, too. The functions of multicast objects are not here: no device of ours has such. */
+/* Driver API: Virtual Memory Management. No context need be current, and a kernel that failed in the current one has no effect: addresses
+ * belong to the process, memory to a device.
+ * Every function: NOT_INITIALIZED, DEINITIALIZED, NOT_PERMITTED in a host function of a stream; functions of addresses and mappings also
+ * NOT_SUPPORTED if CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED is 0 on all devices (handles may still exist, for sparse
+ * arrays). Null pointers and nonzero flags give INVALID_VALUE. The functions of multicast objects are missing, since no device supports
+ * them. */
 #include "entry_points.h"
 
 #include "core/command/command.h"
@@ -18,7 +19,7 @@
 
 #define CT_CHANNEL "memory"
 
-/* Whether the calling thread may call. */
+/* Checks that the calling thread may call the driver. */
 static CUresult check_call(void)
 {
     struct ct_context *context;
@@ -31,10 +32,10 @@ static CUresult check_call(void)
 
 static CUresult check_arguments(bool is_valid, const char *function)
 {
-    return is_valid ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "arguments of %s", function);
+    return is_valid ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid arguments of %s", function);
 }
 
-/* Both. */
+/* Checks both the call and the arguments. */
 static CUresult enter(bool is_valid, const char *function)
 {
     CUresult r = check_call();
@@ -42,19 +43,19 @@ static CUresult enter(bool is_valid, const char *function)
     return r == CUDA_SUCCESS ? check_arguments(is_valid, function) : r;
 }
 
-/* The same of functions of addresses and mappings. */
+/* The same for functions of addresses and mappings. */
 static CUresult enter_mappings(bool is_valid, const char *function)
 {
     CUresult r = check_call();
 
     if (r == CUDA_SUCCESS && !ct_vmm_is_there())
-        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s: no device can map memory at addresses that were reserved", function);
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s: no device supports mappings in reservations", function);
     return r == CUDA_SUCCESS ? check_arguments(is_valid, function) : r;
 }
 
-/* cuMemAddressReserve. Addresses of `size` bytes, a multiple of the granularity of mappings, at a multiple of that and of `alignment` (a
- * power of two, or 0), at `addr` if that is not 0 and free. INVALID_VALUE: also an `addr` that is no such multiple; OUT_OF_MEMORY: no such
- * addresses are free. */
+/* cuMemAddressReserve. Reserves `size` bytes of addresses, a multiple of the granularity of mappings, at a multiple of that and of
+ * `alignment` (a power of two, or 0), and at `addr` if that is not 0 and the range is free. INVALID_VALUE: also an `addr` that is not
+ * such a multiple; OUT_OF_MEMORY: no such range is free. */
 CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags)
 {
     uint64_t address;
@@ -67,7 +68,7 @@ CUresult CUDAAPI cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t align
     return r;
 }
 
-/* cuMemAddressFree. INVALID_VALUE: not what was reserved, or something is still mapped there. */
+/* cuMemAddressFree. INVALID_VALUE: the range is not a reservation, or still contains a mapping. */
 CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
 {
     CUresult r = enter_mappings(true, "cuMemAddressFree");
@@ -75,10 +76,10 @@ CUresult CUDAAPI cuMemAddressFree(CUdeviceptr ptr, size_t size)
     return r == CUDA_SUCCESS ? ct_vmm_unreserve(ptr, size) : r;
 }
 
-/* cuMemCreate. Memory of a device, of a size in bytes that is a multiple of the granularity. Compression is not to be had and not given;
- * cuMemGetAllocationPropertiesFromHandle says so. CU_MEM_CREATE_USAGE_TILE_POOL: for cuMemMapArrayAsync alone.
- * INVALID_VALUE: also handles of Windows; INVALID_DEVICE, OUT_OF_MEMORY; NOT_SUPPORTED: memory of the host, handles of fabrics, GPUDirect
- * RDMA, tile pools where CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED is 0 or which are to be shared. */
+/* cuMemCreate. Allocates physical memory of a device; the size in bytes is a multiple of the granularity. A request for compression is
+ * ignored, which cuMemGetAllocationPropertiesFromHandle reports. CU_MEM_CREATE_USAGE_TILE_POOL: for cuMemMapArrayAsync only.
+ * INVALID_VALUE: also handles of Windows; INVALID_DEVICE, OUT_OF_MEMORY; NOT_SUPPORTED: memory of the host, fabric handles, GPUDirect
+ * RDMA, tile pools if CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED is 0, and shareable tile pools. */
 CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
 {
     CUresult r = enter(handle && prop && !flags, "cuMemCreate");
@@ -86,7 +87,7 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, 
     return r == CUDA_SUCCESS ? ct_vmm_create(prop, size, handle) : r;
 }
 
-/* cuMemRelease. The memory goes when nothing of it is mapped any more, either. INVALID_VALUE: no such handle, or released already. */
+/* cuMemRelease. The memory is freed when it is also no longer mapped. INVALID_VALUE: the handle does not exist, or was released. */
 CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     CUresult r = enter(true, "cuMemRelease");
@@ -94,9 +95,9 @@ CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
     return r == CUDA_SUCCESS ? ct_vmm_release(handle) : r;
 }
 
-/* cuMemMap. Puts the first `size` bytes of the memory at `ptr`, inside of one reservation where nothing is mapped; both are multiples of
- * the granularity, `offset` is 0. Nobody has access until cuMemSetAccess. INVALID_VALUE, OUT_OF_MEMORY; NOT_SUPPORTED: another offset, more
- * than there is of the memory, or other than multiples. */
+/* cuMemMap. Maps the first `size` bytes of the memory at `ptr`, inside of one reservation where nothing is mapped; both are multiples of
+ * the granularity, and `offset` is 0. No device has access before cuMemSetAccess. INVALID_VALUE, OUT_OF_MEMORY; NOT_SUPPORTED: another
+ * offset, or a size that exceeds the memory or is not a multiple. */
 CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
     CUresult r = enter_mappings(ptr && !flags, "cuMemMap");
@@ -104,9 +105,9 @@ CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGene
     return r == CUDA_SUCCESS ? ct_vmm_map(ptr, size, offset, handle) : r;
 }
 
-/* cuMemMapArrayAsync. Gives tiles of sparse arrays memory of a tile pool, or takes it, in the order of the stream; of arrays with deferred
- * mapping all at once. Offsets and extents are whole tiles, except at the far end of a level. An entry that is not valid leaves all
- * undone. INVALID_HANDLE: an array or the stream; INVALID_VALUE: all else; OUT_OF_MEMORY. */
+/* cuMemMapArrayAsync. Binds memory of a tile pool to tiles of sparse arrays, or unbinds it, in stream order; arrays with deferred
+ * mapping are bound as a whole. Offsets and extents are whole tiles, except at the far end of a level. If an entry is invalid, none
+ * takes effect. INVALID_HANDLE: an array or the stream does not exist; INVALID_VALUE: all other errors; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream)
 {
     struct ct_tile_work work;
@@ -116,7 +117,7 @@ CUresult CUDAAPI cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int co
     if (r != CUDA_SUCCESS)
         return r;
     r = mapInfoList && count ? ct_tile_work_init(&work, stream->context->device, mapInfoList, count)
-                             : ct_fail(CUDA_ERROR_INVALID_VALUE, "an empty list");
+                             : ct_fail(CUDA_ERROR_INVALID_VALUE, "mapInfoList is NULL or empty");
     if (r == CUDA_SUCCESS) {
         r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_TILES_BIND, .tiles_bind = &work});
         ct_tile_work_finish(&work);
@@ -125,7 +126,8 @@ CUresult CUDAAPI cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int co
     return r;
 }
 
-/* cuMemUnmap. All of one or several mappings that follow each other; waits for all work first. INVALID_VALUE: a part of one, or a gap. */
+/* cuMemUnmap. Unmaps one or several adjacent mappings; waits for all work first. INVALID_VALUE: the range contains a part of a mapping,
+ * or a gap. */
 CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
     CUresult r = enter_mappings(true, "cuMemUnmap");
@@ -133,8 +135,8 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
     return r == CUDA_SUCCESS ? ct_vmm_unmap(ptr, size) : r;
 }
 
-/* cuMemSetAccess. What devices may do with all of one or several mappings that follow each other. INVALID_VALUE: also no
- * such device; INVALID_DEVICE: not the one whose memory it is; NOT_SUPPORTED: for the host. */
+/* cuMemSetAccess. Sets the access of devices to one or several adjacent mappings. INVALID_VALUE: also if the device does not exist;
+ * INVALID_DEVICE: the memory belongs to another device; NOT_SUPPORTED: access of the host. */
 CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
 {
     CUresult r = enter_mappings(desc && count, "cuMemSetAccess");
@@ -142,8 +144,8 @@ CUresult CUDAAPI cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessD
     return r == CUDA_SUCCESS ? ct_vmm_set_access(ptr, size, desc, count) : r;
 }
 
-/* cuMemGetAccess. CUmemAccess_flags of one location at a mapped address; the host has none. INVALID_VALUE; INVALID_DEVICE: no such
- * location. */
+/* cuMemGetAccess. The CUmemAccess_flags of one location at a mapped address; the host has no access. INVALID_VALUE; INVALID_DEVICE: the
+ * location does not exist. */
 CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)
 {
     struct ct_vmm_mapping_info mapping;
@@ -155,7 +157,7 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *
         return r;
     is_device = location->type == CU_MEM_LOCATION_TYPE_DEVICE;
     if (!is_device && location->type != CU_MEM_LOCATION_TYPE_HOST && location->type != CU_MEM_LOCATION_TYPE_HOST_NUMA)
-        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "memory location type %d", (int)location->type);
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "memory location type %d does not exist", (int)location->type);
     if ((is_device && (r = ct_device_lookup(location->id, &device)) != CUDA_SUCCESS) ||
         (r = ct_vmm_mapping_at(ptr, &mapping)) != CUDA_SUCCESS)
         return r;
@@ -163,19 +165,21 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *
     return CUDA_SUCCESS;
 }
 
-/* cuMemExportToShareableHandle. A new file descriptor of the memory, at shareableHandle (an int); the caller closes it. Other processes
- * import it, and so does Vulkan where the memory is Vulkan's. INVALID_VALUE: the handle was not made for that type, or was imported. */
+/* cuMemExportToShareableHandle. Stores a new file descriptor of the memory in shareableHandle (an int); the caller closes it. Other
+ * processes can import it, and so can Vulkan if the memory was allocated by Vulkan. INVALID_VALUE: the handle was not created for that
+ * type, or was imported. */
 CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle,
                                               CUmemAllocationHandleType handleType, unsigned long long flags)
 {
     CUresult r = enter_mappings(shareableHandle && !flags, "cuMemExportToShareableHandle");
 
     if (r == CUDA_SUCCESS && handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "no memory is made to be shared by type 0x%x", (unsigned)handleType);
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "memory cannot be shared by handles of type 0x%x", (unsigned)handleType);
     return r == CUDA_SUCCESS ? ct_vmm_export(handle, shareableHandle) : r;
 }
 
-/* cuMemImportFromShareableHandle. osHandle is the file descriptor itself, which stays the caller's. INVALID_VALUE: it is not of memory. */
+/* cuMemImportFromShareableHandle. osHandle is the file descriptor itself, which the caller continues to own. INVALID_VALUE: it does not
+ * refer to memory. */
 CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
                                                 CUmemAllocationHandleType shHandleType)
 {
@@ -189,7 +193,7 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ha
     return r == CUDA_SUCCESS ? ct_vmm_import((int)fd, handle) : r;
 }
 
-/* cuMemGetAllocationGranularity. Bytes; minimum and recommended are the same. INVALID_VALUE, INVALID_DEVICE. */
+/* cuMemGetAllocationGranularity. In bytes; minimum and recommended are the same. INVALID_VALUE, INVALID_DEVICE. */
 CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
                                                CUmemAllocationGranularity_flags option)
 {
@@ -204,7 +208,7 @@ CUresult CUDAAPI cuMemGetAllocationGranularity(size_t *granularity, const CUmemA
     return r;
 }
 
-/* cuMemGetAllocationPropertiesFromHandle. INVALID_VALUE: no such handle. */
+/* cuMemGetAllocationPropertiesFromHandle. INVALID_VALUE: the handle does not exist. */
 CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
 {
     CUresult r = enter(prop != NULL, "cuMemGetAllocationPropertiesFromHandle");
@@ -212,8 +216,8 @@ CUresult CUDAAPI cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *pro
     return r == CUDA_SUCCESS ? ct_vmm_properties(handle, prop) : r;
 }
 
-/* cuMemRetainAllocationHandle. The handle whose memory is mapped at addr, also if it was released; needs a cuMemRelease of its own.
- * INVALID_VALUE: nothing is mapped there. */
+/* cuMemRetainAllocationHandle. Returns the handle whose memory is mapped at addr, even if it was released; the result needs its own
+ * cuMemRelease. INVALID_VALUE: nothing is mapped there. */
 CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
     CUresult r = enter_mappings(handle != NULL, "cuMemRetainAllocationHandle");
@@ -221,10 +225,11 @@ CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handl
     return r == CUDA_SUCCESS ? ct_vmm_retain_at((uint64_t)(uintptr_t)addr, handle) : r;
 }
 
-/* cuMemGetHandleForAddressRange (Driver API: Memory Management). A dma-buf, as a new file descriptor in *handle, of `size` bytes at dptr,
- * both multiples of the host's page size; the memory lives as long as the dma-buf. INVALID_VALUE: no such type or flags, not whole pages, no
- * memory of a device, or not in one allocation; NOT_SUPPORTED: CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED is 0, the bytes are not the
- * first that the driver allocated at once (a dma-buf has no offset), or a mapping by PCIe's base address registers is asked for. */
+/* cuMemGetHandleForAddressRange (Driver API: Memory Management). Returns a dma-buf of `size` bytes at dptr, as a new file descriptor in
+ * *handle. Both are multiples of the host's page size; the memory lives as long as the dma-buf. INVALID_VALUE: unknown type or flags,
+ * not whole pages, not device memory, or not in one allocation; NOT_SUPPORTED: CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED is 0, the range
+ * does not start at the beginning of a driver allocation (a dma-buf has no offset), or a mapping by PCIe's base address registers is
+ * requested. */
 CUresult CUDAAPI cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType,
                                                unsigned long long flags)
 {
@@ -241,7 +246,7 @@ CUresult CUDAAPI cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, s
     if ((r = check_arguments(is_valid, "cuMemGetHandleForAddressRange")) != CUDA_SUCCESS)
         return r;
     if (flags)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "dma-bufs that are mapped by PCIe's base address registers");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "dma-bufs that are mapped by PCIe's base address registers are not supported");
     r = ct_dma_buf_export(dptr, size, &fd);
     if (r == CUDA_SUCCESS)
         *(int *)handle = fd;

@@ -85,7 +85,7 @@ static int says(const char *text, const char *name, const char *version)
 {
     char line[160];
 
-    snprintf(line, sizeof line, "%s%s is not supported; the program got CUDA_ERROR_NOT_SUPPORTED\n", name, version);
+    snprintf(line, sizeof line, "%s%s is not supported and returned CUDA_ERROR_NOT_SUPPORTED\n", name, version);
     return strstr(text, line) != NULL;
 }
 
