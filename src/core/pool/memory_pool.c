@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory pools as objects: a device's list of them, their properties and attributes, and what happens when the host waits. A pool
- * belongs to its device and not to a context; so does its memory. */
+/* Memory pools as objects: a device's list of pools, their properties and attributes, and the reclaiming of blocks when the host waits.
+ * A pool belongs to its device and not to a context; so does its memory. */
 #include "memory_pool_blocks.h"
 
 #include "core/device/device.h"
@@ -14,7 +14,7 @@
 
 #define CT_CHANNEL "memory"
 
-/* ---- making and ending ---- */
+/* ---- creating and destroying ---- */
 
 static void free_pool(struct ct_object *object)
 {
@@ -30,7 +30,7 @@ CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool
     CUresult r;
 
     if (!pool)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory pool");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a memory pool");
     ct_object_init(&pool->object, CT_OBJECT_MEMORY_POOL, free_pool);
     pool->device = pools->device;
     pool->kind = *kind;
@@ -45,50 +45,51 @@ CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool
     }
     ct_mutex_lock(&pools->lock);
     pool->next = pools->first;
-    pools->first = pool; /* the list has our reference */
+    pools->first = pool; /* the list owns the reference */
     ct_mutex_unlock(&pools->lock);
     *out = pool;
     return CUDA_SUCCESS;
 }
 
-/* ---- what the layers below call ---- */
+/* ---- hooks of the lower layers ---- */
 
-/* All pools of a device, whatever they are to keep: other memory is wanted. */
+/* Trims all pools of a device regardless of their thresholds: the device is out of memory. */
 static bool trim(struct ct_device *device)
 {
     struct ct_device_pools *pools = device->pools;
-    struct ct_pool_litter litter = {NULL, NULL, NULL};
+    struct ct_pool_garbage garbage = {NULL, NULL, NULL};
     bool any;
 
     ct_mutex_lock(&pools->lock);
-    ct_pools_settle_locked(pools, NULL, &litter);
+    ct_pools_reclaim_locked(pools, NULL, &garbage);
     for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
-        ct_pool_shrink_locked(pool, 0, &litter);
+        ct_pool_shrink_locked(pool, 0, &garbage);
     ct_mutex_unlock(&pools->lock);
-    any = litter.slabs != NULL;
-    ct_pool_litter_drop(pools, &litter);
+    any = garbage.slabs != NULL;
+    ct_pool_garbage_free(pools, &garbage);
     return any;
 }
 
-/* Memory that was freed in the stream until `point` is nobody's, and goes if its pool holds more than it should. */
+/* Reclaims memory that was freed in the stream up to `point`, and releases what exceeds a pool's threshold. */
 static void observe(struct ct_device *device, struct ct_stream *stream, uint64_t point)
 {
     const struct ct_pool_wait wait = {stream, point};
     struct ct_device_pools *pools = device->pools;
-    struct ct_pool_litter litter = {NULL, NULL, NULL};
+    struct ct_pool_garbage garbage = {NULL, NULL, NULL};
 
-    if (!atomic_load_explicit(&pools->unsettled, memory_order_relaxed)) /* most programs: a hint, and the next wait finds out */
+    /* the fast path of most programs; the flag is a hint, and a stale value is corrected by the next wait */
+    if (!atomic_load_explicit(&pools->needs_reclaim, memory_order_relaxed))
         return;
-    atomic_exchange_explicit(&pools->unsettled, false, memory_order_acquire); /* pairs with the stores of those that leave work here */
+    atomic_exchange_explicit(&pools->needs_reclaim, false, memory_order_acquire); /* pairs with the release stores of the flag */
     ct_mutex_lock(&pools->lock);
-    ct_pools_settle_locked(pools, &wait, &litter);
+    ct_pools_reclaim_locked(pools, &wait, &garbage);
     for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
-        ct_pool_shrink_locked(pool, pool->release_threshold, &litter);
-    ct_pools_reap_locked(pools, &litter);
+        ct_pool_shrink_locked(pool, pool->release_threshold, &garbage);
+    ct_pools_reap_locked(pools, &garbage);
     if (pools->users)
-        atomic_store_explicit(&pools->unsettled, true, memory_order_release);
+        atomic_store_explicit(&pools->needs_reclaim, true, memory_order_release);
     ct_mutex_unlock(&pools->lock);
-    ct_pool_litter_drop(pools, &litter);
+    ct_pool_garbage_free(pools, &garbage);
 }
 
 CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools **out)
@@ -98,7 +99,7 @@ CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools
     CUresult r;
 
     if (!pools)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory pools of a device");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the memory pools of a device");
     pools->device = device;
     ct_mutex_init(&pools->lock, CT_RANK_POOLS);
     r = ct_memory_pool_make(pools, &ordinary, &pools->standard);
@@ -115,19 +116,19 @@ CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools
 
 void ct_device_pools_destroy(struct ct_device_pools *pools)
 {
-    struct ct_pool_litter litter = {NULL, NULL, NULL};
+    struct ct_pool_garbage garbage = {NULL, NULL, NULL};
 
     if (!pools)
         return;
     for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next) {
-        if (!pool->doomed)
+        if (!pool->destroyed)
             ct_object_unpublish(&pool->object);
-        pool->doomed = true;
+        pool->destroyed = true;
     }
     ct_mutex_lock(&pools->lock);
-    ct_pools_reap_locked(pools, &litter);
+    ct_pools_reap_locked(pools, &garbage);
     ct_mutex_unlock(&pools->lock);
-    ct_pool_litter_drop(pools, &litter);
+    ct_pool_garbage_free(pools, &garbage);
     ct_mutex_finish(&pools->lock);
     free(pools);
 }
@@ -141,7 +142,7 @@ CUresult ct_memory_pool_lookup(CUmemoryPool handle, struct ct_memory_pool **out)
         return r;
     pool = (struct ct_memory_pool *)ct_object_find_or_null(CT_OBJECT_MEMORY_POOL, handle);
     if (!pool)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%p is no memory pool", (void *)handle);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%p is not a memory pool", (void *)handle);
     *out = pool;
     return CUDA_SUCCESS;
 }
@@ -172,11 +173,11 @@ static CUresult check_location(const CUmemPoolProps *properties)
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
         if (properties->location.type == CU_MEM_LOCATION_TYPE_HOST && properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
             break;
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on the host");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on the host are not supported");
     default:
         break;
     }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "a memory pool at location %d", (int)properties->location.type);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory pools cannot be at location type %d", (int)properties->location.type);
 }
 
 static CUresult check_properties(const CUmemPoolProps *properties)
@@ -187,15 +188,15 @@ static CUresult check_properties(const CUmemPoolProps *properties)
     if (r != CUDA_SUCCESS)
         return r;
     if (memcmp(properties->reserved, zeros, sizeof zeros)) /* win32SecurityAttributes is ignored */
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "properties of a memory pool that have to be 0");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the reserved properties of a memory pool are not 0");
     if (properties->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory are not supported");
     if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a memory pool of allocations of type %d", (int)properties->allocType);
-    return CUDA_SUCCESS; /* `usage` asks for memory that hardware may decompress into: any is as good where there is none */
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory pools cannot have allocation type %d", (int)properties->allocType);
+    return CUDA_SUCCESS; /* `usage` requests memory that hardware can decompress into; without such hardware all memory is equal */
 }
 
-/* Where the functions of pools are told of a device that there is not, NVIDIA's driver says INVALID_VALUE. */
+/* NVIDIA's driver returns INVALID_VALUE for a device that does not exist in the functions of pools. */
 CUresult ct_memory_pool_device(int ordinal, struct ct_device **out)
 {
     CUresult r = ct_device_lookup(ordinal, out);
@@ -216,7 +217,7 @@ CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *o
         r = ct_vmm_check_handle_types(properties->handleTypes,
                                       (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES));
     if (r == CUDA_SUCCESS && kind.max_bytes > device->info.memory_bytes)
-        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a pool of %llu bytes on a device that has %llu", (unsigned long long)kind.max_bytes,
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a pool of %llu bytes exceeds the device's %llu", (unsigned long long)kind.max_bytes,
                     (unsigned long long)device->info.memory_bytes);
     if (r == CUDA_SUCCESS)
         r = ct_memory_pool_make(device->pools, &kind, &pool);
@@ -228,7 +229,7 @@ CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *o
 CUresult ct_memory_pool_destroy(struct ct_memory_pool *pool)
 {
     struct ct_device_pools *pools = pool->device->pools;
-    struct ct_pool_litter litter = {NULL, NULL, NULL};
+    struct ct_pool_garbage garbage = {NULL, NULL, NULL};
     CUresult r;
 
     if (pool == pools->standard)
@@ -237,17 +238,17 @@ CUresult ct_memory_pool_destroy(struct ct_memory_pool *pool)
     if (r != CUDA_SUCCESS)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "another thread destroyed the pool");
     ct_mutex_lock(&pools->lock);
-    pool->doomed = true;
+    pool->destroyed = true;
     if (pools->current == pool)
         pools->current = pools->standard;
-    ct_pools_settle_locked(pools, NULL, &litter);
-    ct_pools_reap_locked(pools, &litter);
+    ct_pools_reclaim_locked(pools, NULL, &garbage);
+    ct_pools_reap_locked(pools, &garbage);
     ct_mutex_unlock(&pools->lock);
-    ct_pool_litter_drop(pools, &litter);
+    ct_pool_garbage_free(pools, &garbage);
     return CUDA_SUCCESS;
 }
 
-/* ---- of a device ---- */
+/* ---- the pools of a device ---- */
 
 CUmemoryPool ct_memory_pool_default(struct ct_device *device)
 {
@@ -266,23 +267,24 @@ CUmemoryPool ct_memory_pool_current(struct ct_device *device)
 
 CUresult ct_memory_pool_set_current(struct ct_device *device, struct ct_memory_pool *pool)
 {
-    bool doomed;
+    bool destroyed;
 
     if (pool->device != device)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of device %d for device %d", pool->device->ordinal, device->ordinal);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of device %d cannot be the current pool of device %d", pool->device->ordinal,
+                       device->ordinal);
     if (pool->kind.imported)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing is allocated in the pool of another process");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an imported pool cannot be a device's current pool");
     ct_mutex_lock(&device->pools->lock);
-    doomed = pool->doomed;
-    if (!doomed)
+    destroyed = pool->destroyed;
+    if (!destroyed)
         device->pools->current = pool;
     ct_mutex_unlock(&device->pools->lock);
-    return doomed ? ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was destroyed") : CUDA_SUCCESS;
+    return destroyed ? ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was destroyed") : CUDA_SUCCESS;
 }
 
 /* ---- attributes ---- */
 
-/* The attribute's policy, or -1. */
+/* Returns the attribute's policy, or -1. */
 static int policy_of(CUmemPool_attribute attribute)
 {
     switch (attribute) {
@@ -297,7 +299,7 @@ static int policy_of(CUmemPool_attribute attribute)
     }
 }
 
-/* The member of an attribute of 64 bits, or NULL. */
+/* Returns the member of a 64-bit attribute, or NULL. */
 static uint64_t *number_of(struct ct_memory_pool *pool, CUmemPool_attribute attribute)
 {
     switch (attribute) {
@@ -321,12 +323,12 @@ static CUresult set_number_locked(struct ct_memory_pool *pool, CUmemPool_attribu
     switch (attribute) {
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
         pool->release_threshold = value;
-        atomic_store_explicit(&pool->device->pools->unsettled, true, memory_order_release); /* pairs with the exchange in observe */
+        atomic_store_explicit(&pool->device->pools->needs_reclaim, true, memory_order_release); /* pairs with the exchange in observe */
         return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
     case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
         if (value != 0)
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "a high mark can only be set to 0");
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "a high watermark can only be set to 0");
         *number_of(pool, attribute) = attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH ? pool->used : pool->reserved;
         return CUDA_SUCCESS;
     default:
@@ -346,7 +348,7 @@ CUresult ct_memory_pool_set_attribute(struct ct_memory_pool *pool, CUmemPool_att
     else
         r = number_of(pool, attribute) ? set_number_locked(pool, attribute, *(const cuuint64_t *)value) : CUDA_ERROR_INVALID_VALUE;
     ct_mutex_unlock(&pools->lock);
-    return r == CUDA_SUCCESS ? r : ct_fail(r, "attribute %d of a memory pool is not set", (int)attribute);
+    return r == CUDA_SUCCESS ? r : ct_fail(r, "attribute %d of a memory pool cannot be set", (int)attribute);
 }
 
 CUresult ct_memory_pool_get_attribute(struct ct_memory_pool *pool, CUmemPool_attribute attribute, void *value)
@@ -356,7 +358,7 @@ CUresult ct_memory_pool_get_attribute(struct ct_memory_pool *pool, CUmemPool_att
     const uint64_t *number = number_of(pool, attribute);
 
     if (policy < 0 && !number)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "attribute %d of a memory pool", (int)attribute);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory pools have no attribute %d", (int)attribute);
     ct_mutex_lock(&pools->lock);
     if (policy >= 0)
         *(int *)value = pool->reuse[policy];
@@ -374,17 +376,17 @@ static CUresult check_access(const struct ct_memory_pool *pool, const CUmemAcces
     CUresult r;
 
     if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE || access->flags == CU_MEM_ACCESS_FLAGS_PROT_READ)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access %d from location %d to a memory pool", (int)access->flags,
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access %d from location type %d to a memory pool is not supported", (int)access->flags,
                        (int)access->location.type);
     r = ct_device_lookup(access->location.id, &device);
     if (r != CUDA_SUCCESS)
         return r;
-    /* a device reads and writes its own pools, always; no device reaches those of another */
-    if (device == pool->device && access->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) /* the code is that of NVIDIA's driver */
-        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "the access of a device to its own memory pool cannot be taken away");
+    /* a device always has access to its own pools, and never to those of another device */
+    if (device == pool->device && access->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) /* the result code is that of NVIDIA's driver */
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "the access of a device to its own memory pool cannot be revoked");
     if (access->flags != (device == pool->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "access %d from device %d to a memory pool of device %d", (int)access->flags,
-                       device->ordinal, pool->device->ordinal);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "access %d of device %d to a memory pool of device %d is not supported",
+                       (int)access->flags, device->ordinal, pool->device->ordinal);
     return CUDA_SUCCESS;
 }
 
@@ -407,37 +409,37 @@ CUresult ct_memory_pool_get_access(struct ct_memory_pool *pool, const CUmemLocat
         return CUDA_SUCCESS;
     }
     if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "access from location %d to a memory pool", (int)location->type);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "location type %d has no access to memory pools", (int)location->type);
     r = ct_memory_pool_device(location->id, &device);
     if (r == CUDA_SUCCESS)
         *out = device == pool->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return r;
 }
 
-/* ---- giving memory back ---- */
+/* ---- trimming ---- */
 
 void ct_memory_pool_trim(struct ct_memory_pool *pool, uint64_t min_bytes)
 {
     struct ct_device_pools *pools = pool->device->pools;
-    struct ct_pool_litter litter = {NULL, NULL, NULL};
+    struct ct_pool_garbage garbage = {NULL, NULL, NULL};
 
     ct_mutex_lock(&pools->lock);
-    ct_pools_settle_locked(pools, NULL, &litter);
-    ct_pool_shrink_locked(pool, min_bytes, &litter);
+    ct_pools_reclaim_locked(pools, NULL, &garbage);
+    ct_pool_shrink_locked(pool, min_bytes, &garbage);
     ct_mutex_unlock(&pools->lock);
-    ct_pool_litter_drop(pools, &litter);
+    ct_pool_garbage_free(pools, &garbage);
 }
 
 void ct_memory_pools_forget(struct ct_context *context)
 {
     for (unsigned i = 0; i < ct_process.n_devices; i++) {
         struct ct_device_pools *pools = ct_process.devices[i].pools;
-        struct ct_pool_litter litter = {NULL, NULL, NULL};
+        struct ct_pool_garbage garbage = {NULL, NULL, NULL};
 
         ct_mutex_lock(&pools->lock);
-        ct_pools_forget_locked(pools, context, &litter);
-        ct_pools_reap_locked(pools, &litter);
+        ct_pools_forget_locked(pools, context, &garbage);
+        ct_pools_reap_locked(pools, &garbage);
         ct_mutex_unlock(&pools->lock);
-        ct_pool_litter_drop(pools, &litter);
+        ct_pool_garbage_free(pools, &garbage);
     }
 }

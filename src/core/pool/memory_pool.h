@@ -9,34 +9,35 @@
 struct ct_memory_pool;
 struct ct_device_pools;
 
-/* With the device: its default pool, which is the current one until another is chosen. */
+/* Created with the device: its default pool, which is the current one until another is set. */
 CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools **out);
-void ct_device_pools_destroy(struct ct_device_pools *pools); /* no memory of them is in use; takes NULL */
+void ct_device_pools_destroy(struct ct_device_pools *pools); /* no memory of the pools is in use; NULL is a no-op */
 
-/* The pool behind a handle, retained. INVALID_VALUE: none; what ct_process_check gives. */
+/* Returns the pool of a handle, retained. INVALID_VALUE: the handle is not that of a pool; errors of ct_process_check. */
 CUresult ct_memory_pool_lookup(CUmemoryPool handle, struct ct_memory_pool **out);
-/* By what its memory can be shared; NONE also of a pool that was destroyed. */
+/* The handle types by which the pool can be shared; NONE also for a pool that was destroyed. */
 CUmemAllocationHandleType ct_memory_pool_handle_types(CUmemoryPool handle);
-void ct_memory_pool_release(struct ct_memory_pool *pool); /* takes NULL */
+void ct_memory_pool_release(struct ct_memory_pool *pool); /* NULL is a no-op */
 CUmemoryPool ct_memory_pool_default(struct ct_device *device);
 CUmemoryPool ct_memory_pool_current(struct ct_device *device);
-/* INVALID_VALUE: a pool of another device. */
+/* INVALID_VALUE: the pool belongs to another device. */
 CUresult ct_memory_pool_set_current(struct ct_device *device, struct ct_memory_pool *pool);
 
-/* INVALID_VALUE: properties that make no sense; NOT_SUPPORTED: such as no device here has; OUT_OF_MEMORY. */
+/* INVALID_VALUE: invalid properties; NOT_SUPPORTED: properties that no device supports; OUT_OF_MEMORY. */
 CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *out);
-/* The device of an ordinal as pools want it: INVALID_VALUE if there is none. */
+/* Looks up a device for functions of pools, which return INVALID_VALUE if it does not exist. */
 CUresult ct_memory_pool_device(int ordinal, struct ct_device **out);
-/* The handle is dead; memory in use stays. INVALID_VALUE: a default pool. */
+/* Invalidates the handle; memory in use stays. INVALID_VALUE: a default pool. */
 CUresult ct_memory_pool_destroy(struct ct_memory_pool *pool);
 
-/* `value` is an int or a cuuint64_t, as the attribute wants. INVALID_VALUE: no such attribute, or it cannot be set (to that). */
+/* `value` is an int or a cuuint64_t, depending on the attribute. INVALID_VALUE: the attribute does not exist, or cannot be set to the
+ * value. */
 CUresult ct_memory_pool_set_attribute(struct ct_memory_pool *pool, CUmemPool_attribute attribute, const void *value);
 CUresult ct_memory_pool_get_attribute(struct ct_memory_pool *pool, CUmemPool_attribute attribute, void *value);
-/* INVALID_VALUE: a location that is no device, or an access that cannot be. */
+/* INVALID_VALUE: a location that is not a device, or an access that is not possible. */
 CUresult ct_memory_pool_set_access(struct ct_memory_pool *pool, const CUmemAccessDesc *accesses, size_t count);
 CUresult ct_memory_pool_get_access(struct ct_memory_pool *pool, const CUmemLocation *location, CUmemAccess_flags *out);
-/* Gives unused memory back until no more than min_bytes are left, or what is left is in use. */
+/* Releases unused memory until at most min_bytes are left, or all that is left is in use. */
 void ct_memory_pool_trim(struct ct_memory_pool *pool, uint64_t min_bytes);
 
 struct ct_pool_allocation {
@@ -44,25 +45,27 @@ struct ct_pool_allocation {
     uint64_t size_bytes;
     uint64_t *out_address; /* written before the call returns */
 };
-/* Memory that `stream` may use from now on. INVALID_VALUE: the pool of another process; OUT_OF_MEMORY. */
+/* Allocates memory that later work of `stream` may use. INVALID_VALUE: an imported pool; OUT_OF_MEMORY. */
 CUresult ct_memory_pool_alloc(struct ct_stream *stream, const struct ct_pool_allocation *allocation);
-/* Frees memory of a pool, or of cuMemAlloc, when the stream comes to it. INVALID_VALUE: no such allocation starts at `address`. */
+/* Frees memory of a pool, or of cuMemAlloc, after all earlier work of the stream. INVALID_VALUE: no such allocation starts at `address`. */
 CUresult ct_memory_pool_free_async(struct ct_stream *stream, uint64_t address);
-/* Frees memory of a pool, or of cuMemAlloc, when the work of the current context, or that of the memory, is done. INVALID_VALUE: no such
+/* Frees memory of a pool, or of cuMemAlloc, after the work of the current context, or of the memory's context. INVALID_VALUE: no such
  * allocation starts at `address`. */
 CUresult ct_memory_pool_free(struct ct_context *context_or_null, uint64_t address);
 
-/* A new file descriptor that stands for the pool in other processes. INVALID_VALUE: it was not made to be shared. */
+/* Returns a new file descriptor that identifies the pool in other processes. INVALID_VALUE: the pool was not created to be shared. */
 CUresult ct_memory_pool_export(struct ct_memory_pool *pool, int *out_fd);
-/* The pool behind such a descriptor, which stays the caller's; nothing is allocated in it. INVALID_VALUE: it is none of a pool. */
+/* Returns the pool of such a descriptor, which the caller continues to own; nothing can be allocated in it. INVALID_VALUE: the
+ * descriptor is not that of a pool. */
 CUresult ct_memory_pool_import(int fd, CUmemoryPool *out);
-/* What others need to know of memory of such a pool. INVALID_VALUE: `address` is not in one. */
+/* Returns the data with which other processes import memory of such a pool. INVALID_VALUE: `address` is not in one. */
 CUresult ct_memory_pool_export_pointer(uint64_t address, CUmemPoolPtrExportData *out);
-/* That memory in the imported pool; once more it is the same. INVALID_VALUE: of another pool; what opening it gives. */
+/* Maps that memory in the imported pool; importing it again returns the same address. INVALID_VALUE: it belongs to another pool; errors
+ * of opening it. */
 CUresult ct_memory_pool_import_pointer(struct ct_memory_pool *pool, struct ct_context *context, const CUmemPoolPtrExportData *data,
                                        uint64_t *out_address);
 
-/* A context goes, and its streams are finished: nothing hangs on them any more. */
+/* Called when a context is destroyed and its streams are finished: no block is pending in them any more. */
 void ct_memory_pools_forget(struct ct_context *context);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocation in the order of streams (Driver API: Stream Ordered Memory Allocator). In this order memory is looked for:
- *   1. what is free, what the stream freed itself, and what it is ordered behind the free of
+/* Allocation in stream order (Driver API: Stream Ordered Memory Allocator). Memory is searched for in this order:
+ *   1. blocks that are free, that the stream itself freed, or whose free the stream is ordered after
  *   2. a new slab
- *   3. a new slab, after all pools of the device gave back what they do not use
- *   4. what another stream will free: this one waits for it */
+ *   3. a new slab, after all pools of the device have released unused memory
+ *   4. blocks that another stream will free: this stream waits for the free */
 #include "core/device/device.h"
 #include "core/base/log.h"
 #include "core/stream/stream_record.h"
@@ -25,17 +25,17 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 
 /* ---- growing ---- */
 
-/* Claims room for a slab in the pool: at least *need, which becomes less where the pool is nearly full. */
+/* Reserves space for a slab in the pool: at least *out_need, which is reduced if the pool is nearly full. */
 static CUresult claim_locked(struct ct_memory_pool *pool, uint64_t size_bytes, uint64_t *out_need, uint64_t *out_want)
 {
     uint64_t room = pool->kind.max_bytes - pool->reserved, need = round_up(size_bytes, GRAIN_BYTES), want = SLAB_BYTES;
 
-    if (pool->doomed)
+    if (pool->destroyed)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was destroyed");
     need = need < room ? need : room;
     want = want < room ? want : room;
     if (need < size_bytes)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a pool of at most %llu bytes, %llu of them reserved: no room for %llu",
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the limit of a pool is %llu bytes, of which %llu are reserved: %llu more do not fit",
                        (unsigned long long)pool->kind.max_bytes, (unsigned long long)pool->reserved, (unsigned long long)size_bytes);
     *out_need = need;
     *out_want = want > need ? want : need;
@@ -52,7 +52,7 @@ static void unclaim(struct ct_memory_pool *pool, uint64_t bytes)
     ct_mutex_unlock(&pools->lock);
 }
 
-/* A slab as large as is wanted, or at least as is needed. */
+/* Creates a slab of `want` bytes, or of at least `need`. */
 static CUresult make_slab(struct ct_memory_pool *pool, uint64_t need, uint64_t want, struct ct_pool_slab **out)
 {
     CUresult r = ct_pool_slab_create(pool, want, out);
@@ -93,7 +93,8 @@ static CUresult grow(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct
 
 /* ---- waiting ---- */
 
-/* The allocating stream waits for what freed the memory, in another stream of its context; `wait` loses its reference. */
+/* Makes the allocating stream wait for the work that freed the memory, in another stream of its context; releases the reference of
+ * `wait`. */
 static void follow(struct ct_stream *stream, const struct ct_pool_wait *wait)
 {
     if (ct_stream_wait_for(stream, wait->stream, wait->point) != CUDA_SUCCESS)
@@ -114,7 +115,7 @@ static CUresult take_later(struct ct_memory_pool *pool, struct ct_stream *stream
         block = ct_pool_take_locked(pool, &request, spare, waits);
     ct_mutex_unlock(&pools->lock);
     if (!block)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of a pool", (unsigned long long)size_bytes);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes cannot be allocated in a pool", (unsigned long long)size_bytes);
     for (unsigned i = 0; i < CT_POOL_WAITS; i++)
         if (waits[i].stream)
             follow(stream, &waits[i]);
@@ -128,36 +129,36 @@ static CUresult take_ordered(struct ct_memory_pool *pool, struct ct_stream *stre
                              struct ct_pool_block **out_or_null)
 {
     const struct ct_pool_request request = {.size_bytes = size_bytes, .stream = stream};
-    struct ct_pool_litter litter = {NULL, NULL, NULL};
+    struct ct_pool_garbage garbage = {NULL, NULL, NULL};
     struct ct_device_pools *pools = pool->device->pools;
     CUresult r = ct_stream_begin(stream);
 
     if (r != CUDA_SUCCESS)
         return r;
     ct_mutex_lock(&pools->lock);
-    ct_pools_settle_locked(pools, NULL, &litter);
+    ct_pools_reclaim_locked(pools, NULL, &garbage);
     *out_or_null = ct_pool_take_locked(pool, &request, spare, NULL);
     ct_mutex_unlock(&pools->lock);
     ct_stream_end(stream);
-    ct_pool_litter_drop(pools, &litter);
+    ct_pool_garbage_free(pools, &garbage);
     return CUDA_SUCCESS;
 }
 
-void ct_pool_block_give(struct ct_pool_block *block, struct ct_stream *stream_or_null, uint64_t point)
+void ct_pool_block_free(struct ct_pool_block *block, struct ct_stream *stream_or_null, uint64_t point)
 {
     struct ct_device_pools *pools = block->slab->pool->device->pools;
     struct ct_pool_user *user;
 
     ct_mutex_lock(&pools->lock);
     user = stream_or_null ? ct_pools_user_locked(pools, stream_or_null) : NULL;
-    if (stream_or_null && !user) { /* no memory to remember it by */
+    if (stream_or_null && !user) { /* no memory to record the pending block */
         ct_mutex_unlock(&pools->lock);
         ct_stream_await(stream_or_null, point);
         ct_mutex_lock(&pools->lock);
     }
-    ct_pool_give_locked(block, user, point);
+    ct_pool_free_locked(block, user, point);
     ct_mutex_unlock(&pools->lock);
-    atomic_store_explicit(&pools->unsettled, true, memory_order_release); /* pairs with the exchange in observe */
+    atomic_store_explicit(&pools->needs_reclaim, true, memory_order_release); /* pairs with the exchange in observe */
 }
 
 CUresult ct_pool_block_publish(struct ct_pool_block *block, struct ct_context *owner, uint64_t size_bytes, uint64_t *out_address)
@@ -192,7 +193,7 @@ static CUresult allocate(struct ct_memory_pool *pool, struct ct_stream *stream, 
     CUresult r;
 
     if (!spare)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "block of a memory pool");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block of a memory pool");
     r = take_ordered(pool, stream, size_bytes, spare, &block);
     if (r == CUDA_SUCCESS && !block)
         r = grow(pool, size_bytes, spare, &block);
@@ -201,7 +202,7 @@ static CUresult allocate(struct ct_memory_pool *pool, struct ct_stream *stream, 
     if (r == CUDA_SUCCESS)
         r = ct_pool_block_publish(block, stream->context, size_bytes, out_address);
     if (r != CUDA_SUCCESS && block)
-        ct_pool_block_give(block, stream, ct_stream_point(stream));
+        ct_pool_block_free(block, stream, ct_stream_point(stream));
     else if (r != CUDA_SUCCESS)
         free(spare);
     return r;
@@ -214,13 +215,13 @@ CUresult ct_memory_pool_alloc(struct ct_stream *stream, const struct ct_pool_all
     CUresult r;
 
     if (pool && pool->kind.imported)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing is allocated in the pool of another process");
-    if (size_bytes == 0) { /* as the native driver does, though not in cuMemAlloc */
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an imported pool cannot be allocated from");
+    if (size_bytes == 0) { /* as in the native driver, unlike cuMemAlloc */
         *allocation->out_address = 0;
         return CUDA_SUCCESS;
     }
     if (size_bytes > UINT64_MAX / 2)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes", (unsigned long long)size_bytes);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes are too many", (unsigned long long)size_bytes);
     if (!pool && (r = ct_memory_pool_lookup(ct_memory_pool_current(stream->context->device), &current)) != CUDA_SUCCESS)
         return r;
     r = allocate(pool ? pool : current, stream, size_bytes, allocation->out_address);
@@ -242,7 +243,7 @@ static CUresult free_in_order(struct ct_stream *stream, uint64_t address)
     point = ct_stream_point(stream);
     ct_stream_end(stream);
     if (r == CUDA_SUCCESS)
-        ct_pool_block_give(range.block, stream, point);
+        ct_pool_block_free(range.block, stream, point);
     return r;
 }
 
@@ -251,7 +252,7 @@ CUresult ct_memory_pool_free_async(struct ct_stream *stream, uint64_t address)
     struct ct_range range;
     CUresult r;
 
-    if (!address) /* as cuMemFree has it */
+    if (!address) /* as in cuMemFree */
         return CUDA_SUCCESS;
     if ((r = ct_address_find(address, 0, &range)) != CUDA_SUCCESS)
         return r;
@@ -259,12 +260,12 @@ CUresult ct_memory_pool_free_async(struct ct_stream *stream, uint64_t address)
         return free_in_order(stream, address);
     if (range.start == address && range.kind == CT_RANGE_DEVICE)
         return ct_memory_free_async(stream, address);
-    if (range.start == address && range.kind == CT_RANGE_MANAGED) /* the code is that of NVIDIA's driver */
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed memory is not freed in the order of a stream");
+    if (range.start == address && range.kind == CT_RANGE_MANAGED) /* the result code is that of NVIDIA's driver */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed memory cannot be freed in stream order");
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "no allocation of device memory starts at 0x%llx", (unsigned long long)address);
 }
 
-/* Memory of a pool has no context; what the application still does with it, it does in the current one. */
+/* Memory of a pool has no context; work of the application that still uses it is in the current context. */
 static CUresult free_after(struct ct_context *context_or_null, uint64_t address)
 {
     CUresult r_work = context_or_null ? ct_context_synchronize(context_or_null) : CUDA_SUCCESS;
@@ -272,7 +273,7 @@ static CUresult free_after(struct ct_context *context_or_null, uint64_t address)
     CUresult r = ct_address_remove(address, CT_RANGE_POOL, &range);
 
     if (r == CUDA_SUCCESS)
-        ct_pool_block_give(range.block, NULL, 0);
+        ct_pool_block_free(range.block, NULL, 0);
     return r_work == CUDA_SUCCESS ? r : r_work;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slabs and blocks of memory pools: finding, taking, giving and settling them.
+/* Slabs and blocks of memory pools: finding, taking, freeing and reclaiming blocks.
  *
- * A stream that has pending blocks is retained by its ct_pool_user, so that its queue can be asked how far it has come, also after
- * cuStreamDestroy. It is let go without a lock and with a use of its context held, since that may be the last reference. */
+ * A stream with pending blocks is retained by its ct_pool_user, so that the progress of its queue can be read even after
+ * cuStreamDestroy. It is released without a lock and with a reference to its context held, since this may be the last reference. */
 #include "memory_pool_blocks.h"
 
 #include "core/backing/device_open.h"
@@ -35,7 +35,7 @@ static bool is_available(const struct ct_pool_block *block, const struct ct_pool
            ct_stream_follows_locked(request->stream, block->user->stream, block->point);
 }
 
-/* The link to the first block of a run that is large enough, or NULL. */
+/* Returns the link to the first block of a run that is large enough, or NULL. */
 static struct ct_pool_block **find_run(struct ct_pool_slab *slab, const struct ct_pool_request *request)
 {
     const uint64_t needed = ct_pool_block_bytes(request->size_bytes);
@@ -60,7 +60,7 @@ static struct ct_pool_block **find_run(struct ct_pool_slab *slab, const struct c
 static void detach(struct ct_pool_block *block)
 {
     if (block->state == CT_BLOCK_PENDING)
-        block->user->n_pending--; /* at 0 the next settling removes it */
+        block->user->n_pending--; /* at 0 the next reclaiming removes the user */
     block->user = NULL;
 }
 
@@ -72,7 +72,7 @@ static void note_wait(struct ct_pool_wait *waits, unsigned index, const struct c
     ct_object_retain(&block->user->stream->object);
 }
 
-/* Puts `block` at `link` and lets it eat what it needs of those that follow. */
+/* Inserts `block` at `link`; it absorbs as much as it needs of the blocks that follow. */
 static void carve(struct ct_pool_block **link, struct ct_pool_block *block, const struct ct_pool_request *request,
                   struct ct_pool_wait *waits)
 {
@@ -80,7 +80,7 @@ static void carve(struct ct_pool_block **link, struct ct_pool_block *block, cons
     uint64_t missing = ct_pool_block_bytes(request->size_bytes);
 
     *block = (struct ct_pool_block){
-        .slab = rest->slab, .offset = rest->offset, .size_bytes = missing, .asked_bytes = request->size_bytes, .state = CT_BLOCK_USED};
+        .slab = rest->slab, .offset = rest->offset, .size_bytes = missing, .requested_bytes = request->size_bytes, .state = CT_BLOCK_USED};
     for (unsigned i = 0; missing > 0; i++) {
         struct ct_pool_block *eaten = rest;
 
@@ -102,7 +102,7 @@ static void carve(struct ct_pool_block **link, struct ct_pool_block *block, cons
 
 static void count_used(struct ct_memory_pool *pool, const struct ct_pool_block *block)
 {
-    pool->used += block->asked_bytes;
+    pool->used += block->requested_bytes;
     if (pool->used > pool->used_high)
         pool->used_high = pool->used;
 }
@@ -121,7 +121,7 @@ struct ct_pool_block *ct_pool_take_locked(struct ct_memory_pool *pool, const str
     return spare;
 }
 
-/* The block that holds [offset, end), or NULL. */
+/* Returns the block that contains [offset, end), or NULL. */
 static struct ct_pool_block **find_whole(struct ct_pool_slab *slab, uint64_t offset, uint64_t end)
 {
     for (struct ct_pool_block **link = &slab->first; *link; link = &(*link)->next)
@@ -130,10 +130,10 @@ static struct ct_pool_block **find_whole(struct ct_pool_slab *slab, uint64_t off
     return NULL;
 }
 
-struct ct_pool_block *ct_pool_take_at_locked(struct ct_pool_slab *slab, uint64_t offset, uint64_t asked_bytes,
+struct ct_pool_block *ct_pool_take_at_locked(struct ct_pool_slab *slab, uint64_t offset, uint64_t requested_bytes,
                                              struct ct_pool_block *spares[2])
 {
-    const uint64_t size_bytes = ct_pool_block_bytes(asked_bytes);
+    const uint64_t size_bytes = ct_pool_block_bytes(requested_bytes);
     struct ct_pool_block **link = find_whole(slab, offset, offset + size_bytes), *before, *block = spares[0], *behind = spares[1];
 
     if (!link || (*link)->state != CT_BLOCK_FREE)
@@ -142,7 +142,7 @@ struct ct_pool_block *ct_pool_take_at_locked(struct ct_pool_slab *slab, uint64_t
     *block = (struct ct_pool_block){.slab = slab,
                                     .offset = offset,
                                     .size_bytes = size_bytes,
-                                    .asked_bytes = asked_bytes,
+                                    .requested_bytes = requested_bytes,
                                     .state = CT_BLOCK_USED,
                                     .next = before->next};
     *behind = (struct ct_pool_block){.slab = slab, .offset = offset + size_bytes, .next = before->next};
@@ -161,7 +161,7 @@ struct ct_pool_block *ct_pool_take_at_locked(struct ct_pool_slab *slab, uint64_t
     return block;
 }
 
-/* ---- giving ---- */
+/* ---- freeing ---- */
 
 static void merge_free(struct ct_pool_slab *slab)
 {
@@ -176,10 +176,10 @@ static void merge_free(struct ct_pool_slab *slab)
     }
 }
 
-void ct_pool_give_locked(struct ct_pool_block *block, struct ct_pool_user *user, uint64_t point)
+void ct_pool_free_locked(struct ct_pool_block *block, struct ct_pool_user *user, uint64_t point)
 {
     assert(block->state == CT_BLOCK_USED);
-    block->slab->pool->used -= block->asked_bytes;
+    block->slab->pool->used -= block->requested_bytes;
     block->state = user ? CT_BLOCK_PENDING : CT_BLOCK_FREE;
     block->user = user;
     block->point = point;
@@ -191,7 +191,7 @@ void ct_pool_give_locked(struct ct_pool_block *block, struct ct_pool_user *user,
 
 /* ---- slabs ---- */
 
-/* A slab that is one free block, without memory. */
+/* Creates a slab that is one free block, without memory. */
 static struct ct_pool_slab *make_slab(struct ct_memory_pool *pool)
 {
     struct ct_pool_slab *slab = calloc(1, sizeof *slab);
@@ -218,7 +218,7 @@ static void drop_slab(struct ct_pool_slab *slab)
 CUresult ct_pool_slab_create(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_slab **out)
 {
     struct ct_pool_slab *slab = make_slab(pool);
-    CUresult r = slab ? ct_device_open(pool->device) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "slab of a memory pool");
+    CUresult r = slab ? ct_device_open(pool->device) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a slab of a memory pool");
 
     if (r == CUDA_SUCCESS)
         r = ct_backing_create_device(pool->device->primary, size_bytes, SLAB_ALIGN, &slab->backing);
@@ -235,7 +235,7 @@ CUresult ct_pool_slab_import(struct ct_memory_pool *pool, const struct ct_share_
 {
     struct ct_pool_slab *slab = make_slab(pool);
     uint64_t bytes;
-    CUresult r = slab ? ct_device_open(pool->device) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "slab of another process");
+    CUresult r = slab ? ct_device_open(pool->device) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an imported slab");
 
     if (r == CUDA_SUCCESS)
         r = ct_backing_open(pool->device->primary, name, &slab->backing, &slab->lead_bytes, &bytes);
@@ -251,7 +251,7 @@ CUresult ct_pool_slab_import(struct ct_memory_pool *pool, const struct ct_share_
 
 static void slab_destroy(struct ct_device *device, struct ct_pool_slab *slab)
 {
-    ct_share_retract(slab->share_id); /* first: nobody is to get memory that goes */
+    ct_share_retract(slab->share_id); /* first: other processes must not import memory that is being freed */
     ct_backing_destroy(device->primary, &slab->backing);
     drop_slab(slab);
 }
@@ -261,7 +261,7 @@ static bool is_empty(const struct ct_pool_slab *slab)
     return slab->first->state == CT_BLOCK_FREE && !slab->first->next;
 }
 
-void ct_pool_shrink_locked(struct ct_memory_pool *pool, uint64_t min_bytes, struct ct_pool_litter *litter)
+void ct_pool_shrink_locked(struct ct_memory_pool *pool, uint64_t min_bytes, struct ct_pool_garbage *garbage)
 {
     struct ct_pool_slab **link = &pool->slabs;
 
@@ -273,8 +273,8 @@ void ct_pool_shrink_locked(struct ct_memory_pool *pool, uint64_t min_bytes, stru
             continue;
         }
         *link = slab->next;
-        slab->next = litter->slabs;
-        litter->slabs = slab;
+        slab->next = garbage->slabs;
+        garbage->slabs = slab;
         pool->reserved -= slab->size_bytes;
     }
 }
@@ -298,17 +298,17 @@ struct ct_pool_user *ct_pools_user_locked(struct ct_device_pools *pools, struct 
     return user;
 }
 
-/* Its queue is there: a context forgets its streams here before it finishes them. */
+/* The queue exists: a destroyed context removes its streams here before it finishes them. */
 static void look(struct ct_pool_user *user)
 {
     struct ct_stream *stream = user->stream;
 
     if (stream->context->backend->queues->completed(stream->queue, &user->completed) != CUDA_SUCCESS)
-        user->completed = UINT64_MAX; /* nothing runs any more in a queue that failed */
+        user->completed = UINT64_MAX; /* no work runs in a queue that failed */
 }
 
-/* Users without pending blocks; those whose context is going stay until it forgets them. */
-static void drop_users(struct ct_device_pools *pools, struct ct_pool_litter *litter)
+/* Removes users without pending blocks; those whose context is being destroyed stay until it forgets them. */
+static void drop_users(struct ct_device_pools *pools, struct ct_pool_garbage *garbage)
 {
     struct ct_pool_user **link = &pools->users;
 
@@ -321,12 +321,12 @@ static void drop_users(struct ct_device_pools *pools, struct ct_pool_litter *lit
         }
         user->in_use = true;
         *link = user->next;
-        user->next = litter->users;
-        litter->users = user;
+        user->next = garbage->users;
+        garbage->users = user;
     }
 }
 
-/* ---- settling ---- */
+/* ---- reclaiming ---- */
 
 static bool covers(const struct ct_pool_wait *wait, const struct ct_pool_block *block)
 {
@@ -339,12 +339,12 @@ static bool covers(const struct ct_pool_wait *wait, const struct ct_pool_block *
     return wait->stream->is_legacy && wait->stream->context == stream->context && !(stream->flags & CU_STREAM_NON_BLOCKING);
 }
 
-static void settle_slab(struct ct_pool_slab *slab, const struct ct_pool_wait *wait)
+static void reclaim_slab(struct ct_pool_slab *slab, const struct ct_pool_wait *wait)
 {
     for (struct ct_pool_block *block = slab->first; block; block = block->next) {
         if (block->state != CT_BLOCK_PENDING || block->point > block->user->completed)
             continue;
-        if (!slab->pool->reuse[CT_REUSE_OPPORTUNISTIC] && !slab->pool->doomed && !covers(wait, block))
+        if (!slab->pool->reuse[CT_REUSE_OPPORTUNISTIC] && !slab->pool->destroyed && !covers(wait, block))
             continue;
         detach(block);
         block->state = CT_BLOCK_FREE;
@@ -352,7 +352,7 @@ static void settle_slab(struct ct_pool_slab *slab, const struct ct_pool_wait *wa
     merge_free(slab);
 }
 
-void ct_pools_settle_locked(struct ct_device_pools *pools, const struct ct_pool_wait *wait, struct ct_pool_litter *litter)
+void ct_pools_reclaim_locked(struct ct_device_pools *pools, const struct ct_pool_wait *wait, struct ct_pool_garbage *garbage)
 {
     if (!pools->users)
         return;
@@ -360,8 +360,8 @@ void ct_pools_settle_locked(struct ct_device_pools *pools, const struct ct_pool_
         look(user);
     for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
         for (struct ct_pool_slab *slab = pool->slabs; slab; slab = slab->next)
-            settle_slab(slab, wait);
-    drop_users(pools, litter);
+            reclaim_slab(slab, wait);
+    drop_users(pools, garbage);
 }
 
 static void forget_blocks(struct ct_pool_slab *slab, const struct ct_context *context)
@@ -375,7 +375,7 @@ static void forget_blocks(struct ct_pool_slab *slab, const struct ct_context *co
     merge_free(slab);
 }
 
-void ct_pools_forget_locked(struct ct_device_pools *pools, struct ct_context *context, struct ct_pool_litter *litter)
+void ct_pools_forget_locked(struct ct_device_pools *pools, struct ct_context *context, struct ct_pool_garbage *garbage)
 {
     struct ct_pool_user **link = &pools->users;
 
@@ -390,52 +390,52 @@ void ct_pools_forget_locked(struct ct_device_pools *pools, struct ct_context *co
             continue;
         }
         *link = user->next;
-        user->next = litter->users;
-        litter->users = user;
+        user->next = garbage->users;
+        garbage->users = user;
     }
 }
 
-void ct_pools_reap_locked(struct ct_device_pools *pools, struct ct_pool_litter *litter)
+void ct_pools_reap_locked(struct ct_device_pools *pools, struct ct_pool_garbage *garbage)
 {
     struct ct_memory_pool **link = &pools->first;
 
     while (*link) {
         struct ct_memory_pool *pool = *link;
 
-        if (pool->doomed)
-            ct_pool_shrink_locked(pool, 0, litter);
-        if (!pool->doomed || pool->reserved > 0) {
+        if (pool->destroyed)
+            ct_pool_shrink_locked(pool, 0, garbage);
+        if (!pool->destroyed || pool->reserved > 0) {
             link = &pool->next;
             continue;
         }
         *link = pool->next;
-        pool->next = litter->pools;
-        litter->pools = pool;
+        pool->next = garbage->pools;
+        garbage->pools = pool;
     }
 }
 
-void ct_pool_litter_drop(struct ct_device_pools *pools, struct ct_pool_litter *litter)
+void ct_pool_garbage_free(struct ct_device_pools *pools, struct ct_pool_garbage *garbage)
 {
-    while (litter->slabs) {
-        struct ct_pool_slab *slab = litter->slabs;
+    while (garbage->slabs) {
+        struct ct_pool_slab *slab = garbage->slabs;
 
-        litter->slabs = slab->next;
+        garbage->slabs = slab->next;
         slab_destroy(pools->device, slab);
     }
-    while (litter->users) {
-        struct ct_pool_user *user = litter->users;
+    while (garbage->users) {
+        struct ct_pool_user *user = garbage->users;
 
-        litter->users = user->next;
+        garbage->users = user->next;
         if (user->in_use)
             ct_stream_release(user->stream);
         else
             ct_object_release(&user->stream->object);
         free(user);
     }
-    while (litter->pools) {
-        struct ct_memory_pool *pool = litter->pools;
+    while (garbage->pools) {
+        struct ct_memory_pool *pool = garbage->pools;
 
-        litter->pools = pool->next;
+        garbage->pools = pool->next;
         ct_object_release(&pool->object);
     }
 }

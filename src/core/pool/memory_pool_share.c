@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory pools of several processes (Driver API: Stream Ordered Memory Allocator).
+/* Sharing of memory pools between processes (Driver API: Stream Ordered Memory Allocator).
  *
- * The descriptor of a pool is of a small sealed file that says whose pool it is: so it can be sent, duplicated and kept as any other. What
- * is exported of a pointer names its slab (memory_share.h) and its place there. The importing process makes all of the slab its own when
- * the first pointer into it comes, and takes the blocks of pointers out of it one by one; with the last one that is freed the slab goes. */
+ * The descriptor of a pool refers to a small sealed file that identifies the pool and its process, so it can be sent, duplicated and
+ * kept like any other. The export data of a pointer identifies its slab (memory_share.h) and its offset there. The importing process
+ * maps the whole slab when the first pointer into it is imported, and takes the blocks of pointers out of it one by one; the slab is
+ * unmapped when the last of them is freed. */
 #include "memory_pool_blocks.h"
 
 #include "core/device/device.h"
@@ -31,7 +32,7 @@ struct pointer {
     uint64_t pool; /* id in its process */
     uint64_t offset, size_bytes;
 };
-_Static_assert(sizeof(struct pointer) <= sizeof(CUmemPoolPtrExportData), "it fits into what is exported");
+_Static_assert(sizeof(struct pointer) <= sizeof(CUmemPoolPtrExportData), "the data fits into the export data");
 
 static struct ct_device *find_device(const uint8_t uuid[16])
 {
@@ -51,7 +52,7 @@ static CUresult write_record(const struct record *record, int *out_fd)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file descriptor for a pool: %s", strerror(errno));
     if (write(fd, record, sizeof *record) != (ssize_t)sizeof *record || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
         close(fd);
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "file of a pool: %s", strerror(errno));
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the file of a pool cannot be written: %s", strerror(errno));
     }
     *out_fd = fd;
     return CUDA_SUCCESS;
@@ -61,7 +62,7 @@ static CUresult check_shared(const struct ct_memory_pool *pool)
 {
     if (pool->kind.handle_types & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_SUCCESS;
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was not created here to be shared by file descriptors");
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was not created in this process to be shared by file descriptors");
 }
 
 static uint64_t id_of(struct ct_memory_pool *pool)
@@ -95,9 +96,9 @@ CUresult ct_memory_pool_import(int fd, CUmemoryPool *out)
 
     if (seals < 0 || (seals & SEALS) != SEALS || pread(fd, &record, sizeof record, 0) != (ssize_t)sizeof record ||
         ct_share_name_check(CT_SHARE_POOL, &record.name) != CUDA_SUCCESS)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "file descriptor %d is of no memory pool", fd);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "file descriptor %d is not that of a memory pool", fd);
     if (!(device = find_device(record.uuid)))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool is of a device that this process does not have");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool belongs to a device that this process does not have");
     kind.origin = record.name;
     r = ct_memory_pool_make(device->pools, &kind, &pool);
     if (r == CUDA_SUCCESS)
@@ -116,12 +117,13 @@ static CUresult export_locked(uint64_t address, struct pointer *out)
 
     if (r != CUDA_SUCCESS || range.kind != CT_RANGE_POOL || range.start != address)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "no memory of a pool begins at 0x%llx", (unsigned long long)address);
-    slab = range.block->slab; /* stays: who frees the block takes it out of the map first, and then needs the lock that we hold */
+    /* stays valid: a thread that frees the block first removes it from the map, and then needs the lock that is held here */
+    slab = range.block->slab;
     pool = slab->pool;
     if ((r = check_shared(pool)) != CUDA_SUCCESS)
         return r;
-    if (!pool->id) /* nobody can have imported it, and NVIDIA's driver refuses, too */
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool of 0x%llx was not exported before it", (unsigned long long)address);
+    if (!pool->id) /* no process can have imported it, and NVIDIA's driver refuses, too */
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool of 0x%llx must be exported first", (unsigned long long)address);
     if ((r = ct_backing_share(pool->device, &slab->backing, &slab->share_id, &out->slab)) != CUDA_SUCCESS)
         return r;
     out->pool = pool->id;
@@ -138,7 +140,7 @@ CUresult ct_memory_pool_export_pointer(uint64_t address, CUmemPoolPtrExportData 
     CUresult r = ct_address_find(address, 0, &range);
 
     if (r != CUDA_SUCCESS || range.kind != CT_RANGE_POOL)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no memory of a pool at 0x%llx", (unsigned long long)address);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in memory of a pool", (unsigned long long)address);
     memset(&pointer, 0, sizeof pointer);
     pools = ct_process.devices[range.device].pools;
     ct_mutex_lock(&pools->lock);
@@ -168,27 +170,27 @@ static void add_slab_locked(struct ct_memory_pool *pool, struct ct_pool_slab *sl
     pool->reserved += slab->size_bytes;
     if (pool->reserved > pool->reserved_high)
         pool->reserved_high = pool->reserved;
-    atomic_store_explicit(&pool->device->pools->unsettled, true, memory_order_release); /* pairs with the exchange in observe */
+    atomic_store_explicit(&pool->device->pools->needs_reclaim, true, memory_order_release); /* pairs with the exchange in observe */
 }
 
-/* A pointer that is imported already is the same once more (as NVIDIA's driver has it, which does not count): then *out is NULL. */
+/* Importing a pointer again returns the same address, without a count, as in NVIDIA's driver: then *out is NULL. */
 static CUresult take_locked(struct ct_memory_pool *pool, struct ct_pool_slab *slab, const struct pointer *pointer,
                             struct ct_pool_block *spares[2], struct ct_pool_block **out, uint64_t *out_address)
 {
     uint64_t offset = slab->lead_bytes + pointer->offset;
     struct ct_range range;
 
-    if (pool->doomed)
+    if (pool->destroyed)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was destroyed");
     *out_address = slab->backing.address + offset;
     *out = ct_pool_take_at_locked(slab, offset, pointer->size_bytes, spares);
     if (*out || (ct_address_find(*out_address, 0, &range) == CUDA_SUCCESS && range.kind == CT_RANGE_POOL && range.start == *out_address &&
                  range.size_bytes == pointer->size_bytes))
         return CUDA_SUCCESS;
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer is beyond its memory, or crosses another");
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer exceeds its memory, or overlaps another");
 }
 
-/* The block of the pointer, in a slab that is there or comes now; it takes the spares. NULL: it is imported already. */
+/* Takes the block of the pointer, in a slab that is mapped already or is mapped now, and uses the spares. NULL: it is imported already. */
 static CUresult take(struct ct_memory_pool *pool, const struct pointer *pointer, struct ct_pool_block *spares[2],
                      struct ct_pool_block **out, uint64_t *out_address)
 {
@@ -204,7 +206,7 @@ static CUresult take(struct ct_memory_pool *pool, const struct pointer *pointer,
         return r;
     ct_mutex_lock(&pools->lock);
     add_slab_locked(pool, slab);
-    r = take_locked(pool, slab, pointer, spares, out, out_address); /* at once: a slab without blocks in use may go */
+    r = take_locked(pool, slab, pointer, spares, out, out_address); /* at once: a slab without blocks in use may be released */
     ct_mutex_unlock(&pools->lock);
     return r;
 }
@@ -214,11 +216,11 @@ static CUresult check_pointer(const struct ct_memory_pool *pool, const struct po
     const struct ct_share_name *origin = &pool->kind.origin;
 
     if (!pool->kind.imported)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool is not of another process");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool is not imported");
     if (ct_share_name_check(CT_SHARE_MEMORY, &pointer->slab) != CUDA_SUCCESS || pointer->slab.process != origin->process ||
         pointer->slab.pid != origin->pid || pointer->pool != origin->id || !pointer->size_bytes || pointer->size_bytes > INT64_MAX ||
         pointer->offset > INT64_MAX)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no pointer of that pool");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the export data is not of a pointer in that pool");
     return CUDA_SUCCESS;
 }
 
@@ -236,14 +238,14 @@ CUresult ct_memory_pool_import_pointer(struct ct_memory_pool *pool, struct ct_co
         return r;
     for (int i = 0; i < 2; i++)
         if (!(spares[i] = calloc(1, sizeof *spares[i])))
-            r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "block of a memory pool");
+            r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block of a memory pool");
     if (r == CUDA_SUCCESS)
         r = take(pool, &pointer, spares, &block, &address);
     if (!block) {
         free(spares[0]);
         free(spares[1]);
     } else if ((r = ct_pool_block_publish(block, owner, pointer.size_bytes, &address)) != CUDA_SUCCESS) {
-        ct_pool_block_give(block, NULL, 0);
+        ct_pool_block_free(block, NULL, 0);
     }
     if (r == CUDA_SUCCESS)
         *out_address = address;
