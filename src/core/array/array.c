@@ -30,7 +30,7 @@ static void free_group(struct ct_object *object)
 
     if (group->image || group->backing.memory)
         (void)ct_streams_synchronize(context); /* of a context whose streams are gone: nothing */
-    ct_contexts_synchronize_reaching(context);
+    ct_contexts_synchronize_cross_context(context);
     if (group->image)
         context->backend->images->destroy(group->image);
     ct_array_tiles_destroy(group->tiles); /* its memory goes when no image has it */

@@ -125,7 +125,7 @@ static void copy_by_host(const struct ct_copy *copy)
 /* Waits for the stream, then the host copies. */
 static CUresult run_by_host(struct ct_stream *stream, const struct ct_copy *copy)
 {
-    CUresult r = ct_stream_settle(stream);
+    CUresult r = ct_stream_drain(stream);
 
     if (r == CUDA_SUCCESS)
         copy_by_host(copy);
@@ -209,7 +209,7 @@ CUresult ct_copy_execute(struct ct_stream *stream, const struct ct_copy_command 
     facts = facts_of(stream, copy, command);
     plan = ct_copy_plan(&facts);
     if (plan.settles)
-        r = ct_stream_settle(stream);
+        r = ct_stream_drain(stream);
     return r == CUDA_SUCCESS ? carry_out(stream, copy, &plan) : r;
 }
 

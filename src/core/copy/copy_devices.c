@@ -52,7 +52,7 @@ CUresult ct_copy_between_devices(struct ct_stream *stream, const struct ct_copy 
     struct ct_copy_cursor cursor = {0};
     struct ct_copy_piece piece;
     char *buffer;
-    CUresult r = ct_stream_settle(stream);
+    CUresult r = ct_stream_drain(stream);
 
     if (r != CUDA_SUCCESS)
         return r;

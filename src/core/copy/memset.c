@@ -126,7 +126,7 @@ static CUresult run_in_owner(struct ct_stream *stream, const struct ct_fill *fil
 {
     struct ct_fill waiting = *fill;
     struct ct_context *context;
-    CUresult r = ct_stream_settle(stream);
+    CUresult r = ct_stream_drain(stream);
 
     if (r != CUDA_SUCCESS)
         return r;

@@ -88,13 +88,13 @@ static atomic_bool some_reach_out; /* whether any context ever did: few programs
 
 void ct_context_reach(struct ct_context *context, CUcontext owner)
 {
-    if (!owner || owner == context->object.handle || atomic_load_explicit(&context->reaches_out, memory_order_relaxed))
+    if (!owner || owner == context->object.handle || atomic_load_explicit(&context->has_cross_context_work, memory_order_relaxed))
         return;
-    atomic_store(&context->reaches_out, true);
+    atomic_store(&context->has_cross_context_work, true);
     atomic_store(&some_reach_out, true);
 }
 
-bool ct_contexts_reach_out(void)
+bool ct_contexts_have_cross_context_work(void)
 {
     return atomic_load(&some_reach_out);
 }

@@ -34,21 +34,21 @@ struct ct_device {
     const struct ct_backend *backend;
     unsigned backend_index;
     struct ct_device_info info;
-    struct ct_mutex lock;                 /* guards opening and the primary context's state */
-    struct ct_device_pools *pools;        /* of memory: memory_pool.c */
-    struct ct_spares *spares;             /* memory_spares.c */
+    struct ct_mutex lock;          /* guards opening and the primary context's state */
+    struct ct_device_pools *pools; /* of memory: memory_pool.c */
+    struct ct_spares *spares;      /* memory_spares.c */
     struct ct_device_hooks hooks;
-    struct ct_backend_device *opened;     /* NULL until the first context */
-    bool takes_aliases;                   /* guarded by host_aliases.c */
-    atomic_ullong given_bytes;            /* of its memory: memory_budget.c */
-    atomic_ullong spare_bytes;            /* of these: memory_spares.c */
-    struct ct_context *primary;           /* made with the process, active while primary_retains > 0; its handle never changes */
-    unsigned primary_retains;             /* a reset takes the context down, but not the retains back */
-    unsigned primary_flags;               /* of the next activation; while active the context's own */
-    pthread_cond_t primary_gone;          /* a primary context was taken down: see context_setup.c */
-    atomic_int probe_state;               /* see ct_probe_settle; changed under the lock */
-    pthread_cond_t probe_over;            /* and that of timer_state */
-    int timer_state;                      /* see timer.c; guarded by the lock, as is the timer */
+    struct ct_backend_device *opened; /* NULL until the first context */
+    bool takes_aliases;               /* guarded by host_aliases.c */
+    atomic_ullong given_bytes;        /* of its memory: memory_budget.c */
+    atomic_ullong spare_bytes;        /* of these: memory_spares.c */
+    struct ct_context *primary;       /* made with the process, active while primary_retains > 0; its handle never changes */
+    unsigned primary_retains;         /* a reset takes the context down, but not the retains back */
+    unsigned primary_flags;           /* of the next activation; while active the context's own */
+    pthread_cond_t primary_gone;      /* a primary context was taken down: see context_setup.c */
+    atomic_int probe_state;           /* see ct_probe_settle; changed under the lock */
+    pthread_cond_t probe_over;        /* and that of timer_state */
+    int timer_state;                  /* see timer.c; guarded by the lock, as is the timer */
     struct ptx2spv_timer timer;
     _Atomic(struct ct_copy_kernel *) copy_kernel; /* copy_kernel.c; NULL until a copy is for it */
 };
@@ -59,27 +59,27 @@ struct ct_context {
     const struct ct_backend *backend;
     struct ct_backend_device *backend_device;
     bool is_primary;
-    _Atomic bool active;    /* false: destroyed, or primary that nobody retains */
-    bool is_up;             /* primary: its parts exist; under device->lock */
-    atomic_uint uses;       /* calls that work in it now, plus one while active; its parts are taken down at 0 */
+    _Atomic bool active;                           /* false: destroyed, or primary that nobody retains */
+    bool is_up;                                    /* primary: its parts exist; under device->lock */
+    atomic_uint uses;                              /* calls that work in it now, plus one while active; its parts are taken down at 0 */
     void (*take_down)(struct ct_context *context); /* what does that */
-    _Atomic unsigned flags; /* CUctx_flags */
+    _Atomic unsigned flags;                        /* CUctx_flags */
     unsigned long long id;
-    atomic_bool reaches_out;        /* it has copied or filled memory of other contexts */
-    _Atomic int sticky_error;       /* CUresult that calls give from now on; CUDA_SUCCESS none */
-    struct ct_backing *fault;       /* host memory for the next: memory_backing.h */
+    atomic_bool has_cross_context_work;               /* it has copied or filled memory of other contexts */
+    _Atomic int sticky_error;                         /* CUresult that calls give from now on; CUDA_SUCCESS none */
+    struct ct_backing *fault;                         /* host memory for the next: memory_backing.h */
     const volatile struct ptx2spv_fault *fault_words; /* what kernels failed at */
     struct ct_stream *legacy_stream;
     struct ct_memory_arena *arena; /* device memory of this context: memory.c */
     struct ct_mutex lock;          /* guards the lists and the settings below */
     struct ct_stream *streams;     /* linked through stream->next_in_context, legacy and per-thread ones included */
-    struct ct_stream *gate;        /* one of them that waits for the events of cuCtxWaitEvent, for streams made later; NULL: none yet */
+    struct ct_stream *barrier;     /* one of them that waits for the events of cuCtxWaitEvent, for streams made later; NULL: none yet */
     struct ct_event *events;       /* linked through event->next_in_context: event.c */
     struct ct_module *modules;
-    struct ct_array_group *arrays; /* array.c */
-    _Atomic(struct ct_context_local *) locals; /* context_local.c */
-    _Atomic(struct ct_heap *) heap;            /* heap.c; NULL until a module that allocates is loaded */
-    _Atomic(struct ct_print *) print;          /* print.c; NULL until a module that prints is loaded */
+    struct ct_array_group *arrays;                            /* array.c */
+    _Atomic(struct ct_context_local *) locals;                /* context_local.c */
+    _Atomic(struct ct_heap *) heap;                           /* heap.c; NULL until a module that allocates is loaded */
+    _Atomic(struct ct_print *) print;                         /* print.c; NULL until a module that prints is loaded */
     void (*_Atomic flush_prints)(struct ct_context *context); /* writes what they printed; NULL: nothing could */
     size_t limits[CU_LIMIT_MAX];
     _Atomic CUfunc_cache cache_config;
@@ -112,7 +112,7 @@ CUresult ct_context_lookup(CUcontext handle, struct ct_context **out);
 CUresult ct_context_check(struct ct_context *context, CUresult result);
 /* The context works in memory of `owner`, which may be itself or NULL. */
 void ct_context_reach(struct ct_context *context, CUcontext owner);
-bool ct_contexts_reach_out(void); /* whether any context ever worked in memory of another: few programs have several */
+bool ct_contexts_have_cross_context_work(void); /* whether any context ever worked in memory of another: few programs have several */
 
 /* The context behind a handle, or the current one for NULL; one use held, the sticky error not checked. */
 CUresult ct_context_lookup_or_current(CUcontext handle, struct ct_context **out);

@@ -109,9 +109,9 @@ static CUresult remove_from(struct ct_context *context, uint64_t start, enum ct_
         return r;
     r = ct_context_synchronize(context); /* an error is told, the memory goes all the same */
     if (is_for_all_contexts(kind))
-        ct_contexts_synchronize_but(context);
+        ct_contexts_synchronize_except(context);
     else
-        ct_contexts_synchronize_reaching(context);
+        ct_contexts_synchronize_cross_context(context);
     list_remove(context->arena, range.allocation);
     ct_allocation_destroy(context, range.allocation);
     return r;

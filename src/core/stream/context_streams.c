@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All streams of a context at once: waiting for them, and events of a whole context (Driver API: Context Management).
+/* All streams of a context at once: synchronization, and events of a whole context (Driver API: Context Management).
  *
- * An event records one point of one stream. For a whole context that is a point of a stream made for it, which waits for all others.
- * What waits for an event in the name of a context is each of its streams and its gate, a stream that is only ever waited for: streams
- * that are made later find there what they have to wait for. */
+ * An event records one point of one stream. To record a whole context, a temporary stream waits for all others, and the event records a
+ * point of that stream. When a context waits for an event, each of its streams waits, and so does its barrier: an internal stream without
+ * work of its own, for which streams that are created later wait. */
 #include "context_streams.h"
 
 #include "core/base/log.h"
@@ -14,57 +14,57 @@
 #include <stdlib.h>
 
 #define CT_CHANNEL "stream"
-#define SOME 32 /* streams that are waited for at once */
+#define BATCH 32 /* number of streams taken per locking of the context */
 
-struct place {
+struct stream_point {
     struct ct_stream *stream; /* retained */
     uint64_t point;
 };
 
 struct snapshot {
-    struct place *places;
+    struct stream_point *points;
     size_t count;
 };
 
-/* All streams of the context with their last points. */
+/* Takes a list of all streams of the context with their last points. */
 static CUresult snapshot_take(struct ct_context *context, struct snapshot *out)
 {
-    struct place *places;
+    struct stream_point *points;
     size_t count = 0;
 
     ct_mutex_lock(&context->lock);
     for (struct ct_stream *stream = context->streams; stream; stream = stream->next_in_context)
         count++;
-    places = calloc(count ? count : 1, sizeof *places);
+    points = calloc(count ? count : 1, sizeof *points);
     count = 0;
-    for (struct ct_stream *stream = context->streams; stream && places; stream = stream->next_in_context) {
-        places[count++] = (struct place){stream, ct_stream_point(stream)};
+    for (struct ct_stream *stream = context->streams; stream && points; stream = stream->next_in_context) {
+        points[count++] = (struct stream_point){stream, ct_stream_point(stream)};
         ct_object_retain(&stream->object);
     }
     ct_mutex_unlock(&context->lock);
-    if (!places)
+    if (!points)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of streams");
-    *out = (struct snapshot){places, count};
+    *out = (struct snapshot){points, count};
     return CUDA_SUCCESS;
 }
 
 static void snapshot_drop(struct snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->count; i++)
-        ct_object_release(&snapshot->places[i].stream->object);
-    free(snapshot->places);
+        ct_object_release(&snapshot->points[i].stream->object);
+    free(snapshot->points);
 }
 
-/* The next streams of the list, which is in falling order: those numbered below *below, which becomes the number of the last one taken. */
-static size_t take_some(struct ct_context *context, unsigned long long *below, struct place places[SOME])
+/* Takes the next streams of the list, which is in descending order: numbers below *below, which becomes the number of the last one. */
+static size_t take_batch(struct ct_context *context, unsigned long long *below, struct stream_point points[BATCH])
 {
     size_t n = 0;
 
     ct_mutex_lock(&context->lock);
-    for (struct ct_stream *stream = context->streams; stream && n < SOME; stream = stream->next_in_context) {
+    for (struct ct_stream *stream = context->streams; stream && n < BATCH; stream = stream->next_in_context) {
         if (stream->list_number >= *below)
             continue;
-        places[n++] = (struct place){stream, ct_stream_point(stream)};
+        points[n++] = (struct stream_point){stream, ct_stream_point(stream)};
         ct_object_retain(&stream->object);
         *below = stream->list_number;
     }
@@ -72,21 +72,21 @@ static size_t take_some(struct ct_context *context, unsigned long long *below, s
     return n;
 }
 
-/* Takes no memory: what is freed next has to be waited for also if there is none left. */
+/* Allocates no memory, since a free has to synchronize even if the host has no memory left. */
 CUresult ct_streams_synchronize(struct ct_context *context)
 {
     unsigned long long below = ULLONG_MAX;
-    struct place places[SOME];
+    struct stream_point points[BATCH];
     CUresult r, first = CUDA_SUCCESS;
     size_t n;
 
-    while ((n = take_some(context, &below, places)) > 0)
+    while ((n = take_batch(context, &below, points)) > 0)
         for (size_t i = 0; i < n; i++) {
-            r = ct_stream_await(places[i].stream, places[i].point);
+            r = ct_stream_await(points[i].stream, points[i].point);
             first = first == CUDA_SUCCESS ? r : first;
             if (r == CUDA_SUCCESS)
-                ct_stream_observe_wait(places[i].stream, places[i].point);
-            ct_object_release(&places[i].stream->object);
+                ct_stream_observe_wait(points[i].stream, points[i].point);
+            ct_object_release(&points[i].stream->object);
         }
     ct_streams_reap(context);
     return first;
@@ -97,7 +97,7 @@ CUresult ct_context_synchronize(struct ct_context *context)
     return ct_context_check(context, ct_streams_synchronize(context));
 }
 
-static void synchronize_others(const struct ct_context *but, bool reaching)
+static void synchronize_others(const struct ct_context *except, bool cross_context_only)
 {
     uint32_t cursor = 0;
     struct ct_object *object;
@@ -105,7 +105,8 @@ static void synchronize_others(const struct ct_context *but, bool reaching)
     while ((object = ct_object_next_or_null(CT_OBJECT_CONTEXT, &cursor))) {
         struct ct_context *context = (struct ct_context *)object;
 
-        if (context != but && (!reaching || atomic_load(&context->reaches_out)) && ct_context_use(context) == CUDA_SUCCESS) {
+        if (context != except && (!cross_context_only || atomic_load(&context->has_cross_context_work)) &&
+            ct_context_use(context) == CUDA_SUCCESS) {
             (void)ct_context_synchronize(context);
             ct_context_release(context);
         }
@@ -113,24 +114,24 @@ static void synchronize_others(const struct ct_context *but, bool reaching)
     }
 }
 
-void ct_contexts_synchronize_but(const struct ct_context *context_or_null)
+void ct_contexts_synchronize_except(const struct ct_context *context_or_null)
 {
     synchronize_others(context_or_null, false);
 }
 
-void ct_contexts_synchronize_reaching(const struct ct_context *but)
+void ct_contexts_synchronize_cross_context(const struct ct_context *except)
 {
-    if (ct_contexts_reach_out())
-        synchronize_others(but, true);
+    if (ct_contexts_have_cross_context_work())
+        synchronize_others(except, true);
 }
 
-/* Records the event in `stream`, behind all that the snapshot names. */
+/* Records the event in `stream`, after all points of the snapshot. */
 static CUresult record_behind(const struct snapshot *all, struct ct_stream *stream, struct ct_event *event)
 {
     CUresult r = CUDA_SUCCESS;
 
     for (size_t i = 0; i < all->count && r == CUDA_SUCCESS; i++)
-        r = ct_stream_wait_for(stream, all->places[i].stream, all->places[i].point);
+        r = ct_stream_wait_for(stream, all->points[i].stream, all->points[i].point);
     return r == CUDA_SUCCESS ? ct_event_record(event, stream) : r;
 }
 
@@ -142,7 +143,7 @@ CUresult ct_streams_record(struct ct_context *context, struct ct_event *event)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_stream_create_inner(context, &stream);
+    r = ct_stream_create_internal(context, &stream);
     if (r == CUDA_SUCCESS) {
         r = record_behind(&all, stream, event);
         ct_stream_doom(stream);
@@ -152,47 +153,47 @@ CUresult ct_streams_record(struct ct_context *context, struct ct_event *event)
     return r;
 }
 
-/* The context's gate, made if there is none; borrowed: it goes with the context. */
-static CUresult gate_of(struct ct_context *context, struct ct_stream **out)
+/* The context's barrier, which is created if there is none. It is borrowed: it is destroyed with the context. */
+static CUresult barrier_of(struct ct_context *context, struct ct_stream **out)
 {
-    struct ct_stream *gate, *other;
+    struct ct_stream *barrier, *other;
     CUresult r;
 
     ct_mutex_lock(&context->lock);
-    gate = context->gate;
+    barrier = context->barrier;
     ct_mutex_unlock(&context->lock);
-    if (!gate) {
-        r = ct_stream_create_inner(context, &gate);
+    if (!barrier) {
+        r = ct_stream_create_internal(context, &barrier);
         if (r != CUDA_SUCCESS)
             return r;
         ct_mutex_lock(&context->lock);
-        other = context->gate;
+        other = context->barrier;
         if (!other)
-            context->gate = gate;
+            context->barrier = barrier;
         ct_mutex_unlock(&context->lock);
         if (other)
-            ct_stream_doom(gate);
-        ct_object_release(&gate->object); /* the list has one */
-        gate = other ? other : gate;
+            ct_stream_doom(barrier);
+        ct_object_release(&barrier->object); /* the list has one */
+        barrier = other ? other : barrier;
     }
-    *out = gate;
+    *out = barrier;
     return CUDA_SUCCESS;
 }
 
 CUresult ct_streams_wait(struct ct_context *context, struct ct_event *event)
 {
-    struct ct_stream *gate;
+    struct ct_stream *barrier;
     struct snapshot all;
-    CUresult r = gate_of(context, &gate);
+    CUresult r = barrier_of(context, &barrier);
 
     if (r == CUDA_SUCCESS)
-        r = ct_event_wait(event, gate);
-    if (r == CUDA_SUCCESS) /* after the gate has its wait: who is in the list by now waits here, who comes later finds the gate */
+        r = ct_event_wait(event, barrier);
+    if (r == CUDA_SUCCESS) /* after the barrier has its wait: listed streams wait below, and those created later wait for the barrier */
         r = snapshot_take(context, &all);
     if (r != CUDA_SUCCESS)
         return r;
     for (size_t i = 0; i < all.count && r == CUDA_SUCCESS; i++)
-        r = ct_stream_wait_for(all.places[i].stream, gate, ct_stream_point(gate));
+        r = ct_stream_wait_for(all.points[i].stream, barrier, ct_stream_point(barrier));
     snapshot_drop(&all);
     return r;
 }

@@ -5,18 +5,18 @@
 
 #include "core/device/context.h"
 
-/* Waits for all work of the context that was recorded until now. The first error. */
+/* Waits for all work of the context that was recorded so far. Returns the first error. */
 CUresult ct_streams_synchronize(struct ct_context *context);
-/* Records the event of this context behind all that its streams have now. INVALID_HANDLE: the event is of another context. */
+/* Records the event after all current work of the context's streams. INVALID_HANDLE: the event belongs to another context. */
 CUresult ct_streams_record(struct ct_context *context, struct ct_event *event);
-/* What any stream of the context gets from now on, those made later included, waits for what the event recorded last. */
+/* All later work in the context, also that of streams created later, waits for the event's last record. */
 CUresult ct_streams_wait(struct ct_context *context, struct ct_event *event);
 
-/* Waits for all streams of the context, then checks it. */
+/* Waits for all streams of the context, then checks the context for errors. */
 CUresult ct_context_synchronize(struct ct_context *context);
-/* Waits for the work of all contexts but one, or of all for NULL. What they failed at they tell who asks them. */
-void ct_contexts_synchronize_but(const struct ct_context *context_or_null);
-/* The same of those that have copied or filled memory of others; usually there are none. */
-void ct_contexts_synchronize_reaching(const struct ct_context *but);
+/* Waits for the work of all contexts except one, or of all contexts if it is NULL. Their errors are reported by later calls on them. */
+void ct_contexts_synchronize_except(const struct ct_context *context_or_null);
+/* The same for the contexts that have copied or filled memory of other contexts; usually there are none. */
+void ct_contexts_synchronize_cross_context(const struct ct_context *except);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events: how they begin, are found, and end (Driver API: Event Management). What they record is event_record.c's.
+/* Events: creation, look-up and destruction (Driver API: Event Management). event_record.c has recording and waiting.
  *
- * Work that will write an event's timestamp needs its place, so events are kept like streams: the context's list holds a reference of
- * each, and a destroyed one leaves the list when its record is complete. */
+ * A queue may still write the timestamp of a destroyed event, so events are managed like streams: the context's list holds a reference to
+ * each, and a destroyed event leaves the list when its record is complete. */
 #include "event_record.h"
 
 #include "core/base/log.h"
@@ -49,7 +49,7 @@ CUresult ct_event_make(struct ct_context *context, unsigned flags, struct ct_eve
     return r;
 }
 
-void ct_event_keep(struct ct_event *event)
+void ct_event_link(struct ct_event *event)
 {
     struct ct_context *context = event->context;
 
@@ -72,7 +72,7 @@ static bool is_reapable(struct ct_event *event)
     return complete;
 }
 
-/* Takes the doomed events whose records are complete out of the list, and lets them go. */
+/* Removes the doomed events whose records are complete from the list and releases them. */
 static void reap(struct ct_context *context)
 {
     struct ct_event *done = NULL, **link = &context->events;
@@ -106,7 +106,7 @@ static void doom(struct ct_event *event)
     reap(event->context);
 }
 
-/* Takes the reference to `shared`, which may be NULL. */
+/* Takes over the reference to `shared`, which may be NULL. */
 static CUresult make_published(struct ct_context *context, unsigned flags, struct ct_shared_event *shared, CUevent *out)
 {
     struct ct_event *event;
@@ -117,13 +117,13 @@ static CUresult make_published(struct ct_context *context, unsigned flags, struc
         return r;
     }
     event->shared = shared;
-    ct_event_keep(event);
+    ct_event_link(event);
     r = ct_object_publish(&event->object);
     if (r == CUDA_SUCCESS)
         *out = event->object.handle;
     else
         doom(event);
-    ct_object_release(&event->object); /* the list and the table have theirs */
+    ct_object_release(&event->object); /* the list and the handle table have their own references */
     return r;
 }
 
@@ -153,8 +153,8 @@ CUresult ct_event_open(struct ct_context *context, const struct ct_ipc_name *nam
 
     if (r == CUDA_SUCCESS)
         r = make_published(context, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, shared, out);
-    if (r == CUDA_ERROR_OUT_OF_MEMORY) /* the manual knows of no other reason that an event which is there cannot be had */
-        r = ct_fail(CUDA_ERROR_MAP_FAILED, "event of another process");
+    if (r == CUDA_ERROR_OUT_OF_MEMORY) /* the manual documents MAP_FAILED as the only error for an event that exists */
+        r = ct_fail(CUDA_ERROR_MAP_FAILED, "the event of another process cannot be mapped");
     return r;
 }
 
@@ -167,7 +167,7 @@ CUresult ct_event_lookup(CUevent handle, struct ct_event **out)
         return r;
     event = (struct ct_event *)ct_object_find_or_null(CT_OBJECT_EVENT, handle);
     if (!event)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no event", (void *)handle);
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is not an event", (void *)handle);
     r = ct_context_enter(event->context);
     if (r == CUDA_SUCCESS)
         *out = event;
@@ -203,7 +203,7 @@ CUresult ct_event_destroy(struct ct_event *event)
 
 void ct_events_destroy_all(struct ct_context *context)
 {
-    while (context->events) { /* nobody uses the context: no lock */
+    while (context->events) { /* the context has no users, so no lock is needed */
         struct ct_event *event = context->events;
 
         context->events = event->next_in_context;

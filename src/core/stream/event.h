@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events: places in a stream's work. */
+/* Events: points in a stream's work. */
 #ifndef CT_CORE_EVENT_H
 #define CT_CORE_EVENT_H
 
@@ -9,30 +9,30 @@
 
 struct ct_event;
 
-/* A published event of the context. INVALID_VALUE: flags. */
+/* Creates an event with a handle. INVALID_VALUE: the flags. */
 CUresult ct_event_create(struct ct_context *context, unsigned flags, CUevent *out);
-/* The name of an event with CU_EVENT_INTERPROCESS, for other processes; INVALID_HANDLE: one without. */
+/* The name by which other processes open an event. INVALID_HANDLE: the event has no CU_EVENT_INTERPROCESS. */
 CUresult ct_event_share(struct ct_event *event, struct ct_ipc_name *out);
-/* A published event of the context that is one with that of another process. What ct_shared_event_open gives. */
+/* Creates an event with a handle that shares its records with an event of another process. Errors: those of ct_shared_event_open. */
 CUresult ct_event_open(struct ct_context *context, const struct ct_ipc_name *name, CUevent *out);
-/* The event behind a handle, retained, with one use of its context. INVALID_HANDLE, and what ct_context_enter gives. */
+/* Returns the event of a handle, retained, with one use of its context. Errors: INVALID_HANDLE, and those of ct_context_enter. */
 CUresult ct_event_lookup(CUevent handle, struct ct_event **out);
 void ct_event_release(struct ct_event *event); /* takes NULL */
-/* The handle is dead; work that records the event or waits for it goes on. */
+/* Invalidates the handle; work that records the event or waits for it continues. */
 CUresult ct_event_destroy(struct ct_event *event);
 
 bool ct_event_is_timed(const struct ct_event *event);
-/* Both of one context, else INVALID_HANDLE. */
+/* INVALID_HANDLE: the event and the stream belong to different contexts. */
 CUresult ct_event_record(struct ct_event *event, struct ct_stream *stream);
-/* CUDA_SUCCESS: complete, or never recorded; NOT_READY. */
+/* CUDA_SUCCESS if the event is complete or was never recorded, else NOT_READY. */
 CUresult ct_event_query(struct ct_event *event);
 CUresult ct_event_synchronize(struct ct_event *event);
-/* What `stream` records next waits for what the event recorded last; nothing if it never was. */
+/* Makes the commands that `stream` records next wait for the event's last record; a no-op if it was never recorded. */
 CUresult ct_event_wait(struct ct_event *event, struct ct_stream *stream);
-/* Milliseconds between two records. INVALID_HANDLE: not recorded, without timing, of two contexts; NOT_READY. */
+/* Milliseconds between two records. INVALID_HANDLE: an event was not recorded or has no timing, or the contexts differ. NOT_READY. */
 CUresult ct_event_elapsed(struct ct_event *start, struct ct_event *end, float *out_ms);
 
-/* Tear-down: handles die, timestamps go. The work of all streams is complete. */
+/* Destroys the context's events: invalidates their handles and frees their timestamps. The work of all streams is complete. */
 void ct_events_destroy_all(struct ct_context *context);
 
 #endif

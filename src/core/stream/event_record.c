@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What events record: points of streams, waits for them, and the time between two (Driver API: Event Management).
+/* Records of events, waits for them, and the time between two (Driver API: Event Management).
  *
- * A record is a stream and a point of its queue, and the place of a timestamp that is written there. If an event is recorded again in
- * another stream while its last record is under way, the old record moves to an event of its own without a handle ("leftover"), since the
- * two streams could write in any order. Events of several processes have numbered records besides (shared_event.c): whichever process
- * recorded last is the one that others wait for. */
+ * A record is a stream, a point of its queue, and a timestamp that is written at that point. If a timed event is recorded in another
+ * stream while its last record is pending, the old record moves to a new event without a handle (the "detached" event), since the two
+ * streams could write the timestamp in either order. Events shared by several processes also have numbered records (shared_event.c):
+ * waits are for the last record of any process. */
 #include "event_record.h"
 
 #include "core/base/log.h"
@@ -15,14 +15,14 @@
 
 #define CT_CHANNEL "event"
 
-/* What an event recorded last; `stream` is retained. */
+/* The last record of an event; `stream` is retained. */
 struct record {
-    struct ct_stream *stream; /* NULL: nothing */
+    struct ct_stream *stream; /* NULL: no record */
     uint64_t point;
 };
 
-/* An event without a handle, ready to take over a record. */
-static CUresult make_leftover(struct ct_event *event, struct ct_event **out)
+/* Creates an event without a handle that can take over a record. */
+static CUresult make_detached(struct ct_event *event, struct ct_event **out)
 {
     CUresult r = ct_event_make(event->context, event->flags, out);
 
@@ -39,18 +39,18 @@ static void swap_timestamps(struct ct_event *a, struct ct_event *b)
     b->timestamp = timestamp;
 }
 
-/* Records with the stream locked. The old record's reference to its stream goes to *out_old; with `leftover` also its timestamp. */
-static CUresult record_locked(struct ct_event *event, struct ct_stream *stream, struct ct_event *leftover, struct record *out_old)
+/* Records with the stream locked. *out_old takes over the old record's reference to its stream, and `detached` takes its timestamp. */
+static CUresult record_locked(struct ct_event *event, struct ct_stream *stream, struct ct_event *detached, struct record *out_old)
 {
     CUresult r = CUDA_SUCCESS;
 
     assert(ct_mutex_held(&stream->lock));
-    r = ct_stream_backend(stream)->queues->await_room(stream->queue); /* not with the event locked, which other streams' calls need */
+    r = ct_stream_backend(stream)->queues->await_room(stream->queue); /* before the event is locked: calls on other streams lock it, too */
     if (r != CUDA_SUCCESS)
         return r;
     ct_mutex_lock(&event->lock);
-    if (leftover)
-        swap_timestamps(event, leftover);
+    if (detached)
+        swap_timestamps(event, detached);
     if (event->timestamp)
         r = ct_stream_record_timestamp_locked(stream, event->timestamp);
     if (r == CUDA_SUCCESS) {
@@ -58,15 +58,15 @@ static CUresult record_locked(struct ct_event *event, struct ct_stream *stream, 
         ct_object_retain(&stream->object);
         event->stream = stream;
         event->point = ct_stream_point(stream);
-    } else if (leftover) {
-        swap_timestamps(event, leftover);
+    } else if (detached) {
+        swap_timestamps(event, detached);
     }
     ct_mutex_unlock(&event->lock);
     return r;
 }
 
-/* A timed event whose record in another stream is under way needs a new place for its time. */
-static bool needs_leftover(struct ct_event *event, const struct ct_stream *stream)
+/* Whether the event is timed and has a pending record in another stream, so that it needs a new timestamp. */
+static bool needs_detached(struct ct_event *event, const struct ct_stream *stream)
 {
     bool needed;
 
@@ -76,7 +76,7 @@ static bool needs_leftover(struct ct_event *event, const struct ct_stream *strea
     return needed;
 }
 
-/* ---- records that other processes know of ---- */
+/* ---- records of events that are shared with other processes ---- */
 
 struct shared_record {
     struct ct_shared_event *event; /* retained */
@@ -87,7 +87,7 @@ static void finish_shared(void *user, CUresult status)
 {
     struct shared_record *record = user;
 
-    (void)status; /* work that failed is over, too */
+    (void)status; /* failed work counts as complete */
     ct_shared_event_finish(record->event, record->number);
     ct_shared_event_release(record->event);
     free(record);
@@ -103,15 +103,15 @@ static void await_shared(void *user, CUresult status)
     free(record);
 }
 
-/* Has `function` called with the record by the stream's worker. */
-static CUresult pass_on(CUresult (*run)(struct ct_stream *stream, ct_host_function function, void *user), struct ct_stream *stream,
-                        ct_host_function function, struct ct_event *event, uint32_t number)
+/* Makes the stream's worker call `function` with the record. `run` is ct_stream_run_on_host or ct_stream_wait_on_host. */
+static CUresult run_with_record(CUresult (*run)(struct ct_stream *stream, ct_host_function function, void *user), struct ct_stream *stream,
+                                ct_host_function function, struct ct_event *event, uint32_t number)
 {
     struct shared_record *record = malloc(sizeof *record);
     CUresult r;
 
     if (!record)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "record of an event of several processes");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "record of an interprocess event");
     *record = (struct shared_record){ct_shared_event_retain(event->shared), number};
     r = run(stream, function, record);
     if (r != CUDA_SUCCESS) {
@@ -121,7 +121,7 @@ static CUresult pass_on(CUresult (*run)(struct ct_stream *stream, ct_host_functi
     return r;
 }
 
-/* Tells the other processes of a record that was just made in `stream`. */
+/* Announces a record that was just made in `stream` to the other processes. */
 static CUresult share_record(struct ct_event *event, struct ct_stream *stream)
 {
     uint32_t number = ct_shared_event_begin(event->shared);
@@ -130,13 +130,13 @@ static CUresult share_record(struct ct_event *event, struct ct_stream *stream)
     ct_mutex_lock(&event->lock);
     event->shared_number = number;
     ct_mutex_unlock(&event->lock);
-    r = pass_on(ct_stream_run_on_host, stream, finish_shared, event, number);
+    r = run_with_record(ct_stream_run_on_host, stream, finish_shared, event, number);
     if (r != CUDA_SUCCESS)
-        ct_shared_event_finish(event->shared, number); /* nobody is to wait for ever */
+        ct_shared_event_finish(event->shared, number); /* otherwise other processes would wait forever */
     return r;
 }
 
-/* Whether another process recorded the event last, and what. */
+/* Whether another process made the event's last record, and the number of that record. */
 static bool is_foreign(struct ct_event *event, uint32_t *out_number)
 {
     bool foreign;
@@ -152,27 +152,28 @@ static bool is_foreign(struct ct_event *event, uint32_t *out_number)
 
 CUresult ct_event_record(struct ct_event *event, struct ct_stream *stream)
 {
-    struct ct_event *leftover = NULL;
+    struct ct_event *detached = NULL;
     struct record old = {NULL, 0};
     CUresult r;
 
     if (event->context != stream->context)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "event %p and stream %llu are of two contexts", event->object.handle, stream->id);
-    if (needs_leftover(event, stream) && (r = make_leftover(event, &leftover)) != CUDA_SUCCESS)
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "event %p and stream %llu belong to different contexts", event->object.handle,
+                       stream->id);
+    if (needs_detached(event, stream) && (r = make_detached(event, &detached)) != CUDA_SUCCESS)
         return r;
     r = ct_stream_begin(stream);
     if (r == CUDA_SUCCESS) {
-        r = record_locked(event, stream, leftover, &old);
+        r = record_locked(event, stream, detached, &old);
         ct_stream_end(stream);
     }
-    if (leftover && r == CUDA_SUCCESS) {
-        leftover->stream = old.stream;
-        leftover->point = old.point;
+    if (detached && r == CUDA_SUCCESS) {
+        detached->stream = old.stream;
+        detached->point = old.point;
         old.stream = NULL;
-        ct_event_keep(leftover);
+        ct_event_link(detached);
     }
-    if (leftover)
-        ct_object_release(&leftover->object);
+    if (detached)
+        ct_object_release(&detached->object);
     if (old.stream)
         ct_object_release(&old.stream->object);
     if (r == CUDA_SUCCESS && event->shared)
@@ -217,7 +218,7 @@ CUresult ct_event_query(struct ct_event *event)
     drop_record(&record);
     if (r != CUDA_SUCCESS)
         return r;
-    return completed >= record.point ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY; /* an ordinary answer: nothing to log */
+    return completed >= record.point ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY; /* NOT_READY is no failure and is not logged */
 }
 
 CUresult ct_event_synchronize(struct ct_event *event)
@@ -250,7 +251,7 @@ CUresult ct_event_wait(struct ct_event *event, struct ct_stream *stream)
     uint32_t number;
 
     if (is_foreign(event, &number))
-        return pass_on(ct_stream_wait_on_host, stream, await_shared, event, number);
+        return run_with_record(ct_stream_wait_on_host, stream, await_shared, event, number);
     record = last_record(event);
     if (record.stream)
         r = ct_stream_wait_for(stream, record.stream, record.point);
@@ -280,12 +281,12 @@ CUresult ct_event_elapsed(struct ct_event *start, struct ct_event *end, float *o
     CUresult r, r_end;
 
     if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "events without timing (CU_EVENT_DISABLE_TIMING)");
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "an event was created with CU_EVENT_DISABLE_TIMING");
     if (start->context != end->context)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "events of two contexts");
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the events belong to different contexts");
     r = time_of(start, &start_ns);
     r_end = time_of(end, &end_ns);
-    if (r == CUDA_ERROR_NOT_READY && r_end != CUDA_SUCCESS) /* a handle that is wrong comes before work that is not done */
+    if (r == CUDA_ERROR_NOT_READY && r_end != CUDA_SUCCESS) /* an invalid handle takes precedence over pending work */
         r = r_end;
     r = r == CUDA_SUCCESS ? r_end : r;
     if (r == CUDA_SUCCESS)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recording into streams (Driver API, "Stream synchronization behavior").
  *
- * The legacy default stream and the blocking streams of its context wait for each other: what is recorded into the legacy stream
- * waits for all that was recorded into blocking streams before, and the other way round. Both are done when recording begins, by points: a
- * wait only ever names a point that is already recorded, so there is no cycle whatever the threads do. */
+ * The legacy default stream and the blocking streams of its context wait for each other: a command in the legacy stream waits for all
+ * commands recorded earlier into blocking streams, and vice versa. Both waits are recorded by ct_stream_begin. A wait only ever names a
+ * point that is already recorded, so there is no cycle, however the threads interleave. */
 #include "stream.h"
 
 #include "stream_record.h"
@@ -12,13 +12,13 @@
 #include <assert.h>
 #include <limits.h>
 
-#define JOINED_AT_ONCE 16 /* streams whose work the legacy stream is ordered behind at a time */
+#define JOIN_BATCH 16 /* number of streams that the legacy stream joins per locking of the context */
 
 bool ct_stream_is_complete(struct ct_stream *stream, uint64_t point)
 {
     uint64_t completed;
 
-    /* nothing runs any more in a queue that failed */
+    /* a failed queue runs nothing any more */
     return ct_stream_backend(stream)->queues->completed(stream->queue, &completed) != CUDA_SUCCESS || completed >= point;
 }
 
@@ -35,7 +35,7 @@ void ct_stream_release(struct ct_stream *stream)
 
 /* ---- recording ---- */
 
-/* Orders what `stream` records next behind all that `other` has recorded. *seen is the point that it is known to wait for. */
+/* Makes the commands that `stream` records next wait for all recorded commands of `other`. *seen is the point it already waits for. */
 static CUresult join(struct ct_stream *stream, struct ct_stream *other, uint64_t *seen)
 {
     uint64_t point = ct_stream_point(other);
@@ -50,22 +50,21 @@ static CUresult join(struct ct_stream *stream, struct ct_stream *other, uint64_t
     return r;
 }
 
-/* The legacy stream, which is locked, has to wait for what this one has recorded. */
+/* Whether the legacy stream, which is locked, has yet to wait for the work of this stream. */
 static bool is_ahead_of_legacy(const struct ct_stream *legacy, struct ct_stream *stream)
 {
-    return stream != legacy && !(stream->flags & CU_STREAM_NON_BLOCKING) &&
-           ct_stream_point(stream) > stream->seen_by_legacy;
+    return stream != legacy && !(stream->flags & CU_STREAM_NON_BLOCKING) && ct_stream_point(stream) > stream->seen_by_legacy;
 }
 
-/* Retains the next streams that the legacy stream has to wait for. The context's list is in falling order of list numbers: those below
- * *below, which becomes the number of the last one. */
-static unsigned take_ahead(struct ct_stream *legacy, unsigned long long *below, struct ct_stream *out[JOINED_AT_ONCE])
+/* Retains the next streams that the legacy stream has to wait for. The context's list is in descending order of list numbers: this takes
+ * streams with numbers below *below, which becomes the number of the last one. */
+static unsigned take_ahead(struct ct_stream *legacy, unsigned long long *below, struct ct_stream *out[JOIN_BATCH])
 {
     struct ct_context *context = legacy->context;
     unsigned n = 0;
 
     ct_mutex_lock(&context->lock);
-    for (struct ct_stream *stream = context->streams; stream && n < JOINED_AT_ONCE; stream = stream->next_in_context)
+    for (struct ct_stream *stream = context->streams; stream && n < JOIN_BATCH; stream = stream->next_in_context)
         if (stream->list_number < *below && is_ahead_of_legacy(legacy, stream)) {
             ct_object_retain(&stream->object);
             *below = stream->list_number;
@@ -75,10 +74,10 @@ static unsigned take_ahead(struct ct_stream *legacy, unsigned long long *below, 
     return n;
 }
 
-/* The context's lock is not held while the waits are recorded, since recording may wait for room. */
+/* The context's lock is not held while the waits are recorded, since recording may wait for room in the queue. */
 static CUresult begin_legacy(struct ct_stream *legacy)
 {
-    struct ct_stream *ahead[JOINED_AT_ONCE];
+    struct ct_stream *ahead[JOIN_BATCH];
     unsigned long long below = ULLONG_MAX;
     CUresult r = CUDA_SUCCESS;
     unsigned n;

@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams: in-order lists of work on a backend queue, with CUDA's rules of the legacy default stream. */
+/* Streams: in-order sequences of commands on a backend queue, with CUDA's rules for the legacy default stream. */
 #ifndef CT_CORE_STREAM_H
 #define CT_CORE_STREAM_H
-/* Parts: stream_life.c, stream_lookup.c, stream_own.c, stream_wait.c. */
+/* Parts: stream_life.c, stream_lookup.c, stream_per_thread.c, stream_wait.c. */
 
 #include "core/device/backend.h"
 #include "core/device/context.h"
 #include "stream_order.h"
 
-/* Priorities of streams: from the greatest, a number below 0 where the device's queues have several, to this one. */
+/* The least stream priority. The greatest one is a number below 0 if the device's queues have several priorities. */
 #define CT_STREAM_PRIORITY_LEAST 0
 int ct_stream_greatest_priority(const struct ct_device *device);
-/* A priority beyond the range is taken for the nearest in it. */
+/* Clamps a priority to the range. */
 int ct_stream_clamp_priority(const struct ct_device *device, int priority);
 
 struct ct_stream_ring;
 struct ct_stream_worker;
 
-/*   LIVE ──cuStreamDestroy, its thread ends──> DOOMED ──its work is done──> FINISHED
- *     └────────────────the context is taken down─────────────────────────────┘
- * LIVE and DOOMED streams stand in their context's list and have a queue; a DOOMED one has no handle and gets no new work.
- * A FINISHED one is only a struct that somebody still refers to. */
+/*   LIVE ──cuStreamDestroy, or its thread ends──> DOOMED ──its work is complete──> FINISHED
+ *     └────────────────────the context is destroyed──────────────────────────────────┘
+ * LIVE and DOOMED streams are in their context's list and have a queue; a DOOMED stream has no handle and gets no new work.
+ * A FINISHED stream is only a struct that is still referenced. */
 struct ct_stream {
     struct ct_object object;
-    struct ct_context *context; /* a reference: keeps the struct, not the context's parts */
+    struct ct_context *context; /* a reference: it keeps the struct alive, not the context's parts */
     struct ct_stream *next_in_context;
     struct ct_queue *queue; /* NULL once finished */
     unsigned flags;         /* CU_STREAM_* */
     int priority;
     bool is_legacy, is_per_thread;
     bool listed, doomed;            /* in the context's list; guarded by context->lock */
-    unsigned long long list_number; /* falls along the list; guarded by context->lock */
+    unsigned long long list_number; /* decreases along the list; guarded by context->lock */
     unsigned long long id;
-    struct ct_mutex lock;            /* recording; only calls that record into this stream take it (base/locks.h) */
-    struct ct_stream_ring *ring;     /* host-visible memory for parameters and staging, recycled by points */
-    struct ct_stream_worker *worker; /* runs host functions; NULL until first needed */
-    atomic_int sync_policy;          /* CUsynchronizationPolicy: how threads wait for it */
-    uint64_t seen_legacy_point;      /* legacy work this stream already waits for; guarded by lock */
-    uint64_t seen_by_legacy;         /* our work that the legacy stream already waits for; guarded by the legacy stream's lock */
+    struct ct_mutex lock;            /* serializes recording; only calls that record into this stream take it (base/locks.h) */
+    struct ct_stream_ring *ring;     /* host-visible memory for parameters and staging, recycled when its point is complete */
+    struct ct_stream_worker *worker; /* runs host functions; NULL until it is first needed */
+    atomic_int sync_policy;          /* CUsynchronizationPolicy: how threads wait for the stream */
+    uint64_t seen_legacy_point;      /* the legacy stream's point that this stream already waits for; guarded by lock */
+    uint64_t seen_by_legacy;         /* this stream's point that the legacy stream already waits for; guarded by the latter's lock */
     struct ct_mutex order_lock;
-    struct ct_stream_order order;    /* of other streams' work before ours; guarded by order_lock */
+    struct ct_stream_order order; /* other streams' work that this stream is known to follow; guarded by order_lock */
 };
 
 static inline const struct ct_backend *ct_stream_backend(const struct ct_stream *stream)
@@ -47,79 +47,80 @@ static inline const struct ct_backend *ct_stream_backend(const struct ct_stream 
     return stream->context->backend;
 }
 
-/* The stream behind a handle, retained, with one use of its context, which need not be the current one. Of the current context are NULL
- * and CU_STREAM_LEGACY: the legacy stream; CU_STREAM_PER_THREAD: the calling thread's. INVALID_HANDLE, and what ct_context_current and
- * ct_context_enter give. */
+/* Returns the stream of a handle, retained, with one use of its context, which need not be the current one. NULL and CU_STREAM_LEGACY are
+ * the current context's legacy stream, CU_STREAM_PER_THREAD is the calling thread's stream in it. Errors: INVALID_HANDLE, and those of
+ * ct_context_current and ct_context_enter. */
 CUresult ct_stream_lookup(CUstream handle, struct ct_stream **out);
 void ct_stream_release(struct ct_stream *stream); /* takes NULL */
 
-/* Locks the stream for recording and orders it with the legacy stream (or the legacy stream with all blocking ones).
- * On success the caller records into stream->queue and ends with ct_stream_end. The caller holds no lock from CT_RANK_STREAM on. */
+/* Locks the stream for recording and orders it after the legacy stream (or the legacy stream after all blocking streams).
+ * On success the caller records into stream->queue and then calls ct_stream_end. It holds no lock of rank CT_RANK_STREAM or above. */
 CUresult ct_stream_begin(struct ct_stream *stream);
 void ct_stream_end(struct ct_stream *stream);
 
-/* `size_bytes` of host-visible, device-readable memory for what is recorded next; recycled when the work recorded until the next
- * ct_stream_end is complete. Call between begin and end. May wait for older work when the ring is full.
- * *out_memory and *out_offset name the place for copies, *out_address (CUDA address) for kernels. */
+/* Allocates `size_bytes` of host-visible, device-readable memory for the commands that are recorded next. It is recycled when the work
+ * recorded until the next ct_stream_end is complete. Called between begin and end. May wait for older work when the ring is full.
+ * Copies refer to the memory by *out_memory and *out_offset, kernels by *out_address (a CUDA address). */
 CUresult ct_stream_scratch(struct ct_stream *stream, uint64_t size_bytes, uint64_t align, void **out_host, uint64_t *out_address,
                            struct ct_memory **out_memory, uint64_t *out_offset);
 
-/* Whether `point` of the stream's queue is complete, or never will be since the queue failed. Nothing is waited for. */
+/* Whether `point` of the stream's queue is complete, or never will be because the queue failed. Does not wait. */
 bool ct_stream_is_complete(struct ct_stream *stream, uint64_t point);
-/* Between begin and end: whether all that was recorded is complete, so that the host may touch memory itself. */
+/* Between begin and end: whether all recorded work is complete, so that the host itself may access the memory. */
 bool ct_stream_is_idle_locked(struct ct_stream *stream);
 
 /* ---- waits: stream_wait.c ---- */
 
-/* Waits for what was recorded until now. The sticky error, if the work failed. */
+/* Waits for all work recorded so far. Returns the sticky error if the work failed. */
 CUresult ct_stream_synchronize(struct ct_stream *stream);
-/* Waits for what work that is recorded now would wait for: the host does such work itself afterwards. In a blocking stream that is also
- * what the legacy stream has. */
-CUresult ct_stream_settle(struct ct_stream *stream);
-/* CUDA_SUCCESS: all is complete; NOT_READY. */
+/* Waits for all work that a command recorded now would wait for, because the host is about to execute that command itself. For a blocking
+ * stream this includes the work of the legacy stream. */
+CUresult ct_stream_drain(struct ct_stream *stream);
+/* CUDA_SUCCESS if all work is complete, else NOT_READY. */
 CUresult ct_stream_query(struct ct_stream *stream);
-/* Waits until `point` of the stream's queue is complete; no lock is held. */
+/* Waits until `point` of the stream's queue is complete. The caller holds no lock. */
 CUresult ct_stream_await(struct ct_stream *stream, uint64_t point);
-/* Tells all devices that the host has waited so far (ct_device_hooks). No lock is held. */
+/* Notifies all devices that the host has waited for `point` (ct_device_hooks). The caller holds no lock. */
 void ct_stream_observe_wait(struct ct_stream *stream, uint64_t point);
 
-/* Orders what is recorded next behind `point` of another stream, which may be of another device. */
+/* Makes the commands recorded next wait for `point` of another stream, which may belong to another device. */
 CUresult ct_stream_wait_for(struct ct_stream *stream, struct ct_stream *other, uint64_t point);
-/* Between begin and end: whether what is recorded now runs behind `point` of `other`, by waits for events or the legacy stream's rules. */
+/* Between begin and end: whether a command recorded now runs after `point` of `other`, due to event waits or the legacy stream's rules. */
 bool ct_stream_follows_locked(struct ct_stream *stream, const struct ct_stream *other, uint64_t point);
 
-/* Runs `function` on a thread of the stream's own when what was recorded before is complete; what is recorded later waits for it.
- * `status` tells whether that work failed. The caller holds no lock. */
+/* Calls `function` on the stream's worker thread when the work recorded before is complete; the work recorded later waits for it.
+ * `status` is the result of the earlier work. The caller holds no lock. */
 typedef void (*ct_host_function)(void *user, CUresult status);
 CUresult ct_stream_run_on_host(struct ct_stream *stream, ct_host_function function, void *user);
-/* The same, but it is called without waiting for what was recorded before: for waits on the host that what is recorded later depends on. */
+/* The same, but the call does not wait for the work recorded before: for waits of the host on which later work depends. */
 CUresult ct_stream_wait_on_host(struct ct_stream *stream, ct_host_function function, void *user);
-/* As ct_stream_run_on_host, between begin and end. */
+/* Like ct_stream_run_on_host, but called between begin and end. */
 CUresult ct_stream_run_on_host_locked(struct ct_stream *stream, ct_host_function function, void *user);
 
-/* ---- making and ending: stream_life.c ---- */
+/* ---- creation and destruction: stream_life.c ---- */
 
-/* One for the application, with a handle. */
+/* Creates a stream for the application, with a handle. */
 CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priority, struct ct_stream **out);
-/* Takes the handle away; the stream goes when its work is done. INVALID_HANDLE: another thread was faster. */
+/* Invalidates the handle; the stream is freed when its work is complete. INVALID_HANDLE: another thread has already destroyed it. */
 CUresult ct_stream_destroy(struct ct_stream *stream);
 
-/* The calling thread's stream in a context of which it has a use; not retained: the thread keeps it. */
-CUresult ct_stream_own_of_thread(struct ct_context *context, struct ct_stream **out);
-/* One for a thread, without a handle; the reference is the caller's. */
-CUresult ct_stream_create_own(struct ct_context *context, struct ct_stream **out);
-/* It gets no new work, and goes when what it has is done. */
+/* The calling thread's stream in a context of which the caller has a use. It is not retained: the thread holds a reference. */
+CUresult ct_stream_of_thread(struct ct_context *context, struct ct_stream **out);
+/* Creates a per-thread default stream, without a handle. The caller owns the reference. */
+CUresult ct_stream_create_per_thread(struct ct_context *context, struct ct_stream **out);
+/* Marks the stream as doomed: it gets no new work and is freed when its work is complete. */
 void ct_stream_doom(struct ct_stream *stream);
 
-/* One that no application sees, which neither waits for the legacy stream nor lets it wait; the reference is the caller's. To be doomed. */
-CUresult ct_stream_create_inner(struct ct_context *context, struct ct_stream **out);
+/* Creates a stream that is invisible to the application; it and the legacy stream do not wait for each other. The caller owns the
+ * reference, and calls ct_stream_doom in the end. */
+CUresult ct_stream_create_internal(struct ct_context *context, struct ct_stream **out);
 
-/* Context set-up and tear-down. The legacy stream: flags 0, is_legacy. Before the streams are destroyed, what hangs on them goes: events,
- * blocks of memory pools. */
+/* Creation and destruction of a context. The legacy stream has flags 0 and is_legacy. Objects that refer to streams (events, blocks of
+ * memory pools) are destroyed before the streams. */
 CUresult ct_stream_create_legacy(struct ct_context *context, struct ct_stream **out);
-void ct_streams_await_all(struct ct_context *context); /* nobody uses the context any more */
+void ct_streams_await_all(struct ct_context *context); /* the context has no users any more */
 void ct_streams_destroy_all(struct ct_context *context);
-/* Lets doomed streams go whose work is done. The caller holds no lock. */
+/* Frees the doomed streams whose work is complete. The caller holds no lock. */
 void ct_streams_reap(struct ct_context *context);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making and ending streams (Driver API: Stream Management).
+/* Creation and destruction of streams (Driver API: Stream Management).
  *
- * The context's list holds a reference of each stream; the handle table, events and the threads' own tables hold others. A doomed
- * stream leaves the list when its work is done ("reap"), which the next call that makes, destroys or waits for streams finds out. */
+ * The context's list holds a reference to each stream; the handle table, events and the threads' tables hold others. A doomed stream is
+ * removed from the list ("reaped") by the first call after its work is complete that creates, destroys or waits for streams. */
 #include "stream.h"
 
 #include "core/base/log.h"
@@ -16,7 +16,7 @@
 
 #define CT_CHANNEL "stream"
 
-/* Failed or complete: in both cases it is over. */
+/* Waits until all work is complete or has failed. */
 static void await_all(struct ct_stream *stream)
 {
     const struct ct_backend *backend = ct_stream_backend(stream);
@@ -24,7 +24,7 @@ static void await_all(struct ct_stream *stream)
     backend->queues->await(stream->queue, ct_stream_point(stream), UINT64_MAX, false);
 }
 
-/* DOOMED (or tear-down) to FINISHED: everything but the struct goes. Nobody records any more. */
+/* From DOOMED (or LIVE, when the context is destroyed) to FINISHED: frees everything but the struct. No thread records any more. */
 static void finish(struct ct_stream *stream)
 {
     if (!stream->queue)
@@ -38,7 +38,7 @@ static void finish(struct ct_stream *stream)
     stream->queue = NULL;
 }
 
-/* The last reference: the caller has a use of the context, or the stream is finished. */
+/* Drops the last reference. The caller has a use of the context, or the stream is finished. */
 static void free_stream(struct ct_object *object)
 {
     struct ct_stream *stream = (struct ct_stream *)object;
@@ -64,7 +64,7 @@ static void list_add(struct ct_stream *stream)
     ct_mutex_unlock(&context->lock);
 }
 
-/* The list's reference is now the caller's. */
+/* The caller takes over the list's reference. */
 static void unlink_locked(struct ct_stream *stream)
 {
     struct ct_stream **link = &stream->context->streams;
@@ -120,7 +120,7 @@ int ct_stream_clamp_priority(const struct ct_device *device, int priority)
     return priority > CT_STREAM_PRIORITY_LEAST ? CT_STREAM_PRIORITY_LEAST : priority;
 }
 
-/* A doomed stream of the context whose work is done, out of the list; NULL: none. */
+/* Removes a doomed stream whose work is complete from the context's list and returns it, or NULL if there is none. */
 static struct ct_stream *take_reapable_or_null(struct ct_context *context)
 {
     struct ct_stream *stream;
@@ -151,16 +151,16 @@ void ct_stream_doom(struct ct_stream *stream)
     ct_streams_reap(stream->context);
 }
 
-/* What cuCtxWaitEvent made the others wait for. */
-static CUresult join_gate(struct ct_stream *stream)
+/* A new stream waits for the events for which cuCtxWaitEvent made the existing ones wait. */
+static CUresult join_barrier(struct ct_stream *stream)
 {
     struct ct_context *context = stream->context;
-    struct ct_stream *gate;
+    struct ct_stream *barrier;
 
     ct_mutex_lock(&context->lock);
-    gate = context->gate;
+    barrier = context->barrier;
     ct_mutex_unlock(&context->lock);
-    return gate ? ct_stream_wait_for(stream, gate, ct_stream_point(gate)) : CUDA_SUCCESS;
+    return barrier ? ct_stream_wait_for(stream, barrier, ct_stream_point(barrier)) : CUDA_SUCCESS;
 }
 
 CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priority, struct ct_stream **out)
@@ -174,18 +174,18 @@ CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priori
     r = make(context, flags, ct_stream_clamp_priority(context->device, priority), false, &stream);
     if (r != CUDA_SUCCESS)
         return r;
-    r = join_gate(stream);
+    r = join_barrier(stream);
     if (r == CUDA_SUCCESS)
         r = ct_object_publish(&stream->object);
     if (r == CUDA_SUCCESS)
         *out = stream;
     else
         ct_stream_doom(stream);
-    ct_object_release(&stream->object); /* the list and the table have theirs */
+    ct_object_release(&stream->object); /* the list and the handle table have their own references */
     return r;
 }
 
-CUresult ct_stream_create_own(struct ct_context *context, struct ct_stream **out)
+CUresult ct_stream_create_per_thread(struct ct_context *context, struct ct_stream **out)
 {
     struct ct_stream *stream;
     CUresult r = make(context, CU_STREAM_DEFAULT, 0, false, &stream);
@@ -193,7 +193,7 @@ CUresult ct_stream_create_own(struct ct_context *context, struct ct_stream **out
     if (r != CUDA_SUCCESS)
         return r;
     stream->is_per_thread = true;
-    r = join_gate(stream);
+    r = join_barrier(stream);
     if (r == CUDA_SUCCESS) {
         *out = stream;
     } else {
@@ -203,7 +203,7 @@ CUresult ct_stream_create_own(struct ct_context *context, struct ct_stream **out
     return r;
 }
 
-CUresult ct_stream_create_inner(struct ct_context *context, struct ct_stream **out)
+CUresult ct_stream_create_internal(struct ct_context *context, struct ct_stream **out)
 {
     return make(context, CU_STREAM_NON_BLOCKING, 0, false, out);
 }
@@ -228,7 +228,7 @@ CUresult ct_stream_destroy(struct ct_stream *stream)
 
 void ct_streams_await_all(struct ct_context *context)
 {
-    for (struct ct_stream *stream = context->streams; stream; stream = stream->next_in_context) /* the list stands still */
+    for (struct ct_stream *stream = context->streams; stream; stream = stream->next_in_context) /* the list no longer changes */
         await_all(stream);
 }
 
@@ -236,7 +236,7 @@ void ct_streams_destroy_all(struct ct_context *context)
 {
     struct ct_stream *stream;
 
-    context->gate = NULL; /* it goes with the others */
+    context->barrier = NULL; /* it is in the list, too */
     for (;;) {
         ct_mutex_lock(&context->lock);
         stream = context->streams;
@@ -247,7 +247,7 @@ void ct_streams_destroy_all(struct ct_context *context)
             return;
         if (stream->object.handle && !stream->doomed)
             ct_object_unpublish(&stream->object);
-        finish(stream); /* whoever still refers to it finds a struct without a queue */
+        finish(stream); /* remaining references are to a struct without a queue */
         ct_object_release(&stream->object);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The streams behind handles, the default streams' names among them. */
+/* Look-up of streams by handle, including the special handles of the default streams. */
 #include "stream.h"
 
 #include "core/base/log.h"
@@ -13,7 +13,7 @@ static CUresult default_stream(struct ct_context *context, CUstream handle, stru
     CUresult r = CUDA_SUCCESS;
 
     if (handle == CU_STREAM_PER_THREAD)
-        r = ct_stream_own_of_thread(context, &stream);
+        r = ct_stream_of_thread(context, &stream);
     if (r != CUDA_SUCCESS)
         return r;
     ct_object_retain(&stream->object);
@@ -21,14 +21,14 @@ static CUresult default_stream(struct ct_context *context, CUstream handle, stru
     return CUDA_SUCCESS;
 }
 
-/* With a use of the stream's own context, which need not be the current one. */
+/* On success the caller has a use of the stream's own context, which need not be the current one. */
 static CUresult find(CUstream handle, struct ct_stream **out)
 {
     struct ct_stream *stream = (struct ct_stream *)ct_object_find_or_null(CT_OBJECT_STREAM, handle);
     CUresult r;
 
     if (!stream)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no stream", (void *)handle);
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is not a stream", (void *)handle);
     r = ct_context_enter(stream->context);
     if (r == CUDA_SUCCESS)
         *out = stream;

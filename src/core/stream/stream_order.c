@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which work of other streams a stream is known to follow: a short table for each stream, kept by waits for events, and read by memory
- * pools, which hand memory that one stream freed to another that is ordered behind the free. */
+/* The work of other streams that a stream is known to follow: a short table for each stream. Event waits write it, and memory pools read
+ * it: they give memory that one stream freed to another stream that is ordered after the free. */
 #include "stream_order.h"
 
 static struct ct_order_entry *entry_of(struct ct_stream_order *order, unsigned long long id)
@@ -8,7 +8,7 @@ static struct ct_order_entry *entry_of(struct ct_stream_order *order, unsigned l
     for (unsigned i = 0; i < CT_ORDER_ENTRIES; i++)
         if (order->entries[i].id == id)
             return &order->entries[i];
-    return &order->entries[order->next++ % CT_ORDER_ENTRIES]; /* the oldest goes */
+    return &order->entries[order->next++ % CT_ORDER_ENTRIES]; /* evicts the oldest */
 }
 
 void ct_stream_order_add(struct ct_stream_order *order, const struct ct_order_entry *entry)
@@ -24,7 +24,7 @@ void ct_stream_order_inherit(struct ct_stream_order *order, const struct ct_stre
     for (unsigned i = 0; i < CT_ORDER_ENTRIES; i++) {
         struct ct_order_entry entry = other->entries[i];
 
-        if (!entry.id || entry.since > point) /* it came after what is waited for */
+        if (!entry.id || entry.since > point) /* that order began only after `point` */
             continue;
         entry.since = since;
         ct_stream_order_add(order, &entry);

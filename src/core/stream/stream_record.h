@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recording into a stream's queue, between ct_stream_begin and ct_stream_end. Every command that an application's stream gives to a backend
- * goes through one of these functions. */
+/* Recording into a stream's queue, between ct_stream_begin and ct_stream_end. Every command of an application's stream is recorded into
+ * the backend's queue by one of these functions. */
 #ifndef CT_CORE_STREAM_RECORD_H
 #define CT_CORE_STREAM_RECORD_H
 
@@ -8,7 +8,7 @@
 
 #include <assert.h>
 
-/* The point of the last command that was recorded. */
+/* The point of the last recorded command. */
 static inline uint64_t ct_stream_point(const struct ct_stream *stream)
 {
     return ct_stream_backend(stream)->queues->point(stream->queue);
@@ -41,7 +41,7 @@ static inline CUresult ct_stream_record_timestamp_locked(struct ct_stream *strea
     return ct_stream_backend(stream)->queues->timestamp(stream->queue, timestamp);
 }
 
-/* Orders what is recorded next behind `point` of another stream of the same device. */
+/* Makes the commands recorded next wait for `point` of another stream of the same device. */
 static inline CUresult ct_stream_record_wait_locked(struct ct_stream *stream, const struct ct_stream *other, uint64_t point)
 {
     assert(ct_mutex_held(&stream->lock));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stream's ring: blocks of host memory in the order in which they were filled.
  *
- *   FILLING ──no room, or committed──> BUSY(point) ──point complete──> free, and FILLING again
+ *   FILLING ──full, or committed──> BUSY(point) ──point complete──> free, and FILLING again
  *
- * Only the newest block is filled; the oldest are recycled first. `open` blocks hold pieces that were taken since the last commit:
- * their point is not known yet. A large request gets a block of its own, destroyed when its point is complete. */
+ * Only the newest block is filled; the oldest blocks are recycled first. `open` blocks hold pieces taken since the last commit, whose
+ * point is not known yet. A large request gets a block of its own, which is destroyed when its point is complete. */
 #include "stream_ring.h"
 
 #include "core/base/log.h"
@@ -16,7 +16,7 @@
 #define CT_CHANNEL "stream"
 #define FIRST_BLOCK_BYTES ((uint64_t)256 << 10) /* most streams never need more */
 #define BLOCK_BYTES ((uint64_t)1 << 20)
-#define RING_BYTES ((uint64_t)16 << 20) /* beyond this, wait for older work */
+#define RING_BYTES ((uint64_t)16 << 20) /* above this size, wait for older work */
 #define LARGE_IN_FLIGHT_BYTES ((uint64_t)256 << 20)
 #define MIN_ALIGN 16
 
@@ -24,7 +24,7 @@ struct block {
     struct block *next; /* newer */
     struct ct_backing backing;
     uint64_t used_bytes;
-    uint64_t point; /* of the last command that uses it */
+    uint64_t point; /* the last command that uses the block */
     bool open;
     bool large;
 };
@@ -33,7 +33,7 @@ struct ct_stream_ring {
     struct ct_context *context; /* borrowed: outlives the stream's queue */
     struct ct_queue *queue;     /* borrowed: the stream's */
     struct block *oldest, *newest;
-    uint64_t shared_bytes, large_bytes; /* of all blocks */
+    uint64_t shared_bytes, large_bytes; /* totals of all blocks */
 };
 
 static CUresult block_create(struct ct_stream_ring *ring, uint64_t size_bytes, bool large, struct block **out)
@@ -88,11 +88,12 @@ static uint64_t completed_point(const struct ct_stream_ring *ring)
 {
     uint64_t point;
 
-    /* of a queue that failed nothing runs any more */
+    /* a failed queue runs nothing any more */
     return ring->context->backend->queues->completed(ring->queue, &point) == CUDA_SUCCESS ? point : UINT64_MAX;
 }
 
-/* The oldest shared block if its work is complete, taken out of the list; NULL if there is none. Large ones on the way are destroyed. */
+/* Removes the oldest shared block from the list and returns it if its work is complete, else NULL. Complete large blocks before it are
+ * destroyed. */
 static struct block *take_complete_or_null(struct ct_stream_ring *ring)
 {
     uint64_t completed = completed_point(ring);
@@ -108,7 +109,7 @@ static struct block *take_complete_or_null(struct ct_stream_ring *ring)
     return NULL;
 }
 
-/* Waits until the oldest block's work is complete. False: there is none to wait for, or the wait failed. */
+/* Waits until the oldest block's work is complete. False: there is no such block, or the wait failed. */
 static bool await_oldest(struct ct_stream_ring *ring)
 {
     if (!ring->oldest || ring->oldest->open)
@@ -125,7 +126,7 @@ static CUresult next_shared_block(struct ct_stream_ring *ring, struct block **ou
         block = take_complete_or_null(ring);
     if (!block)
         r = block_create(ring, ring->shared_bytes ? BLOCK_BYTES : FIRST_BLOCK_BYTES, false, &block);
-    if (r != CUDA_SUCCESS && await_oldest(ring)) { /* no memory: make do with what we have */
+    if (r != CUDA_SUCCESS && await_oldest(ring)) { /* out of memory: wait for an existing block */
         block = take_complete_or_null(ring);
         r = block ? CUDA_SUCCESS : r;
     }
@@ -142,7 +143,7 @@ static CUresult large_block(struct ct_stream_ring *ring, uint64_t size_bytes, st
     struct block *recycled;
     CUresult r;
 
-    do { /* gives back large blocks whose work is complete; a shared one on the way becomes the newest */
+    do { /* frees large blocks whose work is complete; a shared block found along the way becomes the newest */
         recycled = take_complete_or_null(ring);
         if (recycled) {
             recycled->used_bytes = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits (Driver API: Stream Management): of the host for a stream, of a stream for what the host does, of a stream for another. */
+/* Waits (Driver API: Stream Management): the host for a stream, a stream for the host, and a stream for another stream. */
 #include "stream.h"
 
 #include "core/base/log.h"
@@ -12,13 +12,13 @@
 
 #define CT_CHANNEL "stream"
 
-/* ---- of the host ---- */
+/* ---- the host waits for a stream ---- */
 
-/* The stream's own policy, else the context's. A CPU device needs the cores that a spinning thread would take. */
+/* Follows the stream's own policy, else the context's. A CPU device needs the cores that a spinning thread would occupy. */
 static bool may_spin(struct ct_stream *stream)
 {
     unsigned scheduling = stream->context->flags & CU_CTX_SCHED_MASK;
-    int policy = atomic_load_explicit(&stream->sync_policy, memory_order_relaxed); /* a hint: nothing hangs on it */
+    int policy = atomic_load_explicit(&stream->sync_policy, memory_order_relaxed); /* only a hint, so relaxed order is enough */
 
     if (stream->context->device->info.kind == CT_DEVICE_CPU)
         return false;
@@ -32,11 +32,11 @@ CUresult ct_stream_await(struct ct_stream *stream, uint64_t point)
     CUresult r = ct_stream_backend(stream)->queues->await(stream->queue, point, UINT64_MAX, may_spin(stream));
 
     r = ct_context_check(stream->context, r);
-    /* Work that the host did for the stream may have failed, too. */
+    /* Work that the host executed for the stream may have failed, too. */
     return r == CUDA_SUCCESS ? (CUresult)atomic_load(&stream->context->sticky_error) : r;
 }
 
-/* The point behind which work recorded now would run. */
+/* The point after which a command recorded now would run. */
 static CUresult next_point(struct ct_stream *stream, uint64_t *out)
 {
     CUresult r = ct_stream_begin(stream);
@@ -48,7 +48,7 @@ static CUresult next_point(struct ct_stream *stream, uint64_t *out)
     return CUDA_SUCCESS;
 }
 
-/* The point of all that the stream's work means: for the legacy stream that of the blocking streams, too. */
+/* The point that covers all the stream's work; for the legacy stream that includes the work of the blocking streams. */
 static CUresult last_point(struct ct_stream *stream, uint64_t *out)
 {
     if (stream->is_legacy)
@@ -63,7 +63,7 @@ void ct_stream_observe_wait(struct ct_stream *stream, uint64_t point)
         ct_process.devices[i].hooks.observe_wait(&ct_process.devices[i], stream, point);
 }
 
-static CUresult await_and_tell(struct ct_stream *stream, uint64_t point)
+static CUresult await_and_notify(struct ct_stream *stream, uint64_t point)
 {
     CUresult r = ct_stream_await(stream, point);
 
@@ -77,15 +77,15 @@ CUresult ct_stream_synchronize(struct ct_stream *stream)
     uint64_t point;
     CUresult r = last_point(stream, &point);
 
-    return r == CUDA_SUCCESS ? await_and_tell(stream, point) : r;
+    return r == CUDA_SUCCESS ? await_and_notify(stream, point) : r;
 }
 
-CUresult ct_stream_settle(struct ct_stream *stream)
+CUresult ct_stream_drain(struct ct_stream *stream)
 {
     uint64_t point;
     CUresult r = next_point(stream, &point);
 
-    return r == CUDA_SUCCESS ? await_and_tell(stream, point) : r;
+    return r == CUDA_SUCCESS ? await_and_notify(stream, point) : r;
 }
 
 CUresult ct_stream_query(struct ct_stream *stream)
@@ -99,10 +99,10 @@ CUresult ct_stream_query(struct ct_stream *stream)
     r = ct_context_check(stream->context, r);
     if (r != CUDA_SUCCESS)
         return r;
-    return completed >= point ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY; /* an ordinary answer: nothing to log */
+    return completed >= point ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY; /* NOT_READY is no failure and is not logged */
 }
 
-/* ---- of a stream for the host: functions that it calls, and waits that a backend's queues cannot do ---- */
+/* ---- a stream waits for the host: host functions, and waits that a backend's queues cannot perform ---- */
 
 /* Called with the stream locked. */
 static CUresult worker_of_locked(struct ct_stream *stream, struct ct_stream_worker **out)
@@ -138,7 +138,7 @@ static CUresult record_on_worker(struct ct_stream *stream, enum ct_worker_order 
         return r;
     r = record_on_worker_locked(stream, order, function, user);
     ct_stream_end(stream);
-    /* Once recorded it runs and `user` is its own, whatever else has failed by now: the next call tells of that. */
+    /* A recorded function runs and owns `user`, so this call succeeds even if the context has failed; the next call reports that. */
     return r == CUDA_SUCCESS ? r : ct_context_check(stream->context, r);
 }
 
@@ -152,11 +152,11 @@ CUresult ct_stream_wait_on_host(struct ct_stream *stream, ct_host_function funct
     return record_on_worker(stream, CT_WORKER_AT_ONCE, function, user);
 }
 
-/* ---- of a stream for another ---- */
+/* ---- a stream waits for another stream ---- */
 
-/* A wait for a stream of another device: done by the worker, with a use of the other context. */
+/* A wait for a stream of another device. The worker performs it, with a use of the other context. */
 struct foreign_wait {
-    struct ct_stream *stream; /* as ct_stream_release takes it */
+    struct ct_stream *stream; /* retained, with a use of its context: freed by ct_stream_release */
     uint64_t point;
 };
 
@@ -202,7 +202,7 @@ static struct ct_stream_order copy_order(struct ct_stream *stream)
     return order;
 }
 
-/* `known` is a copy of what the other stream follows. */
+/* `known` is a copy of the other stream's table. */
 static void note_order_locked(struct ct_stream *stream, struct ct_stream *other, uint64_t point, const struct ct_stream_order *known)
 {
     uint64_t since = ct_stream_point(stream);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host functions of a stream run on one thread, one after the other, in the order of the stream.
+/* The host functions of a stream run on one thread, one after the other, in stream order.
  *
- * Function n has two values of the timeline: 2n + 1, which the queue signals when all before it is complete, and 2n + 2, which the
+ * Function n has two values of the timeline: 2n + 1, which the queue signals when all earlier commands are complete, and 2n + 2, which the
  * thread signals when the function has returned and for which the queue waits. No lock is held while a function runs. */
 #include "stream_worker.h"
 
@@ -22,10 +22,10 @@ struct item {
 };
 
 struct ct_stream_worker {
-    struct ct_context *context; /* borrowed: in use while a stream of it has a queue */
+    struct ct_context *context; /* borrowed: its parts live while one of its streams has a queue */
     struct ct_timeline *timeline;
     uint64_t last_value;  /* guarded by the stream's lock */
-    struct ct_mutex lock; /* guards what follows */
+    struct ct_mutex lock; /* guards the members below */
     pthread_cond_t changed;
     struct item *first, **end;
     bool stopping;
@@ -62,7 +62,7 @@ static void run_item(struct ct_stream_worker *worker, const struct item *item)
     item->function(item->user, status);
     ct_thread_set_in_host_function(false);
     if (backend->timelines->signal(worker->timeline, item->done_value) != CUDA_SUCCESS)
-        ct_log(CT_LOG_WARN, "a stream cannot go on after a host function: the timeline cannot be signalled");
+        ct_log(CT_LOG_WARN, "a stream hangs after a host function, because the timeline cannot be signalled");
 }
 
 static void *worker_main(void *user)
@@ -143,7 +143,7 @@ CUresult ct_stream_worker_record(struct ct_stream_worker *worker, struct ct_queu
     if (order == CT_WORKER_AFTER_QUEUE)
         r = backend->queues->signal(queue, worker->timeline, start);
     if (r == CUDA_SUCCESS) {
-        worker->last_value = done; /* a value is used once, whatever comes of it */
+        worker->last_value = done; /* a value is used only once, even if this call fails */
         r = backend->queues->wait(queue, worker->timeline, done);
     }
     if (r != CUDA_SUCCESS) {

@@ -157,7 +157,7 @@ CUresult ct_vmm_unmap(uint64_t address, uint64_t size_bytes)
 
     if (r != CUDA_SUCCESS)
         return r;
-    ct_contexts_synchronize_but(NULL);
+    ct_contexts_synchronize_except(NULL);
     ct_mutex_lock(&ct_vmm_lock);
     r = unmap_locked(address, size_bytes);
     ct_mutex_unlock(&ct_vmm_lock);
@@ -208,7 +208,7 @@ CUresult ct_vmm_set_access(uint64_t address, uint64_t size_bytes, const CUmemAcc
     for (size_t i = 0; i < count; i++)
         takes_away = takes_away || descs[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     if (takes_away)
-        ct_contexts_synchronize_but(NULL);
+        ct_contexts_synchronize_except(NULL);
     ct_mutex_lock(&ct_vmm_lock);
     r = ct_vmm_find_whole_locked(address, size_bytes, &run);
     for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) /* all of them before the first has an effect */

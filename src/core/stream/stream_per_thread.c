@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Per-thread default streams (CU_STREAM_PER_THREAD): each thread has one for each context that it used, made at the first use. They go
- * with the thread, when their work is done. */
+/* Per-thread default streams (CU_STREAM_PER_THREAD): each thread has one for each context in which it used this stream, created at the
+ * first use. When the thread ends they are doomed, and so freed when their work is complete. */
 #include "stream.h"
 
 #include "core/base/log.h"
@@ -18,7 +18,7 @@ struct own_stream {
 static _Thread_local struct own_stream *own_streams;
 
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
-static pthread_key_t exit_key; /* set in threads that have streams: its destructor lets them go */
+static pthread_key_t exit_key; /* set in threads that have streams; its destructor drops them */
 static bool exit_key_usable;
 
 static void drop(struct own_stream *own)
@@ -28,7 +28,7 @@ static void drop(struct own_stream *own)
     bool alive;
 
     ct_object_retain(&context->object);
-    alive = ct_context_use(context) == CUDA_SUCCESS; /* else the context's last user finishes the stream, or has done so */
+    alive = ct_context_use(context) == CUDA_SUCCESS; /* else the context's destruction finishes the stream */
     if (alive && stream->queue)
         ct_stream_doom(stream);
     ct_object_release(&stream->object);
@@ -61,8 +61,8 @@ __attribute__((destructor)) static void delete_exit_key(void)
         pthread_key_delete(exit_key);
 }
 
-/* The stream of `context` if it has a queue. Streams of contexts that were taken down are dropped on the way. A stream of `context` is
- * finished only while nobody uses that, so its queue may be looked at here. */
+/* The thread's stream of `context` if it has a queue. Streams of destroyed contexts are dropped along the way. The queue may be read here
+ * without a lock, since a stream is finished only while its context has no users. */
 static struct ct_stream *find_or_null(const struct ct_context *context)
 {
     struct own_stream **link = &own_streams;
@@ -73,7 +73,7 @@ static struct ct_stream *find_or_null(const struct ct_context *context)
 
         if (ours && own->stream->queue)
             return own->stream;
-        if (ours || !atomic_load_explicit(&own->stream->context->active, memory_order_relaxed)) { /* if it is late: next time */
+        if (ours || !atomic_load_explicit(&own->stream->context->active, memory_order_relaxed)) { /* stale: next time */
             *link = own->next;
             drop(own);
         } else {
@@ -83,7 +83,7 @@ static struct ct_stream *find_or_null(const struct ct_context *context)
     return NULL;
 }
 
-CUresult ct_stream_own_of_thread(struct ct_context *context, struct ct_stream **out)
+CUresult ct_stream_of_thread(struct ct_context *context, struct ct_stream **out)
 {
     struct ct_stream *stream = find_or_null(context);
     struct own_stream *own;
@@ -95,11 +95,11 @@ CUresult ct_stream_own_of_thread(struct ct_context *context, struct ct_stream **
     }
     pthread_once(&exit_once, make_exit_key);
     if (!exit_key_usable || pthread_setspecific(exit_key, &own_streams) != 0)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no key for the threads' streams");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "thread-specific key for per-thread default streams");
     own = malloc(sizeof *own);
     if (!own)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the thread's stream");
-    r = ct_stream_create_own(context, &own->stream);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "per-thread default stream");
+    r = ct_stream_create_per_thread(context, &own->stream);
     if (r != CUDA_SUCCESS) {
         free(own);
         return r;
