@@ -48,7 +48,7 @@ static CUresult enter_mappings(bool is_valid, const char *function)
 {
     CUresult r = check_call();
 
-    if (r == CUDA_SUCCESS && !ct_vmm_is_there())
+    if (r == CUDA_SUCCESS && !ct_vmm_is_supported())
         r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s: no device supports mappings in reservations", function);
     return r == CUDA_SUCCESS ? check_arguments(is_valid, function) : r;
 }

@@ -129,7 +129,7 @@ static void count_finished(struct ct_vmm_memory *memory)
     memory->size_bytes = 0;
 }
 
-static const struct ct_vmm_way counting = {.memory_finish = count_finished};
+static const struct ct_vmm_implementation counting = {.memory_finish = count_finished};
 
 /* As cuMemCreate and cuMemRelease do. False: it is not kept. */
 static bool create_and_release(struct ct_device *device, size_t bytes, int mark)

@@ -22,7 +22,7 @@
 struct spare {
     uint64_t size_bytes;
     struct ct_backing backing;
-    const struct ct_vmm_way *way; /* of physical memory; NULL: it is the backing */
+    const struct ct_vmm_implementation *way; /* of physical memory; NULL: it is the backing */
     struct ct_vmm_memory physical;
 };
 
@@ -164,7 +164,7 @@ bool ct_spares_take_physical(struct ct_spares *spares, uint64_t size_bytes, stru
     return true;
 }
 
-bool ct_spares_put_physical(struct ct_spares *spares, const struct ct_vmm_way *way, const struct ct_vmm_memory *memory)
+bool ct_spares_put_physical(struct ct_spares *spares, const struct ct_vmm_implementation *way, const struct ct_vmm_memory *memory)
 {
     return put(spares, &(struct spare){.size_bytes = memory->size_bytes, .way = way, .physical = *memory});
 }

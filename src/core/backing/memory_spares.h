@@ -22,7 +22,7 @@ CUresult ct_spares_backing(struct ct_context *context, enum ct_memory_kind kind,
 bool ct_spares_put(struct ct_spares *spares, const struct ct_backing *backing);
 /* The same for physical memory, which is counted (memory_budget.h) and stays so while it is kept. Nobody else may have it. */
 bool ct_spares_take_physical(struct ct_spares *spares, uint64_t size_bytes, struct ct_vmm_memory *out);
-bool ct_spares_put_physical(struct ct_spares *spares, const struct ct_vmm_way *way, const struct ct_vmm_memory *memory);
+bool ct_spares_put_physical(struct ct_spares *spares, const struct ct_vmm_implementation *way, const struct ct_vmm_memory *memory);
 /* Gives everything back to the driver. False: there was nothing. */
 bool ct_spares_trim(struct ct_spares *spares);
 

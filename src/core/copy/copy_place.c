@@ -14,8 +14,8 @@ static bool is_device_kind(enum ct_range_kind kind)
 
 static CUresult find_virtual(uint64_t address, uint64_t span_bytes, bool synchronous, struct ct_place *out)
 {
-    struct ct_vmm_spot spot;
-    CUresult r = ct_vmm_spot_at(address, span_bytes, &spot);
+    struct ct_vmm_extent spot;
+    CUresult r = ct_vmm_extent_at(address, span_bytes, &spot);
 
     if (r == CUDA_SUCCESS)
         *out = (struct ct_place){.memory = spot.memory,

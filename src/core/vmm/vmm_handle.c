@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory without addresses (Driver API: Virtual Memory Management): cuMemCreate and what becomes of its handles. */
+/* Physical memory without addresses (Driver API: Virtual Memory Management): cuMemCreate and the life of its handles. */
 #include "vmm_handle.h"
 
 #include "core/backing/device_open.h"
@@ -17,7 +17,7 @@ struct ct_mutex ct_vmm_lock = CT_MUTEX_INITIALIZER(CT_RANK_VIRTUAL_MEMORY);
 
 /* ---- devices ---- */
 
-CUresult ct_vmm_way_of(const struct ct_device *device, const struct ct_vmm_way **out)
+CUresult ct_vmm_implementation_of(const struct ct_device *device, const struct ct_vmm_implementation **out)
 {
     switch (device->info.virtual_memory) {
     case CT_VIRTUAL_PAGES:
@@ -29,10 +29,10 @@ CUresult ct_vmm_way_of(const struct ct_device *device, const struct ct_vmm_way *
     case CT_VIRTUAL_NONE:
         break;
     }
-    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s cannot map memory at addresses that were reserved", device->info.name);
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not support mappings in reservations", device->info.name);
 }
 
-bool ct_vmm_is_there(void)
+bool ct_vmm_is_supported(void)
 {
     for (unsigned i = 0; i < ct_process.n_devices; i++)
         if (ct_process.devices[i].info.virtual_memory != CT_VIRTUAL_NONE)
@@ -62,12 +62,12 @@ CUresult ct_vmm_check_handle_type(CUmemAllocationHandleType type)
     case CU_MEM_HANDLE_TYPE_WIN32:
     case CU_MEM_HANDLE_TYPE_WIN32_KMT:
     case CU_MEM_HANDLE_TYPE_FABRIC:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle type 0x%x: only file descriptors", (unsigned)type);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle type 0x%x is not supported: only file descriptors are", (unsigned)type);
     }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle type 0x%x", (unsigned)type);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle type 0x%x does not exist", (unsigned)type);
 }
 
-/* Where memory may be: on a device. The attributes say that no other place can be had. */
+/* Validates the location of memory, which must be a device. The attributes report that no other location is supported. */
 static CUresult check_location(const CUmemLocation *location, struct ct_device **out_device)
 {
     switch ((int)location->type) {
@@ -75,9 +75,9 @@ static CUresult check_location(const CUmemLocation *location, struct ct_device *
         return ct_device_lookup(location->id, out_device);
     case CU_MEM_LOCATION_TYPE_HOST:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory handles of host memory");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory handles of host memory are not supported");
     }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory location type %d", (int)location->type);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory location type %d does not exist", (int)location->type);
 }
 
 CUresult ct_vmm_check_handle_types(CUmemAllocationHandleType wanted, unsigned offered)
@@ -85,38 +85,39 @@ CUresult ct_vmm_check_handle_types(CUmemAllocationHandleType wanted, unsigned of
     const unsigned of_linux = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_FABRIC;
 
     if ((unsigned)wanted & ~of_linux)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle types 0x%x", (unsigned)wanted);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "handle types 0x%x do not exist", (unsigned)wanted);
     if ((unsigned)wanted & ~offered)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle types 0x%x where 0x%x are to be had", (unsigned)wanted, offered);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "handle types 0x%x are not supported: only 0x%x are", (unsigned)wanted, offered);
     return CUDA_SUCCESS;
 }
 
-/* How memory is made and mapped: that of tile pools for images, other by addresses. */
-static CUresult find_way(const CUmemAllocationProp *properties, const struct ct_device *device, const struct ct_vmm_way **out)
+/* Finds the implementation of memory: images for tile pools, otherwise addresses. */
+static CUresult find_implementation(const CUmemAllocationProp *properties, const struct ct_device *device,
+                                    const struct ct_vmm_implementation **out)
 {
     if (!ct_vmm_is_tile_pool(properties))
-        return ct_vmm_way_of(device, out);
+        return ct_vmm_implementation_of(device, out);
     if (!device->info.sparse_images || properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory for sparse arrays, or none that is shared", device->info.name);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory for sparse arrays, or cannot share it", device->info.name);
     *out = &ct_vmm_tiles;
     return CUDA_SUCCESS;
 }
 
 CUresult ct_vmm_check_properties(const CUmemAllocationProp *properties, struct ct_device **out_device)
 {
-    const struct ct_vmm_way *way;
+    const struct ct_vmm_implementation *implementation;
     CUresult r;
 
     if (properties->type != CU_MEM_ALLOCATION_TYPE_PINNED)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "allocation type %d", (int)properties->type);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "allocation type %d does not exist", (int)properties->type);
     if (properties->allocFlags.compressionType > CU_MEM_ALLOCATION_COMP_GENERIC)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "compression type %d", (int)properties->allocFlags.compressionType);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "compression type %d does not exist", (int)properties->allocFlags.compressionType);
     if ((r = check_location(&properties->location, out_device)) != CUDA_SUCCESS ||
         (r = ct_vmm_check_handle_types(properties->requestedHandleTypes, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)) != CUDA_SUCCESS)
         return r;
-    if (properties->allocFlags.gpuDirectRDMACapable) /* other uses than tile pools are ignored, as NVIDIA's driver does */
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory for GPUDirect RDMA");
-    return find_way(properties, *out_device, &way);
+    if (properties->allocFlags.gpuDirectRDMACapable) /* usages other than tile pools are ignored, as in NVIDIA's driver */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory for GPUDirect RDMA is not supported");
+    return find_implementation(properties, *out_device, &implementation);
 }
 
 /* ---- handles ---- */
@@ -126,12 +127,12 @@ CUmemGenericAllocationHandle ct_vmm_handle_of(const struct ct_allocated *allocat
     return (CUmemGenericAllocationHandle)(uintptr_t)allocated->object.handle;
 }
 
-/* Memory that others may have, or that others made, is not kept, nor are tile pools. */
+/* Freed memory is cached for reuse, unless it is shareable, imported, or a tile pool. */
 static bool keep(const struct ct_allocated *allocated)
 {
     return allocated->properties.requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE && allocated->device_bytes &&
            !ct_vmm_is_tile_pool(&allocated->properties) &&
-           ct_spares_put_physical(allocated->memory.device->spares, allocated->way, &allocated->memory);
+           ct_spares_put_physical(allocated->memory.device->spares, allocated->implementation, &allocated->memory);
 }
 
 static void destroy(struct ct_object *object)
@@ -140,7 +141,7 @@ static void destroy(struct ct_object *object)
 
     if (!keep(allocated)) {
         ct_budget_give(allocated->memory.device, allocated->device_bytes);
-        allocated->way->memory_finish(&allocated->memory);
+        allocated->implementation->memory_finish(&allocated->memory);
     }
     free(allocated);
 }
@@ -151,9 +152,9 @@ CUresult ct_vmm_find_locked(CUmemGenericAllocationHandle handle, struct ct_alloc
     struct ct_allocated *allocated = (struct ct_allocated *)object;
     bool found = object && allocated->handles > 0;
 
-    ct_object_release(object); /* the table's reference keeps it as long as it counts something */
+    ct_object_release(object); /* the table's reference keeps the object alive while it has handles or mappings */
     if (!found)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is no handle of memory", (unsigned long long)handle);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not a memory handle", (unsigned long long)handle);
     *out = allocated;
     return CUDA_SUCCESS;
 }
@@ -161,11 +162,11 @@ CUresult ct_vmm_find_locked(CUmemGenericAllocationHandle handle, struct ct_alloc
 void ct_vmm_drop_if_unused_locked(struct ct_allocated *allocated)
 {
     if (!allocated->handles && !allocated->mappings)
-        (void)ct_object_unpublish(&allocated->object); /* the last reference */
+        (void)ct_object_unpublish(&allocated->object); /* releases the last reference */
 }
 
-/* Takes `memory` and what it is counted for, also on failure. Of `wanted` are the types of handles and the usage. */
-static CUresult publish(const struct ct_vmm_way *way, struct ct_vmm_memory *memory, uint64_t device_bytes,
+/* Takes ownership of `memory` and its budget, also on failure. `wanted` has the handle types and the usage. */
+static CUresult publish(const struct ct_vmm_implementation *implementation, struct ct_vmm_memory *memory, uint64_t device_bytes,
                         const CUmemAllocationProp *wanted, CUmemGenericAllocationHandle *out)
 {
     struct ct_allocated *allocated = calloc(1, sizeof *allocated);
@@ -173,11 +174,11 @@ static CUresult publish(const struct ct_vmm_way *way, struct ct_vmm_memory *memo
 
     if (!allocated) {
         ct_budget_give(memory->device, device_bytes);
-        way->memory_finish(memory);
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory handle");
+        implementation->memory_finish(memory);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a memory handle");
     }
     ct_object_init(&allocated->object, CT_OBJECT_ALLOCATED, destroy);
-    allocated->way = way;
+    allocated->implementation = implementation;
     allocated->memory = *memory;
     allocated->device_bytes = device_bytes;
     allocated->id = ct_process_new_id();
@@ -189,12 +190,12 @@ static CUresult publish(const struct ct_vmm_way *way, struct ct_vmm_memory *memo
     r = ct_object_publish(&allocated->object);
     if (r == CUDA_SUCCESS)
         *out = ct_vmm_handle_of(allocated);
-    ct_object_release(&allocated->object); /* from now on it is the table's */
+    ct_object_release(&allocated->object); /* the table owns the object from now on */
     return r;
 }
 
-/* Counted, new or spare. */
-static CUresult create_memory(struct ct_device *device, const struct ct_vmm_way *way, uint64_t size_bytes,
+/* Returns new or cached memory, charged to the budget. */
+static CUresult create_memory(struct ct_device *device, const struct ct_vmm_implementation *implementation, uint64_t size_bytes,
                               const CUmemAllocationProp *properties, struct ct_vmm_memory *out)
 {
     const bool shareable = properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
@@ -204,9 +205,9 @@ static CUresult create_memory(struct ct_device *device, const struct ct_vmm_way 
         return CUDA_SUCCESS;
     if ((r = ct_budget_take(device, size_bytes)) != CUDA_SUCCESS)
         return r;
-    r = way->memory_create(device, size_bytes, shareable, out);
+    r = implementation->memory_create(device, size_bytes, shareable, out);
     if (r == CUDA_ERROR_OUT_OF_MEMORY && ct_budget_reclaim(device))
-        r = way->memory_create(device, size_bytes, shareable, out);
+        r = implementation->memory_create(device, size_bytes, shareable, out);
     if (r != CUDA_SUCCESS)
         ct_budget_give(device, size_bytes);
     return r;
@@ -216,32 +217,32 @@ static CUresult create_memory(struct ct_device *device, const struct ct_vmm_way 
 
 CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_bytes, CUmemGenericAllocationHandle *out)
 {
-    const struct ct_vmm_way *way;
+    const struct ct_vmm_implementation *implementation;
     struct ct_vmm_memory memory;
     struct ct_device *device;
     CUresult r;
 
     if (size_bytes == 0 || size_bytes % CT_VMM_GRANULARITY)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes are no multiple of the granularity", (unsigned long long)size_bytes);
-    if ((r = ct_vmm_check_properties(properties, &device)) != CUDA_SUCCESS || (r = find_way(properties, device, &way)) != CUDA_SUCCESS ||
-        (r = ct_device_open(device)) != CUDA_SUCCESS)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes are not a multiple of the granularity", (unsigned long long)size_bytes);
+    if ((r = ct_vmm_check_properties(properties, &device)) != CUDA_SUCCESS ||
+        (r = find_implementation(properties, device, &implementation)) != CUDA_SUCCESS || (r = ct_device_open(device)) != CUDA_SUCCESS)
         return r;
-    r = create_memory(device, way, size_bytes, properties, &memory);
-    return r == CUDA_SUCCESS ? publish(way, &memory, size_bytes, properties, out) : r;
+    r = create_memory(device, implementation, size_bytes, properties, &memory);
+    return r == CUDA_SUCCESS ? publish(implementation, &memory, size_bytes, properties, out) : r;
 }
 
 CUresult ct_vmm_import(int fd, CUmemGenericAllocationHandle *out)
 {
-    static const CUmemAllocationProp imported; /* not to be shared once more, as with NVIDIA's driver */
+    static const CUmemAllocationProp imported; /* cannot be exported again, as in NVIDIA's driver */
     struct ct_device *device = ct_vmm_default_device();
-    const struct ct_vmm_way *way;
+    const struct ct_vmm_implementation *implementation;
     struct ct_vmm_memory memory;
     CUresult r;
 
-    if ((r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS || (r = ct_device_open(device)) != CUDA_SUCCESS)
+    if ((r = ct_vmm_implementation_of(device, &implementation)) != CUDA_SUCCESS || (r = ct_device_open(device)) != CUDA_SUCCESS)
         return r;
-    r = way->memory_import(device, fd, &memory);
-    return r == CUDA_SUCCESS ? publish(way, &memory, 0, &imported, out) : r;
+    r = implementation->memory_import(device, fd, &memory);
+    return r == CUDA_SUCCESS ? publish(implementation, &memory, 0, &imported, out) : r;
 }
 
 CUresult ct_vmm_export(CUmemGenericAllocationHandle handle, int *out_fd)
@@ -254,7 +255,7 @@ CUresult ct_vmm_export(CUmemGenericAllocationHandle handle, int *out_fd)
     if (r == CUDA_SUCCESS && !(allocated->properties.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the handle was not created to be shared by file descriptors");
     if (r == CUDA_SUCCESS)
-        r = allocated->way->memory_export(&allocated->memory, out_fd);
+        r = allocated->implementation->memory_export(&allocated->memory, out_fd);
     ct_mutex_unlock(&ct_vmm_lock);
     return r;
 }

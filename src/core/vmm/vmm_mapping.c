@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory at reserved addresses, and who has access to it (Driver API: Virtual Memory Management).
+/* Mappings in reservations, and the access of devices to them (Driver API: Virtual Memory Management).
  *
  *   ──reserve──> RESERVED ──map──> MAPPED, no access ──set access──> ACCESSIBLE (read, or read and write)
  *   <───free────          <─unmap──      <────────── unmap, access NONE ──────
  *
- * Only the device that has the memory may be given access. What is taken away is first let go by all work that was begun: unmapping waits
- * for every context. */
+ * Only the device of the memory can get access. Unmapping first waits for the work of every context, which may use the mapping. */
 #include "vmm_reservation.h"
 
 #include "core/device/context.h"
@@ -22,7 +21,7 @@
 static CUresult check_granularity(uint64_t address, uint64_t size_bytes)
 {
     if (size_bytes == 0 || (address | size_bytes) % CT_VMM_GRANULARITY)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx + %llu are no multiples of the granularity", (unsigned long long)address,
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx + %llu are not multiples of the granularity", (unsigned long long)address,
                        (unsigned long long)size_bytes);
     return CUDA_SUCCESS;
 }
@@ -37,21 +36,21 @@ static CUresult make_room(struct ct_reservation *reservation)
     if (reservation->n < reservation->capacity)
         return CUDA_SUCCESS;
     if (!(mappings = realloc(reservation->mappings, capacity * sizeof *mappings)))
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "mappings of a reservation");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the mappings of a reservation");
     reservation->mappings = mappings;
     reservation->capacity = capacity;
     return CUDA_SUCCESS;
 }
 
-/* The codes are those of NVIDIA's driver, and so is that sizes are looked at before addresses. */
+/* The result codes are those of NVIDIA's driver, which also checks sizes before addresses. */
 static CUresult check_part(const struct ct_allocated *allocated, uint64_t size_bytes, uint64_t offset)
 {
     if (size_bytes % CT_VMM_GRANULARITY)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "mapping %llu bytes", (unsigned long long)size_bytes);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a mapping of %llu bytes is not supported", (unsigned long long)size_bytes);
     if (offset)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "mapping memory from its byte %llu on", (unsigned long long)offset);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "mapping memory at the offset %llu is not supported", (unsigned long long)offset);
     if (size_bytes > allocated->memory.size_bytes)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%llu bytes of memory that has %llu", (unsigned long long)size_bytes,
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a mapping of %llu bytes exceeds the memory's %llu", (unsigned long long)size_bytes,
                        (unsigned long long)allocated->memory.size_bytes);
     return CUDA_SUCCESS;
 }
@@ -66,7 +65,7 @@ static CUresult map_locked(uint64_t address, uint64_t size_bytes, uint64_t offse
     if ((r = ct_vmm_find_locked(handle, &mapping.allocated)) != CUDA_SUCCESS)
         return r;
     if (ct_vmm_is_tile_pool(&mapping.allocated->properties))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory of a tile pool has no addresses");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory of a tile pool cannot be mapped at addresses");
     if ((r = check_part(mapping.allocated, size_bytes, offset)) != CUDA_SUCCESS ||
         (r = check_granularity(address, size_bytes)) != CUDA_SUCCESS)
         return r;
@@ -74,9 +73,9 @@ static CUresult map_locked(uint64_t address, uint64_t size_bytes, uint64_t offse
         return r;
     at = ct_vmm_first_behind_locked(reservation, address);
     if (at < reservation->n && reservation->mappings[at].start - address < size_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "something is mapped at 0x%llx", (unsigned long long)reservation->mappings[at].start);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory is already mapped at 0x%llx", (unsigned long long)reservation->mappings[at].start);
     if (at < reservation->n && reservation->mappings[at].start < address)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "something is mapped at 0x%llx", (unsigned long long)address);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory is already mapped at 0x%llx", (unsigned long long)address);
     if ((r = make_room(reservation)) != CUDA_SUCCESS ||
         (r = ct_vmm_find_view_locked(reservation, mapping.allocated->memory.device, &mapping.view)) != CUDA_SUCCESS)
         return r;
@@ -97,28 +96,28 @@ CUresult ct_vmm_map(uint64_t address, uint64_t size_bytes, uint64_t offset, CUme
     return r;
 }
 
-/* Mappings of one view get the access that they are to have. They keep what they had if the device refuses. */
+/* Changes the access of mappings of one view. They keep their previous access if the device fails. */
 static CUresult change_in_view_locked(const struct ct_vmm_run *run, CUmemAccess_flags access)
 {
     struct ct_vmm_change *changes = calloc(run->count, sizeof *changes);
     CUresult r;
 
     if (!changes)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %zu mappings", run->count);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a list of %zu mappings", run->count);
     for (size_t i = 0; i < run->count; i++)
         changes[i] = (struct ct_vmm_change){.offset = run->mappings[i].start - run->reservation->start,
                                             .size_bytes = run->mappings[i].size_bytes,
                                             .memory = &run->mappings[i].allocated->memory,
                                             .was = run->mappings[i].access,
                                             .now = access};
-    r = run->mappings->allocated->way->change(run->mappings->view, changes, (unsigned)run->count);
+    r = run->mappings->allocated->implementation->change(run->mappings->view, changes, (unsigned)run->count);
     for (size_t i = 0; i < run->count && r == CUDA_SUCCESS; i++)
         run->mappings[i].access = access;
     free(changes);
     return r;
 }
 
-/* One view after the other. */
+/* Changes one view after the other. */
 static CUresult change_locked(const struct ct_vmm_run *run, CUmemAccess_flags access)
 {
     const struct ct_vmm_mapping *end = run->mappings + run->count;
@@ -172,15 +171,15 @@ static CUresult check_desc(const CUmemAccessDesc *desc)
 
     if (desc->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && desc->flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
         desc->flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "access flags 0x%x", (unsigned)desc->flags);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "access flags 0x%x do not exist", (unsigned)desc->flags);
     switch ((int)desc->location.type) {
-    case CU_MEM_LOCATION_TYPE_DEVICE: /* the code is that of NVIDIA's driver, though the manual has INVALID_DEVICE, too */
+    case CU_MEM_LOCATION_TYPE_DEVICE: /* the result code is that of NVIDIA's driver, though the manual also lists INVALID_DEVICE */
         return ct_device_lookup(desc->location.id, &device) == CUDA_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_MEM_LOCATION_TYPE_HOST:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access of the host to mapped memory");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access of the host to mapped memory is not supported");
     }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory location type %d", (int)desc->location.type);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory location type %d does not exist", (int)desc->location.type);
 }
 
 static CUresult set_access_locked(uint64_t address, uint64_t size_bytes, const CUmemAccessDesc *desc)
@@ -192,7 +191,7 @@ static CUresult set_access_locked(uint64_t address, uint64_t size_bytes, const C
         return r;
     for (size_t i = 0; i < run.count; i++)
         if (run.mappings[i].view->device->ordinal != desc->location.id)
-            return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d cannot have memory of device %d", desc->location.id,
+            return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d cannot access memory of device %d", desc->location.id,
                            run.mappings[i].view->device->ordinal);
     return change_locked(&run, desc->flags);
 }
@@ -211,7 +210,7 @@ CUresult ct_vmm_set_access(uint64_t address, uint64_t size_bytes, const CUmemAcc
         ct_contexts_synchronize_except(NULL);
     ct_mutex_lock(&ct_vmm_lock);
     r = ct_vmm_find_whole_locked(address, size_bytes, &run);
-    for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) /* all of them before the first has an effect */
+    for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) /* all of them are validated before the first takes effect */
         r = check_desc(&descs[i]);
     for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++)
         r = set_access_locked(address, size_bytes, &descs[i]);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual memory on devices that work in the host's own address space: physical memory is a file in memory (memfd), a view is reserved
- * host address space that has been imported as device memory before anything is there, and mapping is mmap. Access is that of the pages, so
- * a kernel that leaves what it may touch faults as the host would.
+/* Virtual memory on devices that work in the host's address space: physical memory is a file in memory (memfd), a view is a reservation of
+ * host addresses that is imported as device memory before anything is mapped in it, and mapping is mmap. The pages enforce the access, so a
+ * kernel that accesses unmapped pages faults as host code does.
  *
- * Memory that is to be shared is the driver's own where it exports such, so that an application can import it there: its pages are mapped
- * once more wherever they are wanted.
+ * Memory that is to be shared is allocated by the driver if the driver can export it, so that an application can import it there: its pages
+ * are mapped a second time in the views.
  *
- * A file is sealed against changes of its size: nobody who gets its descriptor can take pages away from under a kernel. */
+ * A file is sealed against changes of its size, so no process that receives its descriptor can remove pages that a kernel uses. */
 #include "vmm_backing.h"
 
 #include "core/backing/address_rule.h"
@@ -33,10 +33,10 @@ static CUresult create_file(struct ct_device *device, uint64_t size_bytes, struc
     int fd = memfd_create("cuttle", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
     if (fd < 0)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file for %llu bytes", (unsigned long long)size_bytes);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a file for %llu bytes cannot be created", (unsigned long long)size_bytes);
     if (size_bytes > INT64_MAX || ftruncate(fd, (off_t)size_bytes) != 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
         close(fd);
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a file of %llu bytes", (unsigned long long)size_bytes);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a file cannot be extended to %llu bytes", (unsigned long long)size_bytes);
     }
     *out = (struct ct_vmm_memory){.device = device, .size_bytes = size_bytes, .fd = fd};
     return CUDA_SUCCESS;
@@ -66,7 +66,7 @@ static CUresult create_by_driver(struct ct_device *device, uint64_t size_bytes, 
     return r;
 }
 
-/* What is larger than the driver makes it is shared among us, at least. */
+/* Memory that is larger than the driver can export is shared between processes of this library only. */
 static CUresult memory_create(struct ct_device *device, uint64_t size_bytes, bool shareable, struct ct_vmm_memory *out)
 {
     if (shareable && device->info.driver_pages && create_by_driver(device, size_bytes, out) == CUDA_SUCCESS)
@@ -79,7 +79,7 @@ static CUresult import_file(struct ct_device *device, int fd, struct ct_vmm_memo
     struct stat file;
 
     if (fstat(fd, &file) != 0 || file.st_size <= 0 || (uint64_t)file.st_size % CT_RESERVATION_ALIGN)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "file descriptor %d is no memory that was exported", fd);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "file descriptor %d does not refer to exported memory", fd);
     *out = (struct ct_vmm_memory){.device = device, .size_bytes = (uint64_t)file.st_size, .fd = fd};
     return CUDA_SUCCESS;
 }
@@ -106,12 +106,12 @@ static CUresult memory_import(struct ct_device *device, int fd, struct ct_vmm_me
     CUresult r = CUDA_ERROR_INVALID_VALUE;
 
     if (seals < 0 || (seals & SEALS) != SEALS)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "file descriptor %d is no memory that was exported", fd);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "file descriptor %d does not refer to exported memory", fd);
     if ((own = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)
         return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "file descriptor %d cannot be duplicated", fd);
     if (device->info.driver_pages)
         r = import_by_driver(device, own, out);
-    if (r != CUDA_SUCCESS && r != CUDA_ERROR_OUT_OF_MEMORY) /* the driver knows its own */
+    if (r != CUDA_SUCCESS && r != CUDA_ERROR_OUT_OF_MEMORY) /* the driver rejects descriptors that it did not export */
         r = import_file(device, own, out);
     if (r != CUDA_SUCCESS)
         close(own);
@@ -123,7 +123,7 @@ static CUresult memory_export(const struct ct_vmm_memory *memory, int *out_fd)
     int fd = fcntl(memory->fd, F_DUPFD_CLOEXEC, 0);
 
     if (fd < 0)
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "no more file descriptors");
+        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "no file descriptor is left");
     *out_fd = fd;
     return CUDA_SUCCESS;
 }
@@ -135,7 +135,7 @@ static void *map_nothing(uint64_t at, uint64_t size_bytes, int how)
     return mmap((void *)(uintptr_t)at, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | how, -1, 0);
 }
 
-/* The device's addresses of the range: the host's own, or such that lie elsewhere and are reserved, too. */
+/* Reserves the device's addresses of the range: the host's addresses, or others that must also be reserved. */
 static CUresult reserve_device_side(struct ct_vmm_view *view, uint64_t address, uint64_t size_bytes)
 {
     uint64_t at = ct_rule_devaddr(&view->device->info.target, address).v;
@@ -145,10 +145,10 @@ static CUresult reserve_device_side(struct ct_vmm_view *view, uint64_t address, 
     if (at == address)
         return CUDA_SUCCESS;
     got = map_nothing(at, size_bytes, MAP_FIXED_NOREPLACE);
-    if (got != MAP_FAILED && got != view->pages) /* Linux before 4.17 takes NOREPLACE for a hint */
+    if (got != MAP_FAILED && got != view->pages) /* Linux before 4.17 treats NOREPLACE as a hint */
         munmap(got, size_bytes);
     if (got != view->pages)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "something else lies at the device addresses of 0x%llx", (unsigned long long)address);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the device addresses of 0x%llx are already in use", (unsigned long long)address);
     view->pages_bytes = size_bytes;
     return CUDA_SUCCESS;
 }
@@ -180,7 +180,7 @@ static CUresult view_create(struct ct_device *device, uint64_t address, uint64_t
     return CUDA_SUCCESS;
 }
 
-/* Of the driver's pages a second mapping: "old_size 0" leaves the first where it is. */
+/* Maps the driver's pages a second time: mremap with an old_size of 0 leaves the first mapping in place. */
 static void *map_memory(const struct ct_vmm_memory *memory, void *at, uint64_t size_bytes, int protection)
 {
     void *got;
@@ -218,7 +218,7 @@ static CUresult change(struct ct_vmm_view *view, const struct ct_vmm_change *cha
     return r;
 }
 
-const struct ct_vmm_way ct_vmm_pages = {
+const struct ct_vmm_implementation ct_vmm_pages = {
     .memory_create = memory_create,
     .memory_import = memory_import,
     .memory_export = memory_export,

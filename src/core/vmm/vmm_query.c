@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is mapped at an address: asked by the application, and by copies, fills and launches (Driver API: Virtual Memory Management). */
+/* Queries of mappings by address, for the application and for copies, fills and launches (Driver API: Virtual Memory Management). */
 #include "vmm_reservation.h"
 
 #include "core/device/device.h"
@@ -55,10 +55,10 @@ static CUresult export_dma_buf_locked(uint64_t address, uint64_t size_bytes, int
         return r;
     mapping = run.mappings;
     if (run.count > 1 || mapping->start != address)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a dma-buf of several mappings, or of a part that is not the first of one");
-    if (!mapping->view->device->info.exports_dma_bufs || !mapping->allocated->way->memory_export_dma_buf)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s exports no dma-bufs", mapping->view->device->info.name);
-    return mapping->allocated->way->memory_export_dma_buf(&mapping->allocated->memory, out_fd);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a dma-buf needs one mapping, and must start with it");
+    if (!mapping->view->device->info.exports_dma_bufs || !mapping->allocated->implementation->memory_export_dma_buf)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not export dma-bufs", mapping->view->device->info.name);
+    return mapping->allocated->implementation->memory_export_dma_buf(&mapping->allocated->memory, out_fd);
 }
 
 CUresult ct_vmm_export_dma_buf(uint64_t address, uint64_t size_bytes, int *out_fd)
@@ -71,9 +71,9 @@ CUresult ct_vmm_export_dma_buf(uint64_t address, uint64_t size_bytes, int *out_f
     return r;
 }
 
-static CUresult spot_at_locked(uint64_t address, uint64_t size_bytes, struct ct_vmm_spot *out)
+static CUresult spot_at_locked(uint64_t address, uint64_t size_bytes, struct ct_vmm_extent *out)
 {
-    struct ct_vmm_spot spot = {.read_only = false};
+    struct ct_vmm_extent extent = {.read_only = false};
     const struct ct_vmm_view *view;
     struct ct_vmm_run run;
     uint64_t distance;
@@ -87,19 +87,19 @@ static CUresult spot_at_locked(uint64_t address, uint64_t size_bytes, struct ct_
         const struct ct_vmm_mapping *mapping = &run.mappings[i];
 
         if (mapping->access == CU_MEM_ACCESS_FLAGS_PROT_NONE || mapping->view != view)
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "device %d has no access to what is mapped at 0x%llx", view->device->ordinal,
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "device %d has no access to the mapping at 0x%llx", view->device->ordinal,
                            (unsigned long long)mapping->start);
-        spot.read_only = spot.read_only || mapping->access == CU_MEM_ACCESS_FLAGS_PROT_READ;
+        extent.read_only = extent.read_only || mapping->access == CU_MEM_ACCESS_FLAGS_PROT_READ;
     }
-    spot.memory = view->memory;
-    spot.offset = view->offset + distance;
-    spot.host = view->pages ? view->pages + distance : NULL;
-    spot.owner = view->device->primary->object.handle;
-    *out = spot;
+    extent.memory = view->memory;
+    extent.offset = view->offset + distance;
+    extent.host = view->pages ? view->pages + distance : NULL;
+    extent.owner = view->device->primary->object.handle;
+    *out = extent;
     return CUDA_SUCCESS;
 }
 
-CUresult ct_vmm_spot_at(uint64_t address, uint64_t size_bytes, struct ct_vmm_spot *out)
+CUresult ct_vmm_extent_at(uint64_t address, uint64_t size_bytes, struct ct_vmm_extent *out)
 {
     CUresult r;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reserved addresses (Driver API: Virtual Memory Management).
+/* Reservations of addresses (Driver API: Virtual Memory Management).
  *
- * The map of addresses knows a reservation as one range (CT_RANGE_VIRTUAL), so that copies may go over several mappings; what of it is
- * there is asked here. A device sees the reservation through a view, made when its memory is first mapped, or, where the driver chooses
- * addresses, with the reservation. */
+ * The map of addresses contains a reservation as one range (CT_RANGE_VIRTUAL), so that copies may span several mappings; this file finds
+ * the mappings in it. A device accesses the reservation through a view, which is created when memory of the device is first mapped, or,
+ * where the driver chooses addresses, with the reservation. */
 #include "vmm_reservation.h"
 
 #include "core/backing/device_open.h"
@@ -83,7 +83,7 @@ CUresult ct_vmm_find_whole_locked(uint64_t address, uint64_t size_bytes, struct 
         return r;
     last = run.mappings + run.count - 1;
     if (run.mappings->start != address || last->start + last->size_bytes != address + size_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx + %llu is a part of a mapping", (unsigned long long)address,
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx + %llu contains only a part of a mapping", (unsigned long long)address,
                        (unsigned long long)size_bytes);
     *out = run;
     return CUDA_SUCCESS;
@@ -91,19 +91,19 @@ CUresult ct_vmm_find_whole_locked(uint64_t address, uint64_t size_bytes, struct 
 
 /* ---- views ---- */
 
-/* A view in the addresses that are reserved or, with `align`, in such as the driver chooses. */
+/* Creates a view at the reserved addresses or, with `align`, at addresses that the driver chooses. */
 static CUresult add_view(struct ct_reservation *reservation, struct ct_device *device, uint64_t align, struct ct_vmm_view **out)
 {
-    const struct ct_vmm_way *way;
+    const struct ct_vmm_implementation *implementation;
     struct ct_reservation_view *view = calloc(1, sizeof *view);
     CUresult r;
 
     if (!view)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "view of a reservation");
-    r = ct_vmm_way_of(device, &way);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a view of a reservation");
+    r = ct_vmm_implementation_of(device, &implementation);
     if (r == CUDA_SUCCESS)
-        r = align ? way->view_create_aligned(device, align, reservation->size_bytes, &view->view)
-                  : way->view_create(device, reservation->start, reservation->reserved_bytes, &view->view);
+        r = align ? implementation->view_create_aligned(device, align, reservation->size_bytes, &view->view)
+                  : implementation->view_create(device, reservation->start, reservation->reserved_bytes, &view->view);
     if (r != CUDA_SUCCESS) {
         free(view);
         return r;
@@ -125,10 +125,10 @@ CUresult ct_vmm_find_view_locked(struct ct_reservation *reservation, struct ct_d
         }
     }
     if (reservation->refused || ct_vmm_driver_places(device))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s cannot have memory at 0x%llx", device->info.name,
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s cannot map memory at 0x%llx", device->info.name,
                        (unsigned long long)reservation->start);
     r = add_view(reservation, device, 0, out);
-    /* Without memory of the host nobody has asked the driver yet. */
+    /* Without host memory this was the driver's first chance to refuse the addresses. */
     reservation->refused = r != CUDA_SUCCESS && r != CUDA_ERROR_OUT_OF_MEMORY && ct_address_is_placed(device->info.address_rule);
     return r;
 }
@@ -177,11 +177,11 @@ static void destroy_reservation(struct ct_reservation *reservation)
         return;
     while (reservation->views) {
         struct ct_reservation_view *view = reservation->views;
-        const struct ct_vmm_way *way;
+        const struct ct_vmm_implementation *implementation;
 
         reservation->views = view->next;
-        if (view->view.device && ct_vmm_way_of(view->view.device, &way) == CUDA_SUCCESS)
-            way->view_finish(&view->view);
+        if (view->view.device && ct_vmm_implementation_of(view->view.device, &implementation) == CUDA_SUCCESS)
+            implementation->view_finish(&view->view);
         free(view);
     }
     if (!reservation->refused)
@@ -193,23 +193,24 @@ static void destroy_reservation(struct ct_reservation *reservation)
 CUresult ct_vmm_reserve(uint64_t size_bytes, uint64_t align, uint64_t hint, uint64_t *out_address)
 {
     struct ct_device *device = ct_vmm_default_device();
-    const struct ct_vmm_way *way;
+    const struct ct_vmm_implementation *implementation;
     struct ct_reservation *reservation;
     uint64_t address;
     CUresult r;
 
     if (align < CT_VMM_GRANULARITY && !(align & (align - 1)))
         align = CT_VMM_GRANULARITY;
-    if (size_bytes == 0 || size_bytes % CT_VMM_GRANULARITY || align & (align - 1) || hint & (align - 1)) /* as NVIDIA's driver has it */
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes, aligned to %llu, at 0x%llx", (unsigned long long)size_bytes,
-                       (unsigned long long)align, (unsigned long long)hint);
-    if ((r = ct_vmm_way_of(device, &way)) != CUDA_SUCCESS)
+    /* as NVIDIA's driver validates them */
+    if (size_bytes == 0 || size_bytes % CT_VMM_GRANULARITY || align & (align - 1) || hint & (align - 1))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid reservation of %llu bytes, aligned to %llu, at 0x%llx",
+                       (unsigned long long)size_bytes, (unsigned long long)align, (unsigned long long)hint);
+    if ((r = ct_vmm_implementation_of(device, &implementation)) != CUDA_SUCCESS)
         return r;
     if (!(reservation = calloc(1, sizeof *reservation)))
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "reservation");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a reservation");
     reservation->size_bytes = size_bytes;
     r = place(reservation, device, align, hint);
-    address = reservation->start; /* once published, another thread may free it */
+    address = reservation->start; /* once the reservation is published, another thread may free it */
     if (r == CUDA_SUCCESS)
         r = publish(reservation, device);
     if (r != CUDA_SUCCESS) {
@@ -248,6 +249,6 @@ CUresult ct_vmm_unreserve(uint64_t address, uint64_t size_bytes)
     r = unreserve_locked(address, size_bytes, &reservation);
     ct_mutex_unlock(&ct_vmm_lock);
     if (r == CUDA_SUCCESS)
-        destroy_reservation(reservation); /* unmapping waited for all that worked there */
+        destroy_reservation(reservation); /* unmapping has waited for all work in the range */
     return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual memory on devices that bind memory into addresses themselves. A part without access is not bound at all, so binding is the
- * business of cuMemSetAccess and not of cuMemMap: one request to the driver for everything that a call makes accessible. The hardware
- * behind it knows no read-only bindings; that nothing writes there is checked for copies and fills, not for kernels. */
+/* Virtual memory on devices that bind memory to addresses themselves. A part without access is not bound at all, so cuMemSetAccess binds
+ * and cuMemMap does not: one request to the driver for everything that a call makes accessible. The hardware has no read-only bindings;
+ * copies and fills are checked for writes to read-only memory, kernels are not. */
 #include "vmm_backing.h"
 
 #include "core/base/log.h"
@@ -31,7 +31,7 @@ static CUresult memory_create(struct ct_device *device, uint64_t size_bytes, boo
 
 static CUresult tiles_create(struct ct_device *device, uint64_t size_bytes, bool shareable, struct ct_vmm_memory *out)
 {
-    (void)shareable; /* it is not: vmm_handle.c refuses that */
+    (void)shareable; /* always false: vmm_handle.c refuses shareable tile pools */
     return create(device, size_bytes, CT_PHYSICAL_TILES, out);
 }
 
@@ -77,7 +77,7 @@ static CUresult view_create(struct ct_device *device, uint64_t address, uint64_t
     return r;
 }
 
-/* With room to begin where it should. */
+/* Allocates enough to start at an aligned address. */
 static CUresult view_create_aligned(struct ct_device *device, uint64_t align, uint64_t size_bytes, struct ct_vmm_view *out)
 {
     struct ct_vmm_view view = {.device = device};
@@ -107,7 +107,7 @@ static CUresult change(struct ct_vmm_view *view, const struct ct_vmm_change *cha
     CUresult r;
 
     if (!binds)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %u bindings", count);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a list of %u bindings", count);
     for (unsigned i = 0; i < count; i++) {
         bool bound = changes[i].was != CU_MEM_ACCESS_FLAGS_PROT_NONE, bind = changes[i].now != CU_MEM_ACCESS_FLAGS_PROT_NONE;
 
@@ -121,9 +121,9 @@ static CUresult change(struct ct_vmm_view *view, const struct ct_vmm_change *cha
     return r;
 }
 
-const struct ct_vmm_way ct_vmm_tiles = {.memory_create = tiles_create, .memory_finish = memory_finish};
+const struct ct_vmm_implementation ct_vmm_tiles = {.memory_create = tiles_create, .memory_finish = memory_finish};
 
-const struct ct_vmm_way ct_vmm_sparse = {
+const struct ct_vmm_implementation ct_vmm_sparse = {
     .memory_create = memory_create,
     .memory_import = memory_import,
     .memory_export = memory_export,
