@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA arrays (Driver API: Memory Management; array_descriptor.c knows what they may be).
+/* CUDA arrays (Driver API: Memory Management; array_descriptor.c validates their descriptors).
  *
- * A group is an image with all its levels: of the backend where that has opaque images, else plain memory in which the levels lie one after
- * another. A CUarray is a level: the only one of its group, or one of a mipmapped array's, in which case the group has a handle, too.
+ * A group is an image with all its levels: an opaque image of the backend if it has them, otherwise plain memory in which the levels are
+ * stored one after another. A CUarray is a level: the only one of its group, or one of a mipmapped array's, in which case the group has a
+ * handle, too.
  *
- * Levels hold a reference to their group, and so does the context's list. Whoever takes the group from that list has destroyed it: the
- * handles go, and the memory when the last call that has looked a level up is over and the context's work with it. A look-up holds a use of
- * the context, so a context that is taken down has nothing but its list to look after. */
+ * Levels hold a reference to their group, and so does the context's list. The thread that removes the group from that list destroys it:
+ * the handles are invalidated at once, and the memory is freed when the last call that has looked up a level has returned and the
+ * context's work is complete. A look-up holds a reference to the context, so the destruction of a context has to consider only its list. */
 #include "array_group.h"
 
 #include "array_descriptor.h"
@@ -21,7 +22,7 @@
 #define CT_CHANNEL "memory"
 #define LEVEL_ALIGN ((uint64_t)512) /* of levels in plain memory, as CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT */
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static void free_group(struct ct_object *object)
 {
@@ -29,17 +30,17 @@ static void free_group(struct ct_object *object)
     struct ct_context *context = group->context;
 
     if (group->image || group->backing.memory)
-        (void)ct_streams_synchronize(context); /* of a context whose streams are gone: nothing */
+        (void)ct_streams_synchronize(context); /* a no-op for a context whose streams are destroyed */
     ct_contexts_synchronize_cross_context(context);
     if (group->image)
         context->backend->images->destroy(group->image);
-    ct_array_tiles_destroy(group->tiles); /* its memory goes when no image has it */
+    ct_array_tiles_destroy(group->tiles); /* its memory can be freed, since the image that used it is destroyed */
     ct_backing_destroy(context, &group->backing);
     ct_object_release(&context->object);
     free(group);
 }
 
-/* A level is part of its group. */
+/* A level is a part of its group, so it is not freed itself. */
 static void drop_level(struct ct_object *object)
 {
     ct_object_release(&((struct ct_array *)object)->group->object);
@@ -63,7 +64,7 @@ static CUresult make_group(struct ct_context *context, const struct ct_array_sha
     struct ct_array_group *group = calloc(1, sizeof *group + shape->levels * sizeof *group->levels);
 
     if (!group)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "array of %u levels", shape->levels);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an array of %u levels", shape->levels);
     ct_object_init(&group->object, CT_OBJECT_MIPMAPPED_ARRAY, free_group);
     ct_object_retain(&context->object);
     group->context = context;
@@ -79,7 +80,7 @@ static uint64_t level_bytes(const struct ct_array *array)
     return array->texels.slice_bytes * array->slices;
 }
 
-/* What a level takes in plain memory, where the next one is aligned again. */
+/* The size of a level in plain memory, aligned for the next one. */
 static uint64_t level_room(const struct ct_array *array)
 {
     return (level_bytes(array) + LEVEL_ALIGN - 1) & ~(LEVEL_ALIGN - 1);
@@ -167,7 +168,7 @@ static void forget(struct ct_object *object)
     (void)ct_object_unpublish(object);
 }
 
-/* Takes the handles that there are, by `drop`, and the references of who made them. */
+/* Invalidates the existing handles with `drop`, and releases the creator's references. */
 static void drop_handles(struct ct_array_group *group, void (*drop)(struct ct_object *object))
 {
     if (group->object.handle)
@@ -188,7 +189,7 @@ static CUresult publish(struct ct_array_group *group)
     return r;
 }
 
-/* In the context's list, which holds the only reference but those of levels and handles. */
+/* Creates a group in the context's list, which holds the only reference apart from those of levels and handles. */
 static CUresult create(struct ct_context *context, const struct ct_array_shape *shape, const struct ct_image_request *request,
                        bool is_mipmapped, struct ct_array_group **out)
 {
@@ -208,7 +209,7 @@ static CUresult create(struct ct_context *context, const struct ct_array_shape *
     return r;
 }
 
-/* With memory of its own. */
+/* Creates an array that owns its memory. */
 static CUresult create_own(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels, bool is_mipmapped,
                            struct ct_array_group **out)
 {
@@ -246,11 +247,11 @@ CUresult ct_array_locate(const struct ct_array *array, const struct ct_array_box
     uint64_t offset;
 
     if ((box->x_bytes | box->width_bytes) & (texels->texel_bytes - 1))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at %llu of an array with elements of %u", (unsigned long long)box->width_bytes,
-                       (unsigned long long)box->x_bytes, texels->texel_bytes);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at %llu are not whole elements of an array, which have %u bytes",
+                       (unsigned long long)box->width_bytes, (unsigned long long)box->x_bytes, texels->texel_bytes);
     if (!is_within(box->x_bytes, box->width_bytes, texels->row_bytes) ||
         !is_within(box->y, box->height, texels->slice_bytes / texels->row_bytes) || !is_within(box->z, box->depth, array->slices))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy beyond an array of %zu x %zu x %zu", array->desc.Width, array->desc.Height,
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy exceeds an array of %zu x %zu x %zu", array->desc.Width, array->desc.Height,
                        array->desc.Depth);
     offset = box->z * texels->slice_bytes + box->y * texels->row_bytes + box->x_bytes;
     *out = array->base;
@@ -261,7 +262,7 @@ CUresult ct_array_locate(const struct ct_array *array, const struct ct_array_box
     return CUDA_SUCCESS;
 }
 
-/* ---- the end ---- */
+/* ---- destroying ---- */
 
 static CUresult destroy(struct ct_array_group *group, void (*drop)(struct ct_object *object))
 {
@@ -274,7 +275,7 @@ static CUresult destroy(struct ct_array_group *group, void (*drop)(struct ct_obj
     if (!first)
         return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the array is destroyed already");
     drop_handles(group, drop);
-    ct_object_release(&group->object); /* the list's */
+    ct_object_release(&group->object); /* the reference of the list */
     return CUDA_SUCCESS;
 }
 
@@ -285,7 +286,7 @@ CUresult ct_array_destroy(CUarray handle)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (!array->group->is_mipmapped) /* as NVIDIA's driver has it, a level is given back without being destroyed */
+    if (!array->group->is_mipmapped) /* as in NVIDIA's driver, destroying a level succeeds without effect */
         r = destroy(array->group, forget);
     ct_array_release(array);
     return r;
@@ -293,7 +294,7 @@ CUresult ct_array_destroy(CUarray handle)
 
 void ct_arrays_destroy_all(struct ct_context *context)
 {
-    while (context->arrays) /* nobody else is left who could change the list */
+    while (context->arrays) /* no other thread can change the list any more */
         (void)destroy(context->arrays, ct_object_orphan);
 }
 
@@ -321,10 +322,10 @@ CUresult ct_mipmapped_array_import(struct ct_context *context, const CUDA_EXTERN
     if (r != CUDA_SUCCESS)
         return r;
     if (desc->numLevels != shape.levels || desc->offset >= import->total_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an image of %u levels at %llu of %llu bytes of external memory", desc->numLevels,
-                       desc->offset, (unsigned long long)import->total_bytes);
-    if (!info->opaque_images || import->dma_buf) /* the manual: not on dma-bufs, which do not tell how texels lie in them */
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no images on such external memory", info->name);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an image of %u levels at offset %llu does not fit into %llu bytes of external memory",
+                       desc->numLevels, desc->offset, (unsigned long long)import->total_bytes);
+    if (!info->opaque_images || import->dma_buf) /* the manual excludes dma-bufs, which do not describe the layout of texels */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not support images in such external memory", info->name);
     ct_array_request(&shape, &request);
     request.import = import;
     request.import_offset = desc->offset;
@@ -343,7 +344,7 @@ CUresult ct_mipmapped_array_level(CUmipmappedArray handle, unsigned level, CUarr
     if (level < group->n_levels)
         *out = group->levels[level].object.handle;
     else
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "level %u of %u", level, group->n_levels);
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "level %u of an array with %u levels", level, group->n_levels);
     ct_array_group_release(group);
     return r;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What arrays may be (Driver API: Memory Management, cuArray3DCreate): the kinds by their extents and flags, and their limits. */
+/* Validation of array descriptors (Driver API: Memory Management, cuArray3DCreate): the kinds of arrays by their extents and flags, and
+ * their limits. */
 #include "array_descriptor.h"
 
 #include "core/base/log.h"
@@ -16,7 +17,7 @@
 
 /* ---- kinds ---- */
 
-/* A kind of array: which extents it has, and the limits of its sides and of its depth. */
+/* A kind of array: its extents, and the limits of its sides and of its depth. */
 static const struct kind {
     const char *name;
     unsigned flags;
@@ -64,8 +65,8 @@ static CUresult check_extent(const struct ct_image_limits *limits, const struct 
 
     if (!desc->Width || desc->Width > side || desc->Height > side || (kind->has_depth && desc->Depth > depth) ||
         (desc->Flags & CUDA_ARRAY3D_CUBEMAP && !is_cube(desc)))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s array of %zu x %zu x %zu; at most %u to a side, depth %u", kind->name, desc->Width,
-                       desc->Height, desc->Depth, side, depth);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a %s array of %zu x %zu x %zu; the limits are %u for each side, %u for the depth",
+                       kind->name, desc->Width, desc->Height, desc->Depth, side, depth);
     return CUDA_SUCCESS;
 }
 
@@ -73,7 +74,7 @@ static CUresult check_extent(const struct ct_image_limits *limits, const struct 
 
 static const struct format {
     CUarray_format format;
-    uint32_t channel_bytes; /* 0: not done */
+    uint32_t channel_bytes; /* 0: not supported */
     unsigned channels;      /* 0: any of 1, 2, 4 */
 } formats[] = {
 #define FORMAT(name, channel_bytes, channels) {CU_AD_FORMAT_##name, channel_bytes, channels},
@@ -92,13 +93,13 @@ static CUresult check_format(CUarray_format wanted, unsigned channels, uint32_t 
         if (formats[i].format != wanted)
             continue;
         if (!formats[i].channel_bytes)
-            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "arrays of format 0x%x", (unsigned)wanted);
+            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "arrays of format 0x%x are not supported", (unsigned)wanted);
         if (!has_channels(&formats[i], channels))
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u channels of format 0x%x", channels, (unsigned)wanted);
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "arrays with %u channels of format 0x%x do not exist", channels, (unsigned)wanted);
         *out_texel_bytes = formats[i].channel_bytes * channels;
         return CUDA_SUCCESS;
     }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "no format 0x%x", (unsigned)wanted);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "format 0x%x does not exist", (unsigned)wanted);
 }
 
 /* ---- public ---- */
@@ -115,27 +116,28 @@ static unsigned count_levels(const struct kind *kind, const CUDA_ARRAY3D_DESCRIP
     return levels;
 }
 
-/* Memory comes later to arrays of 2 dimensions, layered ones too, and of 3. */
+/* Memory can be bound later to arrays of 2 dimensions, including layered ones, and of 3. */
 static CUresult check_late_flags(const struct ct_device_info *info, const struct kind *kind, const CUDA_ARRAY3D_DESCRIPTOR *desc,
                                  enum ct_array_origin origin)
 {
     if (!(desc->Flags & LATE_FLAGS))
         return CUDA_SUCCESS;
     if (origin != CT_ARRAY_OWN || (desc->Flags & LATE_FLAGS) == LATE_FLAGS || !kind->has_height || desc->Flags & CUDA_ARRAY3D_CUBEMAP)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a %s array that gets its memory later", desc->Flags, kind->name);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid flags 0x%x of a %s array whose memory is bound later", desc->Flags, kind->name);
     if (!info->sparse_images)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no images that get their memory later (flags 0x%x)", info->name, desc->Flags);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not support images whose memory is bound later (flags 0x%x)", info->name,
+                       desc->Flags);
     return CUDA_SUCCESS;
 }
 
 static CUresult check_flags(const struct kind *kind, const CUDA_ARRAY3D_DESCRIPTOR *desc, enum ct_array_origin origin)
 {
     if (desc->Flags & ~(unsigned)ALL_FLAGS || (desc->Flags & CUDA_ARRAY3D_TEXTURE_GATHER && (kind->has_depth || !kind->has_height)))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a %s array", desc->Flags, kind->name);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid flags 0x%x of a %s array", desc->Flags, kind->name);
     if (origin == CT_ARRAY_OWN && desc->Flags & GRAPHICS_FLAGS)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x are of images that graphics made", desc->Flags);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x are valid for imported images only", desc->Flags);
     if (desc->Flags & (CUDA_ARRAY3D_VIDEO_ENCODE_DECODE | CUDA_ARRAY3D_DEPTH_TEXTURE))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "arrays of depths, or of video engines: flags 0x%x", desc->Flags);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "depth textures and arrays for video engines are not supported: flags 0x%x", desc->Flags);
     return CUDA_SUCCESS;
 }
 
@@ -148,7 +150,7 @@ CUresult ct_array_check(const struct ct_device_info *info, const CUDA_ARRAY3D_DE
     CUresult r;
 
     if (!kind)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there are no arrays of %zu x %zu x %zu with flags 0x%x", desc->Width, desc->Height,
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "arrays of %zu x %zu x %zu with flags 0x%x do not exist", desc->Width, desc->Height,
                        desc->Depth, desc->Flags);
     if ((r = check_flags(kind, desc, origin)) != CUDA_SUCCESS || (r = check_late_flags(info, kind, desc, origin)) != CUDA_SUCCESS ||
         (r = check_format(desc->Format, desc->NumChannels, &texel_bytes)) != CUDA_SUCCESS ||
@@ -167,7 +169,7 @@ CUresult ct_array_check(const struct ct_device_info *info, const CUDA_ARRAY3D_DE
     return CUDA_SUCCESS;
 }
 
-/* Extents of 0 stay so. */
+/* An extent of 0 stays 0. */
 static size_t halved(size_t extent, unsigned level)
 {
     return extent && !(extent >> level) ? 1 : extent >> level;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arrays and groups behind handles. */
+/* Looks up the arrays and groups of handles. */
 #include "array_group.h"
 
 #include "core/base/log.h"
@@ -7,12 +7,12 @@
 
 #define CT_CHANNEL "memory"
 
-/* Of a handle behind which there is nothing: that its context went is told as long as can be. */
+/* The error for a handle without an object. It says that the context was destroyed as long as this is known. */
 static CUresult no_array(const void *handle, const char *what)
 {
     if (ct_object_was_orphaned(handle))
         return ct_fail(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context of %s %p is destroyed", what, handle);
-    return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no %s", handle, what);
+    return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is not a %s", handle, what);
 }
 
 CUresult ct_array_lookup(CUarray handle, struct ct_array **out)
@@ -38,7 +38,7 @@ void ct_array_release(struct ct_array *array)
 
     if (!array)
         return;
-    context = array->group->context; /* the use keeps it */
+    context = array->group->context; /* the reference to the context keeps it alive */
     ct_object_release(&array->object);
     ct_context_release(context);
 }

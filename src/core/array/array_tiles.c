@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory for arrays that have none of their own (Driver API: Virtual Memory Management, cuMemMapArrayAsync).
+/* Memory that is bound to arrays without memory of their own (Driver API: Virtual Memory Management, cuMemMapArrayAsync).
  *
- * Tiles are numbered: the boxes of a level row by row, slice by slice, layer by layer, level after level; then the tails. Each remembers
- * what is mapped there, so memory lives until its last tile goes or gets other memory.
+ * Tiles are numbered: the boxes of a level row by row, slice by slice, layer by layer, level after level; then the tails. Each tile holds a
+ * reference to its memory, so the memory lives until its last tile is freed or bound to other memory.
  *
- * A request is checked when it is made, and bound on the stream's worker when the stream comes to it. Until then it counts as a mapping of
- * its memory. It borrows its array: that waits for its context's streams before it goes. */
+ * A request is validated when it is made, and the stream's worker binds it in stream order. Until then it counts as a mapping of its
+ * memory. It borrows its array, which waits for its context's streams before it is freed. */
 #include "array_tiles.h"
 
 #include "array_group.h"
@@ -19,7 +19,7 @@
 #define CT_CHANNEL "memory"
 
 struct grid {
-    uint32_t x, y, z; /* boxes of a level */
+    uint32_t x, y, z; /* the number of boxes of a level in each dimension */
     uint64_t first;   /* the number of the level's first tile */
 };
 
@@ -29,9 +29,9 @@ struct ct_array_tiles {
     uint32_t n_layers;
     struct grid *grids;           /* of the levels before the tail */
     uint64_t tail_first;          /* the number of the first tile of the first tail */
-    uint64_t tail_tiles, n_tails; /* of a tail; 0 where there is none */
+    uint64_t tail_tiles, n_tails; /* of a tail; 0 if there is none */
     uint64_t n;
-    struct ct_allocated **memory; /* of each tile, counted, or NULL; under ct_vmm_lock */
+    struct ct_allocated **memory; /* of each tile, with a reference, or NULL; under ct_vmm_lock */
 };
 
 /* ---- numbering ---- */
@@ -66,7 +66,7 @@ CUresult ct_array_tiles_create(const struct ct_image_tiling *tiling, const struc
     struct ct_array_tiles *tiles = calloc(1, sizeof *tiles);
 
     if (!tiles)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "tiles of an array");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the tiles of an array");
     tiles->tiling = *tiling;
     tiles->source = request->memory;
     tiles->n_layers = request->layers;
@@ -77,13 +77,13 @@ CUresult ct_array_tiles_create(const struct ct_image_tiling *tiling, const struc
     }
     if (!tiles->memory) {
         ct_array_tiles_destroy(tiles);
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "tiles of an array");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the tiles of an array");
     }
     *out = tiles;
     return CUDA_SUCCESS;
 }
 
-/* ---- what tiles have ---- */
+/* ---- the memory of tiles ---- */
 
 static void drop_locked(struct ct_allocated *memory_or_null)
 {
@@ -118,10 +118,10 @@ void ct_array_tiles_destroy(struct ct_array_tiles *tiles)
 
 /* ---- requests ---- */
 
-/* What one entry of a list asks for. */
+/* The request of one entry of a list. */
 struct request {
     struct ct_array_group *group; /* borrowed */
-    struct ct_allocated *memory;  /* counts us; NULL: to unmap */
+    struct ct_allocated *memory;  /* the request holds a reference; NULL: unmap */
     uint64_t n;
     struct ct_tile_bind *binds;
     uint64_t *tiles; /* their numbers */
@@ -166,20 +166,22 @@ static void do_work(void *user, CUresult status)
     finish_work(work);
 }
 
-/* Room for the tiles of a request; their memory follows tile by tile. */
+/* Allocates a request for n tiles; their memory is filled in tile by tile. */
 static CUresult size_request(struct request *request, const CUarrayMapInfo *info, uint64_t n)
 {
     const uint64_t tile_bytes = request->group->tiles->tiling.tile_bytes;
 
     if (n == 0)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing to map");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the region has no tiles");
     if (request->memory && (info->offset % tile_bytes || info->offset > request->memory->memory.size_bytes ||
                             n > (request->memory->memory.size_bytes - info->offset) / tile_bytes))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu tiles of %llu bytes at %llu of memory that has %llu", (unsigned long long)n,
-                       (unsigned long long)tile_bytes, info->offset, (unsigned long long)request->memory->memory.size_bytes);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu tiles of %llu bytes at offset %llu exceed the memory's %llu bytes",
+                       (unsigned long long)n, (unsigned long long)tile_bytes, info->offset,
+                       (unsigned long long)request->memory->memory.size_bytes);
     request->binds = calloc(n, sizeof *request->binds);
     request->tiles = calloc(n, sizeof *request->tiles);
-    return request->binds && request->tiles ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %llu tiles", (unsigned long long)n);
+    return request->binds && request->tiles ? CUDA_SUCCESS
+                                            : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %llu tiles", (unsigned long long)n);
 }
 
 static void add_tile(struct request *request, const CUarrayMapInfo *info, uint64_t tile, struct ct_tile_bind bind)
@@ -192,7 +194,7 @@ static void add_tile(struct request *request, const CUarrayMapInfo *info, uint64
     request->tiles[request->n++] = tile;
 }
 
-/* `count` tiles of the tails, counted from the first tail on. */
+/* Adds `count` tiles of the tails, numbered from the first tail on. */
 static CUresult fill_tail(struct request *request, const CUarrayMapInfo *info, uint64_t first, uint64_t count)
 {
     const struct ct_array_tiles *tiles = request->group->tiles;
@@ -206,7 +208,7 @@ static CUresult fill_tail(struct request *request, const CUarrayMapInfo *info, u
     return r;
 }
 
-/* Of an array that is all tail its layers' tails are one. */
+/* If an array consists of the tail only, its layers share one tail. */
 static bool has_one_tail(const struct ct_array_group *group)
 {
     return group->tiles->n_tails == 1 || !group->is_mipmapped;
@@ -220,14 +222,14 @@ static CUresult check_tail(struct request *request, const CUarrayMapInfo *info)
     const unsigned layer = info->subresource.miptail.layer;
 
     if (offset % tile_bytes || size % tile_bytes || offset > room || size > room - offset)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at %llu of a tail that has %llu, in tiles of %llu", (unsigned long long)size,
-                       (unsigned long long)offset, (unsigned long long)room, (unsigned long long)tile_bytes);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at %llu are not tiles of a mip tail of %llu bytes with tiles of %llu",
+                       (unsigned long long)size, (unsigned long long)offset, (unsigned long long)room, (unsigned long long)tile_bytes);
     if (layer >= (has_one_tail(request->group) ? 1 : tiles->n_layers))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the tail of layer %u", layer);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "layer %u has no mip tail", layer);
     return fill_tail(request, info, layer * tiles->tail_tiles + offset / tile_bytes, size / tile_bytes);
 }
 
-/* One side of a region, in boxes. It ends with a box, or where the level does. */
+/* Converts one side of a region to boxes. The side must end at the end of a box or of the level. */
 static bool find_side(uint32_t offset, uint32_t extent, uint32_t box, uint32_t n_boxes, uint32_t length, uint32_t *out_first,
                       uint32_t *out_count)
 {
@@ -250,8 +252,8 @@ static CUresult check_level(struct request *request, const CUarrayMapInfo *info)
     CUresult r;
 
     if (level >= tiling->tail_level || layer >= tiles->n_layers)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "level %u of %u that have tiles, layer %u of %u", level, tiling->tail_level, layer,
-                       tiles->n_layers);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "level %u of %u levels with tiles, layer %u of %u layers", level, tiling->tail_level,
+                       layer, tiles->n_layers);
     desc = &group->levels[level].desc;
     grid = &tiles->grids[level];
     if (!find_side(info->subresource.sparseLevel.offsetX, info->subresource.sparseLevel.extentWidth, tiling->width, grid->x,
@@ -260,7 +262,7 @@ static CUresult check_level(struct request *request, const CUarrayMapInfo *info)
                    (uint32_t)desc->Height, &y, &ny) ||
         !find_side(info->subresource.sparseLevel.offsetZ, info->subresource.sparseLevel.extentDepth, tiling->depth, grid->z,
                    tiles->n_layers > 1 || !desc->Depth ? 1 : (uint32_t)desc->Depth, &z, &nz))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a region of level %u that is not made of tiles of %u x %u x %u", level, tiling->width,
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a region of level %u does not consist of tiles of %u x %u x %u", level, tiling->width,
                        tiling->height, tiling->depth);
     r = size_request(request, info, (uint64_t)nx * ny * nz);
     for (uint64_t i = 0; i < (uint64_t)nx * ny * nz && r == CUDA_SUCCESS; i++) {
@@ -285,7 +287,7 @@ static CUresult check_subresource(struct request *request, const CUarrayMapInfo 
     case CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL:
         return check_tail(request, info);
     }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "subresource type %d", (int)info->subresourceType);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "subresource type %d does not exist", (int)info->subresourceType);
 }
 
 static CUresult find_memory_locked(const CUarrayMapInfo *info, const struct ct_device *device, struct ct_allocated **out)
@@ -296,21 +298,22 @@ static CUresult find_memory_locked(const CUarrayMapInfo *info, const struct ct_d
     if (r != CUDA_SUCCESS)
         return r;
     if (!ct_vmm_is_tile_pool(&memory->properties) || memory->memory.device != device)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the memory is no tile pool of the stream's device");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the memory is not a tile pool of the stream's device");
     memory->mappings++;
     *out = memory;
     return CUDA_SUCCESS;
 }
 
-/* What is to be mapped, if anything is. */
+/* Validates the operation and finds the memory to map, if any. */
 static CUresult check_operation(struct request *request, const CUarrayMapInfo *info, const struct ct_device *device)
 {
     CUresult r;
 
     if (info->memOperationType == CU_MEM_OPERATION_TYPE_UNMAP)
-        return info->memHandle.memHandle ? ct_fail(CUDA_ERROR_INVALID_VALUE, "memory to unmap is not named") : CUDA_SUCCESS;
+        return info->memHandle.memHandle ? ct_fail(CUDA_ERROR_INVALID_VALUE, "memory is specified for an unmap operation") : CUDA_SUCCESS;
     if (info->memOperationType != CU_MEM_OPERATION_TYPE_MAP || info->memHandleType != CU_MEM_HANDLE_TYPE_GENERIC)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "operation %d, handle type %d", (int)info->memOperationType, (int)info->memHandleType);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid operation %d or handle type %d", (int)info->memOperationType,
+                       (int)info->memHandleType);
     ct_mutex_lock(&ct_vmm_lock);
     r = find_memory_locked(info, device, &request->memory);
     ct_mutex_unlock(&ct_vmm_lock);
@@ -322,17 +325,17 @@ static CUresult check_entry(struct request *request, const CUarrayMapInfo *info,
     CUresult r;
 
     if (info->flags || info->reserved[0] || info->reserved[1] || device->ordinal > 31 || info->deviceBitMask != 1u << device->ordinal)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x, devices 0x%x; the stream's device is %d", info->flags, info->deviceBitMask,
-                       device->ordinal);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid flags 0x%x or device mask 0x%x; the stream's device is %d", info->flags,
+                       info->deviceBitMask, device->ordinal);
     if (!request->group->tiles || request->group->context->device != device)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the array has memory of its own, or is another device's");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the array owns its memory, or belongs to another device");
     r = check_operation(request, info, device);
     return r == CUDA_SUCCESS ? check_subresource(request, info) : r;
 }
 
 /* ---- arrays by their handles ---- */
 
-/* As ct_array_lookup, but an array that is all of its group. INVALID_VALUE: a level. */
+/* As ct_array_lookup, for an array that is not a level of a mipmapped array. INVALID_VALUE: it is a level. */
 static CUresult lookup_alone(CUarray handle, struct ct_array **out)
 {
     CUresult r = ct_array_lookup(handle, out);
@@ -340,34 +343,34 @@ static CUresult lookup_alone(CUarray handle, struct ct_array **out)
     if (r != CUDA_SUCCESS || !(*out)->group->is_mipmapped)
         return r;
     ct_array_release(*out);
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "the array is a level of a mipmapped one");
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "the array is a level of a mipmapped array");
 }
 
-/* What is told of a group; `out` is of the function's own type, or NULL. */
-typedef CUresult question(const struct ct_array_group *group, CUdevice device, void *out);
+/* A query of a group; `out` has the function's result type, or is NULL. */
+typedef CUresult query_function(const struct ct_array_group *group, CUdevice device, void *out);
 
-static CUresult ask_alone(CUarray handle, question *ask, CUdevice device, void *out)
+static CUresult query_alone(CUarray handle, query_function *query, CUdevice device, void *out)
 {
     struct ct_array *array;
     CUresult r = ct_process_check();
 
-    if (r == CUDA_SUCCESS) /* the code is that of NVIDIA's driver */
-        r = handle ? lookup_alone(handle, &array) : ct_fail(CUDA_ERROR_INVALID_VALUE, "no array");
+    if (r == CUDA_SUCCESS) /* the result code is that of NVIDIA's driver */
+        r = handle ? lookup_alone(handle, &array) : ct_fail(CUDA_ERROR_INVALID_VALUE, "the array is NULL");
     if (r != CUDA_SUCCESS)
         return r;
-    r = ask(array->group, device, out);
+    r = query(array->group, device, out);
     ct_array_release(array);
     return r;
 }
 
-static CUresult ask_mipmapped(CUmipmappedArray handle, question *ask, CUdevice device, void *out)
+static CUresult query_mipmapped(CUmipmappedArray handle, query_function *query, CUdevice device, void *out)
 {
     struct ct_array_group *group;
     CUresult r = ct_array_group_lookup(handle, &group);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ask(group, device, out);
+    r = query(group, device, out);
     ct_array_group_release(group);
     return r;
 }
@@ -399,7 +402,7 @@ static CUresult requirements(const struct ct_array_group *group, CUdevice ordina
     CUresult r;
 
     if (!out || !tiles || tiles->source != CT_IMAGE_DEFERRED)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the array has its memory, or memoryRequirements is NULL");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the array has no deferred mapping, or memoryRequirements is NULL");
     if ((r = ct_device_lookup(ordinal, &device)) != CUDA_SUCCESS)
         return r;
     *(CUDA_ARRAY_MEMORY_REQUIREMENTS *)out =
@@ -409,22 +412,22 @@ static CUresult requirements(const struct ct_array_group *group, CUdevice ordina
 
 CUresult ct_array_sparse_properties(CUarray handle, CUDA_ARRAY_SPARSE_PROPERTIES *out)
 {
-    return ask_alone(handle, properties, 0, out);
+    return query_alone(handle, properties, 0, out);
 }
 
 CUresult ct_mipmapped_array_sparse_properties(CUmipmappedArray handle, CUDA_ARRAY_SPARSE_PROPERTIES *out)
 {
-    return ask_mipmapped(handle, properties, 0, out);
+    return query_mipmapped(handle, properties, 0, out);
 }
 
 CUresult ct_array_memory_requirements(CUarray handle, CUdevice device, CUDA_ARRAY_MEMORY_REQUIREMENTS *out)
 {
-    return ask_alone(handle, requirements, device, out);
+    return query_alone(handle, requirements, device, out);
 }
 
 CUresult ct_mipmapped_array_memory_requirements(CUmipmappedArray handle, CUdevice device, CUDA_ARRAY_MEMORY_REQUIREMENTS *out)
 {
-    return ask_mipmapped(handle, requirements, device, out);
+    return query_mipmapped(handle, requirements, device, out);
 }
 
 /* ---- mapping ---- */
@@ -443,7 +446,7 @@ static CUresult find_target(const CUarrayMapInfo *info, union ct_tile_target *ou
             *out_group = out->group;
         return r;
     }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "resource type %d", (int)info->resourceType);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "resource type %d does not exist", (int)info->resourceType);
 }
 
 static void release_target(const CUarrayMapInfo *info, const union ct_tile_target *target)
@@ -475,7 +478,7 @@ CUresult ct_tile_work_init(struct ct_tile_work *work, const struct ct_device *de
         .list = list,
     };
     if (!work->requests || !work->targets)
-        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %u requests", count);
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a list of %u requests", count);
     for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
         r = add_request(work, &list[i], device);
     if (r != CUDA_SUCCESS)
@@ -492,7 +495,7 @@ void ct_tile_work_finish(struct ct_tile_work *work)
     free(work->targets);
 }
 
-/* Streams of other contexts than the array's are not what it waits for before it goes. */
+/* An array that is destroyed waits only for the streams of its own context, so work in streams of other contexts is waited for here. */
 CUresult ct_tile_work_record(struct ct_stream *stream, struct ct_tile_work *work)
 {
     bool foreign = false;
@@ -502,6 +505,6 @@ CUresult ct_tile_work_record(struct ct_stream *stream, struct ct_tile_work *work
         foreign |= work->requests->requests[i].group->context != stream->context;
     if ((r = ct_stream_run_on_host(stream, do_work, work->requests)) != CUDA_SUCCESS)
         return r;
-    work->requests = NULL; /* the stream's now */
+    work->requests = NULL; /* the stream owns them now */
     return foreign ? ct_stream_synchronize(stream) : CUDA_SUCCESS;
 }
