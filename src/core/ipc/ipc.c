@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of other processes, by way of /proc/<pid>/fd. That needs no server, no right beyond being the same user, and no name in a file
- * system: nothing is left when a process dies, and what others have opened stays with them. */
+/* Access to files of other processes through /proc/<pid>/fd. This needs no server, no privilege beyond being the same user, and no name
+ * in a file system: nothing is left when a process dies, and files that others have opened stay open there. */
 #include "ipc.h"
 
 #include "core/base/log.h"
@@ -43,9 +43,9 @@ CUresult ct_ipc_name_open(enum ct_ipc_kind kind, const struct ct_ipc_name *name,
     int fd;
 
     if (memcmp(name->magic, magic, sizeof magic) || name->kind != (int32_t)kind || name->pid <= 0 || name->fd < 0)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "no handle of that kind from another process");
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the handle is not of this kind, or invalid");
     if (name->pid == getpid())
-        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "a handle of this process itself");
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "the handle was created by this process");
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)name->pid, (int)name->fd);
     fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
@@ -55,5 +55,5 @@ CUresult ct_ipc_name_open(enum ct_ipc_kind kind, const struct ct_ipc_name *name,
         return CUDA_SUCCESS;
     }
     close(fd);
-    return ct_fail(CUDA_ERROR_INVALID_HANDLE, "what the handle named is gone");
+    return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the object of the handle no longer exists");
 }

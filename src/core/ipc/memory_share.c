@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drivers' descriptors of memory cannot be opened through /proc, and to take one from another process needs the rights of a debugger. So a
- * process that shares memory has a thread that hands descriptors out, over a socket whose name (in Linux's abstract name space: nothing is
- * left of it when the process ends) is made of its pid and a random number. It answers processes of the same user only. */
+/* Descriptors of driver memory cannot be opened through /proc, and taking one from another process needs the privileges of a debugger.
+ * So a process that shares memory runs a thread that sends descriptors over a socket, whose name (in Linux's abstract name space, where
+ * nothing is left when the process ends) consists of the pid and a random number. It serves only processes of the same user. */
 #include "memory_share.h"
 
 #include "core/base/locks.h"
@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #define CT_CHANNEL "ipc"
-#define PATIENCE_S 5 /* for somebody who connected and says nothing, and for an answer */
+#define TIMEOUT_S 5 /* the timeout for a client that connects and sends nothing, and for a reply */
 
-#define MAX_PARTS 65536u /* more than anybody has file descriptors */
+#define MAX_PARTS 65536u /* more than the limit of file descriptors of any process */
 
 static const char magic[8] = {'C', 'u', 't', 't', 'l', 'e', 'M', '2'};
 _Static_assert(sizeof(struct ct_share_name) == 32, "half of a handle");
@@ -33,7 +33,7 @@ struct entry {
     struct ct_shared_memory memory;
 };
 
-/* One for each part, over one connection. */
+/* One request for each part, over one connection. */
 struct request {
     char magic[8];
     uint64_t id, part;
@@ -41,13 +41,13 @@ struct request {
 
 struct reply {
     char magic[8];
-    struct ct_memory_share share; /* size_bytes 0: there is no such part, and no descriptor comes */
+    struct ct_memory_share share; /* size_bytes 0: the part does not exist, and no descriptor is sent */
     uint8_t uuid[16];
 };
 
 static struct {
     struct ct_mutex lock;
-    uint64_t process; /* 0: no name was made yet */
+    uint64_t process; /* 0: no name was created yet */
     int socket;
     bool listens;
     struct entry *first;
@@ -61,7 +61,7 @@ static CUresult number_process_locked(void)
 
     while (!shares.process) {
         if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number && errno != EINTR)
-            return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "no random number: %s", strerror(errno));
+            return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "no random number is available: %s", strerror(errno));
         shares.process = number;
     }
     return CUDA_SUCCESS;
@@ -84,7 +84,7 @@ CUresult ct_share_name_make(enum ct_share_kind kind, uint64_t id, struct ct_shar
 CUresult ct_share_name_check(enum ct_share_kind kind, const struct ct_share_name *name)
 {
     if (memcmp(name->magic, magic, sizeof magic) || name->kind != (int32_t)kind || !name->id || !name->process)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "no handle of that kind");
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the handle is not of this kind");
     return CUDA_SUCCESS;
 }
 
@@ -109,11 +109,11 @@ static socklen_t address_of(int32_t pid, uint64_t process, struct sockaddr_un *o
 
 static int make_socket(void)
 {
-    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    const struct timeval timeout = {.tv_sec = TIMEOUT_S};
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
     if (fd >= 0)
-        (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     return fd;
 }
 
@@ -132,7 +132,7 @@ union control {
     char room[CMSG_SPACE(sizeof(int))];
 };
 
-/* fd -1: none goes along. */
+/* fd -1: no descriptor is sent. */
 static bool send_reply(int to, struct reply *reply, int fd)
 {
     union control control = {.header = {.cmsg_len = CMSG_LEN(sizeof fd), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
@@ -147,7 +147,7 @@ static bool send_reply(int to, struct reply *reply, int fd)
     return sendmsg(to, &message, MSG_NOSIGNAL) == (ssize_t)sizeof *reply;
 }
 
-/* The descriptor that came along goes to *out_fd: the caller's, -1 none. */
+/* Stores the received descriptor in *out_fd, which the caller owns; -1: none. */
 static bool receive_reply(int from, struct reply *reply, int *out_fd)
 {
     union control control;
@@ -166,7 +166,7 @@ static bool receive_reply(int from, struct reply *reply, int *out_fd)
     return got == (ssize_t)sizeof *reply && !memcmp(reply->magic, magic, sizeof magic);
 }
 
-/* ---- the thread that answers ---- */
+/* ---- the server thread ---- */
 
 static struct entry **find_locked(uint64_t id)
 {
@@ -177,8 +177,8 @@ static struct entry **find_locked(uint64_t id)
     return link;
 }
 
-/* False: nobody asks any more. */
-static bool answer(int client)
+/* False: the client sends no more requests. */
+static bool serve(int client)
 {
     struct request request;
     struct reply reply = {.share = {.fd = -1}};
@@ -188,7 +188,7 @@ static bool answer(int client)
     if (recv(client, &request, sizeof request, 0) != (ssize_t)sizeof request || memcmp(request.magic, magic, sizeof magic))
         return false;
     memcpy(reply.magic, magic, sizeof magic);
-    ct_mutex_lock(&shares.lock); /* until it is sent: then the other process has a descriptor of its own */
+    ct_mutex_lock(&shares.lock); /* held until it is sent: then the other process has its own descriptor */
     entry = *find_locked(request.id);
     if (entry && request.part < entry->memory.n_parts) {
         reply.share = entry->memory.parts[request.part];
@@ -201,20 +201,20 @@ static bool answer(int client)
 
 static void *listen_to_others(void *user)
 {
-    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    const struct timeval timeout = {.tv_sec = TIMEOUT_S};
 
     (void)user;
     for (;;) {
         int client = accept4(shares.socket, NULL, NULL, SOCK_CLOEXEC);
 
-        if (client < 0) { /* nobody came in time, or no descriptor is free */
+        if (client < 0) { /* a timeout, or no descriptor is free */
             if (errno != EAGAIN && errno != EINTR)
                 sleep(1);
             continue;
         }
-        (void)setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        (void)setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
         if (is_same_user(client))
-            while (answer(client))
+            while (serve(client))
                 ;
         close(client);
     }
@@ -236,13 +236,13 @@ static CUresult listen_locked(void)
         shares.listens = true;
         return CUDA_SUCCESS;
     }
-    r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no socket or thread that hands memory out: %s", strerror(errno));
+    r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no socket or thread for sharing memory: %s", strerror(errno));
     if (shares.socket >= 0)
         close(shares.socket);
     return r;
 }
 
-/* ---- what is shared ---- */
+/* ---- shared memory of this process ---- */
 
 void ct_shared_memory_finish(struct ct_shared_memory *memory)
 {
@@ -286,7 +286,7 @@ void ct_share_retract(uint64_t id)
     free(entry);
 }
 
-/* ---- what others share ---- */
+/* ---- memory of other processes ---- */
 
 static CUresult connect_to(const struct ct_share_name *name, int *out)
 {
@@ -296,11 +296,11 @@ static CUresult connect_to(const struct ct_share_name *name, int *out)
     CUresult r;
 
     if (to < 0)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no socket: %s", strerror(errno));
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a socket cannot be created: %s", strerror(errno));
     if (connect(to, (const struct sockaddr *)&address, length) != 0) {
-        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "process %d of the handle: %s", (int)name->pid, strerror(errno));
+        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "process %d of the handle cannot be reached: %s", (int)name->pid, strerror(errno));
     } else if (!is_same_user(to)) {
-        r = ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "process %d of the handle is of another user", (int)name->pid);
+        r = ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "process %d of the handle belongs to another user", (int)name->pid);
     } else {
         *out = to;
         return CUDA_SUCCESS;
@@ -309,8 +309,8 @@ static CUresult connect_to(const struct ct_share_name *name, int *out)
     return r;
 }
 
-/* One part; out->share.fd is the caller's. */
-static CUresult ask(int to, const struct ct_share_name *name, uint32_t part, struct reply *out)
+/* Fetches one part; the caller owns out->share.fd. */
+static CUresult request_part(int to, const struct ct_share_name *name, uint32_t part, struct reply *out)
 {
     struct request request = {.id = name->id, .part = part};
     int fd = -1;
@@ -325,23 +325,23 @@ static CUresult ask(int to, const struct ct_share_name *name, uint32_t part, str
     if (fd >= 0)
         close(fd);
     if (!answered)
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "process %d of the handle does not answer: %s", (int)name->pid, strerror(errno));
+        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "process %d of the handle does not respond: %s", (int)name->pid, strerror(errno));
     if (!out->share.size_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "process %d has freed what the handle stood for", (int)name->pid);
-    /* It was sent: Linux drops what there is no room for. */
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "process %d has freed the memory of the handle", (int)name->pid);
+    /* A descriptor was sent: Linux drops descriptors for which the receiver has no room. */
     return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file descriptor is left for memory of process %d", (int)name->pid);
 }
 
-/* The first part tells how many there are. */
+/* The first part contains the number of parts. */
 static CUresult begin(const struct reply *reply, struct ct_shared_memory *memory)
 {
     const uint32_t n = reply->share.n_parts;
 
     if (!n || n > MAX_PARTS)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "memory of %u parts", (unsigned)n);
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "invalid number of parts of memory: %u", (unsigned)n);
     memory->parts = calloc(n, sizeof *memory->parts);
     if (!memory->parts)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory of another process");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for imported memory");
     memcpy(memory->uuid, reply->uuid, sizeof memory->uuid);
     return CUDA_SUCCESS;
 }
@@ -349,14 +349,14 @@ static CUresult begin(const struct reply *reply, struct ct_shared_memory *memory
 static CUresult fetch_part(int to, const struct ct_share_name *name, struct ct_shared_memory *memory)
 {
     struct reply reply;
-    CUresult r = ask(to, name, memory->n_parts, &reply);
+    CUresult r = request_part(to, name, memory->n_parts, &reply);
 
     if (r != CUDA_SUCCESS)
         return r;
     if (!memory->n_parts)
         r = begin(&reply, memory);
     else if (reply.share.n_parts != memory->parts[0].n_parts)
-        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "parts of different memory");
+        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "the parts belong to different memory");
     if (r == CUDA_SUCCESS)
         memory->parts[memory->n_parts++] = reply.share;
     else

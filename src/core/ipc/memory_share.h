@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of this process that others may have: who has a name of it asks for it, and gets a file descriptor. */
+/* Memory of this process that others may import: a process that has its name requests and receives a file descriptor. */
 #ifndef CT_CORE_MEMORY_SHARE_H
 #define CT_CORE_MEMORY_SHARE_H
 
@@ -7,35 +7,35 @@
 
 enum ct_share_kind { CT_SHARE_MEMORY = 1, CT_SHARE_POOL };
 
-/* What may be written into 64 bytes that an application sends to another process. Everything in it may be wrong. */
+/* A name that fits into the 64 bytes that an application sends to another process. Its contents are untrusted. */
 struct ct_share_name {
     char magic[8];
-    uint64_t process; /* a number that no other process has */
+    uint64_t process; /* a random number that is unique to the process */
     int32_t pid, kind;
-    uint64_t id; /* of what is shared, in that process */
+    uint64_t id; /* of the shared object in that process */
 };
 
-/* A name of this process that nothing stands behind. OPERATING_SYSTEM: there are no random numbers. */
+/* Creates a name of this process without a shared object. OPERATING_SYSTEM: no random numbers are available. */
 CUresult ct_share_name_make(enum ct_share_kind kind, uint64_t id, struct ct_share_name *out);
-/* INVALID_HANDLE: not a name of that kind. */
+/* INVALID_HANDLE: the name is not of that kind. */
 CUresult ct_share_name_check(enum ct_share_kind kind, const struct ct_share_name *name);
-bool ct_share_name_is_own(const struct ct_share_name *name); /* of this process */
+bool ct_share_name_is_own(const struct ct_share_name *name); /* whether it belongs to this process */
 
-/* Memory in the form in which it goes to another process: parts that follow one another, most often a single one. */
+/* Memory in the form in which it is sent to another process: consecutive parts, most often a single one. */
 struct ct_shared_memory {
     uint8_t uuid[16]; /* of its device */
     uint32_t n_parts;
-    struct ct_memory_share *parts; /* the owner's, with their descriptors */
+    struct ct_memory_share *parts; /* the owner's parts, with their descriptors */
 };
-void ct_shared_memory_finish(struct ct_shared_memory *memory); /* takes a zeroed one */
+void ct_shared_memory_finish(struct ct_shared_memory *memory); /* a zeroed struct is a no-op */
 
-/* Whoever asks for memory `id` (unique in this process, not 0) gets it from now on; takes what *memory owns, also on failure.
- * OUT_OF_MEMORY: nobody can be answered. */
+/* Shares memory under `id` (unique in this process, not 0) from now on; takes ownership of the contents of *memory, also on failure.
+ * OUT_OF_MEMORY: the server cannot be started. */
 CUresult ct_share_publish(uint64_t id, struct ct_shared_memory *memory);
-void ct_share_retract(uint64_t id); /* 0: nothing is shared */
+void ct_share_retract(uint64_t id); /* 0: no-op */
 
-/* What `name` stands for in another process, which has to answer. INVALID_HANDLE: that process does not run any
- * more, or has freed the memory; OPERATING_SYSTEM: it is of another user, or does not answer; OUT_OF_MEMORY: also of file descriptors. */
+/* Imports the object of `name` from another process, which must respond. INVALID_HANDLE: that process has ended, or has freed the
+ * memory; OPERATING_SYSTEM: it belongs to another user, or does not respond; OUT_OF_MEMORY: also if no file descriptor is left. */
 CUresult ct_share_fetch(const struct ct_share_name *name, struct ct_shared_memory *out);
 
 #endif

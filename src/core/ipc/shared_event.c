@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events between processes: a page of memory that all who know the event have mapped.
+/* Events between processes: a page of memory that all processes with the event have mapped.
  *
- * Records are numbered. Record n has the slot n modulo SLOTS, in which the recording process leaves its id and, when the work before the
- * record is complete, the number. A record that is SLOTS behind is taken for complete: its slot belongs to a newer one.
- * A waiting process sleeps on the slot (futex) and looks from time to time whether the recording process still runs. */
+ * Records are numbered. Record n uses the slot n modulo SLOTS, in which the recording process stores its pid and, when the work before the
+ * record is complete, the number. A record that is SLOTS behind counts as complete: its slot belongs to a newer one.
+ * A waiting process sleeps on the slot (futex) and checks from time to time whether the recording process still runs. */
 #include "shared_event.h"
 
 #include "core/base/log.h"
@@ -23,11 +23,11 @@
 
 #define CT_CHANNEL "ipc"
 #define SLOTS 256u
-#define LOOK_NS 50000000 /* how often a waiting process looks for the other */
+#define CHECK_INTERVAL_NS 50000000 /* the interval at which a waiting process checks the recording process */
 
 struct slot {
     _Atomic uint32_t done; /* the greatest complete record of this slot */
-    atomic_int pid;        /* of whoever began the last record of this slot */
+    atomic_int pid;        /* of the process that began the last record of this slot */
 };
 
 struct page {
@@ -49,7 +49,7 @@ static CUresult map(int fd, struct ct_shared_event **out)
     if (page == MAP_FAILED) {
         free(event);
         close(fd);
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "page of an event of several processes");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an event of several processes");
     }
     atomic_init(&event->references, 1);
     event->fd = fd;
@@ -63,7 +63,7 @@ CUresult ct_shared_event_create(struct ct_shared_event **out)
     int fd = memfd_create("cuttle event", MFD_CLOEXEC);
 
     if (fd < 0 || ftruncate(fd, sizeof(struct page)) != 0) {
-        CUresult r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory for an event of several processes: %s", strerror(errno));
+        CUresult r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory for an event of several processes cannot be shared: %s", strerror(errno));
 
         if (fd >= 0)
             close(fd);
@@ -82,7 +82,7 @@ CUresult ct_shared_event_open(const struct ct_ipc_name *name, struct ct_shared_e
         return r;
     if (fstat(fd, &status) != 0 || status.st_size < (off_t)sizeof(struct page)) {
         close(fd);
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "what the handle names is no event");
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the handle is not that of an event");
     }
     return map(fd, out);
 }
@@ -100,7 +100,7 @@ struct ct_shared_event *ct_shared_event_retain(struct ct_shared_event *event)
 
 void ct_shared_event_release(struct ct_shared_event *event)
 {
-    /* acq_rel: the last one sees what all the others did */
+    /* acq_rel: the last release sees all effects of the others */
     if (!event || atomic_fetch_sub_explicit(&event->references, 1, memory_order_acq_rel) != 1)
         return;
     munmap(event->page, sizeof *event->page);
@@ -113,7 +113,7 @@ static struct slot *slot_of(const struct ct_shared_event *event, uint32_t number
     return &event->page->slots[number % SLOTS];
 }
 
-/* Numbers wrap: they are compared by their distance. */
+/* Numbers wrap around: they are compared by their distance. */
 static bool reaches(uint32_t done, uint32_t number)
 {
     return done != 0 && (int32_t)(done - number) >= 0;
@@ -125,7 +125,8 @@ uint32_t ct_shared_event_begin(struct ct_shared_event *event)
 
     do {
         next = number + 1 ? number + 1 : 1;
-        atomic_store(&slot_of(event, next)->pid, getpid()); /* before anybody can wait for it; of two that try the later stays */
+        /* before any process can wait for it; the later of two concurrent writers wins */
+        atomic_store(&slot_of(event, next)->pid, getpid());
     } while (!atomic_compare_exchange_weak(&event->page->last, &number, next));
     atomic_store(&slot_of(event, next)->pid, getpid());
     return next;
@@ -157,7 +158,7 @@ bool ct_shared_event_is_done(const struct ct_shared_event *event, uint32_t numbe
 
 void ct_shared_event_await(const struct ct_shared_event *event, uint32_t number)
 {
-    const struct timespec time = {.tv_nsec = LOOK_NS};
+    const struct timespec time = {.tv_nsec = CHECK_INTERVAL_NS};
     struct slot *slot = slot_of(event, number);
 
     while (!ct_shared_event_is_done(event, number)) {

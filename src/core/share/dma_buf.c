@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which memory is had as a dma-buf: allocations of cuMemAlloc and mappings. A dma-buf has no offset, so it is one of memory that begins where
- * the driver's does: allocations of 1 MiB and more, while smaller ones are parts of others' (memory_chunks.c). */
+/* Export of memory as dma-bufs: allocations of cuMemAlloc and mappings. A dma-buf has no offset, so the range must start with the
+ * driver's allocation: this holds for allocations of 1 MiB and more, while smaller ones are parts of a chunk (memory_chunks.c). */
 #include "dma_buf.h"
 
 #include "core/base/log.h"
@@ -14,7 +14,7 @@ CUresult ct_dma_buf_export(uint64_t address, uint64_t size_bytes, int *out_fd)
     struct ct_range range;
 
     if (!ct_address_find_any(address, 1, &range))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing is at 0x%llx", (unsigned long long)address);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no memory is known at 0x%llx", (unsigned long long)address);
     switch (range.kind) {
     case CT_RANGE_DEVICE:
         if (!range.imported)
@@ -31,7 +31,7 @@ CUresult ct_dma_buf_export(uint64_t address, uint64_t size_bytes, int *out_fd)
     case CT_RANGE_MANAGED:
     case CT_RANGE_MANAGED_VARIABLES:
     case CT_RANGE_SCRATCH:
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is no memory of a device", (unsigned long long)address);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not device memory", (unsigned long long)address);
     }
-    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a dma-buf of memory of a pool, a module, or that came from elsewhere");
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory of pools and modules, and imported memory, cannot be exported as a dma-buf");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* External memory (Driver API: External Resource Interoperability).
  *
- * The object is a file descriptor and what is known of it. Each mapped buffer imports the descriptor anew, from its first byte to the
- * buffer's last: so buffers may overlap although no two ranges of the map of addresses do, and live on when the object is destroyed. */
+ * The object consists of a file descriptor and its properties. Each mapped buffer imports the descriptor again, up to the buffer's last
+ * byte: so buffers may overlap although ranges of the map of addresses never do, and they stay valid when the object is destroyed. */
 #include "external_memory.h"
 
 #include "core/array/array.h"
@@ -18,8 +18,8 @@
 
 struct ct_external_memory {
     struct ct_object object;
-    struct ct_context *context; /* a reference: keeps the struct */
-    struct ct_fd_import import; /* fd: ours */
+    struct ct_context *context; /* a reference, which keeps the struct alive */
+    struct ct_fd_import import; /* it owns fd */
 };
 
 /* ---- import ---- */
@@ -34,26 +34,26 @@ static void free_memory(struct ct_object *object)
     free(memory);
 }
 
-/* What a type of handle is to us: 0 a file descriptor, else the error. */
+/* Returns 0 if handles of the type are file descriptors that the device imports, else the error. */
 static CUresult check_type(const struct ct_device_info *info, CUexternalMemoryHandleType type)
 {
     switch (type) {
     case CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD:
-        return info->external_memory_fd ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s imports no memory", info->name);
+        return info->external_memory_fd ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import memory", info->name);
     case CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD:
         return info->external_memory_fd && info->dma_buf ? CUDA_SUCCESS
-                                                         : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s imports no dma-bufs", info->name);
+                                                         : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import dma-bufs", info->name);
     case CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "NvSciBuf is of NVIDIA's embedded systems");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "NvSciBuf exists on NVIDIA's embedded systems only");
     case CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32:
     case CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT:
     case CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP:
     case CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE:
     case CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE:
     case CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory handles of type %d are of Windows", (int)type);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory handles of type %d exist on Windows only", (int)type);
     }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "no type %d of external memory", (int)type);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "external memory type %d does not exist", (int)type);
 }
 
 static CUresult check_desc(const struct ct_device_info *info, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
@@ -64,9 +64,9 @@ static CUresult check_desc(const struct ct_device_info *info, const CUDA_EXTERNA
     if (r != CUDA_SUCCESS)
         return r;
     if (!desc->size || desc->flags & ~(unsigned)(dma_buf ? 0 : CUDA_EXTERNAL_MEMORY_DEDICATED))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "external memory of %llu bytes, flags 0x%x", desc->size, desc->flags);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid size %llu or flags 0x%x of external memory", desc->size, desc->flags);
     if (fcntl(desc->handle.fd, F_GETFD) < 0)
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "%d is no open file descriptor", desc->handle.fd);
+        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "%d is not an open file descriptor", desc->handle.fd);
     return CUDA_SUCCESS;
 }
 
@@ -75,7 +75,7 @@ static CUresult make(struct ct_context *context, const struct ct_fd_import *impo
     struct ct_external_memory *memory = calloc(1, sizeof *memory);
 
     if (!memory)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "external memory");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an external memory object");
     ct_object_init(&memory->object, CT_OBJECT_EXTERNAL_MEMORY, free_memory);
     ct_object_retain(&context->object);
     memory->context = context;
@@ -104,7 +104,7 @@ CUresult ct_external_memory_import(struct ct_context *context, const CUDA_EXTERN
     if (r == CUDA_SUCCESS)
         *out = memory->object.handle;
     else
-        memory->import.fd = -1; /* stays the caller's */
+        memory->import.fd = -1; /* the caller continues to own it */
     ct_object_release(&memory->object);
     return r;
 }
@@ -134,11 +134,11 @@ static CUresult map_buffer(struct ct_context *context, const struct ct_external_
 
     if (desc->flags || !desc->size || __builtin_add_overflow(desc->offset, desc->size, &import.size_bytes) ||
         import.size_bytes > import.total_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "buffer of %llu bytes at %llu, flags 0x%x, on external memory of %llu", desc->size,
-                       desc->offset, desc->flags, (unsigned long long)import.total_bytes);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid buffer of %llu bytes at %llu with flags 0x%x in external memory of %llu",
+                       desc->size, desc->offset, desc->flags, (unsigned long long)import.total_bytes);
     allocation = calloc(1, sizeof *allocation);
     if (!allocation)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "mapped buffer");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a mapped buffer");
     r = ct_backing_import_fd(context, &import, &allocation->backing);
     if (r == CUDA_SUCCESS)
         r = publish(context, allocation, desc->offset, desc->size, out);
@@ -154,7 +154,7 @@ static CUresult lookup(CUexternalMemory handle, struct ct_external_memory **out)
     if (r != CUDA_SUCCESS)
         return r;
     *out = (struct ct_external_memory *)ct_object_find_or_null(CT_OBJECT_EXTERNAL_MEMORY, handle);
-    return *out ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no external memory", (void *)handle);
+    return *out ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is not an external memory object", (void *)handle);
 }
 
 CUresult ct_external_memory_map_buffer(CUexternalMemory handle, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *desc, CUdeviceptr *out)

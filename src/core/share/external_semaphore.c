@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* External semaphores (Driver API: External Resource Interoperability).
  *
- * Signals are commands of the stream's queue. So are waits for binary semaphores, whose signal has to be on its way by then. Whoever is to
- * signal a timeline may do so much later, and may himself wait for work of ours that shares a queue of the device with this stream: a wait
- * for a value that is not there yet therefore begins on the host, in the stream's worker, and only then goes to the device. */
+ * Signals are commands of the stream's queue. So are waits for binary semaphores, whose signal must already have been submitted. A
+ * timeline may be signalled much later, and its signaller may itself wait for work of this library that shares a hardware queue with the
+ * stream: a wait for a value that is not reached yet therefore begins on the host, in the stream's worker, and is submitted to the
+ * device only afterwards. */
 #include "external_semaphore.h"
 
 #include "core/base/log.h"
@@ -16,7 +17,7 @@
 
 struct ct_external_semaphore {
     struct ct_object object;
-    struct ct_context *context; /* a reference: keeps the struct */
+    struct ct_context *context; /* a reference, which keeps the struct alive */
     struct ct_semaphore *semaphore;
     bool timeline;
 };
@@ -36,12 +37,12 @@ static CUresult check_type(const struct ct_device_info *info, CUexternalSemaphor
 {
     switch (type) {
     case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD:
-        return info->external_semaphore_fd ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s imports no semaphores", info->name);
+        return info->external_semaphore_fd ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import semaphores", info->name);
     case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD:
         return info->external_timeline_fd ? CUDA_SUCCESS
-                                          : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s imports no timeline semaphores", info->name);
+                                          : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import timeline semaphores", info->name);
     case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "NvSciSync is of NVIDIA's embedded systems");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "NvSciSync exists on NVIDIA's embedded systems only");
     case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32:
     case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT:
     case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE:
@@ -49,9 +50,9 @@ static CUresult check_type(const struct ct_device_info *info, CUexternalSemaphor
     case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX:
     case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT:
     case CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "semaphore handles of type %d are of Windows", (int)type);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "semaphore handles of type %d exist on Windows only", (int)type);
     }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "no type %d of external semaphores", (int)type);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "external semaphore type %d does not exist", (int)type);
 }
 
 static CUresult check_desc(const struct ct_device_info *info, const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *desc)
@@ -61,13 +62,13 @@ static CUresult check_desc(const struct ct_device_info *info, const CUDA_EXTERNA
     if (r != CUDA_SUCCESS)
         return r;
     if (desc->flags)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "external semaphore: flags 0x%x", desc->flags);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags of an external semaphore are 0x%x instead of 0", desc->flags);
     if (fcntl(desc->handle.fd, F_GETFD) < 0)
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "%d is no open file descriptor", desc->handle.fd);
+        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "%d is not an open file descriptor", desc->handle.fd);
     return CUDA_SUCCESS;
 }
 
-/* A failure to publish comes after the descriptor was taken: only memory can be short then. */
+/* Publishing fails only for lack of memory; the descriptor has been taken by then. */
 static CUresult import(struct ct_external_semaphore *semaphore, int fd, CUexternalSemaphore *out)
 {
     struct ct_context *context = semaphore->context;
@@ -86,13 +87,13 @@ CUresult ct_external_semaphore_import(struct ct_context *context, const CUDA_EXT
     if (r != CUDA_SUCCESS)
         return r;
     if (!(semaphore = calloc(1, sizeof *semaphore)))
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "external semaphore");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an external semaphore");
     ct_object_init(&semaphore->object, CT_OBJECT_EXTERNAL_SEMAPHORE, free_semaphore);
     ct_object_retain(&context->object);
     semaphore->context = context;
     semaphore->timeline = desc->type == CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
     r = import(semaphore, desc->handle.fd, out);
-    ct_object_release(&semaphore->object); /* the table has its own */
+    ct_object_release(&semaphore->object); /* the table has its own reference */
     return r;
 }
 
@@ -101,7 +102,7 @@ CUresult ct_external_semaphore_import(struct ct_context *context, const CUDA_EXT
 static CUresult find(CUexternalSemaphore handle, struct ct_external_semaphore **out)
 {
     *out = (struct ct_external_semaphore *)ct_object_find_or_null(CT_OBJECT_EXTERNAL_SEMAPHORE, handle);
-    return *out ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no external semaphore", (void *)handle);
+    return *out ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is not an external semaphore", (void *)handle);
 }
 
 CUresult ct_external_semaphore_lookup(const struct ct_context *context, CUexternalSemaphore handle, struct ct_external_semaphore **out)
@@ -113,7 +114,7 @@ CUresult ct_external_semaphore_lookup(const struct ct_context *context, CUextern
         return r;
     if (semaphore->context->backend_device != context->backend_device) {
         ct_object_release(&semaphore->object);
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "external semaphore %p is of another device", (void *)handle);
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "external semaphore %p belongs to another device", (void *)handle);
     }
     *out = semaphore;
     return CUDA_SUCCESS;
@@ -171,7 +172,7 @@ CUresult ct_external_semaphores_signal(struct ct_stream *stream, const struct ct
     return record(stream, fences, stream->context->backend->semaphores->queue_signal);
 }
 
-/* A device that is lost ends the wait, too. */
+/* Waits on the host; the wait also ends when the device is lost. */
 static void await(void *user, CUresult status)
 {
     struct ct_external_fence *fence = user;
@@ -188,7 +189,7 @@ static CUresult await_on_host(struct ct_stream *stream, const struct ct_external
     CUresult r;
 
     if (!copy)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "wait for an external semaphore");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a wait for an external semaphore");
     *copy = *fence;
     ct_object_retain(&copy->semaphore->object);
     r = ct_stream_wait_on_host(stream, await, copy);
@@ -199,7 +200,7 @@ static CUresult await_on_host(struct ct_stream *stream, const struct ct_external
     return r;
 }
 
-/* Those that have to wait on the host, then all of them on the device. */
+/* First the waits on the host, then all waits on the device. */
 CUresult ct_external_semaphores_wait(struct ct_stream *stream, const struct ct_external_fences *fences)
 {
     const struct ct_backend *backend = stream->context->backend;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of cuMemAlloc in other processes (Driver API: Memory Management).
  *
- * A handle names the memory that holds the allocation, and where in it: small allocations are parts of a chunk. Opening makes all of that
- * memory ours, at an address of its own, and puts the allocation alone into the map. How often a handle is open is kept in a list, whose
- * entries may be of contexts that have gone: the map of addresses decides. */
+ * A handle identifies the memory that contains the allocation, and the offset in it: small allocations are parts of a chunk. Opening
+ * maps the whole memory at an address of this process, and adds only the allocation to the map of addresses. A list counts how often
+ * each handle is open; its entries may belong to contexts that were destroyed, so the map of addresses is authoritative. */
 #include "ipc_memory.h"
 
 #include "core/base/log.h"
@@ -15,7 +15,7 @@
 
 #define CT_CHANNEL "ipc"
 
-_Static_assert(sizeof(struct ct_allocation_share) <= CU_IPC_HANDLE_SIZE, "it fits into a handle");
+_Static_assert(sizeof(struct ct_allocation_share) <= CU_IPC_HANDLE_SIZE, "a share fits into a handle");
 
 struct opened {
     struct opened *next;
@@ -54,7 +54,7 @@ static bool is_open(const struct opened *opened)
     return ct_address_find(opened->address, 0, &range) == CUDA_SUCCESS && range.kind == CT_RANGE_IPC && range.id == opened->id;
 }
 
-/* Drops entries whose memory went with its context. */
+/* Removes entries whose memory was freed with its context. */
 static void tidy_locked(void)
 {
     struct opened **link = &openings.first;
@@ -71,7 +71,7 @@ static void tidy_locked(void)
     }
 }
 
-/* On the device, whichever context it is in. */
+/* Searches in all contexts of the device. */
 static struct opened *find_open_locked(const struct ct_device *device, const struct ct_allocation_share *share)
 {
     for (struct opened *opened = openings.first; opened; opened = opened->next)
@@ -94,7 +94,7 @@ static CUresult publish(struct ct_context *context, struct ct_allocation *alloca
     return ct_allocation_publish(context, &range);
 }
 
-/* The manual knows of no other reason that memory which is there cannot be had. */
+/* The manual lists MAP_FAILED as the only error for existing memory that cannot be opened. */
 static CUresult refusal(CUresult r)
 {
     if (r != CUDA_ERROR_OUT_OF_MEMORY && r != CUDA_ERROR_OPERATING_SYSTEM)
@@ -111,7 +111,7 @@ static CUresult open_backing(struct ct_context *context, struct ct_allocation *a
     if (r != CUDA_SUCCESS)
         return r;
     if (!share->size_bytes || __builtin_add_overflow(share->offset, share->size_bytes, &end) || end > bytes)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "a handle beyond its memory");
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the range of the handle exceeds its memory");
     return publish(context, allocation, opened, lead + share->offset);
 }
 
@@ -119,7 +119,7 @@ static CUresult open_locked(struct ct_context *context, const struct ct_allocati
 {
     struct ct_allocation *allocation = calloc(1, sizeof *allocation);
     struct opened *opened = calloc(1, sizeof *opened);
-    CUresult r = allocation && opened ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory of another process");
+    CUresult r = allocation && opened ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an imported allocation");
 
     if (r == CUDA_SUCCESS) {
         opened->share = *share;
@@ -147,7 +147,7 @@ CUresult ct_ipc_memory_open(struct ct_context *context, const CUipcMemHandle *ha
     if ((r = ct_share_name_check(CT_SHARE_MEMORY, &share.name)) != CUDA_SUCCESS)
         return r;
     if (ct_share_name_is_own(&share.name))
-        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "a handle of this process itself");
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "the handle was created by this process");
     ct_mutex_lock(&openings.lock);
     tidy_locked();
     opened = find_open_locked(context->device, &share);
@@ -157,7 +157,7 @@ CUresult ct_ipc_memory_open(struct ct_context *context, const CUipcMemHandle *ha
         opened->count++;
         *out_address = opened->address;
     } else {
-        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "another context of the device has the handle open");
+        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "the handle is open in another context of the device");
     }
     ct_mutex_unlock(&openings.lock);
     return r;
@@ -165,7 +165,7 @@ CUresult ct_ipc_memory_open(struct ct_context *context, const CUipcMemHandle *ha
 
 /* ---- closing ---- */
 
-/* Whether it was open for the last time; then it is no more in the list. */
+/* *out_last: whether this was the last reference; the entry is then removed from the list. */
 static CUresult close_locked(uint64_t address, bool *out_last)
 {
     struct opened **link = &openings.first, *opened;
