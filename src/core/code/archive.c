@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Archives (ar(5) of System V and GNU, and BSD's long names): a line that says so, then members, each behind a header of text. */
+/* Archives (ar(5) of System V and GNU, and BSD's long names): a magic line, then members, each after a text header. */
 #include "archive.h"
 
 #include "core/base/log.h"
@@ -15,19 +15,19 @@ static const char magic[] = "!<arch>\n", thin_magic[] = "!<thin>\n";
 struct header {
     char name[16], date[12], user[6], group[6], mode[8], size[10], end[2];
 };
-_Static_assert(sizeof(struct header) == 60, "as ar writes it");
+_Static_assert(sizeof(struct header) == 60, "the layout that ar writes");
 
 CUresult ct_archive_open(const void *bytes, size_t size, struct ct_archive *out)
 {
     if (size >= MAGIC_BYTES && !memcmp(bytes, thin_magic, MAGIC_BYTES))
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "a thin archive: its members are in other files");
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "thin archives, whose members are in other files, are not supported");
     if (size < MAGIC_BYTES || memcmp(bytes, magic, MAGIC_BYTES))
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the library is no archive");
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the library is not an archive");
     *out = (struct ct_archive){.bytes = bytes, .size = size, .at = MAGIC_BYTES};
     return CUDA_SUCCESS;
 }
 
-/* A decimal number up to the first character that is no digit; at most 10 digits. */
+/* Reads a decimal number of at most 10 digits up to the first character that is not a digit. */
 static size_t read_number(const char *text, size_t length)
 {
     size_t value = 0;
@@ -50,7 +50,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Of GNU's long names: "name/\n" at an offset of their table. */
+/* GNU's long names: "name/
+ * " at an offset in the table of names. */
 static void set_long_name(const struct ct_archive *archive, size_t offset, struct ct_archive_member *member)
 {
     const char *name = offset < archive->names_size ? archive->names + offset : "";
@@ -63,7 +64,7 @@ static void set_long_name(const struct ct_archive *archive, size_t offset, struc
     set_name(member, name, length);
 }
 
-/* BSD's: the name stands before the bytes. False: it is longer than the member. */
+/* BSD's long names: the name precedes the bytes. False: it is longer than the member. */
 static bool take_name(size_t length, struct ct_archive_member *member)
 {
     if (length > member->size)
@@ -87,7 +88,7 @@ static void set_short_name(const struct header *header, struct ct_archive_member
 
 enum meaning { IS_FILE, IS_TABLE, IS_DAMAGED };
 
-/* What a member is, and its name. */
+/* Determines the kind and the name of a member. */
 static enum meaning look_at(struct ct_archive *archive, const struct header *header, struct ct_archive_member *member)
 {
     if (!memcmp(header->name, "// ", 3)) {
@@ -117,7 +118,7 @@ CUresult ct_archive_next(struct ct_archive *archive, struct ct_archive_member *o
         if (archive->at >= archive->size)
             return CUDA_SUCCESS;
         if (archive->size - archive->at < sizeof header)
-            return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the archive ends within a header");
+            return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the archive ends inside of a header");
         memcpy(&header, archive->bytes + archive->at, sizeof header);
         archive->at += sizeof header;
         out->size = read_number(header.size, sizeof header.size);

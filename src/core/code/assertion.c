@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A record of an assertion holds the addresses of its texts, which are constant variables of a module. The host has the initial bytes of all
- * variables, and no program overwrites string literals, so the texts are read from there: nothing is copied from the device, where other
- * kernels may still be running. */
+/* The record of an assertion contains the addresses of its texts, which are constant variables of a module. The host has the initial
+ * bytes of all variables, and no program overwrites string literals, so the texts are read on the host: nothing is copied from the
+ * device, where other kernels may still be running. */
 #include "assertion.h"
 
 #include "core/base/log.h"
@@ -12,13 +12,14 @@
 
 #define CT_CHANNEL "print"
 
-/* Part of a text that need not end in 0. */
+/* Part of a text that need not end with a NUL. */
 struct text {
     const char *at;
     int length;
 };
 
-/* What the variables of the context's modules have at an address; "" if it is none of theirs. Lasts while the context is locked. */
+/* Returns the initial bytes of a variable of the context's modules at an address; "" if there is none. Valid while the context is
+ * locked. */
 static struct text text_at_locked(const struct ct_context *context, uint64_t address)
 {
     for (const struct ct_module *module = context->modules; module; module = module->next_in_context) {
@@ -35,7 +36,7 @@ static struct text text_at_locked(const struct ct_context *context, uint64_t add
     return (struct text){"", 0};
 }
 
-/* As NVIDIA's driver writes it (580, CUDA 13.0). The caller frees it; NULL: no memory. */
+/* The format of NVIDIA's driver (580, CUDA 13.0). The caller frees the line; NULL: out of memory. */
 static char *line_or_null(struct ct_context *context, const struct ptx2spv_assertion *a)
 {
     struct text message, file, function;
@@ -58,7 +59,7 @@ void ct_assertions_add(struct ct_assertions *list, const uint64_t *words, unsign
     struct ptx2spv_assertion *items;
 
     if (n != sizeof *items / sizeof *words)
-        return; /* a record that was overwritten while it was read */
+        return; /* the record was overwritten while it was read */
     if (list->count == list->capacity) {
         size_t capacity = list->capacity ? 2 * list->capacity : 64;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Code: from an image to parsed PTX. */
+/* Creates code: reads an image and parses its PTX. */
 #include "code.h"
 
 #include "core/base/float_environment.h"
@@ -21,9 +21,9 @@ static void free_code(struct ct_object *object)
     free(code);
 }
 
-/* Adds the texts of an image, in their order, and makes the module. */
-static enum ptx2spv_status link_texts(struct ptx2spv_linker *linker, const struct ct_image *image,
-                                      const struct ptx2spv_options *options, struct ptx2spv_module **out)
+/* Adds the texts of an image in their order, and links the module. */
+static enum ptx2spv_status link_texts(struct ptx2spv_linker *linker, const struct ct_image *image, const struct ptx2spv_options *options,
+                                      struct ptx2spv_module **out)
 {
     enum ptx2spv_status status = PTX2SPV_OK;
 
@@ -39,9 +39,9 @@ static enum ptx2spv_status link_texts(struct ptx2spv_linker *linker, const struc
 CUresult ct_code_refuse(enum ptx2spv_status status, unsigned n_lacking)
 {
     if (status != PTX2SPV_UNDEFINED || !n_lacking)
-        return ct_fail(ct_jit_result(status), "PTX not accepted: %s", ptx2spv_status_string(status));
+        return ct_fail(ct_jit_result(status), "the PTX was not accepted: %s", ptx2spv_status_string(status));
     return ct_fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                   "%u parts of what is linked have machine code for NVIDIA's GPUs and no PTX, and something is missing; rebuild them with "
+                   "%u inputs of the link have machine code for NVIDIA's GPUs and no PTX, and a symbol is undefined; rebuild them with "
                    "PTX: nvcc -rdc=true -gencode arch=compute_75,code=compute_75",
                    n_lacking);
 }
@@ -54,7 +54,7 @@ static CUresult parse(struct ct_code *code, const struct ct_image *image, struct
     enum ptx2spv_status status = ptx2spv_linker_create(&linker);
     unsigned address_bits;
 
-    ct_float_environment_enter(&before); /* the compiler reads decimal numbers */
+    ct_float_environment_enter(&before); /* the compiler parses decimal numbers */
     if (status == PTX2SPV_OK) {
         status = link_texts(linker, image, &options, &code->ptx);
         ptx2spv_linker_destroy(linker);
@@ -64,7 +64,7 @@ static CUresult parse(struct ct_code *code, const struct ct_image *image, struct
         return ct_code_refuse(status, image->n_lacking);
     ptx2spv_module_versions(code->ptx, &code->isa, &code->sm, &address_bits);
     if (address_bits != 64)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "PTX with addresses of %u bits", address_bits);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "PTX with %u-bit addresses is not supported", address_bits);
     for (unsigned i = 0; i < image->count; i++)
         ct_ptx_dir_keep(image->texts[i].text, image->texts[i].length);
     return CUDA_SUCCESS;
@@ -84,7 +84,7 @@ static CUresult make(const struct ct_image *image, struct ct_jit *jit, struct ct
 
     code = calloc(1, sizeof *code);
     if (!code)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "code");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for code");
     ct_object_init(&code->object, CT_OBJECT_NONE, free_code);
     ct_managed_variables_init(&code->managed);
     r = parse(code, image, jit);
@@ -133,5 +133,5 @@ CUresult ct_code_managed_variable(struct ct_code *code, struct ct_device *device
         *out_size = variable->size;
         return r;
     }
-    return ct_fail(CUDA_ERROR_NOT_FOUND, "no managed variable \"%s\" in the library", name);
+    return ct_fail(CUDA_ERROR_NOT_FOUND, "the library has no managed variable \"%s\"", name);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fat binaries: a header, then entries back to back, each a header with strings and a payload that may be compressed.
- * docs/interoperability.md says where these facts come from. Numbers are little-endian, as on every host that CUDA runs on. Whatever
- * is read here comes from outside: no field is believed before it was compared with the bytes that are there. */
+/* Fat binaries: a header, then entries back to back, each with a header with strings and a payload that may be compressed.
+ * docs/interoperability.md gives the sources of these facts. Numbers are little-endian, as on every host that CUDA supports. The input
+ * is untrusted: every field is checked against the available bytes before it is used. */
 #include "fatbin.h"
 
 #include "core/base/log.h"
@@ -12,31 +12,31 @@
 #include <zstd.h>
 
 #define CT_CHANNEL "fatbin"
-#define CT_MAX_TEXT_BYTES ((uint64_t)1 << 30) /* of PTX once it is unpacked; the largest of NVIDIA's libraries are below a tenth of it */
+#define CT_MAX_TEXT_BYTES ((uint64_t)1 << 30) /* limit of uncompressed PTX; the largest of NVIDIA's libraries need less than a tenth */
 
 struct container {
     uint32_t magic;
     uint16_t version;
     uint16_t header_bytes;
-    uint64_t payload_bytes; /* behind the header */
+    uint64_t payload_bytes; /* without the header */
 };
-_Static_assert(sizeof(struct container) == 16, "as nvcc writes it");
+_Static_assert(sizeof(struct container) == 16, "the layout that nvcc writes");
 
 struct entry {
     uint16_t kind; /* enum entry_kind */
     uint16_t version;
-    uint32_t header_bytes; /* with the strings behind it */
+    uint32_t header_bytes; /* including the strings after it */
     uint64_t payload_bytes;
-    uint32_t compressed_bytes; /* at the start of the payload; 0: it is not compressed */
+    uint32_t compressed_bytes; /* at the start of the payload; 0: not compressed */
     uint32_t options_offset;
     uint16_t minor, major;
     uint32_t sm;
     uint32_t name_offset, name_bytes;
     uint64_t flags; /* enum entry_flag */
     uint64_t reserved;
-    uint64_t raw_bytes; /* of a compressed payload, once it is unpacked */
+    uint64_t raw_bytes; /* the uncompressed size of a compressed payload */
 };
-_Static_assert(sizeof(struct entry) == 64, "as nvcc writes it");
+_Static_assert(sizeof(struct entry) == 64, "the layout that nvcc writes");
 
 enum entry_kind { KIND_PTX = 1, KIND_CUBIN = 2 };
 
@@ -45,11 +45,11 @@ enum entry_flag {
     FLAG_LINUX = 0x10,
     FLAG_LZ4 = 0x2000,           /* one block, without a frame */
     FLAG_ZSTD = 0x8000,          /* one frame */
-    FLAG_THIS_ARCH = 0x100000,   /* sm_90a: for this architecture and no later one */
-    FLAG_THIS_FAMILY = 0x200000, /* sm_100f: for its family */
+    FLAG_THIS_ARCH = 0x100000,   /* sm_90a: only for this architecture, not for later ones */
+    FLAG_THIS_FAMILY = 0x200000, /* sm_100f: only for this family of architectures */
 };
 
-/* An entry within the container. */
+/* An entry of the container. */
 struct found {
     struct entry entry;
     const unsigned char *payload;
@@ -58,36 +58,38 @@ struct found {
 static CUresult read_container(const void *bytes, size_t size, struct container *out)
 {
     if (size < sizeof *out)
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "fat binary of %zu bytes", size);
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "a fat binary of %zu bytes is too short", size);
     memcpy(out, bytes, sizeof *out);
     if (out->magic != CT_FATBIN_MAGIC || out->version != 1 || out->header_bytes < sizeof *out)
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "fat binary with magic number 0x%08x, version %u, a header of %u bytes", out->magic,
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE,
+                       "a fat binary with magic number 0x%08x, version %u, and a header of %u bytes is not supported", out->magic,
                        out->version, out->header_bytes);
     if (out->header_bytes > size || out->payload_bytes > size - out->header_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "fat binary of %llu bytes in %zu", (unsigned long long)out->payload_bytes, size);
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "a fat binary of %llu bytes exceeds the image of %zu",
+                       (unsigned long long)out->payload_bytes, size);
     return CUDA_SUCCESS;
 }
 
-/* The entry at the start of `left` bytes. */
+/* Reads the entry at the start of `left` bytes. */
 static CUresult read_entry(const unsigned char *bytes, uint64_t left, struct found *out)
 {
     struct entry *entry = &out->entry;
 
     if (left < sizeof *entry)
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "entry of a fat binary in %llu bytes", (unsigned long long)left);
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "an entry of a fat binary does not fit into %llu bytes", (unsigned long long)left);
     memcpy(entry, bytes, sizeof *entry);
     if (entry->header_bytes < sizeof *entry || entry->header_bytes > left || entry->payload_bytes > left - entry->header_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "entry of a fat binary: %u and %llu bytes in %llu", entry->header_bytes,
-                       (unsigned long long)entry->payload_bytes, (unsigned long long)left);
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "an entry of a fat binary with %u and %llu bytes does not fit into %llu",
+                       entry->header_bytes, (unsigned long long)entry->payload_bytes, (unsigned long long)left);
     if (entry->compressed_bytes > entry->payload_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "entry of a fat binary: %u compressed bytes in %llu", entry->compressed_bytes,
-                       (unsigned long long)entry->payload_bytes);
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "an entry of a fat binary has %u compressed bytes in a payload of %llu",
+                       entry->compressed_bytes, (unsigned long long)entry->payload_bytes);
     out->payload = bytes + entry->header_bytes;
     return CUDA_SUCCESS;
 }
 
-/* How well PTX fits, best first. We compile PTX of any version, so nothing is refused here; but what is written for one architecture
- * alone uses instructions that only it has. */
+/* How well PTX fits, best first. The compiler accepts PTX for any architecture, so no fit is an error here; but PTX for one architecture
+ * only uses instructions that only this architecture has. */
 enum fit { FITS, FITS_NEWER, FITS_ONE_ARCH, FITS_NOT };
 
 static enum fit fit_of(const struct entry *entry, unsigned capability)
@@ -103,10 +105,10 @@ static bool is_better(const struct entry *entry, const struct entry *than, unsig
 
     if (fit != other)
         return fit < other;
-    return fit == FITS ? entry->sm > than->sm : entry->sm < than->sm; /* the newest of the old ones, the oldest of the new ones */
+    return fit == FITS ? entry->sm > than->sm : entry->sm < than->sm; /* the newest of the older ones, or the oldest of the newer ones */
 }
 
-/* Looks at all entries; best->entry.kind stays 0 if there is no PTX. */
+/* Reads all entries; best->entry.kind stays 0 if there is no PTX. */
 static CUresult walk(const unsigned char *bytes, uint64_t left, unsigned capability, struct ct_fatbin *content, struct found *best)
 {
     while (left > 0) {
@@ -126,7 +128,7 @@ static CUresult walk(const unsigned char *bytes, uint64_t left, unsigned capabil
     return CUDA_SUCCESS;
 }
 
-/* Whether exactly `raw_bytes` came out. */
+/* Whether exactly `raw_bytes` were decompressed. */
 static bool unpack_into(const struct found *found, char *text)
 {
     const struct entry *entry = &found->entry;
@@ -164,13 +166,13 @@ static CUresult take(const struct found *found, struct ct_ptx *out)
     if (entry->flags & (FLAG_LZ4 | FLAG_ZSTD))
         return unpack(found, out);
     if (entry->compressed_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "PTX for sm_%u is compressed in an unknown way (flags 0x%llx)", entry->sm,
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the compression of PTX for sm_%u is unknown (flags 0x%llx)", entry->sm,
                        (unsigned long long)entry->flags);
     *out = (struct ct_ptx){.text = text, .length = strnlen(text, entry->payload_bytes)};
     return CUDA_SUCCESS;
 }
 
-/* The name stands behind the entry's header; most have none. */
+/* The name is stored after the entry's header; most entries have none. */
 static CUresult take_name(const struct found *found, struct ct_ptx *out)
 {
     const struct entry *entry = &found->entry;
@@ -179,10 +181,10 @@ static CUresult take_name(const struct found *found, struct ct_ptx *out)
     if (!entry->name_bytes)
         return CUDA_SUCCESS;
     if (entry->name_offset > entry->header_bytes || entry->name_bytes > entry->header_bytes - entry->name_offset)
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "name of %u bytes at %u in a header of %u", entry->name_bytes, entry->name_offset,
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "a name of %u bytes at %u exceeds the header of %u", entry->name_bytes, entry->name_offset,
                        entry->header_bytes);
     out->name = strndup(start + entry->name_offset, entry->name_bytes);
-    return out->name ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "name of PTX");
+    return out->name ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the name of PTX");
 }
 
 void ct_ptx_finish(struct ct_ptx *ptx)
@@ -212,8 +214,8 @@ CUresult ct_fatbin_read(const void *bytes, size_t size, unsigned capability, str
         return r;
     }
     if (best.entry.kind)
-        ct_log(CT_LOG_DEBUG, "PTX for sm_%u out of %u PTX, %u machine code, %u others", best.entry.sm, content.n_ptx, content.n_cubins,
-               content.n_others);
+        ct_log(CT_LOG_DEBUG, "chose PTX for sm_%u; the fat binary has %u PTX, %u machine code and %u other entries", best.entry.sm,
+               content.n_ptx, content.n_cubins, content.n_others);
     *out = content;
     return CUDA_SUCCESS;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions: making them, and compiling kernels, once each. */
+/* Functions: creating them, and compiling each kernel once. */
 #include "function.h"
 
 #include "core/base/config.h"
@@ -19,7 +19,7 @@ static void free_function(struct ct_object *object)
 {
     struct ct_function *function = (struct ct_function *)object;
 
-    function->module->context->backend->kernels->destroy(function->image); /* its module was unloaded: no launch is under way */
+    function->module->context->backend->kernels->destroy(function->image); /* its module was unloaded: no launch is pending */
     if (function->cooperative)
         ct_object_release(&function->cooperative->object);
     ct_object_release(&function->module->object);
@@ -50,7 +50,7 @@ CUresult ct_function_create(struct ct_module *module, unsigned index, struct ct_
     CUresult r;
 
     if (!function)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "function");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a function");
     r = ct_object_publish(&function->object);
     if (r == CUDA_SUCCESS)
         *out = function;
@@ -74,10 +74,10 @@ void ct_function_release(struct ct_function *function)
     if (!function)
         return;
     ct_object_release(&function->object);
-    ct_context_release(context); /* the use kept the struct */
+    ct_context_release(context); /* the reference to the context kept the struct alive */
 }
 
-/* For CUTTLE_SPIRV_DIR: a debugging aid, so a failure is told and does no harm. */
+/* For CUTTLE_SPIRV_DIR, a debugging aid: a failure is logged and otherwise ignored. */
 static void write_words(const struct ct_function *function, const struct ptx2spv_kernel *kernel)
 {
     char path[1024];
@@ -99,7 +99,7 @@ static CUresult translate(struct ct_function *function, const struct ptx2spv_tar
     options.cooperative = function->is_cooperative;
     status = ptx2spv_kernel_compile(function->module->ptx, function->index, target, &options, out);
     if (status != PTX2SPV_OK)
-        return ct_fail(ct_jit_result(status), "kernel %s does not compile: %s", function->decl->name, ptx2spv_status_string(status));
+        return ct_fail(ct_jit_result(status), "kernel %s could not be compiled: %s", function->decl->name, ptx2spv_status_string(status));
     if (*ct_config()->spirv_dir)
         write_words(function, out);
     return CUDA_SUCCESS;
@@ -126,7 +126,7 @@ static CUresult compile(struct ct_function *function)
     CUresult r;
 
     if (!context->device->info.maps_host)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "kernels on a device that reaches no host memory: they could not tell of traps");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the device cannot access host memory, which kernels need to report traps");
     ct_probe_settle(context->device, context->backend_device);
     target = context->device->info.target;
     if ((r = translate(function, &target, &kernel)) != CUDA_SUCCESS)
@@ -139,7 +139,7 @@ static CUresult compile(struct ct_function *function)
     ptx2spv_kernel_finish(&kernel);
     if (r != CUDA_ERROR_NOT_SUPPORTED || target.warp_form != PTX2SPV_WARP_NATIVE)
         return r;
-    target.warp_form = PTX2SPV_WARP_COLLECTIVE; /* what the driver's warps cannot, ours can */
+    target.warp_form = PTX2SPV_WARP_COLLECTIVE; /* the compiler's warps are used if the driver's are not sufficient */
     if ((r = translate(function, &target, &kernel)) != CUDA_SUCCESS)
         return r;
     r = make_image(function, &kernel);
@@ -151,7 +151,7 @@ static void finish_compile(struct ct_function *function, CUresult r)
 {
     struct ct_module *module = function->module;
     enum ct_compile_state state = r == CUDA_SUCCESS               ? CT_COMPILE_DONE
-                                  : r == CUDA_ERROR_OUT_OF_MEMORY ? CT_COMPILE_NONE /* there may be more another time */
+                                  : r == CUDA_ERROR_OUT_OF_MEMORY ? CT_COMPILE_NONE /* a later attempt may succeed */
                                                                   : CT_COMPILE_FAILED;
 
     ct_mutex_lock(&module->lock);
@@ -185,7 +185,7 @@ CUresult ct_function_compile(struct ct_function *function)
     if (state == CT_COMPILE_DONE)
         return CUDA_SUCCESS;
     if (state == CT_COMPILE_FAILED)
-        return ct_fail(r, "kernel %s did not compile before", function->decl->name);
+        return ct_fail(r, "an earlier compilation of kernel %s failed", function->decl->name);
     ct_float_environment_enter(&before);
     r = compile(function);
     ct_float_environment_restore(&before);
@@ -206,7 +206,7 @@ CUresult ct_function_cooperative(struct ct_function *function, struct ct_functio
     }
     ct_mutex_unlock(&function->module->lock);
     if (!cooperative)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "function");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a function");
     r = ct_function_compile(cooperative);
     if (r == CUDA_SUCCESS)
         *out = cooperative;

@@ -20,9 +20,9 @@ static int static_attribute(const struct ct_function *function, CUfunction_attri
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
         return (int)ct_compute_capability()->number;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        return atomic_load_explicit(&function->carveout, memory_order_relaxed); /* one number, nothing to order */
+        return atomic_load_explicit(&function->carveout, memory_order_relaxed); /* a single value, which orders nothing */
     default:
-        return 0; /* CACHE_MODE_CA and clusters: there is no such thing */
+        return 0; /* CACHE_MODE_CA and clusters, which are not supported */
     }
 }
 
@@ -31,7 +31,7 @@ CUresult ct_function_attribute(struct ct_function *function, CUfunction_attribut
     CUresult r = CUDA_SUCCESS;
 
     if ((unsigned)attribute >= CU_FUNC_ATTRIBUTE_MAX)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no function attribute %d", (int)attribute);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "function attribute %d does not exist", (int)attribute);
     switch ((int)attribute) {
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
         if ((r = ct_function_compile(function)) == CUDA_SUCCESS)
@@ -62,7 +62,7 @@ CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attr
         return ct_function_set_dynamic_shared(function, value);
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         if (value < -1 || value > 100)
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "a carveout of %d percent", value);
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "a carveout of %d percent is out of range", value);
         atomic_store_explicit(&function->carveout, value, memory_order_relaxed);
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
@@ -70,7 +70,9 @@ CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attr
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
     case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        return value == 0 ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "clusters of blocks (function attribute %d)", (int)attribute);
+        return value == 0
+                   ? CUDA_SUCCESS
+                   : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "clusters of blocks are not supported (function attribute %d)", (int)attribute);
     default:
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "function attribute %d cannot be set", (int)attribute);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How large the blocks of a function, and their shared memory, may be. */
+/* The limits of a function's blocks and of their shared memory. */
 #include "function.h"
 
 #include "core/base/log.h"
@@ -7,7 +7,7 @@
 
 #define CT_CHANNEL "function"
 
-/* Threads of a block by a dimension directive; 0: the directive is not there. */
+/* The threads of a block that a dimension directive specifies; 0: the directive is missing. */
 static unsigned threads_of(const uint32_t size[3])
 {
     uint64_t threads = size[0];
@@ -21,14 +21,14 @@ unsigned ct_function_block_limit(const struct ct_function *function)
 {
     const struct ct_device *device = function->module->context->device;
     unsigned limit = (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-    unsigned asked = threads_of(function->decl->req_ntid);
+    unsigned requested = threads_of(function->decl->req_ntid);
 
-    if (!asked)
-        asked = threads_of(function->decl->max_ntid);
-    return asked && asked < limit ? asked : limit;
+    if (!requested)
+        requested = threads_of(function->decl->max_ntid);
+    return requested && requested < limit ? requested : limit;
 }
 
-/* What is left of a block's shared memory of `total` bytes beside the static part. */
+/* The remainder of a block's shared memory of `total` bytes after the static part. */
 static unsigned beside_static(const struct ct_function *function, CUdevice_attribute total)
 {
     unsigned bytes = (unsigned)ct_device_limit(function->module->context->device, total);
@@ -39,9 +39,9 @@ static unsigned beside_static(const struct ct_function *function, CUdevice_attri
 
 unsigned ct_function_dynamic_shared_limit(const struct ct_function *function)
 {
-    int asked = atomic_load_explicit(&function->max_dynamic_shared, memory_order_relaxed); /* one number, nothing to order */
+    int requested = atomic_load_explicit(&function->max_dynamic_shared, memory_order_relaxed); /* a single value, which orders nothing */
 
-    return asked >= 0 ? (unsigned)asked : beside_static(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    return requested >= 0 ? (unsigned)requested : beside_static(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
 }
 
 unsigned ct_function_shared_base(const struct ct_function *function)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of the heap that kernels allocate from. See struct ptx2spv_heap. */
+/* The memory of the heap from which kernels allocate. See struct ptx2spv_heap. */
 #include "heap.h"
 
 #include "core/base/log.h"
@@ -10,11 +10,11 @@
 
 #define CT_CHANNEL "memory"
 #define CT_HEAP_UNIT 16
-#define CT_HEAP_LEAST 4096 /* bytes */
+#define CT_HEAP_MIN 4096 /* bytes */
 #define CT_HEAP_ALIGN 256
 
 struct ct_heap {
-    uint64_t control, memory; /* CUDA addresses: the struct ptx2spv_heap, and what it points to; 0 none */
+    uint64_t control, memory; /* CUDA addresses: the struct ptx2spv_heap, and the memory that it points to; 0: none */
     _Atomic bool used;
 };
 
@@ -22,8 +22,8 @@ static size_t round_size(size_t size_bytes)
 {
     const size_t most = (size_t)UINT32_MAX * CT_HEAP_UNIT;
 
-    if (size_bytes < CT_HEAP_LEAST)
-        return CT_HEAP_LEAST;
+    if (size_bytes < CT_HEAP_MIN)
+        return CT_HEAP_MIN;
     return size_bytes > most ? most : (size_bytes + CT_HEAP_UNIT - 1) / CT_HEAP_UNIT * CT_HEAP_UNIT;
 }
 
@@ -33,7 +33,7 @@ static void free_memory(struct ct_context *context, uint64_t address)
         ct_memory_free(context, address, CT_RANGE_MODULE);
 }
 
-/* Gives the heap new memory: its header is zero, and so it is empty. */
+/* Allocates new memory for the heap, which is empty, since its header is zero. */
 static CUresult make_memory(struct ct_context *context, struct ct_heap *heap, size_t size_bytes)
 {
     static const unsigned char zeros[PTX2SPV_HEAP_HEADER_BYTES];
@@ -68,7 +68,7 @@ static CUresult make(struct ct_context *context, struct ct_heap **out)
     CUresult r;
 
     if (!heap)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "heap for kernels");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the heap of kernels");
     ct_mutex_lock(&context->lock);
     size_bytes = round_size(context->limits[CU_LIMIT_MALLOC_HEAP_SIZE]);
     ct_mutex_unlock(&context->lock);
@@ -84,13 +84,13 @@ static CUresult make(struct ct_context *context, struct ct_heap **out)
 
 CUresult ct_heap_prepare(struct ct_context *context, uint64_t *out_address)
 {
-    struct ct_heap *heap = atomic_load_explicit(&context->heap, memory_order_acquire), *none = NULL; /* pairs with the exchange */
+    struct ct_heap *heap = atomic_load_explicit(&context->heap, memory_order_acquire), *none = NULL; /* pairs with the exchange below */
     CUresult r;
 
     if (!heap) {
         if ((r = make(context, &heap)) != CUDA_SUCCESS)
             return r;
-        if (!atomic_compare_exchange_strong(&context->heap, &none, heap)) { /* another thread was faster */
+        if (!atomic_compare_exchange_strong(&context->heap, &none, heap)) { /* another thread has created it meanwhile */
             destroy(context, heap);
             heap = none;
         }
@@ -104,7 +104,8 @@ void ct_heap_note_launch(struct ct_context *context)
     struct ct_heap *heap = atomic_load_explicit(&context->heap, memory_order_acquire);
 
     if (heap)
-        atomic_store_explicit(&heap->used, true, memory_order_relaxed); /* against resizing by the same thread */
+        /* only the launching thread itself can rely on it when it resizes */
+        atomic_store_explicit(&heap->used, true, memory_order_relaxed);
 }
 
 CUresult ct_heap_resize(struct ct_context *context, size_t *size_bytes)
@@ -115,7 +116,7 @@ CUresult ct_heap_resize(struct ct_context *context, size_t *size_bytes)
     if (!heap)
         return CUDA_SUCCESS;
     if (atomic_load_explicit(&heap->used, memory_order_relaxed))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a kernel that uses malloc was launched; the size of its heap cannot change any more");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the size of the heap cannot be changed after a kernel that uses malloc was launched");
     return make_memory(context, heap, *size_bytes);
 }
 

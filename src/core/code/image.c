@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images: which kind one is, and where the PTX is in it. */
+/* Images: detects the kind of an image, and finds the PTX in it. */
 #include "image.h"
 
 #include "core/device/compute_capability.h"
@@ -15,13 +15,13 @@
 #define CT_WRAPPER_MAGIC 0x466243b1u
 #define CT_MAX_LINKED 65536 /* fat binaries in the list of a wrapper */
 
-/* What nvcc gives to the runtime for each source file (version 1), or for a linked set of them (version 2). */
+/* The struct that nvcc passes to the runtime for each source file (version 1), or for a linked set of them (version 2). */
 struct wrapper {
     uint32_t magic, version;
     const void *data;         /* a fat binary; with version 2 the linked machine code, if any */
     const void *const *parts; /* version 2: the fat binaries that were linked, up to NULL */
 };
-_Static_assert(sizeof(struct wrapper) == 24, "as nvcc writes it");
+_Static_assert(sizeof(struct wrapper) == 24, "the layout that nvcc writes");
 
 static CUresult add(struct ct_image *image, struct ct_ptx ptx)
 {
@@ -31,7 +31,7 @@ static CUresult add(struct ct_image *image, struct ct_ptx ptx)
 
         if (!texts) {
             ct_ptx_finish(&ptx);
-            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %u PTX texts", capacity);
+            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a list of %u PTX texts", capacity);
         }
         image->texts = texts;
         image->capacity = capacity;
@@ -48,7 +48,7 @@ void ct_image_finish(struct ct_image *image)
     *image = (struct ct_image){0};
 }
 
-/* Adds the PTX of one fat binary, if it has any; *out_size are its bytes. */
+/* Adds the PTX of one fat binary, if it has any; *out_size receives its size. */
 static CUresult add_fatbin(struct ct_image *image, const void *bytes, size_t size, size_t *out_size)
 {
     struct ct_fatbin content;
@@ -78,18 +78,18 @@ static CUresult read_wrapper(struct ct_image *image, const void *bytes)
 
     memcpy(&wrapper, bytes, sizeof wrapper);
     if (wrapper.version != 1 && wrapper.version != 2)
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "wrapper of a fat binary, version %u", wrapper.version);
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the wrapper of a fat binary has the unknown version %u", wrapper.version);
     if (wrapper.data)
         r = add_fatbin(image, wrapper.data, CT_SIZE_UNKNOWN, &used);
     if (wrapper.version != 2 || !wrapper.parts || image->count)
         return r;
-    image->n_lacking = 0; /* the linked machine code is made of the parts: it is no further one */
+    image->n_lacking = 0; /* the linked machine code was made from the parts, and is not another part */
     for (unsigned i = 0; r == CUDA_SUCCESS && i < CT_MAX_LINKED && wrapper.parts[i]; i++)
         r = add_fatbin(image, wrapper.parts[i], CT_SIZE_UNKNOWN, &used);
     return r;
 }
 
-/* A section of fat binaries, one after the other, with zeros between them. */
+/* Reads a section of fat binaries, one after the other, with zeros between them. */
 static CUresult read_section(struct ct_image *image, const unsigned char *bytes, uint64_t size)
 {
     CUresult r = CUDA_SUCCESS;
@@ -107,7 +107,7 @@ static CUresult read_section(struct ct_image *image, const unsigned char *bytes,
     return r;
 }
 
-/* The sections of a host file, checked to lie within it. */
+/* The sections of a host file, which have been checked to lie inside of it. */
 struct sections {
     const unsigned char *file;
     uint64_t size;
@@ -133,14 +133,14 @@ static CUresult find_sections(const void *bytes, size_t size, struct sections *o
 {
     Elf64_Ehdr header;
 
-    memcpy(&header, bytes, sizeof header); /* the caller looked at the size */
+    memcpy(&header, bytes, sizeof header); /* the caller has checked the size */
     *out = (struct sections){.file = bytes, .size = size, .offset = header.e_shoff, .count = header.e_shnum};
     if (header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shstrndx >= header.e_shnum ||
         !is_within(header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr), size))
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "an ELF file without sections, or a damaged one");
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the ELF file has no sections, or is damaged");
     out->names = section_at(out, header.e_shstrndx);
     if (!is_within(out->names.sh_offset, out->names.sh_size, size))
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "an ELF file whose names of sections lie outside of it");
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the section names of the ELF file lie outside of it");
     return CUDA_SUCCESS;
 }
 
@@ -152,7 +152,7 @@ static bool section_is(const struct sections *sections, const Elf64_Shdr *header
            !memcmp(sections->file + sections->names.sh_offset + header->sh_name, name, length);
 }
 
-/* Adds what the sections of that name hold. */
+/* Adds the contents of all sections with that name. */
 static CUresult read_sections(struct ct_image *image, const struct sections *sections, const char *name)
 {
     CUresult r = CUDA_SUCCESS;
@@ -163,7 +163,7 @@ static CUresult read_sections(struct ct_image *image, const struct sections *sec
         if (!section_is(sections, &header, name) || header.sh_type == SHT_NOBITS)
             continue;
         if (!is_within(header.sh_offset, header.sh_size, sections->size))
-            return ct_fail(CUDA_ERROR_INVALID_IMAGE, "an ELF file whose section %s lies outside of it", name);
+            return ct_fail(CUDA_ERROR_INVALID_IMAGE, "section %s of the ELF file lies outside of it", name);
         r = read_section(image, sections->file + header.sh_offset, header.sh_size);
     }
     return r;
@@ -190,7 +190,7 @@ static CUresult read_linked(struct ct_image *image, const void *bytes, size_t si
     if (size == CT_SIZE_UNKNOWN)
         size = ct_linked_image_bytes(&header);
     if (size < sizeof header)
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "a linked image whose header is damaged");
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the header of the linked image is damaged");
     r = find_sections(bytes, size, &sections);
     return r == CUDA_SUCCESS ? read_sections(image, &sections, CT_LINKED_SECTION) : r;
 }
@@ -202,7 +202,7 @@ static CUresult read_elf(struct ct_image *image, const void *bytes, size_t size)
     CUresult r;
 
     if (size < sizeof header)
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "an ELF file of %zu bytes", size);
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "an ELF file of %zu bytes is too short", size);
     memcpy(&header, bytes, sizeof header);
     if (ct_linked_image_is(&header))
         return read_linked(image, bytes, size);
@@ -211,17 +211,17 @@ static CUresult read_elf(struct ct_image *image, const void *bytes, size_t size)
         return CUDA_SUCCESS;
     }
     if (size == CT_SIZE_UNKNOWN || header.e_ident[EI_CLASS] != ELFCLASS64)
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "an ELF image for machine %u", header.e_machine);
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the ELF image is for machine %u", header.e_machine);
     r = find_sections(bytes, size, &sections);
     if (r == CUDA_SUCCESS)
         r = read_sections(image, &sections, ".nv_fatbin");
     if (r != CUDA_SUCCESS || !has_section(&sections, "__nv_relfatbin"))
         return r;
-    image->n_lacking = 0;                                     /* machine code that was linked of the parts that follow */
-    return read_sections(image, &sections, "__nv_relfatbin"); /* of nvcc -rdc=true */
+    image->n_lacking = 0;                                     /* the machine code was linked from the parts that follow */
+    return read_sections(image, &sections, "__nv_relfatbin"); /* written by nvcc -rdc=true */
 }
 
-/* Behind white space and comments. */
+/* Skips white space and comments. */
 static const char *skip_to_word(const char *text, const char *end)
 {
     for (;;) {
@@ -247,13 +247,13 @@ static CUresult read_text(struct ct_image *image, const char *text, size_t size)
     const char *word;
 
     if (first && first != '\t' && first != '\n' && first != '\r' && (first < ' ' || first > '~'))
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the image is no PTX text: its first byte is 0x%02x", first);
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the image is not PTX text: its first byte is 0x%02x", first);
     if (size == CT_SIZE_UNKNOWN)
         length = strlen(text);
     word = skip_to_word(text, text + length);
     left = length - (size_t)(word - text);
     if (left < sizeof version - 1 || memcmp(word, version, sizeof version - 1))
-        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the image is no PTX text: it begins with \"%.*s\", not .version",
+        return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the image is not PTX text: it begins with \"%.*s\", not .version",
                        (int)(left < 20 ? left : 20), word);
     return add(image, (struct ct_ptx){.text = text, .length = length});
 }
@@ -263,10 +263,10 @@ static CUresult read_any(struct ct_image *image, const void *bytes, size_t size)
     const unsigned char *first = bytes;
     uint32_t magic = 0;
 
-    /* of a text no byte behind its NUL may be touched */
+    /* no byte after the NUL of a text may be read */
     for (unsigned i = 0; i < sizeof magic && i < size && (i == 0 || first[i - 1]); i++)
         magic |= (uint32_t)first[i] << 8 * i;
-    if (magic == CT_WRAPPER_MAGIC && size == CT_SIZE_UNKNOWN) /* it has pointers: there is none in a file */
+    if (magic == CT_WRAPPER_MAGIC && size == CT_SIZE_UNKNOWN) /* it contains pointers, so it cannot be in a file */
         return read_wrapper(image, bytes);
     if (magic == CT_FATBIN_MAGIC)
         return read_fatbin(image, bytes, size);
@@ -296,9 +296,10 @@ CUresult ct_image_read(const void *bytes, size_t size, struct ct_image *out)
         return r;
     if (image.count == 0) {
         ct_image_finish(&image);
-        return ct_fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                       "the image has no PTX but at most machine code for NVIDIA's GPUs, so it cannot run here; rebuild it with PTX in it: "
-                       "nvcc -gencode arch=compute_75,code=compute_75");
+        return ct_fail(
+            CUDA_ERROR_NO_BINARY_FOR_GPU,
+            "the image has no PTX, but at most machine code for NVIDIA's GPUs, which cannot run here; rebuild it with PTX in it: "
+            "nvcc -gencode arch=compute_75,code=compute_75");
     }
     *out = image;
     return CUDA_SUCCESS;
@@ -316,14 +317,14 @@ static CUresult read_all(FILE *file, const char *name, char **out, size_t *out_s
         grown = realloc(bytes, capacity);
         if (!grown) {
             free(bytes);
-            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes of %s", capacity, name);
+            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %zu bytes of %s", capacity, name);
         }
         bytes = grown;
         size += fread(bytes + size, 1, capacity - size - 1, file);
     } while (size == capacity - 1);
     if (ferror(file)) {
         free(bytes);
-        return ct_fail(CUDA_ERROR_FILE_NOT_FOUND, "cannot read %s: %s", name, strerror(errno)); /* a folder */
+        return ct_fail(CUDA_ERROR_FILE_NOT_FOUND, "cannot read %s: %s", name, strerror(errno)); /* a directory */
     }
     bytes[size] = 0;
     *out = bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JIT options. CUDA passes a list of option numbers and a list of values that are pointers or numbers in a pointer's place. */
+/* JIT options. CUDA passes a list of option numbers and a list of values, which are pointers, or numbers stored as pointers. */
 #include "jit.h"
 
 #include "core/base/config.h"
@@ -13,58 +13,58 @@
 #define CT_CHANNEL "jit"
 
 enum option_meaning {
-    MEANS_NOTHING,     /* a hint to NVIDIA's compiler, without effect here */
-    MEANS_UNSUPPORTED, /* changes what a program means: refused if it is asked for */
-    MEANS_SOMETHING,   /* handled in take_option */
+    OPTION_IGNORED,     /* a hint to NVIDIA's compiler, without effect */
+    OPTION_UNSUPPORTED, /* changes the meaning of a program: refused if it is requested */
+    OPTION_HANDLED,     /* handled in take_option */
 };
 
-/* Of a hint any value is taken, as NVIDIA's driver 580 takes an optimization level of 5. */
+/* Hints accept any value, as NVIDIA's driver 580 accepts an optimization level of 5. */
 static const struct {
     const char *name;
     enum option_meaning meaning;
 } options_known[CU_JIT_NUM_OPTIONS] = {
 #define ROW(name, meaning) [CU_JIT_##name] = {"CU_JIT_" #name, meaning}
-    ROW(MAX_REGISTERS, MEANS_NOTHING),
-    ROW(THREADS_PER_BLOCK, MEANS_NOTHING), /* any block fits: the number asked for is also the answer */
-    ROW(WALL_TIME, MEANS_SOMETHING),
-    ROW(INFO_LOG_BUFFER, MEANS_SOMETHING),
-    ROW(INFO_LOG_BUFFER_SIZE_BYTES, MEANS_SOMETHING),
-    ROW(ERROR_LOG_BUFFER, MEANS_SOMETHING),
-    ROW(ERROR_LOG_BUFFER_SIZE_BYTES, MEANS_SOMETHING),
-    ROW(OPTIMIZATION_LEVEL, MEANS_NOTHING),
-    ROW(TARGET_FROM_CUCONTEXT, MEANS_NOTHING),
-    ROW(TARGET, MEANS_NOTHING), /* kernels are compiled for the device that they run on */
-    ROW(FALLBACK_STRATEGY, MEANS_NOTHING),
-    ROW(GENERATE_DEBUG_INFO, MEANS_NOTHING),
-    ROW(LOG_VERBOSE, MEANS_SOMETHING),
-    ROW(GENERATE_LINE_INFO, MEANS_NOTHING),
-    ROW(CACHE_MODE, MEANS_NOTHING),
-    ROW(NEW_SM3X_OPT, MEANS_NOTHING),
-    ROW(FAST_COMPILE, MEANS_NOTHING),
-    ROW(GLOBAL_SYMBOL_NAMES, MEANS_UNSUPPORTED),
-    ROW(GLOBAL_SYMBOL_ADDRESSES, MEANS_UNSUPPORTED),
-    ROW(GLOBAL_SYMBOL_COUNT, MEANS_UNSUPPORTED),
-    ROW(LTO, MEANS_UNSUPPORTED),
-    ROW(FTZ, MEANS_NOTHING),      /* these four apply to link-time optimization only: */
-    ROW(PREC_DIV, MEANS_NOTHING), /* in PTX each instruction says it for itself */
-    ROW(PREC_SQRT, MEANS_NOTHING),
-    ROW(FMA, MEANS_NOTHING),
-    ROW(REFERENCED_KERNEL_NAMES, MEANS_NOTHING), /* what the linker may throw away; we keep all */
-    ROW(REFERENCED_KERNEL_COUNT, MEANS_NOTHING),
-    ROW(REFERENCED_VARIABLE_NAMES, MEANS_NOTHING),
-    ROW(REFERENCED_VARIABLE_COUNT, MEANS_NOTHING),
-    ROW(OPTIMIZE_UNUSED_DEVICE_VARIABLES, MEANS_NOTHING),
-    ROW(POSITION_INDEPENDENT_CODE, MEANS_NOTHING),
-    ROW(MIN_CTA_PER_SM, MEANS_NOTHING),
-    ROW(MAX_THREADS_PER_BLOCK, MEANS_NOTHING),
-    ROW(OVERRIDE_DIRECTIVE_VALUES, MEANS_NOTHING),
-    ROW(SPLIT_COMPILE, MEANS_NOTHING),
+    ROW(MAX_REGISTERS, OPTION_IGNORED),
+    ROW(THREADS_PER_BLOCK, OPTION_IGNORED), /* any block fits: the requested number is also the result */
+    ROW(WALL_TIME, OPTION_HANDLED),
+    ROW(INFO_LOG_BUFFER, OPTION_HANDLED),
+    ROW(INFO_LOG_BUFFER_SIZE_BYTES, OPTION_HANDLED),
+    ROW(ERROR_LOG_BUFFER, OPTION_HANDLED),
+    ROW(ERROR_LOG_BUFFER_SIZE_BYTES, OPTION_HANDLED),
+    ROW(OPTIMIZATION_LEVEL, OPTION_IGNORED),
+    ROW(TARGET_FROM_CUCONTEXT, OPTION_IGNORED),
+    ROW(TARGET, OPTION_IGNORED), /* kernels are compiled for the device on which they run */
+    ROW(FALLBACK_STRATEGY, OPTION_IGNORED),
+    ROW(GENERATE_DEBUG_INFO, OPTION_IGNORED),
+    ROW(LOG_VERBOSE, OPTION_HANDLED),
+    ROW(GENERATE_LINE_INFO, OPTION_IGNORED),
+    ROW(CACHE_MODE, OPTION_IGNORED),
+    ROW(NEW_SM3X_OPT, OPTION_IGNORED),
+    ROW(FAST_COMPILE, OPTION_IGNORED),
+    ROW(GLOBAL_SYMBOL_NAMES, OPTION_UNSUPPORTED),
+    ROW(GLOBAL_SYMBOL_ADDRESSES, OPTION_UNSUPPORTED),
+    ROW(GLOBAL_SYMBOL_COUNT, OPTION_UNSUPPORTED),
+    ROW(LTO, OPTION_UNSUPPORTED),
+    ROW(FTZ, OPTION_IGNORED),      /* these four apply to link-time optimization only: */
+    ROW(PREC_DIV, OPTION_IGNORED), /* in PTX each instruction specifies them */
+    ROW(PREC_SQRT, OPTION_IGNORED),
+    ROW(FMA, OPTION_IGNORED),
+    ROW(REFERENCED_KERNEL_NAMES, OPTION_IGNORED), /* what the linker may remove; this one keeps everything */
+    ROW(REFERENCED_KERNEL_COUNT, OPTION_IGNORED),
+    ROW(REFERENCED_VARIABLE_NAMES, OPTION_IGNORED),
+    ROW(REFERENCED_VARIABLE_COUNT, OPTION_IGNORED),
+    ROW(OPTIMIZE_UNUSED_DEVICE_VARIABLES, OPTION_IGNORED),
+    ROW(POSITION_INDEPENDENT_CODE, OPTION_IGNORED),
+    ROW(MIN_CTA_PER_SM, OPTION_IGNORED),
+    ROW(MAX_THREADS_PER_BLOCK, OPTION_IGNORED),
+    ROW(OVERRIDE_DIRECTIVE_VALUES, OPTION_IGNORED),
+    ROW(SPLIT_COMPILE, OPTION_IGNORED),
 #undef ROW
 };
 
 static void take_option(struct ct_jit *jit, CUjit_option option, void **value)
 {
-    size_t number = (uintptr_t)*value & UINT32_MAX; /* options of type unsigned int: the rest of the pointer is not promised */
+    size_t number = (uintptr_t)*value & UINT32_MAX; /* options have the type unsigned int: the upper half of the pointer is undefined */
 
     switch ((int)option) {
     case CU_JIT_WALL_TIME:
@@ -93,9 +93,9 @@ static void take_option(struct ct_jit *jit, CUjit_option option, void **value)
 static CUresult check_option(CUjit_option option, const void *value)
 {
     if ((unsigned)option >= CU_JIT_NUM_OPTIONS || !options_known[option].name)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no JIT option %d", (int)option);
-    if (options_known[option].meaning == MEANS_UNSUPPORTED && value)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "JIT option %s", options_known[option].name);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "JIT option %d does not exist", (int)option);
+    if (options_known[option].meaning == OPTION_UNSUPPORTED && value)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "JIT option %s is not supported", options_known[option].name);
     return CUDA_SUCCESS;
 }
 
@@ -112,7 +112,7 @@ CUresult ct_jit_init(struct ct_jit *jit, unsigned count, const CUjit_option *opt
     *jit = (struct ct_jit){0};
     clock_gettime(CLOCK_MONOTONIC, &jit->start);
     if (count && (!options || !values))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u JIT options, but no list of them", count);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the list of %u JIT options is NULL", count);
     for (unsigned i = 0; i < count; i++) {
         CUresult r = check_option(options[i], values[i]);
 
@@ -120,7 +120,7 @@ CUresult ct_jit_init(struct ct_jit *jit, unsigned count, const CUjit_option *opt
             return r;
     }
     if (has_option(count, options, CU_JIT_TARGET) && has_option(count, options, CU_JIT_THREADS_PER_BLOCK))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "CU_JIT_TARGET and CU_JIT_THREADS_PER_BLOCK exclude each other");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "CU_JIT_TARGET and CU_JIT_THREADS_PER_BLOCK are mutually exclusive");
     for (unsigned i = 0; i < count; i++)
         take_option(jit, options[i], &values[i]);
     if (!jit->info.buffer)
@@ -130,7 +130,7 @@ CUresult ct_jit_init(struct ct_jit *jit, unsigned count, const CUjit_option *opt
     return CUDA_SUCCESS;
 }
 
-/* Appends what has room; the buffer always ends with NUL. */
+/* Appends as much as fits; the buffer always ends with NUL. */
 static void append(struct ct_jit_log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void append(struct ct_jit_log *log, const char *format, ...)
 {
@@ -158,7 +158,7 @@ void ct_jit_inform(struct ct_jit *jit, const char *format, ...)
     append(&jit->info, "info    : %s\n", text);
 }
 
-/* For ptx2spv_options: user is the struct ct_jit, which may be NULL (diagnostics then only go to the log). */
+/* For ptx2spv_options: user is the struct ct_jit, which may be NULL (diagnostics are then only logged). */
 static void on_diagnostic(void *user, const struct ptx2spv_diagnostic *diagnostic)
 {
     static const char *const severities[] = {
@@ -178,7 +178,7 @@ static void on_diagnostic(void *user, const struct ptx2spv_diagnostic *diagnosti
         else
             append(log, "%s: %s\n", severities[diagnostic->severity], diagnostic->text);
     }
-    /* what the program gets to read is its own affair; what it cannot see is shown */
+    /* errors that the program can read in its log buffer are only logged at level INFO */
     ct_log(is_error && !(jit && jit->error.capacity) ? CT_LOG_WARN : CT_LOG_INFO, "line %u, column %u: %s", diagnostic->line,
            diagnostic->column, diagnostic->text);
 }
@@ -203,7 +203,7 @@ void ct_jit_finish(struct ct_jit *jit)
     clock_gettime(CLOCK_MONOTONIC, &now);
     milliseconds = (float)((double)(now.tv_sec - jit->start.tv_sec) * 1e3 + (double)(now.tv_nsec - jit->start.tv_nsec) / 1e6);
     *jit->wall_time = NULL;
-    memcpy(jit->wall_time, &milliseconds, sizeof milliseconds); /* a float in a pointer's place, as CUDA has it */
+    memcpy(jit->wall_time, &milliseconds, sizeof milliseconds); /* a float in the place of a pointer, as CUDA specifies */
 }
 
 CUresult ct_jit_result(enum ptx2spv_status status)
@@ -215,7 +215,7 @@ CUresult ct_jit_result(enum ptx2spv_status status)
     case PTX2SPV_UNDEFINED:
         return CUDA_ERROR_INVALID_PTX;
     case PTX2SPV_MULTIPLY_DEFINED:
-        return CUDA_ERROR_INVALID_SOURCE; /* as NVIDIA's linker answers */
+        return CUDA_ERROR_INVALID_SOURCE; /* as NVIDIA's linker returns */
     case PTX2SPV_UNSUPPORTED:
     case PTX2SPV_TARGET_LACKS:
         return CUDA_ERROR_NOT_SUPPORTED;

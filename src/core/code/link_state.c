@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linking. Inputs are parsed when they are added, so that what is wrong with one is told there and then. The image that comes out
- * (linked_image.h) holds the texts: kernels are compiled where they run. */
+/* Linking. Inputs are parsed when they are added, so that errors in an input are reported at once. The resulting image (linked_image.h)
+ * contains the texts: kernels are compiled where they run. */
 #include "link_state.h"
 
 #include "archive.h"
@@ -18,12 +18,12 @@
 
 struct ct_link_state {
     struct ct_object object;
-    atomic_bool busy; /* a thread is in it; an application that uses two at once breaks the API's rules */
+    atomic_bool busy; /* a thread uses it; an application that uses it in two threads at once violates the API */
     struct ct_jit jit;
     struct ptx2spv_linker *linker;
-    struct ct_ptx *texts; /* copies, each with its name if it has one; as the linker counts them */
+    struct ct_ptx *texts; /* copies, each with its name if it has one; in the order of the linker's indices */
     unsigned count, capacity;
-    unsigned n_lacking; /* inputs with machine code alone */
+    unsigned n_lacking; /* the number of inputs with only machine code */
     unsigned char *image;
     size_t image_size;
 };
@@ -46,7 +46,7 @@ CUresult ct_link_state_create(const struct ct_jit *jit, CUlinkState *out)
     CUresult r;
 
     if (!state)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "link state");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a link state");
     ct_object_init(&state->object, CT_OBJECT_LINK_STATE, free_state);
     state->jit = *jit;
     r = ct_jit_result(ptx2spv_linker_create(&state->linker));
@@ -63,8 +63,8 @@ CUresult ct_link_state_enter(CUlinkState handle, struct ct_link_state **out)
     struct ct_link_state *state = (struct ct_link_state *)ct_object_find_or_null(CT_OBJECT_LINK_STATE, handle);
 
     if (!state)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no link state", (void *)handle);
-    if (atomic_exchange_explicit(&state->busy, true, memory_order_acquire)) { /* pairs with the release in _leave */
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is not a link state", (void *)handle);
+    if (atomic_exchange_explicit(&state->busy, true, memory_order_acquire)) { /* pairs with the release in ct_link_state_leave */
         ct_object_release(&state->object);
         return ct_fail(CUDA_ERROR_NOT_PERMITTED, "another thread uses the link state");
     }
@@ -85,7 +85,7 @@ CUresult ct_link_state_destroy(struct ct_link_state *state)
 
 /* ---- inputs ---- */
 
-/* A copy, at the end of the state's texts. */
+/* Appends a copy to the state's texts. */
 static CUresult keep(struct ct_link_state *state, const struct ct_ptx *ptx, const char *name)
 {
     struct ct_ptx *kept;
@@ -95,7 +95,7 @@ static CUresult keep(struct ct_link_state *state, const struct ct_ptx *ptx, cons
         struct ct_ptx *texts = realloc(state->texts, capacity * sizeof *texts);
 
         if (!texts)
-            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of %u PTX texts", capacity);
+            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a list of %u PTX texts", capacity);
         state->texts = texts;
         state->capacity = capacity;
     }
@@ -103,7 +103,7 @@ static CUresult keep(struct ct_link_state *state, const struct ct_ptx *ptx, cons
     *kept = (struct ct_ptx){.owned = strndup(ptx->text, ptx->length), .name = name ? strdup(name) : NULL};
     if (!kept->owned || (name && !kept->name)) {
         ct_ptx_finish(kept);
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "PTX of %zu bytes", ptx->length);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for PTX of %zu bytes", ptx->length);
     }
     kept->text = kept->owned;
     kept->length = strlen(kept->owned);
@@ -121,19 +121,19 @@ static CUresult add_text(struct ct_link_state *state, const struct ct_ptx *ptx, 
 
     if (r != CUDA_SUCCESS)
         return r;
-    ct_float_environment_enter(&before); /* the compiler reads decimal numbers */
+    ct_float_environment_enter(&before); /* the compiler parses decimal numbers */
     status = ptx2spv_linker_add(state->linker, &input, &options);
     ct_float_environment_restore(&before);
     return status == PTX2SPV_OK ? CUDA_SUCCESS : ct_code_refuse(status, 0);
 }
 
-/* PTX, whatever it begins with: what is wrong is the parser's to say. */
+/* Adds PTX regardless of its beginning: the parser reports errors. */
 static CUresult add_ptx(struct ct_link_state *state, const struct ct_link_input *input)
 {
     return add_text(state, &(struct ct_ptx){.text = input->bytes, .length = input->size}, input->name, false);
 }
 
-/* The PTX of an image, if it has any. *n_found: how many texts. */
+/* Adds the PTX of an image, if it has any. *n_found: the number of texts. */
 static CUresult add_image(struct ct_link_state *state, const struct ct_link_input *input, bool on_demand, unsigned *n_found)
 {
     struct ct_image image;
@@ -156,14 +156,14 @@ static CUresult add_object(struct ct_link_state *state, const struct ct_link_inp
     CUresult r = add_image(state, input, false, &n_found);
 
     if (r != CUDA_SUCCESS || n_found || state->n_lacking == lacking)
-        return r; /* an object file of host code alone adds nothing */
+        return r; /* an object file with only host code adds nothing */
     return ct_fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
                    "%s has machine code for NVIDIA's GPUs and no PTX, so it cannot be linked here; rebuild it with PTX in it: "
                    "nvcc -rdc=true -gencode arch=compute_75,code=compute_75",
                    input->name ? input->name : "an input of a link");
 }
 
-/* Members are named as nvlink names them: library:member. Those that are no object files are passed over. */
+/* Members are named as nvlink names them: library:member. Members that are not object files are skipped. */
 static CUresult add_member(struct ct_link_state *state, const struct ct_link_input *library, const struct ct_archive_member *member)
 {
     struct ct_link_input input = {.type = CU_JIT_INPUT_OBJECT, .bytes = member->bytes, .size = member->size};
@@ -174,7 +174,7 @@ static CUresult add_member(struct ct_link_state *state, const struct ct_link_inp
     if (member->size < SELFMAG || memcmp(member->bytes, ELFMAG, SELFMAG))
         return CUDA_SUCCESS;
     if (asprintf(&name, "%s:%s", library->name ? library->name : "library", member->name) < 0)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "name of a member");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the name of a member");
     input.name = name;
     r = add_image(state, &input, true, &n_found);
     free(name);
@@ -198,7 +198,7 @@ CUresult ct_link_state_add(struct ct_link_state *state, const struct ct_link_inp
     CUresult r;
 
     if (state->image)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an input after cuLinkComplete");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "inputs cannot be added after cuLinkComplete");
     switch ((int)input->type) {
     case CU_JIT_INPUT_PTX:
         r = add_ptx(state, input);
@@ -212,10 +212,10 @@ CUresult ct_link_state_add(struct ct_link_state *state, const struct ct_link_inp
         r = add_library(state, input);
         break;
     case CU_JIT_INPUT_NVVM:
-        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "link-time optimization: input of type CU_JIT_INPUT_NVVM");
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "link-time optimization (an input of type CU_JIT_INPUT_NVVM) is not supported");
         break;
     default:
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no input type %d", (int)input->type);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "input type %d does not exist", (int)input->type);
     }
     ct_jit_finish(&state->jit);
     return r;
@@ -223,7 +223,7 @@ CUresult ct_link_state_add(struct ct_link_state *state, const struct ct_link_inp
 
 /* ---- the image ---- */
 
-/* Those that became a part of the module, moved to the front. */
+/* Moves the texts that became a part of the module to the front. */
 static unsigned select_used(struct ct_link_state *state, const struct ptx2spv_module *module)
 {
     unsigned n = 0;
@@ -251,7 +251,7 @@ static CUresult complete(struct ct_link_state *state)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing was added to the link state");
     if (status == PTX2SPV_UNDEFINED) {
         ct_code_refuse(status, state->n_lacking);
-        return CUDA_ERROR_INVALID_SOURCE; /* as NVIDIA's linker has it */
+        return CUDA_ERROR_INVALID_SOURCE; /* as in NVIDIA's linker */
     }
     if (status != PTX2SPV_OK)
         return ct_code_refuse(status, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linked images: header, the fat binaries, the sections' names, the table of sections. */
+/* Linked images: header, the fat binaries, the names of the sections, the table of sections. */
 #include "linked_image.h"
 
 #include "core/base/log.h"
@@ -14,7 +14,7 @@
 
 enum section { SECTION_NONE, SECTION_PTX, SECTION_NAMES, SECTION_COUNT };
 
-static const char names[] = "\0" CT_LINKED_SECTION "\0.shstrtab"; /* of the sections: at 1 and behind it */
+static const char names[] = "\0" CT_LINKED_SECTION "\0.shstrtab"; /* the names of the sections, at offset 1 and after it */
 
 bool ct_linked_image_is(const Elf64_Ehdr *header)
 {
@@ -58,9 +58,8 @@ CUresult ct_linked_image_write(const struct ct_ptx *texts, unsigned count, unsig
     size = header.e_shoff + sizeof sections;
     bytes = calloc(1, size);
     if (!bytes)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "linked image of %zu bytes", size);
-    sections[SECTION_PTX] =
-        (Elf64_Shdr){.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_offset = at, .sh_size = ptx_bytes, .sh_addralign = 8};
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a linked image of %zu bytes", size);
+    sections[SECTION_PTX] = (Elf64_Shdr){.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_offset = at, .sh_size = ptx_bytes, .sh_addralign = 8};
     sections[SECTION_NAMES] = (Elf64_Shdr){
         .sh_name = 1 + sizeof CT_LINKED_SECTION,
         .sh_type = SHT_STRTAB,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Managed variables (PTX ISA, ".attribute directive"; Driver API, cuLibraryGetManaged).
  *
- * They belong to no context: the runtime asks for their addresses before it has one, and all contexts of a library share them. So their
- * memory is made on a device, under its primary context's name, and lives as long as the code. */
+ * They belong to no context: the runtime queries their addresses before it has one, and all contexts of a library share them. So their
+ * memory is allocated on a device, charged to its primary context, and lives as long as the code. */
 #include "managed_variables.h"
 
 #include "core/backing/device_open.h"
@@ -24,7 +24,7 @@ void ct_managed_variables_init(struct ct_managed_variables *variables)
     ct_mutex_init(&variables->lock, CT_RANK_MANAGED);
 }
 
-/* What memory_backing.c looks at of a context: it needs none that is up. */
+/* The members of a context that memory_backing.c reads: the context need not be active. */
 static struct ct_context place_of(struct ct_device *device)
 {
     return (struct ct_context){.device = device, .backend = device->backend, .backend_device = device->opened};
@@ -60,10 +60,11 @@ static CUresult relocate(const struct ptx2spv_module *ptx, uint64_t address, uns
         if (!relocations[i].in_managed)
             continue;
         if (!variable || variable->external || !variable->managed)
-            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a managed variable that begins as the address of %s, which each context has its own",
+            return ct_fail(CUDA_ERROR_NOT_SUPPORTED,
+                           "the initializer of a managed variable is the address of %s, which differs between contexts",
                            variable ? variable->name : "nothing");
         value = address + variable->offset + (uint64_t)relocations[i].addend;
-        memcpy(bytes + relocations[i].offset, &value, relocations[i].width); /* little-endian, as every host and device here */
+        memcpy(bytes + relocations[i].offset, &value, relocations[i].width); /* little-endian, like every supported host and device */
     }
     return CUDA_SUCCESS;
 }
@@ -99,7 +100,7 @@ static CUresult make(const struct ptx2spv_module *ptx, struct ct_device *device,
     if (r != CUDA_SUCCESS)
         return r;
     if ((backing.address & (align - 1)) != 0)
-        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variables aligned to %u bytes", align);
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variables aligned to %u bytes are not supported", align);
     if (r == CUDA_SUCCESS) {
         memcpy(backing.host, bytes, size_bytes);
         r = relocate(ptx, backing.address, backing.host);
@@ -116,7 +117,7 @@ static CUresult make(const struct ptx2spv_module *ptx, struct ct_device *device,
 static CUresult open_device(struct ct_device *device)
 {
     if (!ct_managed_is_supported(device))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variables: the device has no managed memory");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variables are not supported: the device has no managed memory");
     return ct_device_open(device);
 }
 
@@ -136,8 +137,8 @@ CUresult ct_managed_variables_place(struct ct_managed_variables *variables, cons
     if (r != CUDA_SUCCESS || (r = ct_address_find(variables->backing.address, 0, &range)) != CUDA_SUCCESS)
         return r;
     if (!ct_host_memory_reach(device, &range, &there))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variables of device %d on device %d", variables->device->ordinal,
-                       device->ordinal);
-    *out_address = variables->backing.address; /* fixed once made */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variables of device %d cannot be accessed on device %d",
+                       variables->device->ordinal, device->ordinal);
+    *out_address = variables->backing.address; /* constant once it is allocated */
     return CUDA_SUCCESS;
 }

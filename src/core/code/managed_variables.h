@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The managed variables of a piece of code: one set of them, whichever contexts have modules of it. */
+/* The managed variables of code: one set, which all contexts with modules of the code share. */
 #ifndef CT_CORE_MANAGED_VARIABLES_H
 #define CT_CORE_MANAGED_VARIABLES_H
 
 #include "core/device/context.h"
 #include "core/backing/memory_backing.h"
 
-/* Zero but for the lock until the first module needs them. A part of struct ct_code. */
+/* Zero except for the lock until the first module needs them. A part of struct ct_code. */
 struct ct_managed_variables {
-    struct ct_mutex lock;     /* guards making them */
-    struct ct_device *device; /* whose memory they are in; NULL: not made yet */
+    struct ct_mutex lock;     /* guards the allocation */
+    struct ct_device *device; /* the device of their memory; NULL: not allocated yet */
     struct ct_backing backing;
 };
 
 void ct_managed_variables_init(struct ct_managed_variables *variables);
-/* No module uses them any more. */
+/* No module may use them any more. */
 void ct_managed_variables_finish(struct ct_managed_variables *variables);
-/* Where they are for kernels of `device` and for the host; made now if need be, for which no context is needed. Only for code that has
- * such variables. NOT_SUPPORTED: the device has no managed memory, or does not reach that of the device they were made on; an
- * initializer is the address of a variable that is not managed. OUT_OF_MEMORY. */
+/* Returns their address for kernels of `device` and for the host; allocates their memory if needed, which requires no context. Only for
+ * code with such variables. NOT_SUPPORTED: the device has no managed memory, or cannot access that of the device on which they were
+ * allocated; an initializer is the address of a variable that is not managed. OUT_OF_MEMORY. */
 CUresult ct_managed_variables_place(struct ct_managed_variables *variables, const struct ptx2spv_module *ptx, struct ct_device *device,
                                     uint64_t *out_address);
 

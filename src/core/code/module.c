@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loading and unloading modules.
  *
- * Unloading while other threads launch. A launch reads module->loaded with its stream locked; unloading clears it first and then waits
- * for all streams, taking each one's lock. So a launch either saw the module loaded, and is waited for, or finds it unloaded. */
+ * Unloading while other threads launch: a launch reads module->loaded with its stream locked; unloading clears it first and then waits
+ * for all streams, taking the lock of each. So a launch either saw the module loaded, and unloading waits for it, or finds the module
+ * unloaded. */
 #include "module.h"
 
 #include "core/base/config.h"
@@ -56,7 +57,7 @@ static uint64_t image_of(const struct ct_module *module, const struct ptx2spv_va
     return variable->managed ? module->managed_address : module->image_address;
 }
 
-/* Puts the addresses of variables into the initial bytes of others that are not managed. */
+/* Writes the addresses of variables into the initial bytes of others that are not managed. */
 static CUresult relocate(const struct ct_module *module, unsigned char *image, uint64_t image_bytes)
 {
     unsigned count;
@@ -73,12 +74,12 @@ static CUresult relocate(const struct ct_module *module, unsigned char *image, u
         assert(relocations[i].width <= sizeof address && relocations[i].offset + relocations[i].width <= image_bytes);
         (void)image_bytes;
         address = image_of(module, variable) + variable->offset + (uint64_t)relocations[i].addend;
-        memcpy(image + relocations[i].offset, &address, relocations[i].width); /* little-endian, as every host and device here */
+        memcpy(image + relocations[i].offset, &address, relocations[i].width); /* little-endian, like every supported host and device */
     }
     return CUDA_SUCCESS;
 }
 
-/* Puts the addresses of what the context has for system functions into the image of a module that uses them. */
+/* Writes the addresses of the context's resources for system functions into the image of a module that uses them. */
 static CUresult connect_system(struct ct_module *module, unsigned char *image)
 {
     const struct {
@@ -113,10 +114,10 @@ static CUresult fill_image(struct ct_module *module, const void *bytes, uint64_t
     CUresult r;
 
     if (!image)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "initial values of %llu bytes of variables", (unsigned long long)size);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the initial values of %llu bytes of variables", (unsigned long long)size);
     memcpy(image, bytes, size);
     if (module->managed_address)
-        memcpy(image, &module->managed_address, sizeof module->managed_address); /* as ptx2spv_module_managed_image has it */
+        memcpy(image, &module->managed_address, sizeof module->managed_address); /* the layout of ptx2spv_module_managed_image */
     r = relocate(module, image, size);
     if (r == CUDA_SUCCESS)
         r = connect_system(module, image);
@@ -153,26 +154,26 @@ static CUresult make_functions(struct ct_module *module)
 
     module->functions = calloc(count ? count : 1, sizeof(struct ct_function *));
     if (!module->functions)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u functions", count);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %u functions", count);
     for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
         r = ct_function_create(module, i, &module->functions[i]);
     return r;
 }
 
-/* Frees what the application sees of a module; it has no handle any more, or none yet. */
+/* Frees the functions and variables of a module, which no longer has a handle, or has none yet. */
 static void take_apart(struct ct_module *module)
 {
     struct ct_function **functions;
     unsigned count = ptx2spv_module_kernel_count(module->ptx);
 
-    bool was_loaded = atomic_exchange(&module->loaded, false); /* before the wait: see above */
+    bool was_loaded = atomic_exchange(&module->loaded, false); /* before the wait: see the top of this file */
 
     ct_mutex_lock(&module->lock);
     functions = module->functions;
     module->functions = NULL;
     ct_mutex_unlock(&module->lock);
     if (was_loaded)
-        ct_context_synchronize(module->context); /* an error is the context's, and is told there */
+        ct_context_synchronize(module->context); /* an error belongs to the context, whose calls report it */
     for (unsigned i = 0; functions && i < count; i++)
         ct_function_retire(functions[i]);
     free(functions);
@@ -210,7 +211,7 @@ CUmoduleLoadingMode ct_module_loading_mode(void)
     return strcasecmp(ct_config()->module_loading, "EAGER") ? CU_MODULE_LAZY_LOADING : CU_MODULE_EAGER_LOADING;
 }
 
-/* A kernel that does not compile keeps nobody from using the others: its own launch tells the error. */
+/* A kernel that cannot be compiled does not affect the others: its own launch reports the error. */
 static void compile_all(struct ct_module *module)
 {
     for (unsigned i = 0; i < ptx2spv_module_kernel_count(module->ptx); i++) {
@@ -229,7 +230,7 @@ CUresult ct_module_load(struct ct_context *context, struct ct_code *code, CUmodu
     CUresult r;
 
     if (!module)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "module");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a module");
     if ((r = place_variables(module)) != CUDA_SUCCESS || (r = make_functions(module)) != CUDA_SUCCESS)
         goto fail;
     atomic_store(&module->loaded, true);
@@ -264,7 +265,7 @@ void ct_modules_destroy_all(struct ct_context *context)
 {
     struct ct_module *module;
 
-    while ((module = context->modules) != NULL) { /* nobody else is in the context */
+    while ((module = context->modules) != NULL) { /* no other thread uses the context */
         ct_object_retain(&module->object);
         ct_module_unload(module);
         ct_object_release(&module->object);
@@ -277,7 +278,7 @@ CUresult ct_module_lookup(CUmodule handle, struct ct_module **out)
     CUresult r;
 
     if (!module)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no module", (void *)handle);
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is not a module", (void *)handle);
     r = ct_context_use(module->context);
     if (r == CUDA_SUCCESS)
         *out = module;
@@ -293,7 +294,7 @@ void ct_module_release(struct ct_module *module)
     if (!module)
         return;
     ct_object_release(&module->object);
-    ct_context_release(context); /* the use kept the struct */
+    ct_context_release(context); /* the reference to the context kept the struct alive */
 }
 
 CUresult ct_module_function(struct ct_module *module, const char *name, CUfunction *out)
@@ -309,7 +310,7 @@ CUresult ct_module_function(struct ct_module *module, const char *name, CUfuncti
         break;
     }
     ct_mutex_unlock(&module->lock);
-    return r == CUDA_SUCCESS ? r : ct_fail(r, "no kernel \"%s\" in the module", name);
+    return r == CUDA_SUCCESS ? r : ct_fail(r, "the module has no kernel \"%s\"", name);
 }
 
 CUresult ct_module_function_at(struct ct_module *module, unsigned index, struct ct_function **out)
@@ -361,5 +362,5 @@ CUresult ct_module_variable(const struct ct_module *module, const char *name, ui
     }
     if (is_kernel(module, name))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s is a kernel, not a variable", name);
-    return ct_fail(CUDA_ERROR_NOT_FOUND, "no variable \"%s\" in the module", name);
+    return ct_fail(CUDA_ERROR_NOT_FOUND, "the module has no variable \"%s\"", name);
 }

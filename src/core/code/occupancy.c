@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arithmetic of occupancy: whole warps, blocks and shared memory against the limits of a multiprocessor. */
+/* Calculates occupancy: whole warps, blocks and shared memory against the limits of a multiprocessor. */
 #include "occupancy.h"
 
 #include "core/device/device.h"
@@ -17,14 +17,14 @@ static unsigned min_unsigned(unsigned a, unsigned b)
 }
 
 /* ---- registers ----
- * As NVIDIA's occupancy calculator (cuda_occupancy.h) has it: a warp takes them in units of 256, and the multiprocessor has four parts.
- * Nothing here is short of them, so no kernel is said to have more than its largest block can have of a multiprocessor of the device's
- * compute capability. */
+ * As in NVIDIA's occupancy calculator (cuda_occupancy.h), registers are allocated to warps in units of 256, and the multiprocessor has four
+ * parts. They are never scarce here, so the reported number never exceeds what the kernel's largest block can have on a multiprocessor of
+ * the device's compute capability. */
 #define REGISTER_UNIT 256
 #define PARTS 4
-#define FEWEST 8  /* of a kernel with any code, by ptxas */
-#define MOST 255  /* of a thread */
-#define BESIDES 4 /* addresses and the like, which the count of what is alive does not have; by comparison with ptxas */
+#define MIN_REGISTERS 8   /* of a kernel with any code, according to ptxas */
+#define MAX_REGISTERS 255 /* of a thread */
+#define EXTRA_REGISTERS 4 /* for addresses and the like, which the count of live values lacks; by comparison with ptxas */
 
 static unsigned round_up(unsigned n, unsigned unit)
 {
@@ -36,7 +36,7 @@ static unsigned warps_of(unsigned block_threads)
     return (block_threads + CT_WARP_SIZE - 1) / CT_WARP_SIZE;
 }
 
-/* The most that each thread of a block may have. */
+/* The largest number that each thread of a block may have. */
 static unsigned registers_with_room(const struct ct_function *function, unsigned block_threads)
 {
     unsigned all = min_unsigned(limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
@@ -48,12 +48,12 @@ static unsigned registers_with_room(const struct ct_function *function, unsigned
 unsigned ct_occupancy_registers(const struct ct_function *function)
 {
     unsigned room = registers_with_room(function, ct_function_block_limit(function));
-    unsigned registers = min_unsigned(function->info.registers, MOST) + BESIDES;
+    unsigned registers = min_unsigned(function->info.registers, MAX_REGISTERS) + EXTRA_REGISTERS;
 
-    registers = registers > FEWEST ? registers : FEWEST;
+    registers = registers > MIN_REGISTERS ? registers : MIN_REGISTERS;
     if (function->decl->max_nreg)
         registers = min_unsigned(registers, function->decl->max_nreg);
-    return min_unsigned(min_unsigned(registers, MOST), room ? room : FEWEST);
+    return min_unsigned(min_unsigned(registers, MAX_REGISTERS), room ? room : MIN_REGISTERS);
 }
 
 static unsigned blocks_by_registers(const struct ct_function *function, unsigned block_threads)
@@ -62,13 +62,13 @@ static unsigned blocks_by_registers(const struct ct_function *function, unsigned
     unsigned of_part = limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR) / PARTS;
 
     if (!registers_with_room(function, block_threads))
-        return UINT_MAX; /* the device's blocks are larger than any that the capability knows */
+        return UINT_MAX; /* the device's blocks are larger than any that the compute capability allows */
     if (of_warp * round_up(warps_of(block_threads), PARTS) > limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK))
         return 0;
     return of_part / of_warp * PARTS / warps_of(block_threads);
 }
 
-/* Blocks by everything but shared memory. */
+/* The number of blocks without regard to shared memory. */
 static unsigned blocks_by_threads(const struct ct_function *function, unsigned block_threads)
 {
     unsigned blocks;

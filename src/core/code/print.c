@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ring of device-side printf: making it, and reading records out of it. See struct ptx2spv_print_ring. */
+/* The ring of device-side printf: creating it, and reading its records. See struct ptx2spv_print_ring. */
 #include "print.h"
 
 #include "assertion.h"
@@ -10,20 +10,20 @@
 #include <string.h>
 
 #define CT_CHANNEL "print"
-#define CT_PRINT_LEAST 4096          /* bytes of a ring */
-#define CT_PRINT_MOST (1u << 30)     /* so that positions modulo 2^32 stay unique in it many times over */
-#define CT_PRINT_RECORD_MOST 1048576 /* words of one record; longer ones are cut */
+#define CT_PRINT_MIN 4096           /* bytes of a ring */
+#define CT_PRINT_MAX (1u << 30)     /* so that positions modulo 2^32 stay unambiguous */
+#define CT_PRINT_RECORD_MAX 1048576 /* words of one record; longer ones are truncated */
 
 struct ct_print {
     struct ptx2spv_print_ring *ring; /* kernels write `head` */
     uint64_t *words;
     uint64_t ring_address;
     _Atomic bool used;
-    struct ct_mutex lock; /* guards what follows: one thread at a time reads records */
-    uint32_t tail;        /* the next record to be read begins here */
+    struct ct_mutex lock; /* guards the following members: one thread at a time reads records */
+    uint32_t tail;        /* the position of the next record to be read */
 };
 
-/* Page-locked memory with its CUDA address. */
+/* Allocates page-locked memory with its CUDA address. */
 static CUresult make_memory(struct ct_context *context, size_t size_bytes, void **out, uint64_t *out_address)
 {
     struct ct_range range;
@@ -38,9 +38,9 @@ static CUresult make_memory(struct ct_context *context, size_t size_bytes, void 
 
 static size_t round_size(size_t size_bytes)
 {
-    size_t rounded = CT_PRINT_LEAST;
+    size_t rounded = CT_PRINT_MIN;
 
-    while (rounded < size_bytes && rounded < CT_PRINT_MOST)
+    while (rounded < size_bytes && rounded < CT_PRINT_MAX)
         rounded *= 2;
     return rounded;
 }
@@ -75,7 +75,7 @@ static CUresult make(struct ct_context *context, struct ct_print **out)
     CUresult r;
 
     if (!print)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "printf");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the buffer of printf");
     ct_mutex_init(&print->lock, CT_RANK_PRINT);
     ct_mutex_lock(&context->lock);
     size_bytes = round_size(context->limits[CU_LIMIT_PRINTF_FIFO_SIZE]);
@@ -96,7 +96,8 @@ void ct_print_note_launch(struct ct_context *context)
     struct ct_print *print = atomic_load_explicit(&context->print, memory_order_acquire);
 
     if (print)
-        atomic_store_explicit(&print->used, true, memory_order_relaxed); /* against resizing by the same thread */
+        /* only the launching thread itself can rely on it when it resizes */
+        atomic_store_explicit(&print->used, true, memory_order_relaxed);
 }
 
 CUresult ct_print_resize(struct ct_context *context, size_t *size_bytes)
@@ -107,11 +108,12 @@ CUresult ct_print_resize(struct ct_context *context, size_t *size_bytes)
     if (!print)
         return CUDA_SUCCESS;
     if (atomic_load_explicit(&print->used, memory_order_relaxed))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a kernel that prints was launched; the size of its buffer cannot change any more");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the size of the printf buffer cannot be changed after a kernel that prints was launched");
     return make_words(context, print, *size_bytes);
 }
 
-/* Copies the record at the tail out of the ring, without its first word; *out_header has that. False: there is none that is complete. */
+/* Copies the record at the tail out of the ring without its first word, which is stored in *out_header. False: no complete record is
+ * left. */
 static bool read_record_locked(struct ct_print *print, uint64_t *record, uint32_t *out_header, bool *lost)
 {
     const uint32_t mask = print->ring->mask;
@@ -123,7 +125,7 @@ static bool read_record_locked(struct ct_print *print, uint64_t *record, uint32_
 
         if (head == print->tail)
             return false;
-        if (head - print->tail > mask + 1) { /* what lay there is overwritten */
+        if (head - print->tail > mask + 1) { /* the records at the tail have been overwritten */
             print->tail = head - (mask + 1);
             *lost = true;
         }
@@ -131,7 +133,7 @@ static bool read_record_locked(struct ct_print *print, uint64_t *record, uint32_
         header = atomic_load_explicit((_Atomic uint64_t *)&print->words[print->tail & mask], memory_order_acquire);
         n = (uint32_t)header & ~PTX2SPV_PRINT_ASSERTION;
         if (header >> 32 == (uint32_t)(print->tail + 1) && n > 0 && n <= mask) {
-            unsigned copied = n - 1 < CT_PRINT_RECORD_MOST ? n - 1 : CT_PRINT_RECORD_MOST;
+            unsigned copied = n - 1 < CT_PRINT_RECORD_MAX ? n - 1 : CT_PRINT_RECORD_MAX;
 
             for (unsigned i = 0; i < copied; i++)
                 record[i] = print->words[(print->tail + 1 + i) & mask];
@@ -142,7 +144,7 @@ static bool read_record_locked(struct ct_print *print, uint64_t *record, uint32_
         }
         if (!*lost)
             return false;
-        print->tail++; /* the middle of a record whose beginning is gone */
+        print->tail++; /* the middle of a record whose beginning was overwritten */
     }
 }
 
@@ -156,7 +158,7 @@ void ct_print_flush(struct ct_context *context)
 
     if (!print || atomic_load_explicit((_Atomic uint32_t *)&print->ring->head, memory_order_relaxed) == 0)
         return;
-    record = malloc(sizeof *record * (print->ring->mask < CT_PRINT_RECORD_MOST ? print->ring->mask : CT_PRINT_RECORD_MOST));
+    record = malloc(sizeof *record * (print->ring->mask < CT_PRINT_RECORD_MAX ? print->ring->mask : CT_PRINT_RECORD_MAX));
     if (!record)
         return; /* another time */
     ct_mutex_lock(&print->lock);
@@ -169,21 +171,21 @@ void ct_print_flush(struct ct_context *context)
     }
     ct_mutex_unlock(&print->lock);
     free(record);
-    ct_assertions_tell(&assertions, context, stderr); /* which looks into the context's modules */
+    ct_assertions_tell(&assertions, context, stderr); /* reads the context's modules */
     if (warned)
-        ct_log(CT_LOG_WARN, "kernels printed more than CU_LIMIT_PRINTF_FIFO_SIZE holds: the oldest is lost");
+        ct_log(CT_LOG_WARN, "kernels printed more than CU_LIMIT_PRINTF_FIFO_SIZE bytes: the oldest output is lost");
 }
 
 CUresult ct_print_prepare(struct ct_context *context, uint64_t *out_address)
 {
-    struct ct_print *print = atomic_load_explicit(&context->print, memory_order_acquire), *none = NULL; /* pairs with the exchange */
+    struct ct_print *print = atomic_load_explicit(&context->print, memory_order_acquire), *none = NULL; /* pairs with the exchange below */
     CUresult r;
 
     if (!print) {
         if ((r = make(context, &print)) != CUDA_SUCCESS)
             return r;
         atomic_store_explicit(&context->flush_prints, ct_print_flush, memory_order_release); /* pairs with ct_context_check */
-        if (!atomic_compare_exchange_strong(&context->print, &none, print)) { /* another thread was faster */
+        if (!atomic_compare_exchange_strong(&context->print, &none, print)) {                /* another thread has created it meanwhile */
             destroy(context, print);
             print = none;
         }

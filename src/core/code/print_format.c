@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A record of device-side printf as text. Conversions are those of the CUDA C++ Programming Guide ("Format Specifiers"):
- * %[flags][width][.precision][size]type with flags `#', ` ', `0', `+', `-', sizes h, l, ll, and types cdiouxXpeEfgGaAs. Each is passed to
- * the host's own printf with an argument of the type that its size says; what is none of them is written as it stands. How many words a
- * conversion takes is decided as in ptx2spv/module/system_functions.c. */
+/* Converts a record of device-side printf to text. Conversions are those of the CUDA C++ Programming Guide ("Format Specifiers"):
+ * %[flags][width][.precision][size]type with flags `#', ` ', `0', `+', `-', sizes h, l, ll, and types cdiouxXpeEfgGaAs. Each is passed
+ * to the host's printf with an argument of the type that its size specifies; text that is not a conversion is copied. The number of
+ * words of a conversion is determined as in ptx2spv/module/system_functions.c. */
 #include "print.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#define CT_SPEC_MOST 64 /* bytes of one conversion; longer ones are written as they stand */
-#define CT_SPEC_TYPE 5  /* of them room for size, type and the final 0 */
+#define CT_SPEC_MAX 64 /* bytes of one conversion; longer ones are copied as text */
+#define CT_SPEC_TYPE 5 /* of which this is room for size, type and the final NUL */
 
-/* What is left of the record. */
+/* The rest of the record. */
 struct words {
     const uint64_t *at;
     unsigned n;
@@ -20,12 +20,12 @@ struct words {
 static uint64_t take_word(struct words *words)
 {
     if (words->n == 0)
-        return 0; /* a record that was overwritten while it was read */
+        return 0; /* the record was overwritten while it was read */
     words->n--;
     return *words->at++;
 }
 
-/* A text and its 0 in whole words; NULL where the record ends before it does. */
+/* Reads a text and its NUL in whole words; NULL if the record ends before it. */
 static const char *take_text(struct words *words)
 {
     const char *text = (const char *)words->at;
@@ -39,13 +39,13 @@ static const char *take_text(struct words *words)
     return text;
 }
 
-/* A conversion as the host's printf takes it: its letters without the size, with the numbers that stood for `*'. */
+/* A conversion for the host's printf: its letters without the size, with the numbers that replace `*'. */
 struct spec {
-    char text[CT_SPEC_MOST];
+    char text[CT_SPEC_MAX];
     unsigned length;
     char type;
-    unsigned longs, halves; /* how many l or their like, how many h */
-    bool bad;               /* something in it that the host's printf must not see, or too long */
+    unsigned longs, halves; /* the number of `l' or equivalent, and of `h' */
+    bool bad;               /* it is too long, or contains something that the host's printf must not see */
 };
 
 static void add_char(struct spec *spec, char c)
@@ -65,7 +65,7 @@ static void add_number(struct spec *spec, int number)
         add_char(spec, *at);
 }
 
-/* `*`: a negative width means `-', a negative precision none. */
+/* `*': a negative width means `-', a negative precision means none. */
 static void add_star(struct spec *spec, int number)
 {
     if (number < 0 && spec->length && spec->text[spec->length - 1] == '.')
@@ -74,7 +74,7 @@ static void add_star(struct spec *spec, int number)
         add_number(spec, number);
 }
 
-/* Reads a conversion behind its '%'; returns where it ends. The type is 0 at the end of the text. */
+/* Reads a conversion after its '%' and returns its end. The type is 0 at the end of the text. */
 static const char *read_spec(const char *from, struct words *words, struct spec *spec)
 {
     *spec = (struct spec){.text = "%", .length = 1};
@@ -136,7 +136,7 @@ static void print_text(struct spec *spec, struct words *words, FILE *to)
     fprintf(to, spec->text, text ? text : "");
 }
 
-/* Written as it stands; its argument is passed over. */
+/* Copies the conversion as text and skips its argument. */
 static void print_bad(const struct spec *spec, struct words *words, FILE *to)
 {
     if (spec->type == 's')
@@ -185,7 +185,7 @@ static void print_spec(struct spec *spec, struct words *words, FILE *to)
     case '%':
         fputc('%', to);
         break;
-    default: /* no conversion */
+    default: /* not a conversion */
         print_bad(spec, words, to);
         break;
     }

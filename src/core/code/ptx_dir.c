@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files appear whole: each is written under a name of its own and then renamed. */
+/* Files appear atomically: each is written under a unique name and then renamed. */
 #include "ptx_dir.h"
 
 #include "core/base/config.h"
@@ -26,7 +26,7 @@ static uint64_t hash(const char *text, size_t length)
 void ct_ptx_dir_keep(const char *text, size_t length)
 {
     const char *folder = ct_config()->ptx_dir;
-    const char *end = memchr(text, '\0', length); /* PTX ends at a NUL, or with the image */
+    const char *end = memchr(text, '\0', length); /* PTX ends at a NUL, or at the end of the image */
     size_t n = end ? (size_t)(end - text) : length;
     char path[1024], draft[1100];
     FILE *file;

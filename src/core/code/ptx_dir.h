@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* Writes the text to the folder, if one is set, as <hash of the text>.ptx, unless it is there. A debugging aid: a failure is told and does
- * no harm. Any number of threads and processes may write at once. */
+/* Writes the text to the folder, if one is set, as <hash of the text>.ptx, unless the file exists. This is a debugging aid: a failure is
+ * logged and otherwise ignored. Several threads and processes may write at once. */
 void ct_ptx_dir_keep(const char *text, size_t length);
 
 #endif
