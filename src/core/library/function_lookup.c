@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions behind handles, which may be those of a library's kernels. */
+/* Looks up the functions of handles, which may be those of a library's kernels. */
 #include "function_lookup.h"
 
 #include "core/base/log.h"
@@ -13,7 +13,7 @@ static CUresult lookup_kernel(CUkernel handle, struct ct_context *context, struc
     CUresult r;
 
     if (!kernel)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no function, nor a kernel", (void *)handle);
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is neither a function nor a kernel", (void *)handle);
     r = ct_kernel_function(kernel, context, out);
     ct_object_release(&kernel->object);
     return r;
@@ -41,7 +41,8 @@ CUresult ct_function_lookup_current(CUfunction handle, bool is_valid, struct ct_
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = is_valid ? ct_function_lookup(handle, context, out) : ct_fail(CUDA_ERROR_INVALID_VALUE, "arguments of a call for a function");
+    r = is_valid ? ct_function_lookup(handle, context, out)
+                 : ct_fail(CUDA_ERROR_INVALID_VALUE, "an argument of a function query is invalid");
     ct_context_release(context);
     return r;
 }

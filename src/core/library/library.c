@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Libraries and their kernels.
  *
- * An instance is a module that the library loaded in a context. When the context goes it unloads the module as it does all of its own;
- * the library then has an instance that is not loaded any more, which it drops when it comes across it. Loading happens without the lock:
- * of two threads that load at once the slower one throws its module away, which nobody has seen. */
+ * An instance is a module that the library loaded in a context. A context that is destroyed unloads the module like all of its modules;
+ * the library then has an instance that is no longer loaded, which it removes when it finds it. Loading happens without the lock: if two
+ * threads load at once, the slower one discards its module, which no other code has seen. */
 #include "library.h"
 
 #include "core/base/log.h"
@@ -21,7 +21,7 @@ struct ct_instance {
     struct ct_instance *next;
 };
 
-/* What was set for a kernel on a device, to be passed on to functions that are made later. CT_UNSET: nothing. */
+/* The settings of a kernel on a device, which are passed to functions that are created later. CT_UNSET: no setting. */
 struct ct_kernel_settings {
     int max_dynamic_shared, carveout;
 };
@@ -53,7 +53,7 @@ static CUresult make_kernel(struct ct_library *library, unsigned index, struct c
     CUresult r;
 
     if (!kernel)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "kernel");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a kernel");
     ct_object_init(&kernel->object, CT_OBJECT_KERNEL, free_kernel);
     ct_object_retain(&library->object);
     kernel->library = library;
@@ -62,7 +62,7 @@ static CUresult make_kernel(struct ct_library *library, unsigned index, struct c
     kernel->settings = calloc(ct_process.n_devices, sizeof *kernel->settings);
     for (unsigned i = 0; kernel->settings && i < ct_process.n_devices; i++)
         kernel->settings[i] = (struct ct_kernel_settings){CT_UNSET, CT_UNSET};
-    r = kernel->settings ? ct_object_publish(&kernel->object) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "settings of a kernel");
+    r = kernel->settings ? ct_object_publish(&kernel->object) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the settings of a kernel");
     if (r == CUDA_SUCCESS)
         *out = kernel;
     else
@@ -82,7 +82,7 @@ static CUresult make_kernels(struct ct_library *library)
 
     library->kernels = calloc(count ? count : 1, sizeof(struct ct_kernel *));
     if (!library->kernels)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u kernels", count);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %u kernels", count);
     for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
         r = make_kernel(library, i, &library->kernels[i]);
     return r;
@@ -91,9 +91,9 @@ static CUresult make_kernels(struct ct_library *library)
 static void unload_module(struct ct_module *module)
 {
     if (ct_context_use(module->context) != CUDA_SUCCESS)
-        return; /* its context is going, and unloads it */
+        return; /* its context is being destroyed, and unloads it */
     if (atomic_load(&module->loaded))
-        ct_module_unload(module); /* an application that does the same at once may be faster */
+        ct_module_unload(module); /* fails if the application unloads it at the same time */
     ct_context_release(module->context);
 }
 
@@ -108,7 +108,7 @@ static void drop_instances(struct ct_instance *instance)
     }
 }
 
-/* Takes everything out of a library that has no handle any more, or none yet. */
+/* Frees the contents of a library that no longer has a handle, or has none yet. */
 static void take_apart(struct ct_library *library)
 {
     struct ct_instance *instances;
@@ -138,7 +138,7 @@ CUresult ct_library_load(const void *image, size_t size, struct ct_jit *jit, CUl
     CUresult r;
 
     if (!library)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "library");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a library");
     ct_object_init(&library->object, CT_OBJECT_LIBRARY, free_library);
     ct_mutex_init(&library->lock, CT_RANK_LIBRARY);
     r = ct_code_create(image, size, jit, &library->code);
@@ -168,7 +168,7 @@ CUresult ct_library_lookup(CUlibrary handle, struct ct_library **out)
     struct ct_object *object = ct_object_find_or_null(CT_OBJECT_LIBRARY, handle);
 
     if (!object)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no library", (void *)handle);
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is not a library", (void *)handle);
     *out = (struct ct_library *)object;
     return CUDA_SUCCESS;
 }
@@ -178,12 +178,12 @@ CUresult ct_kernel_lookup(CUkernel handle, struct ct_kernel **out)
     struct ct_object *object = ct_object_find_or_null(CT_OBJECT_KERNEL, handle);
 
     if (!object)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is no kernel", (void *)handle);
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "%p is not a kernel", (void *)handle);
     *out = (struct ct_kernel *)object;
     return CUDA_SUCCESS;
 }
 
-/* The loaded module in that context, or NULL. Instances that are loaded no more go to *dead. */
+/* Returns the loaded module in that context, or NULL. Moves instances that are no longer loaded to *dead. */
 static struct ct_module *find_locked(struct ct_library *library, const struct ct_context *context, struct ct_instance **dead)
 {
     struct ct_instance **at = &library->instances;
@@ -209,7 +209,7 @@ static struct ct_module *find_locked(struct ct_library *library, const struct ct
 static void apply_settings(const struct ct_kernel_settings *settings, struct ct_function *function)
 {
     if (settings->max_dynamic_shared != CT_UNSET)
-        atomic_store_explicit(&function->max_dynamic_shared, settings->max_dynamic_shared, memory_order_relaxed); /* one number */
+        atomic_store_explicit(&function->max_dynamic_shared, settings->max_dynamic_shared, memory_order_relaxed); /* a single value */
     if (settings->carveout != CT_UNSET)
         atomic_store_explicit(&function->carveout, settings->carveout, memory_order_relaxed);
 }
@@ -226,7 +226,7 @@ static void apply_all_settings_locked(struct ct_library *library, struct ct_modu
     }
 }
 
-/* Makes a module that was just loaded the library's in its context, unless another thread was faster; *out then is that thread's. */
+/* Makes a module that was just loaded the library's module in its context, unless another thread has loaded one; *out is then that one. */
 static CUresult adopt(struct ct_library *library, struct ct_module *module, struct ct_module **out)
 {
     struct ct_instance *instance = calloc(1, sizeof *instance), *dead = NULL;
@@ -234,7 +234,7 @@ static CUresult adopt(struct ct_library *library, struct ct_module *module, stru
     bool is_loaded;
 
     if (!instance)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "instance of a library");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an instance of a library");
     ct_mutex_lock(&library->lock);
     is_loaded = library->kernels != NULL;
     found = find_locked(library, module->context, &dead);
@@ -252,7 +252,7 @@ static CUresult adopt(struct ct_library *library, struct ct_module *module, stru
     free(instance);
     drop_instances(dead);
     if (!found)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the library was unloaded meanwhile");
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "another thread has unloaded the library");
     *out = found;
     return CUDA_SUCCESS;
 }
@@ -267,7 +267,7 @@ static CUresult instantiate(struct ct_library *library, struct ct_context *conte
         return r;
     module = (struct ct_module *)ct_object_find_or_null(CT_OBJECT_MODULE, handle);
     if (!module)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "a module was unloaded before its handle was given out");
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the module was unloaded before its handle was returned");
     r = adopt(library, module, out);
     if (r != CUDA_SUCCESS || *out != module)
         unload_module(module);
@@ -304,7 +304,7 @@ CUresult ct_library_kernel(struct ct_library *library, const char *name, CUkerne
         r = CUDA_SUCCESS;
     }
     ct_mutex_unlock(&library->lock);
-    return r == CUDA_SUCCESS ? r : ct_fail(r, "no kernel \"%s\" in the library", name);
+    return r == CUDA_SUCCESS ? r : ct_fail(r, "the library has no kernel \"%s\"", name);
 }
 
 void ct_library_list_kernels(struct ct_library *library, CUkernel *out, unsigned count)
@@ -335,10 +335,10 @@ CUresult ct_kernel_function(struct ct_kernel *kernel, struct ct_context *context
     return r;
 }
 
-/* A kernel in a context of a device, with one use held. */
+/* A kernel in a context of a device, with a reference to the context. */
 struct visit {
     struct ct_context *context;
-    struct ct_device *retained; /* its primary context was retained for this; NULL: not */
+    struct ct_device *retained; /* its primary context was retained for the visit; NULL: it was not */
     struct ct_function *function;
 };
 
@@ -396,7 +396,7 @@ CUresult ct_kernel_attribute(struct ct_kernel *kernel, struct ct_device *device,
     return r;
 }
 
-/* For the contexts of the device that have the kernel already, and those that will. */
+/* Applies to the device's contexts that have the kernel already, and to later ones. */
 static void keep_setting(struct ct_kernel *kernel, const struct ct_device *device, CUfunction_attribute attribute, int value)
 {
     struct ct_kernel_settings *settings = &kernel->settings[device->ordinal];
