@@ -155,7 +155,7 @@ struct located {
     struct ct_array *array; /* referenced until the copy is recorded; or NULL */
 };
 
-#define MOST_PITCH ((uint64_t)INT_MAX) /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device */
+#define MAX_PITCH ((uint64_t)INT_MAX) /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device */
 
 /* A pitch or height of 0 means rows or slices without gaps; any other must not be less than the copy needs, even for one slice. */
 static CUresult distances(const struct side *side, const struct extent *extent, struct located *out)
@@ -165,7 +165,7 @@ static CUresult distances(const struct side *side, const struct extent *extent, 
     if (__builtin_add_overflow(side->x_bytes, extent->width_bytes, &row_end) ||
         __builtin_add_overflow(side->y, extent->height, &column_end))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the extent of a copy exceeds 64 bits");
-    if (side->pitch > MOST_PITCH)
+    if (side->pitch > MAX_PITCH)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pitch of %llu exceeds the limit", (unsigned long long)side->pitch);
     out->pitch = side->pitch ? side->pitch : row_end;
     height = height ? height : column_end;

@@ -89,7 +89,7 @@ static void set_short_name(const struct header *header, struct ct_archive_member
 enum meaning { IS_FILE, IS_TABLE, IS_DAMAGED };
 
 /* Determines the kind and the name of a member. */
-static enum meaning look_at(struct ct_archive *archive, const struct header *header, struct ct_archive_member *member)
+static enum meaning classify(struct ct_archive *archive, const struct header *header, struct ct_archive_member *member)
 {
     if (!memcmp(header->name, "// ", 3)) {
         archive->names = member->bytes;
@@ -126,7 +126,7 @@ CUresult ct_archive_next(struct ct_archive *archive, struct ct_archive_member *o
         if (memcmp(header.end, "`\n", 2) || !is_digit(header.size[0]) || out->size > archive->size - archive->at)
             return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the archive is damaged at byte %zu", archive->at);
         archive->at += out->size + (out->size & 1);
-        meaning = look_at(archive, &header, out);
+        meaning = classify(archive, &header, out);
         if (meaning == IS_DAMAGED)
             return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the archive is damaged at byte %zu", archive->at);
     } while (meaning == IS_TABLE);

@@ -71,7 +71,7 @@ void ct_assertions_add(struct ct_assertions *list, const uint64_t *words, unsign
     memcpy(&list->items[list->count++], words, sizeof *items);
 }
 
-void ct_assertions_tell(struct ct_assertions *list, struct ct_context *context, FILE *to)
+void ct_assertions_print(struct ct_assertions *list, struct ct_context *context, FILE *to)
 {
     for (size_t i = 0; i < list->count; i++) {
         char *line = line_or_null(context, &list->items[i]);

@@ -18,6 +18,6 @@ struct ct_assertions {
 /* Adds a record with `n` words after the header. */
 void ct_assertions_add(struct ct_assertions *list, const uint64_t *words, unsigned n);
 /* Writes their lines and empties the list. The caller holds no lock. */
-void ct_assertions_tell(struct ct_assertions *list, struct ct_context *context, FILE *to);
+void ct_assertions_print(struct ct_assertions *list, struct ct_context *context, FILE *to);
 
 #endif

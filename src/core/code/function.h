@@ -7,7 +7,7 @@
 #include "module.h"
 
 /*   NONE ──first need──> RUNNING ──> DONE
- *    ^──out of memory──────┘  └────> FAILED: gives the same error ever after */
+ *    ^──out of memory──────┘  └────> FAILED: returns the same error from then on */
 enum ct_compile_state { CT_COMPILE_NONE, CT_COMPILE_RUNNING, CT_COMPILE_DONE, CT_COMPILE_FAILED };
 
 struct ct_function {

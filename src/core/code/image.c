@@ -59,7 +59,7 @@ static CUresult add_fatbin(struct ct_image *image, const void *bytes, size_t siz
     *out_size = content.size_bytes;
     if (content.ptx.text)
         return add(image, content.ptx);
-    image->n_lacking += content.n_cubins + content.n_others > 0;
+    image->n_without_ptx += content.n_cubins + content.n_others > 0;
     return CUDA_SUCCESS;
 }
 
@@ -83,7 +83,7 @@ static CUresult read_wrapper(struct ct_image *image, const void *bytes)
         r = add_fatbin(image, wrapper.data, CT_SIZE_UNKNOWN, &used);
     if (wrapper.version != 2 || !wrapper.parts || image->count)
         return r;
-    image->n_lacking = 0; /* the linked machine code was made from the parts, and is not another part */
+    image->n_without_ptx = 0; /* the linked machine code was made from the parts, and is not another part */
     for (unsigned i = 0; r == CUDA_SUCCESS && i < CT_MAX_LINKED && wrapper.parts[i]; i++)
         r = add_fatbin(image, wrapper.parts[i], CT_SIZE_UNKNOWN, &used);
     return r;
@@ -207,7 +207,7 @@ static CUresult read_elf(struct ct_image *image, const void *bytes, size_t size)
     if (ct_linked_image_is(&header))
         return read_linked(image, bytes, size);
     if (header.e_machine == CT_EM_CUDA) {
-        image->n_lacking++;
+        image->n_without_ptx++;
         return CUDA_SUCCESS;
     }
     if (size == CT_SIZE_UNKNOWN || header.e_ident[EI_CLASS] != ELFCLASS64)
@@ -217,7 +217,7 @@ static CUresult read_elf(struct ct_image *image, const void *bytes, size_t size)
         r = read_sections(image, &sections, ".nv_fatbin");
     if (r != CUDA_SUCCESS || !has_section(&sections, "__nv_relfatbin"))
         return r;
-    image->n_lacking = 0;                                     /* the machine code was linked from the parts that follow */
+    image->n_without_ptx = 0;                                 /* the machine code was linked from the parts that follow */
     return read_sections(image, &sections, "__nv_relfatbin"); /* written by nvcc -rdc=true */
 }
 

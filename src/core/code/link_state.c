@@ -23,7 +23,7 @@ struct ct_link_state {
     struct ptx2spv_linker *linker;
     struct ct_ptx *texts; /* copies, each with its name if it has one; in the order of the linker's indices */
     unsigned count, capacity;
-    unsigned n_lacking; /* the number of inputs with only machine code */
+    unsigned n_without_ptx; /* the number of inputs with only machine code */
     unsigned char *image;
     size_t image_size;
 };
@@ -144,18 +144,18 @@ static CUresult add_image(struct ct_link_state *state, const struct ct_link_inpu
     for (unsigned i = 0; i < image.count && r == CUDA_SUCCESS; i++)
         r = add_text(state, &image.texts[i], image.texts[i].name ? image.texts[i].name : input->name, on_demand);
     *n_found = image.count;
-    state->n_lacking += image.n_lacking;
+    state->n_without_ptx += image.n_without_ptx;
     ct_image_finish(&image);
     return r;
 }
 
 static CUresult add_object(struct ct_link_state *state, const struct ct_link_input *input)
 {
-    const unsigned lacking = state->n_lacking;
+    const unsigned lacking = state->n_without_ptx;
     unsigned n_found = 0;
     CUresult r = add_image(state, input, false, &n_found);
 
-    if (r != CUDA_SUCCESS || n_found || state->n_lacking == lacking)
+    if (r != CUDA_SUCCESS || n_found || state->n_without_ptx == lacking)
         return r; /* an object file with only host code adds nothing */
     return ct_fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
                    "%s has machine code for NVIDIA's GPUs and no PTX, so it cannot be linked here; rebuild it with PTX in it: "
@@ -250,7 +250,7 @@ static CUresult complete(struct ct_link_state *state)
     if (status == PTX2SPV_NOT_FOUND)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing was added to the link state");
     if (status == PTX2SPV_UNDEFINED) {
-        ct_code_refuse(status, state->n_lacking);
+        ct_code_refuse(status, state->n_without_ptx);
         return CUDA_ERROR_INVALID_SOURCE; /* as in NVIDIA's linker */
     }
     if (status != PTX2SPV_OK)

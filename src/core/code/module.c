@@ -161,7 +161,7 @@ static CUresult make_functions(struct ct_module *module)
 }
 
 /* Frees the functions and variables of a module, which no longer has a handle, or has none yet. */
-static void take_apart(struct ct_module *module)
+static void free_contents(struct ct_module *module)
 {
     struct ct_function **functions;
     unsigned count = ptx2spv_module_kernel_count(module->ptx);
@@ -245,7 +245,7 @@ CUresult ct_module_load(struct ct_context *context, struct ct_code *code, CUmodu
         compile_all(module);
 fail:
     if (r != CUDA_SUCCESS)
-        take_apart(module);
+        free_contents(module);
     ct_object_release(&module->object);
     return r;
 }
@@ -256,7 +256,7 @@ CUresult ct_module_unload(struct ct_module *module)
 
     if (r != CUDA_SUCCESS)
         return r;
-    take_apart(module);
+    free_contents(module);
     unlink_from_context(module);
     return CUDA_SUCCESS;
 }

@@ -171,7 +171,7 @@ void ct_print_flush(struct ct_context *context)
     }
     ct_mutex_unlock(&print->lock);
     free(record);
-    ct_assertions_tell(&assertions, context, stderr); /* reads the context's modules */
+    ct_assertions_print(&assertions, context, stderr); /* reads the context's modules */
     if (warned)
         ct_log(CT_LOG_WARN, "kernels printed more than CU_LIMIT_PRINTF_FIFO_SIZE bytes: the oldest output is lost");
 }

@@ -109,7 +109,7 @@ static void drop_instances(struct ct_instance *instance)
 }
 
 /* Frees the contents of a library that no longer has a handle, or has none yet. */
-static void take_apart(struct ct_library *library)
+static void free_contents(struct ct_library *library)
 {
     struct ct_instance *instances;
     struct ct_kernel **kernels;
@@ -149,7 +149,7 @@ CUresult ct_library_load(const void *image, size_t size, struct ct_jit *jit, CUl
     if (r == CUDA_SUCCESS)
         *out = library->object.handle;
     else if (library->code)
-        take_apart(library);
+        free_contents(library);
     ct_object_release(&library->object);
     return r;
 }
@@ -159,7 +159,7 @@ CUresult ct_library_unload(struct ct_library *library)
     CUresult r = ct_object_unpublish(&library->object);
 
     if (r == CUDA_SUCCESS)
-        take_apart(library);
+        free_contents(library);
     return r;
 }
 

@@ -299,7 +299,7 @@ struct ct_pool_user *ct_pools_user_locked(struct ct_device_pools *pools, struct 
 }
 
 /* The queue exists: a destroyed context removes its streams here before it finishes them. */
-static void look(struct ct_pool_user *user)
+static void read_progress(struct ct_pool_user *user)
 {
     struct ct_stream *stream = user->stream;
 
@@ -357,7 +357,7 @@ void ct_pools_reclaim_locked(struct ct_device_pools *pools, const struct ct_pool
     if (!pools->users)
         return;
     for (struct ct_pool_user *user = pools->users; user; user = user->next)
-        look(user);
+        read_progress(user);
     for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
         for (struct ct_pool_slab *slab = pool->slabs; slab; slab = slab->next)
             reclaim_slab(slab, wait);

@@ -25,7 +25,7 @@ struct ct_pool_user {
     struct ct_pool_user *next;
     struct ct_stream *stream; /* retained */
     unsigned n_pending;
-    uint64_t completed; /* the last point that was observed to be complete; see ct_pool_users_look */
+    uint64_t completed; /* the last point that was observed to be complete; see read_progress */
     bool in_use;        /* while the progress is read: a reference to the stream's context is held */
 };
 
