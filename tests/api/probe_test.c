@@ -41,19 +41,31 @@ static uint64_t by_the_host(enum operation operation, uint64_t a, uint64_t b, ui
 
     switch (operation) {
     case OPERATION_FMA32:
-    case OPERATION_SUBNORMAL_FMA32: return bits_of_f32(fmaf(f32_of(a), f32_of(b), f32_of(c)));
-    case OPERATION_NEAR32: product = f32_of(a) * f32_of(b); return bits_of_f32(fmaf(f32_of(a), f32_of(b), -product));
-    case OPERATION_FMA64: return bits_of_f64(fma(f64_of(a), f64_of(b), f64_of(c)));
-    case OPERATION_DIV32: return bits_of_f32(f32_of(a) / f32_of(b));
-    case OPERATION_DIV64: return bits_of_f64(f64_of(a) / f64_of(b));
+    case OPERATION_SUBNORMAL_FMA32:
+        return bits_of_f32(fmaf(f32_of(a), f32_of(b), f32_of(c)));
+    case OPERATION_NEAR32:
+        product = f32_of(a) * f32_of(b);
+        return bits_of_f32(fmaf(f32_of(a), f32_of(b), -product));
+    case OPERATION_FMA64:
+        return bits_of_f64(fma(f64_of(a), f64_of(b), f64_of(c)));
+    case OPERATION_DIV32:
+        return bits_of_f32(f32_of(a) / f32_of(b));
+    case OPERATION_DIV64:
+        return bits_of_f64(f64_of(a) / f64_of(b));
     case OPERATION_SQRT32:
-    case OPERATION_REFINED32: return bits_of_f32(sqrtf(f32_of(a)));
+    case OPERATION_REFINED32:
+        return bits_of_f32(sqrtf(f32_of(a)));
     case OPERATION_SQRT64:
-    case OPERATION_REFINED64: return bits_of_f64(sqrt(f64_of(a)));
-    case OPERATION_INVERSE64: return bits_of_f64(1 / sqrt(f64_of(a)));
-    case OPERATION_LEAST32: return f32_of(a) < f32_of(b) ? a : b;
-    case OPERATION_LESS32: return f32_of(a) < f32_of(b);
-    case OPERATION_WIDEN32: return bits_of_f64((double)f32_of(a));
+    case OPERATION_REFINED64:
+        return bits_of_f64(sqrt(f64_of(a)));
+    case OPERATION_INVERSE64:
+        return bits_of_f64(1 / sqrt(f64_of(a)));
+    case OPERATION_LEAST32:
+        return f32_of(a) < f32_of(b) ? a : b;
+    case OPERATION_LESS32:
+        return f32_of(a) < f32_of(b);
+    case OPERATION_WIDEN32:
+        return bits_of_f64((double)f32_of(a));
     }
     return 0;
 }
@@ -156,7 +168,7 @@ static bool keeps_native_warps(struct ct_device_info info)
     ct_mutex_init(&device.lock, CT_RANK_DEVICE);
     pthread_cond_init(&device.probe_over, NULL);
     assert_int_equal(backend->device_open(0, &opened), CUDA_SUCCESS);
-    ct_probe_settle(&device, opened);
+    ct_probe_ensure(&device, opened);
     backend->device_close(opened);
     pthread_cond_destroy(&device.probe_over);
     ct_mutex_finish(&device.lock);

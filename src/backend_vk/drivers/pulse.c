@@ -13,7 +13,7 @@
 #include "backend_vk/memory.h"
 #include "backend_vk/queue.h"
 
-#include "core/base/exit_gate.h"
+#include "core/base/shutdown_guard.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
 
@@ -59,8 +59,8 @@ static CUresult prepare(struct ct_backend_device *device, struct ct_vk_pulse *pu
 {
     const struct ct_memory_request request = {.size_bytes = 4096, .align = 4, .kind = CT_MEMORY_DEVICE};
     const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-                                          .queueFamilyIndex = device->pulse_queue ? device->physical->pulse_family
-                                                                                  : device->physical->family};
+                                          .queueFamilyIndex =
+                                              device->pulse_queue ? device->physical->pulse_family : device->physical->family};
     const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
     const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     VkCommandBufferAllocateInfo commands = {
@@ -69,7 +69,8 @@ static CUresult prepare(struct ct_backend_device *device, struct ct_vk_pulse *pu
 
     if ((r = ct_vk_memory_create(device, &request, &pulse->word)) != CUDA_SUCCESS ||
         (r = ct_vk_result(device->vk.vkCreateFence(device->handle, &fence, NULL, &pulse->done), "vkCreateFence")) != CUDA_SUCCESS ||
-        (r = ct_vk_result(device->vk.vkCreateCommandPool(device->handle, &pool, NULL, &pulse->pool), "vkCreateCommandPool")) != CUDA_SUCCESS)
+        (r = ct_vk_result(device->vk.vkCreateCommandPool(device->handle, &pool, NULL, &pulse->pool), "vkCreateCommandPool")) !=
+            CUDA_SUCCESS)
         return r;
     commands.commandPool = pulse->pool;
     r = ct_vk_result(device->vk.vkAllocateCommandBuffers(device->handle, &commands, &pulse->commands), "vkAllocateCommandBuffers");
@@ -98,8 +99,7 @@ static CUresult submit_locked(struct ct_vk_pulse *pulse, VkQueue queue)
 {
     struct ct_backend_device *device = pulse->scheduler->device;
     const VkCommandBufferSubmitInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO, .commandBuffer = pulse->commands};
-    const VkSubmitInfo2 info = {
-        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2, .commandBufferInfoCount = 1, .pCommandBufferInfos = &commands};
+    const VkSubmitInfo2 info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2, .commandBufferInfoCount = 1, .pCommandBufferInfos = &commands};
     CUresult r;
 
     if (pulse->submitted && device->vk.vkGetFenceStatus(device->handle, pulse->done) != VK_SUCCESS)
@@ -116,12 +116,12 @@ static void beat_locked(struct ct_vk_pulse *pulse)
     VkQueue queue = free_queue(pulse->scheduler);
     CUresult r;
 
-    if (!queue || pulse->failed || !ct_exit_gate_enter())
+    if (!queue || pulse->failed || !ct_shutdown_guard_enter())
         return;
     r = pulse->commands ? CUDA_SUCCESS : prepare(pulse->scheduler->device, pulse);
     if (r == CUDA_SUCCESS)
         r = submit_locked(pulse, queue);
-    ct_exit_gate_leave();
+    ct_shutdown_guard_leave();
     if (r == CUDA_SUCCESS)
         return;
     pulse->failed = true;
@@ -180,7 +180,7 @@ CUresult ct_vk_pulse_create(struct ct_vk_scheduler *scheduler, struct ct_vk_puls
 {
     struct ct_vk_pulse *pulse = calloc(1, sizeof *pulse);
 
-    if (!pulse || !ct_exit_gate_arm(CT_CHILD_GOES_ON)) {
+    if (!pulse || !ct_shutdown_guard_arm(CT_CHILD_GOES_ON)) {
         free(pulse);
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "pulse object");
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of config.def, from the environment. */
+/* Reads the options of config.def from the environment. */
 #include "config.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@
 static struct ct_config config;
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
 
-/* Copies, since the application may change its environment later. The copy lives as long as the process. */
+/* Copies the string, since the application may change its environment later. The copy is never freed. */
 static const char *parse_STRING(const char *text, const char *fallback)
 {
     char *copy = text ? strdup(text) : NULL;

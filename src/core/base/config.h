@@ -13,9 +13,9 @@ struct ct_config {
 #include "config.def"
 };
 
-/* Reads the environment at the first call; the strings live as long as the process. Any thread. */
+/* Reads the environment at the first call; the strings are never freed. Any thread. */
 const struct ct_config *ct_config(void);
-/* For `cuttle options`: one line an option; index from 0, NULL behind the last. */
+/* For `cuttle options`: one line per option. The index starts at 0; NULL after the last option. */
 struct ct_option_help {
     const char *variable, *value, *help;
 };

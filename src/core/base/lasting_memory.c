@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that is never given back, from blocks: small ones at first, so that small processes stay small, each eight times as large as the
- * one before, up to those that fill a huge page. A small page that is read at random costs a miss of the TLB beside that of the cache,
- * and under a hypervisor the walk through two sets of page tables. The system may refuse huge pages: then the pages are small.
+/* An allocator for memory that is never freed. It uses blocks: small ones at first, so that small processes stay small, each eight times as
+ * large as the one before, up to the size of a huge page. A random read of a small page costs a TLB miss in addition to the cache miss, and
+ * under a hypervisor a walk of two sets of page tables. If the system refuses huge pages, small ones are used.
  *
  * Blocks come from malloc's arenas, not from mmap, since LeakSanitizer looks for pointers in the former only. */
 #include "lasting_memory.h"
@@ -14,7 +14,7 @@
 #define FIRST_BLOCK ((size_t)64 << 10)
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* What is left of the block before is lost: less than one piece. */
+/* The rest of the previous block, which is less than one piece, is wasted. */
 static bool add_block(struct ct_lasting_memory *memory)
 {
     size_t larger = 8 * memory->block_bytes, size_bytes = larger == 0 ? FIRST_BLOCK : larger < HUGE_PAGE ? larger : HUGE_PAGE;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks with ranks. Threads count the locks they hold; debug builds keep the list of them and assert that ranks ascend. */
+/* Locks with ranks. Each thread counts the locks it holds; debug builds also list them and assert that ranks ascend. */
 #include "locks.h"
 
 #include <assert.h>
 #include <stddef.h>
 
 static _Thread_local unsigned n_held;
-static _Thread_local void (*when_none_held)(void); /* NULL: nothing is to be done */
+static _Thread_local void (*when_none_held)(void); /* NULL: no call is pending */
 
 #ifndef NDEBUG
 #define CT_MAX_HELD 16

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every lock of core with its rank. A thread takes locks in ascending rank only (debug builds assert it), so there is no cycle.
+/* The ranks of all locks of core. A thread takes locks in ascending order of rank only (debug builds assert it), so there is no deadlock.
  *
  * Neither a callback of the application nor a compilation nor a wait for the device happens under a lock, with one exception: a thread that
  * records into a stream holds the stream's lock while it waits for room in the stream's own ring or queue. Only calls that record into the
- * same stream take that lock, and no other lock is held during the wait. Calls on other streams read what they need of a stream (its queue's
- * points, its order) without it. tests/api/slow_compiler_test.c and tests/unit/slow_device_test.c check this. */
+ * same stream take that lock, and no other lock is held during the wait. Calls on other streams read the data that they need of a stream
+ * (its queue's points, its order) without it. tests/api/slow_compiler_test.c and tests/unit/slow_device_test.c check this. */
 #ifndef CT_CORE_LOCKS_H
 #define CT_CORE_LOCKS_H
 
@@ -13,30 +13,30 @@
 #include <time.h>
 
 enum ct_lock_rank {
-    CT_RANK_PROCESS = 1,   /* startup.c */
-    CT_RANK_DEVICE,        /* ct_device.lock: opening, primary context */
-    CT_RANK_LIBRARY,       /* ct_library.lock: its modules in contexts */
-    CT_RANK_MANAGED,       /* managed_variables.c: making them */
-    CT_RANK_MODULE,        /* ct_module.lock: kernels compiled so far */
-    CT_RANK_STREAM,        /* ct_stream.lock: recording. A thread holds at most one */
-    CT_RANK_CONTEXT,       /* ct_context.lock: lists of streams and modules, settings */
-    CT_RANK_EVENT,         /* ct_event.lock: what was recorded last; written by who records, while the stream is still locked */
-    CT_RANK_WORKER,        /* stream_worker.c: host functions that wait for their turn */
-    CT_RANK_IPC_MEMORY,    /* ipc_memory.c: what was opened of other processes */
-    CT_RANK_POOLS,         /* memory_pool.c: the pools of a device, and their blocks */
-    CT_RANK_STREAM_ORDER,  /* ct_stream.order_lock */
-    CT_RANK_ARENA,         /* memory_arena.h */
-    CT_RANK_ADVICE,        /* advice.c */
+    CT_RANK_PROCESS = 1,    /* startup.c */
+    CT_RANK_DEVICE,         /* ct_device.lock: opening, primary context */
+    CT_RANK_LIBRARY,        /* ct_library.lock: its modules in each context */
+    CT_RANK_MANAGED,        /* managed_variables.c: their creation */
+    CT_RANK_MODULE,         /* ct_module.lock: kernels compiled so far */
+    CT_RANK_STREAM,         /* ct_stream.lock: recording. A thread holds at most one */
+    CT_RANK_CONTEXT,        /* ct_context.lock: lists of streams and modules, settings */
+    CT_RANK_EVENT,          /* ct_event.lock: the last record; written while the stream is still locked */
+    CT_RANK_WORKER,         /* stream_worker.c: queue of host functions */
+    CT_RANK_IPC_MEMORY,     /* ipc_memory.c: memory opened from other processes */
+    CT_RANK_POOLS,          /* memory_pool.c: the pools of a device, and their blocks */
+    CT_RANK_STREAM_ORDER,   /* ct_stream.order_lock */
+    CT_RANK_ARENA,          /* memory_arena.h */
+    CT_RANK_ADVICE,         /* advice.c */
     CT_RANK_VIRTUAL_MEMORY, /* vmm_*.c: reservations and their mappings */
-    CT_RANK_SPARES,        /* memory_spares.c: also with the one above, when memory without addresses ends */
-    CT_RANK_ADDRESS_SPACE, /* address_space.c: writers */
-    CT_RANK_HOST_ALIASES,  /* host_aliases.c: host memory that other devices may have, too */
-    CT_RANK_SHARES,        /* memory_share.c: what other processes may have of ours */
-    CT_RANK_HANDLES,       /* object.c */
-    CT_RANK_BACKEND,       /* everything inside a backend: after all of core's */
-    CT_RANK_EXIT_GATE,     /* exit_gate.c: who calls drivers while the process may end */
-    CT_RANK_ENVIRONMENT,   /* driver_environment.c */
-    CT_RANK_PRINT, /* print.c: reading records; nothing but the standard output is used under it */
+    CT_RANK_SPARES,         /* memory_spares.c: also taken under the one above, when physical memory is freed */
+    CT_RANK_ADDRESS_SPACE,  /* address_space.c: writers */
+    CT_RANK_HOST_ALIASES,   /* host_aliases.c: host memory that other devices may import */
+    CT_RANK_SHARES,         /* memory_share.c: memory shared with other processes */
+    CT_RANK_HANDLES,        /* object.c */
+    CT_RANK_BACKEND,        /* all locks of backends: after those of core above */
+    CT_RANK_SHUTDOWN_GUARD, /* shutdown_guard.c: driver calls of background threads */
+    CT_RANK_ENVIRONMENT,    /* driver_environment.c */
+    CT_RANK_PRINT,          /* print.c: reading records; only the standard output is used under it */
     CT_RANK_LOG,
 };
 
@@ -44,22 +44,19 @@ struct ct_mutex {
     pthread_mutex_t mutex;
     int rank;
 };
-/* For the locks of ct_process, which must work before anything has run. */
-#define CT_MUTEX_INITIALIZER(rank)                                                                                                         \
-    {                                                                                                                                      \
-        PTHREAD_MUTEX_INITIALIZER, (rank)                                                                                                  \
-    }
+/* For locks that must work before any initialization has run. */
+#define CT_MUTEX_INITIALIZER(rank) {PTHREAD_MUTEX_INITIALIZER, (rank)}
 void ct_mutex_init(struct ct_mutex *mutex, enum ct_lock_rank rank);
 void ct_mutex_finish(struct ct_mutex *mutex);
 void ct_mutex_lock(struct ct_mutex *mutex);
 void ct_mutex_unlock(struct ct_mutex *mutex);
-/* Waits for `condition`; the mutex is held again on return, and is the last one that the caller took. */
+/* Waits for `condition`. The mutex is the last one that the caller took, and is held again on return. */
 void ct_mutex_wait(struct ct_mutex *mutex, pthread_cond_t *condition);
-/* The same until `deadline` on the condition's clock. False: the time is over. */
+/* The same until `deadline` on the condition's clock. False: timeout. */
 bool ct_mutex_wait_until(struct ct_mutex *mutex, pthread_cond_t *condition, const struct timespec *deadline);
 bool ct_mutex_none_held(void); /* by the calling thread */
-/* Calls `function` when the calling thread holds no lock: at once, or when it gives the last one back. There is one such function at a time,
- * since only log_callbacks.c has something to do then. */
+/* Calls `function` when the calling thread holds no lock: at once, or when it releases its last one. Only one such call can be pending,
+ * since only log_callbacks.c uses this. */
 void ct_mutex_when_none_held(void (*function)(void));
 bool ct_mutex_held(const struct ct_mutex *mutex); /* debug builds; true in release */
 

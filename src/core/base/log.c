@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line a message, written with one write so that lines of several threads and processes do not mix; no lock is needed. */
+/* Each message is one line and is written by one write, so that lines of several threads and processes do not mix without a lock. */
 #include "log.h"
 
 #include "config.h"
@@ -14,18 +14,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CT_LOG_LINE_BYTES 4096 /* longer messages are cut */
+#define CT_LOG_LINE_BYTES 4096 /* longer messages are truncated */
 
-static const char *const level_names[] = { "off", "error", "warn", "info", "debug" };
+static const char *const level_names[] = {"off", "error", "warn", "info", "debug"};
 
-/* Until CUTTLE_LOG is read everything passes the macro's check; ct_log_write reads it first. */
+/* Until CUTTLE_LOG is read every message passes the macro's check; ct_log_write then reads it. */
 atomic_int ct_log_threshold = CT_LOG_DEBUG;
 
 static struct {
     pthread_once_t once;
     int fd;
     const char *channels; /* comma-separated; NULL: all */
-} sink = { PTHREAD_ONCE_INIT, STDERR_FILENO, NULL };
+} sink = {PTHREAD_ONCE_INIT, STDERR_FILENO, NULL};
 
 static int level_of(const char *name, size_t length)
 {
@@ -89,7 +89,7 @@ static void write_line(enum ct_log_level level, const char *channel, const char 
     }
     text[at++] = '\n';
     if (write(sink.fd, text, at) < 0)
-        return; /* nobody is left to be told */
+        return; /* a failure here cannot be reported */
 }
 
 static void log_arguments(enum ct_log_level level, const char *channel, const char *file, int line, const char *format, va_list arguments)
@@ -108,17 +108,36 @@ void ct_log_write(enum ct_log_level level, const char *channel, const char *file
     va_end(arguments);
 }
 
-/* What applications get wrong, or probe for: of interest only to who debugs the application. */
+/* Errors of the application, and those for which it probes, are only of interest for debugging the application. */
 static enum ct_log_level level_of_code(CUresult code)
 {
     static const int of_applications[] = {
-        CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_DEINITIALIZED,
-        CUDA_ERROR_NO_DEVICE, CUDA_ERROR_INVALID_DEVICE, CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_INVALID_CONTEXT,
-        CUDA_ERROR_INVALID_PTX, CUDA_ERROR_INVALID_SOURCE, CUDA_ERROR_FILE_NOT_FOUND, CUDA_ERROR_INVALID_HANDLE,
-        CUDA_ERROR_NOT_FOUND, CUDA_ERROR_NOT_READY, CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE, CUDA_ERROR_CONTEXT_IS_DESTROYED,
-        CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
-        CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION,
-        CUDA_ERROR_NOT_PERMITTED, CUDA_ERROR_ILLEGAL_STATE, CUDA_ERROR_UNSUPPORTED_LIMIT, CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY,
+        CUDA_ERROR_INVALID_VALUE,
+        CUDA_ERROR_OUT_OF_MEMORY,
+        CUDA_ERROR_NOT_INITIALIZED,
+        CUDA_ERROR_DEINITIALIZED,
+        CUDA_ERROR_NO_DEVICE,
+        CUDA_ERROR_INVALID_DEVICE,
+        CUDA_ERROR_INVALID_IMAGE,
+        CUDA_ERROR_INVALID_CONTEXT,
+        CUDA_ERROR_INVALID_PTX,
+        CUDA_ERROR_INVALID_SOURCE,
+        CUDA_ERROR_FILE_NOT_FOUND,
+        CUDA_ERROR_INVALID_HANDLE,
+        CUDA_ERROR_NOT_FOUND,
+        CUDA_ERROR_NOT_READY,
+        CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE,
+        CUDA_ERROR_CONTEXT_IS_DESTROYED,
+        CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,
+        CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,
+        CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+        CUDA_ERROR_PEER_ACCESS_UNSUPPORTED,
+        CUDA_ERROR_PEER_ACCESS_NOT_ENABLED,
+        CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION,
+        CUDA_ERROR_NOT_PERMITTED,
+        CUDA_ERROR_ILLEGAL_STATE,
+        CUDA_ERROR_UNSUPPORTED_LIMIT,
+        CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY,
         CUDA_ERROR_INVALID_CLUSTER_SIZE,
     };
 
@@ -148,7 +167,7 @@ CUresult ct_log_failure(CUresult code, const char *channel, const char *file, in
     int n;
 
     if (code == CUDA_ERROR_NOT_READY && (int)level > atomic_load_explicit(&ct_log_threshold, memory_order_relaxed))
-        return code; /* applications poll for it: no failure, and not to be slowed down */
+        return code; /* applications poll for it: it is no failure, and polling must be fast */
     n = snprintf(text, sizeof text, "error %d: ", (int)code);
     va_start(arguments, format);
     vsnprintf(text + n, sizeof text - (size_t)n, format, arguments);
@@ -157,6 +176,6 @@ CUresult ct_log_failure(CUresult code, const char *channel, const char *file, in
     ct_log_history_add(text);
     if ((int)level <= atomic_load_explicit(&ct_log_threshold, memory_order_relaxed))
         ct_log_write(level, channel, file, line, "%s", text);
-    ct_log_callbacks_tell(text);
+    ct_log_callbacks_call(text);
     return code;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A failure is told by the thread that failed, before its call of CUDA comes back. Failures are often born under locks, where no function of
- * the application may be called; they wait in a list of the thread's own until it gives its last lock back (ct_mutex_when_none_held).
- * What a function of the application gets wrong while it is being told is not told. */
+/* The failing thread itself calls the callbacks, before its CUDA call returns. Failures often occur under locks, where no function of the
+ * application may be called; they are queued in a list of the thread until it releases its last lock (ct_mutex_when_none_held). Failures
+ * inside a callback are not reported to callbacks. */
 #include "log_callbacks.h"
 
 #include "locks.h"
@@ -17,18 +17,18 @@ struct CUlogsCallbackEntry_st {
     CUlogsCallback function;
     void *user;
     unsigned long long number; /* in the order of registration */
-    unsigned running;          /* calls under way */
-    bool removed;              /* no new calls; whoever removes it waits for those under way, and frees it */
-    bool orphaned;             /* it removed itself: the end of its own call, the last one, frees it */
+    unsigned running;          /* number of active calls */
+    bool removed;              /* no new calls; the remover waits for the active ones and frees the entry */
+    bool orphaned;             /* the callback removed itself: the entry is freed at the end of its last call */
 };
 
-/* Of process-wide life, as the history: calls fail before there is a process, too. */
+/* Global like the history, since calls may also fail before cuInit. */
 static struct {
     struct ct_mutex lock;
-    pthread_cond_t idle; /* a removed entry is not called any more */
+    pthread_cond_t idle; /* signalled when a removed entry has no active calls */
     struct CUlogsCallbackEntry_st *first;
     unsigned long long last_number;
-    atomic_uint count; /* of entries that are not removed; relaxed: who registers while others fail may miss those failures */
+    atomic_uint count; /* of entries that are not removed; relaxed: a new callback may miss concurrent failures */
 } registry = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_LOG), .idle = PTHREAD_COND_INITIALIZER};
 
 struct message {
@@ -38,9 +38,9 @@ struct message {
 };
 
 static _Thread_local struct {
-    struct message *first; /* oldest first */
-    struct CUlogsCallbackEntry_st *calling; /* a function of the application is running */
-    bool busy;                              /* with telling */
+    struct message *first;                  /* oldest first */
+    struct CUlogsCallbackEntry_st *calling; /* the callback that is running */
+    bool busy;                              /* callbacks are being called */
 } mine;
 
 CUresult ct_log_callbacks_add(CUlogsCallback function, void *user, CUlogsCallbackHandle *out_or_null)
@@ -111,7 +111,7 @@ static struct CUlogsCallbackEntry_st *enter_next_or_null(unsigned long long afte
     return entry;
 }
 
-/* The entry may be gone afterwards. */
+/* The entry may be freed afterwards. */
 static void leave(struct CUlogsCallbackEntry_st *entry)
 {
     ct_mutex_lock(&registry.lock);
@@ -154,7 +154,7 @@ static void deliver(void)
     mine.busy = false;
 }
 
-void ct_log_callbacks_tell(const char *text)
+void ct_log_callbacks_call(const char *text)
 {
     struct message *message, **link = &mine.first;
 
@@ -162,7 +162,7 @@ void ct_log_callbacks_tell(const char *text)
         return;
     message = malloc(sizeof *message + strlen(text) + 1);
     if (!message)
-        return; /* the history still has it */
+        return; /* the message is still in the history */
     message->next = NULL;
     message->length = strlen(text);
     memcpy(message->text, text, message->length + 1);

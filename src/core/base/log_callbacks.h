@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of the application that are told of failures (Driver API: Error Log Management). */
+/* Callbacks of the application for failures (Driver API: Error Log Management). */
 #ifndef CT_CORE_LOG_CALLBACKS_H
 #define CT_CORE_LOG_CALLBACKS_H
 
 #include "cuda.h"
 
-/* *out_or_null names the registration. OUT_OF_MEMORY. */
+/* *out_or_null becomes the handle of the registration. OUT_OF_MEMORY. */
 CUresult ct_log_callbacks_add(CUlogsCallback function, void *user, CUlogsCallbackHandle *out_or_null);
-/* Afterwards the function is not called any more; a call under way in another thread is waited for. INVALID_VALUE: no registration. */
+/* Afterwards the function is not called any more; waits for active calls in other threads. INVALID_VALUE: it is not registered. */
 CUresult ct_log_callbacks_remove(CUlogsCallbackHandle handle);
 
-/* Tells all of a failure: at once, or, if the thread holds locks of ours, when it gives the last one back. */
-void ct_log_callbacks_tell(const char *text);
+/* Passes a failure to all callbacks: at once, or, if the thread holds locks of the library, when it releases the last one. */
+void ct_log_callbacks_call(const char *text);
 
 #endif

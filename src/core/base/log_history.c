@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines lie one behind the other in one buffer, oldest first; when a new one does not fit, the oldest move out.
- * Of process-wide life and not part of ct_process: calls fail before there is a process, too. */
+/* The lines are stored consecutively in one buffer, oldest first; if a new line does not fit, the oldest are removed.
+ * The history is global and not part of ct_process, since calls may also fail before cuInit. */
 #include "log_history.h"
 
 #include "locks.h"
@@ -9,7 +9,7 @@
 
 static struct {
     struct ct_mutex lock;
-    unsigned first, end; /* numbers of the oldest line held and of the next to come */
+    unsigned first, end; /* numbers of the oldest stored line and of the next new one */
     size_t used_bytes;
     char lines[CT_LOG_HISTORY_BYTES]; /* each ends with a newline */
 } history = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_LOG)};
@@ -50,12 +50,12 @@ void ct_log_history_add(const char *text)
     ct_mutex_unlock(&history.lock);
 }
 
-void ct_log_history_hold(void)
+void ct_log_history_lock(void)
 {
     ct_mutex_lock(&history.lock);
 }
 
-void ct_log_history_let_go(void)
+void ct_log_history_unlock(void)
 {
     ct_mutex_unlock(&history.lock);
 }
@@ -80,7 +80,7 @@ unsigned ct_log_history_begin(void)
     return first;
 }
 
-/* Where line `number` begins; the end of the text for the number of the next line. */
+/* The offset of line `number`, or of the end of the text if it is the number of the next new line. */
 static const char *line_locked(unsigned number)
 {
     const char *at = history.lines;
@@ -90,7 +90,7 @@ static const char *line_locked(unsigned number)
     return at;
 }
 
-/* The first line from number `from` on; the oldest if that line is gone or never was. */
+/* The first line from number `from` on, or the oldest line if that one was removed or never existed. */
 static const char *start_locked(unsigned from)
 {
     return history.end - from <= history.end - history.first ? line_locked(from) : history.lines;

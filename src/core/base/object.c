@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counted objects and the table from handles to them.
+/* Reference-counted objects and the handle table.
  *
- * A handle is a number: generation in the upper half, slot + 1 above four zero bits in the lower. So it is aligned as a pointer would
- * be, is none of the small numbers that CUDA gives a meaning of its own (CU_STREAM_LEGACY ..), and is never equal to an older one. */
+ * A handle is a number: the generation is in the upper half, and slot + 1 above four zero bits in the lower half. So it is aligned like a
+ * pointer, differs from the small numbers that have a meaning in CUDA (CU_STREAM_LEGACY ..), and never equals an older handle. */
 #include "object.h"
 
 #include "log.h"
@@ -20,7 +20,7 @@ static void *make_handle(uint32_t slot, uint32_t generation)
     return (void *)(uintptr_t)((uint64_t)generation << 32 | (uint64_t)(slot + 1) << 4);
 }
 
-/* The slot that a handle names, whatever is in it; NULL: no handle. */
+/* The slot to which a handle refers, whatever its content; NULL: not a handle. */
 static struct ct_handle_slot *named_slot_locked(struct ct_handle_table *table, const void *handle)
 {
     uint64_t bits = (uint64_t)(uintptr_t)handle;
@@ -78,7 +78,7 @@ static void give_slot_locked(struct ct_handle_table *table, struct ct_handle_slo
     slot->object = NULL;
     slot->orphaned = orphaned;
     if (++slot->generation == 0)
-        return; /* every generation was used: this slot stays empty */
+        return; /* all generations are used up: this slot is never reused */
     slot->next_free = table->first_free;
     table->first_free = (uint32_t)(slot - table->slots);
 }
@@ -104,7 +104,7 @@ CUresult ct_object_publish(struct ct_object *object)
         ct_object_retain(object);
     }
     ct_mutex_unlock(&table->lock);
-    return slot != CT_NO_SLOT ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the table of handles is full");
+    return slot != CT_NO_SLOT ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the handle table is full");
 }
 
 static CUresult unpublish(struct ct_object *object, bool orphaned)
@@ -118,7 +118,7 @@ static CUresult unpublish(struct ct_object *object, bool orphaned)
         give_slot_locked(table, slot, orphaned);
     ct_mutex_unlock(&table->lock);
     if (!slot)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "handle %p is destroyed already", object->handle);
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "handle %p is already destroyed", object->handle);
     ct_object_release(object);
     return CUDA_SUCCESS;
 }
@@ -182,14 +182,14 @@ struct ct_object *ct_object_next_or_null(enum ct_object_kind kind, uint32_t *cur
 
 void ct_object_retain(struct ct_object *object)
 {
-    atomic_fetch_add_explicit(&object->references, 1, memory_order_relaxed); /* the caller has one: nothing to order */
+    atomic_fetch_add_explicit(&object->references, 1, memory_order_relaxed); /* relaxed: the caller has a reference */
 }
 
 void ct_object_release(struct ct_object *object)
 {
     if (!object)
         return;
-    /* acq_rel: the last one sees what the others wrote */
+    /* acq_rel: the last release sees all writes of the others */
     if (atomic_fetch_sub_explicit(&object->references, 1, memory_order_acq_rel) == 1)
         object->destroy(object);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects behind CUDA handles: counted, and found through a table. A handle is never dereferenced: it carries slot and generation
- * (not a pointer), so a destroyed, foreign or made-up handle is not found. */
+/* Objects with CUDA handles: they are reference-counted and found through a table. A handle is never dereferenced: it contains a slot and a
+ * generation (not a pointer), so the look-up of a destroyed, foreign or invented handle fails. */
 #ifndef CT_CORE_OBJECT_H
 #define CT_CORE_OBJECT_H
 
@@ -30,18 +30,18 @@ enum ct_object_kind {
     CT_OBJECT_KINDS
 };
 
-/* Embedded first in every object. */
+/* The first member of every object. */
 struct ct_object {
     atomic_uint references;
     enum ct_object_kind kind;
-    void *handle;                              /* what the application holds; NULL before publish */
-    void (*destroy)(struct ct_object *object); /* called when the last reference goes */
+    void *handle;                              /* the application's handle; NULL before publish */
+    void (*destroy)(struct ct_object *object); /* called when the last reference is released */
 };
 
 struct ct_handle_slot {
     struct ct_object *object; /* NULL: free */
-    uint32_t generation;      /* of the object in it, or of the next one; 0: worn out, never used again */
-    bool orphaned;            /* the object before that went with its context */
+    uint32_t generation;      /* of the current object or of the next one; 0: used up, never reused */
+    bool orphaned;            /* the previous object was destroyed with its context */
     uint32_t next_free;
 };
 
@@ -53,24 +53,21 @@ struct ct_handle_table {
     uint32_t first_free; /* CT_NO_SLOT: none */
 };
 #define CT_NO_SLOT UINT32_MAX
-#define CT_HANDLE_TABLE_INITIALIZER                                                                                                        \
-    {                                                                                                                                      \
-        .lock = CT_MUTEX_INITIALIZER(CT_RANK_HANDLES), .first_free = CT_NO_SLOT                                                            \
-    }
+#define CT_HANDLE_TABLE_INITIALIZER {.lock = CT_MUTEX_INITIALIZER(CT_RANK_HANDLES), .first_free = CT_NO_SLOT}
 
-/* One reference, held by the caller. */
+/* Starts with one reference, which the caller owns. */
 void ct_object_init(struct ct_object *object, enum ct_object_kind kind, void (*destroy)(struct ct_object *object));
-/* Gives it a handle (object->handle); the table holds a reference of its own. OUT_OF_MEMORY when the table is full. */
+/* Gives the object a handle (object->handle); the table holds its own reference. OUT_OF_MEMORY if the table is full. */
 CUresult ct_object_publish(struct ct_object *object);
-/* The handle is dead from now on; drops the table's reference. Of two threads that try, one gets CUDA_SUCCESS. */
+/* Invalidates the handle and releases the table's reference. If two threads do this concurrently, only one gets CUDA_SUCCESS. */
 CUresult ct_object_unpublish(struct ct_object *object);
-/* The same, of an object that goes with its context. */
+/* The same for an object that is destroyed with its context. */
 void ct_object_orphan(struct ct_object *object);
-/* Whether the handle was that of an orphan, and no object has taken its place since. */
+/* Whether the handle's object was destroyed with its context, and its slot has not been reused since. */
 bool ct_object_was_orphaned(const void *handle);
-/* The live object of that kind behind the handle, retained; NULL if there is none. */
+/* The live object of that kind with the handle, retained; NULL if there is none. */
 struct ct_object *ct_object_find_or_null(enum ct_object_kind kind, const void *handle);
-/* One live object of that kind after another, retained; NULL when there are no more. *cursor begins with 0. */
+/* Iterates over the live objects of that kind and returns them retained; NULL after the last. *cursor is initially 0. */
 struct ct_object *ct_object_next_or_null(enum ct_object_kind kind, uint32_t *cursor);
 void ct_object_retain(struct ct_object *object);
 void ct_object_release(struct ct_object *object); /* takes NULL */

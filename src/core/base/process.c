@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the process: whether CUDA can be used in it. setup/startup.c brings it up. */
+/* The state of the process: whether CUDA can be used in it. setup/startup.c initializes it. */
 #include "process.h"
 
 #include "log.h"
@@ -17,17 +17,17 @@ struct ct_process ct_process = {
     .handles = CT_HANDLE_TABLE_INITIALIZER,
 };
 
-/* In the child: the driver's threads are gone and its device files are shared with the parent, so nothing can work any more. Locks may be
- * held by threads that are no more; that of the log, which every failure takes, is not. */
+/* In the child the driver's threads do not exist and its device files are shared with the parent, so the driver cannot be used. Locks may
+ * be held by threads that do not exist in the child, but the lock of the log history, which every failure takes, is not. */
 static void note_fork(void)
 {
     int ready = CT_PROCESS_READY;
 
-    ct_log_history_let_go();
+    ct_log_history_unlock();
     atomic_compare_exchange_strong(&ct_process.state, &ready, CT_PROCESS_FORKED);
 }
 
-/* Threads may still run and call us: nothing is taken down, calls are refused. */
+/* Threads may still run and make calls, so nothing is freed, and calls are refused. */
 __attribute__((destructor)) static void note_exit(void)
 {
     atomic_store_explicit(&ct_process.state, CT_PROCESS_GONE, memory_order_release);
@@ -44,10 +44,10 @@ void ct_process_end_child(int status)
     _exit(status);
 }
 
-/* At exit that has to be so before the handlers run that stood already when the drivers were loaded, such as that of a libcudart in the
- * program, which unloads its modules: drivers have handlers of their own (NVIDIA's for Vulkan), which run in between, and nothing of a
- * driver may be called behind them. In a forked child those handlers wait for threads that are no more, or crash (NVIDIA 580.159.04 does
- * both), so the child ends here: what the application registered since cuInit has run. */
+/* At exit the state must change before the handlers run that were registered before the drivers were loaded, such as a libcudart's in the
+ * program, which unloads its modules: drivers have their own handlers (NVIDIA's for Vulkan), which run in between, and a driver must not
+ * be called after them. In a forked child those handlers wait for threads that do not exist, or crash (NVIDIA 580.159.04 does both), so the
+ * child ends here; the handlers that the application registered since cuInit have run. */
 static void end_process(int status, void *user)
 {
     const bool is_child = ct_process_is_child();
@@ -61,9 +61,9 @@ static void end_process(int status, void *user)
 void ct_process_watch(void)
 {
     if (on_exit(end_process, NULL) != 0)
-        ct_log(CT_LOG_WARN, "the end of the process will be noticed late: out of memory");
-    if (pthread_atfork(ct_log_history_hold, ct_log_history_let_go, note_fork) != 0)
-        ct_log(CT_LOG_WARN, "forks will not be noticed: out of memory");
+        ct_log(CT_LOG_WARN, "the exit handler cannot be registered: out of memory");
+    if (pthread_atfork(ct_log_history_lock, ct_log_history_unlock, note_fork) != 0)
+        ct_log(CT_LOG_WARN, "the fork handler cannot be registered: out of memory");
 }
 
 static CUresult state_error(int state)
@@ -74,7 +74,7 @@ static CUresult state_error(int state)
     case CT_PROCESS_NEW:
         return ct_fail(CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called, or failed");
     case CT_PROCESS_FORKED:
-        if (!atomic_exchange_explicit(&ct_process.fork_told, true, memory_order_relaxed))
+        if (!atomic_exchange_explicit(&ct_process.fork_logged, true, memory_order_relaxed))
             ct_log(CT_LOG_ERROR, "CUDA was in use before this process was forked; it can only be used in the parent");
         return CUDA_ERROR_NOT_INITIALIZED;
     case CT_PROCESS_GONE:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread inherits the signal mask and the floating-point environment of the thread that starts it: ours have all signals blocked, and the
- * default environment. */
+/* A thread inherits the signal mask and the floating-point environment of the thread that starts it. The library's threads have all signals
+ * blocked and the default environment. */
 #include "thread.h"
 
 #include "float_environment.h"

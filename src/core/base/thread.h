@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of ours in the application's process. */
+/* The library's own threads in the application's process. */
 #ifndef CT_CORE_THREAD_H
 #define CT_CORE_THREAD_H
 
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Starts one that gets no signals: the application's handlers run on its own threads. 0, or an errno. */
+/* Starts a thread with all signals blocked, so that signal handlers run on the application's threads. Returns 0 or an errno. */
 int ct_thread_start(pthread_t *out, void *(*run)(void *), void *argument);
-/* The same for one that nobody joins. */
+/* The same for a detached thread. */
 int ct_thread_start_detached(void *(*run)(void *), void *argument);
 
-/* Whether the calling thread runs a host function of a stream, which may call only what host_functions.def of src/api lists. */
+/* Whether the calling thread runs a host function of a stream, which may only call the functions in host_functions.def of src/api. */
 void ct_thread_set_in_host_function(bool is_in);
 bool ct_thread_is_in_host_function(void);
 

@@ -127,11 +127,11 @@ static CUresult compile(struct ct_function *function)
 
     if (!context->device->info.maps_host)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the device cannot access host memory, which kernels need to report traps");
-    ct_probe_settle(context->device, context->backend_device);
+    ct_probe_ensure(context->device, context->backend_device);
     target = context->device->info.target;
     if ((r = translate(function, &target, &kernel)) != CUDA_SUCCESS)
         return r;
-    if (kernel.info.uses_timer && (r = ct_timer_settle(function->module->context)) != CUDA_SUCCESS) {
+    if (kernel.info.uses_timer && (r = ct_timer_ensure(function->module->context)) != CUDA_SUCCESS) {
         ptx2spv_kernel_finish(&kernel);
         return r;
     }

@@ -204,8 +204,8 @@ CUresult ct_copy_execute(struct ct_stream *stream, const struct ct_copy_command 
         return CUDA_SUCCESS;
     if (copy->dst.read_only)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy to memory that may only be read");
-    ct_context_reach(stream->context, copy->dst.owner);
-    ct_context_reach(stream->context, copy->src.owner);
+    ct_context_note_access(stream->context, copy->dst.owner);
+    ct_context_note_access(stream->context, copy->src.owner);
     facts = facts_of(stream, copy, command);
     plan = ct_copy_plan(&facts);
     if (plan.settles)

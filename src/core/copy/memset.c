@@ -192,7 +192,7 @@ CUresult ct_fill_execute(struct ct_stream *stream, const struct ct_fill *fill)
 {
     if (fill->rows == 0)
         return CUDA_SUCCESS;
-    ct_context_reach(stream->context, fill->place.owner);
+    ct_context_note_access(stream->context, fill->place.owner);
     if (fill->place.memory->device != stream->context->backend_device)
         return run_in_owner(stream, fill);
     return run(stream, fill);

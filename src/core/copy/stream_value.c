@@ -143,7 +143,7 @@ CUresult ct_stream_value_write(struct ct_stream *stream, const struct ct_stream_
         r = ct_stream_begin(stream);
     if (r != CUDA_SUCCESS)
         return r;
-    ct_context_reach(stream->context, place.owner);
+    ct_context_note_access(stream->context, place.owner);
     host = host_view_or_null(stream, &place);
     if (host && ct_stream_is_idle_locked(stream))
         store(host, value);

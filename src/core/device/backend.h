@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a backend (Vulkan, OpenCL) gives to core. A backend knows no CUDA semantics: it has devices, memory, kernels and queues.
+/* The interface of a backend (Vulkan, OpenCL) to core. A backend knows no CUDA semantics: it has devices, memory, kernels and queues.
  *
- * Threads: every function may be called from any thread; what is recorded into one queue is serialized by the caller.
- * Results are CUDA error codes, mapped from the API's own in one function of the backend and logged there.
+ * Threads: every function may be called from any thread; the caller serializes the calls that record into one queue.
+ * Results are CUDA error codes. One function of the backend maps the API's own codes to them and logs the failure.
  *
- * Queues. A queue is an in-order list of commands with a timeline: each recorded command gets the next point, and a point is
- * complete when everything up to it has run and its writes are visible to the host and to other queues. Recording never waits for
- * the device (only for room in a ring, when very much is in flight). When the queue is idle a command is submitted at once; while it
- * is busy, commands gather and go with the next submit; `flush` sends what is there. Points complete without further calls:
- * a backend never keeps the last commands back when the device runs dry (it submits from wait, query, or a thread of its own). */
+ * Queues. A queue is an in-order sequence of commands with a timeline: each recorded command gets the next point, and a point is
+ * complete when all commands up to it have run and their writes are visible to the host and to other queues. Recording never waits for
+ * the device, except for room in a ring when too many commands are in flight. If the queue is idle a command is submitted at once; while
+ * it is busy, commands are batched for the next submission; `flush` submits the current batch. Points complete without further calls:
+ * when the device becomes idle, the backend submits the remaining batch (from wait, query, or a thread of its own). */
 #ifndef CT_CORE_BACKEND_H
 #define CT_CORE_BACKEND_H
 
@@ -21,145 +21,145 @@
 
 typedef struct {
     uint64_t v;
-} ct_devaddr; /* what a kernel dereferences */
+} ct_devaddr; /* an address as kernels dereference it */
 
 enum ct_device_kind { CT_DEVICE_DISCRETE, CT_DEVICE_INTEGRATED, CT_DEVICE_VIRTUAL, CT_DEVICE_OTHER, CT_DEVICE_CPU }; /* best first */
 
-/* How memory gets its device address (the design's five rules). */
+/* The rule that relates device addresses to CUDA addresses H (see docs/architecture.md). */
 enum ct_address_rule {
-    CT_ADDRESS_CHOSEN,      /* memory is made at the address we ask for: device = H */
-    CT_ADDRESS_CHOSEN_MASK, /* the same at H | target.pointer_mask */
+    CT_ADDRESS_CHOSEN,      /* memory is created at the requested address: the device address is H */
+    CT_ADDRESS_CHOSEN_MASK, /* the same, but the device address is H | target.pointer_mask */
     CT_ADDRESS_SHARED,      /* the device address is the host pointer of the mapping */
-    CT_ADDRESS_WINDOWS,     /* at H plus the distance of H's window in target.windows */
-    CT_ADDRESS_OWN,         /* the driver chooses; no unified addressing */
+    CT_ADDRESS_WINDOWS,     /* the device address is H plus the offset of H's window in target.windows */
+    CT_ADDRESS_OWN,         /* the driver chooses the address; no unified addressing */
 };
 
-/* How memory comes to addresses that were reserved before, and leaves them again. */
+/* How memory is mapped at reserved addresses, and unmapped. */
 enum ct_virtual_memory {
     CT_VIRTUAL_NONE,
-    CT_VIRTUAL_PAGES,  /* imported host addresses need no pages behind them until work uses them: core maps and unmaps */
-    CT_VIRTUAL_SPARSE, /* the backend binds memory into addresses: its functions physical_* and range_* */
+    CT_VIRTUAL_PAGES,  /* imported host addresses need no pages until work uses them, so core maps and unmaps host pages */
+    CT_VIRTUAL_SPARSE, /* the backend binds memory into address ranges, with its functions physical_* and range_* */
 };
 
-/* Whether memory is made at a CUDA address H that core has reserved in the host's address space. */
+/* Whether memory is created at a CUDA address H that core has reserved in the host's address space. */
 static inline bool ct_address_is_placed(enum ct_address_rule rule)
 {
     return rule == CT_ADDRESS_CHOSEN || rule == CT_ADDRESS_CHOSEN_MASK || rule == CT_ADDRESS_WINDOWS;
 }
 
-/* Where such addresses may lie. */
+/* A range in which such addresses may lie. */
 struct ct_address_arena {
     uint64_t first, end;
 };
 #define CT_ADDRESS_ARENAS 4
 
-/* How large images may be; 0: there are none of that kind. In texels to a side. */
+/* Maximum image sizes, in texels per side; 0: images of that kind are not supported. */
 struct ct_image_limits {
     uint32_t side_1d, side_2d, side_3d, side_cube;
-    uint32_t layers, cube_layers; /* cube_layers: six for each cube of an array of them */
+    uint32_t layers, cube_layers; /* cube_layers counts six for each cube of an array */
 };
 
-/* Facts of a device, known without opening it. */
+/* Properties of a device that are known without opening it. */
 struct ct_device_info {
     char name[256];
-    char driver[256];        /* driver name and version, for people */
+    char driver[256]; /* human-readable driver name and version */
     enum ct_device_kind kind;
     uint8_t uuid[16], luid[8];
     uint32_t node_mask;
     bool has_luid, has_pci;
     uint32_t pci_domain, pci_bus, pci_device;
     uint32_t vendor_id, device_id;
-    uint64_t memory_bytes;   /* largest device-local heap */
+    uint64_t memory_bytes; /* largest device-local heap */
     uint64_t max_allocation_bytes;
-    uint32_t compute_units;  /* 0 unknown */
+    uint32_t compute_units;                                /* 0 unknown */
     uint32_t clock_khz, memory_clock_khz, memory_bus_bits; /* 0 unknown */
-    uint32_t l2_bytes;       /* 0 unknown */
+    uint32_t l2_bytes;                                     /* 0 unknown */
     uint32_t max_block_threads;
-    uint32_t shared_bytes;   /* work-group memory of a block */
-    uint32_t max_grid[3];    /* what one CUDA launch may have; the backend splits where the device takes less */
-    uint32_t copy_queues;    /* queues that copy beside kernels */
+    uint32_t shared_bytes; /* work-group memory of a block */
+    uint32_t max_grid[3];  /* of one CUDA launch; the backend splits it if the device's own limit is lower */
+    uint32_t copy_queues;  /* queues that copy concurrently with kernels */
     bool concurrent_kernels;
-    bool stream_priorities;  /* queues of a priority below 0 are preferred to others */
+    bool stream_priorities; /* queues with a priority below 0 are scheduled before others */
     enum ct_address_rule address_rule;
-    struct ct_address_arena arenas[CT_ADDRESS_ARENAS]; /* of placed addresses; one that is empty ends the table */
-    bool host_visible_device_memory; /* all of it: copies may be plain memcpy on an idle queue */
-    bool integrated_memory;          /* host and device share one memory */
-    bool maps_host;                  /* kernels reach memory of kind HOST, and imported pages. Where they do not, such memory has no address
-                                        (0), is there for copies alone, the rule is OWN, and there are no kernels: see core/code/function.c */
-    bool can_import_host;            /* registered host memory without a copy */
-    bool import_at_pointer;          /* placed rules: imported pages can be made at their own host pointer, whatever page that is */
-    bool import_read_only;           /* pages that the process may only read can be imported, too */
-    bool import_refusals_spoil;      /* once an import was refused good ones may be, too: pages that cannot be locked are not asked for */
-    bool copies_by_kernel;           /* kernels copy within device memory faster than copy does */
-    bool pageable_access;            /* kernels may read any host pointer */
+    struct ct_address_arena arenas[CT_ADDRESS_ARENAS]; /* for placed addresses; an empty one ends the table */
+    bool host_visible_device_memory;                   /* all device memory is mapped: if a queue is idle, a copy may be a plain memcpy */
+    bool integrated_memory;                            /* host and device share one memory */
+    bool maps_host;             /* kernels can access memory of kind HOST and imported pages. Otherwise such memory has no address
+                                        (0), only copies use it, the rule is OWN, and kernels are not supported: see core/code/function.c */
+    bool can_import_host;       /* host memory can be registered without a copy */
+    bool import_at_pointer;     /* placed rules: pages can be imported at their own host pointer, whatever page that is */
+    bool import_read_only;      /* pages that the process may only read can be imported, too */
+    bool import_refusals_spoil; /* after a failed import valid imports may fail, too, so pages that cannot be locked are not tried */
+    bool copies_by_kernel;      /* a kernel copies within device memory faster than the queue's copy */
+    bool pageable_access;       /* kernels may read any host pointer */
     bool sparse, external_memory_fd, external_semaphore_fd, dma_buf, timestamps;
-    bool external_timeline_fd;       /* external semaphores may be timelines, too */
-    bool memory_fd;                  /* memory of kind DEVICE can be exported to other processes */
-    bool exports_dma_bufs;           /* as what every other API takes, too, and so can shareable memory without an address */
+    bool external_timeline_fd; /* external semaphores may be timelines, too */
+    bool memory_fd;            /* memory of kind DEVICE can be exported to other processes */
+    bool exports_dma_bufs;     /* it can also be exported as dma-bufs, and so can shareable memory without an address */
     double timestamp_period_ns;
     enum ct_virtual_memory virtual_memory;
-    bool virtual_memory_fd; /* and its memory can be shared as file descriptors */
-    bool driver_pages;      /* CT_VIRTUAL_PAGES: what is shared are pages of the driver's, so that others can import them by the same driver */
-    struct ct_image_limits images; /* of CUDA arrays */
-    bool sparse_images;            /* images may get their memory later; physical_create makes it */
-    bool opaque_images;            /* arrays are images of the backend (its functions image_*); else core keeps them in plain memory */
-    bool unproven_warps;           /* the target's warps are native if a probe finds them right (probe_warps.c), else collective */
-    uint32_t workarounds;          /* in force on the device: set of CT_WORKAROUND(..); the target has those of the compiler */
+    bool virtual_memory_fd;        /* the memory of virtual_memory can be shared as file descriptors */
+    bool driver_pages;             /* CT_VIRTUAL_PAGES: the driver allocates shared pages, so that it can import them in other processes */
+    struct ct_image_limits images; /* limits of CUDA arrays */
+    bool sparse_images;            /* memory from physical_create can be bound to images after their creation */
+    bool opaque_images;            /* arrays are images of the backend (struct ct_image_calls); else core keeps them in plain memory */
+    bool unproven_warps;           /* warps are native if a probe of the device succeeds (probe_warps.c), else collective */
+    uint32_t workarounds;          /* active workarounds: a set of CT_WORKAROUND(..); the target has those of the compiler */
     struct ptx2spv_target target;
 };
 
 enum ct_memory_kind {
-    CT_MEMORY_DEVICE,      /* device-local */
-    CT_MEMORY_HOST,        /* cached, coherent, mapped; the device may read and write it. Made at an H it is mapped there, too */
-    CT_MEMORY_HOST_WC,     /* mapped, write-combined where there is such; the mapping is anywhere */
+    CT_MEMORY_DEVICE,  /* device-local */
+    CT_MEMORY_HOST,    /* cached, coherent, mapped; the device may read and write it. If created at an H it is also mapped there */
+    CT_MEMORY_HOST_WC, /* mapped, write-combined if the device supports it; the mapping may be at any address */
 };
 
 struct ct_memory_request {
     uint64_t size_bytes;
-    uint64_t align;              /* power of two; of the address */
+    uint64_t align; /* power of two; of the address */
     enum ct_memory_kind kind;
-    uint64_t want_address;       /* placed rules: the CUDA address H to be made at, reserved by the caller; 0 anywhere */
+    uint64_t want_address; /* placed rules: the requested CUDA address H, reserved by the caller; 0: any */
 };
 
-/* Host pages that are to be device memory, without a copy. */
+/* Host pages to be imported as device memory, without a copy. */
 struct ct_host_import {
     void *pages;
     uint64_t size_bytes;   /* it and `pages` are multiples of the page size */
-    uint64_t want_address; /* placed rules: the CUDA address to be made at: in the arena, or `pages` itself; 0 anywhere */
-    bool io_memory;        /* registers of another device rather than memory */
+    uint64_t want_address; /* placed rules: the requested CUDA address, in the arena or `pages` itself; 0: any */
+    bool io_memory;        /* the pages are registers of another device rather than memory */
 };
 
-/* How another process gets at memory of kind DEVICE, or at a part of it: what is glued of pieces has several, which follow one another. It
- * means the same wherever the descriptor is sent. */
+/* A file descriptor with which another process can import memory of kind DEVICE, or one part of it: memory composed of several pieces has
+ * several consecutive parts. The other members are valid in any process to which the descriptor is sent. */
 struct ct_memory_share {
-    int fd;               /* the caller's */
-    bool pages;           /* a file in memory, for all devices that import host memory; else of this driver's own kind */
+    int fd;               /* owned by the caller */
+    bool pages;           /* an in-memory file, for all devices that import host memory; else an opaque handle of this driver */
     uint32_t types;       /* as in struct ct_fd_import */
-    uint64_t total_bytes; /* of what is behind the descriptor, where that is of the driver's kind */
-    uint64_t offset;      /* of the part's first byte; 0 where there are several */
+    uint64_t total_bytes; /* size of the memory behind an opaque handle */
+    uint64_t offset;      /* of the part's first byte; 0 if there are several parts */
     uint64_t size_bytes;  /* of the part */
-    uint32_t n_parts;     /* of the memory */
+    uint32_t n_parts;     /* number of parts of the memory */
 };
 
-/* Memory of another API or process behind a file descriptor. */
+/* Memory of another API or process that is imported from a file descriptor. */
 struct ct_fd_import {
-    int fd;                /* stays the caller's: every import takes a duplicate */
-    bool dma_buf;          /* else the driver's own kind, opaque to all others */
-    bool pages;            /* as in struct ct_memory_share; never looked at by memory_check_fd */
-    uint64_t pages_offset; /* of what is to be memory, in a file of pages */
-    bool dedicated;        /* it was made for one buffer or image alone */
-    uint64_t total_bytes;  /* of what is behind the descriptor */
-    uint32_t types;        /* the backend's: found by sharing->check_fd, kept by the caller for import_fd */
-    uint64_t size_bytes;   /* of its beginning: what is to be memory */
-    uint64_t want_address; /* placed rules: the CUDA address to be made at, reserved by the caller; 0 anywhere */
-    unsigned way;          /* of coming to that address: 0, or 1 when 0 failed; each try wants an address of its own */
-    const struct ct_fd_import *next; /* what is glued behind it (its want_address and way are not looked at), or NULL */
+    int fd;                          /* owned by the caller: every import duplicates it */
+    bool dma_buf;                    /* else an opaque handle of this driver */
+    bool pages;                      /* as in struct ct_memory_share; sharing->check_fd ignores it */
+    uint64_t pages_offset;           /* with `pages`: offset in the file of the memory to be imported */
+    bool dedicated;                  /* it was allocated for a single buffer or image */
+    uint64_t total_bytes;            /* of the memory behind the descriptor */
+    uint32_t types;                  /* defined by the backend: set by sharing->check_fd, kept by the caller for import_fd */
+    uint64_t size_bytes;             /* how many of its first bytes are imported */
+    uint64_t want_address;           /* placed rules: the requested CUDA address, reserved by the caller; 0: any */
+    unsigned way;                    /* method to get that address: 0, or 1 after 0 failed; each attempt needs a new address */
+    const struct ct_fd_import *next; /* the next adjacent piece (its want_address and way are ignored), or NULL */
 };
 
 enum ct_image_shape { CT_IMAGE_1D, CT_IMAGE_2D, CT_IMAGE_3D };
 
-/* How the bytes of a level of an image are counted: texel by texel, row by row, slice by slice (layers and faces are slices), without
- * gaps, however the device keeps them. */
+/* The linear layout by which offsets in a level of an image are counted: texel by texel, row by row, slice by slice (layers and faces are
+ * slices), without padding, independent of the device's own layout. */
 struct ct_texels {
     enum ct_image_shape shape;
     uint32_t texel_bytes; /* 1, 2, 4, 8, 16 */
@@ -167,43 +167,43 @@ struct ct_texels {
 };
 #define CT_TEXEL_BYTES 16 /* of the largest texel; a multiple of all others */
 
-/* A piece of memory. Backends embed it in their own struct. */
+/* A piece of memory. Backends embed this struct in their own. */
 struct ct_memory {
     struct ct_backend_device *device; /* borrowed */
     uint64_t size_bytes;
-    ct_devaddr address;             /* of its first byte, as kernels take it */
-    void *host;                     /* mapping, or NULL */
-    const struct ct_texels *texels; /* of a level of an image, which has neither address nor mapping; NULL: plain bytes */
+    ct_devaddr address;             /* device address of the first byte */
+    void *host;                     /* the host mapping, or NULL */
+    const struct ct_texels *texels; /* a level of an image, which has neither address nor mapping; NULL: plain bytes */
 };
 
 /* Where the memory of an image comes from. */
 enum ct_image_memory {
-    CT_IMAGE_OWN,      /* it is made with the image, or imported */
-    CT_IMAGE_DEFERRED, /* it is bound later, all of it at once */
-    CT_IMAGE_SPARSE,   /* it is bound later, tile by tile; the image may be used while some have none */
+    CT_IMAGE_OWN,      /* it is allocated with the image, or imported */
+    CT_IMAGE_DEFERRED, /* it is bound later, all at once */
+    CT_IMAGE_SPARSE,   /* it is bound later, tile by tile; the image may be used while tiles are unbound */
 };
 
-/* An image with all its levels, or one that lies in memory of another API or process. */
+/* An image with all its levels, possibly in memory of another API or process. */
 struct ct_image_request {
-    enum ct_image_memory memory; /* other than OWN: where info.sparse_images */
+    enum ct_image_memory memory; /* OWN, or with info.sparse_images any */
     CUarray_format format;
     unsigned channels;
     uint32_t texel_bytes;
     enum ct_image_shape shape;
-    uint32_t width, height, depth; /* of the first level; 1 in the dimensions that the shape has not */
-    uint32_t layers, levels;       /* at least 1 */
-    bool cube;                     /* layers are faces of cubes, six each */
-    bool storage, attachment;      /* kernels write it; another API renders into it */
-    const struct ct_fd_import *import; /* no dma-buf; or NULL */
-    uint64_t import_offset;            /* of the image in the import */
+    uint32_t width, height, depth;     /* of the first level; 1 in dimensions that the shape does not have */
+    uint32_t layers, levels;           /* at least 1 */
+    bool cube;                         /* the layers are faces of cubes, six each */
+    bool storage, attachment;          /* kernels write to it; another API renders to it */
+    const struct ct_fd_import *import; /* not a dma-buf; or NULL */
+    uint64_t import_offset;            /* of the image in the imported memory */
 };
 
-/* How an image takes memory that is bound later: in tiles of one size. A tile is a box of texels of a level, or a part of the tail, in
- * which the levels are that are smaller than a box; each layer has a tail, or all have one together. An image that is DEFERRED is all tail. */
+/* The tiles in which memory is bound to an image, all of one size. A tile is a box of texels of a level, or a part of the mip tail, which
+ * contains the levels smaller than a box; each layer has its own mip tail, or all share one. A DEFERRED image is only a mip tail. */
 struct ct_image_tiling {
     uint64_t tile_bytes;
     uint32_t width, height, depth; /* of a box, in texels */
-    uint32_t tail_level;           /* the first one in the tail; the number of levels where there is no tail */
+    uint32_t tail_level;           /* the first level in the mip tail; the number of levels if there is no mip tail */
     uint64_t tail_bytes;           /* a multiple of tile_bytes */
     bool single_tail;
 };
@@ -211,131 +211,132 @@ struct ct_image_tiling {
 struct ct_texel_image {
     struct ct_backend_device *device; /* borrowed */
     uint64_t size_bytes, align;       /* of its memory */
-    struct ct_image_tiling tiling;    /* where its memory is bound later */
+    struct ct_image_tiling tiling;    /* of an image whose memory is bound later */
 };
 
 enum ct_physical_use {
-    CT_PHYSICAL_RANGES, /* to be bound into ranges */
-    CT_PHYSICAL_SHARED, /* the same, and other processes are to have it */
-    CT_PHYSICAL_TILES,  /* to be bound into images */
+    CT_PHYSICAL_RANGES, /* can be bound to ranges */
+    CT_PHYSICAL_SHARED, /* the same, and can be shared with other processes */
+    CT_PHYSICAL_TILES,  /* can be bound to images */
 };
-struct ct_physical; /* memory of a device without an address; CT_VIRTUAL_SPARSE, and for images where info.sparse_images */
+struct ct_physical; /* device memory without an address; for CT_VIRTUAL_SPARSE, and for images if info.sparse_images */
 
-/* A tile gets memory, or loses what it has. */
+/* Binds memory to a tile, or unbinds it. */
 struct ct_tile_bind {
     bool tail;
-    uint32_t level, layer; /* the level of a box; no layer where all have one tail */
+    uint32_t level, layer; /* the level of a box; the layer is unused if all layers share a mip tail */
     uint32_t x, y, z;      /* of a box, in texels */
     uint64_t tail_offset;
-    struct ct_physical *physical; /* NULL: none */
-    uint64_t offset;              /* in it; a multiple of tile_bytes */
+    struct ct_physical *physical; /* NULL: unbind */
+    uint64_t offset;              /* in `physical`; a multiple of tile_bytes */
 };
 
-/* A part of a range gets memory, from its beginning, or loses what it has. */
+/* Binds memory, from its first byte on, to a part of a range, or unbinds it. */
 struct ct_range_bind {
     uint64_t offset, size_bytes;  /* in the range */
-    struct ct_physical *physical; /* NULL: none */
+    struct ct_physical *physical; /* NULL: unbind */
 };
 
-struct ct_copy_region { /* bytes; `rows` of `row_bytes` each, rows at their pitches, `slices` at theirs. rows, slices >= 1 */
+struct ct_copy_region { /* in bytes: `slices` slices of `rows` rows of `row_bytes`, at the given pitches. rows, slices >= 1 */
     uint64_t dst_offset, src_offset, row_bytes;
     uint64_t rows, dst_pitch, src_pitch;
     uint64_t slices, dst_slice, src_slice;
 };
 
-struct ct_kernel_image;   /* a compiled kernel on a device; pipeline variants inside */
-struct ct_kernel_variant; /* what a kernel image is for one shape of launches; lives as long as the image */
+struct ct_kernel_image;   /* a compiled kernel on a device, with its pipeline variants */
+struct ct_kernel_variant; /* the variant of a kernel image for one launch shape; lives as long as the image */
 struct ct_queue;
-struct ct_timestamp;    /* a place for one time */
-struct ct_timeline;     /* a counter that queues and the host signal and wait for */
-struct ct_semaphore;    /* one that another API or process shares: a timeline, or binary */
+struct ct_timestamp; /* storage for one timestamp */
+struct ct_timeline;  /* a timeline semaphore: a counter that queues and the host signal and wait for */
+struct ct_semaphore; /* a semaphore shared with another API or process: timeline or binary */
 
 struct ct_launch {
     struct ct_kernel_image *kernel;
-    const struct ct_kernel_variant *variant; /* from kernels->prepare, for this grid, block, shared memory; NULL: launch finds it */
+    const struct ct_kernel_variant *variant; /* from kernels->prepare for this grid, block, shared memory; NULL: launch looks it up */
     uint32_t grid[3], block[3];
     uint32_t dynamic_shared_bytes;
-    const void *params;         /* info.param_bytes, copied during the call; unused when params_in_buffer */
-    uint64_t params_address;    /* CUDA address, when params_in_buffer: valid until the launch's point is complete */
-    ct_devaddr image, fault;    /* as in struct ptx2spv_system_block; for the image a CUDA address does as well */
+    const void *params;      /* info.param_bytes bytes, copied during the call; unused with params_in_buffer */
+    uint64_t params_address; /* with params_in_buffer: a CUDA address, valid until the launch's point is complete */
+    ct_devaddr image, fault; /* as in struct ptx2spv_system_block; the image may also be a CUDA address */
 };
 
 struct ct_queue_desc {
-    int priority;   /* CUDA's: lower is more urgent; not 0 only where info.stream_priorities */
+    int priority; /* as in CUDA: lower is more urgent; 0 unless info.stream_priorities */
 };
 
 struct ct_backend_device;
 
-/* A backend is a few tables of functions. A table or a member that is NULL is absent, since no device of the backend has anything of the
- * kind. What a single device has is told by its struct ct_device_info; core asks that before it calls. */
+/* A backend is a few tables of functions. A table or a member is NULL if no device of the backend supports it. The features of a single
+ * device are in its struct ct_device_info, which core checks before it calls. Below, "Requires info.x" means such a feature. */
 
 /* Memory with addresses. No member is NULL. */
 struct ct_memory_calls {
-    /* Free and total bytes of device memory now. */
+    /* Bytes of device memory that are free now, and in total. */
     CUresult (*info)(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total);
 
-    /* The address is read back and compared: memory that came elsewhere than wanted is given back, MAP_FAILED. After a failure the caller
-     * never asks for that address again. Memory larger than the driver makes at once is glued of adjacent pieces. */
+    /* The address is read back and compared: if it is not the requested one the memory is freed, with MAP_FAILED. After a failure the
+     * caller never requests that address again. Memory larger than the driver's limit is composed of adjacent pieces. */
     CUresult (*create)(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);
     CUresult (*import_host)(struct ct_backend_device *device, const struct ct_host_import *import, struct ct_memory **out);
     void (*destroy)(struct ct_memory *memory); /* no queue uses it any more; takes NULL */
 };
 
-/* Memory from and for other APIs and processes. */
+/* Memory imported from and exported to other APIs and processes. */
 struct ct_sharing_calls {
-    /* Where info.external_memory_fd. check looks whether the descriptor can be imported and fills in `types`; OPERATING_SYSTEM: it cannot.
-     * Two imports of one descriptor are the same bytes at two addresses. NOT_SUPPORTED: not in this way, or not glued. */
+    /* Require info.external_memory_fd. check_fd checks whether the descriptor can be imported and fills in `types`; OPERATING_SYSTEM: it
+     * cannot. Two imports of one descriptor map the same bytes at two addresses. NOT_SUPPORTED: not with this `way`, or not in pieces. */
     CUresult (*check_fd)(struct ct_backend_device *device, struct ct_fd_import *import);
     CUresult (*import_fd)(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
-    /* Where info.memory_fd, which also says that import_fd takes such. Part 0 tells how many there are. NOT_SUPPORTED: this memory
-     * cannot be had elsewhere. */
+    /* Requires info.memory_fd, with which import_fd accepts the result. Part 0 has the number of parts. NOT_SUPPORTED: this memory cannot
+     * be exported. */
     CUresult (*export)(struct ct_memory *memory, unsigned part, struct ct_memory_share *out);
-    /* Where info.exports_dma_bufs: `size_bytes` of memory of kind DEVICE from `offset` on. A dma-buf has no offset. NOT_SUPPORTED: they are
-     * not the beginning of what the driver made, or in several pieces. */
+    /* Requires info.exports_dma_bufs. Exports `size_bytes` of memory of kind DEVICE from `offset` on. A dma-buf has no offset, so
+     * NOT_SUPPORTED: the bytes are not at the beginning of a driver allocation, or are in several. */
     CUresult (*export_dma_buf)(struct ct_memory *memory, uint64_t offset, uint64_t size_bytes, int *out_fd);
 };
 
 /* Memory without addresses, and addresses without memory. */
 struct ct_virtual_memory_calls {
-    /* CT_VIRTUAL_SPARSE, and shareable memory where info.driver_pages. Memory without an address; SHARED: can be exported, where
-     * info.virtual_memory_fd; TILES: where info.sparse_images. */
+    /* Requires CT_VIRTUAL_SPARSE, or info.driver_pages for shareable memory. Allocates memory without an address. SHARED memory can be
+     * exported and requires info.virtual_memory_fd; TILES requires info.sparse_images. */
     CUresult (*physical_create)(struct ct_backend_device *device, uint64_t size_bytes, enum ct_physical_use use, struct ct_physical **out);
-    /* What was exported, here or in another process; `fd` stays the caller's. INVALID_VALUE: it is no such thing. */
+    /* Imports exported memory of this or another process; the caller keeps `fd`. INVALID_VALUE: `fd` is not such memory. */
     CUresult (*physical_import)(struct ct_backend_device *device, int fd, struct ct_physical **out, uint64_t *out_bytes);
     CUresult (*physical_export)(struct ct_physical *physical, int *out_fd);
-    /* Where info.exports_dma_bufs. NOT_SUPPORTED: it is not shareable, or was imported. */
+    /* Requires info.exports_dma_bufs. NOT_SUPPORTED: the memory is not shareable, or was imported. */
     CUresult (*physical_export_dma_buf)(struct ct_physical *physical, int *out_fd);
-    /* info.driver_pages: where the host has it, in whole pages that can be mapped elsewhere once more (mremap). As long as it lives. */
+    /* Requires info.driver_pages. The host mapping, in whole pages that mremap can map a second time; valid while the memory exists. */
     CUresult (*physical_pages)(struct ct_physical *physical, void **out);
-    void (*physical_destroy)(struct ct_physical *physical); /* bound nowhere; takes NULL */
-    /* A range of addresses without memory, at a CUDA address that the caller has reserved (0: anywhere; not with placed rules). As
-     * memory->create, it is never asked for again after a failure, but OUT_OF_MEMORY: the host had none, before the driver was asked. To be
-     * destroyed as other memory. */
+    void (*physical_destroy)(struct ct_physical *physical); /* it is not bound; takes NULL */
+    /* Creates a range of addresses without memory, at a CUDA address that the caller has reserved (0: any; not with placed rules). As with
+     * memory->create, that address is never requested again after a failure other than OUT_OF_MEMORY, which means that host memory was
+     * exhausted before the driver was called. Freed by memory->destroy. */
     CUresult (*range_create)(struct ct_backend_device *device, uint64_t want_address, uint64_t size_bytes, struct ct_memory **out);
-    /* Work that is recorded later finds it done. No work uses what is bound or unbound. */
+    /* Takes effect before work that is recorded later. No work uses the parts that are bound or unbound. */
     CUresult (*range_bind)(struct ct_memory *range, const struct ct_range_bind *binds, unsigned count);
 };
 
 /* Opaque images. */
 struct ct_image_calls {
-    /* Where info.opaque_images. NOT_SUPPORTED: the device has no such format, or not for this use; INVALID_VALUE: beyond the import. */
+    /* Requires info.opaque_images. NOT_SUPPORTED: the device does not support the format for this use; INVALID_VALUE: the image exceeds
+     * the imported memory. */
     CUresult (*create)(struct ct_backend_device *device, const struct ct_image_request *request, struct ct_texel_image **out);
     void (*destroy)(struct ct_texel_image *image); /* no queue uses it any more; takes NULL */
-    /* Borrowed from the image: what copies take. */
+    /* The memory object of a level, for copies. Borrowed from the image. */
     struct ct_memory *(*level)(struct ct_texel_image *image, uint32_t level);
-    /* Done when it comes back; no work uses these tiles. NOT_SUPPORTED: images cannot have that memory. */
+    /* Complete on return; no work uses these tiles. NOT_SUPPORTED: this memory cannot be bound to images. */
     CUresult (*bind)(struct ct_texel_image *image, const struct ct_tile_bind *binds, unsigned count);
 };
 
 /* Kernels. */
 struct ct_kernel_calls {
-    /* NOT_SUPPORTED: not in this form. A kernel with native warp instructions may be asked for again in the collective form. */
+    /* NOT_SUPPORTED: the device cannot run this form of the kernel. If it has native warp instructions the collective form may be tried. */
     CUresult (*create)(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,
-                       struct ct_kernel_image **out); /* copies what it needs */
+                       struct ct_kernel_image **out); /* copies the data that it needs */
     void (*destroy)(struct ct_kernel_image *kernel);  /* no queue uses it any more; takes NULL */
-    /* Compiles what queues->launch would have to compile for a launch of this kernel, grid, block and dynamic_shared_bytes, which may take
-     * a minute: call it with no lock held. Parameters and addresses do not matter. INVALID_VALUE as queues->launch. The function itself is
-     * NULL where queues->launch compiles nothing that could be compiled before. */
+    /* Compiles the pipeline that queues->launch needs for a launch with this kernel, grid, block and dynamic_shared_bytes. This may take a
+     * minute, so the caller holds no lock. Parameters and addresses are ignored. INVALID_VALUE as for queues->launch. This member is NULL
+     * if queues->launch compiles nothing that could be compiled in advance. */
     CUresult (*prepare)(const struct ct_launch *launch, const struct ct_kernel_variant **out);
 };
 
@@ -344,27 +345,27 @@ struct ct_queue_calls {
     CUresult (*create)(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out);
     void (*destroy)(struct ct_queue *queue); /* idle; takes NULL */
 
-    /* Recording: the command's point is point(queue) afterwards. Each is ordered behind what was recorded before. */
-    /* Source and destination ranges do not overlap. In levels of images a region is a box of whole texels: its pitch and slice there are
-     * those of the texels, wherever it has more than one row or slice. Plain memory then has offsets and distances in whole texels, too.
-     * Two images have texels of one size, and both or none are CT_IMAGE_1D. */
+    /* Recording: the command's point is point(queue) afterwards. Each command runs after those recorded before it. */
+    /* Source and destination ranges do not overlap. In a level of an image a region is a box of whole texels: if it has more than one row
+     * or slice, its pitches there are those of struct ct_texels. Offsets and pitches in plain memory are then multiples of a texel, too.
+     * Two images have the same texel size, and both or neither are CT_IMAGE_1D. */
     CUresult (*copy)(struct ct_queue *queue, struct ct_memory *dst, struct ct_memory *src, const struct ct_copy_region *regions,
                      unsigned n_regions);
     CUresult (*fill)(struct ct_queue *queue, struct ct_memory *dst, uint64_t offset, uint64_t size_bytes,
                      uint32_t value); /* offset and size multiples of 4 */
     CUresult (*launch)(struct ct_queue *queue, const struct ct_launch *launch);
-    CUresult (*timestamp)(struct ct_queue *queue, struct ct_timestamp *timestamp); /* the time when all before it is done */
+    CUresult (*timestamp)(struct ct_queue *queue, struct ct_timestamp *timestamp); /* the time when all earlier commands are complete */
     CUresult (*signal)(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value);
     CUresult (*wait)(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value);
-    CUresult (*wait_queue)(struct ct_queue *queue, struct ct_queue *other, uint64_t point); /* flushes other as needed */
+    CUresult (*wait_queue)(struct ct_queue *queue, struct ct_queue *other, uint64_t point); /* flushes `other` if necessary */
     CUresult (*flush)(struct ct_queue *queue);
-    /* Waits until the next command can be recorded without a wait for room: before the caller locks what others need. */
+    /* Waits until the next command can be recorded without waiting for room. Called before taking a lock that other threads need. */
     CUresult (*await_room)(struct ct_queue *queue);
 
-    uint64_t (*point)(struct ct_queue *queue); /* of the last recorded command; 0 none */
-    /* Everything up to *out_point is complete. Never blocks. An error: the device is lost or the queue failed. */
+    uint64_t (*point)(struct ct_queue *queue); /* of the last recorded command; 0: none */
+    /* All commands up to *out_point are complete. Never blocks. An error means that the device is lost or the queue failed. */
     CUresult (*completed)(struct ct_queue *queue, uint64_t *out_point);
-    /* Blocks until `point` is complete (CUDA_SUCCESS) or the time is over (CUDA_ERROR_NOT_READY). UINT64_MAX: for ever. */
+    /* Blocks until `point` is complete (CUDA_SUCCESS) or the timeout expires (CUDA_ERROR_NOT_READY). UINT64_MAX: no timeout. */
     CUresult (*await)(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin);
 };
 
@@ -372,7 +373,7 @@ struct ct_queue_calls {
 struct ct_timestamp_calls {
     CUresult (*create)(struct ct_backend_device *device, struct ct_timestamp **out);
     void (*destroy)(struct ct_timestamp *timestamp);
-    CUresult (*read)(struct ct_timestamp *timestamp, double *out_ns); /* the last one written; complete */
+    CUresult (*read)(struct ct_timestamp *timestamp, double *out_ns); /* the last time written; its point is complete */
 };
 
 /* No member is NULL. */
@@ -380,29 +381,29 @@ struct ct_timeline_calls {
     CUresult (*create)(struct ct_backend_device *device, struct ct_timeline **out); /* counts from 0 */
     void (*destroy)(struct ct_timeline *timeline);
     CUresult (*signal)(struct ct_timeline *timeline, uint64_t value);
-    CUresult (*await)(struct ct_timeline *timeline, uint64_t value, uint64_t timeout_ns); /* NOT_READY: time is over */
+    CUresult (*await)(struct ct_timeline *timeline, uint64_t value, uint64_t timeout_ns); /* NOT_READY: timeout */
 };
 
 /* Semaphores of other APIs and processes. */
 struct ct_semaphore_calls {
-    /* Where info.external_semaphore_fd. Takes the descriptor on success. OPERATING_SYSTEM: it is none of a semaphore. */
+    /* Requires info.external_semaphore_fd. On success it owns the descriptor. OPERATING_SYSTEM: `fd` is not a semaphore. */
     CUresult (*import)(struct ct_backend_device *device, int fd, bool timeline, struct ct_semaphore **out);
     void (*destroy)(struct ct_semaphore *semaphore); /* queues may still use it; takes NULL */
-    /* A timeline only: waits on the host. NOT_READY: the time is over. */
+    /* Waits on the host; timelines only. NOT_READY: timeout. */
     CUresult (*await)(struct ct_semaphore *semaphore, uint64_t value, uint64_t timeout_ns);
-    /* Commands like those of timelines. `value` is of timelines only. A wait for a timeline is recorded behind something that waits until
-     * the value is there: whoever signals it may be waiting for other work of ours, which must not stand behind the wait in the device. */
+    /* Commands like signal and wait of struct ct_queue_calls. Binary semaphores ignore `value`. The caller first makes the queue wait
+     * for a host thread that waits for a timeline's value: the signaller may depend on work that a wait in the device could block. */
     CUresult (*queue_signal)(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
     CUresult (*queue_wait)(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
 };
 
 struct ct_backend {
-    const char *name; /* as CUTTLE_BACKEND names it */
+    const char *name; /* its name in CUTTLE_BACKEND */
 
-    /* Finds devices. *out_count may be 0. The array lives as long as the process; calling again gives the same. */
+    /* Enumerates the devices. *out_count may be 0. The array is never freed; repeated calls return the same one. */
     CUresult (*enumerate)(const struct ct_device_info **out_infos, unsigned *out_count);
     CUresult (*device_open)(unsigned index, struct ct_backend_device **out);
-    void (*device_close)(struct ct_backend_device *device); /* idle, nothing of it left */
+    void (*device_close)(struct ct_backend_device *device); /* idle, and all its objects are destroyed */
     const struct ct_memory_calls *memory;
     const struct ct_sharing_calls *sharing;
     const struct ct_virtual_memory_calls *virtual_memory; /* or NULL */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compute capability by option: "75", "7.5", or as compilers write it with a letter behind ("90a"), which changes nothing here. */
+/* The compute capability, chosen by an option: "75", "7.5", or with the suffix that compilers use ("90a"), which is ignored. */
 #include "compute_capability.h"
 
 #include "core/base/config.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define CT_CHANNEL "device"
-/* The one of the oldest that CUDA 13 compiles for: libraries have PTX for it that needs no tensor cores or clusters. */
+/* The oldest one that CUDA 13 compiles for: the PTX that libraries contain for it needs no tensor cores or clusters. */
 #define DEFAULT_NUMBER 75
 
 static const struct ct_compute_capability rows[] = {
@@ -33,7 +33,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Ten times what the text says; 0: it says nothing. */
+/* Ten times the compute capability in the text; 0: the text is invalid. */
 static unsigned long parse(const char *text)
 {
     char *end;
@@ -58,7 +58,7 @@ static void choose(void)
     chosen = find_or_null(*text ? parse(text) : DEFAULT_NUMBER);
     if (chosen)
         return;
-    ct_log(CT_LOG_WARN, "CUTTLE_COMPUTE_CAPABILITY=%s is none; devices report %d.%d", text, DEFAULT_NUMBER / 10, DEFAULT_NUMBER % 10);
+    ct_log(CT_LOG_WARN, "CUTTLE_COMPUTE_CAPABILITY=%s is unknown; devices report %d.%d", text, DEFAULT_NUMBER / 10, DEFAULT_NUMBER % 10);
     chosen = find_or_null(DEFAULT_NUMBER);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts in use: finding one, keeping it while a call works in it, and what its kernels failed at. What makes its parts and takes them
- * down is setup/context_setup.c's. */
+/* Contexts in use: look-up, use counts, and errors of kernels. setup/context_setup.c creates and destroys a context's parts. */
 #include "context.h"
 
 #include "core/base/log.h"
@@ -22,7 +21,7 @@ CUresult ct_context_use(struct ct_context *context)
 
 void ct_context_release(struct ct_context *context)
 {
-    /* acq_rel: the last one sees what all the others did */
+    /* acq_rel: the last release sees all writes of the others */
     if (context && atomic_fetch_sub_explicit(&context->uses, 1, memory_order_acq_rel) == 1)
         context->take_down(context);
 }
@@ -33,7 +32,7 @@ CUresult ct_context_lookup(CUcontext handle, struct ct_context **out)
     CUresult r;
 
     if (!context)
-        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "%p is no context", (void *)handle);
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "%p is not a context", (void *)handle);
     r = ct_context_use(context);
     ct_object_release(&context->object); /* the use keeps the struct */
     if (r == CUDA_SUCCESS)
@@ -41,7 +40,7 @@ CUresult ct_context_lookup(CUcontext handle, struct ct_context **out)
     return r;
 }
 
-/* What leaves a context unusable. */
+/* Whether an error leaves the context unusable. */
 static bool is_sticky(CUresult result)
 {
     static const int sticky[] = {
@@ -66,7 +65,7 @@ static CUresult fault_of(const struct ct_context *context)
     case PTX2SPV_FAULT_ASSERT:
         return CUDA_ERROR_ASSERT;
     }
-    return CUDA_ERROR_LAUNCH_FAILED; /* somebody wrote over it */
+    return CUDA_ERROR_LAUNCH_FAILED; /* the word was overwritten */
 }
 
 CUresult ct_context_check(struct ct_context *context, CUresult result)
@@ -75,7 +74,7 @@ CUresult ct_context_check(struct ct_context *context, CUresult result)
     CUresult error = is_sticky(result) ? result : fault_of(context);
     int none = CUDA_SUCCESS;
 
-    if (flush) /* every call that waits or asks comes by here; what was printed is told before an error is */
+    if (flush) /* every call that waits or queries gets here; kernels' output is written before an error is reported */
         flush(context);
     if (error == CUDA_SUCCESS)
         return result;
@@ -84,17 +83,17 @@ CUresult ct_context_check(struct ct_context *context, CUresult result)
     return (CUresult)atomic_load(&context->sticky_error);
 }
 
-static atomic_bool some_reach_out; /* whether any context ever did: few programs have several */
+static atomic_bool any_cross_context_work; /* few programs have several contexts */
 
-void ct_context_reach(struct ct_context *context, CUcontext owner)
+void ct_context_note_access(struct ct_context *context, CUcontext owner)
 {
     if (!owner || owner == context->object.handle || atomic_load_explicit(&context->has_cross_context_work, memory_order_relaxed))
         return;
     atomic_store(&context->has_cross_context_work, true);
-    atomic_store(&some_reach_out, true);
+    atomic_store(&any_cross_context_work, true);
 }
 
 bool ct_contexts_have_cross_context_work(void)
 {
-    return atomic_load(&some_reach_out);
+    return atomic_load(&any_cross_context_work);
 }

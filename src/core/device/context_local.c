@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values kept with a context: a list that only grows until the context's struct is freed, so that readers need no lock. A key has one
- * node; taking its value away leaves the node with an `absent` value, for the next time. There are few keys: one for each copy of the
- * runtime in the process. Writers hold context->lock. */
+/* Context-local values: a list that only grows until the context's struct is freed, so that readers need no lock. A key has one node;
+ * removing its value leaves the node with the value `absent`, for reuse. There are few keys: one for each copy of the runtime in the
+ * process. Writers hold context->lock. */
 #include "context_local.h"
 
 #include "core/base/log.h"
@@ -12,12 +12,12 @@
 
 struct ct_context_local {
     void *key;
-    _Atomic(void *) value;      /* &absent: none. Released by writers, acquired by readers: what it points to is seen, too */
+    _Atomic(void *) value;      /* &absent: none. Release by writers and acquire by readers also publish the data it points to */
     ct_context_local_fn on_end; /* under context->lock */
     struct ct_context_local *next;
 };
 
-static char absent; /* its address is no value of anybody's */
+static char absent; /* its address is never a value of the application */
 
 static struct ct_context_local *find_or_null(const struct ct_context *context, const void *key)
 {
@@ -58,7 +58,7 @@ CUresult ct_context_local_put(struct ct_context *context, void *key, void *value
     }
     ct_mutex_unlock(&context->lock);
     ct_context_release(context);
-    return node ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "value kept with a context");
+    return node ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "context-local value");
 }
 
 CUresult ct_context_local_remove(struct ct_context *context, void *key)
@@ -73,7 +73,7 @@ CUresult ct_context_local_remove(struct ct_context *context, void *key)
         node->on_end = NULL;
     }
     ct_mutex_unlock(&context->lock);
-    return was_there ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_NOT_FOUND, "no value is kept with the context for key %p", key);
+    return was_there ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_NOT_FOUND, "the context has no local value for key %p", key);
 }
 
 CUresult ct_context_local_get(struct ct_context *context, const void *key, void **out)
@@ -87,12 +87,12 @@ CUresult ct_context_local_get(struct ct_context *context, const void *key, void 
             value = atomic_load_explicit(&node->value, memory_order_acquire);
     }
     if (value == &absent)
-        return CUDA_ERROR_NOT_FOUND; /* asked for before it is put: no failure to tell of */
+        return CUDA_ERROR_NOT_FOUND; /* callers look a value up before they set it, so this is not logged */
     *out = value;
     return CUDA_SUCCESS;
 }
 
-/* Takes the next value out of the list. False: there is none. */
+/* Removes the next value from the list. False: there is none. */
 static bool take_next(struct ct_context *context, struct ct_context_local **at, void **out_value, ct_context_local_fn *out_on_end)
 {
     void *value = &absent;
@@ -120,7 +120,7 @@ void ct_context_local_end(struct ct_context *context)
 
 void ct_context_local_finish(struct ct_context *context)
 {
-    struct ct_context_local *node = atomic_load_explicit(&context->locals, memory_order_relaxed); /* nobody else is there */
+    struct ct_context_local *node = atomic_load_explicit(&context->locals, memory_order_relaxed); /* no other thread has access */
 
     while (node) {
         struct ct_context_local *next = node->next;

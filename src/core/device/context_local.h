@@ -8,15 +8,15 @@
 
 typedef void (*ct_context_local_fn)(CUcontext context, void *key, void *value);
 
-/* Sets the value of a key, in place of an older one. on_end may be NULL. OUT_OF_MEMORY, CONTEXT_IS_DESTROYED. */
+/* Sets the value of a key and replaces an older one. on_end may be NULL. OUT_OF_MEMORY, CONTEXT_IS_DESTROYED. */
 CUresult ct_context_local_put(struct ct_context *context, void *key, void *value, ct_context_local_fn on_end);
-/* Forgets a value without calling anybody. NOT_FOUND. */
+/* Removes a value without calling on_end. NOT_FOUND. */
 CUresult ct_context_local_remove(struct ct_context *context, void *key);
 /* NOT_FOUND: no value, or the context is not active. */
 CUresult ct_context_local_get(struct ct_context *context, const void *key, void **out);
-/* The context ends: forgets all values and tells their owners. The caller holds no lock. */
+/* Called when the context is destroyed: removes all values and calls their on_end. The caller holds no lock. */
 void ct_context_local_end(struct ct_context *context);
-/* Frees what is left; nobody else knows the context any more. */
+/* Frees the list; no other thread has access to the context any more. */
 void ct_context_local_finish(struct ct_context *context);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is current: each thread has a stack of contexts. Entries hold a reference, not a use: a context may be destroyed while it is
- * current somewhere, and calls there then give CONTEXT_IS_DESTROYED. */
+/* Current contexts: each thread has a stack of contexts. Entries hold a reference, not a use: a context may be destroyed while it is
+ * current in a thread, and calls in that thread then return CONTEXT_IS_DESTROYED. */
 #include "context.h"
 
 #include "core/base/log.h"
@@ -14,7 +14,7 @@
 struct stack {
     struct ct_context **entries;
     unsigned depth, capacity;
-    bool freed_at_exit; /* the thread's exit will call forget_stack */
+    bool freed_at_exit; /* forget_stack is called when the thread exits */
 };
 static _Thread_local struct stack stack;
 
@@ -53,13 +53,13 @@ static CUresult grow(void)
     return CUDA_SUCCESS;
 }
 
-/* The struct behind a handle, active or not, with a reference. */
+/* The context of a handle, active or not, with a reference. */
 static CUresult find(CUcontext handle, struct ct_context **out)
 {
     struct ct_object *object = ct_object_find_or_null(CT_OBJECT_CONTEXT, handle);
 
     if (!object)
-        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "%p is no context", (void *)handle);
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "%p is not a context", (void *)handle);
     *out = (struct ct_context *)object;
     return CUDA_SUCCESS;
 }
@@ -131,23 +131,23 @@ CUresult ct_context_set_current(CUcontext handle_or_null)
     return CUDA_SUCCESS;
 }
 
-/* Gives the use back where a kernel failed. */
+/* Releases the use and fails if a kernel has failed in the context. */
 static CUresult refuse_if_failed(struct ct_context *context)
 {
-    CUresult sticky = (CUresult)atomic_load_explicit(&context->sticky_error, memory_order_relaxed); /* the code is all there is to see */
+    CUresult sticky = (CUresult)atomic_load_explicit(&context->sticky_error, memory_order_relaxed); /* the code publishes no other data */
 
     if (sticky == CUDA_SUCCESS)
         return CUDA_SUCCESS;
     ct_context_release(context);
-    ct_log(CT_LOG_DEBUG, "an earlier kernel failed with error %d", (int)sticky); /* which ct_context_check has told */
+    ct_log(CT_LOG_DEBUG, "an earlier kernel failed with error %d", (int)sticky); /* ct_context_check has logged a warning */
     return sticky;
 }
 
-/* The current context, failed or not. Host functions have none: they may call only what finds its context by a handle. */
+/* The current context, failed or not. Host functions have none: they may only make calls that find the context by a handle. */
 static CUresult current(struct ct_context **out)
 {
     if (ct_thread_is_in_host_function())
-        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream asks for the current context");
+        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "a host function of a stream has no current context");
     return ct_context_lookup_or_current(NULL, out);
 }
 
@@ -195,7 +195,7 @@ CUresult ct_context_lookup_or_current(CUcontext handle, struct ct_context **out)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (handle) { /* CONTEXT_IS_DESTROYED is for current ones; a handle is that of a context, or not */
+    if (handle) { /* CONTEXT_IS_DESTROYED is only for current contexts; an invalid handle is INVALID_CONTEXT */
         r = ct_context_lookup(handle, out);
         return r == CUDA_ERROR_CONTEXT_IS_DESTROYED ? CUDA_ERROR_INVALID_CONTEXT : r;
     }

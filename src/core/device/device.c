@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices: finding them, and their attributes. */
+/* Devices: look-up and attributes. */
 #include "device.h"
 
 #include "compute_capability.h"
@@ -42,14 +42,14 @@ static int multiprocessors(const struct ct_device_info *info)
     return info->compute_units ? clamp_to_int(info->compute_units) : 1; /* programs divide by it */
 }
 
-/* The kernel drivers of other GPUs end a submission after seconds; NVIDIA's has a limit only under a display. */
+/* The kernel drivers of other GPUs abort a submission after some seconds; NVIDIA's has a time limit only on a GPU with a display. */
 static int has_watchdog(const struct ct_device_info *info)
 {
     return info->kind != CT_DEVICE_CPU && info->vendor_id != CT_VENDOR_NVIDIA;
 }
 
-/* No GPU API tells what a multiprocessor holds. By the compute capability: programs size their launches by it, and no launch is refused for
- * it. At least one block of any size fits. */
+/* No GPU API reports how many threads are resident on a multiprocessor, so this is the figure of the compute capability: programs choose
+ * their launch sizes by it, and no launch is refused due to it. At least one block of any size fits. */
 static int resident_threads(const struct ct_device_info *info)
 {
     const unsigned threads = ct_compute_capability()->threads;
@@ -72,8 +72,8 @@ static int pool_handle_types(const struct ct_device_info *info)
     return info->memory_fd ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE;
 }
 
-/* Whether kernels use registered memory at the host's own pointers. Not where drivers take addresses at multiples of 64 KiB only, while
- * pages begin where they like: there a registration gets an address of the arena (ct_backing_import). */
+/* Whether kernels access registered memory at the host's own pointers. This is false if the driver only accepts addresses that are
+ * multiples of 64 KiB, which host pages need not be: then a registration gets an address in the arena (ct_backing_import). */
 static int has_registered_pointers(const struct ct_device_info *info)
 {
     return info->can_import_host && (info->address_rule == CT_ADDRESS_SHARED || info->import_at_pointer);
@@ -96,14 +96,14 @@ static int is_cpu(const struct ct_device_info *info)
     return info->kind == CT_DEVICE_CPU;
 }
 
-/* Concurrent managed access is more than coherent memory, which every device has: it promises that atomic operations of system scope hold
- * between kernels and the host. No API tells that of a GPU, so it is said of CPU devices alone. */
+/* Concurrent managed access means more than coherent memory, which every device has: it promises that operations of system scope are
+ * atomic between kernels and the host. No API reports that for a GPU, so only CPU devices have it. */
 static int shares_managed_memory(const struct ct_device_info *info)
 {
     return is_cpu(info) && has_unified_addressing(info);
 }
 
-/* No API tells it. CPUs have half the lanes for double. */
+/* No API reports it. CPUs have half as many vector lanes for double. */
 static int double_ratio(const struct ct_device_info *info)
 {
     return info->kind == CT_DEVICE_CPU ? 2 : (int)ct_compute_capability()->ratio;
@@ -160,7 +160,7 @@ _Static_assert(CT_N_ATTRIBUTES == CU_DEVICE_ATTRIBUTE_MAX - 1, "device_attribute
 CUresult ct_device_attribute(const struct ct_device *device, CUdevice_attribute attribute, int *out)
 {
     if ((unsigned)attribute >= CU_DEVICE_ATTRIBUTE_MAX || !attributes[attribute])
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no device attribute %d", (int)attribute);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "unknown device attribute %d", (int)attribute);
     *out = attributes[attribute](&device->info);
     return CUDA_SUCCESS;
 }
@@ -177,7 +177,7 @@ CUresult ct_device_lookup(CUdevice ordinal, struct ct_device **out)
     if (r != CUDA_SUCCESS)
         return r;
     if (ordinal < 0 || (unsigned)ordinal >= ct_process.n_devices)
-        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d of %u", (int)ordinal, ct_process.n_devices);
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d does not exist; there are %u", (int)ordinal, ct_process.n_devices);
     *out = &ct_process.devices[ordinal];
     return CUDA_SUCCESS;
 }

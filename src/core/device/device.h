@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What CUDA tells about a device. struct ct_device stands in context.h. */
+/* Devices and their attributes. struct ct_device is defined in context.h. */
 #ifndef CT_CORE_DEVICE_H
 #define CT_CORE_DEVICE_H
 /* Parts: device_atomics.c. */
 
 #include "context.h"
 
-/* Warps are 32 lanes on every device: the compiler sees to it. */
+/* Warps have 32 lanes on every device: the compiler ensures it. */
 #define CT_WARP_SIZE 32
-/* Bytes of work-group memory that a block may have without asking for more (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES). */
+/* Bytes of shared memory that a block may have without opting in to more (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES). */
 #define CT_SHARED_BYTES_UNASKED (48u << 10)
-/* Constant variables of a module, in bytes. */
+/* Size limit of a module's constant variables. */
 #define CT_CONSTANT_BYTES (64u << 10)
 
-/* The device of an ordinal. INVALID_DEVICE, and what ct_process_check gives. */
+/* The device of an ordinal. INVALID_DEVICE, and the errors of ct_process_check. */
 CUresult ct_device_lookup(CUdevice ordinal, struct ct_device **out);
 
 /* The value of one attribute. INVALID_VALUE: there is no such attribute. */
@@ -23,9 +23,9 @@ int ct_device_limit(const struct ct_device *device, CUdevice_attribute attribute
 
 /* ---- atomic operations between devices and the host: device_atomics.c ---- */
 
-/* INVALID_VALUE: no operations, or one that does not exist. */
+/* INVALID_VALUE: no operations, or an unknown one. */
 CUresult ct_atomics_check(const CUatomicOperation *operations, unsigned count);
-/* How kernels do an operation in one piece with the host's own: bits of CUatomicOperationCapability; 0: not at all. */
+/* The forms of an operation in kernels that are atomic with respect to the host: bits of CUatomicOperationCapability; 0: none. */
 unsigned ct_atomics_with_host(const struct ct_device *device, CUatomicOperation operation);
 
 #endif

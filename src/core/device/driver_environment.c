@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protection from a fault of LLVM: before version 23 it computes wrongly with AVX-512 (docs/devices.md), and both lavapipe and Intel's
- * OpenCL runtime for CPUs are made of it. Each has a variable that keeps it from using AVX-512. The user who has set one has decided.
+/* A workaround for a fault of LLVM: before version 23 its AVX-512 code computes wrong results (docs/devices.md), and both lavapipe and
+ * Intel's OpenCL runtime for CPUs use it. Each has a variable that disables AVX-512. A variable that the user has set is not changed.
  *
  * Mesa reads its variable once, when the driver enumerates its devices; Intel's runtime (2026.2) reads its own at the first
- * clCreateContext. Both were found by setting it and removing it again before and behind each call. The environment therefore has the
- * variables around these calls only, and the application's other libraries and its child processes see none of it.
+ * clCreateContext. Both were determined by setting the variable before, and removing it after, each call. So the variables are only set
+ * during these calls, and neither the application's other libraries nor its child processes see them.
  *
- * Other threads may call getenv meanwhile, and setenv may free the array that they read. So the array is never changed: a longer copy takes
- * its place and the old one comes back. Copies are kept, as a thread may still read one. If another thread has called setenv in between,
- * which the C library does in the array that it finds or in one of its own, that array stays and the variables are taken out of it; a
- * program that does that while others call getenv has undefined behaviour anyway. */
+ * Other threads may call getenv meanwhile, and setenv may free the array that they read. So the array is never changed: environ points to
+ * a longer copy, and later to the old array again. Copies are never freed, since a thread may still read one. If another thread has called
+ * setenv in between, which changes the current array or replaces it, that array stays and the variables are removed from it; a program
+ * that calls setenv while other threads call getenv has undefined behaviour anyway. */
 #include "driver_environment.h"
 
 #include "core/base/locks.h"
@@ -22,21 +22,21 @@
 
 extern char **environ;
 
-#define CT_VARIABLES_MAX 4 /* that are added at once */
+#define CT_VARIABLES_MAX 4                                     /* variables added at a time */
 #define AFFECTED (CT_DRIVER_LAVAPIPE | CT_DRIVER_INTEL_CL_CPU) /* the drivers that read the variables */
 
-/* An array that stands in for the application's, or once did. */
+/* An array that replaces the application's, or did so earlier. */
 struct copy {
     struct copy *next;
     char **theirs, **ours;
     size_t n_theirs, n_added;
-    char *added[CT_VARIABLES_MAX]; /* behind theirs in ours */
+    char *added[CT_VARIABLES_MAX]; /* these follow `theirs` in `ours` */
 };
 
 static struct {
     struct ct_mutex lock;
     unsigned depth;
-    struct copy *copies; /* the first one is in use if in_use */
+    struct copy *copies; /* environ is the first one if in_use */
     bool in_use;
 } state = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_ENVIRONMENT)};
 
@@ -59,7 +59,7 @@ static char *assignment(const struct ct_variable *variable)
     return text;
 }
 
-/* The variables that the environment lacks. */
+/* Chooses the variables that are not set. */
 static void choose(struct copy *copy, const struct ct_variable *variables, size_t count)
 {
     for (size_t i = 0; i < count && copy->n_added < CT_VARIABLES_MAX; i++) {
@@ -70,7 +70,7 @@ static void choose(struct copy *copy, const struct ct_variable *variables, size_
     }
 }
 
-/* A copy of the array with the variables that it lacks. NULL: it lacks none, or there is no memory. */
+/* A copy of the array with the missing variables added. NULL: none is missing, or the memory is exhausted. */
 static struct copy *extended(char **theirs, const struct ct_variable *variables, size_t count)
 {
     struct copy *copy = calloc(1, sizeof *copy);
@@ -102,7 +102,7 @@ static void extend_locked(const struct ct_variable *variables, size_t count)
     if (!copy)
         return;
     state.copies = copy;
-    /* release: pairs with what getenv reads of the array; if another thread has changed the environment just now, its array stays */
+    /* release: pairs with getenv's reads of the array. If another thread has just replaced the array, that array stays. */
     state.in_use = __atomic_compare_exchange_n(&environ, &theirs, copy->ours, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
@@ -119,7 +119,7 @@ static bool is_untouched(const struct copy *copy)
     return n == copy->n_theirs && !copy->ours[n + copy->n_added];
 }
 
-/* Takes our variables out of an array that is in use, as unsetenv does. */
+/* Removes our variables from an array that is in use, as unsetenv does. */
 static void remove_from(char **array, const struct copy *copy)
 {
     char **to = array;
@@ -141,7 +141,7 @@ static void restore_locked(void)
     char **ours = copy->ours;
 
     state.in_use = false;
-    /* Theirs may be freed once another array than ours is in use. */
+    /* `theirs` may have been freed if environ is no longer `ours`. */
     if (environ == ours && is_untouched(copy) &&
         __atomic_compare_exchange_n(&environ, &ours, copy->theirs, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return;
@@ -177,7 +177,7 @@ static bool has_avx512(void)
 void ct_driver_environment_enter(void)
 {
     static const struct ct_variable no_avx512[] = {
-        {"GALLIUM_OVERRIDE_CPU_CAPS", "avx"},       /* lavapipe: up to AVX2, by that name */
+        {"GALLIUM_OVERRIDE_CPU_CAPS", "avx"},       /* lavapipe: its name for at most AVX2 */
         {"CL_CONFIG_CPU_TARGET_ARCH", "core-avx2"}, /* Intel's OpenCL runtime for CPUs */
     };
     const bool is_needed = has_avx512() && (ct_workarounds_of(AFFECTED, "") & CT_WORKAROUND(AVX512));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device is asked before it is believed. A kernel does hard cases of fma, division, roots and subnormals by the device's own
- * operations, wherever its backend's table of drivers calls them exact. What comes out wrong is done by the compiler's own sequences from
- * then on. A few cases prove nothing, so nothing is believed for passing them that the table does not say: evidence from there, a veto from
- * here. Warps are the exception: see ct_device_info.unproven_warps and probe_warps.c.
+/* The probe of a device's arithmetic. A kernel runs difficult cases of fma, division, roots and subnormals with the device's own
+ * operations, if the backend's table of drivers calls them exact. An operation with a wrong result is replaced by the compiler's own
+ * sequence from then on. A few cases prove nothing, so an operation is only used if the table calls it exact and the probe finds no error.
+ * Warps are the exception: see ct_device_info.unproven_warps and probe_warps.c.
  *
- * It runs when the first kernel is compiled, so programs without kernels do not pay for it, and its answer is kept on the disk. */
+ * The probe runs when the first kernel is compiled, so programs without kernels do not pay for it, and its result is cached on disk. */
 #include "probe.h"
 
 #include "probe_job.h"
@@ -36,7 +36,7 @@ static const struct {
 #include "probe.def"
 };
 
-/* A case as the kernel sees it. */
+/* The kernel's representation of a case. */
 struct item {
     uint64_t operation, operands[3], result;
 };
@@ -56,7 +56,7 @@ static const char *const fact_names[] = {
 #include "probe.def"
 };
 
-/* What the target says of itself that can be asked. */
+/* The target's claims that can be probed. */
 static uint32_t claims_of(const struct ptx2spv_target *target)
 {
     uint32_t claims = 0;
@@ -65,10 +65,10 @@ static uint32_t claims_of(const struct ptx2spv_target *target)
 #include "probe.def"
     if (target->fma32_flushes)
         claims &= ~(1u << CT_PROBE_SUBNORMAL_FMA32);
-    return target->float64 ? claims : 0; /* the kernel converts; no device without f64 claims anything so far */
+    return target->float64 ? claims : 0; /* the kernel has f64 conversions; no device without f64 makes claims so far */
 }
 
-/* What rests on a claim falls with it. */
+/* Clears the wrong claims and those that depend on them. */
 static void take_back(struct ptx2spv_target *target, uint32_t wrong)
 {
 #define FACT(id, member, name)                                                                                                             \
@@ -95,12 +95,13 @@ static size_t put_operation(char *text, size_t used, enum operation operation)
 {
     const bool narrow = operations[operation].width == 32;
 
-    return used + (size_t)snprintf(text + used, TEXT_BYTES - used,
-                                   "  setp.ne.u64 %%p, %%what, %u;\n  @%%p bra NOT%u;\n  {\n  .reg .b%u %%a, %%b, %%c, %%d;\n  .reg .b32 %%s;\n"
-                                   "  cvt.u%u.u64 %%a, %%operand0;\n  cvt.u%u.u64 %%b, %%operand1;\n  cvt.u%u.u64 %%c, %%operand2;\n  %s\n"
-                                   "  cvt.u64.u%u %%result, %%d;\n  }\nNOT%u:\n",
-                                   operation, operation, narrow ? 32 : 64, narrow ? 32 : 64, narrow ? 32 : 64, narrow ? 32 : 64,
-                                   operations[operation].text, narrow ? 32 : 64, operation);
+    return used +
+           (size_t)snprintf(text + used, TEXT_BYTES - used,
+                            "  setp.ne.u64 %%p, %%what, %u;\n  @%%p bra NOT%u;\n  {\n  .reg .b%u %%a, %%b, %%c, %%d;\n  .reg .b32 %%s;\n"
+                            "  cvt.u%u.u64 %%a, %%operand0;\n  cvt.u%u.u64 %%b, %%operand1;\n  cvt.u%u.u64 %%c, %%operand2;\n  %s\n"
+                            "  cvt.u64.u%u %%result, %%d;\n  }\nNOT%u:\n",
+                            operation, operation, narrow ? 32 : 64, narrow ? 32 : 64, narrow ? 32 : 64, narrow ? 32 : 64,
+                            operations[operation].text, narrow ? 32 : 64, operation);
 }
 
 static void write_kernel(char *text, uint32_t claims)
@@ -136,7 +137,7 @@ static uint32_t find_wrong(const struct item *items, uint32_t claims)
         if (!(claims >> fact & 1) || items[i].result == cases[i].want)
             continue;
         wrong |= 1u << fact;
-        ct_log(CT_LOG_DEBUG, "%s of %llx %llx %llx gave %llx and not %llx", fact_names[fact], (unsigned long long)items[i].operands[0],
+        ct_log(CT_LOG_DEBUG, "%s of %llx %llx %llx gave %llx instead of %llx", fact_names[fact], (unsigned long long)items[i].operands[0],
                (unsigned long long)items[i].operands[1], (unsigned long long)items[i].operands[2], (unsigned long long)items[i].result,
                (unsigned long long)cases[i].want);
     }
@@ -171,14 +172,14 @@ static void report(const struct ct_device *device, uint32_t wrong)
 {
     for (unsigned i = 0; i < CT_PROBE_FACT_COUNT; i++)
         if (wrong >> i & 1)
-            ct_log(CT_LOG_WARN, "device %d: its own %s is not exact, against what is known of %s; ours is used", device->ordinal,
+            ct_log(CT_LOG_WARN, "device %d: the native %s is not exact, contrary to the table for %s; it is emulated", device->ordinal,
                    fact_names[i], device->info.driver);
     if (wrong >> CT_PROBE_WARPS & 1)
         ct_log(CT_LOG_WARN, "device %d: %s shuffles or votes wrongly in divergent code; warps exchange through shared memory",
                device->ordinal, device->info.driver);
 }
 
-/* What can be asked and has not been excluded by options. */
+/* The claims that can be probed and are not excluded by options. */
 static uint32_t questions_of(const struct ct_device_info *info)
 {
     const bool asks_arithmetic = ct_config()->probe && strcmp(ct_config()->math, "fast") != 0;
@@ -187,8 +188,8 @@ static uint32_t questions_of(const struct ct_device_info *info)
     return (asks_arithmetic ? claims_of(&info->target) : 0) | (uint32_t)asks_warps << CT_PROBE_WARPS;
 }
 
-/* Warps that could not be asked are wrong: nothing is known of them. Until the answer is there the cache has it that they are, for the next
- * process in case that the driver ends this one. */
+/* Warps that could not be probed count as wrong, since nothing is known about them. The cache says so until the result is known, for the
+ * next process in case the driver crashes this one. */
 static uint32_t ask_warps(struct ct_device *device, struct ct_backend_device *opened, uint32_t questions, uint32_t wrong)
 {
     const uint32_t warps = UINT32_C(1) << CT_PROBE_WARPS;
@@ -196,11 +197,11 @@ static uint32_t ask_warps(struct ct_device *device, struct ct_backend_device *op
 
     ct_probe_cache_write(&device->info, questions, wrong | warps);
     if (ct_probe_warps(device->backend, opened, &device->info.target, &is_right) != CUDA_SUCCESS)
-        ct_log(CT_LOG_INFO, "device %d could not be asked about its warps", device->ordinal);
+        ct_log(CT_LOG_INFO, "the warps of device %d could not be probed", device->ordinal);
     return is_right ? wrong : wrong | warps;
 }
 
-/* False: the device could not be asked about its arithmetic. */
+/* False: the device's arithmetic could not be probed. */
 static bool ask(struct ct_device *device, struct ct_backend_device *opened, uint32_t questions, uint32_t *out_wrong)
 {
     const uint32_t warps = UINT32_C(1) << CT_PROBE_WARPS;
@@ -209,7 +210,7 @@ static bool ask(struct ct_device *device, struct ct_backend_device *opened, uint
     if (questions & ~warps)
         r = ct_probe_run(device->backend, opened, &device->info.target, out_wrong);
     if (r != CUDA_SUCCESS)
-        ct_log(CT_LOG_INFO, "device %d could not be asked (%d): what is known of its driver holds", device->ordinal, (int)r);
+        ct_log(CT_LOG_INFO, "device %d could not be probed (error %d): the table of drivers is used", device->ordinal, (int)r);
     if (questions & warps)
         *out_wrong = ask_warps(device, opened, questions, *out_wrong);
     return r == CUDA_SUCCESS;
@@ -229,7 +230,7 @@ static void settle(struct ct_device *device, struct ct_backend_device *opened)
         info->target.warp_form = PTX2SPV_WARP_COLLECTIVE;
 }
 
-void ct_probe_settle(struct ct_device *device, struct ct_backend_device *opened)
+void ct_probe_ensure(struct ct_device *device, struct ct_backend_device *opened)
 {
     enum { NOT_YET, RUNNING, DONE };
 

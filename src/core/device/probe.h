@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking a device whether its own operations are as exact as its backend's table of drivers says, and its subgroup instructions right. */
+/* Probes: tests on a device of whether its operations are as exact as the backend's table of drivers says, and its subgroup instructions
+ * are correct. */
 #ifndef CT_CORE_PROBE_H
 #define CT_CORE_PROBE_H
 /* Parts: probe_cache.c, probe_warps.c. */
@@ -8,9 +9,9 @@
 
 struct ct_device;
 
-/* Before the first kernel is compiled for the device: asks it, or remembers the answer from the disk, and takes back in its target what
- * is not so. Once for each device; other threads wait meanwhile. `opened`: device->opened, or another opening of the same device. */
-void ct_probe_settle(struct ct_device *device, struct ct_backend_device *opened);
+/* Called before the first kernel is compiled for the device: probes it, or reads the result from the disk cache, and clears the claims of
+ * its target that are false. Once for each device; other threads wait meanwhile. `opened`: device->opened, or another handle of it. */
+void ct_probe_ensure(struct ct_device *device, struct ct_backend_device *opened);
 
 /* Bits by enum ct_probe_fact. */
 enum ct_probe_fact {
@@ -19,19 +20,19 @@ enum ct_probe_fact {
     CT_PROBE_FACT_COUNT,
     CT_PROBE_WARPS = CT_PROBE_FACT_COUNT, /* ct_device_info.unproven_warps: subgroup instructions in divergent code */
 };
-/* Runs the cases of what the target claims. *out_wrong: claims that some case speaks against. Untouched on failure. */
+/* Runs the test cases of the target's claims. *out_wrong: the claims that a case disproves. It is untouched on failure. */
 CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
                       uint32_t *out_wrong);
 
-/* Whether warps of the target's form (PTX2SPV_WARP_NATIVE) shuffle and vote as they should in divergent code: probe_warps.c. *out_right is
+/* Whether warps of the target's form (PTX2SPV_WARP_NATIVE) shuffle and vote correctly in divergent code: probe_warps.c. *out_right is
  * untouched on failure. */
 CUresult ct_probe_warps(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
                         bool *out_right);
 
-/* ---- probe_cache.c: answers on the disk, under $XDG_CACHE_HOME/cuttle or ~/.cache/cuttle ---- */
-/* False: there is none for this device, driver and these claims, or none that can be trusted. */
+/* ---- probe_cache.c: cached results, in $XDG_CACHE_HOME/cuttle or ~/.cache/cuttle ---- */
+/* False: there is no valid result for this device, driver and set of claims. */
 bool ct_probe_cache_read(const struct ct_device_info *info, uint32_t claims, uint32_t *out_wrong);
-/* May fail in silence: then the next process asks again. */
+/* May fail silently: then the next process probes again. */
 void ct_probe_cache_write(const struct ct_device_info *info, uint32_t claims, uint32_t wrong);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What devices answered, kept on the disk: a file for each device, driver and set of claims. A file is written aside and renamed, so
- * that many processes may do it at once, and believed only if it is whole: its length, its key and its check sum are right. */
+/* The disk cache of probe results: one file for each device, driver and set of claims. A file is written under a temporary name and then
+ * renamed, so that many processes may write it at once, and it is only valid if its length, its key and its checksum are correct. */
 #include "probe.h"
 
 #include <fcntl.h>
@@ -10,15 +10,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Part of the key: goes up when probe.def asks something else, or asks it under other conditions. */
+/* Part of the key: incremented when the cases of probe.def change, or the conditions under which they run. */
 #define CASES_VERSION 3u
 #define PATH_BYTES 512
 
 struct record {
     char magic[8];
-    uint64_t key; /* of all that the answer depends on */
+    uint64_t key; /* hash of all that the result depends on */
     uint32_t wrong, reserved;
-    uint64_t check; /* of what stands before it */
+    uint64_t check; /* checksum of the members above */
 };
 static const char magic[8] = "ctprobe";
 
@@ -55,7 +55,7 @@ static uint64_t check_of(const struct record *record)
     return hash(record->key, record, offsetof(struct record, check));
 }
 
-/* The folder, made if need be. False: nowhere to keep anything. */
+/* The folder, which is created if necessary. False: there is no usable folder. */
 static bool find_folder(char *out)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -69,7 +69,7 @@ static bool find_folder(char *out)
         return false;
     if (n < 0 || n > PATH_BYTES - 64)
         return false;
-    (void)mkdir(out, 0700); /* it may be there; if it cannot be made, the next one fails */
+    (void)mkdir(out, 0700); /* it may exist; if it cannot be created, the next call fails */
     strcat(out, "/cuttle");
     (void)mkdir(out, 0700);
     return access(out, W_OK | X_OK) == 0;

@@ -29,7 +29,7 @@ static bool compile(const struct ptx2spv_target *target, const char *text, struc
 struct run {
     const struct ct_backend *backend;
     struct ct_kernel_image *image;
-    struct ct_memory *memory; /* of the job, and behind it the fault word and the timer's constants */
+    struct ct_memory *memory; /* the job's memory, followed by the fault word and the timer's constants */
     size_t fault_offset;
     struct ct_queue *queue;
 };
@@ -65,7 +65,7 @@ static CUresult launch(const struct run *run, const struct ct_probe_job *job)
     return run->backend->queues->await(run->queue, run->backend->queues->point(run->queue), PATIENCE_NS, false);
 }
 
-/* A device that does not come back keeps what it was given: it may still be written to. */
+/* After a timeout everything is leaked, since the kernel may still write to the memory. */
 static void finish(struct run *run, CUresult r)
 {
     if (r == CUDA_ERROR_NOT_READY)

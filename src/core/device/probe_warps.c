@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel that shuffles and votes in divergent code by the device's own subgroup instructions. A device whose driver is not known to do
- * that right is asked with it before its warps are used: see probe.c.
+/* A kernel that shuffles and votes in divergent code with the device's own subgroup instructions. If a driver is not known to be correct
+ * here, this probe runs before native warps are used: see probe.c.
  *
- * What it does is what drivers are known to get wrong: different instructions in the two sides of a branch, nested branches, a vote in the
- * block that leaves a loop (its lanes may run on without each other, or together with those that left before), lanes that leave a loop in
- * different rounds, warps of one block that do different things (PoCL runs subgroup instructions as barriers of the whole block), and
- * lanes that have ended. Every answer follows from the PTX ISA's words on shfl.sync and vote.sync, where masks name the lanes that come. */
+ * It covers the known faults of drivers: different instructions on the two sides of a branch, nested branches, a vote in the exit block of
+ * a loop (its lanes may continue separately, or together with those that left earlier), lanes that leave a loop in different iterations,
+ * divergent warps of one block (PoCL runs subgroup instructions as barriers of the whole block), and lanes that have exited. Each expected
+ * result follows from the PTX ISA's description of shfl.sync and vote.sync, whose masks name the participating lanes. */
 #include "probe.h"
 
 #include "probe_job.h"
@@ -20,16 +20,16 @@
 #define BLOCKS 2u
 #define BLOCK_THREADS 128u
 #define THREADS (BLOCKS * BLOCK_THREADS)
-#define LEFT_LANES 24u /* of each warp, when the others have ended */
+#define LEFT_LANES 24u /* lanes of each warp that remain when the others have exited */
 #define TEXT_BYTES 8192
 
-/* What a thread shuffles. */
+/* The value that a thread shuffles. */
 static uint32_t value_of(uint32_t thread)
 {
     return thread * 7 + 3;
 }
 
-/* ---- what each case gives, by the number of the thread in the grid ---- */
+/* ---- the expected result of each case, by the number of the thread in the grid ---- */
 
 static uint32_t expect_two_sides(uint32_t thread)
 {
@@ -62,7 +62,7 @@ static uint32_t expect_rounds(uint32_t thread)
     return sum;
 }
 
-/* What `rounds` left, from the other half of the warp. */
+/* The result of `rounds` from the other half of the warp. */
 static uint32_t expect_behind_rounds(uint32_t thread)
 {
     return expect_rounds(thread ^ 16);
@@ -93,7 +93,7 @@ static uint32_t expect_ended(uint32_t thread)
     return value_of((thread & ~31u) + (lane + 1) % LEFT_LANES) + 0x00555555;
 }
 
-/* Each leaves its answer in %x. %lane, %warp and %v (value_of) are there, and registers %p<4>, %m<4>, %k, %n, %t. */
+/* Each case writes its result to %x. Its inputs are %lane, %warp and %v (value_of); %p<4>, %m<4>, %k, %n and %t are scratch registers. */
 static const struct {
     const char *name;
     uint32_t (*expect)(uint32_t thread);
@@ -128,7 +128,7 @@ static const struct {
      "  and.b32 %t, %lane, 4;\n  setp.eq.u32 %p1, %t, 0;\n  vote.sync.ballot.b32 %x, %p1, 0xffffffff;\n  bra JOIN6;\n"
      "ODD6:\n  mov.u32 %x, %v;\n  mov.u32 %k, 16;\nLOOP6:\n  shfl.sync.bfly.b32 %t, %x, %k, 31, 0xffffffff;\n  add.u32 %x, %x, %t;\n"
      "  shr.u32 %k, %k, 1;\n  setp.ne.u32 %p1, %k, 0;\n  @%p1 bra LOOP6;\nJOIN6:\n"},
-    /* the last: some lanes end */
+    /* this is the last case, since some lanes exit */
     {"lanes that are left when others have ended", expect_ended,
      "  setp.ge.u32 %p0, %lane, 24;\n  @%p0 bra END;\n  add.u32 %k, %lane, 1;\n  setp.eq.u32 %p0, %k, 24;\n  selp.u32 %k, 0, %k, %p0;\n"
      "  shfl.sync.idx.b32 %x, %v, %k, 31, 0x00ffffff;\n  and.b32 %t, %lane, 1;\n  setp.eq.u32 %p1, %t, 0;\n"
@@ -162,7 +162,7 @@ static bool are_right(const uint32_t *results)
 
             if (result == want)
                 continue;
-            ct_log(CT_LOG_DEBUG, "warps: %s: thread %u has %#x and not %#x", cases[i].name, thread, result, want);
+            ct_log(CT_LOG_DEBUG, "warps: %s: thread %u has %#x instead of %#x", cases[i].name, thread, result, want);
             return false;
         }
     return true;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the nanoseconds of %globaltimer come of a device's clock.
+/* The conversion of a device's clock to the nanoseconds of %globaltimer.
  *
- * Nothing tells what the clock of OpReadClockKHR counts: it is nanoseconds on lavapipe (Mesa 25.0.7) and Intel's OpenCL runtime (2026.2),
- * the reference clock that timestamps count on RADV (its source), and on PoCL 6.0, which has none, LLVM's llvm.readcyclecounter is the
- * processor's time-stamp counter. So a kernel reads it a few times while the host looks at its own clock.
+ * No API reports the unit of OpReadClockKHR: it is the nanosecond on lavapipe (Mesa 25.0.7) and Intel's OpenCL runtime (2026.2), and the
+ * tick of the reference clock of timestamps on RADV (its source). PoCL 6.0 lacks the instruction; there LLVM's llvm.readcyclecounter is
+ * the processor's time-stamp counter. So a kernel reads the clock a few times while the host reads its own clocks.
  *   If the readings lie between those that the host makes of the processor's counter, it is that one, and the host's two clocks, read next
- *   to each other at the beginning and at the end, give the length of a tick to a few millionths.
- *   If the length of a tick comes out as the driver has it for timestamps, or as a nanosecond, as exactly as a launch can tell, it is
- *   that.
- *   Else it is what was measured.
- * The origin is chosen such that the timer is the host's CLOCK_REALTIME, as it is with NVIDIA's CUDA driver; it advances evenly from there
- * on. */
+ *   to each other at the beginning and at the end, give the tick length to a few millionths.
+ *   If the measured tick length agrees, within the uncertainty of a launch, with the driver's timestamp period or with one nanosecond, it
+ *   is that.
+ *   Otherwise it is the measured length.
+ * The origin is chosen such that the timer equals the host's CLOCK_REALTIME, as with NVIDIA's CUDA driver; from then on it advances
+ * without adjustments. */
 #include "timer.h"
 
 #include "context.h"
@@ -28,11 +28,11 @@
 #define CT_CHANNEL "timer"
 
 #define ROUNDS 4u
-#define TRIES 6u       /* of that many rounds each, while launches take too long to tell much */
-#define ERROR_MAX 0.02 /* of the length of a tick, as far as launches tell it */
+#define TRIES 6u       /* of ROUNDS each, while launches take too long for a precise result */
+#define ERROR_MAX 0.02 /* accepted relative uncertainty of the tick length */
 #define READS_MAX 50u
-#define READ_NS 2000      /* the host's clocks are read that close to each other */
-#define PAUSE_NS 4000000l /* between two: three of them are what the length of a tick is measured by */
+#define READ_NS 2000      /* maximum distance between the readings of the host's two clocks */
+#define PAUSE_NS 4000000l /* between two rounds: the tick length is measured over three pauses */
 
 static int64_t now_ns(clockid_t clock)
 {
@@ -51,7 +51,7 @@ static uint64_t processor_cycles(void)
 #endif
 }
 
-/* ---- what follows from readings ---- */
+/* ---- evaluation of readings ---- */
 
 /* Whether the clock is the processor's own counter. */
 static bool counts_cycles(const struct ct_timer_question *question)
@@ -70,7 +70,7 @@ static double middle(const struct ct_timer_reading *reading)
     return ((double)reading->before_ns + (double)reading->after_ns) / 2;
 }
 
-/* Two readings: what passed between them by the host's clock, give or take `error_ns`, and by the device's. */
+/* The time between two readings, by the host's clock (to within `error_ns`) and by the device's. */
 struct span {
     double elapsed_ns, error_ns, ticks;
 };
@@ -84,7 +84,7 @@ static struct span span_of(const struct ct_timer_reading *from, const struct ct_
     };
 }
 
-/* The span that tells most: a launch takes long when the machine is busy. Of ticks 0: the clock does not advance. */
+/* The span with the least relative error: a launch takes long if the machine is busy. If its ticks are 0 the clock does not advance. */
 static struct span best_span(const struct ct_timer_question *question)
 {
     struct span best = {.error_ns = 1};
@@ -148,7 +148,7 @@ static const char text[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry probe(.param .u64 out)\n{\n  .reg .b64 %at, %time;\n"
     "  ld.param.u64 %at, [out];\n  mov.u64 %time, %globaltimer;\n  st.global.u64 [%at], %time;\n  ret;\n}\n";
 
-/* Both of the host's clocks at one time, unless the machine is very busy. */
+/* Reads both of the host's clocks at almost the same time, unless the machine is very busy. */
 static void read_clocks(int64_t *ns, uint64_t *cycles)
 {
     int64_t first, second;
@@ -207,7 +207,7 @@ static CUresult measure(struct ct_device *device, struct ct_backend_device *open
     question.at_ns = now_ns(CLOCK_MONOTONIC_RAW);
     question.realtime_ns = now_ns(CLOCK_REALTIME);
     if (!ct_timer_find(&question, out))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the clock of device %d does not advance as time does", device->ordinal);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the clock of device %d does not advance with time", device->ordinal);
     ct_log(CT_LOG_DEBUG, "a tick of device %d is %llu + %.9f ns", device->ordinal, (unsigned long long)out->whole_ns,
            (double)out->fraction * 0x1p-64);
     return CUDA_SUCCESS;
@@ -217,7 +217,7 @@ static CUresult measure(struct ct_device *device, struct ct_backend_device *open
 
 enum { NOT_YET, RUNNING, DONE };
 
-CUresult ct_timer_settle(struct ct_context *context)
+CUresult ct_timer_ensure(struct ct_context *context)
 {
     struct ct_device *device = context->device;
     struct ptx2spv_timer timer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which faults of drivers are worked around. */
+/* The active workarounds for faults of drivers. */
 #include "workarounds.h"
 
 #include "core/base/config.h"
@@ -34,7 +34,7 @@ struct version {
     bool is_known;
 };
 
-/* Parts that a text lacks are `missing`: 25.0 as a first version is 25.0.0, and as a last one includes 25.0.7. */
+/* Missing parts get the value `missing`: as a first version 25.0 means 25.0.0, and as a last version it includes 25.0.7. */
 static struct version parse_version(const char *text, unsigned long missing)
 {
     struct version version = {.is_known = false};
@@ -83,7 +83,7 @@ static uint32_t by_table(unsigned driver, const char *version)
 
 /* ---- the option ---- */
 
-/* What the option is made of: words with commas between. False: there is no further one. */
+/* The option consists of words separated by commas. False: there is no further word. */
 static bool next_word(const char **at, const char **out, int *length)
 {
     *at += strspn(*at, ", ");
@@ -98,7 +98,7 @@ static bool is_word(const char *name, const char *word, int length)
     return strlen(name) == (size_t)length && !memcmp(name, word, (size_t)length);
 }
 
-/* The bit of a workaround; 0: there is none of that name. */
+/* The bit of the workaround of that name; 0: there is none. */
 static uint32_t named(const char *word, int length)
 {
     for (unsigned i = 0; i < CT_WORKAROUND_COUNT; i++)
@@ -107,7 +107,7 @@ static uint32_t named(const char *word, int length)
     return 0;
 }
 
-/* `all` stands for what the table has for the driver; so does a choice that is empty or begins with a name that is switched off. */
+/* `all` means the table's workarounds for the driver. A choice that is empty or begins with a disabled name starts with these, too. */
 uint32_t ct_workarounds_choose(unsigned driver, const char *version, const char *choice)
 {
     const uint32_t all = by_table(driver, version);
