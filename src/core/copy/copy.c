@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies (Driver API: Memory Management; "API synchronization behavior"): what is known of one, and carrying out its plan (copy_plan.h).
- * Levels of images are copied in the same ways as memory: to all of this their texels are bytes, which the host reaches by copies only. */
+/* Copies (Driver API: Memory Management; "API synchronization behavior"): gathers the facts of a copy and executes its plan (copy_plan.h).
+ * Levels of images are copied in the same ways as memory: their texels count as bytes that the host can only access by copies. */
 #include "copy.h"
 
 #include "core/base/config.h"
@@ -25,14 +25,14 @@ static bool is_image(const struct ct_place *place)
     return place->memory && place->memory->texels;
 }
 
-/* Rows that follow each other on both sides are one row; but those of images stay what they are. */
+/* Merges rows that are adjacent on both sides into one row, except in images. */
 static struct ct_copy simplified(const struct ct_copy *copy)
 {
     struct ct_copy c = *copy;
 
     if (is_image(&c.dst) || is_image(&c.src))
         return c;
-    if (c.rows == 1) { /* slices of one row each are rows */
+    if (c.rows == 1) { /* slices of one row each count as rows */
         c.rows = c.slices;
         c.dst_pitch = c.dst_slice;
         c.src_pitch = c.src_slice;
@@ -55,13 +55,13 @@ static bool overlaps(const struct ct_copy *copy)
     return copy->dst.memory == copy->src.memory && copy->dst.offset < src_end && copy->src.offset < dst_end;
 }
 
-/* Whether everything in plain memory begins at a multiple of an image's texels. */
+/* Whether all offsets and pitches in plain memory are multiples of the image's texel size. */
 static bool is_whole(const struct ct_copy *copy, const struct ct_texels *texels, uint64_t offset, uint64_t pitch, uint64_t slice)
 {
     return !((offset | (copy->rows > 1 ? pitch : 0) | (copy->slices > 1 ? slice : 0)) & (texels->texel_bytes - 1));
 }
 
-/* What copies ask of images; the ring suits any. */
+/* Whether the memory satisfies the requirements of copies with images; the ring always does. */
 static bool suits_images(const struct ct_copy *copy)
 {
     const struct ct_texels *dst = copy->dst.memory->texels, *src = copy->src.memory->texels;
@@ -109,11 +109,12 @@ static struct ct_copy_facts facts_of(const struct ct_stream *stream, const struc
     if (facts.foreign || !copy->dst.memory || !copy->src.memory)
         return facts;
     facts.queue_refuses = overlaps(copy) || !suits_images(copy);
-    facts.by_kernel = !facts.queue_refuses && ct_copy_kernel_takes(stream->context->device, copy); /* may compile it: no lock is held */
+    facts.by_kernel =
+        !facts.queue_refuses && ct_copy_kernel_takes(stream->context->device, copy); /* may compile the kernel, so no lock is held */
     return facts;
 }
 
-/* ---- carrying a plan out ---- */
+/* ---- execution of a plan ---- */
 
 static void copy_by_host(const struct ct_copy *copy)
 {
@@ -122,7 +123,7 @@ static void copy_by_host(const struct ct_copy *copy)
                      copy->row_bytes, copy->rows);
 }
 
-/* Waits for the stream, then the host copies. */
+/* Waits for the stream, then copies on the host. */
 static CUresult run_by_host(struct ct_stream *stream, const struct ct_copy *copy)
 {
     CUresult r = ct_stream_drain(stream);
@@ -177,8 +178,8 @@ static CUresult carry_out(struct ct_stream *stream, const struct ct_copy *copy, 
     return run_recorded(stream, copy, plan, ct_copy_record_direct_locked);
 }
 
-/* The copy as it is carried out: the command's, or *changed. A source that is to be read at the call is read as if it were pageable, if the
- * host can. */
+/* The copy to execute: the command's, or *changed. A source that must be read during the call is treated as pageable memory, if the host
+ * can access it. */
 static const struct ct_copy *prepare(const struct ct_copy_command *command, struct ct_copy *changed)
 {
     const struct ct_copy *copy = &command->copy;
@@ -203,7 +204,7 @@ CUresult ct_copy_execute(struct ct_stream *stream, const struct ct_copy_command 
     if (copy->row_bytes == 0)
         return CUDA_SUCCESS;
     if (copy->dst.read_only)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy to memory that may only be read");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the destination of a copy is read-only");
     ct_context_note_access(stream->context, copy->dst.owner);
     ct_context_note_access(stream->context, copy->src.owner);
     facts = facts_of(stream, copy, command);
@@ -213,7 +214,7 @@ CUresult ct_copy_execute(struct ct_stream *stream, const struct ct_copy_command 
     return r == CUDA_SUCCESS ? carry_out(stream, copy, &plan) : r;
 }
 
-/* ---- making one ---- */
+/* ---- construction ---- */
 
 CUresult ct_copy_command_linear(enum ct_pointer_role dst_role, uint64_t dst, enum ct_pointer_role src_role, uint64_t src,
                                 uint64_t size_bytes, enum ct_copy_mode mode, struct ct_copy_command *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between two devices: by way of host memory, each half in the context that has the memory. */
+/* Copies between two devices: through host memory, with each half in the context that owns the memory. */
 #include "copy_devices.h"
 
 #include "core/base/log.h"
@@ -11,7 +11,7 @@
 #define CT_CHANNEL "copy"
 #define BOUNCE_BYTES CT_STAGING_BYTES
 
-/* One direction through the legacy stream of the context that has the memory. */
+/* One half, in the legacy stream of the context that owns the memory. */
 static CUresult run_in_owner(CUcontext owner, const struct ct_copy *copy, ct_copy_executor *execute)
 {
     struct ct_context *context;
@@ -46,7 +46,7 @@ static CUresult bounce(const struct ct_copy *copy, const struct ct_copy_piece *p
     return run_in_owner(copy->dst.owner, &half, execute);
 }
 
-/* At least one place belongs to another device than the stream: the host stands between, in the stream's order. */
+/* At least one location belongs to another device than the stream, so the host copies through a buffer, in stream order. */
 CUresult ct_copy_between_devices(struct ct_stream *stream, const struct ct_copy *copy, ct_copy_executor *execute)
 {
     struct ct_copy_cursor cursor = {0};
@@ -60,7 +60,7 @@ CUresult ct_copy_between_devices(struct ct_stream *stream, const struct ct_copy 
         return run_in_owner(copy->src.memory ? copy->src.owner : copy->dst.owner, copy, execute);
     buffer = malloc(BOUNCE_BYTES);
     if (!buffer)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "buffer between two devices");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "buffer for a copy between two devices");
     while (r == CUDA_SUCCESS && ct_copy_next_piece(copy, &cursor, BOUNCE_BYTES, &piece))
         r = bounce(copy, &piece, buffer, execute);
     free(buffer);

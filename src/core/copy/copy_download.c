@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies from the device to pageable memory: through two staging buffers in turn, by several threads if it is much. */
+/* Copies from the device to pageable memory: through two alternating staging buffers, by several threads if the copy is large. */
 #include "copy_pieces.h"
 
 #include "core/base/config.h"
@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #define DOWNLOAD_THREADS 4
-#define DOWNLOAD_PART_BYTES ((uint64_t)4 << 20) /* less is not worth a thread */
+#define DOWNLOAD_PART_BYTES ((uint64_t)4 << 20) /* a smaller part is not worth a thread */
 
-/* A piece of a download that is under way. */
+/* A piece of a download that is in flight. */
 struct reading {
     struct ct_staging *staging;
     struct ct_copy_piece piece;
@@ -32,7 +32,7 @@ static CUresult start_reading(struct ct_stream *stream, const struct ct_copy *co
         return r;
     r = ct_stream_record_copy_locked(stream, reading->staging->backing.memory, copy->src.memory, &region);
     reading->point = ct_stream_point(stream);
-    reading->active = true; /* even if it failed: what was recorded of it must be over before the staging is given back */
+    reading->active = true; /* even on failure: recorded commands must complete before the staging is freed */
     ct_stream_end(stream);
     return ct_context_check(stream->context, r);
 }
@@ -51,7 +51,7 @@ static CUresult finish_reading(struct ct_stream *stream, const struct ct_copy *c
     return r;
 }
 
-/* While the host copies one piece out, the device copies the next. */
+/* While the host copies one piece from the staging buffer, the device copies the next one into the other. */
 static CUresult read_back(struct ct_stream *stream, const struct ct_copy *copy, struct reading readings[2])
 {
     struct ct_copy_cursor cursor = {0};
@@ -64,7 +64,7 @@ static CUresult read_back(struct ct_stream *stream, const struct ct_copy *copy, 
         if (r == CUDA_SUCCESS)
             r = finish_reading(stream, copy, &readings[turn]);
     }
-    for (unsigned i = 0; i < 2; i++) { /* the last one, or both after a failure */
+    for (unsigned i = 0; i < 2; i++) { /* the last piece, or both after a failure */
         last = finish_reading(stream, copy, &readings[i]);
         r = r == CUDA_SUCCESS ? last : r;
     }
@@ -85,7 +85,7 @@ static CUresult download_part(struct ct_stream *stream, const struct ct_copy *co
     return r;
 }
 
-/* One processor does not copy as fast as a bus: large downloads are shared out among some. */
+/* One processor core copies slower than the bus, so large downloads are divided among several. */
 struct download {
     struct ct_stream *stream;
     struct ct_copy copy;
@@ -102,7 +102,7 @@ static void *run_part(void *argument)
     return NULL;
 }
 
-/* Part `index` of `count`: whole rows, or of one row some of its bytes. */
+/* Part `index` of `count`: whole rows, or a part of a single row. */
 static struct ct_copy part_of(const struct ct_copy *copy, unsigned index, unsigned count)
 {
     const uint64_t units = copy->rows > 1 ? copy->rows : copy->row_bytes;
@@ -116,7 +116,7 @@ static struct ct_copy part_of(const struct ct_copy *copy, unsigned index, unsign
     return part;
 }
 
-/* CPU devices take the processors for themselves. */
+/* CPU devices use all processor cores themselves. */
 static uint64_t allowed_threads(const struct ct_context *context)
 {
     const long processors = context->device->info.kind == CT_DEVICE_CPU ? 1 : sysconf(_SC_NPROCESSORS_ONLN);
@@ -131,13 +131,13 @@ static unsigned count_parts(const struct ct_context *context, const struct ct_co
                    units = copy->rows > 1 ? copy->rows : copy->row_bytes;
     uint64_t n = worth < allowed ? worth : allowed;
 
-    if (copy->slices > 1 || copy->src.memory->texels) /* images are no rows of bytes */
+    if (copy->slices > 1 || copy->src.memory->texels) /* images are not rows of bytes */
         return 1;
     n = n < units ? n : units;
     return n ? (unsigned)n : 1;
 }
 
-/* Signals are for the application's threads. */
+/* Signals are left to the application's threads. */
 CUresult ct_copy_download(struct ct_stream *stream, const struct ct_copy *copy)
 {
     struct download parts[DOWNLOAD_THREADS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVIDIA's Vulkan driver hands copies to a copy engine: 400 GB/s on an H200, where kernels and NVIDIA's own CUDA driver come to 2000.
- * Each thread moves 16 bytes, which there is as fast as any number of them. A block has no ends to heed, since the driver copies what is
- * no whole block. The kernel takes the device's own addresses. */
+/* NVIDIA's Vulkan driver executes copies on a copy engine: 400 GB/s on an H200, where kernels and NVIDIA's own CUDA driver reach 2000.
+ * Each thread copies 16 bytes, which is as fast there as any other number. The kernel only copies whole blocks, without bounds checks; the
+ * driver copies the rest. The kernel uses device addresses. */
 #include "copy_kernel.h"
 
 #include "core/stream/stream_record.h"
@@ -16,9 +16,9 @@
 #define BLOCK_THREADS 256u
 #define UNIT_BYTES 16u
 #define BLOCK_BYTES ((uint64_t)BLOCK_THREADS * UNIT_BYTES)
-#define LEAST_BYTES ((uint64_t)1 << 20) /* below, the two are alike */
+#define LEAST_BYTES ((uint64_t)1 << 20) /* below this size both are equally fast */
 
-/* NULL in it: there is none to be had. */
+/* If its member is NULL the kernel is not available. */
 struct ct_copy_kernel {
     struct ct_kernel_image *image;
 };
@@ -32,7 +32,7 @@ static const char text[] =
     "ld.global.v4.u32 {%a0, %a1, %a2, %a3}, [%src];\nst.global.v4.u32 [%dst], {%a0, %a1, %a2, %a3};\nret;\n}\n";
 _Static_assert(BLOCK_BYTES == 4096, "as in the kernel's text");
 
-/* ---- making it ---- */
+/* ---- creation ---- */
 
 static CUresult make_image(struct ct_device *device, struct ct_kernel_image **out)
 {
@@ -49,15 +49,15 @@ static CUresult make_image(struct ct_device *device, struct ct_kernel_image **ou
         status = ptx2spv_kernel_compile(module, 0, &plain, &options, &kernel);
     ptx2spv_module_destroy(module);
     if (status != PTX2SPV_OK)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the kernel that copies does not compile: %s", ptx2spv_status_string(status));
-    r = kernel.info.params_in_buffer ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "no room for the parameters of the kernel that copies")
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the copy kernel does not compile: %s", ptx2spv_status_string(status));
+    r = kernel.info.params_in_buffer ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the parameters of the copy kernel do not fit")
                                      : device->backend->kernels->create(device->opened, "copy", &kernel, out);
     ptx2spv_kernel_finish(&kernel);
     return r;
 }
 
-/* Compiles what launches of it take, while no stream is locked. All have the same block; a grid above the driver's limits may take a variant
- * of its own. */
+/* Compiles the pipelines that its launches need, while no stream is locked. All launches have the same block; a grid above the driver's
+ * limits may need a variant of its own. */
 static CUresult prepare(const struct ct_device *device, struct ct_kernel_image *image)
 {
     struct ct_launch launch = {.kernel = image, .grid = {1, 1, 1}, .block = {BLOCK_THREADS, 1, 1}};
@@ -82,7 +82,7 @@ static CUresult make(struct ct_device *device, struct ct_kernel_image **out)
     return r;
 }
 
-/* The device's kernel; two threads may make it at once, and one of the two stays. NULL: no memory. */
+/* The device's kernel. Two threads may create it at the same time; then one of the two is kept. NULL: out of memory. */
 static struct ct_copy_kernel *kernel_of(struct ct_device *device)
 {
     struct ct_copy_kernel *before = atomic_load_explicit(&device->copy_kernel, memory_order_acquire); /* pairs with the exchange */
@@ -91,7 +91,7 @@ static struct ct_copy_kernel *kernel_of(struct ct_device *device)
     if (before || !(made = calloc(1, sizeof *made)))
         return before;
     if (make(device, &made->image) != CUDA_SUCCESS)
-        ct_log(CT_LOG_WARN, "device %d: the driver copies, if slowly", device->ordinal);
+        ct_log(CT_LOG_WARN, "device %d: copies are slow, since the copy kernel is not available", device->ordinal);
     if (atomic_compare_exchange_strong(&device->copy_kernel, &before, made))
         return made;
     device->backend->kernels->destroy(made->image);
@@ -109,7 +109,7 @@ void ct_copy_kernel_destroy(struct ct_device *device)
     free(kernel);
 }
 
-/* ---- using it ---- */
+/* ---- use ---- */
 
 static uint64_t address_of(const struct ct_place *place)
 {
@@ -131,14 +131,11 @@ bool ct_copy_kernel_takes(struct ct_device *device, const struct ct_copy *copy)
     return kernel && kernel->image;
 }
 
-/* Bytes at `distance` from the beginning of both places. */
+/* Copies bytes at offset `distance` from the beginning of both locations. */
 static CUresult record_rest(struct ct_stream *stream, const struct ct_copy *copy, uint64_t distance, uint64_t bytes)
 {
-    const struct ct_copy_region region = {.dst_offset = copy->dst.offset + distance,
-                                          .src_offset = copy->src.offset + distance,
-                                          .row_bytes = bytes,
-                                          .rows = 1,
-                                          .slices = 1};
+    const struct ct_copy_region region = {
+        .dst_offset = copy->dst.offset + distance, .src_offset = copy->src.offset + distance, .row_bytes = bytes, .rows = 1, .slices = 1};
 
     return bytes ? ct_stream_record_copy_locked(stream, copy->dst.memory, copy->src.memory, &region) : CUDA_SUCCESS;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies in pieces that fit a buffer. */
+/* Copies in pieces that fit into a buffer. */
 #include "copy_pieces.h"
 
 #include <string.h>
 
 /* See is_slow_in_one. */
-#define ALIAS_BYTES ((uintptr_t)4096) /* addresses that far from each other seem the same for a while */
+#define ALIAS_BYTES ((uintptr_t)4096) /* addresses at this distance seem to alias */
 #define ALIAS_REACH 64
-#define WITHOUT_STRING_BYTES ((uint64_t)2048) /* so much at once is copied by vectors anyway */
-#define WITH_VECTORS_BYTES ((uint64_t)1 << 20) /* and from so much on */
+#define WITHOUT_STRING_BYTES ((uint64_t)2048)  /* up to this size memmove uses vectors anyway */
+#define WITH_VECTORS_BYTES ((uint64_t)1 << 20) /* and from this size on */
 
 uint64_t ct_copy_bytes(const struct ct_copy *copy)
 {
-    return copy->row_bytes * copy->rows * copy->slices; /* no more than the spans, which fit */
+    return copy->row_bytes * copy->rows * copy->slices; /* not more than the spans, which fit in 64 bits */
 }
 
 bool ct_copy_next_piece(const struct ct_copy *copy, struct ct_copy_cursor *cursor, uint64_t limit, struct ct_copy_piece *out)
@@ -54,9 +54,9 @@ uint64_t ct_copy_src_distance(const struct ct_copy *copy, const struct ct_copy_c
     return at->slice * copy->src_slice + at->row * copy->src_pitch + at->column;
 }
 
-/* Memory aligned to pages, as ours is, copied to a large block of malloc, which begins 16 bytes into a page: AMD's Zen 3 does `rep movsb`
- * at a twentieth of its speed there, since what is stored seems to be what is about to be loaded (glibc's bug 30994). glibc 2.36 uses that
- * instruction from 2,112 bytes on, up to less than 1 MiB. */
+/* Whether one memmove would be slow. If page-aligned memory, such as ours, is copied to a large block of malloc, 16 bytes after a
+ * page boundary, AMD's Zen 3 executes `rep movsb` at a twentieth of its speed, since the stores seem to alias the next loads (glibc's bug 30994).
+ * glibc 2.36 uses that instruction from 2,112 bytes to just below 1 MiB. */
 static bool is_slow_in_one(const char *dst, const char *src, uint64_t bytes)
 {
     const uintptr_t ahead = (uintptr_t)dst - (uintptr_t)src;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places: what a pointer of the application is to copies and fills. */
+/* Locations: resolves the application's pointers for copies and fills. */
 #include "copy.h"
 
 #include "core/base/log.h"
@@ -34,7 +34,7 @@ CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t spa
     CUresult r;
 
     if (!address)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a NULL pointer");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer is NULL");
     if (role == CT_POINTER_DEVICE) {
         r = ct_address_find(address, span_bytes, &range);
     } else if (ct_address_find_any(address, 1, &range)) {
@@ -45,7 +45,7 @@ CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t spa
     }
     if (r != CUDA_SUCCESS && role == CT_POINTER_HOST && range.kind == CT_RANGE_REGISTERED &&
         (uint64_t)(uintptr_t)range.host == range.start) {
-        *out = (struct ct_place){.host = (char *)(uintptr_t)address}; /* only its beginning was registered: ordinary memory */
+        *out = (struct ct_place){.host = (char *)(uintptr_t)address}; /* only its beginning is registered, so it is pageable memory */
         return CUDA_SUCCESS;
     }
     if (r != CUDA_SUCCESS)
@@ -79,6 +79,6 @@ CUresult ct_copy_span(uint64_t row_bytes, uint64_t rows, uint64_t pitch, uint64_
 
     if (__builtin_mul_overflow(rows - 1, pitch, &in_rows) || __builtin_mul_overflow(slices - 1, slice, &in_slices) ||
         __builtin_add_overflow(in_rows, in_slices, &in_rows) || __builtin_add_overflow(in_rows, row_bytes, out))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of more than 64 bits of address");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the extent of the copy exceeds 64 bits");
     return CUDA_SUCCESS;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans of copies (Driver API: "API synchronization behavior"; Memory Management, cuMemcpyBatchAsync).
  *
- * On a CPU device the host copies as fast as the device. Pageable memory is read during the call in any case, and to hand a small copy to
- * the device's own thread takes as long as to make it. */
+ * On a CPU device the host copies as fast as the device. Pageable memory is read during the call in any case, and passing a small copy to
+ * the device's thread takes as long as executing it. */
 #include "copy_plan.h"
 
-#define ASYNC_BY_HOST_BYTES ((uint64_t)4 << 20)  /* the most that an asynchronous call copies itself, if the source is not pageable */
-#define READ_IN_ORDER_BYTES ((uint64_t)64 << 20) /* the most that the ring keeps for a host function; for more the call waits */
+#define ASYNC_BY_HOST_BYTES ((uint64_t)4 << 20)  /* maximum that an asynchronous call itself copies if the source is not pageable */
+#define READ_IN_ORDER_BYTES ((uint64_t)64 << 20) /* maximum that the ring holds for a host function; for more the call waits */
 
-/* Whether the call returns when the copy is done. */
+/* Whether the call returns only when the copy is complete. */
 static bool waits(const struct ct_copy_facts *f)
 {
     if (f->dst == CT_END_PAGEABLE || (f->source == CT_SOURCE_AT_CALL && f->src != CT_END_PAGEABLE))

@@ -53,7 +53,7 @@ CUresult ct_copy_record_upload_locked(struct ct_stream *stream, const struct ct_
     return r;
 }
 
-/* One piece from src to dst by way of the ring. */
+/* Copies one piece from src to dst through the ring. */
 static CUresult record_around_locked(struct ct_stream *stream, const struct ct_copy *copy, const struct ct_copy_piece *piece)
 {
     struct ct_copy_region region;
@@ -74,8 +74,8 @@ static CUresult record_around_locked(struct ct_stream *stream, const struct ct_c
     return r;
 }
 
-/* By way of the ring: pieces in the order in which none overwrites what a later one reads: as memmove for one row, any order for rows side
- * by side. */
+/* Through the ring, in an order of pieces in which no piece overwrites the source of a later one: as in memmove for one row, and in any
+ * order for adjacent rows. */
 CUresult ct_copy_record_staged_locked(struct ct_stream *stream, const struct ct_copy *copy)
 {
     bool backwards = copy->rows == 1 && copy->slices == 1 && copy->dst.offset > copy->src.offset;
@@ -101,7 +101,7 @@ CUresult ct_copy_record_staged_locked(struct ct_stream *stream, const struct ct_
 /* Pageable memory that a host function will read. */
 struct late_read {
     struct ct_copy copy;
-    char *to; /* in the ring: rows and slices without gaps */
+    char *to; /* in the ring; rows and slices without gaps */
 };
 
 static void read_late(void *user, CUresult status)
@@ -122,7 +122,7 @@ static CUresult record_read_locked(struct ct_stream *stream, const struct ct_cop
     CUresult r;
 
     if (!late)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a copy of a batch");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "copy with a source that is read in stream order");
     *late = (struct late_read){*copy, to};
     r = ct_stream_run_on_host_locked(stream, read_late, late);
     if (r != CUDA_SUCCESS)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memset (Driver API: Memory Management).
  *
- * A run of bytes is filled by the queue where it is aligned to 4, its ragged ends (at most 3 bytes each) are small copies from the
- * stream's ring. Many short rows with gaps between them are one copy, whose source is one row in the ring with a pitch of 0. */
+ * The queue fills the part of a run of bytes that is aligned to 4; the unaligned ends (at most 3 bytes each) are small copies from the
+ * stream's ring. Many short rows with gaps are one copy, whose source is a single row in the ring with a pitch of 0. */
 #include "memset.h"
 
 #include "core/base/log.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define CT_CHANNEL "memset"
-#define FILL_ROWS 16 /* up to so many rows are filled one by one */
+#define FILL_ROWS 16 /* up to this many rows are filled one by one */
 #define HOST_FILL_BYTES ((uint64_t)64 << 10)
 
 static uint32_t pattern_of(uint32_t value, unsigned element_bytes)
@@ -27,7 +27,7 @@ static uint32_t pattern_of(uint32_t value, unsigned element_bytes)
     }
 }
 
-/* The pattern as it lies from a byte whose distance to a multiple of 4 is `phase`. */
+/* The pattern that begins at a byte with an offset of `phase` from a multiple of 4. */
 static void write_pattern(char *to, uint64_t bytes, uint32_t pattern, unsigned phase)
 {
     char four[4];
@@ -35,11 +35,11 @@ static void write_pattern(char *to, uint64_t bytes, uint32_t pattern, unsigned p
     memcpy(four, &pattern, sizeof four);
     for (uint64_t i = 0; i < bytes && i < 4; i++)
         to[i] = four[(phase + i) % 4];
-    for (uint64_t done = 4; done < bytes; done *= 2) /* doubles what is there; copies of whole patterns keep the phase */
+    for (uint64_t done = 4; done < bytes; done *= 2) /* doubles the filled part; copies of whole patterns keep the phase */
         memcpy(to + done, to, done < bytes - done ? done : bytes - done);
 }
 
-/* Rows from the ring: one row's bytes, repeated. The row is no longer than a shared request of the ring. */
+/* Copies one row from the ring to all rows. The row is no longer than a shared request of the ring. */
 static CUresult copy_rows_locked(struct ct_stream *stream, const struct ct_fill *fill, uint64_t offset, uint64_t bytes, uint64_t rows)
 {
     struct ct_copy_region region = {
@@ -60,7 +60,7 @@ static CUresult copy_rows_locked(struct ct_stream *stream, const struct ct_fill 
     return ct_stream_record_copy_locked(stream, fill->place.memory, staged.memory, &region);
 }
 
-/* One run of bytes at `offset` of the memory. The element's alignment makes the pattern start at a multiple of it everywhere. */
+/* Fills one run of bytes at `offset` of the memory. The run is aligned to the element, so the pattern starts with a whole one. */
 static CUresult fill_run_locked(struct ct_stream *stream, const struct ct_fill *fill, uint64_t offset, uint64_t bytes)
 {
     uint64_t head = -offset & 3, middle, tail;
@@ -78,8 +78,8 @@ static CUresult fill_run_locked(struct ct_stream *stream, const struct ct_fill *
     return r;
 }
 
-/* Rows whose pitch is no multiple of 4 begin at changing phases; the pattern of an element of 1 byte has none, and 2-byte elements
- * keep theirs, since it repeats every 2 bytes. So one staged row serves all. */
+/* If the pitch is not a multiple of 4 the rows begin at different phases, but the pattern of 1-byte elements is the same in all phases, and
+ * that of 2-byte elements repeats every 2 bytes. So one staged row is enough for all. */
 static CUresult fill_locked(struct ct_stream *stream, const struct ct_fill *fill)
 {
     CUresult r = CUDA_SUCCESS;
@@ -121,7 +121,7 @@ static CUresult run(struct ct_stream *stream, const struct ct_fill *fill)
     return ct_context_check(stream->context, r);
 }
 
-/* Memory of another device is filled in its own context's legacy stream, when this stream's work is done. */
+/* Memory of another device is filled in the legacy stream of its own context, after this stream's work is complete. */
 static CUresult run_in_owner(struct ct_stream *stream, const struct ct_fill *fill)
 {
     struct ct_fill waiting = *fill;
@@ -170,7 +170,7 @@ CUresult ct_fill_init(struct ct_fill *out, const struct ct_fill_request *request
     if (request->width == 0 || request->height == 0)
         return CUDA_SUCCESS;
     if (__builtin_mul_overflow(request->width, (uint64_t)request->element_bytes, &fill.row_bytes))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "rows of %llu elements", (unsigned long long)request->width);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the size of rows of %llu elements overflows", (unsigned long long)request->width);
     r = check_shape(request->address, fill.pitch, request->element_bytes, fill.row_bytes, fill.rows);
     if (r == CUDA_SUCCESS)
         r = ct_copy_span(fill.row_bytes, fill.rows, fill.pitch, 1, 0, &span);
@@ -179,7 +179,7 @@ CUresult ct_fill_init(struct ct_fill *out, const struct ct_fill_request *request
     if (r != CUDA_SUCCESS)
         return r;
     if (fill.place.read_only)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx may only be read", (unsigned long long)request->address);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is read-only memory", (unsigned long long)request->address);
     if (fill.pitch == fill.row_bytes) {
         fill.row_bytes *= fill.rows;
         fill.rows = 1;

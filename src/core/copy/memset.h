@@ -5,7 +5,7 @@
 
 #include "copy.h"
 
-/* `height` rows of `width` elements of element_bytes (1, 2, 4) each get `value`; rows are `pitch` bytes apart. */
+/* Sets `height` rows of `width` elements of element_bytes (1, 2, 4) to `value`; rows are `pitch` bytes apart. */
 struct ct_fill_request {
     uint64_t address, pitch, width, height;
     unsigned element_bytes;
@@ -13,15 +13,15 @@ struct ct_fill_request {
     enum ct_copy_mode mode;
 };
 
-/* The same with its memory found. Rows and the memory begin at multiples of the element. 0 rows: it does nothing. */
+/* The same with its memory resolved. Rows and the memory begin at multiples of the element size. With 0 rows it is a no-op. */
 struct ct_fill {
     struct ct_place place;
     uint32_t pattern; /* the element's bytes, repeated to 4 */
     uint64_t row_bytes, rows, pitch;
-    enum ct_copy_mode mode; /* SYNC: waits only where the memory is host memory, or `synchronous` */
+    enum ct_copy_mode mode; /* SYNC: waits only if the memory is host memory or `synchronous` */
 };
 
-/* INVALID_VALUE: misaligned address or pitch, beyond the allocation, in none, or memory that may only be read. */
+/* INVALID_VALUE: misaligned address or pitch, beyond the allocation, in no allocation, or read-only memory. */
 CUresult ct_fill_init(struct ct_fill *out, const struct ct_fill_request *request);
 CUresult ct_fill_execute(struct ct_stream *stream, const struct ct_fill *fill);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes are commands of the stream's queue. Waits are done by the stream's worker, as no GPU API's queue waits for a value in memory: it
- * looks again and again, at the host's own view of the memory where there is one, else at a copy that a queue of its own makes.
+/* Writes are commands of the stream's queue. Waits are executed by the stream's worker, since no GPU API's queue can wait for a value in
+ * memory: it polls the host's mapping of the memory if there is one, else a copy that a separate queue makes.
  *
- * The queue waits for the worker on the host's side, so a wait keeps no queue of the device from the work that is to write the value. */
+ * The queue waits for the worker on the host side, so a wait does not block device queues with the work that writes the value. */
 #include "stream_value.h"
 
 #include "core/base/log.h"
@@ -15,7 +15,7 @@
 #include <time.h>
 
 #define CT_CHANNEL "stream"
-#define LOOKS_AT_ONCE 64      /* before the worker sleeps between two looks */
+#define POLLS_BEFORE_SLEEP 64 /* polls before the worker sleeps between polls */
 #define FIRST_SLEEP_NS 10000l /* doubled each time */
 #define LAST_SLEEP_NS 1000000l
 
@@ -36,19 +36,19 @@ CUresult ct_stream_value_check(const struct ct_stream_value *value)
     if (r != CUDA_SUCCESS)
         return r;
     if (place.read_only)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx may only be read", (unsigned long long)value->address);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is read-only memory", (unsigned long long)value->address);
     if (ct_address_find_any(value->address, 1, &range) && (range.kind == CT_RANGE_MANAGED || range.kind == CT_RANGE_MANAGED_VARIABLES))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is in managed memory", (unsigned long long)value->address);
     return CUDA_SUCCESS;
 }
 
-/* Where the host may look at the value itself: device memory only where that is as good as a copy. */
+/* The host's pointer to the value, or NULL; for device memory only if host access is as good as a copy. */
 static void *host_view_or_null(const struct ct_stream *stream, const struct ct_place *place)
 {
     return place->host && (!place->is_device || ct_copy_host_is_fast(stream->context)) ? place->host : NULL;
 }
 
-/* release and acquire: who sees the value sees what was written before it */
+/* release and acquire: the data written before the value is visible to its readers */
 static void store(void *at, const struct ct_stream_value *value)
 {
     if (value->bytes == 8)
@@ -95,7 +95,7 @@ static void write_by_host(void *user, CUresult status)
     free(write);
 }
 
-/* 8 bytes are one piece only if the host writes them, or as one copy. */
+/* A write of 8 bytes is only atomic if the host executes it, or as one copy. */
 static CUresult record_write_locked(struct ct_stream *stream, const struct ct_place *place, void *host, const struct ct_stream_value *value)
 {
     struct ct_copy_region region = {.dst_offset = place->offset, .row_bytes = 8, .rows = 1, .slices = 1};
@@ -108,7 +108,7 @@ static CUresult record_write_locked(struct ct_stream *stream, const struct ct_pl
     if (host) {
         write = malloc(sizeof *write);
         if (!write)
-            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "write of a value");
+            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "value write");
         *write = (struct host_write){host, *value};
         r = ct_stream_run_on_host_locked(stream, write_by_host, write);
         if (r != CUDA_SUCCESS)
@@ -123,7 +123,7 @@ static CUresult record_write_locked(struct ct_stream *stream, const struct ct_pl
     return ct_stream_record_copy_locked(stream, place->memory, staged.memory, &region);
 }
 
-/* Memory of another device is reached from here as the host can, or not at all. */
+/* Memory of another device is only accessible through the host. */
 static CUresult check_device(const struct ct_stream *stream, const struct ct_place *place, const struct ct_stream_value *value)
 {
     if (place->memory->device != stream->context->backend_device)
@@ -155,8 +155,8 @@ CUresult ct_stream_value_write(struct ct_stream *stream, const struct ct_stream_
 
 /* ---- waiting ---- */
 
-/* What looks at memory that the host does not see: a queue of its own and a place for copies. */
-struct looking_glass {
+/* Polls memory that the host cannot access: a separate queue and a buffer for copies. */
+struct poller {
     struct ct_queue *queue;
     struct ct_stream_ring *ring;
     struct ct_ring_piece copy;
@@ -165,52 +165,52 @@ struct looking_glass {
 struct wait {
     struct ct_context *context; /* borrowed: the worker belongs to a stream of it */
     struct ct_stream_value value;
-    bool by_host; /* looks at the host's view */
+    bool by_host; /* polls the host's mapping */
 };
 
-static void glass_finish(struct looking_glass *glass, const struct ct_context *context)
+static void poller_finish(struct poller *poller, const struct ct_context *context)
 {
-    ct_stream_ring_destroy(glass->ring);
-    context->backend->queues->destroy(glass->queue);
+    ct_stream_ring_destroy(poller->ring);
+    context->backend->queues->destroy(poller->queue);
 }
 
-static CUresult glass_init(struct looking_glass *glass, struct ct_context *context)
+static CUresult poller_init(struct poller *poller, struct ct_context *context)
 {
     const struct ct_queue_desc desc = {.priority = 0};
     CUresult r;
 
-    *glass = (struct looking_glass){0};
-    r = context->backend->queues->create(context->backend_device, &desc, &glass->queue);
+    *poller = (struct poller){0};
+    r = context->backend->queues->create(context->backend_device, &desc, &poller->queue);
     if (r == CUDA_SUCCESS)
-        r = ct_stream_ring_create(context, glass->queue, &glass->ring);
+        r = ct_stream_ring_create(context, poller->queue, &poller->ring);
     if (r == CUDA_SUCCESS)
-        r = ct_stream_ring_take(glass->ring, sizeof(uint64_t), sizeof(uint64_t), &glass->copy);
+        r = ct_stream_ring_take(poller->ring, sizeof(uint64_t), sizeof(uint64_t), &poller->copy);
     if (r != CUDA_SUCCESS)
-        glass_finish(glass, context);
+        poller_finish(poller, context);
     return r;
 }
 
-static CUresult look_through(struct looking_glass *glass, const struct wait *wait, const struct ct_place *place, uint64_t *out)
+static CUresult poll_by_copy(struct poller *poller, const struct wait *wait, const struct ct_place *place, uint64_t *out)
 {
     const struct ct_backend *backend = wait->context->backend;
     const struct ct_copy_region region = {
-        .dst_offset = glass->copy.offset,
+        .dst_offset = poller->copy.offset,
         .src_offset = place->offset,
         .row_bytes = wait->value.bytes,
         .rows = 1,
         .slices = 1,
     };
-    CUresult r = backend->queues->copy(glass->queue, glass->copy.memory, place->memory, &region, 1);
+    CUresult r = backend->queues->copy(poller->queue, poller->copy.memory, place->memory, &region, 1);
 
     if (r == CUDA_SUCCESS)
-        r = backend->queues->await(glass->queue, backend->queues->point(glass->queue), UINT64_MAX, false);
+        r = backend->queues->await(poller->queue, backend->queues->point(poller->queue), UINT64_MAX, false);
     if (r == CUDA_SUCCESS)
-        *out = load(glass->copy.host, wait->value.bytes);
+        *out = load(poller->copy.host, wait->value.bytes);
     return r;
 }
 
-/* One look. The memory is found anew each time: it may have been freed. */
-static CUresult look(const struct wait *wait, struct looking_glass *glass, uint64_t *out)
+/* Polls once. The memory is looked up each time, since it may have been freed. */
+static CUresult poll_once(const struct wait *wait, struct poller *poller, uint64_t *out)
 {
     struct ct_place place;
     CUresult r = ct_process_check();
@@ -222,41 +222,42 @@ static CUresult look(const struct wait *wait, struct looking_glass *glass, uint6
     if (r != CUDA_SUCCESS)
         return r;
     if (!wait->by_host)
-        return look_through(glass, wait, &place, out);
+        return poll_by_copy(poller, wait, &place, out);
     *out = load(place.host, wait->value.bytes);
     return CUDA_SUCCESS;
 }
 
-static void rest(unsigned looks, long *sleep_ns)
+static void rest(unsigned polls, long *sleep_ns)
 {
     const struct timespec time = {.tv_nsec = *sleep_ns};
 
-    if (looks < LOOKS_AT_ONCE)
+    if (polls < POLLS_BEFORE_SLEEP)
         return;
     nanosleep(&time, NULL);
     *sleep_ns = *sleep_ns * 2 < LAST_SLEEP_NS ? *sleep_ns * 2 : LAST_SLEEP_NS;
 }
 
-/* Until the condition is met, or never will be: the context failed, the memory or the process is going. */
-static void look_until_met(const struct wait *wait, struct looking_glass *glass)
+/* Polls until the condition is met, or cannot be met any more: the context failed, the memory was freed, or the process exits. */
+static void poll_until_met(const struct wait *wait, struct poller *poller)
 {
     long sleep_ns = FIRST_SLEEP_NS;
     uint64_t seen;
 
-    for (unsigned looks = 0; look(wait, glass, &seen) == CUDA_SUCCESS && !is_met(&wait->value, seen); looks += looks < LOOKS_AT_ONCE)
-        rest(looks, &sleep_ns);
+    for (unsigned polls = 0; poll_once(wait, poller, &seen) == CUDA_SUCCESS && !is_met(&wait->value, seen);
+         polls += polls < POLLS_BEFORE_SLEEP)
+        rest(polls, &sleep_ns);
 }
 
 static void wait_on_worker(void *user, CUresult status)
 {
     struct wait *wait = user;
-    struct looking_glass glass;
+    struct poller poller;
 
     if (status == CUDA_SUCCESS && wait->by_host) {
-        look_until_met(wait, NULL);
-    } else if (status == CUDA_SUCCESS && glass_init(&glass, wait->context) == CUDA_SUCCESS) {
-        look_until_met(wait, &glass);
-        glass_finish(&glass, wait->context);
+        poll_until_met(wait, NULL);
+    } else if (status == CUDA_SUCCESS && poller_init(&poller, wait->context) == CUDA_SUCCESS) {
+        poll_until_met(wait, &poller);
+        poller_finish(&poller, wait->context);
     }
     free(wait);
 }
@@ -275,7 +276,7 @@ CUresult ct_stream_value_wait(struct ct_stream *stream, const struct ct_stream_v
     host = host_view_or_null(stream, &place);
     wait = malloc(sizeof *wait);
     if (!wait)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "wait for a value");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "value wait");
     *wait = (struct wait){stream->context, *value, host != NULL};
     r = ct_stream_run_on_host(stream, wait_on_worker, wait);
     if (r != CUDA_SUCCESS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values in memory that streams write and wait for (Driver API: Stream Memory Operations). */
+/* Value writes and value waits of streams (Driver API: Stream Memory Operations). */
 #ifndef CT_CORE_STREAM_VALUE_H
 #define CT_CORE_STREAM_VALUE_H
 
@@ -13,14 +13,14 @@ struct ct_stream_value {
     uint64_t address;
     uint64_t value;
     unsigned bytes;
-    enum ct_value_condition condition; /* of waits */
+    enum ct_value_condition condition; /* only for waits */
 };
 
 /* INVALID_VALUE: misaligned, in no allocation, read-only, or in managed memory. */
 CUresult ct_stream_value_check(const struct ct_stream_value *value);
-/* Writes it, in one piece, when what was recorded before is complete. */
+/* Writes it atomically when the commands recorded before are complete. */
 CUresult ct_stream_value_write(struct ct_stream *stream, const struct ct_stream_value *value);
-/* What is recorded later waits until what is at the address meets the condition. */
+/* Commands recorded later wait until the value at the address meets the condition. */
 CUresult ct_stream_value_wait(struct ct_stream *stream, const struct ct_stream_value *value);
 
 #endif
