@@ -54,9 +54,9 @@ uint64_t ct_copy_src_distance(const struct ct_copy *copy, const struct ct_copy_c
     return at->slice * copy->src_slice + at->row * copy->src_pitch + at->column;
 }
 
-/* Whether one memmove would be slow. If page-aligned memory, such as ours, is copied to a large block of malloc, 16 bytes after a
- * page boundary, AMD's Zen 3 executes `rep movsb` at a twentieth of its speed, since the stores seem to alias the next loads (glibc's bug 30994).
- * glibc 2.36 uses that instruction from 2,112 bytes to just below 1 MiB. */
+/* Whether one memmove would be slow. If page-aligned memory, such as ours, is copied to a large block of malloc, which begins 16 bytes
+ * after a page boundary, AMD's Zen 3 executes `rep movsb` at a twentieth of its speed, since the stores seem to alias the next loads
+ * (glibc's bug 30994). glibc 2.36 uses that instruction from 2,112 bytes to just below 1 MiB. */
 static bool is_slow_in_one(const char *dst, const char *src, uint64_t bytes)
 {
     const uintptr_t ahead = (uintptr_t)dst - (uintptr_t)src;
