@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which address rule a device gets. Each candidate is tried on a device of its own: memory is made where the rule wants it, and what came
- * is compared. The order is that of the design: chosen addresses, chosen behind a mask, shared, windows, the driver's own.
+/* Determines the address rule of a device. Each candidate is tried on a VkDevice of its own: memory is allocated where the rule requires it,
+ * and the resulting address is compared. The order of preference: chosen addresses, chosen with a mask, shared, windows, the driver's own.
  *
- * CUTTLE_ADDRESS_RULE names a rule, and then the candidates that are only there to test it count, too: with a made-up mask or made-up
- * windows on drivers that take any address, and on CPU devices with pages that are mapped twice. No driver that is known needs windows:
- * each grants addresses or shares the host's. */
+ * If CUTTLE_ADDRESS_RULE names a rule, the candidates that exist only for tests are considered, too: with an artificial mask or artificial
+ * windows on drivers that accept any address, and on CPU devices with pages that are mapped twice. No known driver needs windows: each
+ * grants addresses or shares the host's. */
 #include "virtual_memory.h"
 
 #include "core/backing/address_rule.h"
@@ -21,39 +21,23 @@
 #define DEVICE_BYTES ((uint64_t)2 << 20)
 #define HOST_BYTES ((uint64_t)64 << 10)
 #define PIECE_ALIGN ((uint64_t)64 << 10)
-/* No driver's import is known to break below 4 GiB: ANV keeps the size in 32 bits. */
+/* No driver is known to fail at imports below 4 GiB; ANV keeps the size in 32 bits. */
 #define MAX_PIECE_BYTES (4 * GIB - ((uint64_t)2 << 20))
 
-/* Free in PIE and non-PIE processes, and within what drivers that grant the host's addresses take. */
-#define HIGH_ARENA                                                                                                                         \
-    {                                                                                                                                      \
-        {                                                                                                                                  \
-            0x100000000000, 0x3fff00000000                                                                                                 \
-        }                                                                                                                                  \
-    }
-/* RADV on GFX8 has 64 GiB of addresses or more, in the upper half of Raven 512 GiB; its own begin at 4 GiB. */
+/* Free in PIE and non-PIE processes, and accepted by all drivers that grant addresses of the host. */
+#define HIGH_ARENA {{0x100000000000, 0x3fff00000000}}
+/* RADV on GFX8 has at least 64 GiB of addresses, Raven 512 GiB in the upper half; the driver's own addresses begin at 4 GiB. */
 #define LOW_ARENA                                                                                                                          \
     {                                                                                                                                      \
         {                                                                                                                                  \
             16 * GIB, 62 * GIB                                                                                                             \
         }                                                                                                                                  \
     }
-/* For tests: a bit that heap, stack and mappings of a process have set anyway, so that registered memory is where the mask leaves it. */
+/* For tests: a bit that is set in the addresses of heap, stack and mappings anyway, so that the mask does not change registered memory. */
 #define TEST_MASK UINT64_C(0x400000000000)
-#define TEST_MASK_ARENA                                                                                                                    \
-    {                                                                                                                                      \
-        {                                                                                                                                  \
-            0x280000000000, 0x2fff00000000                                                                                                 \
-        }                                                                                                                                  \
-    }
-/* For tests: two, of different distances; the arenas lie well inside. */
-#define TEST_WINDOWS                                                                                                                       \
-    {                                                                                                                                      \
-        {0x200000000000, 512 * GIB, 0x480000000000},                                                                                       \
-        {                                                                                                                                  \
-            0x240000000000, 512 * GIB, 0x460000000000                                                                                      \
-        }                                                                                                                                  \
-    }
+#define TEST_MASK_ARENA {{0x280000000000, 0x2fff00000000}}
+/* For tests: two windows with different offsets; the arenas lie well inside. */
+#define TEST_WINDOWS {{0x200000000000, 512 * GIB, 0x480000000000}, {0x240000000000, 512 * GIB, 0x460000000000}}
 #define TEST_WINDOW_ARENAS                                                                                                                 \
     {                                                                                                                                      \
         {0x200000000000 + GIB, 0x200000000000 + 511 * GIB},                                                                                \
@@ -61,16 +45,16 @@
             0x240000000000 + GIB, 0x240000000000 + 511 * GIB                                                                               \
         }                                                                                                                                  \
     }
-/* RADV from GFX9 on grants addresses in the upper half only. Other vendors' drivers are not asked: a refusal may cost (see memory_piece.c).
- */
+/* RADV from GFX9 on grants addresses in the upper half only. It is not tried on other vendors' drivers: a refusal may have side effects (see
+ * memory_piece.c). */
 #define RADV_MASK UINT64_C(0xffff800000000000)
 #define VENDOR_AMD 0x1002u
 
 struct candidate {
     enum ct_address_rule rule;
     enum ct_vk_placement placement;
-    bool for_tests;     /* counts only where its rule is asked for */
-    bool sparse_import; /* a driver known to grant this ignores the address chosen for an import */
+    bool for_tests;     /* considered only if CUTTLE_ADDRESS_RULE names its rule */
+    bool sparse_import; /* imports need a sparse buffer: a driver known to grant this rule ignores the address chosen for an import */
     uint64_t mask;
     struct ct_address_arena arenas[CT_ADDRESS_ARENAS];
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX];
@@ -92,9 +76,9 @@ static const struct candidate candidates[] = {
 };
 #define N_CANDIDATES (sizeof candidates / sizeof *candidates)
 
-/* ---- what a candidate makes of a device ---- */
+/* ---- candidates ---- */
 
-static void take(const struct candidate *candidate, struct ct_vk_physical *physical, struct ct_device_info *info)
+static void apply(const struct candidate *candidate, struct ct_vk_physical *physical, struct ct_device_info *info)
 {
     struct ptx2spv_target *target = &info->target;
     bool has_import = physical->has[CT_VK_EXT_EXTERNAL_MEMORY_HOST];
@@ -110,11 +94,11 @@ static void take(const struct candidate *candidate, struct ct_vk_physical *physi
                                                                    : PTX2SPV_POINTER_SAME;
     target->pointer_mask = candidate->mask;
     memcpy(target->windows, candidate->windows, sizeof target->windows);
-    info->maps_host = true; /* buffers may lie in some visible, coherent type on every device (Vulkan, "Resource Memory Association") */
+    info->maps_host = true; /* every device has a host-visible, coherent type for buffers (Vulkan, "Resource Memory Association") */
     info->can_import_host = has_import;
     info->import_at_pointer = false;
     info->virtual_memory = CT_VIRTUAL_NONE;
-    info->import_read_only = has_import && info->kind == CT_DEVICE_CPU; /* nothing is pinned for writing there */
+    info->import_read_only = has_import && info->kind == CT_DEVICE_CPU; /* such a device pins no pages for writing */
     info->pageable_access = candidate->rule == CT_ADDRESS_SHARED;
 }
 
@@ -134,9 +118,9 @@ static bool has_what_it_needs(const struct candidate *candidate, const struct ct
     return false;
 }
 
-/* ---- trying it ---- */
+/* ---- trials ---- */
 
-/* A piece of the arena for one trial. Given back only where the trial went well: an address that was refused is not asked for again. */
+/* Reserves a part of the arena for one trial. It is released only after a successful trial: a refused address is not requested again. */
 static bool reserve(const struct ct_backend_device *device, void **out, uint64_t *out_bytes)
 {
     *out = NULL;
@@ -146,7 +130,7 @@ static bool reserve(const struct ct_backend_device *device, void **out, uint64_t
     return ct_reserve(device->info, DEVICE_BYTES, 1, out, out_bytes) == CUDA_SUCCESS;
 }
 
-/* Memory of one kind, at its address; host memory at its host pointer, too. */
+/* Whether memory of one kind can be allocated at its address; host memory also at its host pointer. */
 static bool makes(struct ct_backend_device *device, enum ct_memory_kind kind, uint64_t size_bytes)
 {
     struct ct_memory_request request = {.size_bytes = size_bytes, .align = PIECE_ALIGN, .kind = kind};
@@ -166,8 +150,8 @@ static bool makes(struct ct_backend_device *device, enum ct_memory_kind kind, ui
     return good;
 }
 
-/* A sparse buffer of one page at some page of the arena: where imported pages can be bound. Nothing is bound here, since a driver's binding
- * is not in doubt; and where RADV runs without a GPU (Mesa's drm-shim), no wait for one ever ends well. */
+/* Whether a sparse buffer of one page, to which imported pages can be bound, can be created at a page of the arena. Nothing is bound, since
+ * binding itself is known to work; and with RADV without a GPU (Mesa's drm-shim), no wait for a binding succeeds. */
 static bool makes_sparse(struct ct_backend_device *device, uint64_t address)
 {
     struct ct_vk_piece_plan plan = {.size_bytes = (uint64_t)sysconf(_SC_PAGESIZE), .sparse = true, .unbound = true};
@@ -191,14 +175,15 @@ static bool imports(struct ct_backend_device *device, void *page, uint64_t page_
     return true;
 }
 
-/* Whether any page of the application can be had at its own pointer: tried with one that is no better aligned than it has to be. */
+/* Whether any page of the application can be imported at its own address: tried with a page that has no more than the required alignment. */
 static bool imports_at_pointer(struct ct_backend_device *device)
 {
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     char *pages, *odd;
     bool good;
 
-    if (device->physical->placement == CT_VK_PLACED_PAGES) /* its own pointer is its device address; the test rules leave it as it is */
+    if (device->physical->placement ==
+        CT_VK_PLACED_PAGES) /* such a page's device address is its host address, and the test rules do not change it */
         return true;
     if (device->physical->address_granule > page_bytes)
         return false;
@@ -224,7 +209,7 @@ static bool makes_host(struct ct_backend_device *device)
     return true;
 }
 
-/* Whether addresses can be had without memory: ANV of i915 grants sparse buffers none of the host's. */
+/* Whether addresses can be reserved without memory: ANV with i915 grants sparse buffers no addresses of the host. */
 static bool reserves_sparse(struct ct_backend_device *device)
 {
     uint64_t reserved_bytes;
@@ -244,8 +229,8 @@ static bool works(const struct candidate *candidate, struct ct_vk_physical *phys
     struct ct_backend_device *device;
     bool good;
 
-    take(candidate, physical, info);
-    if (physical->memory_missing || (candidate->rule == CT_ADDRESS_OWN && !candidate->for_tests)) /* nothing to try, or to be right about */
+    apply(candidate, physical, info);
+    if (physical->memory_missing || (candidate->rule == CT_ADDRESS_OWN && !candidate->for_tests)) /* there is nothing to try */
         return true;
     if (ct_vk_device_open_compiler(physical, info, &device) != CUDA_SUCCESS)
         return false;
@@ -258,7 +243,7 @@ static bool works(const struct candidate *candidate, struct ct_vk_physical *phys
     return good;
 }
 
-/* ---- choosing ---- */
+/* ---- selection ---- */
 
 static bool find(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule rule, bool for_tests)
 {
@@ -280,10 +265,10 @@ static bool find_forced(struct ct_vk_physical *physical, struct ct_device_info *
             continue;
         if (find(physical, info, (enum ct_address_rule)rule, true))
             return true;
-        ct_log(CT_LOG_WARN, "%s cannot have the address rule \"%s\"", info->name, name);
+        ct_log(CT_LOG_WARN, "%s does not support the address rule \"%s\"", info->name, name);
         return false;
     }
-    ct_log(CT_LOG_WARN, "CUTTLE_ADDRESS_RULE=%s is not known; it may be chosen, mask, shared, windows or own", name);
+    ct_log(CT_LOG_WARN, "CUTTLE_ADDRESS_RULE=%s is not known; the rules are chosen, mask, shared, windows and own", name);
     return false;
 }
 
@@ -296,7 +281,7 @@ static void find_best(struct ct_vk_physical *physical, struct ct_device_info *in
             return;
 }
 
-/* How large a piece is made at once, and whether larger memory can be glued of several. */
+/* Determines the maximum size of a piece, and whether larger memory can be concatenated from several. */
 static void choose_sizes(struct ct_vk_physical *physical, struct ct_device_info *info)
 {
     uint64_t forced = (uint64_t)(ct_config()->piece_bytes > 0 ? ct_config()->piece_bytes : 0) & ~(PIECE_ALIGN - 1);
@@ -312,7 +297,7 @@ static void choose_sizes(struct ct_vk_physical *physical, struct ct_device_info 
         info->max_allocation_bytes = physical->piece_bytes;
 }
 
-/* CPU devices take what is mapped at addresses that were imported before; others have sparse memory, if works() found it at an address. */
+/* CPU devices access whatever is mapped at addresses that were imported before; others have sparse memory, if works() found it usable. */
 static void choose_virtual_memory(const struct ct_vk_physical *physical, struct ct_device_info *info)
 {
     bool bind = !strcmp(ct_config()->virtual_memory, "sparse") && info->sparse && physical->has_sparse_family;
@@ -326,8 +311,8 @@ static void choose_virtual_memory(const struct ct_vk_physical *physical, struct 
     info->driver_pages = info->virtual_memory == CT_VIRTUAL_PAGES && ct_vk_export_types(physical);
 }
 
-/* On CPU devices memory is pages of a file of ours, which other processes and other drivers can map. Memory that a driver exports would take
- * a file descriptor for each allocation. */
+/* On CPU devices memory consists of pages of a file of the library, which other processes and other drivers can map. Memory that a driver
+ * exports would need a file descriptor for each allocation. */
 static void choose_sharing(struct ct_vk_physical *physical, struct ct_device_info *info)
 {
     physical->export_types = info->kind != CT_DEVICE_CPU && ct_config()->share_memory ? ct_vk_export_types(physical) : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Vulkan backend as core sees it. */
+/* The function tables that the Vulkan backend provides to core. */
 #include "image.h"
 #include "core/base/log.h"
 #include "queue.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches: command buffers that are used again and again. Beginning one costs tens of microseconds on some drivers (40 measured on
- * NVIDIA 580), so one is begun in advance, while the device runs what was just submitted. */
+/* Batches: command buffers that are reused. Beginning one takes tens of microseconds on some drivers (40 measured on NVIDIA 580), so one
+ * is begun in advance, while the device executes the last submission. */
 #include "queue.h"
 
 #include "core/base/log.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define CT_CHANNEL "queue"
-#define MAX_SPARE 32 /* kept for reuse; a burst's batches beyond these are freed */
+#define MAX_SPARE 32 /* kept for reuse; further batches of a burst are freed */
 
 void ct_vk_batch_append(struct ct_vk_batch_list *list, struct ct_vk_batch *batch)
 {
@@ -96,7 +96,7 @@ static CUresult restart(struct ct_backend_device *device, struct ct_vk_batch *ba
     return r == CUDA_SUCCESS ? begin(device, batch) : r;
 }
 
-/* A begun batch that is in no list. */
+/* Returns a begun batch that is in no list. */
 static CUresult make_locked(struct ct_vk_scheduler *scheduler, struct ct_vk_batch **out)
 {
     struct ct_vk_batch *batch = pop_or_null(&scheduler->used);
@@ -134,9 +134,9 @@ CUresult ct_vk_batch_take_locked(struct ct_queue *queue, struct ct_vk_batch **ou
 void ct_vk_batch_give_locked(struct ct_vk_scheduler *scheduler, struct ct_vk_batch *batch)
 {
     for (unsigned i = 0; i < batch->n_waits; i++)
-        ct_vk_line_release_locked(scheduler->device, batch->waits[i].line);
-    ct_vk_line_release_locked(scheduler->device, batch->signal.line);
-    batch->signal.line = NULL;
+        ct_vk_timeline_semaphore_release_locked(scheduler->device, batch->waits[i].semaphore);
+    ct_vk_timeline_semaphore_release_locked(scheduler->device, batch->signal.semaphore);
+    batch->signal.semaphore = NULL;
     batch->n_waits = 0;
     if (scheduler->n_spare >= MAX_SPARE) {
         destroy(scheduler->device, batch);
@@ -151,7 +151,7 @@ void ct_vk_batch_prepare_locked(struct ct_vk_scheduler *scheduler)
     struct ct_vk_batch *batch;
 
     if (scheduler->ready || make_locked(scheduler, &batch) != CUDA_SUCCESS)
-        return; /* who needs one gets the error */
+        return; /* the next call that needs one returns the error */
     push(&scheduler->ready, batch);
     scheduler->n_spare++;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An opened device: VkDevice with its own function table, and its queues. Two opens of one device are
+/* An open device: a VkDevice with its own function table and its queues. A device can be opened several times; the objects are
  * independent of each other. */
 #include "vk.h"
 
@@ -10,7 +10,7 @@
 
 #define CT_CHANNEL "vulkan"
 
-/* Turns on the rows of features.def that the device has, and nothing else. */
+/* Enables the features of features.def that the device has, and no others. */
 static void choose_features(const struct ct_vk_physical *physical, struct ct_vk_features *out)
 {
     const struct ct_vk_features *have = &physical->features;
@@ -72,8 +72,8 @@ static CUresult create_handle(struct ct_backend_device *device)
 
     if (has_own_sparse_family(physical))
         queues[info.queueCreateInfoCount++] = queues_of(physical->sparse_family, 1, &highest);
-    if (physical->has_pulse_family)
-        queues[info.queueCreateInfoCount++] = queues_of(physical->pulse_family, 1, &highest);
+    if (physical->has_refresh_family)
+        queues[info.queueCreateInfoCount++] = queues_of(physical->refresh_family, 1, &highest);
     for (uint32_t i = 0; i < physical->n_queues; i++)
         priorities[i] = ct_vk_queue_is_urgent(i, physical->n_queues) ? 1.0f : 0.5f;
     choose_features(physical, &features);
@@ -85,7 +85,7 @@ static CUresult get_sparse_queue(struct ct_backend_device *device)
     if (!device->physical->has_sparse_family)
         return CUDA_SUCCESS;
     device->vk.vkGetDeviceQueue(device->handle, device->physical->sparse_family, 0, &device->sparse_queue);
-    return ct_vk_line_create(device, &device->binding_line);
+    return ct_vk_timeline_semaphore_create(device, &device->binding_semaphore);
 }
 
 static CUresult create_pipeline_cache(struct ct_backend_device *device)
@@ -95,7 +95,7 @@ static CUresult create_pipeline_cache(struct ct_backend_device *device)
     return ct_vk_result(device->vk.vkCreatePipelineCache(device->handle, &info, NULL, &device->pipeline_cache), "vkCreatePipelineCache");
 }
 
-/* What compiling needs. No semaphores: RADV without a kernel driver, which only compiles, has none. */
+/* Initializes what compiling needs. Creates no semaphores: RADV without a kernel driver, which can only compile, has none. */
 static CUresult init_compiler(struct ct_backend_device *device)
 {
     CUresult r;
@@ -118,8 +118,8 @@ static CUresult init(struct ct_backend_device *device)
         return r;
     for (uint32_t i = 0; i < device->physical->n_queues; i++)
         device->vk.vkGetDeviceQueue(device->handle, device->physical->family, i, &device->queues[i]);
-    if (device->physical->has_pulse_family)
-        device->vk.vkGetDeviceQueue(device->handle, device->physical->pulse_family, 0, &device->pulse_queue);
+    if (device->physical->has_refresh_family)
+        device->vk.vkGetDeviceQueue(device->handle, device->physical->refresh_family, 0, &device->refresh_queue);
     if ((r = ct_vk_timestamp_pool_create(device, &device->timestamps)) != CUDA_SUCCESS)
         return r;
     if ((r = ct_vk_scheduler_create(device, &device->scheduler)) != CUDA_SUCCESS)
@@ -173,7 +173,8 @@ void ct_vk_device_close(struct ct_backend_device *device)
     ct_vk_timestamp_pool_destroy(device->timestamps);
     if (device->pipeline_cache)
         device->vk.vkDestroyPipelineCache(device->handle, device->pipeline_cache, NULL);
-    ct_vk_line_release_locked(device, device->binding_line); /* the scheduler is gone: nobody else has it */
+    ct_vk_timeline_semaphore_release_locked(
+        device, device->binding_semaphore); /* without the lock: the scheduler is destroyed, and this is the last reference */
     if (device->handle)
         device->vk.vkDestroyDevice(device->handle, NULL);
     if (device->sparse_lock)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a physical device is and can do: struct ct_vk_physical for us, struct ct_device_info for core and the compiler.
- * Facts come from features.def, float_controls.def, extensions.def and, for what drivers do not say, drivers.def. */
+/* The properties of a physical device: struct ct_vk_physical for the backend, struct ct_device_info for core and the compiler.
+ * They come from features.def, float_controls.def, extensions.def and, for what drivers do not report, drivers.def. */
 #include "queue.h"
 #include "vk.h"
 
@@ -13,16 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* CUDA's limits of a grid; larger than a device's are reached by splitting. */
+/* CUDA's limits of a grid; a grid beyond the device's limits is split. */
 #define CUDA_MAX_GRID_X 0x7fffffffu
 #define CUDA_MAX_GRID_YZ 65535u
 #define CUDA_MAX_BLOCK_THREADS 1024u
-#define UNKNOWN_GRANULE 65536u        /* what every driver grants that was tried */
+#define UNKNOWN_GRANULE 65536u        /* granted by every driver that was tried */
 #define MAX_PUSH_CONSTANT_BYTES 4096u /* more than any driver has; bounds a buffer on the stack in record.c */
 #define GUESSED_UNITS_DISCRETE 32u
 #define GUESSED_UNITS 8u
 #define VENDOR_INTEL 0x8086u
-#define MESA_HONEYKRISP 26u           /* VK_DRIVER_ID_MESA_HONEYKRISP, which older headers lack */
+#define MESA_HONEYKRISP 26u /* VK_DRIVER_ID_MESA_HONEYKRISP, which older headers lack */
 
 struct properties {
     VkPhysicalDeviceProperties2 core;
@@ -37,20 +37,20 @@ struct properties {
     VkPhysicalDeviceDrmPropertiesEXT drm;
 };
 
-enum { FLUSHES = 2, REFINED = 2, SLOW = 2 }; /* see drivers.def */
-enum { CT_VK_EXT_ANY = CT_VK_EXT_COUNT }; /* a row of drivers.def for every device of a driver */
+enum { FLUSHES = 2, REFINED = 2, SLOW = 2 }; /* values of columns of drivers.def */
+enum { CT_VK_EXT_ANY = CT_VK_EXT_COUNT };    /* marks a row of drivers.def for all devices of a driver */
 
 static const struct driver_facts {
     VkDriverId id;
     unsigned mark;
     enum ct_address_rule rule;
     uint64_t granule;
-    uint8_t exact[6], subnormals32, exp2, zeros, kernel, pulse, unroll, warps;
+    uint8_t exact[6], subnormals32, exp2, zeros, kernel, refresh, unroll, warps;
 } drivers[] = {
-#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, kernel, pulse, unroll,      \
+#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, kernel, refresh, unroll,    \
                warps)                                                                                                                      \
-    {id, CT_VK_EXT_##mark, rule, granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, kernel, pulse, unroll,  \
-     warps},
+    {id,     CT_VK_EXT_##mark, rule,   granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros,                   \
+     kernel, refresh,          unroll, warps},
 #include "backend_vk/drivers/drivers.def"
 };
 
@@ -64,7 +64,7 @@ static const struct driver_facts *find_driver(VkDriverId id, const bool has[CT_V
     return &unknown;
 }
 
-/* Names the driver for the table of workarounds. */
+/* Returns the driver's name in the table of workarounds. */
 static enum ct_driver driver_of(VkDriverId id)
 {
     switch ((unsigned)id) {
@@ -88,7 +88,7 @@ static enum ct_driver driver_of(VkDriverId id)
     }
 }
 
-/* Structures of Vulkan all begin like this. */
+/* All extensible structures of Vulkan begin with the members of VkBaseOutStructure. */
 static void link_property(struct properties *properties, void *block, VkStructureType type)
 {
     VkBaseOutStructure *base = block;
@@ -144,7 +144,7 @@ static void find_extensions(const struct ct_vk_instance *instance, VkPhysicalDev
             mark_extension(list[i].extensionName, has);
     }
     free(list);
-    /* An older validation layer knows neither the structure nor the execution mode, and calls every kernel invalid. */
+    /* An older validation layer knows neither the structure nor the execution mode, and reports every kernel as invalid. */
     if (instance->validating && instance->layer_spec_version < VK_MAKE_API_VERSION(0, 1, 3, 276))
         has[CT_VK_EXT_MAXIMAL_RECONVERGENCE] = false;
     has[CT_VK_EXT_EXTERNAL_MEMORY_HOST] &= ct_config()->host_import;
@@ -172,7 +172,7 @@ static void get_families(VkPhysicalDevice handle, struct families *out)
     vkGetPhysicalDeviceQueueFamilyProperties(handle, &out->count, out->of);
 }
 
-/* A compute family, if possible one without graphics: those run beside a desktop and have the longer time limits. */
+/* Finds a compute family, if possible one without graphics: such families run beside a desktop and have longer time limits. */
 static bool find_family(const struct families *families, struct ct_vk_physical *out)
 {
     bool found = false;
@@ -192,7 +192,7 @@ static bool find_family(const struct families *families, struct ct_vk_physical *
     return found;
 }
 
-/* A family that binds sparse memory, if possible the one that all else goes to. */
+/* Finds a family that binds sparse memory, if possible the compute family in use. */
 static void find_sparse_family(const struct families *families, struct ct_vk_physical *out)
 {
     if (!out->features.core.features.sparseBinding)
@@ -206,16 +206,16 @@ static void find_sparse_family(const struct families *families, struct ct_vk_phy
     }
 }
 
-/* A family whose queues copy and do nothing else. */
-static void find_pulse_family(const struct families *families, struct ct_vk_physical *out)
+/* Finds a family whose queues can only copy. */
+static void find_refresh_family(const struct families *families, struct ct_vk_physical *out)
 {
     const VkQueueFlags allowed = VK_QUEUE_TRANSFER_BIT | VK_QUEUE_SPARSE_BINDING_BIT | VK_QUEUE_PROTECTED_BIT;
 
-    for (uint32_t i = 0; i < families->count && out->needs_pulse && !out->has_pulse_family; i++) {
+    for (uint32_t i = 0; i < families->count && out->needs_host_store_refresh && !out->has_refresh_family; i++) {
         if (!(families->of[i].queueFlags & VK_QUEUE_TRANSFER_BIT) || (families->of[i].queueFlags & ~allowed) || !families->of[i].queueCount)
             continue;
-        out->pulse_family = i;
-        out->has_pulse_family = !out->has_sparse_family || out->sparse_family != i;
+        out->refresh_family = i;
+        out->has_refresh_family = !out->has_sparse_family || out->sparse_family != i;
     }
 }
 
@@ -240,7 +240,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Where the table does not know the driver, it has to promise maximal reconvergence, and the probe has the last word. */
+/* A driver without an entry in the table must support maximal reconvergence, and pass the probe afterwards. */
 static bool takes_native_warps(const struct ct_vk_physical *physical, const struct driver_facts *driver, const struct ct_device_info *info)
 {
     if (info->target.subgroup_size < 32 || info->kind == CT_DEVICE_CPU)
@@ -282,8 +282,8 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     target->vectors = info->kind == CT_DEVICE_CPU ? PTX2SPV_VECTORS_SPLIT : PTX2SPV_VECTORS_WHOLE;
 }
 
-/* Where nobody tells. Programs launch a few blocks for each, or loop over their data with that many: too few leave most of the device idle,
- * too many cost next to nothing. So these are what larger devices of their kind have. */
+/* Used if no source reports a number. Programs launch a few blocks per unit, or loop over their data with that many: too few leave most of
+ * the device idle, too many cost almost nothing. So these are the numbers of larger devices of each kind. */
 static uint32_t guess_compute_units(enum ct_device_kind kind)
 {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -303,13 +303,13 @@ static uint32_t guess_compute_units(enum ct_device_kind kind)
 
 static uint32_t count_compute_units(const struct properties *properties, enum ct_device_kind kind)
 {
-    uint32_t told = properties->nv.shaderSMCount;
+    uint32_t reported = properties->nv.shaderSMCount;
 
-    told = told ? told : properties->amd.activeComputeUnitCount;
-    told = told ? told : properties->arm.shaderCoreCount;
-    if (!told && properties->drm.hasRender && properties->core.properties.vendorID == VENDOR_INTEL)
-        told = ct_vk_intel_subslices(properties->drm.renderMajor, properties->drm.renderMinor);
-    return told ? told : guess_compute_units(kind);
+    reported = reported ? reported : properties->amd.activeComputeUnitCount;
+    reported = reported ? reported : properties->arm.shaderCoreCount;
+    if (!reported && properties->drm.hasRender && properties->core.properties.vendorID == VENDOR_INTEL)
+        reported = ct_vk_intel_subslices(properties->drm.renderMajor, properties->drm.renderMinor);
+    return reported ? reported : guess_compute_units(kind);
 }
 
 static uint32_t largest_local_heap(const VkPhysicalDeviceMemoryProperties *memory)
@@ -366,7 +366,8 @@ static void fill_capabilities(const struct ct_vk_physical *physical, const struc
     uint32_t threads = min_u32(limits->maxComputeWorkGroupInvocations, limits->maxComputeWorkGroupSize[0]);
 
     info->memory_bytes = physical->memory.memoryHeaps[physical->local_heap].size;
-    info->max_allocation_bytes = max_memory < max_buffer ? max_memory : max_buffer; /* before pieces are glued: address_rule.c */
+    info->max_allocation_bytes =
+        max_memory < max_buffer ? max_memory : max_buffer; /* address_rule.c raises it if pieces can be concatenated */
     info->compute_units = count_compute_units(properties, info->kind);
     info->max_block_threads = min_u32(threads, CUDA_MAX_BLOCK_THREADS);
     info->shared_bytes = limits->maxComputeSharedMemorySize;
@@ -436,14 +437,14 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     out_info->workarounds = ct_workarounds_of(driver_of(properties.v12.driverID), properties.v12.driverInfo);
     out_info->import_refusals_spoil = (out_info->workarounds & CT_WORKAROUND(SPOILING_REFUSALS)) != 0;
     out_info->copies_by_kernel = driver->kernel;
-    out->needs_pulse = driver->pulse || ct_config()->pulse;
+    out->needs_host_store_refresh = driver->refresh || ct_config()->host_store_refresh;
     out->raw_sparse = (out_info->workarounds & CT_WORKAROUND(COMPRESSED_SPARSE)) != 0;
     fill_identity(&properties, out->has, out_info);
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);
     out_info->unproven_warps = !driver->warps;
     find_sparse_family(&families, out);
-    find_pulse_family(&families, out);
+    find_refresh_family(&families, out);
     out_info->sparse_images = out_info->sparse && out->has_sparse_family && out->features.core.features.sparseResidencyImage2D;
     out->memory_missing = !out->memory.memoryTypeCount;
     ct_vk_address_rule_probe(out, out_info, driver->rule);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of another API or process, imported from a file descriptor.
  *
- * Every import is a VkDeviceMemory of its own, so that the same bytes may be wanted at several addresses. How it comes to the address of
- * the rule, in the order in which core asks:
- *   way 0   as memory of ours does: by an opaque capture address, which the specification does not allow for imports (03333) and drivers
- *           may ignore; by a sparse buffer on RADV, which is known to; on CPU devices that are to have other addresses than the host by
- *           mapping the pages once more and importing that mapping
- *   way 1   a sparse buffer at the address, into which the memory is bound; not where those cannot read what others compressed
- * Memory that was glued of pieces has a descriptor for each, and is glued again: only by a capture address or by sparse buffers, since CPU
- * devices' memory is in one file.
- * An opaque descriptor does not say of which memory type it is: the types are tried, before any address is asked for. */
+ * Every import is a VkDeviceMemory of its own, so the same bytes can be imported at several addresses. The ways to place it at the address
+ * that the rule requires, in the order in which core requests them:
+ *   way 0   as for memory of the library: by an opaque capture address, which the specification does not allow for imports (03333) and
+ *           drivers may ignore; by a sparse buffer on RADV, which is known to ignore it; on CPU devices whose addresses must differ from the
+ *           host's by mapping the pages a second time and importing that mapping
+ *   way 1   a sparse buffer at the address, to which the memory is bound; not if sparse buffers cannot read compressed data
+ * Memory that was concatenated from pieces has a descriptor for each piece, and is concatenated again: only by capture addresses or sparse
+ * buffers, since the memory of CPU devices is in one file.
+ * An opaque descriptor does not contain its memory type: the types are tried before an address is requested. */
 #include "memory.h"
 
 #include "core/backing/address_rule.h"
@@ -23,9 +23,9 @@
 
 #define CT_CHANNEL "memory"
 
-/* ---- which memory type ---- */
+/* ---- the memory type ---- */
 
-/* What the driver says of sharing memory of buffers like ours. */
+/* Queries the driver's support for sharing memory of buffers like those of the backend. */
 static VkExternalMemoryProperties sharing_of(const struct ct_vk_physical *physical, VkExternalMemoryHandleTypeFlagBits type)
 {
     const VkPhysicalDeviceExternalBufferInfo info = {
@@ -36,7 +36,7 @@ static VkExternalMemoryProperties sharing_of(const struct ct_vk_physical *physic
     return properties.externalMemoryProperties;
 }
 
-/* Whether buffers of ours may have imported memory, and with what condition. */
+/* Whether buffers of the backend may be bound to imported memory, and whether only to dedicated memory. */
 static bool can_import(const struct ct_backend_device *device, const struct ct_fd_import *import, bool *out_dedicated_only)
 {
     const VkExternalMemoryFeatureFlags features = sharing_of(device->physical, ct_vk_fd_type(import)).externalMemoryFeatures;
@@ -45,7 +45,7 @@ static bool can_import(const struct ct_backend_device *device, const struct ct_f
     return features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
 }
 
-/* The device node that memory of this driver is a descriptor of when it is exported. */
+/* Finds the device node that descriptors of this driver's exported memory refer to. */
 static CUresult find_export_node(struct ct_backend_device *device, uint64_t *out)
 {
     const struct ct_memory_request request = {.size_bytes = 4096, .kind = CT_MEMORY_DEVICE};
@@ -57,7 +57,7 @@ static CUresult find_export_node(struct ct_backend_device *device, uint64_t *out
     if (r != CUDA_SUCCESS)
         return r;
     if ((r = ct_vk_memory_export(memory, 0, &share)) == CUDA_SUCCESS && (fstat(share.fd, &file) < 0 || !S_ISCHR(file.st_mode)))
-        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s exports memory that is no device node", device->info->name);
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s exports memory as a descriptor that is not a device node", device->info->name);
     close(share.fd);
     ct_vk_memory_destroy(memory);
     if (r == CUDA_SUCCESS)
@@ -65,7 +65,8 @@ static CUresult find_export_node(struct ct_backend_device *device, uint64_t *out
     return r;
 }
 
-/* Whether the driver may have exported it. NVIDIA's refuses everybody memory once it was asked to import something else, so it is not. */
+/* Whether the driver may have exported the file. NVIDIA's driver refuses all further memory, to every process, after a request to import
+ * something else, so such a request is avoided. */
 static bool is_of_driver(struct ct_backend_device *device, const struct stat *file)
 {
     uint64_t node = atomic_load_explicit(&device->export_node, memory_order_relaxed);
@@ -80,7 +81,7 @@ static bool is_of_driver(struct ct_backend_device *device, const struct stat *fi
     return file->st_rdev == node;
 }
 
-/* lavapipe reads the beginning of the file, for ever if it is a pipe; its memory is a file in memory. */
+/* lavapipe reads the beginning of the file, and blocks for ever on a pipe; its memory is a file in memory (memfd). */
 static bool may_be_memory(struct ct_backend_device *device, const struct ct_fd_import *import)
 {
     bool needs_file = device->info->kind == CT_DEVICE_CPU && !import->dma_buf;
@@ -93,7 +94,7 @@ static bool may_be_memory(struct ct_backend_device *device, const struct ct_fd_i
     return !needs_file || (S_ISREG(file.st_mode) && (uint64_t)file.st_size >= import->total_bytes);
 }
 
-/* Types that the descriptor itself allows: only dma-bufs tell. */
+/* Queries the memory types that the descriptor allows; only dma-bufs support this query. */
 static CUresult types_of_fd(struct ct_backend_device *device, const struct ct_fd_import *import, uint32_t *out)
 {
     VkMemoryFdPropertiesKHR properties = {.sType = VK_STRUCTURE_TYPE_MEMORY_FD_PROPERTIES_KHR};
@@ -107,10 +108,10 @@ static CUresult types_of_fd(struct ct_backend_device *device, const struct ct_fd
     return r;
 }
 
-/* The best of the types in `allowed` of which an import succeeds. Nothing is kept of it. */
+/* Finds the best of the types in `allowed` with which an import succeeds. The import is freed again. */
 static CUresult try_types(struct ct_backend_device *device, struct ct_fd_import *import, VkBuffer buffer, uint32_t allowed)
 {
-    static const struct ct_vk_wishes local = {0, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT};
+    static const struct ct_vk_type_preferences local = {0, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT};
     VkDeviceMemory handle;
     uint32_t type;
 
@@ -139,7 +140,7 @@ CUresult ct_vk_memory_check_fd(struct ct_backend_device *device, struct ct_fd_im
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import this kind of memory", device->info->name);
     import->dedicated |= dedicated_only;
     if (!may_be_memory(device, import) || (r = types_of_fd(device, import, &types)) != CUDA_SUCCESS)
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "file descriptor %d is not of such memory", import->fd);
+        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "file descriptor %d does not refer to such memory", import->fd);
     if ((r = ct_vk_buffer_create(device, &plan, &buffer)) != CUDA_SUCCESS)
         return r;
     device->vk.vkGetBufferMemoryRequirements(device->handle, buffer, &requirements);
@@ -148,7 +149,7 @@ CUresult ct_vk_memory_check_fd(struct ct_backend_device *device, struct ct_fd_im
     return r;
 }
 
-/* ---- at an address ---- */
+/* ---- imports ---- */
 
 static CUresult add_part(struct ct_vk_memory *memory, const struct ct_vk_piece_plan *whole, const struct ct_fd_import *import)
 {
@@ -160,7 +161,7 @@ static CUresult add_part(struct ct_vk_memory *memory, const struct ct_vk_piece_p
 
     plan.import_fd = import;
     plan.allowed_types = import->types;
-    plan.size_bytes = import->dedicated ? import->total_bytes : import->size_bytes; /* dedicated memory is for a buffer of its size */
+    plan.size_bytes = import->dedicated ? import->total_bytes : import->size_bytes; /* dedicated memory needs a buffer of its size */
     plan.chosen_address = whole->chosen_address ? whole->chosen_address + offset : 0;
     plan.wanted_address = whole->wanted_address ? whole->wanted_address + offset : 0;
     if ((r = ct_vk_piece_create(memory->base.device, &plan, piece, &address)) != CUDA_SUCCESS)
@@ -182,7 +183,7 @@ static unsigned count_parts(const struct ct_fd_import *import)
     return n;
 }
 
-/* Memory by a plan for the addresses of all of it, a piece for each descriptor. *out is untouched on failure. */
+/* Creates memory with a piece for each descriptor; the plan has the addresses of the whole. *out is untouched on failure. */
 static CUresult create_of_parts(struct ct_backend_device *device, const struct ct_vk_piece_plan *whole, struct ct_vk_memory **out)
 {
     const unsigned n = count_parts(whole->import_fd);
@@ -203,7 +204,7 @@ static CUresult create_of_parts(struct ct_backend_device *device, const struct c
     return CUDA_SUCCESS;
 }
 
-/* A CPU device's memory is mapped already; this tells where. */
+/* The memory of a CPU device is always mapped; this returns its address. */
 static CUresult map(struct ct_vk_memory *memory, void **out)
 {
     struct ct_backend_device *device = memory->base.device;
@@ -226,7 +227,7 @@ static CUresult import_by_plan(struct ct_backend_device *device, const struct ct
     return CUDA_SUCCESS;
 }
 
-/* The pages that `from` has mapped, mapped once more at the device address, and imported there. */
+/* Maps the pages of `from` a second time at the device address, and imports them there. */
 static CUresult import_again(struct ct_backend_device *device, struct ct_vk_memory *from, uint64_t want_address, struct ct_vk_memory **out)
 {
     uint64_t device_at = ct_rule_devaddr(&device->info->target, want_address).v;
@@ -295,7 +296,7 @@ CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct c
     CUresult r;
 
     if (import->next && (!import->want_address || physical->placement != CT_VK_PLACED_OPAQUE))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not glue what it imports", device->info->name);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not concatenate imported memory", device->info->name);
     if (import->pages)
         return import_file(device, import, out);
     if (import->way > (only_way ? 0 : 1))
@@ -311,10 +312,10 @@ CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct c
     return r;
 }
 
-/* ---- the other way round ---- */
+/* ---- exports ---- */
 
-/* Without a buffer that the memory would have to be dedicated to. */
-static bool goes_both_ways(const VkExternalMemoryProperties *properties)
+/* Whether memory can be exported and imported without being dedicated to a buffer. */
+static bool is_sharable(const VkExternalMemoryProperties *properties)
 {
     const VkExternalMemoryFeatureFlags needed = VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
 
@@ -331,12 +332,12 @@ VkExternalMemoryHandleTypeFlags ct_vk_export_types(const struct ct_vk_physical *
     if (!physical->has[CT_VK_EXT_EXTERNAL_MEMORY_FD])
         return 0;
     properties = sharing_of(physical, opaque);
-    if (!goes_both_ways(&properties))
+    if (!is_sharable(&properties))
         return 0;
     if (!physical->has[CT_VK_EXT_EXTERNAL_MEMORY_DMA_BUF] || !(properties.compatibleHandleTypes & dma_buf))
         return opaque;
     properties = sharing_of(physical, dma_buf);
-    return goes_both_ways(&properties) ? opaque | dma_buf : opaque;
+    return is_sharable(&properties) ? opaque | dma_buf : opaque;
 }
 
 CUresult ct_vk_get_fd(struct ct_backend_device *device, VkDeviceMemory handle, VkExternalMemoryHandleTypeFlagBits type, int *out_fd)
@@ -346,7 +347,7 @@ CUresult ct_vk_get_fd(struct ct_backend_device *device, VkDeviceMemory handle, V
     VkResult result = device->vk.vkGetMemoryFdKHR(device->handle, &info, &fd);
     CUresult r;
 
-    if (result == VK_ERROR_INITIALIZATION_FAILED) /* Vulkan does not know it here: NVIDIA's driver when no descriptor is left */
+    if (result == VK_ERROR_INITIALIZATION_FAILED) /* not specified by Vulkan here; NVIDIA's driver returns it when no descriptor is left */
         result = VK_ERROR_TOO_MANY_OBJECTS;
     if ((r = ct_vk_result(result, "vkGetMemoryFdKHR")) == CUDA_SUCCESS)
         *out_fd = fd;
@@ -364,7 +365,7 @@ static CUresult export_file(const struct ct_vk_memory *memory, struct ct_memory_
     return CUDA_SUCCESS;
 }
 
-/* Whether the driver made it to be exported. */
+/* Whether the memory was allocated as exportable. */
 static CUresult check_export(const struct ct_vk_memory *memory)
 {
     if (memory->pieces[0].exportable)
@@ -406,9 +407,10 @@ CUresult ct_vk_memory_export_dma_buf(struct ct_memory *base, uint64_t offset, ui
     if (r != CUDA_SUCCESS)
         return r;
     if (size_bytes > room)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a dma-buf is one memory of the driver: %llu bytes here", (unsigned long long)room);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a dma-buf is a single allocation of the driver: %llu bytes here",
+                       (unsigned long long)room);
     if (offset + piece->buffer_offset)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a dma-buf begins where the driver's memory does: %llu bytes before this",
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a dma-buf begins where the driver's allocation does: %llu bytes before this",
                        (unsigned long long)(offset + piece->buffer_offset));
     return ct_vk_get_fd(base->device, piece->handle, VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT, out_fd);
 }

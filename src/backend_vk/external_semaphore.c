@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Semaphores that another API or process shares: lines whose values others signal, too.
+/* Semaphores that are shared with another API or process, which signal them, too.
  *
- * A binary semaphore has no values. Its line counts our signals, so that each is greater than the last, and its waits are for 0. Vulkan
- * wants the signal of a binary semaphore submitted before the wait for it is, also across processes: so a signal is submitted as soon as it
- * may be. */
+ * A binary semaphore has no values. Its ct_vk_timeline_semaphore counts the local signals, so that each is greater than the last, and its
+ * waits are for 0. Vulkan requires the signal of a binary semaphore to be submitted before the wait for it, also across processes: so a
+ * signal is submitted as soon as possible. */
 #include "queue.h"
 
 #include "core/base/log.h"
@@ -14,8 +14,8 @@
 
 struct ct_semaphore {
     struct ct_backend_device *device; /* borrowed */
-    struct ct_vk_line *line;
-    bool timeline;
+    struct ct_vk_timeline_semaphore *vulkan;
+    bool is_timeline;
 };
 
 bool ct_vk_imports_timelines(const struct ct_vk_physical *physical)
@@ -36,7 +36,7 @@ static CUresult import_fd(struct ct_semaphore *semaphore, int fd)
     struct ct_backend_device *device = semaphore->device;
     const VkImportSemaphoreFdInfoKHR info = {
         .sType = VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR,
-        .semaphore = semaphore->line->semaphore,
+        .semaphore = semaphore->vulkan->handle,
         .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT,
         .fd = fd,
     };
@@ -55,13 +55,14 @@ CUresult ct_vk_semaphore_import(struct ct_backend_device *device, int fd, bool t
     if (!semaphore)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "semaphore object");
     semaphore->device = device;
-    semaphore->timeline = timeline;
-    r = timeline ? ct_vk_line_create(device, &semaphore->line) : ct_vk_line_create_binary(device, &semaphore->line);
+    semaphore->is_timeline = timeline;
+    r = timeline ? ct_vk_timeline_semaphore_create(device, &semaphore->vulkan)
+                 : ct_vk_timeline_semaphore_create_binary(device, &semaphore->vulkan);
     if (r != CUDA_SUCCESS) {
         free(semaphore);
         return r;
     }
-    semaphore->line->external = true;
+    semaphore->vulkan->external = true;
     if ((r = import_fd(semaphore, fd)) != CUDA_SUCCESS) {
         ct_vk_semaphore_destroy(semaphore);
         return r;
@@ -78,36 +79,37 @@ void ct_vk_semaphore_destroy(struct ct_semaphore *semaphore)
         return;
     scheduler = semaphore->device->scheduler;
     ct_mutex_lock(&scheduler->lock);
-    ct_vk_line_release_locked(semaphore->device, semaphore->line);
+    ct_vk_timeline_semaphore_release_locked(semaphore->device, semaphore->vulkan);
     ct_mutex_unlock(&scheduler->lock);
     free(semaphore);
 }
 
 CUresult ct_vk_semaphore_await(struct ct_semaphore *semaphore, uint64_t value, uint64_t timeout_ns)
 {
-    return ct_vk_line_await(semaphore->device, semaphore->line, value, timeout_ns);
+    return ct_vk_timeline_semaphore_await(semaphore->device, semaphore->vulkan, value, timeout_ns);
 }
 
-/* Values only grow: others may have signalled, too. */
+/* Values only increase, and another process may have signalled, too. */
 static CUresult signal_timeline(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value)
 {
     uint64_t now;
-    CUresult r = ct_vk_line_read(queue->device, semaphore->line, &now);
+    CUresult r = ct_vk_timeline_semaphore_read(queue->device, semaphore->vulkan, &now);
 
     if (r != CUDA_SUCCESS)
         return r;
     if (value <= now)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "signal of %llu on a timeline at %llu", (unsigned long long)value,
                        (unsigned long long)now);
-    return ct_vk_queue_signal_line(queue, semaphore->line, &value);
+    return ct_vk_queue_signal_timeline_semaphore(queue, semaphore->vulkan, &value);
 }
 
 CUresult ct_vk_queue_signal_semaphore(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value)
 {
-    return semaphore->timeline ? signal_timeline(queue, semaphore, value) : ct_vk_queue_signal_line(queue, semaphore->line, NULL);
+    return semaphore->is_timeline ? signal_timeline(queue, semaphore, value)
+                                  : ct_vk_queue_signal_timeline_semaphore(queue, semaphore->vulkan, NULL);
 }
 
 CUresult ct_vk_queue_wait_semaphore(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value)
 {
-    return ct_vk_queue_wait_line(queue, semaphore->line, semaphore->timeline ? value : 0);
+    return ct_vk_queue_wait_timeline_semaphore(queue, semaphore->vulkan, semaphore->is_timeline ? value : 0);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The chain of blocks of features that a device is asked for. */
+/* The chain of feature structures that a device is queried for. */
 #include "vk.h"
 
 #include <string.h>
 
-/* Structures of Vulkan all begin like this. */
+/* All extensible structures of Vulkan begin with the members of VkBaseOutStructure. */
 static void chain(VkPhysicalDeviceFeatures2 *head, void *block, VkStructureType type)
 {
     VkBaseOutStructure *base = block;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images, with memory of their own or of another API, or without (image_tiles.c).
+/* Images with memory of their own or of another API, or without memory (image_tiles.c).
  *
- * Of an image that another API made nothing is told but what CUDA's descriptor has. Ours gets the same properties, so that drivers choose
- * the same tiling for it: external, optimal tiling, one sample, usage for sampling and transfers, and for storage and attachments where the
- * flags say so. Drivers compress no images that are shared as opaque descriptors (RADV, ANV), where formats and usage would matter more.
- * Its contents are there already: the barrier that takes the image over must not begin from an undefined layout. */
+ * CUDA's descriptor is all that is known about an image of another API. The image created here gets the same properties, so that drivers
+ * choose the same tiling: external, optimal tiling, one sample, usage for sampling and transfers, and for storage and attachments if the
+ * flags say so. Drivers do not compress images that are shared as opaque descriptors (RADV, ANV); otherwise formats and usage would matter.
+ * The image already has contents: the barrier that acquires it must not begin from an undefined layout. */
 #include "image.h"
 
 #include "core/base/log.h"
@@ -15,15 +15,15 @@
 
 #define CT_CHANNEL "memory"
 
-/* ---- what it is ---- */
+/* ---- creation info ---- */
 
 static const struct image_format {
     CUarray_format format;
     unsigned channels;
     VkFormat vulkan;
-    bool reread;
+    bool reinterpreted;
 } formats[] = {
-#define IMAGE_FORMAT(format, channels, vulkan, reread) {CU_AD_FORMAT_##format, channels, VK_FORMAT_##vulkan, reread},
+#define IMAGE_FORMAT(format, channels, vulkan, reinterpreted) {CU_AD_FORMAT_##format, channels, VK_FORMAT_##vulkan, reinterpreted},
 #include "image_formats.def"
 };
 
@@ -35,7 +35,7 @@ static const struct image_format *find_format_or_null(CUarray_format format, uns
     return NULL;
 }
 
-/* Kernels write elements as bits, whatever their format. */
+/* Kernels store elements as bits, whatever the format, so storage needs a mutable format. */
 static VkImageCreateFlags create_flags(const struct ct_image_request *request, const struct image_format *format)
 {
     static const VkImageCreateFlags sources[] = {
@@ -44,7 +44,7 @@ static VkImageCreateFlags create_flags(const struct ct_image_request *request, c
     };
 
     return sources[request->memory] | (request->cube ? VK_IMAGE_CREATE_CUBE_COMPATIBLE_BIT : 0) |
-           (format->reread || request->storage ? VK_IMAGE_CREATE_MUTABLE_FORMAT_BIT : 0);
+           (format->reinterpreted || request->storage ? VK_IMAGE_CREATE_MUTABLE_FORMAT_BIT : 0);
 }
 
 static VkImageUsageFlags usage(const struct ct_image_request *request)
@@ -58,7 +58,7 @@ static VkExternalMemoryHandleTypeFlagBits handle_type(const struct ct_image_requ
     return request->import ? VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT : 0;
 }
 
-/* Fills in what vkCreateImage wants; `external` is chained where the image is another's. */
+/* Fills in the arguments of vkCreateImage; `external` is chained if the image is imported. */
 static CUresult describe(const struct ct_image_request *request, VkExternalMemoryImageCreateInfo *external, VkImageCreateInfo *out)
 {
     static const VkImageType types[] = {
@@ -94,8 +94,8 @@ static bool is_within(const VkImageCreateInfo *info, const VkImageFormatProperti
            info->arrayLayers <= most->maxArrayLayers;
 }
 
-/* The size of all texels, without any padding; UINT64_MAX if it does not fit into 64 bits. */
-static uint64_t least_bytes(const struct ct_image_request *request)
+/* The size of all texels without padding; UINT64_MAX if it does not fit into 64 bits. */
+static uint64_t min_bytes(const struct ct_image_request *request)
 {
     uint64_t sum = 0;
 
@@ -113,7 +113,7 @@ static uint64_t least_bytes(const struct ct_image_request *request)
     return sum;
 }
 
-/* Whether the device makes such images, and whether memory of another API must be for the image alone. */
+/* Whether the device supports such images, and whether imported memory must be dedicated to the image. */
 static CUresult check(const struct ct_backend_device *device, const VkImageCreateInfo *info, const struct ct_image_request *request,
                       bool *out_dedicated_only)
 {
@@ -135,19 +135,19 @@ static CUresult check(const struct ct_backend_device *device, const VkImageCreat
 
     if (result == VK_ERROR_FORMAT_NOT_SUPPORTED || (result == VK_SUCCESS && !is_within(info, &found.imageFormatProperties)) ||
         (result == VK_SUCCESS && request->import && !(features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT)))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no such images: VkFormat %d, usage 0x%x", device->info->name, (int)info->format,
-                       info->usage);
-    if (result == VK_SUCCESS && least_bytes(request) > found.imageFormatProperties.maxResourceSize)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "an image of %llu bytes; %s makes such ones of at most %llu",
-                       (unsigned long long)least_bytes(request), device->info->name,
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not support such images: VkFormat %d, usage 0x%x", device->info->name,
+                       (int)info->format, info->usage);
+    if (result == VK_SUCCESS && min_bytes(request) > found.imageFormatProperties.maxResourceSize)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "an image of %llu bytes; %s supports at most %llu for such images",
+                       (unsigned long long)min_bytes(request), device->info->name,
                        (unsigned long long)found.imageFormatProperties.maxResourceSize);
     *out_dedicated_only = features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT;
     return ct_vk_result(result, "vkGetPhysicalDeviceImageFormatProperties2");
 }
 
-/* ---- its memory ---- */
+/* ---- memory ---- */
 
-static const struct ct_vk_wishes local = {0, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT};
+static const struct ct_vk_type_preferences local = {0, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT};
 
 static CUresult allocate(struct ct_vk_image *image, const VkMemoryRequirements *needed, const VkMemoryDedicatedAllocateInfo *dedicated)
 {
@@ -157,7 +157,7 @@ static CUresult allocate(struct ct_vk_image *image, const VkMemoryRequirements *
     CUresult r;
 
     if (needed->size > device->physical->max_memory_bytes)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "an image takes %llu bytes of memory; %s makes at most %llu at once",
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "an image needs %llu bytes of memory; %s allocates at most %llu at once",
                        (unsigned long long)needed->size, device->info->name, (unsigned long long)device->physical->max_memory_bytes);
     if (!ct_vk_choose_type(types, needed->memoryTypeBits, local, &info.memoryTypeIndex))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory type for images", device->info->name);
@@ -169,7 +169,7 @@ static CUresult allocate(struct ct_vk_image *image, const VkMemoryRequirements *
     return CUDA_SUCCESS;
 }
 
-/* Of the type that was found when the descriptor came in, or of another that images may have. */
+/* Tries the type that was found when the descriptor was imported, then the other types that the image allows. */
 static CUresult import(struct ct_vk_image *image, const struct ct_image_request *request, const VkMemoryRequirements *needed,
                        const VkMemoryDedicatedAllocateInfo *dedicated)
 {
@@ -195,15 +195,15 @@ static CUresult give_memory(struct ct_vk_image *image, const struct ct_image_req
     struct ct_backend_device *device = image->base.device;
     const VkImageMemoryRequirementsInfo2 asked = {.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_REQUIREMENTS_INFO_2, .image = image->handle};
     const VkMemoryDedicatedAllocateInfo alone = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .image = image->handle};
-    VkMemoryDedicatedRequirements wish = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
-    VkMemoryRequirements2 needed = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2, .pNext = &wish};
+    VkMemoryDedicatedRequirements dedication = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
+    VkMemoryRequirements2 needed = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2, .pNext = &dedication};
     bool dedicated;
     CUresult r;
 
     device->vk.vkGetImageMemoryRequirements2(device->handle, &asked, &needed);
     image->base.size_bytes = needed.memoryRequirements.size;
     image->base.align = needed.memoryRequirements.alignment;
-    dedicated = request->import ? dedicated_only || request->import->dedicated : wish.prefersDedicatedAllocation;
+    dedicated = request->import ? dedicated_only || request->import->dedicated : dedication.prefersDedicatedAllocation;
     r = request->import ? import(image, request, &needed.memoryRequirements, dedicated ? &alone : NULL)
                         : allocate(image, &needed.memoryRequirements, dedicated ? &alone : NULL);
     if (r != CUDA_SUCCESS)
@@ -237,14 +237,16 @@ static CUresult make(struct ct_vk_image *image, const struct ct_image_request *r
 
     if ((r = describe(request, &external, &info)) != CUDA_SUCCESS || (r = check(device, &info, request, &dedicated_only)) != CUDA_SUCCESS ||
         (r = ct_vk_result(device->vk.vkCreateImage(device->handle, &info, NULL, &image->handle), "vkCreateImage")) != CUDA_SUCCESS ||
-        (r = request->memory == CT_IMAGE_OWN ? give_memory(image, request, dedicated_only) : ct_vk_image_lay_tiles(image)) != CUDA_SUCCESS)
+        (r = request->memory == CT_IMAGE_OWN ? give_memory(image, request, dedicated_only) : ct_vk_image_init_tiling(image)) !=
+            CUDA_SUCCESS)
         return r;
     if (request->import)
         ct_vk_name_imported_image(device->handle, image->handle);
     for (uint32_t i = 0; i < request->levels; i++)
         init_level(image, request, request->texel_bytes, i);
-    return request->memory == CT_IMAGE_DEFERRED ? CUDA_SUCCESS /* nothing may use it before it is bound */
-                                                : ct_vk_image_settle(image, request->import ? CT_VK_IMAGE_TAKEN_OVER : CT_VK_IMAGE_NEW);
+    return request->memory == CT_IMAGE_DEFERRED
+               ? CUDA_SUCCESS /* no command may use it before memory is bound */
+               : ct_vk_image_to_general_layout(image, request->import ? CT_VK_IMAGE_TAKEN_OVER : CT_VK_IMAGE_NEW);
 }
 
 CUresult ct_vk_image_create(struct ct_backend_device *device, const struct ct_image_request *request, struct ct_texel_image **out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images with opaque tiling. Each level is a ct_memory that only copies take. All are in VK_IMAGE_LAYOUT_GENERAL from their making on. */
+/* Images with opaque tiling. Each level is a ct_memory that only copies accept. All images are in VK_IMAGE_LAYOUT_GENERAL after creation. */
 #ifndef CT_VK_IMAGE_H
 #define CT_VK_IMAGE_H
 /* Parts: image_layout.c, image_tiles.c, record_image.c. */
@@ -16,13 +16,14 @@ struct ct_vk_level {
 struct ct_vk_image {
     struct ct_texel_image base;
     VkImage handle;
-    VkDeviceMemory memory;  /* none where it is bound later */
+    VkDeviceMemory memory;  /* VK_NULL_HANDLE if memory is bound later */
     uint64_t charged_bytes; /* counted in device->heap_used[heap] */
     uint32_t heap;
     enum ct_image_memory source;
-    uint32_t width, height, depth;     /* of the first level */
-    uint32_t allowed_types;            /* bound later: of its memory */
-    uint64_t tail_offset, tail_stride; /* bound later: in what Vulkan takes for the image's memory; of the tails of layers */
+    uint32_t width, height, depth; /* of the first level */
+    uint32_t allowed_types;        /* if bound later: the allowed memory types */
+    uint64_t tail_offset,
+        tail_stride; /* if bound later: the offset of the mip tail in the image's memory, and the distance between layers' tails */
     unsigned n_levels;
     struct ct_vk_level levels[];
 };
@@ -36,17 +37,17 @@ CUresult ct_vk_image_create(struct ct_backend_device *device, const struct ct_im
 void ct_vk_image_destroy(struct ct_texel_image *image);
 struct ct_memory *ct_vk_image_level(struct ct_texel_image *image, uint32_t level);
 enum ct_vk_image_origin {
-    CT_VK_IMAGE_NEW,        /* its contents are lost */
-    CT_VK_IMAGE_TAKEN_OVER, /* it is on imported memory, and keeps what the other API wrote */
+    CT_VK_IMAGE_NEW,        /* its contents are undefined */
+    CT_VK_IMAGE_TAKEN_OVER, /* it has imported memory, and keeps the other API's contents */
 };
-/* Takes an image into the general layout, in which it stays. Waits until that is done: any queue may use the image then. */
-CUresult ct_vk_image_settle(struct ct_vk_image *image, enum ct_vk_image_origin origin);
+/* Moves an image into the general layout, in which it stays, and waits until that is done: then any queue may use the image. */
+CUresult ct_vk_image_to_general_layout(struct ct_vk_image *image, enum ct_vk_image_origin origin);
 
-/* image_tiles.c: images whose memory is bound later. NOT_SUPPORTED: the device wants more for them than tiles. */
-CUresult ct_vk_image_lay_tiles(struct ct_vk_image *image);
+/* image_tiles.c: images whose memory is bound later. NOT_SUPPORTED: the device needs further memory besides that of texels. */
+CUresult ct_vk_image_init_tiling(struct ct_vk_image *image);
 CUresult ct_vk_image_bind(struct ct_texel_image *image, const struct ct_tile_bind *binds, unsigned count);
 
-/* record_image.c: queue_copy where one side at least is a level. */
+/* record_image.c: a copy with at least one image level as source or destination. */
 CUresult ct_vk_queue_copy_image(struct ct_queue *queue, struct ct_memory *dst, struct ct_memory *src, const struct ct_copy_region *regions,
                                 unsigned n_regions);
 

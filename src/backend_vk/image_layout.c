@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images are in the general layout all their life. */
+/* The transition of images to the general layout, in which they stay. */
 #include "image.h"
 #include "queue.h"
 
@@ -27,7 +27,7 @@ static CUresult record_layout_locked(struct ct_queue *queue, const struct ct_vk_
     return r;
 }
 
-CUresult ct_vk_image_settle(struct ct_vk_image *image, enum ct_vk_image_origin origin)
+CUresult ct_vk_image_to_general_layout(struct ct_vk_image *image, enum ct_vk_image_origin origin)
 {
     struct ct_backend_device *device = image->base.device;
     struct ct_queue *queue;

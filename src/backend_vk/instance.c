@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Vulkan instance and the list of usable devices: made once, kept until the process ends.
- * The loader is opened at run time (volk); a machine without it simply has no Vulkan devices. */
+/* The Vulkan instance and the list of usable devices: created once, and kept until the process ends.
+ * The loader is opened at run time (volk); a machine without it has no Vulkan devices. */
 #include "vk.h"
 
 #include "core/base/config.h"
@@ -23,18 +23,18 @@ static struct {
     atomic_uint validation_messages; /* relaxed: a count */
 } state = {.once = PTHREAD_ONCE_INIT};
 
-/* Messages that we cause knowingly. Tests fail on all others (third_party/TestOutput.cmake).
- * 03332: NVIDIA's driver and ANV give imported host memory a chosen device address, which is how a host pointer becomes valid in
- * kernels; the specification does not allow the combination yet.
- * 03333: the same for memory imported from a file descriptor; drivers that do not grant it are asked by way of a sparse buffer.
- * 03259: the layer (1.3.239) takes a queue's signal for pending although vkWaitSemaphores has returned its value. timeline.c refuses
- * what the rule is about: a host signal while the counter has not reached what queues were given to signal.
- * state-timeout: on a busy machine the layer's own book-keeping comes too late; it says itself that it is most likely its fault.
- * Image layouts, of images on imported memory only: the layer takes a new image for one without contents, but this one has the layout in
+/* Messages of the validation layer that are expected. Tests fail on all others (third_party/TestOutput.cmake).
+ * 03332: NVIDIA's driver and ANV give imported host memory a chosen device address, which makes host pointers valid in kernels; the
+ * specification does not allow the combination yet.
+ * 03333: the same for memory imported from a file descriptor; for drivers that do not grant it a sparse buffer is used.
+ * 03259: the layer (1.3.239) treats a queue's signal as pending although vkWaitSemaphores has returned its value. timeline.c itself refuses
+ * what the rule forbids: a host signal before the counter has reached the values that submitted batches signal.
+ * state-timeout: on a busy machine the layer's own state is updated too late; its message says that this is most likely its fault.
+ * Image layouts, only for images with imported memory: the layer assumes that a new image has no contents, but this one has the layout in
  * which the other API released it. */
 #define IMPORTED_IMAGE "image on imported memory"
 static const struct expected_message {
-    const char *id, *names; /* names: what it is about, or NULL */
+    const char *id, *names; /* names: text that the message must contain, or NULL */
 } expected_messages[] = {
     {"VUID-VkMemoryAllocateInfo-pNext-03332", NULL},
     {"VUID-VkMemoryAllocateInfo-opaqueCaptureAddress-03333", NULL},
@@ -81,7 +81,7 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlag
     return VK_FALSE;
 }
 
-/* The validation layer's version, or 0 if it is not installed. */
+/* Returns the validation layer's version, or 0 if it is not installed. */
 static uint32_t find_validation_layer(void)
 {
     VkLayerProperties *layers;
@@ -111,8 +111,8 @@ static void watch_validation(VkInstance handle)
     (void)ct_vk_result(vkCreateDebugUtilsMessengerEXT(handle, &info, NULL, &messenger), "vkCreateDebugUtilsMessengerEXT");
     ct_log(CT_LOG_INFO, "validation is on");
 #ifdef __SANITIZE_ADDRESS__
-    /* The layer frees its tables when the process ends. They hold the driver's handles, in whose place we have numbers, so LeakSanitizer
-     * has to look before that: handlers run in the opposite order, and the layer is loaded by now. */
+    /* The layer frees its tables at exit. Only they contain the driver's handles, since the layer gives the application numbers instead, so
+     * LeakSanitizer has to check before that: exit handlers run in reverse order, and the layer is already loaded. */
     (void)atexit(__lsan_do_leak_check);
 #endif
 }
@@ -154,7 +154,7 @@ static void add_device(struct ct_vk_instance *instance, VkPhysicalDevice handle)
         ct_log(CT_LOG_INFO, "device %u: %s, %s", at, instance->infos[at].name, instance->infos[at].driver);
         instance->n_devices++;
     } else {
-        ct_log(CT_LOG_INFO, "%s is left out: it lacks %s", properties.deviceName, reason);
+        ct_log(CT_LOG_INFO, "%s is not used: it lacks %s", properties.deviceName, reason);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel on a device: its shader module, and one pipeline for each set of specialization constants that was launched.
- * Variants are never dropped before the kernel: programs use few block shapes a kernel. */
+/* A kernel on a device: its shader module, and one pipeline (variant) for each set of specialization constants that was launched.
+ * Variants are freed only with the kernel: programs use few block shapes per kernel. */
 #include "queue.h"
 
 #include "core/base/log.h"
@@ -10,7 +10,7 @@
 
 #define CT_CHANNEL "kernel"
 
-/* The specialization constants in the order of enum ptx2spv_spec_constant: also the key of a variant. */
+/* The specialization constants in the order of enum ptx2spv_spec_constant; they are also the key of a variant. */
 struct constants {
     uint32_t value[PTX2SPV_SPEC_COUNT];
 };
@@ -22,14 +22,14 @@ struct ct_kernel_variant {
 };
 
 struct ct_kernel_image {
-    struct ct_backend_device *device; /* borrowed: outlives its kernels */
+    struct ct_backend_device *device; /* borrowed: it outlives its kernels */
     char *name;
     struct ptx2spv_kernel_info info;
     VkShaderModule module;
     VkPipelineLayout layout;
     uint32_t push_bytes;
-    struct ct_mutex lock;     /* guards the list; rank CT_RANK_BACKEND */
-    struct ct_kernel_variant *variants; /* the one used last comes first */
+    struct ct_mutex lock;               /* guards the list; rank CT_RANK_BACKEND */
+    struct ct_kernel_variant *variants; /* the most recently used first */
 };
 
 static CUresult create_module(struct ct_kernel_image *kernel, const struct ptx2spv_kernel *source)
@@ -119,7 +119,7 @@ const struct ct_backend_device *ct_vk_kernel_device(const struct ct_kernel_image
     return kernel->device;
 }
 
-/* Bytes of work-group memory that a launch needs. */
+/* The bytes of work-group memory that a launch needs. */
 static uint64_t shared_bytes(const struct ptx2spv_kernel_info *info, uint32_t dynamic_bytes)
 {
     if (!info->uses_dynamic_shared)
@@ -146,7 +146,8 @@ static CUresult choose_constants(const struct ct_launch *launch, bool split, str
     out->value[PTX2SPV_SPEC_BLOCK_X] = launch->block[0];
     out->value[PTX2SPV_SPEC_BLOCK_Y] = launch->block[1];
     out->value[PTX2SPV_SPEC_BLOCK_Z] = launch->block[2];
-    /* An array has some length. An exchange area behind nothing is enough: a word before it would be in no block's state (cooperative.c). */
+    /* The length of an array must not be 0. An exchange area alone is enough: a word before it would not be part of a block's state
+     * (cooperative.c). */
     out->value[PTX2SPV_SPEC_SHARED_WORDS] = shared || kernel->info.exchange_bytes ? (uint32_t)((shared + 3) / 4) : 1;
     out->value[PTX2SPV_SPEC_GRID_OFFSET] = split;
     return CUDA_SUCCESS;
@@ -182,7 +183,7 @@ __attribute__((noinline)) static CUresult create_pipeline(struct ct_kernel_image
     struct ct_backend_device *device = kernel->device;
     VkSpecializationMapEntry entries[PTX2SPV_SPEC_COUNT];
     const VkSpecializationInfo specialization = {PTX2SPV_SPEC_COUNT, entries, sizeof *constants, constants};
-    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo lanes = {
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup_size = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = 32};
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
@@ -190,7 +191,7 @@ __attribute__((noinline)) static CUresult create_pipeline(struct ct_kernel_image
         .stage =
             {
                 .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                .pNext = device->physical->require_subgroup_32 ? &lanes : NULL,
+                .pNext = device->physical->require_subgroup_32 ? &subgroup_size : NULL,
                 .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                 .module = kernel->module,
                 .pName = "main",
@@ -201,14 +202,14 @@ __attribute__((noinline)) static CUresult create_pipeline(struct ct_kernel_image
 
     for (uint32_t i = 0; i < PTX2SPV_SPEC_COUNT; i++)
         entries[i] = (VkSpecializationMapEntry){i, i * (uint32_t)sizeof(uint32_t), sizeof(uint32_t)};
-    /* Full subgroups can be promised only where no lane is missing (VUID-VkPipelineShaderStageCreateInfo-pNext-02757). */
+    /* Full subgroups may be required only if the block has no partial subgroup (VUID-VkPipelineShaderStageCreateInfo-pNext-02757). */
     if (device->physical->require_subgroup_32 && device->physical->features.v13.computeFullSubgroups &&
         constants->value[PTX2SPV_SPEC_BLOCK_THREADS] % 32 == 0)
         info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
     return call_compiler(device, &info, out);
 }
 
-/* Compiles outside the lock; when two threads make the same variant, the second one's is dropped. */
+/* Compiles without the lock; if two threads compile the same variant, the second result is freed. */
 static CUresult add_variant(struct ct_kernel_image *kernel, const struct constants *constants, const struct ct_kernel_variant **out)
 {
     struct ct_kernel_variant *made = calloc(1, sizeof *made), *other;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory at an address: how the driver is brought to give the one that the address rule wants (enum ct_vk_placement), and how memory
- * larger than it makes at once is glued of pieces.
+/* Memory at an address: how memory is placed where the address rule requires it (enum ct_vk_placement), and how memory larger than the
+ * driver's largest allocation is concatenated from pieces.
  *
- * Pieces of a sparse buffer begin and end at multiples of 2 MiB where they are that large: libdrm rounds larger ranges to the fragments of
- * its page tables, and two registrations in one such fragment must not meet. */
+ * Pieces of a sparse buffer of at least 2 MiB begin and end at multiples of 2 MiB: libdrm rounds larger ranges to the fragments of
+ * its page tables, and two registrations must not share such a fragment. */
 #include "memory.h"
 
 #include "core/backing/address_rule.h"
@@ -19,16 +19,16 @@
 #define CACHED VK_MEMORY_PROPERTY_HOST_CACHED_BIT
 #define FRAGMENT_BYTES ((uint64_t)2 << 20)
 
-static const struct ct_vk_wishes import_wishes = {VISIBLE | COHERENT, CACHED, 0};
+static const struct ct_vk_type_preferences import_preferences = {VISIBLE | COHERENT, CACHED, 0};
 
-static struct ct_vk_wishes wishes_of(const struct ct_backend_device *device, enum ct_memory_kind kind)
+static struct ct_vk_type_preferences preferences_of(const struct ct_backend_device *device, enum ct_memory_kind kind)
 {
-    static const struct ct_vk_wishes by_kind[] = {
+    static const struct ct_vk_type_preferences by_kind[] = {
         [CT_MEMORY_DEVICE] = {0, LOCAL, VISIBLE},
         [CT_MEMORY_HOST] = {VISIBLE | COHERENT, CACHED, LOCAL},
         [CT_MEMORY_HOST_WC] = {VISIBLE | COHERENT, 0, LOCAL | CACHED},
     };
-    static const struct ct_vk_wishes visible_device = {VISIBLE | COHERENT, LOCAL | CACHED, 0};
+    static const struct ct_vk_type_preferences visible_device = {VISIBLE | COHERENT, LOCAL | CACHED, 0};
 
     return kind == CT_MEMORY_DEVICE && device->info->host_visible_device_memory ? visible_device : by_kind[kind];
 }
@@ -40,7 +40,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Bytes of the piece that comes next, with `left` bytes to go. */
+/* The size in bytes of the piece at `offset`. */
 static uint64_t next_piece(const struct ct_backend_device *device, const struct ct_vk_piece_plan *whole, uint64_t offset)
 {
     uint64_t left = whole->size_bytes - offset, to_fragment = -(whole->chosen_address + offset) & (FRAGMENT_BYTES - 1);
@@ -82,7 +82,7 @@ static CUresult add_piece(struct ct_vk_memory *memory, const struct ct_vk_piece_
     return CUDA_SUCCESS;
 }
 
-CUresult ct_vk_memory_glue(struct ct_backend_device *device, const struct ct_vk_piece_plan *whole, struct ct_vk_memory **out)
+CUresult ct_vk_memory_concatenate(struct ct_backend_device *device, const struct ct_vk_piece_plan *whole, struct ct_vk_memory **out)
 {
     unsigned n = count_pieces(device, whole);
     struct ct_vk_memory *memory = calloc(1, sizeof *memory + n * sizeof *memory->pieces);
@@ -127,20 +127,20 @@ uint64_t ct_vk_piece_bytes(const struct ct_vk_memory *memory, const struct ct_vk
 
 /* ---- the driver's own address ---- */
 
-/* Moved up to a multiple of `align`: made again with room when it does not fall on one by itself. */
+/* Creates memory at a multiple of `align`: if the driver's address is not one, the memory is created again with padding. */
 static CUresult create_aligned(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, uint64_t align,
                                struct ct_vk_memory **out)
 {
-    struct ct_vk_piece_plan roomy = *plan;
+    struct ct_vk_piece_plan padded = *plan;
     struct ct_vk_memory *memory;
-    CUresult r = ct_vk_memory_glue(device, plan, &memory);
+    CUresult r = ct_vk_memory_concatenate(device, plan, &memory);
 
     if (r == CUDA_SUCCESS && (memory->base.address.v & (align - 1))) {
         ct_vk_memory_destroy(&memory->base);
-        if (__builtin_add_overflow(plan->size_bytes, align, &roomy.size_bytes) || roomy.size_bytes > device->physical->piece_bytes)
+        if (__builtin_add_overflow(plan->size_bytes, align, &padded.size_bytes) || padded.size_bytes > device->physical->piece_bytes)
             return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes, aligned to %llu", (unsigned long long)plan->size_bytes,
                            (unsigned long long)align);
-        r = ct_vk_memory_glue(device, &roomy, &memory);
+        r = ct_vk_memory_concatenate(device, &padded, &memory);
     }
     if (r != CUDA_SUCCESS)
         return r;
@@ -151,7 +151,7 @@ static CUresult create_aligned(struct ct_backend_device *device, const struct ct
     return CUDA_SUCCESS;
 }
 
-/* Maps memory of one piece; of more there is no mapping in one run. */
+/* Maps memory of a single piece; several pieces have no contiguous mapping. */
 static CUresult map_if_visible(struct ct_vk_memory *memory, enum ct_memory_kind kind)
 {
     struct ct_backend_device *device = memory->base.device;
@@ -196,7 +196,7 @@ static CUresult create_opaque(struct ct_backend_device *device, const struct ct_
     CUresult r;
 
     chosen.chosen_address = chosen.wanted_address = ct_rule_devaddr(&device->info->target, request->want_address).v;
-    if ((r = ct_vk_memory_glue(device, &chosen, &memory)) != CUDA_SUCCESS)
+    if ((r = ct_vk_memory_concatenate(device, &chosen, &memory)) != CUDA_SUCCESS)
         return r;
     if ((r = map_if_visible(memory, request->kind)) != CUDA_SUCCESS) {
         ct_vk_memory_destroy(&memory->base);
@@ -217,16 +217,16 @@ static CUresult import_pages(struct ct_backend_device *device, const struct ct_h
         .import = import->pages,
         .import_type = import->io_memory ? VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_MAPPED_FOREIGN_MEMORY_BIT_EXT
                                          : VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
-        .wishes = import_wishes,
+        .preferences = import_preferences,
     };
     CUresult r;
 
     if (device->info->kind == CT_DEVICE_CPU)
-        plan.import_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT; /* whatever the host reaches */
+        plan.import_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT; /* any memory that the host can access */
     r = ct_vk_result(device->vk.vkGetMemoryHostPointerPropertiesEXT(device->handle, plan.import_type, import->pages, &properties),
                      "vkGetMemoryHostPointerPropertiesEXT");
-    if (r == CUDA_ERROR_NO_DEVICE) /* NVIDIA 580.159.04 fails to initialize something where memory is not I/O memory */
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s imports no such pages", device->info->name);
+    if (r == CUDA_ERROR_NO_DEVICE) /* NVIDIA 580.159.04 returns INITIALIZATION_FAILED if the memory is not I/O memory */
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import such pages", device->info->name);
     if (r != CUDA_SUCCESS)
         return r;
     plan.allowed_types = properties.memoryTypeBits;
@@ -235,7 +235,7 @@ static CUresult import_pages(struct ct_backend_device *device, const struct ct_h
     if (physical->placement == CT_VK_PLACED_OPAQUE)
         plan.chosen_address = plan.wanted_address;
     plan.sparse = physical->sparse_import && plan.chosen_address;
-    return ct_vk_memory_glue(device, &plan, out);
+    return ct_vk_memory_concatenate(device, &plan, out);
 }
 
 static CUresult create_on_pages(struct ct_backend_device *device, struct ct_vk_pages *pages, uint64_t want_address,
@@ -255,13 +255,14 @@ static CUresult create_on_pages(struct ct_backend_device *device, struct ct_vk_p
     return CUDA_SUCCESS;
 }
 
-/* A third of the time of small pages when they are touched first, and fewer misses later (measured on CPU devices only). */
+/* The first access to huge pages takes a third of the time of small pages, and later there are fewer TLB misses (measured on CPU devices
+ * only). */
 static bool deserves_huge_pages(const struct ct_backend_device *device, uint64_t size_bytes)
 {
     return device->info->kind == CT_DEVICE_CPU && size_bytes >= CT_VK_HUGE_PAGE_BYTES;
 }
 
-/* Host memory where addresses are chosen: anonymous pages at H, which are imported at H. */
+/* Host memory with a chosen address: anonymous pages, which are mapped and imported at the same host address. */
 static CUresult create_host_pages(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_vk_memory **out)
 {
     const struct ct_vk_pages_plan plan = {.fd = -1,
@@ -280,7 +281,7 @@ static uint64_t device_side(const struct ct_backend_device *device, uint64_t hos
     return host_at ? ct_rule_devaddr(&device->info->target, host_at).v : 0;
 }
 
-/* Whether the host's view of pages is another mapping than the device's. */
+/* Whether the host and the device use different mappings of the pages. */
 static bool maps_twice(const struct ct_backend_device *device, uint64_t host_at)
 {
     return device_side(device, host_at) != host_at || device->info->address_rule == CT_ADDRESS_OWN;
@@ -295,8 +296,8 @@ CUresult ct_vk_memory_on_file(struct ct_backend_device *device, const struct ct_
     return r == CUDA_SUCCESS ? create_on_pages(device, &pages, want, out) : r;
 }
 
-/* Memory of a CPU device that is to have other addresses than the host, that is larger than what the driver makes at once, that other
- * processes may have, or that is worth huge pages. */
+/* Memory of a CPU device whose addresses must differ from the host's, that is larger than the driver's largest allocation, that other
+ * processes may map, or for which huge pages are worthwhile. */
 static CUresult create_cpu_pages(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_vk_memory **out)
 {
     struct ct_vk_pages_plan plan = {
@@ -307,7 +308,7 @@ static CUresult create_cpu_pages(struct ct_backend_device *device, const struct 
     if (request->kind != CT_MEMORY_DEVICE && !twice)
         return create_host_pages(device, request, out);
     if ((r = ct_memory_file_claim(&device->file, request->size_bytes, &plan.file_offset)) != CUDA_SUCCESS)
-        return twice ? r : create_host_pages(device, request, out); /* the file ends: nobody else can have this memory */
+        return twice ? r : create_host_pages(device, request, out); /* the file is full: this memory cannot be shared */
     if ((r = ct_vk_memory_on_file(device, &plan, out)) != CUDA_SUCCESS)
         return r;
     (*out)->file_offset = plan.file_offset;
@@ -317,13 +318,13 @@ static CUresult create_cpu_pages(struct ct_backend_device *device, const struct 
 
 /* ---- public ---- */
 
-/* Memory of any size may be pages of ours, since their address is the host's. */
+/* Memory of any size can consist of pages of the library, since their device address is the host's. */
 static bool takes_pages(const struct ct_backend_device *device)
 {
     return device->info->address_rule == CT_ADDRESS_SHARED && device->info->can_import_host;
 }
 
-/* Too large for one piece; where pages do as well, also if it might be once room to align it is added. */
+/* Too large for one piece; if pages can be used instead, also if it could become too large with padding for alignment. */
 static bool is_large(const struct ct_backend_device *device, uint64_t size_bytes, uint64_t align)
 {
     uint64_t room = takes_pages(device) ? align : 0, limit = device->physical->piece_bytes;
@@ -331,8 +332,8 @@ static bool is_large(const struct ct_backend_device *device, uint64_t size_bytes
     return room > limit || size_bytes > limit - room;
 }
 
-/* Pages of ours, although the driver would make such memory, too: device memory of the file, so that others may have it; host memory of
- * huge pages. */
+/* Whether pages of the library are used although the driver could allocate the memory: device memory in the file, so that other processes
+ * can map it, and host memory with huge pages. */
 static bool prefers_pages(const struct ct_backend_device *device, const struct ct_memory_request *request)
 {
     if (!takes_pages(device))
@@ -348,9 +349,9 @@ static CUresult check_request(const struct ct_backend_device *device, const stru
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory of %llu bytes, aligned to %llu, at %#llx", (unsigned long long)request->size_bytes,
                        (unsigned long long)align, (unsigned long long)request->want_address);
     if (request->want_address && !ct_address_is_placed(device->info->address_rule))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s takes no chosen addresses", device->info->name);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not support chosen addresses", device->info->name);
     if (request->size_bytes > device->info->max_allocation_bytes)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes at once", (unsigned long long)request->size_bytes);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes in one allocation", (unsigned long long)request->size_bytes);
     return CUDA_SUCCESS;
 }
 
@@ -358,9 +359,9 @@ CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_m
 {
     const struct ct_vk_physical *physical = device->physical;
     const struct ct_vk_piece_plan plan = {
-        .size_bytes = (request->size_bytes + 3) & ~UINT64_C(3), /* fills work on whole words */
+        .size_bytes = (request->size_bytes + 3) & ~UINT64_C(3), /* fills write whole words */
         .allowed_types = UINT32_MAX,
-        .wishes = wishes_of(device, request->kind),
+        .preferences = preferences_of(device, request->kind),
         .exportable = physical->export_types && request->kind == CT_MEMORY_DEVICE,
     };
     bool large = is_large(device, plan.size_bytes, request->align);
@@ -372,7 +373,7 @@ CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_m
     if (physical->placement == CT_VK_PLACED_PAGES || (large && takes_pages(device)) || prefers_pages(device, request))
         r = create_cpu_pages(device, request, &memory);
     else if (!request->want_address && large)
-        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes in one piece", (unsigned long long)request->size_bytes);
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes in one piece of memory", (unsigned long long)request->size_bytes);
     else if (!request->want_address)
         r = create_by_driver(device, request, &plan, &memory);
     else if (request->kind == CT_MEMORY_HOST || (request->kind == CT_MEMORY_HOST_WC && large))
@@ -395,7 +396,7 @@ CUresult ct_vk_memory_import_host(struct ct_backend_device *device, const struct
     if (!device->info->can_import_host)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import host memory", device->info->name);
     if (!import->pages || !import->size_bytes || (((uintptr_t)import->pages | import->size_bytes) & (align - 1)))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "import of %llu bytes at %p: not multiples of %llu",
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "import of %llu bytes at %p: size and address must be multiples of %llu",
                        (unsigned long long)import->size_bytes, import->pages, (unsigned long long)align);
     if ((r = import_pages(device, import, &memory)) != CUDA_SUCCESS)
         return r;
@@ -410,8 +411,8 @@ void ct_vk_memory_destroy(struct ct_memory *base)
 
     if (!memory)
         return;
-    if (memory->n_made && !memory->pieces[0].handle) /* a range: something may just be leaving it; a lost device binds nothing */
-        (void)ct_vk_sparse_settle(base->device);
+    if (memory->n_made && !memory->pieces[0].handle) /* a range: an unbinding may be pending; the result of a lost device does not matter */
+        (void)ct_vk_sparse_await_all(base->device);
     for (unsigned i = 0; i < memory->n_made; i++)
         ct_vk_piece_destroy(base->device, &memory->pieces[i]);
     ct_vk_pages_unmap(&memory->pages);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host pages of our own that become device memory by import.
+/* Host pages of the library that become device memory by import.
  *
- * On a CPU device the address of imported memory is that of the mapping that was imported. A file in memory (memfd) mapped twice therefore
- * gives the host and the device different addresses of the same pages: so the pointer rules of GPUs are tested where there is no GPU. */
+ * On a CPU device the address of imported memory is that of the imported mapping. A file in memory (memfd) that is mapped twice therefore
+ * gives the host and the device different addresses for the same pages: so the pointer rules of GPUs are tested without a GPU. */
 #include "memory.h"
 
 #include "core/base/log.h"
@@ -23,7 +23,7 @@ static uint64_t whole_pages(uint64_t size_bytes)
     return size_bytes > UINT64_MAX - page ? 0 : (size_bytes + page - 1) & ~(page - 1);
 }
 
-/* Addresses without memory: exactly at `at`, where nothing may be, or at a multiple of `align`. MAP_FAILED. */
+/* Reserves addresses without memory: exactly at `at`, which must be unmapped, or at a multiple of `align`. MAP_FAILED. */
 static void *reserve(uint64_t at, uint64_t size_bytes, uint64_t align)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -35,7 +35,7 @@ static void *reserve(uint64_t at, uint64_t size_bytes, uint64_t align)
     start = mmap((void *)(uintptr_t)at, size_bytes + room, PROT_NONE, flags | (at ? MAP_FIXED_NOREPLACE : 0), -1, 0);
     if (start == MAP_FAILED)
         return MAP_FAILED;
-    if (at && (uintptr_t)start != at) { /* Linux before 4.17 takes NOREPLACE for a hint */
+    if (at && (uintptr_t)start != at) { /* Linux before 4.17 ignores NOREPLACE, so that the address is a hint */
         munmap(start, size_bytes);
         return MAP_FAILED;
     }
@@ -47,7 +47,7 @@ static void *reserve(uint64_t at, uint64_t size_bytes, uint64_t align)
     return aligned;
 }
 
-/* Pages in place of a reservation. */
+/* Maps pages over a reservation. */
 static bool fill(void *reserved, const struct ct_vk_pages_plan *plan)
 {
     const uint64_t bytes = whole_pages(plan->size_bytes);
@@ -56,7 +56,7 @@ static bool fill(void *reserved, const struct ct_vk_pages_plan *plan)
     if (mmap(reserved, bytes, PROT_READ | PROT_WRITE, kind | MAP_FIXED, plan->fd, (off_t)plan->file_offset) == MAP_FAILED)
         return false;
     if (plan->huge)
-        (void)madvise(reserved, bytes, MADV_HUGEPAGE); /* a wish: small ones do as well */
+        (void)madvise(reserved, bytes, MADV_HUGEPAGE); /* optional: small pages work as well */
     return true;
 }
 
@@ -65,7 +65,7 @@ static CUresult no_memory(uint64_t size_bytes)
     return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of host memory", (unsigned long long)size_bytes);
 }
 
-/* The host's view: in the caller's reservation, or in one of our own. NULL: no memory. */
+/* Creates the host's mapping, in the caller's reservation or in a new one. NULL: no memory. */
 static void *map_host(const struct ct_vk_pages_plan *plan)
 {
     uint64_t bytes = whole_pages(plan->size_bytes);
@@ -114,7 +114,7 @@ CUresult ct_vk_pages_map_again(void *from, uint64_t size_bytes, uint64_t at, boo
 
     if (to == MAP_FAILED)
         return no_memory(bytes);
-    if (mremap(from, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) { /* of 0 bytes: the old mapping stays */
+    if (mremap(from, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) { /* with an old size of 0 the old mapping stays */
         if (!reserved)
             munmap(to, bytes);
         return no_memory(bytes);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One VkDeviceMemory with one VkBuffer over all of it, at a chosen device address where the plan says so.
+/* One VkDeviceMemory with one VkBuffer for all of it, at a chosen device address if the plan has one.
  *
- * Chosen addresses: the memory gets the address (VkMemoryOpaqueCaptureAddressAllocateInfo), the buffer is made with the capture-replay
- * flag and an opaque address of 0, so that it takes the memory's. A sparse piece has it the other way round: the buffer gets the address
- * and the memory is bound into it; RADV ignores an address chosen for imported memory. Drivers may succeed and still put it elsewhere:
- * the address is read back and compared. NVIDIA's driver 580 breaks later allocations once an address in use was asked for, so nothing is
- * tried twice. */
+ * Chosen addresses: the memory gets the address (VkMemoryOpaqueCaptureAddressAllocateInfo), and the buffer is created with the
+ * capture-replay flag and an opaque address of 0, so that it takes that of the memory. In a sparse piece the buffer gets the address, and
+ * the memory is bound to it, since RADV ignores an address chosen for imported memory. Drivers may return success and still choose another
+ * address: it is read back and compared. NVIDIA's driver 580 fails later allocations after an address in use was requested, so no address
+ * is tried twice. */
 #include "memory.h"
 
 #include "core/base/log.h"
@@ -15,20 +15,21 @@
 
 #define CT_CHANNEL "memory"
 
-/* Atomics and performance behave differently in these; protected memory cannot be used at all. */
+/* Types with these flags are not used: atomics and performance differ in them; protected memory cannot be used at all. */
 #define SKIPPED                                                                                                                            \
     (VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD | VK_MEMORY_PROPERTY_PROTECTED_BIT |          \
      VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT)
 
-bool ct_vk_choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed, struct ct_vk_wishes wishes, uint32_t *out)
+bool ct_vk_choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed, struct ct_vk_type_preferences preferences,
+                       uint32_t *out)
 {
     int best = -1;
 
     for (uint32_t i = 0; i < memory->memoryTypeCount; i++) {
         VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
-        int score = 64 - 2 * __builtin_popcount(wishes.like & ~flags) - __builtin_popcount(wishes.dislike & flags);
+        int score = 64 - 2 * __builtin_popcount(preferences.preferred & ~flags) - __builtin_popcount(preferences.avoided & flags);
 
-        if (!(allowed & (1u << i)) || (flags & wishes.must) != wishes.must || (flags & SKIPPED) || score <= best)
+        if (!(allowed & (1u << i)) || (flags & preferences.required) != preferences.required || (flags & SKIPPED) || score <= best)
             continue;
         best = score;
         *out = i;
@@ -36,7 +37,7 @@ bool ct_vk_choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t 
     return best >= 0;
 }
 
-/* RADV of Mesa 26 on GFX10 and newer keeps addresses with bit 46 set for sparse residency, and gives them to such buffers only. */
+/* RADV of Mesa 26 on GFX10 and newer reserves addresses with bit 46 set for sparse residency, and grants them to such buffers only. */
 static VkBufferCreateFlags sparse_flags(uint64_t address)
 {
     return VK_BUFFER_CREATE_SPARSE_BINDING_BIT | (address >> 46 & 1 ? VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT : 0);
@@ -85,21 +86,21 @@ CUresult ct_vk_allocate_from_fd(struct ct_backend_device *device, const struct c
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "file descriptor %d cannot be duplicated", import->fd);
     result = device->vk.vkAllocateMemory(device->handle, &info, NULL, out);
     if (result != VK_SUCCESS)
-        close(handle.fd); /* else it is the driver's */
+        close(handle.fd); /* otherwise the driver owns it */
     return ct_vk_result(result, "vkAllocateMemory");
 }
 
-/* Memory of the type in *info, with what is chained to it; or what is behind a file descriptor. */
+/* Allocates memory as described by *info, or imports that of a file descriptor. */
 static CUresult allocate_handle(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, const VkMemoryAllocateInfo *info,
                                 struct ct_vk_piece *piece)
 {
-    if (plan->import_fd) /* memory in a sparse buffer is for no buffer alone */
+    if (plan->import_fd) /* memory that is bound to a sparse buffer cannot be dedicated to it */
         return ct_vk_allocate_from_fd(device, plan->import_fd, plan->sparse ? VK_NULL_HANDLE : piece->buffer, info->memoryTypeIndex,
                                       info->pNext, &piece->handle);
     return ct_vk_result(device->vk.vkAllocateMemory(device->handle, info, NULL, &piece->handle), "vkAllocateMemory");
 }
 
-/* Of a sparse buffer: granules that are whole, but no more than there is. */
+/* The bytes to bind to a sparse buffer: whole granules, but no more than the imported memory has. */
 static uint64_t bound_bytes(const struct ct_vk_piece_plan *plan, uint64_t required_bytes)
 {
     bool short_of = plan->import_fd && required_bytes > plan->import_fd->total_bytes;
@@ -121,9 +122,8 @@ static CUresult allocate(struct ct_backend_device *device, const struct ct_vk_pi
         .handleType = plan->import_type,
         .pHostPointer = plan->import,
     };
-    const VkExportMemoryAllocateInfo export = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
-                                               .pNext = &flags,
-                                               .handleTypes = device->physical->export_types};
+    const VkExportMemoryAllocateInfo export = {
+        .sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO, .pNext = &flags, .handleTypes = device->physical->export_types};
     VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                  .pNext = plan->import       ? (const void *)&import
                                           : plan->exportable ? (const void *)&export
@@ -136,8 +136,8 @@ static CUresult allocate(struct ct_backend_device *device, const struct ct_vk_pi
     }
     device->vk.vkGetBufferMemoryRequirements(device->handle, piece->buffer, &requirements);
     info.allocationSize = plan->import ? plan->size_bytes : requirements.size;
-    if (!ct_vk_choose_type(types, requirements.memoryTypeBits & plan->allowed_types, plan->wishes, &info.memoryTypeIndex))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory type for this", device->info->name);
+    if (!ct_vk_choose_type(types, requirements.memoryTypeBits & plan->allowed_types, plan->preferences, &info.memoryTypeIndex))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no suitable memory type", device->info->name);
     if ((r = allocate_handle(device, plan, &info, piece)) != CUDA_SUCCESS)
         return r;
     piece->type = info.memoryTypeIndex;
@@ -164,10 +164,10 @@ __attribute__((noinline)) static CUresult read_address(struct ct_backend_device 
     uint64_t address = ask_for_address(device, piece->buffer);
 
     if (!address)
-        return ct_fail(CUDA_ERROR_MAP_FAILED, "the driver gave no device address");
+        return ct_fail(CUDA_ERROR_MAP_FAILED, "the driver returned no device address");
     if (plan->wanted_address && address != plan->wanted_address)
-        return ct_fail(CUDA_ERROR_MAP_FAILED, "wanted at device address %#llx, came at %#llx", (unsigned long long)plan->wanted_address,
-                       (unsigned long long)address);
+        return ct_fail(CUDA_ERROR_MAP_FAILED, "device address %#llx was requested, and the driver chose %#llx",
+                       (unsigned long long)plan->wanted_address, (unsigned long long)address);
     *out = address;
     return CUDA_SUCCESS;
 }
@@ -178,10 +178,9 @@ CUresult ct_vk_piece_create(struct ct_backend_device *device, const struct ct_vk
     struct ct_vk_piece piece = {.size_bytes = plan->size_bytes};
     CUresult r = ct_vk_buffer_create(device, plan, &piece.buffer);
 
-    if (r == CUDA_ERROR_OUT_OF_MEMORY && plan->unbound) /* it has none: what drivers are out of is such addresses */
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && plan->unbound) /* it has no memory, so the driver has run out of addresses of this kind */
         r = CUDA_ERROR_MAP_FAILED;
-    if (r != CUDA_SUCCESS ||
-        (!plan->unbound && (r = allocate(device, plan, &piece)) != CUDA_SUCCESS) ||
+    if (r != CUDA_SUCCESS || (!plan->unbound && (r = allocate(device, plan, &piece)) != CUDA_SUCCESS) ||
         (r = read_address(device, plan, &piece, out_address)) != CUDA_SUCCESS) {
         ct_vk_piece_destroy(device, &piece);
         return r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues: their making, their commands' frame, and waiting: for points, for other queues, for timelines. The rules stand in queue.h. */
+/* Queues: creation, the begin and end of a command, and waits for points, other queues and timelines. queue.h has the rules. */
 #include "queue.h"
 
 #include "core/base/log.h"
@@ -9,19 +9,19 @@
 #include <stdlib.h>
 
 #define CT_CHANNEL "queue"
-#define SPIN_READS 64 /* between two looks at the clock */
+#define SPIN_READS 64 /* between two reads of the clock */
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
-/* Streams of high priority share the urgent lane, the others take turns. */
-static struct ct_vk_lane *choose_lane_locked(struct ct_vk_scheduler *scheduler, int priority)
+/* Streams of high priority share the last device queue; the others are assigned in turn. */
+static struct ct_vk_device_queue *choose_device_queue_locked(struct ct_vk_scheduler *scheduler, int priority)
 {
-    unsigned count = scheduler->n_lanes;
+    unsigned count = scheduler->n_device_queues;
     bool has_urgent = ct_vk_queue_is_urgent(count - 1, count);
 
     if (priority < 0 && has_urgent)
-        return &scheduler->lanes[count - 1];
-    return &scheduler->lanes[scheduler->next_lane++ % (has_urgent ? count - 1 : count)];
+        return &scheduler->device_queues[count - 1];
+    return &scheduler->device_queues[scheduler->next_device_queue++ % (has_urgent ? count - 1 : count)];
 }
 
 CUresult ct_vk_queue_create(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out)
@@ -32,7 +32,7 @@ CUresult ct_vk_queue_create(struct ct_backend_device *device, const struct ct_qu
 
     if (!queue)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "queue object");
-    if ((r = ct_vk_line_create(device, &queue->line)) != CUDA_SUCCESS) {
+    if ((r = ct_vk_timeline_semaphore_create(device, &queue->semaphore)) != CUDA_SUCCESS) {
         free(queue);
         return r;
     }
@@ -40,7 +40,7 @@ CUresult ct_vk_queue_create(struct ct_backend_device *device, const struct ct_qu
     queue->scheduler = scheduler;
     queue->max_commands = CT_VK_BATCH_COMMANDS;
     ct_mutex_lock(&scheduler->lock);
-    queue->lane = choose_lane_locked(scheduler, desc->priority);
+    queue->device_queue = choose_device_queue_locked(scheduler, desc->priority);
     queue->next = scheduler->queues;
     scheduler->queues = queue;
     ct_mutex_unlock(&scheduler->lock);
@@ -65,19 +65,19 @@ void ct_vk_queue_destroy(struct ct_queue *queue)
         return;
     scheduler = queue->scheduler;
     ct_mutex_lock(&scheduler->lock);
-    if (ct_vk_device_check(queue->device) != CUDA_SUCCESS) /* given up by us; the driver may still be at work on what it has */
+    if (ct_vk_device_check(queue->device) != CUDA_SUCCESS) /* the driver may still execute submissions of a device that is marked as lost */
         (void)queue->device->vk.vkDeviceWaitIdle(queue->device->handle);
     else
-        ct_vk_scheduler_retire_locked(queue->lane);
+        ct_vk_scheduler_retire_locked(queue->device_queue);
     assert(!queue->n_batches || ct_vk_device_check(queue->device) != CUDA_SUCCESS);
     ct_vk_scheduler_forget_locked(queue);
     unlink_locked(queue);
-    ct_vk_line_release_locked(queue->device, queue->line);
+    ct_vk_timeline_semaphore_release_locked(queue->device, queue->semaphore);
     ct_mutex_unlock(&scheduler->lock);
     free(queue);
 }
 
-/* ---- the frame of a command ---- */
+/* ---- the begin and end of a command ---- */
 
 static void record_barrier(const struct ct_backend_device *device, const struct ct_vk_batch *batch)
 {
@@ -95,7 +95,7 @@ static void record_barrier(const struct ct_backend_device *device, const struct 
     device->vk.vkCmdPipelineBarrier2(batch->commands, &info);
 }
 
-/* The batch that takes the next command. */
+/* Finds or begins the batch that takes the next command. */
 static CUresult open_batch_locked(struct ct_queue *queue, struct ct_vk_batch **out)
 {
     struct ct_vk_batch *batch = queue->unsubmitted.last;
@@ -111,8 +111,8 @@ static CUresult open_batch_locked(struct ct_queue *queue, struct ct_vk_batch **o
     return CUDA_SUCCESS;
 }
 
-/* Very much is in flight: waits until a batch of this queue ends. What only gathers (behind a wait for the host) has no bound, since
- * the host may be us. */
+/* If the queue has CT_VK_QUEUE_BATCHES batches, waits until one of them ends. The number of batches behind a wait for the host is not
+ * limited, since the calling thread may be the one that is to signal. */
 static CUresult make_room_locked(struct ct_queue *queue)
 {
     struct ct_vk_scheduler *scheduler = queue->scheduler;
@@ -122,9 +122,9 @@ static CUresult make_room_locked(struct ct_queue *queue)
         uint64_t next = queue->completed + 1;
 
         ct_mutex_unlock(&scheduler->lock);
-        r = ct_vk_line_await(queue->device, queue->line, next, UINT64_MAX);
+        r = ct_vk_timeline_semaphore_await(queue->device, queue->semaphore, next, UINT64_MAX);
         ct_mutex_lock(&scheduler->lock);
-        ct_vk_scheduler_retire_locked(queue->lane);
+        ct_vk_scheduler_retire_locked(queue->device_queue);
     }
     return r;
 }
@@ -134,7 +134,7 @@ CUresult ct_vk_queue_await_room(struct ct_queue *queue)
     CUresult r;
 
     ct_mutex_lock(&queue->scheduler->lock);
-    ct_vk_scheduler_retire_locked(queue->lane);
+    ct_vk_scheduler_retire_locked(queue->device_queue);
     r = make_room_locked(queue);
     ct_mutex_unlock(&queue->scheduler->lock);
     return r;
@@ -147,7 +147,7 @@ CUresult ct_vk_command_begin_locked(struct ct_queue *queue, struct ct_vk_batch *
 
     if (r != CUDA_SUCCESS)
         return r;
-    ct_vk_scheduler_retire_locked(queue->lane);
+    ct_vk_scheduler_retire_locked(queue->device_queue);
     if ((r = make_room_locked(queue)) != CUDA_SUCCESS || (r = open_batch_locked(queue, &batch)) != CUDA_SUCCESS)
         return r;
     record_barrier(queue->device, batch);
@@ -169,49 +169,49 @@ CUresult ct_vk_command_end_locked(struct ct_queue *queue, CUresult result)
 
 /* ---- ordering ---- */
 
-static CUresult signal_locked(struct ct_queue *queue, struct ct_vk_line *line, uint64_t value)
+static CUresult signal_locked(struct ct_queue *queue, struct ct_vk_timeline_semaphore *semaphore, uint64_t value)
 {
     struct ct_vk_batch *batch;
     CUresult r;
 
-    if (value <= line->recorded)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "timeline signal of %llu behind %llu", (unsigned long long)value,
-                       (unsigned long long)line->recorded);
+    if (value <= semaphore->recorded)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "timeline signal of %llu after one of %llu", (unsigned long long)value,
+                       (unsigned long long)semaphore->recorded);
     if ((r = ct_vk_command_begin_locked(queue, &batch)) != CUDA_SUCCESS)
         return r;
-    ct_vk_line_retain_locked(line);
-    line->recorded = value;
-    batch->signal = (struct ct_vk_signal){line, value};
+    ct_vk_timeline_semaphore_retain_locked(semaphore);
+    semaphore->recorded = value;
+    batch->signal = (struct ct_vk_signal){semaphore, value};
     batch->closed = true;
     return CUDA_SUCCESS;
 }
 
-CUresult ct_vk_queue_signal_line(struct ct_queue *queue, struct ct_vk_line *line, const uint64_t *value)
+CUresult ct_vk_queue_signal_timeline_semaphore(struct ct_queue *queue, struct ct_vk_timeline_semaphore *semaphore, const uint64_t *value)
 {
     struct ct_vk_scheduler *scheduler = queue->scheduler;
     CUresult r;
 
     ct_mutex_lock(&scheduler->lock);
-    r = ct_vk_command_end_locked(queue, signal_locked(queue, line, value ? *value : line->recorded + 1));
+    r = ct_vk_command_end_locked(queue, signal_locked(queue, semaphore, value ? *value : semaphore->recorded + 1));
     ct_mutex_unlock(&scheduler->lock);
     return r;
 }
 
 CUresult ct_vk_queue_signal(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value)
 {
-    return ct_vk_queue_signal_line(queue, timeline->line, &value);
+    return ct_vk_queue_signal_timeline_semaphore(queue, timeline->semaphore, &value);
 }
 
-/* A wait holds back a whole batch: it goes into one that has nothing but waits so far, none of whose points anybody knows. */
+/* A wait delays a whole batch: so it is added only to a batch that contains nothing but waits, none of whose points was returned. */
 static bool takes_waits(struct ct_queue *queue, const struct ct_vk_batch *batch)
 {
     uint64_t before = batch->last_point - batch->n_commands;
 
     return batch->n_commands == batch->n_waits && batch->n_waits < CT_VK_BATCH_WAITS &&
-           atomic_load_explicit(&queue->told, memory_order_relaxed) <= before;
+           atomic_load_explicit(&queue->reported, memory_order_relaxed) <= before;
 }
 
-static CUresult wait_locked(struct ct_queue *queue, struct ct_vk_line *line, uint64_t value)
+static CUresult wait_locked(struct ct_queue *queue, struct ct_vk_timeline_semaphore *semaphore, uint64_t value)
 {
     struct ct_vk_batch *batch = queue->unsubmitted.last;
     CUresult r;
@@ -220,18 +220,18 @@ static CUresult wait_locked(struct ct_queue *queue, struct ct_vk_line *line, uin
         batch->closed = true;
     if ((r = ct_vk_command_begin_locked(queue, &batch)) != CUDA_SUCCESS)
         return r;
-    ct_vk_line_retain_locked(line);
-    batch->waits[batch->n_waits++] = (struct ct_vk_signal){line, value};
+    ct_vk_timeline_semaphore_retain_locked(semaphore);
+    batch->waits[batch->n_waits++] = (struct ct_vk_signal){semaphore, value};
     return CUDA_SUCCESS;
 }
 
-CUresult ct_vk_queue_wait_line(struct ct_queue *queue, struct ct_vk_line *line, uint64_t value)
+CUresult ct_vk_queue_wait_timeline_semaphore(struct ct_queue *queue, struct ct_vk_timeline_semaphore *semaphore, uint64_t value)
 {
     struct ct_vk_scheduler *scheduler = queue->scheduler;
     CUresult r;
 
     ct_mutex_lock(&scheduler->lock);
-    r = ct_vk_command_end_locked(queue, wait_locked(queue, line, value));
+    r = ct_vk_command_end_locked(queue, wait_locked(queue, semaphore, value));
     ct_mutex_unlock(&scheduler->lock);
     return r;
 }
@@ -239,16 +239,16 @@ CUresult ct_vk_queue_wait_line(struct ct_queue *queue, struct ct_vk_line *line, 
 CUresult ct_vk_queue_wait(struct ct_queue *queue, struct ct_timeline *timeline, uint64_t value)
 {
     uint64_t now;
-    CUresult r = ct_vk_line_read(queue->device, timeline->line, &now);
+    CUresult r = ct_vk_timeline_semaphore_read(queue->device, timeline->semaphore, &now);
 
-    return r != CUDA_SUCCESS || now >= value ? r : ct_vk_queue_wait_line(queue, timeline->line, value);
+    return r != CUDA_SUCCESS || now >= value ? r : ct_vk_queue_wait_timeline_semaphore(queue, timeline->semaphore, value);
 }
 
 static void flush_locked(struct ct_queue *queue, uint64_t point)
 {
     if (point > queue->flush_point)
         queue->flush_point = point;
-    if (queue->line->promised < point)
+    if (queue->semaphore->promised < point)
         ct_vk_scheduler_submit_locked(queue);
 }
 
@@ -259,11 +259,11 @@ static CUresult wait_queue_locked(struct ct_queue *queue, struct ct_queue *other
     if (point > atomic_load_explicit(&other->point, memory_order_relaxed))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "wait for point %llu, which is not recorded", (unsigned long long)point);
     flush_locked(other, point);
-    if (other->line->promised >= point && other->lane == queue->lane)
-        /* Submitted before us to the VkQueue that we share: a barrier is enough. It is a command, since who awaits our point after
-         * this must find the other queue's work done. */
+    if (other->semaphore->promised >= point && other->device_queue == queue->device_queue)
+        /* The point was submitted before to the VkQueue that both queues share: a barrier is enough. It is recorded as a command, since
+         * a later wait for a point of this queue must include the other queue's work. */
         return ct_vk_command_begin_locked(queue, &batch);
-    return wait_locked(queue, other->line, point);
+    return wait_locked(queue, other->semaphore, point);
 }
 
 CUresult ct_vk_queue_wait_queue(struct ct_queue *queue, struct ct_queue *other, uint64_t point)
@@ -273,10 +273,10 @@ CUresult ct_vk_queue_wait_queue(struct ct_queue *queue, struct ct_queue *other, 
     CUresult r;
 
     if (queue->device != other->device)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a queue waits for one of another device");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a queue cannot wait for a queue of another device");
     if (queue == other || !point)
         return CUDA_SUCCESS;
-    if ((r = ct_vk_line_read(queue->device, other->line, &done)) != CUDA_SUCCESS || done >= point)
+    if ((r = ct_vk_timeline_semaphore_read(queue->device, other->semaphore, &done)) != CUDA_SUCCESS || done >= point)
         return r;
     ct_mutex_lock(&scheduler->lock);
     r = ct_vk_command_end_locked(queue, wait_queue_locked(queue, other, point));
@@ -294,13 +294,14 @@ CUresult ct_vk_queue_flush(struct ct_queue *queue)
 
 /* ---- points ---- */
 
-/* A wait that another thread records between the two steps joins the point's batch, as if it had been recorded before. */
+/* A wait that another thread records between the two steps is added to the point's batch, as if it had been recorded before. */
 uint64_t ct_vk_queue_point(struct ct_queue *queue)
 {
     uint64_t point = atomic_load_explicit(&queue->point, memory_order_relaxed);
-    uint64_t told = atomic_load_explicit(&queue->told, memory_order_relaxed);
+    uint64_t reported = atomic_load_explicit(&queue->reported, memory_order_relaxed);
 
-    while (told < point && !atomic_compare_exchange_weak_explicit(&queue->told, &told, point, memory_order_relaxed, memory_order_relaxed))
+    while (reported < point &&
+           !atomic_compare_exchange_weak_explicit(&queue->reported, &reported, point, memory_order_relaxed, memory_order_relaxed))
         ;
     return point;
 }
@@ -310,7 +311,7 @@ CUresult ct_vk_queue_completed(struct ct_queue *queue, uint64_t *out_point)
     uint64_t done;
     CUresult r = ct_vk_device_check(queue->device);
 
-    if (r != CUDA_SUCCESS || (r = ct_vk_line_read(queue->device, queue->line, &done)) != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS || (r = ct_vk_timeline_semaphore_read(queue->device, queue->semaphore, &done)) != CUDA_SUCCESS)
         return r;
     *out_point = done;
     return CUDA_SUCCESS;
@@ -343,7 +344,7 @@ CUresult ct_vk_queue_await(struct ct_queue *queue, uint64_t point, uint64_t time
     ct_mutex_lock(&queue->scheduler->lock);
     flush_locked(queue, point);
     ct_mutex_unlock(&queue->scheduler->lock);
-    if (spin && queue->device->info->kind != CT_DEVICE_CPU) /* there we would take the processor from the kernel */
+    if (spin && queue->device->info->kind != CT_DEVICE_CPU) /* there spinning would take a processor from the kernel */
         return spin_for(queue, point, timeout_ns);
-    return ct_vk_line_await(queue->device, queue->line, point, timeout_ns);
+    return ct_vk_timeline_semaphore_await(queue->device, queue->semaphore, point, timeout_ns);
 }

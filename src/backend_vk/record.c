@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What commands are made of: copies, fills, launches, times.
+/* Recording of commands: copies, fills, launches and timestamps.
  *
- * A command that is too much for one batch (many bytes, a grid in many pieces) goes in several, each with a point of its own. */
+ * A command that is too large for one batch (many bytes, a grid of many pieces) is recorded in several, each with a point of its own. */
 #include "queue.h"
 
 #include "core/base/log.h"
@@ -14,16 +14,16 @@
 
 #define CT_CHANNEL "queue"
 #define COPY_CHUNK 256 /* regions in one vkCmdCopyBuffer */
-/* Blocks of a grid in one submission. Drivers kill a submission after 2 s and more: with 500 blocks resident this leaves 1 ms for a block.
- * Smaller would cost launches of ordinary kernels, larger grids take a millisecond and more a piece. */
+/* Blocks of a grid in one submission. Drivers abort a submission after 2 s or more: with 500 resident blocks this leaves 1 ms per block.
+ * A smaller number would slow down launches of ordinary kernels; each piece of a larger grid takes a millisecond or more. */
 #define SUBMIT_GROUPS (UINT64_C(1) << 20)
-#define MAX_PUSH_BYTES 4096 /* target.push_constant_bytes is never more: device_info.c */
+#define MAX_PUSH_BYTES 4096 /* the maximum of target.push_constant_bytes: device_info.c */
 
 _Static_assert(sizeof(struct ptx2spv_system_block) == PTX2SPV_PARAMS_OFFSET, "the parameters follow the system block");
 
 /* ---- copies ---- */
 
-/* Collects regions and hands them over in chunks. */
+/* Collects regions and records them in chunks. */
 struct copy {
     struct ct_queue *queue;
     struct ct_vk_batch *batch;
@@ -40,7 +40,7 @@ static void copy_flush(struct copy *copy)
     copy->n = 0;
 }
 
-/* Bytes that lie in one piece of memory on either side. */
+/* Adds bytes that lie in a single piece of memory on both sides. */
 static void add_region(struct copy *copy, const struct ct_vk_piece *to, const struct ct_vk_piece *from, const VkBufferCopy *region)
 {
     if (copy->n == COPY_CHUNK || copy->dst != to->buffer || copy->src != from->buffer)
@@ -56,7 +56,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* One run of bytes, in parts no larger than a batch should be. */
+/* Copies contiguous bytes, in parts that fit into a batch. */
 static CUresult copy_bytes(struct copy *copy, uint64_t dst, uint64_t src, uint64_t size)
 {
     while (size) {
@@ -67,7 +67,7 @@ static CUresult copy_bytes(struct copy *copy, uint64_t dst, uint64_t src, uint64
 
         if (copy->batch->cost_bytes >= CT_VK_BATCH_BYTES) {
             copy_flush(copy);
-            (void)ct_vk_command_end_locked(copy->queue, CUDA_SUCCESS); /* full: the next begin takes another batch, or fails */
+            (void)ct_vk_command_end_locked(copy->queue, CUDA_SUCCESS); /* the batch is full: the next begin uses another batch, or fails */
             if ((r = ct_vk_command_begin_locked(copy->queue, &copy->batch)) != CUDA_SUCCESS)
                 return r;
         }
@@ -79,7 +79,7 @@ static CUresult copy_bytes(struct copy *copy, uint64_t dst, uint64_t src, uint64
     return CUDA_SUCCESS;
 }
 
-/* Rows that touch on both sides are one run; so are slices. */
+/* Rows that are contiguous on both sides become one row; likewise slices. */
 static struct ct_copy_region merge(struct ct_copy_region region)
 {
     if (region.row_bytes == region.dst_pitch && region.row_bytes == region.src_pitch) {
@@ -107,7 +107,7 @@ static CUresult copy_region(struct copy *copy, struct ct_copy_region region)
     return r;
 }
 
-/* offset + (slices - 1) * slice + (rows - 1) * pitch + row_bytes <= size, without overflow on the way. */
+/* offset + (slices - 1) * slice + (rows - 1) * pitch + row_bytes <= size, without intermediate overflow. */
 static bool fits(uint64_t offset, const struct ct_copy_region *region, uint64_t pitch, uint64_t slice, uint64_t size)
 {
     uint64_t rows, slices, end;
@@ -124,7 +124,7 @@ static CUresult check_regions(const struct ct_memory *dst, const struct ct_memor
 
         if (!region->rows || !region->slices || !fits(region->dst_offset, region, region->dst_pitch, region->dst_slice, dst->size_bytes) ||
             !fits(region->src_offset, region, region->src_pitch, region->src_slice, src->size_bytes))
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "region %u of a copy is outside its memory", i);
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "region %u of a copy exceeds its memory", i);
     }
     return CUDA_SUCCESS;
 }
@@ -205,14 +205,14 @@ struct dispatch {
 static bool needs_split(const struct ct_backend_device *device, const uint32_t grid[3])
 {
     if (!grid[2])
-        return false; /* refused elsewhere */
+        return false; /* find_variant rejects it */
     for (int i = 0; i < 3; i++)
         if (grid[i] > device->physical->max_group_count[i])
             return true;
     return (uint64_t)grid[0] * grid[1] > SUBMIT_GROUPS / grid[2];
 }
 
-/* How far a piece may reach in each dimension: x first, so that pieces are runs of blocks in CUDA's order where they can be. */
+/* The maximum size of a piece in each dimension: x first, so that a piece consists of consecutive blocks in CUDA's order if possible. */
 static void choose_piece(const struct ct_backend_device *device, const uint32_t grid[3], uint32_t out[3])
 {
     uint64_t room = SUBMIT_GROUPS;
@@ -254,7 +254,7 @@ static CUresult dispatch_begin_locked(struct dispatch *dispatch)
     return CUDA_SUCCESS;
 }
 
-/* One piece of a split grid. */
+/* Dispatches one piece of a split grid. */
 static CUresult dispatch_piece_locked(struct dispatch *dispatch, const uint32_t offset[3], const uint32_t count[3])
 {
     const uint32_t at = offsetof(struct ptx2spv_system_block, ctaid_offset);
@@ -275,7 +275,7 @@ static CUresult dispatch_piece_locked(struct dispatch *dispatch, const uint32_t 
     return CUDA_SUCCESS;
 }
 
-/* The piece that begins at `offset` ends at its own limit or the grid's. */
+/* The size of the piece at `offset`: it ends at its own limit or the grid's. */
 static uint32_t piece_of(uint32_t grid, uint32_t offset, uint32_t limit)
 {
     return grid - offset < limit ? grid - offset : limit;
@@ -347,7 +347,7 @@ CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *laun
     return r;
 }
 
-/* ---- times ---- */
+/* ---- timestamps ---- */
 
 CUresult ct_vk_queue_timestamp(struct ct_queue *queue, struct ct_timestamp *timestamp)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies to, from and between levels of images. A region is a box in the image; it goes in parts that a batch may have, each a command. */
+/* Copies to, from and between levels of images. A region is a box in the image; it is copied in parts that fit into a batch, each a command. */
 #include "image.h"
 
 #include "core/base/log.h"
@@ -8,10 +8,10 @@
 
 #define CT_CHANNEL "queue"
 
-/* One side: a level, or plain memory. */
+/* The source or destination: a level, or plain memory. */
 struct side {
     const struct ct_vk_level *level;   /* or NULL */
-    const struct ct_vk_memory *memory; /* else */
+    const struct ct_vk_memory *memory; /* or NULL */
     uint64_t offset, pitch, slice;     /* of the region */
 };
 
@@ -31,7 +31,7 @@ struct part {
 
 /* ---- the sides ---- */
 
-/* In a level distances are those of its texels, whatever a region says of a single row or slice. */
+/* In a level the pitches are those of its texels, whatever a region says for a single row or slice. */
 static struct side make_side(struct ct_memory *memory, uint64_t offset, uint64_t pitch, uint64_t slice)
 {
     struct side side = {.offset = offset, .pitch = pitch, .slice = slice};
@@ -72,7 +72,7 @@ static VkImageSubresourceLayers layers_at(const struct ct_vk_level *level, uint6
     };
 }
 
-/* `volume`: slices are counted in the depth, not as layers. */
+/* `volume`: slices are the depth, not layers. */
 static VkExtent3D extent_of(const struct image_copy *copy, const struct part *part, bool volume)
 {
     return (VkExtent3D){(uint32_t)(part->row_bytes / copy->texel_bytes), (uint32_t)part->rows, volume ? (uint32_t)part->slices : 1};
@@ -122,7 +122,7 @@ static CUresult copy_part(struct image_copy *copy, const struct part *part)
     CUresult r;
 
     if (copy->batch->cost_bytes >= CT_VK_BATCH_BYTES) {
-        (void)ct_vk_command_end_locked(copy->queue, CUDA_SUCCESS); /* full: the next begin takes another batch, or fails */
+        (void)ct_vk_command_end_locked(copy->queue, CUDA_SUCCESS); /* the batch is full: the next begin uses another batch, or fails */
         if ((r = ct_vk_command_begin_locked(copy->queue, &copy->batch)) != CUDA_SUCCESS)
             return r;
     }
@@ -146,7 +146,7 @@ static uint64_t at_least_one(uint64_t n)
     return n ? n : 1;
 }
 
-/* Whether one command reaches more than a row of it: in one piece, and at distances that Vulkan can count. */
+/* Whether one command can copy more than a row: the memory is a single piece, and Vulkan can express the pitches. */
 static bool is_regular(const struct image_copy *copy, const struct side *side)
 {
     if (side->level)
@@ -173,7 +173,7 @@ static CUresult copy_in_boxes(struct image_copy *copy)
     return r;
 }
 
-/* How much of a row lies in the piece of memory where `part` begins. */
+/* How much of a row lies in the piece of memory in which `part` begins. */
 static uint64_t left_in_piece(const struct side *side, const struct part *part)
 {
     uint64_t byte = place_of(side, part);
@@ -221,7 +221,7 @@ static bool is_box(const struct side *side, uint64_t size_bytes, const struct im
            copy->rows <= texels->slice_bytes / texels->row_bytes - y && z <= end && copy->slices <= end - z;
 }
 
-/* offset + (slices - 1) * slice + (rows - 1) * pitch + row_bytes <= size, in whole texels, without overflow on the way. */
+/* offset + (slices - 1) * slice + (rows - 1) * pitch + row_bytes <= size, in whole texels, without intermediate overflow. */
 static bool is_in_memory(const struct side *side, uint64_t size_bytes, const struct image_copy *copy)
 {
     uint64_t rows, slices, end;
@@ -237,7 +237,7 @@ static bool is_inside(const struct side *side, const struct ct_memory *memory, c
     return side->level ? is_box(side, memory->size_bytes, copy) : is_in_memory(side, memory->size_bytes, copy);
 }
 
-static bool suit(const struct ct_texels *dst, const struct ct_texels *src)
+static bool are_compatible(const struct ct_texels *dst, const struct ct_texels *src)
 {
     return !dst || !src || (dst->texel_bytes == src->texel_bytes && (dst->shape == CT_IMAGE_1D) == (src->shape == CT_IMAGE_1D));
 }
@@ -250,13 +250,13 @@ static CUresult set_region(struct image_copy *copy, struct ct_memory *dst, struc
     copy->slices = region->slices;
     copy->dst = make_side(dst, region->dst_offset, region->dst_pitch, region->dst_slice);
     copy->src = make_side(src, region->src_offset, region->src_pitch, region->src_slice);
-    if (!copy->row_bytes || !copy->rows || !copy->slices || !suit(dst->texels, src->texels) || !is_inside(&copy->dst, dst, copy) ||
-        !is_inside(&copy->src, src, copy))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a region of a copy is no box of texels, or outside");
+    if (!copy->row_bytes || !copy->rows || !copy->slices || !are_compatible(dst->texels, src->texels) ||
+        !is_inside(&copy->dst, dst, copy) || !is_inside(&copy->src, src, copy))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a region of a copy is not a box of texels, or exceeds its memory");
     return CUDA_SUCCESS;
 }
 
-/* A single row needs no pitch; what it would be of several slices of one row each follows from their distance. */
+/* A single row needs no pitch; for several slices of one row each the pitch is the distance of the slices. */
 static void normalize(struct image_copy *copy, struct side *side)
 {
     if (!side->level && copy->rows == 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* VkResult to CUresult, in one table. */
+/* The table that converts VkResult to CUresult. */
 #include "vk.h"
 
 #include "core/base/log.h"
@@ -11,16 +11,13 @@ static const struct {
     CUresult cuda;
     const char *name;
 } results[] = {
-#define ROW(code, cuda)                                                                                                                    \
-    {                                                                                                                                      \
-        code, cuda, #code                                                                                                                  \
-    }
+#define ROW(code, cuda) {code, cuda, #code}
     ROW(VK_ERROR_OUT_OF_HOST_MEMORY, CUDA_ERROR_OUT_OF_MEMORY),
     ROW(VK_ERROR_OUT_OF_DEVICE_MEMORY, CUDA_ERROR_OUT_OF_MEMORY),
     ROW(VK_ERROR_TOO_MANY_OBJECTS, CUDA_ERROR_OUT_OF_MEMORY),
     ROW(VK_ERROR_FRAGMENTATION, CUDA_ERROR_OUT_OF_MEMORY),
     ROW(VK_ERROR_OUT_OF_POOL_MEMORY, CUDA_ERROR_OUT_OF_MEMORY),
-    ROW(VK_ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS, CUDA_ERROR_MAP_FAILED), /* the address we chose is not granted */
+    ROW(VK_ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS, CUDA_ERROR_MAP_FAILED), /* the driver does not grant the chosen address */
     ROW(VK_ERROR_MEMORY_MAP_FAILED, CUDA_ERROR_MAP_FAILED),
     ROW(VK_ERROR_INVALID_EXTERNAL_HANDLE, CUDA_ERROR_NOT_SUPPORTED), /* host pages that the driver does not import */
     ROW(VK_ERROR_DEVICE_LOST, CUDA_ERROR_LAUNCH_FAILED),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches that are complete leave their lane. */
+/* Complete batches are removed from their device queue. */
 #include "queue.h"
 
 #include <time.h>
@@ -12,34 +12,35 @@ uint64_t ct_vk_now_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* The batch that lingers is the driver's no more. */
-void ct_vk_lane_end_lingering_locked(struct ct_vk_lane *lane)
+/* The driver does not access the lingering batch any more. */
+void ct_vk_device_queue_end_lingering_locked(struct ct_vk_device_queue *device_queue)
 {
-    if (!lane->lingering)
+    if (!device_queue->lingering)
         return;
-    ct_vk_batch_give_locked(lane->scheduler, lane->lingering);
-    ct_vk_line_release_locked(lane->scheduler->device, lane->lingering_line);
-    lane->lingering = NULL;
-    lane->lingering_line = NULL;
+    ct_vk_batch_give_locked(device_queue->scheduler, device_queue->lingering);
+    ct_vk_timeline_semaphore_release_locked(device_queue->scheduler->device, device_queue->lingering_semaphore);
+    device_queue->lingering = NULL;
+    device_queue->lingering_semaphore = NULL;
 }
 
-void ct_vk_scheduler_retire_locked(struct ct_vk_lane *lane)
+void ct_vk_scheduler_retire_locked(struct ct_vk_device_queue *device_queue)
 {
     struct ct_vk_batch *first;
 
-    while ((first = lane->in_flight.first)) {
+    while ((first = device_queue->in_flight.first)) {
         struct ct_queue *queue = first->queue;
 
-        if (first->last_point > queue->completed && ct_vk_line_read(queue->device, queue->line, &queue->completed) != CUDA_SUCCESS)
+        if (first->last_point > queue->completed &&
+            ct_vk_timeline_semaphore_read(queue->device, queue->semaphore, &queue->completed) != CUDA_SUCCESS)
             return;
         if (first->last_point > queue->completed)
             return;
-        ct_vk_batch_remove_first(&lane->in_flight);
+        ct_vk_batch_remove_first(&device_queue->in_flight);
         queue->n_in_flight--;
         queue->n_batches--;
-        ct_vk_lane_end_lingering_locked(lane);
-        lane->lingering = first;
-        lane->lingering_line = queue->line;
-        ct_vk_line_retain_locked(queue->line);
+        ct_vk_device_queue_end_lingering_locked(device_queue);
+        device_queue->lingering = first;
+        device_queue->lingering_semaphore = queue->semaphore;
+        ct_vk_timeline_semaphore_retain_locked(queue->semaphore);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When batches go to the device, and what happens when they are complete: the rules of queue.h. */
+/* Submission of batches, and what happens when they are complete, by the rules of queue.h. */
 #include "queue.h"
 
 #include "core/base/log.h"
@@ -11,13 +11,13 @@
 
 #define CT_CHANNEL "queue"
 
-/* Drivers kill a submission after 2 to 60 s: batches that take longer than LONG get half as many commands, short ones twice as many. */
+/* Drivers abort a submission after 2 to 60 s: after a long batch the maximum number of commands is halved, after a short one doubled. */
 #define LONG_BATCH_NS UINT64_C(200000000)
 #define SHORT_BATCH_NS UINT64_C(50000000)
 
 /* ---- submission ---- */
 
-/* Device writes become visible to the host when the batch's point is. */
+/* Makes device writes visible to the host no later than the batch's point. */
 static void record_host_barrier(struct ct_backend_device *device, const struct ct_vk_batch *batch)
 {
     const VkMemoryBarrier2 barrier = {
@@ -32,20 +32,20 @@ static void record_host_barrier(struct ct_backend_device *device, const struct c
     device->vk.vkCmdPipelineBarrier2(batch->commands, &info);
 }
 
-static VkSemaphoreSubmitInfo semaphore_info(const struct ct_vk_line *line, uint64_t value)
+static VkSemaphoreSubmitInfo semaphore_info(const struct ct_vk_timeline_semaphore *semaphore, uint64_t value)
 {
     return (VkSemaphoreSubmitInfo){
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO,
-        .semaphore = line->semaphore,
+        .semaphore = semaphore->handle,
         .value = value,
         .stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
     };
 }
 
-static CUresult hand_over(struct ct_backend_device *device, const struct ct_vk_batch *batch)
+static CUresult submit_batch(struct ct_backend_device *device, const struct ct_vk_batch *batch)
 {
     VkSemaphoreSubmitInfo waits[CT_VK_BATCH_WAITS + 1], signals[2];
-    const uint64_t binding = ct_vk_sparse_pending(device); /* what the batch uses may be in it */
+    const uint64_t binding = ct_vk_sparse_pending(device); /* it may bind memory that the batch uses */
     const VkCommandBufferSubmitInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO, .commandBuffer = batch->commands};
     const VkSubmitInfo2 info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2,
@@ -53,36 +53,37 @@ static CUresult hand_over(struct ct_backend_device *device, const struct ct_vk_b
         .pWaitSemaphoreInfos = waits,
         .commandBufferInfoCount = 1,
         .pCommandBufferInfos = &commands,
-        .signalSemaphoreInfoCount = batch->signal.line ? 2 : 1,
+        .signalSemaphoreInfoCount = batch->signal.semaphore ? 2 : 1,
         .pSignalSemaphoreInfos = signals,
     };
     CUresult r;
 
     for (unsigned i = 0; i < batch->n_waits; i++)
-        waits[i] = semaphore_info(batch->waits[i].line, batch->waits[i].value);
+        waits[i] = semaphore_info(batch->waits[i].semaphore, batch->waits[i].value);
     if (binding)
-        waits[batch->n_waits] = semaphore_info(device->binding_line, binding);
-    signals[0] = semaphore_info(batch->queue->line, batch->last_point);
-    if (batch->signal.line)
-        signals[1] = semaphore_info(batch->signal.line, batch->signal.value);
+        waits[batch->n_waits] = semaphore_info(device->binding_semaphore, binding);
+    signals[0] = semaphore_info(batch->queue->semaphore, batch->last_point);
+    if (batch->signal.semaphore)
+        signals[1] = semaphore_info(batch->signal.semaphore, batch->signal.value);
     record_host_barrier(device, batch);
     if ((r = ct_vk_result(device->vk.vkEndCommandBuffer(batch->commands), "vkEndCommandBuffer")) != CUDA_SUCCESS)
         return r;
-    return ct_vk_result(device->vk.vkQueueSubmit2(batch->queue->lane->handle, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit2");
+    return ct_vk_result(device->vk.vkQueueSubmit2(batch->queue->device_queue->handle, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit2");
 }
 
-/* Values only grow: when the host has gone past this one meanwhile, there is nothing left to signal. */
+/* Values only increase: if the host has signalled this value or a greater one meanwhile, the batch must not signal it. */
 static void drop_stale_signal_locked(struct ct_backend_device *device, struct ct_vk_batch *batch)
 {
-    struct ct_vk_line *line = batch->signal.line;
+    struct ct_vk_timeline_semaphore *semaphore = batch->signal.semaphore;
 
-    if (!line || batch->signal.value > line->promised)
+    if (!semaphore || batch->signal.value > semaphore->promised)
         return;
-    ct_vk_line_release_locked(device, line);
-    batch->signal.line = NULL;
+    ct_vk_timeline_semaphore_release_locked(device, semaphore);
+    batch->signal.semaphore = NULL;
 }
 
-/* Submits the first batch. A failure loses the device: what was recorded cannot be taken back, and later points would never come. */
+/* Submits the first batch. After a failure the device counts as lost: recorded commands cannot be undone, and later points would never
+ * be reached. */
 static void submit_first_locked(struct ct_queue *queue)
 {
     struct ct_vk_batch *batch = ct_vk_batch_remove_first(&queue->unsubmitted);
@@ -90,7 +91,7 @@ static void submit_first_locked(struct ct_queue *queue)
 
     batch->closed = true;
     drop_stale_signal_locked(queue->device, batch);
-    r = hand_over(queue->device, batch);
+    r = submit_batch(queue->device, batch);
     if (r != CUDA_SUCCESS) {
         ct_vk_device_lose(queue->device, r);
         queue->n_batches--;
@@ -98,12 +99,12 @@ static void submit_first_locked(struct ct_queue *queue)
         return;
     }
     batch->submitted_ns = ct_vk_now_ns();
-    queue->line->promised = batch->last_point;
-    if (batch->signal.line)
-        batch->signal.line->promised = batch->signal.value;
-    ct_vk_batch_append(&queue->lane->in_flight, batch);
+    queue->semaphore->promised = batch->last_point;
+    if (batch->signal.semaphore)
+        batch->signal.semaphore->promised = batch->signal.value;
+    ct_vk_batch_append(&queue->device_queue->in_flight, batch);
     if (batch->has_kernel)
-        ct_vk_pulse_note_locked(queue->scheduler->pulse);
+        ct_vk_host_store_refresh_note_locked(queue->scheduler->refresh);
     queue->n_in_flight++;
     ct_vk_batch_prepare_locked(queue->scheduler);
 }
@@ -111,14 +112,14 @@ static void submit_first_locked(struct ct_queue *queue)
 static bool is_promised(const struct ct_vk_batch *batch)
 {
     for (unsigned i = 0; i < batch->n_waits; i++)
-        if (!batch->waits[i].line->external && batch->waits[i].line->promised < batch->waits[i].value)
+        if (!batch->waits[i].semaphore->external && batch->waits[i].semaphore->promised < batch->waits[i].value)
             return false;
     return true;
 }
 
 static bool is_due(const struct ct_queue *queue, const struct ct_vk_batch *batch)
 {
-    uint64_t before = queue->line->promised; /* the batch has the points behind this one */
+    uint64_t before = queue->semaphore->promised; /* the batch has the points that follow this one */
 
     return batch->closed || queue->n_in_flight < CT_VK_IN_FLIGHT || before < queue->flush_point;
 }
@@ -130,9 +131,9 @@ static void set_flag_locked(bool *flag, unsigned *count, bool value)
     *flag = value;
 }
 
-/* ---- the lane's thread ---- */
+/* ---- the thread of a device queue ---- */
 
-/* Full batches are sent at once, so a limit that is too low costs little; one that is too high may cost the device. */
+/* Full batches are submitted at once, so a limit that is too low costs little; one that is too high may lose the device. */
 static void adapt_batch_size(struct ct_queue *queue, const struct ct_vk_batch *batch, uint64_t done_ns, uint64_t previous_done_ns)
 {
     uint64_t start = previous_done_ns > batch->submitted_ns ? previous_done_ns : batch->submitted_ns;
@@ -143,67 +144,67 @@ static void adapt_batch_size(struct ct_queue *queue, const struct ct_vk_batch *b
         queue->max_commands *= 2;
 }
 
-/* Waits for the oldest batch of the lane, without the lock meanwhile. */
-static void await_oldest(struct ct_vk_lane *lane)
+/* Waits for the oldest batch of the device queue, and releases the lock meanwhile. */
+static void await_oldest(struct ct_vk_device_queue *device_queue)
 {
-    struct ct_vk_scheduler *scheduler = lane->scheduler;
-    struct ct_vk_batch *oldest = lane->in_flight.first;
-    struct ct_vk_line *line = oldest->queue->line;
+    struct ct_vk_scheduler *scheduler = device_queue->scheduler;
+    struct ct_vk_batch *oldest = device_queue->in_flight.first;
+    struct ct_vk_timeline_semaphore *semaphore = oldest->queue->semaphore;
     uint64_t point = oldest->last_point, now;
     CUresult r;
 
-    ct_vk_line_retain_locked(line);
+    ct_vk_timeline_semaphore_retain_locked(semaphore);
     ct_mutex_unlock(&scheduler->lock);
-    r = ct_vk_line_await(scheduler->device, line, point, UINT64_MAX);
+    r = ct_vk_timeline_semaphore_await(scheduler->device, semaphore, point, UINT64_MAX);
     ct_mutex_lock(&scheduler->lock);
-    ct_vk_line_release_locked(scheduler->device, line);
+    ct_vk_timeline_semaphore_release_locked(scheduler->device, semaphore);
     now = ct_vk_now_ns();
-    if (r == CUDA_SUCCESS && lane->in_flight.first == oldest && oldest->last_point == point)
-        adapt_batch_size(oldest->queue, oldest, now, lane->last_done_ns);
-    lane->last_done_ns = now;
+    if (r == CUDA_SUCCESS && device_queue->in_flight.first == oldest && oldest->last_point == point)
+        adapt_batch_size(oldest->queue, oldest, now, device_queue->last_done_ns);
+    device_queue->last_done_ns = now;
 }
 
-static void *run_lane(void *argument)
+static void *run_device_queue(void *argument)
 {
-    struct ct_vk_lane *lane = argument;
-    struct ct_vk_scheduler *scheduler = lane->scheduler;
+    struct ct_vk_device_queue *device_queue = argument;
+    struct ct_vk_scheduler *scheduler = device_queue->scheduler;
 
     ct_mutex_lock(&scheduler->lock);
     while (!scheduler->stop) {
-        if (!lane->n_gathering || !lane->in_flight.first || ct_vk_device_check(scheduler->device) != CUDA_SUCCESS) {
-            ct_mutex_wait(&scheduler->lock, &lane->wake);
+        if (!device_queue->n_gathering || !device_queue->in_flight.first || ct_vk_device_check(scheduler->device) != CUDA_SUCCESS) {
+            ct_mutex_wait(&scheduler->lock, &device_queue->wake);
             continue;
         }
-        await_oldest(lane);
-        ct_vk_scheduler_retire_locked(lane);
+        await_oldest(device_queue);
+        ct_vk_scheduler_retire_locked(device_queue);
         ct_vk_scheduler_pump_locked(scheduler);
     }
     ct_mutex_unlock(&scheduler->lock);
     return NULL;
 }
 
-static CUresult start_thread(struct ct_vk_lane *lane)
+static CUresult start_thread(struct ct_vk_device_queue *device_queue)
 {
-    int error = ct_thread_start(&lane->thread, run_lane, lane);
+    int error = ct_thread_start(&device_queue->thread, run_device_queue, device_queue);
 
     if (error)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "thread of a queue: error %d", error);
-    lane->has_thread = true;
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the thread of a device queue cannot be created: error %d", error);
+    device_queue->has_thread = true;
     return CUDA_SUCCESS;
 }
 
-/* The thread will look at the lane; false if there is none and none can be made. */
-static bool wake_thread(struct ct_vk_lane *lane)
+/* Makes the thread check the device queue; false if there is no thread and none can be created. */
+static bool wake_thread(struct ct_vk_device_queue *device_queue)
 {
-    if (!lane->has_thread && start_thread(lane) != CUDA_SUCCESS)
+    if (!device_queue->has_thread && start_thread(device_queue) != CUDA_SUCCESS)
         return false;
-    pthread_cond_signal(&lane->wake);
+    pthread_cond_signal(&device_queue->wake);
     return true;
 }
 
-/* ---- what may go ---- */
+/* ---- which batches are submitted ---- */
 
-/* True if something was submitted. */
+/* Returns true if a batch was submitted. */
 static bool submit_due_locked(struct ct_queue *queue)
 {
     struct ct_vk_batch *first;
@@ -217,20 +218,21 @@ static bool submit_due_locked(struct ct_queue *queue)
     return any;
 }
 
-/* Somebody must see the end of what is in flight. Without a thread nobody would: then everything goes to the device at once. */
+/* A queue that collects commands needs the thread, which detects the end of a batch. If it cannot be created, all batches are submitted at
+ * once. */
 static bool submit_ready_locked(struct ct_queue *queue)
 {
     bool any = submit_due_locked(queue), alive = ct_vk_device_check(queue->device) == CUDA_SUCCESS;
     const struct ct_vk_batch *first = alive ? queue->unsubmitted.first : NULL;
     bool gathers = first && is_promised(first);
 
-    if (gathers && !queue->gathering && !wake_thread(queue->lane)) {
+    if (gathers && !queue->gathering && !wake_thread(queue->device_queue)) {
         queue->flush_point = UINT64_MAX;
         any |= submit_due_locked(queue);
         gathers = false;
     }
     set_flag_locked(&queue->held, &queue->scheduler->n_held, queue->unsubmitted.first && alive && !gathers);
-    set_flag_locked(&queue->gathering, &queue->lane->n_gathering, gathers);
+    set_flag_locked(&queue->gathering, &queue->device_queue->n_gathering, gathers);
     return any;
 }
 
@@ -257,17 +259,17 @@ void ct_vk_scheduler_forget_locked(struct ct_queue *queue)
 
     while (queue->unsubmitted.first)
         ct_vk_batch_give_locked(queue->scheduler, ct_vk_batch_remove_first(&queue->unsubmitted));
-    while (queue->lane->in_flight.first) {
-        struct ct_vk_batch *batch = ct_vk_batch_remove_first(&queue->lane->in_flight);
+    while (queue->device_queue->in_flight.first) {
+        struct ct_vk_batch *batch = ct_vk_batch_remove_first(&queue->device_queue->in_flight);
 
         if (batch->queue == queue)
             ct_vk_batch_give_locked(queue->scheduler, batch);
         else
             ct_vk_batch_append(&others, batch);
     }
-    queue->lane->in_flight = others;
+    queue->device_queue->in_flight = others;
     set_flag_locked(&queue->held, &queue->scheduler->n_held, false);
-    set_flag_locked(&queue->gathering, &queue->lane->n_gathering, false);
+    set_flag_locked(&queue->gathering, &queue->device_queue->n_gathering, false);
 }
 
 CUresult ct_vk_scheduler_create(struct ct_backend_device *device, struct ct_vk_scheduler **out)
@@ -278,14 +280,14 @@ CUresult ct_vk_scheduler_create(struct ct_backend_device *device, struct ct_vk_s
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "scheduler object");
     scheduler->device = device;
     ct_mutex_init(&scheduler->lock, CT_RANK_BACKEND);
-    scheduler->n_lanes = device->physical->n_queues;
-    for (unsigned i = 0; i < scheduler->n_lanes; i++) {
-        scheduler->lanes[i].scheduler = scheduler;
-        scheduler->lanes[i].handle = device->queues[i];
-        pthread_cond_init(&scheduler->lanes[i].wake, NULL);
+    scheduler->n_device_queues = device->physical->n_queues;
+    for (unsigned i = 0; i < scheduler->n_device_queues; i++) {
+        scheduler->device_queues[i].scheduler = scheduler;
+        scheduler->device_queues[i].handle = device->queues[i];
+        pthread_cond_init(&scheduler->device_queues[i].wake, NULL);
     }
-    if (device->physical->needs_pulse && ct_vk_pulse_create(scheduler, &scheduler->pulse) != CUDA_SUCCESS)
-        ct_log(CT_LOG_WARN, "running kernels will not see what the host stores");
+    if (device->physical->needs_host_store_refresh && ct_vk_host_store_refresh_create(scheduler, &scheduler->refresh) != CUDA_SUCCESS)
+        ct_log(CT_LOG_WARN, "running kernels will not see stores by the host");
     *out = scheduler;
     return CUDA_SUCCESS;
 }
@@ -294,19 +296,20 @@ void ct_vk_scheduler_destroy(struct ct_vk_scheduler *scheduler)
 {
     if (!scheduler)
         return;
-    ct_vk_pulse_destroy(scheduler->pulse);
+    ct_vk_host_store_refresh_destroy(scheduler->refresh);
     ct_mutex_lock(&scheduler->lock);
     scheduler->stop = true;
-    (void)scheduler->device->vk.vkDeviceWaitIdle(scheduler->device->handle); /* for what lingers; lost: it is over as well */
-    for (unsigned i = 0; i < scheduler->n_lanes; i++) {
-        ct_vk_lane_end_lingering_locked(&scheduler->lanes[i]);
-        pthread_cond_signal(&scheduler->lanes[i].wake);
+    (void)scheduler->device->vk.vkDeviceWaitIdle(
+        scheduler->device->handle); /* for the lingering batches; a lost device has ended them, too */
+    for (unsigned i = 0; i < scheduler->n_device_queues; i++) {
+        ct_vk_device_queue_end_lingering_locked(&scheduler->device_queues[i]);
+        pthread_cond_signal(&scheduler->device_queues[i].wake);
     }
     ct_mutex_unlock(&scheduler->lock);
-    for (unsigned i = 0; i < scheduler->n_lanes; i++) {
-        if (scheduler->lanes[i].has_thread)
-            pthread_join(scheduler->lanes[i].thread, NULL);
-        pthread_cond_destroy(&scheduler->lanes[i].wake);
+    for (unsigned i = 0; i < scheduler->n_device_queues; i++) {
+        if (scheduler->device_queues[i].has_thread)
+            pthread_join(scheduler->device_queues[i].thread, NULL);
+        pthread_cond_destroy(&scheduler->device_queues[i].wake);
     }
     ct_vk_batch_free_spares(scheduler);
     ct_mutex_finish(&scheduler->lock);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The size of exported memory, told along with its file descriptor.
+/* The size of exported memory, stored with its file descriptor.
  *
- * Vulkan wants to be told the size of memory that it imports; cuMemImportFromShareableHandle gets a descriptor and nothing else, and the
- * opaque ones of drivers do not tell. What stays with an open file through every duplicate, in every process, are its locks ("open file
- * description locks", fcntl): so a lock on one byte stands for a size. It ends when the last descriptor is closed.
+ * Importing memory into Vulkan needs its size; cuMemImportFromShareableHandle gets only a descriptor, and opaque descriptors of drivers do
+ * not report their size. Locks, however, belong to an open file and are kept in all its duplicates, in every process ("open file description
+ * locks", fcntl): so a lock on one byte encodes a size. It is released when the last descriptor is closed.
  *
- * Drivers give many open files of one and the same device node, on which all these locks lie beside each other: bytes are
- * slot * 2^24 + size / 2 MiB, with a slot of its own for each. A lock is ours if another open file of the node sees it, and ours does not.
- * Dma-bufs, which some drivers give as their opaque kind, cannot be opened again; they tell their size as the end of a file. */
+ * Drivers export many open files of the same device node, on which all these locks are set: the locked byte is slot * 2^24 + size / 2 MiB,
+ * with a different slot for each. A lock belongs to an open file if F_OFD_GETLK reports it to another open file of the node, but not to
+ * this one. Dma-bufs, which some drivers export as their opaque type, cannot be opened again; their size is that of the file. */
 #include "size_tag.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #define SIZE_BITS 24
 #define SLOT_TRIES 1000000
-/* Slots of processes lie apart; those of one follow each other. */
+/* The distance between the first slots of processes; the slots of one process are consecutive. */
 #define SLOT_STEP 1024
 
 static bool locks_byte(int fd, off_t byte)
@@ -26,7 +26,7 @@ static bool locks_byte(int fd, off_t byte)
     return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
-/* A lock of another open file in [first, end); false: none. */
+/* Finds a lock of another open file in [first, end); false: there is none. */
 static bool find_lock(int fd, off_t first, off_t end, off_t *out)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = end - first};
@@ -37,7 +37,7 @@ static bool find_lock(int fd, off_t first, off_t end, off_t *out)
     return true;
 }
 
-/* The lock in [first, end) that `other` sees and `fd` does not; 0: none. */
+/* Finds the lock in [first, end) that is reported to `other` but not to `fd`; 0: there is none. */
 static off_t find_own(int fd, int other, off_t first, off_t end)
 {
     off_t byte, foreign, own;
@@ -50,7 +50,7 @@ static off_t find_own(int fd, int other, off_t first, off_t end)
     return own ? own : find_own(fd, other, byte + 1, end);
 }
 
-/* Another open file of what `fd` is of; -1. */
+/* Opens the file of `fd` again as another open file; -1 on failure. */
 static int open_again(int fd)
 {
     char path[64];
@@ -84,7 +84,7 @@ bool ct_vk_size_tag_set(int fd, uint64_t size_bytes)
 
     if (!units || units >> SIZE_BITS || size_bytes % CT_VK_SIZE_TAG_UNIT)
         return false;
-    if ((before = ct_vk_size_tag_get(fd))) /* it is one that was exported before, or tells it itself */
+    if ((before = ct_vk_size_tag_get(fd))) /* it was exported before, or it is a dma-buf */
         return before == size_bytes;
     for (int i = 0; i < SLOT_TRIES; i++)
         if (locks_byte(fd, (off_t)((slot + (uint64_t)i) << SIZE_BITS | units)))

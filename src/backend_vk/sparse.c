@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binding memory into sparse buffers and images. Some drivers have a queue family of its own for that (RADV of Mesa 25).
+/* Binding memory to sparse buffers and images. Some drivers have a separate queue family for that (RADV of Mesa 25).
  *
- * NVIDIA's driver takes 30 us to accept a binding and 150 to 600 until it is made (580, H200). So nobody waits for one by itself: bindings
- * follow each other on a line of their own, every submission waits on the device for those before it that are still under way, and the
- * host waits before it destroys what may be in one. */
+ * NVIDIA's driver takes 30 us to accept a binding and 150 to 600 us to complete it (580, H200). So the host does not wait for each binding:
+ * bindings are ordered by a timeline semaphore, every submission waits on the device for the bindings before it that are pending, and the
+ * host waits before it destroys an object that a binding may use. */
 #include "memory.h"
 #include "queue.h"
 
@@ -11,7 +11,7 @@
 
 #define CT_CHANNEL "memory"
 
-/* Hands the bindings over, behind those before. */
+/* Submits the bindings, ordered after earlier ones. */
 static CUresult submit_locked(struct ct_backend_device *device, const VkBindSparseInfo *binds)
 {
     const uint64_t before = atomic_load_explicit(&device->bindings, memory_order_relaxed), value = before + 1; /* written under the lock */
@@ -28,7 +28,7 @@ static CUresult submit_locked(struct ct_backend_device *device, const VkBindSpar
     info.sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO;
     info.pNext = &values;
     info.waitSemaphoreCount = ct_vk_sparse_pending(device) ? 1 : 0;
-    info.pWaitSemaphores = info.pSignalSemaphores = &device->binding_line->semaphore;
+    info.pWaitSemaphores = info.pSignalSemaphores = &device->binding_semaphore->handle;
     info.signalSemaphoreCount = 1;
     r = ct_vk_result(device->vk.vkQueueBindSparse(device->sparse_queue, 1, &info, VK_NULL_HANDLE), "vkQueueBindSparse");
     if (r == CUDA_SUCCESS)
@@ -41,19 +41,19 @@ uint64_t ct_vk_sparse_pending(struct ct_backend_device *device)
     const uint64_t last = atomic_load_explicit(&device->bindings, memory_order_acquire); /* pairs with submit_locked */
     uint64_t done;
 
-    if (last == atomic_load_explicit(&device->bindings_done, memory_order_relaxed)) /* a value seen is a value reached */
+    if (last == atomic_load_explicit(&device->bindings_done, memory_order_relaxed)) /* only reached values are stored there */
         return 0;
-    if (ct_vk_line_read(device, device->binding_line, &done) != CUDA_SUCCESS || done < last)
+    if (ct_vk_timeline_semaphore_read(device, device->binding_semaphore, &done) != CUDA_SUCCESS || done < last)
         return last;
     atomic_store_explicit(&device->bindings_done, last, memory_order_relaxed);
     return 0;
 }
 
-CUresult ct_vk_sparse_settle(struct ct_backend_device *device)
+CUresult ct_vk_sparse_await_all(struct ct_backend_device *device)
 {
     const uint64_t pending = ct_vk_sparse_pending(device);
 
-    return pending ? ct_vk_line_await(device, device->binding_line, pending, UINT64_MAX) : CUDA_SUCCESS;
+    return pending ? ct_vk_timeline_semaphore_await(device, device->binding_semaphore, pending, UINT64_MAX) : CUDA_SUCCESS;
 }
 
 CUresult ct_vk_sparse_bind_all(struct ct_backend_device *device, const VkBindSparseInfo *binds)
@@ -73,7 +73,8 @@ CUresult ct_vk_sparse_bind(struct ct_backend_device *device, VkBuffer buffer, Vk
     const VkBindSparseInfo binds = {.bufferBindCount = 1, .pBufferBinds = &whole};
     CUresult r;
 
-    /* Not by the line: drm-shim lets every wait for it pass, and RADV's thread would still be at work on what the caller may destroy. */
+    /* Does not wait for the semaphore: with drm-shim such a wait returns at once, while RADV's thread still uses objects that the caller
+     * may destroy. */
     ct_mutex_lock(device->sparse_lock);
     if ((r = submit_locked(device, &binds)) == CUDA_SUCCESS)
         r = ct_vk_result(device->vk.vkQueueWaitIdle(device->sparse_queue), "vkQueueWaitIdle");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timelines: counters that queues and the host signal and wait for. What a host signal sets free is submitted at once. */
+/* Timelines: counters that queues and the host signal and wait for. Batches that become ready by a host signal are submitted at once. */
 #include "queue.h"
 
 #include "core/base/log.h"
@@ -16,7 +16,7 @@ CUresult ct_vk_timeline_create(struct ct_backend_device *device, struct ct_timel
     if (!timeline)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "timeline object");
     timeline->device = device;
-    if ((r = ct_vk_line_create(device, &timeline->line)) != CUDA_SUCCESS) {
+    if ((r = ct_vk_timeline_semaphore_create(device, &timeline->semaphore)) != CUDA_SUCCESS) {
         free(timeline);
         return r;
     }
@@ -32,31 +32,30 @@ void ct_vk_timeline_destroy(struct ct_timeline *timeline)
         return;
     scheduler = timeline->device->scheduler;
     ct_mutex_lock(&scheduler->lock);
-    ct_vk_line_release_locked(timeline->device, timeline->line);
+    ct_vk_timeline_semaphore_release_locked(timeline->device, timeline->semaphore);
     ct_mutex_unlock(&scheduler->lock);
     free(timeline);
 }
 
-/* Values only grow, and a host signal may not overtake one that a queue is about to make (VUID-VkSemaphoreSignalInfo-value-03258, 03259).
- */
+/* Values only increase, and the host must not signal while a submitted signal is pending (VUID-VkSemaphoreSignalInfo-value-03258, 03259). */
 static CUresult signal_locked(struct ct_timeline *timeline, uint64_t value)
 {
     struct ct_backend_device *device = timeline->device;
-    struct ct_vk_line *line = timeline->line;
-    const VkSemaphoreSignalInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = line->semaphore, .value = value};
+    struct ct_vk_timeline_semaphore *semaphore = timeline->semaphore;
+    const VkSemaphoreSignalInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = semaphore->handle, .value = value};
     uint64_t now;
-    CUresult r = ct_vk_line_read(device, line, &now);
+    CUresult r = ct_vk_timeline_semaphore_read(device, semaphore, &now);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (value <= now || line->promised > now)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "host signals %llu on a timeline at %llu, on its way to %llu", (unsigned long long)value,
-                       (unsigned long long)now, (unsigned long long)line->promised);
+    if (value <= now || semaphore->promised > now)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the host signals %llu on a timeline at %llu with a pending signal of %llu",
+                       (unsigned long long)value, (unsigned long long)now, (unsigned long long)semaphore->promised);
     if ((r = ct_vk_result(device->vk.vkSignalSemaphore(device->handle, &info), "vkSignalSemaphore")) != CUDA_SUCCESS)
         return ct_vk_device_lose(device, r);
-    line->promised = value;
-    if (value > line->recorded)
-        line->recorded = value;
+    semaphore->promised = value;
+    if (value > semaphore->recorded)
+        semaphore->recorded = value;
     ct_vk_scheduler_pump_locked(device->scheduler);
     return CUDA_SUCCESS;
 }
@@ -74,5 +73,5 @@ CUresult ct_vk_timeline_signal(struct ct_timeline *timeline, uint64_t value)
 
 CUresult ct_vk_timeline_await(struct ct_timeline *timeline, uint64_t value, uint64_t timeout_ns)
 {
-    return ct_vk_line_await(timeline->device, timeline->line, value, timeout_ns);
+    return ct_vk_timeline_semaphore_await(timeline->device, timeline->semaphore, value, timeout_ns);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timestamps: slots of query pools, which are made a slab at a time and kept until the device is closed. */
+/* Timestamps: slots of query pools, which are allocated in slabs and kept until the device is closed. */
 #include "vk.h"
 
 #include "core/base/log.h"
@@ -12,11 +12,11 @@
 struct slab {
     struct slab *next;
     VkQueryPool queries;
-    uint64_t used; /* a bit a slot */
+    uint64_t used; /* one bit per slot */
 };
 
 struct ct_vk_timestamp_pool {
-    struct ct_backend_device *device; /* borrowed: owns us */
+    struct ct_backend_device *device; /* borrowed: it owns the pool */
     struct ct_mutex lock;             /* rank CT_RANK_BACKEND; guards the slabs */
     struct slab *slabs;
 };
@@ -25,7 +25,7 @@ struct ct_timestamp {
     struct ct_backend_device *device;
     struct slab *slab;
     uint32_t slot;
-    atomic_bool written; /* relaxed: who reads the time has waited for the point of its command */
+    atomic_bool written; /* relaxed: a reader of the time has waited for the point of its command */
 };
 
 CUresult ct_vk_timestamp_pool_create(struct ct_backend_device *device, struct ct_vk_timestamp_pool **out)
@@ -97,7 +97,7 @@ CUresult ct_vk_timestamp_create(struct ct_backend_device *device, struct ct_time
     CUresult r;
 
     if (!device->info->timestamps)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no timestamps in its compute queues", device->info->name);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the compute queues of %s have no timestamps", device->info->name);
     if (!(timestamp = calloc(1, sizeof *timestamp)))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "timestamp object");
     timestamp->device = device;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory apart from addresses: a range is a sparse buffer at an address, nothing bound; physical memory is VkDeviceMemory, in chunks where
- * the driver makes none that large, and one chunk where it can be exported. CPU devices have no such ranges, but memory that can be
- * exported, for core to map: lavapipe's own is a file in memory, whose data begin at its second page.
+/* Virtual memory management: a range is a sparse buffer at an address, initially unbound; physical memory is VkDeviceMemory, in several chunks
+ * if it exceeds the driver's largest allocation, and in a single one if it can be exported. CPU devices have no such ranges, but memory
+ * that can be exported, which core maps: lavapipe's is a file in memory, whose data begin at its second page.
  *
- * The buffers of ranges say that they take exported memory, since memory of either kind may come to be bound there. An application has a
- * plain buffer over it. NVIDIA's driver compresses what that stores, which a sparse buffer does not decode (drivers.def), unless the memory
- * is dedicated to one buffer. So it is, to a plain one that nobody uses. */
+ * The buffers of ranges are created for exported memory, since exportable and other memory may be bound to them. An importing application
+ * may use a plain buffer for the memory. NVIDIA's driver compresses the data that such a buffer stores, which a sparse buffer does not
+ * decompress (drivers.def), unless the memory is dedicated to a buffer. So the memory is dedicated to a plain buffer that is not used. */
 #include "virtual_memory.h"
 
 #include "size_tag.h"
@@ -39,7 +39,7 @@ struct ct_physical {
     struct chunk chunks[];
 };
 
-/* Lavapipe (Mesa 25.0.7) says yes, but binds other pages than those of exported or imported memory. */
+/* Lavapipe (Mesa 25.0.7) reports support, but binds other pages than those of exported or imported memory. */
 bool ct_vk_shares_ranges(const struct ct_vk_physical *physical, const struct ct_device_info *device_info)
 {
     const VkPhysicalDeviceExternalBufferInfo info = {
@@ -71,7 +71,8 @@ static struct ct_vk_piece_plan range_plan(const struct ct_backend_device *device
         .import_type = shares(device) ? HANDLE_TYPE : 0,
         .sparse = true,
         .unbound = true,
-        .residency = !device->physical->sparse_import, /* there it would be another half of the addresses: see memory_piece.c */
+        .residency =
+            !device->physical->sparse_import, /* on RADV residency would select the other half of the addresses: see memory_piece.c */
     };
 }
 
@@ -79,17 +80,17 @@ static struct ct_vk_piece_plan range_plan(const struct ct_backend_device *device
 
 static CUresult find_type_of_pages(const struct ct_backend_device *device, uint32_t allowed, uint32_t *out)
 {
-    static const struct ct_vk_wishes mapped = {VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, 0, 0};
+    static const struct ct_vk_type_preferences mapped = {VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, 0, 0};
 
     return ct_vk_choose_type(&device->physical->memory, allowed, mapped, out)
                ? CUDA_SUCCESS
-               : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory type that the host sees", device->info->name);
+               : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no host-visible memory type", device->info->name);
 }
 
-/* The memory type for ranges of this device, among `allowed`. */
+/* Finds the memory type for ranges of this device, among `allowed`. */
 static CUresult find_type(struct ct_backend_device *device, uint32_t allowed, uint32_t *out)
 {
-    static const struct ct_vk_wishes local = {0, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT};
+    static const struct ct_vk_type_preferences local = {0, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT};
     const struct ct_vk_piece_plan plan = range_plan(device, SAMPLE_BYTES, 0);
     VkMemoryRequirements requirements;
     VkBuffer sample;
@@ -125,7 +126,7 @@ static CUresult physical_new(struct ct_backend_device *device, uint64_t size_byt
     return CUDA_SUCCESS;
 }
 
-/* The buffer that memory for others is dedicated to, where it has to be. */
+/* Creates the buffer to which shared memory is dedicated, if the driver requires it. */
 static CUresult dedicate_chunk(struct ct_backend_device *device, struct chunk *chunk)
 {
     const struct ct_vk_piece_plan plan = {.size_bytes = chunk->size_bytes, .import_type = HANDLE_TYPE};
@@ -133,7 +134,7 @@ static CUresult dedicate_chunk(struct ct_backend_device *device, struct chunk *c
     return device->physical->raw_sparse ? ct_vk_buffer_create(device, &plan, &chunk->dedicated_to) : CUDA_SUCCESS;
 }
 
-/* `exportable`: other processes may come to have it. */
+/* `exportable`: other processes may import it. */
 static CUresult allocate_chunk(struct ct_physical *physical, struct chunk *chunk, uint32_t type, bool exportable)
 {
     struct ct_backend_device *device = physical->device;
@@ -160,7 +161,8 @@ static CUresult allocate_chunk(struct ct_physical *physical, struct chunk *chunk
 CUresult ct_vk_physical_create(struct ct_backend_device *device, uint64_t size_bytes, enum ct_physical_use use, struct ct_physical **out)
 {
     const bool shareable = use == CT_PHYSICAL_SHARED;
-    /* Also what is not to be shared, as memory of cuMemAlloc: NVIDIA 580 takes 0.5 ms for 64 MiB that it may export, 1 ms for others. */
+    /* Memory that will not be shared, as that of cuMemAlloc, is exportable, too: NVIDIA 580 allocates 64 MiB of exportable memory in 0.5 ms,
+     * other memory in 1 ms. */
     const bool exportable = shareable || (use == CT_PHYSICAL_RANGES && device->physical->export_types && shares(device));
     struct ct_physical *physical;
     uint32_t type;
@@ -193,7 +195,7 @@ void ct_vk_physical_destroy(struct ct_physical *physical)
     if (!physical)
         return;
     device = physical->device;
-    (void)ct_vk_sparse_settle(device); /* it may just be leaving a range; a lost device binds nothing */
+    (void)ct_vk_sparse_await_all(device); /* an unbinding may be pending; the result of a lost device does not matter */
     device->vk.vkDestroyBuffer(device->handle, physical->chunks[0].dedicated_to, NULL);
     for (unsigned i = 0; i < physical->n_made; i++)
         device->vk.vkFreeMemory(device->handle, physical->chunks[i].handle, NULL);
@@ -210,12 +212,12 @@ CUresult ct_vk_physical_export(struct ct_physical *physical, int *out_fd)
     CUresult r;
 
     if (physical->imported)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory that was imported is exported by its maker only");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "imported memory can be exported only by the process that created it");
     if ((r = ct_vk_get_fd(device, physical->chunks[0].handle, HANDLE_TYPE, &fd)) != CUDA_SUCCESS)
         return r;
     if (!device->info->driver_pages && !ct_vk_size_tag_set(fd, physical->size_bytes)) {
         close(fd);
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "the size cannot be kept with the file descriptor");
+        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "the size cannot be stored with the file descriptor");
     }
     *out_fd = fd;
     return CUDA_SUCCESS;
@@ -224,11 +226,11 @@ CUresult ct_vk_physical_export(struct ct_physical *physical, int *out_fd)
 CUresult ct_vk_physical_export_dma_buf(struct ct_physical *physical, int *out_fd)
 {
     if (!physical->shareable)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory that was not made to be shared, or was imported");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the memory was not created for sharing, or was imported");
     return ct_vk_get_fd(physical->device, physical->chunks[0].handle, VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT, out_fd);
 }
 
-/* One try with one memory type; the driver takes the descriptor only if it succeeds. */
+/* Tries one memory type; the driver takes ownership of the descriptor only on success. */
 static CUresult import_as(struct ct_physical *physical, int fd, uint32_t type)
 {
     static const VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
@@ -254,7 +256,7 @@ static CUresult import_as(struct ct_physical *physical, int fd, uint32_t type)
     return CUDA_SUCCESS;
 }
 
-/* An opaque descriptor does not say of which type its memory is; the best one is what export took. */
+/* An opaque descriptor does not contain the type of its memory; the best type is the one that export uses. */
 static CUresult import_chunk(struct ct_physical *physical, int fd)
 {
     uint32_t allowed = UINT32_MAX, type;
@@ -265,7 +267,8 @@ static CUresult import_chunk(struct ct_physical *physical, int fd)
     return r;
 }
 
-/* Of memory in a file: that is a little longer, and such memory comes in granules. lavapipe reads the beginning of whatever it gets. */
+/* The size of memory in a file: the file is slightly longer, and the size of such memory is a multiple of the reservation alignment. Other
+ * descriptors are rejected, since lavapipe reads the beginning of any file that it is given. */
 static uint64_t size_of_file(int fd)
 {
     struct stat file;
@@ -282,13 +285,13 @@ CUresult ct_vk_physical_import(struct ct_backend_device *device, int fd, struct 
     if (!shares(device))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import memory for sparse buffers", device->info->name);
     if (!size_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "file descriptor %d is of no memory that was exported", fd);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "file descriptor %d does not refer to exported memory", fd);
     if ((r = physical_new(device, size_bytes, size_bytes, &physical)) != CUDA_SUCCESS)
         return r;
     physical->imported = true;
     if (import_chunk(physical, fd) != CUDA_SUCCESS) {
         ct_vk_physical_destroy(physical);
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s does not take file descriptor %d as memory", device->info->name, fd);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s does not accept file descriptor %d as memory", device->info->name, fd);
     }
     *out = physical;
     *out_bytes = size_bytes;
@@ -305,7 +308,7 @@ CUresult ct_vk_physical_pages(struct ct_physical *physical, void **out)
     if (r != CUDA_SUCCESS)
         return r;
     if ((uintptr_t)pages % (uint64_t)sysconf(_SC_PAGESIZE) || physical->n > 1)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s exports memory that is no whole pages", device->info->name);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s exports memory that does not consist of whole pages", device->info->name);
     *out = pages;
     return CUDA_SUCCESS;
 }
@@ -320,17 +323,17 @@ CUresult ct_vk_range_create(struct ct_backend_device *device, uint64_t want_addr
     CUresult r;
 
     if (!device_address && size_bytes > device->physical->piece_bytes)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of the driver's addresses in one run", (unsigned long long)size_bytes);
-    if ((r = ct_vk_memory_glue(device, &plan, &memory)) == CUDA_SUCCESS)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu contiguous bytes of the driver's addresses", (unsigned long long)size_bytes);
+    if ((r = ct_vk_memory_concatenate(device, &plan, &memory)) == CUDA_SUCCESS)
         *out = &memory->base;
     return r;
 }
 
-/* The bindings of one call, by pieces of the range: each VkBuffer has one entry, in order, with a run of `binds`. */
+/* The bindings of one call, grouped by pieces of the range: each VkBuffer has one entry, in order, with consecutive elements of `binds`. */
 struct bindings {
     const struct ct_vk_memory *range;
     VkSparseMemoryBind *binds;
-    VkSparseBufferMemoryBindInfo *buffers; /* pBinds is set when `binds` stays where it is */
+    VkSparseBufferMemoryBindInfo *buffers; /* pBinds is set after `binds` has been reallocated for the last time */
     unsigned n, capacity, n_buffers, buffer_capacity;
 };
 
@@ -365,18 +368,18 @@ static CUresult add(struct bindings *list, VkBuffer buffer, const VkSparseMemory
 
 static const struct chunk *chunk_at(const struct ct_physical *physical, uint64_t offset)
 {
-    return &physical->chunks[offset / physical->chunks[0].size_bytes]; /* all but the last are as large as the first */
+    return &physical->chunks[offset / physical->chunks[0].size_bytes]; /* all but the last have the size of the first */
 }
 
-bool ct_vk_physical_spot(const struct ct_physical *physical, uint64_t offset, uint64_t size_bytes, struct ct_vk_spot *out)
+bool ct_vk_physical_location(const struct ct_physical *physical, uint64_t offset, uint64_t size_bytes, struct ct_vk_memory_location *out)
 {
     const struct chunk *chunk = chunk_at(physical, offset);
 
-    *out = (struct ct_vk_spot){chunk->handle, offset - chunk->offset, physical->type};
+    *out = (struct ct_vk_memory_location){chunk->handle, offset - chunk->offset, physical->type};
     return size_bytes <= chunk->size_bytes && out->offset <= chunk->size_bytes - size_bytes;
 }
 
-/* Cut where a piece of the range or a chunk of the memory ends. */
+/* Adds a binding, split where a piece of the range or a chunk of the memory ends. */
 static CUresult add_cut(struct bindings *list, const struct ct_range_bind *bind)
 {
     CUresult r = CUDA_SUCCESS;

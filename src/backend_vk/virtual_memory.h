@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory apart from addresses: the backend's physical_* and range_*. */
+/* Virtual memory management: the backend's physical_* and range_* functions. */
 #ifndef CT_VK_VIRTUAL_MEMORY_H
 #define CT_VK_VIRTUAL_MEMORY_H
 
@@ -14,13 +14,13 @@ void ct_vk_physical_destroy(struct ct_physical *physical);
 CUresult ct_vk_range_create(struct ct_backend_device *device, uint64_t want_address, uint64_t size_bytes, struct ct_memory **out);
 CUresult ct_vk_range_bind(struct ct_memory *range, const struct ct_range_bind *binds, unsigned count);
 
-/* Where bytes of physical memory lie, within its bounds. False: not in one piece. */
-struct ct_vk_spot {
+/* Finds the allocation that contains bytes of physical memory, which are within its bounds. False: they are in several. */
+struct ct_vk_memory_location {
     VkDeviceMemory memory;
     uint64_t offset;
     uint32_t type;
 };
-bool ct_vk_physical_spot(const struct ct_physical *physical, uint64_t offset, uint64_t size_bytes, struct ct_vk_spot *out);
+bool ct_vk_physical_location(const struct ct_physical *physical, uint64_t offset, uint64_t size_bytes, struct ct_vk_memory_location *out);
 
 /* Whether memory for ranges can be exported and imported. */
 bool ct_vk_shares_ranges(const struct ct_vk_physical *physical, const struct ct_device_info *info);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Vulkan backend's own header: what its files share. Core sees only backend.h.
+/* The internal header of the Vulkan backend. Core includes only backend.h.
  *
- * Locks: each lock of the backend has rank CT_RANK_BACKEND and none is taken inside another. */
+ * Locks: each lock of the backend has rank CT_RANK_BACKEND, and none is taken while another is held. */
 #ifndef CT_VK_VK_H
 #define CT_VK_VK_H
 /* Parts: address_rule.c, backend.c, device.c, device_info.c, device_loss.c, external_memory.c, external_semaphore.c, features.c,
@@ -32,48 +32,48 @@ struct ct_vk_features {
     VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable;
 };
 
-/* features.c. Zeroes the blocks and chains them from features->core; blocks of absent extensions stay out of the chain. */
+/* features.c. Zeroes the structures and chains them from features->core, without those of absent extensions. */
 void ct_vk_features_init(struct ct_vk_features *features, const bool has[CT_VK_EXT_COUNT]);
 
 #define CT_VK_MAX_QUEUES 8
 
-/* How memory comes to the address that the device's address rule wants. */
+/* How memory gets the address that the device's address rule requires. */
 enum ct_vk_placement {
-    CT_VK_PLACED_BY_DRIVER, /* the rule takes what the driver gives */
+    CT_VK_PLACED_BY_DRIVER, /* the rule accepts the address that the driver chooses */
     CT_VK_PLACED_OPAQUE,    /* by opaque capture addresses */
-    CT_VK_PLACED_PAGES,     /* CPU devices: imported pages have the address of their mapping, so they are mapped there */
+    CT_VK_PLACED_PAGES,     /* CPU devices: imported pages keep the address of their mapping, so they are mapped at the wanted address */
 };
 
-/* A usable physical device; its struct ct_device_info stands at the same index. */
+/* A usable physical device; its struct ct_device_info has the same index. */
 struct ct_vk_physical {
     VkPhysicalDevice handle;
     bool has[CT_VK_EXT_COUNT];
-    struct ct_vk_features features; /* what the device has; pNext is meaningless here */
+    struct ct_vk_features features; /* the features of the device; pNext is not valid here */
     VkPhysicalDeviceMemoryProperties memory;
     uint32_t local_heap;       /* the largest device-local heap */
-    uint32_t family, n_queues; /* the compute family that all queues come from */
+    uint32_t family, n_queues; /* the compute family of all queues */
     uint32_t max_group_count[3];
     uint64_t import_alignment; /* of host pointers */
     uint32_t timestamp_bits;   /* 0: the family has no timestamps */
-    bool require_subgroup_32;  /* pipelines ask for subgroups of 32 */
+    bool require_subgroup_32;  /* pipelines require subgroups of 32 */
     bool address_capture_replay;
     enum ct_vk_placement placement;
-    bool sparse_import;       /* imported pages take a chosen address by way of a sparse buffer only */
-    bool has_sparse_family;   /* a queue family that binds sparse memory */
-    uint32_t sparse_family;   /* may be `family` */
-    bool has_pulse_family;    /* where needs_pulse: a queue family for copies alone, which other engines make than kernels run on */
-    uint32_t pulse_family;
-    uint64_t piece_bytes;     /* the largest memory that is made or imported at once; larger is glued */
-    uint64_t max_memory_bytes; /* the largest memory that the driver makes at once: Vulkan's maxMemoryAllocationSize */
-    uint64_t address_granule; /* of the addresses that the driver grants */
-    bool uses_file;           /* CPU devices: memory is pages of a file, which other processes may have */
-    VkExternalMemoryHandleTypeFlags export_types; /* memory of its own is made so that others may have it as these; 0: it is not */
-    bool raw_sparse;          /* sparse buffers read what plain ones compressed as it lies there */
-    bool needs_pulse;         /* running kernels see stores of the host when something is submitted only: pulse.c */
-    bool memory_missing;      /* no memory types: RADV without hardware, which only compiles */
+    bool sparse_import;      /* imported pages get a chosen address only through a sparse buffer */
+    bool has_sparse_family;  /* a queue family that binds sparse memory */
+    uint32_t sparse_family;  /* may be `family` */
+    bool has_refresh_family; /* with needs_host_store_refresh: a queue family for copies only, which run on other engines than kernels */
+    uint32_t refresh_family;
+    uint64_t piece_bytes;                         /* the largest single allocation or import; larger memory is concatenated from pieces */
+    uint64_t max_memory_bytes;                    /* the largest allocation of the driver: Vulkan's maxMemoryAllocationSize */
+    uint64_t address_granule;                     /* the alignment of the addresses that the driver grants */
+    bool uses_file;                               /* CPU devices: memory consists of pages of a file, which other processes can map */
+    VkExternalMemoryHandleTypeFlags export_types; /* handle types for which device memory is allocated as exportable; 0: none */
+    bool raw_sparse;               /* sparse buffers read memory that plain buffers have compressed without decompressing it */
+    bool needs_host_store_refresh; /* running kernels see stores by the host only after another submission: drivers/host_store_refresh.c */
+    bool memory_missing;           /* no memory types: RADV without hardware, which can only compile */
 };
 
-/* Everything that lives as long as the process: made at the first use, never freed (the application may call us until it ends). */
+/* State with the lifetime of the process: created at the first use, never freed (the application may call the library until it ends). */
 struct ct_vk_instance {
     VkInstance handle; /* VK_NULL_HANDLE: no loader or no driver */
     bool validating;
@@ -83,61 +83,61 @@ struct ct_vk_instance {
     unsigned n_devices;
 };
 
-/* Loads Vulkan, makes the instance and finds the devices, once. Never fails: without Vulkan there are no devices. */
+/* Loads Vulkan, creates the instance and enumerates the devices, once. Never fails: without Vulkan there are no devices. */
 const struct ct_vk_instance *ct_vk_instance_get(void);
-/* Unexpected messages, errors and warnings, that the validation layer has given so far. */
+/* The number of unexpected messages, errors and warnings, that the validation layer has issued so far. */
 unsigned ct_vk_validation_messages(void);
-/* Tells the layer's messages about this image from others; nothing without the layer. */
+/* Names an image, so that the layer's messages about it can be recognized; a no-op without the layer. */
 void ct_vk_name_imported_image(VkDevice device, VkImage image);
-/* Examines a physical device. False: below the bar; *out_reason then names what is missing (lives as long as the process). All facts are
- * filled in even so if out->memory_missing: it can compile, and nothing else. */
+/* Examines a physical device. False: it is not usable; *out_reason then names the missing feature (a string with static lifetime). All
+ * facts are nevertheless filled in if out->memory_missing is set: such a device can only compile. */
 bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevice handle, struct ct_vk_physical *out,
                           struct ct_device_info *out_info, const char **out_reason);
 
-/* address_rule.c: finds the address rule of a device by trying what it grants, and fills in all that follows from it. `likely` is the rule
- * that is known of the driver: tried first, since some are better not asked for what they do not grant. */
+/* address_rule.c: determines the address rule of a device by experiment, and fills in everything that follows from it. `likely` is the
+ * rule known for the driver. It is tried first, since a refused request has side effects on some drivers. */
 void ct_vk_address_rule_probe(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule likely);
 
-/* The one place where Vulkan's results become CUDA's. Logs failures with the call's name. VK_TIMEOUT and VK_NOT_READY: NOT_READY. */
+/* Converts a result of Vulkan to one of CUDA. Logs failures with the call's name. VK_TIMEOUT and VK_NOT_READY become NOT_READY. */
 CUresult ct_vk_result(VkResult result, const char *call);
 
-struct ct_vk_line;           /* queue.h */
-struct ct_vk_scheduler;      /* the same */
-struct ct_vk_timestamp_pool; /* timestamp.c */
+struct ct_vk_timeline_semaphore; /* queue.h */
+struct ct_vk_scheduler;          /* the same */
+struct ct_vk_timestamp_pool;     /* timestamp.c */
 
 struct ct_backend_device {
-    const struct ct_vk_physical *physical; /* borrowed: lives as long as the process */
-    const struct ct_device_info *info;     /* borrowed: the same */
+    const struct ct_vk_physical *physical; /* borrowed, with the lifetime of the process */
+    const struct ct_device_info *info;     /* the same */
     VkDevice handle;
     struct VolkDeviceTable vk;
     VkQueue queues[CT_VK_MAX_QUEUES];
-    VkQueue sparse_queue;         /* or none */
-    VkQueue pulse_queue;          /* the same: pulse.c alone submits to it */
-    struct ct_mutex own_lock;     /* of a sparse queue that is none of `queues`; rank CT_RANK_BACKEND */
-    struct ct_mutex *sparse_lock; /* who uses sparse_queue holds it */
-    struct ct_vk_line *binding_line; /* with sparse_queue: bindings signal their number on it (sparse.c) */
-    atomic_uint_fast64_t bindings, bindings_done; /* submitted; seen to be done */
+    VkQueue sparse_queue;                               /* or VK_NULL_HANDLE */
+    VkQueue refresh_queue;                              /* or VK_NULL_HANDLE; only drivers/host_store_refresh.c submits to it */
+    struct ct_mutex own_lock;                           /* for a sparse queue that is not one of `queues`; rank CT_RANK_BACKEND */
+    struct ct_mutex *sparse_lock;                       /* held while sparse_queue is used */
+    struct ct_vk_timeline_semaphore *binding_semaphore; /* exists if sparse_queue does: each binding signals its number on it (sparse.c) */
+    atomic_uint_fast64_t bindings, bindings_done;       /* submitted; known to be complete */
     VkPipelineCache pipeline_cache;
-    bool capture_statistics;                             /* pipelines keep the compiler's statistics */
+    bool capture_statistics;                             /* pipelines record the compiler's statistics */
     atomic_uint_fast64_t heap_used[VK_MAX_MEMORY_HEAPS]; /* relaxed: statistics */
-    atomic_int lost; /* CUresult that every queue gives from now on; CUDA_SUCCESS none. release: pairs with ct_vk_device_check */
+    atomic_int lost; /* the CUresult that every queue returns from now on; CUDA_SUCCESS: not lost. release: pairs with ct_vk_device_check */
     struct ct_vk_scheduler *scheduler;
     struct ct_vk_timestamp_pool *timestamps;
-    struct ct_memory_file file; /* CPU devices: pages of their memory */
-    /* The device node that exported memory is a descriptor of; 0: not looked at. relaxed: always the same. */
+    struct ct_memory_file file; /* CPU devices: the pages of their memory */
+    /* The device node that descriptors of exported memory refer to; 0: unknown. relaxed: the value never changes once known. */
     atomic_uint_fast64_t export_node;
 };
 
-/* device.c. `physical` and `info` must outlive it. */
+/* device.c. `physical` and `info` must outlive the device. */
 CUresult ct_vk_device_open(const struct ct_vk_physical *physical, const struct ct_device_info *info, struct ct_backend_device **out);
-/* Opens a device that only compiles kernels: it has no queues and needs no memory, and its pipelines keep statistics where the driver
- * has any. For tests with a driver's compiler and no GPU. `physical` and `info` must outlive it. */
+/* Opens a device that only compiles kernels: it has no queues and needs no memory, and its pipelines record statistics if the driver
+ * has any. For tests with a driver's compiler and no GPU. `physical` and `info` must outlive the device. */
 CUresult ct_vk_device_open_compiler(const struct ct_vk_physical *physical, const struct ct_device_info *info,
                                     struct ct_backend_device **out);
-void ct_vk_device_close(struct ct_backend_device *device); /* takes NULL and a half-made device */
-/* device_loss.c. CUDA_SUCCESS, or why the device cannot go on. */
+void ct_vk_device_close(struct ct_backend_device *device); /* takes NULL and a partially initialized device */
+/* device_loss.c. Returns CUDA_SUCCESS, or the reason why the device is lost. */
 CUresult ct_vk_device_check(struct ct_backend_device *device);
-/* Marks the device as lost (the first cause stays); returns `cause`. */
+/* Marks the device as lost (the first cause is kept); returns `cause`. */
 CUresult ct_vk_device_lose(struct ct_backend_device *device, CUresult cause);
 
 CUresult ct_vk_memory_info(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total);
@@ -149,10 +149,10 @@ CUresult ct_vk_memory_check_fd(struct ct_backend_device *device, struct ct_fd_im
 CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
 CUresult ct_vk_memory_export(struct ct_memory *memory, unsigned part, struct ct_memory_share *out);
 CUresult ct_vk_memory_export_dma_buf(struct ct_memory *memory, uint64_t offset, uint64_t size_bytes, int *out_fd);
-/* As what memory of buffers can be exported, and imported: OPAQUE_FD, or that and DMA_BUF; 0: nothing. */
+/* The handle types as which memory of buffers can be exported and imported: OPAQUE_FD, or that and DMA_BUF; 0: none. */
 VkExternalMemoryHandleTypeFlags ct_vk_export_types(const struct ct_vk_physical *physical);
 
-/* What recording a launch needs to know. */
+/* The data that recording a launch needs. */
 struct ct_vk_pipeline {
     VkPipeline handle;
     VkPipelineLayout layout;
@@ -162,8 +162,8 @@ struct ct_vk_pipeline {
 CUresult ct_vk_kernel_create(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,
                              struct ct_kernel_image **out);
 void ct_vk_kernel_destroy(struct ct_kernel_image *kernel);
-/* The kernel's variant for a launch, compiled at the first use. split: the grid is dispatched in pieces. INVALID_VALUE: more threads or
- * shared memory than the device has. */
+/* Returns the kernel's variant for a launch, compiled at the first use. split: the grid is dispatched in pieces. INVALID_VALUE: more
+ * threads or shared memory than the device has. */
 CUresult ct_vk_kernel_variant(const struct ct_launch *launch, bool split, const struct ct_kernel_variant **out);
 struct ct_vk_pipeline ct_vk_kernel_pipeline(const struct ct_kernel_image *kernel, const struct ct_kernel_variant *variant);
 const struct ptx2spv_kernel_info *ct_vk_kernel_info(const struct ct_kernel_image *kernel);
@@ -175,7 +175,7 @@ void ct_vk_semaphore_destroy(struct ct_semaphore *semaphore);
 CUresult ct_vk_semaphore_await(struct ct_semaphore *semaphore, uint64_t value, uint64_t timeout_ns);
 CUresult ct_vk_queue_signal_semaphore(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
 CUresult ct_vk_queue_wait_semaphore(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
-/* Whether timelines can be imported from file descriptors, too. */
+/* Whether timeline semaphores can be imported from file descriptors, too. */
 bool ct_vk_imports_timelines(const struct ct_vk_physical *physical);
 
 CUresult ct_vk_timestamp_pool_create(struct ct_backend_device *device, struct ct_vk_timestamp_pool **out);
@@ -183,7 +183,7 @@ void ct_vk_timestamp_pool_destroy(struct ct_vk_timestamp_pool *pool);
 CUresult ct_vk_timestamp_create(struct ct_backend_device *device, struct ct_timestamp **out);
 void ct_vk_timestamp_destroy(struct ct_timestamp *timestamp);
 CUresult ct_vk_timestamp_read(struct ct_timestamp *timestamp, double *out_ns);
-/* Records the write of the time when all that was recorded before is done. */
+/* Records a write of the time at which all commands recorded before are complete. */
 void ct_vk_timestamp_record(struct ct_timestamp *timestamp, VkCommandBuffer commands);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Vulkan headers, and what their oldest supported version (1.3.239) lacks. Each addition stands under the extension's own macro,
- * so newer headers win. Facts from the Vulkan registry (vk.xml). */
+/* The Vulkan headers, and definitions that their oldest supported version (1.3.239) lacks. Each addition is guarded by the extension's
+ * own macro, so newer headers take precedence. Source: the Vulkan registry (vk.xml). */
 #ifndef CT_VK_VULKAN_COMPAT_H
 #define CT_VK_VULKAN_COMPAT_H
 /* Parts: volk.c. */

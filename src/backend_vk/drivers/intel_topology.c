@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many subslices an Intel GPU has, which is what comes nearest to CUDA's multiprocessors: a work-group runs in one of them and has its
- * shared memory there. (ANV's VkPhysicalDeviceProperties have nothing of the kind.)
+/* The number of subslices of an Intel GPU, which correspond to CUDA's multiprocessors: a work-group runs in one subslice and has its
+ * shared memory there. (ANV reports no such number in VkPhysicalDeviceProperties.)
  *
- * Numbers and layouts are those of Linux's interface to user space: include/uapi/drm/drm.h, i915_drm.h and xe_drm.h. They are written out
+ * Numbers and layouts are those of Linux's user-space interface: include/uapi/drm/drm.h, i915_drm.h and xe_drm.h. They are repeated here
  * since distributions' headers lack xe (Debian 12), or are not installed. */
 #include "intel_topology.h"
 
@@ -47,10 +47,10 @@ struct i915_query {
     uint64_t items;
 };
 
-/* The reply's head; masks follow: of slices, then of the subslices of each slice, then of execution units. */
+/* The header of the reply. Bit masks follow: of slices, then of the subslices of each slice, then of execution units. */
 struct i915_topology {
     uint16_t flags, max_slices, max_subslices, max_eus;
-    uint16_t subslice_offset, subslice_stride, eu_offset, eu_stride; /* offsets from the end of the head */
+    uint16_t subslice_offset, subslice_stride, eu_offset, eu_stride; /* offsets from the end of the header */
 };
 
 static bool has_bit(const unsigned char *mask, unsigned bit)
@@ -124,13 +124,13 @@ struct xe_device_query {
     uint64_t data, reserved[2];
 };
 
-/* The reply is a row of these, each with its mask behind it. */
+/* The reply is a sequence of these, each followed by its bit mask. */
 struct xe_topology_mask {
     uint16_t gt, type;
     uint32_t bytes;
 };
 
-/* Of each part of the device (gt) the larger of both counts: those for geometry and those for compute overlap, or one of them is empty. */
+/* Uses the larger of both counts for each graphics tile (gt): the masks for geometry and for compute overlap, or one of them is empty. */
 unsigned ct_vk_xe_subslices(const void *reply, size_t size)
 {
     const unsigned char *at = reply;
@@ -174,7 +174,7 @@ static unsigned xe_subslices(int file)
 
 /* ---- the node ---- */
 
-/* The render node of these numbers, or -1. */
+/* Opens the render node with these device numbers; -1 on failure. */
 static int open_node(int64_t render_major, int64_t render_minor)
 {
     struct stat status;

@@ -289,7 +289,7 @@ static void imported_memory(void **state)
 
 #define PIECE_BYTES ((size_t)2 << 20)
 #define N_PIECES 3u
-#define GLUED_BYTES (2 * PIECE_BYTES + 65536)
+#define CONCATENATED_BYTES (2 * PIECE_BYTES + 65536)
 
 /* The name that a handle for other processes is made of. */
 static struct ct_allocation_share share_of(CUdeviceptr memory)
@@ -309,7 +309,7 @@ static void each_piece_has_a_descriptor(void **state)
     CUdeviceptr memory;
 
     (void)state;
-    ok(cuMemAlloc(&memory, GLUED_BYTES));
+    ok(cuMemAlloc(&memory, CONCATENATED_BYTES));
     share = share_of(memory);
     ok(ct_share_fetch(&share.name, &shared));
     assert_int_equal(shared.n_parts, N_PIECES);
@@ -330,14 +330,14 @@ static void each_piece_has_a_descriptor(void **state)
 }
 
 /* What another process does with the handle. The driver's buffers are known to this one only, so here it is the same process. */
-static void pieces_are_glued_again(void **state)
+static void pieces_are_concatenated_again(void **state)
 {
     struct ct_allocation_share share;
     struct ct_context *context;
     CUdeviceptr memory;
 
     (void)state;
-    ok(cuMemAlloc(&memory, GLUED_BYTES));
+    ok(cuMemAlloc(&memory, CONCATENATED_BYTES));
     share = share_of(memory);
     ok(ct_context_current(&context));
     for (int i = 0; i < 3; i++) {
@@ -346,8 +346,8 @@ static void pieces_are_glued_again(void **state)
 
         ok(ct_backing_open(context, &share.name, &backing, &lead, &bytes)); /* each piece's address is read back and compared */
         assert_int_equal(lead, 0);
-        assert_int_equal(bytes, GLUED_BYTES);
-        assert_int_equal(backing.memory->size_bytes, GLUED_BYTES);
+        assert_int_equal(bytes, CONCATENATED_BYTES);
+        assert_int_equal(backing.memory->size_bytes, CONCATENATED_BYTES);
         assert_int_not_equal(backing.address, memory);
         assert_int_equal(backing.memory->address.v, backing.address | info()->target.pointer_mask);
         ct_backing_destroy(context, &backing);
@@ -366,11 +366,11 @@ static void descriptors_run_out(void **state)
     CUresult r;
 
     (void)state;
-    ok(cuMemAlloc(&memory, GLUED_BYTES));
+    ok(cuMemAlloc(&memory, CONCATENATED_BYTES));
     ok(cuIpcGetMemHandle(&handle, memory)); /* there is a socket now, for good */
     ok(cuMemFree(memory));
     before = open_files_count();
-    ok(cuMemAlloc(&memory, GLUED_BYTES));
+    ok(cuMemAlloc(&memory, CONCATENATED_BYTES));
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
     do {
         few = (struct rlimit){.rlim_cur = open_files_limit(more), .rlim_max = all.rlim_max};
@@ -393,9 +393,9 @@ static void a_dma_buf_is_one_piece(void **state)
     int fd;
 
     (void)state;
-    ok(cuMemAlloc(&memory, GLUED_BYTES));
+    ok(cuMemAlloc(&memory, CONCATENATED_BYTES));
     take_buffer(range_handle(memory, PIECE_BYTES), PIECE_BYTES);
-    gives(CUDA_ERROR_NOT_SUPPORTED, cuMemGetHandleForAddressRange(&fd, memory, GLUED_BYTES, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+    gives(CUDA_ERROR_NOT_SUPPORTED, cuMemGetHandleForAddressRange(&fd, memory, CONCATENATED_BYTES, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
     ok(cuMemFree(memory));
 }
 
@@ -404,7 +404,7 @@ int main(void)
     const struct CMUnitTest of_pieces[] = {
         cmocka_unit_test(descriptors_run_out), /* first: no connection is just being closed */
         cmocka_unit_test(each_piece_has_a_descriptor),
-        cmocka_unit_test(pieces_are_glued_again),
+        cmocka_unit_test(pieces_are_concatenated_again),
         cmocka_unit_test(a_dma_buf_is_one_piece),
     };
     const struct CMUnitTest tests[] = {
