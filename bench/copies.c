@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a copy costs beside memcpy: of several sizes, by each way that a copy may go, until its bytes are there. A round is a run of memcpy
- * between ordinary memory and a run of copies of as many bytes, so that whatever slows the machine down slows both; every other round
- * begins with the copies. Prints, for each way and size, the median, and the quartiles around it, of memcpy's time over the copy's (1: as
- * fast; both taken in one round), and of what a copy takes beyond memcpy. Argument 1: rounds, argument 2: only ways with this in their name. */
+/* The time of a copy until it is complete, compared with memcpy, for several sizes and each kind of copy. A round measures a series of memcpy
+ * between ordinary memory and a series of copies of as many bytes, so that disturbances affect both; every other round begins with the
+ * copies. Prints, for each kind and size, the median and the quartiles of memcpy's time divided by the copy's in the same round (1: equally
+ * fast), and of the copy's additional time. Argument 1: rounds; argument 2: only kinds whose name contains this text. */
 #include "example.h"
 #include "timing.h"
 
@@ -12,10 +12,10 @@
 
 #define MIB ((size_t)1 << 20)
 #define LARGEST (64 * MIB)
-#define RUN_BYTES (8 * MIB) /* small copies are repeated within a round, up to so much */
+#define RUN_BYTES (8 * MIB) /* small copies are repeated within a round, up to this total */
 #define MOST_REPEATS 500
 
-/* What is moved between. */
+/* The memory that is copied from and to. */
 struct places {
     CUdeviceptr a, b;
     char *pinned, *pageable, *other;
@@ -24,7 +24,7 @@ struct places {
 static void by_memcpy(const struct places *on, size_t bytes)
 {
     memcpy(on->other, on->pageable, bytes);
-    __asm__ volatile("" ::: "memory"); /* each of them counts */
+    __asm__ volatile("" ::: "memory"); /* prevents the compiler from merging copies */
 }
 
 static void pageable_to_device(const struct places *on, size_t bytes)
@@ -77,7 +77,7 @@ static const struct way {
     const char *name;
     copy_function *run;
 } ways[] = {
-    {"memcpy itself", by_memcpy}, /* how far two of the same are apart */
+    {"memcpy itself", by_memcpy}, /* shows the noise: two equal series */
     {"pageable to device", pageable_to_device},
     {"device to pageable", device_to_pageable},
     {"pinned to device", pinned_to_device},
@@ -88,7 +88,7 @@ static const struct way {
     {"device to pinned, async", device_to_pinned_async},
 };
 
-/* Nanoseconds of each of some copies. */
+/* The mean time of a copy in nanoseconds. */
 static double time_of(copy_function *run, const struct places *on, size_t bytes, unsigned repeats)
 {
     double start = now_us();

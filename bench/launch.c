@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Costs of the driver itself: what a launch costs the caller, what it costs in a long row, how long until the host sees the end,
- * and how fast memory is copied. Runs on any libcuda.so.1. Prints "name value unit", one a line; medians of several rounds. */
+/* Overheads of the driver: the time of a launch call, the time per launch in a long sequence, the time until the host sees the completion,
+ * and the speed of copies. Runs on any libcuda.so.1. Prints "name value unit", one per line; medians of several rounds. */
 #include "example.h"
 #include "timing.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it costs to find the range that an address lies in: core's map of addresses by itself, with as many live ranges as argument 1 says,
- * far from each other (64 KiB) and close (1 KiB, as small allocations are). Addresses come in an order that no cache foresees, and from a
- * small set, as a program's own do. "At random": a processor may look up several at once. "In turn": each address is known only when the
- * one before is found, so that every miss of the cache counts in full. Prints "name value unit". */
+/* The time to find the range that contains an address: core's address map alone, with as many live ranges as argument 1 says, far apart
+ * (64 KiB) and close together (1 KiB, as for small allocations). Addresses are looked up in an unpredictable order, and from a small set, as
+ * programs do. "At random": look-ups are independent, so a processor can overlap them. "In turn": each address depends on the result of the
+ * previous look-up, so that cache misses have their full latency. Prints "name value unit". */
 #include "core/memory/memory.h"
 
 #include "timing.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ROUNDS 2001 /* short ones, so that few of them lose the processor: under 1 ms */
+#define ROUNDS 2001 /* each is shorter than 1 ms, so that few are interrupted */
 #define LOOKUPS 500u
 #define FIRST ((uint64_t)1 << 36)
 
@@ -20,11 +20,11 @@ static uint32_t next_random(uint32_t *state)
     return *state >> 8;
 }
 
-/* The mean of a round of look-ups among `among` of the ranges; 0: one was not found. With `in_turn` the next address waits for what is
- * found. */
+/* The mean time of a round of look-ups in `among` of the ranges; 0: one was not found. With `in_turn` each address depends on the previous
+ * result. */
 static double measure_round(uint64_t stride, unsigned among, bool in_turn, uint32_t *state)
 {
-    struct ct_range range = {.memory_offset = 0}, none = range; /* as it is in all of them */
+    struct ct_range range = {.memory_offset = 0}, none = range; /* as in all ranges */
     const struct ct_range *before = in_turn ? &range : &none;
     double start = now_us();
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast a device does the operations that IEEE 754 demands exact: many threads, each with four chains of one operation. A line each:
- * the operation and 10^9 results a second. bench/exactness compares them under CUTTLE_MATH.
+/* The throughput of the operations that IEEE 754 requires to be correctly rounded: many threads, each with four chains of one operation. Prints
+ * a line for each operation, with 10^9 results per second. bench/exactness compares them for the values of CUTTLE_MATH.
  *   bench_math [THREADS] [ROUNDS] */
 #include "example.h"
 
@@ -11,11 +11,11 @@
 #define CHAINS 4
 #define UNROLLED 16
 
-/* x = mnemonic before x after; %k0 and %k1 are near 1. */
+/* x = mnemonic before x after; %k0 and %k1 are close to 1. */
 static const struct operation {
     const char *mnemonic, *before, *after, *type;
 } operations[] = {
-    {"fma.rn.f32", "", ", %k0, %k1", "f32"}, {"div.rn.f32", "%k0, ", "", "f32"}, {"rcp.rn.f32", "", "", "f32"},
+    {"fma.rn.f32", "", ", %k0, %k1", "f32"}, {"div.rn.f32", "%k0, ", "", "f32"},      {"rcp.rn.f32", "", "", "f32"},
     {"sqrt.rn.f32", "", "", "f32"},          {"fma.rn.f64", "", ", %k0, %k1", "f64"}, {"div.rn.f64", "%k0, ", "", "f64"},
     {"rcp.rn.f64", "", "", "f64"},           {"sqrt.rn.f64", "", "", "f64"},
 };
@@ -48,7 +48,7 @@ static char *kernel_text(const struct operation *operation, char *out, size_t si
     return out;
 }
 
-/* Numbers between 1/2 and 2, in f32 or f64: none of the operations leaves that range far. */
+/* Numbers between 1/2 and 2, in f32 or f64: the results of all operations stay close to that range. */
 static CUdeviceptr make_operands(const struct operation *operation, unsigned n)
 {
     const size_t bytes = operation->type[1] == '3' ? 4 : 8;
@@ -69,7 +69,7 @@ static CUdeviceptr make_operands(const struct operation *operation, unsigned n)
     return result;
 }
 
-/* The least time of five launches, in milliseconds. */
+/* The minimum time of five launches, in milliseconds. */
 static double least_ms(CUfunction function, unsigned threads, void **params)
 {
     CUevent start, stop;
@@ -85,7 +85,7 @@ static double least_ms(CUfunction function, unsigned threads, void **params)
         CHECK(cuEventRecord(stop, NULL));
         CHECK(cuEventSynchronize(stop));
         CHECK(cuEventElapsedTime(&ms, start, stop));
-        if (i && (least == 0 || ms < least)) /* the first one compiles */
+        if (i && (least == 0 || ms < least)) /* the first launch compiles */
             least = ms;
     }
     cuEventDestroy(start);

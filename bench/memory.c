@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What memory costs: copies, fills, allocation, registration, zero-copy reads, virtual memory. Runs on any libcuda.so.1, so that two can
- * be compared (bench/memory). Prints "name value unit", one a line; the median of several rounds. Argument 1: MiB to copy; argument 2:
- * seconds of copies beforehand. */
+/* The cost of memory operations: copies, fills, allocation, registration, zero-copy reads, virtual memory. Runs on any libcuda.so.1, so that
+ * two can be compared (bench/memory). Prints "name value unit", one per line; the median of several rounds. Argument 1: MiB to copy;
+ * argument 2: seconds of copies before the measurements. */
 #include "example.h"
 #include "timing.h"
 
@@ -15,19 +15,18 @@
 #define READ_BLOCKS 2048
 #define READ_THREADS 256
 
-/* Every thread reads 16 bytes, then those one grid further; the sum is written only if it is a number that never comes. */
-static const char read_kernel[] =
-    ".version 7.0\n.target sm_70\n.address_size 64\n"
-    ".visible .entry read_all(.param .u64 from, .param .u64 units, .param .u64 result)\n{\n"
-    ".reg .pred %p; .reg .b32 %r<12>; .reg .b64 %d<8>;\n"
-    "ld.param.u64 %d1, [from]; ld.param.u64 %d2, [units]; ld.param.u64 %d3, [result];\n"
-    "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mov.u32 %r4, %nctaid.x;\n"
-    "mad.lo.u32 %r3, %r1, %r2, %r3; cvt.u64.u32 %d4, %r3; mul.wide.u32 %d5, %r4, %r2; mov.u32 %r9, 0;\n"
-    "again:\nsetp.ge.u64 %p, %d4, %d2; @%p bra done;\n"
-    "shl.b64 %d6, %d4, 4; add.u64 %d6, %d6, %d1; ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%d6];\n"
-    "add.u32 %r5, %r5, %r6; add.u32 %r7, %r7, %r8; add.u32 %r5, %r5, %r7; add.u32 %r9, %r9, %r5;\n"
-    "add.u64 %d4, %d4, %d5; bra again;\n"
-    "done:\nsetp.ne.u32 %p, %r9, 0x12345679; @%p bra out;\nst.global.u32 [%d3], %r9;\nout:\nret;\n}\n";
+/* Every thread reads 16 bytes with a grid stride; the sum is written only if it has a value that does not occur. */
+static const char read_kernel[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                                  ".visible .entry read_all(.param .u64 from, .param .u64 units, .param .u64 result)\n{\n"
+                                  ".reg .pred %p; .reg .b32 %r<12>; .reg .b64 %d<8>;\n"
+                                  "ld.param.u64 %d1, [from]; ld.param.u64 %d2, [units]; ld.param.u64 %d3, [result];\n"
+                                  "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mov.u32 %r4, %nctaid.x;\n"
+                                  "mad.lo.u32 %r3, %r1, %r2, %r3; cvt.u64.u32 %d4, %r3; mul.wide.u32 %d5, %r4, %r2; mov.u32 %r9, 0;\n"
+                                  "again:\nsetp.ge.u64 %p, %d4, %d2; @%p bra done;\n"
+                                  "shl.b64 %d6, %d4, 4; add.u64 %d6, %d6, %d1; ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%d6];\n"
+                                  "add.u32 %r5, %r5, %r6; add.u32 %r7, %r7, %r8; add.u32 %r5, %r5, %r7; add.u32 %r9, %r9, %r5;\n"
+                                  "add.u64 %d4, %d4, %d5; bra again;\n"
+                                  "done:\nsetp.ne.u32 %p, %r9, 0x12345679; @%p bra out;\nst.global.u32 [%d3], %r9;\nout:\nret;\n}\n";
 
 static void report(const char *name, double value, const char *unit)
 {
@@ -37,7 +36,7 @@ static void report(const char *name, double value, const char *unit)
 
 /* ---- copies and fills ---- */
 
-/* What is moved between, and how much. */
+/* The memory that is copied from and to, and the number of bytes. */
 struct buffers {
     size_t bytes;
     CUdeviceptr a, b;
@@ -98,7 +97,7 @@ static const struct transfer {
     {"memset, bytes", set_bytes},
 };
 
-/* The measured copies of page-locked memory, for a while. Its bytes stay what they are. */
+/* Runs the measured copies of page-locked memory for a while, as warm-up. They do not change its contents. */
 static void warm_up(const struct buffers *on, double seconds)
 {
     const double end = now_us() + seconds * 1e6;
@@ -129,9 +128,9 @@ static void measure_transfers(const struct buffers *on)
     }
 }
 
-/* ---- copies beside other work: each in a stream of its own ---- */
+/* ---- copies concurrent with other work, each in a stream of its own ---- */
 
-/* One thread that is busy for some milliseconds. */
+/* One thread that runs for some milliseconds. */
 static const char busy_kernel[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
     ".visible .entry busy(.param .u64 result)\n{\n.reg .pred %p; .reg .b32 %r<4>; .reg .b64 %d;\n"
@@ -242,7 +241,7 @@ static void measure_allocations(void)
     }
 }
 
-/* 64 MiB that were touched before, as an application's are. */
+/* 64 MiB that have been accessed before, as an application's memory has. */
 static void measure_registration(void)
 {
     const size_t bytes = 64 * MIB;
@@ -287,7 +286,7 @@ static void measure_mapping(CUdevice device)
         CHECK(cuMemMap(address, bytes, 0, handle, 0));
         CHECK(cuMemSetAccess(address, bytes, &access, 1));
         mapped = now_us();
-        CHECK(cuMemsetD32(address, 1, 16)); /* it is there */
+        CHECK(cuMemsetD32(address, 1, 16)); /* checks that the memory is accessible */
         CHECK(cuCtxSynchronize());
         unmapped = now_us();
         CHECK(cuMemUnmap(address, bytes));
@@ -304,7 +303,7 @@ static void measure_mapping(CUdevice device)
     report("unmap, 64 MiB", median(out, ROUNDS), "us");
 }
 
-/* Nothing that a device could compress. */
+/* Fills memory with data that a device cannot compress. */
 static void fill_at_random(char *bytes, size_t count)
 {
     unsigned long long state = 1;

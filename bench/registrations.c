@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which mappings of the host cuMemHostRegister takes: a line for each kind, with what it gives without flags and with
- * CU_MEMHOSTREGISTER_READ_ONLY. Runs on any libcuda.so.1. docs/devices.md ("Which host memory can be registered") has tables of it.
+/* Which mappings of the host cuMemHostRegister accepts: a line for each kind, with the result without flags and with
+ * CU_MEMHOSTREGISTER_READ_ONLY. Runs on any libcuda.so.1. docs/devices.md ("Which host memory can be registered") contains the results.
  *
- *   bench_registrations [folder on a disk]      (the current one) */
+ *   bench_registrations [folder on a disk]      (default: the current one) */
 #include "example.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #define RW (PROT_READ | PROT_WRITE)
 #define MANY_HUGE ((size_t)8 << 30)
 
-/* Where the bytes of a mapping come from. */
+/* The source of a mapping's bytes. */
 enum source { ANONYMOUS, MEMFD, SHM, SHM_GONE, DISK, HUGE, HUGE_MEMFD, HUGE_NONE_LEFT, SHORT };
 
 static const struct row {
@@ -55,7 +55,7 @@ static const struct row {
 };
 
 struct mapping {
-    char *pages; /* NULL: there is none of this kind */
+    char *pages; /* NULL: mappings of this kind are not available */
     size_t bytes;
     int file; /* -1: none */
     char name[512];
@@ -73,7 +73,7 @@ static size_t bytes_of(const struct row *row)
     return row->source == HUGE || row->source == HUGE_MEMFD ? HUGE_PAGE : PAGES * page_bytes();
 }
 
-/* A file of whole pages, opened as the row has it; its name is in use until the mapping goes. */
+/* Creates a file of whole pages, opened as the row says; its name exists until the mapping is removed. */
 static void open_named(const char *folder, const struct row *row, struct mapping *mapping)
 {
     static const char zeros[1 << 16];
@@ -125,7 +125,7 @@ static void drop_mapping(struct mapping *mapping)
         unlink(mapping->name);
 }
 
-/* What registering gives; where it is taken, whether its bytes come to the device by its device pointer. */
+/* The result of registering; on success also whether the device reads the bytes through the device pointer. */
 static const char *try(const struct mapping *mapping, unsigned flags, CUdeviceptr device)
 {
     const char *name = "?";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it costs to start: the whole life of a process that makes a Vulkan device and ends, and of one that starts CUDA, allocates, frees
- * and ends, in turn. Prints the median of each in milliseconds and their ratio. `bench_startup vulkan` and `bench_startup cuda` are
- * those two processes. */
+/* The cost of start-up: the total run time of a process that creates a Vulkan device and ends, and of one that initializes CUDA, allocates,
+ * frees and ends, alternately. Prints the median of each in milliseconds and their ratio. `bench_startup vulkan` and `bench_startup cuda`
+ * are these processes. */
 #include "example.h"
 #include "timing.h"
 
@@ -40,14 +40,13 @@ static int run_cuda(void)
 static PFN_vkGetInstanceProcAddr instance_address;
 #define OF_INSTANCE(instance, name) PFN_##name name = (PFN_##name)instance_address(instance, #name)
 
-/* A device with one queue and nothing switched on: the least that a program can ask for. */
+/* A device with one queue and no features: the minimum that a program can create. */
 static int make_device(VkInstance instance)
 {
     const float priority = 1;
     const VkDeviceQueueCreateInfo queue = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority};
-    const VkDeviceCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue};
+    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue};
     VkPhysicalDevice physical;
     VkDevice device;
     uint32_t count = 1;
@@ -81,7 +80,7 @@ static int run_vulkan(void)
     return status;
 }
 
-/* ---- the clock ---- */
+/* ---- measurement ---- */
 
 static double time_child(const char *self, const char *what)
 {
@@ -103,7 +102,7 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         return !strcmp(argv[1], "cuda") ? run_cuda() : run_vulkan();
-    for (int round = -1; round < ROUNDS; round++) { /* the first one fills the caches of files */
+    for (int round = -1; round < ROUNDS; round++) { /* the first round fills the file cache */
         double of_vulkan = time_child("/proc/self/exe", "vulkan"), of_cuda = time_child("/proc/self/exe", "cuda");
 
         if (round < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What synchronization points in divergent code cost where the device has none of its own: the forms of CUTTLE_SYNC side by side, each in a
- * process of its own. Prints, for each kernel, microseconds a launch as the compiler chooses and resumed, and their ratio; least of several
- * rounds. Then what a shuffle, a barrier and an atomic cost a block each, as the compiler chooses. On devices with native warp instructions
- * CUTTLE_WARP=collective makes the comparison. */
+/* The cost of synchronization points in divergent code on devices without native warp instructions: compares the forms of CUTTLE_SYNC, each in
+ * a process of its own. Prints, for each kernel, the microseconds per launch in the form that the compiler chooses and in the resumed form, and
+ * their ratio; minimum of several rounds. Then the cost per block of a shuffle, a barrier and an atomic, in the chosen form. On devices
+ * with native warp instructions use CUTTLE_WARP=collective. */
 #include "example.h"
 #include "timing.h"
 
@@ -15,33 +15,35 @@
 
 enum { ROUNDS = 9, BLOCKS = 64, THREADS = 256, TURNS = 32 };
 
-#define TREE                                                                                                                         \
-    "shfl.sync.bfly.b32 w,x,16,31,-1; add.u32 x,x,w; shfl.sync.bfly.b32 w,x,8,31,-1; add.u32 x,x,w; shfl.sync.bfly.b32 w,x,4,31,-1;" \
+#define TREE                                                                                                                               \
+    "shfl.sync.bfly.b32 w,x,16,31,-1; add.u32 x,x,w; shfl.sync.bfly.b32 w,x,8,31,-1; add.u32 x,x,w; shfl.sync.bfly.b32 w,x,4,31,-1;"       \
     "add.u32 x,x,w; shfl.sync.bfly.b32 w,x,2,31,-1; add.u32 x,x,w; shfl.sync.bfly.b32 w,x,1,31,-1; add.u32 x,x,w;"
-#define KERNEL(body)                                                                                                     \
-    ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 turns)\n{\n"           \
-    ".reg .pred p, q; .reg .b32 t, x, w, i, n, s, a; .reg .b64 o, d; .shared .align 4 .b8 sums[256];\n"                   \
-    "ld.param.u64 o,[out]; ld.param.u32 n,[turns]; mov.u32 t,%tid.x; mov.u32 i,0; mov.u32 s,sums; mov.u32 x,t;\n" body    \
+#define KERNEL(body)                                                                                                                       \
+    ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 turns)\n{\n"                            \
+    ".reg .pred p, q; .reg .b32 t, x, w, i, n, s, a; .reg .b64 o, d; .shared .align 4 .b8 sums[256];\n"                                    \
+    "ld.param.u64 o,[out]; ld.param.u32 n,[turns]; mov.u32 t,%tid.x; mov.u32 i,0; mov.u32 s,sums; mov.u32 x,t;\n" body                     \
     "\nmul.wide.u32 d,t,4; add.u64 o,o,d; st.global.u32 [o],x; ret;\n}\n"
 
 static const struct {
     const char *name, *ptx;
 } kernels[] = {
-    {"a warp's sum in an if", KERNEL("and.b32 w,t,32; setp.ne.u32 p,w,0; @p bra OUT; LOOP:" TREE
-                                     "add.u32 i,i,1; setp.lt.u32 q,i,n; @q bra LOOP; OUT:")},
-    {"a block's sum in a loop", KERNEL("shr.u32 a,t,5; mad.lo.u32 a,a,4,s; LOOP:" TREE "st.shared.u32 [a],x; bar.sync 0; setp.ge.u32 p,t,32;"
-                                       "@p bra REST; and.b32 w,t,7; mad.lo.u32 w,w,4,s; ld.shared.u32 x,[w];" TREE
-                                       "REST: bar.sync 0; add.u32 i,i,1; setp.lt.u32 q,i,n; @q bra LOOP;")},
-    {"barriers after early exits", KERNEL("setp.ge.u32 p,t,250; @p ret; mad.lo.u32 a,t,0,s; LOOP: st.volatile.shared.u32 [a],i; bar.sync 0;"
-                                          "ld.shared.u32 w,[s]; add.u32 x,x,w; bar.sync 0; add.u32 i,i,1; setp.lt.u32 q,i,n; @q bra LOOP;")},
+    {"a warp's sum in an if",
+     KERNEL("and.b32 w,t,32; setp.ne.u32 p,w,0; @p bra OUT; LOOP:" TREE "add.u32 i,i,1; setp.lt.u32 q,i,n; @q bra LOOP; OUT:")},
+    {"a block's sum in a loop",
+     KERNEL("shr.u32 a,t,5; mad.lo.u32 a,a,4,s; LOOP:" TREE "st.shared.u32 [a],x; bar.sync 0; setp.ge.u32 p,t,32;"
+            "@p bra REST; and.b32 w,t,7; mad.lo.u32 w,w,4,s; ld.shared.u32 x,[w];" TREE
+            "REST: bar.sync 0; add.u32 i,i,1; setp.lt.u32 q,i,n; @q bra LOOP;")},
+    {"barriers after early exits",
+     KERNEL("setp.ge.u32 p,t,250; @p ret; mad.lo.u32 a,t,0,s; LOOP: st.volatile.shared.u32 [a],i; bar.sync 0;"
+            "ld.shared.u32 w,[s]; add.u32 x,x,w; bar.sync 0; add.u32 i,i,1; setp.lt.u32 q,i,n; @q bra LOOP;")},
 };
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
 
-/* Of the same loop with one operation more, four times over. */
+/* Kernels with the same loop, and with one operation four more times in it. */
 #define FOUR(op) op op op op
-#define ROUNDS_OF(op)                                                                                       \
-    KERNEL("and.b32 a,t,63; mad.lo.u32 a,a,4,s; mov.u32 w,t; LOOP:" FOUR(op "add.u32 x,x,w;") "add.u32 i,i,1;" \
-           "setp.lt.u32 q,i,n; @q bra LOOP;")
+#define ROUNDS_OF(op)                                                                                                                      \
+    KERNEL("and.b32 a,t,63; mad.lo.u32 a,a,4,s; mov.u32 w,t; LOOP:" FOUR(op "add.u32 x,x,w;") "add.u32 i,i,1;"                             \
+                                                                                              "setp.lt.u32 q,i,n; @q bra LOOP;")
 static const struct {
     const char *name, *ptx;
 } operations[] = {
@@ -62,7 +64,7 @@ static double measure(const char *ptx, CUdeviceptr out)
 
     CHECK(cuModuleLoadData(&module, ptx));
     CHECK(cuModuleGetFunction(&function, module, "k"));
-    for (int round = 0; round <= ROUNDS; round++) { /* the first compiles */
+    for (int round = 0; round <= ROUNDS; round++) { /* the first launch compiles */
         const double start = now_us();
 
         CHECK(cuLaunchKernel(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
@@ -92,7 +94,7 @@ static void measure_all(double us[ALL])
     CHECK(cuCtxDestroy(context));
 }
 
-/* Options are read when a process starts to use the driver. */
+/* A process of its own, since options are read when a process starts to use the driver. */
 static bool measure_apart(const char *form, double us[ALL])
 {
     int ends[2], status = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the benchmarks measure by. */
+/* Clock and statistics of the benchmarks. */
 #ifndef CUTTLE_BENCH_TIMING_H
 #define CUTTLE_BENCH_TIMING_H
 
@@ -21,7 +21,7 @@ static inline int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts them. */
+/* Sorts the values. */
 static inline double median(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, compare_doubles);

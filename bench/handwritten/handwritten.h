@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a graphics API offers to the comparison: kernels that a person wrote for it, on buffers of floats. Whatever fails ends the program. */
+/* The interface of a GPU API in the comparison: kernels written by hand for it, on buffers of floats. Any failure ends the program. */
 #ifndef CUTTLE_BENCH_HANDWRITTEN_H
 #define CUTTLE_BENCH_HANDWRITTEN_H
 
@@ -8,7 +8,7 @@
 
 #define HAND_BUFFERS 3
 
-/* A kernel takes its buffers, the size of the problem, and a float. */
+/* The arguments of a kernel are its buffers, the size of the problem, and a float. */
 struct hand_launch {
     const char *kernel;
     unsigned buffers[HAND_BUFFERS], n_buffers;
@@ -23,8 +23,8 @@ struct hand_api {
     const char *name;
     void (*open)(void);
     unsigned (*buffer)(const void *data, size_t size_bytes); /* data NULL: zeros */
-    void (*prepare)(const struct hand_launch *launch);       /* the kernel that `run` launches from now on */
-    void (*run)(void);                                       /* launches it and waits */
+    void (*prepare)(const struct hand_launch *launch);       /* sets the kernel that `run` launches */
+    void (*run)(void);                                       /* launches the kernel and waits */
     void (*read)(unsigned buffer, void *data, size_t size_bytes);
     void (*close)(void);
 };

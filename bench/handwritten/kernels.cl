@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same four kernels as a person writes them in OpenCL C.
+// The same four kernels, written by hand in OpenCL C.
 #define BLOCK 256
 #define TILE 64
 #define STEP 16

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA kernels through Cuttle beside the same kernels written by hand for the API below it: GLSL on Vulkan, OpenCL C on OpenCL. Both run in
- * turn in one process on one device, launch and wait included; the least time of each counts, and their results are compared.
+/* Compares CUDA kernels run by Cuttle with the same kernels written by hand for the underlying API: GLSL for Vulkan, OpenCL C for OpenCL. Both
+ * run alternately in one process on one device; times include launch and wait. The minimum of each is printed, and results are compared.
  *   bench_handwritten vulkan|opencl [ROUNDS [KERNEL]]
- * With CUTTLE_MATH=fast Cuttle takes the driver's own operations, as the kernels of the other side do. */
+ * With CUTTLE_MATH=fast Cuttle uses the driver's own operations, as the handwritten kernels do. */
 #include "example.h"
 #include "handwritten.h"
 #include "../timing.h"
@@ -14,7 +14,7 @@
 #define BLOCK 256
 #define SOFTENING 1e-3f
 
-/* Words of copies, rows of matrices, bodies, and words of sums: some 10 to 100 ms of two CPU cores. */
+/* Words of copies, rows of matrices, bodies, and words of sums: about 10 to 100 ms on two CPU cores. */
 enum { COPY_SIZE = 1 << 24, SGEMM_SIZE = 512, NBODY_SIZE = 4096, REDUCTION_SIZE = 1 << 24, REDUCTION_BLOCKS = 256 };
 
 static const char copy_ptx[] =
@@ -25,15 +25,21 @@ static const char copy_ptx[] =
     "st.global.f32 [t],w;\nOUT: ret;\n}\n";
 
 static const struct comparison {
-    const char *hand, *cuda, *file; /* names of the kernels; PTX of the examples, or of this program */
+    const char *hand, *cuda, *file; /* names of the kernels; a PTX file of the examples, or of this program */
     unsigned n;
     size_t words[HAND_BUFFERS]; /* the last is the result */
     unsigned groups[2], local[2];
     float x;
 } comparisons[] = {
     {"copy", "copy", NULL, COPY_SIZE, {COPY_SIZE, COPY_SIZE}, {COPY_SIZE / BLOCK, 1}, {BLOCK, 1}, 0},
-    {"sgemm", "matrix_multiply", "matrix_multiply", SGEMM_SIZE,
-     {SGEMM_SIZE *SGEMM_SIZE, SGEMM_SIZE *SGEMM_SIZE, SGEMM_SIZE *SGEMM_SIZE}, {SGEMM_SIZE / 64, SGEMM_SIZE / 64}, {16, 16}, 0},
+    {"sgemm",
+     "matrix_multiply",
+     "matrix_multiply",
+     SGEMM_SIZE,
+     {SGEMM_SIZE * SGEMM_SIZE, SGEMM_SIZE *SGEMM_SIZE, SGEMM_SIZE *SGEMM_SIZE},
+     {SGEMM_SIZE / 64, SGEMM_SIZE / 64},
+     {16, 16},
+     0},
     {"nbody", "nbody_f32", "nbody", NBODY_SIZE, {4 * NBODY_SIZE, 3 * NBODY_SIZE}, {NBODY_SIZE / BLOCK, 1}, {BLOCK, 1}, SOFTENING},
     {"reduction", "reduction", "reduction", REDUCTION_SIZE, {REDUCTION_SIZE, REDUCTION_BLOCKS}, {REDUCTION_BLOCKS, 1}, {BLOCK, 1}, 0},
 };
@@ -44,7 +50,7 @@ void hand_die(const char *what, int code)
     exit(EXIT_FAILURE);
 }
 
-/* ---- one kernel on both sides ---- */
+/* ---- one kernel in both implementations ---- */
 
 struct sides {
     CUmodule module;
@@ -101,7 +107,7 @@ static double time_cuda(const struct comparison *c, struct sides *sides)
     for (unsigned i = 0; i < sides->n_buffers; i++)
         params[i] = &sides->memory[i];
     params[sides->n_buffers] = &n;
-    params[sides->n_buffers + 1] = &x; /* kernels that have none do not look */
+    params[sides->n_buffers + 1] = &x; /* ignored for kernels without this parameter */
     CHECK(cuLaunchKernel(sides->function, c->groups[0], c->groups[1], 1, c->local[0], c->local[1], 1, 0, NULL, params, NULL));
     CHECK(cuCtxSynchronize());
     return now_us() - start;
@@ -115,8 +121,9 @@ static double time_hand(const struct hand_api *api)
     return now_us() - start;
 }
 
-/* The greatest difference of the results, over the greatest result. */
-static double difference(const struct comparison *c, const struct hand_api *api, const struct sides *sides, const struct hand_launch *launch)
+/* The greatest difference of the results, divided by the greatest result. */
+static double difference(const struct comparison *c, const struct hand_api *api, const struct sides *sides,
+                         const struct hand_launch *launch)
 {
     const unsigned last = sides->n_buffers - 1;
     const size_t bytes = c->words[last] * sizeof(float);
@@ -149,7 +156,7 @@ static bool compare(const struct comparison *c, const char *style, const char *s
     for (unsigned round = 0; round <= rounds; round++) {
         const double ours = time_cuda(c, &sides), theirs = time_hand(api);
 
-        if (round) { /* the first compiles */
+        if (round) { /* the first launch compiles */
             cuda = fmin(cuda, ours);
             hand = fmin(hand, theirs);
         }

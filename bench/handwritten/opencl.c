@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels.cl on OpenCL's first device, compiled by the runtime. */
+/* Runs kernels.cl on the first OpenCL device, compiled by the runtime. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include "example.h"
 #include "handwritten.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shaders *.comp on Vulkan's first device, as a program of its own would run them: storage buffers in a descriptor set, push constants,
+/* Runs the shaders *.comp on the first Vulkan device, as a native program would: storage buffers in a descriptor set, push constants,
  * a command buffer that is recorded once. */
 #define VK_NO_PROTOTYPES
 #define VOLK_IMPLEMENTATION
@@ -28,7 +28,7 @@ static struct {
     void *mapped;
 } buffers[MAX_BUFFERS];
 static unsigned n_buffers;
-static struct { /* of the kernel that is prepared */
+static struct { /* the state of the prepared kernel */
     VkShaderModule module;
     VkDescriptorSetLayout set_layout;
     VkPipelineLayout layout;
@@ -90,12 +90,12 @@ static void open_vulkan(void)
     must(vkCreateFence(device, &fence_info, NULL, &fence), "vkCreateFence");
 }
 
-/* Memory that the host sees, the device's own if there is such. */
+/* Finds a host-visible memory type, device-local if there is one. */
 static uint32_t memory_type(uint32_t allowed)
 {
-    static const VkMemoryPropertyFlags wanted[] = {
-        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
-        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT};
+    static const VkMemoryPropertyFlags wanted[] = {VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
+                                                       VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                                                   VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT};
     VkPhysicalDeviceMemoryProperties memory;
 
     vkGetPhysicalDeviceMemoryProperties(physical, &memory);
@@ -142,35 +142,42 @@ static void make_pipeline(const struct hand_launch *launch)
     const VkDescriptorSetLayoutCreateInfo set_info = {
         .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = launch->n_buffers, .pBindings = bindings};
     must(vkCreateDescriptorSetLayout(device, &set_info, NULL, &current.set_layout), "vkCreateDescriptorSetLayout");
-    const VkPipelineLayoutCreateInfo layout = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .setLayoutCount = 1, .pSetLayouts = &current.set_layout,
-        .pushConstantRangeCount = 1, .pPushConstantRanges = &range};
+    const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                               .setLayoutCount = 1,
+                                               .pSetLayouts = &current.set_layout,
+                                               .pushConstantRangeCount = 1,
+                                               .pPushConstantRanges = &range};
     must(vkCreatePipelineLayout(device, &layout, NULL, &current.layout), "vkCreatePipelineLayout");
     snprintf(name, sizeof name, "handwritten/%s.spv", launch->kernel);
     uint32_t *words = (uint32_t *)example_read_file(example_beside(name), &size);
     const VkShaderModuleCreateInfo module = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = size, .pCode = words};
     must(vkCreateShaderModule(device, &module, NULL, &current.module), "vkCreateShaderModule");
     free(words);
-    const VkComputePipelineCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, .stage = VK_SHADER_STAGE_COMPUTE_BIT, .module = current.module,
-                  .pName = "main"},
-        .layout = current.layout};
+    const VkComputePipelineCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+                                              .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                                                        .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                                                        .module = current.module,
+                                                        .pName = "main"},
+                                              .layout = current.layout};
     must(vkCreateComputePipelines(device, VK_NULL_HANDLE, 1, &info, NULL, &current.pipeline), "vkCreateComputePipelines");
 }
 
 static void make_set(const struct hand_launch *launch)
 {
-    const VkDescriptorSetAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, .descriptorPool = descriptors, .descriptorSetCount = 1,
-        .pSetLayouts = &current.set_layout};
+    const VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+                                              .descriptorPool = descriptors,
+                                              .descriptorSetCount = 1,
+                                              .pSetLayouts = &current.set_layout};
 
     must(vkAllocateDescriptorSets(device, &info, &current.set), "vkAllocateDescriptorSets");
     for (uint32_t i = 0; i < launch->n_buffers; i++) {
         const VkDescriptorBufferInfo buffer = {buffers[launch->buffers[i]].buffer, 0, VK_WHOLE_SIZE};
-        const VkWriteDescriptorSet write = {
-            .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, .dstSet = current.set, .dstBinding = i, .descriptorCount = 1,
-            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, .pBufferInfo = &buffer};
+        const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                            .dstSet = current.set,
+                                            .dstBinding = i,
+                                            .descriptorCount = 1,
+                                            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                            .pBufferInfo = &buffer};
 
         vkUpdateDescriptorSets(device, 1, &write, 0, NULL);
     }
