@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The map of addresses beside a plain list, with readers and writers at once, and what it takes of the system as it grows. */
+/* The address map, compared with a plain list, with concurrent readers and writers, and the memory that it uses as it grows. */
 #include "../api/api_test.h"
 
 #include "core/backing/address_rule.h"
@@ -17,7 +17,8 @@ static struct ct_range range_at(uint64_t start, uint64_t size_bytes, unsigned lo
     return (struct ct_range){.start = start, .size_bytes = size_bytes, .device_pointer = start, .id = id, .kind = CT_RANGE_DEVICE};
 }
 
-/* Of the system: what it gave, and whether it gives more. The linker sends the library's calls here. */
+/* The state of the replaced system calls: the memory that they have mapped, and whether they map more. The linker redirects the library's
+ * calls here. */
 static struct {
     size_t given_bytes, huge_bytes, refused_bytes;
     bool no_memory;
@@ -34,7 +35,7 @@ void *__wrap_aligned_alloc(size_t align, size_t size_bytes)
     return from_system.no_memory ? NULL : __real_aligned_alloc(align, size_bytes);
 }
 
-/* Every other huge page is refused, as by a kernel that has none. */
+/* Every second request for a huge page is refused, as by a kernel that has none. */
 int __wrap_madvise(void *start, size_t size_bytes, int advice)
 {
     assert_int_equal(advice, MADV_HUGEPAGE);
@@ -48,13 +49,13 @@ int __wrap_madvise(void *start, size_t size_bytes, int advice)
     return __real_madvise(start, size_bytes, advice);
 }
 
-/* Range `i` of many, at addresses of 40 bits. */
+/* Returns range `i` of many, at addresses of 40 bits. */
 static struct ct_range one_of_many(uint64_t i)
 {
     return range_at(0x1000000000 + i * 0x400, 0x200, i + 1);
 }
 
-/* Inserts ranges from number `from` on, until number `to` or memory has run out; the number of the first that is not there. */
+/* Inserts the ranges from number `from` up to number `to`, or until memory has run out; returns the number of the first that is not inserted. */
 static uint64_t insert_many(uint64_t from, uint64_t to)
 {
     uint64_t i = from;
@@ -93,7 +94,7 @@ static void all_are_found(uint64_t to)
     }
 }
 
-/* The first test: what few ranges take is little, that of many is of huge pages where the system has some, and is used again. */
+/* The first test: few ranges use little memory; that of many consists of huge pages if the system has some, and is reused. */
 static void memory_grows_with_the_ranges(void **state)
 {
     enum { FEW = 256, MANY = 18000 };
@@ -115,7 +116,7 @@ static void memory_grows_with_the_ranges(void **state)
     assert_int_equal(from_system.given_bytes, given_bytes);
 }
 
-/* Where memory ends, what is in the map stays, and more comes in once there is memory. */
+/* After memory has run out, the map keeps its contents, and ranges can be inserted again once there is memory. */
 static void memory_may_run_out(void **state)
 {
     enum { ALL = 100000 };
@@ -207,7 +208,7 @@ static void synchronous_is_of_one_range(void **state)
         ok(ct_address_remove(0x1000 + i * 0x1000, CT_RANGE_DEVICE, &found));
 }
 
-/* Ranges from one byte to most of all addresses, side by side: each end, and the bytes before and behind it. */
+/* Adjacent ranges from one byte to most of the address space: looks up both ends of each, and the bytes before and after it. */
 static void any_size_at_any_address(void **state)
 {
     static const struct {
@@ -227,7 +228,7 @@ static void any_size_at_any_address(void **state)
     (void)state;
     for (unsigned turn = 0; turn < 3; turn++) {
         for (unsigned i = 0; i < ROWS; i++) {
-            unsigned row = (i * 3 + turn) % ROWS; /* in another order each time */
+            unsigned row = (i * 3 + turn) % ROWS; /* in a different order each time */
             const struct ct_range range = range_at(rows[row].start, rows[row].last - rows[row].start + 1, row + 1);
 
             ok(ct_address_insert(&range));
@@ -254,7 +255,7 @@ static void any_size_at_any_address(void **state)
     }
 }
 
-/* Random changes, each state compared with an array of slots. */
+/* Random changes; each state is compared with an array of slots. */
 static void random_changes(void **state)
 {
     enum { SLOTS = 512, ROUNDS = 20000 };
@@ -292,7 +293,7 @@ static void random_changes(void **state)
 static atomic_bool stop;
 static atomic_uint wrong;
 
-/* A range that is always there is always found; one that comes and goes is found whole or not at all. */
+/* A range that is never removed is always found; one that is inserted and removed is found completely or not at all. */
 static void *read_all_the_time(void *user)
 {
     (void)user;
@@ -344,7 +345,7 @@ static void readers_beside_writers(void **state)
     ok(ct_address_remove(0x700000, CT_RANGE_DEVICE, &removed));
 }
 
-/* Addresses in a window move by its distance, which may be negative, there and back; all others stay. */
+/* Addresses in a window are translated by its offset, which may be negative, in both directions; all others are unchanged. */
 static void windows_move_addresses(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How copies are carried out, by what is known of them (CUDA Driver API, "API synchronization behavior", and cuMemcpyBatchAsync). */
+/* The plan of a copy for given properties (CUDA Driver API, "API synchronization behavior", and cuMemcpyBatchAsync). */
 #include "../api/api_test.h"
 
 #include "core/copy/copy_plan.h"
@@ -17,7 +17,7 @@ struct row {
     struct ct_copy_plan plan;
 };
 
-/* GPUs: the host copies only between two ends that are pageable. */
+/* GPUs: the host copies only if source and destination are pageable. */
 static const struct row on_gpus[] = {
     {"to the device", {D, P, SYNC, .bytes = 64}, {.way = CT_WAY_UPLOAD, .waits = true}},
     {"to the device, asynchronously", {D, P, ASYNC, .bytes = 64}, {.way = CT_WAY_UPLOAD}},
@@ -38,7 +38,7 @@ static const struct row on_gpus[] = {
     {"from another device to pageable", {P, D, ASYNC, .bytes = 64, .foreign = true}, {.way = CT_WAY_BETWEEN_DEVICES, .waits = true}},
 };
 
-/* CPU devices: the host has pointers to all, and copies as fast as the device. */
+/* CPU devices: the host has pointers to all memory, and copies as fast as the device. */
 #define CPU .host_reaches = true, .host_is_fast = true
 static const struct row on_cpus[] = {
     {"to the device", {D, P, SYNC, .bytes = 64, CPU}, {.way = CT_WAY_HOST, .host_if_idle = true, .waits = true}},
@@ -51,7 +51,7 @@ static const struct row on_cpus[] = {
     {"a level of an image, to which there is no pointer", {D, P, ASYNC, .bytes = 64, .host_is_fast = true}, {.way = CT_WAY_UPLOAD}},
 };
 
-/* Batches say when the source is read. */
+/* Batches specify when the source is read. */
 static const struct row in_batches[] = {
     {"pageable, in order", {D, P, ASYNC, .source = CT_SOURCE_IN_ORDER, .bytes = 64 * MIB}, {.way = CT_WAY_UPLOAD_IN_ORDER}},
     {"the same, and much", {D, P, ASYNC, .source = CT_SOURCE_IN_ORDER, .bytes = 64 * MIB + 1}, {.way = CT_WAY_UPLOAD, .settles = true}},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* External semaphores (Driver API: External Resource Interoperability), on a backend that has them: lavapipe has none. The test is the other
- * API. tests/processes/interop has the same with Vulkan, where a device shares semaphores. */
+/* External semaphores (Driver API: External Resource Interoperability), on the mock backend, since lavapipe has none. The test acts as the
+ * other API. tests/processes/interop tests the same with Vulkan, on devices that share semaphores. */
 #include "../api/api_test.h"
 
 #include "mock_backend.h"
@@ -66,7 +66,7 @@ static CUresult signal(CUexternalSemaphore semaphore, uint64_t value, CUstream s
     return cuSignalExternalSemaphoresAsync(&semaphore, &params, 1, stream);
 }
 
-/* The stream stands still. */
+/* Expects that the stream makes no progress. */
 static void expect_waiting(struct fixture *f)
 {
     usleep(MOMENT_US);
@@ -81,7 +81,7 @@ static unsigned word_of(const struct fixture *f)
     return word;
 }
 
-/* "all prior work on the stream is done" before a signal; what comes behind a wait waits. */
+/* "all prior work on the stream is done" before a signal; commands after a wait are delayed. */
 static void in_stream_order(void **state)
 {
     struct fixture f;
@@ -92,7 +92,7 @@ static void in_stream_order(void **state)
     ok(cuMemsetD32Async(f.word, 7, 1, f.stream));
     ok(signal(f.semaphores[1], 5, f.stream));
     expect_waiting(&f);
-    mock_semaphore_signal(f.files[0], 2); /* not far enough */
+    mock_semaphore_signal(f.files[0], 2); /* less than the awaited value */
     expect_waiting(&f);
     assert_int_equal(mock_semaphore_value(f.files[1]), 0);
     assert_int_equal(word_of(&f), 0);
@@ -100,7 +100,7 @@ static void in_stream_order(void **state)
     ok(cuStreamSynchronize(f.stream));
     assert_int_equal(mock_semaphore_value(f.files[1]), 5);
     assert_int_equal(word_of(&f), 7);
-    ok(await(f.semaphores[0], 1, f.stream)); /* what has been reached is no wait */
+    ok(await(f.semaphores[0], 1, f.stream)); /* a reached value does not delay */
     ok(cuStreamSynchronize(f.stream));
     finish(&f);
 }
@@ -116,7 +116,7 @@ static void arrays(void **state)
     ok(cuWaitExternalSemaphoresAsync(f.semaphores, waits, 2, f.stream));
     ok(cuSignalExternalSemaphoresAsync(f.semaphores, signals, 2, f.stream));
     mock_semaphore_signal(f.files[1], 8);
-    expect_waiting(&f); /* for the first */
+    expect_waiting(&f); /* for the first semaphore */
     assert_int_equal(mock_semaphore_value(f.files[1]), 8);
     mock_semaphore_signal(f.files[0], 3);
     ok(cuStreamSynchronize(f.stream));
@@ -127,7 +127,7 @@ static void arrays(void **state)
     finish(&f);
 }
 
-/* Of a binary semaphore every wait takes a signal of its own. */
+/* With a binary semaphore every wait consumes a signal of its own. */
 static void binary(void **state)
 {
     struct fixture f;
@@ -135,7 +135,7 @@ static void binary(void **state)
     (void)state;
     begin(&f, false);
     mock_semaphore_signal(f.files[0], 0);
-    ok(await(f.semaphores[0], 77, f.stream)); /* the value is for timelines */
+    ok(await(f.semaphores[0], 77, f.stream)); /* the value is ignored except for timelines */
     ok(cuStreamSynchronize(f.stream));
     ok(await(f.semaphores[0], 0, f.stream));
     ok(cuMemsetD32Async(f.word, 4, 1, f.stream));
@@ -149,7 +149,7 @@ static void binary(void **state)
     finish(&f);
 }
 
-/* Streams wait for each other by a semaphore of another API, the one that waits first. */
+/* Two streams are ordered by a semaphore of another API; the wait is recorded first. */
 static void between_streams(void **state)
 {
     struct fixture f;
@@ -172,7 +172,7 @@ static void between_streams(void **state)
     finish(&f);
 }
 
-/* "For all other types of CUexternalSemaphore, flags must be zero"; one that is wrong, and none of the array is looked at. */
+/* "For all other types of CUexternalSemaphore, flags must be zero"; with one invalid element, none of the array is used. */
 static void bad_arguments(void **state)
 {
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signals[2] = {{.params.fence.value = 1}, {.params.fence.value = 1}};
@@ -199,7 +199,7 @@ static void bad_arguments(void **state)
     finish(&f);
 }
 
-/* The descriptor is the driver's on success, and only then. */
+/* The driver owns the descriptor on success, and only then. */
 static void ownership(void **state)
 {
     CUexternalSemaphore semaphore;
@@ -223,7 +223,7 @@ static void ownership(void **state)
     mock_semaphores_forget();
 }
 
-/* What is outstanding goes on when a semaphore is destroyed. */
+/* Pending signals and waits complete after a semaphore is destroyed. */
 static void destroyed_while_waited_for(void **state)
 {
     struct fixture f;
@@ -245,7 +245,7 @@ static void destroyed_while_waited_for(void **state)
     finish(&f);
 }
 
-/* They go with their context, and are none of another's. */
+/* Semaphores are destroyed with their context, and cannot be used in another. */
 static void contexts(void **state)
 {
     CUexternalSemaphore semaphore;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every call of the backend fails once: the API gives an error, nothing is left behind, and afterwards all works. */
+/* Every call of the backend fails once: the API returns an error, nothing leaks, and afterwards everything works. */
 #include "../api/api_test.h"
 
 #include "mock_backend.h"
@@ -16,7 +16,7 @@ static void CUDA_CB add_one(void *user)
     atomic_fetch_add((atomic_int *)user, 1);
 }
 
-/* What the scenarios have in hand; they end with all of it given back. */
+/* The objects of the scenarios, which release all of them at the end. */
 struct hands {
     CUdeviceptr device, small;
     void *host;
@@ -102,7 +102,7 @@ static void CUDA_CB take_a_while(void *user)
     usleep(100);
 }
 
-/* All source orders, while the stream is at work. */
+/* All source access orders, while the stream is busy. */
 static CUresult batches(struct hands *h)
 {
     CUmemcpyAttributes attributes[] = {{.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM},
@@ -136,7 +136,7 @@ static CUresult pools_and_managed(struct hands *h)
     if (r == CUDA_SUCCESS)
         r = cuMemcpyAsync(h->device, pooled, BYTES, h->stream);
     if (cuMemFreeAsync(pooled, h->stream) != CUDA_SUCCESS)
-        ok(cuMemFree(pooled)); /* what was refused is still there */
+        ok(cuMemFree(pooled)); /* the allocation whose release failed still exists */
     TRY(r);
     return cuStreamSynchronize(h->stream);
 }
@@ -155,7 +155,7 @@ static void fail_each_call(CUresult (*scenario)(struct hands *), CUresult failur
         r = scenario(&hands);
         failed = mock_has_failed();
         mock_fail_call(0, failure);
-        /* what failed may have been made do without, but nothing else fails */
+        /* the call may succeed without the failed one, but must not fail otherwise */
         assert_true(r == CUDA_SUCCESS || (failed && r == failure));
         let_go(&hands);
         hands = (struct hands){0};
@@ -190,7 +190,7 @@ static void memory_of_pools_runs_out(void **state)
     fail_each_call(pools_and_managed, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-/* What ends a context: whichever call of the backend says it, either the call of the API tells it or the next that waits. */
+/* An error that ends a context: whichever call of the backend returns it, the call of the API or the next one that waits reports it. */
 static void a_lost_device_is_told(void **state)
 {
     CUresult (*const scenarios[])(struct hands *) = {memory_and_copies, registration, streams_and_events, batches};
@@ -210,16 +210,16 @@ static void a_lost_device_is_told(void **state)
             failed = mock_has_failed();
             mock_fail_call(0, CUDA_SUCCESS);
             if (failed && r == CUDA_SUCCESS && later == CUDA_SUCCESS)
-                fail_msg("scenario %zu, call %u: nobody was told", i, n);
+                fail_msg("scenario %zu, call %u: the error was not reported", i, n);
             assert_true(failed || r == CUDA_SUCCESS);
-            ok(cuCtxDestroy(context)); /* with all that it has */
+            ok(cuCtxDestroy(context)); /* with all its objects */
             ok(cuCtxSetCurrent(*state));
         }
         assert_false(failed);
     }
 }
 
-/* A context that cannot be made leaves nothing; the next try works. */
+/* A context that cannot be created leaks nothing; the next attempt succeeds. */
 static void contexts_that_cannot_be_made(void **state)
 {
     CUcontext context = NULL;

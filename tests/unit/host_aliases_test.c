@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host memory of one device in the others: what they are given, refuse, and give back. By the rules whose addresses are chosen
- * there are aliases, by the others none. The tests build on each other: a device opens once in a process. */
+/* Host memory of one device in the other devices: imports, refusals and releases. There are aliases with the address rules that choose
+ * addresses, none with the others. The tests depend on each other, since a device is opened once per process. */
 #include "../api/api_test.h"
 
 #include "mock_backend.h"
@@ -49,13 +49,13 @@ static void reached(void *host, bool is)
     ok(cuCtxSetCurrent(first));
 }
 
-/* Whether the address is free for others. */
+/* Whether the address is unmapped. */
 static bool is_free(void *host)
 {
     return msync(host, PAGE, MS_ASYNC) != 0 && errno == ENOMEM;
 }
 
-/* The second device opens when there is memory, of which it refuses the second that it is given: the context is there all the same. */
+/* The second device is opened when memory exists, and refuses the second import: the context is created nevertheless. */
 static void opened_later(void **state)
 {
     void *host[3];
@@ -65,7 +65,7 @@ static void opened_later(void **state)
     ok(cuCtxCreate(&first, NULL, 0, 0));
     for (int i = 0; i < 2; i++)
         ok(cuMemAllocHost(&host[i], BYTES));
-    ok(cuMemHostAlloc(&host[2], BYTES, CU_MEMHOSTALLOC_WRITECOMBINED)); /* which the mock maps from a file, as drivers do */
+    ok(cuMemHostAlloc(&host[2], BYTES, CU_MEMHOSTALLOC_WRITECOMBINED)); /* the mock maps it from a file, as drivers do */
     if (has_aliases())
         mock_fail_call(2, CUDA_ERROR_MAP_FAILED);
     ok(cuCtxCreate(&second, NULL, 0, 1));
@@ -86,7 +86,7 @@ static void opened_later(void **state)
         ok(cuMemFreeHost(host[i]));
 }
 
-/* Each memory is two while it lives, wherever it is freed. */
+/* Each allocation is two memory objects until it is freed, in whichever context that is. */
 static void given_and_taken_back(void **state)
 {
     const unsigned each = has_aliases() ? 2 : 1, before = memories();
@@ -117,7 +117,7 @@ static void given_and_taken_back(void **state)
     assert_int_equal(memories(), before);
 }
 
-/* What the second device refuses is the first one's alone; its address is not given out again. */
+/* Memory that the second device refuses belongs to the first one only; its address is not used again. */
 static void refused(void **state)
 {
     const unsigned before = memories();
@@ -138,12 +138,12 @@ static void refused(void **state)
     ok(cuMemHostRegister(pages, PAGE, 0));
     reached(pages, false);
     ok(cuMemHostUnregister(pages));
-    ok(cuMemAllocHost(&next, BYTES)); /* it is asked again, for other memory */
+    ok(cuMemAllocHost(&next, BYTES)); /* other memory is imported again */
     reached(next, true);
     ok(cuMemFreeHost(next));
 }
 
-/* A driver that takes nothing well any more once it refused is not asked again. */
+/* After a refusal, a driver whose refusals spoil later imports gets no further imports. */
 static void asked_no_more(void **state)
 {
     const unsigned before = memories();
@@ -170,7 +170,7 @@ static void *make_and_free(void *enough)
     return NULL;
 }
 
-/* A third device opens while memory comes and goes. */
+/* A third device is opened while memory is allocated and freed concurrently. */
 static void opened_meanwhile(void **state)
 {
     const unsigned before = memories();
@@ -199,7 +199,7 @@ static void opened_meanwhile(void **state)
     assert_int_equal(memories(), before);
 }
 
-/* What a context leaves goes with it, from the other device too. */
+/* Memory that is not freed is released with its context, in the other device too. */
 static void left_behind(void **state)
 {
     const unsigned before = memories();

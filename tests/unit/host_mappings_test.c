@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which host pages a driver may lock for writing. What Linux says: mm/gup.c refuses pages that the process may not write, and long-term
- * pins of pages that are shared with a file whose file system has to know what was written. */
+/* Which host pages a driver may pin for writing. The rules are those of Linux: mm/gup.c refuses pages that the process may not write, and
+ * long-term pins of pages that are shared with a file whose file system has to track writes. */
 #include "../api/api_test.h"
 
 #include "core/backing/host_mappings.h"
@@ -15,7 +15,7 @@
 
 #define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 
-/* By both ways, where Linux offers both. */
+/* Uses both implementations, if Linux supports both. */
 static bool of(const void *pages, size_t bytes)
 {
     const uint64_t first = (uint64_t)(uintptr_t)pages;
@@ -57,7 +57,7 @@ static void read_only_memory(void **state)
     (void)state;
     assert_int_equal(mprotect(pages + 2 * PAGE, PAGE, PROT_READ), 0);
     assert_true(of(pages, 2 * PAGE));
-    assert_false(of(pages, 3 * PAGE)); /* one page of it is enough */
+    assert_false(of(pages, 3 * PAGE)); /* a single such page is enough */
     assert_true(of(pages + 3 * PAGE, PAGE));
     assert_true(ct_pages_are_writable((uint64_t)(uintptr_t)pages, 2 * PAGE));
     assert_false(ct_pages_are_writable((uint64_t)(uintptr_t)pages, 3 * PAGE));
@@ -71,7 +71,7 @@ static void read_only_memory(void **state)
 
 static void files(void **state)
 {
-    char name[] = "cuttle_mappings_XXXXXX"; /* where the tests run, which is seldom memory */
+    char name[] = "cuttle_mappings_XXXXXX"; /* in the current folder, which is seldom on tmpfs */
     int file = mkstemp(name), memory = memfd_create("cuttle", MFD_CLOEXEC);
     struct statfs system;
     void *pages;
@@ -86,7 +86,7 @@ static void files(void **state)
     unlink(name);
     assert_int_equal(of(pages, PAGE), system.f_type == TMPFS_MAGIC);
     munmap(pages, PAGE);
-    pages = map(1, PROT_READ | PROT_WRITE, MAP_PRIVATE, file); /* what is written becomes the process's own */
+    pages = map(1, PROT_READ | PROT_WRITE, MAP_PRIVATE, file); /* writes create private pages */
     assert_true(of(pages, PAGE));
     munmap(pages, PAGE);
     pages = map(1, PROT_READ | PROT_WRITE, MAP_SHARED, memory);
@@ -96,7 +96,7 @@ static void files(void **state)
     close(memory);
 }
 
-/* In a bare root it may be a folder among the devices, whose file system says that it is tmpfs, too. */
+/* In a minimal root it may be a folder of devtmpfs, whose type is reported as tmpfs, too. */
 static bool shared_memory_is_mounted(void)
 {
     struct stat shared, devices;
@@ -106,7 +106,7 @@ static bool shared_memory_is_mounted(void)
            statfs("/dev/shm", &system) == 0 && system.f_type == TMPFS_MAGIC;
 }
 
-/* Shared memory is mostly unlinked as soon as it is mapped; whose file system it is of shows all the same. */
+/* Shared memory is usually unlinked as soon as it is mapped; its file system can be determined nevertheless. */
 static void unlinked_files_in_memory(void **state)
 {
     char name[] = "/dev/shm/cuttle_mappings_XXXXXX";
@@ -125,7 +125,7 @@ static void unlinked_files_in_memory(void **state)
     close(file);
 }
 
-/* Huge pages, of anybody's or of a file; few machines have any to give. */
+/* Huge pages, anonymous or of a file; few machines have free ones. */
 static void huge_pages(void **state)
 {
     const size_t huge = 2 << 20;
@@ -143,14 +143,14 @@ static void huge_pages(void **state)
         if (pages == MAP_FAILED)
             skip();
         assert_true(of(pages, 2 * huge));
-        assert_true(of(pages + PAGE, huge)); /* not huge in whole */
+        assert_true(of(pages + PAGE, huge)); /* not aligned to huge pages */
         assert_int_equal(ct_pages_populate((uint64_t)(uintptr_t)pages + PAGE, PAGE), CT_PAGES_WRITABLE);
         munmap(pages, 2 * huge);
     }
     close(file);
 }
 
-/* Pages that are mapped behind the end of a file never come; nobody locks them. */
+/* Pages that are mapped beyond the end of a file do not exist, and cannot be pinned. */
 static void missing_pages(void **state)
 {
     int file = memfd_create("short", MFD_CLOEXEC);
@@ -168,7 +168,7 @@ static void missing_pages(void **state)
     close(file);
 }
 
-/* A driver that refuses pages does not say why; what Linux tells of them decides what the application hears. */
+/* A driver that refuses pages does not report the reason; what Linux reports about them determines the error. */
 static void refused_pages_say_why(void **state)
 {
     char name[] = "cuttle_mappings_XXXXXX";
@@ -190,7 +190,7 @@ static void refused_pages_say_why(void **state)
         gives(rows[i].want, cuMemHostRegister(rows[i].pages, 100, 0));
         assert_true(mock_has_failed());
         mock_fail_call(0, CUDA_SUCCESS);
-        ok(cuMemHostRegister(rows[i].pages, 100, 0)); /* a driver that takes them */
+        ok(cuMemHostRegister(rows[i].pages, 100, 0)); /* the driver accepts them */
         ok(cuMemHostUnregister(rows[i].pages));
         munmap(rows[i].pages, PAGE);
     }
@@ -205,6 +205,6 @@ int main(void)
         cmocka_unit_test(unlinked_files_in_memory), cmocka_unit_test(huge_pages),       cmocka_unit_test(missing_pages),
         cmocka_unit_test(refused_pages_say_why)};
 
-    setenv("MOCK_ADDRESS_RULE", "own", 1); /* a GPU: of a processor's pages Linux is asked at once */
+    setenv("MOCK_ADDRESS_RULE", "own", 1); /* a GPU: for a CPU device Linux is queried first */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mock backend: one lock for everything, and a thread for each queue that runs its commands in order. It checks what
- * core/device/backend.h asks of core; what is wrong is printed and counted. */
+/* The mock backend: one lock for everything, and a thread for each queue that executes its commands in order. It checks that core obeys
+ * core/device/backend.h; violations are printed and counted. */
 #include "mock_backend.h"
 #include "mock_images.h"
 
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define DEVICE_BYTES ((uint64_t)512 << 20)
-#define OWN_FIRST 0x700000000000u /* addresses of a driver that places memory itself; nothing of the host lies there */
+#define OWN_FIRST 0x700000000000u /* addresses of a driver that places memory itself; the host maps nothing there */
 #define MASK 0xffff800000000000u
 #define PAGE 4096
 #define MAX_OPEN 4
@@ -27,8 +27,8 @@ struct ct_backend_device {
 struct memory {
     struct ct_memory base;
     char *bytes;
-    bool mapped;   /* by us */
-    bool reserved; /* in addresses that core holds */
+    bool mapped;   /* by the mock */
+    bool reserved; /* in addresses that core has reserved */
 };
 
 struct ct_timestamp {
@@ -43,7 +43,7 @@ struct ct_timeline {
 
 enum kind { COPY, FILL, TIMESTAMP, SIGNAL, WAIT, WAIT_QUEUE };
 
-/* How far a queue is; outlives it while others wait for it. */
+/* The progress of a queue; it outlives the queue while others wait for it. */
 struct line {
     uint64_t completed;
     unsigned references;
@@ -66,7 +66,7 @@ struct ct_queue {
     struct line *line;
     uint64_t recorded;
     bool stopping;
-    bool held; /* runs nothing, and has room for MOCK_HELD_COMMANDS */
+    bool held; /* executes nothing, and has room for MOCK_HELD_COMMANDS */
 };
 
 static struct {
@@ -74,7 +74,7 @@ static struct {
     pthread_cond_t changed;
     struct mock_counts counts;
     uint64_t used_bytes, next_own, commands;
-    int last_priority; /* of a queue */
+    int last_priority; /* of the last queue created */
     unsigned fail_in, faults;
     bool failed, lasting;
     bool hold_next;
@@ -219,7 +219,7 @@ unsigned mock_faults(void)
     return faults;
 }
 
-/* A test program that leaves something behind, or made core do wrong, has failed, whatever it found itself. */
+/* Makes a test program fail that leaks an object, or in which core violated the interface, whatever its own result. */
 __attribute__((destructor)) static void check_at_exit(void)
 {
     const struct mock_counts *c = &mock.counts;
@@ -231,7 +231,7 @@ __attribute__((destructor)) static void check_at_exit(void)
         _exit(99);
 }
 
-/* Each call that can fail passes here, with the lock held. */
+/* Called by each function that can fail, with the lock held. */
 static CUresult pass(void)
 {
     if (mock.lasting && mock.failed)
@@ -258,7 +258,7 @@ static enum ct_address_rule rule_of_environment(void)
     return CT_ADDRESS_SHARED;
 }
 
-/* As the first device, but that its kernels would reach no host memory. */
+/* Like the first device, but its kernels could not access host memory. */
 static void fill_unmapped(const struct ct_device_info *first, struct ct_device_info *out)
 {
     *out = *first;
@@ -287,7 +287,7 @@ static CUresult mock_enumerate(const struct ct_device_info **out_infos, unsigned
         info->max_block_threads = 1024;
         info->stream_priorities = true;
         info->can_import_host = info->maps_host = true;
-        info->import_at_pointer = mock.has_unmapped; /* memory of the other device is where it likes */
+        info->import_at_pointer = mock.has_unmapped; /* memory of the other device has any address */
         info->pageable_access = mock.has_unmapped && info->address_rule == CT_ADDRESS_SHARED;
         info->import_refusals_spoil = getenv("MOCK_REFUSALS_SPOIL") != NULL;
         info->opaque_images = info->sparse_images = mock_has_images();
@@ -313,7 +313,7 @@ static CUresult mock_enumerate(const struct ct_device_info **out_infos, unsigned
 static CUresult mock_device_open(unsigned index, struct ct_backend_device **out)
 {
     lock();
-    fault_unless(mock.open < MAX_OPEN, "more devices than tests have");
+    fault_unless(mock.open < MAX_OPEN, "more devices are opened than MAX_OPEN");
     *out = &mock.devices[mock.open++ % MAX_OPEN];
     (*out)->info = &mock.infos[index];
     unlock();
@@ -352,7 +352,7 @@ static ct_devaddr place(const struct ct_device_info *info, uint64_t want, void *
     uint64_t address;
 
     if (want) {
-        fault_unless(may_be_chosen(info, want, host), "an address is wanted that cannot be chosen");
+        fault_unless(may_be_chosen(info, want, host), "an address is requested that cannot be chosen");
         return (ct_devaddr){want | info->target.pointer_mask};
     }
     if (info->address_rule == CT_ADDRESS_SHARED)
@@ -362,13 +362,13 @@ static ct_devaddr place(const struct ct_device_info *info, uint64_t want, void *
     return (ct_devaddr){address | info->target.pointer_mask};
 }
 
-/* Host memory of a device that maps none has no address. */
+/* Host memory of a device that maps none has no device address. */
 static ct_devaddr place_host(const struct ct_device_info *info, uint64_t want, void *host, uint64_t size_bytes)
 {
     return info->maps_host ? place(info, want, host, size_bytes) : (ct_devaddr){0};
 }
 
-/* Of a file that has no name, as drivers map what they make of one of theirs. */
+/* Maps an anonymous file, as drivers do for their files. */
 static char *map_file(uint64_t bytes)
 {
     FILE *file = tmpfile();
@@ -381,7 +381,7 @@ static char *map_file(uint64_t bytes)
     return mapping;
 }
 
-/* Pages of our own, for anything with less than the 2 MiB that no test asks for. */
+/* Maps pages with the alignment that the mock supports: less than 2 MiB, which no test needs. */
 static CUresult map_bytes(struct memory *memory, uint64_t size_bytes, uint64_t align, bool of_file)
 {
     uint64_t bytes = (size_bytes + align + PAGE - 1) / PAGE * PAGE;
@@ -399,7 +399,7 @@ static CUresult map_bytes(struct memory *memory, uint64_t size_bytes, uint64_t a
     return CUDA_SUCCESS;
 }
 
-/* Pages in core's own reservation: host memory at a chosen address is mapped there. */
+/* Maps pages in core's reservation: host memory with a chosen address is mapped there. */
 static CUresult map_at(struct memory *memory, uint64_t want, uint64_t size_bytes)
 {
     void *at = (void *)(uintptr_t)want;
@@ -434,7 +434,7 @@ static CUresult mock_memory_create(struct ct_backend_device *device, const struc
         free(memory);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    memset(memory->bytes, 0xcd, request->size_bytes); /* nobody promises zeros */
+    memset(memory->bytes, 0xcd, request->size_bytes); /* the contents are undefined, not zero */
     lock();
     fault_unless(!on_device || !is_chosen(device->info) || request->want_address,
                  "device memory without an address on a device that takes one");
@@ -458,7 +458,7 @@ static CUresult mock_memory_import_host(struct ct_backend_device *device, const 
 
     lock();
     r = pass();
-    fault_unless((uint64_t)(uintptr_t)pointer % PAGE == 0 && size_bytes % PAGE == 0 && size_bytes > 0, "an import of no whole pages");
+    fault_unless((uint64_t)(uintptr_t)pointer % PAGE == 0 && size_bytes % PAGE == 0 && size_bytes > 0, "an import that is not of whole pages");
     unlock();
     if (r != CUDA_SUCCESS)
         return r;
@@ -527,7 +527,7 @@ static void run_fill(const struct command *c)
         memcpy(c->dst->bytes + c->offset + i, &value, 4);
 }
 
-/* With the lock held, which copies and fills give up meanwhile. */
+/* Called with the lock held; copies and fills release it meanwhile. */
 static void run_command(const struct command *c)
 {
     switch (c->kind) {
@@ -640,7 +640,7 @@ static void mock_queue_destroy(struct ct_queue *queue)
     free(queue);
 }
 
-/* One turn of a wait for the queue. */
+/* One iteration of a wait for the queue. */
 static void wait_for_locked(const struct ct_queue *queue)
 {
     const bool held = queue->held;
@@ -697,7 +697,7 @@ static CUresult record(struct ct_queue *queue, const struct command *command)
     return r;
 }
 
-/* Whole spans only: core never lets them cross within one memory. */
+/* Compares whole spans: core never lets them overlap within one memory. */
 static void check_region(const struct ct_memory *dst, const struct ct_memory *src, const struct ct_copy_region *r)
 {
     uint64_t dst_end = r->dst_offset + (r->slices - 1) * r->dst_slice + (r->rows - 1) * r->dst_pitch + r->row_bytes;
@@ -787,7 +787,7 @@ static CUresult mock_queue_completed(struct ct_queue *queue, uint64_t *out_point
 
 static CUresult mock_queue_await(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin)
 {
-    (void)spin, (void)timeout_ns; /* core waits for ever only */
+    (void)spin, (void)timeout_ns; /* core always waits without a timeout */
     lock();
     fault_unless(point <= queue->recorded, "a point is awaited that is not recorded");
     while (queue->line->completed < point)
@@ -887,7 +887,7 @@ uint64_t mock_timeline_value(struct ct_timeline *timeline)
     return value;
 }
 
-/* Core waits for ever, or not at all. */
+/* Core waits without a timeout, or not at all. */
 static CUresult mock_timeline_await(struct ct_timeline *timeline, uint64_t value, uint64_t timeout_ns)
 {
     CUresult r;
@@ -900,7 +900,7 @@ static CUresult mock_timeline_await(struct ct_timeline *timeline, uint64_t value
     return r;
 }
 
-/* ---- kernels: there are none ---- */
+/* ---- kernels, which the mock does not support ---- */
 
 static CUresult mock_kernel_create(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,
                                    struct ct_kernel_image **out)

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A backend without a device, for tests of core's memory, streams and events: memory is the host's, a thread for each queue does its
- * work. It takes the place of the Vulkan backend (the same symbol), so that the whole API runs on it. */
+/* A backend without a device, for tests of core's memory, streams and events: memory is the host's, and a thread for each queue executes its
+ * commands. It replaces the Vulkan backend (it defines the same symbol), so that the whole API runs on it. */
 #ifndef CUTTLE_TESTS_MOCK_BACKEND_H
 #define CUTTLE_TESTS_MOCK_BACKEND_H
 
 #include "core/device/backend.h"
 
-/* Before the first call of CUDA. The environment's MOCK_ADDRESS_RULE ("shared", "chosen", "mask", "own") is taken otherwise.
- * MOCK_REFUSALS_SPOIL sets import_refusals_spoil. Only with "shared" does the host see device memory; with "own" host memory has a device pointer of its own. */
+/* Called before the first call of CUDA. Otherwise the environment variable MOCK_ADDRESS_RULE ("shared", "chosen", "mask", "own") is used.
+ * MOCK_REFUSALS_SPOIL sets import_refusals_spoil. Only with "shared" can the host access device memory; with "own" the device pointer of host
+ * memory differs from its host pointer. */
 void mock_use_rule(enum ct_address_rule rule);
-/* Also before that: the device shares semaphores (mock_semaphores.h). */
+/* Also called before that: makes the device share semaphores (mock_semaphores.h). */
 void mock_use_semaphores(void);
-/* Also before that: there is a second device, whose kernels reach no host memory (maps_host); the first one imports memory where it is. */
+/* Also called before that: adds a second device, whose kernels cannot access host memory (maps_host); the first one imports memory in place. */
 void mock_add_unmapped(void);
 
-/* What exists now. */
+/* The numbers of existing objects. */
 struct mock_counts {
     unsigned memories, queues, timestamps, timelines;
 };
 struct mock_counts mock_count(void);
 
-/* The call that can fail number `n` from now (1 is the next) gives `result`; 0: none. */
+/* The `n`th of the following calls that can fail (1: the next) returns `result`; 0: none. */
 void mock_fail_call(unsigned n, CUresult result);
-/* The same, and so does every such call after it, until mock_fail_call is called: the device is lost. */
+/* The same, and every such call after it fails, too, until mock_fail_call is called: the device is lost. */
 void mock_lose_device(unsigned n, CUresult result);
-/* Whether that has come to pass. */
+/* Whether that call has been made. */
 bool mock_has_failed(void);
 
-/* The next queue that is made runs nothing until mock_release_queue, and has room for MOCK_HELD_COMMANDS: who records more waits. */
+/* The next queue created executes nothing until mock_release_queue, and has room for MOCK_HELD_COMMANDS: recording more of them waits. */
 #define MOCK_HELD_COMMANDS 256
 void mock_hold_next_queue(void);
 void mock_release_queue(void);
@@ -36,11 +37,11 @@ void mock_await_waiter(void);
 
 uint64_t mock_timeline_value(struct ct_timeline *timeline);
 
-/* Commands of all queues that have run, and bytes that they copied. */
+/* The commands of all queues that have been executed, and the bytes that they copied. */
 uint64_t mock_commands(void);
-/* Priority of the queue made last. */
+/* The priority of the last queue created. */
 int mock_last_priority(void);
-/* Faults in what core did: overlapping copies, ranges beyond memory, a queue destroyed that is not idle ... 0 is right. */
+/* The number of violations of the interface by core: overlapping copies, ranges beyond memory, destruction of a queue that is not idle ... */
 unsigned mock_faults(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images of the mock backend, which hold nothing: their memory comes later, and what is bound is noted. */
+/* Images of the mock backend, which have no contents: their memory is bound later, and the bindings are recorded. */
 #include "mock_backend.h"
 #include "mock_images.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images of the mock backend whose memory comes later: none, unless a test says how they take it. */
+/* Images of the mock backend whose memory is bound later; they are supported only if a test sets their tiling. */
 #ifndef CUTTLE_TESTS_MOCK_IMAGES_H
 #define CUTTLE_TESTS_MOCK_IMAGES_H
 
 #include "core/device/backend.h"
 
-/* Before the first call of CUDA, and for the images made from then on; the tail's first level may be beyond the image's last. */
+/* Called before the first call of CUDA, or for the images created afterwards; the tail's first level may be beyond the image's last. */
 void mock_use_tiling(const struct ct_image_tiling *tiling);
 bool mock_has_images(void);
 /* The bindings of the last request. */
 unsigned mock_binds(const struct ct_tile_bind **out);
-/* Pieces of physical memory that exist. */
+/* The number of existing physical memory objects. */
 unsigned mock_physicals(void);
 
 CUresult mock_physical_create(struct ct_backend_device *device, uint64_t size_bytes, enum ct_physical_use use, struct ct_physical **out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A semaphore is a timeline of the mock. A binary one counts its signals and its waits, each of which is for a signal of its own. */
+/* A semaphore is a timeline of the mock. A binary semaphore counts its signals and its waits; each wait is for a signal of its own. */
 #include "mock_semaphores.h"
 
 #include "mock_backend.h"
@@ -10,13 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a file stands for; all imports of it are one. */
+/* The semaphore of a file; all imports of the file share it. */
 struct shared {
     struct shared *next;
     ino_t file;
     struct ct_timeline *line;
     bool timeline;
-    uint64_t signals, waits; /* of a binary one, recorded */
+    uint64_t signals, waits; /* recorded ones of a binary semaphore */
 };
 
 struct ct_semaphore {

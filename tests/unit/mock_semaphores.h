@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* External semaphores of the mock backend: a file is one, and the test is the other API that shares it. */
+/* External semaphores of the mock backend: each is a file, and the test acts as the other API that shares it. */
 #ifndef CUTTLE_TESTS_MOCK_SEMAPHORES_H
 #define CUTTLE_TESTS_MOCK_SEMAPHORES_H
 
 #include "core/device/backend.h"
 
-/* Makes one; the descriptor is the caller's. */
+/* Creates a semaphore; the caller owns the descriptor. */
 int mock_semaphore_make(void);
-/* What the other API does: signals (a binary semaphore: with any value), and reads how far it is: a timeline's value, or the signals that a
- * binary one got. Whatever was imported of it may be gone. */
+/* The operations of the other API: signal (a binary semaphore: with any value), and read the value of a timeline, or the number of signals of
+ * a binary semaphore. The imports of the semaphore may already be destroyed. */
 void mock_semaphore_signal(int fd, uint64_t value);
 uint64_t mock_semaphore_value(int fd);
-/* How many imports there are that core has not destroyed. */
+/* The number of imports that core has not destroyed. */
 unsigned mock_semaphores_imported(void);
-/* At the end of a test: no work uses any. Forgets all that were made. */
+/* Called at the end of a test, when no command uses a semaphore: frees all semaphores. */
 void mock_semaphores_forget(void);
 
 CUresult mock_semaphore_import(struct ct_backend_device *device, int fd, bool timeline, struct ct_semaphore **out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes that go with file descriptors (backend_vk/size_tag.c): many open files of one node, as drivers give them, each with its own size,
- * told through duplicates and in another process. */
+/* Sizes that are stored with file descriptors (backend_vk/size_tag.c): many open files of one node, as drivers export them, each with its own
+ * size, which is read through duplicates and in another process. */
 #include "backend_vk/size_tag.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 static int open_node(void)
 {
-    int fd = open("/dev/null", O_RDWR | O_CLOEXEC); /* a character device, as a driver's */
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC); /* a character device, as a driver exports */
 
     assert_true(fd >= 0);
     return fd;
@@ -33,7 +33,7 @@ static void each_open_file_has_its_size(void **state)
     for (unsigned i = 0; i < FILES; i++) {
         files[i] = open_node();
         assert_int_equal(ct_vk_size_tag_get(files[i]), 0);
-        assert_true(ct_vk_size_tag_set(files[i], (i % 7 + 1) * UNIT)); /* some are of one size */
+        assert_true(ct_vk_size_tag_set(files[i], (i % 7 + 1) * UNIT)); /* some have the same size */
     }
     for (unsigned i = 0; i < FILES; i++)
         assert_int_equal(ct_vk_size_tag_get(files[i]), (i % 7 + 1) * UNIT);

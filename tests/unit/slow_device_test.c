@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* While a device does not get on with the work of one stream, and a thread waits for room in that stream, calls of other threads return, in
- * other streams and contexts: nothing that they need is locked by the one that waits. The device here is held up until the test has made
- * all those calls: were one of them to wait for it, the test would never end. (tests/api/slow_compiler_test.c is the same for compilers.) */
+/* While a device makes no progress with the work of one stream, and a thread waits for room in that stream, calls of other threads return, in
+ * other streams and contexts: the waiting thread holds no lock that they need. The device is held until the test has made all those calls:
+ * if one of them waited for it, the test would not terminate. (tests/api/slow_compiler_test.c tests the same for compilers.) */
 #include "../api/api_test.h"
 
 #include "mock_backend.h"
@@ -15,16 +15,16 @@ enum { PATIENCE_S = 60, UPLOAD_BYTES = 64 << 20, WORDS = 64 };
 
 struct fixture {
     CUcontext context;
-    CUstream busy; /* its device is held up */
+    CUstream busy; /* its queue is held */
     CUevent event; /* recorded in it */
     CUdeviceptr memory, other;
     CUresult (*fill)(struct fixture *f);
     CUresult result;
 };
 
-/* ---- how a thread comes to wait for room ---- */
+/* ---- threads that wait for room ---- */
 
-/* More than a stream's ring takes, from pageable memory. */
+/* Copies more from pageable memory than fits into a stream's ring. */
 static CUresult fill_the_ring(struct fixture *f)
 {
     void *bytes = calloc(1, UPLOAD_BYTES);
@@ -34,7 +34,7 @@ static CUresult fill_the_ring(struct fixture *f)
     return r;
 }
 
-/* The calls that do not fit wait with what they have locked; here that might be the event. */
+/* The calls that do not fit wait with their locks held; here that could be the event's. */
 static CUresult fill_the_queue_with_records(struct fixture *f)
 {
     CUresult r = CUDA_SUCCESS;
@@ -94,7 +94,7 @@ static void work_in(CUstream stream, CUdeviceptr memory)
     ok(cuEventDestroy(event));
 }
 
-/* What waits for the stream that is held up on the device, but not on the host. */
+/* Calls that wait for the held stream on the device, but not on the host. */
 static void record_behind(const struct fixture *f, CUstream stream, CUdeviceptr memory)
 {
     ok(cuStreamWaitEvent(stream, f->event, 0));
@@ -126,7 +126,7 @@ static void call_in_other_context(struct fixture *f)
     work_in(NULL, memory);
     ok(cuCtxSynchronize());
     ok(cuStreamDestroy(stream));
-    ok(cuMemAlloc(&memory, WORDS * 4)); /* goes with the context */
+    ok(cuMemAlloc(&memory, WORDS * 4)); /* freed with the context */
     ok(cuCtxDestroy(context));
     ok(cuCtxSetCurrent(f->context));
 }
@@ -143,7 +143,7 @@ static void call_much(struct fixture *f, bool is_blocking)
     look_at_it(f);
     work_in(stream, memory);
     if (!is_blocking)
-        work_in(NULL, memory); /* else the legacy stream waits for the one that is held up, as it should */
+        work_in(NULL, memory); /* otherwise the legacy stream rightly waits for the held one */
     else
         ok(cuMemsetD32Async(memory, 1, WORDS, NULL));
     record_behind(f, waiting, memory);
@@ -162,7 +162,7 @@ static void check(CUcontext context, unsigned flags, CUresult (*fill)(struct fix
 
     alarm(PATIENCE_S);
     ok(cuMemAlloc(&f.memory, UPLOAD_BYTES));
-    ok(cuMemAlloc(&f.other, WORDS * 4)); /* to be freed when all is done: freeing waits for the device */
+    ok(cuMemAlloc(&f.other, WORDS * 4)); /* freed at the end, since freeing waits for the device */
     ok(cuEventCreate(&f.event, 0));
     mock_hold_next_queue();
     ok(cuStreamCreate(&f.busy, flags));
@@ -199,7 +199,7 @@ static void test_a_queue_full_of_fills(void **state)
     check(*state, CU_STREAM_DEFAULT, fill_the_queue_with_fills);
 }
 
-/* Has to wait for the thread that fills the legacy stream up, and must lock nothing meanwhile that others need. */
+/* Must wait for the thread that fills the legacy stream, and must hold no lock meanwhile that others need. */
 static void *record_one_more(void *argument)
 {
     struct fixture *f = argument;
@@ -208,7 +208,7 @@ static void *record_one_more(void *argument)
     return r == CUDA_SUCCESS && cuMemsetD32Async(f->other, 1, WORDS, NULL) == CUDA_SUCCESS ? f : NULL;
 }
 
-/* The legacy stream is held up itself: others' recording goes on, and so do calls that look at the context's streams. */
+/* The legacy stream itself is held: recording in other streams continues, and so do calls that traverse the context's streams. */
 static void test_a_full_legacy_stream(void **state)
 {
     CUcontext context;
@@ -224,11 +224,11 @@ static void test_a_full_legacy_stream(void **state)
     ok(cuMemAlloc(&f.memory, UPLOAD_BYTES));
     ok(cuMemAlloc(&f.other, WORDS * 4));
     ok(cuEventCreate(&f.event, 0));
-    ok(cuEventRecord(f.event, NULL)); /* else the host copies for a stream that has nothing to do */
+    ok(cuEventRecord(f.event, NULL)); /* otherwise the stream is idle, and the host copies */
     assert_int_equal(pthread_create(&thread, NULL, fill_up, &f), 0);
     mock_await_waiter();
     assert_int_equal(pthread_create(&second, NULL, record_one_more, &f), 0);
-    for (int i = 0; i < 50; i++) { /* so that the second thread is where it waits for some of them */
+    for (int i = 0; i < 50; i++) { /* some of them are made after the second thread has begun to wait */
         ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
         ok(cuStreamDestroy(stream));
         usleep(1000);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Freed device memory is kept for the next allocation of its size, counts as free, and stands in nobody's way. With CUTTLE_SPARE_MIB=8. */
+/* Freed device memory is kept for the next allocation of its size, counts as free, and is released if another allocation needs it. With
+ * CUTTLE_SPARE_MIB=8. */
 #include "../api/api_test.h"
 
 #include "mock_backend.h"
@@ -34,8 +35,8 @@ static void the_same_size_is_given_again(void **state)
 
     (void)state;
     ok(cuMemFree(first));
-    assert_int_equal(mock_count().memories, before + 1); /* the driver did not get it back */
-    second = allocate(3 * MIB - 5);                      /* rounded */
+    assert_int_equal(mock_count().memories, before + 1); /* the driver still has it */
+    second = allocate(3 * MIB - 5);                      /* rounded up */
     assert_int_equal(second, first);
     assert_int_equal(mock_count().memories, before + 1);
     ok(cuMemFree(second));
@@ -68,7 +69,7 @@ static void spares_count_as_free(void **state)
     assert_int_equal(free_bytes(), before);
 }
 
-/* Of 8 MiB: the oldest goes. */
+/* With a limit of 8 MiB the oldest is released. */
 static void no_more_is_kept_than_was_said(void **state)
 {
     CUdeviceptr p[4];
@@ -79,7 +80,7 @@ static void no_more_is_kept_than_was_said(void **state)
         p[i] = allocate((i + 2) * MIB); /* 2, 3, 4, 5 */
     with_all = mock_count().memories;
     for (size_t i = 0; i < 4; i++)
-        ok(cuMemFree(p[i])); /* 3 and 5 would fit, but the newest are kept: 5 alone */
+        ok(cuMemFree(p[i])); /* 3 and 5 would fit, but the newest are kept: only 5 */
     assert_int_equal(mock_count().memories, with_all - 3);
     p[0] = allocate(9 * MIB);
     ok(cuMemFree(p[0])); /* too large to be kept */
@@ -95,7 +96,7 @@ static void spares_go_when_memory_is_short(void **state)
     ok(cuMemFree(kept));
     free = free_bytes() / MIB * MIB;
     most = allocate(free / 2);
-    rest = allocate(free - free / 2); /* not to be had beside what is kept */
+    rest = allocate(free - free / 2); /* does not fit beside the kept memory */
     gives(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&kept, 8 * MIB));
     ok(cuMemFree(most));
     ok(cuMemFree(rest));
@@ -115,11 +116,11 @@ static void a_context_takes_its_memory_along(void **state)
     p = allocate(6 * MIB);
     ok(cuMemFree(p));
     ok(cuCtxDestroy(context));
-    assert_int_equal(mock_count().memories, before - 1); /* nor is anything else kept */
+    assert_int_equal(mock_count().memories, before - 1); /* no other memory is kept either */
     ok(cuMemFree(allocate(5 * MIB)));
 }
 
-/* ---- memory without addresses, of a way that only counts ---- */
+/* ---- memory without addresses, of a kind that only counts calls ---- */
 
 static unsigned finished;
 
@@ -131,7 +132,7 @@ static void count_finished(struct ct_vmm_memory *memory)
 
 static const struct ct_vmm_implementation counting = {.memory_finish = count_finished};
 
-/* As cuMemCreate and cuMemRelease do. False: it is not kept. */
+/* Like cuMemCreate and cuMemRelease. False: it is not kept. */
 static bool create_and_release(struct ct_device *device, size_t bytes, int mark)
 {
     const struct ct_vmm_memory memory = {.device = device, .size_bytes = bytes, .fd = mark};
@@ -155,7 +156,7 @@ static void physical_memory_is_kept_apart(void **state)
     ct_spares_trim(device->spares);
     assert_true(create_and_release(device, 4 * MIB, 7));
     assert_int_equal(free_bytes(), before);
-    p = allocate(4 * MIB); /* that needs an address */
+    p = allocate(4 * MIB); /* this one needs an address */
     assert_false(ct_spares_take_physical(device->spares, 2 * MIB, &got));
     assert_true(ct_spares_take_physical(device->spares, 4 * MIB, &got));
     assert_int_equal(got.fd, 7);
@@ -184,7 +185,7 @@ static void one_limit_is_for_both_kinds(void **state)
     all = free_bytes() / MIB * MIB;
     assert_int_equal(free_bytes(), before);
     most = allocate(all / 2);
-    rest = allocate(all - all / 2); /* needs what is kept */
+    rest = allocate(all - all / 2); /* needs the kept memory */
     assert_int_equal(finished, 2);
     ok(cuMemFree(most));
     ok(cuMemFree(rest));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mip tails of sparse arrays, which lavapipe has not: what core makes of requests, on images that say how they take memory. What is
- * expected are the manual's words on CUDA_ARRAY_SPARSE_PROPERTIES and CUarrayMapInfo. */
+/* Mip tails of sparse arrays, which lavapipe does not have: how core translates requests, on mock images with a given tiling. The expectations
+ * are from the manual's sections on CUDA_ARRAY_SPARSE_PROPERTIES and CUarrayMapInfo. */
 #include "../api/memory/arrays.h"
 #include "mock_images.h"
 
@@ -147,7 +147,7 @@ static void an_array_that_is_all_tail(void **state)
     ok(cuArrayDestroy(array));
 }
 
-/* Levels in the tail are not mapped by boxes; those before are, each layer by itself, row by row. */
+/* Levels in the tail are not mapped by boxes; those before are, each layer separately, row by row. */
 static void levels_before_the_tail(void **state)
 {
     CUmipmappedArray mipmap = mipmapped(&tail_each, 6);
@@ -179,7 +179,7 @@ static void levels_before_the_tail(void **state)
     ok(cuMipmappedArrayDestroy(mipmap));
 }
 
-/* Each tile that has a piece of memory keeps all of it. */
+/* Each tile that uses a part of a memory object keeps the whole object alive. */
 static void memory_goes_with_its_last_tile(void **state)
 {
     CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
@@ -195,7 +195,7 @@ static void memory_goes_with_its_last_tile(void **state)
     assert_int_equal(map(tail_of(info, 0, 0, 2 * TILE), &binds), 2);
     ok(cuMemRelease(own));
     assert_int_equal(mock_physicals(), 2);
-    gives(CUDA_ERROR_INVALID_VALUE, cuMemMapArrayAsync(&info, 1, NULL)); /* the handle is dead, what it named is not */
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemMapArrayAsync(&info, 1, NULL)); /* the handle is invalid, but its memory still exists */
     info.memHandle.memHandle = memory;
     map(tail_of(info, 0, 0, TILE), &binds);
     assert_int_equal(mock_physicals(), 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams from inside: what they hold on to and give back, handles that are dead, tear-down with work under way. */
+/* Internals of streams: the resources that they keep and release, invalid handles, destruction with pending work. */
 #include "../api/api_test.h"
 
 #include "core/backing/address_rule.h"
@@ -19,7 +19,7 @@ static void CUDA_CB stand_before(void *user)
         usleep(200);
 }
 
-/* Tests of this file only: NVIDIA's driver does not survive these. */
+/* These tests are only in this file, since NVIDIA's driver crashes in them. */
 static void dead_handles_are_found_out(void **state)
 {
     CUstream stream, other;
@@ -56,7 +56,7 @@ static void dead_handles_are_found_out(void **state)
     ok(cuMemFree(p));
 }
 
-/* Very much is staged through one stream: its ring stays small, and every byte arrives. */
+/* A large amount of data is staged through one stream: its ring stays small, and all bytes arrive. */
 static void the_ring_is_recycled(void **state)
 {
     enum { WORDS = 50000, ROUNDS = 600 };
@@ -82,7 +82,7 @@ static void the_ring_is_recycled(void **state)
     ok(cuMemFree(p));
 }
 
-/* Scratch for core's own use: large requests have memory of their own, which goes when their work is done. */
+/* Scratch memory for core's own use: large requests get memory of their own, which is released when their work is complete. */
 static void scratch_of_every_size(void **state)
 {
     static const uint64_t sizes[] = {1, 16, 4096, 256 << 10, (256 << 10) + 1, 5 << 20};
@@ -138,7 +138,7 @@ static void destroyed_streams_go_when_their_work_is_done(void **state)
     assert_int_equal(after.timelines, before.timelines);
 }
 
-/* Recorded again and again while the first record is under way: each needs its place only until it is written. */
+/* An event is recorded repeatedly while the first record is pending: each record needs its timestamp slot only until it is written. */
 static void records_under_way_keep_their_timestamps(void **state)
 {
     struct mock_counts before = mock_count(), after;
@@ -173,7 +173,7 @@ static void *open_later(void *user)
     return NULL;
 }
 
-/* A context goes with streams, events and memory left and work under way: all of it goes along. */
+/* A context is destroyed with streams, events and memory left and work pending: all of them are destroyed. */
 static void contexts_take_all_along(void **state)
 {
     struct mock_counts before = mock_count(), after;
@@ -236,7 +236,7 @@ static void threads_take_their_streams_along(void **state)
     assert_int_equal(after.queues, before.queues);
 }
 
-/* Small allocations share backend memory; what is freed is used again; empty chunks go but for one. */
+/* Small allocations share backend memory; freed parts are reused; empty chunks are released except one. */
 static void small_allocations_share_chunks(void **state)
 {
     enum { COUNT = 3000 };

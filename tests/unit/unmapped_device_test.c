@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A device that maps no page-locked memory, beside one that does: "The CU_MEMHOSTALLOC_DEVICEMAP flag may be specified on CUDA contexts for
  * devices that do not support mapped pinned memory. The failure is deferred to cuMemHostGetDevicePointer() because the memory may be mapped
- * into other CUDA contexts via the CU_MEMHOSTALLOC_PORTABLE flag" (and the same of CU_MEMHOSTREGISTER_*). No device that a back end lists
- * is such a one, so it is the mock's. What the other device reaches depends on its rule: without unified addressing no pointer is the same.
- */
+ * into other CUDA contexts via the CU_MEMHOSTALLOC_PORTABLE flag" (and the same for CU_MEMHOSTREGISTER_*). No real backend lists such a
+ * device, so the mock provides it. What the other device can access depends on its address rule: without unified addressing no pointers are
+ * equal. */
 #include "../api/api_test.h"
 
 #include "mock_backend.h"
@@ -102,7 +102,7 @@ static void is_known_as_host_memory(void *host)
     assert_ptr_equal(back, (char *)host + 5);
 }
 
-/* To the device of `context` and back to another part of the memory; an asynchronous copy reads page-locked memory when its turn comes. */
+/* Copies to the device of `context` and back to another part of the memory; an asynchronous copy reads page-locked memory when it executes. */
 static void is_copied_in(CUcontext context, unsigned char *host)
 {
     const size_t half = BYTES / 2;
@@ -135,7 +135,7 @@ static void is_as_it_should(void *host)
     is_copied_in(mapped, host);
 }
 
-/* Memory of the device that maps none, with any flags: it is told at the end that it is not mapped, and there alone. Freed in either
+/* Memory of the device that maps none, with any flags: only cuMemHostGetDevicePointer reports that it is not mapped. It is freed in either
  * context. */
 static void allocate(unsigned flags)
 {
@@ -147,7 +147,7 @@ static void allocate(unsigned flags)
     ok(cuMemHostGetFlags(&got, host));
     assert_int_equal(got, flags);
     is_as_it_should(host);
-    ok(cuMemHostGetFlags(&got, host)); /* the flags are the memory's, wherever they are asked for */
+    ok(cuMemHostGetFlags(&got, host)); /* the flags belong to the memory, in every context */
     assert_int_equal(got, flags);
     ok(cuCtxSetCurrent(flags % 2 ? mapped : unmapped));
     ok(cuMemFreeHost(host));
@@ -171,7 +171,7 @@ static void with_any_flags(void (*make)(unsigned flags), unsigned all_flags)
 {
     unsigned before;
 
-    make(0); /* what contexts keep for copies is made at the first ones */
+    make(0); /* contexts allocate their buffers for copies at the first copy */
     before = mock_count().memories;
     for (unsigned flags = 0; flags <= all_flags; flags++) {
         make(flags);
@@ -191,7 +191,7 @@ static void registered(void **state)
     with_any_flags(register_pages, REGISTER_FLAGS);
 }
 
-/* The other way round: memory of the device that maps it is mapped there, and in the context of the other the call fails. */
+/* The reverse: memory of the device that maps it is mapped there, and in the context of the other device the call fails. */
 static void of_the_other_device(void **state)
 {
     const unsigned before = mock_count().memories;
@@ -216,7 +216,7 @@ static void of_the_other_device(void **state)
     assert_int_equal(mock_count().memories, before);
 }
 
-/* What is left goes with the context; the error is no lasting one. */
+/* Remaining memory is freed with the context; the error is not sticky. */
 static void left_behind(void **state)
 {
     const unsigned before = mock_count().memories;
@@ -234,7 +234,7 @@ static void left_behind(void **state)
     assert_int_equal(mock_count().memories, before);
 }
 
-/* Kernels tell of traps in host memory: a device that reaches none runs none, and says so. */
+/* Kernels report traps in host memory: a device that cannot access it runs no kernels, and reports that. */
 static void there_are_no_kernels(void **state)
 {
     static const char ptx[] = ".version 6.0\n.target sm_70\n.address_size 64\n.visible .entry nothing()\n{\n    ret;\n}\n";
