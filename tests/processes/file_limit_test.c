@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A limit on the size of files (ulimit -f), beyond which the kernel ends a process by a signal: on CPU devices memory is pages of a file.
- * There is memory all the same; what has no place in the file is not for other processes. A plain program of the driver API. */
+/* A limit on the size of files (ulimit -f), beyond which the kernel ends a process by a signal: on CPU devices memory consists of pages of a
+ * file. Memory can still be allocated; memory that does not fit into the file cannot be shared. A plain program of the driver API. */
 #include "../api/memory/seeds.h"
 
 #include <sys/resource.h>
@@ -31,7 +31,7 @@ static void memory_goes_on(void **state)
     }
 }
 
-/* A handle or the error; the attribute knows of the device, not of the file. */
+/* Returns a handle or the error; the attribute describes the device, not the file. */
 static void handles_are_true(void **state)
 {
     CUipcMemHandle handle;

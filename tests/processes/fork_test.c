@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that fork. CUDA's state does not survive it: a child of a process that has called cuInit gets an error from every function, and
- * neither it nor its parent comes to harm. Before cuInit a fork is as any other. A plain program of the driver API: NVIDIA's own driver has
- * to pass, too. */
+/* Processes that fork. CUDA's state does not survive a fork: a child of a process that has called cuInit gets an error from every function, and
+ * neither it nor its parent is damaged. Before cuInit a fork has no effect. A plain program of the driver API: NVIDIA's own driver must
+ * pass, too. */
 #include "../api/memory/seeds.h"
 
 #include <signal.h>
@@ -16,7 +16,7 @@ static CUstream queue;
 static CUevent event;
 static CUmodule module;
 
-/* ---- what a child calls ---- */
+/* ---- calls of a child ---- */
 
 static CUresult call_init(void)
 {
@@ -152,7 +152,7 @@ static void check_memory(void)
         assert_int_equal(words[i], 0x600d);
 }
 
-/* In a child, that it ends by whatever goes wrong: cmocka has handlers that would go on with the tests. */
+/* Restores the default signal handlers in a child: cmocka's would continue with the tests. */
 static void be_a_child(void)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
@@ -162,7 +162,7 @@ static void be_a_child(void)
     alarm(PATIENCE_S);
 }
 
-/* One call in a child of its own, which then leaves by exit, with all that runs there. */
+/* Makes one call in a child of its own, which then calls exit and runs the exit handlers. */
 static CUresult try_in_child(CUresult (*call)(void))
 {
     int results[2], status;
@@ -183,7 +183,7 @@ static CUresult try_in_child(CUresult (*call)(void))
     close(results[0]);
     if (status != 0)
         print_message("the child ended with status %#x\n", (unsigned)status);
-    assert_int_equal(on_cuttle() ? status : 0, 0); /* another driver may end it */
+    assert_int_equal(on_cuttle() ? status : 0, 0); /* other drivers may end it by a signal */
     return r;
 }
 
@@ -197,7 +197,7 @@ static void children_are_refused(void **state)
             assert_int_equal(r, CUDA_ERROR_NOT_INITIALIZED);
         else
             print_message("%-26s %s\n", calls[i].name, api_error_name(r));
-        check_memory(); /* nothing that a child did reached it */
+        check_memory(); /* the children have not changed it */
     }
 }
 
@@ -208,7 +208,7 @@ static void say_goodbye(void)
     (void)!write(to_parent, "handler ", 8);
 }
 
-/* exit does in a child what it does elsewhere: handlers run, streams are flushed, and the status is the child's own. */
+/* exit works in a child as elsewhere: handlers run, streams are flushed, and the status is the child's. */
 static void children_exit(void **state)
 {
     char text[32] = "";
@@ -236,7 +236,7 @@ static void children_exit(void **state)
     close(words[0]);
 }
 
-/* What needs no device goes on, and a child of a child is as its parent. */
+/* Functions that need no device still work, and a grandchild behaves as the child. */
 static void grandchildren(void **state)
 {
     pid_t child = fork();
@@ -259,7 +259,7 @@ static void grandchildren(void **state)
     check_memory();
 }
 
-/* Work in flight when the process forks is done once, in the parent. */
+/* Work that is in flight at the fork is executed once, in the parent. */
 static void work_in_flight(void **state)
 {
     struct seeds_gate gate;
@@ -311,16 +311,16 @@ static void *fail_busily(void *user)
     return NULL;
 }
 
-/* Locks that other threads hold at that moment are nobody's in the child, which must not wait for them. */
+/* Locks that other threads hold at the fork are never released in the child, which must not wait for them. */
 static void busy_threads(void **state)
 {
     static const size_t sizes[] = {1000, (size_t)2 << 20};
     pthread_t threads[3];
 
     (void)state;
-    if (!on_cuttle()) /* what a child finds there the manual leaves open */
+    if (!on_cuttle()) /* the manual does not specify the behaviour in the child */
         skip();
-#ifdef __SANITIZE_ADDRESS__ /* gcc 12's holds locks of its own at a fork, for which its children wait for ever */
+#ifdef __SANITIZE_ADDRESS__ /* that of gcc 12 may hold its own locks at a fork, and its children then wait for ever */
     skip();
 #endif
     atomic_store(&stop, 0);
@@ -349,7 +349,7 @@ static void busy_threads(void **state)
 
 /* ---- before cuInit ---- */
 
-/* 0: all is well in a process that was forked before cuInit. */
+/* Returns 0 if a process that was forked before cuInit works. */
 static int use_device(void)
 {
     void *state;

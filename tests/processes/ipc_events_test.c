@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events between processes (Driver API: cuIpcGetEventHandle, cuIpcOpenEventHandle), with real ones: the other process does what it is told
- * through a socket. A plain program of the driver API: NVIDIA's own driver has to pass, too. */
+/* Events between processes (Driver API: cuIpcGetEventHandle, cuIpcOpenEventHandle), with real processes: the other process executes requests
+ * that it receives through a socket. A plain program of the driver API: NVIDIA's own driver must pass, too. */
 #include "../api/memory/seeds.h"
 
 #include <signal.h>
@@ -12,12 +12,12 @@
 enum order {
     OPEN,       /* the handle's event */
     QUERY,      /* the opened event */
-    WAIT,       /* in a stream, for the opened event; gives what the stream's query says */
+    WAIT,       /* in a stream, for the opened event; returns the result of the stream's query */
     FINISH,     /* waits for that stream */
     SYNC,       /* waits for the opened event on the host */
-    RECORD,     /* the opened event, behind a gate */
-    SHARE,      /* an event of its own; gives its handle */
-    RECORD_OWN, /* that event, behind a gate */
+    RECORD,     /* the opened event, after a gate */
+    SHARE,      /* an event of its own; returns its handle */
+    RECORD_OWN, /* that event, after a gate */
     OPEN_GATE,
     CLOSE, /* the opened event */
 };
@@ -90,12 +90,12 @@ static _Noreturn void run_other(int socket)
     _exit(0);
 }
 
-/* ---- this one ---- */
+/* ---- this process ---- */
 
 static struct peer {
     pid_t pid;
     int socket;
-} peers[2]; /* made before cuInit, which no fork survives; the second one is for dying */
+} peers[2]; /* created before cuInit, since CUDA does not survive a fork; the second one is killed */
 
 static void make_peer(struct peer *peer)
 {
@@ -134,7 +134,7 @@ static CUevent make_shared(CUipcEventHandle *handle)
     return event;
 }
 
-/* "cuEventRecord, cuEventSynchronize, cuStreamWaitEvent and cuEventQuery may be used in either process": what we record they see. */
+/* "cuEventRecord, cuEventSynchronize, cuStreamWaitEvent and cuEventQuery may be used in either process": the other process sees records of this one. */
 static void others_see_our_records(void **state)
 {
     CUipcEventHandle handle = {0};
@@ -146,7 +146,7 @@ static void others_see_our_records(void **state)
     ok(tell(&peers[0], OPEN, &handle));
     ok(tell(&peers[0], QUERY, NULL)); /* never recorded */
     for (int i = 0; (r = tell(&peers[0], WAIT, NULL)) == CUDA_ERROR_NOT_READY && i < 1000; i++)
-        usleep(1000); /* nothing to wait for, but a driver may make it a command */
+        usleep(1000); /* there is nothing to wait for, but a driver may enqueue a command */
     ok(r);
     seeds_gate_make(&gate);
     ok(cuEventRecord(event, gate.stream));
@@ -184,7 +184,7 @@ static void we_see_records_of_others(void **state)
     ok(cuEventDestroy(event));
 }
 
-/* In turns: each record counts anew, wherever the last one was. */
+/* Alternately: each record replaces the last one, in whichever process that was. */
 static void records_alternate(void **state)
 {
     CUipcEventHandle handle = {0};
@@ -232,7 +232,8 @@ static void wrong_arguments_are_refused(void **state)
     ok(cuEventDestroy(event));
 }
 
-/* A process that dies leaves nobody waiting, and its handles name nothing any more. What NVIDIA's driver does the manual leaves open. */
+/* When a process dies, nobody waits for its events for ever, and its handles become invalid. The manual does not specify this case, so
+ * NVIDIA's driver may differ. */
 static void death_ends_waits(void **state)
 {
     CUipcEventHandle handle = {0};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory between processes (Driver API: cuIpcGetMemHandle, cuIpcOpenMemHandle, cuIpcCloseMemHandle), with real ones. A plain program of the
- * driver API: NVIDIA's own driver has to pass, too. Which error is for what the manual does not say; Cuttle's are in the tests. */
+/* Memory between processes (Driver API: cuIpcGetMemHandle, cuIpcOpenMemHandle, cuIpcCloseMemHandle), with real processes. A plain program of
+ * the driver API: NVIDIA's own driver must pass, too. The manual does not specify which error is returned when; the tests have Cuttle's. */
 #include "peer.h"
 
 #define LARGE ((size_t)3 << 20)
-#define SMALL ((size_t)5000) /* no multiple of what allocations are cut from */
+#define SMALL ((size_t)5000) /* not a multiple of the allocation granularity */
 #define FLAG CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
 
 enum order {
@@ -97,7 +97,7 @@ static CUresult obey(struct peer_message *message)
     return CUDA_ERROR_UNKNOWN;
 }
 
-/* ---- this one ---- */
+/* ---- this process ---- */
 
 static struct peer peer;
 
@@ -111,7 +111,7 @@ static CUresult tell(enum order order, uint64_t a, uint64_t b, uint64_t c, struc
     return r;
 }
 
-/* What the handle is there; `r` what opening gave. */
+/* Opens the handle in the other process and returns its pointer; `r` is the result of opening. */
 static CUdeviceptr open_there(const CUipcMemHandle *handle, CUresult *r)
 {
     struct peer_message message = {.numbers = {FLAG}, .fd = -1};
@@ -141,7 +141,7 @@ static CUdeviceptr allocate_filled(size_t size, uint32_t value, CUipcMemHandle *
     return pointer;
 }
 
-/* What they write we read, and the other way round, by kernels, fills and copies. */
+/* Each process reads what the other writes, by kernels, fills and copies. */
 static void both_write(size_t size)
 {
     const unsigned words = SEEDS_WORDS < size / 4 ? SEEDS_WORDS : (unsigned)(size / 4);
@@ -158,7 +158,7 @@ static void both_write(size_t size)
     ok(tell(FILL, theirs, size / 4, 99, NULL));
     assert_int_equal(word_at(ours + size / 4 * 4 - 4), 99);
     ok(tell(CLOSE, theirs, 0, 0, NULL));
-    assert_int_equal(word_at(ours), 99); /* stays ours */
+    assert_int_equal(word_at(ours), 99); /* remains valid in this process */
     ok(cuMemFree(ours));
 }
 
@@ -173,14 +173,14 @@ static void small_memory(void **state)
     CUdeviceptr before, after;
 
     (void)state;
-    ok(cuMemAlloc(&before, 600)); /* so that it does not begin where memory of the driver's begins */
+    ok(cuMemAlloc(&before, 600)); /* so that the next one does not begin at an allocation of the driver */
     both_write(SMALL);
     ok(cuMemAlloc(&after, 4));
     ok(cuMemFree(before));
     ok(cuMemFree(after));
 }
 
-/* Allocations that lie side by side are shared one by one. */
+/* Adjacent allocations are shared separately. */
 static void neighbours_are_apart(void **state)
 {
     enum { N = 5 };
@@ -206,7 +206,7 @@ static void neighbours_are_apart(void **state)
     }
 }
 
-/* "takes a pointer to the base of an existing device memory allocation"; the opened pointer is that of an allocation, too. */
+/* "takes a pointer to the base of an existing device memory allocation"; the opened pointer is the base of an allocation, too. */
 static void whole_allocation_is_shared(void **state)
 {
     struct peer_message message;
@@ -269,14 +269,14 @@ static void only_closing_frees(void **state)
     assert_int_equal(message.numbers[1], 12);
     if (on_cuttle())
         gives(CUDA_ERROR_INVALID_VALUE, tell(CLOSE, theirs + 4, 0, 0, NULL));
-    refuses(CUDA_ERROR_INVALID_VALUE, tell(SHARE, theirs, 0, 0, NULL)); /* it is not theirs to pass on */
+    refuses(CUDA_ERROR_INVALID_VALUE, tell(SHARE, theirs, 0, 0, NULL)); /* only the creator can export it */
     ok(tell(CLOSE, theirs, 0, 0, NULL));
     refuses(CUDA_ERROR_INVALID_VALUE, cuIpcCloseMemHandle(ours));
     ok(cuMemFree(ours));
     refuses(CUDA_ERROR_INVALID_VALUE, cuIpcCloseMemHandle(0));
 }
 
-/* A context takes what is open in it along. */
+/* Destroying a context closes the memory that is open in it. */
 static void contexts_close(void **state)
 {
     struct peer_message message = {.numbers = {FLAG}, .fd = -1};
@@ -338,7 +338,7 @@ static void wrong_arguments_are_refused(void **state)
     refuses(CUDA_ERROR_INVALID_VALUE, cuIpcGetMemHandle(&nothing, ours));
 }
 
-/* Only memory of cuMemAlloc has handles; the attribute says so. */
+/* Only memory of cuMemAlloc has handles; the attribute reports this. */
 static void legal(CUdeviceptr pointer, bool capable, const char *what)
 {
     CUipcMemHandle handle;
@@ -389,7 +389,7 @@ static void which_memory_is_legal(void **state)
 }
 
 /* "Calling cuMemFree on an exported memory region before calling cuIpcCloseMemHandle in the importing context will result in undefined
- * behavior": here nobody comes to harm, and the handle stands for nothing any more. */
+ * behavior": in Cuttle nothing is damaged, and the handle becomes invalid. */
 static void freed_before_closed(void **state)
 {
     CUipcMemHandle handle;
@@ -405,7 +405,7 @@ static void freed_before_closed(void **state)
         ok(cuMemFree(ours));
         ok(tell(WORD, theirs, 0, 0, NULL));
         open_there(&handle, &r);
-        assert_int_equal(r, CUDA_SUCCESS); /* it is open there already */
+        assert_int_equal(r, CUDA_SUCCESS); /* it is already open there */
         ok(tell(CLOSE, theirs, 0, 0, NULL));
         ok(tell(CLOSE, theirs, 0, 0, NULL));
         open_there(&handle, &r);
@@ -413,7 +413,7 @@ static void freed_before_closed(void **state)
     }
 }
 
-/* The last one: of a process that dies the memory stays with who has it open, and its handles stand for nothing. */
+/* The last test: when a process dies, its memory remains valid in processes that have opened it, and its handles become invalid. */
 static void death_of_the_owner(void **state)
 {
     struct peer_message message;

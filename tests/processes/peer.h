@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another process of the same test, which does what it is told through a socket: the program starts itself once more, since CUDA survives
- * no fork. The test says what the orders are. */
+/* A second process of a test, which executes requests that it receives through a socket: another instance of the program, since CUDA does not
+ * survive a fork. The test defines the requests. */
 #ifndef CUTTLE_TESTS_MEMORY_PEER_H
 #define CUTTLE_TESTS_MEMORY_PEER_H
 
@@ -25,7 +25,7 @@ struct peer_message {
     CUresult result;
     uint64_t numbers[4];
     unsigned char bytes[64]; /* a handle */
-    int fd;                  /* goes along if it is not negative, and is closed then; of what comes the receiver's own */
+    int fd;                  /* sent and then closed if it is not negative; a received one is owned by the receiver */
 };
 
 static inline bool peer_send(int socket, struct peer_message *message)
@@ -81,7 +81,7 @@ static inline void peer_start(struct peer *peer)
     peer->socket = sockets[0];
 }
 
-/* The setup of a group: a context, and the other process. The test is skipped where what it is about is not there. */
+/* The setup of a group: a context and the other process. The test is skipped if the device lacks the tested feature. */
 static inline int peer_start_group(void **state, struct peer *peer, bool (*is_there)(void), const char *otherwise)
 {
     if (with_context(state) != 0)
@@ -101,7 +101,7 @@ static inline void peer_kill(struct peer *peer)
     close(peer->socket);
 }
 
-/* The exit status of a peer that has nothing more to do: it unmade its context and left by main. */
+/* Waits for the end of a peer, which destroys its context and returns from main, and returns its exit status. */
 static inline int peer_finish(struct peer *peer)
 {
     int status = -1;
@@ -111,7 +111,7 @@ static inline int peer_finish(struct peer *peer)
     return status;
 }
 
-/* Sends the order and waits for what came of it; message->bytes, numbers and fd are what the peer makes of them. */
+/* Sends a request and waits for the reply; afterwards message->bytes, numbers and fd are those of the reply. */
 static inline CUresult peer_tell(const struct peer *peer, int order, struct peer_message *message)
 {
     message->order = order;
@@ -120,7 +120,7 @@ static inline CUresult peer_tell(const struct peer *peer, int order, struct peer
     return message->result;
 }
 
-/* The other process. `obey` fills in what the order asks for. */
+/* The main loop of the other process. `obey` executes a request and fills in the reply. */
 static inline int peer_run(CUresult (*obey)(struct peer_message *message))
 {
     struct peer_message message;

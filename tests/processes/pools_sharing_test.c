@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory pools of several processes (Driver API: cuMemPoolExportToShareableHandle, cuMemPoolImportFromShareableHandle,
- * cuMemPoolExportPointer, cuMemPoolImportPointer), with real ones. A plain program of the driver API: NVIDIA's own driver has to pass, too.
- */
+ * cuMemPoolExportPointer, cuMemPoolImportPointer), with real processes. A plain program of the driver API: NVIDIA's own driver must pass, too. */
 #include "peer.h"
 
 #define FILE_TYPE CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
@@ -66,7 +65,7 @@ static CUresult obey(struct peer_message *message)
         return import_pointer(message, pool);
     case FREE:
         r = cuMemFree(pointer);
-        return r == CUDA_SUCCESS ? cuCtxSynchronize() : r; /* pools give memory back when the host waits */
+        return r == CUDA_SUCCESS ? cuCtxSynchronize() : r; /* pools release memory when the host synchronizes */
     case FREE_ASYNC:
         r = cuMemFreeAsync(pointer, NULL);
         return r == CUDA_SUCCESS ? cuStreamSynchronize(NULL) : r;
@@ -95,7 +94,7 @@ static CUresult obey(struct peer_message *message)
     return CUDA_ERROR_UNKNOWN;
 }
 
-/* ---- this one ---- */
+/* ---- this process ---- */
 
 static struct peer peer;
 
@@ -187,13 +186,13 @@ static void both_work_in_it(void **state)
     ok(tell(POOL_OF, theirs, 0, there, &message));
     assert_int_equal(message.numbers[1], 1);
     ok(tell(FREE, theirs, 0, 0, NULL));
-    assert_int_equal(word_at(ours), 67); /* stays ours */
+    assert_int_equal(word_at(ours), 67); /* remains valid in this process */
     free_here(ours);
     ok(tell(DESTROY, 0, 0, there, NULL));
     ok(cuMemPoolDestroy(pool));
 }
 
-/* Many pointers of one pool, small and large, freed in one way or the other, in another order than they were made. */
+/* Many pointers of one pool, small and large, freed by either function, in a different order than they were allocated. */
 static void many_pointers(void **state)
 {
     enum { N = 8 };
@@ -224,7 +223,7 @@ static void many_pointers(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
-/* What was freed in both processes is allocated and shared again. */
+/* Memory that was freed in both processes is allocated and shared again. */
 static void memory_is_reused(void **state)
 {
     CUmemoryPool pool = make_pool(FILE_TYPE);
@@ -233,7 +232,7 @@ static void memory_is_reused(void **state)
     CUdeviceptr ours, theirs;
 
     (void)state;
-    ok(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all)); /* the memory stays in the pool */
+    ok(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all)); /* the pool keeps the memory */
     for (unsigned i = 0; i < 10; i++) {
         ours = allocate(pool, BYTES, i);
         ok(import_pointer_there(ours, there, &theirs));
@@ -265,7 +264,7 @@ static void imported_pools_allocate_nothing(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
-/* The same pointer, which is freed once: not in the manual, but what NVIDIA's driver does. */
+/* The same pointer, which is freed once: not in the manual, but the behaviour of NVIDIA's driver. */
 static void importing_twice(void **state)
 {
     CUmemoryPool pool = make_pool(FILE_TYPE);
@@ -296,7 +295,7 @@ static void wrong_arguments_are_refused(void **state)
     int fd = 77, file = fileno(tmpfile());
 
     (void)state;
-    refuses(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(&data, ours)); /* of a pool that was not exported itself */
+    refuses(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(&data, ours)); /* its pool was not exported */
     (void)import_there(pool);
     ok(cuPointerGetAttribute(&types, CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, ours));
     assert_int_equal(types, FILE_TYPE);
@@ -317,7 +316,7 @@ static void wrong_arguments_are_refused(void **state)
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(&data, plain));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(NULL, ours));
     ok(cuMemPoolExportPointer(&data, ours));
-    refuses(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportPointer(&pointer, pool, &data)); /* it is no imported pool */
+    refuses(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportPointer(&pointer, pool, &data)); /* it is not an imported pool */
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportPointer(NULL, pool, &data));
     if (on_cuttle()) {
         gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolExportPointer(&data, ours + 512));
@@ -333,7 +332,7 @@ static void wrong_arguments_are_refused(void **state)
     ok(cuMemPoolDestroy(private));
 }
 
-/* A pointer goes into the pool that it came from, and data that nobody exported stands for nothing. */
+/* A pointer can be imported only into the pool that it was exported from, and data that was not exported is invalid. */
 static void pointers_of_other_pools(void **state)
 {
     CUmemoryPool pools[2] = {make_pool(FILE_TYPE), make_pool(FILE_TYPE)};
@@ -342,7 +341,7 @@ static void pointers_of_other_pools(void **state)
     struct peer_message message = {.numbers = {0, 0, 0, there[0]}, .fd = -1};
 
     (void)state;
-    if (on_cuttle()) { /* another driver may not look */
+    if (on_cuttle()) { /* other drivers may not check this */
         gives(CUDA_ERROR_INVALID_VALUE, import_pointer_there(ours, there[1], &theirs));
         gives(CUDA_ERROR_INVALID_VALUE, peer_tell(&peer, IMPORT, &message));
     }
@@ -355,8 +354,8 @@ static void pointers_of_other_pools(void **state)
     }
 }
 
-/* "The imported memory must be freed from all importing processes before being freed in the exporting process": else nobody comes to harm
- * here, and what was freed is not to be had any more. */
+/* "The imported memory must be freed from all importing processes before being freed in the exporting process": otherwise
+ * nothing is damaged in Cuttle, and the freed memory cannot be imported any more. */
 static void freed_by_the_owner_first(void **state)
 {
     CUmemoryPool pool = make_pool(FILE_TYPE);
@@ -382,7 +381,7 @@ static void freed_by_the_owner_first(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
-/* The other process leaves without having freed or destroyed anything; ours goes on. */
+/* The other process exits without having freed or destroyed anything; this process continues. */
 static void leaving_with_memory(void **state)
 {
     CUmemoryPool pool = make_pool(FILE_TYPE);

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that has no file descriptors or addresses left (ulimit -n, ulimit -v) shares memory, pools and events, and opens those of
- * others: it gets the error that the manual has for it, loses nothing on the way, and can do everything once there is room again. What it
- * takes is an affair of the driver: NVIDIA's is called in the same states, but what it says there is only told. A plain program of the
- * driver API. */
+/* A process without free file descriptors or addresses (ulimit -n, ulimit -v) shares memory, pools and events, and opens those of
+ * others: it gets the documented error, leaks nothing, and everything works after the limit is lifted. How many resources a call needs
+ * depends on the driver: NVIDIA's is called in the same states, but its results are only printed. A plain program of the driver API. */
 #include "../api/memory/open_files.h"
 #include "peer.h"
 
 #define FILE_TYPE CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 #define BYTES ((size_t)16 << 20)
-#define HEADROOM ((size_t)4 << 20) /* of addresses, for what is not the memory itself */
-#define MOST_FILES 16u             /* that one call may want */
+#define HEADROOM ((size_t)4 << 20) /* bytes of addresses for other purposes than the memory itself */
+#define MOST_FILES 16u             /* the maximum that one call may need */
 
 enum order {
-    LIMIT_FILES,     /* numbers[0]: how many more there may be */
-    LIMIT_ADDRESSES, /* HEADROOM more than there are */
+    LIMIT_FILES,     /* numbers[0]: how many more may be opened */
+    LIMIT_ADDRESSES, /* HEADROOM more than are in use */
     LIFT,            /* all limits */
-    COUNT_FILES,     /* gives numbers[0]: how many are open */
+    COUNT_FILES,     /* returns numbers[0]: how many are open */
     OPEN,            /* bytes: a memory handle. Gives numbers[0]: the pointer */
     CLOSE,           /* numbers[0]: the pointer */
     OPEN_EVENT,      /* bytes: an event's handle */
@@ -28,7 +27,7 @@ enum order {
     SHARE,          /* that memory. Gives bytes: its handle */
     EXPORT_POOL,    /* gives fd */
     EXPORT_POINTER, /* of that pool. Gives bytes: the data */
-    FORGET,         /* all that is its own */
+    FORGET,         /* frees all that it owns */
 };
 
 /* ---- the other process ---- */
@@ -240,7 +239,7 @@ static CUresult obey(struct peer_message *message)
     return CUDA_ERROR_UNKNOWN;
 }
 
-/* ---- this one ---- */
+/* ---- this process ---- */
 
 static struct peer peer;
 
@@ -259,7 +258,7 @@ static const char *const names[] = {[OPEN] = "cuIpcOpenMemHandle",
                                     [EXPORT_POOL] = "cuMemPoolExportToShareableHandle",
                                     [EXPORT_POINTER] = "cuMemPoolExportPointer"};
 
-/* Whether the order is refused, with `code` and nothing else. */
+/* Whether the request is refused; the error must be `code`. */
 static bool is_refused(enum order order, CUresult code, struct peer_message *message)
 {
     CUresult r = peer_tell(&peer, order, message);
@@ -273,7 +272,7 @@ static bool is_refused(enum order order, CUresult code, struct peer_message *mes
     return true;
 }
 
-/* The order, with no descriptor left, with one, with two, until that is enough for it. *message is what it gave then. */
+/* Repeats the request with no free descriptor, one, two, and so on, until it succeeds. *message is the final reply. */
 static void until_there_are_files(enum order order, CUresult code, struct peer_message *message)
 {
     const struct peer_message question = *message;
@@ -290,10 +289,10 @@ static void until_there_are_files(enum order order, CUresult code, struct peer_m
             assert_int_equal(tell(COUNT_FILES, 0), before);
     } while (refused && ++more < MOST_FILES);
     if (on_cuttle() && (more == 0 || more == MOST_FILES))
-        fail_msg("%s goes with %u file descriptors", names[order], more);
+        fail_msg("%s succeeds with %u file descriptors", names[order], more);
 }
 
-/* The order, for memory that is larger than all addresses that are left. */
+/* Makes the request for memory that is larger than all free addresses. */
 static void without_addresses(enum order order, CUresult code, const struct peer_message *question)
 {
     const uint64_t before = tell(COUNT_FILES, 0);
@@ -305,7 +304,7 @@ static void without_addresses(enum order order, CUresult code, const struct peer
     tell(LIFT, 0);
     assert_int_equal(tell(COUNT_FILES, 0), before);
     assert_true(refused || !on_cuttle());
-    if (!refused) /* NVIDIA's driver holds its addresses from the beginning */
+    if (!refused) /* NVIDIA's driver reserves its addresses at the start */
         tell(order == OPEN ? CLOSE : FREE, message.numbers[0]);
 }
 
@@ -364,7 +363,7 @@ static void pointers_of_pools_are_imported(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
-/* The first memory that the other process shares: it starts the thread that hands it out. */
+/* The first memory that the other process shares: this starts the thread that sends descriptors. */
 static void memory_is_shared(void **state)
 {
     struct peer_message message = {.fd = -1};
@@ -392,7 +391,7 @@ static void pools_are_exported(void **state)
     tell(MAKE, 0);
     if (on_cuttle())
         until_there_are_files(EXPORT_POOL, CUDA_ERROR_OUT_OF_MEMORY, &message);
-    else /* NVIDIA's driver that had no descriptor for a pool once never exports it again */
+    else /* NVIDIA's driver never exports a pool again after it once had no descriptor for it */
         ok(peer_tell(&peer, EXPORT_POOL, &message));
     ok(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)message.fd, FILE_TYPE, 0));
     close(message.fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory handles as file descriptors between processes: the test starts itself once more, and the two pass descriptors over a socket. */
+/* Memory handles as file descriptors between processes: the test starts a second instance of itself, and passes descriptors through a socket. */
 #include "../api/memory/virtual_memory.h"
 
 #include <spawn.h>
@@ -11,7 +11,7 @@
 
 extern char **environ;
 
-/* ---- descriptors over a socket ---- */
+/* ---- descriptors through a socket ---- */
 
 static int send_descriptor(int socket, int fd)
 {
@@ -138,7 +138,7 @@ static void within_one_process(void **state)
     ok(cuMemGetAllocationPropertiesFromHandle(&properties, second));
     assert_int_equal(properties.type, CU_MEM_ALLOCATION_TYPE_PINNED);
     assert_int_equal(properties.location.type, CU_MEM_LOCATION_TYPE_DEVICE);
-    assert_int_equal(properties.requestedHandleTypes, CU_MEM_HANDLE_TYPE_NONE); /* it is not handed on */
+    assert_int_equal(properties.requestedHandleTypes, CU_MEM_HANDLE_TYPE_NONE); /* it cannot be exported again */
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(&fd, second, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     unmap(start);
     ok(cuMemRelease(handle));
@@ -177,7 +177,7 @@ static void wrong_sharing_is_refused(void **state)
     ok(cuMemRelease(own));
 }
 
-/* The other process: checks what it gets and answers in it, then makes memory of its own and leaves it behind. */
+/* The other process: checks the received memory and writes a reply into it, then creates and exports memory of its own, and exits. */
 static void be_the_child(void **state)
 {
     CUmemGenericAllocationHandle handle, own;
@@ -253,7 +253,7 @@ static void between_two_processes(void **state)
     unmap(start);
     ok(cuMemRelease(handle));
 
-    assert_true(fd >= 0); /* the memory lives on in its descriptor, though its maker has ended */
+    assert_true(fd >= 0); /* the descriptor keeps the memory alive, although its creator has exited */
     theirs = import_handle(fd);
     close(fd);
     start = map(theirs);

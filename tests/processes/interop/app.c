@@ -67,7 +67,7 @@ static void create_instance(struct app *app)
     };
     const VkInstanceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-        .pNext = watched ? &watch : NULL, /* watches its making and its end */
+        .pNext = watched ? &watch : NULL, /* for messages during creation and destruction */
         .pApplicationInfo = &application,
         .enabledLayerCount = watched,
         .ppEnabledLayerNames = &layer,
@@ -333,11 +333,11 @@ void app_buffer_create(struct app *app, VkDeviceSize bytes, enum app_memory_kind
     *out = buffer;
 }
 
-/* What another API exported gets a number that no descriptor of this device has had: validation layers (1.4.309) keep the sizes of memory by
- * the numbers it was exported as, also when those descriptors are long closed. */
+/* Duplicates another API's descriptor to a number that no descriptor of this device has had: validation layers (1.4.309) store the sizes of
+ * exported memory by the descriptor's number, even after it has been closed. */
 enum { FOREIGN_DESCRIPTORS = 500 };
 
-/* An opaque descriptor does not tell its memory type: the device-local ones are tried. */
+/* An opaque descriptor does not contain its memory type: the device-local ones are tried. */
 static bool import_memory(struct app *app, int fd, uint32_t allowed, struct app_buffer *buffer)
 {
     const VkImportMemoryFdInfoKHR import = {
@@ -424,7 +424,7 @@ static VkDescriptorSet make_set(struct app *app, const struct app_buffer *from, 
     return write.dstSet;
 }
 
-/* From the other API to us, or back to it; host memory stays ours, but the host is to see it. */
+/* Transfers ownership from the other API or back to it; host memory keeps its owner, but becomes visible to the host. */
 static void hand_over(struct app *app, VkCommandBuffer commands, const struct app_buffer *buffer, bool to_us)
 {
     const bool shared = buffer->kind != APP_HOST;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Vulkan half of an interop program: an instance and a device of its own, memory and semaphores that it exports, one compute shader.
- * Whatever fails ends the program. */
+ * Any failure ends the program. */
 #ifndef CUTTLE_TESTS_INTEROP_APP_H
 #define CUTTLE_TESTS_INTEROP_APP_H
 
@@ -30,8 +30,8 @@ struct app {
     bool has_dma_buf;
 };
 
-/* The device with this UUID (as cuDeviceGetUuid gives it). Validation layers watch it where they are installed and INTEROP_VALIDATE is set:
- * what they say goes to stderr as "validation error". */
+/* Opens the device with this UUID (as cuDeviceGetUuid returns it). The validation layer is used if it is installed and INTEROP_VALIDATE is set:
+ * its messages are printed to stderr as "validation error". */
 void app_open(struct app *app, const uint8_t uuid[VK_UUID_SIZE]);
 void app_close(struct app *app);
 
@@ -46,20 +46,22 @@ struct app_buffer {
     uint32_t *words; /* APP_HOST */
 };
 void app_buffer_create(struct app *app, VkDeviceSize bytes, enum app_memory_kind kind, struct app_buffer *out);
-/* One in the memory of another, at an offset that suits its alignment; has no memory of its own. */
+/* Creates a buffer in the memory of another, at an offset that satisfies its alignment; it has no memory of its own. */
 void app_buffer_place(struct app *app, const struct app_buffer *in, VkDeviceSize offset, VkDeviceSize bytes, struct app_buffer *out);
 void app_buffer_destroy(struct app *app, struct app_buffer *buffer); /* takes a zeroed one */
-/* One over the beginning of memory of another API, of `memory_bytes`; takes fd. False: the driver does not take it, and fd is the caller's. */
+/* Creates a buffer at the beginning of another API's memory of `memory_bytes`; owns fd afterwards. False: the driver does not import it, and the
+ * caller still owns fd. */
 bool app_buffer_import(struct app *app, int fd, enum app_memory_kind kind, VkDeviceSize memory_bytes, VkDeviceSize bytes,
                        struct app_buffer *out);
 int app_buffer_export(struct app *app, const struct app_buffer *buffer);
 
-/* to[i] = from[i] * multiplier + addend + i * step. Buffers but APP_HOST ones come from and go back to another API around it. */
+/* to[i] = from[i] * multiplier + addend + i * step. Ownership of buffers except APP_HOST ones is acquired from another API before and
+ * released to it afterwards. */
 struct app_map {
     uint32_t count, multiplier, addend, step;
 };
 VkCommandBuffer app_record(struct app *app, const struct app_buffer *from, const struct app_buffer *to, const struct app_map *map);
-/* Runs it and waits on the host. */
+/* Runs the shader and waits on the host. */
 void app_run(struct app *app, const struct app_buffer *from, const struct app_buffer *to, const struct app_map *map);
 
 VkSemaphore app_semaphore_create(struct app *app, bool timeline);

@@ -137,7 +137,7 @@ uint64_t app_image_level_bytes(const struct app_image *image, uint32_t level)
 
 /* ---- copies ---- */
 
-/* From the other API to us, or back to it. What nobody has written yet has no layout. */
+/* Transfers ownership from the other API or back to it. An image that has not been written yet has an undefined layout. */
 static void hand_over(struct app *app, VkCommandBuffer commands, const struct app_image *image, bool to_us)
 {
     const bool first = to_us && !image->used;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images of the application that it shares, filled and read by copies. Whatever fails ends the program. */
+/* Images of the application that it shares, filled and read by copies. Any failure ends the program. */
 #ifndef CUTTLE_TESTS_INTEROP_APP_IMAGE_H
 #define CUTTLE_TESTS_INTEROP_APP_IMAGE_H
 
@@ -12,9 +12,9 @@ struct app_image_desc {
     VkExtent3D extent;
     uint32_t layers, levels;
     VkImageCreateFlags flags;
-    VkImageUsageFlags usage; /* beside sampling and transfers */
-    bool dedicated;          /* its memory is for it alone */
-    VkDeviceSize offset;     /* where it lies in its memory, in units of its alignment */
+    VkImageUsageFlags usage; /* in addition to sampling and transfers */
+    bool dedicated;          /* it has dedicated memory */
+    VkDeviceSize offset;     /* its offset in its memory, in units of its alignment */
 };
 
 struct app_image {
@@ -23,7 +23,7 @@ struct app_image {
     VkDeviceMemory memory;
     VkDeviceSize memory_bytes, offset; /* offset in bytes */
     uint64_t texels_bytes;             /* of all levels, each with its layers, without gaps */
-    bool used;                         /* has contents, and belongs to the other API in VK_IMAGE_LAYOUT_GENERAL */
+    bool used;                         /* has contents, and is owned by the other API in VK_IMAGE_LAYOUT_GENERAL */
 };
 
 /* Whether such images can be shared by memory of this kind. */

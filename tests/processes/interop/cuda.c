@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* %r1: the thread; %rd1: its word of `data`; those behind the `count`th are done. %r4, %r5: multiplier and addend. */
+/* %r1: the thread; %rd1: its word of `data`; threads beyond `count` exit. %r4, %r5: multiplier and addend. */
 #define OWN_WORD                                                                                                                           \
     "{\n"                                                                                                                                  \
     "    .reg .pred %p;\n"                                                                                                                 \
@@ -29,9 +29,7 @@
 static const char kernels[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
     ".visible .entry map(.param .u64 data, .param .u32 count, .param .u32 multiplier, .param .u32 addend,\n"
-    "    .param .u32 step)\n"
-    OWN_WORD
-    "    ld.param.u32 %r6, [step];\n"
+    "    .param .u32 step)\n" OWN_WORD "    ld.param.u32 %r6, [step];\n"
     "    ld.global.u32 %r7, [%rd1];\n"
     "    mad.lo.u32 %r7, %r7, %r4, %r5;\n"
     "    mad.lo.u32 %r7, %r1, %r6, %r7;\n"
@@ -39,9 +37,7 @@ static const char kernels[] =
     "    ret;\n"
     "}\n"
     ".visible .entry count_wrong(.param .u64 data, .param .u32 count, .param .u32 multiplier, .param .u32 addend,\n"
-    "    .param .u64 wrong)\n"
-    OWN_WORD
-    "    mad.lo.u32 %r6, %r1, %r4, %r5;\n"
+    "    .param .u64 wrong)\n" OWN_WORD "    mad.lo.u32 %r6, %r1, %r4, %r5;\n"
     "    ld.global.u32 %r7, [%rd1];\n"
     "    setp.eq.u32 %p, %r6, %r7;\n"
     "    @%p ret;\n"
@@ -66,7 +62,7 @@ void expect_true(bool condition, const char *text, const char *file, int line)
 {
     if (condition)
         return;
-    fprintf(stderr, "%s:%d: not so: %s\n", file, line, text);
+    fprintf(stderr, "%s:%d: this does not hold: %s\n", file, line, text);
     exit(EXIT_FAILURE);
 }
 
@@ -75,7 +71,7 @@ static bool same_file(const struct stat *one, const struct stat *other)
     return one->st_dev == other->st_dev && one->st_ino == other->st_ino && one->st_rdev == other->st_rdev;
 }
 
-/* -1: of whatever. */
+/* -1: of any file. */
 static unsigned count_descriptors_of(int fd)
 {
     DIR *folder = opendir("/proc/self/fd");

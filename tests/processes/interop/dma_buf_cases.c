@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of cuMemAlloc goes to Vulkan as the dma-buf of cuMemGetHandleForAddressRange; and dma-bufs that neither of them made come to CUDA. */
+/* Vulkan imports memory of cuMemAlloc as the dma-buf of cuMemGetHandleForAddressRange; CUDA imports dma-bufs that neither API created. */
 #include "interop.h"
 
 #include "../../api/which_driver.h"
@@ -63,7 +63,7 @@ int dma_buf_exported(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* Freed memory that somebody else still has is not handed out again. */
+/* Freed memory that is still imported elsewhere is not allocated again. */
 int dma_buf_stays(struct app *app, struct cuda *cuda)
 {
     CUdeviceptr memory, next;
@@ -88,7 +88,7 @@ int dma_buf_stays(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* A dma-buf of the file's pages, where Linux makes such; else the file itself, which lavapipe maps in the same way. */
+/* Creates a dma-buf of the file's pages, if Linux supports that (udmabuf); otherwise uses the file itself, which lavapipe maps in the same way. */
 static int dma_buf_of_file(int file)
 {
     struct udmabuf_create create = {.memfd = (uint32_t)file, .flags = UDMABUF_FLAGS_CLOEXEC, .size = ALL};
@@ -102,7 +102,7 @@ static int dma_buf_of_file(int file)
     return fd >= 0 ? fd : fcntl(file, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Pages of the host as a dma-buf, for devices that reach such: by every address rule kernels see what the host writes, and it what they do. */
+/* Host pages as a dma-buf, for devices that can import them: with every address rule kernels and the host see each other's stores. */
 int dma_buf_of_pages(struct app *app, struct cuda *cuda)
 {
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc;
@@ -133,7 +133,7 @@ int dma_buf_of_pages(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* Two dma-bufs of one memory are CUDA's own, too. */
+/* CUDA itself can import two dma-bufs of the same memory. */
 static void import_into_cuda(struct cuda *cuda, CUdeviceptr memory)
 {
     CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC image = {
@@ -153,13 +153,13 @@ static void import_into_cuda(struct cuda *cuda, CUdeviceptr memory)
     pointer = map_buffer(imported, 0, BYTES);
     cuda_map(cuda, NULL, memory, (struct app_map){WORDS, 0, 8, 6});
     expect(cuda_count_wrong(cuda, pointer, WORDS, 6, 8) == 0);
-    gives(CUDA_ERROR_NOT_SUPPORTED, export_range(pointer, 65536, &fd)); /* by its maker only */
+    gives(CUDA_ERROR_NOT_SUPPORTED, export_range(pointer, 65536, &fd)); /* only its creator can export it */
     gives(CUDA_ERROR_NOT_SUPPORTED, cuExternalMemoryGetMappedMipmappedArray(&mipmap, imported, &image));
     ok(cuMemFree(pointer));
     ok(cuDestroyExternalMemory(imported));
 }
 
-/* Where the native driver exports them it gives the same errors; but its dma-bufs begin anywhere. */
+/* If the native driver exports dma-bufs, it returns the same errors; but its dma-bufs can begin at any address. */
 int dma_buf_errors(struct app *app, struct cuda *cuda)
 {
     const CUmemRangeHandleType type = CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD;
@@ -184,11 +184,11 @@ int dma_buf_errors(struct app *app, struct cuda *cuda)
     gives(CUDA_ERROR_INVALID_VALUE, export_range((CUdeviceptr)(uintptr_t)host, MIB, &fd));
     if (!here)
         gives(CUDA_ERROR_NOT_SUPPORTED, export_range(memory, ALL, &fd));
-    if (on_cuttle()) /* NVIDIA's driver writes something */
+    if (on_cuttle()) /* NVIDIA's driver changes it */
         expect(fd == -77);
     if (on_cuttle() && here) {
         gives(CUDA_ERROR_NOT_SUPPORTED, export_range(memory + 65536, 65536, &fd));
-        ok(cuMemAlloc(&small[0], 65536)); /* parts of one chunk: one of them is not its beginning */
+        ok(cuMemAlloc(&small[0], 65536)); /* parts of one chunk: one of them is not at its beginning */
         ok(cuMemAlloc(&small[1], 65536));
         gives(CUDA_ERROR_NOT_SUPPORTED, export_range(small[0] > small[1] ? small[0] : small[1], 65536, &fd));
         ok(cuMemFree(small[0]));

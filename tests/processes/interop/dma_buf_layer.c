@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A layer that makes of lavapipe a GPU whose memory can be had as dma-bufs, for the tests of them: Mesa's drivers of GPUs all have those, and no
- * machine of CI has a GPU. A dma-buf here is a file in memory, which lavapipe maps as it does what Linux's udmabuf makes of one. So the
- * layer makes a file of memory that is to be exported, has lavapipe import its pages from where GPUs would have them, at a multiple of
- * 64 KiB, and gives the file out when it is asked for.
- * Nothing else is changed: what is written is found on the other side only if it really is the same memory. */
+/* A layer that presents lavapipe as a GPU whose memory can be exported as dma-bufs, for tests: all of Mesa's GPU drivers support them, and no
+ * machine of CI has a GPU. A dma-buf here is a file in memory, which lavapipe maps like a dma-buf that Linux's udmabuf creates from one. The
+ * layer creates a file for exportable memory, lets lavapipe import its pages at an address like a GPU's, a multiple of
+ * 64 KiB, and returns the file on export.
+ * Nothing else is changed: both sides see the same data only if it really is the same memory. */
 #include <vulkan/vulkan.h>
 
 #include <vulkan/vk_layer.h>
@@ -24,7 +24,7 @@
 #define ALIGN ((size_t)64 << 10)
 #define EXPORTED __attribute__((visibility("default")))
 
-/* The functions that are ours, too. */
+/* The functions that the layer intercepts. */
 #define FUNCTIONS(F)                                                                                                                       \
     F(vkCreateDevice)                                                                                                                      \
     F(vkDestroyInstance)                                                                                                                   \
@@ -36,9 +36,10 @@
     F(vkFreeMemory)                                                                                                                        \
     F(vkGetMemoryFdKHR)
 
-/* What comes below us, for an instance or a device. It is asked for when that is made: later the loader answers with what comes first. */
+/* The functions of the next layer, for an instance or a device. They are queried at its creation: later the loader returns those of the first
+ * layer. */
 struct link {
-    void *key; /* what the loader writes into every handle of it; NULL: free */
+    void *key; /* the dispatch pointer that the loader stores in every handle of it; NULL: unused */
     PFN_vkGetInstanceProcAddr instance_function;
     PFN_vkGetDeviceProcAddr device_function;
 #define F(name) PFN_##name name;
@@ -49,7 +50,7 @@ struct link {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct link links[MAX_LINKS];
 static struct file {
-    VkDeviceMemory memory; /* null: free */
+    VkDeviceMemory memory; /* VK_NULL_HANDLE: unused */
     int fd;
     char *pages;
     size_t bytes;
@@ -91,11 +92,11 @@ static struct link find_link(const void *handle, bool forget)
 
 /* ---- instances and devices ---- */
 
-/* The loader's own structure in a chain: who comes next, which the next one is to see without us. */
+/* Finds the loader's structure in a chain, which names the next layer, and advances it for that layer. */
 static void *find_link_info(const void *chain, VkStructureType type)
 {
     for (const VkLayerInstanceCreateInfo *info = chain; info; info = info->pNext)
-        if (info->sType == type && info->function == VK_LAYER_LINK_INFO) /* of both kinds the beginning is the same */
+        if (info->sType == type && info->function == VK_LAYER_LINK_INFO) /* both kinds begin with the same members */
             return (void *)info;
     return NULL;
 }
@@ -159,7 +160,7 @@ static VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice device, const VkAlloca
     link.vkDestroyDevice(device, allocator);
 }
 
-/* ---- what the device is ---- */
+/* ---- properties of the device ---- */
 
 static VKAPI_ATTR void VKAPI_CALL get_properties(VkPhysicalDevice physical, VkPhysicalDeviceProperties *out)
 {
@@ -208,7 +209,7 @@ static void keep_file(const struct file *file)
     abort();
 }
 
-/* What stands behind such memory; no memory: nothing. */
+/* Finds the file of such memory; a null handle has none. */
 static struct file find_file(VkDeviceMemory memory, bool forget)
 {
     struct file file = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The other way round: memory of cuMemCreate goes to Vulkan by the file descriptor of cuMemExportToShareableHandle. */
+/* The reverse direction: Vulkan imports memory of cuMemCreate by the file descriptor of cuMemExportToShareableHandle. */
 #include "interop.h"
 
 #include <string.h>
@@ -102,7 +102,7 @@ int exported_memory(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* "the memory lives until all references to it are released": what Vulkan imported stays when CUDA has let it go. */
+/* "the memory lives until all references to it are released": memory that Vulkan imported remains after CUDA has released it. */
 int exported_memory_stays(struct app *app, struct cuda *cuda)
 {
     struct exported exported;
@@ -121,7 +121,7 @@ int exported_memory_stays(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* One memory by three ways: CUDA's own mapping, what CUDA imports again, and Vulkan's. */
+/* The same memory in three ways: CUDA's own mapping, CUDA's import, and Vulkan's import. */
 int exported_and_imported(struct app *app, struct cuda *cuda)
 {
     struct exported exported, again;

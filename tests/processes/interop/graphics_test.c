@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphics interop (OpenGL, EGL, VDPAU) is not there: every family says so with the documented error, whatever the arguments are, and
- * leaves results alone, and the log names each function that was called. Programs then take the way over memory of their own. For Cuttle
- * only: NVIDIA's driver has these. */
+/* Graphics interop (OpenGL, EGL, VDPAU) is not supported: every function returns the documented error for any arguments, and does
+ * not write results, and the log names each function that was called. Programs then use ordinary memory instead. For Cuttle
+ * only, since NVIDIA's driver supports these functions. */
 #include <cuda.h>
 
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 #include "../../api/which_driver.h"
 
-/* Of headers that cuda.h does not include; their handles are numbers and pointers. */
+/* Types of headers that cuda.h does not include; their handles are numbers and pointers. */
 typedef int vdpau_get_proc_address(uint32_t device, uint32_t function_id, void **function);
 CUresult cuGraphicsGLRegisterBuffer(CUgraphicsResource *resource, unsigned buffer, unsigned flags);
 CUresult cuGraphicsGLRegisterImage(CUgraphicsResource *resource, unsigned image, unsigned target, unsigned flags);
@@ -29,7 +29,7 @@ CUresult cuGraphicsVDPAURegisterOutputSurface(CUgraphicsResource *resource, uint
 #define MAX_CALLS 32
 
 static int failed;
-static const char *calls[MAX_CALLS]; /* what was called, with its arguments */
+static const char *calls[MAX_CALLS]; /* the calls, with their arguments */
 static unsigned n_calls;
 
 #define UNTOUCHED ((void *)(uintptr_t)0x5a5a)
@@ -89,7 +89,7 @@ static int says(const char *text, const char *name, const char *version)
     return strstr(text, line) != NULL;
 }
 
-/* Whether the log has a line of each function that was called; cuda.h makes newer ones of some names. */
+/* Whether the log has a line for each function that was called; cuda.h maps some names to newer versions. */
 static void check_log(const char *path)
 {
     char text[16384], name[64];
@@ -100,7 +100,7 @@ static void check_log(const char *path)
     for (unsigned i = 0; i < n_calls; i++) {
         snprintf(name, sizeof name, "%.*s", (int)strcspn(calls[i], "("), calls[i]);
         if (!says(text, name, "") && !says(text, name, "_v2")) {
-            printf("the log does not say that %s is missing\n", name);
+            printf("the log does not report that %s is not supported\n", name);
             failed = 1;
         }
     }
@@ -116,7 +116,7 @@ int main(void)
     int log;
 
     if (!on_cuttle())
-        return 77; /* what is tested is that these functions are not there */
+        return 77; /* the test is for a driver without these functions */
     log = mkstemp(path);
     if (log < 0 || setenv("CUTTLE_LOG_FILE", path, 1) || setenv("CUTTLE_LOG", "warn", 1))
         return EXIT_FAILURE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images of a Vulkan program as mipmapped arrays of CUDA: what one writes the other reads, in every level, layer and slice. */
+/* Images of a Vulkan program as mipmapped arrays of CUDA: each API reads what the other writes, in every level, layer and slice. */
 #include "app_image.h"
 #include "interop.h"
 
@@ -12,7 +12,7 @@
 #define SURFACE CUDA_ARRAY3D_SURFACE_LDST
 #define TARGET CUDA_ARRAY3D_COLOR_ATTACHMENT
 
-/* An image, and how CUDA's descriptor says the same. */
+/* An image, and the equivalent descriptor of CUDA. */
 static const struct row {
     const char *name;
     struct app_image_desc image;
@@ -96,7 +96,7 @@ static CUexternalMemory import_image(struct app *app, const struct app_image *im
     return memory;
 }
 
-/* All levels to host memory or back, one after another. */
+/* Copies all levels to host memory or back, one after another. */
 static void copy_levels(CUmipmappedArray mipmap, const struct app_image *image, unsigned char *texels, bool to_array)
 {
     for (uint32_t i = 0; i < image->desc.levels; i++) {
@@ -124,7 +124,7 @@ static void copy_levels(CUmipmappedArray mipmap, const struct app_image *image, 
 static void fill_with_noise(unsigned char *texels, uint64_t bytes, unsigned seed)
 {
     for (uint64_t i = 0; i < bytes; i++)
-        texels[i] = (unsigned char)((seed = seed * 1664525u + 1013904223u) >> 24) & 0x3b; /* no float of these is a NaN */
+        texels[i] = (unsigned char)((seed = seed * 1664525u + 1013904223u) >> 24) & 0x3b; /* no float made of these bytes is a NaN */
 }
 
 static void expect_same(const struct row *row, const char *what, const unsigned char *got, const unsigned char *want, uint64_t bytes)
@@ -150,7 +150,7 @@ static void share_image(struct app *app, const struct row *row, unsigned seed)
     there = malloc(image.texels_bytes);
     got = malloc(image.texels_bytes);
     fill_with_noise(there, image.texels_bytes, seed);
-    app_image_write(app, &image, there); /* before CUDA knows of it */
+    app_image_write(app, &image, there); /* before CUDA imports it */
     memory = import_image(app, &image);
     desc = describe(row, &image);
     ok(cuExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &desc));
@@ -188,7 +188,7 @@ int images(struct app *app, struct cuda *cuda)
     return shared ? PASSED : LEFT_OUT;
 }
 
-/* The array lives on when the memory object is destroyed, and the application's image too. */
+/* The array remains valid after the memory object is destroyed, and so does the application's image. */
 int image_order(struct app *app, struct cuda *cuda)
 {
     const struct row *row = &rows[0];
@@ -234,7 +234,7 @@ int image_errors(struct app *app, struct cuda *cuda)
     CUmipmappedArray mipmap;
     struct app_image image;
 
-    if (!on_cuttle() || !app_image_is_possible(app, &row->image)) /* NVIDIA's driver looks at little, and does not survive it */
+    if (!on_cuttle() || !app_image_is_possible(app, &row->image)) /* NVIDIA's driver checks little, and crashes */
         return LEFT_OUT;
     app_image_create(app, &row->image, &image);
     memory = import_image(app, &image);
@@ -251,13 +251,13 @@ int image_errors(struct app *app, struct cuda *cuda)
     bad.numLevels = 0;
     gives(CUDA_ERROR_INVALID_VALUE, cuExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &bad));
     bad = good;
-    bad.arrayDesc.Width = bad.arrayDesc.Height = 4096; /* more than there is */
+    bad.arrayDesc.Width = bad.arrayDesc.Height = 4096; /* more than the memory has */
     gives(CUDA_ERROR_INVALID_VALUE, cuExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &bad));
     bad = good;
     bad.offset = image.memory_bytes;
     gives(CUDA_ERROR_INVALID_VALUE, cuExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &bad));
     bad = good;
-    bad.numLevels = 9; /* of 128 texels halving gives 8 */
+    bad.numLevels = 9; /* 128 texels have at most 8 levels */
     gives(CUDA_ERROR_INVALID_VALUE, cuExternalMemoryGetMappedMipmappedArray(&mipmap, memory, &bad));
     bad = good;
     bad.offset = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the cases of the interop test share: the CUDA half, checks, and the cases themselves.
- * The program links libcuda.so.1 alone, so that NVIDIA's own driver runs it, too. */
+/* Shared by the cases of the interop test: the CUDA half, checks, and the cases themselves.
+ * The program links only libcuda.so.1, so that it also runs on NVIDIA's own driver. */
 #ifndef CUTTLE_TESTS_INTEROP_H
 #define CUTTLE_TESTS_INTEROP_H
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Ends the program unless `call` gives `code`. */
+/* Ends the program unless `call` returns `code`. */
 #define gives(code, call) expect_code((code), (call), #call, __FILE__, __LINE__)
 #define ok(call) gives(CUDA_SUCCESS, call)
 #define expect(condition) expect_true((condition), #condition, __FILE__, __LINE__)
@@ -32,18 +32,18 @@ struct cuda {
 void cuda_open(struct cuda *cuda);
 void cuda_close(struct cuda *cuda);
 void cuda_map(struct cuda *cuda, CUstream stream, CUdeviceptr data, struct app_map map);
-/* How many of `count` words are not i * multiplier + addend, by a kernel. */
+/* Counts with a kernel how many of `count` words are not i * multiplier + addend. */
 unsigned cuda_count_wrong(struct cuda *cuda, CUdeviceptr data, unsigned count, unsigned multiplier, unsigned addend);
 void cuda_count_wrong_async(struct cuda *cuda, CUstream stream, CUdeviceptr data, unsigned count, unsigned multiplier, unsigned addend,
                             CUdeviceptr wrong);
 
-/* What cuImportExternalMemory wants, without flags. */
+/* Returns the descriptor for cuImportExternalMemory, without flags. */
 CUDA_EXTERNAL_MEMORY_HANDLE_DESC memory_handle(unsigned type, int fd, unsigned long long bytes);
-/* Memory that the application exports, imported whole; the descriptor is the driver's then. */
+/* Imports the whole memory that the application exports; the driver then owns the descriptor. */
 CUexternalMemory import_memory(struct app *app, const struct app_buffer *buffer);
 CUdeviceptr map_buffer(CUexternalMemory memory, unsigned long long offset, unsigned long long bytes);
 
-/* 77: left out, as ctest takes it. */
+/* 77: skipped, as ctest interprets it. */
 enum { PASSED = 0, LEFT_OUT = 77 };
 typedef int interop_case(struct app *app, struct cuda *cuda);
 interop_case ping_pong_host, ping_pong_timeline, ping_pong_binary, semaphore_arrays, semaphore_errors, semaphore_ownership;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the manual says of cuExternalMemoryGetMappedBuffer, sentence by sentence, beyond the ordinary: memory_cases.c has that. */
+/* The manual's sentences on cuExternalMemoryGetMappedBuffer, beyond ordinary use, which memory_cases.c tests. */
 #include "interop.h"
 
 #include "../../api/which_driver.h"
@@ -37,7 +37,7 @@ void not_initialized(void)
     gives(CUDA_ERROR_NOT_INITIALIZED, cuDestroyExternalSemaphore(NULL));
 }
 
-/* "offset in the memory object where the buffer's base address is": any that the kernel's words allow, and a size that ends anywhere. */
+/* "offset in the memory object where the buffer's base address is": any offset that is a multiple of the kernel's words, and any size. */
 static void map_oddly(struct app *app, struct cuda *cuda, enum app_memory_kind kind)
 {
     static const unsigned long long offsets[] = {4, 100, 4096 + 12, 65536 - 4, 65536 + 4, BYTES - 404};
@@ -95,7 +95,7 @@ int combined_range(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* "must be freed using cuMemFree": by nothing else, from where it begins, once. */
+/* "must be freed using cuMemFree": only by that function, at the buffer's beginning, and once. */
 int freed_once(struct app *app, struct cuda *cuda)
 {
     struct app_buffer buffer;
@@ -112,7 +112,7 @@ int freed_once(struct app *app, struct cuda *cuda)
     gives(CUDA_ERROR_INVALID_VALUE, cuMemHostUnregister((void *)(uintptr_t)pointer));
     gives(CUDA_ERROR_INVALID_VALUE, cuIpcCloseMemHandle(pointer));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(pointer + 64));
-    gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(pointer - 64)); /* its import begins there */
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(pointer - 64)); /* the import begins there */
     ok(cuMemFree(pointer));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(pointer));
     ok(cuDestroyExternalMemory(memory));
@@ -120,7 +120,7 @@ int freed_once(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* A context with external memory in it, in which a kernel failed; and its end. */
+/* A context with external memory in which a kernel has failed, and its destruction. */
 static void break_context(struct app *app, struct cuda *cuda, const struct app_buffer *buffer)
 {
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC handle;
@@ -152,19 +152,19 @@ static void break_context(struct app *app, struct cuda *cuda, const struct app_b
     ok(cuCtxSetCurrent(cuda->context));
 }
 
-/* "may also return error codes from previous, asynchronous launches": then nothing is imported or mapped, and a descriptor stays the caller's.
- * What there was goes with its context. */
+/* "may also return error codes from previous, asynchronous launches": then nothing is imported or mapped, and the caller still owns the descriptor.
+ * Earlier imports are freed with their context. */
 int errors_of_launches(struct app *app, struct cuda *cuda)
 {
     struct app_buffer buffer;
     unsigned descriptors;
     int exported;
 
-    if (!on_cuttle()) /* nothing works in the process any more */
+    if (!on_cuttle()) /* then no call works in the process any more */
         return LEFT_OUT;
     app_buffer_create(app, BYTES, APP_SHARED, &buffer);
     exported = app_buffer_export(app, &buffer);
-    descriptors = count_descriptors_like(exported); /* NVIDIA's Vulkan driver keeps another, for each context that ran something */
+    descriptors = count_descriptors_like(exported); /* NVIDIA's Vulkan driver keeps another for each context that executed work */
     break_context(app, cuda, &buffer);
     expect(count_descriptors_like(exported) == descriptors);
     close(exported);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Vulkan and CUDA share memory in one process: the cases of memory, and the program.
  *
- *   interop_test [CASE]       all cases, or one; "facts" prints what bad arguments give
+ *   interop_test [CASE]       all cases, or one; "facts" prints the results for invalid arguments
  *   interop_test child FD     the other process of two_processes */
 #include "interop.h"
 
@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define WORDS 10000u /* no power of two, no multiple of the work-group's size */
+#define WORDS 10000u /* neither a power of two nor a multiple of the work-group's size */
 #define BYTES (WORDS * 4ull)
 
 /* A buffer of the application and its pointer in CUDA. */
@@ -39,7 +39,7 @@ static void unshare(struct app *app, struct shared *shared)
     app_buffer_destroy(app, &shared->buffer);
 }
 
-/* What Vulkan sees in a buffer: copied by the shader to memory of the host. */
+/* Reads a buffer with Vulkan: the shader copies it to host memory. */
 static void expect_in_vulkan(struct app *app, const struct app_buffer *buffer, unsigned count, unsigned multiplier, unsigned addend)
 {
     struct app_buffer host;
@@ -140,7 +140,7 @@ static int whole_api(struct app *app, struct cuda *cuda)
 }
 
 /* "The properties of the buffer being mapped must be described in bufferDesc": its offset "in the memory object" and its size. Two buffers
- * in one memory, each mapped by itself. */
+ * in one memory object, mapped separately. */
 static int offsets(struct app *app, struct cuda *cuda)
 {
     const unsigned long long second = 256 * 1024, bytes = 64 * 1024;
@@ -159,7 +159,7 @@ static int offsets(struct app *app, struct cuda *cuda)
         app_run(app, &parts[i], &parts[i], &(struct app_map){words, 0, i * 1000, i + 2});
     for (unsigned i = 0; i < 2; i++)
         expect(cuda_count_wrong(cuda, pointers[i], words, i + 2, i * 1000) == 0);
-    ok(cuMemFree(pointers[0])); /* the other stays */
+    ok(cuMemFree(pointers[0])); /* the other remains valid */
     cuda_map(cuda, NULL, pointers[1], (struct app_map){words, 2, 0, 0});
     ok(cuCtxSynchronize());
     expect_in_vulkan(app, &parts[1], words, 6, 2000);
@@ -173,8 +173,8 @@ static int offsets(struct app *app, struct cuda *cuda)
 }
 
 /* "Mapping two buffers whose ranges overlap may or may not result in the same virtual address being returned for the overlapped portion":
- * the same bytes by two pointers. "all accesses to that region from the GPU are volatile" is the application's to see to; a launch that
- * follows another sees what that wrote in any case. */
+ * the same bytes by two pointers. "all accesses to that region from the GPU are volatile" is the application's responsibility; a launch
+ * always sees the stores of an earlier one. */
 static int overlapping(struct app *app, struct cuda *cuda)
 {
     const unsigned long long half = 64 * 1024;
@@ -205,7 +205,7 @@ static int overlapping(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* The object goes, and the application's memory, while a buffer is mapped. */
+/* The memory object and the application's memory are destroyed while a buffer is mapped. */
 static int destroy_order(struct app *app, struct cuda *cuda)
 {
     struct shared shared = share(app, APP_SHARED);
@@ -214,7 +214,7 @@ static int destroy_order(struct app *app, struct cuda *cuda)
     app_run(app, &shared.buffer, &shared.buffer, &(struct app_map){WORDS, 0, 1, 1});
     ok(cuDestroyExternalMemory(shared.memory));
     app_buffer_destroy(app, &shared.buffer);
-    if (on_cuttle()) { /* the manual wants them unused by now; ours live on */
+    if (on_cuttle()) { /* the manual requires that they are not used any more; with Cuttle they remain valid */
         expect(cuda_count_wrong(cuda, shared.pointer, WORDS, 1, 1) == 0);
         expect(cuda_count_wrong(cuda, second, WORDS, 1, 1) == 0);
     }
@@ -223,7 +223,7 @@ static int destroy_order(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* The descriptor is the driver's on success, and only then; freed, none is left. */
+/* The driver owns the descriptor on success, and only then; after the memory is freed, no descriptor leaks. */
 static int ownership(struct app *app, struct cuda *cuda)
 {
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc;
@@ -283,7 +283,7 @@ static void bad_imports(void)
     expect((file = memfd_create("zeros", MFD_CLOEXEC)) >= 0 && ftruncate(file, 1 << 20) == 0);
     desc.handle.fd = file;
     gives(CUDA_ERROR_OPERATING_SYSTEM, cuImportExternalMemory(&memory, &desc));
-    expect(!close(pipe_ends[0]) && !close(pipe_ends[1]) && !close(file)); /* they stayed ours */
+    expect(!close(pipe_ends[0]) && !close(pipe_ends[1]) && !close(file)); /* the program still owns them */
 }
 
 static CUresult map_as(CUexternalMemory memory, unsigned long long offset, unsigned long long size, unsigned flags)
@@ -319,7 +319,7 @@ static int errors(struct app *app, struct cuda *cuda)
     gives(CUDA_ERROR_INVALID_VALUE, map_as(shared.memory, 0, all + 1, 0));
     gives(CUDA_ERROR_INVALID_VALUE, map_as(shared.memory, all, 1, 0));
     gives(CUDA_ERROR_INVALID_VALUE, map_as(shared.memory, 0, 0, 0));
-    if (on_cuttle()) /* NVIDIA's driver looks for that many addresses first */
+    if (on_cuttle()) /* NVIDIA's driver reserves the addresses first */
         gives(CUDA_ERROR_INVALID_VALUE, map_as(shared.memory, 4096, UINT64_MAX, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(shared.pointer + 4));
     if (on_cuttle()) {
@@ -328,7 +328,7 @@ static int errors(struct app *app, struct cuda *cuda)
         gives(CUDA_ERROR_INVALID_HANDLE, cuDestroyExternalMemory(NULL));
     }
     unshare(app, &shared);
-    if (on_cuttle()) { /* native drivers do not survive handles that are gone */
+    if (on_cuttle()) { /* native drivers crash on destroyed handles */
         gives(CUDA_ERROR_INVALID_HANDLE, cuDestroyExternalMemory(shared.memory));
         gives(CUDA_ERROR_INVALID_HANDLE, map_as(shared.memory, 0, BYTES, 0));
         gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(shared.pointer));
@@ -336,7 +336,7 @@ static int errors(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* What bad arguments give on this driver, for comparison; each try could end the program, so the facts come one by one. */
+/* Prints this driver's results for invalid arguments, for comparison; each call could crash, so results are printed one by one. */
 static int facts(struct app *app, struct cuda *cuda)
 {
     (void)app;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vulkan and CUDA take turns: by the host, by timelines, by binary semaphores. A round is x = 3 x + 7 by the shader, then x = 5 x + 11 by
- * the kernel; a kernel of CUDA's compares every word with what the host reckons, in every round. */
+/* Vulkan and CUDA alternate, synchronized by the host, by timelines or by binary semaphores. A round is x = 3 x + 7 by the shader, then
+ * x = 5 x + 11 by the kernel; in every round a CUDA kernel compares every word with the value that the host computes. */
 #include "interop.h"
 
 #include "../../api/which_driver.h"
@@ -37,7 +37,7 @@ static void start(struct game *game, struct app *app, struct cuda *cuda)
     game->turn = app_record(app, &game->buffer, &game->buffer, &(struct app_map){WORDS, 3, 7, 0});
 }
 
-/* The kernel's turn and the check of the round, in stream order. */
+/* The kernel and the check of a round, in stream order. */
 static void cuda_turn(struct game *game, struct cuda *cuda)
 {
     cuda_map(cuda, game->stream, game->data, (struct app_map){WORDS, 5, 11, 0});
@@ -112,7 +112,7 @@ int ping_pong_host(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* Nobody waits on the host until all is enqueued; the last rounds are enqueued on the side of CUDA first. */
+/* The host does not wait until everything is enqueued; the last rounds are enqueued in CUDA first. */
 int ping_pong_timeline(struct app *app, struct cuda *cuda)
 {
     CUexternalSemaphore imported;
@@ -169,7 +169,7 @@ int ping_pong_binary(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* Several at once: the kernel of one stream goes when two timelines are there, which another stream and the host signal. */
+/* Several semaphores: the kernel of one stream starts after two timelines are signalled, by another stream and by the host. */
 int semaphore_arrays(struct app *app, struct cuda *cuda)
 {
     const uint64_t values[2] = {3, 8};
@@ -191,11 +191,11 @@ int semaphore_arrays(struct app *app, struct cuda *cuda)
         imported[i] = share_semaphore(app, semaphores[i], true);
         waits[i].params.fence.value = signals[i].params.fence.value = values[i];
     }
-    ok(cuWaitExternalSemaphoresAsync(imported, waits, 2, game.stream)); /* before anybody signals */
+    ok(cuWaitExternalSemaphoresAsync(imported, waits, 2, game.stream)); /* before the signals */
     cuda_map(cuda, game.stream, game.data, (struct app_map){WORDS, 2, 0, 0});
     usleep(20000);
     gives(CUDA_ERROR_NOT_READY, cuStreamQuery(game.stream));
-    ok(cuSignalExternalSemaphoresAsync(imported, signals, 2, other)); /* what the first stream waits for must not stand behind it */
+    ok(cuSignalExternalSemaphoresAsync(imported, signals, 2, other)); /* the awaited signal must not be queued after the wait */
     ok(cuStreamSynchronize(game.stream));
     for (int i = 0; i < 2; i++) {
         uint64_t value = 0;
@@ -204,9 +204,9 @@ int semaphore_arrays(struct app *app, struct cuda *cuda)
         expect(value == values[i]);
     }
     expect(cuda_count_wrong(cuda, game.data, WORDS, 2, 10) == 0);
-    if (on_cuttle()) /* timelines only grow */
+    if (on_cuttle()) /* timeline values only increase */
         gives(CUDA_ERROR_INVALID_VALUE, cuSignalExternalSemaphoresAsync(imported, signals, 2, other));
-    ok(cuWaitExternalSemaphoresAsync(imported, waits, 2, other)); /* again, since they stay */
+    ok(cuWaitExternalSemaphoresAsync(imported, waits, 2, other)); /* again, since timelines keep their values */
     ok(cuStreamSynchronize(other));
     finish(&game, app);
     ok(cuStreamDestroy(other));
@@ -261,7 +261,7 @@ static void bad_imports(const struct app *app)
     if (app->has_semaphores) {
         gives(CUDA_ERROR_OPERATING_SYSTEM, import_as(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD, 0));
         gives(CUDA_ERROR_INVALID_VALUE, import_as(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD, 1));
-    } else { /* lavapipe: the descriptor is not looked at */
+    } else { /* lavapipe: the descriptor is not checked */
         gives(CUDA_ERROR_NOT_SUPPORTED, import_as(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD, 0));
         gives(CUDA_ERROR_NOT_SUPPORTED, import_as(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD, 0));
     }
@@ -289,7 +289,7 @@ int semaphore_errors(struct app *app, struct cuda *cuda)
     return PASSED;
 }
 
-/* The descriptor is the driver's on success, and only then; destroyed, or gone with its context, none is left. */
+/* The driver owns the descriptor on success, and only then; after the semaphore or its context is destroyed, no descriptor leaks. */
 int semaphore_ownership(struct app *app, struct cuda *cuda)
 {
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal;
@@ -302,7 +302,7 @@ int semaphore_ownership(struct app *app, struct cuda *cuda)
     if (!app->has_semaphores || !on_cuttle())
         return LEFT_OUT;
     semaphore = app_semaphore_create(app, false);
-    imported = share_semaphore(app, semaphore, false); /* once, for what a driver keeps */
+    imported = share_semaphore(app, semaphore, false); /* once before counting, for descriptors that a driver keeps */
     ok(cuDestroyExternalSemaphore(imported));
     before = count_descriptors();
     memset(&signal, 0, sizeof signal);

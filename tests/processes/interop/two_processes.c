@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two processes: the child's Vulkan makes memory and passes its descriptor over a socket; the parent's CUDA imports it, reads what the
- * child's shader wrote and writes itself; the child's Vulkan sees that. */
+/* Two processes: the child allocates memory with Vulkan and passes its descriptor through a socket; the parent imports it with CUDA, reads what
+ * the child's shader wrote, and writes to it; the child reads that with Vulkan. */
 #include "interop.h"
 
 #include <string.h>
