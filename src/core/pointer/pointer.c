@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a CUDA pointer (Driver API: Unified Addressing). One row an attribute: its type, what it is of memory that CUDA does
- * not know, and how it is found. */
+/* The attributes of CUDA pointers (Driver API: Unified Addressing). The table has a row per attribute: the size of its type, its getter and
+ * its value for memory that CUDA does not know. */
 #include "pointer.h"
 
 #include "core/memory/host_memory.h"
@@ -14,7 +14,7 @@
 
 #define CT_CHANNEL "memory"
 
-/* A value on its way to the caller; the row says which member, by its size. */
+/* An attribute's value; the size in the attribute's row determines which member is valid. */
 union value {
     unsigned int u32;
     int i32;
@@ -22,11 +22,11 @@ union value {
     void *pointer;
 };
 
-/* What a getter may look at. */
+/* The input of a getter. */
 struct query {
     const struct ct_context *context; /* the current one, or NULL */
     const struct ct_range *range;
-    const struct ct_vmm_mapping_info *mapping; /* what is mapped at the pointer; all of the range but in reserved addresses */
+    const struct ct_vmm_mapping_info *mapping; /* the mapping at the pointer: the whole range, except in reserved addresses */
     uint64_t pointer;
 };
 
@@ -62,11 +62,11 @@ static CUresult get_device_pointer(const struct query *q, union value *out)
     uint64_t start = q->range->device_pointer;
 
     if (!q->context)
-        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "the device pointer of 0x%llx in no context", (unsigned long long)q->pointer);
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "the device pointer of 0x%llx needs a current context", (unsigned long long)q->pointer);
     if (q->mapping->access == CU_MEM_ACCESS_FLAGS_PROT_NONE)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "no device has access to 0x%llx", (unsigned long long)q->pointer);
     if (is_for_all_devices(q->range) && !ct_host_memory_reach(q->context->device, q->range, &start))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "device %d does not reach 0x%llx", q->context->device->ordinal,
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "device %d cannot access 0x%llx", q->context->device->ordinal,
                        (unsigned long long)q->pointer);
     out->u64 = start + (q->pointer - q->range->start);
     return CUDA_SUCCESS;
@@ -159,7 +159,7 @@ static CUresult get_handle_types(const struct query *q, union value *out)
     return CUDA_SUCCESS;
 }
 
-/* Whether cuIpcGetMemHandle takes it. */
+/* Whether cuIpcGetMemHandle accepts the memory. */
 static CUresult get_ipc_capable(const struct query *q, union value *out)
 {
     const struct ct_range *range = q->range;
@@ -168,7 +168,7 @@ static CUresult get_ipc_capable(const struct query *q, union value *out)
     return CUDA_SUCCESS;
 }
 
-/* Every device works in its own memory, and in the host's where it reaches that. */
+/* Every device can access its own memory, and the host memory that it can map. */
 static bool has_access(const struct query *q)
 {
     uint64_t start;
@@ -194,7 +194,8 @@ static CUresult get_tokens(const struct query *q, union value *out)
     (void)out;
     if (is_host(q->range))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in device memory", (unsigned long long)q->pointer);
-    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "tokens for 0x%llx, as other kernel modules would take them", (unsigned long long)q->pointer);
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "peer-to-peer tokens for 0x%llx, which other kernel modules would use",
+                   (unsigned long long)q->pointer);
 }
 
 struct row {
@@ -230,12 +231,12 @@ static const struct row rows[] = {
 static CUresult find_row(CUpointer_attribute attribute, const struct row **out)
 {
     if ((size_t)attribute >= sizeof rows / sizeof *rows || !rows[attribute].get)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pointer attribute %d", (int)attribute);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no pointer attribute %d", (int)attribute);
     *out = &rows[attribute];
     return CUDA_SUCCESS;
 }
 
-/* Of addresses that are only reserved there is no more to say than where they begin and end. */
+/* Addresses that are reserved but not mapped have only these attributes. */
 static bool is_of_reservation(CUpointer_attribute attribute)
 {
     return attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR || attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE ||
@@ -293,7 +294,7 @@ CUresult ct_pointer_attribute_default(CUpointer_attribute attribute, uint64_t po
         return r;
     value = row->unknown;
     if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && !ct_address_find_any(pointer, 1, &range))
-        value.u64 = pointer; /* ordinary host memory, as far as one can tell */
+        value.u64 = pointer; /* presumably ordinary host memory */
     memcpy(data, &value, row->size_bytes);
     return CUDA_SUCCESS;
 }
@@ -307,10 +308,11 @@ CUresult ct_pointer_set_synchronous(uint64_t pointer, bool synchronous)
     if (r != CUDA_SUCCESS)
         return r;
     if (range.kind == CT_RANGE_MODULE || range.kind == CT_RANGE_MANAGED_VARIABLES || range.kind == CT_RANGE_SCRATCH)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in memory that was allocated", (unsigned long long)pointer);
-    if (range.kind == CT_RANGE_VIRTUAL) { /* the codes are those of NVIDIA's driver */
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in allocated memory", (unsigned long long)pointer);
+    if (range.kind == CT_RANGE_VIRTUAL) { /* the error codes are those of NVIDIA's driver */
         r = ct_vmm_mapping_at(pointer, &mapping);
-        return r == CUDA_SUCCESS ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "mapped memory is not made synchronous") : r;
+        return r == CUDA_SUCCESS ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "SYNC_MEMOPS cannot be set for memory mapped at reserved addresses")
+                                 : r;
     }
     return ct_address_set_synchronous(range.start, range.id, synchronous);
 }
