@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limits of a context (Driver API: cuCtxSetLimit). Those of parts that exist already change these parts. */
+/* The limits of a context (Driver API: cuCtxSetLimit). Limits of parts that already exist also resize these parts. */
 #include "context_limits.h"
 
 #include "core/base/log.h"
@@ -8,9 +8,9 @@
 
 #define CT_CHANNEL "context"
 
-/* What can be done with a limit. Those of features that no device here has are UNSUPPORTED: kernels that launch kernels, a persisting part
- * of the L2 cache. Compute in graphics (CIG) is a feature of contexts: outside of it NVIDIA's driver tells its limits and lets nobody set
- * them (580, CUDA 13.0), but of CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED it knows nothing. */
+/* Which operations a limit permits. Limits of features that no device here has are UNSUPPORTED: kernels that launch kernels, a persisting
+ * part of the L2 cache. Compute in graphics (CIG) is a property of contexts: in other contexts NVIDIA's driver returns its limits, but does
+ * not permit setting them (580, CUDA 13.0); there CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED is unsupported. */
 enum limit_use { LIMIT_UNSUPPORTED, LIMIT_FIXED, LIMIT_FREE };
 static const enum limit_use limit_uses[CU_LIMIT_MAX] = {
     [CU_LIMIT_STACK_SIZE] = LIMIT_FREE,       [CU_LIMIT_PRINTF_FIFO_SIZE] = LIMIT_FREE,
@@ -22,7 +22,8 @@ static CUresult check_limit(CUlimit limit)
 {
     if ((unsigned)limit >= CU_LIMIT_MAX)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no limit %d", (int)limit);
-    return limit_uses[limit] == LIMIT_UNSUPPORTED ? ct_fail(CUDA_ERROR_UNSUPPORTED_LIMIT, "limit %d", (int)limit) : CUDA_SUCCESS;
+    return limit_uses[limit] == LIMIT_UNSUPPORTED ? ct_fail(CUDA_ERROR_UNSUPPORTED_LIMIT, "limit %d is not supported", (int)limit)
+                                                  : CUDA_SUCCESS;
 }
 
 CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t value)
@@ -32,9 +33,9 @@ CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t 
     if (r != CUDA_SUCCESS)
         return r;
     if (limit_uses[limit] == LIMIT_FIXED)
-        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "limit %d can be set only where compute works in a graphics context", (int)limit);
+        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "limit %d can be set only in a compute-in-graphics context", (int)limit);
     if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an L2 fetch granularity of %zu bytes; at most 128", value);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the L2 fetch granularity must be at most 128 bytes, not %zu", value);
     if (limit == CU_LIMIT_PRINTF_FIFO_SIZE && (r = ct_print_resize(context, &value)) != CUDA_SUCCESS)
         return r;
     if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && (r = ct_heap_resize(context, &value)) != CUDA_SUCCESS)

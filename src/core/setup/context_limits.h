@@ -5,7 +5,7 @@
 
 #include "core/device/context.h"
 
-/* Limits are kept in their own units. UNSUPPORTED_LIMIT; INVALID_VALUE: no such limit, or out of range. */
+/* Values are in the units of cuCtxSetLimit. UNSUPPORTED_LIMIT; INVALID_VALUE: no such limit, or out of range. */
 CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t value);
 CUresult ct_context_get_limit(struct ct_context *context, CUlimit limit, size_t *out);
 

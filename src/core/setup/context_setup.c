@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts: how they come up and go.
+/* Contexts: activation and destruction.
  *
- *            bring_up                   last use given back
- *   DOWN ──────────────> ACTIVE ──> LEAVING ──────────────> DOWN (a primary one may come up again)
- *                            end: no call enters any more
+ *            bring_up                   last use released
+ *   DOWN ──────────────> ACTIVE ──> LEAVING ──────────────> DOWN (a primary one may be activated again)
+ *                            end: no new call can enter
  *
- * Calls hold a use (device/context.c), so parts are never taken down under a call. Whoever gives the last use back takes them down: usually
- * the destroying thread, sometimes one that was still inside a call. device->lock guards is_up and primary_retains; a thread that
- * wants a primary context which is LEAVING waits for primary_gone. */
+ * Calls hold a use (device/context.c), so parts are never destroyed during a call. The thread that releases the last use destroys them:
+ * usually the thread that destroys the context, sometimes one that was still inside a call. device->lock guards is_up and primary_retains;
+ * a thread that retains a primary context in state LEAVING waits for primary_gone. */
 #include "context_setup.h"
 
 #include "core/backing/device_open.h"
@@ -40,7 +40,7 @@ static CUresult make_fault_memory(struct ct_context *context)
     CUresult r;
 
     if (!fault)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "fault memory");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no host memory for the fault record");
     if ((r = ct_backing_create_host(context, CT_FAULT_BYTES, CT_MEMORY_HOST, fault)) != CUDA_SUCCESS) {
         free(fault);
         return r;
@@ -60,12 +60,12 @@ static void drop_fault_memory(struct ct_context *context)
     context->fault_words = NULL;
 }
 
-/* Takes NULL parts: also undoes a bring_up that failed half-way. */
+/* Accepts NULL parts: also cleans up after a bring_up that failed partway. */
 static void drop_parts(struct ct_context *context)
 {
     ct_streams_await_all(context);
     ct_events_destroy_all(context);
-    ct_memory_pools_forget(context); /* before the queues go, which pools ask how far they have come */
+    ct_memory_pools_forget(context); /* before the queues are destroyed, whose progress the pools query */
     ct_streams_destroy_all(context);
     context->legacy_stream = NULL;
     ct_print_flush(context);
@@ -86,7 +86,7 @@ static void drop_parts(struct ct_context *context)
 static void reset_settings(struct ct_context *context, unsigned flags)
 {
     static const size_t limits[CU_LIMIT_MAX] = {
-        /* as CUDA's */
+        /* CUDA's defaults */
         [CU_LIMIT_STACK_SIZE] = 1024,
         [CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
         [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20,
@@ -101,10 +101,10 @@ static void reset_settings(struct ct_context *context, unsigned flags)
     context->shared_config = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
     context->attaches = 0;
     context->id = ct_process_new_id();
-    atomic_store_explicit(&context->sticky_error, CUDA_SUCCESS, memory_order_relaxed); /* nobody else sees the context yet */
+    atomic_store_explicit(&context->sticky_error, CUDA_SUCCESS, memory_order_relaxed); /* no other thread has access to the context yet */
 }
 
-/* Makes the parts of a context that is DOWN; the device is open. */
+/* Creates the parts of a context that is DOWN; the device must be open. */
 static CUresult bring_up(struct ct_context *context, unsigned flags)
 {
     CUresult r;
@@ -117,7 +117,7 @@ static CUresult bring_up(struct ct_context *context, unsigned flags)
         return r;
     }
     context->is_up = true;
-    ct_object_retain(&context->object); /* until take_down: whoever has a use also has the struct */
+    ct_object_retain(&context->object); /* until take_down: a use also keeps the struct alive */
     atomic_store_explicit(&context->uses, 1, memory_order_relaxed);
     atomic_store_explicit(&context->active, true, memory_order_release); /* pairs with the acquire in ct_context_use */
     return CUDA_SUCCESS;
@@ -129,7 +129,7 @@ static void take_down(struct ct_context *context)
 
     ct_context_local_end(context);
     drop_parts(context);
-    ct_log(CT_LOG_DEBUG, "context %llu is gone", context->id);
+    ct_log(CT_LOG_DEBUG, "context %llu is destroyed", context->id);
     ct_mutex_lock(&device->lock);
     context->is_up = false;
     pthread_cond_broadcast(&device->primary_gone);
@@ -151,7 +151,7 @@ CUresult ct_context_check_flags(unsigned flags)
     unsigned scheduling = flags & CU_CTX_SCHED_MASK;
 
     if (flags & ~(unsigned)CU_CTX_FLAGS_MASK || (scheduling & (scheduling - 1)))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "context flags 0x%x", flags);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid context flags 0x%x", flags);
     return CUDA_SUCCESS;
 }
 
@@ -165,13 +165,13 @@ static void free_context(struct ct_object *object)
     free(context);
 }
 
-/* A context that is DOWN, with one reference. */
+/* Creates a context that is DOWN, with one reference. */
 static CUresult make(struct ct_device *device, bool is_primary, unsigned api_version, struct ct_context **out)
 {
     struct ct_context *context = calloc(1, sizeof *context);
 
     if (!context)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "context");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no host memory for a context");
     ct_object_init(&context->object, CT_OBJECT_CONTEXT, free_context);
     ct_mutex_init(&context->lock, CT_RANK_CONTEXT);
     context->device = device;
@@ -212,7 +212,7 @@ CUresult ct_context_destroy(CUcontext handle)
     if (r != CUDA_SUCCESS)
         return r;
     if (context->is_primary)
-        r = ct_fail(CUDA_ERROR_INVALID_CONTEXT, "a primary context is released, not destroyed");
+        r = ct_fail(CUDA_ERROR_INVALID_CONTEXT, "a primary context must be released, not destroyed");
     else if (ct_object_unpublish(&context->object) != CUDA_SUCCESS)
         r = CUDA_ERROR_INVALID_CONTEXT; /* another thread was first */
     else
@@ -282,7 +282,7 @@ CUresult ct_context_release_primary(struct ct_device *device)
         return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "the primary context of device %d is not retained", device->ordinal);
     }
     last = --device->primary_retains == 0;
-    /* decided under the lock, so that a thread that retains now finds it LEAVING and waits */
+    /* changed under the lock, so that a thread that retains it from now on finds it LEAVING and waits */
     last = last && atomic_exchange_explicit(&device->primary->active, false, memory_order_acq_rel);
     ct_mutex_unlock(&device->lock);
     if (last)

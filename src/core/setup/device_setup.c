@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device begins with: the options that say how its kernels are compiled, and the parts that it has before it is opened. */
+/* Initialization of a device: the options that control how its kernels are compiled, and the parts that exist before it is opened. */
 #include "device_setup.h"
 
 #include "context_setup.h"
@@ -14,7 +14,7 @@
 
 #define CT_CHANNEL "device"
 
-/* The driver's own operations wherever there are such. */
+/* Uses the driver's operations wherever they exist. */
 static void claim_all(struct ptx2spv_target *target)
 {
     target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 1;
@@ -28,7 +28,7 @@ static void take_fast_math(struct ct_device *device)
 
     claim_all(&device->info.target);
     device->info.target.fma32_flushes = flushes;
-    ct_log(CT_LOG_WARN, "device %d: CUTTLE_MATH=fast: fma, division and square root are as exact as the driver makes them",
+    ct_log(CT_LOG_WARN, "device %d: CUTTLE_MATH=fast: fma, division and square root are only as accurate as the driver's operations",
            device->ordinal);
 }
 
@@ -38,7 +38,7 @@ static void take_own_math(struct ptx2spv_target *target)
     target->exact_fma64 = target->refined_sqrt32 = target->refined_roots64 = target->guards_fma32 = 0;
 }
 
-/* As if the driver were not known and promised what native warps need. */
+/* Treats the driver as an unknown one that claims to support what native warps need. */
 static void take_probed_warps(struct ct_device_info *info)
 {
     info->target.warp_form = PTX2SPV_WARP_NATIVE;
@@ -47,7 +47,7 @@ static void take_probed_warps(struct ct_device_info *info)
     info->unproven_warps = true;
 }
 
-/* How kernels are compiled may be forced, for tests: devices whose own form is right are made to run the other. */
+/* Options can override how kernels are compiled, so that tests can run each form on devices that do not use it by default. */
 static void apply_options(struct ct_device *device)
 {
     struct ptx2spv_target *target = &device->info.target;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Start-up of the process: the devices of all backends, chosen and put in order. */
+/* Start-up of the process: enumerates, selects and sorts the devices of all backends. */
 #include "startup.h"
 
 #include "core/base/config.h"
@@ -24,7 +24,7 @@ static const struct ct_backend *const backends[] = {
 };
 #define CT_N_BACKENDS (sizeof backends / sizeof *backends)
 
-/* A device before the process takes it. */
+/* An enumerated device that may become a device of the process. */
 struct candidate {
     const struct ct_backend *backend;
     const struct ct_device_info *info;
@@ -36,7 +36,7 @@ struct candidates {
     unsigned count;
 };
 
-/* A GPU that two APIs reach is one device: that of the first backend. */
+/* A GPU that two backends enumerate is one device: that of the first backend. */
 static bool is_listed(const struct candidates *list, const struct ct_backend *backend, const struct ct_device_info *info)
 {
     for (unsigned i = 0; i < list->count; i++) {
@@ -45,7 +45,7 @@ static bool is_listed(const struct candidates *list, const struct ct_backend *ba
                           info->pci_device == other->pci_device;
 
         if (list->items[i].backend != backend && (same_place || !memcmp(info->uuid, other->uuid, sizeof info->uuid))) {
-            ct_log(CT_LOG_INFO, "%s is left out of backend %s: it is listed already", info->name, backend->name);
+            ct_log(CT_LOG_INFO, "%s of backend %s is ignored: another backend already provides it", info->name, backend->name);
             return true;
         }
     }
@@ -76,7 +76,7 @@ static CUresult add_backend(struct candidates *list, const struct ct_backend *ba
     return CUDA_SUCCESS;
 }
 
-/* All devices, best kind first; devices of one kind keep the order of their backends. A backend that fails does not hide the others. */
+/* Lists all devices, best kind first; devices of one kind keep their backends' order. If one backend fails, the others are still used. */
 static CUresult find_candidates(struct candidates *list)
 {
     const char *only = ct_config()->backend;
@@ -89,11 +89,11 @@ static CUresult find_candidates(struct candidates *list)
             continue;
         r = add_backend(list, backends[i]);
         if (r != CUDA_SUCCESS)
-            ct_log(CT_LOG_WARN, "backend %s gives no devices: error %d", backends[i]->name, (int)r);
+            ct_log(CT_LOG_WARN, "backend %s cannot enumerate its devices: error %d", backends[i]->name, (int)r);
         if (r != CUDA_SUCCESS && first_error == CUDA_SUCCESS)
             first_error = r;
     }
-    for (unsigned i = 1; i < list->count; i++) { /* by insertion: few, and stable */
+    for (unsigned i = 1; i < list->count; i++) { /* insertion sort: stable, and the list is short */
         struct candidate item = list->items[i];
         unsigned at = i;
 
@@ -119,7 +119,7 @@ static bool is_number(const char *word, size_t length)
     return length == 0;
 }
 
-/* A number takes its device each time that it stands there; a name takes those that nothing took before. */
+/* A number selects its device each time that it occurs; a name selects the matching devices that no earlier word selected. */
 static bool word_takes(const char *word, size_t length, unsigned number, const char *name, bool taken)
 {
     if (is_number(word, length))
@@ -127,7 +127,7 @@ static bool word_takes(const char *word, size_t length, unsigned number, const c
     return !taken && contains_ignoring_case(name, word, length);
 }
 
-/* Upper limit of devices: each word may take each of `count`, but only names take more than one, and those once. */
+/* Upper bound of the selected devices: a number selects one device, and all names together select each of `count` at most once. */
 static size_t most_devices(const char *words, size_t count)
 {
     for (; *words; words++)
@@ -144,7 +144,7 @@ static void check_workarounds(void)
         ct_log(CT_LOG_WARN, "CUTTLE_WORKAROUNDS: there is no workaround %.*s; `cuttle workarounds` lists them", length, word);
 }
 
-/* Keeps what CUTTLE_DEVICE names: the first word's devices first. */
+/* Keeps the devices that CUTTLE_DEVICE names, in the order of its words. */
 static CUresult apply_choice(struct candidates *list)
 {
     const char *word = ct_config()->device;
@@ -174,7 +174,7 @@ static CUresult apply_choice(struct candidates *list)
     return list->items ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of devices");
 }
 
-/* A device that is listed more than once is several to programs, which tell devices apart by their UUIDs. */
+/* A device that is listed more than once gets different UUIDs, by which programs distinguish devices. */
 static struct ct_device_info info_of(const struct candidates *list, unsigned index)
 {
     const struct candidate *item = &list->items[index];
@@ -194,7 +194,7 @@ static CUresult make_devices(const struct candidates *list)
     CUresult r = CUDA_SUCCESS;
 
     if (!devices)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "devices");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no host memory for the devices");
     for (; made < list->count && r == CUDA_SUCCESS; made++) {
         const struct candidate *item = &list->items[made];
         const struct ct_device_info info = info_of(list, made);
@@ -237,7 +237,7 @@ CUresult ct_process_init(unsigned flags)
 
     if (flags != 0)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags must be 0, not 0x%x", flags);
-    /* FORKED and GONE first: the lock may have been held by a thread that is no more */
+    /* checks for FORKED and GONE without the lock, which a thread that no longer exists may have held */
     if (atomic_load_explicit(&ct_process.state, memory_order_acquire) != CT_PROCESS_NEW)
         return ct_process_check();
     ct_log_init();
