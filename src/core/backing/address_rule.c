@@ -11,7 +11,7 @@ static uint64_t distance_at(const struct ptx2spv_target *target, uint64_t addres
     return 0;
 }
 
-/* The same of a device address, which lies in the window's image. */
+/* The same for a device address, which lies in the window's image. */
 static uint64_t distance_to(const struct ptx2spv_target *target, uint64_t device_address)
 {
     for (unsigned i = 0; i < PTX2SPV_WINDOWS_MAX && target->windows[i].size_bytes; i++)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The map of every CUDA pointer of the process: ranges that do not overlap, found by any address in them.
  *
- * A tree over the eight bytes of an address, the highest first. An entry of a table stands for all addresses that begin as it does. It
- * is nothing, a range (the only one that has a byte among them), or a table of the next byte. So a look-up is a few loads and
- * compares nothing on its way, a range takes at most twice 255 entries of a level, and a table is made only where two ranges meet. But the
- * tables of the addresses from 0 below 2^56 and 2^48 always stand: nearly all addresses lie there, and their look-ups begin in the last.
+ * The map is a radix tree over the eight bytes of an address, the highest byte first. A table entry covers all addresses with one prefix.
+ * It is empty, a range (the only one that has a byte among them), or a table for the next byte. So a look-up is a few loads without
+ * comparisons, a range takes at most twice 255 entries per level, and a table is made only where an entry would cover two ranges. The
+ * tables for the addresses below 2^56 and below 2^48 are permanent: nearly all addresses are below 2^48, and their look-ups start there.
  *
- * Readers take no lock, count nothing and never try again. What makes that right:
- * 1. A range is a record, which is written once, before an entry leads to it. `births` is odd while it is alive; a reader
- *    compares it before and after copying, and takes a record that died under its hands for no range.
- * 2. A table on the way to a range stays until the range is removed: tables go when no range is left in them, and one that takes a
- *    range's place in an entry has that range already. So at every moment all entries of a range lead to it.
- * 3. Records and tables are never given back to the system, only used again: what a late reader follows is always a record or a table.
- * Hence a range that is in the map from the beginning of a look-up to its end is found. One that comes or goes meanwhile may be missed, and
- * is else found whole. A late reader in a table that was used again may come to ranges of other addresses, which it compares with its own.
+ * Readers take no lock, no reference count, and never retry. This is correct because:
+ * 1. A range is a record, which is written once, before an entry points to it. `births` is odd while the record is alive; a reader
+ *    compares it before and after copying, and treats a record that was retired in between as no range.
+ * 2. A table on the path to a range remains until the range is removed: a table is freed when it contains no range, and a table that
+ *    replaces a range in an entry already contains that range. So at every moment all entries of a range lead to it.
+ * 3. Records and tables are never returned to the system, only reused: a pointer that a late reader follows is always a record or a table.
+ * Hence a range that is in the map for the whole duration of a look-up is found. A range that is added or removed meanwhile may be missed;
+ * if it is found, the copy is complete. A late reader in a reused table may reach ranges of other addresses, so it compares the addresses.
  */
 #include "address_space.h"
 
@@ -28,33 +28,33 @@
 
 #define CT_CHANNEL "address_space"
 #define CACHE_LINE 64
-#define TOP_SHIFT 56u /* of the first byte */
-#define LOW_SHIFT 40u /* of the highest byte that an address below 2^48 may have */
+#define TOP_SHIFT 56u /* the shift of the highest byte */
+#define LOW_SHIFT 40u /* the shift of the highest non-zero byte of an address below 2^48 */
 #define RANGE_WORDS (sizeof(struct ct_range) / sizeof(uint64_t))
 
 struct record {
-    atomic_ullong births;                /* and deaths: odd while it is alive */
-    _Atomic uint64_t words[RANGE_WORDS]; /* of a struct ct_range; of a dead record the first is the next free record */
+    atomic_ullong births;                /* incremented at birth and at retirement: odd while it is alive */
+    _Atomic uint64_t words[RANGE_WORDS]; /* a struct ct_range; the first word of a retired record is the next free record */
 };
-_Static_assert(sizeof(struct ct_range) % sizeof(uint64_t) == 0, "a range is made of words");
-_Static_assert(sizeof(struct record) == 2 * CACHE_LINE, "a record is worth two misses of the cache");
+_Static_assert(sizeof(struct ct_range) % sizeof(uint64_t) == 0, "the size of a range is a multiple of the word size");
+_Static_assert(sizeof(struct record) == 2 * CACHE_LINE, "a record takes two cache lines");
 
 struct table {
     alignas(CACHE_LINE) atomic_uintptr_t entries[256];
-    unsigned n_ranges; /* that have a byte here; this and the next are the writers' */
+    unsigned n_ranges; /* ranges that have a byte here; only writers use this and the next member */
     struct table *next_free;
 };
 
 /* Process-wide, since a CUDA pointer means the same in every context. */
 static struct {
     struct table root, below_2_56, low;
-    struct ct_mutex lock; /* guards changes and what is below */
+    struct ct_mutex lock; /* guards changes and the members below */
     struct record *free_records;
     struct table *free_tables;
     struct ct_lasting_memory memory;
 } map = {
     .root.entries[0] = (uintptr_t)&map.below_2_56 + 1,
-    .below_2_56 = {.entries[0] = (uintptr_t)&map.low + 1, .n_ranges = 1}, /* one too many: they never go */
+    .below_2_56 = {.entries[0] = (uintptr_t)&map.low + 1, .n_ranges = 1}, /* one too many, so that the permanent tables are never freed */
     .low.n_ranges = 1,
     .lock = CT_MUTEX_INITIALIZER(CT_RANK_ADDRESS_SPACE),
 };
@@ -88,29 +88,29 @@ static uintptr_t entry_at(const struct table *table, unsigned index)
 
 static void set_entry(struct table *table, unsigned index, uintptr_t entry)
 {
-    atomic_store_explicit(&table->entries[index], entry, memory_order_release); /* what it leads to is complete */
+    atomic_store_explicit(&table->entries[index], entry, memory_order_release); /* the record or table is complete */
 }
 
-/* The entries of a table, whose first address is `base`, that stand for a byte of [first, last]. */
+/* The entries of a table, whose first address is `base`, that cover a byte of [first, last]. */
 struct span {
-    unsigned begin, end; /* the last one's index + 1 */
+    unsigned begin, end; /* end: the last index + 1 */
 };
 
 static struct span span_in(uint64_t base, unsigned shift, uint64_t first, uint64_t last)
 {
-    uint64_t table_last = base + ((256ull << shift) - 1); /* at the top 256 << shift is 0, and this UINT64_MAX */
+    uint64_t table_last = base + ((256ull << shift) - 1); /* in the root table 256 << shift is 0, and the sum is UINT64_MAX */
 
     return (struct span){first > base ? index_of(first, shift) : 0, (last < table_last ? index_of(last, shift) : 255) + 1};
 }
 
 /* ---- readers ---- */
 
-/* Copies a record that is alive. Every word is acquired: a word of the record's next life brings the end of this one along. */
+/* Copies a record; false if it is not alive. Every load is an acquire: a word of a reused record makes its retirement visible, too. */
 static bool copy_record(const struct record *record, struct ct_range *out)
 {
     unsigned long long births = atomic_load_explicit(&record->births, memory_order_acquire); /* pairs with the release in record_make */
 
-#pragma GCC unroll 16 /* a fifth of a look-up */
+#pragma GCC unroll 16 /* saves a fifth of a look-up's time */
     for (size_t i = 0; i < RANGE_WORDS; i++) {
         uint64_t word = atomic_load_explicit(&record->words[i], memory_order_acquire); /* pairs with the release in set_word */
 
@@ -119,18 +119,18 @@ static bool copy_record(const struct record *record, struct ct_range *out)
     return births % 2 == 1 && atomic_load_explicit(&record->births, memory_order_relaxed) == births;
 }
 
-/* The entry that a way from `table`, which looks at the byte at `shift`, ends at. */
+/* The entry at the end of the path of `address` from `table`, which is indexed by the byte at `shift`. */
 static inline uintptr_t entry_below(const struct table *table, uint64_t address, unsigned shift)
 {
     uintptr_t entry = entry_at(table, index_of(address, shift));
 
-#pragma GCC unroll 8 /* a fifth of a look-up, with the shorter way */
+#pragma GCC unroll 8 /* together with the shorter path saves a fifth of a look-up's time */
     for (; shift > 0; shift -= 8) {
         if (!is_table(entry))
             return entry;
         entry = entry_at(table_of(entry), index_of(address, shift - 8));
     }
-    return is_table(entry) ? 0 : entry; /* a late reader's way may be longer than any address */
+    return is_table(entry) ? 0 : entry; /* a late reader's path through reused tables may be longer than an address */
 }
 
 static uintptr_t entry_of_address(uint64_t address)
@@ -145,7 +145,7 @@ static bool find_at(uint64_t address, struct ct_range *out)
     return entry && copy_record(record_of(entry), out) && address - out->start < out->size_bytes;
 }
 
-/* The first range with a byte in [first, last] of those in a table. */
+/* The first range in a table that has a byte in [first, last]. */
 static bool find_between(const struct table *table, uint64_t base, unsigned shift, uint64_t first, uint64_t last, struct ct_range *out)
 {
     struct span span = span_in(base, shift, first, last);
@@ -167,7 +167,7 @@ static bool find_between(const struct table *table, uint64_t base, unsigned shif
 
 static void set_word(struct record *record, size_t index, uint64_t word)
 {
-    atomic_store_explicit(&record->words[index], word, memory_order_release); /* that the record's earlier life is over goes with it */
+    atomic_store_explicit(&record->words[index], word, memory_order_release); /* makes the retirement of the earlier range visible, too */
 }
 
 static void change_life(struct record *record)
@@ -206,7 +206,7 @@ static struct record *record_make(const struct ct_range *range)
     return record;
 }
 
-/* No entry leads to it any more. */
+/* The caller has removed all entries that lead to the record. */
 static void record_retire(struct record *record)
 {
     change_life(record);
@@ -232,7 +232,7 @@ static struct table *table_make(void)
     return table;
 }
 
-/* Leads all entries for [first, last], which nothing else has, to a record. */
+/* Sets all entries for [first, last], which no other range overlaps, to a record. */
 static void enter(struct table *table, uint64_t base, unsigned shift, uint64_t first, uint64_t last, struct record *record)
 {
     struct span span = span_in(base, shift, first, last);
@@ -248,7 +248,7 @@ static void enter(struct table *table, uint64_t base, unsigned shift, uint64_t f
     }
 }
 
-/* Empties all entries for [first, last], which is a range. Tables without ranges go. */
+/* Clears all entries for [first, last], which is a range. Tables without ranges go to the free list. */
 static void leave(struct table *table, uint64_t base, unsigned shift, uint64_t first, uint64_t last)
 {
     struct span span = span_in(base, shift, first, last);
@@ -269,7 +269,7 @@ static void leave(struct table *table, uint64_t base, unsigned shift, uint64_t f
     }
 }
 
-/* Puts a table in the place of the one range that an entry leads to. */
+/* Replaces the range in an entry by a table that contains it. */
 static bool split_entry(struct table *table, unsigned shift, uint64_t address)
 {
     struct record *record = record_of(entry_at(table, index_of(address, shift)));
@@ -284,7 +284,8 @@ static bool split_entry(struct table *table, unsigned shift, uint64_t address)
     return true;
 }
 
-/* Refines the way to an address that no range has until it ends at nothing. Where memory runs out, the tables made so far are no harm. */
+/* Splits entries on the path to an address, which no range contains, until it ends at an empty entry. If memory runs out, the tables made
+ * so far are harmless. */
 static bool make_room(uint64_t address)
 {
     struct table *table = &map.root;
@@ -313,7 +314,7 @@ static CUresult insert_locked(const struct ct_range *range)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "range 0x%llx + %llu overlaps the one at 0x%llx", (unsigned long long)range->start,
                        (unsigned long long)range->size_bytes, (unsigned long long)other.start);
     if (!make_room(range->start) || !make_room(last) || !(record = record_make(range)))
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "map of addresses");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the address map");
     enter(&map.root, 0, TOP_SHIFT, range->start, last, record);
     return CUDA_SUCCESS;
 }
@@ -329,7 +330,7 @@ static CUresult remove_locked(uint64_t start, enum ct_range_kind kind, struct ct
     return CUDA_SUCCESS;
 }
 
-/* Changes one word of a record that is alive: a reader sees it as it was or as it is. */
+/* Changes one word of a live record: a reader sees either the old or the new value. */
 static CUresult set_synchronous_locked(uint64_t start, unsigned long long id, bool synchronous)
 {
     const size_t at = offsetof(struct ct_range, synchronous) / sizeof(uint64_t);
@@ -338,7 +339,7 @@ static CUresult set_synchronous_locked(uint64_t start, unsigned long long id, bo
     uint64_t word;
 
     if (!entry || !find_at(start, &range) || range.start != start || range.id != id)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the allocation at 0x%llx is gone", (unsigned long long)start);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the allocation at 0x%llx no longer exists", (unsigned long long)start);
     range.synchronous = synchronous;
     memcpy(&word, (const char *)&range + at * sizeof word, sizeof word);
     set_word(record_of(entry), at, word);
@@ -358,7 +359,7 @@ CUresult ct_range_check(const struct ct_range *range, uint64_t address, uint64_t
 CUresult ct_address_find(uint64_t address, uint64_t size_bytes, struct ct_range *out)
 {
     if (!find_at(address, out))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is in no range that CUDA knows", (unsigned long long)address);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in a known CUDA address range", (unsigned long long)address);
     return ct_range_check(out, address, size_bytes);
 }
 
@@ -375,7 +376,7 @@ CUresult ct_address_insert(const struct ct_range *range)
     CUresult r;
 
     if (range->size_bytes == 0 || range->start > UINT64_MAX - range->size_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "range 0x%llx + %llu", (unsigned long long)range->start,
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "range 0x%llx + %llu is empty or overflows", (unsigned long long)range->start,
                        (unsigned long long)range->size_bytes);
     ct_mutex_lock(&map.lock);
     r = insert_locked(range);

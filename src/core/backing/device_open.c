@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device is opened when it is first used; the host memory that all devices reach is given to it at once. */
+/* A device is opened at its first use; existing host memory that all devices can access is imported into it at once. */
 #include "device_open.h"
 
 #include "core/base/float_environment.h"
@@ -12,12 +12,12 @@ CUresult ct_device_open_locked(struct ct_device *device)
 
     if (device->opened)
         return CUDA_SUCCESS;
-    ct_float_environment_enter(&before); /* the driver starts the threads that run kernels on a CPU device */
+    ct_float_environment_enter(&before); /* the driver of a CPU device starts the threads that run kernels */
     r = device->backend->device_open(device->backend_index, &device->opened);
     ct_float_environment_restore(&before);
     if (r != CUDA_SUCCESS)
         return r;
-    device->primary->backend_device = device->opened; /* what belongs to the device and to no context is made through this one */
+    device->primary->backend_device = device->opened; /* objects that belong to the device and to no context use the primary context */
     ct_host_aliases_open(device);
     return CUDA_SUCCESS;
 }

@@ -5,7 +5,7 @@
 
 #include "core/device/context.h"
 
-/* Opens the device unless that was done. It stays open as long as the process. The second is for who holds device->lock. */
+/* Opens the device unless it is open. It stays open until the process ends. For the second, the caller holds device->lock. */
 CUresult ct_device_open(struct ct_device *device);
 CUresult ct_device_open_locked(struct ct_device *device);
 

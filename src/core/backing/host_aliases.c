@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Aliases of host memory. Kernels of all devices are to reach it by one pointer, but a driver reaches only what it was given. So pages that
- * are memory of one device are imported into the others, too, at the CUDA address that they have already: no pointer has to be looked up to
- * be used elsewhere. Devices that work in the host's own address space need nothing of the kind. Where a device cannot have that address
- * its kernels do not reach the memory, and cuMemHostGetDevicePointer says so there.
+/* Aliases of host memory. Kernels of all devices must access it through one pointer, but a device can access only memory that its driver
+ * allocated or imported. So pages that are memory of one device are also imported into the others, at the same CUDA address: no pointer
+ * needs translation on another device. Devices that use the host's own address space need no aliases. If a device cannot map that address,
+ * its kernels cannot access the memory, and cuMemHostGetDevicePointer fails on that device.
  *
- * With one device, or with such as need no aliases, nothing is kept. */
+ * With one device, or if no other device needs aliases, nothing is recorded. */
 #include "host_aliases.h"
 
 #include "address_rule.h"
@@ -19,17 +19,17 @@
 #define CT_CHANNEL "memory"
 
 struct ct_host_aliases {
-    struct ct_host_aliases *next, **link; /* in the list of all; link points at what points at us */
+    struct ct_host_aliases *next, **link; /* in the list of all; link points at the pointer to this one */
     const struct ct_device *owner;
     const struct ct_memory *memory; /* the owner's */
     void *pages;
-    uint64_t address, size_bytes;  /* CUDA address, for all but the owner; whole pages */
-    bool registered, io_memory;    /* pages of the application; as it said */
-    bool refused;                  /* by a device: its driver is never to be asked for that address again */
+    uint64_t address, size_bytes;  /* CUDA address on all devices but the owner; whole pages */
+    bool registered, io_memory;    /* pages of the application; CU_MEMHOSTREGISTER_IOMEMORY */
+    bool refused;                  /* by a device: its driver must never be asked for that address again */
     struct ct_memory *of_device[]; /* by ordinal; NULL: the device has none */
 };
 
-/* The list, the aliases themselves, and ct_device.takes_aliases. */
+/* Guards the list, the aliases themselves, and ct_device.takes_aliases. */
 static struct ct_mutex lock = CT_MUTEX_INITIALIZER(CT_RANK_HOST_ALIASES);
 static struct ct_host_aliases *all;
 
@@ -46,14 +46,14 @@ static bool others_need_aliases(const struct ct_device *device)
     return false;
 }
 
-/* Some drivers take any page, all of them what core reserves. */
+/* Some drivers accept any page address; all of them accept addresses that reservation.c reserves. */
 static bool can_have_address(const struct ct_device_info *info, const struct ct_host_aliases *aliases)
 {
     return info->import_at_pointer ||
            ((aliases->address & (CT_RESERVATION_ALIGN - 1)) == 0 && ct_arenas_hold(info, aliases->address, aliases->size_bytes));
 }
 
-/* CPU devices with addresses of their own (the rules for tests) have memory mapped there, too. */
+/* On CPU devices with their own addresses (the address rules for tests) the memory is also mapped at the device address. */
 static void *pages_for(const struct ct_device_info *info, const struct ct_host_aliases *aliases)
 {
     const uint64_t at = ct_rule_devaddr(&info->target, aliases->address).v;
@@ -61,8 +61,8 @@ static void *pages_for(const struct ct_device_info *info, const struct ct_host_a
     return info->kind == CT_DEVICE_CPU && at == aliases->memory->address.v ? (void *)(uintptr_t)at : aliases->pages;
 }
 
-/* Linux is asked about pages of the application. What a driver made and mapped is of a device file, of which Linux would say no: NVIDIA's
- * takes such pages of another device all the same (580.159.04, two H200s). */
+/* Whether to try the import. Pages of the application are checked with Linux first. Memory that a driver allocated and mapped belongs to a
+ * device file, which that check would reject, although NVIDIA's driver imports such pages of another device (580.159.04, two H200s). */
 static bool may_ask(const struct ct_device_info *info, const struct ct_host_aliases *aliases)
 {
     return can_have_address(info, aliases) && (!info->import_refusals_spoil || !aliases->registered || aliases->io_memory ||
@@ -82,7 +82,7 @@ static void import_locked(struct ct_device *device, struct ct_host_aliases *alia
     r = device->backend->memory->import_host(device->opened, &import, &aliases->of_device[device->ordinal]);
     if (r == CUDA_SUCCESS)
         return;
-    ct_log(CT_LOG_INFO, "device %d does not reach the host memory at 0x%llx, which is of device %d", device->ordinal,
+    ct_log(CT_LOG_INFO, "device %d cannot access the host memory at 0x%llx, which belongs to device %d", device->ordinal,
            (unsigned long long)aliases->address, aliases->owner->ordinal);
     aliases->refused = true;
     device->takes_aliases = !device->info.import_refusals_spoil;
@@ -109,7 +109,7 @@ void ct_host_aliases_make(struct ct_device *device, const struct ct_host_import 
         return;
     aliases = calloc(1, sizeof *aliases + ct_process.n_devices * sizeof *aliases->of_device);
     if (!aliases) {
-        ct_log(CT_LOG_WARN, "out of memory: no other device will reach the host memory at 0x%llx", (unsigned long long)address);
+        ct_log(CT_LOG_WARN, "out of memory: no other device can access the host memory at 0x%llx", (unsigned long long)address);
         return;
     }
     aliases->owner = device;
@@ -163,7 +163,7 @@ bool ct_host_aliases_find(const struct ct_device *device, const struct ct_memory
     if (!needs_aliases(&device->info))
         return false;
     ct_mutex_lock(&lock);
-    for (aliases = all; aliases && aliases->memory != memory; aliases = aliases->next) /* what is asked for is mostly new: in front */
+    for (aliases = all; aliases && aliases->memory != memory; aliases = aliases->next) /* recent memory is in front */
         continue;
     found = aliases && aliases->of_device[device->ordinal];
     if (found)

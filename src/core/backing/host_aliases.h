@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Page-locked and managed memory of one device in the kernels of all others. */
+/* Access to page-locked and managed memory of one device from kernels of all other devices. */
 #ifndef CT_CORE_HOST_ALIASES_H
 #define CT_CORE_HOST_ALIASES_H
 
 #include "memory_backing.h"
 
-/* Gives the pages of host memory just made on `device` to the other devices that are open, and to those that open as long as it lives.
- * Devices that do not take them go without. `registered`: how the application's pages were imported; NULL: the memory was allocated. */
+/* Imports the pages of host memory just created on `device` into the other open devices, and into those opened during its lifetime.
+ * Devices that refuse them get no alias. `registered`: how the application's pages were imported; NULL: the memory was allocated. */
 void ct_host_aliases_make(struct ct_device *device, const struct ct_host_import *registered, struct ct_backing *backing);
-/* Takes them back; no work of any device uses them. */
+/* Destroys the aliases; no work of any device may use them. */
 void ct_host_aliases_drop(struct ct_backing *backing);
-/* Gives a device that was just opened what there is. The caller holds device->lock. */
+/* Imports all existing host memory into a device that was just opened. The caller holds device->lock. */
 void ct_host_aliases_open(struct ct_device *device);
-/* Where kernels of `device` find the first byte of another device's memory, as a CUDA address. False: they do not reach it. */
+/* The CUDA address of the first byte of another device's memory for kernels of `device`. False: they cannot access it. */
 bool ct_host_aliases_find(const struct ct_device *device, const struct ct_memory *memory, uint64_t *out_address);
 
 #endif
