@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks Linux for the mappings in a range (PROCMAP_QUERY, since 6.11), or reads all of /proc/self/maps (proc_pid_maps(5)): lines of
+/* Queries Linux for the mappings in a range (PROCMAP_QUERY, since 6.11), or reads all of /proc/self/maps (proc_pid_maps(5)): lines of
  * `first-end perms offset major:minor inode path`, by address. Drivers make thousands of mappings, and a line takes some 1.5 us. */
 #include "host_mappings.h"
 
@@ -20,11 +20,11 @@
 struct mapping {
     uint64_t first, end, inode;      /* inode: 0 for anonymous memory of small pages */
     uint32_t major, minor;           /* of the file system */
-    bool readable, writable, shared; /* what cannot be read counts as not writable */
+    bool readable, writable, shared; /* an unreadable mapping counts as not writable */
     const char *path;                /* "" for anonymous memory */
 };
 
-/* Whether the file system with that device number is one in memory. Its number is asked about and not its path: shared memory is mostly
+/* Whether the file system with that device number is in memory. It is identified by number and not by path: shared memory is usually
  * unlinked as soon as it is mapped. Lines of mountinfo (proc_pid_mountinfo(5)): `id parent major:minor root point options .. - type ..`. */
 static bool is_file_system_in_memory(uint32_t major, uint32_t minor)
 {
@@ -46,7 +46,7 @@ static bool is_file_system_in_memory(uint32_t major, uint32_t minor)
     return good;
 }
 
-/* Files that are nothing but memory: those that Linux has made for shared memory without a name, and those of file systems in memory. */
+/* Whether the file exists only in memory: Linux created it for unnamed shared memory, or its file system is in memory. */
 static bool lies_in_memory(const struct mapping *mapping)
 {
     static const char *const unnamed[] = {"/memfd:", "/dev/zero (deleted)", "/SYSV", "/anon_hugepage"};
@@ -57,7 +57,7 @@ static bool lies_in_memory(const struct mapping *mapping)
     return is_file_system_in_memory(mapping->major, mapping->minor);
 }
 
-/* Of a mapping, or of the part of it that is asked about. */
+/* A predicate of a mapping, or of the part of it in the queried range. */
 typedef bool check(const struct mapping *mapping);
 
 static bool is_readable(const struct mapping *mapping)
@@ -75,11 +75,11 @@ static bool is_lockable(const struct mapping *mapping)
     const char *why = NULL;
 
     if (!mapping->writable)
-        why = "may not be written";
+        why = "are not writable";
     else if (mapping->shared && mapping->inode && !lies_in_memory(mapping))
         why = "are shared with a file";
     else if (mapping->inode && ct_pages_populate(mapping->first, mapping->end - mapping->first) == CT_PAGES_MISSING)
-        why = "are not all there";
+        why = "do not all exist";
     if (why)
         ct_log(CT_LOG_INFO, "the pages at 0x%llx cannot be locked: they %s (%s)", (unsigned long long)mapping->first, why, mapping->path);
     return !why;
@@ -98,7 +98,7 @@ static bool is_so_of_part(const struct mapping *mapping, uint64_t first, uint64_
 
 /* ---- one mapping at a time ---- */
 
-/* linux/fs.h, where headers are new enough. */
+/* As in linux/fs.h, which older headers lack. */
 struct procmap_query {
     uint64_t size, flags, address;
     uint64_t first, end, vma_flags, page_bytes, offset, inode;
@@ -111,7 +111,7 @@ struct procmap_query {
 #define SHARED 0x08u
 #define THIS_OR_NEXT 0x10u
 
-/* The mapping at `address`, or the first behind it. Returns an errno: ENOENT there is none, others that Linux does not tell. */
+/* The mapping at `address`, or the first after it. Returns an errno: ENOENT: there is none; others: Linux does not support the query. */
 static int query(int maps, uint64_t address, char path[PATH_MAX], struct mapping *out)
 {
     struct procmap_query q = {.size = sizeof q, .flags = THIS_OR_NEXT, .address = address, .name_bytes = PATH_MAX, .name = (uintptr_t)path};
@@ -171,7 +171,7 @@ static bool read_all(uint64_t first, uint64_t size_bytes, check *check)
     bool so = true;
 
     if (!maps)
-        return true; /* no /proc: the driver has the last word anyway */
+        return true; /* there is no /proc: the driver decides in the end anyway */
     while (so && mapping.first < first + size_bytes && getline(&line, &room, maps) > 0)
         if (parse(line, &mapping))
             so = is_so_of_part(&mapping, first, size_bytes, check);
@@ -182,7 +182,7 @@ static bool read_all(uint64_t first, uint64_t size_bytes, check *check)
 
 /* ---- public ---- */
 
-/* MADV_POPULATE_*, since Linux 5.14. EFAULT: SIGBUS would come of touching a page; EINVAL: they are not to be written, or not to be read. */
+/* MADV_POPULATE_*, since Linux 5.14. EFAULT: touching a page would raise SIGBUS; EINVAL: the pages are not writable, or not readable. */
 enum ct_pages ct_pages_populate(uint64_t first, uint64_t size_bytes)
 {
     void *pages = (void *)(uintptr_t)first;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lies behind host addresses, as Linux tells it. */
+/* Queries Linux about the mappings at host addresses. */
 #ifndef CT_CORE_HOST_MAPPINGS_H
 #define CT_CORE_HOST_MAPPINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether Linux lets a driver lock the pages for writing, for as long as it likes: pages that the process may write, and none that are
- * shared with a file on a disk, since what a device writes there would not be seen to be written (mm/gup.c, since Linux 6.5). Those of
- * files, and huge ones, are populated to find out whether they are there. What is wrong goes to the log. */
+/* Whether Linux lets a driver lock the pages for writing for an unlimited time: the process must be able to write them, and they must not
+ * be shared with a file on a disk, since Linux could not track a device's writes to them (mm/gup.c, since Linux 6.5). Pages of files, and
+ * huge pages, are populated to find out whether they exist. The reason for a refusal is logged. */
 bool ct_pages_can_be_locked(uint64_t first, uint64_t size_bytes);
 enum ct_pages {
-    CT_PAGES_WRITABLE, /* all of them are there, and may be written */
-    CT_PAGES_THERE,    /* they are there, or come when they are touched; whether they may be written was not found out */
-    CT_PAGES_MISSING,  /* some never come, as behind the end of a file, or where no huge pages are left: SIGBUS for whoever touches them */
+    CT_PAGES_WRITABLE, /* all of them exist and are writable */
+    CT_PAGES_THERE,    /* they exist, or are created when they are touched; whether they are writable is unknown */
+    CT_PAGES_MISSING,  /* some cannot be created (beyond the end of a file, no free huge pages): touching them raises SIGBUS */
 };
-/* Makes Linux find the pages, where it is new enough for that. */
+/* Makes Linux populate the pages, if its version supports that. */
 enum ct_pages ct_pages_populate(uint64_t first, uint64_t size_bytes);
 /* Whether the process may read all of them, and whether it may write them, too. */
 bool ct_pages_are_readable(uint64_t first, uint64_t size_bytes);
 bool ct_pages_are_writable(uint64_t first, uint64_t size_bytes);
-/* Its two ways. The first is quick, but false where Linux does not offer it. */
+/* The two implementations of ct_pages_can_be_locked. The first is fast, but returns false if Linux does not support it. */
 bool ct_pages_ask(uint64_t first, uint64_t size_bytes, bool *out);
 bool ct_pages_read(uint64_t first, uint64_t size_bytes);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts of what was given out: a device's own, and the process's of page-locked memory. */
+/* Counters of allocated memory: one per device, and one of the process for page-locked memory. */
 #include "memory_budget.h"
 
 #include "core/base/log.h"
@@ -9,7 +9,7 @@
 
 #define CT_CHANNEL "memory"
 
-/* Threads that allocate at once never get more than there is together. Relaxed: the count guards nothing but itself. */
+/* Concurrent allocations together never exceed the limit. Relaxed: the counter orders no other memory accesses. */
 static bool take(atomic_ullong *taken, uint64_t size_bytes, uint64_t limit)
 {
     unsigned long long before = atomic_load_explicit(taken, memory_order_relaxed);
@@ -21,7 +21,7 @@ static bool take(atomic_ullong *taken, uint64_t size_bytes, uint64_t limit)
     return true;
 }
 
-/* What is free beside the spares. */
+/* The free memory without the spares. */
 static CUresult ask(struct ct_device *device, uint64_t *out_free, uint64_t *out_total)
 {
     uint64_t given = atomic_load_explicit(&device->given_bytes, memory_order_relaxed), left;
@@ -45,7 +45,7 @@ CUresult ct_budget_info(struct ct_device *device, uint64_t *out_free, uint64_t *
     return r;
 }
 
-/* Who holds a lock has to do with the spares: pools let go of streams. */
+/* A caller that holds a lock can reclaim only the spares, since trimming pools releases streams. */
 bool ct_budget_reclaim(struct ct_device *device)
 {
     bool any = ct_mutex_none_held() && device->hooks.trim_pools(device);
@@ -64,7 +64,7 @@ CUresult ct_budget_take(struct ct_device *device, uint64_t size_bytes)
         if (size_bytes <= free_bytes && take(&device->given_bytes, size_bytes, total_bytes))
             return CUDA_SUCCESS;
     } while (ct_budget_reclaim(device));
-    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes wanted, %llu of %llu free", (unsigned long long)size_bytes,
+    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes requested, %llu of %llu are free", (unsigned long long)size_bytes,
                    (unsigned long long)free_bytes, (unsigned long long)total_bytes);
 }
 
@@ -78,7 +78,7 @@ CUresult ct_budget_take_host(uint64_t size_bytes)
     uint64_t limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
     if (!take(&ct_process.host_bytes, size_bytes, limit))
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of host memory", (unsigned long long)size_bytes);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of host memory exceed the limit", (unsigned long long)size_bytes);
     return CUDA_SUCCESS;
 }
 

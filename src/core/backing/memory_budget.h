@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory there is to give out. Drivers of CPU devices make memory of any size and find pages for it when it is touched, so
- * nothing fails until the process is killed; CUDA's allocators fail when they are called. So what was given out is counted here. */
+/* The limit of allocated memory. Drivers of CPU devices allocate memory of any size and find pages for it when it is touched, so
+ * nothing fails until the process is killed; CUDA's allocators fail when they are called. So allocated memory is counted here. */
 #ifndef CT_CORE_MEMORY_BUDGET_H
 #define CT_CORE_MEMORY_BUDGET_H
 
 #include "core/device/context.h"
 
-/* Counts bytes of an open device's memory as given out. OUT_OF_MEMORY: that many are not free. */
+/* Counts bytes of an open device's memory as allocated. OUT_OF_MEMORY: that many are not free. */
 CUresult ct_budget_take(struct ct_device *device, uint64_t size_bytes);
 void ct_budget_give(struct ct_device *device, uint64_t size_bytes);
-/* Gives back to the driver what nobody uses: spares, and what pools keep; when there is none, what the backend has only to be faster.
- * False: there was nothing. */
+/* Returns unused memory to the driver: spares, and free memory of pools; if there is none, the backend's caches. False: there was
+ * nothing to return. */
 bool ct_budget_reclaim(struct ct_device *device);
-/* What an open device has in all, and what of it is free: neither given out here, nor, as far as its driver tells, taken by others. */
+/* An open device's total memory, and its free memory: neither allocated here nor, as far as its driver reports, by other processes. */
 CUresult ct_budget_info(struct ct_device *device, uint64_t *out_free, uint64_t *out_total);
 
-/* The same for page-locked memory of the host, of which there is no more than the machine has pages. */
+/* The same for page-locked host memory, which is limited to the machine's physical memory. */
 CUresult ct_budget_take_host(uint64_t size_bytes);
 void ct_budget_give_host(uint64_t size_bytes);
 
