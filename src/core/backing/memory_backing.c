@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Backend memory at a CUDA address, by the device's address rule:
  *
- *   CHOSEN, CHOSEN_MASK, WINDOWS   host address space is reserved, then the memory is made for that address. NVIDIA's driver 580 spoils
- *                                  later allocations when it is asked for an address in use, so an address that failed stays reserved
- *                                  for good: it is never asked for again.
+ *   CHOSEN, CHOSEN_MASK, WINDOWS   host address space is reserved, then the memory is created at that address. NVIDIA's driver 580 corrupts
+ *                                  later allocations if an address in use is requested, so an address that failed stays reserved
+ *                                  forever: it is never requested again.
  *   SHARED                         the mapping's host pointer is the address
- *   OWN                            the driver's address is the CUDA address; host memory has two
+ *   OWN                            the driver's address is the CUDA address; host memory has two addresses
  */
 #include "memory_backing.h"
 
@@ -55,8 +55,8 @@ static CUresult create_by_driver(struct ct_context *context, const struct ct_mem
     if ((backing->address & (request->align - 1)) == 0)
         return CUDA_SUCCESS;
     context->backend->memory->destroy(backing->memory);
-    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory came at 0x%llx, which is not aligned to %llu", (unsigned long long)backing->address,
-                   (unsigned long long)request->align);
+    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the driver allocated memory at 0x%llx, which is not aligned to %llu",
+                   (unsigned long long)backing->address, (unsigned long long)request->align);
 }
 
 static CUresult create(struct ct_context *context, struct ct_memory_request *request, struct ct_backing *out)
@@ -78,9 +78,9 @@ CUresult ct_backing_create_device(struct ct_context *context, uint64_t size_byte
     CUresult r;
 
     if (size_bytes > info->max_allocation_bytes)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes wanted, the device gives at most %llu at once", (unsigned long long)size_bytes,
-                       (unsigned long long)info->max_allocation_bytes);
-    r = ct_budget_take(context->device, size_bytes); /* first: a driver that is asked for too much may leave an address spoiled */
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes requested, one allocation of the device is at most %llu",
+                       (unsigned long long)size_bytes, (unsigned long long)info->max_allocation_bytes);
+    r = ct_budget_take(context->device, size_bytes); /* first: a failed allocation by a driver may make an address unusable */
     if (r != CUDA_SUCCESS)
         return r;
     r = create(context, &request, out);
@@ -129,8 +129,8 @@ static CUresult import_at(struct ct_context *context, struct ct_host_import *imp
     return r;
 }
 
-/* In the arena: where drivers take only addresses at multiples of 64 KiB, since the pages' own may be less aligned; elsewhere for pages
- * of which another registration has a part already. */
+/* Imports at an address in the arena: for drivers that accept only multiples of 64 KiB, since the pages may be less aligned; for other
+ * drivers if another registration already contains a part of the pages. */
 static CUresult import_in_arena(struct ct_context *context, struct ct_host_import *import, struct ct_backing *backing)
 {
     CUresult r = ct_reserve(&context->device->info, import->size_bytes, 1, &backing->reserved, &backing->reserved_bytes);
@@ -160,7 +160,7 @@ CUresult ct_backing_import(struct ct_context *context, const struct ct_host_impo
 
 /* ---- file descriptors ---- */
 
-/* How many addresses it takes: what a driver exported comes to an address whole, however little of it is wanted. */
+/* The size of the address range: memory that a driver exported is mapped as a whole, even if only a part of it is needed. */
 static uint64_t extent_of(const struct ct_fd_import *import)
 {
     uint64_t start = 0, end = 0;
@@ -174,7 +174,7 @@ static uint64_t extent_of(const struct ct_fd_import *import)
     return end;
 }
 
-/* Tries each way, at an address of its own: one that failed stays reserved, and is never asked for again. */
+/* Tries each way at a separate address: an address that failed stays reserved, and is never requested again. */
 static CUresult import_placed(struct ct_context *context, struct ct_fd_import *import, struct ct_backing *out)
 {
     CUresult r = CUDA_ERROR_NOT_SUPPORTED;
@@ -211,7 +211,7 @@ CUresult ct_backing_import_fd(struct ct_context *context, const struct ct_fd_imp
 
 /* ---- other processes ---- */
 
-/* All parts of the memory. */
+/* Exports all parts of the memory. */
 static CUresult export(struct ct_device *device, struct ct_memory *memory, struct ct_shared_memory *out)
 {
     struct ct_shared_memory shared = {0};
@@ -223,7 +223,7 @@ static CUresult export(struct ct_device *device, struct ct_memory *memory, struc
     shared.parts = calloc(first.n_parts, sizeof *shared.parts);
     if (!shared.parts) {
         close(first.fd);
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory for other processes");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no host memory to share memory with other processes");
     }
     memcpy(shared.uuid, device->info.uuid, sizeof shared.uuid);
     shared.parts[shared.n_parts++] = first;
@@ -246,14 +246,14 @@ CUresult ct_backing_share(struct ct_device *device, const struct ct_backing *bac
     if (*share_id)
         return ct_share_name_make(CT_SHARE_MEMORY, *share_id, out);
     if (!device->info.memory_fd)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s shares no memory with other processes", device->info.name);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s cannot share memory with other processes", device->info.name);
     if ((r = export(device, backing->memory, &shared)) != CUDA_SUCCESS || (r = ct_share_publish(id, &shared)) != CUDA_SUCCESS)
         return r;
     *share_id = id;
     return ct_share_name_make(CT_SHARE_MEMORY, id, out);
 }
 
-/* Pages are memory for every device that imports host memory; what a driver exported is so for itself, and the same device. */
+/* Pages can be imported by every device that imports host memory; memory that a driver exported, only by the same driver and device. */
 static CUresult check_device(const struct ct_device_info *info, const struct ct_shared_memory *shared)
 {
     bool same = !memcmp(info->uuid, shared->uuid, sizeof info->uuid);
@@ -263,8 +263,8 @@ static CUresult check_device(const struct ct_device_info *info, const struct ct_
     return ct_fail(CUDA_ERROR_MAP_FAILED, "memory of another device cannot be mapped on %s", info->name);
 }
 
-/* What its parts are to the backend, as a list in an array of the caller's. Only the whole may begin somewhere behind a descriptor, and
- * only the last part may end before what the driver puts at its address: an address that is asked for twice spoils others (see above). */
+/* Converts the parts to the backend's list, in the caller's array. Only memory of a single part may start at an offset in its descriptor,
+ * and only the last part may be shorter than what the driver maps: requesting an address twice corrupts others (see above). */
 static CUresult list_imports(const struct ct_shared_memory *shared, struct ct_fd_import *imports, uint64_t *out_bytes)
 {
     uint64_t bytes = 0;
@@ -276,7 +276,7 @@ static CUresult list_imports(const struct ct_shared_memory *shared, struct ct_fd
 
         if (__builtin_add_overflow(part->size_bytes, lead, &size_bytes) || __builtin_add_overflow(bytes, size_bytes, &bytes) ||
             (shared->n_parts > 1 && (part->pages || lead)) || (!last && part->total_bytes > part->size_bytes))
-            return ct_fail(CUDA_ERROR_INVALID_HANDLE, "memory of another process that is not of one piece");
+            return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the parts of another process's memory are not contiguous");
         imports[i] = (struct ct_fd_import){
             .fd = part->fd,
             .pages = part->pages,
@@ -294,14 +294,15 @@ static CUresult list_imports(const struct ct_shared_memory *shared, struct ct_fd
 static CUresult open_shared(struct ct_context *context, const struct ct_shared_memory *shared, struct ct_backing *out, uint64_t *out_bytes)
 {
     struct ct_fd_import *imports = calloc(shared->n_parts, sizeof *imports);
-    CUresult r = imports ? check_device(&context->device->info, shared) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory of another process");
+    CUresult r =
+        imports ? check_device(&context->device->info, shared) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no host memory to open shared memory");
 
     if (r == CUDA_SUCCESS)
         r = list_imports(shared, imports, out_bytes);
     if (r == CUDA_SUCCESS)
         r = ct_backing_import_fd(context, imports, out);
-    if (r == CUDA_ERROR_NOT_SUPPORTED) /* of what the same driver exported NVIDIA's says so when the host has no memory */
-        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory of another process is not taken");
+    if (r == CUDA_ERROR_NOT_SUPPORTED) /* NVIDIA's driver's result for its own exports if the host is out of memory */
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the driver cannot import memory of another process");
     free(imports);
     return r;
 }
@@ -330,7 +331,7 @@ void ct_backing_destroy(struct ct_context *context, struct ct_backing *backing)
     ct_host_aliases_drop(backing);
     if (backing->memory)
         context->backend->memory->destroy(backing->memory);
-    ct_unreserve(backing->reserved, backing->reserved_bytes); /* pages of host memory lie in it */
+    ct_unreserve(backing->reserved, backing->reserved_bytes); /* only now: pages of host memory are mapped in it */
     ct_budget_give(context->device, backing->device_bytes);
     ct_budget_give_host(backing->host_bytes);
     *backing = (struct ct_backing){0};

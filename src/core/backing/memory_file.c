@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file is so large that no place in it is ever used again: claiming is counting, and what is dropped becomes a hole. It is sealed against
- * changes of its size, so that nobody who gets it can take pages away from under a kernel. */
+/* The file is so large that no offset is ever reused: a claim increments a counter, and dropped pages become a hole. The file is sealed
+ * against changes of its size, so that no process that receives it can remove pages that a kernel uses. */
 #include "memory_file.h"
 
 #include "core/base/log.h"
@@ -16,9 +16,9 @@
 
 #define CT_CHANNEL "memory"
 #define FILE_BYTES ((uint64_t)1 << 62)
-#define GRAIN_BYTES ((uint64_t)2 << 20) /* claims begin at multiples: where the kernel has huge pages they fit */
+#define GRAIN_BYTES ((uint64_t)2 << 20) /* the alignment of claims, which suits huge pages */
 
-/* A file beyond the limit of the process would end it by a signal. */
+/* Exceeding the process's file size limit would raise SIGXFSZ. */
 static uint64_t allowed_bytes(void)
 {
     struct rlimit limit;
@@ -36,9 +36,9 @@ CUresult ct_memory_file_open(struct ct_memory_file *file)
 
     *file = (struct ct_memory_file){.fd = -1};
     if (fd < 0)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file in memory: %s", strerror(errno));
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "cannot create a memory file: %s", strerror(errno));
     if (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file of %llu bytes in memory: %s", (unsigned long long)bytes, strerror(errno));
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "cannot create a memory file of %llu bytes: %s", (unsigned long long)bytes, strerror(errno));
         close(fd);
         return r;
     }
@@ -64,7 +64,7 @@ CUresult ct_memory_file_claim(struct ct_memory_file *file, uint64_t size_bytes, 
         fits = offset <= file->bytes - bytes;
     }
     if (!fits)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of a file in memory", (unsigned long long)size_bytes);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the memory file has no %llu bytes left", (unsigned long long)size_bytes);
     *out_offset = offset;
     return CUDA_SUCCESS;
 }
@@ -72,5 +72,5 @@ CUresult ct_memory_file_claim(struct ct_memory_file *file, uint64_t size_bytes, 
 void ct_memory_file_drop(struct ct_memory_file *file, uint64_t offset, uint64_t size_bytes)
 {
     if (size_bytes && fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)size_bytes) != 0)
-        ct_log(CT_LOG_WARN, "%llu bytes of a file in memory stay in use: %s", (unsigned long long)size_bytes, strerror(errno));
+        ct_log(CT_LOG_WARN, "%llu bytes of the memory file cannot be freed: %s", (unsigned long long)size_bytes, strerror(errno));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A short list, the oldest first. Nothing is given to a driver under the lock. */
+/* A short list, the oldest first. The lock is never held during a driver's call. */
 #include "memory_spares.h"
 
 #include "core/base/config.h"
@@ -13,29 +13,29 @@
 #define CT_CHANNEL "memory"
 #define KEPT_BYTES ((uint64_t)256 << 20)
 #define KEPT_BYTES_CPU ((uint64_t)64 << 20)
-#define KEPT_SHARE 32 /* no more than that part of the device's memory */
+#define KEPT_SHARE 32 /* at most 1/KEPT_SHARE of the device's memory */
 #define KEPT_COUNT 32
 #define ROUND_BYTES ((uint64_t)64 << 10)
 #define LEAST_ALIGN ((uint64_t)64 << 10) /* of addresses that a driver chooses */
 
-/* One of the two. */
+/* Either a backing or physical memory. */
 struct spare {
     uint64_t size_bytes;
     struct ct_backing backing;
-    const struct ct_vmm_implementation *way; /* of physical memory; NULL: it is the backing */
+    const struct ct_vmm_implementation *way; /* for physical memory; NULL: the spare is the backing */
     struct ct_vmm_memory physical;
 };
 
 struct ct_spares {
-    struct ct_device *device; /* borrowed: owns us */
+    struct ct_device *device; /* borrowed: owns this list */
     struct ct_mutex lock;     /* rank CT_RANK_SPARES; guards the rest */
     unsigned n;
     uint64_t limit_bytes; /* of device->spare_bytes */
     struct spare kept[KEPT_COUNT];
 };
 
-/* CPU devices make memory in no time, but Linux takes longer to find pages when it is touched than copies take to fill it; what they keep
- * is the host's memory, so it is as little as malloc keeps. */
+/* CPU devices allocate memory at once, but Linux takes longer to create pages at the first access than a copy takes to fill them; their
+ * spares are host memory, so the limit is as low as that of malloc. */
 static uint64_t limit_of(const struct ct_device_info *info)
 {
     const uint64_t share = info->memory_bytes / KEPT_SHARE, most = info->kind == CT_DEVICE_CPU ? KEPT_BYTES_CPU : KEPT_BYTES;
@@ -55,7 +55,7 @@ CUresult ct_spares_create(struct ct_device *device, struct ct_spares **out)
     struct ct_spares *spares = calloc(1, sizeof *spares);
 
     if (!spares)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of spare memory");
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no host memory for the list of spare memory");
     spares->device = device;
     spares->limit_bytes = limit_of(&device->info);
     ct_mutex_init(&spares->lock, CT_RANK_SPARES);
@@ -88,7 +88,7 @@ static struct spare remove_locked(struct ct_spares *spares, unsigned index)
     return spare;
 }
 
-/* The newest of a size, of either kind; `align` is of addresses. */
+/* Takes the newest spare of a size and kind; `align` is the alignment of its address. */
 static bool take(struct ct_spares *spares, bool physical, uint64_t size_bytes, uint64_t align, struct spare *out)
 {
     bool found = false;
@@ -117,7 +117,7 @@ static void give_back(struct ct_spares *spares, struct spare *spare)
     ct_unreserve(spare->backing.reserved, spare->backing.reserved_bytes);
 }
 
-/* Takes the oldest out. False: there is none, or, with `wanted` bytes to come, no need to. */
+/* Removes the oldest spare. False: there is none, or there is room for `wanted` more bytes. */
 static bool take_oldest(struct ct_spares *spares, uint64_t wanted, struct spare *out)
 {
     bool found;
@@ -140,7 +140,7 @@ static bool put(struct ct_spares *spares, const struct spare *spare)
     while (take_oldest(spares, spare->size_bytes, &oldest))
         give_back(spares, &oldest);
     ct_mutex_lock(&spares->lock);
-    fits = spares->n < KEPT_COUNT && spare->size_bytes <= room_locked(spares); /* another thread may have been quicker */
+    fits = spares->n < KEPT_COUNT && spare->size_bytes <= room_locked(spares); /* another thread may have taken the room */
     if (fits) {
         spares->kept[spares->n++] = *spare;
         atomic_fetch_add_explicit(&spares->device->spare_bytes, spare->size_bytes, memory_order_relaxed);
@@ -181,7 +181,7 @@ bool ct_spares_trim(struct ct_spares *spares)
     return any;
 }
 
-/* So that sizes come again. */
+/* Rounding makes equal sizes more frequent. */
 static uint64_t round_up(uint64_t size_bytes)
 {
     return size_bytes > UINT64_MAX - ROUND_BYTES ? size_bytes : (size_bytes + ROUND_BYTES - 1) & ~(ROUND_BYTES - 1);

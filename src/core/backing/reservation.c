@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reserving host address space. A counter goes through each arena and starts again at its end, so an address comes back late; Linux tells
- * whether something else lies there already. */
+/* Reserving host address space. A counter advances through each arena and wraps at its end, so an address is reused late; Linux
+ * reports whether something else is already mapped there. */
 #include "reservation.h"
 
 #include "core/base/log.h"
@@ -16,7 +16,7 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* Process-wide, as addresses are. One for all arenas: what counts is that it grows. relaxed: only uniqueness matters */
+/* Process-wide, as addresses are. One for all arenas: it only has to grow. Relaxed: only uniqueness matters. */
 static atomic_ullong next_offset, next_arena;
 
 static uint64_t take_address(const struct ct_address_arena *arena, uint64_t size_bytes, uint64_t align)
@@ -35,7 +35,7 @@ static bool try_address(uint64_t address, uint64_t size_bytes, void **out)
 
     if (got == want)
         *out = got;
-    else if (got != MAP_FAILED) /* Linux before 4.17 takes NOREPLACE for a hint */
+    else if (got != MAP_FAILED) /* Linux before 4.17 ignores NOREPLACE and treats the address as a hint */
         munmap(got, size_bytes);
     return got == want;
 }
@@ -49,13 +49,13 @@ static bool reserve_in(const struct ct_address_arena *arena, uint64_t size_bytes
     for (int i = 0; i < RESERVE_TRIES; i++) {
         if (try_address(take_address(arena, size_bytes, align), size_bytes, out))
             return true;
-        take_address(arena, step, align); /* something else lies there: skip ahead in growing steps */
+        take_address(arena, step, align); /* something else is mapped there: skip ahead in growing steps */
         step = step < MAX_STEP ? step * 2 : step;
     }
     return false;
 }
 
-/* Devices that take the host's addresses, whatever they are. */
+/* For devices that accept any host address. */
 static bool reserve_anywhere(uint64_t size_bytes, uint64_t align, void **out)
 {
     uint64_t room;
