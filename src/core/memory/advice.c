@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Advice is kept as spans of pages: in order, apart, and no two that touch say the same. Pages of which nothing was said are in no span.
- * A change writes the list anew; programs give advice a few times, for whole allocations. */
+/* Advice is kept as a sorted list of disjoint spans of pages; adjacent spans differ in their advice. Pages without advice are in no span.
+ * A change rebuilds the list: programs give advice rarely, and for whole allocations. */
 #include "advice.h"
 
 #include "core/base/locks.h"
@@ -17,7 +17,7 @@ struct span {
     struct ct_advice advice;
 };
 
-/* Process-wide, as addresses are. */
+/* The list is process-wide because addresses are. */
 static struct {
     struct ct_mutex lock;
     struct span *spans;
@@ -45,7 +45,7 @@ static void widen(uint64_t start, uint64_t size_bytes, uint64_t *first, uint64_t
     *end = (start + size_bytes + page - 1) & ~(page - 1);
 }
 
-/* A list that is being written, from the lowest address on. */
+/* A list that is being built in ascending order of addresses. */
 struct writer {
     struct span *spans;
     size_t count;
@@ -81,10 +81,10 @@ static void put_changed(struct writer *to, uint64_t first, uint64_t end, struct 
     put(to, first, end, &advice);
 }
 
-/* Writes the spans with [first, end) changed: what lies before it, it with the gaps in it, what lies behind. */
+/* Writes all spans with [first, end) changed: the spans before it, then the range itself including its gaps, then the spans after it. */
 static void rewrite_locked(struct writer *to, uint64_t first, uint64_t end, ct_advice_change change, const void *user)
 {
-    uint64_t done = first; /* of [first, end) */
+    uint64_t done = first; /* [first, done) is written */
     size_t i;
 
     for (i = 0; i < known.count && known.spans[i].first < end; i++) {
@@ -115,14 +115,14 @@ CUresult ct_advice_apply(uint64_t start, uint64_t size_bytes, ct_advice_change c
 
     widen(start, size_bytes, &first, &end);
     ct_mutex_lock(&known.lock);
-    to.spans = malloc((2 * known.count + 3) * sizeof *to.spans); /* each span cut by an end of the range, each gap, what is behind */
+    to.spans = malloc((2 * known.count + 3) * sizeof *to.spans); /* spans split at the ends of the range, gaps, the tail */
     if (to.spans) {
         rewrite_locked(&to, first, end, change, user);
         free(known.spans);
         known.spans = to.spans;
         known.count = to.count;
     } else {
-        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "advice about memory");
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the list of memory advice");
     }
     ct_mutex_unlock(&known.lock);
     return r;
@@ -178,5 +178,5 @@ void ct_advice_forget(uint64_t start, uint64_t size_bytes)
     is_empty = known.count == 0;
     ct_mutex_unlock(&known.lock);
     if (!is_empty)
-        ct_advice_apply(start, size_bytes, clear, NULL); /* without memory for it, old advice stays: it has no effect */
+        ct_advice_apply(start, size_bytes, clear, NULL); /* if this is out of memory, old advice remains, which is harmless */
 }

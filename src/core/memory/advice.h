@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What programs said about managed memory (cuMemAdvise, cuMemPrefetchAsync), page by page, to be told again by cuMemRangeGetAttribute. */
+/* The advice that programs gave about managed memory (cuMemAdvise, cuMemPrefetchAsync), per page; cuMemRangeGetAttribute reports it. */
 #ifndef CT_CORE_ADVICE_H
 #define CT_CORE_ADVICE_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of one page. Zero: nothing was said. A location of type INVALID is none. */
+/* The advice for one page. Zero means no advice. A location of type INVALID means no location. */
 struct ct_advice {
     bool read_mostly;
     CUmemLocation preferred, prefetched;
@@ -18,9 +18,9 @@ struct ct_advice {
 typedef void (*ct_advice_change)(struct ct_advice *advice, const void *user);
 /* Changes the advice of every page of [start, start + size_bytes). OUT_OF_MEMORY. */
 CUresult ct_advice_apply(uint64_t start, uint64_t size_bytes, ct_advice_change change, const void *user);
-/* What all pages have in common: a location only if it is that of each. */
+/* The advice that all pages of the range have in common: a location is included only if all pages have the same one. */
 struct ct_advice ct_advice_common(uint64_t start, uint64_t size_bytes);
-/* Memory comes there, or goes: nothing was said about it. */
+/* Clears the advice of a range, when memory is allocated or freed there. Cannot fail. */
 void ct_advice_forget(uint64_t start, uint64_t size_bytes);
 
 #endif

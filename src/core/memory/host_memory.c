@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Page-locked host memory (Driver API: Memory Management). Where the device cannot reach it at the host pointer, it has a second range
- * in the map of addresses, at its device pointer; where the device cannot reach it at all it has none. */
+/* Page-locked host memory (Driver API: Memory Management). If the device cannot access it at the host pointer, it has a
+ * second range in the address map, at its device pointer; if the device cannot access it at all, it has no second range. */
 #include "host_memory.h"
 
 #include "core/backing/host_aliases.h"
@@ -20,7 +20,7 @@
 #define REGISTER_FLAGS                                                                                                                     \
     (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY)
 
-/* Publishes `size_bytes` at `distance` from the allocation's backing. */
+/* Publishes `size_bytes` at offset `distance` in the allocation's backing. */
 static CUresult publish(struct ct_context *context, struct ct_allocation *allocation, uint64_t distance, uint64_t size_bytes,
                         enum ct_range_kind kind, unsigned flags)
 {
@@ -28,7 +28,7 @@ static CUresult publish(struct ct_context *context, struct ct_allocation *alloca
 
     range.start = (uint64_t)(uintptr_t)range.host;
     if (!context->device->info.maps_host)
-        range.device_pointer = range.start; /* no second range; ct_host_memory_reach tells */
+        range.device_pointer = range.start; /* no second range; ct_host_memory_reach returns false */
     range.flags = flags;
     range.allocation = allocation;
     return ct_allocation_publish(context, &range);
@@ -67,7 +67,7 @@ CUresult ct_host_memory_free(struct ct_context *context, void *pointer)
     return pointer ? ct_allocation_remove(context, (uint64_t)(uintptr_t)pointer, CT_RANGE_HOST) : CUDA_SUCCESS;
 }
 
-/* Whole pages around [pointer, pointer + size_bytes). False: the sum wraps. */
+/* The whole pages that contain [pointer, pointer + size_bytes). False if the sum overflows. */
 static bool widen_to_pages(const void *pointer, uint64_t size_bytes, uint64_t *out_first, uint64_t *out_bytes)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), start = (uint64_t)(uintptr_t)pointer, end;
@@ -79,30 +79,30 @@ static bool widen_to_pages(const void *pointer, uint64_t size_bytes, uint64_t *o
     return true;
 }
 
-/* msync without MS_SYNC's effect on anonymous memory fails with ENOMEM where nothing is mapped. */
+/* msync with MS_ASYNC has no effect on the pages, but fails with ENOMEM if some of them are not mapped. */
 static bool pages_exist(uint64_t first, uint64_t bytes)
 {
     return msync((void *)(uintptr_t)first, bytes, MS_ASYNC) == 0 || errno != ENOMEM;
 }
 
-/* What a driver would do with pages that it locks: processors as devices lock nothing, and there the manual has pages populated, which
- * spares kernels the faults. Those that nobody may write are read-only, said or not, where the device goes by the host's page tables;
- * elsewhere it has to be said. */
+/* Does what a driver would do with pages that it locks. CPU devices lock no pages, and for those the manual requires that the pages be
+ * populated, which saves kernels the page faults. Pages without write access are registered as read-only even without the flag if the
+ * device uses the host's page tables; on other devices the flag is required. */
 static CUresult take_pages_of_processor(const struct ct_device_info *info, const struct ct_host_import *import, unsigned *flags)
 {
     const uint64_t first = (uint64_t)(uintptr_t)import->pages;
     const enum ct_pages found = ct_pages_populate(first, import->size_bytes);
 
     if (found == CT_PAGES_MISSING)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "not all pages at %p are there", import->pages);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "not all pages at %p are mapped", import->pages);
     if (found == CT_PAGES_WRITABLE || ct_pages_are_writable(first, import->size_bytes))
         return CUDA_SUCCESS;
     if (!ct_pages_are_readable(first, import->size_bytes))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pages at %p are not even to be read", import->pages);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pages at %p are not readable", import->pages);
     if (*flags & CU_MEMHOSTREGISTER_READ_ONLY)
         return CUDA_SUCCESS;
     if (!info->pageable_access)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pages at %p are not to be written, and not registered as read-only", import->pages);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pages at %p are not writable, and the read-only flag is not set", import->pages);
     *flags |= CU_MEMHOSTREGISTER_READ_ONLY;
     return CUDA_SUCCESS;
 }
@@ -115,9 +115,10 @@ static CUresult check_registration(const struct ct_context *context, const void 
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "registration of %llu bytes at %p, flags 0x%x", (unsigned long long)size_bytes, pointer,
                        flags);
     if (size_bytes > (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE))
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes are more than can be page-locked", (unsigned long long)size_bytes);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes exceed the physical memory that can be page-locked",
+                       (unsigned long long)size_bytes);
     if ((flags & CU_MEMHOSTREGISTER_READ_ONLY) && !context->device->info.import_read_only)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the device does not register memory as read-only");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the device does not support read-only registration");
     if (ct_address_find_any((uint64_t)(uintptr_t)pointer, size_bytes, &other))
         return ct_fail(other.kind == CT_RANGE_REGISTERED ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_ERROR_INVALID_VALUE,
                        "%llu bytes at %p overlap the range at 0x%llx", (unsigned long long)size_bytes, pointer,
@@ -125,15 +126,15 @@ static CUresult check_registration(const struct ct_context *context, const void 
     return CUDA_SUCCESS;
 }
 
-/* Whether Linux would lock the pages for anybody: INVALID_VALUE, as of NVIDIA's own driver. */
+/* Checks that Linux can lock the pages at all. Returns INVALID_VALUE if not, as NVIDIA's driver does. */
 static CUresult check_lockable(const struct ct_host_import *import)
 {
     if (import->io_memory || ct_pages_can_be_locked((uint64_t)(uintptr_t)import->pages, import->size_bytes))
         return CUDA_SUCCESS;
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "Linux locks no such pages as those at %p", import->pages);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "Linux cannot lock the pages at %p", import->pages);
 }
 
-/* Drivers do not tell why they do not take pages. Where Linux would not lock them that is why; RADV's takes no file at all. */
+/* Drivers do not report why they reject pages. If Linux cannot lock the pages, that is the reason; RADV rejects all file mappings. */
 static CUresult refusal(CUresult r, const struct ct_host_import *import)
 {
     if (r != CUDA_ERROR_UNKNOWN && r != CUDA_ERROR_MAP_FAILED)
@@ -186,7 +187,7 @@ CUresult ct_host_memory_unregister(struct ct_context *context, void *pointer)
     if (r != CUDA_SUCCESS)
         return r;
     r = ct_allocation_remove(context, (uint64_t)(uintptr_t)pointer, CT_RANGE_REGISTERED);
-    if (r == CUDA_ERROR_INVALID_VALUE && check_registered(pointer) != CUDA_SUCCESS) /* another thread was quicker */
+    if (r == CUDA_ERROR_INVALID_VALUE && check_registered(pointer) != CUDA_SUCCESS) /* another thread has unregistered it */
         return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     return r;
 }
@@ -210,7 +211,7 @@ bool ct_host_memory_reach(const struct ct_device *device, const struct ct_range 
         return false;
     if (range->device == device->ordinal)
         *out = range->device_pointer;
-    else if (device->info.pageable_access) /* the host's own page tables: nothing has to be mapped */
+    else if (device->info.pageable_access) /* the device uses the host's page tables, so no mapping is needed */
         *out = (uint64_t)(uintptr_t)range->host;
     else if (ct_host_aliases_find(device, range->memory, &first))
         *out = first + range->memory_offset;
@@ -228,9 +229,10 @@ CUresult ct_host_memory_device_pointer(const struct ct_context *context, const v
     if (r != CUDA_SUCCESS)
         return r;
     if (!context->device->info.maps_host)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "device %d maps no page-locked memory", context->device->ordinal);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "device %d cannot map page-locked memory", context->device->ordinal);
     if (!ct_host_memory_reach(context->device, &range, &start))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "page-locked memory of device %d on device %d", range.device, context->device->ordinal);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "page-locked memory of device %d is not accessible to device %d", range.device,
+                       context->device->ordinal);
     *out = start + (uint64_t)((const char *)pointer - (const char *)range.host);
     return CUDA_SUCCESS;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Managed memory (Driver API: Memory Management, Unified Addressing).
  *
- * It is mapped, coherent host memory at one address for both sides, so host and device always see one another's bytes and nothing has to
- * be moved: attaching and prefetching are checked and otherwise done, advice is remembered to be told. What a device promises besides
- * (atomics that hold against the host's) is CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, and where it is 0 the manual refuses to
- * prefetch to that device. */
+ * It is mapped, coherent host memory at the same address for host and device, so each always sees the other's writes and nothing has to be
+ * migrated: attaching and prefetching validate their arguments and are otherwise no-ops, and advice is stored so that it can be queried.
+ * CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS states a further guarantee (atomics of the device are atomic with respect to the host's);
+ * if it is 0, prefetching to that device is an error according to the manual. */
 #include "managed.h"
 
 #include "advice.h"
@@ -33,18 +33,20 @@ static bool is_concurrent(const struct ct_device *device)
     return ct_device_limit(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
 }
 
-/* Managed memory is where every device reaches it, and a call that would move it has nothing to do. So the error that the manual has for
- * devices without concurrent access serves nobody: programs that have only ever met devices with it do not expect it, and stop. */
+/* Every device can access managed memory in place, so a call that would migrate it is a no-op. The error that the manual specifies for
+ * devices without concurrent access is therefore returned in strict mode only: programs that were only tested on devices with concurrent
+ * access do not expect it, and stop. */
 static CUresult check_concurrent(const struct ct_device *device)
 {
-    static atomic_bool told; /* relaxed: it orders nothing, two threads only must not both log */
+    static atomic_bool told; /* relaxed: it orders nothing; it only keeps a second thread from logging too */
 
     if (is_concurrent(device))
         return CUDA_SUCCESS;
     if (ct_config()->strict)
-        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d and the host do not access managed memory at once", device->ordinal);
+        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d and the host cannot access managed memory concurrently", device->ordinal);
     if (!atomic_exchange_explicit(&told, true, memory_order_relaxed))
-        ct_log(CT_LOG_INFO, "device %d and the host do not access managed memory at once: prefetching, discarding and advice move nothing",
+        ct_log(CT_LOG_INFO,
+               "device %d and the host cannot access managed memory concurrently: prefetching, discarding and advice are no-ops",
                device->ordinal);
     return CUDA_SUCCESS;
 }
@@ -62,7 +64,7 @@ CUresult ct_managed_alloc(struct ct_context *context, uint64_t size_bytes, uint6
     CUresult r;
 
     if (!ct_managed_is_supported(context->device))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed memory: addresses are not the same for host and device");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed memory needs the same addresses on host and device");
     r = ct_memory_alloc(context, size_bytes, (uint64_t)sysconf(_SC_PAGESIZE), CT_RANGE_MANAGED, &address);
     if (r != CUDA_SUCCESS)
         return r;
@@ -94,7 +96,7 @@ static bool is_managed(const struct ct_range *range)
     return range->kind == CT_RANGE_MANAGED || range->kind == CT_RANGE_MANAGED_VARIABLES;
 }
 
-/* The managed memory that holds the range. INVALID_VALUE. */
+/* The managed memory that contains the range. INVALID_VALUE if there is none. */
 static CUresult find_managed(uint64_t address, uint64_t size_bytes, struct ct_range *out)
 {
     struct ct_range range;
@@ -108,7 +110,7 @@ static CUresult find_managed(uint64_t address, uint64_t size_bytes, struct ct_ra
     return CUDA_SUCCESS;
 }
 
-/* Whole pages that are mapped: msync gives ENOMEM where some are not. */
+/* Whether all pages of the range are mapped: msync fails with ENOMEM if some are not. */
 static bool is_mapped(uint64_t address, uint64_t size_bytes)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = address & ~(page - 1);
@@ -134,7 +136,7 @@ static bool all_devices_have(CUdevice_attribute attribute)
     return true;
 }
 
-/* Managed memory, or pageable memory if devices reach that. */
+/* Accepts managed memory, and pageable memory if all devices can access it. */
 static CUresult check_range(uint64_t address, uint64_t size_bytes, bool *out_managed)
 {
     struct ct_range range;
@@ -167,7 +169,7 @@ static CUresult check_device(int ordinal, bool managed)
     return CUDA_SUCCESS;
 }
 
-/* A location that there is, whatever can be done there. */
+/* Checks that the location exists, whether or not it is usable. */
 static CUresult check_location(CUmemLocation location)
 {
     struct ct_device *device;
@@ -179,12 +181,12 @@ static CUresult check_location(CUmemLocation location)
     case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
         return CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-        return is_numa_node(location.id) ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "the host has no node %d", location.id);
+        return is_numa_node(location.id) ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "the host has no NUMA node %d", location.id);
     }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "location of type %d", (int)location.type);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "unknown location type %d", (int)location.type);
 }
 
-/* Checks a location, and writes it as it is told later: the host without a number, a node of the host by its number. */
+/* Checks a location and normalizes it to the form that queries report: the host without an id, a NUMA node of the host with its id. */
 static CUresult settle_location(CUmemLocation location, bool managed, CUmemLocation *out)
 {
     CUresult r = check_location(location);
@@ -198,7 +200,7 @@ static CUresult settle_location(CUmemLocation location, bool managed, CUmemLocat
     if (location.type == CU_MEM_LOCATION_TYPE_HOST)
         out->id = 0;
     if (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) {
-        getcpu(NULL, &node); /* on failure the only node that is sure to exist */
+        getcpu(NULL, &node); /* on failure `node` remains 0, the only node that always exists */
         *out = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST_NUMA, .id = (int)node};
     }
     return CUDA_SUCCESS;
@@ -220,14 +222,14 @@ static CUresult check_attached(const struct ct_stream *stream, uint64_t address,
     if (!ct_address_find_any(address, 1, &range)) {
         if (stream->context->device->info.pageable_access && is_pageable(address, size_bytes))
             return CUDA_SUCCESS;
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is no memory that can be attached", (unsigned long long)address);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in memory that can be attached", (unsigned long long)address);
     }
     if (!is_managed(&range))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in managed memory", (unsigned long long)address);
     if (range.kind == CT_RANGE_MANAGED && ((size_bytes && size_bytes != range.size_bytes) || address != range.start))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes from 0x%llx on are a part of the managed memory at 0x%llx",
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at 0x%llx are only a part of the managed memory at 0x%llx",
                        (unsigned long long)size_bytes, (unsigned long long)address, (unsigned long long)range.start);
-    return size_bytes ? ct_address_find(address, size_bytes, &range) : CUDA_SUCCESS; /* a variable among others */
+    return size_bytes ? ct_address_find(address, size_bytes, &range) : CUDA_SUCCESS; /* part of a module's variables */
 }
 
 CUresult ct_managed_attach(struct ct_stream *stream, uint64_t address, uint64_t size_bytes, unsigned flags)
@@ -235,7 +237,7 @@ CUresult ct_managed_attach(struct ct_stream *stream, uint64_t address, uint64_t 
     if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "attaching with flags 0x%x", flags);
     if (flags == CU_MEM_ATTACH_SINGLE && stream->is_legacy)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory cannot be attached to the default stream alone");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory cannot be attached exclusively to the default stream");
     return check_attached(stream, address, size_bytes);
 }
 
@@ -266,7 +268,7 @@ static CUresult check_locations(const struct ct_managed_ranges *ranges)
         const size_t at = ranges->location_indices[k];
 
         if (at >= ranges->count || (k == 0 ? at != 0 : at <= ranges->location_indices[k - 1]))
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "location %zu is for range %zu of %zu", k, at, ranges->count);
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "location %zu has the invalid range index %zu (%zu ranges)", k, at, ranges->count);
         r = check_location(ranges->locations[k]);
     }
     return r;
@@ -288,7 +290,7 @@ static CUresult prefetch_one(uint64_t address, uint64_t size_bytes, CUmemLocatio
     return r == CUDA_SUCCESS && managed ? ct_advice_apply(address, size_bytes, note_prefetch, &settled) : r;
 }
 
-/* Looked at before all else. */
+/* This check comes before all others. */
 static CUresult check_no_range_is_nothing(const struct ct_managed_ranges *ranges)
 {
     for (size_t i = 0; ranges->addresses && ranges->sizes && i < ranges->count; i++)
@@ -350,7 +352,7 @@ static void take_advice(struct ct_advice *advice, const void *user)
     }
 }
 
-/* Some advice is about no location; some takes no single node of the host. */
+/* Some advice takes no location, and some does not accept a single NUMA node of the host. */
 static CUresult check_advice(struct advising *given, bool managed)
 {
     switch ((int)given->advice) {
@@ -361,12 +363,12 @@ static CUresult check_advice(struct advising *given, bool managed)
     case CU_MEM_ADVISE_SET_ACCESSED_BY:
     case CU_MEM_ADVISE_UNSET_ACCESSED_BY:
         if (given->location.type != CU_MEM_LOCATION_TYPE_DEVICE && given->location.type != CU_MEM_LOCATION_TYPE_HOST)
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "access by a location of type %d", (int)given->location.type);
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "location type %d is not valid for accessed-by advice", (int)given->location.type);
         break;
     case CU_MEM_ADVISE_SET_PREFERRED_LOCATION:
         break;
     default:
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no advice %d", (int)given->advice);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "unknown advice %d", (int)given->advice);
     }
     return settle_location(given->location, managed, &given->location);
 }
@@ -384,7 +386,7 @@ CUresult ct_managed_advise(uint64_t address, uint64_t size_bytes, CUmem_advise a
 
 /* ---- attributes ---- */
 
-/* A location as one number. */
+/* The location as a device ordinal, CU_DEVICE_CPU or CU_DEVICE_INVALID. */
 static int number_of(CUmemLocation location)
 {
     switch ((int)location.type) {
@@ -397,7 +399,7 @@ static int number_of(CUmemLocation location)
     return CU_DEVICE_INVALID;
 }
 
-/* The number in it. */
+/* The id of the location, or CU_DEVICE_INVALID. */
 static int id_of(CUmemLocation location)
 {
     return location.type == CU_MEM_LOCATION_TYPE_INVALID ? CU_DEVICE_INVALID : location.id;
@@ -444,7 +446,7 @@ static CUresult get(const struct ct_advice *advice, CUmem_range_attribute attrib
         *out = id_of(advice->prefetched);
         return CUDA_SUCCESS;
     }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no attribute %d of ranges", (int)attribute);
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "unknown range attribute %d", (int)attribute);
 }
 
 CUresult ct_managed_attribute(uint64_t address, uint64_t size_bytes, CUmem_range_attribute attribute, void *data, size_t data_bytes)
@@ -455,7 +457,7 @@ CUresult ct_managed_attribute(uint64_t address, uint64_t size_bytes, CUmem_range
     CUresult r;
 
     if (!data || count == 0 || data_bytes % sizeof(int) || (attribute != CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY && count != 1))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%zu bytes for attribute %d of a range", data_bytes, (int)attribute);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%zu bytes is not a valid size for range attribute %d", data_bytes, (int)attribute);
     r = find_managed(address, size_bytes, &range);
     if (r != CUDA_SUCCESS)
         return r;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory and managed memory of a context.
  *
- * Allocations of less than 1 MiB are carved from chunks (memory_chunks.c). Larger ones have backend memory of their own, new or spare
- * (memory_spares.h).
+ * Allocations of less than 1 MiB are suballocated from chunks (memory_chunks.c). Larger ones have backend memory of their own, new or
+ * reused (memory_spares.h).
  *
- * Publish last, unpublish first: memory enters the map when it is ready; on free it leaves the map, then the context's work is
- * waited for (as the native driver does), and only then may the memory be handed out again. Its addresses stay reserved until then. */
+ * Memory is published last and unpublished first: an allocation is added to the address map when it is ready. A free removes it from the
+ * map, then waits for the context's work (as the native driver does), and only then can the memory be reused. Its addresses stay reserved
+ * until then. */
 #include "memory_arena.h"
 
 #include "core/base/log.h"
@@ -20,7 +21,7 @@
 #define CT_CHANNEL "memory"
 #define SMALL_BYTES ((uint64_t)1 << 20)
 
-/* What another process has may be written to by it. */
+/* Whether the memory can be reused: memory that another process has imported could still be written to by that process. */
 static bool can_be_kept(const struct ct_allocation *allocation)
 {
     return allocation->is_plain && !allocation->share_id && !allocation->has_dma_buf;
@@ -30,7 +31,7 @@ void ct_allocation_destroy(struct ct_context *context, struct ct_allocation *all
 {
     if (!allocation)
         return;
-    ct_share_retract(allocation->share_id); /* first: nobody is to get memory that goes */
+    ct_share_retract(allocation->share_id); /* first, so that no process can import memory that is being freed */
     if (allocation->chunk)
         ct_chunk_give_back(context->arena, allocation);
     if (!can_be_kept(allocation) || !ct_spares_put(context->device->spares, &allocation->backing))
@@ -68,7 +69,7 @@ CUresult ct_allocation_publish(struct ct_context *context, const struct ct_range
     allocation->kind = range->kind;
     allocation->alias = range->device_pointer != range->start ? range->device_pointer : 0;
     alias.start = range->device_pointer;
-    list_add(context->arena, allocation); /* before the map: from then on another thread may free it */
+    list_add(context->arena, allocation); /* before the insertion into the map, after which another thread may free it */
     r = allocation->alias ? ct_address_insert(&alias) : CUDA_SUCCESS;
     if (r == CUDA_SUCCESS) {
         uint64_t alias_start = allocation->alias;
@@ -82,7 +83,7 @@ CUresult ct_allocation_publish(struct ct_context *context, const struct ct_range
     return r;
 }
 
-/* Where the owner's range starts if `start` is that of a range of `kind` in the map; its ranges leave the map. */
+/* Removes the range of `kind` that starts at `start`, and the second range of its allocation, from the map. */
 static CUresult unmap(uint64_t start, enum ct_range_kind kind, struct ct_range *out)
 {
     struct ct_range alias;
@@ -93,8 +94,8 @@ static CUresult unmap(uint64_t start, enum ct_range_kind kind, struct ct_range *
     return r;
 }
 
-/* Memory of the host and managed memory is every context's, whichever it was made in. Device memory is for kernels of its own; others copy
- * it. */
+/* Host memory and managed memory are accessible in all contexts, whichever created them. Device memory is accessible to kernels of its own
+ * context; other contexts can only copy it. */
 static bool is_for_all_contexts(enum ct_range_kind kind)
 {
     return kind == CT_RANGE_HOST || kind == CT_RANGE_REGISTERED || kind == CT_RANGE_MANAGED;
@@ -103,11 +104,11 @@ static bool is_for_all_contexts(enum ct_range_kind kind)
 static CUresult remove_from(struct ct_context *context, uint64_t start, enum ct_range_kind kind)
 {
     struct ct_range range;
-    CUresult r = unmap(start, kind, &range); /* of two threads that came here, one gets it */
+    CUresult r = unmap(start, kind, &range); /* succeeds in only one of two concurrent calls */
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_context_synchronize(context); /* an error is told, the memory goes all the same */
+    r = ct_context_synchronize(context); /* an error is returned, but the memory is freed even so */
     if (is_for_all_contexts(kind))
         ct_contexts_synchronize_except(context);
     else
@@ -133,7 +134,7 @@ CUresult ct_allocation_remove(struct ct_context *context, uint64_t start, enum c
         return r;
     if (range.kind != kind || range.start != start || is_second_address(&range))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "no allocation of that kind starts at 0x%llx", (unsigned long long)start);
-    if (range.context == context) /* which may be on its way down: not to be looked up */
+    if (range.context == context) /* not looked up, since it may be in destruction */
         return remove_from(context, start, kind);
     r = ct_context_lookup(range.owner, &owner);
     if (r != CUDA_SUCCESS)
@@ -143,14 +144,14 @@ CUresult ct_allocation_remove(struct ct_context *context, uint64_t start, enum c
     return r;
 }
 
-/* The range of kind DEVICE at `address` that is `owner`'s, with the arena's lock held: its allocation stays, since who frees it takes it
- * out of the map first, and then out of the arena. */
+/* The range of kind DEVICE at `address` in `owner`. While the arena's lock is held its allocation remains valid, since a free removes it
+ * from the map first and then from the arena. */
 static CUresult find_device_locked(struct ct_context *owner, uint64_t address, struct ct_range *out)
 {
     CUresult r = ct_address_find(address, 0, out);
 
     if (r != CUDA_SUCCESS || out->context != owner || out->kind != CT_RANGE_DEVICE)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "another thread frees 0x%llx", (unsigned long long)address);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is being freed by another thread", (unsigned long long)address);
     return CUDA_SUCCESS;
 }
 
@@ -172,14 +173,14 @@ static CUresult share_locked(struct ct_context *owner, uint64_t address, struct 
     return r;
 }
 
-/* The context of memory of cuMemAlloc at `address`, which has not come from elsewhere; to be released. */
+/* The context of the cuMemAlloc allocation at `address`, which must not be imported. The caller releases it. */
 static CUresult find_owner(uint64_t address, struct ct_context **out)
 {
     struct ct_range range;
     CUresult r = ct_address_find(address, 0, &range);
 
     if (r != CUDA_SUCCESS || range.kind != CT_RANGE_DEVICE || range.imported)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "no memory of cuMemAlloc at 0x%llx", (unsigned long long)address);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in memory that cuMemAlloc allocated", (unsigned long long)address);
     return ct_context_lookup(range.owner, out);
 }
 
@@ -209,7 +210,7 @@ static CUresult export_dma_buf_locked(struct ct_context *owner, uint64_t address
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at 0x%llx are not in one allocation", (unsigned long long)size_bytes,
                        (unsigned long long)address);
     if (!owner->device->info.exports_dma_bufs)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s exports no dma-bufs", owner->device->info.name);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not support the export of dma-bufs", owner->device->info.name);
     r = owner->backend->sharing->export_dma_buf(range.memory, range.memory_offset + (address - range.start), size_bytes, out_fd);
     range.allocation->has_dma_buf |= r == CUDA_SUCCESS;
     return r;
@@ -248,7 +249,7 @@ struct ct_range ct_range_of_backing(struct ct_context *context, const struct ct_
         .start = backing->address + offset,
         .size_bytes = size_bytes,
         .kind = kind,
-        .synchronous = kind == CT_RANGE_MANAGED, /* as NVIDIA's driver has it, until somebody says otherwise */
+        .synchronous = kind == CT_RANGE_MANAGED, /* the default of NVIDIA's driver */
         .context = context,
         .owner = context->object.handle,
         .device = context->device->ordinal,
@@ -262,7 +263,7 @@ struct ct_range ct_range_of_backing(struct ct_context *context, const struct ct_
 
 static struct ct_range range_of(struct ct_context *context, struct ct_allocation *allocation, uint64_t size_bytes, enum ct_range_kind kind)
 {
-    const uint64_t offset = allocation->chunk_offset; /* 0 outside of a chunk */
+    const uint64_t offset = allocation->chunk_offset; /* 0 without a chunk */
     struct ct_range range = ct_range_of_backing(context, backing_of(allocation), offset, size_bytes, kind);
 
     range.allocation = allocation;
@@ -288,7 +289,7 @@ CUresult ct_memory_alloc(struct ct_context *context, uint64_t size_bytes, uint64
     r = ct_allocation_publish(context, &range);
     if (r != CUDA_SUCCESS)
         goto fail;
-    ct_log(CT_LOG_DEBUG, "%llu bytes at 0x%llx", (unsigned long long)size_bytes, (unsigned long long)range.start);
+    ct_log(CT_LOG_DEBUG, "allocated %llu bytes at 0x%llx", (unsigned long long)size_bytes, (unsigned long long)range.start);
     *out_address = range.start;
     return CUDA_SUCCESS;
 fail:
@@ -301,10 +302,10 @@ CUresult ct_memory_free(struct ct_context *context, uint64_t address, enum ct_ra
     return ct_allocation_remove(context, address, kind);
 }
 
-/* Memory on its way out, in a stream of a context that need not be its own. */
+/* A free that is ordered in a stream, whose context may differ from that of the memory. */
 struct late_free {
     struct ct_context *context; /* of the memory */
-    bool in_use;                /* it is not the stream's own, which lasts as long as the stream's work */
+    bool in_use;                /* a reference is held: it is not the stream's context, which outlives the stream's work */
     struct ct_allocation *allocation;
 };
 
@@ -312,7 +313,7 @@ static void free_late(void *user, CUresult status)
 {
     struct late_free *late = user;
 
-    (void)status; /* it goes in any case */
+    (void)status; /* freed regardless of errors */
     ct_allocation_destroy(late->context, late->allocation);
     if (late->in_use)
         ct_context_release(late->context);
@@ -350,7 +351,7 @@ CUresult ct_memory_free_async(struct ct_stream *stream, uint64_t address)
         *late = (struct late_free){.context = context, .in_use = context != stream->context};
         r = record_late_free(stream, address, late);
     } else {
-        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a free in a stream");
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a stream-ordered free");
     }
     if (r != CUDA_SUCCESS)
         free(late);
@@ -380,7 +381,7 @@ static void destroy_allocations(struct ct_memory_arena *arena)
         unmap(allocation->start, allocation->kind, &range);
         list_remove(arena, allocation);
         ct_share_retract(allocation->share_id);
-        ct_backing_destroy(arena->context, &allocation->backing); /* pieces go with their chunks */
+        ct_backing_destroy(arena->context, &allocation->backing); /* a no-op for suballocations, which are freed with their chunks */
         free(allocation);
     }
 }
@@ -392,7 +393,7 @@ void ct_memory_arena_destroy(struct ct_memory_arena *arena)
     destroy_allocations(arena);
     ct_chunks_destroy_all(arena);
     ct_stagings_destroy_all(arena);
-    ct_spares_trim(arena->context->device->spares); /* what other contexts of the device freed does not matter much */
+    ct_spares_trim(arena->context->device->spares); /* this also trims memory that other contexts of the device freed */
     ct_mutex_finish(&arena->lock);
     free(arena);
 }

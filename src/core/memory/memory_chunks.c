@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small allocations: pieces of chunks of 2 MiB. A bitmap of 512-byte units, first fit in the first chunk that has room. One empty chunk is
- * kept for the next small allocation, others are given back. Managed memory has chunks of its own, of host memory. Chunks are made and
- * destroyed outside of the arena's lock: a driver may take its time. */
+/* Small allocations are suballocated from chunks of 2 MiB with a bitmap of 512-byte units, first fit in the first chunk with space. One
+ * empty chunk is kept for the next small allocation; further empty chunks are freed. Managed memory has separate chunks of host memory.
+ * Chunks are created and destroyed without the arena's lock, because the driver may be slow. */
 #include "memory_arena.h"
 
 #include "core/base/log.h"
@@ -19,7 +19,7 @@ struct ct_memory_chunk {
     enum ct_memory_kind kind; /* DEVICE or HOST */
     struct ct_backing backing;
     uint64_t used_units;
-    uint64_t used[CHUNK_UNITS / 64]; /* a bit a unit */
+    uint64_t used[CHUNK_UNITS / 64]; /* one bit per unit */
 };
 
 /* First unit at or after `unit` whose bit is `value`; CHUNK_UNITS if there is none. */
@@ -47,7 +47,7 @@ static void mark_units(struct ct_memory_chunk *chunk, uint64_t first, uint64_t c
     chunk->used_units = used ? chunk->used_units + count : chunk->used_units - count;
 }
 
-/* First run of `count` free units that begins at a multiple of `align` bytes; CHUNK_UNITS: none. */
+/* First run of `count` free units that begins at a multiple of `align` bytes; CHUNK_UNITS if there is none. */
 static uint64_t find_run(const struct ct_memory_chunk *chunk, uint64_t count, uint64_t align)
 {
     uint64_t unit = 0;
@@ -131,12 +131,12 @@ CUresult ct_chunk_carve(struct ct_memory_arena *arena, enum ct_memory_kind kind,
     ct_mutex_lock(&arena->lock);
     chunk->next = arena->chunks;
     arena->chunks = chunk;
-    carve_locked(chunk, size_bytes, align, allocation); /* an empty chunk has room: at most half of it is asked for */
+    carve_locked(chunk, size_bytes, align, allocation); /* always fits an empty chunk: at most half a chunk is requested */
     ct_mutex_unlock(&arena->lock);
     return CUDA_SUCCESS;
 }
 
-/* An empty chunk of that kind beyond the first, taken out of the list; NULL if there is none. */
+/* Removes an empty chunk of that kind other than the first empty one from the list, and returns it; NULL if there is none. */
 static struct ct_memory_chunk *take_spare_chunk_locked(struct ct_memory_arena *arena, enum ct_memory_kind kind)
 {
     bool kept = false;

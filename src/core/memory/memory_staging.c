@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Staging buffers for downloads, of which an arena keeps some. */
+/* Staging buffers for downloads; an arena keeps some for reuse. */
 #include "memory_arena.h"
 
 #include "core/base/log.h"
