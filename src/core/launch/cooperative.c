@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cooperative launches: grids whose blocks wait for each other. No driver of Vulkan or OpenCL promises that blocks run at the same time, so
- * the kernel is compiled such that a block which can only wait keeps its state in memory and ends (struct ptx2spv_grid), and is dispatched
- * until all blocks are done. How often is known only when they have run: the stream's worker looks after each dispatch, which go to a queue
- * of their own, while the stream's queue waits for the worker, as for a host function. */
+/* Cooperative launches: grids whose blocks wait for each other. Neither Vulkan nor OpenCL guarantees that blocks run concurrently, so the
+ * kernel is compiled such that a block which has to wait saves its state in memory and ends (struct ptx2spv_grid), and is dispatched
+ * repeatedly until all blocks are done. The number of dispatches is not known in advance: the stream's worker submits them to a separate
+ * queue and checks after each one, while the stream's queue waits for the worker, as for a host function. */
 #include "launch.h"
 #include "core/base/log.h"
 #include "core/backing/memory_backing.h"
@@ -11,13 +11,13 @@
 #include <string.h>
 
 #define CT_CHANNEL "launch"
-#define PARAMS_OFFSET 64 /* of the parameters behind struct ptx2spv_grid */
+#define PARAMS_OFFSET 64 /* offset of the parameters, which follow struct ptx2spv_grid */
 #define STATES_ALIGN 256
 
-_Static_assert(sizeof(struct ptx2spv_grid) <= PARAMS_OFFSET, "the parameters come behind it");
+_Static_assert(sizeof(struct ptx2spv_grid) <= PARAMS_OFFSET, "the parameters follow it");
 
 struct cooperative {
-    struct ct_context *context; /* borrowed: in use while its stream has a queue */
+    struct ct_context *context; /* borrowed: it remains in use while its stream has a queue */
     struct ct_queue *queue;
     struct ct_backing control; /* struct ptx2spv_grid, then the parameters */
     struct ct_backing states;
@@ -57,21 +57,21 @@ static void run(void *user, CUresult status)
         grid->phase = 1;
         waiting = status == CUDA_SUCCESS && job->may_wait && grid->waiting > 0;
     }
-    if (status != CUDA_SUCCESS) { /* whatever it was: nobody asks for it any more, and the work is not done */
-        ct_log(CT_LOG_WARN, "a cooperative launch ends before it is done: error %d", (int)status);
+    if (status != CUDA_SUCCESS) { /* any error: the launch has returned already, and its work is incomplete */
+        ct_log(CT_LOG_WARN, "a cooperative launch failed before it was complete: error %d", (int)status);
         ct_context_check(job->context, CUDA_ERROR_LAUNCH_FAILED);
     }
     destroy(job);
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static uint64_t round_up(uint64_t value, uint64_t align)
 {
     return (value + align - 1) / align * align;
 }
 
-/* Bytes from one block's state to the next. */
+/* The stride between the states of blocks, in bytes. */
 static uint64_t state_bytes(const struct ptx2spv_kernel_info *info, const struct ct_launch_shape *shape)
 {
     const uint64_t threads = (uint64_t)shape->block[0] * shape->block[1] * shape->block[2];
@@ -95,7 +95,7 @@ static CUresult make_memory(struct cooperative *job, const struct ptx2spv_kernel
     return r;
 }
 
-/* The kernel's parameters, and the one that it has besides. */
+/* Writes the kernel's parameters and the additional one, the address of the control block. */
 static void place_params(struct cooperative *job, const struct ptx2spv_kernel_info *info, const void *params, uint32_t param_bytes)
 {
     unsigned char *to = (unsigned char *)job->control.host + PARAMS_OFFSET;

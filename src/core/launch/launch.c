@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches: the checks, in the order of the native driver where that is known; parameters; recording. */
+/* Kernel launches: checks (in the native driver's order where it is known), parameters, and recording. */
 #include "launch.h"
 
 #include "core/base/config.h"
@@ -28,8 +28,9 @@ static uint32_t required_block(const struct ct_function *function, int dimension
     return required ? required : 1;
 }
 
-/* A kernel that names its block may be launched without: CUDA C++ kernels with __block_size__ as kernel<<<grid>>>, which comes here as
- * a block of 1 x 1 x 1 (Programming Guide, Thread Block Clusters). NVIDIA's driver 580 takes that, and no other block. */
+/* A kernel that specifies its block size may be launched without one: CUDA C++ kernels with __block_size__ as kernel<<<grid>>>, which the
+ * runtime passes as a block of 1 x 1 x 1 (Programming Guide, Thread Block Clusters). NVIDIA's driver 580 accepts that, and no other
+ * block. */
 static struct ct_launch_shape complete_shape(const struct ct_function *function, const struct ct_launch_shape *shape)
 {
     struct ct_launch_shape complete = *shape;
@@ -65,7 +66,7 @@ static CUresult check_shape(const struct ct_function *function, const struct ct_
     return CUDA_SUCCESS;
 }
 
-/* The kernel's own shared memory, and what threads exchange through on devices without warp instructions of their own: info->exchange_*. */
+/* Includes the shared memory through which threads exchange data on devices without native warp instructions: info->exchange_*. */
 static CUresult check_shared(const struct ct_function *function, const struct ptx2spv_kernel_info *info, unsigned dynamic_bytes,
                              unsigned block_threads)
 {
@@ -82,12 +83,12 @@ static CUresult check_shared(const struct ct_function *function, const struct pt
                        dynamic_bytes, total);
     if (base + dynamic_bytes + exchange > total)
         return ct_fail(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
-                       "kernel %s: its warp instructions take %llu bytes of shared memory beside %u; at most %u", function->decl->name,
-                       (unsigned long long)exchange, base + dynamic_bytes, total);
+                       "kernel %s: its warp instructions need %llu bytes of shared memory in addition to %u; at most %u",
+                       function->decl->name, (unsigned long long)exchange, base + dynamic_bytes, total);
     return CUDA_SUCCESS;
 }
 
-/* The list of `extra`: keys and values in turn, up to CU_LAUNCH_PARAM_END. */
+/* Parses the list `extra`: alternating keys and values, terminated by CU_LAUNCH_PARAM_END. */
 static CUresult read_extra(void **extra, const void **out_bytes, size_t *out_size)
 {
     const void *bytes = NULL;
@@ -117,7 +118,7 @@ static CUresult pack_extra(const struct ct_function *function, void **extra, uns
 
     if (r != CUDA_SUCCESS)
         return r;
-    /* The padding at the end of a struct of all parameters does no harm. */
+    /* The buffer may include the padding at the end of a struct of all parameters. */
     if (size > ((size_t)needed + CT_PARAMS_ALIGN - 1) / CT_PARAMS_ALIGN * CT_PARAMS_ALIGN)
         return ct_fail(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "kernel %s has %u bytes of parameters, the buffer %zu", function->decl->name,
                        needed, size);
@@ -132,7 +133,7 @@ static CUresult pack_params(const struct ct_function *function, void **params, u
 {
     const struct ptx2spv_kernel_decl *decl = function->decl;
 
-    memset(out, 0, decl->param_bytes); /* what lies between parameters is defined too */
+    memset(out, 0, decl->param_bytes); /* the padding between parameters is defined too */
     for (unsigned i = 0; i < decl->n_params; i++) {
         if (!params[i])
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: parameter %u is a null pointer", decl->name, i);
@@ -144,18 +145,18 @@ static CUresult pack_params(const struct ct_function *function, void **params, u
 static CUresult pack(const struct ct_function *function, void **params, void **extra, unsigned char *out)
 {
     if (params && extra)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: parameters both in a list and in a buffer", function->decl->name);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: parameters are passed both as a list and as a buffer", function->decl->name);
     if (extra)
         return pack_extra(function, extra, out);
     if (params)
         return pack_params(function, params, out);
     if (function->decl->n_params)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s has %u parameters and was given none", function->decl->name,
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s has %u parameters, but none were passed", function->decl->name,
                        function->decl->n_params);
     return CUDA_SUCCESS;
 }
 
-/* The part of a launch that is known before it is recorded: everything but the parameters and the addresses of variables and fault word. */
+/* The part of a launch that is known before recording: all but the parameters and the addresses of the variables and the fault word. */
 static struct ct_launch launch_of(const struct ct_launch_code *code, const struct ct_launch_shape *shape)
 {
     return (struct ct_launch){
@@ -189,7 +190,7 @@ static CUresult record(struct ct_stream *stream, const struct ct_launch_code *co
     return ct_stream_record_launch_locked(stream, &launch);
 }
 
-/* ---- making a command ---- */
+/* ---- creation of commands ---- */
 
 /* Called before the stream is locked, since the driver may compile for a minute. The dispatches of a cooperative launch are made by the
  * stream's worker, which holds no lock when they are compiled. */
@@ -207,8 +208,8 @@ static unsigned block_threads_of(const struct ct_launch_shape *shape)
     return shape->block[0] * shape->block[1] * shape->block[2];
 }
 
-/* CUDA wants room for all blocks of a cooperative launch at once (CUDA C++ Programming Guide, "Grid Synchronization"). Ours need none,
- * since blocks that wait make room (cooperative.c), so there is no limit but what cooperative_groups' barrier of the grid counts to. */
+/* CUDA requires that all blocks of a cooperative launch be resident at once (CUDA C++ Programming Guide, "Grid Synchronization"). Here they
+ * need not be, since waiting blocks end (cooperative.c), so the only limit is the counter of cooperative_groups' grid barrier. */
 static CUresult check_room(const struct ct_function *function, const struct ct_launch_shape *shape)
 {
     const struct ct_device *device = function->module->context->device;
@@ -224,7 +225,7 @@ static CUresult check_room(const struct ct_function *function, const struct ct_l
     return CUDA_SUCCESS;
 }
 
-/* All that can be wrong before there are parameters. *out: the function to run. */
+/* Does all checks that do not depend on the parameters. *out: the function to run. */
 static CUresult prepare(struct ct_function *function, const struct ct_launch_shape *shape, struct ct_function **out)
 {
     unsigned threads = block_threads_of(shape);
@@ -275,7 +276,7 @@ void ct_launch_command_finish(struct ct_launch_command *command)
         free(command->params);
 }
 
-/* ---- carrying it out ---- */
+/* ---- execution ---- */
 
 static CUresult record_command(struct ct_stream *stream, const struct ct_launch_command *command)
 {
@@ -288,7 +289,7 @@ static CUresult record_command(struct ct_stream *stream, const struct ct_launch_
     if (module->image_address)
         code.variables = (ct_devaddr){module->image_address}; /* H: what a kernel makes of it may leave as a pointer */
     if (!atomic_load(&module->loaded))                        /* with the stream locked: see module.c */
-        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s: its module is unloaded", command->function->decl->name);
+        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s: its module has been unloaded", command->function->decl->name);
     else if (command->shape.cooperative)
         r = ct_launch_record_cooperative(stream, &code, &command->shape, command->params, command->function->decl->param_bytes);
     else
@@ -304,7 +305,7 @@ CUresult ct_launch_execute(struct ct_stream *stream, const struct ct_launch_comm
     CUresult r;
 
     if (stream->context != function->module->context)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s is of another context than the stream", function->decl->name);
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s and the stream belong to different contexts", function->decl->name);
     if (function->module->prints) {
         ct_print_flush(stream->context); /* as CUDA does at the beginning of a launch */
         ct_print_note_launch(stream->context);
@@ -319,7 +320,7 @@ CUresult ct_launch_execute(struct ct_stream *stream, const struct ct_launch_comm
 
 /* ---- failures ---- */
 
-/* The name of a function or a library's kernel, for as long as the caller keeps *out_object; a text if it is none. */
+/* The name of a function or a library's kernel, valid while the caller holds *out_object; a placeholder if it is neither. */
 static const char *name_of(CUfunction handle, struct ct_object **out_object)
 {
     if ((*out_object = ct_object_find_or_null(CT_OBJECT_FUNCTION, handle)) != NULL)
@@ -329,7 +330,7 @@ static const char *name_of(CUfunction handle, struct ct_object **out_object)
     return "(no kernel)";
 }
 
-/* FNV-1a, begun with the kernel and the error. */
+/* FNV-1a, seeded with the kernel and the error. */
 static uint64_t hash_failure(CUfunction handle, CUresult r, const char *reason)
 {
     uint64_t hash = (0xcbf29ce484222325 ^ (uint64_t)(uintptr_t)handle) * 0x100000001b3 ^ (uint64_t)r;
@@ -341,7 +342,7 @@ static uint64_t hash_failure(CUfunction handle, CUresult r, const char *reason)
 
 CUresult ct_launch_tell(CUfunction handle, CUresult r)
 {
-    static _Atomic uint64_t last_told; /* so that a loop is told of once; relaxed: it orders nothing */
+    static _Atomic uint64_t last_told; /* so that a loop logs the failure once; relaxed: it orders nothing */
     const char *name, *reason = ct_log_last_failure();
     struct ct_object *object;
     uint64_t hash;

@@ -14,10 +14,10 @@ struct ct_launch_shape {
     bool cooperative; /* blocks may wait for each other */
 };
 
-/* A launch with its arguments checked, its parameters packed and its kernel compiled. */
+/* A launch with its arguments validated, its parameters packed and its kernel compiled. */
 struct ct_launch_command {
     struct ct_function *function; /* borrowed: the caller retains it until the command is finished */
-    struct ct_function *runs;     /* the same, or the one compiled for cooperative launches; borrowed from it */
+    struct ct_function *runs;     /* `function`, or its variant compiled for cooperative launches, borrowed from it */
     struct ct_launch_shape shape;
     const struct ct_kernel_variant *variant; /* compiled for the shape, or NULL */
     unsigned char *params;                   /* packed */
@@ -25,35 +25,35 @@ struct ct_launch_command {
 };
 #define CT_LAUNCH_ROOM_BYTES 1024 /* most kernels have a few pointers and numbers */
 
-/* May take long: call it with no lock held. Parameters come as a pointer to each (params), or as one block (extra), not both.
+/* May take long: call it with no lock held. Parameters are passed as a pointer to each (params) or as one buffer (extra), not both.
  * INVALID_VALUE: dimensions, shared memory or parameters against the limits of device and kernel; what ct_function_compile gives;
  * LAUNCH_OUT_OF_RESOURCES; COOPERATIVE_LAUNCH_TOO_LARGE: more blocks than cuOccupancyMaxActiveBlocksPerMultiprocessor has room for on the
- * device. To be finished on success only. `room` must live as long as the command, which keeps its parameters there if they fit. */
+ * device. Finish the command only on success. `room` must outlive the command, which stores its parameters there if they fit. */
 CUresult ct_launch_command_init(struct ct_launch_command *command, struct ct_function *function, const struct ct_launch_shape *shape,
                                 void **params, void **extra, unsigned char room[CT_LAUNCH_ROOM_BYTES]);
 void ct_launch_command_finish(struct ct_launch_command *command);
-/* Records it; does not wait for the kernel. INVALID_HANDLE: the function is of another context than the stream, or its module is gone. */
+/* Records it; does not wait for the kernel. INVALID_HANDLE: function and stream belong to different contexts, or the module is unloaded. */
 CUresult ct_launch_execute(struct ct_stream *stream, const struct ct_launch_command *command);
 
-/* Returns r. Unless that is success it warns that the kernel does not run, and why: programs that look at no error would take its results, or
- * how long it took, for good. For the entry points; the reason is what ct_fail told since ct_log_forget_failure. */
+/* Returns r. Unless r is success it logs a warning that the kernel was not launched, and the reason: programs that ignore errors would use
+ * its results or timings as if it had run. For the entry points; the reason is the last ct_fail message since ct_log_forget_failure. */
 CUresult ct_launch_tell(CUfunction function, CUresult r);
 /* launch_attributes.c. INVALID_VALUE: no such attribute, not for launches, or a timed event; INVALID_HANDLE: no such event; NOT_SUPPORTED:
- * one that would change what the launch does. */
+ * one that would change the behaviour of the launch. */
 CUresult ct_launch_check_attributes(const CUlaunchAttribute *attributes, unsigned count);
 bool ct_launch_attributes_cooperate(const CUlaunchAttribute *attributes, unsigned count);
-/* The event that an attribute wants recorded behind the launch, as ct_event_release takes it; NULL: it wants none. INVALID_HANDLE. */
+/* The event that is to be recorded after the launch according to the attribute, or NULL; the caller releases it. INVALID_HANDLE. */
 CUresult ct_launch_attribute_event(const CUlaunchAttribute *attribute, struct ct_event **out_or_null);
 
-/* A compiled kernel, as a queue takes it. */
+/* A compiled kernel in the form that queues accept. */
 struct ct_launch_code {
     struct ct_kernel_image *image;
     const struct ptx2spv_kernel_info *info;
     ct_devaddr variables; /* of its module; 0 none */
     const struct ct_kernel_variant *variant; /* compiled for the launch's shape, or NULL */
 };
-/* cooperative.c: a cooperative launch, between begin and end, of a kernel that ct_function_cooperative gave and that stays until the stream's
- * work is done. `params`: param_bytes of them, without the one that it has besides. OUT_OF_MEMORY. */
+/* cooperative.c: a cooperative launch, between begin and end, of a kernel from ct_function_cooperative that outlives the stream's
+ * work. `params`: param_bytes of them, without the additional parameter. OUT_OF_MEMORY. */
 CUresult ct_launch_record_cooperative(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
                                       const void *params, uint32_t param_bytes);
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes of launches (Driver API, Data types used by CUDA driver: CUlaunchAttributeID): each is done, or need not be done, or is
- * refused by its name. */
+/* Attributes of launches (Driver API, Data types used by CUDA driver: CUlaunchAttributeID): each is implemented,
+ * may be ignored, or is rejected with an error that names it. */
 #include "core/stream/event.h"
 #include "launch.h"
 #include "core/base/log.h"
 
 #define CT_CHANNEL "launch"
 
-/* What an attribute of a launch means here. */
+/* How an attribute of a launch is handled. */
 enum attribute_meaning {
-    MEANS_INVALID,     /* no attribute, or not one of launches */
+    MEANS_INVALID,     /* unknown, or not an attribute of launches */
     MEANS_NOTHING,     /* a hint, or a permission that need not be used */
-    MEANS_ONE_CLUSTER, /* dimensions: one block is no cluster */
+    MEANS_ONE_CLUSTER, /* dimensions: only clusters of one block are accepted */
     MEANS_COOPERATIVE, /* cooperative.c */
-    MEANS_UPDATABLE,   /* off may be asked for; only nodes of graphs have it */
-    MEANS_EVENT,       /* is recorded behind the kernel, the latest moment that the manual allows */
+    MEANS_UPDATABLE,   /* only the value 0 is accepted: the attribute is for graph nodes */
+    MEANS_EVENT,       /* recorded after the kernel, the latest time that the manual allows */
 };
 
 static const struct {
@@ -58,7 +58,7 @@ static CUresult event_of(const CUlaunchAttribute *attribute, struct ct_event **o
 
     if (r == CUDA_SUCCESS && ct_event_is_timed(*out)) {
         ct_event_release(*out);
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an event in a launch must be one without timing (CU_EVENT_DISABLE_TIMING)");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an event in a launch attribute must not have timing (CU_EVENT_DISABLE_TIMING)");
     }
     return r;
 }
@@ -80,7 +80,7 @@ static CUresult check_attribute(const CUlaunchAttribute *attribute)
 
     switch (meaning_of(attribute)) {
     case MEANS_INVALID:
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u is no attribute of a launch", (unsigned)attribute->id);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u is not a launch attribute", (unsigned)attribute->id);
     case MEANS_NOTHING:
     case MEANS_COOPERATIVE:
         return CUDA_SUCCESS;
@@ -93,7 +93,8 @@ static CUresult check_attribute(const CUlaunchAttribute *attribute)
     case MEANS_EVENT:
         return check_event(attribute);
     }
-    return fits ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "launch attribute %s", attributes_known[attribute->id].name);
+    return fits ? CUDA_SUCCESS
+                : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "launch attribute %s is not supported", attributes_known[attribute->id].name);
 }
 
 CUresult ct_launch_check_attributes(const CUlaunchAttribute *attributes, unsigned count)
@@ -101,7 +102,7 @@ CUresult ct_launch_check_attributes(const CUlaunchAttribute *attributes, unsigne
     CUresult r = CUDA_SUCCESS;
 
     if (count && !attributes)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u launch attributes, but no list of them", count);
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u launch attributes, but the list is NULL", count);
     for (unsigned i = 0; i < count && r == CUDA_SUCCESS; i++)
         r = check_attribute(&attributes[i]);
     return r;

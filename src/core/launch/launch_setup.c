@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launch calls of CUDA 2. What is set is guarded by the module's lock; a launch works on a copy of it. */
+/* The launch calls of CUDA 2. The settings are guarded by the module's lock; a launch uses a copy of them. */
 #include "launch_setup.h"
 
 #include "core/base/log.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define CT_CHANNEL "launch"
-#define CT_SETUP_ALIGN 16 /* a struct of all parameters may end in padding up to that */
+#define CT_SETUP_ALIGN 16 /* a struct of all parameters may be padded to this */
 
 struct ct_launch_setup {
     unsigned block[3]; /* 0: not set yet */
@@ -19,7 +19,7 @@ struct ct_launch_setup {
     unsigned char params[];
 };
 
-/* The setup of a function whose module is locked; NULL where there is no memory for one. */
+/* The setup of a function whose module is locked; NULL if out of memory. */
 static struct ct_launch_setup *setup_locked_or_null(struct ct_function *function)
 {
     unsigned capacity = (function->decl->param_bytes + CT_SETUP_ALIGN - 1) / CT_SETUP_ALIGN * CT_SETUP_ALIGN;
@@ -32,7 +32,7 @@ static struct ct_launch_setup *setup_locked_or_null(struct ct_function *function
 
 static CUresult no_memory(void)
 {
-    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "what is set for launches of a function");
+    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the launch settings of a function");
 }
 
 CUresult ct_launch_setup_block(struct ct_function *function, int x, int y, int z)
