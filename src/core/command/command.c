@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a command to the function that carries it out. */
+/* Dispatches a command to the function that executes it. */
 #include "command.h"
 
-/* ---- functions of other rooms in the form that the table wants ---- */
+/* ---- adapters for the table ---- */
 
 static CUresult run_on_host(struct ct_stream *stream, const struct ct_host_call *call)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands: what API functions give to streams. A command is a plain struct whose arguments are checked and whose pointers and handles are
- * resolved; it borrows what it names, which its maker retains. Everything that an application orders in a stream passes ct_stream_enqueue:
- * what looks at a stream's commands (graphs that record them, captures, traces) looks there. */
+/* Commands: the operations that API functions enqueue in streams. A command is a plain struct with validated arguments and resolved
+ * pointers and handles; it borrows the objects it refers to, and its creator holds the references. All stream operations of an application
+ * pass through ct_stream_enqueue, where code that observes a stream's commands (graph recording, captures, traces) is attached. */
 #ifndef CT_CORE_COMMAND_H
 #define CT_CORE_COMMAND_H
 
@@ -15,7 +15,7 @@
 #include "core/stream/stream.h"
 #include "core/copy/stream_value.h"
 
-/* A function that the stream's thread calls; once the command is enqueued `user` is the function's own. */
+/* A function that the stream's thread calls; once the command is enqueued, the function owns `user`. */
 struct ct_host_call {
     ct_host_function function;
     void *user;
@@ -36,7 +36,7 @@ struct ct_command {
     };
 };
 
-/* Orders the command in the stream. The caller holds no lock, and may forget the command on return. What the kind's function gives. */
+/* Enqueues the command. The caller must hold no lock, and may discard the command on return. Returns the result of the kind's function. */
 CUresult ct_stream_enqueue(struct ct_stream *stream, const struct ct_command *command);
 
 #endif

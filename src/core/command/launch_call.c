@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the handles of a launch to commands. */
+/* Resolves the handles of a launch and enqueues it as a command. */
 #include "launch_call.h"
 
 #include "command.h"
@@ -24,7 +24,7 @@ CUresult ct_launch_call(CUfunction handle, const struct ct_launch_shape *shape, 
 {
     struct ct_function *function;
     struct ct_stream *stream;
-    CUresult r = ct_stream_lookup(stream_handle, &stream); /* also: initialized, a current context */
+    CUresult r = ct_stream_lookup(stream_handle, &stream); /* also checks for initialization and a current context */
 
     if (r != CUDA_SUCCESS)
         return r;
