@@ -18,10 +18,10 @@ CUdevice example_open(CUcontext *context);
 
 struct example {
     const char *name;
-    const char *ptx;     /* the file that was loaded */
-    size_t size;         /* --size, or the default given to example_begin */
-    unsigned repeat;     /* --repeat: timed launches */
-    const char *output;  /* --output, or NULL */
+    const char *ptx;    /* the file that was loaded */
+    size_t size;        /* --size, or the default given to example_begin */
+    unsigned repeat;    /* --repeat: timed launches */
+    const char *output; /* --output, or NULL */
     CUdevice device;
     CUcontext context;
     CUmodule module;

@@ -41,8 +41,7 @@ int main(int argc, char **argv)
     CUdeviceptr device_values = example_upload(values, bytes), device_sums = example_upload(NULL, sizeof sums);
     unsigned count = (unsigned)n;
     void *params[] = {&device_values, &device_sums, &count};
-    const double ms =
-        example_launch(&example, example_function(&example, "reduction"), (struct example_grid){BLOCKS, 1, BLOCK, 1}, params);
+    const double ms = example_launch(&example, example_function(&example, "reduction"), (struct example_grid){BLOCKS, 1, BLOCK, 1}, params);
 
     example_download(sums, device_sums, sizeof sums);
     for (unsigned block = 0; block < BLOCKS; block++) {

@@ -22,8 +22,8 @@ int main(int argc, char **argv)
     CUdeviceptr device_a = example_upload(a, bytes), device_b = example_upload(b, bytes), device_c = example_upload(NULL, bytes);
     unsigned count = (unsigned)n;
     void *params[] = {&device_a, &device_b, &device_c, &count};
-    const double ms = example_launch(&example, example_function(&example, "vector_add"),
-                                     (struct example_grid){(count + 255) / 256, 1, 256, 1}, params);
+    const double ms =
+        example_launch(&example, example_function(&example, "vector_add"), (struct example_grid){(count + 255) / 256, 1, 256, 1}, params);
 
     example_download(c, device_c, bytes);
     for (size_t i = 0; i < n; i++)

@@ -25,10 +25,10 @@ enum ptx2spv_status {
     PTX2SPV_UNSUPPORTED_VERSION, /* a .version that is newer than this compiler */
     PTX2SPV_NOT_FOUND,           /* no kernel of that name or index */
     PTX2SPV_OUT_OF_MEMORY,
-    PTX2SPV_TARGET_LACKS,        /* the kernel needs a feature that the target lacks, or exceeds one of its limits */
-    PTX2SPV_INTERNAL,            /* a fault of the compiler: a verifier or an assertion failed */
-    PTX2SPV_UNDEFINED,           /* a function or variable is used and not defined */
-    PTX2SPV_MULTIPLY_DEFINED,    /* a name is defined twice, or its declarations conflict */
+    PTX2SPV_TARGET_LACKS,     /* the kernel needs a feature that the target lacks, or exceeds one of its limits */
+    PTX2SPV_INTERNAL,         /* a fault of the compiler: a verifier or an assertion failed */
+    PTX2SPV_UNDEFINED,        /* a function or variable is used and not defined */
+    PTX2SPV_MULTIPLY_DEFINED, /* a name is defined twice, or its declarations conflict */
 };
 
 enum ptx2spv_severity { PTX2SPV_ERROR, PTX2SPV_WARNING, PTX2SPV_INFO };
@@ -124,10 +124,10 @@ struct ptx2spv_target {
 
     /* features: 0 or 1 each */
     uint8_t float64, float16, int64, int16, int8;
-    uint8_t storage8, storage16;               /* 8-bit and 16-bit accesses to global memory */
-    uint8_t shared_explicit_layout;            /* aliased work-group blocks of 32 and 64 bits (OpenCL: always) */
-    uint8_t shared_explicit_layout8;           /* the same of 8 bits */
-    uint8_t shared_explicit_layout16;          /* the same of 16 bits */
+    uint8_t storage8, storage16;      /* 8-bit and 16-bit accesses to global memory */
+    uint8_t shared_explicit_layout;   /* aliased work-group blocks of 32 and 64 bits (OpenCL: always) */
+    uint8_t shared_explicit_layout8;  /* the same of 8 bits */
+    uint8_t shared_explicit_layout16; /* the same of 16 bits */
     uint8_t atomic_int64_global, atomic_int64_shared;
     uint8_t atomic_float32_add_global, atomic_float32_add_shared;
     uint8_t atomic_float64_add_global, atomic_float64_add_shared;
@@ -150,18 +150,18 @@ struct ptx2spv_target {
     uint8_t sync_form; /* enum ptx2spv_sync_form */
     uint8_t threads_in_turn; /* WARP_NATIVE on CPUs: between barriers the warps of a block run one after the other, so no warp may wait
                                 for another, and every thread must reach every barrier */
-    uint8_t exact_zeros; /* addition and division respect the sign of a constant zero: lavapipe replaces x + 0 by x (also for -0), and
+    uint8_t exact_zeros;     /* addition and division respect the sign of a constant zero: lavapipe replaces x + 0 by x (also for -0), and
                             treats x / 0 as undefined */
-    uint8_t fma32_flushes;  /* exact_fma32 holds except for subnormals, which are flushed to zero as operands and results */
-    uint8_t guards_fma32;   /* fma.rn.f32 is the driver's Fma, repeated by our own sequence where subnormals may be involved; if not
+    uint8_t fma32_flushes;   /* exact_fma32 holds except for subnormals, which are flushed to zero as operands and results */
+    uint8_t guards_fma32;    /* fma.rn.f32 is the driver's Fma, repeated by our own sequence where subnormals may be involved; if not
                                fma32_flushes, the first Fma is made to flush as well (for tests). Needs float64 */
-    uint8_t refined_sqrt32; /* one fused step turns the driver's InverseSqrt into an exact f32 root; needs exact_fma32 */
-    uint8_t llvm_functions; /* PoCL 6.0: fma, roots and roundings are LLVM's own instructions, imported by name */
+    uint8_t refined_sqrt32;  /* one fused step turns the driver's InverseSqrt into an exact f32 root; needs exact_fma32 */
+    uint8_t llvm_functions;  /* PoCL 6.0: fma, roots and roundings are LLVM's own instructions, imported by name */
     uint8_t refined_roots64; /* f64 roots and inverse roots are computed by fused steps from the driver's InverseSqrt of f32, whose error
                                 is at most 2 ulp: faster there than the driver's own, which are used for rare operands only */
-    uint8_t unroll_hint; /* small loops that only compute run faster if LoopControl asks for unrolling */
-    uint8_t vectors; /* enum ptx2spv_vectors */
-    uint8_t lockstep; /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
+    uint8_t unroll_hint;     /* small loops that only compute run faster if LoopControl asks for unrolling */
+    uint8_t vectors;         /* enum ptx2spv_vectors */
+    uint8_t lockstep;        /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
                          .target or volatile accesses require it (see warp_synchronous.c) */
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: they do not overlap; one of size 0 ends the table */
 };
@@ -283,8 +283,8 @@ struct ptx2spv_variable {
     const char *name;
     uint64_t offset, size; /* in bytes; offset in its image */
     uint32_t align;
-    uint8_t space;   /* enum ptx2spv_variable_space */
-    uint8_t managed; /* .attribute(.managed): it is in the managed image */
+    uint8_t space;    /* enum ptx2spv_variable_space */
+    uint8_t managed;  /* .attribute(.managed): it is in the managed image */
     uint8_t external; /* .extern without a definition: the size may be 0, and it is in no image */
     uint8_t visible;  /* .visible, .weak or .common: may be looked up by name */
 };

@@ -23,18 +23,9 @@ typedef union word {
     ct_function function;
 } word;
 _Static_assert(sizeof(word) == 8, "tables are made of words of 64 bits");
-#define FUNCTION(name)                                                                                                                     \
-    {                                                                                                                                      \
-        .function = (ct_function)(name)                                                                                                    \
-    }
-#define UNKNOWN                                                                                                                            \
-    {                                                                                                                                      \
-        .function = (ct_function)unknown_function                                                                                          \
-    }
-#define SIZE_OF(table)                                                                                                                     \
-    {                                                                                                                                      \
-        .number = sizeof(table)                                                                                                            \
-    }
+#define FUNCTION(name) {.function = (ct_function)(name)}
+#define UNKNOWN {.function = (ct_function)unknown_function}
+#define SIZE_OF(table) {.number = sizeof(table)}
 
 static CUresult unknown_function(void)
 {

@@ -182,7 +182,7 @@ static void hash_text(const char *text, uint64_t hash[2])
 {
     for (; *text; text++) {
         hash[0] = (hash[0] ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
-        hash[1] = (hash[1] ^ (uint8_t) ~*text) * UINT64_C(0x100000001b3);
+        hash[1] = (hash[1] ^ (uint8_t)~*text) * UINT64_C(0x100000001b3);
     }
 }
 
@@ -344,7 +344,8 @@ static void believe_promises(const struct subject *subject, struct ptx2spv_targe
     bool twice = (number(subject, CL_DEVICE_DOUBLE_FP_CONFIG) & whole) == whole;
 
     target->exact_fma32 = target->keeps_subnormals32 = single;
-    target->exact_div32 = target->exact_sqrt32 = single && (number(subject, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
+    target->exact_div32 = target->exact_sqrt32 =
+        single && (number(subject, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
     target->exact_fma64 = target->exact_div64 = target->exact_sqrt64 = twice;
 }
 

@@ -206,10 +206,8 @@ CUresult ct_cl_memory_import_fd(struct ct_backend_device *device, const struct c
         free(memory);
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of a file", (unsigned long long)import->size_bytes);
     }
-    memory->base = (struct ct_memory){.device = device,
-                                      .size_bytes = import->size_bytes,
-                                      .address = {(uintptr_t)memory->allocation},
-                                      .host = memory->allocation};
+    memory->base = (struct ct_memory){
+        .device = device, .size_bytes = import->size_bytes, .address = {(uintptr_t)memory->allocation}, .host = memory->allocation};
     memory->allocation_bytes = import->size_bytes;
     atomic_fetch_add_explicit(&device->used_bytes, memory->allocation_bytes, memory_order_relaxed);
     *out = &memory->base;

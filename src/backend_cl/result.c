@@ -11,10 +11,7 @@ static const struct {
     CUresult cuda;
     const char *name;
 } results[] = {
-#define ROW(code, cuda)                                                                                                                    \
-    {                                                                                                                                      \
-        code, cuda, #code                                                                                                                  \
-    }
+#define ROW(code, cuda) {code, cuda, #code}
     ROW(CL_OUT_OF_HOST_MEMORY, CUDA_ERROR_OUT_OF_MEMORY),
     ROW(CL_MEM_OBJECT_ALLOCATION_FAILURE, CUDA_ERROR_OUT_OF_MEMORY),
     ROW(CL_INVALID_BUFFER_SIZE, CUDA_ERROR_OUT_OF_MEMORY),

@@ -12,15 +12,14 @@
 
 enum { EXIT_NOT_COMPILED = 1, EXIT_USAGE = 2, EXIT_FILE = 3 };
 
-static const char usage_text[] =
-    "usage: ptx2spv [options] file.ptx\n"
-    "  -o FILE          write the SPIR-V of one kernel to FILE (default: compile only)\n"
-    "  --kernel NAME    compile this kernel; -o requires it if the file has several\n"
-    "  --target NAME    the device to compile for: vulkan (default), lavapipe, h200, opencl, intel_cpu, pocl\n"
-    "  --dump PASSES    print the IR after these passes (separated by commas, or all)\n"
-    "  --list           print the kernels and the size of their parameters in bytes\n"
-    "  --help           print this text\n"
-    "A file named - is the standard input or output.\n";
+static const char usage_text[] = "usage: ptx2spv [options] file.ptx\n"
+                                 "  -o FILE          write the SPIR-V of one kernel to FILE (default: compile only)\n"
+                                 "  --kernel NAME    compile this kernel; -o requires it if the file has several\n"
+                                 "  --target NAME    the device to compile for: vulkan (default), lavapipe, h200, opencl, intel_cpu, pocl\n"
+                                 "  --dump PASSES    print the IR after these passes (separated by commas, or all)\n"
+                                 "  --list           print the kernels and the size of their parameters in bytes\n"
+                                 "  --help           print this text\n"
+                                 "A file named - is the standard input or output.\n";
 
 /* ---- targets ---- */
 
@@ -29,70 +28,114 @@ enum {
     VULKAN_WORKAROUNDS = 0
 #define COMPILER(id, name, drivers, first, last, fault, proof, test) | ((drivers) & CT_DRIVERS_VULKAN ? PTX2SPV_WORKAROUND_##id : 0)
 #include <cuttle/workarounds.def>
-    , LAVAPIPE_WORKAROUNDS = 0
+    ,
+    LAVAPIPE_WORKAROUNDS = 0
 #define COMPILER(id, name, drivers, first, last, fault, proof, test) | ((drivers) & CT_DRIVER_LAVAPIPE ? PTX2SPV_WORKAROUND_##id : 0)
 #include <cuttle/workarounds.def>
-    , NVIDIA_WORKAROUNDS = 0
+    ,
+    NVIDIA_WORKAROUNDS = 0
 #define COMPILER(id, name, drivers, first, last, fault, proof, test) | ((drivers) & CT_DRIVER_NVIDIA ? PTX2SPV_WORKAROUND_##id : 0)
 #include <cuttle/workarounds.def>
-    , INTEL_CPU_WORKAROUNDS = 0
+    ,
+    INTEL_CPU_WORKAROUNDS = 0
 #define COMPILER(id, name, drivers, first, last, fault, proof, test) | ((drivers) & CT_DRIVER_INTEL_CL_CPU ? PTX2SPV_WORKAROUND_##id : 0)
 #include <cuttle/workarounds.def>
-    , POCL_WORKAROUNDS = 0
+    ,
+    POCL_WORKAROUNDS = 0
 #define COMPILER(id, name, drivers, first, last, fault, proof, test) | ((drivers) & CT_DRIVER_POCL ? PTX2SPV_WORKAROUND_##id : 0)
 #include <cuttle/workarounds.def>
-    , OPENCL_WORKAROUNDS = PTX2SPV_WORKAROUNDS & ~VULKAN_WORKAROUNDS
+    ,
+    OPENCL_WORKAROUNDS = PTX2SPV_WORKAROUNDS & ~VULKAN_WORKAROUNDS
 };
 
 /* The features that the compiler requires of every Vulkan 1.3 device that Cuttle supports. */
-#define EVERY_DEVICE                                                                                                        \
-    .dialect = PTX2SPV_VULKAN, .pointer_rule = PTX2SPV_POINTER_SAME, .max_block_threads = 1024, .float64 = 1, .float16 = 1, \
-    .int64 = 1, .int16 = 1, .int8 = 1, .storage8 = 1, .storage16 = 1, .atomic_int64_global = 1, .memory_model_device_scope = 1
+#define EVERY_DEVICE                                                                                                                       \
+    .dialect = PTX2SPV_VULKAN, .pointer_rule = PTX2SPV_POINTER_SAME, .max_block_threads = 1024, .float64 = 1, .float16 = 1, .int64 = 1,    \
+    .int16 = 1, .int8 = 1, .storage8 = 1, .storage16 = 1, .atomic_int64_global = 1, .memory_model_device_scope = 1
 
 /* The same for every OpenCL 3.0 device with 64-bit addresses and shared virtual memory. */
-#define EVERY_OPENCL                                                                                                                \
-    .dialect = PTX2SPV_OPENCL, .pointer_rule = PTX2SPV_POINTER_SAME, .max_block_threads = 1024, .float64 = 1, .int64 = 1, .int16 = 1, \
-    .int8 = 1, .atomic_int64_global = 1, .atomic_int64_shared = 1, .exact_fma64 = 1, .exact_div64 = 1, .exact_sqrt64 = 1, \
-    .exact_zeros = 1
+#define EVERY_OPENCL                                                                                                                       \
+    .dialect = PTX2SPV_OPENCL, .pointer_rule = PTX2SPV_POINTER_SAME, .max_block_threads = 1024, .float64 = 1, .int64 = 1, .int16 = 1,      \
+    .int8 = 1, .atomic_int64_global = 1, .atomic_int64_shared = 1, .exact_fma64 = 1, .exact_div64 = 1, .exact_sqrt64 = 1, .exact_zeros = 1
 
 static const struct {
     const char *name;
     struct ptx2spv_target target;
 } targets[] = {
     {"vulkan",
-     {EVERY_DEVICE, .workarounds = VULKAN_WORKAROUNDS,
-      .push_constant_bytes = 128, .shared_bytes = 32768, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_COLLECTIVE}},
+     {EVERY_DEVICE, .workarounds = VULKAN_WORKAROUNDS, .push_constant_bytes = 128, .shared_bytes = 32768, .subgroup_size = 32,
+      .warp_form = PTX2SPV_WARP_COLLECTIVE}},
     {"lavapipe",
-     {EVERY_DEVICE, .workarounds = LAVAPIPE_WORKAROUNDS,
-      .push_constant_bytes = 256, .shared_bytes = 32768, .subgroup_size = 8, .warp_form = PTX2SPV_WARP_COLLECTIVE,
-      .atomic_int64_shared = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1, .rounding_rte16 = 1,
-      .rounding_rte32 = 1, .rounding_rte64 = 1, .signed_zero_inf_nan16 = 1, .signed_zero_inf_nan32 = 1, .signed_zero_inf_nan64 = 1,
-      .maximal_reconvergence = 1, .shader_clock_subgroup = 1, .shader_clock_device = 1, .exact_div32 = 1, .exact_sqrt32 = 1,
+     {EVERY_DEVICE,
+      .workarounds = LAVAPIPE_WORKAROUNDS,
+      .push_constant_bytes = 256,
+      .shared_bytes = 32768,
+      .subgroup_size = 8,
+      .warp_form = PTX2SPV_WARP_COLLECTIVE,
+      .atomic_int64_shared = 1,
+      .atomic_float32_add_global = 1,
+      .atomic_float32_add_shared = 1,
+      .rounding_rte16 = 1,
+      .rounding_rte32 = 1,
+      .rounding_rte64 = 1,
+      .signed_zero_inf_nan16 = 1,
+      .signed_zero_inf_nan32 = 1,
+      .signed_zero_inf_nan64 = 1,
+      .maximal_reconvergence = 1,
+      .shader_clock_subgroup = 1,
+      .shader_clock_device = 1,
+      .exact_div32 = 1,
+      .exact_sqrt32 = 1,
       .vectors = PTX2SPV_VECTORS_SPLIT}},
     {"h200",
-     {EVERY_DEVICE, .workarounds = NVIDIA_WORKAROUNDS,
-      .push_constant_bytes = 256, .shared_bytes = 49152, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_NATIVE,
-      .shared_explicit_layout = 1, .shared_explicit_layout8 = 1, .shared_explicit_layout16 = 1, .atomic_int64_shared = 1,
-      .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1, .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1,
-      .denorm_preserve16 = 1, .denorm_preserve64 = 1, .rounding_rte16 = 1, .rounding_rte32 = 1,
-      .rounding_rte64 = 1, .signed_zero_inf_nan16 = 1, .signed_zero_inf_nan32 = 1, .signed_zero_inf_nan64 = 1,
-      .maximal_reconvergence = 1, .shader_clock_subgroup = 1, .shader_clock_device = 1, .exact_fma32 = 1, .exact_fma64 = 1,
-      .exact_div32 = 1, .exact_div64 = 1, .exact_sqrt64 = 1, .fma32_flushes = 1, .guards_fma32 = 1, .refined_sqrt32 = 1,
-      .refined_roots64 = 1, .near_exp2 = 1, .exact_zeros = 1, .unroll_hint = 1}},
+     {EVERY_DEVICE,
+      .workarounds = NVIDIA_WORKAROUNDS,
+      .push_constant_bytes = 256,
+      .shared_bytes = 49152,
+      .subgroup_size = 32,
+      .warp_form = PTX2SPV_WARP_NATIVE,
+      .shared_explicit_layout = 1,
+      .shared_explicit_layout8 = 1,
+      .shared_explicit_layout16 = 1,
+      .atomic_int64_shared = 1,
+      .atomic_float32_add_global = 1,
+      .atomic_float32_add_shared = 1,
+      .atomic_float64_add_global = 1,
+      .atomic_float64_add_shared = 1,
+      .denorm_preserve16 = 1,
+      .denorm_preserve64 = 1,
+      .rounding_rte16 = 1,
+      .rounding_rte32 = 1,
+      .rounding_rte64 = 1,
+      .signed_zero_inf_nan16 = 1,
+      .signed_zero_inf_nan32 = 1,
+      .signed_zero_inf_nan64 = 1,
+      .maximal_reconvergence = 1,
+      .shader_clock_subgroup = 1,
+      .shader_clock_device = 1,
+      .exact_fma32 = 1,
+      .exact_fma64 = 1,
+      .exact_div32 = 1,
+      .exact_div64 = 1,
+      .exact_sqrt64 = 1,
+      .fma32_flushes = 1,
+      .guards_fma32 = 1,
+      .refined_sqrt32 = 1,
+      .refined_roots64 = 1,
+      .near_exp2 = 1,
+      .exact_zeros = 1,
+      .unroll_hint = 1}},
     {"opencl",
-     {EVERY_OPENCL, .workarounds = OPENCL_WORKAROUNDS,
-      .shared_bytes = 32768, .subgroup_size = 8, .warp_form = PTX2SPV_WARP_COLLECTIVE}},
+     {EVERY_OPENCL, .workarounds = OPENCL_WORKAROUNDS, .shared_bytes = 32768, .subgroup_size = 8, .warp_form = PTX2SPV_WARP_COLLECTIVE}},
     {"intel_cpu",
-     {EVERY_OPENCL, .workarounds = INTEL_CPU_WORKAROUNDS,
-      .shared_bytes = 262144, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_NATIVE, .threads_in_turn = 1,
-      .float16 = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,
-      .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .exact_fma32 = 1, .exact_div32 = 1, .exact_sqrt32 = 1, .near_exp2 = 1,
+     {EVERY_OPENCL, .workarounds = INTEL_CPU_WORKAROUNDS, .shared_bytes = 262144, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_NATIVE,
+      .threads_in_turn = 1, .float16 = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1, .atomic_float64_add_global = 1,
+      .atomic_float64_add_shared = 1, .exact_fma32 = 1, .exact_div32 = 1, .exact_sqrt32 = 1, .near_exp2 = 1,
       .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
     {"pocl",
-     {EVERY_OPENCL, .workarounds = POCL_WORKAROUNDS,
-      .shared_bytes = 1048576, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_COLLECTIVE, .atomic_float32_add_global = 1,
-      .atomic_float32_add_shared = 1, .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .exact_fma32 = 1,
-      .exact_div32 = 1, .exact_sqrt32 = 1, .llvm_functions = 1, .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
+     {EVERY_OPENCL, .workarounds = POCL_WORKAROUNDS, .shared_bytes = 1048576, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_COLLECTIVE,
+      .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1, .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1,
+      .exact_fma32 = 1, .exact_div32 = 1, .exact_sqrt32 = 1, .llvm_functions = 1, .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
 };
 
 static const struct ptx2spv_target *find_target(const char *name)
@@ -121,9 +164,10 @@ static int wrong_usage(const char *what, const char *argument)
 static int take_option(struct arguments *out, char *const *argv, int *at)
 {
     const char *name = argv[*at];
-    const char **text = !strcmp(name, "-o") ? &out->output : !strcmp(name, "--kernel") ? &out->kernel
-                        : !strcmp(name, "--dump")                                      ? &out->dump
-                                                                                       : NULL;
+    const char **text = !strcmp(name, "-o")         ? &out->output
+                        : !strcmp(name, "--kernel") ? &out->kernel
+                        : !strcmp(name, "--dump")   ? &out->dump
+                                                    : NULL;
 
     if (!strcmp(name, "--list")) {
         out->list = true;

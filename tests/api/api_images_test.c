@@ -108,7 +108,8 @@ static void parts_in_host_files_are_linked(void **state)
 
 static struct bytes make_cubin(void)
 {
-    const Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT, 0x41, 8}, .e_machine = 190};
+    const Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT, 0x41, 8},
+                               .e_machine = 190};
     struct bytes bytes = {0};
 
     put(&bytes, &header, sizeof header);

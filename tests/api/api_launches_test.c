@@ -303,8 +303,14 @@ static void every_attribute_is_taken_or_refused(void **state)
         skip();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         CUlaunchAttribute attribute = rows[i].attribute;
-        CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1,
-                                 .attrs = &attribute, .numAttrs = 1};
+        CUlaunchConfig config = {.gridDimX = 1,
+                                 .gridDimY = 1,
+                                 .gridDimZ = 1,
+                                 .blockDimX = 1,
+                                 .blockDimY = 1,
+                                 .blockDimZ = 1,
+                                 .attrs = &attribute,
+                                 .numAttrs = 1};
 
         gives(rows[i].here, cuLaunchKernelEx(&config, get("nothing"), NULL, NULL));
     }

@@ -321,11 +321,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_pass_for_functions),
-        cmocka_unit_test(every_call_on_functions_takes_kernels), cmocka_unit_test(kernels_are_listed),
-        cmocka_unit_test(variables_are_found),        cmocka_unit_test(one_kernel_runs_in_many_contexts),
-        cmocka_unit_test(attributes_are_the_devices), cmocka_unit_test(attributes_need_no_context),
-        cmocka_unit_test(libraries_come_from_files),  cmocka_unit_test(wrong_use_is_told),
-        cmocka_unit_test(unloaded_ones_are_gone),     cmocka_unit_test(threads_share_a_library),
+        cmocka_unit_test(every_call_on_functions_takes_kernels),
+        cmocka_unit_test(kernels_are_listed),
+        cmocka_unit_test(variables_are_found),
+        cmocka_unit_test(one_kernel_runs_in_many_contexts),
+        cmocka_unit_test(attributes_are_the_devices),
+        cmocka_unit_test(attributes_need_no_context),
+        cmocka_unit_test(libraries_come_from_files),
+        cmocka_unit_test(wrong_use_is_told),
+        cmocka_unit_test(unloaded_ones_are_gone),
+        cmocka_unit_test(threads_share_a_library),
     };
 
     return cmocka_run_group_tests(tests, with_context, without_context);

@@ -261,9 +261,17 @@ static void logs_and_hints(void **unused)
 {
     char info[1000] = "", error[1000] = "";
     CUjit_option options[] = {
-        CU_JIT_WALL_TIME,        CU_JIT_INFO_LOG_BUFFER,    CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, CU_JIT_ERROR_LOG_BUFFER,
-        CU_JIT_LOG_VERBOSE,      CU_JIT_OPTIMIZATION_LEVEL, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_TARGET_FROM_CUCONTEXT,
-        CU_JIT_GENERATE_DEBUG_INFO, CU_JIT_GENERATE_LINE_INFO, CU_JIT_MAX_REGISTERS,
+        CU_JIT_WALL_TIME,
+        CU_JIT_INFO_LOG_BUFFER,
+        CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+        CU_JIT_ERROR_LOG_BUFFER,
+        CU_JIT_LOG_VERBOSE,
+        CU_JIT_OPTIMIZATION_LEVEL,
+        CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        CU_JIT_TARGET_FROM_CUCONTEXT,
+        CU_JIT_GENERATE_DEBUG_INFO,
+        CU_JIT_GENERATE_LINE_INFO,
+        CU_JIT_MAX_REGISTERS,
     };
     void *values[] = {0, info, (void *)sizeof info, error, (void *)1, (void *)4, (void *)sizeof error, 0, 0, (void *)1, (void *)32};
     CUjit_option hint = CU_JIT_MAX_REGISTERS;
@@ -281,7 +289,7 @@ static void logs_and_hints(void **unused)
     memcpy(&milliseconds, &values[0], sizeof milliseconds);
     assert_true(milliseconds > 0 && milliseconds < 60000);
     assert_in_range((size_t)values[2], strlen(info), strlen(info) + 1); /* NVIDIA's driver counts the 0 behind what it cut off */
-    assert_true(strlen(info) > 0); /* it was asked to be verbose */
+    assert_true(strlen(info) > 0);                                      /* it was asked to be verbose */
     assert_int_equal((size_t)values[6], 0);
     assert_string_equal(error, "");
     ok(cuLinkDestroy(state));

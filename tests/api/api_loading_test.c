@@ -51,7 +51,8 @@ static void those_of_libraries_with_their_module(void **unused)
 /* What we cannot compile, NVIDIA's driver can. */
 static void a_kernel_that_fails_leaves_the_others_alone(void **unused)
 {
-    static const char recursive[] = PTX_HEADER ".func f()\n{\n    call f;\n    ret;\n}\n.visible .entry fails()\n{\n    call f;\n    ret;\n}\n" PTX_NOTHING;
+    static const char recursive[] =
+        PTX_HEADER ".func f()\n{\n    call f;\n    ret;\n}\n.visible .entry fails()\n{\n    call f;\n    ret;\n}\n" PTX_NOTHING;
     CUfunction fails, nothing;
     CUmodule module;
 

@@ -8,16 +8,16 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 /* out[0] = f + 1 */
-#define PTX_FLOAT                                                                         \
-    ".visible .entry next(.param .u64 out, .param .f32 f)\n"                              \
-    "{\n"                                                                                 \
-    "    .reg .f32 %f1;\n"                                                                \
-    "    .reg .b64 %d1;\n"                                                                \
-    "    ld.param.u64 %d1, [out];\n"                                                      \
-    "    ld.param.f32 %f1, [f];\n"                                                        \
-    "    add.f32 %f1, %f1, 0f3F800000;\n"                                                 \
-    "    st.global.f32 [%d1], %f1;\n"                                                     \
-    "    ret;\n"                                                                          \
+#define PTX_FLOAT                                                                                                                          \
+    ".visible .entry next(.param .u64 out, .param .f32 f)\n"                                                                               \
+    "{\n"                                                                                                                                  \
+    "    .reg .f32 %f1;\n"                                                                                                                 \
+    "    .reg .b64 %d1;\n"                                                                                                                 \
+    "    ld.param.u64 %d1, [out];\n"                                                                                                       \
+    "    ld.param.f32 %f1, [f];\n"                                                                                                         \
+    "    add.f32 %f1, %f1, 0f3F800000;\n"                                                                                                  \
+    "    st.global.f32 [%d1], %f1;\n"                                                                                                      \
+    "    ret;\n"                                                                                                                           \
     "}\n"
 
 static const char ptx[] = PTX_HEADER PTX_RAMP PTX_NOTHING PTX_DYNAMIC PTX_BOUNDED PTX_WHERE PTX_FLOAT;
@@ -148,7 +148,7 @@ static void what_is_wrong_is_refused(void **state)
     (void)state;
     gives(CUDA_ERROR_INVALID_VALUE, cuFuncSetBlockShape(ramp, 0, 1, 1));
     gives(CUDA_ERROR_INVALID_VALUE, cuFuncSetBlockShape(ramp, 1, -1, 1));
-    if (on_cuttle()) { /* what the manual leaves undefined is refused here, never done */
+    if (on_cuttle()) {                                             /* what the manual leaves undefined is refused here, never done */
         gives(CUDA_ERROR_INVALID_VALUE, cuLaunch(get("nothing"))); /* no block shape yet */
         gives(CUDA_ERROR_INVALID_VALUE, cuParamSetSize(ramp, 32));
         gives(CUDA_ERROR_INVALID_VALUE, cuParamSetv(ramp, 8, &out, 0xfffffff8u));

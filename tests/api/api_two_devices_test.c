@@ -184,9 +184,17 @@ static void memory_is_copied_between_them(void **state)
 {
     CUdeviceptr a = filled(0, 11), b = filled(1, 22);
     CUDA_MEMCPY3D_PEER box = {
-        .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = b, .srcContext = contexts[1], .srcPitch = 64,
-        .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = a, .dstContext = contexts[0], .dstPitch = 64,
-        .WidthInBytes = 64, .Height = BYTES / 64, .Depth = 1,
+        .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+        .srcDevice = b,
+        .srcContext = contexts[1],
+        .srcPitch = 64,
+        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+        .dstDevice = a,
+        .dstContext = contexts[0],
+        .dstPitch = 64,
+        .WidthInBytes = 64,
+        .Height = BYTES / 64,
+        .Depth = 1,
     };
     CUstream stream;
 
@@ -315,14 +323,9 @@ static void a_reset_leaves_the_other_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(they_are_told_apart),
-        cmocka_unit_test(each_has_memory_of_its_own),
-        cmocka_unit_test(kernels_run_on_both),
-        cmocka_unit_test(one_kernel_for_both),
-        cmocka_unit_test(memory_is_copied_between_them),
-        cmocka_unit_test(events_reach_across),
-        cmocka_unit_test(a_chain_across),
-        cmocka_unit_test(a_reset_leaves_the_other_alone),
+        cmocka_unit_test(they_are_told_apart), cmocka_unit_test(each_has_memory_of_its_own),     cmocka_unit_test(kernels_run_on_both),
+        cmocka_unit_test(one_kernel_for_both), cmocka_unit_test(memory_is_copied_between_them),  cmocka_unit_test(events_reach_across),
+        cmocka_unit_test(a_chain_across),      cmocka_unit_test(a_reset_leaves_the_other_alone),
     };
 
     setenv("CUTTLE_DEVICE", "0,0", 1);

@@ -220,10 +220,7 @@ struct failure {
     void (*with)(void);
 };
 
-#define FAILS(call, with)                                                                                                                  \
-    {                                                                                                                                      \
-#call, offsetof(struct ct_cl_api, call), (void (*)(void))(with)                                                                    \
-    }
+#define FAILS(call, with) {#call, offsetof(struct ct_cl_api, call), (void (*)(void))(with)}
 
 static void inject(struct fixture *f, const struct failure *failure)
 {

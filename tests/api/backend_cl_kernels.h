@@ -44,8 +44,7 @@
     "%group = OpVariable %in_u64x3 Input\n"                                                                                                \
     "%local = OpVariable %in_u64x3 Input\n"                                                                                                \
     "%main = OpFunction %void None %entry\n"                                                                                               \
-    "%args = OpFunctionParameter %global_u32\n" arguments                                                                                  \
-    "%start = OpLabel\n"                                                                                                                   \
+    "%args = OpFunctionParameter %global_u32\n" arguments "%start = OpLabel\n"                                                             \
     "%pnx = OpInBoundsPtrAccessChain %global_u32 %args %six\n"                                                                             \
     "%nx = OpLoad %u32 %pnx Aligned 4\n"                                                                                                   \
     "%pny = OpInBoundsPtrAccessChain %global_u32 %args %seven\n"                                                                           \
@@ -96,32 +95,32 @@
     "%pointer = OpConvertUToPtr %global_u32 %address\n"
 
 /* if (index < n) dst[index] = 3 * dst[index] + value. */
-static const char cl_kernel_step[] = CL_KERNEL_HEAD("%global_u32", "")
-    "%inside = OpULessThan %bool %index %n\n"
-    "OpBranchConditional %inside %then %end\n"
-    "%then = OpLabel\n"
-    "%old = OpLoad %u32 %pointer Aligned 4\n"
-    "%tripled = OpIMul %u32 %old %three\n"
-    "%new = OpIAdd %u32 %tripled %value\n"
-    "OpStore %pointer %new Aligned 4\n"
-    "OpBranch %end\n"
-    "%end = OpLabel\n"
-    "OpReturn\n"
-    "OpFunctionEnd\n";
+static const char cl_kernel_step[] = CL_KERNEL_HEAD("%global_u32", "") "%inside = OpULessThan %bool %index %n\n"
+                                                                       "OpBranchConditional %inside %then %end\n"
+                                                                       "%then = OpLabel\n"
+                                                                       "%old = OpLoad %u32 %pointer Aligned 4\n"
+                                                                       "%tripled = OpIMul %u32 %old %three\n"
+                                                                       "%new = OpIAdd %u32 %tripled %value\n"
+                                                                       "OpStore %pointer %new Aligned 4\n"
+                                                                       "OpBranch %end\n"
+                                                                       "%end = OpLabel\n"
+                                                                       "OpReturn\n"
+                                                                       "OpFunctionEnd\n";
 
 /* shared[tid] = index + value; barrier; dst[index] = shared[threads - 1 - tid]. */
-static const char cl_kernel_reverse[] = CL_KERNEL_HEAD("%global_u32 %shared_u32", "%shared = OpFunctionParameter %shared_u32\n")
-    "%mine = OpInBoundsPtrAccessChain %shared_u32 %shared %tid64\n"
-    "%sum = OpIAdd %u32 %index %value\n"
-    "OpStore %mine %sum Aligned 4\n"
-    "OpControlBarrier %two %two %barrier_semantics\n"
-    "%last = OpISub %u32 %threads %one\n"
-    "%mirror = OpISub %u32 %last %tid\n"
-    "%mirror64 = OpUConvert %u64 %mirror\n"
-    "%theirs = OpInBoundsPtrAccessChain %shared_u32 %shared %mirror64\n"
-    "%seen = OpLoad %u32 %theirs Aligned 4\n"
-    "OpStore %pointer %seen Aligned 4\n"
-    "OpReturn\n"
-    "OpFunctionEnd\n";
+static const char cl_kernel_reverse[] =
+    CL_KERNEL_HEAD("%global_u32 %shared_u32",
+                   "%shared = OpFunctionParameter %shared_u32\n") "%mine = OpInBoundsPtrAccessChain %shared_u32 %shared %tid64\n"
+                                                                  "%sum = OpIAdd %u32 %index %value\n"
+                                                                  "OpStore %mine %sum Aligned 4\n"
+                                                                  "OpControlBarrier %two %two %barrier_semantics\n"
+                                                                  "%last = OpISub %u32 %threads %one\n"
+                                                                  "%mirror = OpISub %u32 %last %tid\n"
+                                                                  "%mirror64 = OpUConvert %u64 %mirror\n"
+                                                                  "%theirs = OpInBoundsPtrAccessChain %shared_u32 %shared %mirror64\n"
+                                                                  "%seen = OpLoad %u32 %theirs Aligned 4\n"
+                                                                  "OpStore %pointer %seen Aligned 4\n"
+                                                                  "OpReturn\n"
+                                                                  "OpFunctionEnd\n";
 
 #endif

@@ -178,10 +178,7 @@ static void make_one_of_each(struct ct_backend_device *device)
     assert_int_equal(make_timestamp(device), CUDA_SUCCESS);
 }
 
-#define FAILS(call, with)                                                                                                                  \
-    {                                                                                                                                      \
-#call, offsetof(struct VolkDeviceTable, call), (PFN_vkVoidFunction)(with)                                                          \
-    }
+#define FAILS(call, with) {#call, offsetof(struct VolkDeviceTable, call), (PFN_vkVoidFunction)(with)}
 
 struct failure {
     const char *call;
@@ -279,8 +276,7 @@ static void test_no_descriptor_left(void **state)
     int fd = 7;
 
     inject(f, &failure);
-    assert_int_equal(ct_vk_get_fd(f->device, VK_NULL_HANDLE, VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, &fd),
-                     CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(ct_vk_get_fd(f->device, VK_NULL_HANDLE, VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, &fd), CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(fd, 7);
 }
 

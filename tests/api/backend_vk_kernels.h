@@ -112,32 +112,30 @@ struct kernel_params {
     "%pointer = OpConvertUToPtr %global_u32 %address\n"
 
 /* if (index < n) dst[index] = 3 * dst[index] + value: not commutative, so every order but the right one shows. */
-static const char kernel_step[] = KERNEL_HEAD
-    "%inside = OpULessThan %bool %index %n\n"
-    "OpSelectionMerge %end None\n"
-    "OpBranchConditional %inside %then %end\n"
-    "%then = OpLabel\n"
-    "%old = OpLoad %u32 %pointer Aligned 4\n"
-    "%tripled = OpIMul %u32 %old %three\n"
-    "%new = OpIAdd %u32 %tripled %value\n"
-    "OpStore %pointer %new Aligned 4\n"
-    "OpBranch %end\n"
-    "%end = OpLabel\n"
-    "OpReturn\n"
-    "OpFunctionEnd\n";
+static const char kernel_step[] = KERNEL_HEAD "%inside = OpULessThan %bool %index %n\n"
+                                              "OpSelectionMerge %end None\n"
+                                              "OpBranchConditional %inside %then %end\n"
+                                              "%then = OpLabel\n"
+                                              "%old = OpLoad %u32 %pointer Aligned 4\n"
+                                              "%tripled = OpIMul %u32 %old %three\n"
+                                              "%new = OpIAdd %u32 %tripled %value\n"
+                                              "OpStore %pointer %new Aligned 4\n"
+                                              "OpBranch %end\n"
+                                              "%end = OpLabel\n"
+                                              "OpReturn\n"
+                                              "OpFunctionEnd\n";
 
 /* shared[tid] = index + value; barrier; dst[index] = shared[threads - 1 - tid]. */
-static const char kernel_reverse[] = KERNEL_HEAD
-    "%mine = OpAccessChain %shared_u32 %shared %tid\n"
-    "%sum = OpIAdd %u32 %index %value\n"
-    "OpStore %mine %sum\n"
-    "OpControlBarrier %two %two %barrier_semantics\n"
-    "%last = OpISub %u32 %threads %one\n"
-    "%mirror = OpISub %u32 %last %tid\n"
-    "%theirs = OpAccessChain %shared_u32 %shared %mirror\n"
-    "%seen = OpLoad %u32 %theirs\n"
-    "OpStore %pointer %seen Aligned 4\n"
-    "OpReturn\n"
-    "OpFunctionEnd\n";
+static const char kernel_reverse[] = KERNEL_HEAD "%mine = OpAccessChain %shared_u32 %shared %tid\n"
+                                                 "%sum = OpIAdd %u32 %index %value\n"
+                                                 "OpStore %mine %sum\n"
+                                                 "OpControlBarrier %two %two %barrier_semantics\n"
+                                                 "%last = OpISub %u32 %threads %one\n"
+                                                 "%mirror = OpISub %u32 %last %tid\n"
+                                                 "%theirs = OpAccessChain %shared_u32 %shared %mirror\n"
+                                                 "%seen = OpLoad %u32 %theirs\n"
+                                                 "OpStore %pointer %seen Aligned 4\n"
+                                                 "OpReturn\n"
+                                                 "OpFunctionEnd\n";
 
 #endif

@@ -34,7 +34,8 @@ static inline struct bytes make_fatbin(unsigned kind, const char *payload)
         uint16_t minor, major;
         uint32_t sm, name_offset, name_bytes;
         uint64_t flags, reserved, raw_bytes;
-    } entry = {.kind = (uint16_t)kind, .version = 0x0101, .header_bytes = 64, .payload_bytes = payload_bytes, .major = 6, .sm = 50, .flags = 0x11};
+    } entry = {
+        .kind = (uint16_t)kind, .version = 0x0101, .header_bytes = 64, .payload_bytes = payload_bytes, .major = 6, .sm = 50, .flags = 0x11};
     const struct {
         uint32_t magic;
         uint16_t version, header;

@@ -244,10 +244,14 @@ static void unknown_export_tables_are_refused(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_names_lead_to_one_library),  cmocka_unit_test(every_symbol_is_exported),
-        cmocka_unit_test(every_symbol_answers_from_its_version), cmocka_unit_test(runtime_gets_what_it_asks_for),
-        cmocka_unit_test(what_is_missing_is_told),         cmocka_unit_test(bad_arguments_are_refused),
-        cmocka_unit_test(driver_version_is_that_of_the_header), cmocka_unit_test(every_result_has_name_and_words),
+        cmocka_unit_test(both_names_lead_to_one_library),
+        cmocka_unit_test(every_symbol_is_exported),
+        cmocka_unit_test(every_symbol_answers_from_its_version),
+        cmocka_unit_test(runtime_gets_what_it_asks_for),
+        cmocka_unit_test(what_is_missing_is_told),
+        cmocka_unit_test(bad_arguments_are_refused),
+        cmocka_unit_test(driver_version_is_that_of_the_header),
+        cmocka_unit_test(every_result_has_name_and_words),
         cmocka_unit_test(unknown_export_tables_are_refused),
     };
 

@@ -232,9 +232,13 @@ static void callbacks_come_and_go_while_threads_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(callbacks_are_told_at_once),   cmocka_unit_test(callbacks_come_and_go_while_threads_fail),
-        cmocka_unit_test(dump_gives_what_failed_since), cmocka_unit_test(small_buffer_gets_the_newest), cmocka_unit_test(memory_is_bounded),
-        cmocka_unit_test(file_gets_the_same),           cmocka_unit_test(bad_arguments_are_refused),
+        cmocka_unit_test(callbacks_are_told_at_once),
+        cmocka_unit_test(callbacks_come_and_go_while_threads_fail),
+        cmocka_unit_test(dump_gives_what_failed_since),
+        cmocka_unit_test(small_buffer_gets_the_newest),
+        cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(file_gets_the_same),
+        cmocka_unit_test(bad_arguments_are_refused),
     };
 
     if (!on_cuttle())

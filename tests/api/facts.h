@@ -46,13 +46,13 @@ static const char *name_of(CUresult code)
 #define JOIN(a, b) a##b
 #define NAME(line) JOIN(call_, line)
 #define FACT(group, label, code, call)                                                                                                     \
-    static CUresult NAME(__LINE__)(size_t * out)                                                                                           \
+    static CUresult NAME(__LINE__)(size_t *out)                                                                                            \
     {                                                                                                                                      \
         (void)out;                                                                                                                         \
         return call;                                                                                                                       \
     }
 #define NUMBER(group, label, value, call, variable)                                                                                        \
-    static CUresult NAME(__LINE__)(size_t * out)                                                                                           \
+    static CUresult NAME(__LINE__)(size_t *out)                                                                                            \
     {                                                                                                                                      \
         CUresult r = call;                                                                                                                 \
         *out = (size_t)variable;                                                                                                           \

@@ -155,8 +155,13 @@ static void run_row(struct fixture *f, const struct row *row)
     const uint64_t bytes = documented_bytes(row, &kernel.info), stride = (bytes + 7) / 8 * 8 + GUARD_BYTES;
     struct ct_memory *states = make_memory(f, BLOCKS * stride);
     const struct params params = {f->words->address.v, f->control->address.v};
-    const struct ct_launch launch = {.kernel = image, .grid = {BLOCKS, 1, 1}, .block = {row->threads, 1, 1}, .params = &params,
-                                     .dynamic_shared_bytes = row->dynamic_bytes, .image = f->variables->address, .fault = f->variables->address};
+    const struct ct_launch launch = {.kernel = image,
+                                     .grid = {BLOCKS, 1, 1},
+                                     .block = {row->threads, 1, 1},
+                                     .params = &params,
+                                     .dynamic_shared_bytes = row->dynamic_bytes,
+                                     .image = f->variables->address,
+                                     .fault = f->variables->address};
     uint32_t *words = f->words->host;
 
     memset(states->host, GUARD, BLOCKS * stride);

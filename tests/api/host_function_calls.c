@@ -269,14 +269,14 @@ static bool make_objects(void)
         const char *: "nothing",                                                                                                           \
         const CUmemAllocationProp *: &props,                                                                                               \
         const CUmemPoolProps *: &pool_props,                                                                                               \
-        const CUmemAccessDesc *: &access_here,                                                                                                  \
+        const CUmemAccessDesc *: &access_here,                                                                                             \
         const CUmemLocation *: &here,                                                                                                      \
         CUmemLocation *: &here,                                                                                                            \
         const CUDA_ARRAY_DESCRIPTOR *: &square,                                                                                            \
         const CUDA_ARRAY_DESCRIPTOR_v1 *: &square_v1,                                                                                      \
         const CUDA_ARRAY3D_DESCRIPTOR *: &cube,                                                                                            \
         const CUDA_ARRAY3D_DESCRIPTOR_v1 *: &cube_v1,                                                                                      \
-        const CUlaunchConfig *: &one_block,                                                                                                   \
+        const CUlaunchConfig *: &one_block,                                                                                                \
         const CUDA_MEMCPY2D *: &rows,                                                                                                      \
         const CUDA_MEMCPY3D *: &box,                                                                                                       \
         const CUDA_MEMCPY3D_PEER *: &peers,                                                                                                \

@@ -141,9 +141,8 @@ static void test_target_has_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table_is_whole),          cmocka_unit_test(test_option_chooses),
-        cmocka_unit_test(test_unknown_words_are_found), cmocka_unit_test(test_versions_are_numbers),
-        cmocka_unit_test(test_target_has_it),
+        cmocka_unit_test(test_table_is_whole),       cmocka_unit_test(test_option_chooses), cmocka_unit_test(test_unknown_words_are_found),
+        cmocka_unit_test(test_versions_are_numbers), cmocka_unit_test(test_target_has_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

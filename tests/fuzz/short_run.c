@@ -39,8 +39,8 @@ static void flip_a_bit(void)
 /* Sizes and offsets that overflow, or nearly. */
 static void put_a_number(void)
 {
-    static const uint64_t numbers[] = {0,          1,          7,         63,         0x7f,           0x80, 0xff, 0xffff,
-                                       0x7fffffff, 0x80000000, UINT32_MAX, INT64_MAX, UINT64_MAX - 15, UINT64_MAX};
+    static const uint64_t numbers[] = {
+        0, 1, 7, 63, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000, UINT32_MAX, INT64_MAX, UINT64_MAX - 15, UINT64_MAX};
     size_t width = (size_t)1 << below(4);
     uint64_t number = numbers[below(sizeof numbers / sizeof *numbers)];
 

@@ -31,8 +31,8 @@ enum { EXIT_GUILTY = 1, EXIT_USAGE = 2, EXIT_NO_JUDGE = 77 };
 #define PATIENCE_S 60 /* of a processor */
 #define ASLEEP 8      /* so many times longer by the clock: the machine may be busy */
 #define BATCH_MAX 256
-#define SMALL_WORDS 3000       /* of a module that goes with others */
-#define BATCH_WORDS 30000      /* of such together */
+#define SMALL_WORDS 3000   /* of a module that goes with others */
+#define BATCH_WORDS 30000  /* of such together */
 #define EXHIBITS_MAX 65536 /* a power of two, well above what tests emit */
 
 struct options {
@@ -164,7 +164,8 @@ static void write_number(FILE *file, uint64_t number)
 static void write_row(const struct trial *trial, const char *kernel, const struct statistics *s)
 {
     const char *file = strrchr(trial->path, '/');
-    const uint64_t numbers[] = {s->lanes, s->instructions, s->code_bytes, s->vector_registers, s->scalar_registers, s->spills, s->scalar_spills};
+    const uint64_t numbers[] = {s->lanes,  s->instructions, s->code_bytes, s->vector_registers, s->scalar_registers,
+                                s->spills, s->scalar_spills};
 
     fprintf(trial->table, "%s\t%s\t%s", trial->options->chip, file ? file + 1 : trial->path, kernel);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -209,8 +210,8 @@ static void fit_block(const struct ptx2spv_target *target, const struct ptx2spv_
 {
     uint64_t fixed = (uint64_t)info->static_shared_bytes + info->exchange_bytes + exhibit->dynamic_shared_bytes;
 
-    while (exhibit->block[0] > 32 && fixed + (uint64_t)info->exchange_thread_bytes * exhibit->block[0] * exhibit->block[1] *
-                                                 exhibit->block[2] > target->shared_bytes)
+    while (exhibit->block[0] > 32 &&
+           fixed + (uint64_t)info->exchange_thread_bytes * exhibit->block[0] * exhibit->block[1] * exhibit->block[2] > target->shared_bytes)
         exhibit->block[0] /= 2;
 }
 
@@ -240,7 +241,8 @@ static bool judge_together(struct trial *trial)
         kernels[i] = &trial->held[i].kernel;
     if (trial->n_held < 2 || !(all.words = merge_modules(kernels, trial->n_held, &all.n_words)))
         return false;
-    good = hear(trial, &exhibit, &testimony) && testimony.verdict == VERDICT_COMPILED && testimony.statistics.spills <= trial->options->spills;
+    good =
+        hear(trial, &exhibit, &testimony) && testimony.verdict == VERDICT_COMPILED && testimony.statistics.spills <= trial->options->spills;
     free(all.words);
     if (!good)
         return false;

@@ -38,7 +38,7 @@ struct judge {
     struct ptx2spv_target target;
     bool takes_many; /* modules of many kernels, of which the statistics tell the worst; the names do not matter */
     bool is_safe;    /* it neither crashes nor keeps memory: kernels need no processes of their own */
-    bool may_lack; /* the chip lacks features that CUDA takes for granted: our own refusals that name them are no fault */
+    bool may_lack;   /* the chip lacks features that CUDA takes for granted: our own refusals that name them are no fault */
     enum verdict (*compile)(struct judge *judge, const struct exhibit *exhibit, struct statistics *out, char *why, size_t why_size);
     void *state;
 };

@@ -111,7 +111,8 @@ static uint64_t code_bytes(const uint8_t *bytes, uint64_t length)
     if (length < sizeof head || memcmp(bytes, ELFMAG, SELFMAG))
         return NOT_TOLD;
     memcpy(&head, bytes, sizeof head);
-    if (head.e_shentsize != sizeof section || head.e_shoff + (uint64_t)head.e_shnum * sizeof section > length || head.e_shstrndx >= head.e_shnum)
+    if (head.e_shentsize != sizeof section || head.e_shoff + (uint64_t)head.e_shnum * sizeof section > length ||
+        head.e_shstrndx >= head.e_shnum)
         return NOT_TOLD;
     memcpy(&names, bytes + head.e_shoff + head.e_shstrndx * sizeof names, sizeof names);
     for (unsigned i = 0; i < head.e_shnum; i++) {
@@ -133,7 +134,8 @@ static uint64_t most_behind(const uint8_t *bytes, uint64_t length, const char *k
 {
     uint64_t most = 0;
 
-    for (const uint8_t *found; (found = memmem(bytes, length, key, strlen(key))); length -= (uint64_t)(found + 1 - bytes), bytes = found + 1) {
+    for (const uint8_t *found; (found = memmem(bytes, length, key, strlen(key)));
+         length -= (uint64_t)(found + 1 - bytes), bytes = found + 1) {
         const uint64_t number = number_behind(found, length - (uint64_t)(found - bytes), key, 0);
 
         most = number > most ? number : most;
@@ -175,8 +177,19 @@ static enum verdict compile(struct judge *judge, const struct exhibit *exhibit, 
 {
     const struct ocloc *ocloc = judge->state;
     /* As src/backend_cl/kernel.c builds; the second option asks for the binary that describes itself. */
-    const char *arguments[] = {"ocloc", "compile", "-q", "-spirv_input", "-file", "main.spv", "-device", ocloc->device,
-                               "-options", "-cl-std=CL3.0 -cl-fp32-correctly-rounded-divide-sqrt", "-internal_options", "-cl-intel-allow-zebin", "-output_no_suffix"};
+    const char *arguments[] = {"ocloc",
+                               "compile",
+                               "-q",
+                               "-spirv_input",
+                               "-file",
+                               "main.spv",
+                               "-device",
+                               ocloc->device,
+                               "-options",
+                               "-cl-std=CL3.0 -cl-fp32-correctly-rounded-divide-sqrt",
+                               "-internal_options",
+                               "-cl-intel-allow-zebin",
+                               "-output_no_suffix"};
     const uint8_t *source = (const uint8_t *)exhibit->kernel->words;
     const uint64_t length = exhibit->kernel->n_words * sizeof *exhibit->kernel->words;
     const char *name = "main.spv";

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ALL_WIDTHS                                                                                                                    \
-    .float64 = 1, .int64 = 1, .int16 = 1, .int8 = 1, .storage8 = 1, .storage16 = 1, .atomic_int64_global = 1, .atomic_int64_shared = 1, \
+#define ALL_WIDTHS                                                                                                                         \
+    .float64 = 1, .int64 = 1, .int16 = 1, .int8 = 1, .storage8 = 1, .storage16 = 1, .atomic_int64_global = 1, .atomic_int64_shared = 1,    \
     .memory_model_device_scope = 1, .shader_clock_subgroup = 1, .shader_clock_device = 1
 #define ALIASED_SHARED .shared_explicit_layout = 1, .shared_explicit_layout8 = 1, .shared_explicit_layout16 = 1
 /* Whatever the driver: all that is written otherwise must be valid. */
 #define ALL_WORKAROUNDS .workarounds = PTX2SPV_WORKAROUNDS
-#define ALL_EXACT \
+#define ALL_EXACT                                                                                                                          \
     .exact_fma32 = 1, .exact_fma64 = 1, .exact_div32 = 1, .exact_div64 = 1, .exact_sqrt32 = 1, .exact_sqrt64 = 1, .exact_zeros = 1
 
 /* Devices that differ as much as may be: what the compiler makes for a real one is made of these parts. */
@@ -22,36 +22,52 @@ static const struct kind {
     struct ptx2spv_target target;
 } kinds[] = {
     {"vulkan-cpu", /* lavapipe */
-     {ALL_WORKAROUNDS,
-      .dialect = PTX2SPV_VULKAN, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .push_constant_bytes = 256, .shared_bytes = 32768,
-      .max_block_threads = 1024, ALL_WIDTHS, .float16 = 1, .rounding_rte32 = 1, .rounding_rte64 = 1, .keeps_subnormals32 = 1,
-      .exact_div32 = 1, .exact_div64 = 1, .exact_sqrt32 = 1, .exact_sqrt64 = 1, .vectors = PTX2SPV_VECTORS_SPLIT}},
+     {ALL_WORKAROUNDS, .dialect = PTX2SPV_VULKAN, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .push_constant_bytes = 256,
+      .shared_bytes = 32768, .max_block_threads = 1024, ALL_WIDTHS, .float16 = 1, .rounding_rte32 = 1, .rounding_rte64 = 1,
+      .keeps_subnormals32 = 1, .exact_div32 = 1, .exact_div64 = 1, .exact_sqrt32 = 1, .exact_sqrt64 = 1, .vectors = PTX2SPV_VECTORS_SPLIT}},
     {"vulkan-gpu", /* NVIDIA's driver, but for maximal reconvergence, which Debian 12's spirv-val does not know */
      {ALL_WORKAROUNDS,
-      .dialect = PTX2SPV_VULKAN, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32, .push_constant_bytes = 256, .shared_bytes = 49152,
-      .max_block_threads = 1024, ALL_WIDTHS, ALIASED_SHARED, ALL_EXACT, .float16 = 1, .atomic_float32_add_global = 1,
-      .atomic_float32_add_shared = 1, .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .denorm_preserve16 = 1,
-      .denorm_preserve64 = 1, .rounding_rte16 = 1, .rounding_rte32 = 1, .rounding_rte64 = 1, .signed_zero_inf_nan32 = 1,
-      .signed_zero_inf_nan64 = 1, .fma32_flushes = 1, .guards_fma32 = 1, .refined_sqrt32 = 1}},
+      .dialect = PTX2SPV_VULKAN,
+      .warp_form = PTX2SPV_WARP_NATIVE,
+      .subgroup_size = 32,
+      .push_constant_bytes = 256,
+      .shared_bytes = 49152,
+      .max_block_threads = 1024,
+      ALL_WIDTHS,
+      ALIASED_SHARED,
+      ALL_EXACT,
+      .float16 = 1,
+      .atomic_float32_add_global = 1,
+      .atomic_float32_add_shared = 1,
+      .atomic_float64_add_global = 1,
+      .atomic_float64_add_shared = 1,
+      .denorm_preserve16 = 1,
+      .denorm_preserve64 = 1,
+      .rounding_rte16 = 1,
+      .rounding_rte32 = 1,
+      .rounding_rte64 = 1,
+      .signed_zero_inf_nan32 = 1,
+      .signed_zero_inf_nan64 = 1,
+      .fma32_flushes = 1,
+      .guards_fma32 = 1,
+      .refined_sqrt32 = 1}},
     {"vulkan-mask", /* RADV with 64 lanes */
-     {ALL_WORKAROUNDS,
-      .dialect = PTX2SPV_VULKAN, .pointer_rule = PTX2SPV_POINTER_OR, .pointer_mask = UINT64_C(0xffff800000000000),
+     {ALL_WORKAROUNDS, .dialect = PTX2SPV_VULKAN, .pointer_rule = PTX2SPV_POINTER_OR, .pointer_mask = UINT64_C(0xffff800000000000),
       .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 64, .push_constant_bytes = 256, .shared_bytes = 65536, .max_block_threads = 1024,
       ALL_WIDTHS, ALIASED_SHARED, .float16 = 1, .denorm_preserve32 = 1, .denorm_preserve64 = 1, .rounding_rte32 = 1, .rounding_rte64 = 1}},
     {"opencl-lanes", /* Intel's runtime for CPUs */
-     {ALL_WORKAROUNDS,
-      .dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32, .shared_bytes = 262144, .max_block_threads = 1024,
-      ALL_WIDTHS, ALIASED_SHARED, ALL_EXACT, .float16 = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,
-      .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .keeps_subnormals32 = 1, .threads_in_turn = 1,
-      .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
+     {ALL_WORKAROUNDS, .dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32, .shared_bytes = 262144,
+      .max_block_threads = 1024, ALL_WIDTHS, ALIASED_SHARED, ALL_EXACT, .float16 = 1, .atomic_float32_add_global = 1,
+      .atomic_float32_add_shared = 1, .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .keeps_subnormals32 = 1,
+      .threads_in_turn = 1, .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
     {"opencl-words", /* PoCL */
-     {ALL_WORKAROUNDS,
-      .dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1, .shared_bytes = 1048576, .max_block_threads = 1024,
-      ALL_WIDTHS, ALIASED_SHARED, ALL_EXACT, .keeps_subnormals32 = 1, .llvm_functions = 1, .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
+     {ALL_WORKAROUNDS, .dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1, .shared_bytes = 1048576,
+      .max_block_threads = 1024, ALL_WIDTHS, ALIASED_SHARED, ALL_EXACT, .keeps_subnormals32 = 1, .llvm_functions = 1,
+      .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
     {"opencl-resumed",
-     {ALL_WORKAROUNDS,
-      .dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .sync_form = PTX2SPV_SYNC_RESUMED, .subgroup_size = 1,
-      .shared_bytes = 1048576, .max_block_threads = 1024, ALL_WIDTHS, ALIASED_SHARED, .float16 = 1, .keeps_subnormals32 = 1}},
+     {ALL_WORKAROUNDS, .dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .sync_form = PTX2SPV_SYNC_RESUMED,
+      .subgroup_size = 1, .shared_bytes = 1048576, .max_block_threads = 1024, ALL_WIDTHS, ALIASED_SHARED, .float16 = 1,
+      .keeps_subnormals32 = 1}},
 };
 
 static enum verdict validate(struct judge *judge, const struct exhibit *exhibit, struct statistics *out, char *why, size_t why_size)

@@ -18,12 +18,9 @@ static const struct {
     const char *name; /* of RADV's statistics */
     size_t offset;
 } wanted[] = {
-    {"SGPRs", offsetof(struct statistics, scalar_registers)},
-    {"VGPRs", offsetof(struct statistics, vector_registers)},
-    {"Instructions", offsetof(struct statistics, instructions)},
-    {"Code size", offsetof(struct statistics, code_bytes)},
-    {"Spilled VGPRs", offsetof(struct statistics, spills)},
-    {"Spilled SGPRs", offsetof(struct statistics, scalar_spills)},
+    {"SGPRs", offsetof(struct statistics, scalar_registers)},    {"VGPRs", offsetof(struct statistics, vector_registers)},
+    {"Instructions", offsetof(struct statistics, instructions)}, {"Code size", offsetof(struct statistics, code_bytes)},
+    {"Spilled VGPRs", offsetof(struct statistics, spills)},      {"Spilled SGPRs", offsetof(struct statistics, scalar_spills)},
 };
 
 static void take(const VkPipelineExecutableStatisticKHR *statistic, struct statistics *out)

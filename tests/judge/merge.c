@@ -49,15 +49,30 @@ static enum part part_of(const struct merge *m, uint16_t opcode)
     if (m->in_code)
         return CODE;
     switch (opcode) {
-    case SpvOpCapability: return CAPABILITIES;
-    case SpvOpExtension: return EXTENSIONS;
-    case SpvOpExtInstImport: return IMPORTS;
-    case SpvOpMemoryModel: return MODEL;
-    case SpvOpEntryPoint: return ENTRIES;
-    case SpvOpExecutionMode: case SpvOpExecutionModeId: return MODES;
-    case SpvOpSource: case SpvOpString: case SpvOpName: case SpvOpMemberName: return NAMES;
-    case SpvOpDecorate: case SpvOpMemberDecorate: case SpvOpDecorateId: return DECORATIONS;
-    default: return GLOBALS;
+    case SpvOpCapability:
+        return CAPABILITIES;
+    case SpvOpExtension:
+        return EXTENSIONS;
+    case SpvOpExtInstImport:
+        return IMPORTS;
+    case SpvOpMemoryModel:
+        return MODEL;
+    case SpvOpEntryPoint:
+        return ENTRIES;
+    case SpvOpExecutionMode:
+    case SpvOpExecutionModeId:
+        return MODES;
+    case SpvOpSource:
+    case SpvOpString:
+    case SpvOpName:
+    case SpvOpMemberName:
+        return NAMES;
+    case SpvOpDecorate:
+    case SpvOpMemberDecorate:
+    case SpvOpDecorateId:
+        return DECORATIONS;
+    default:
+        return GLOBALS;
     }
 }
 

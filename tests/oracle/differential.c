@@ -22,7 +22,7 @@
 
 #define EXIT_SKIPPED 77
 #define SHRINK_ATTEMPTS 600
-#define MAX_FAILURES 5 /* the program stops then, unless --failures gives another number */
+#define MAX_FAILURES 5     /* the program stops then, unless --failures gives another number */
 #define PART_SEEDS 1000000 /* distance between parts; no test counts that far */
 
 struct options {

@@ -30,14 +30,14 @@ static const uint32_t singles[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf80000
                                    0x4effffff, 0xcf000000, 0x4f7fffff, 0x4f800000, 0x5effffff, 0x5f000000, 0xdf000000, 0x5f800000,
                                    0x477fe000, 0x477ff000, 0xc77fefff, 0x33800000, 0x33000000, 0xb3000001, 0x387fc000, 0x81000000};
 /* The same for doubles; and f32's limits and ties between its numbers. */
-static const uint64_t doubles[] = {
-    0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff8000000000000, 0x400921fb54442d18, 0x0000000000000001,
-    0x800fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000,
-    0x41e0000000000000, 0x43e0000000000000, 0x3cb0000000000000, 0x380fffffe0000000, 0x36a0000000000000, 0x47efffffe0000000,
-    0x3ff0000000000001, 0x3fefffffffffffff, 0x3fdfffffffffffff, 0xc004000000000000, 0x432fffffffffffff, 0x4340000000000000,
-    0x41dfffffffc00000, 0xc1e0000000200000, 0x41efffffffe00000, 0x43dfffffffffffff, 0xc3e0000000000000, 0x43efffffffffffff,
-    0x43f0000000000000, 0x47efffffefffffff, 0x47effffff0000000, 0xb690000000000000, 0x3690000000000001, 0x3ff0000010000000,
-    0xbff0000030000000, 0x380fffffffffffff, 0x8020000000000000, 0x3fe0000000000000};
+static const uint64_t doubles[] = {0x0000000000000000, 0x8000000000000000, 0x3ff0000000000000, 0xbff8000000000000, 0x400921fb54442d18,
+                                   0x0000000000000001, 0x800fffffffffffff, 0x0010000000000000, 0x7fefffffffffffff, 0x7ff0000000000000,
+                                   0xfff0000000000000, 0x7ff8000000000000, 0x41e0000000000000, 0x43e0000000000000, 0x3cb0000000000000,
+                                   0x380fffffe0000000, 0x36a0000000000000, 0x47efffffe0000000, 0x3ff0000000000001, 0x3fefffffffffffff,
+                                   0x3fdfffffffffffff, 0xc004000000000000, 0x432fffffffffffff, 0x4340000000000000, 0x41dfffffffc00000,
+                                   0xc1e0000000200000, 0x41efffffffe00000, 0x43dfffffffffffff, 0xc3e0000000000000, 0x43efffffffffffff,
+                                   0x43f0000000000000, 0x47efffffefffffff, 0x47effffff0000000, 0xb690000000000000, 0x3690000000000001,
+                                   0x3ff0000010000000, 0xbff0000030000000, 0x380fffffffffffff, 0x8020000000000000, 0x3fe0000000000000};
 
 #define ONE_OF(g, list) (list)[pick((g), sizeof(list) / sizeof *(list))]
 

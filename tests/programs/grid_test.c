@@ -21,9 +21,9 @@ enum { WORDS = 2048 }; /* of each of the buffers: threads of a grid at most */
 
 struct grid {
     uint32_t blocks[3], threads, n;
-    uint32_t size;           /* threads of the grid */
-    uint32_t in[WORDS];      /* read only */
-    uint32_t out[WORDS];     /* expected; 0 at first */
+    uint32_t size;       /* threads of the grid */
+    uint32_t in[WORDS];  /* read only */
+    uint32_t out[WORDS]; /* expected; 0 at first */
 };
 
 /* The barrier of cooperative groups: the last block to come flips the top bit of the second word behind %envreg1 and 2. */

@@ -248,10 +248,17 @@ static void expect_table(struct data *d)
 
         for (uint32_t k = 0; k < 6 + d->n; k++, word >>= 3) {
             switch (word & 3) {
-            case 0: x += 17; break;
-            case 1: x *= 5; /* fall through */
-            case 2: x ^= 0xff; break;
-            default: x -= k; break;
+            case 0:
+                x += 17;
+                break;
+            case 1:
+                x *= 5; /* fall through */
+            case 2:
+                x ^= 0xff;
+                break;
+            default:
+                x -= k;
+                break;
             }
         }
         d->out[t] = x;

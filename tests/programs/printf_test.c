@@ -537,8 +537,10 @@ int main(void)
         cmocka_unit_test(no_format_at_all),
         cmocka_unit_test(other_prototypes),
         cmocka_unit_test(many_threads_print),
-        cmocka_unit_test(output_comes_with_every_wait), cmocka_unit_test(output_comes_with_the_end),
-        cmocka_unit_test(more_than_the_buffer_holds),   cmocka_unit_test(the_buffer_is_used_again),
+        cmocka_unit_test(output_comes_with_every_wait),
+        cmocka_unit_test(output_comes_with_the_end),
+        cmocka_unit_test(more_than_the_buffer_holds),
+        cmocka_unit_test(the_buffer_is_used_again),
     };
 
     return cmocka_run_group_tests_name("printf", tests, begin, end);

@@ -23,10 +23,22 @@ static uint32_t shuffled(const struct warps_block *b, uint32_t t, char mode, uin
 
     by &= 31;
     switch (mode) {
-    case 'u': j = lane - (int32_t)by; *in_range = j >= most; break;
-    case 'd': j = lane + (int32_t)by; *in_range = j <= most; break;
-    case 'b': j = lane ^ (int32_t)by; *in_range = j <= most; break;
-    default: j = (lane & segment) | ((int32_t)by & ~segment); *in_range = j <= most; break;
+    case 'u':
+        j = lane - (int32_t)by;
+        *in_range = j >= most;
+        break;
+    case 'd':
+        j = lane + (int32_t)by;
+        *in_range = j <= most;
+        break;
+    case 'b':
+        j = lane ^ (int32_t)by;
+        *in_range = j <= most;
+        break;
+    default:
+        j = (lane & segment) | ((int32_t)by & ~segment);
+        *in_range = j <= most;
+        break;
     }
     return *in_range ? b->in[(t & ~31u) + (uint32_t)j] : b->in[t];
 }
@@ -34,8 +46,10 @@ static uint32_t shuffled(const struct warps_block *b, uint32_t t, char mode, uin
 /* Folds what all four kinds give, with segments of 32 and of 8 lanes. */
 static void expect_shuffles(struct warps_block *b)
 {
-    static const struct { char mode; uint32_t c; } kinds[] = {{'u', 0x0000}, {'d', 0x001f}, {'b', 0x001f}, {'i', 0x001f},
-                                                              {'u', 0x1800}, {'d', 0x181f}, {'b', 0x181f}, {'i', 0x181f}};
+    static const struct {
+        char mode;
+        uint32_t c;
+    } kinds[] = {{'u', 0x0000}, {'d', 0x001f}, {'b', 0x001f}, {'i', 0x001f}, {'u', 0x1800}, {'d', 0x181f}, {'b', 0x181f}, {'i', 0x181f}};
 
     for (uint32_t t = 0; t < b->threads; t++)
         for (size_t k = 0; k < 8; k++) {
@@ -45,11 +59,11 @@ static void expect_shuffles(struct warps_block *b)
             b->out[t] = (b->out[t] << 3 | b->out[t] >> 29) + value + in_range;
         }
 }
-#define SHUFFLE(mode, by, c) \
+#define SHUFFLE(mode, by, c)                                                                                                               \
     "shfl.sync." mode ".b32 r1|p, v, " by ", " c ", -1; selp.u32 r2,1,0,p; shf.l.wrap.b32 x,x,x,3; add.u32 x,x,r1; add.u32 x,x,r2;"
-static const char shuffles[] = "and.b32 r3,n,7;" SHUFFLE("up", "r3", "0x0000") SHUFFLE("down", "r3", "0x001f") SHUFFLE("bfly", "r3", "0x001f")
-    SHUFFLE("idx", "r3", "0x001f") SHUFFLE("up", "r3", "0x1800") SHUFFLE("down", "r3", "0x181f") SHUFFLE("bfly", "r3", "0x181f")
-    SHUFFLE("idx", "r3", "0x181f");
+static const char shuffles[] = "and.b32 r3,n,7;" SHUFFLE("up", "r3", "0x0000") SHUFFLE("down", "r3", "0x001f")
+    SHUFFLE("bfly", "r3", "0x001f") SHUFFLE("idx", "r3", "0x001f") SHUFFLE("up", "r3", "0x1800") SHUFFLE("down", "r3", "0x181f")
+        SHUFFLE("bfly", "r3", "0x181f") SHUFFLE("idx", "r3", "0x181f");
 
 /* A tree sum in each warp whose number has the parity of n; the others keep their value. */
 static void expect_one_warp(struct warps_block *b)
@@ -62,12 +76,11 @@ static void expect_one_warp(struct warps_block *b)
         b->out[t] = (t / 32 + b->n) % 2 || lanes_of(b, t) < 32 ? b->in[t] : sum;
     }
 }
-static const char one_warp[] =
-    "mov.u32 x,v; shr.u32 r1,t,5; add.u32 r1,r1,n; and.b32 r1,r1,1; setp.ne.u32 p,r1,0; @p bra OUT;"
-    "or.b32 r2,t,31; setp.ge.u32 p,r2,z; @p bra OUT;"
-    "shfl.sync.bfly.b32 r1,x,16,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,8,31,-1; add.u32 x,x,r1;"
-    "shfl.sync.bfly.b32 r1,x,4,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,2,31,-1; add.u32 x,x,r1;"
-    "shfl.sync.bfly.b32 r1,x,1,31,-1; add.u32 x,x,r1; OUT: bar.sync 0;";
+static const char one_warp[] = "mov.u32 x,v; shr.u32 r1,t,5; add.u32 r1,r1,n; and.b32 r1,r1,1; setp.ne.u32 p,r1,0; @p bra OUT;"
+                               "or.b32 r2,t,31; setp.ge.u32 p,r2,z; @p bra OUT;"
+                               "shfl.sync.bfly.b32 r1,x,16,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,8,31,-1; add.u32 x,x,r1;"
+                               "shfl.sync.bfly.b32 r1,x,4,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,2,31,-1; add.u32 x,x,r1;"
+                               "shfl.sync.bfly.b32 r1,x,1,31,-1; add.u32 x,x,r1; OUT: bar.sync 0;";
 
 /* A sum over the first lanes alone, whose mask names no others, as many programs write it: what it reads from the others is 0. */
 static void expect_first_lanes(struct warps_block *b)
@@ -84,8 +97,8 @@ static void expect_first_lanes(struct warps_block *b)
 }
 #define ADD_FROM(by) "shfl.sync.down.b32 r1,r2," by ",31,r3; add.u32 r2,r2,r1;"
 static const char first_lanes[] =
-    "mov.u32 x,v; mov.u32 r2,v; and.b32 r4,t,31; add.u32 r5,n,1; setp.lt.u32 p,r4,r5; vote.sync.ballot.b32 r3,p,-1; @!p bra OUT;" ADD_FROM("16")
-        ADD_FROM("8") ADD_FROM("4") ADD_FROM("2") ADD_FROM("1") "setp.ne.u32 p,r4,0; @p bra OUT; mov.u32 x,r2; OUT: bar.sync 0;";
+    "mov.u32 x,v; mov.u32 r2,v; and.b32 r4,t,31; add.u32 r5,n,1; setp.lt.u32 p,r4,r5; vote.sync.ballot.b32 r3,p,-1; @!p bra OUT;" ADD_FROM(
+        "16") ADD_FROM("8") ADD_FROM("4") ADD_FROM("2") ADD_FROM("1") "setp.ne.u32 p,r4,0; @p bra OUT; mov.u32 x,r2; OUT: bar.sync 0;";
 
 /* Each warp goes its own number of rounds; each round rotates the values by one lane. */
 static void expect_rounds(struct warps_block *b)
@@ -175,9 +188,8 @@ static void expect_ballots(struct warps_block *b)
         b->out[t] = ballot;
     }
 }
-static const char ballots[] =
-    "rem.u32 r1,v,3; rem.u32 r2,n,3; setp.eq.u32 q,r1,r2; and.b32 r3,t,1; setp.ne.u32 p,r3,0; @p bra ODD;"
-    "vote.sync.ballot.b32 x,q,0x55555555; bra OUT; ODD: vote.sync.ballot.b32 x,q,0xaaaaaaaa; OUT:";
+static const char ballots[] = "rem.u32 r1,v,3; rem.u32 r2,n,3; setp.eq.u32 q,r1,r2; and.b32 r3,t,1; setp.ne.u32 p,r3,0; @p bra ODD;"
+                              "vote.sync.ballot.b32 x,q,0x55555555; bra OUT; ODD: vote.sync.ballot.b32 x,q,0xaaaaaaaa; OUT:";
 
 static void expect_votes(struct warps_block *b)
 {
@@ -383,7 +395,8 @@ static const char called_meetings_functions[] =
     "ld.param.b32 w,[word]; ld.param.b32 c,[count]; ld.param.b32 l,[limit]; and.b32 x,w,7; setp.le.u32 q,x,l; vote.sync.ballot.b32 x,q,-1;"
     "shfl.sync.idx.b32 y,w,3,31,-1; add.u32 x,x,y; vote.sync.any.pred p,q,-1; @p add.u32 x,x,1; vote.sync.all.pred p,q,-1;"
     "@p add.u32 x,x,2; vote.sync.uni.pred p,q,-1; @p add.u32 x,x,4; barrier.cta.red.popc.u32 y,5,c,q; add.u32 x,x,y;"
-    "barrier.cta.red.or.pred p,5,c,q; @p add.u32 x,x,8; barrier.cta.red.and.pred p,5,c,q; @p add.u32 x,x,16; st.param.b32 [got],x; ret; }\n";
+    "barrier.cta.red.or.pred p,5,c,q; @p add.u32 x,x,8; barrier.cta.red.and.pred p,5,c,q; @p add.u32 x,x,16; st.param.b32 [got],x; ret; "
+    "}\n";
 
 /* The last n * 20 threads have ended; the rest count by bar.red. */
 static void expect_red_after_exit(struct warps_block *b)
@@ -428,9 +441,9 @@ static void expect_block_sum(struct warps_block *b)
     for (uint32_t t = 0; t < b->threads; t++)
         b->out[t] = sum;
 }
-#define TREE                                                                                                                   \
-    "shfl.sync.bfly.b32 r1,x,16,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,8,31,-1; add.u32 x,x,r1;"                         \
-    "shfl.sync.bfly.b32 r1,x,4,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,2,31,-1; add.u32 x,x,r1;"                          \
+#define TREE                                                                                                                               \
+    "shfl.sync.bfly.b32 r1,x,16,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,8,31,-1; add.u32 x,x,r1;"                                   \
+    "shfl.sync.bfly.b32 r1,x,4,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,2,31,-1; add.u32 x,x,r1;"                                    \
     "shfl.sync.bfly.b32 r1,x,1,31,-1; add.u32 x,x,r1;"
 static const char block_sum[] =
     "mov.u32 x,v; mov.u32 r2,0; mov.u32 r3,s; shr.u32 r4,t,5; mad.lo.u32 r5,r4,4,r3; mad.lo.u32 r6,t,4,r3; shr.u32 r7,z,5;"
@@ -496,10 +509,11 @@ static void expect_volatile_sum(struct warps_block *b)
     for (uint32_t t = 0; t < b->threads; t++)
         b->out[t] = sum + b->n;
 }
-#define VOLATILE_STEP(bytes) "ld.volatile.shared.u32 r5,[r4+" bytes "]; ld.volatile.shared.u32 r6,[r4]; add.u32 r6,r6,r5; st.volatile.shared.u32 [r4],r6;"
-#define SUM_OF_64(step) \
-    "mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; st.shared.u32 [r4],v; bar.sync 0; setp.ge.u32 p,t,32; @p bra OUT;" step("128") step("64") step("32") \
-    step("16") step("8") step("4") "OUT: bar.sync 0; ld.shared.u32 x,[s]; add.u32 x,x,n;"
+#define VOLATILE_STEP(bytes)                                                                                                               \
+    "ld.volatile.shared.u32 r5,[r4+" bytes "]; ld.volatile.shared.u32 r6,[r4]; add.u32 r6,r6,r5; st.volatile.shared.u32 [r4],r6;"
+#define SUM_OF_64(step)                                                                                                                    \
+    "mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; st.shared.u32 [r4],v; bar.sync 0; setp.ge.u32 p,t,32; @p bra OUT;" step("128") step("64")         \
+        step("32") step("16") step("8") step("4") "OUT: bar.sync 0; ld.shared.u32 x,[s]; add.u32 x,x,n;"
 static const char volatile_sum[] = SUM_OF_64(VOLATILE_STEP);
 
 /* The same without volatile: promised to targets below sm_70, and elsewhere what CUTTLE_LOCKSTEP is for. */
@@ -512,8 +526,8 @@ static const char generic_sum[] =
     "cvta.shared.u64 d1,d1; { .param .b64 a; st.param.b64 [a],d1; call add_up, (a); } OUT: bar.sync 0; ld.shared.u32 x,[s]; add.u32 x,x,n;";
 #define GENERIC_STEP(bytes) "ld.volatile.u32 x,[a+" bytes "]; ld.volatile.u32 y,[a]; add.u32 y,y,x; st.volatile.u32 [a],y;"
 static const char generic_sum_functions[] =
-    ".func add_up(.param .b64 at)\n{ .reg .b32 x, y; .reg .b64 a; ld.param.b64 a,[at];" GENERIC_STEP("128") GENERIC_STEP("64") GENERIC_STEP("32")
-        GENERIC_STEP("16") GENERIC_STEP("8") GENERIC_STEP("4") "ret; }\n";
+    ".func add_up(.param .b64 at)\n{ .reg .b32 x, y; .reg .b64 a; ld.param.b64 a,[at];" GENERIC_STEP("128") GENERIC_STEP("64")
+        GENERIC_STEP("32") GENERIC_STEP("16") GENERIC_STEP("8") GENERIC_STEP("4") "ret; }\n";
 
 /* Sums of all lanes up to one's own (Hillis and Steele): in each step some lanes stand aside. */
 static void expect_volatile_scan(struct warps_block *b)
@@ -523,8 +537,9 @@ static void expect_volatile_scan(struct warps_block *b)
         b->out[t] = sum + b->n;
     }
 }
-#define SCAN_STEP(lanes, bytes, label) \
-    "setp.lt.u32 p,r1," lanes "; @p bra " label "; ld.volatile.shared.u32 r5,[r4+-" bytes "]; ld.volatile.shared.u32 r6,[r4]; add.u32 r6,r6,r5;" \
+#define SCAN_STEP(lanes, bytes, label)                                                                                                     \
+    "setp.lt.u32 p,r1," lanes "; @p bra " label "; ld.volatile.shared.u32 r5,[r4+-" bytes                                                  \
+    "]; ld.volatile.shared.u32 r6,[r4]; add.u32 r6,r6,r5;"                                                                                 \
     "st.volatile.shared.u32 [r4],r6; " label ":"
 static const char volatile_scan[] =
     "mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; and.b32 r1,t,31; st.volatile.shared.u32 [r4],v;" SCAN_STEP("1", "4", "A") SCAN_STEP("2", "8", "B")
@@ -541,7 +556,8 @@ static void expect_volatile_rounds(struct warps_block *b)
 }
 static const char volatile_rounds[] =
     "mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; mov.u32 x,v; shr.u32 r1,t,5; add.u32 r1,r1,n; add.u32 r2,t,1; and.b32 r2,r2,15; and.b32 r5,t,-16;"
-    "or.b32 r2,r2,r5; mad.lo.u32 r2,r2,4,r3; LOOP: setp.eq.u32 p,r1,0; @p bra DONE; st.volatile.shared.u32 [r4],x; ld.volatile.shared.u32 x,[r2];"
+    "or.b32 r2,r2,r5; mad.lo.u32 r2,r2,4,r3; LOOP: setp.eq.u32 p,r1,0; @p bra DONE; st.volatile.shared.u32 [r4],x; ld.volatile.shared.u32 "
+    "x,[r2];"
     "sub.u32 r1,r1,1; bra LOOP; DONE:";
 
 /* Values go round by plain accesses, an atomic operation among them, in code for sm_60. */
@@ -551,7 +567,8 @@ static void expect_plain_exchange(struct warps_block *b)
         b->out[t] = b->in[t ^ 15] + b->in[t ^ 3] + 1 + b->n;
 }
 static const char plain_exchange[] =
-    "mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; xor.b32 r1,t,15; mad.lo.u32 r1,r1,4,r3; xor.b32 r2,t,3; mad.lo.u32 r2,r2,4,r3; st.shared.u32 [r4],v;"
+    "mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; xor.b32 r1,t,15; mad.lo.u32 r1,r1,4,r3; xor.b32 r2,t,3; mad.lo.u32 r2,r2,4,r3; st.shared.u32 "
+    "[r4],v;"
     "ld.shared.u32 x,[r1]; add.u32 r5,v,n; st.shared.u32 [r4],r5; red.shared.add.u32 [r1],1; ld.shared.u32 r6,[r2]; add.u32 x,x,r6;";
 
 /* Values go round through global memory; what ends the kernel overwrites them. */

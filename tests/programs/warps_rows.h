@@ -17,8 +17,8 @@ struct warps_block {
 };
 
 enum {
-    WARPS_FULL = 1,  /* blocks of whole warps only */
-    WARPS_APART = 2, /* lanes that meet from different places: the collective forms only */
+    WARPS_FULL = 1,     /* blocks of whole warps only */
+    WARPS_APART = 2,    /* lanes that meet from different places: the collective forms only */
     WARPS_LOCKSTEP = 4, /* with CUTTLE_LOCKSTEP only */
     WARPS_GENERIC = 8,  /* accesses by generic addresses, which the interpreter of SPIR-V does not know */
 };

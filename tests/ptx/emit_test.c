@@ -21,19 +21,19 @@
     .dialect = PTX2SPV_VULKAN, .workarounds = VULKAN_WORKAROUNDS, .max_block_threads = 1024, .shared_bytes = 32768, .int64 = 1,            \
     .int16 = 1, .int8 = 1, .float64 = 1, .float16 = 1, .storage8 = 1, .storage16 = 1, .warp_form = PTX2SPV_WARP_COLLECTIVE,                \
     .subgroup_size = 8
-#define FEATURES                                                                                                          \
-    .memory_model_device_scope = 1, .shared_explicit_layout = 1, .shared_explicit_layout8 = 1, .shared_explicit_layout16 = 1, \
-    .atomic_int64_global = 1, .atomic_int64_shared = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,      \
-    .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .denorm_preserve16 = 1, .denorm_preserve32 = 1,          \
-    .denorm_preserve64 = 1, .rounding_rte16 = 1, .rounding_rte32 = 1, .rounding_rte64 = 1, .signed_zero_inf_nan16 = 1,       \
+#define FEATURES                                                                                                                           \
+    .memory_model_device_scope = 1, .shared_explicit_layout = 1, .shared_explicit_layout8 = 1, .shared_explicit_layout16 = 1,              \
+    .atomic_int64_global = 1, .atomic_int64_shared = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,                    \
+    .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .denorm_preserve16 = 1, .denorm_preserve32 = 1,                        \
+    .denorm_preserve64 = 1, .rounding_rte16 = 1, .rounding_rte32 = 1, .rounding_rte64 = 1, .signed_zero_inf_nan16 = 1,                     \
     .signed_zero_inf_nan32 = 1, .signed_zero_inf_nan64 = 1, .shader_clock_subgroup = 1, .exact_fma32 = 1, .exact_fma64 = 1
 
-#define OPENCL                                                                                                            \
-    .dialect = PTX2SPV_OPENCL, .max_block_threads = 1024, .shared_bytes = 32768, .int64 = 1, .int16 = 1, .int8 = 1, .float64 = 1, \
+#define OPENCL                                                                                                                             \
+    .dialect = PTX2SPV_OPENCL, .max_block_threads = 1024, .shared_bytes = 32768, .int64 = 1, .int16 = 1, .int8 = 1, .float64 = 1,          \
     .float16 = 1
-#define OPENCL_FEATURES                                                                                                   \
-    .atomic_int64_global = 1, .atomic_int64_shared = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,      \
-    .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .denorm_preserve32 = 1, .rounding_rte64 = 1,             \
+#define OPENCL_FEATURES                                                                                                                    \
+    .atomic_int64_global = 1, .atomic_int64_shared = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,                    \
+    .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .denorm_preserve32 = 1, .rounding_rte64 = 1,                           \
     .signed_zero_inf_nan16 = 1, .shader_clock_device = 1, .exact_fma32 = 1, .exact_fma64 = 1, .exact_div64 = 1, .near_exp2 = 1
 
 static const struct {
@@ -122,26 +122,23 @@ static const struct {
      "ld.global.b64 d1,[d0+16]; ld.global.f32 f0,[d0+24]; ld.global.f64 e0,[d0+32];"
      "st.global.u8 [d0+64],h0; st.global.u16 [d0+66],h2; st.global.b32 [d0+68],r3; st.global.b64 [d0+72],d1;"
      "st.global.u8 [d0+80],r1; st.global.u16 [d0+82],r2; st.global.f32 [d0+84],f0; st.global.f64 [d0+88],e0;"},
-    {"global vectors",
-     "ld.global.v2.u8 {h0,h1},[d0]; ld.global.v4.u8 {h2,h3,h4,h5},[d0+4]; ld.global.v2.u16 {h6,h7},[d0+8];"
-     "ld.global.v4.u16 {h8,h9,h10,h11},[d0+16]; ld.global.v2.b32 {r1,r2},[d0+24]; ld.global.v4.b32 {r3,r4,r5,r6},[d0+32];"
-     "ld.global.v2.b64 {d1,d2},[d0+48]; st.global.v2.u8 [d0],{h1,h0}; st.global.v4.u8 [d0+4],{h5,h4,h3,h2};"
-     "st.global.v2.u16 [d0+8],{h7,h6}; st.global.v4.u16 [d0+16],{h11,h10,h9,h8}; st.global.v2.b32 [d0+24],{r2,r1};"
-     "st.global.v4.b32 [d0+32],{r6,r5,r4,r3}; st.global.v2.b64 [d0+48],{d2,d1};"},
+    {"global vectors", "ld.global.v2.u8 {h0,h1},[d0]; ld.global.v4.u8 {h2,h3,h4,h5},[d0+4]; ld.global.v2.u16 {h6,h7},[d0+8];"
+                       "ld.global.v4.u16 {h8,h9,h10,h11},[d0+16]; ld.global.v2.b32 {r1,r2},[d0+24]; ld.global.v4.b32 {r3,r4,r5,r6},[d0+32];"
+                       "ld.global.v2.b64 {d1,d2},[d0+48]; st.global.v2.u8 [d0],{h1,h0}; st.global.v4.u8 [d0+4],{h5,h4,h3,h2};"
+                       "st.global.v2.u16 [d0+8],{h7,h6}; st.global.v4.u16 [d0+16],{h11,h10,h9,h8}; st.global.v2.b32 [d0+24],{r2,r1};"
+                       "st.global.v4.b32 [d0+32],{r6,r5,r4,r3}; st.global.v2.b64 [d0+48],{d2,d1};"},
     {"shared, each width",
      "mov.u32 r1,%tid.x; shl.b32 r2,r1,4; ld.shared.u8 h0,[r2+1]; ld.shared.s8 r3,[r2+2]; ld.shared.u16 h1,[r2+2];"
      "ld.shared.b32 r4,[r2+4]; ld.shared.b64 d1,[r2+8]; st.shared.u8 [r2+3],h0; st.shared.u16 [r2+6],h1; st.shared.b32 [r2],r4;"
      "st.shared.b64 [r2+16],d1; st.shared.u8 [r2+5],r3;"},
-    {"shared vectors",
-     "mov.u32 r1,%tid.x; shl.b32 r2,r1,4; ld.shared.v2.u8 {h0,h1},[r2]; ld.shared.v4.u8 {h2,h3,h4,h5},[r2+4];"
-     "ld.shared.v4.u16 {h6,h7,h8,h9},[r2+8]; ld.shared.v2.b32 {r3,r4},[r2]; ld.shared.v4.b32 {r5,r6,r7,r8},[r2];"
-     "ld.shared.v2.b64 {d1,d2},[r2]; st.shared.v2.u8 [r2],{h1,h0}; st.shared.v4.u8 [r2+4],{h5,h4,h3,h2};"
-     "st.shared.v4.u16 [r2+8],{h9,h8,h7,h6}; st.shared.v2.b32 [r2],{r4,r3}; st.shared.v4.b32 [r2],{r8,r7,r6,r5};"
-     "st.shared.v2.b64 [r2],{d2,d1};"},
-    {"local",
-     "and.b32 r2,r0,48; ld.local.u8 h0,[r2+1]; ld.local.u16 h1,[r2+2]; ld.local.b32 r4,[r2+4]; ld.local.b64 d1,[r2+8];"
-     "st.local.u8 [r2+3],h0; st.local.u16 [r2+6],h1; st.local.b32 [r2],r4; st.local.b64 [r2+8],d1;"
-     "ld.local.v4.b32 {r5,r6,r7,r8},[r2]; st.local.v2.b64 [r2],{d1,d1}; st.global.b32 [d0],r5;"},
+    {"shared vectors", "mov.u32 r1,%tid.x; shl.b32 r2,r1,4; ld.shared.v2.u8 {h0,h1},[r2]; ld.shared.v4.u8 {h2,h3,h4,h5},[r2+4];"
+                       "ld.shared.v4.u16 {h6,h7,h8,h9},[r2+8]; ld.shared.v2.b32 {r3,r4},[r2]; ld.shared.v4.b32 {r5,r6,r7,r8},[r2];"
+                       "ld.shared.v2.b64 {d1,d2},[r2]; st.shared.v2.u8 [r2],{h1,h0}; st.shared.v4.u8 [r2+4],{h5,h4,h3,h2};"
+                       "st.shared.v4.u16 [r2+8],{h9,h8,h7,h6}; st.shared.v2.b32 [r2],{r4,r3}; st.shared.v4.b32 [r2],{r8,r7,r6,r5};"
+                       "st.shared.v2.b64 [r2],{d2,d1};"},
+    {"local", "and.b32 r2,r0,48; ld.local.u8 h0,[r2+1]; ld.local.u16 h1,[r2+2]; ld.local.b32 r4,[r2+4]; ld.local.b64 d1,[r2+8];"
+              "st.local.u8 [r2+3],h0; st.local.u16 [r2+6],h1; st.local.b32 [r2],r4; st.local.b64 [r2+8],d1;"
+              "ld.local.v4.b32 {r5,r6,r7,r8},[r2]; st.local.v2.b64 [r2],{d1,d1}; st.global.b32 [d0],r5;"},
     {"generic",
      "setp.eq.u32 p0,r0,1; setp.eq.u32 p1,r0,2; cvta.shared.u64 d1,sh; cvta.local.u64 d2,lo; selp.b64 d3,d1,d0,p0; selp.b64 d3,d2,d3,p1;"
      "ld.b32 r1,[d3+4]; st.b32 [d3],r1; ld.v2.b64 {d4,d5},[d3+16]; st.u8 [d3+8],r1; ld.s8 r2,[d3+9]; st.v4.b32 [d3+16],{r1,r2,r1,r2};"
@@ -161,17 +158,16 @@ static const struct {
      "ld.acquire.gpu.global.u32 r3,[d0]; st.release.sys.global.u32 [d0],r3; ld.volatile.shared.u32 r4,[sh]; st.volatile.shared.u32 [sh],r4;"
      "ld.volatile.global.u64 d1,[d0+8]; st.volatile.global.v2.u32 [d0+8],{r1,r2}; ld.volatile.global.u8 h0,[d0];"
      " st.volatile.shared.u8 [sh],h0;"},
-    {"barriers and fences",
-     "bar.sync 0; barrier.sync 0; membar.cta; membar.gl; membar.sys; fence.acq_rel.gpu; fence.sc.sys;"},
+    {"barriers and fences", "bar.sync 0; barrier.sync 0; membar.cta; membar.gl; membar.sys; fence.acq_rel.gpu; fence.sc.sys;"},
     {"barriers of parts of a block", "bar.sync 1; bar.sync 2,64; bar.arrive 3,64; bar.sync 3,64; setp.eq.u32 p0,r0,0;"
-     "bar.red.popc.u32 r1,0,p0; bar.red.and.pred p1,1,64,p0; @p1 st.global.u32 [d0],r1;"},
+                                     "bar.red.popc.u32 r1,0,p0; bar.red.and.pred p1,1,64,p0; @p1 st.global.u32 [d0],r1;"},
     {"warp instructions",
      "setp.eq.u32 p0,r0,0; shfl.sync.idx.b32 r1,r0,0,31,-1; shfl.sync.up.b32 r2|p1,r1,1,0,-1; shfl.sync.down.b32 r3,r2,1,31,-1;"
      "shfl.sync.bfly.b32 r4,r3,16,31,-1; vote.sync.all.pred p2,p0,-1; vote.sync.any.pred p3,p0,-1; vote.sync.uni.pred p4,p0,-1;"
      "vote.sync.ballot.b32 r5,p0,-1; activemask.b32 r6; bar.warp.sync -1; @p1 st.global.u32 [d0],r4; @p2 st.global.u32 [d0+4],r5;"
      "@p3 st.global.u32 [d0+8],r6; @p4 st.global.u32 [d0+12],r6;"},
     {"a warp instruction in a branch", "mov.u32 r1,%tid.x; setp.lt.u32 p0,r1,48; @!p0 bra L; mov.u32 r2,%laneid; setp.eq.u32 p1,r2,3;"
-     "vote.sync.ballot.b32 r5,p1,0xffff; st.global.u32 [d0],r5; L: bar.sync 0; st.global.u32 [d0+4],r1;"},
+                                       "vote.sync.ballot.b32 r5,p1,0xffff; st.global.u32 [d0],r5; L: bar.sync 0; st.global.u32 [d0+4],r1;"},
     {"read only", "ld.global.nc.v4.f32 {f0,f1,f2,f3},[d0]; ld.global.nc.u8 h0,[d0]; st.global.f32 [d0],f2; st.global.u8 [d0],h0;"},
     {"integers",
      "mul.wide.s32 d1,r0,r0; mul.hi.u32 r1,r0,r0; mad.lo.s32 r2,r0,r1,r0; mul.hi.s64 d2,d1,d1; div.s32 r3,r1,r0; rem.u64 d3,d1,d2;"
@@ -192,9 +188,8 @@ static const struct {
      "mov.u32 r7,%laneid; mov.u32 r8,%smid; mov.u32 r9,%total_smem_size; st.global.v4.u32 [d0],{r1,r2,r3,r4};"
      "st.global.v4.u32 [d0+16],{r5,r6,r7,r8}; mov.u32 r10,%dynamic_smem_size; add.u32 r9,r9,r10; st.global.u32 [d0+32],r9;"},
     {"module variables", "mov.u64 d1,g; ld.global.u32 r1,[g+4]; st.global.u32 [d1+8],r1;"},
-    {"exits",
-     "setp.eq.u32 p0,r0,0; @p0 ret; L: ld.global.u32 r1,[d0]; setp.eq.u32 p1,r1,7; @p1 exit; setp.gt.u32 p2,r1,9; @p2 bra M;"
-     "st.global.u32 [d0+4],r1; bra L; M: st.global.u32 [d0+8],r1; setp.eq.u32 p3,r1,11; @p3 trap;"},
+    {"exits", "setp.eq.u32 p0,r0,0; @p0 ret; L: ld.global.u32 r1,[d0]; setp.eq.u32 p1,r1,7; @p1 exit; setp.gt.u32 p2,r1,9; @p2 bra M;"
+              "st.global.u32 [d0+4],r1; bra L; M: st.global.u32 [d0+8],r1; setp.eq.u32 p3,r1,11; @p3 trap;"},
     {"indexed branch",
      "T: .branchtargets A,B,C; and.b32 r1,r0,1; brx.idx r1,T; A: st.global.u32 [d0],r1; bra D; B: st.global.u32 [d0+4],r1; C: "
      "st.global.u32 [d0+8],r1; D: st.global.u32 [d0+12],r0;"},
@@ -219,8 +214,8 @@ static void test_valid_everywhere(void **state)
 /* Every row again with shared memory as 64-bit words, as 64-bit atomics need it on devices without views. */
 static void test_wide_words(void **state)
 {
-    static const struct ptx2spv_target target = {
-        BASE, .push_constant_bytes = 128, .memory_model_device_scope = 1, .atomic_int64_global = 1, .atomic_int64_shared = 1};
+    static const struct ptx2spv_target target = {BASE, .push_constant_bytes = 128, .memory_model_device_scope = 1, .atomic_int64_global = 1,
+                                                 .atomic_int64_shared = 1};
     static const char wide[] = "atom.shared.max.s64 d15,[sh+8],1; atom.shared.cas.b64 d15,[sh+16],d15,2; atom.shared.add.f64 e15,[sh],e15;"
                                "cvta.shared.u64 d14,sh; st.global.u64 [d0+8],d14; ld.global.u64 d13,[d0]; atom.add.u64 d12,[d13],d15;";
     char body[8192];
@@ -243,13 +238,22 @@ static void test_wide_words(void **state)
 static void test_llvm_functions(void **state)
 {
     static const char body[] =
-        "ld.global.f32 f0,[d0]; ld.global.f64 e0,[d0]; fma.rn.f32 f1,f0,f0,f0; fma.rn.f32 f1,f1,f0,f1; sqrt.rn.f32 f2,f1; rsqrt.approx.f32 f3,f2;"
-        "cvt.rmi.f32.f32 f4,f3; cvt.rpi.f32.f32 f5,f4; cvt.rzi.f32.f32 f6,f3; cvt.rni.f32.f32 f7,f3; fma.rn.f64 e1,e0,e0,e0; sqrt.rn.f64 e2,e1;"
+        "ld.global.f32 f0,[d0]; ld.global.f64 e0,[d0]; fma.rn.f32 f1,f0,f0,f0; fma.rn.f32 f1,f1,f0,f1; sqrt.rn.f32 f2,f1; rsqrt.approx.f32 "
+        "f3,f2;"
+        "cvt.rmi.f32.f32 f4,f3; cvt.rpi.f32.f32 f5,f4; cvt.rzi.f32.f32 f6,f3; cvt.rni.f32.f32 f7,f3; fma.rn.f64 e1,e0,e0,e0; sqrt.rn.f64 "
+        "e2,e1;"
         "cvt.rmi.f64.f64 e3,e2; cvt.rpi.f64.f64 e4,e3; cvt.rzi.f64.f64 e5,e2; cvt.rni.f64.f64 e6,e2; add.f64 e3,e3,e4; add.f64 e3,e3,e5;"
         "add.f64 e3,e3,e6; st.global.f64 [d0],e3; add.f32 f4,f4,f5; add.f32 f4,f4,f6; add.f32 f4,f4,f7; st.global.f32 [d0+8],f4;";
-    static const struct ptx2spv_target target = {
-        OPENCL, .workarounds = OPENCL_WORKAROUNDS, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1,
-        .keeps_subnormals32 = 1, .exact_sqrt32 = 1, .exact_sqrt64 = 1, .exact_zeros = 1, .llvm_functions = 1};
+    static const struct ptx2spv_target target = {OPENCL,
+                                                 .workarounds = OPENCL_WORKAROUNDS,
+                                                 OPENCL_FEATURES,
+                                                 .warp_form = PTX2SPV_WARP_COLLECTIVE,
+                                                 .subgroup_size = 1,
+                                                 .keeps_subnormals32 = 1,
+                                                 .exact_sqrt32 = 1,
+                                                 .exact_sqrt64 = 1,
+                                                 .exact_zeros = 1,
+                                                 .llvm_functions = 1};
     struct outcome outcome;
 
     (void)state;
@@ -293,54 +297,80 @@ static const struct {
     {"a vector is one load", "ld.global.v4.u8 {h0,h1,h2,h3},[d0]; st.global.u8 [d0],h3;", RICH, SpvOpConvertUToPtr, 2},
     {"no selection around a predicated return", "setp.eq.u32 p0,r0,0; @p0 ret; st.global.u32 [d0],r0;", RICH, SpvOpSelectionMerge, 1},
     {"no scope for a loop", "L: sub.u32 r0,r0,1; st.global.u32 [d0],r0; setp.ne.u32 p0,r0,0; @p0 bra L;", RICH, SpvOpSwitch, 0},
-    {"what most edges carry is stored once", "mov.u32 r1,r0; setp.eq.u32 p0,r0,1; @p0 bra L; setp.eq.u32 p0,r0,2; @p0 bra L;"
-     "setp.eq.u32 p0,r0,3; @p0 bra L; setp.eq.u32 p0,r0,4; @p0 bra L; add.u32 r1,r0,7; L: st.global.u32 [d0],r1;", RICH, SpvOpStore, 3},
-    {"a cast shared pointer needs no dispatch", "cvta.shared.u64 d1,sh; ld.u32 r1,[d1]; st.global.u32 [d0],r1;", PLAIN,
+    {"what most edges carry is stored once",
+     "mov.u32 r1,r0; setp.eq.u32 p0,r0,1; @p0 bra L; setp.eq.u32 p0,r0,2; @p0 bra L;"
+     "setp.eq.u32 p0,r0,3; @p0 bra L; setp.eq.u32 p0,r0,4; @p0 bra L; add.u32 r1,r0,7; L: st.global.u32 [d0],r1;",
+     RICH, SpvOpStore, 3},
+    {"a cast shared pointer needs no dispatch", "cvta.shared.u64 d1,sh; ld.u32 r1,[d1]; st.global.u32 [d0],r1;", PLAIN, SpvOpSelectionMerge,
+     0},
+    {"an unknown pointer dispatches where there is shared memory",
+     "cvta.shared.u64 d2,sh; st.global.u64 [d0+8],d2;"
+     "ld.global.u64 d1,[d0]; ld.u32 r1,[d1]; st.global.u32 [d0],r1;",
+     PLAIN, SpvOpSelectionMerge, 1},
+    {"and does not where no shared pointer is about", "ld.global.u64 d1,[d0]; ld.u32 r1,[d1]; st.global.u32 [d0],r1;", PLAIN,
      SpvOpSelectionMerge, 0},
-    {"an unknown pointer dispatches where there is shared memory", "cvta.shared.u64 d2,sh; st.global.u64 [d0+8],d2;"
-     "ld.global.u64 d1,[d0]; ld.u32 r1,[d1]; st.global.u32 [d0],r1;", PLAIN, SpvOpSelectionMerge, 1},
-    {"and does not where no shared pointer is about", "ld.global.u64 d1,[d0]; ld.u32 r1,[d1]; st.global.u32 [d0],r1;",
-     PLAIN, SpvOpSelectionMerge, 0},
     {"narrow shared stores are two atomics without views", "st.shared.u8 [sh+1],r0;", PLAIN, SpvOpAtomicOr, 1},
     {"and one store with them", "st.shared.u8 [sh+1],r0;", RICH, SpvOpAtomicOr, 0},
     {"a window is a comparison and a choice", "st.global.u32 [d0],r0;", WINDOWS, SpvOpULessThan, 2},
     {"and all of them one sum more", "st.global.u32 [d0],r0;", WINDOWS, SpvOpIAdd, 1},
     {"before the constant offset", "st.global.u32 [d0+8],r0;", WINDOWS, SpvOpIAdd, 2},
-    {"values compared by both signs: as signed, their difference", "ld.global.u32 r1,[d0]; setp.lt.u32 p0,r0,r1; setp.ge.s32 p1,r1,r0;"
-     "selp.u32 r2,1,2,p0; selp.u32 r3,3,4,p1; st.global.u32 [d0],r2; st.global.u32 [d0+4],r3;", RICH, SpvOpISub, 1},
-    {"also with a constant", "setp.lt.u32 p0,r0,9; setp.lt.s32 p1,r0,9; selp.u32 r2,1,2,p0; selp.u32 r3,3,4,p1;"
-     "st.global.u32 [d0],r2; st.global.u32 [d0+4],r3;", RICH, SpvOpISub, 1},
-    {"values compared by one sign are just compared", "setp.lt.s32 p0,r0,9; setp.gt.s32 p1,r0,9; setp.lt.u32 p2,r0,8; selp.u32 r2,1,2,p0;"
-     "selp.u32 r3,3,4,p1; selp.u32 r4,5,6,p2; st.global.u32 [d0],r2; st.global.u32 [d0+4],r3; st.global.u32 [d0+8],r4;", RICH, SpvOpISub, 0},
-    {"the two low bytes swapped are a bit field", "shr.u32 r1,r0,8; and.b32 r1,r1,255; and.b32 r2,r0,255; shl.b32 r2,r2,8; or.b32 r1,r1,r2;"
-     "st.global.u32 [d0],r1;", RICH, SpvOpBitFieldInsert, 1},
+    {"values compared by both signs: as signed, their difference",
+     "ld.global.u32 r1,[d0]; setp.lt.u32 p0,r0,r1; setp.ge.s32 p1,r1,r0;"
+     "selp.u32 r2,1,2,p0; selp.u32 r3,3,4,p1; st.global.u32 [d0],r2; st.global.u32 [d0+4],r3;",
+     RICH, SpvOpISub, 1},
+    {"also with a constant",
+     "setp.lt.u32 p0,r0,9; setp.lt.s32 p1,r0,9; selp.u32 r2,1,2,p0; selp.u32 r3,3,4,p1;"
+     "st.global.u32 [d0],r2; st.global.u32 [d0+4],r3;",
+     RICH, SpvOpISub, 1},
+    {"values compared by one sign are just compared",
+     "setp.lt.s32 p0,r0,9; setp.gt.s32 p1,r0,9; setp.lt.u32 p2,r0,8; selp.u32 r2,1,2,p0;"
+     "selp.u32 r3,3,4,p1; selp.u32 r4,5,6,p2; st.global.u32 [d0],r2; st.global.u32 [d0+4],r3; st.global.u32 [d0+8],r4;",
+     RICH, SpvOpISub, 0},
+    {"the two low bytes swapped are a bit field",
+     "shr.u32 r1,r0,8; and.b32 r1,r1,255; and.b32 r2,r0,255; shl.b32 r2,r2,8; or.b32 r1,r1,r2;"
+     "st.global.u32 [d0],r1;",
+     RICH, SpvOpBitFieldInsert, 1},
     {"also with more above them", "and.b32 r1,r0,65535; shr.u32 r2,r1,8; shl.b32 r1,r1,8; or.b32 r1,r1,r2; st.global.u32 [d0],r1;", RICH,
      SpvOpBitFieldInsert, 1},
     {"also among those that prmt selects", "prmt.b32 r1,r0,r2,0x7601; st.global.u32 [d0],r1;", RICH, SpvOpBitFieldInsert, 1},
     {"16 bits swapped are a sum", "ld.global.u16 h0,[d0]; shr.u16 h1,h0,8; shl.b16 h2,h0,8; or.b16 h1,h1,h2; st.global.u16 [d0],h1;", RICH,
      SpvOpIAdd, 1},
-    {"and six bytes", "ld.global.u64 d1,[d0]; shr.u64 d2,d1,40; and.b64 d2,d2,255; and.b64 d1,d1,255; shl.b64 d1,d1,40; xor.b64 d1,d1,d2;"
-     "st.global.u64 [d0],d1;", RICH, SpvOpIAdd, 1},
+    {"and six bytes",
+     "ld.global.u64 d1,[d0]; shr.u64 d2,d1,40; and.b64 d2,d2,255; and.b64 d1,d1,255; shl.b64 d1,d1,40; xor.b64 d1,d1,d2;"
+     "st.global.u64 [d0],d1;",
+     RICH, SpvOpIAdd, 1},
     {"four bytes are left alone", "prmt.b32 r1,r0,r0,0x0123; st.global.u32 [d0],r1;", RICH, SpvOpBitwiseOr, 3},
     {"bytes of two values as well", "prmt.b32 r1,r0,r2,0x7605; st.global.u32 [d0],r1;", RICH, SpvOpBitwiseOr, 3},
-    {"a product that a loop adds again and again is made in 64 bits", "ld.global.u32 r1,[d0]; L: mad.hi.s32 r1,r0,3,r1; setp.lt.u32 p0,r1,9;"
-     "@p0 bra L; st.global.u32 [d0],r1;", RICH, SpvOpSMulExtended, 0},
-    {"also if it is made before the loop", "ld.global.u32 r1,[d0]; mul.hi.u32 r2,r0,3; L: sub.u32 r1,r2,r1; setp.lt.u32 p0,r1,9; @p0 bra L;"
-     "st.global.u32 [d0],r1;", RICH, SpvOpUMulExtended, 0},
-    {"or its sign is turned there", "ld.global.u32 r1,[d0]; mul.hi.u32 r2,r0,3; neg.s32 r2,r2; L: sub.u32 r1,r1,r2; setp.lt.u32 p0,r1,9;"
-     "@p0 bra L; st.global.u32 [d0],r1;", RICH, SpvOpUMulExtended, 0},
-    {"one that is taken away is not", "ld.global.u32 r1,[d0]; L: mul.hi.u32 r2,r0,3; sub.u32 r1,r1,r2; setp.lt.u32 p0,r1,9; @p0 bra L;"
-     "st.global.u32 [d0],r1;", RICH, SpvOpUMulExtended, 1},
-    {"one in several sums is, too", "mul.hi.u32 r1,r0,3; add.u32 r2,r1,5; add.u32 r3,r1,6; st.global.u32 [d0],r2; st.global.u32 [d0+4],r3;", RICH,
-     SpvOpUMulExtended, 0},
-    {"one that differs from round to round is not", "ld.global.u32 r1,[d0]; L: mad.hi.u32 r1,r1,3,r0; setp.lt.u32 p0,r1,9; @p0 bra L;"
-     "st.global.u32 [d0],r1;", RICH, SpvOpUMulExtended, 1},
-    {"nor a division by a constant", "mul.hi.u32 r1,r0,0x24924925; sub.u32 r2,r0,r1; shr.u32 r2,r2,1; add.u32 r2,r2,r1; shr.u32 r2,r2,2;"
-     "st.global.u32 [d0],r2;", RICH, SpvOpUMulExtended, 1},
+    {"a product that a loop adds again and again is made in 64 bits",
+     "ld.global.u32 r1,[d0]; L: mad.hi.s32 r1,r0,3,r1; setp.lt.u32 p0,r1,9;"
+     "@p0 bra L; st.global.u32 [d0],r1;",
+     RICH, SpvOpSMulExtended, 0},
+    {"also if it is made before the loop",
+     "ld.global.u32 r1,[d0]; mul.hi.u32 r2,r0,3; L: sub.u32 r1,r2,r1; setp.lt.u32 p0,r1,9; @p0 bra L;"
+     "st.global.u32 [d0],r1;",
+     RICH, SpvOpUMulExtended, 0},
+    {"or its sign is turned there",
+     "ld.global.u32 r1,[d0]; mul.hi.u32 r2,r0,3; neg.s32 r2,r2; L: sub.u32 r1,r1,r2; setp.lt.u32 p0,r1,9;"
+     "@p0 bra L; st.global.u32 [d0],r1;",
+     RICH, SpvOpUMulExtended, 0},
+    {"one that is taken away is not",
+     "ld.global.u32 r1,[d0]; L: mul.hi.u32 r2,r0,3; sub.u32 r1,r1,r2; setp.lt.u32 p0,r1,9; @p0 bra L;"
+     "st.global.u32 [d0],r1;",
+     RICH, SpvOpUMulExtended, 1},
+    {"one in several sums is, too", "mul.hi.u32 r1,r0,3; add.u32 r2,r1,5; add.u32 r3,r1,6; st.global.u32 [d0],r2; st.global.u32 [d0+4],r3;",
+     RICH, SpvOpUMulExtended, 0},
+    {"one that differs from round to round is not",
+     "ld.global.u32 r1,[d0]; L: mad.hi.u32 r1,r1,3,r0; setp.lt.u32 p0,r1,9; @p0 bra L;"
+     "st.global.u32 [d0],r1;",
+     RICH, SpvOpUMulExtended, 1},
+    {"nor a division by a constant",
+     "mul.hi.u32 r1,r0,0x24924925; sub.u32 r2,r0,r1; shr.u32 r2,r2,1; add.u32 r2,r2,r1; shr.u32 r2,r2,2;"
+     "st.global.u32 [d0],r2;",
+     RICH, SpvOpUMulExtended, 1},
     {"-1 and 0 are not chosen between in plain sight", "setp.lt.u32 p0,r0,5; selp.f32 f0,0f00000000,0fbf800000,p0; st.global.f32 [d0],f0;",
      RICH, SpvOpBitwiseXor, 2},
-    {"nor 0 and -1, chosen by a guard", "setp.lt.u32 p0,r0,5; mov.f32 f0,0fbf800000; @p0 mov.f32 f0,0f00000000; st.global.f32 [d0],f0;", RICH,
-     SpvOpBitwiseXor, 2},
+    {"nor 0 and -1, chosen by a guard", "setp.lt.u32 p0,r0,5; mov.f32 f0,0fbf800000; @p0 mov.f32 f0,0f00000000; st.global.f32 [d0],f0;",
+     RICH, SpvOpBitwiseXor, 2},
     {"nor 1 and -0, as bits", CHOICE("0x3f800000,0x80000000"), RICH, SpvOpBitwiseXor, 2},
     {"nor in 64 bits", "setp.lt.u32 p0,r0,5; selp.f64 e0,0dbff0000000000000,0d0000000000000000,p0; st.global.f64 [d0],e0;", RICH,
      SpvOpBitwiseXor, 2},
@@ -348,26 +378,40 @@ static const struct {
     {"1 and 0 are", CHOICE("0,0x3f800000"), RICH, SpvOpBitwiseXor, 0},
     {"-1 and -0 are", CHOICE("0x80000000,0xbf800000"), RICH, SpvOpBitwiseXor, 0},
     {"-1 and 1 are", CHOICE("0x3f800000,0xbf800000"), RICH, SpvOpBitwiseXor, 0},
-    {"a sum that makes them -1 and 0 is not seen", "setp.lt.u32 p0,r0,5; selp.f32 f0,0f40000000,0f3f800000,p0; sub.f32 f0,f0,0f40000000;"
-     "st.global.f32 [d0],f0;", RICH, SpvOpBitwiseXor, 1},
-    {"nor bits that do", "setp.lt.u32 p0,r0,5; selp.b32 r1,-1,0,p0; and.b32 r1,r1,0xbf800000; st.global.u32 [d0],r1;", RICH, SpvOpBitwiseXor, 1},
-    {"one that makes them others is", "setp.lt.u32 p0,r0,5; selp.f32 f0,0f40000000,0f3f800000,p0; sub.f32 f0,f0,0f3f800000;"
-     "st.global.f32 [d0],f0;", RICH, SpvOpBitwiseXor, 0},
-    {"a zero instead of a root is not seen", "ld.global.f32 f0,[d0]; setp.lt.f32 p0,f0,0f00000000; sqrt.rn.f32 f1,f0;"
-     "selp.f32 f1,0f00000000,f1,p0; st.global.f32 [d0],f1;", ROOTS, SpvOpBitwiseXor, 1},
-    {"another number is", "ld.global.f32 f0,[d0]; setp.lt.f32 p0,f0,0f00000000; sqrt.rn.f32 f1,f0; selp.f32 f1,0f40000000,f1,p0;"
-     "st.global.f32 [d0],f1;", ROOTS, SpvOpBitwiseXor, 0},
-    {"OpenCL: before a barrier a sign is turned by a number that is not seen", "ld.global.f32 f0,[d0]; neg.f32 f1,f0; bar.sync 0;"
-     "st.global.f32 [d0],f0; st.global.f32 [d0+4],f1;", OPENCL_NO_FNEG, SpvOpBitwiseXor, 2},
-    {"OpenCL: also by a product", "ld.global.f32 f0,[d0]; mul.f32 f1,f0,0fbf800000; bar.sync 0; st.global.f32 [d0],f0; st.global.f32 [d0+4],f1;",
-     OPENCL_NO_FNEG, SpvOpBitwiseXor, 1},
+    {"a sum that makes them -1 and 0 is not seen",
+     "setp.lt.u32 p0,r0,5; selp.f32 f0,0f40000000,0f3f800000,p0; sub.f32 f0,f0,0f40000000;"
+     "st.global.f32 [d0],f0;",
+     RICH, SpvOpBitwiseXor, 1},
+    {"nor bits that do", "setp.lt.u32 p0,r0,5; selp.b32 r1,-1,0,p0; and.b32 r1,r1,0xbf800000; st.global.u32 [d0],r1;", RICH,
+     SpvOpBitwiseXor, 1},
+    {"one that makes them others is",
+     "setp.lt.u32 p0,r0,5; selp.f32 f0,0f40000000,0f3f800000,p0; sub.f32 f0,f0,0f3f800000;"
+     "st.global.f32 [d0],f0;",
+     RICH, SpvOpBitwiseXor, 0},
+    {"a zero instead of a root is not seen",
+     "ld.global.f32 f0,[d0]; setp.lt.f32 p0,f0,0f00000000; sqrt.rn.f32 f1,f0;"
+     "selp.f32 f1,0f00000000,f1,p0; st.global.f32 [d0],f1;",
+     ROOTS, SpvOpBitwiseXor, 1},
+    {"another number is",
+     "ld.global.f32 f0,[d0]; setp.lt.f32 p0,f0,0f00000000; sqrt.rn.f32 f1,f0; selp.f32 f1,0f40000000,f1,p0;"
+     "st.global.f32 [d0],f1;",
+     ROOTS, SpvOpBitwiseXor, 0},
+    {"OpenCL: before a barrier a sign is turned by a number that is not seen",
+     "ld.global.f32 f0,[d0]; neg.f32 f1,f0; bar.sync 0;"
+     "st.global.f32 [d0],f0; st.global.f32 [d0+4],f1;",
+     OPENCL_NO_FNEG, SpvOpBitwiseXor, 2},
+    {"OpenCL: also by a product",
+     "ld.global.f32 f0,[d0]; mul.f32 f1,f0,0fbf800000; bar.sync 0; st.global.f32 [d0],f0; st.global.f32 [d0+4],f1;", OPENCL_NO_FNEG,
+     SpvOpBitwiseXor, 1},
     {"OpenCL: without a barrier by one that is", "ld.global.f32 f0,[d0]; neg.f32 f1,f0; st.global.f32 [d0],f0; st.global.f32 [d0+4],f1;",
      OPENCL_NO_FNEG, SpvOpBitwiseXor, 1},
-    {"OpenCL: and with others' barriers", "ld.global.f32 f0,[d0]; neg.f32 f1,f0; bar.sync 0; st.global.f32 [d0],f0; st.global.f32 [d0+4],f1;",
-     OPENCL_RICH, SpvOpBitwiseXor, 1},
+    {"OpenCL: and with others' barriers",
+     "ld.global.f32 f0,[d0]; neg.f32 f1,f0; bar.sync 0; st.global.f32 [d0],f0; st.global.f32 [d0+4],f1;", OPENCL_RICH, SpvOpBitwiseXor, 1},
     {"add.f32 is one instruction", "ld.global.f32 f0,[d0]; add.f32 f1,f0,f0; st.global.f32 [d0],f1;", RICH, SpvOpFAdd, 1},
-    {"OpenCL: there are no bit fields", "shr.u32 r1,r0,8; and.b32 r1,r1,255; and.b32 r2,r0,255; shl.b32 r2,r2,8; or.b32 r1,r1,r2;"
-     "st.global.u32 [d0],r1;", OPENCL_RICH, SpvOpBitFieldInsert, 0},
+    {"OpenCL: there are no bit fields",
+     "shr.u32 r1,r0,8; and.b32 r1,r1,255; and.b32 r2,r0,255; shl.b32 r2,r2,8; or.b32 r1,r1,r2;"
+     "st.global.u32 [d0],r1;",
+     OPENCL_RICH, SpvOpBitFieldInsert, 0},
     {"OpenCL: a narrow shared store is one store", "st.shared.u8 [sh+1],r0;", OPENCL_PLAIN, SpvOpAtomicOr, 0},
     {"OpenCL: 64 bits of shared memory are one access", "ld.shared.u64 d1,[sh+8]; st.shared.u64 [sh],d1;", OPENCL_PLAIN, SpvOpStore, 1},
     {"OpenCL: the block and shared memory are arguments", "st.shared.u32 [sh],r0;", OPENCL_PLAIN, SpvOpFunctionParameter, 2},
@@ -423,14 +467,26 @@ static const struct {
     enum ptx2spv_status status;
     struct ptx2spv_target target;
 } refusals[] = {
-    {"no f64", "ld.global.f64 e0,[d0]; add.f64 e0,e0,e0; st.global.f64 [d0],e0;", "64-bit float", PTX2SPV_TARGET_LACKS,
+    {"no f64",
+     "ld.global.f64 e0,[d0]; add.f64 e0,e0,e0; st.global.f64 [d0],e0;",
+     "64-bit float",
+     PTX2SPV_TARGET_LACKS,
      {.dialect = PTX2SPV_VULKAN, .shared_bytes = 32768, .int64 = 1, .int16 = 1, .int8 = 1}},
-    {"no bytes", "ld.global.u8 h0,[d0]; st.global.u8 [d0],h0;", "8-bit accesses", PTX2SPV_TARGET_LACKS,
+    {"no bytes",
+     "ld.global.u8 h0,[d0]; st.global.u8 [d0],h0;",
+     "8-bit accesses",
+     PTX2SPV_TARGET_LACKS,
      {.dialect = PTX2SPV_VULKAN, .shared_bytes = 32768, .int64 = 1, .int16 = 1, .int8 = 1}},
     {"no 64-bit atomics", "atom.global.add.u64 d1,[d0],1;", "64-bit atomic", PTX2SPV_TARGET_LACKS, {BASE}},
-    {"too much shared memory", "st.shared.u32 [sh],r0;", "shared memory", PTX2SPV_TARGET_LACKS,
+    {"too much shared memory",
+     "st.shared.u32 [sh],r0;",
+     "shared memory",
+     PTX2SPV_TARGET_LACKS,
      {.dialect = PTX2SPV_VULKAN, .shared_bytes = 1023, .int64 = 1}},
-    {"bulk copies", "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [sh],[d0],64,[sh+64];", "cp.async.bulk", PTX2SPV_UNSUPPORTED,
+    {"bulk copies",
+     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [sh],[d0],64,[sh+64];",
+     "cp.async.bulk",
+     PTX2SPV_UNSUPPORTED,
      {BASE}},
     {"copies that arrive at barriers", "cp.async.mbarrier.arrive.noinc.shared.b64 [sh];", "cp.async.mbarrier", PTX2SPV_UNSUPPORTED, {BASE}},
     {"a copy of 12 bytes", "cp.async.ca.shared.global [sh],[d0],12;", "4, 8 or 16 bytes", PTX2SPV_INVALID_PTX, {BASE}},
@@ -500,7 +556,10 @@ static unsigned count_in(const char *body, const struct ptx2spv_target *target, 
  * into components they are emitted with as few components as possible. Each access has one pointer. */
 static void test_split_vectors(void **state)
 {
-    static const struct { const char *body; unsigned whole, split; } accesses[] = {
+    static const struct {
+        const char *body;
+        unsigned whole, split;
+    } accesses[] = {
         {"ld.acquire.gpu.global.v2.f32 {f0,f1},[d0];", 1, 1},
         {"ld.volatile.global.v4.f32 {f0,f1,f2,f3},[d0];", 1, 2},
         {"ld.volatile.global.v4.u16 {h0,h1,h2,h3},[d0];", 1, 1},
@@ -527,9 +586,15 @@ static void test_split_vectors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_valid_everywhere), cmocka_unit_test(test_same_input_same_words), cmocka_unit_test(test_form),
-        cmocka_unit_test(test_info),             cmocka_unit_test(test_refusals),              cmocka_unit_test(test_wide_words),
-        cmocka_unit_test(test_unrolled_loops),   cmocka_unit_test(test_llvm_functions),        cmocka_unit_test(test_split_vectors),
+        cmocka_unit_test(test_valid_everywhere),
+        cmocka_unit_test(test_same_input_same_words),
+        cmocka_unit_test(test_form),
+        cmocka_unit_test(test_info),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_wide_words),
+        cmocka_unit_test(test_unrolled_loops),
+        cmocka_unit_test(test_llvm_functions),
+        cmocka_unit_test(test_split_vectors),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,8 +23,8 @@ struct machine {
     uint64_t *values;
     struct trace *trace;
     bool flushes, estimates;
-    int32_t places;             /* error of inverse roots in units in the last place */
-    uint8_t frame[FRAME_BYTES]; /* before layout each object has OBJECT_BYTES of it */
+    int32_t places;              /* error of inverse roots in units in the last place */
+    uint8_t frame[FRAME_BYTES];  /* before layout each object has OBJECT_BYTES of it */
     uint8_t shared[FRAME_BYTES]; /* its last two words are the exchange area; the machine executes a single thread */
 };
 
@@ -361,8 +361,7 @@ static void access_frame(struct machine *m, const struct ct_insn *insn)
 
 static void run_insn(struct machine *m, const struct ct_insn *insn)
 {
-    if ((insn->op == CT_OP_STORE || insn->op == CT_OP_LOAD) &&
-        (insn->space == CT_SPACE_LOCAL || insn->space == CT_SPACE_SHARED)) {
+    if ((insn->op == CT_OP_STORE || insn->op == CT_OP_LOAD) && (insn->space == CT_SPACE_LOCAL || insn->space == CT_SPACE_SHARED)) {
         access_frame(m, insn);
     } else if (insn->op == CT_OP_BARRIER) {
         return;

@@ -30,18 +30,30 @@ struct lanes_case {
 
 static unsigned orders; /* 0: the short form of the test */
 /* The last kernel of each row and form: the collective forms are the same for every size. */
-static struct { struct ptx2spv_kernel kernel; uint32_t lanes; } kept[ROWS_MAX][RESUMED + 1];
+static struct {
+    struct ptx2spv_kernel kernel;
+    uint32_t lanes;
+} kept[ROWS_MAX][RESUMED + 1];
 
 static void compile(const struct warps_row *row, const struct lanes_case *c, struct ptx2spv_kernel *out)
 {
     static const uint8_t sync_forms[] = {
-        [NATIVE] = PTX2SPV_SYNC_CHEAPEST, [COLLECTIVE] = PTX2SPV_SYNC_CHEAPEST, [PREDICATED] = PTX2SPV_SYNC_PREDICATED,
+        [NATIVE] = PTX2SPV_SYNC_CHEAPEST,
+        [COLLECTIVE] = PTX2SPV_SYNC_CHEAPEST,
+        [PREDICATED] = PTX2SPV_SYNC_PREDICATED,
         [RESUMED] = PTX2SPV_SYNC_RESUMED,
     };
     const struct ptx2spv_target target = {
-        .dialect = PTX2SPV_VULKAN, .warp_form = c->form == NATIVE ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE,
-        .subgroup_size = c->lanes, .push_constant_bytes = 128, .shared_bytes = 32768, .max_block_threads = 1024, .int64 = 1,
-        .memory_model_device_scope = 1, .maximal_reconvergence = 1, .sync_form = sync_forms[c->form],
+        .dialect = PTX2SPV_VULKAN,
+        .warp_form = c->form == NATIVE ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE,
+        .subgroup_size = c->lanes,
+        .push_constant_bytes = 128,
+        .shared_bytes = 32768,
+        .max_block_threads = 1024,
+        .int64 = 1,
+        .memory_model_device_scope = 1,
+        .maximal_reconvergence = 1,
+        .sync_form = sync_forms[c->form],
         .lockstep = (row->flags & WARPS_LOCKSTEP) != 0,
     };
     struct ptx2spv_module *module;
@@ -92,9 +104,17 @@ static void interpret(const struct ptx2spv_kernel *kernel, uint32_t lanes, enum 
     } push = {.system.nctaid = {1, 1, 1}, .out = OUT_ADDRESS, .in = IN_ADDRESS, .count = block->n};
     const struct spirv_range ranges[] = {{IN_ADDRESS, sizeof block->in, block->in}, {OUT_ADDRESS, sizeof out->out, out->out}};
     struct spirv_run run = {
-        .threads = block->threads, .subgroup_lanes = lanes, .spec = spec, .push = &push, .push_bytes = sizeof push, .ranges = ranges,
-        .n_ranges = 2, .barriers = barriers, .schedule = schedule,
-        .unwritten = UINT64_C(0x9e3779b97f4a7c15), .quiet_limit = 300000,
+        .threads = block->threads,
+        .subgroup_lanes = lanes,
+        .spec = spec,
+        .push = &push,
+        .push_bytes = sizeof push,
+        .ranges = ranges,
+        .n_ranges = 2,
+        .barriers = barriers,
+        .schedule = schedule,
+        .unwritten = UINT64_C(0x9e3779b97f4a7c15),
+        .quiet_limit = 300000,
     };
 
     memset(out, 0, sizeof *out);
@@ -185,10 +205,22 @@ static void test_it_can_fail(void **state)
 
 int main(int argc, char **argv)
 {
-#define ROW(form, lanes) {#form " of " #lanes, run_rows, NULL, NULL, &(struct lanes_case){form, lanes}}
+#define ROW(form, lanes)                                                                                                                   \
+    {                                                                                                                                      \
+        #form " of " #lanes, run_rows, NULL, NULL, &(struct lanes_case)                                                                    \
+        {                                                                                                                                  \
+            form, lanes                                                                                                                    \
+        }                                                                                                                                  \
+    }
 #define ROWS(form) ROW(form, 4), ROW(form, 8), ROW(form, 16), ROW(form, 32), ROW(form, 64), ROW(form, 128)
     const struct CMUnitTest tests[] = {
-        ROW(NATIVE, 32), ROW(NATIVE, 64), ROW(NATIVE, 128), ROWS(COLLECTIVE), ROWS(PREDICATED), ROWS(RESUMED), cmocka_unit_test(test_it_can_fail),
+        ROW(NATIVE, 32),
+        ROW(NATIVE, 64),
+        ROW(NATIVE, 128),
+        ROWS(COLLECTIVE),
+        ROWS(PREDICATED),
+        ROWS(RESUMED),
+        cmocka_unit_test(test_it_can_fail),
     };
 
     orders = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;

@@ -54,10 +54,10 @@ static void link_texts(struct linked *out, const struct text *texts, unsigned n)
     ptx2spv_linker_destroy(linker);
 }
 
-#define LINK(out, ...)                                                            \
-    do {                                                                          \
-        const struct text texts_[] = {__VA_ARGS__};                               \
-        link_texts((out), texts_, (unsigned)(sizeof texts_ / sizeof *texts_));    \
+#define LINK(out, ...)                                                                                                                     \
+    do {                                                                                                                                   \
+        const struct text texts_[] = {__VA_ARGS__};                                                                                        \
+        link_texts((out), texts_, (unsigned)(sizeof texts_ / sizeof *texts_));                                                             \
     } while (0)
 
 static void expect_linked(const struct linked *linked)
@@ -129,11 +129,14 @@ static void extern_names_find_their_definitions(void **state)
 
     (void)state;
     LINK(&linked,
-         {"a", HEAD ".extern .global .u32 v; .extern .const .u32 c[2]; .extern .shared .u32 s; .extern .func (.param .b32 r) f(.param .b32 x);\n" KERNEL
-                    ".param .b32 x, r; ld.global.u32 %r1, [v]; st.param.b32 [x], %r1; call (r), f, (x); ld.const.u32 %r2, [c+4]; st.shared.u32 [s], "
-                    "%r2; ret; }\n"},
-         {"b", HEAD ".visible .global .u32 v = 7; .visible .const .u32 c[2] = {1, 2}; .visible .shared .u32 s;\n"
-                    ".visible .func (.param .b32 r) f(.param .b32 x) { .reg .b32 %r1; ld.param.b32 %r1, [x]; st.param.b32 [r], %r1; ret; }\n"});
+         {"a", HEAD
+          ".extern .global .u32 v; .extern .const .u32 c[2]; .extern .shared .u32 s; .extern .func (.param .b32 r) f(.param .b32 "
+          "x);\n" KERNEL
+          ".param .b32 x, r; ld.global.u32 %r1, [v]; st.param.b32 [x], %r1; call (r), f, (x); ld.const.u32 %r2, [c+4]; st.shared.u32 [s], "
+          "%r2; ret; }\n"},
+         {"b",
+          HEAD ".visible .global .u32 v = 7; .visible .const .u32 c[2] = {1, 2}; .visible .shared .u32 s;\n"
+               ".visible .func (.param .b32 r) f(.param .b32 x) { .reg .b32 %r1; ld.param.b32 %r1, [x]; st.param.b32 [r], %r1; ret; }\n"});
     expect_compiled(&linked);
     assert_int_equal(value_of(&linked, "v"), 7);
     assert_int_equal(find(&linked, "c", &count)->size, 8);
@@ -200,7 +203,8 @@ static void an_alias_keeps_what_gave_way(void **state)
 
     (void)state;
     LINK(&linked,
-         {"a", HEAD ".visible .func h();\n.weak .func g() { .global .u32 s = 5; .reg .b32 %r1; ld.global.u32 %r1, [s]; ret; }\n.alias h, g;\n"},
+         {"a",
+          HEAD ".visible .func h();\n.weak .func g() { .global .u32 s = 5; .reg .b32 %r1; ld.global.u32 %r1, [s]; ret; }\n.alias h, g;\n"},
          {"b", HEAD ".visible .func g() { ret; }\n"}, {"c", HEAD ".extern .func h();\n" KERNEL "call h; ret; }"});
     expect_compiled(&linked);
     assert_int_equal(value_of(&linked, "s"), 5);
@@ -226,7 +230,8 @@ static void the_largest_common_stays(void **state)
     (void)state;
     LINK(&linked, {"a", HEAD ".common .global .align 4 .u32 v; .common .global .u32 w[4] = {5, 6, 7, 8};"},
          {"b", HEAD ".common .global .align 64 .b8 v[100]; .common .global .u32 w;"},
-         {"c", HEAD ".common .global .f64 v; .extern .global .u32 w[]; .common .global .u32 x;"}, {"d", HEAD ".visible .global .u32 x = 9;"});
+         {"c", HEAD ".common .global .f64 v; .extern .global .u32 w[]; .common .global .u32 x;"},
+         {"d", HEAD ".visible .global .u32 x = 9;"});
     expect_linked(&linked);
     assert_int_equal(find(&linked, "v", &count)->size, 100);
     assert_int_equal(count, 1);
@@ -370,12 +375,16 @@ static void what_does_not_fit(void **state)
     static const struct {
         const char *what, *a, *b, *message;
     } rows[] = {
-        {"two variables", ".visible .global .u32 v;", ".visible .global .u32 v;", "b:4: Multiple definition of 'v' in 'b', first defined in 'a'"},
-        {"two functions", ".visible .func f() { ret; }", ".visible .func f() { ret; }", "Multiple definition of 'f' in 'b', first defined in 'a'"},
+        {"two variables", ".visible .global .u32 v;", ".visible .global .u32 v;",
+         "b:4: Multiple definition of 'v' in 'b', first defined in 'a'"},
+        {"two functions", ".visible .func f() { ret; }", ".visible .func f() { ret; }",
+         "Multiple definition of 'f' in 'b', first defined in 'a'"},
         {"two kernels", ".visible .entry k() { ret; }", ".visible .entry k() { ret; }", "Multiple definition of 'k'"},
         {"two commons with values", ".common .global .u32 v = 1;", ".common .global .u32 v = 1;", "Multiple definition of 'v'"},
-        {"a common with a value that is not the largest", ".common .global .u32 v = 1;", ".common .global .u32 v[2];", "Size doesn't match for 'v'"},
-        {"a size", ".extern .global .u32 v[4];", ".visible .global .u32 v[8];", "Size doesn't match for 'v' in 'b', first specified in 'a'"},
+        {"a common with a value that is not the largest", ".common .global .u32 v = 1;", ".common .global .u32 v[2];",
+         "Size doesn't match for 'v'"},
+        {"a size", ".extern .global .u32 v[4];", ".visible .global .u32 v[8];",
+         "Size doesn't match for 'v' in 'b', first specified in 'a'"},
         {"a state space", ".extern .const .u32 v;", ".visible .global .u32 v;", "Memory space doesn't match for 'v'"},
         {"a function and a variable", ".visible .func f() { ret; }", ".visible .global .u32 f;", "Memory space doesn't match for 'f'"},
         {"a result", ".extern .func (.param .b32 r) f();", ".visible .func f() { ret; }", "Prototype doesn't match for 'f'"},

@@ -76,8 +76,8 @@ static void assert_root_and_inverse(double a)
         assert_int_equal(found.n, 2);
         for (unsigned i = 0; i < 2; i++)
             if (found.events[i].value != bits_of_f64(want[i]) && !isnan(want[i]))
-                fail_msg("%s of %a: %a, not %a; estimates %d places off", i ? "root" : "inverse root", a,
-                         f64_of(found.events[i].value), want[i], places);
+                fail_msg("%s of %a: %a, not %a; estimates %d places off", i ? "root" : "inverse root", a, f64_of(found.events[i].value),
+                         want[i], places);
     }
     bench_finish(&bench);
 }
@@ -93,8 +93,27 @@ static void assert_scaled(double a)
 
 static void test_simple_and_rare_operands(void **state)
 {
-    static const double operands[] = {0.0, -0.0, 1, 2, 3, 4, 0.25, -1, INFINITY, -INFINITY, NAN, 0x1p-1074, 0x3p-1074, 0x1p-1022, 0x1p-1000,
-                                      0x1p-901, 0x1.fffffffffffffp-901, 0x1p-900, 0x1.fffffffffffffp999, 0x1p1000, 0x1.fffffffffffffp1023};
+    static const double operands[] = {0.0,
+                                      -0.0,
+                                      1,
+                                      2,
+                                      3,
+                                      4,
+                                      0.25,
+                                      -1,
+                                      INFINITY,
+                                      -INFINITY,
+                                      NAN,
+                                      0x1p-1074,
+                                      0x3p-1074,
+                                      0x1p-1022,
+                                      0x1p-1000,
+                                      0x1p-901,
+                                      0x1.fffffffffffffp-901,
+                                      0x1p-900,
+                                      0x1.fffffffffffffp999,
+                                      0x1p1000,
+                                      0x1.fffffffffffffp1023};
 
     (void)state;
     for (unsigned i = 0; i < sizeof operands / sizeof *operands; i++)
@@ -113,7 +132,8 @@ static void test_random_operands(void **state)
     (void)state;
     for (uint64_t exponent = 0; exponent < 2047; exponent++)
         for (int i = exponent < 150 || exponent > 2000 ? 8 : 1; i; i--)
-            assert_root_and_inverse(f64_of(exponent << 52 | (uint64_t)random_below(&random, 1 << 20) << 32 | random_below(&random, UINT32_MAX)));
+            assert_root_and_inverse(
+                f64_of(exponent << 52 | (uint64_t)random_below(&random, 1 << 20) << 32 | random_below(&random, UINT32_MAX)));
 }
 
 /* All N < 2^bits with N * N = -j modulo 2^bits, for j 7 more than a multiple of 8: there are four. */
@@ -379,9 +399,12 @@ static void test_inverse_roots(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_simple_and_rare_operands), cmocka_unit_test(test_random_operands),
-        cmocka_unit_test(test_roots_next_to_middles),    cmocka_unit_test(test_inverses_next_to_middles),
-        cmocka_unit_test(test_straight_code),            cmocka_unit_test(test_subnormals),
+        cmocka_unit_test(test_simple_and_rare_operands),
+        cmocka_unit_test(test_random_operands),
+        cmocka_unit_test(test_roots_next_to_middles),
+        cmocka_unit_test(test_inverses_next_to_middles),
+        cmocka_unit_test(test_straight_code),
+        cmocka_unit_test(test_subnormals),
         cmocka_unit_test(test_inverse_roots),
     };
 

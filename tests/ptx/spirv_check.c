@@ -15,8 +15,12 @@ static spv_target_env environment_of(const uint32_t *words, size_t n_words)
 
     for (size_t at = 5; at + 2 < n_words; at += words[at] >> SpvWordCountShift ? words[at] >> SpvWordCountShift : 1)
         switch (words[at] & SpvOpCodeMask) {
-        case SpvOpCapability: is_extended |= words[at + 1] == SpvCapabilityInt64Atomics || words[at + 1] == SpvCapabilityFloat16; break;
-        case SpvOpExtension: is_extended = true; break;
+        case SpvOpCapability:
+            is_extended |= words[at + 1] == SpvCapabilityInt64Atomics || words[at + 1] == SpvCapabilityFloat16;
+            break;
+        case SpvOpExtension:
+            is_extended = true;
+            break;
         case SpvOpMemoryModel:
             if (words[at + 2] != SpvMemoryModelOpenCL)
                 return SPV_ENV_VULKAN_1_3;
@@ -34,7 +38,8 @@ bool spirv_check(const uint32_t *words, size_t n_words, char *why, size_t why_si
     const bool is_valid = spvValidateWithOptions(context, options, &binary, &diagnostic) == SPV_SUCCESS;
 
     if (!is_valid)
-        snprintf(why, why_size, "spirv-val at word %zu: %s", diagnostic ? diagnostic->position.index : 0, diagnostic ? diagnostic->error : "?");
+        snprintf(why, why_size, "spirv-val at word %zu: %s", diagnostic ? diagnostic->position.index : 0,
+                 diagnostic ? diagnostic->error : "?");
     spvDiagnosticDestroy(diagnostic);
     spvValidatorOptionsDestroy(options);
     spvContextDestroy(context);

@@ -15,12 +15,23 @@ struct operands {
 static bool extended(struct spirv_program *p, const struct operands *o, uint64_t *out)
 {
     switch (o->w[4]) {
-    case GLSLstd450UMin: *out = o->a < o->b ? o->a : o->b; return true;
-    case GLSLstd450UMax: *out = o->a > o->b ? o->a : o->b; return true;
-    case GLSLstd450SMin: *out = o->signed_a < o->signed_b ? o->a : o->b; return true;
-    case GLSLstd450SMax: *out = o->signed_a > o->signed_b ? o->a : o->b; return true;
-    case GLSLstd450FindUMsb: *out = o->a ? 63 - (uint64_t)__builtin_clzll(o->a) : UINT64_MAX; return true;
-    default: return spirv_wrong(p, "GLSL.std.450 instruction %u", o->w[4]);
+    case GLSLstd450UMin:
+        *out = o->a < o->b ? o->a : o->b;
+        return true;
+    case GLSLstd450UMax:
+        *out = o->a > o->b ? o->a : o->b;
+        return true;
+    case GLSLstd450SMin:
+        *out = o->signed_a < o->signed_b ? o->a : o->b;
+        return true;
+    case GLSLstd450SMax:
+        *out = o->signed_a > o->signed_b ? o->a : o->b;
+        return true;
+    case GLSLstd450FindUMsb:
+        *out = o->a ? 63 - (uint64_t)__builtin_clzll(o->a) : UINT64_MAX;
+        return true;
+    default:
+        return spirv_wrong(p, "GLSL.std.450 instruction %u", o->w[4]);
     }
 }
 
@@ -46,9 +57,15 @@ static bool shift(struct spirv_program *p, const struct operands *o, uint64_t *o
     if (o->b >= o->bits)
         return spirv_wrong(p, "a shift of %u bits by %llu", o->bits, (unsigned long long)o->b);
     switch (spirv_op(o->w)) {
-    case SpvOpShiftLeftLogical: *out = o->a << o->b; break;
-    case SpvOpShiftRightLogical: *out = o->a >> o->b; break;
-    default: *out = (uint64_t)(o->signed_a >> o->b); break;
+    case SpvOpShiftLeftLogical:
+        *out = o->a << o->b;
+        break;
+    case SpvOpShiftRightLogical:
+        *out = o->a >> o->b;
+        break;
+    default:
+        *out = (uint64_t)(o->signed_a >> o->b);
+        break;
     }
     return true;
 }
@@ -69,35 +86,97 @@ static bool insert_field(struct spirv_program *p, const struct operands *o, uint
 static bool compute(struct spirv_program *p, const struct operands *o, uint64_t *out)
 {
     switch (spirv_op(o->w)) {
-    case SpvOpIAdd: *out = o->a + o->b; return true;
-    case SpvOpISub: *out = o->a - o->b; return true;
-    case SpvOpIMul: *out = o->a * o->b; return true;
-    case SpvOpUDiv: case SpvOpUMod: return divide(p, o, out);
-    case SpvOpSNegate: *out = 0 - o->a; return true;
-    case SpvOpBitwiseAnd: case SpvOpLogicalAnd: *out = o->a & o->b; return true;
-    case SpvOpBitwiseOr: case SpvOpLogicalOr: *out = o->a | o->b; return true;
-    case SpvOpBitwiseXor: *out = o->a ^ o->b; return true;
-    case SpvOpNot: *out = ~o->a; return true;
-    case SpvOpLogicalNot: *out = !o->a; return true;
-    case SpvOpShiftLeftLogical: case SpvOpShiftRightLogical: case SpvOpShiftRightArithmetic: return shift(p, o, out);
-    case SpvOpBitCount: *out = (uint64_t)__builtin_popcountll(o->a); return true;
-    case SpvOpBitFieldInsert: return insert_field(p, o, out);
-    case SpvOpBitReverse: *out = reversed(o->a, o->bits); return true;
-    case SpvOpSelect: *out = o->a ? o->b : spirv_read(p, o->w[5], o->thread); return true;
-    case SpvOpUConvert: case SpvOpConvertUToPtr: case SpvOpCopyObject: *out = o->a; return true;
-    case SpvOpSConvert: *out = (uint64_t)o->signed_a; return true;
-    case SpvOpIEqual: case SpvOpLogicalEqual: *out = o->a == o->b; return true;
-    case SpvOpINotEqual: case SpvOpLogicalNotEqual: *out = o->a != o->b; return true;
-    case SpvOpULessThan: *out = o->a < o->b; return true;
-    case SpvOpULessThanEqual: *out = o->a <= o->b; return true;
-    case SpvOpUGreaterThan: *out = o->a > o->b; return true;
-    case SpvOpUGreaterThanEqual: *out = o->a >= o->b; return true;
-    case SpvOpSLessThan: *out = o->signed_a < o->signed_b; return true;
-    case SpvOpSLessThanEqual: *out = o->signed_a <= o->signed_b; return true;
-    case SpvOpSGreaterThan: *out = o->signed_a > o->signed_b; return true;
-    case SpvOpSGreaterThanEqual: *out = o->signed_a >= o->signed_b; return true;
-    case SpvOpExtInst: return extended(p, o, out);
-    default: return spirv_wrong(p, "SPIR-V instruction %u", spirv_op(o->w));
+    case SpvOpIAdd:
+        *out = o->a + o->b;
+        return true;
+    case SpvOpISub:
+        *out = o->a - o->b;
+        return true;
+    case SpvOpIMul:
+        *out = o->a * o->b;
+        return true;
+    case SpvOpUDiv:
+    case SpvOpUMod:
+        return divide(p, o, out);
+    case SpvOpSNegate:
+        *out = 0 - o->a;
+        return true;
+    case SpvOpBitwiseAnd:
+    case SpvOpLogicalAnd:
+        *out = o->a & o->b;
+        return true;
+    case SpvOpBitwiseOr:
+    case SpvOpLogicalOr:
+        *out = o->a | o->b;
+        return true;
+    case SpvOpBitwiseXor:
+        *out = o->a ^ o->b;
+        return true;
+    case SpvOpNot:
+        *out = ~o->a;
+        return true;
+    case SpvOpLogicalNot:
+        *out = !o->a;
+        return true;
+    case SpvOpShiftLeftLogical:
+    case SpvOpShiftRightLogical:
+    case SpvOpShiftRightArithmetic:
+        return shift(p, o, out);
+    case SpvOpBitCount:
+        *out = (uint64_t)__builtin_popcountll(o->a);
+        return true;
+    case SpvOpBitFieldInsert:
+        return insert_field(p, o, out);
+    case SpvOpBitReverse:
+        *out = reversed(o->a, o->bits);
+        return true;
+    case SpvOpSelect:
+        *out = o->a ? o->b : spirv_read(p, o->w[5], o->thread);
+        return true;
+    case SpvOpUConvert:
+    case SpvOpConvertUToPtr:
+    case SpvOpCopyObject:
+        *out = o->a;
+        return true;
+    case SpvOpSConvert:
+        *out = (uint64_t)o->signed_a;
+        return true;
+    case SpvOpIEqual:
+    case SpvOpLogicalEqual:
+        *out = o->a == o->b;
+        return true;
+    case SpvOpINotEqual:
+    case SpvOpLogicalNotEqual:
+        *out = o->a != o->b;
+        return true;
+    case SpvOpULessThan:
+        *out = o->a < o->b;
+        return true;
+    case SpvOpULessThanEqual:
+        *out = o->a <= o->b;
+        return true;
+    case SpvOpUGreaterThan:
+        *out = o->a > o->b;
+        return true;
+    case SpvOpUGreaterThanEqual:
+        *out = o->a >= o->b;
+        return true;
+    case SpvOpSLessThan:
+        *out = o->signed_a < o->signed_b;
+        return true;
+    case SpvOpSLessThanEqual:
+        *out = o->signed_a <= o->signed_b;
+        return true;
+    case SpvOpSGreaterThan:
+        *out = o->signed_a > o->signed_b;
+        return true;
+    case SpvOpSGreaterThanEqual:
+        *out = o->signed_a >= o->signed_b;
+        return true;
+    case SpvOpExtInst:
+        return extended(p, o, out);
+    default:
+        return spirv_wrong(p, "SPIR-V instruction %u", spirv_op(o->w));
     }
 }
 
@@ -129,8 +208,8 @@ static void multiply(const struct spirv_program *p, const uint32_t *w, unsigned 
 {
     const unsigned bits = spirv_type(p, w[3])->bits;
     const uint64_t a = spirv_read(p, w[3], thread), b = spirv_read(p, w[4], thread);
-    const __int128 wide = spirv_op(w) == SpvOpSMulExtended ? (__int128)spirv_signed(a, bits) * spirv_signed(b, bits)
-                                                           : (__int128)((unsigned __int128)a * b);
+    const __int128 wide =
+        spirv_op(w) == SpvOpSMulExtended ? (__int128)spirv_signed(a, bits) * spirv_signed(b, bits) : (__int128)((unsigned __int128)a * b);
 
     *spirv_part(p, w[2], 0, thread) = (uint64_t)wide & spirv_mask(bits);
     *spirv_part(p, w[2], 1, thread) = (uint64_t)(wide >> bits) & spirv_mask(bits);
@@ -142,14 +221,20 @@ bool spirv_evaluate(struct spirv_program *p, const uint32_t *w, unsigned thread)
     uint64_t *result = spirv_part(p, w[2], 0, thread);
 
     switch (spirv_op(w)) {
-    case SpvOpBitcast: bitcast(p, w, thread); return true;
+    case SpvOpBitcast:
+        bitcast(p, w, thread);
+        return true;
     case SpvOpUMulExtended:
-    case SpvOpSMulExtended: multiply(p, w, thread); return true;
+    case SpvOpSMulExtended:
+        multiply(p, w, thread);
+        return true;
     case SpvOpCompositeConstruct:
         for (unsigned i = 0; i < type->count; i++)
             *spirv_part(p, w[2], i, thread) = spirv_read(p, w[3 + i], thread);
         return true;
-    case SpvOpCompositeExtract: *result = *spirv_part(p, w[3], w[4], thread); return true;
+    case SpvOpCompositeExtract:
+        *result = *spirv_part(p, w[3], w[4], thread);
+        return true;
     case SpvOpVectorExtractDynamic:
         if (spirv_read(p, w[4], thread) >= spirv_type(p, w[3])->count)
             return spirv_wrong(p, "component %llu of a vector", (unsigned long long)spirv_read(p, w[4], thread));

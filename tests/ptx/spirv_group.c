@@ -162,8 +162,12 @@ static bool enter(struct group *g, struct tangle *t)
         return true; /* next iteration */
     if (!(frame = new_frame(g)))
         return spirv_wrong(&g->p, "no memory");
-    *frame = (struct frame){.parent = t->frame, .header = is_loop ? t->label : 0, .merge = w[1], .next = is_loop ? w[2] : 0,
-                            .is_loop = is_loop, .pending = t->members};
+    *frame = (struct frame){.parent = t->frame,
+                            .header = is_loop ? t->label : 0,
+                            .merge = w[1],
+                            .next = is_loop ? w[2] : 0,
+                            .is_loop = is_loop,
+                            .pending = t->members};
     t->frame = frame;
     return true;
 }
@@ -191,7 +195,8 @@ static void split(struct group *g, struct subgroup *s, struct tangle t)
 
     while (rest) {
         const unsigned low = (unsigned)((uint64_t)rest ? __builtin_ctzll((uint64_t)rest) : 64 + __builtin_ctzll((uint64_t)(rest >> 64)));
-        const unsigned high = (unsigned)((uint64_t)(rest >> 64) ? 127 - __builtin_clzll((uint64_t)(rest >> 64)) : 63 - __builtin_clzll((uint64_t)rest));
+        const unsigned high =
+            (unsigned)((uint64_t)(rest >> 64) ? 127 - __builtin_clzll((uint64_t)(rest >> 64)) : 63 - __builtin_clzll((uint64_t)rest));
         const uint32_t label = target(g, t.at, s->first + (g->policy.backwards ? high : low));
         lanes together = 0;
 
@@ -206,11 +211,18 @@ static void split(struct group *g, struct subgroup *s, struct tangle t)
 static bool terminate(struct group *g, struct subgroup *s, struct tangle t)
 {
     switch (spirv_op(t.at)) {
-    case SpvOpBranch: jump(g, s, t.frame, t.members, t.at[1]); return true;
+    case SpvOpBranch:
+        jump(g, s, t.frame, t.members, t.at[1]);
+        return true;
     case SpvOpBranchConditional:
-    case SpvOpSwitch: split(g, s, t); return true;
-    case SpvOpReturn: leave(g, s, t.frame, NULL, t.members); return true;
-    default: return spirv_wrong(&g->p, "a thread reached instruction %u", spirv_op(t.at));
+    case SpvOpSwitch:
+        split(g, s, t);
+        return true;
+    case SpvOpReturn:
+        leave(g, s, t.frame, NULL, t.members);
+        return true;
+    default:
+        return spirv_wrong(&g->p, "a thread reached instruction %u", spirv_op(t.at));
     }
 }
 
@@ -238,8 +250,8 @@ static bool shuffle(struct group *g, const struct subgroup *s, const struct tang
         if (!has(t->members, lane))
             continue;
         from = spirv_read(&g->p, t->at[5], s->first + lane);
-        *spirv_part(&g->p, t->at[2], 0, s->first + lane) =
-            from < LANES_MAX && has(t->members, (unsigned)from) ? spirv_read(&g->p, t->at[4], s->first + (unsigned)from)
+        *spirv_part(&g->p, t->at[2], 0, s->first + lane) = from < LANES_MAX && has(t->members, (unsigned)from)
+                                                               ? spirv_read(&g->p, t->at[4], s->first + (unsigned)from)
                                                                : g->p.run->unwritten & spirv_mask(g->p.ids[t->at[1]].bits);
     }
     return true;
@@ -252,11 +264,23 @@ enum kind { PLAIN, ACCESS, NOTHING, ENTERS, ENDS, GROUP, BARRIER };
 static enum kind kind_of(uint32_t op)
 {
     static const uint8_t kinds[] = {
-        [SpvOpLabel] = NOTHING, [SpvOpVariable] = NOTHING, [SpvOpMemoryBarrier] = NOTHING, [SpvOpSelectionMerge] = ENTERS,
-        [SpvOpLoopMerge] = ENTERS, [SpvOpBranch] = ENDS, [SpvOpBranchConditional] = ENDS, [SpvOpSwitch] = ENDS, [SpvOpReturn] = ENDS,
-        [SpvOpUnreachable] = ENDS, [SpvOpControlBarrier] = BARRIER, [SpvOpGroupNonUniformBallot] = GROUP,
-        [SpvOpGroupNonUniformShuffle] = GROUP, [SpvOpAccessChain] = ACCESS, [SpvOpLoad] = ACCESS, [SpvOpStore] = ACCESS,
-        [SpvOpAtomicLoad ... SpvOpAtomicXor] = ACCESS,
+        [SpvOpLabel] = NOTHING,
+        [SpvOpVariable] = NOTHING,
+        [SpvOpMemoryBarrier] = NOTHING,
+        [SpvOpSelectionMerge] = ENTERS,
+        [SpvOpLoopMerge] = ENTERS,
+        [SpvOpBranch] = ENDS,
+        [SpvOpBranchConditional] = ENDS,
+        [SpvOpSwitch] = ENDS,
+        [SpvOpReturn] = ENDS,
+        [SpvOpUnreachable] = ENDS,
+        [SpvOpControlBarrier] = BARRIER,
+        [SpvOpGroupNonUniformBallot] = GROUP,
+        [SpvOpGroupNonUniformShuffle] = GROUP,
+        [SpvOpAccessChain] = ACCESS,
+        [SpvOpLoad] = ACCESS,
+        [SpvOpStore] = ACCESS,
+        [SpvOpAtomicLoad... SpvOpAtomicXor] = ACCESS,
     };
 
     return op < sizeof kinds ? (enum kind)kinds[op] : PLAIN;
@@ -347,8 +371,7 @@ static bool step(struct group *g, struct subgroup *s, unsigned which)
     }
     if (kind == ACCESS)
         return true;
-    if ((kind == ENTERS && !enter(g, t)) ||
-        (kind == GROUP && !(spirv_op(t->at) == SpvOpGroupNonUniformBallot ? ballot : shuffle)(g, s, t)))
+    if ((kind == ENTERS && !enter(g, t)) || (kind == GROUP && !(spirv_op(t->at) == SpvOpGroupNonUniformBallot ? ballot : shuffle)(g, s, t)))
         return false;
     t->at += spirv_length(t->at);
     return true;
@@ -382,8 +405,8 @@ static bool meet_all(struct group *g)
             instance = instance_of(t);
             here += (unsigned)__builtin_popcountll((uint64_t)t->members) + (unsigned)__builtin_popcountll((uint64_t)(t->members >> 64));
         }
-    return here == g->p.run->threads || spirv_wrong(&g->p, "%u of %u threads have ended before a barrier", g->p.run->threads - here,
-                                                    g->p.run->threads);
+    return here == g->p.run->threads ||
+           spirv_wrong(&g->p, "%u of %u threads have ended before a barrier", g->p.run->threads - here, g->p.run->threads);
 }
 
 static void go_on(struct tangle *t)

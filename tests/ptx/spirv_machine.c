@@ -20,7 +20,11 @@ static bool note_event(void *user, uint64_t address, uint64_t value)
 void run_spirv(const uint32_t *words, size_t n_words, struct trace *out)
 {
     struct spirv_run run = {
-        .threads = 1, .subgroup_lanes = 1, .quiet_limit = MAX_BLOCKS_BETWEEN_EVENTS, .on_store = note_event, .user = out,
+        .threads = 1,
+        .subgroup_lanes = 1,
+        .quiet_limit = MAX_BLOCKS_BETWEEN_EVENTS,
+        .on_store = note_event,
+        .user = out,
     };
     enum spirv_end end;
 

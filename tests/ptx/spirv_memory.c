@@ -38,7 +38,8 @@ static uint8_t *find_global(struct spirv_program *p, uint64_t address, uint32_t 
     for (unsigned i = 0; i < p->run->n_ranges; i++) {
         const struct spirv_range *range = &p->run->ranges[i];
 
-        if (address >= range->address && address - range->address <= range->size_bytes && range->size_bytes - (address - range->address) >= bytes)
+        if (address >= range->address && address - range->address <= range->size_bytes &&
+            range->size_bytes - (address - range->address) >= bytes)
             return (uint8_t *)range->bytes + (address - range->address);
     }
     spirv_wrong(p, "an access of %u bytes at 0x%llx", bytes, (unsigned long long)address);
@@ -51,7 +52,8 @@ static uint8_t *find_bytes(struct spirv_program *p, uint32_t pointer, uint32_t b
     const uint64_t place = spirv_read(p, pointer, thread);
 
     switch (spirv_type(p, pointer)->storage) {
-    case SpvStorageClassPhysicalStorageBuffer: return find_global(p, place, bytes);
+    case SpvStorageClassPhysicalStorageBuffer:
+        return find_global(p, place, bytes);
     case SpvStorageClassWorkgroup:
         if (place + bytes <= p->shared_bytes)
             return p->shared + place;
@@ -60,7 +62,8 @@ static uint8_t *find_bytes(struct spirv_program *p, uint32_t pointer, uint32_t b
         if (place + bytes <= p->run->push_bytes)
             return (uint8_t *)(uintptr_t)p->run->push + place;
         break;
-    default: break;
+    default:
+        break;
     }
     spirv_wrong(p, "an access of %u bytes at %llu of storage class %u", bytes, (unsigned long long)place, spirv_type(p, pointer)->storage);
     return NULL;
@@ -76,10 +79,17 @@ static bool load_builtin(struct spirv_program *p, const uint32_t *w, unsigned th
     if (p->ids[w[1]].count != 1)
         return spirv_wrong(p, "a built-in vector as a whole");
     switch (place >> 8) {
-    case SpvBuiltInLocalInvocationId: *out = place & 0xff ? 0 : thread; return true;
-    case SpvBuiltInWorkgroupId: *out = 0; return true;
-    case SpvBuiltInSubgroupLocalInvocationId: *out = thread % p->run->subgroup_lanes; return true;
-    default: return spirv_wrong(p, "built-in %llu", (unsigned long long)place >> 8);
+    case SpvBuiltInLocalInvocationId:
+        *out = place & 0xff ? 0 : thread;
+        return true;
+    case SpvBuiltInWorkgroupId:
+        *out = 0;
+        return true;
+    case SpvBuiltInSubgroupLocalInvocationId:
+        *out = thread % p->run->subgroup_lanes;
+        return true;
+    default:
+        return spirv_wrong(p, "built-in %llu", (unsigned long long)place >> 8);
     }
 }
 
@@ -138,17 +148,38 @@ static bool combine(struct spirv_program *p, const uint32_t *w, uint64_t old, ui
     const bool is_less = spirv_signed(old, bits) < spirv_signed(value, bits);
 
     switch (spirv_op(w)) {
-    case SpvOpAtomicExchange: *out = value; return true;
-    case SpvOpAtomicIAdd: *out = old + value; return true;
-    case SpvOpAtomicISub: *out = old - value; return true;
-    case SpvOpAtomicSMin: *out = is_less ? old : value; return true;
-    case SpvOpAtomicSMax: *out = is_less ? value : old; return true;
-    case SpvOpAtomicUMin: *out = old < value ? old : value; return true;
-    case SpvOpAtomicUMax: *out = old > value ? old : value; return true;
-    case SpvOpAtomicAnd: *out = old & value; return true;
-    case SpvOpAtomicOr: *out = old | value; return true;
-    case SpvOpAtomicXor: *out = old ^ value; return true;
-    default: return spirv_wrong(p, "atomic instruction %u", spirv_op(w));
+    case SpvOpAtomicExchange:
+        *out = value;
+        return true;
+    case SpvOpAtomicIAdd:
+        *out = old + value;
+        return true;
+    case SpvOpAtomicISub:
+        *out = old - value;
+        return true;
+    case SpvOpAtomicSMin:
+        *out = is_less ? old : value;
+        return true;
+    case SpvOpAtomicSMax:
+        *out = is_less ? value : old;
+        return true;
+    case SpvOpAtomicUMin:
+        *out = old < value ? old : value;
+        return true;
+    case SpvOpAtomicUMax:
+        *out = old > value ? old : value;
+        return true;
+    case SpvOpAtomicAnd:
+        *out = old & value;
+        return true;
+    case SpvOpAtomicOr:
+        *out = old | value;
+        return true;
+    case SpvOpAtomicXor:
+        *out = old ^ value;
+        return true;
+    default:
+        return spirv_wrong(p, "atomic instruction %u", spirv_op(w));
     }
 }
 
@@ -175,11 +206,16 @@ static bool update(struct spirv_program *p, const uint32_t *w, unsigned thread)
 bool spirv_access(struct spirv_program *p, const uint32_t *w, unsigned thread)
 {
     switch (spirv_op(w)) {
-    case SpvOpAccessChain: return chain(p, w, thread);
+    case SpvOpAccessChain:
+        return chain(p, w, thread);
     case SpvOpLoad:
-    case SpvOpAtomicLoad: return load(p, w, thread);
-    case SpvOpStore: return store(p, w, w[2], thread);
-    case SpvOpAtomicStore: return store(p, w, w[4], thread);
-    default: return update(p, w, thread);
+    case SpvOpAtomicLoad:
+        return load(p, w, thread);
+    case SpvOpStore:
+        return store(p, w, w[2], thread);
+    case SpvOpAtomicStore:
+        return store(p, w, w[4], thread);
+    default:
+        return update(p, w, thread);
     }
 }

@@ -30,13 +30,18 @@ static void decorate(struct spirv_program *p, const uint32_t *w)
         return;
     }
     switch (w[2]) {
-    case SpvDecorationArrayStride: p->ids[w[1]].array_stride = w[3]; break;
-    case SpvDecorationBuiltIn: p->ids[w[1]].builtin = w[3]; break;
+    case SpvDecorationArrayStride:
+        p->ids[w[1]].array_stride = w[3];
+        break;
+    case SpvDecorationBuiltIn:
+        p->ids[w[1]].builtin = w[3];
+        break;
     case SpvDecorationSpecId:
         p->ids[w[1]].spec_id = w[3];
         p->ids[w[1]].is_spec = true;
         break;
-    default: break;
+    default:
+        break;
     }
 }
 
@@ -55,9 +60,13 @@ static void declare_type(struct spirv_program *p, const uint32_t *w)
 
     type->count = 1;
     switch (spirv_op(w)) {
-    case SpvOpTypeBool: type->bits = 1; break;
+    case SpvOpTypeBool:
+        type->bits = 1;
+        break;
     case SpvOpTypeInt:
-    case SpvOpTypeFloat: type->bits = w[2]; break;
+    case SpvOpTypeFloat:
+        type->bits = w[2];
+        break;
     case SpvOpTypeVector:
         type->bits = p->ids[w[2]].bits;
         type->count = w[3];
@@ -79,7 +88,8 @@ static void declare_type(struct spirv_program *p, const uint32_t *w)
         type->storage = w[2];
         type->element = w[3];
         break;
-    default: break;
+    default:
+        break;
     }
 }
 
@@ -101,9 +111,13 @@ static bool define_constant(struct spirv_program *p, const uint32_t *w)
     }
     switch (spirv_op(w)) {
     case SpvOpConstantTrue:
-    case SpvOpSpecConstantTrue: id->at[0] = 1; return true;
+    case SpvOpSpecConstantTrue:
+        id->at[0] = 1;
+        return true;
     case SpvOpConstant:
-    case SpvOpSpecConstant: id->at[0] = w[3] | (uint64_t)(spirv_length(w) > 4 ? w[4] : 0) << 32; return true;
+    case SpvOpSpecConstant:
+        id->at[0] = w[3] | (uint64_t)(spirv_length(w) > 4 ? w[4] : 0) << 32;
+        return true;
     case SpvOpConstantComposite:
         for (unsigned i = 0; i < type->count; i++)
             id->at[i] = p->ids[w[3 + i]].at[0];
@@ -120,7 +134,8 @@ static bool define_constant(struct spirv_program *p, const uint32_t *w)
         folded[2] = w[2];
         memcpy(folded + 3, w + 4, (spirv_length(w) - 4) * sizeof *w);
         return spirv_evaluate(p, folded, 0);
-    default: return true; /* null and false are zeros */
+    default:
+        return true; /* null and false are zeros */
     }
 }
 

@@ -19,8 +19,16 @@
 #define SEED UINT64_C(0x2545f4914f6cdd1d)
 
 static const struct ptx2spv_target target = {
-    .dialect = PTX2SPV_VULKAN, .push_constant_bytes = 128, .shared_bytes = 32768, .max_block_threads = 1024,
-    .int64 = 1, .int16 = 1, .int8 = 1, .storage8 = 1, .storage16 = 1, .float64 = 1,
+    .dialect = PTX2SPV_VULKAN,
+    .push_constant_bytes = 128,
+    .shared_bytes = 32768,
+    .max_block_threads = 1024,
+    .int64 = 1,
+    .int16 = 1,
+    .int8 = 1,
+    .storage8 = 1,
+    .storage16 = 1,
+    .float64 = 1,
 };
 
 static void run_pass(struct bench *bench, enum ct_pass_result (*pass)(struct ct_fn *), uint32_t gives)
@@ -300,8 +308,10 @@ static void build_nest(struct bench *bench, uint32_t depth)
 
 static void test_deep_nest(void **state)
 {
-    static const struct { uint32_t depth; bool allowed; } rows[] = {
-        {CT_NODE_DEPTH_MAX - 1, true}, {CT_NODE_DEPTH_MAX + 1, false}, {20000, false}};
+    static const struct {
+        uint32_t depth;
+        bool allowed;
+    } rows[] = {{CT_NODE_DEPTH_MAX - 1, true}, {CT_NODE_DEPTH_MAX + 1, false}, {20000, false}};
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -319,11 +329,8 @@ static void test_deep_nest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_graphs),
-        cmocka_unit_test(test_plain_graphs),
-        cmocka_unit_test(test_phi_used_behind_its_loop),
-        cmocka_unit_test(test_long_chain_is_flat),
-        cmocka_unit_test(test_deep_nest),
+        cmocka_unit_test(test_random_graphs),      cmocka_unit_test(test_plain_graphs), cmocka_unit_test(test_phi_used_behind_its_loop),
+        cmocka_unit_test(test_long_chain_is_flat), cmocka_unit_test(test_deep_nest),
     };
 
     if (setjmp(bench_exhausted))

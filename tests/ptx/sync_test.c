@@ -67,11 +67,19 @@ static const struct {
      "setp.gt.s32 p,t,0; @p bra A; mov.u32 r1,r0;"},
 };
 
-static void compile(const char *body, enum ptx2spv_sync_form form, enum ptx2spv_dialect dialect, bool cooperative, struct ptx2spv_kernel *out)
+static void compile(const char *body, enum ptx2spv_sync_form form, enum ptx2spv_dialect dialect, bool cooperative,
+                    struct ptx2spv_kernel *out)
 {
     const struct ptx2spv_target target = {
-        .dialect = dialect, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .push_constant_bytes = 128, .shared_bytes = 32768,
-        .max_block_threads = 1024, .int64 = 1, .memory_model_device_scope = 1, .sync_form = form,
+        .dialect = dialect,
+        .warp_form = PTX2SPV_WARP_COLLECTIVE,
+        .subgroup_size = 8,
+        .push_constant_bytes = 128,
+        .shared_bytes = 32768,
+        .max_block_threads = 1024,
+        .int64 = 1,
+        .memory_model_device_scope = 1,
+        .sync_form = form,
     };
     const struct ptx2spv_options options = {.cooperative = cooperative};
     struct ptx2spv_module *module;

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VULKAN                                                                                                                       \
-    .dialect = PTX2SPV_VULKAN, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .push_constant_bytes = 128,                 \
+#define VULKAN                                                                                                                             \
+    .dialect = PTX2SPV_VULKAN, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .push_constant_bytes = 128,                       \
     .shared_bytes = 32768, .max_block_threads = 1024, .float64 = 1, .int64 = 1, .int16 = 1, .int8 = 1, .memory_model_device_scope = 1
-#define OPENCL                                                                                                         \
-    .dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1, .shared_bytes = 32768,        \
-    .max_block_threads = 1024, .float64 = 1, .int64 = 1, .int16 = 1, .int8 = 1, .storage8 = 1, .storage16 = 1
+#define OPENCL                                                                                                                             \
+    .dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1, .shared_bytes = 32768, .max_block_threads = 1024, \
+    .float64 = 1, .int64 = 1, .int16 = 1, .int8 = 1, .storage8 = 1, .storage16 = 1
 
 static const struct ptx2spv_target vulkan = {VULKAN}, opencl = {OPENCL};
 
@@ -39,20 +39,19 @@ static const struct row {
     [PTX2SPV_WORKAROUND_INDEX_REPEATED_PRODUCTS] =
         {&vulkan, "mov.u32 r2,0; mov.u32 r4,0; L: mul.hi.u32 r3,r0,r1; add.u32 r2,r2,r3; add.u32 r4,r4,1; setp.lt.u32 p0,r4,r1;"
                   "ld.global.u32 r5,[d0]; add.u32 r2,r2,r5; @p0 bra L; st.global.u32 [d0],r2;"},
-    [PTX2SPV_WORKAROUND_INDEX_CONSTANT_CHOICES] =
-        {&vulkan, "setp.lt.u32 p0,r0,r1; selp.b32 r2,0x3f800000,0x80000000,p0; st.global.u32 [d0],r2;"},
+    [PTX2SPV_WORKAROUND_INDEX_CONSTANT_CHOICES] = {&vulkan,
+                                                   "setp.lt.u32 p0,r0,r1; selp.b32 r2,0x3f800000,0x80000000,p0; st.global.u32 [d0],r2;"},
     [PTX2SPV_WORKAROUND_INDEX_HOISTED_LOADS] = {&vulkan, "ld.volatile.shared.u32 r2,[sh]; st.global.u32 [d0],r2;"},
     [PTX2SPV_WORKAROUND_INDEX_LOST_SIGNS] =
         {&opencl, "neg.f32 f1,f0; bar.sync 0; add.f32 f2,f1,f0; st.global.f32 [d0],f2; st.global.f32 [d0+4],f1;"},
     [PTX2SPV_WORKAROUND_INDEX_PREDICATED_LOOPS] =
         {&opencl, "mov.u32 r2,%tid.x; mov.u32 r3,0; L: vote.sync.ballot.b32 r4,1,-1; add.u32 r3,r3,1; setp.lt.u32 p0,r3,r2; @p0 bra L;"
                   "st.global.u32 [d0],r4;"},
-    [PTX2SPV_WORKAROUND_INDEX_VECTORIZED_STATES] =
-        {&opencl, "mov.u32 r2,%tid.x; shfl.sync.idx.b32 r3,r2,0,31,-1; st.global.u32 [d0],r3;"},
-    [PTX2SPV_WORKAROUND_INDEX_SECOND_STORES] =
-        {&opencl, "st.global.u32 [d0],r0; setp.lt.u32 p0,r0,r1; @!p0 bra E; st.global.u32 [d0],r1; E:"},
-    [PTX2SPV_WORKAROUND_INDEX_LOGICAL_NOT] =
-        {&opencl, "setp.lt.u32 p0,r0,r1; setp.lt.u32 p1,r1,7; and.pred p2,p0,p1; not.pred p2,p2; xor.pred p3,p2,p0; and.pred p3,p3,p2; selp.u32 r2,1,0,p3; st.global.u32 [d0],r2;"},
+    [PTX2SPV_WORKAROUND_INDEX_VECTORIZED_STATES] = {&opencl, "mov.u32 r2,%tid.x; shfl.sync.idx.b32 r3,r2,0,31,-1; st.global.u32 [d0],r3;"},
+    [PTX2SPV_WORKAROUND_INDEX_SECOND_STORES] = {&opencl,
+                                                "st.global.u32 [d0],r0; setp.lt.u32 p0,r0,r1; @!p0 bra E; st.global.u32 [d0],r1; E:"},
+    [PTX2SPV_WORKAROUND_INDEX_LOGICAL_NOT] = {&opencl, "setp.lt.u32 p0,r0,r1; setp.lt.u32 p1,r1,7; and.pred p2,p0,p1; not.pred p2,p2; "
+                                                       "xor.pred p3,p2,p0; and.pred p3,p3,p2; selp.u32 r2,1,0,p3; st.global.u32 [d0],r2;"},
 };
 _Static_assert(sizeof rows / sizeof *rows == PTX2SPV_WORKAROUND_COUNT, "a row for each workaround");
 

@@ -458,7 +458,8 @@ static CUresult mock_memory_import_host(struct ct_backend_device *device, const 
 
     lock();
     r = pass();
-    fault_unless((uint64_t)(uintptr_t)pointer % PAGE == 0 && size_bytes % PAGE == 0 && size_bytes > 0, "an import that is not of whole pages");
+    fault_unless((uint64_t)(uintptr_t)pointer % PAGE == 0 && size_bytes % PAGE == 0 && size_bytes > 0,
+                 "an import that is not of whole pages");
     unlock();
     if (r != CUDA_SUCCESS)
         return r;

@@ -202,10 +202,10 @@ static int finish(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_size_is_given_again), cmocka_unit_test(others_get_memory_of_their_own),
-        cmocka_unit_test(spares_count_as_free),         cmocka_unit_test(no_more_is_kept_than_was_said),
+        cmocka_unit_test(the_same_size_is_given_again),   cmocka_unit_test(others_get_memory_of_their_own),
+        cmocka_unit_test(spares_count_as_free),           cmocka_unit_test(no_more_is_kept_than_was_said),
         cmocka_unit_test(spares_go_when_memory_is_short), cmocka_unit_test(a_context_takes_its_memory_along),
-        cmocka_unit_test(physical_memory_is_kept_apart),    cmocka_unit_test(one_limit_is_for_both_kinds),
+        cmocka_unit_test(physical_memory_is_kept_apart),  cmocka_unit_test(one_limit_is_for_both_kinds),
     };
 
     return cmocka_run_group_tests(tests, with_context, finish);

@@ -25,20 +25,20 @@ enum ct_range_kind {
 struct ct_range {
     uint64_t start, size_bytes; /* CUDA addresses (H in docs/architecture.md) */
     enum ct_range_kind kind;
-    CUdevice device;                  /* its device */
-    struct ct_context *context;       /* borrowed: removes its ranges before it is freed. Callers without a use look up `owner` */
-    CUcontext owner;                  /* its handle */
-    struct ct_memory *memory;         /* borrowed: lives as long as the range is mapped */
-    uint64_t memory_offset;           /* of `start` in memory */
-    void *host;                       /* host pointer of `start`, or NULL */
-    uint64_t device_pointer;          /* CUdeviceptr of `start`: equal to start except where unified addressing is absent */
-    unsigned flags;                   /* as given at allocation or registration */
-    bool imported;                    /* for DEVICE: another API allocated it (external_memory.c) */
-    bool synchronous;                 /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: see struct ct_place */
-    unsigned long long id;            /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
-    struct ct_pool_block *block;      /* for POOL: the pool's block; guarded by the pool */
-    CUmemoryPool pool;                /* for POOL: the pool's handle */
-    struct ct_allocation *allocation; /* the owning allocation (memory.c, host_memory.c); NULL for other ranges */
+    CUdevice device;                    /* its device */
+    struct ct_context *context;         /* borrowed: removes its ranges before it is freed. Callers without a use look up `owner` */
+    CUcontext owner;                    /* its handle */
+    struct ct_memory *memory;           /* borrowed: lives as long as the range is mapped */
+    uint64_t memory_offset;             /* of `start` in memory */
+    void *host;                         /* host pointer of `start`, or NULL */
+    uint64_t device_pointer;            /* CUdeviceptr of `start`: equal to start except where unified addressing is absent */
+    unsigned flags;                     /* as given at allocation or registration */
+    bool imported;                      /* for DEVICE: another API allocated it (external_memory.c) */
+    bool synchronous;                   /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: see struct ct_place */
+    unsigned long long id;              /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
+    struct ct_pool_block *block;        /* for POOL: the pool's block; guarded by the pool */
+    CUmemoryPool pool;                  /* for POOL: the pool's handle */
+    struct ct_allocation *allocation;   /* the owning allocation (memory.c, host_memory.c); NULL for other ranges */
     struct ct_reservation *reservation; /* for VIRTUAL, which has no context and no memory; vmm_reservation.c */
 };
 

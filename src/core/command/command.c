@@ -41,7 +41,7 @@ static CUresult bind_tiles(struct ct_stream *stream, struct ct_tile_work *const 
 
 CUresult ct_stream_enqueue(struct ct_stream *stream, const struct ct_command *command)
 {
-    static CUresult (*const functions[])(struct ct_stream * stream, const struct ct_command *command) = {
+    static CUresult (*const functions[])(struct ct_stream *stream, const struct ct_command *command) = {
 #define COMMAND(kind, member, type, execute) [CT_COMMAND_##kind] = execute_##member,
 #include "commands.def"
 #undef COMMAND

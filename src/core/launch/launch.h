@@ -49,7 +49,7 @@ CUresult ct_launch_attribute_event(const CUlaunchAttribute *attribute, struct ct
 struct ct_launch_code {
     struct ct_kernel_image *image;
     const struct ptx2spv_kernel_info *info;
-    ct_devaddr variables; /* of its module; 0 none */
+    ct_devaddr variables;                    /* of its module; 0 none */
     const struct ct_kernel_variant *variant; /* compiled for the launch's shape, or NULL */
 };
 /* cooperative.c: a cooperative launch, between begin and end, of a kernel from ct_function_cooperative that outlives the stream's

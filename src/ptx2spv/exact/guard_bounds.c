@@ -150,6 +150,6 @@ bool ct_guard_is_never(const struct ct_guard_proof *proof, const struct ct_insn 
     const struct ct_range x = ct_guard_range_at(proof, comparison->operands[0], comparison->block);
     const ct_value limit = comparison->operands[1];
 
-    return comparison->type == PTX_F32 && comparison->compare == PTX_LT && is_positive_constant(proof, limit) &&
-           x.nonnegative && x.nonzero && ct_guard_range(proof, limit).most <= x.least;
+    return comparison->type == PTX_F32 && comparison->compare == PTX_LT && is_positive_constant(proof, limit) && x.nonnegative &&
+           x.nonzero && ct_guard_range(proof, limit).most <= x.least;
 }

@@ -30,7 +30,7 @@ struct ct_op_info {
 extern const struct ct_op_info ct_op_infos[CT_OP_COUNT];
 
 enum ct_width { CT_W_PRED, CT_W_16, CT_W_32, CT_W_64 };
-unsigned ct_width_bits(enum ct_width width); /* PRED is 1 */
+unsigned ct_width_bits(enum ct_width width);   /* PRED is 1 */
 enum ct_width ct_width_of(enum ptx_type type); /* 8-bit types: CT_W_16 */
 
 typedef struct {
@@ -41,20 +41,29 @@ typedef struct {
 /* System values: what a kernel reads of its launch and its device. They have 32 bits unless stated otherwise. */
 enum ct_sysval {
     CT_SYS_NONE,
-    CT_SYS_TID_X, CT_SYS_TID_Y, CT_SYS_TID_Z,
-    CT_SYS_NTID_X, CT_SYS_NTID_Y, CT_SYS_NTID_Z,
-    CT_SYS_CTAID_X, CT_SYS_CTAID_Y, CT_SYS_CTAID_Z,
-    CT_SYS_NCTAID_X, CT_SYS_NCTAID_Y, CT_SYS_NCTAID_Z,
-    CT_SYS_TID_LINEAR,     /* threadIdx.x + x*(y + y*z): the thread's number in its block */
-    CT_SYS_BLOCK_THREADS,  /* ntid.x * ntid.y * ntid.z */
+    CT_SYS_TID_X,
+    CT_SYS_TID_Y,
+    CT_SYS_TID_Z,
+    CT_SYS_NTID_X,
+    CT_SYS_NTID_Y,
+    CT_SYS_NTID_Z,
+    CT_SYS_CTAID_X,
+    CT_SYS_CTAID_Y,
+    CT_SYS_CTAID_Z,
+    CT_SYS_NCTAID_X,
+    CT_SYS_NCTAID_Y,
+    CT_SYS_NCTAID_Z,
+    CT_SYS_TID_LINEAR,    /* threadIdx.x + x*(y + y*z): the thread's number in its block */
+    CT_SYS_BLOCK_THREADS, /* ntid.x * ntid.y * ntid.z */
     CT_SYS_LANEID,
-    CT_SYS_SMID, CT_SYS_NSMID,
-    CT_SYS_SHARED_BYTES,   /* static and dynamic part */
+    CT_SYS_SMID,
+    CT_SYS_NSMID,
+    CT_SYS_SHARED_BYTES,         /* static and dynamic part */
     CT_SYS_DYNAMIC_SHARED_BYTES, /* rounded up to whole words */
-    CT_SYS_EXCHANGE_BASE,  /* offset of the exchange area in the shared segment, behind both parts: see sync.h */
-    CT_SYS_IMAGE_BASE,     /* 64 bits: CUDA address of the module's image */
-    CT_SYS_FAULT_BASE,     /* 64 bits: CUDA address of struct ptx2spv_fault */
-    CT_SYS_PARAM_BASE,     /* 64 bits: CUDA address of the parameter block; an instruction that reads it sets fn->params_in_buffer */
+    CT_SYS_EXCHANGE_BASE,        /* offset of the exchange area in the shared segment, behind both parts: see sync.h */
+    CT_SYS_IMAGE_BASE,           /* 64 bits: CUDA address of the module's image */
+    CT_SYS_FAULT_BASE,           /* 64 bits: CUDA address of struct ptx2spv_fault */
+    CT_SYS_PARAM_BASE,           /* 64 bits: CUDA address of the parameter block; an instruction that reads it sets fn->params_in_buffer */
     CT_SYS_COUNT
 };
 
@@ -93,14 +102,14 @@ struct ct_insn {
     uint8_t semantics; /* enum ptx_semantics */
     uint8_t scope;     /* enum ptx_scope */
     uint8_t align_log2;
-    uint8_t sreg;      /* enum ct_sysval */
+    uint8_t sreg; /* enum ct_sysval */
     bool ftz, sat, approx, nan, read_only /* ld.global.nc, const: the memory does not change while the kernel runs */;
-    bool aligned;      /* BARRIER: all threads of a warp that have not ended reach it together */
-    bool guarded;      /* FFMA of f32 with subnormals by an Fma that flushes them: set by `lower`, handled by `guard` */
-    bool refined;      /* FCMP, FRSQRT of f32 with subnormals; FSQRT, FDIV of 1 in f64: set by `lower`, handled by `refine` */
-    uint64_t imm;      /* CONST */
-    int64_t offset;    /* LOAD, STORE, ATOM */
-    uint32_t local;              /* LOCALADDR; LOAD and STORE without an address operand: index in fn->locals + 1; 0 none */
+    bool aligned;                  /* BARRIER: all threads of a warp that have not ended reach it together */
+    bool guarded;                  /* FFMA of f32 with subnormals by an Fma that flushes them: set by `lower`, handled by `guard` */
+    bool refined;                  /* FCMP, FRSQRT of f32 with subnormals; FSQRT, FDIV of 1 in f64: set by `lower`, handled by `refine` */
+    uint64_t imm;                  /* CONST */
+    int64_t offset;                /* LOAD, STORE, ATOM */
+    uint32_t local;                /* LOCALADDR; LOAD and STORE without an address operand: index in fn->locals + 1; 0 none */
     struct ptx_variable *variable; /* SHAREDADDR */
     struct ptx_function *callee;   /* CALL; for an indirect call a prototype, or any function with the same parameters */
     uint32_t *call_locals;         /* CALL: local objects (index + 1) for the callee's n_params inputs, then for its n_results results */
@@ -115,21 +124,21 @@ struct ct_insn {
 
 struct ct_value_info {
     enum ct_width width;
-    struct ct_insn *def;  /* SSA only */
-    uint32_t name;        /* for dumps: number of the PTX register that it stands for, 0 none */
+    struct ct_insn *def; /* SSA only */
+    uint32_t name;       /* for dumps: number of the PTX register that it stands for, 0 none */
 };
 
 struct ct_block {
-    uint32_t id; /* stable; index in fn->blocks */
-    struct ct_insn *first, *last; /* last is the terminator once the block is complete */
+    uint32_t id;                     /* stable; index in fn->blocks */
+    struct ct_insn *first, *last;    /* last is the terminator once the block is complete */
     CT_VEC(struct ct_block *) preds; /* computed by ct_fn_compute_preds; one entry for each edge */
     struct ct_block **succs;
     uint32_t n_succs;
     /* results of analyses; valid if fn->props has the property named */
-    uint32_t rpo;               /* reverse postorder number, entry 0; UINT32_MAX unreachable (CT_PROP_RPO) */
-    struct ct_block *idom;      /* NULL for the entry (CT_PROP_DOM) */
-    uint32_t dom_pre, dom_post; /* intervals in the dominator tree: a dominates b iff a.pre <= b.pre && b.post <= a.post */
-    struct ct_block *loop_head; /* header of the innermost loop that contains this block (itself if it is a header); NULL none
+    uint32_t rpo;                 /* reverse postorder number, entry 0; UINT32_MAX unreachable (CT_PROP_RPO) */
+    struct ct_block *idom;        /* NULL for the entry (CT_PROP_DOM) */
+    uint32_t dom_pre, dom_post;   /* intervals in the dominator tree: a dominates b iff a.pre <= b.pre && b.post <= a.post */
+    struct ct_block *loop_head;   /* header of the innermost loop that contains this block (itself if it is a header); NULL none
                                    (CT_PROP_LOOPS) */
     struct ct_block *loop_parent; /* loop headers: header of the enclosing loop; NULL none */
     uint32_t loop_depth;
@@ -138,13 +147,15 @@ struct ct_block {
 enum ct_props {
     CT_PROP_CALLS_INLINED = 1,
     CT_PROP_SYNCHRONIZED = 1024, /* every barrier is one of the whole block; warp instructions remain only where the target has them */
-    CT_PROP_LAID_OUT = 512,  /* no LOCALADDR, SHAREDADDR, insn->local */
+    CT_PROP_LAID_OUT = 512,      /* no LOCALADDR, SHAREDADDR, insn->local */
     CT_PROP_REDUCIBLE = 2,
     CT_PROP_SSA = 4,
     CT_PROP_SPACES = 8,      /* `addrspace` has run: accesses that are still GENERIC remain so */
     CT_PROP_LOWERED = 16,    /* there are only primitive operations */
     CT_PROP_STRUCTURED = 32, /* fn->body is set */
-    CT_PROP_RPO = 64, CT_PROP_DOM = 128, CT_PROP_LOOPS = 256, /* results of the analyses are up to date */
+    CT_PROP_RPO = 64,
+    CT_PROP_DOM = 128,
+    CT_PROP_LOOPS = 256,                                       /* results of the analyses are up to date */
     CT_PROP_GRAPH = CT_PROP_RPO | CT_PROP_DOM | CT_PROP_LOOPS, /* what a change of the graph invalidates */
 };
 
@@ -165,8 +176,8 @@ enum ct_node_kind {
     CT_NODE_CONTINUE, /* continues with the next iteration of `region`, a LOOP */
     CT_NODE_RETURN,   /* the thread ends */
     CT_NODE_UNREACHABLE,
-    CT_NODE_SET,      /* selector `variable` = `number` */
-    CT_NODE_TEST,     /* if (selector `variable` == `number`) then_list: continues a jump that leaves several regions */
+    CT_NODE_SET,  /* selector `variable` = `number` */
+    CT_NODE_TEST, /* if (selector `variable` == `number`) then_list: continues a jump that leaves several regions */
 };
 #define CT_NODE_DEPTH_MAX 1000 /* SPIR-V guarantees 1023 ("Universal Limits", control-flow nesting depth) */
 struct ct_node {
@@ -180,7 +191,7 @@ struct ct_node {
     struct ct_node *then_list, *else_list;
     struct ct_node **cases;
     uint32_t n_cases;
-    struct ct_node *region;  /* BREAK, CONTINUE */
+    struct ct_node *region; /* BREAK, CONTINUE */
     uint32_t variable, number;
     struct ct_block *header; /* LOOP: its header, for dumps */
 };
@@ -190,10 +201,10 @@ struct ct_local {
     const struct ptx_variable *variable; /* for dumps */
     uint64_t size_bytes;
     uint32_t align;
-    uint32_t offset;    /* in the frame, from layout on */
-    uint32_t same_as;   /* index + 1 of the object whose storage this one shares (a formal parameter and its argument, after inline); 0:
+    uint32_t offset;  /* in the frame, from layout on */
+    uint32_t same_as; /* index + 1 of the object whose storage this one shares (a formal parameter and its argument, after inline); 0:
                            it has its own */
-    bool promoted;      /* held in registers: needs no storage */
+    bool promoted;    /* held in registers: needs no storage */
 };
 
 /* A .shared variable that the kernel refers to. */
@@ -215,17 +226,17 @@ struct ct_fn {
     CT_VEC(struct ct_local) locals;
     CT_VEC(struct ct_shared_object) shared;
     /* memory layout */
-    uint32_t shared_bytes;           /* static part of .shared */
+    uint32_t shared_bytes; /* static part of .shared */
     uint32_t dynamic_shared_offset;
-    uint32_t local_bytes;            /* size of the .local frame; inlining enlarges it */
+    uint32_t local_bytes; /* size of the .local frame; inlining enlarges it */
     uint32_t local_align;
     uint32_t exchange_words, exchange_thread_words; /* the exchange area: its fixed part, and its part for each thread of the block; 0
                                                        none */
-    uint32_t registers;              /* estimate of the 32-bit registers that a thread needs; set by the pass `registers` */
-    bool uses_shared, linear_block; /* set by emit: struct ptx2spv_kernel_info */
-    bool cooperative;            /* compiled for cooperative launches: there is one more parameter, the address of a struct ptx2spv_grid */
-    uint32_t grid_param_offset;  /* offset of that parameter */
-    uint32_t grid_thread_words;  /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */
+    uint32_t registers;                             /* estimate of the 32-bit registers that a thread needs; set by the pass `registers` */
+    bool uses_shared, linear_block;                 /* set by emit: struct ptx2spv_kernel_info */
+    bool cooperative;           /* compiled for cooperative launches: there is one more parameter, the address of a struct ptx2spv_grid */
+    uint32_t grid_param_offset; /* offset of that parameter */
+    uint32_t grid_thread_words; /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */
     bool uses_dynamic_shared, uses_barrier, uses_fault, uses_timer, params_in_buffer;
     /* structured form */
     struct ct_node *body;

@@ -89,9 +89,9 @@ ct_value *ct_find_live(struct ct_fn *fn, const struct ct_block *block, uint32_t 
     s.number = CT_ARENA_ARRAY(s.scratch, uint32_t, fn->values.n);
     find_upward_exposed(&s);
     s.sets.row = (s.values.n + 63) / 64;
-    s.sets.uses = CT_ARENA_ARRAY(s.scratch, uint64_t, n * s.sets.row);
-    s.sets.defs = CT_ARENA_ARRAY(s.scratch, uint64_t, n * s.sets.row);
-    s.sets.live_in = CT_ARENA_ARRAY(s.scratch, uint64_t, n * s.sets.row);
+    s.sets.uses = CT_ARENA_ARRAY(s.scratch, uint64_t, n *s.sets.row);
+    s.sets.defs = CT_ARENA_ARRAY(s.scratch, uint64_t, n *s.sets.row);
+    s.sets.live_in = CT_ARENA_ARRAY(s.scratch, uint64_t, n *s.sets.row);
     for (uint32_t b = 0; b < n; b++)
         fill_sets(&s, fn->blocks.v[b]);
     for (bool changed = true; changed;) {

@@ -6,17 +6,21 @@
 static uint32_t list_count(const struct ct_node *node)
 {
     switch (node->kind) {
-    case CT_NODE_IF: return 2;
-    case CT_NODE_SWITCH: return node->n_cases;
+    case CT_NODE_IF:
+        return 2;
+    case CT_NODE_SWITCH:
+        return node->n_cases;
     case CT_NODE_LOOP:
     case CT_NODE_SCOPE:
-    case CT_NODE_TEST: return 1;
+    case CT_NODE_TEST:
+        return 1;
     case CT_NODE_BLOCK:
     case CT_NODE_BREAK:
     case CT_NODE_CONTINUE:
     case CT_NODE_RETURN:
     case CT_NODE_UNREACHABLE:
-    case CT_NODE_SET: return 0;
+    case CT_NODE_SET:
+        return 0;
     }
     return 0;
 }

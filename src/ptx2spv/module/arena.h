@@ -29,14 +29,13 @@ void ct_arena_finish(struct ct_arena *arena);
 #define CT_ARENA_ARRAY(arena, type, count) ((type *)ct_arena_alloc_array((arena), (count), sizeof(type)))
 
 /* A growable array in an arena: struct { T *v; uint32_t n, cap; }. CT_PUSH evaluates to a pointer to the new last item (zeroed). */
-#define CT_VEC(type) \
-    struct {         \
-        type *v;     \
-        uint32_t n, cap; \
+#define CT_VEC(type)                                                                                                                       \
+    struct {                                                                                                                               \
+        type *v;                                                                                                                           \
+        uint32_t n, cap;                                                                                                                   \
     }
-#define CT_PUSH(arena, vec)                                                                                      \
-    ((vec)->n == (vec)->cap ? ct_arena_grow((arena), (void **)&(vec)->v, &(vec)->cap, (vec)->n, sizeof *(vec)->v) \
-                            : (void)0,                                                                           \
+#define CT_PUSH(arena, vec)                                                                                                                \
+    ((vec)->n == (vec)->cap ? ct_arena_grow((arena), (void **)&(vec)->v, &(vec)->cap, (vec)->n, sizeof *(vec)->v) : (void)0,               \
      &(vec)->v[(vec)->n++])
 void ct_arena_grow(struct ct_arena *arena, void **items, uint32_t *capacity, uint32_t used, size_t item_bytes);
 

@@ -35,8 +35,8 @@ static const char *source_line(const struct ct_source *source, unsigned number, 
     return p;
 }
 
-static void report(struct ct_compilation *compilation, struct ct_location where, enum ptx2spv_severity severity,
-                   enum ptx2spv_status status, const char *format, va_list arguments)
+static void report(struct ct_compilation *compilation, struct ct_location where, enum ptx2spv_severity severity, enum ptx2spv_status status,
+                   const char *format, va_list arguments)
 {
     char text[1024];
     size_t used, length;

@@ -154,8 +154,7 @@ static enum ptx2spv_status finish_guarded(struct ptx2spv_linker *linker)
     return finish(linker);
 }
 
-enum ptx2spv_status ptx2spv_linker_finish(struct ptx2spv_linker *linker, const struct ptx2spv_options *options,
-                                          struct ptx2spv_module **out)
+enum ptx2spv_status ptx2spv_linker_finish(struct ptx2spv_linker *linker, const struct ptx2spv_options *options, struct ptx2spv_module **out)
 {
     if (linker->status != PTX2SPV_OK)
         return linker->status;

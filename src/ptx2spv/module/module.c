@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_PARAM_BYTES 32764    /* PTX ISA, "Kernel Function Parameters" */
+#define MAX_PARAM_BYTES 32764 /* PTX ISA, "Kernel Function Parameters" */
 
 /* The state needed while a module is laid out. */
 struct module_layout {

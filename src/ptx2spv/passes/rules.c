@@ -193,9 +193,9 @@ uint8_t ct_opposite_comparison(const struct ct_insn *comparison)
     static const uint8_t opposites[] = {
         [PTX_EQ] = PTX_NE, [PTX_NE] = PTX_EQ, [PTX_LT] = PTX_GE, [PTX_LE] = PTX_GT, [PTX_GT] = PTX_LE, [PTX_GE] = PTX_LT};
     static const uint8_t float_opposites[] = {
-        [PTX_EQ] = PTX_NEU,  [PTX_NE] = PTX_EQU,  [PTX_LT] = PTX_GEU,  [PTX_LE] = PTX_GTU, [PTX_GT] = PTX_LEU,
-        [PTX_GE] = PTX_LTU,  [PTX_EQU] = PTX_NE,  [PTX_NEU] = PTX_EQ,  [PTX_LTU] = PTX_GE, [PTX_LEU] = PTX_GT,
-        [PTX_GTU] = PTX_LE,  [PTX_GEU] = PTX_LT,  [PTX_NUM] = PTX_NAN, [PTX_NAN] = PTX_NUM};
+        [PTX_EQ] = PTX_NEU, [PTX_NE] = PTX_EQU, [PTX_LT] = PTX_GEU,  [PTX_LE] = PTX_GTU, [PTX_GT] = PTX_LEU,
+        [PTX_GE] = PTX_LTU, [PTX_EQU] = PTX_NE, [PTX_NEU] = PTX_EQ,  [PTX_LTU] = PTX_GE, [PTX_LEU] = PTX_GT,
+        [PTX_GTU] = PTX_LE, [PTX_GEU] = PTX_LT, [PTX_NUM] = PTX_NAN, [PTX_NAN] = PTX_NUM};
 
     if (comparison->op == CT_OP_FCMP)
         return comparison->compare < sizeof float_opposites ? float_opposites[comparison->compare] : PTX_CMP_NONE;

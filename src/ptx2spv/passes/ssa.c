@@ -34,7 +34,7 @@ struct ssa {
     /* indexed by block id */
     struct frontier {
         CT_VEC(struct ct_block *) blocks;
-    } * frontiers;
+    } *frontiers;
     struct ct_insn **last_phi;
     /* the last variable for which the block had this property; variables are processed in ascending order */
     uint32_t *writes, *live, *has_phi;

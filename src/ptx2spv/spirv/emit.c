@@ -17,7 +17,9 @@ void ct_gen_refuse(struct ct_gen *g, enum ptx2spv_status status, const char *for
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     ct_error(g->fn->compilation, g->where, status, "%s%s", text,
-             status == PTX2SPV_UNSUPPORTED ? " is not supported" : status == PTX2SPV_INTERNAL ? " (internal error)" : "");
+             status == PTX2SPV_UNSUPPORTED ? " is not supported"
+             : status == PTX2SPV_INTERNAL  ? " (internal error)"
+                                           : "");
     g->failed = true;
 }
 
@@ -46,20 +48,74 @@ static void gen_sysval(struct ct_gen *g, const struct ct_insn *insn)
 }
 
 static gen_fn *const emitters[CT_OP_COUNT] = {
-    [CT_OP_CONST] = gen_nothing, [CT_OP_UNDEF] = gen_nothing, [CT_OP_COPY] = gen_copy, [CT_OP_SYSVAL] = gen_sysval,
-    [CT_OP_CLOCK] = ct_gen_clock, [CT_OP_LOAD] = ct_gen_load, [CT_OP_STORE] = ct_gen_store, [CT_OP_ATOM] = ct_gen_atomic,
-    [CT_OP_FENCE] = ct_gen_fence, [CT_OP_BARRIER] = ct_gen_barrier,
-    [CT_OP_LANEREAD] = ct_gen_laneread, [CT_OP_BALLOT] = ct_gen_ballot, [CT_OP_WARPSYNC] = ct_gen_warpsync, [CT_OP_CONVERGE] = ct_gen_warpsync,
+    [CT_OP_CONST] = gen_nothing,
+    [CT_OP_UNDEF] = gen_nothing,
+    [CT_OP_COPY] = gen_copy,
+    [CT_OP_SYSVAL] = gen_sysval,
+    [CT_OP_CLOCK] = ct_gen_clock,
+    [CT_OP_LOAD] = ct_gen_load,
+    [CT_OP_STORE] = ct_gen_store,
+    [CT_OP_ATOM] = ct_gen_atomic,
+    [CT_OP_FENCE] = ct_gen_fence,
+    [CT_OP_BARRIER] = ct_gen_barrier,
+    [CT_OP_LANEREAD] = ct_gen_laneread,
+    [CT_OP_BALLOT] = ct_gen_ballot,
+    [CT_OP_WARPSYNC] = ct_gen_warpsync,
+    [CT_OP_CONVERGE] = ct_gen_warpsync,
 #define INTEGER(op) [CT_OP_##op] = ct_gen_integer
-    INTEGER(SELECT), INTEGER(PACK), INTEGER(UNPACK), INTEGER(ADD), INTEGER(SUB), INTEGER(MUL), INTEGER(MULHI), INTEGER(MULWIDE),
-    INTEGER(UDIV), INTEGER(SDIV), INTEGER(UREM), INTEGER(SREM), INTEGER(NEG), INTEGER(AND), INTEGER(OR), INTEGER(XOR), INTEGER(NOT),
-    INTEGER(SHL), INTEGER(SHR), INTEGER(MIN), INTEGER(MAX), INTEGER(POPC), INTEGER(CLZ), INTEGER(BREV), INTEGER(ICMP), INTEGER(TRUNC),
+    INTEGER(SELECT),
+    INTEGER(PACK),
+    INTEGER(UNPACK),
+    INTEGER(ADD),
+    INTEGER(SUB),
+    INTEGER(MUL),
+    INTEGER(MULHI),
+    INTEGER(MULWIDE),
+    INTEGER(UDIV),
+    INTEGER(SDIV),
+    INTEGER(UREM),
+    INTEGER(SREM),
+    INTEGER(NEG),
+    INTEGER(AND),
+    INTEGER(OR),
+    INTEGER(XOR),
+    INTEGER(NOT),
+    INTEGER(SHL),
+    INTEGER(SHR),
+    INTEGER(MIN),
+    INTEGER(MAX),
+    INTEGER(POPC),
+    INTEGER(CLZ),
+    INTEGER(BREV),
+    INTEGER(ICMP),
+    INTEGER(TRUNC),
     INTEGER(EXT),
 #undef INTEGER
 #define FLOAT(op) [CT_OP_##op] = ct_gen_float
-    FLOAT(FADD), FLOAT(FSUB), FLOAT(FMUL), FLOAT(FFMA), FLOAT(FDIV), FLOAT(FRCP), FLOAT(FSQRT), FLOAT(FRSQRT), FLOAT(FSIN), FLOAT(FCOS),
-    FLOAT(FLG2), FLOAT(FEX2), FLOAT(FMIN), FLOAT(FMAX), FLOAT(FNEG), FLOAT(FABS), FLOAT(FFLOOR), FLOAT(FCEIL), FLOAT(FTRUNC),
-    FLOAT(FRINT), FLOAT(FCMP), FLOAT(FTOF), FLOAT(FTOI), FLOAT(ITOF),
+    FLOAT(FADD),
+    FLOAT(FSUB),
+    FLOAT(FMUL),
+    FLOAT(FFMA),
+    FLOAT(FDIV),
+    FLOAT(FRCP),
+    FLOAT(FSQRT),
+    FLOAT(FRSQRT),
+    FLOAT(FSIN),
+    FLOAT(FCOS),
+    FLOAT(FLG2),
+    FLOAT(FEX2),
+    FLOAT(FMIN),
+    FLOAT(FMAX),
+    FLOAT(FNEG),
+    FLOAT(FABS),
+    FLOAT(FFLOOR),
+    FLOAT(FCEIL),
+    FLOAT(FTRUNC),
+    FLOAT(FRINT),
+    FLOAT(FCMP),
+    FLOAT(FTOF),
+    FLOAT(FTOI),
+    FLOAT(ITOF),
 #undef FLOAT
 };
 

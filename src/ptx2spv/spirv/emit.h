@@ -29,9 +29,9 @@ struct ct_gen_seed {
 
 struct ct_gen_value {
     uint32_t as_int, as_float;
-    uint32_t variable;   /* Function variable, of the integer type, for uses that the definition does not dominate; 0: none */
-    uint32_t incoming;   /* phis: the Function variable that predecessors write */
-    ct_value majority;   /* phis: the value of most edges, which is stored in `incoming` at its definition, not on the edges; 0: none */
+    uint32_t variable; /* Function variable, of the integer type, for uses that the definition does not dominate; 0: none */
+    uint32_t incoming; /* phis: the Function variable that predecessors write */
+    ct_value majority; /* phis: the value of most edges, which is stored in `incoming` at its definition, not on the edges; 0: none */
     struct ct_gen_seed *seeds; /* the phis that have this value as their majority value */
     uint32_t type_float;       /* width of the float as which it is read; 0: it is not */
     bool wants_int;
@@ -51,12 +51,7 @@ struct ct_gen_region {
     bool is_left;               /* the merge block is reached */
 };
 
-enum ct_shared_view {
-    CT_VIEW_8, CT_VIEW_16, CT_VIEW_32, CT_VIEW_64,
-    CT_VIEW_2X32, CT_VIEW_4X32,
-    CT_VIEW_F32, CT_VIEW_F64,
-    CT_VIEW_COUNT
-};
+enum ct_shared_view { CT_VIEW_8, CT_VIEW_16, CT_VIEW_32, CT_VIEW_64, CT_VIEW_2X32, CT_VIEW_4X32, CT_VIEW_F32, CT_VIEW_F64, CT_VIEW_COUNT };
 
 struct ct_gen;
 struct ct_access;
@@ -65,15 +60,15 @@ struct ct_access;
 struct ct_dialect {
     struct ct_spv_environment environment;
     SpvExecutionModel execution_model;
-    const uint16_t *extended;       /* instruction numbers in the set of extended instructions, by enum ct_ext */
-    SpvStorageClass global_storage; /* of global memory */
-    bool has_pointers;              /* shared and local memory are also accessed through pointers to any type */
+    const uint16_t *extended;              /* instruction numbers in the set of extended instructions, by enum ct_ext */
+    SpvStorageClass global_storage;        /* of global memory */
+    bool has_pointers;                     /* shared and local memory are also accessed through pointers to any type */
     bool shift_amounts_have_operand_width; /* the shift amount must be as wide as the shifted value (LLVM) */
     bool decorates_no_contraction;         /* contraction of float operations is prevented by a decoration of each operation */
-    void (*begin)(struct ct_gen *g); /* capabilities, interface, the function up to its first label */
-    void (*end)(struct ct_gen *g);   /* execution modes; may raise g->version */
-    uint32_t (*sysval)(struct ct_gen *g, enum ct_sysval which);                /* computed at the function's start */
-    uint32_t (*param)(struct ct_gen *g, uint32_t offset, unsigned bits);       /* part of the parameters, as an integer */
+    void (*begin)(struct ct_gen *g);       /* capabilities, interface, the function up to its first label */
+    void (*end)(struct ct_gen *g);         /* execution modes; may raise g->version */
+    uint32_t (*sysval)(struct ct_gen *g, enum ct_sysval which);          /* computed at the function's start */
+    uint32_t (*param)(struct ct_gen *g, uint32_t offset, unsigned bits); /* part of the parameters, as an integer */
     uint32_t (*pointer)(struct ct_gen *g, enum ct_space space, uint32_t address, int64_t offset, uint32_t type);
     /* Memory operands of a nonatomic OpLoad or OpStore, at most 3; returns their number. Declares the capabilities that the access
      * needs. */
@@ -92,7 +87,7 @@ struct ct_gen {
     const struct ptx2spv_target *target;
     const struct ct_dialect *dialect;
     struct ct_spv_module m;
-    uint32_t version; /* of SPIR-V */
+    uint32_t version;         /* of SPIR-V */
     struct ct_location where; /* of the current instruction */
     bool failed;              /* an error has been reported */
     bool hides_signs;         /* see emit_signs.c */
@@ -113,9 +108,9 @@ struct ct_gen {
     uint32_t sysvals[CT_SYS_COUNT]; /* computed at the function's start, on first use */
     uint32_t workgroup_id, local_id, push_constants, subgroup_lane;
     uint32_t shared[CT_VIEW_COUNT];
-    bool has_wide_words; /* see emit_wide.c: shared[CT_VIEW_64] is the only view */
-    enum ct_shared_view words_view; /* without explicit layout, the only view: CT_VIEW_32, or vectors of such words */
-    uint32_t local;      /* Function variable: array of words */
+    bool has_wide_words;                              /* see emit_wide.c: shared[CT_VIEW_64] is the only view */
+    enum ct_shared_view words_view;                   /* without explicit layout, the only view: CT_VIEW_32, or vectors of such words */
+    uint32_t local;                                   /* Function variable: array of words */
     uint32_t argument_block, shared_base, local_base; /* OpenCL: pointers to bytes */
     uint8_t float_widths;                             /* set of the widths in use: 1: f16, 2: f32, 4: f64 */
 };

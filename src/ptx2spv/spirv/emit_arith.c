@@ -50,7 +50,10 @@ static void gen_simple(struct ct_gen *g, const struct ct_insn *insn)
         return;
     }
     ct_gen_define(g, insn->results[0],
-                  ct_spv_result(&g->m, CT_SPV_CODE, bits == 1 ? row->of_bool : is_signed(insn) ? row->of_signed : row->of_unsigned,
+                  ct_spv_result(&g->m, CT_SPV_CODE,
+                                bits == 1         ? row->of_bool
+                                : is_signed(insn) ? row->of_signed
+                                                  : row->of_unsigned,
                                 ct_gen_int_type(g, bits), operands, insn->n_operands));
 }
 
@@ -72,8 +75,8 @@ uint32_t ct_gen_widened(struct ct_gen *g, const struct ct_insn *insn, uint32_t o
 
 static void gen_minmax(struct ct_gen *g, const struct ct_insn *insn)
 {
-    const enum ct_ext which = insn->op == CT_OP_MIN ? (is_signed(insn) ? CT_EXT_SMIN : CT_EXT_UMIN)
-                                                    : (is_signed(insn) ? CT_EXT_SMAX : CT_EXT_UMAX);
+    const enum ct_ext which =
+        insn->op == CT_OP_MIN ? (is_signed(insn) ? CT_EXT_SMIN : CT_EXT_UMIN) : (is_signed(insn) ? CT_EXT_SMAX : CT_EXT_UMAX);
     const uint32_t operands[] = {ct_gen_use(g, insn->operands[0]), ct_gen_use(g, insn->operands[1])};
 
     ct_gen_define(g, insn->results[0], ct_gen_ext(g, which, ct_gen_int_type(g, ct_gen_bits(g, insn->results[0])), operands, 2));
@@ -125,19 +128,37 @@ static void gen_unpack(struct ct_gen *g, const struct ct_insn *insn)
 void ct_gen_integer(struct ct_gen *g, const struct ct_insn *insn)
 {
     switch (insn->op) {
-    case CT_OP_ICMP: ct_gen_compare(g, insn); break;
+    case CT_OP_ICMP:
+        ct_gen_compare(g, insn);
+        break;
     case CT_OP_MULWIDE:
-    case CT_OP_MULHI: ct_gen_product(g, insn); break;
+    case CT_OP_MULHI:
+        ct_gen_product(g, insn);
+        break;
     case CT_OP_MIN:
-    case CT_OP_MAX: gen_minmax(g, insn); break;
+    case CT_OP_MAX:
+        gen_minmax(g, insn);
+        break;
     case CT_OP_SHL:
-    case CT_OP_SHR: gen_shift(g, insn); break;
-    case CT_OP_CLZ: ct_gen_define(g, insn->results[0], g->dialect->leading_zeros(g, ct_gen_use(g, insn->operands[0]))); break;
-    case CT_OP_BREV: ct_gen_define(g, insn->results[0], g->dialect->reverse_bits(g, ct_gen_use(g, insn->operands[0]))); break;
+    case CT_OP_SHR:
+        gen_shift(g, insn);
+        break;
+    case CT_OP_CLZ:
+        ct_gen_define(g, insn->results[0], g->dialect->leading_zeros(g, ct_gen_use(g, insn->operands[0])));
+        break;
+    case CT_OP_BREV:
+        ct_gen_define(g, insn->results[0], g->dialect->reverse_bits(g, ct_gen_use(g, insn->operands[0])));
+        break;
     case CT_OP_TRUNC:
-    case CT_OP_EXT: gen_resize(g, insn); break;
-    case CT_OP_PACK: gen_pack(g, insn); break;
-    case CT_OP_UNPACK: gen_unpack(g, insn); break;
+    case CT_OP_EXT:
+        gen_resize(g, insn);
+        break;
+    case CT_OP_PACK:
+        gen_pack(g, insn);
+        break;
+    case CT_OP_UNPACK:
+        gen_unpack(g, insn);
+        break;
     default:
         gen_simple(g, insn);
         break; /* those of the table: ct_gen_insn passes no other */

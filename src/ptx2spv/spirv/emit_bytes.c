@@ -91,16 +91,22 @@ static struct byte byte_of(const struct ct_gen *g, ct_value value, unsigned inde
     --*steps;
     switch (def->op) {
     case CT_OP_OR:
-    case CT_OP_XOR: return joined_byte(g, def, index, itself, steps);
-    case CT_OP_AND: return masked_byte(g, def, index, itself, steps);
+    case CT_OP_XOR:
+        return joined_byte(g, def, index, itself, steps);
+    case CT_OP_AND:
+        return masked_byte(g, def, index, itself, steps);
     case CT_OP_SHL:
     case CT_OP_SHR:
     case CT_OP_MUL:
-    case CT_OP_MULWIDE: return moved_byte(g, def, index, itself, steps);
-    case CT_OP_EXT: return extended_byte(g, def, index, itself, steps);
+    case CT_OP_MULWIDE:
+        return moved_byte(g, def, index, itself, steps);
+    case CT_OP_EXT:
+        return extended_byte(g, def, index, itself, steps);
     case CT_OP_TRUNC:
-    case CT_OP_COPY: return byte_of(g, def->operands[0], index, steps);
-    default: return itself;
+    case CT_OP_COPY:
+        return byte_of(g, def->operands[0], index, steps);
+    default:
+        return itself;
     }
 }
 

@@ -84,24 +84,18 @@ void ct_gen_find_pairs(struct ct_gen *g)
 static const struct comparison {
     uint16_t of_unsigned, of_signed, of_bool;
 } comparisons[] = {
-    [PTX_EQ] = {SpvOpIEqual, SpvOpIEqual, SpvOpLogicalEqual},
-    [PTX_NE] = {SpvOpINotEqual, SpvOpINotEqual, SpvOpLogicalNotEqual},
-    [PTX_LT] = {SpvOpULessThan, SpvOpSLessThan, 0},
-    [PTX_LE] = {SpvOpULessThanEqual, SpvOpSLessThanEqual, 0},
-    [PTX_GT] = {SpvOpUGreaterThan, SpvOpSGreaterThan, 0},
-    [PTX_GE] = {SpvOpUGreaterThanEqual, SpvOpSGreaterThanEqual, 0},
-    [PTX_LO] = {SpvOpULessThan, SpvOpULessThan, 0},
-    [PTX_LS] = {SpvOpULessThanEqual, SpvOpULessThanEqual, 0},
-    [PTX_HI] = {SpvOpUGreaterThan, SpvOpUGreaterThan, 0},
-    [PTX_HS] = {SpvOpUGreaterThanEqual, SpvOpUGreaterThanEqual, 0},
+    [PTX_EQ] = {SpvOpIEqual, SpvOpIEqual, SpvOpLogicalEqual}, [PTX_NE] = {SpvOpINotEqual, SpvOpINotEqual, SpvOpLogicalNotEqual},
+    [PTX_LT] = {SpvOpULessThan, SpvOpSLessThan, 0},           [PTX_LE] = {SpvOpULessThanEqual, SpvOpSLessThanEqual, 0},
+    [PTX_GT] = {SpvOpUGreaterThan, SpvOpSGreaterThan, 0},     [PTX_GE] = {SpvOpUGreaterThanEqual, SpvOpSGreaterThanEqual, 0},
+    [PTX_LO] = {SpvOpULessThan, SpvOpULessThan, 0},           [PTX_LS] = {SpvOpULessThanEqual, SpvOpULessThanEqual, 0},
+    [PTX_HI] = {SpvOpUGreaterThan, SpvOpUGreaterThan, 0},     [PTX_HS] = {SpvOpUGreaterThanEqual, SpvOpUGreaterThanEqual, 0},
 };
 
 /* Negative if and only if a < b: a - b, with its sign inverted on overflow, which occurs if a and b differ in sign, and a - b and a do. */
 static uint32_t difference(struct ct_gen *g, uint32_t a, uint32_t b)
 {
     const uint32_t type = ct_gen_int_type(g, 32), minus = GEN(g, SpvOpISub, type, a, b);
-    const uint32_t overflow =
-        GEN(g, SpvOpBitwiseAnd, type, GEN(g, SpvOpBitwiseXor, type, a, b), GEN(g, SpvOpBitwiseXor, type, minus, a));
+    const uint32_t overflow = GEN(g, SpvOpBitwiseAnd, type, GEN(g, SpvOpBitwiseXor, type, a, b), GEN(g, SpvOpBitwiseXor, type, minus, a));
 
     return GEN(g, SpvOpBitwiseXor, type, minus, overflow);
 }

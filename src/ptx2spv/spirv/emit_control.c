@@ -254,17 +254,39 @@ static void gen_break(struct ct_gen *g, const struct ct_node *node)
 static void gen_node(struct ct_gen *g, const struct ct_node *node)
 {
     switch (node->kind) {
-    case CT_NODE_BLOCK: gen_block(g, node->block); break;
-    case CT_NODE_IF: gen_two_arms(g, ct_gen_use(g, node->condition), node); break;
-    case CT_NODE_SWITCH: gen_switch(g, node); break;
-    case CT_NODE_LOOP: gen_loop(g, node); break;
-    case CT_NODE_SCOPE: gen_scope(g, node); break;
-    case CT_NODE_BREAK: gen_break(g, node); break;
-    case CT_NODE_CONTINUE: ct_gen_branch(g, g->regions[node->region->id].next_round); break;
-    case CT_NODE_RETURN: end_with(g, SpvOpReturn); break;
-    case CT_NODE_UNREACHABLE: end_with(g, SpvOpUnreachable); break;
-    case CT_NODE_SET: GEN_VOID(g, SpvOpStore, g->selectors[node->variable], ct_gen_u32(g, node->number)); break;
-    case CT_NODE_TEST: gen_test(g, node); break;
+    case CT_NODE_BLOCK:
+        gen_block(g, node->block);
+        break;
+    case CT_NODE_IF:
+        gen_two_arms(g, ct_gen_use(g, node->condition), node);
+        break;
+    case CT_NODE_SWITCH:
+        gen_switch(g, node);
+        break;
+    case CT_NODE_LOOP:
+        gen_loop(g, node);
+        break;
+    case CT_NODE_SCOPE:
+        gen_scope(g, node);
+        break;
+    case CT_NODE_BREAK:
+        gen_break(g, node);
+        break;
+    case CT_NODE_CONTINUE:
+        ct_gen_branch(g, g->regions[node->region->id].next_round);
+        break;
+    case CT_NODE_RETURN:
+        end_with(g, SpvOpReturn);
+        break;
+    case CT_NODE_UNREACHABLE:
+        end_with(g, SpvOpUnreachable);
+        break;
+    case CT_NODE_SET:
+        GEN_VOID(g, SpvOpStore, g->selectors[node->variable], ct_gen_u32(g, node->number));
+        break;
+    case CT_NODE_TEST:
+        gen_test(g, node);
+        break;
     }
 }
 

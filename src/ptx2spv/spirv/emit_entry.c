@@ -6,8 +6,7 @@
 
 uint32_t ct_gen_global_variable(struct ct_gen *g, SpvStorageClass storage, uint32_t type)
 {
-    const uint32_t id =
-        CT_SPV_RESULT(&g->m, CT_SPV_GLOBALS, SpvOpVariable, ct_spv_type_pointer(&g->m, storage, type), storage);
+    const uint32_t id = CT_SPV_RESULT(&g->m, CT_SPV_GLOBALS, SpvOpVariable, ct_spv_type_pointer(&g->m, storage, type), storage);
 
     *CT_PUSH(&g->fn->compilation->scratch, &g->interface) = id;
     return id;
@@ -24,9 +23,12 @@ static uint32_t compute_sysval(struct ct_gen *g, enum ct_sysval which)
         return GEN_EARLY(g, SpvOpISub, ct_gen_int_type(g, 32), ct_gen_sysval(g, CT_SYS_SHARED_BYTES),
                          ct_gen_u32(g, g->fn->dynamic_shared_offset));
     /* No API tells the number of multiprocessors to a kernel: the device looks as if it had one. */
-    case CT_SYS_SMID: return ct_gen_u32(g, 0);
-    case CT_SYS_NSMID: return ct_gen_u32(g, 1);
-    default: return g->dialect->sysval(g, which);
+    case CT_SYS_SMID:
+        return ct_gen_u32(g, 0);
+    case CT_SYS_NSMID:
+        return ct_gen_u32(g, 1);
+    default:
+        return g->dialect->sysval(g, which);
     }
 }
 

@@ -80,9 +80,9 @@ static const struct {
     uint8_t bits;
     const char *name;
 } llvm_functions[] = {
-    {CT_OP_FFMA, 32, "llvm.fma.f32"},     {CT_OP_FFMA, 64, "llvm.fma.f64"},   {CT_OP_FSQRT, 32, "llvm.sqrt.f32"},
-    {CT_OP_FSQRT, 64, "llvm.sqrt.f64"},   {CT_OP_FRSQRT, 32, "llvm.sqrt.f32"}, {CT_OP_FFLOOR, 32, "llvm.floor.f32"},
-    {CT_OP_FCEIL, 32, "llvm.ceil.f32"},   {CT_OP_FTRUNC, 32, "llvm.trunc.f32"}, {CT_OP_FRINT, 32, "llvm.rint.f32"},
+    {CT_OP_FFMA, 32, "llvm.fma.f32"},   {CT_OP_FFMA, 64, "llvm.fma.f64"},     {CT_OP_FSQRT, 32, "llvm.sqrt.f32"},
+    {CT_OP_FSQRT, 64, "llvm.sqrt.f64"}, {CT_OP_FRSQRT, 32, "llvm.sqrt.f32"},  {CT_OP_FFLOOR, 32, "llvm.floor.f32"},
+    {CT_OP_FCEIL, 32, "llvm.ceil.f32"}, {CT_OP_FTRUNC, 32, "llvm.trunc.f32"}, {CT_OP_FRINT, 32, "llvm.rint.f32"},
 };
 
 /* 0: OpenCL's function is used. */
@@ -138,18 +138,12 @@ static void gen_rcp(struct ct_gen *g, const struct ct_insn *insn)
 }
 
 static const uint16_t comparisons[] = {
-    [PTX_EQ] = SpvOpFOrdEqual,
-    [PTX_NE] = SpvOpFOrdNotEqual,
-    [PTX_LT] = SpvOpFOrdLessThan,
-    [PTX_LE] = SpvOpFOrdLessThanEqual,
-    [PTX_GT] = SpvOpFOrdGreaterThan,
-    [PTX_GE] = SpvOpFOrdGreaterThanEqual,
-    [PTX_EQU] = SpvOpFUnordEqual,
-    [PTX_NEU] = SpvOpFUnordNotEqual,
-    [PTX_LTU] = SpvOpFUnordLessThan,
-    [PTX_LEU] = SpvOpFUnordLessThanEqual,
-    [PTX_GTU] = SpvOpFUnordGreaterThan,
-    [PTX_GEU] = SpvOpFUnordGreaterThanEqual,
+    [PTX_EQ] = SpvOpFOrdEqual,          [PTX_NE] = SpvOpFOrdNotEqual,
+    [PTX_LT] = SpvOpFOrdLessThan,       [PTX_LE] = SpvOpFOrdLessThanEqual,
+    [PTX_GT] = SpvOpFOrdGreaterThan,    [PTX_GE] = SpvOpFOrdGreaterThanEqual,
+    [PTX_EQU] = SpvOpFUnordEqual,       [PTX_NEU] = SpvOpFUnordNotEqual,
+    [PTX_LTU] = SpvOpFUnordLessThan,    [PTX_LEU] = SpvOpFUnordLessThanEqual,
+    [PTX_GTU] = SpvOpFUnordGreaterThan, [PTX_GEU] = SpvOpFUnordGreaterThanEqual,
 };
 
 static void gen_compare(struct ct_gen *g, const struct ct_insn *insn)
@@ -182,12 +176,14 @@ static void gen_convert(struct ct_gen *g, const struct ct_insn *insn)
         ct_gen_define_float(g, to, GEN(g, SpvOpFConvert, ct_gen_float_type(g, to_bits), ct_gen_use_float(g, from)));
         break;
     case CT_OP_ITOF:
-        ct_gen_define_float(g, to, GEN(g, ptx_type_is_signed(insn->type) ? SpvOpConvertSToF : SpvOpConvertUToF,
-                                       ct_gen_float_type(g, to_bits), ct_gen_use(g, from)));
+        ct_gen_define_float(g, to,
+                            GEN(g, ptx_type_is_signed(insn->type) ? SpvOpConvertSToF : SpvOpConvertUToF, ct_gen_float_type(g, to_bits),
+                                ct_gen_use(g, from)));
         break;
     default: /* FTOI */
-        ct_gen_define(g, to, GEN(g, ptx_type_is_signed(insn->type2) ? SpvOpConvertFToS : SpvOpConvertFToU,
-                                 ct_gen_int_type(g, ct_gen_bits(g, to)), ct_gen_use_float(g, from)));
+        ct_gen_define(g, to,
+                      GEN(g, ptx_type_is_signed(insn->type2) ? SpvOpConvertFToS : SpvOpConvertFToU, ct_gen_int_type(g, ct_gen_bits(g, to)),
+                          ct_gen_use_float(g, from)));
         break;
     }
 }
@@ -199,11 +195,17 @@ void ct_gen_float(struct ct_gen *g, const struct ct_insn *insn)
         return;
     }
     switch (insn->op) {
-    case CT_OP_FRCP: gen_rcp(g, insn); break;
-    case CT_OP_FCMP: gen_compare(g, insn); break;
+    case CT_OP_FRCP:
+        gen_rcp(g, insn);
+        break;
+    case CT_OP_FCMP:
+        gen_compare(g, insn);
+        break;
     case CT_OP_FTOF:
     case CT_OP_FTOI:
-    case CT_OP_ITOF: gen_convert(g, insn); break;
+    case CT_OP_ITOF:
+        gen_convert(g, insn);
+        break;
     default:
         gen_form(g, insn);
         break; /* those of the table: ct_gen_insn passes no other */

@@ -90,8 +90,10 @@ static void gen_arm(struct ct_gen *g, struct arm *arm, uint32_t address, const s
 /* if (tag == shared) .. else if (tag == local) .. else global; the inner selection's merge block branches to the outer one's. */
 void ct_gen_dispatch(struct ct_gen *g, uint32_t address, const struct ct_dispatch *dispatch, uint32_t *results)
 {
-    static const struct { enum ct_space space; uint32_t tag; } tagged[] = {
-        {CT_SPACE_SHARED, CT_TAG_SHARED}, {CT_SPACE_LOCAL, CT_TAG_LOCAL}};
+    static const struct {
+        enum ct_space space;
+        uint32_t tag;
+    } tagged[] = {{CT_SPACE_SHARED, CT_TAG_SHARED}, {CT_SPACE_LOCAL, CT_TAG_LOCAL}};
     uint32_t merges[2], n_merges = 0, tag = 0;
     struct arm arms[2], last = {.space = CT_SPACE_GLOBAL};
 

@@ -64,7 +64,6 @@ static uint32_t builtin_component(struct ct_gen *g, uint32_t *vector, SpvBuiltIn
     return GEN_EARLY(g, SpvOpUConvert, ct_gen_int_type(g, 32), GEN_EARLY(g, SpvOpCompositeExtract, ulong, *vector, component));
 }
 
-
 static uint32_t early_product(struct ct_gen *g, uint32_t a, uint32_t b)
 {
     return GEN_EARLY(g, SpvOpIMul, ct_gen_int_type(g, 32), a, b);
@@ -134,23 +133,33 @@ static uint32_t opencl_sysval(struct ct_gen *g, enum ct_sysval which)
     switch ((unsigned)which) {
     case CT_SYS_TID_X:
     case CT_SYS_TID_Y:
-    case CT_SYS_TID_Z: return thread_index(g, which);
+    case CT_SYS_TID_Z:
+        return thread_index(g, which);
     case CT_SYS_NTID_X:
     case CT_SYS_NTID_Y:
-    case CT_SYS_NTID_Z: return argument(g, offsetof(struct ptx2spv_opencl_block, ntid) + 4 * (which - CT_SYS_NTID_X), 32);
+    case CT_SYS_NTID_Z:
+        return argument(g, offsetof(struct ptx2spv_opencl_block, ntid) + 4 * (which - CT_SYS_NTID_X), 32);
     case CT_SYS_CTAID_X:
     case CT_SYS_CTAID_Y:
-    case CT_SYS_CTAID_Z: return block_index(g, which - CT_SYS_CTAID_X);
+    case CT_SYS_CTAID_Z:
+        return block_index(g, which - CT_SYS_CTAID_X);
     case CT_SYS_NCTAID_X:
     case CT_SYS_NCTAID_Y:
-    case CT_SYS_NCTAID_Z: return argument(g, offsetof(struct ptx2spv_system_block, nctaid) + 4 * (which - CT_SYS_NCTAID_X), 32);
-    case CT_SYS_TID_LINEAR: return linear_index(g);
-    case CT_SYS_BLOCK_THREADS: return block_threads(g);
+    case CT_SYS_NCTAID_Z:
+        return argument(g, offsetof(struct ptx2spv_system_block, nctaid) + 4 * (which - CT_SYS_NCTAID_X), 32);
+    case CT_SYS_TID_LINEAR:
+        return linear_index(g);
+    case CT_SYS_BLOCK_THREADS:
+        return block_threads(g);
     case CT_SYS_SHARED_BYTES:
-    case CT_SYS_EXCHANGE_BASE: return argument(g, offsetof(struct ptx2spv_opencl_block, shared_bytes), 32);
-    case CT_SYS_IMAGE_BASE: return argument(g, offsetof(struct ptx2spv_system_block, image_address), 64);
-    case CT_SYS_FAULT_BASE: return argument(g, offsetof(struct ptx2spv_system_block, fault_address), 64);
-    case CT_SYS_PARAM_BASE: return param_base(g);
+    case CT_SYS_EXCHANGE_BASE:
+        return argument(g, offsetof(struct ptx2spv_opencl_block, shared_bytes), 32);
+    case CT_SYS_IMAGE_BASE:
+        return argument(g, offsetof(struct ptx2spv_system_block, image_address), 64);
+    case CT_SYS_FAULT_BASE:
+        return argument(g, offsetof(struct ptx2spv_system_block, fault_address), 64);
+    case CT_SYS_PARAM_BASE:
+        return param_base(g);
     default: /* those that ct_gen_sysval handles for both dialects */
         ct_gen_refuse(g, PTX2SPV_INTERNAL, "system value %d", (int)which);
         return ct_gen_u32(g, 0);
@@ -223,11 +232,16 @@ static uint32_t opencl_semantics(struct ct_gen *g, uint8_t semantics)
     const uint32_t memory = SpvMemorySemanticsCrossWorkgroupMemoryMask | SpvMemorySemanticsWorkgroupMemoryMask;
 
     switch (semantics) {
-    case PTX_ACQUIRE: return ct_gen_u32(g, SpvMemorySemanticsAcquireMask | memory);
-    case PTX_RELEASE: return ct_gen_u32(g, SpvMemorySemanticsReleaseMask | memory);
-    case PTX_ACQ_REL: return ct_gen_u32(g, SpvMemorySemanticsAcquireReleaseMask | memory);
-    case PTX_SC: return ct_gen_u32(g, SpvMemorySemanticsSequentiallyConsistentMask | memory);
-    default: return ct_gen_u32(g, SpvMemorySemanticsMaskNone); /* relaxed, volatile, mmio */
+    case PTX_ACQUIRE:
+        return ct_gen_u32(g, SpvMemorySemanticsAcquireMask | memory);
+    case PTX_RELEASE:
+        return ct_gen_u32(g, SpvMemorySemanticsReleaseMask | memory);
+    case PTX_ACQ_REL:
+        return ct_gen_u32(g, SpvMemorySemanticsAcquireReleaseMask | memory);
+    case PTX_SC:
+        return ct_gen_u32(g, SpvMemorySemanticsSequentiallyConsistentMask | memory);
+    default:
+        return ct_gen_u32(g, SpvMemorySemanticsMaskNone); /* relaxed, volatile, mmio */
     }
 }
 
@@ -270,8 +284,7 @@ static bool has_subgroup_ops(const struct ct_fn *fn)
 {
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (insn->op == CT_OP_LANEREAD || insn->op == CT_OP_BALLOT || insn->op == CT_OP_WARPSYNC ||
-                insn->op == CT_OP_CONVERGE)
+            if (insn->op == CT_OP_LANEREAD || insn->op == CT_OP_BALLOT || insn->op == CT_OP_WARPSYNC || insn->op == CT_OP_CONVERGE)
                 return true;
     return false;
 }

@@ -5,10 +5,17 @@
 uint32_t ct_gen_int_type(struct ct_gen *g, unsigned bits)
 {
     switch (bits) {
-    case 1: return ct_spv_type_bool(&g->m);
-    case 8: ct_gen_need(g, g->target->int8, "8-bit integers"); break;
-    case 16: ct_gen_need(g, g->target->int16, "16-bit integers"); break;
-    case 64: ct_gen_need(g, g->target->int64, "64-bit integers"); break;
+    case 1:
+        return ct_spv_type_bool(&g->m);
+    case 8:
+        ct_gen_need(g, g->target->int8, "8-bit integers");
+        break;
+    case 16:
+        ct_gen_need(g, g->target->int16, "16-bit integers");
+        break;
+    case 64:
+        ct_gen_need(g, g->target->int64, "64-bit integers");
+        break;
     }
     return ct_spv_type_int(&g->m, bits);
 }

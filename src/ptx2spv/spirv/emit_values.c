@@ -44,10 +44,29 @@ static bool is_visible(const struct ct_gen *g, const struct ct_insn *def, const 
 static unsigned operand_float_bits(const struct ct_insn *insn, uint32_t operand)
 {
     switch (insn->op) {
-    case CT_OP_FADD: case CT_OP_FSUB: case CT_OP_FMUL: case CT_OP_FFMA: case CT_OP_FDIV: case CT_OP_FRCP:
-    case CT_OP_FSQRT: case CT_OP_FRSQRT: case CT_OP_FSIN: case CT_OP_FCOS: case CT_OP_FLG2: case CT_OP_FEX2:
-    case CT_OP_FMIN: case CT_OP_FMAX: case CT_OP_FNEG: case CT_OP_FABS: case CT_OP_FFLOOR: case CT_OP_FCEIL:
-    case CT_OP_FTRUNC: case CT_OP_FRINT: case CT_OP_FCMP: case CT_OP_FTOF: case CT_OP_FTOI:
+    case CT_OP_FADD:
+    case CT_OP_FSUB:
+    case CT_OP_FMUL:
+    case CT_OP_FFMA:
+    case CT_OP_FDIV:
+    case CT_OP_FRCP:
+    case CT_OP_FSQRT:
+    case CT_OP_FRSQRT:
+    case CT_OP_FSIN:
+    case CT_OP_FCOS:
+    case CT_OP_FLG2:
+    case CT_OP_FEX2:
+    case CT_OP_FMIN:
+    case CT_OP_FMAX:
+    case CT_OP_FNEG:
+    case CT_OP_FABS:
+    case CT_OP_FFLOOR:
+    case CT_OP_FCEIL:
+    case CT_OP_FTRUNC:
+    case CT_OP_FRINT:
+    case CT_OP_FCMP:
+    case CT_OP_FTOF:
+    case CT_OP_FTOI:
         return ptx_type_bits(insn->type);
     case CT_OP_ATOM:
         return operand > 0 && insn->operation == PTX_ADD && ptx_type_is_float(insn->type) ? ptx_type_bits(insn->type) : 0;

@@ -14,11 +14,11 @@
 
 enum { MEMBER_IMAGE, MEMBER_FAULT, MEMBER_PARAMS, MEMBER_NCTAID, MEMBER_CTAID_OFFSET = 6, MEMBER_WORDS = 9 };
 static const uint8_t member_offsets[] = {
-    offsetof(struct ptx2spv_system_block, image_address),    offsetof(struct ptx2spv_system_block, fault_address),
-    offsetof(struct ptx2spv_system_block, params_address),   offsetof(struct ptx2spv_system_block, nctaid[0]),
-    offsetof(struct ptx2spv_system_block, nctaid[1]),        offsetof(struct ptx2spv_system_block, nctaid[2]),
-    offsetof(struct ptx2spv_system_block, ctaid_offset[0]),  offsetof(struct ptx2spv_system_block, ctaid_offset[1]),
-    offsetof(struct ptx2spv_system_block, ctaid_offset[2]),  PTX2SPV_PARAMS_OFFSET,
+    offsetof(struct ptx2spv_system_block, image_address),   offsetof(struct ptx2spv_system_block, fault_address),
+    offsetof(struct ptx2spv_system_block, params_address),  offsetof(struct ptx2spv_system_block, nctaid[0]),
+    offsetof(struct ptx2spv_system_block, nctaid[1]),       offsetof(struct ptx2spv_system_block, nctaid[2]),
+    offsetof(struct ptx2spv_system_block, ctaid_offset[0]), offsetof(struct ptx2spv_system_block, ctaid_offset[1]),
+    offsetof(struct ptx2spv_system_block, ctaid_offset[2]), PTX2SPV_PARAMS_OFFSET,
 };
 _Static_assert(sizeof(struct ptx2spv_system_block) <= PTX2SPV_PARAMS_OFFSET, "parameters lie behind the system block");
 
@@ -138,24 +138,33 @@ static uint32_t vulkan_sysval(struct ct_gen *g, enum ct_sysval which)
     switch (which) {
     case CT_SYS_TID_X:
     case CT_SYS_TID_Y:
-    case CT_SYS_TID_Z: return thread_index(g, which);
+    case CT_SYS_TID_Z:
+        return thread_index(g, which);
     case CT_SYS_NTID_X:
     case CT_SYS_NTID_Y:
-    case CT_SYS_NTID_Z: return g->spec[PTX2SPV_SPEC_BLOCK_X + (which - CT_SYS_NTID_X)];
+    case CT_SYS_NTID_Z:
+        return g->spec[PTX2SPV_SPEC_BLOCK_X + (which - CT_SYS_NTID_X)];
     case CT_SYS_CTAID_X:
     case CT_SYS_CTAID_Y:
-    case CT_SYS_CTAID_Z: return block_index(g, which - CT_SYS_CTAID_X);
+    case CT_SYS_CTAID_Z:
+        return block_index(g, which - CT_SYS_CTAID_X);
     case CT_SYS_NCTAID_X:
     case CT_SYS_NCTAID_Y:
-    case CT_SYS_NCTAID_Z: return system_member(g, MEMBER_NCTAID + (which - CT_SYS_NCTAID_X));
-    case CT_SYS_TID_LINEAR: return builtin_component(g, &g->local_id, SpvBuiltInLocalInvocationId, 0);
-    case CT_SYS_BLOCK_THREADS: return g->spec[PTX2SPV_SPEC_BLOCK_THREADS];
+    case CT_SYS_NCTAID_Z:
+        return system_member(g, MEMBER_NCTAID + (which - CT_SYS_NCTAID_X));
+    case CT_SYS_TID_LINEAR:
+        return builtin_component(g, &g->local_id, SpvBuiltInLocalInvocationId, 0);
+    case CT_SYS_BLOCK_THREADS:
+        return g->spec[PTX2SPV_SPEC_BLOCK_THREADS];
     case CT_SYS_SHARED_BYTES:
     case CT_SYS_EXCHANGE_BASE:
         return CT_SPV_INTERN(&g->m, SpvOpSpecConstantOp, uint, SpvOpIMul, g->spec[PTX2SPV_SPEC_SHARED_WORDS], ct_gen_u32(g, 4));
-    case CT_SYS_IMAGE_BASE: return system_member(g, MEMBER_IMAGE);
-    case CT_SYS_FAULT_BASE: return system_member(g, MEMBER_FAULT);
-    case CT_SYS_PARAM_BASE: return system_member(g, MEMBER_PARAMS);
+    case CT_SYS_IMAGE_BASE:
+        return system_member(g, MEMBER_IMAGE);
+    case CT_SYS_FAULT_BASE:
+        return system_member(g, MEMBER_FAULT);
+    case CT_SYS_PARAM_BASE:
+        return system_member(g, MEMBER_PARAMS);
     default: /* those that ct_gen_sysval handles for both dialects */
         ct_gen_refuse(g, PTX2SPV_INTERNAL, "system value %d", (int)which);
         return ct_gen_u32(g, 0);
@@ -170,11 +179,9 @@ static uint32_t param_word(struct ct_gen *g, uint32_t word)
     const uint32_t pointer = ct_spv_type_pointer(&g->m, SpvStorageClassPushConstant, uint);
 
     if (g->fn->params_in_buffer)
-        return GEN(g, SpvOpLoad, uint,
-                   ct_gen_global_pointer(g, ct_gen_sysval(g, CT_SYS_PARAM_BASE), (int64_t)word * 4, uint),
+        return GEN(g, SpvOpLoad, uint, ct_gen_global_pointer(g, ct_gen_sysval(g, CT_SYS_PARAM_BASE), (int64_t)word * 4, uint),
                    SpvMemoryAccessAlignedMask, 4);
-    return GEN(g, SpvOpLoad, uint,
-               GEN(g, SpvOpAccessChain, pointer, g->push_constants, ct_gen_u32(g, MEMBER_WORDS), ct_gen_u32(g, word)));
+    return GEN(g, SpvOpLoad, uint, GEN(g, SpvOpAccessChain, pointer, g->push_constants, ct_gen_u32(g, MEMBER_WORDS), ct_gen_u32(g, word)));
 }
 
 /* 32 bits from any byte offset on, of which only `bytes` are needed: words behind them are not read. */
@@ -226,8 +233,7 @@ static void need_storage(struct ct_gen *g, unsigned bits)
  * (ld.global.nc). A strong access is made available or visible at its scope. */
 static uint32_t vulkan_memory_operands(struct ct_gen *g, SpvOp op, enum ct_space space, const struct ct_access *access, uint32_t *words)
 {
-    const SpvMemoryAccessMask make =
-        op == SpvOpLoad ? SpvMemoryAccessMakePointerVisibleMask : SpvMemoryAccessMakePointerAvailableMask;
+    const SpvMemoryAccessMask make = op == SpvOpLoad ? SpvMemoryAccessMakePointerVisibleMask : SpvMemoryAccessMakePointerAvailableMask;
 
     need_storage(g, access->bits);
     words[0] = SpvMemoryAccessAlignedMask;
@@ -260,11 +266,15 @@ static uint32_t vulkan_semantics(struct ct_gen *g, uint8_t semantics)
     const uint32_t visible = SpvMemorySemanticsMakeVisibleMask, available = SpvMemorySemanticsMakeAvailableMask;
 
     switch (semantics) {
-    case PTX_ACQUIRE: return ct_gen_u32(g, SpvMemorySemanticsAcquireMask | memory | visible);
-    case PTX_RELEASE: return ct_gen_u32(g, SpvMemorySemanticsReleaseMask | memory | available);
+    case PTX_ACQUIRE:
+        return ct_gen_u32(g, SpvMemorySemanticsAcquireMask | memory | visible);
+    case PTX_RELEASE:
+        return ct_gen_u32(g, SpvMemorySemanticsReleaseMask | memory | available);
     case PTX_ACQ_REL:
-    case PTX_SC: return ct_gen_u32(g, SpvMemorySemanticsAcquireReleaseMask | memory | visible | available);
-    default: return ct_gen_u32(g, SpvMemorySemanticsMaskNone); /* relaxed, volatile, mmio */
+    case PTX_SC:
+        return ct_gen_u32(g, SpvMemorySemanticsAcquireReleaseMask | memory | visible | available);
+    default:
+        return ct_gen_u32(g, SpvMemorySemanticsMaskNone); /* relaxed, volatile, mmio */
     }
 }
 

@@ -32,7 +32,8 @@ static bool needs_words(const struct ct_insn *insn)
 {
     const bool moves = insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE;
 
-    return insn->space != CT_SPACE_GLOBAL && (insn->op == CT_OP_ATOM || (moves && (ct_gen_is_strong(insn) || ptx_type_bits(insn->type) < 32)));
+    return insn->space != CT_SPACE_GLOBAL &&
+           (insn->op == CT_OP_ATOM || (moves && (ct_gen_is_strong(insn) || ptx_type_bits(insn->type) < 32)));
 }
 
 enum ct_shared_view ct_gen_words_view(const struct ct_fn *fn)

@@ -35,7 +35,7 @@ struct ct_spv_interned {
 struct ct_spv_module {
     struct ct_arena *arena; /* borrowed */
     ct_spv_words sections[CT_SPV_SECTION_COUNT];
-    uint32_t bound; /* ids used so far, plus one */
+    uint32_t bound;    /* ids used so far, plus one */
     uint32_t extended; /* id of the set of extended instructions */
     uint32_t capabilities[CT_SPV_MAX_CAPABILITIES], n_capabilities;
     const char *extensions[CT_SPV_MAX_EXTENSIONS]; /* borrowed literals */
@@ -47,7 +47,7 @@ struct ct_spv_module {
     uint32_t n_imports;
     ct_spv_words interned;
     CT_VEC(struct ct_spv_interned) table; /* in order of creation */
-    uint32_t *buckets, n_buckets;      /* index in table + 1 */
+    uint32_t *buckets, n_buckets;         /* index in table + 1 */
 };
 
 void ct_spv_module_init(struct ct_spv_module *m, struct ct_arena *arena);

@@ -3,8 +3,14 @@
  * Communication Instructions", "shfl.sync"). */
 #include "sync.h"
 
-enum { WORD_ENDED = 0, WORD_LANES = 1, WORD_BALLOTS = WORD_LANES + CT_MAX_WARPS, WORD_BARS = WORD_BALLOTS + CT_MAX_WARPS,
-       WORD_ANY = WORD_BARS + CT_MAX_BARRIERS * CT_BAR_WORDS, FIXED_WORDS = WORD_ANY + 2 };
+enum {
+    WORD_ENDED = 0,
+    WORD_LANES = 1,
+    WORD_BALLOTS = WORD_LANES + CT_MAX_WARPS,
+    WORD_BARS = WORD_BALLOTS + CT_MAX_WARPS,
+    WORD_ANY = WORD_BARS + CT_MAX_BARRIERS * CT_BAR_WORDS,
+    FIXED_WORDS = WORD_ANY + 2
+};
 
 bool ct_is_warp_op(enum ct_op op)
 {
@@ -214,10 +220,14 @@ void ct_exchange_finish(struct ct_exchange *x)
 ct_value ct_exchange_mask(struct ct_cursor *at, const struct ct_insn *insn)
 {
     switch (insn->op) {
-    case CT_OP_SHFL: return insn->operands[3];
-    case CT_OP_WARPSYNC: return insn->operands[0];
-    case CT_OP_ACTIVEMASK: return ct_const32(at, UINT32_MAX);
-    default: return insn->operands[1];
+    case CT_OP_SHFL:
+        return insn->operands[3];
+    case CT_OP_WARPSYNC:
+        return insn->operands[0];
+    case CT_OP_ACTIVEMASK:
+        return ct_const32(at, UINT32_MAX);
+    default:
+        return insn->operands[1];
     }
 }
 
@@ -307,7 +317,8 @@ ct_value ct_exchange_any(struct ct_cursor *at, ct_value slot, ct_value holds)
 /* ---- results ---- */
 
 /* The source lane and whether it is in range, as in the ISA's table for shfl. */
-static void shuffle_source(struct ct_cursor *at, const struct ct_exchange *x, const struct ct_insn *insn, ct_value *source, ct_value *in_range)
+static void shuffle_source(struct ct_cursor *at, const struct ct_exchange *x, const struct ct_insn *insn, ct_value *source,
+                           ct_value *in_range)
 {
     const ct_value b = ct_and_imm(at, insn->operands[1], 31), clamp = ct_and_imm(at, insn->operands[2], 31);
     const ct_value segment = ct_and_imm(at, ct_shr_imm(at, insn->operands[2], 8), 31), inside = ct_not(at, segment);
@@ -348,8 +359,8 @@ static void shuffle(struct ct_cursor *at, const struct ct_exchange *x, const str
 
 static void vote(struct ct_cursor *at, const struct ct_exchange *x, const struct ct_insn *insn, ct_value members)
 {
-    const ct_value ballot = x->native ? ct_emit1(at, CT_OP_BALLOT, PTX_B32, CT_W_32, insn->operands[0])
-                                      : ct_exchange_load(at, ballot_word(at, x));
+    const ct_value ballot =
+        x->native ? ct_emit1(at, CT_OP_BALLOT, PTX_B32, CT_W_32, insn->operands[0]) : ct_exchange_load(at, ballot_word(at, x));
     const ct_value held = ct_and(at, ballot, members);
     const ct_value none = ct_equals(at, held, 0), all = ct_icmp(at, PTX_B32, PTX_EQ, held, members);
     ct_value result = held;
@@ -406,15 +417,18 @@ static enum ct_op reduction_op(const struct ct_insn *insn, uint32_t *identity)
     case PTX_AND:
         *identity = UINT32_MAX;
         return CT_OP_AND;
-    case PTX_OR: return CT_OP_OR;
-    case PTX_XOR: return CT_OP_XOR;
+    case PTX_OR:
+        return CT_OP_OR;
+    case PTX_XOR:
+        return CT_OP_XOR;
     case PTX_MIN:
         *identity = is_signed ? INT32_MAX : UINT32_MAX;
         return CT_OP_MIN;
     case PTX_MAX:
         *identity = is_signed ? (uint32_t)INT32_MIN : 0;
         return CT_OP_MAX;
-    default: return CT_OP_ADD;
+    default:
+        return CT_OP_ADD;
     }
 }
 
@@ -434,11 +448,21 @@ static void reduce(struct ct_cursor *at, struct ct_exchange *x, const struct ct_
 void ct_exchange_results(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value members)
 {
     switch (insn->op) {
-    case CT_OP_SHFL: shuffle(at, x, insn); break;
-    case CT_OP_VOTE: vote(at, x, insn, members); break;
-    case CT_OP_MATCH: match(at, x, insn, members); break;
-    case CT_OP_REDUX: reduce(at, x, insn, members); break;
-    case CT_OP_ACTIVEMASK: ct_assign(at, insn->results[0], members); break;
+    case CT_OP_SHFL:
+        shuffle(at, x, insn);
+        break;
+    case CT_OP_VOTE:
+        vote(at, x, insn, members);
+        break;
+    case CT_OP_MATCH:
+        match(at, x, insn, members);
+        break;
+    case CT_OP_REDUX:
+        reduce(at, x, insn, members);
+        break;
+    case CT_OP_ACTIVEMASK:
+        ct_assign(at, insn->results[0], members);
+        break;
     default:
         break; /* bar.warp.sync has no result */
     }

@@ -21,8 +21,8 @@ struct area {
     const struct ct_exchange *x;
     CT_VEC(ct_value) saved; /* registers that are saved */
     uint32_t frame_bytes;   /* size of the thread's local memory without the saved registers */
-    ct_value control;      /* 64 bits: CUDA address of struct ptx2spv_grid */
-    ct_value base;         /* 64 bits: CUDA address of the block's saved state */
+    ct_value control;       /* 64 bits: CUDA address of struct ptx2spv_grid */
+    ct_value base;          /* 64 bits: CUDA address of the block's saved state */
     ct_value shared_words;
 };
 
@@ -131,20 +131,36 @@ static uint32_t words_of(const struct ct_fn *fn, ct_value value)
 static void to_words(struct ct_cursor *at, ct_value value, ct_value words[2])
 {
     switch (ct_width_of_value(at->fn, value)) {
-    case CT_W_PRED: words[0] = ct_select(at, value, ct_const32(at, 1), ct_const32(at, 0)); break;
-    case CT_W_16: words[0] = ct_resize(at, value, PTX_U16, CT_W_32); break;
-    case CT_W_32: words[0] = value; break;
-    case CT_W_64: ct_unpack2(at, value, &words[0], &words[1]); break;
+    case CT_W_PRED:
+        words[0] = ct_select(at, value, ct_const32(at, 1), ct_const32(at, 0));
+        break;
+    case CT_W_16:
+        words[0] = ct_resize(at, value, PTX_U16, CT_W_32);
+        break;
+    case CT_W_32:
+        words[0] = value;
+        break;
+    case CT_W_64:
+        ct_unpack2(at, value, &words[0], &words[1]);
+        break;
     }
 }
 
 static void from_words(struct ct_cursor *at, ct_value value, const ct_value words[2])
 {
     switch (ct_width_of_value(at->fn, value)) {
-    case CT_W_PRED: ct_assign(at, value, ct_icmp_imm(at, PTX_B32, PTX_NE, words[0], 0)); break;
-    case CT_W_16: ct_assign(at, value, ct_resize(at, words[0], PTX_U32, CT_W_16)); break;
-    case CT_W_32: ct_assign(at, value, words[0]); break;
-    case CT_W_64: ct_assign(at, value, ct_pack2(at, words[0], words[1])); break;
+    case CT_W_PRED:
+        ct_assign(at, value, ct_icmp_imm(at, PTX_B32, PTX_NE, words[0], 0));
+        break;
+    case CT_W_16:
+        ct_assign(at, value, ct_resize(at, words[0], PTX_U32, CT_W_16));
+        break;
+    case CT_W_32:
+        ct_assign(at, value, words[0]);
+        break;
+    case CT_W_64:
+        ct_assign(at, value, ct_pack2(at, words[0], words[1]));
+        break;
     }
 }
 

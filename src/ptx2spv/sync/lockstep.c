@@ -70,8 +70,8 @@ static void find_full_masks(struct proof *p)
         changed = false;
         for (uint32_t b = 0; b < p->fn->blocks.n; b++)
             for (const struct ct_insn *insn = p->fn->blocks.v[b]->first; insn; insn = insn->next) {
-                const bool is_full = (insn->op == CT_OP_CONST && insn->imm == UINT32_MAX) ||
-                                     (insn->op == CT_OP_COPY && p->full[insn->operands[0].i]);
+                const bool is_full =
+                    (insn->op == CT_OP_CONST && insn->imm == UINT32_MAX) || (insn->op == CT_OP_COPY && p->full[insn->operands[0].i]);
 
                 for (uint32_t i = 0; i < insn->n_results && !is_full; i++) {
                     changed |= p->full[insn->results[i].i];

@@ -88,7 +88,8 @@ static bool may_wait(const struct search *s, const struct ct_insn *insn, enum ct
     if (insn->space == CT_SPACE_LOCAL || insn->space == CT_SPACE_PARAM || !insn->n_results)
         return false;
     if (insn->op == CT_OP_LOAD && which == CT_SPINS_ALL)
-        return insn->semantics == PTX_VOLATILE || insn->semantics == PTX_RELAXED || insn->semantics == PTX_ACQUIRE || insn->semantics == PTX_SC;
+        return insn->semantics == PTX_VOLATILE || insn->semantics == PTX_RELAXED || insn->semantics == PTX_ACQUIRE ||
+               insn->semantics == PTX_SC;
     if (insn->op != CT_OP_ATOM)
         return false;
     return insn->operation == PTX_EXCH || (insn->operation == PTX_CAS && s->constant[insn->operands[1].i]);

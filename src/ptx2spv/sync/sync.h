@@ -44,11 +44,11 @@ struct ct_exchange {
     /* registers that every point uses, computed once at the kernel's start */
     ct_value thread; /* number of the thread in the block */
     ct_value lane;
-    ct_value threads;    /* number of threads in the block */
-    ct_value warp;       /* thread / 32 */
-    ct_value first;      /* number of the thread that is lane 0 of the warp */
-    ct_value own;        /* byte offset of the thread's word in column LOW, and */
-    ct_value warp_base;  /* of lane 0's word; each further column is column_bytes further */
+    ct_value threads;   /* number of threads in the block */
+    ct_value warp;      /* thread / 32 */
+    ct_value first;     /* number of the thread that is lane 0 of the warp */
+    ct_value own;       /* byte offset of the thread's word in column LOW, and */
+    ct_value warp_base; /* of lane 0's word; each further column is column_bytes further */
     ct_value column_bytes;
     ct_value lanes_of_warp; /* mask of the lanes of the warp for which the block has threads */
 };
@@ -81,8 +81,8 @@ void ct_exchange_barrier(struct ct_cursor *at); /* a barrier of all threads of t
 ct_value ct_exchange_end(struct ct_cursor *at, const struct ct_exchange *x);
 
 /* Words of the fixed part. */
-ct_value ct_exchange_ended_word(struct ct_cursor *at);                                    /* address */
-ct_value ct_exchange_lanes_word(struct ct_cursor *at, ct_value warp);       /* address */
+ct_value ct_exchange_ended_word(struct ct_cursor *at);                /* address */
+ct_value ct_exchange_lanes_word(struct ct_cursor *at, ct_value warp); /* address */
 ct_value ct_exchange_bar_word(struct ct_cursor *at, ct_value number, enum ct_bar_word which);
 ct_value ct_exchange_load(struct ct_cursor *at, ct_value address);
 void ct_exchange_store(struct ct_cursor *at, ct_value address, ct_value value);

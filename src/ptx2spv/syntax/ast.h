@@ -47,8 +47,25 @@ enum ptx_linkage { PTX_LINK_NONE, PTX_LINK_EXTERN, PTX_LINK_VISIBLE, PTX_LINK_WE
 /* ---- modifiers: one member for each class, 0 = absent ---- */
 enum ptx_rounding { PTX_RND_NONE, PTX_RN, PTX_RZ, PTX_RM, PTX_RP, PTX_RNI, PTX_RZI, PTX_RMI, PTX_RPI, PTX_RNA, PTX_RS };
 enum ptx_compare {
-    PTX_CMP_NONE, PTX_EQ, PTX_NE, PTX_LT, PTX_LE, PTX_GT, PTX_GE, PTX_LO, PTX_LS, PTX_HI, PTX_HS,
-    PTX_EQU, PTX_NEU, PTX_LTU, PTX_LEU, PTX_GTU, PTX_GEU, PTX_NUM, PTX_NAN
+    PTX_CMP_NONE,
+    PTX_EQ,
+    PTX_NE,
+    PTX_LT,
+    PTX_LE,
+    PTX_GT,
+    PTX_GE,
+    PTX_LO,
+    PTX_LS,
+    PTX_HI,
+    PTX_HS,
+    PTX_EQU,
+    PTX_NEU,
+    PTX_LTU,
+    PTX_LEU,
+    PTX_GTU,
+    PTX_GEU,
+    PTX_NUM,
+    PTX_NAN
 };
 /* .and .or .xor .cas .exch .add .inc .dec .min .max .popc: boolean operator of setp/set, operation of atom/red/bar.red/redux */
 enum ptx_operation { PTX_OPER_NONE, PTX_AND, PTX_OR, PTX_XOR, PTX_CAS, PTX_EXCH, PTX_ADD, PTX_INC, PTX_DEC, PTX_MIN, PTX_MAX, PTX_POPC };
@@ -58,30 +75,55 @@ enum ptx_scope { PTX_SCOPE_NONE, PTX_CTA, PTX_CLUSTER, PTX_GPU, PTX_SYS };
 /* Words that are specific to some opcodes (shfl.up, prmt.f4e, vote.all, shf.wrap, bar.sync, testp.finite, ...). */
 enum ptx_mode {
     PTX_MODE_NONE,
-    PTX_MODE_UP, PTX_MODE_DOWN, PTX_MODE_BFLY, PTX_MODE_IDX,              /* shfl */
-    PTX_MODE_ALL, PTX_MODE_ANY, PTX_MODE_UNI, PTX_MODE_BALLOT,            /* vote, match */
-    PTX_MODE_L, PTX_MODE_R,                                                /* shf */
-    PTX_MODE_WRAP, PTX_MODE_CLAMP,                                         /* shf, bmsk, szext: in `mode2` */
-    PTX_MODE_F4E, PTX_MODE_B4E, PTX_MODE_RC8, PTX_MODE_ECL, PTX_MODE_ECR, PTX_MODE_RC16, /* prmt */
-    PTX_MODE_SYNC, PTX_MODE_ARRIVE, PTX_MODE_RED, PTX_MODE_WARP,          /* bar, barrier */
-    PTX_MODE_FINITE, PTX_MODE_INFINITE, PTX_MODE_NUMBER, PTX_MODE_NOTANUMBER, PTX_MODE_NORMAL, PTX_MODE_SUBNORMAL, /* testp */
-    PTX_MODE_PROXY, /* fence.proxy.* */
-    PTX_MODE_GL,    /* membar.gl */
-    PTX_MODE_PACK,  /* cvt.pack; result types that enum ptx_type lacks are in `mode2` */
-    PTX_MODE_U4, PTX_MODE_S4, PTX_MODE_U2, PTX_MODE_S2,
-    PTX_MODE_ASYNC, PTX_MODE_GROUP, /* cp.async (in `mode2`), and its commit_group, wait_group, wait_all */
+    PTX_MODE_UP,
+    PTX_MODE_DOWN,
+    PTX_MODE_BFLY,
+    PTX_MODE_IDX, /* shfl */
+    PTX_MODE_ALL,
+    PTX_MODE_ANY,
+    PTX_MODE_UNI,
+    PTX_MODE_BALLOT, /* vote, match */
+    PTX_MODE_L,
+    PTX_MODE_R, /* shf */
+    PTX_MODE_WRAP,
+    PTX_MODE_CLAMP, /* shf, bmsk, szext: in `mode2` */
+    PTX_MODE_F4E,
+    PTX_MODE_B4E,
+    PTX_MODE_RC8,
+    PTX_MODE_ECL,
+    PTX_MODE_ECR,
+    PTX_MODE_RC16, /* prmt */
+    PTX_MODE_SYNC,
+    PTX_MODE_ARRIVE,
+    PTX_MODE_RED,
+    PTX_MODE_WARP, /* bar, barrier */
+    PTX_MODE_FINITE,
+    PTX_MODE_INFINITE,
+    PTX_MODE_NUMBER,
+    PTX_MODE_NOTANUMBER,
+    PTX_MODE_NORMAL,
+    PTX_MODE_SUBNORMAL, /* testp */
+    PTX_MODE_PROXY,     /* fence.proxy.* */
+    PTX_MODE_GL,        /* membar.gl */
+    PTX_MODE_PACK,      /* cvt.pack; result types that enum ptx_type lacks are in `mode2` */
+    PTX_MODE_U4,
+    PTX_MODE_S4,
+    PTX_MODE_U2,
+    PTX_MODE_S2,
+    PTX_MODE_ASYNC,
+    PTX_MODE_GROUP, /* cp.async (in `mode2`), and its commit_group, wait_group, wait_all */
 };
 
 struct ptx_modifiers {
-    uint8_t rounding;  /* enum ptx_rounding */
-    uint8_t compare;   /* enum ptx_compare */
-    uint8_t operation; /* enum ptx_operation */
-    uint8_t half;      /* enum ptx_half */
-    uint8_t semantics; /* enum ptx_semantics */
-    uint8_t scope;     /* enum ptx_scope */
-    uint8_t space;     /* enum ptx_space */
+    uint8_t rounding;    /* enum ptx_rounding */
+    uint8_t compare;     /* enum ptx_compare */
+    uint8_t operation;   /* enum ptx_operation */
+    uint8_t half;        /* enum ptx_half */
+    uint8_t semantics;   /* enum ptx_semantics */
+    uint8_t scope;       /* enum ptx_scope */
+    uint8_t space;       /* enum ptx_space */
     uint8_t mode, mode2; /* enum ptx_mode; mode2 is a second word of this kind (shf.l.wrap, bar.warp.sync) */
-    uint8_t vector;    /* 2, 4 or 8; 0 scalar */
+    uint8_t vector;      /* 2, 4 or 8; 0 scalar */
     bool ftz, sat, approx, full, cc, uni, to /* cvta.to */, sync /* shfl.sync ... */, aligned, noftz, xorsign, absolute, nan, relu,
         shiftamt, nc, satfinite, cache_hint, mmio;
     uint8_t unsupported; /* index + 1 of the instruction's word that is legal PTX and has no member here; 0 none */
@@ -101,13 +143,13 @@ struct ptx_register {
     uint32_t index; /* in function->registers */
 };
 
-struct ptx_init {     /* one scalar of an initializer, in order; scalars that are not listed are zero */
-    uint64_t index;   /* index of the scalar in the variable */
+struct ptx_init {   /* one scalar of an initializer, in order; scalars that are not listed are zero */
+    uint64_t index; /* index of the scalar in the variable */
     enum { PTX_INIT_INT, PTX_INIT_FLOAT, PTX_INIT_SYMBOL } kind;
-    uint64_t bits;    /* INT: the value; FLOAT: its bits in the variable's type */
+    uint64_t bits;                 /* INT: the value; FLOAT: its bits in the variable's type */
     struct ptx_variable *variable; /* SYMBOL: the address of a variable or function, plus `bits` */
     struct ptx_function *function;
-    bool generic;     /* generic(symbol) */
+    bool generic;                        /* generic(symbol) */
     uint8_t byte_shift, byte_mask_bytes; /* mask operators 0xFF(sym), 0xFF00(sym): shift right by this many bytes, keep one; 0,0 none */
 };
 
@@ -117,10 +159,10 @@ struct ptx_variable {
     enum ptx_linkage linkage;
     enum ptx_space space;
     enum ptx_type type;
-    uint8_t vector;          /* .v2 .v4; 0 scalar */
-    uint32_t align;          /* in bytes, as declared or natural */
+    uint8_t vector;            /* .v2 .v4; 0 scalar */
+    uint32_t align;            /* in bytes, as declared or natural */
     bool is_array, incomplete; /* incomplete: extern name[] */
-    uint64_t count;          /* number of scalars: array dimensions times vector width; 1 for a scalar */
+    uint64_t count;            /* number of scalars: array dimensions times vector width; 1 for a scalar */
     uint64_t size_bytes;
     bool managed;
     struct ptx_init *inits;
@@ -166,13 +208,13 @@ struct ptx_targets { /* .branchtargets / .calltargets */
 struct ptx_operand {
     enum ptx_operand_kind kind;
     struct ct_location where;
-    bool negated;   /* !p */
-    bool minus;     /* -a (the signs of literals are part of bits) */
+    bool negated; /* !p */
+    bool minus;   /* -a (the signs of literals are part of bits) */
     bool bracketed;
     bool is_single; /* FLOAT: written as 0f........ */
     struct ptx_register *reg;
-    int8_t component;      /* -1 none; 0..3: .x .y .z .w (also .r .g .b .a); video selectors: 16+n .bn, 24+n .hn */
-    uint8_t sreg;          /* enum ptx_sreg */
+    int8_t component; /* -1 none; 0..3: .x .y .z .w (also .r .g .b .a); video selectors: 16+n .bn, 24+n .hn */
+    uint8_t sreg;     /* enum ptx_sreg */
     uint64_t bits;
     uint32_t single_bits;
     struct ptx_variable *variable; /* ADDRESS: the base is this variable; if NULL, reg; if that is NULL, the absolute address in bits */
@@ -211,7 +253,7 @@ struct ptx_function {
     enum ptx_linkage linkage;
     bool is_entry, is_prototype; /* .callprototype */
     bool has_body, noreturn;
-    bool is_system; /* defined in system_functions.c: modules may declare it with any prototype, and calls are adapted */
+    bool is_system;               /* defined in system_functions.c: modules may declare it with any prototype, and calls are adapted */
     struct ptx_variable **params; /* inputs, in order; old-style .reg parameters have registers below */
     uint32_t n_params;
     struct ptx_variable **results;
@@ -223,19 +265,19 @@ struct ptx_function {
     uint32_t n_body;
     CT_VEC(struct ptx_label *) labels;
     uint32_t max_ntid[3], req_ntid[3], min_nctapersm, max_nreg;
-    uint32_t kernel_index; /* index among the module's kernels, entries only */
-    uint32_t address_number; /* number among the functions whose address is taken, from 1; 0: it is not taken. Set by functions.c */
+    uint32_t kernel_index;    /* index among the module's kernels, entries only */
+    uint32_t address_number;  /* number among the functions whose address is taken, from 1; 0: it is not taken. Set by functions.c */
     struct ct_symbol *symbol; /* symbol that its name is bound to in all texts of a module, set by link.c; NULL: known in its own text
                                  only */
 };
 
 struct ptx_module {
     unsigned isa_version; /* major*10+minor */
-    unsigned sm;        /* number in .target (sm_75: 75); the newest of several texts */
-    unsigned oldest_sm; /* the oldest of several texts */
+    unsigned sm;          /* number in .target (sm_75: 75); the newest of several texts */
+    unsigned oldest_sm;   /* the oldest of several texts */
     unsigned address_bits;
-    CT_VEC(struct ptx_function *) functions;  /* definitions and extern declarations, in source order */
-    CT_VEC(struct ptx_variable *) variables;  /* module scope */
+    CT_VEC(struct ptx_function *) functions; /* definitions and extern declarations, in source order */
+    CT_VEC(struct ptx_variable *) variables; /* module scope */
 };
 
 /* cvt.pack: the width of each of the two integers that it packs, and whether they are signed. */

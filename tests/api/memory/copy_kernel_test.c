@@ -84,9 +84,14 @@ static void large_downloads(void **state)
     ok(cuMemcpyDtoH(received, device + 3, bytes - 3));
     assert_memory_equal(received, sent + 3, bytes - 3);
     memset(received, 0, bytes);
-    ok(cuMemcpy2D(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = device, .srcPitch = pitch,
-                                   .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = received, .dstPitch = pitch + 1,
-                                   .WidthInBytes = width, .Height = rows}));
+    ok(cuMemcpy2D(&(CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                                   .srcDevice = device,
+                                   .srcPitch = pitch,
+                                   .dstMemoryType = CU_MEMORYTYPE_HOST,
+                                   .dstHost = received,
+                                   .dstPitch = pitch + 1,
+                                   .WidthInBytes = width,
+                                   .Height = rows}));
     for (size_t row = 0; row < rows; row++) {
         assert_memory_equal(received + row * (pitch + 1), sent + row * pitch, width);
         assert_int_equal(received[row * (pitch + 1) + width], 0);
@@ -99,11 +104,8 @@ static void large_downloads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alignments_alike),
-        cmocka_unit_test(alignments_of_their_own),
-        cmocka_unit_test(sizes_around_blocks),
-        cmocka_unit_test(what_overlaps_does_no_harm),
-        cmocka_unit_test(large_downloads),
+        cmocka_unit_test(alignments_alike),           cmocka_unit_test(alignments_of_their_own), cmocka_unit_test(sizes_around_blocks),
+        cmocka_unit_test(what_overlaps_does_no_harm), cmocka_unit_test(large_downloads),
     };
 
     return cmocka_run_group_tests(tests, make, finish);

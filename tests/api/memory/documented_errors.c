@@ -43,7 +43,8 @@ static CUDA_ARRAY_SPARSE_PROPERTIES sparse;
 static CUDA_ARRAY_MEMORY_REQUIREMENTS requirements;
 static CUmemAllocationProp props = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 static CUmemAllocationProp got_props;
-static CUmemPoolProps got_pool_props, pool_props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+static CUmemPoolProps got_pool_props,
+    pool_props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 static CUmemAccessDesc access_here = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 static CUmemAccessDesc access_nowhere = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1000}, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 static CUmemAccessDesc access_host = {.location = {CU_MEM_LOCATION_TYPE_HOST, 0}, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};

@@ -43,13 +43,18 @@ struct errors_table {
 };
 
 /* CALLS(CALL, WAITS, GOES_ON) lists name and call of each row by one of its three arguments. */
-#define ERRORS_FUNCTION(name, call) static CUresult name(struct broken *b) { (void)b; return call; }
+#define ERRORS_FUNCTION(name, call)                                                                                                        \
+    static CUresult name(struct broken *b)                                                                                                 \
+    {                                                                                                                                      \
+        (void)b;                                                                                                                           \
+        return call;                                                                                                                       \
+    }
 #define ERRORS_CALL(name, call) {#name, name, false, false},
 #define ERRORS_WAITS(name, call) {#name, name, true, false},
 #define ERRORS_GOES_ON(name, call) {#name, name, false, true},
-#define ERRORS_TABLE(table, CALLS)                                                                 \
-    CALLS(ERRORS_FUNCTION, ERRORS_FUNCTION, ERRORS_FUNCTION)                                       \
-    static const struct errors_row table##_rows[] = {CALLS(ERRORS_CALL, ERRORS_WAITS, ERRORS_GOES_ON)}; \
+#define ERRORS_TABLE(table, CALLS)                                                                                                         \
+    CALLS(ERRORS_FUNCTION, ERRORS_FUNCTION, ERRORS_FUNCTION)                                                                               \
+    static const struct errors_row table##_rows[] = {CALLS(ERRORS_CALL, ERRORS_WAITS, ERRORS_GOES_ON)};                                    \
     const struct errors_table table = {table##_rows, sizeof table##_rows / sizeof *table##_rows};
 
 extern const struct errors_table errors_linear, errors_objects, errors_virtual;

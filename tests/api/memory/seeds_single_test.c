@@ -137,7 +137,8 @@ static void write_writer(const struct access *access, char *out, size_t size)
         snprintf(a, sizeof a, "%%q0");
         snprintf(b, sizeof b, "%%q1");
     }
-    at += (size_t)snprintf(out + at, size - at, "again:\n%s [%%d1], %s;\nmembar.sys;\n%s [%%d1], %s;\n", access->store, a, access->store, b);
+    at +=
+        (size_t)snprintf(out + at, size - at, "again:\n%s [%%d1], %s;\nmembar.sys;\n%s [%%d1], %s;\n", access->store, a, access->store, b);
     at += (size_t)write_tail(out + at, size - at);
     snprintf(out + at, size - at, "ret;\n}\n");
 }

@@ -255,7 +255,7 @@ static void wrong_mappings_are_refused(void **state)
     refuses(CUDA_ERROR_NOT_SUPPORTED, cuMemMap(start, granule, granule, two, 0)); /* "offset [...] must be zero" */
     ok(cuMemMap(start, granule, 0, one, 0));
     ok(cuMemUnmap(start, 3 * granule)); /* both */
-    if (on_cuttle()) /* NVIDIA's driver takes nothing out of nothing */
+    if (on_cuttle())                    /* NVIDIA's driver takes nothing out of nothing */
         refuses(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(start, 3 * granule));
     ok(cuMemMap(start, granule, 0, one, 0)); /* "can be used for a future calls to cuMemMap" */
     ok(cuMemUnmap(start, granule));
@@ -392,7 +392,7 @@ static void a_range_grows_and_shrinks(void **state)
     ok(cuMemUnmap(start + 2 * granule, 3 * granule));
     if (on_cuttle()) /* "must be a fully mapped address range"; NVIDIA's driver takes what is there */
         refuses(CUDA_ERROR_INVALID_VALUE, vm_access(start, GRANULES * granule, ACCESS_ALL));
-    for (unsigned i = 4; i >= 2; i--)                                                    /* the other way round */
+    for (unsigned i = 4; i >= 2; i--) /* the other way round */
         ok(cuMemMap(start + i * granule, granule, 0, handles[6 - i], 0));
     ok(vm_access(start, GRANULES * granule, ACCESS_ALL));
     for (unsigned i = 0; i < GRANULES; i++) {

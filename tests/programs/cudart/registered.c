@@ -23,8 +23,8 @@ static void (*register_end)(void **handle);
 static void (*unregister)(void **handle);
 static void (*register_function)(void **handle, const char *host, char *name, const char *device_name, int limit, void *tid, void *bid,
                                  void *block, void *grid, int *warp);
-static void (*register_variable)(void **handle, char *host, char *name, const char *device_name, int is_extern, size_t size, int is_constant,
-                                 int is_global);
+static void (*register_variable)(void **handle, char *host, char *name, const char *device_name, int is_extern, size_t size,
+                                 int is_constant, int is_global);
 static int (*cuda_malloc)(void **out, size_t size);
 static int (*cuda_free)(void *pointer);
 static int (*cuda_memcpy)(void *to, const void *from, size_t size, int kind);

@@ -2,13 +2,13 @@
 /* Approximations, within the bounds that the PTX ISA states for them, against the host's f64 functions. */
 #include "rows.h"
 
-#define WANT(id, expression)                        \
-    static uint64_t want_##id(const uint64_t *in)   \
-    {                                               \
-        const float a = f32_of(in[0]), b = f32_of(in[1]); \
-                                                    \
-        (void)a, (void)b;                           \
-        return bits_of_f64(expression);             \
+#define WANT(id, expression)                                                                                                               \
+    static uint64_t want_##id(const uint64_t *in)                                                                                          \
+    {                                                                                                                                      \
+        const float a = f32_of(in[0]), b = f32_of(in[1]);                                                                                  \
+                                                                                                                                           \
+        (void)a, (void)b;                                                                                                                  \
+        return bits_of_f64(expression);                                                                                                    \
     }
 #define POWER_20_5 0x1.6ap-21 /* 2^-20.5 */
 #define POWER_14_7 0x1.3b2p-15

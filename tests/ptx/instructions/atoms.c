@@ -33,12 +33,11 @@ static float plus(float a, float b)
       "mov.b32 %y, {%a, %b}; st.global.b32 [%q0], %y; mov.b32 %y, {%b, %a}; atom.global.add.noftz.bf16x2 %y2, [%q0], %y; "                 \
       "ld.global.b16 %d, [%q0];",                                                                                                          \
       BF16, BF16, BF16, NONE, NONE, sum(a, b))                                                                                             \
-    R(red_add_v2_f32,                                                                                                                      \
-      FLOATS "st.global.v2.f32 [%q0], {%f1, %f2}; red.global.add.v2.f32 [%q0], {%f2, %f1}; ld.global.f32 %d, [%q0+4]; }",                  \
+    R(red_add_v2_f32, FLOATS "st.global.v2.f32 [%q0], {%f1, %f2}; red.global.add.v2.f32 [%q0], {%f2, %f1}; ld.global.f32 %d, [%q0+4]; }",  \
       F32, S32, S32, NONE, NONE, plus((float)b, (float)a))                                                                                 \
     R(atom_add_v2_f32,                                                                                                                     \
-      FLOATS "st.global.v2.f32 [%q0], {%f1, %f2}; atom.global.add.v2.f32 {%f3, %f4}, [%q0], {%f2, %f2}; ld.global.f32 %d, [%q0]; }",       \
-      F32, S32, S32, NONE, NONE, plus((float)a, (float)b))                                                                                 \
+      FLOATS "st.global.v2.f32 [%q0], {%f1, %f2}; atom.global.add.v2.f32 {%f3, %f4}, [%q0], {%f2, %f2}; ld.global.f32 %d, [%q0]; }", F32,  \
+      S32, S32, NONE, NONE, plus((float)a, (float)b))                                                                                      \
     R(atom_add_v4_f32_old,                                                                                                                 \
       "{ .reg .f32 %f<5>; st.global.v4.f32 [%q0], {%a, %b, %c, %a}; "                                                                      \
       "atom.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%q0], {%c, %c, %c, %c}; mov.f32 %d, %f2; }",                                          \

@@ -127,40 +127,40 @@ static uint32_t permuted_by_mode(uint32_t a, uint32_t b, uint32_t c, const char 
 /* Positions and lengths are from 0 to 255 by the ISA; the hardware takes the low byte for 32 bits only. */
 #define IN_BYTES "and.b32 %b, %b, 255; and.b32 %c, %c, 255; "
 
-#define ROWS(R) \
-    R(popc_b32, "popc.b32 %d, %a;", U32, U32, NONE, NONE, NONE, count(a)) \
-    R(popc_b64, "popc.b64 %d, %a;", U32, U64, NONE, NONE, NONE, count(a)) \
-    R(clz_b32, "clz.b32 %d, %a;", U32, U32, NONE, NONE, NONE, leading_zeros(a, 32)) \
-    R(clz_b64, "clz.b64 %d, %a;", U32, U64, NONE, NONE, NONE, leading_zeros(a, 64)) \
-    R(brev_b32, "brev.b32 %d, %a;", B32, B32, NONE, NONE, NONE, reversed(a, 32)) \
-    R(brev_b64, "brev.b64 %d, %a;", B64, B64, NONE, NONE, NONE, reversed(a, 64)) \
-    R(bfind_u32, "bfind.u32 %d, %a;", U32, U32, NONE, NONE, NONE, highest(a, 32, 0, 0)) \
-    R(bfind_s32, "bfind.s32 %d, %a;", U32, U32, NONE, NONE, NONE, highest(a, 32, 1, 0)) \
-    R(bfind_u64, "bfind.u64 %d, %a;", U32, U64, NONE, NONE, NONE, highest(a, 64, 0, 0)) \
-    R(bfind_s64, "bfind.s64 %d, %a;", U32, U64, NONE, NONE, NONE, highest(a, 64, 1, 0)) \
-    R(bfind_shift_u32, "bfind.shiftamt.u32 %d, %a;", U32, U32, NONE, NONE, NONE, highest(a, 32, 0, 1)) \
-    R(bfind_shift_s64, "bfind.shiftamt.s64 %d, %a;", U32, U64, NONE, NONE, NONE, highest(a, 64, 1, 1)) \
-    R(fns, "and.b32 %b, %b, 31; max.s32 %c, %c, -40; fns.b32 %d, %a, %b, %c;", B32, B32, B32, S32, NONE, \
-      nth_set(a, b & 31, c < -40 ? -40 : c)) \
-    R(bfe_u32, "bfe.u32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, extract(a, b, c, 32, 0)) \
-    R(bfe_s32, "bfe.s32 %d, %a, %b, %c;", S32, U32, U32, U32, NONE, extract(a, b, c, 32, 1)) \
-    R(bfe_u64, IN_BYTES "bfe.u64 %d, %a, %b, %c;", U64, U64, U32, U32, NONE, extract(a, b, c, 64, 0)) \
-    R(bfe_s64, IN_BYTES "bfe.s64 %d, %a, %b, %c;", S64, U64, U32, U32, NONE, extract(a, b, c, 64, 1)) \
-    R(bfe_imm, "bfe.s32 %d, %a, 3, 5;", S32, U32, NONE, NONE, NONE, extract(a, 3, 5, 32, 1)) \
-    R(bfi_b32, "bfi.b32 %d, %a, %b, %c, %e;", B32, B32, B32, U32, U32, insert(a, b, c, e, 32)) \
-    R(bfi_b64, "and.b32 %c, %c, 255; and.b32 %e, %e, 255; bfi.b64 %d, %a, %b, %c, %e;", B64, B64, B64, U32, U32, insert(a, b, c, e, 64)) \
-    R(bmsk_clamp, "bmsk.clamp.b32 %d, %a, %b;", B32, U32, U32, NONE, NONE, mask(a, b)) \
-    R(bmsk_wrap, "bmsk.wrap.b32 %d, %a, %b;", B32, U32, U32, NONE, NONE, mask(a & 31, b & 31)) \
-    R(szext_clamp_s32, "szext.clamp.s32 %d, %a, %b;", S32, U32, U32, NONE, NONE, extended(a, b > 32 ? 32 : b, 1)) \
-    R(szext_clamp_u32, "szext.clamp.u32 %d, %a, %b;", U32, U32, U32, NONE, NONE, extended(a, b > 32 ? 32 : b, 0)) \
-    R(szext_wrap_s32, "szext.wrap.s32 %d, %a, %b;", S32, U32, U32, NONE, NONE, extended(a, b & 31, 1)) \
-    R(prmt, "prmt.b32 %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted(a, b, c)) \
-    R(prmt_imm, "prmt.b32 %d, %a, %b, 0xf2c5;", B32, B32, B32, NONE, NONE, permuted(a, b, 0xf2c5)) \
-    R(prmt_f4e, "prmt.b32.f4e %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted_by_mode(a, b, c, "3210 4321 5432 6543")) \
-    R(prmt_b4e, "prmt.b32.b4e %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted_by_mode(a, b, c, "5670 6701 7012 0123")) \
-    R(prmt_rc8, "prmt.b32.rc8 %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted_by_mode(a, b, c, "0000 1111 2222 3333")) \
-    R(prmt_ecl, "prmt.b32.ecl %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted_by_mode(a, b, c, "3210 3211 3222 3333")) \
-    R(prmt_ecr, "prmt.b32.ecr %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted_by_mode(a, b, c, "0000 1110 2210 3210")) \
+#define ROWS(R)                                                                                                                            \
+    R(popc_b32, "popc.b32 %d, %a;", U32, U32, NONE, NONE, NONE, count(a))                                                                  \
+    R(popc_b64, "popc.b64 %d, %a;", U32, U64, NONE, NONE, NONE, count(a))                                                                  \
+    R(clz_b32, "clz.b32 %d, %a;", U32, U32, NONE, NONE, NONE, leading_zeros(a, 32))                                                        \
+    R(clz_b64, "clz.b64 %d, %a;", U32, U64, NONE, NONE, NONE, leading_zeros(a, 64))                                                        \
+    R(brev_b32, "brev.b32 %d, %a;", B32, B32, NONE, NONE, NONE, reversed(a, 32))                                                           \
+    R(brev_b64, "brev.b64 %d, %a;", B64, B64, NONE, NONE, NONE, reversed(a, 64))                                                           \
+    R(bfind_u32, "bfind.u32 %d, %a;", U32, U32, NONE, NONE, NONE, highest(a, 32, 0, 0))                                                    \
+    R(bfind_s32, "bfind.s32 %d, %a;", U32, U32, NONE, NONE, NONE, highest(a, 32, 1, 0))                                                    \
+    R(bfind_u64, "bfind.u64 %d, %a;", U32, U64, NONE, NONE, NONE, highest(a, 64, 0, 0))                                                    \
+    R(bfind_s64, "bfind.s64 %d, %a;", U32, U64, NONE, NONE, NONE, highest(a, 64, 1, 0))                                                    \
+    R(bfind_shift_u32, "bfind.shiftamt.u32 %d, %a;", U32, U32, NONE, NONE, NONE, highest(a, 32, 0, 1))                                     \
+    R(bfind_shift_s64, "bfind.shiftamt.s64 %d, %a;", U32, U64, NONE, NONE, NONE, highest(a, 64, 1, 1))                                     \
+    R(fns, "and.b32 %b, %b, 31; max.s32 %c, %c, -40; fns.b32 %d, %a, %b, %c;", B32, B32, B32, S32, NONE,                                   \
+      nth_set(a, b & 31, c < -40 ? -40 : c))                                                                                               \
+    R(bfe_u32, "bfe.u32 %d, %a, %b, %c;", U32, U32, U32, U32, NONE, extract(a, b, c, 32, 0))                                               \
+    R(bfe_s32, "bfe.s32 %d, %a, %b, %c;", S32, U32, U32, U32, NONE, extract(a, b, c, 32, 1))                                               \
+    R(bfe_u64, IN_BYTES "bfe.u64 %d, %a, %b, %c;", U64, U64, U32, U32, NONE, extract(a, b, c, 64, 0))                                      \
+    R(bfe_s64, IN_BYTES "bfe.s64 %d, %a, %b, %c;", S64, U64, U32, U32, NONE, extract(a, b, c, 64, 1))                                      \
+    R(bfe_imm, "bfe.s32 %d, %a, 3, 5;", S32, U32, NONE, NONE, NONE, extract(a, 3, 5, 32, 1))                                               \
+    R(bfi_b32, "bfi.b32 %d, %a, %b, %c, %e;", B32, B32, B32, U32, U32, insert(a, b, c, e, 32))                                             \
+    R(bfi_b64, "and.b32 %c, %c, 255; and.b32 %e, %e, 255; bfi.b64 %d, %a, %b, %c, %e;", B64, B64, B64, U32, U32, insert(a, b, c, e, 64))   \
+    R(bmsk_clamp, "bmsk.clamp.b32 %d, %a, %b;", B32, U32, U32, NONE, NONE, mask(a, b))                                                     \
+    R(bmsk_wrap, "bmsk.wrap.b32 %d, %a, %b;", B32, U32, U32, NONE, NONE, mask(a & 31, b & 31))                                             \
+    R(szext_clamp_s32, "szext.clamp.s32 %d, %a, %b;", S32, U32, U32, NONE, NONE, extended(a, b > 32 ? 32 : b, 1))                          \
+    R(szext_clamp_u32, "szext.clamp.u32 %d, %a, %b;", U32, U32, U32, NONE, NONE, extended(a, b > 32 ? 32 : b, 0))                          \
+    R(szext_wrap_s32, "szext.wrap.s32 %d, %a, %b;", S32, U32, U32, NONE, NONE, extended(a, b & 31, 1))                                     \
+    R(prmt, "prmt.b32 %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted(a, b, c))                                                       \
+    R(prmt_imm, "prmt.b32 %d, %a, %b, 0xf2c5;", B32, B32, B32, NONE, NONE, permuted(a, b, 0xf2c5))                                         \
+    R(prmt_f4e, "prmt.b32.f4e %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted_by_mode(a, b, c, "3210 4321 5432 6543"))                \
+    R(prmt_b4e, "prmt.b32.b4e %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted_by_mode(a, b, c, "5670 6701 7012 0123"))                \
+    R(prmt_rc8, "prmt.b32.rc8 %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted_by_mode(a, b, c, "0000 1111 2222 3333"))                \
+    R(prmt_ecl, "prmt.b32.ecl %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted_by_mode(a, b, c, "3210 3211 3222 3333"))                \
+    R(prmt_ecr, "prmt.b32.ecr %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted_by_mode(a, b, c, "0000 1110 2210 3210"))                \
     R(prmt_rc16, "prmt.b32.rc16 %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted_by_mode(a, b, c, "1010 3232 1010 3232"))
 
 DEFINE_TABLE(bits, ROWS)

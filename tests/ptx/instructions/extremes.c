@@ -51,16 +51,17 @@ static uint32_t pair(int32_t of_low, int32_t of_high)
 #define LESSER(a, b) ((a) < (b) ? (a) : (b))
 #define GREATER(a, b) ((a) > (b) ? (a) : (b))
 
-#define ROWS(R) \
-    R(min_f32_xorsign, "min.xorsign.abs.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, with_xored_sign(true, false, a, b)) \
-    R(max_f32_xorsign, "max.xorsign.abs.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, with_xored_sign(false, false, a, b)) \
-    R(max_f32_nan_xorsign, "max.NaN.xorsign.abs.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, with_xored_sign(false, true, a, b)) \
-    R(min_f32_ftz_xorsign, "min.ftz.xorsign.abs.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, with_xored_sign(true, false, flush(a), flush(b))) \
-    R(min_f16_xorsign, "min.xorsign.abs.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, half_with_xored_sign(true, a, b)) \
-    R(min_s32_relu, "min.relu.s32 %d, %a, %b;", S32, S32, S32, NONE, NONE, relu(LESSER(a, b))) \
-    R(max_s32_relu, "max.relu.s32 %d, %a, %b;", S32, S32, S32, NONE, NONE, relu(GREATER(a, b))) \
-    R(min_s16x2, "min.s16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE, pair(LESSER(low(a), low(b)), LESSER(high(a), high(b)))) \
-    R(max_s16x2_relu, "max.relu.s16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE, \
+#define ROWS(R)                                                                                                                            \
+    R(min_f32_xorsign, "min.xorsign.abs.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, with_xored_sign(true, false, a, b))                   \
+    R(max_f32_xorsign, "max.xorsign.abs.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, with_xored_sign(false, false, a, b))                  \
+    R(max_f32_nan_xorsign, "max.NaN.xorsign.abs.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, with_xored_sign(false, true, a, b))           \
+    R(min_f32_ftz_xorsign, "min.ftz.xorsign.abs.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE,                                               \
+      with_xored_sign(true, false, flush(a), flush(b)))                                                                                    \
+    R(min_f16_xorsign, "min.xorsign.abs.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, half_with_xored_sign(true, a, b))                     \
+    R(min_s32_relu, "min.relu.s32 %d, %a, %b;", S32, S32, S32, NONE, NONE, relu(LESSER(a, b)))                                             \
+    R(max_s32_relu, "max.relu.s32 %d, %a, %b;", S32, S32, S32, NONE, NONE, relu(GREATER(a, b)))                                            \
+    R(min_s16x2, "min.s16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE, pair(LESSER(low(a), low(b)), LESSER(high(a), high(b))))               \
+    R(max_s16x2_relu, "max.relu.s16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE,                                                             \
       pair(relu(GREATER(low(a), low(b))), relu(GREATER(high(a), high(b)))))
 
 DEFINE_TABLE(extremes, ROWS)

@@ -47,27 +47,27 @@ static uint32_t pair(uint16_t low, uint16_t high)
 #define HIGH(x) (uint16_t)((x) >> 16)
 #define F(x) f16_to_float(x)
 
-#define SCALAR(R) \
-    R(add_f16, "add.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, sum(a, b)) \
-    R(sub_f16, "sub.rn.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, sum(a, b ^ 0x8000)) \
-    R(mul_f16, "mul.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, product(a, b)) \
-    R(fma_f16, "fma.rn.f16 %d, %a, %b, %c;", F16, F16, F16, F16, NONE, fused(a, b, c)) \
-    R(add_f16_ftz, "add.ftz.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, flush16(sum(flush16(a), flush16(b)))) \
-    R(mul_f16_sat, "mul.sat.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, saturate16(product(a, b))) \
-    R(neg_f16, "neg.f16 %d, %a;", F16, F16, NONE, NONE, NONE, a ^ 0x8000) \
-    R(abs_f16, "abs.f16 %d, %a;", F16, F16, NONE, NONE, NONE, a & 0x7fff) \
-    R(setp_f16, "setp.lt.f16 %d, %a, %b;", PRED, F16, F16, NONE, NONE, F(a) < F(b)) \
-    R(setp_f16_neu, "setp.neu.f16 %d, %a, %b;", PRED, F16, F16, NONE, NONE, F(a) != F(b)) \
+#define SCALAR(R)                                                                                                                          \
+    R(add_f16, "add.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, sum(a, b))                                                                \
+    R(sub_f16, "sub.rn.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, sum(a, b ^ 0x8000))                                                    \
+    R(mul_f16, "mul.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, product(a, b))                                                            \
+    R(fma_f16, "fma.rn.f16 %d, %a, %b, %c;", F16, F16, F16, F16, NONE, fused(a, b, c))                                                     \
+    R(add_f16_ftz, "add.ftz.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, flush16(sum(flush16(a), flush16(b))))                             \
+    R(mul_f16_sat, "mul.sat.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, saturate16(product(a, b)))                                        \
+    R(neg_f16, "neg.f16 %d, %a;", F16, F16, NONE, NONE, NONE, a ^ 0x8000)                                                                  \
+    R(abs_f16, "abs.f16 %d, %a;", F16, F16, NONE, NONE, NONE, a & 0x7fff)                                                                  \
+    R(setp_f16, "setp.lt.f16 %d, %a, %b;", PRED, F16, F16, NONE, NONE, F(a) < F(b))                                                        \
+    R(setp_f16_neu, "setp.neu.f16 %d, %a, %b;", PRED, F16, F16, NONE, NONE, F(a) != F(b))                                                  \
     R(set_f16, "set.eq.f16.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, F(a) == F(b) ? 0x3c00 : 0)
 
-#define PAIRS(R) \
-    R(add_f16x2, "add.f16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE, pair(sum(LOW(a), LOW(b)), sum(HIGH(a), HIGH(b)))) \
-    R(mul_f16x2, "mul.f16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE, pair(product(LOW(a), LOW(b)), product(HIGH(a), HIGH(b)))) \
-    R(fma_f16x2, "fma.rn.f16x2 %d, %a, %b, %c;", B32, B32, B32, B32, NONE, \
-      pair(fused(LOW(a), LOW(b), LOW(c)), fused(HIGH(a), HIGH(b), HIGH(c)))) \
-    R(neg_f16x2, "neg.f16x2 %d, %a;", B32, B32, NONE, NONE, NONE, a ^ 0x80008000) \
-    R(set_f16x2, "set.gt.f16x2.f16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE, \
-      pair(F(LOW(a)) > F(LOW(b)) ? 0x3c00 : 0, F(HIGH(a)) > F(HIGH(b)) ? 0x3c00 : 0)) \
+#define PAIRS(R)                                                                                                                           \
+    R(add_f16x2, "add.f16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE, pair(sum(LOW(a), LOW(b)), sum(HIGH(a), HIGH(b))))                     \
+    R(mul_f16x2, "mul.f16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE, pair(product(LOW(a), LOW(b)), product(HIGH(a), HIGH(b))))             \
+    R(fma_f16x2, "fma.rn.f16x2 %d, %a, %b, %c;", B32, B32, B32, B32, NONE,                                                                 \
+      pair(fused(LOW(a), LOW(b), LOW(c)), fused(HIGH(a), HIGH(b), HIGH(c))))                                                               \
+    R(neg_f16x2, "neg.f16x2 %d, %a;", B32, B32, NONE, NONE, NONE, a ^ 0x80008000)                                                          \
+    R(set_f16x2, "set.gt.f16x2.f16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE,                                                              \
+      pair(F(LOW(a)) > F(LOW(b)) ? 0x3c00 : 0, F(HIGH(a)) > F(HIGH(b)) ? 0x3c00 : 0))                                                      \
     R(cvt_f16x2, "cvt.rn.f16x2.f32 %d, %a, %b;", B32, F32, F32, NONE, NONE, pair(rounded(b), rounded(a)))
 
 #define PAIR_ENTRY(id, text, result, ta, tb, tc, te, expression) {#id, text, result, {ta, tb, tc, te}, want_##id, HALVES, 0, 0, 0},

@@ -20,7 +20,7 @@ static const struct table *const tables[] = {
 #include "tables.def"
 };
 
-static unsigned shown = 3;           /* differences printed a row */
+static unsigned shown = 3;            /* differences printed a row */
 static const char *may_refuse = NULL; /* a word of rows */
 
 static bool check(CUresult result, const char *what)
@@ -64,9 +64,8 @@ static void put(struct text *text, const char *format, ...)
 static const char *register_type(enum type type)
 {
     static const char *const names[TYPE_COUNT] = {
-        [PRED] = "pred", [B8] = "b16", [B16] = "b16", [U16] = "u16", [S16] = "s16", [U32] = "u32", [S32] = "s32",
-        [B32] = "b32",   [B64] = "b64", [U64] = "u64", [S64] = "s64", [F16] = "b16", [F32] = "f32", [F64] = "f64",
-        [BF16] = "b16",
+        [PRED] = "pred", [B8] = "b16",  [B16] = "b16", [U16] = "u16", [S16] = "s16", [U32] = "u32", [S32] = "s32",  [B32] = "b32",
+        [B64] = "b64",   [U64] = "u64", [S64] = "s64", [F16] = "b16", [F32] = "f32", [F64] = "f64", [BF16] = "b16",
     };
 
     return names[type];

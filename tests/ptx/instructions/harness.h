@@ -53,12 +53,12 @@ unsigned type_bits(enum type type);
 bool type_is_float(enum type type);
 
 /* ---- host arithmetic for the references (reference.c) ---- */
-float f16_to_float(uint16_t bits); /* exact */
+float f16_to_float(uint16_t bits);                    /* exact */
 uint16_t f16_from_double(double value, int rounding); /* FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD; one rounding */
 float bf16_to_float(uint16_t bits);
 uint16_t bf16_from_double(double value); /* nearest even, one rounding */
-float flush(float value);          /* subnormals to zeros of the same sign */
-float saturate(float value);       /* [0, 1], NaN to 0 */
+float flush(float value);                /* subnormals to zeros of the same sign */
+float saturate(float value);             /* [0, 1], NaN to 0 */
 /* One operation in a rounding mode. */
 float add_f32(int rounding, float a, float b);
 float mul_f32(int rounding, float a, float b);

@@ -6,14 +6,14 @@
 #include <fenv.h>
 #include <math.h>
 
-#define IN_MODE(type, name, parameters, expression) \
-    type name parameters                            \
-    {                                               \
-        volatile type result;                       \
-        fesetround(rounding);                       \
-        result = (expression);                      \
-        fesetround(FE_TONEAREST);                   \
-        return result;                              \
+#define IN_MODE(type, name, parameters, expression)                                                                                        \
+    type name parameters                                                                                                                   \
+    {                                                                                                                                      \
+        volatile type result;                                                                                                              \
+        fesetround(rounding);                                                                                                              \
+        result = (expression);                                                                                                             \
+        fesetround(FE_TONEAREST);                                                                                                          \
+        return result;                                                                                                                     \
     }
 #define V(type, x) (*(volatile const type *)&(x))
 IN_MODE(float, add_f32, (int rounding, float a, float b), V(float, a) + V(float, b))

@@ -47,20 +47,20 @@
 #define put_U64(value) (uint64_t)(value)
 #define put_S64(value) (uint64_t)(value)
 
-#define REFERENCE(id, text, result, ta, tb, tc, te, expression) \
-    static uint64_t want_##id(const uint64_t *in)               \
-    {                                                           \
-        const c_##ta a = get_##ta(in[0]);                       \
-        const c_##tb b = get_##tb(in[1]);                       \
-        const c_##tc c = get_##tc(in[2]);                       \
-        const c_##te e = get_##te(in[3]);                       \
-                                                                \
-        (void)a, (void)b, (void)c, (void)e;                     \
-        return put_##result(expression);                        \
+#define REFERENCE(id, text, result, ta, tb, tc, te, expression)                                                                            \
+    static uint64_t want_##id(const uint64_t *in)                                                                                          \
+    {                                                                                                                                      \
+        const c_##ta a = get_##ta(in[0]);                                                                                                  \
+        const c_##tb b = get_##tb(in[1]);                                                                                                  \
+        const c_##tc c = get_##tc(in[2]);                                                                                                  \
+        const c_##te e = get_##te(in[3]);                                                                                                  \
+                                                                                                                                           \
+        (void)a, (void)b, (void)c, (void)e;                                                                                                \
+        return put_##result(expression);                                                                                                   \
     }
 #define ENTRY(id, text, result, ta, tb, tc, te, expression) {#id, text, result, {ta, tb, tc, te}, want_##id, EXACT, 0, 0, 0},
-#define DEFINE_TABLE(name, list)                  \
-    list(REFERENCE) static const struct row rows[] = {list(ENTRY)}; \
+#define DEFINE_TABLE(name, list)                                                                                                           \
+    list(REFERENCE) static const struct row rows[] = {list(ENTRY)};                                                                        \
     const struct table table_##name = {#name, rows, sizeof rows / sizeof *rows, NULL};
 
 #endif
