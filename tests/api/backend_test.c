@@ -636,6 +636,8 @@ static void test_queues_wait_for_each_other(void **state)
     backend->queues->destroy(queues[2]);
 }
 
+#define HELD_LAUNCHES 1500u /* more than OpenCL has room for in one piece of its memory for arguments */
+
 /* A queue that waits for the host holds up nobody else, not even on a device with one VkQueue; what waits for it follows. */
 static void test_host_timeline(void **state)
 {
@@ -648,8 +650,8 @@ static void test_host_timeline(void **state)
     ok(backend->queues->fill(f->queue, f->data, 0, 1024, 1));
     await_all(f->queue);
     ok(backend->queues->wait(held, timeline, 5));
-    for (uint32_t i = 0; i < 300; i++)
-        launch_step(f, held, f->data, 10, 64);
+    for (uint32_t i = 0; i < HELD_LAUNCHES; i++)
+        launch_step(f, held, f->data, i, 64); /* the parameters of each stay until it runs */
     ok(backend->queues->wait_queue(follower, held, backend->queues->point(held)));
     launch_step(f, follower, f->data, 11, 64);
     ok(backend->queues->flush(held));
@@ -665,8 +667,8 @@ static void test_host_timeline(void **state)
     {
         uint32_t expect = 1;
 
-        for (uint32_t i = 0; i < 300; i++)
-            expect = step_on_host(expect, 10);
+        for (uint32_t i = 0; i < HELD_LAUNCHES; i++)
+            expect = step_on_host(expect, i);
         assert_int_equal(download(f, f->queue, f->data, 1024)[63], step_on_host(expect, 11));
     }
     ok(backend->queues->wait(held, timeline, 3)); /* long reached */
