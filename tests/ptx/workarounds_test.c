@@ -20,7 +20,19 @@
     .dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1, .shared_bytes = 32768, .max_block_threads = 1024, \
     .float64 = 1, .int64 = 1, .int16 = 1, .int8 = 1, .storage8 = 1, .storage16 = 1
 
-static const struct ptx2spv_target vulkan = {VULKAN}, opencl = {OPENCL};
+static const struct ptx2spv_target vulkan = {VULKAN}, opencl = {OPENCL},
+                                   warps = {.dialect = PTX2SPV_OPENCL,
+                                            .warp_form = PTX2SPV_WARP_NATIVE,
+                                            .subgroup_size = 32,
+                                            .threads_in_turn = 1,
+                                            .shared_bytes = 32768,
+                                            .max_block_threads = 1024,
+                                            .float64 = 1,
+                                            .int64 = 1,
+                                            .int16 = 1,
+                                            .int8 = 1,
+                                            .storage8 = 1,
+                                            .storage16 = 1};
 
 /* For each workaround: a body, with registers p<4> h<4> r<16> d<4> f<4>, and sh in shared memory. d0, r0, r1, f0 come from parameters. */
 static const struct row {
@@ -47,6 +59,9 @@ static const struct row {
     [PTX2SPV_WORKAROUND_INDEX_PREDICATED_LOOPS] =
         {&opencl, "mov.u32 r2,%tid.x; mov.u32 r3,0; L: vote.sync.ballot.b32 r4,1,-1; add.u32 r3,r3,1; setp.lt.u32 p0,r3,r2; @p0 bra L;"
                   "st.global.u32 [d0],r4;"},
+    [PTX2SPV_WORKAROUND_INDEX_SCATTERING_LOOPS] =
+        {&warps, "mov.u32 r2,%tid.x; mov.u32 r3,0; L: add.u32 r3,r3,1; setp.eq.u32 p0,r3,r2; @p0 bra E; setp.lt.u32 p1,r3,7; @p1 bra L;"
+                 "st.global.u32 [d0],r3; E: vote.sync.ballot.b32 r4,1,-1; st.global.u32 [d0+4],r4;"},
     [PTX2SPV_WORKAROUND_INDEX_VECTORIZED_STATES] = {&opencl, "mov.u32 r2,%tid.x; shfl.sync.idx.b32 r3,r2,0,31,-1; st.global.u32 [d0],r3;"},
     [PTX2SPV_WORKAROUND_INDEX_SECOND_STORES] = {&opencl,
                                                 "st.global.u32 [d0],r0; setp.lt.u32 p0,r0,r1; @!p0 bra E; st.global.u32 [d0],r1; E:"},

@@ -303,6 +303,39 @@ struct choice {
     const bool *divergent; /* indexed by block id; NULL if not needed */
 };
 
+static bool is_inside(const struct ct_block *block, const struct ct_block *header)
+{
+    const struct ct_block *head = block->loop_head;
+
+    while (head && head != header)
+        head = head->loop_parent;
+    return head == header;
+}
+
+/* Whether threads may be in different iterations of a loop with several entries, or leave a loop in different iterations for different
+ * blocks. */
+static bool has_scattering_loop(struct ct_fn *fn, const bool *divergent)
+{
+    const struct ct_block **exits = CT_ARENA_ARRAY(&fn->compilation->scratch, const struct ct_block *, fn->blocks.n); /* of each header */
+
+    ct_fn_compute_rpo(fn);
+    ct_fn_compute_dominators(fn);
+    if (!ct_fn_is_reducible(fn))
+        return true;
+    ct_fn_compute_loops(fn);
+    for (uint32_t b = 0; b < fn->blocks.n; b++) {
+        const struct ct_block *block = fn->blocks.v[b];
+
+        for (uint32_t s = 0; divergent[b] && s < block->n_succs; s++)
+            for (const struct ct_block *head = block->loop_head; head && !is_inside(block->succs[s], head); head = head->loop_parent) {
+                if (exits[head->id] && exits[head->id] != block->succs[s])
+                    return true;
+                exits[head->id] = block->succs[s];
+            }
+    }
+    return false;
+}
+
 /* For devices whose warps do not make independent progress, or that require every thread at every barrier, but not at warp instructions.
  * If a barrier is divergent, warp instructions use the exchange area, too: a kernel has one form. */
 static void choose_for_barriers(struct ct_fn *fn, struct choice *choice)
@@ -310,6 +343,8 @@ static void choose_for_barriers(struct ct_fn *fn, struct choice *choice)
     const struct points points = find_points(fn, choice->divergent, true);
 
     choice->native = !points.divergent_barrier && !points.parts;
+    if (choice->native && fn->target->workarounds & PTX2SPV_WORKAROUND_SCATTERING_LOOPS)
+        choice->native = !has_scattering_loop(fn, choice->divergent);
 }
 
 static const bool *all_but_the_entry(struct ct_fn *fn)
