@@ -2,8 +2,8 @@
 /* Loading and unloading modules.
  *
  * Unloading while other threads launch: a launch reads module->loaded with its stream locked; unloading clears it first and then waits
- * for all streams, taking the lock of each. So a launch either saw the module loaded, and unloading waits for it, or finds the module
- * unloaded. */
+ * for all streams, taking the lock of each (ct_streams_synchronize). So a launch either saw the module loaded, and unloading waits for it,
+ * or finds the module unloaded. */
 #include "module.h"
 
 #include "core/base/config.h"

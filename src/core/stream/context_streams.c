@@ -55,8 +55,8 @@ static void snapshot_drop(struct snapshot *snapshot)
     free(snapshot->points);
 }
 
-/* Takes the next streams of the list, which is in descending order: numbers below *below, which becomes the number of the last one. */
-static size_t take_batch(struct ct_context *context, unsigned long long *below, struct stream_point points[BATCH])
+/* Retains the next streams of the list, which is in descending order: numbers below *below, which becomes the number of the last one. */
+static size_t take_batch(struct ct_context *context, unsigned long long *below, struct ct_stream *out[BATCH])
 {
     size_t n = 0;
 
@@ -64,29 +64,43 @@ static size_t take_batch(struct ct_context *context, unsigned long long *below, 
     for (struct ct_stream *stream = context->streams; stream && n < BATCH; stream = stream->next_in_context) {
         if (stream->list_number >= *below)
             continue;
-        points[n++] = (struct stream_point){stream, ct_stream_point(stream)};
         ct_object_retain(&stream->object);
+        out[n++] = stream;
         *below = stream->list_number;
     }
     ct_mutex_unlock(&context->lock);
     return n;
 }
 
+/* The point is read with the stream locked, so that a command which another thread is recording counts: what this thread made unreachable
+ * before (a module) may be freed after the wait, if those who record look at it with the stream locked. */
+static CUresult await_recorded(struct ct_stream *stream)
+{
+    uint64_t point;
+    CUresult r;
+
+    ct_mutex_lock(&stream->lock);
+    point = ct_stream_point(stream);
+    ct_mutex_unlock(&stream->lock);
+    r = ct_stream_await(stream, point);
+    if (r == CUDA_SUCCESS)
+        ct_stream_observe_wait(stream, point);
+    return r;
+}
+
 /* Allocates no memory, since a free has to synchronize even if the host has no memory left. */
 CUresult ct_streams_synchronize(struct ct_context *context)
 {
     unsigned long long below = ULLONG_MAX;
-    struct stream_point points[BATCH];
+    struct ct_stream *streams[BATCH];
     CUresult r, first = CUDA_SUCCESS;
     size_t n;
 
-    while ((n = take_batch(context, &below, points)) > 0)
+    while ((n = take_batch(context, &below, streams)) > 0)
         for (size_t i = 0; i < n; i++) {
-            r = ct_stream_await(points[i].stream, points[i].point);
+            r = await_recorded(streams[i]);
             first = first == CUDA_SUCCESS ? r : first;
-            if (r == CUDA_SUCCESS)
-                ct_stream_observe_wait(points[i].stream, points[i].point);
-            ct_object_release(&points[i].stream->object);
+            ct_object_release(&streams[i]->object);
         }
     ct_streams_reap(context);
     return first;
