@@ -54,7 +54,7 @@ static const struct row on_cpus[] = {
 /* Batches specify when the source is read. */
 static const struct row in_batches[] = {
     {"pageable, in order", {D, P, ASYNC, .source = CT_SOURCE_IN_ORDER, .bytes = 64 * MIB}, {.way = CT_WAY_UPLOAD_IN_ORDER}},
-    {"the same, and much", {D, P, ASYNC, .source = CT_SOURCE_IN_ORDER, .bytes = 64 * MIB + 1}, {.way = CT_WAY_UPLOAD, .settles = true}},
+    {"the same, and much", {D, P, ASYNC, .source = CT_SOURCE_IN_ORDER, .bytes = 64 * MIB + 1}, {.way = CT_WAY_UPLOAD, .drains = true}},
     {"page-locked, in order", {D, H, ASYNC, .source = CT_SOURCE_IN_ORDER, .bytes = 128 * MIB}, {.way = CT_WAY_QUEUE}},
     {"pageable, at the call", {D, P, ASYNC, .source = CT_SOURCE_AT_CALL, .bytes = 64}, {.way = CT_WAY_UPLOAD}},
     {"device memory, at the call", {D, D, ASYNC, .source = CT_SOURCE_AT_CALL, .bytes = 64}, {.way = CT_WAY_QUEUE, .waits = true}},
@@ -68,9 +68,9 @@ static void check(const struct row *rows, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct ct_copy_plan plan = ct_copy_plan(&rows[i].facts), *wanted = &rows[i].plan;
 
-        if (plan.way != wanted->way || plan.settles != wanted->settles || plan.host_if_idle != wanted->host_if_idle ||
+        if (plan.way != wanted->way || plan.drains != wanted->drains || plan.host_if_idle != wanted->host_if_idle ||
             plan.waits != wanted->waits)
-            fail_msg("%s: way %d, settles %d, host if idle %d, waits %d", rows[i].what, (int)plan.way, plan.settles, plan.host_if_idle,
+            fail_msg("%s: way %d, drains %d, host if idle %d, waits %d", rows[i].what, (int)plan.way, plan.drains, plan.host_if_idle,
                      plan.waits);
     }
 }

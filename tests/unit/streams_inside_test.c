@@ -6,6 +6,7 @@
 #include "core/device/context.h"
 #include "core/memory/memory.h"
 #include "core/stream/stream.h"
+#include "core/stream/stream_ring.h"
 #include "mock_backend.h"
 
 #include <limits.h>
@@ -82,8 +83,8 @@ static void the_ring_is_recycled(void **state)
     ok(cuMemFree(p));
 }
 
-/* Scratch memory for core's own use: large requests get memory of their own, which is released when their work is complete. */
-static void scratch_of_every_size(void **state)
+/* The ring: large requests get memory of their own, which is released when their work is complete. */
+static void ring_pieces_of_every_size(void **state)
 {
     static const uint64_t sizes[] = {1, 16, 4096, 256 << 10, (256 << 10) + 1, 5 << 20};
     struct mock_counts before = mock_count(), after;
@@ -96,16 +97,15 @@ static void scratch_of_every_size(void **state)
     for (unsigned round = 0; round < 40; round++) {
         ok(ct_stream_begin(stream));
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-            struct ct_memory *memory;
-            uint64_t address, offset;
-            void *host;
+            struct ct_ring_piece piece;
 
-            ok(ct_stream_scratch(stream, sizes[i], 64, &host, &address, &memory, &offset));
-            assert_int_equal(offset % 64, 0);
-            assert_true(offset + sizes[i] <= memory->size_bytes);
-            assert_ptr_equal(host, (char *)memory->host + offset);
-            assert_int_equal(ct_rule_devaddr(&stream->context->device->info.target, address).v, memory->address.v + offset);
-            memset(host, (int)round, sizes[i]);
+            ok(ct_stream_ring_take(stream->ring, sizes[i], 64, &piece));
+            assert_int_equal(piece.offset % 64, 0);
+            assert_true(piece.offset + sizes[i] <= piece.memory->size_bytes);
+            assert_ptr_equal(piece.host, (char *)piece.memory->host + piece.offset);
+            assert_int_equal(ct_rule_devaddr(&stream->context->device->info.target, piece.address).v,
+                             piece.memory->address.v + piece.offset);
+            memset(piece.host, (int)round, sizes[i]);
         }
         ct_stream_end(stream);
     }
@@ -294,7 +294,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dead_handles_are_found_out),
         cmocka_unit_test(the_ring_is_recycled),
-        cmocka_unit_test(scratch_of_every_size),
+        cmocka_unit_test(ring_pieces_of_every_size),
         cmocka_unit_test(destroyed_streams_go_when_their_work_is_done),
         cmocka_unit_test(records_under_way_keep_their_timestamps),
         cmocka_unit_test(contexts_take_all_along),

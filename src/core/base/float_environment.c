@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Switches to the default floating-point environment and back. An application that has not changed its own pays for one comparison. */
 #include "float_environment.h"
 
 #include <stdint.h>

@@ -209,7 +209,7 @@ CUresult ct_copy_execute(struct ct_stream *stream, const struct ct_copy_command 
     ct_context_note_access(stream->context, copy->src.owner);
     facts = facts_of(stream, copy, command);
     plan = ct_copy_plan(&facts);
-    if (plan.settles)
+    if (plan.drains)
         r = ct_stream_drain(stream);
     return r == CUDA_SUCCESS ? carry_out(stream, copy, &plan) : r;
 }

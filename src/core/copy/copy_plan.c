@@ -42,7 +42,7 @@ struct ct_copy_plan ct_copy_plan(const struct ct_copy_facts *f)
 
     return (struct ct_copy_plan){
         .way = way(f, by_host, must_wait),
-        .settles = f->source == CT_SOURCE_IN_ORDER && is_pageable && f->bytes > READ_IN_ORDER_BYTES,
+        .drains = f->source == CT_SOURCE_IN_ORDER && is_pageable && f->bytes > READ_IN_ORDER_BYTES,
         .host_if_idle = by_host && (is_pageable || f->bytes <= ASYNC_BY_HOST_BYTES),
         .waits = must_wait,
     };

@@ -53,7 +53,7 @@ enum ct_copy_way {
 
 struct ct_copy_plan {
     enum ct_copy_way way;
-    bool settles;      /* the call first waits for the stream's work */
+    bool drains;       /* the call first waits for the stream's work */
     bool host_if_idle; /* recorded ways: the host copies during the call if the stream is idle */
     bool waits;        /* recorded ways: the call waits until the copy is complete */
 };

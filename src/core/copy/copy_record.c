@@ -13,9 +13,9 @@
 #define CT_CHANNEL "copy"
 #define PIECE_BYTES CT_RING_SHARED_BYTES
 
-CUresult ct_copy_record_direct_locked(struct ct_stream *stream, const struct ct_copy *copy)
+static struct ct_copy_region region_of(const struct ct_copy *copy)
 {
-    const struct ct_copy_region region = {
+    return (struct ct_copy_region){
         .dst_offset = copy->dst.offset,
         .src_offset = copy->src.offset,
         .row_bytes = copy->row_bytes,
@@ -26,6 +26,11 @@ CUresult ct_copy_record_direct_locked(struct ct_stream *stream, const struct ct_
         .dst_slice = copy->dst_slice,
         .src_slice = copy->src_slice,
     };
+}
+
+CUresult ct_copy_record_direct_locked(struct ct_stream *stream, const struct ct_copy *copy)
+{
+    const struct ct_copy_region region = region_of(copy);
 
     return ct_stream_record_copy_locked(stream, copy->dst.memory, copy->src.memory, &region);
 }
@@ -133,16 +138,7 @@ static CUresult record_read_locked(struct ct_stream *stream, const struct ct_cop
 static CUresult record_late_locked(struct ct_stream *stream, const struct ct_copy *copy)
 {
     struct ct_ring_piece staged;
-    struct ct_copy_region region = {
-        .dst_offset = copy->dst.offset,
-        .row_bytes = copy->row_bytes,
-        .rows = copy->rows,
-        .slices = copy->slices,
-        .dst_pitch = copy->dst_pitch,
-        .dst_slice = copy->dst_slice,
-        .src_pitch = copy->row_bytes,
-        .src_slice = copy->row_bytes * copy->rows,
-    };
+    struct ct_copy_region region = region_of(copy);
     CUresult r = ct_stream_ring_take(stream->ring, ct_copy_bytes(copy), CT_TEXEL_BYTES, &staged);
 
     if (r == CUDA_SUCCESS)
@@ -150,6 +146,8 @@ static CUresult record_late_locked(struct ct_stream *stream, const struct ct_cop
     if (r != CUDA_SUCCESS)
         return r;
     region.src_offset = staged.offset;
+    region.src_pitch = copy->row_bytes;
+    region.src_slice = copy->row_bytes * copy->rows;
     return ct_stream_record_copy_locked(stream, copy->dst.memory, staged.memory, &region);
 }
 

@@ -118,14 +118,8 @@ static CUresult make(struct ct_context *context, const struct ct_launch_code *co
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "cooperative launch");
     job->context = context;
     job->may_wait = code->info->grid_thread_words > 0;
-    job->launch = (struct ct_launch){
-        .kernel = code->image,
-        .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
-        .block = {shape->block[0], shape->block[1], shape->block[2]},
-        .dynamic_shared_bytes = shape->dynamic_shared_bytes,
-        .image = code->variables,
-        .fault = context->fault->memory->address,
-    };
+    job->launch = ct_launch_of(code, shape);
+    job->launch.fault = context->fault->memory->address;
     r = context->backend->queues->create(context->backend_device, &desc, &job->queue);
     if (r == CUDA_SUCCESS)
         r = make_memory(job, code->info, shape);

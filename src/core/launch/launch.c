@@ -13,6 +13,7 @@
 #include "core/backing/memory_backing.h"
 #include "core/code/occupancy.h"
 #include "core/stream/stream_record.h"
+#include "core/stream/stream_ring.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -156,12 +157,12 @@ static CUresult pack(const struct ct_function *function, void **params, void **e
     return CUDA_SUCCESS;
 }
 
-/* The part of a launch that is known before recording: all but the parameters and the addresses of the variables and the fault word. */
-static struct ct_launch launch_of(const struct ct_launch_code *code, const struct ct_launch_shape *shape)
+struct ct_launch ct_launch_of(const struct ct_launch_code *code, const struct ct_launch_shape *shape)
 {
     return (struct ct_launch){
         .kernel = code->image,
         .variant = code->variant,
+        .image = code->variables,
         .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
         .block = {shape->block[0], shape->block[1], shape->block[2]},
         .dynamic_shared_bytes = shape->dynamic_shared_bytes,
@@ -172,20 +173,18 @@ static struct ct_launch launch_of(const struct ct_launch_code *code, const struc
 static CUresult record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape, const void *params)
 {
     const struct ct_context *context = stream->context;
-    struct ct_launch launch = launch_of(code, shape);
+    struct ct_launch launch = ct_launch_of(code, shape);
 
     launch.params = params;
-    launch.image = code->variables;
     launch.fault = context->fault->memory->address;
     if (code->info->params_in_buffer) {
-        struct ct_memory *memory;
-        uint64_t offset;
-        void *host;
-        CUresult r = ct_stream_scratch(stream, code->info->param_bytes, CT_PARAMS_ALIGN, &host, &launch.params_address, &memory, &offset);
+        struct ct_ring_piece piece;
+        CUresult r = ct_stream_ring_take(stream->ring, code->info->param_bytes, CT_PARAMS_ALIGN, &piece);
 
         if (r != CUDA_SUCCESS)
             return r;
-        memcpy(host, params, code->info->param_bytes);
+        memcpy(piece.host, params, code->info->param_bytes);
+        launch.params_address = piece.address;
     }
     return ct_stream_record_launch_locked(stream, &launch);
 }
@@ -198,7 +197,7 @@ static CUresult prepare_variant(struct ct_launch_command *command)
 {
     const struct ct_backend *backend = command->function->module->context->backend;
     const struct ct_launch_code code = {.image = command->runs->image};
-    const struct ct_launch launch = launch_of(&code, &command->shape);
+    const struct ct_launch launch = ct_launch_of(&code, &command->shape);
 
     return backend->kernels->prepare && !command->shape.cooperative ? backend->kernels->prepare(&launch, &command->variant) : CUDA_SUCCESS;
 }
@@ -287,7 +286,7 @@ static CUresult record_command(struct ct_stream *stream, const struct ct_launch_
     if (r != CUDA_SUCCESS)
         return r;
     if (module->image_address)
-        code.variables = (ct_devaddr){module->image_address}; /* H: what a kernel makes of it may leave as a pointer */
+        code.variables = (ct_devaddr){module->image_address}; /* the CUDA address: kernels may store pointers into it */
     if (!atomic_load(&module->loaded))                        /* with the stream locked: see module.c */
         r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s: its module has been unloaded", command->function->decl->name);
     else if (command->shape.cooperative)

@@ -27,8 +27,7 @@ struct ct_launch_command {
 
 /* May take long: call it with no lock held. Parameters are passed as a pointer to each (params) or as one buffer (extra), not both.
  * INVALID_VALUE: dimensions, shared memory or parameters against the limits of device and kernel; what ct_function_compile gives;
- * LAUNCH_OUT_OF_RESOURCES; COOPERATIVE_LAUNCH_TOO_LARGE: more blocks than cuOccupancyMaxActiveBlocksPerMultiprocessor has room for on the
- * device. Finish the command only on success. `room` must outlive the command, which stores its parameters there if they fit. */
+ * LAUNCH_OUT_OF_RESOURCES; COOPERATIVE_LAUNCH_TOO_LARGE: see check_room in launch.c. Finish the command only on success. `room` must outlive the command, which stores its parameters there if they fit. */
 CUresult ct_launch_command_init(struct ct_launch_command *command, struct ct_function *function, const struct ct_launch_shape *shape,
                                 void **params, void **extra, unsigned char room[CT_LAUNCH_ROOM_BYTES]);
 void ct_launch_command_finish(struct ct_launch_command *command);
@@ -52,6 +51,8 @@ struct ct_launch_code {
     ct_devaddr variables;                    /* of its module; 0 none */
     const struct ct_kernel_variant *variant; /* compiled for the launch's shape, or NULL */
 };
+/* A launch without its parameters and the address of the fault word. */
+struct ct_launch ct_launch_of(const struct ct_launch_code *code, const struct ct_launch_shape *shape);
 /* cooperative.c: a cooperative launch, between begin and end, of a kernel from ct_function_cooperative that outlives the stream's
  * work. `params`: param_bytes of them, without the additional parameter. OUT_OF_MEMORY. */
 CUresult ct_launch_record_cooperative(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,

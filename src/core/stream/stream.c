@@ -116,23 +116,6 @@ void ct_stream_end(struct ct_stream *stream)
     ct_mutex_unlock(&stream->lock);
 }
 
-CUresult ct_stream_scratch(struct ct_stream *stream, uint64_t size_bytes, uint64_t align, void **out_host, uint64_t *out_address,
-                           struct ct_memory **out_memory, uint64_t *out_offset)
-{
-    struct ct_ring_piece piece;
-    CUresult r;
-
-    assert(ct_mutex_held(&stream->lock));
-    r = ct_stream_ring_take(stream->ring, size_bytes, align, &piece);
-    if (r != CUDA_SUCCESS)
-        return r;
-    *out_host = piece.host;
-    *out_address = piece.address;
-    *out_memory = piece.memory;
-    *out_offset = piece.offset;
-    return CUDA_SUCCESS;
-}
-
 bool ct_stream_is_idle_locked(struct ct_stream *stream)
 {
     assert(ct_mutex_held(&stream->lock));

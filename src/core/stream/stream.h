@@ -58,12 +58,6 @@ void ct_stream_release(struct ct_stream *stream); /* takes NULL */
 CUresult ct_stream_begin(struct ct_stream *stream);
 void ct_stream_end(struct ct_stream *stream);
 
-/* Allocates `size_bytes` of host-visible, device-readable memory for the commands that are recorded next. It is recycled when the work
- * recorded until the next ct_stream_end is complete. Called between begin and end. May wait for older work when the ring is full.
- * Copies refer to the memory by *out_memory and *out_offset, kernels by *out_address (a CUDA address). */
-CUresult ct_stream_scratch(struct ct_stream *stream, uint64_t size_bytes, uint64_t align, void **out_host, uint64_t *out_address,
-                           struct ct_memory **out_memory, uint64_t *out_offset);
-
 /* Whether `point` of the stream's queue is complete, or never will be because the queue failed. Does not wait. */
 bool ct_stream_is_complete(struct ct_stream *stream, uint64_t point);
 /* Between begin and end: whether all recorded work is complete, so that the host itself may access the memory. */
