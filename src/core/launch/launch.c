@@ -157,18 +157,6 @@ static CUresult pack(const struct ct_function *function, void **params, void **e
     return CUDA_SUCCESS;
 }
 
-struct ct_launch ct_launch_of(const struct ct_launch_code *code, const struct ct_launch_shape *shape)
-{
-    return (struct ct_launch){
-        .kernel = code->image,
-        .variant = code->variant,
-        .image = code->variables,
-        .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
-        .block = {shape->block[0], shape->block[1], shape->block[2]},
-        .dynamic_shared_bytes = shape->dynamic_shared_bytes,
-    };
-}
-
 /* Records on a stream between begin and end. `params` are packed, info->param_bytes of them; they are copied. */
 static CUresult record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape, const void *params)
 {

@@ -52,7 +52,18 @@ struct ct_launch_code {
     const struct ct_kernel_variant *variant; /* compiled for the launch's shape, or NULL */
 };
 /* A launch without its parameters and the address of the fault word. */
-struct ct_launch ct_launch_of(const struct ct_launch_code *code, const struct ct_launch_shape *shape);
+static inline struct ct_launch ct_launch_of(const struct ct_launch_code *code, const struct ct_launch_shape *shape)
+{
+    return (struct ct_launch){
+        .kernel = code->image,
+        .variant = code->variant,
+        .image = code->variables,
+        .grid = {shape->grid[0], shape->grid[1], shape->grid[2]},
+        .block = {shape->block[0], shape->block[1], shape->block[2]},
+        .dynamic_shared_bytes = shape->dynamic_shared_bytes,
+    };
+}
+
 /* cooperative.c: a cooperative launch, between begin and end, of a kernel from ct_function_cooperative that outlives the stream's
  * work. `params`: param_bytes of them, without the additional parameter. OUT_OF_MEMORY. */
 CUresult ct_launch_record_cooperative(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
