@@ -208,9 +208,10 @@ struct ptx2spv_fault {
 };
 /* What %globaltimer is made of, at PTX2SPV_TIMER_OFFSET behind ptx2spv_system_block.fault_address: with `ticks` of the clock that kernels
  * read it is origin_ns + ticks * (whole_ns + fraction / 2^64), modulo 2^64. The host writes it before a kernel with kernel_info.uses_timer
- * runs. */
+ * runs. With PTX2SPV_WORKAROUND_TRUNCATED_CLOCK the device's clock may lack its upper `lost_bits` bits. `ticks` are then the value with the
+ * clock's lower bits that is nearest to `reference`, a recent value that the host keeps up to date while kernels run. */
 struct ptx2spv_timer {
-    uint64_t origin_ns, whole_ns, fraction;
+    uint64_t origin_ns, whole_ns, fraction, reference, lost_bits;
 };
 #define PTX2SPV_TIMER_OFFSET 16
 enum ptx2spv_fault_code { PTX2SPV_FAULT_NONE = 0, PTX2SPV_FAULT_TRAP = 1, PTX2SPV_FAULT_ASSERT = 2 };

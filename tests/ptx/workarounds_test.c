@@ -20,7 +20,7 @@
     .dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1, .shared_bytes = 32768, .max_block_threads = 1024, \
     .float64 = 1, .int64 = 1, .int16 = 1, .int8 = 1, .storage8 = 1, .storage16 = 1
 
-static const struct ptx2spv_target vulkan = {VULKAN}, opencl = {OPENCL},
+static const struct ptx2spv_target vulkan = {VULKAN}, opencl = {OPENCL}, clocks = {VULKAN, .shader_clock_device = 1},
                                    warps = {.dialect = PTX2SPV_OPENCL,
                                             .warp_form = PTX2SPV_WARP_NATIVE,
                                             .subgroup_size = 32,
@@ -53,6 +53,7 @@ static const struct row {
                   "ld.global.u32 r5,[d0]; add.u32 r2,r2,r5; @p0 bra L; st.global.u32 [d0],r2;"},
     [PTX2SPV_WORKAROUND_INDEX_CONSTANT_CHOICES] = {&vulkan,
                                                    "setp.lt.u32 p0,r0,r1; selp.b32 r2,0x3f800000,0x80000000,p0; st.global.u32 [d0],r2;"},
+    [PTX2SPV_WORKAROUND_INDEX_TRUNCATED_CLOCK] = {&clocks, "mov.u64 d1,%clock64; st.global.u64 [d0],d1;"},
     [PTX2SPV_WORKAROUND_INDEX_HOISTED_LOADS] = {&vulkan, "ld.volatile.shared.u32 r2,[sh]; st.global.u32 [d0],r2;"},
     [PTX2SPV_WORKAROUND_INDEX_LOST_SIGNS] =
         {&opencl, "neg.f32 f1,f0; bar.sync 0; add.f32 f2,f1,f0; st.global.f32 [d0],f2; st.global.f32 [d0+4],f1;"},

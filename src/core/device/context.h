@@ -68,6 +68,7 @@ struct ct_context {
     atomic_bool has_cross_context_work;               /* it has copied or filled memory of other contexts */
     _Atomic int sticky_error;                         /* the CUresult that calls return from now on; CUDA_SUCCESS: none */
     struct ct_backing *fault;                         /* host memory that contains fault_words: memory_backing.h */
+    atomic_bool needs_reference;                      /* timer.c keeps the timer's reference there up to date */
     const volatile struct ptx2spv_fault *fault_words; /* the error that a kernel reported */
     struct ct_stream *legacy_stream;
     struct ct_memory_arena *arena; /* device memory of this context: memory.c */

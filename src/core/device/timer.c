@@ -9,16 +9,22 @@
  *   If the measured tick length agrees, within the uncertainty of a launch, with the driver's timestamp period or with one nanosecond, it
  *   is that.
  *   Otherwise it is the measured length.
+ *   If the clock has the lower 32 bits of CLOCK_MONOTONIC's nanoseconds only (lavapipe 25.0.7, whose clock is that one without its upper
+ * half), a thread keeps a reference in memory up to date, from which kernels extend the clock (struct ptx2spv_timer).
  * The origin is chosen such that the timer equals the host's CLOCK_REALTIME, as with NVIDIA's CUDA driver; from then on it advances
  * without adjustments. */
 #include "timer.h"
 
 #include "context.h"
 #include "core/base/log.h"
+#include "core/base/object.h"
+#include "core/base/thread.h"
 #include "core/backing/memory_backing.h"
 #include "probe_job.h"
 
 #include <math.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 #ifdef __x86_64__
@@ -33,14 +39,8 @@
 #define READS_MAX 50u
 #define READ_NS 2000      /* maximum distance between the readings of the host's two clocks */
 #define PAUSE_NS 4000000l /* between two rounds: the tick length is measured over three pauses */
-
-static int64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
+#define CLOCKS_NS 100000  /* allowed for the drift between two clocks of the host during the readings */
+#define REFRESH_NS 250000000l
 
 static uint64_t processor_cycles(void)
 {
@@ -130,7 +130,7 @@ bool ct_timer_find(const struct ct_timer_question *question, struct ptx2spv_time
 {
     const struct ct_timer_reading *last = &question->readings[question->count - 1];
     const double tick = find_tick(question), whole = floor(tick);
-    struct ptx2spv_timer timer;
+    struct ptx2spv_timer timer = {0};
 
     if (tick <= 0 || tick > 1e9)
         return false;
@@ -140,6 +140,81 @@ bool ct_timer_find(const struct ct_timer_question *question, struct ptx2spv_time
     timer.origin_ns -= last->ticks * timer.whole_ns + (uint64_t)((unsigned __int128)last->ticks * timer.fraction >> 64);
     *out = timer;
     return true;
+}
+
+/* ---- a clock without its upper half ---- */
+
+static int64_t now_ns(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Completes the readings of the lower half of CLOCK_MONOTONIC. False: the clock is another one. */
+static bool complete_readings(struct ct_timer_reading *readings, unsigned count)
+{
+    const int64_t ahead = now_ns(CLOCK_MONOTONIC) - now_ns(CLOCK_MONOTONIC_RAW);
+    uint64_t ticks[ROUNDS];
+
+    for (unsigned i = 0; i < count; i++) {
+        const uint64_t first = (uint64_t)(readings[i].before_ns + ahead) - CLOCKS_NS;
+        const uint32_t later = (uint32_t)readings[i].ticks - (uint32_t)first;
+
+        if (readings[i].ticks > UINT32_MAX || later > (uint64_t)(readings[i].after_ns - readings[i].before_ns) + 2 * CLOCKS_NS)
+            return false;
+        ticks[i] = first + later;
+    }
+    for (unsigned i = 0; i < count; i++)
+        readings[i].ticks = ticks[i];
+    return true;
+}
+
+static _Atomic uint64_t *reference_in(const struct ct_context *context)
+{
+    return (_Atomic uint64_t *)((char *)context->fault->host + PTX2SPV_TIMER_OFFSET + offsetof(struct ptx2spv_timer, reference));
+}
+
+/* Relaxed: a kernel needs any value of the last two seconds. */
+static void refresh_context(struct ct_context *context)
+{
+    if (ct_context_use(context) != CUDA_SUCCESS)
+        return;
+    if (atomic_load_explicit(&context->needs_reference, memory_order_relaxed))
+        atomic_store_explicit(reference_in(context), (uint64_t)now_ns(CLOCK_MONOTONIC), memory_order_relaxed);
+    ct_context_release(context);
+}
+
+static void *refresh_references(void *unused)
+{
+    const struct timespec pause = {.tv_nsec = REFRESH_NS};
+
+    (void)unused;
+    for (;;) {
+        struct ct_object *object;
+        uint32_t cursor = 0;
+
+        while ((object = ct_object_next_or_null(CT_OBJECT_CONTEXT, &cursor))) {
+            refresh_context((struct ct_context *)object);
+            ct_object_release(object);
+        }
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+/* One thread for the process, which ends with it. */
+static CUresult start_refreshing(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool runs;
+    bool started;
+
+    pthread_mutex_lock(&lock);
+    runs = started = runs || ct_thread_start_detached(refresh_references, NULL) == 0;
+    pthread_mutex_unlock(&lock);
+    return started ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no thread for the clock");
 }
 
 /* ---- readings ---- */
@@ -199,15 +274,22 @@ static CUresult measure(struct ct_device *device, struct ct_backend_device *open
                                      .user = readings};
     struct ct_timer_question question = {.readings = readings + 1, .count = ROUNDS, .nominal_ns = device->info.timestamp_period_ns};
     CUresult r = CUDA_ERROR_NOT_READY;
+    bool is_half = false;
 
-    for (unsigned i = 0; i < TRIES && (i == 0 || (r == CUDA_SUCCESS && ct_timer_error(&question) > ERROR_MAX)); i++)
+    for (unsigned i = 0; i < TRIES && (i == 0 || (r == CUDA_SUCCESS && ct_timer_error(&question) > ERROR_MAX)); i++) {
         r = ct_probe_execute(device->backend, opened, &device->info.target, &job);
+        is_half = r == CUDA_SUCCESS && (device->info.target.workarounds & PTX2SPV_WORKAROUND_TRUNCATED_CLOCK) != 0 &&
+                  complete_readings(readings + 1, ROUNDS);
+    }
     if (r != CUDA_SUCCESS)
         return ct_fail(r, "the clock of device %d cannot be read", device->ordinal);
+    if (is_half && (r = start_refreshing()) != CUDA_SUCCESS)
+        return r;
     question.at_ns = now_ns(CLOCK_MONOTONIC_RAW);
     question.realtime_ns = now_ns(CLOCK_REALTIME);
     if (!ct_timer_find(&question, out))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the clock of device %d does not advance with time", device->ordinal);
+    out->lost_bits = is_half ? 32 : 0;
     ct_log(CT_LOG_DEBUG, "a tick of device %d is %llu + %.9f ns", device->ordinal, (unsigned long long)out->whole_ns,
            (double)out->fraction * 0x1p-64);
     return CUDA_SUCCESS;
@@ -240,8 +322,11 @@ CUresult ct_timer_ensure(struct ct_context *context)
         device->timer_state = r == CUDA_SUCCESS ? DONE : NOT_YET;
         pthread_cond_broadcast(&device->probe_over);
     }
-    if (r == CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS) {
+        timer.reference = timer.lost_bits ? (uint64_t)now_ns(CLOCK_MONOTONIC) : 0;
         memcpy((char *)context->fault->host + PTX2SPV_TIMER_OFFSET, &timer, sizeof timer);
+        atomic_store_explicit(&context->needs_reference, timer.lost_bits != 0, memory_order_relaxed);
+    }
     ct_mutex_unlock(&device->lock);
     return r;
 }

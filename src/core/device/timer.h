@@ -18,7 +18,7 @@ CUresult ct_timer_ensure(struct ct_context *context);
 
 /* A reading of the clock by a kernel, and the host's time before and after. */
 struct ct_timer_reading {
-    uint64_t ticks;
+    uint64_t ticks;                       /* with the bits that the clock lacks */
     int64_t before_ns, after_ns;          /* of a clock that is never adjusted */
     uint64_t cycles_before, cycles_after; /* of the processor's time-stamp counter; 0: none */
 };

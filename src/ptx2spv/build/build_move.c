@@ -28,6 +28,33 @@ static ct_value lane_mask(struct ct_build *b, enum ptx_sreg sreg)
     return ct_not(at, ct_or(at, below, equal)); /* gt */
 }
 
+static ct_value timer_part(struct ct_build *b, ct_value base, size_t offset)
+{
+    const bool changes = offset == offsetof(struct ptx2spv_timer, reference);
+    struct ct_insn *load = ct_emit_insn(&b->at, CT_OP_LOAD, PTX_U64, 1, 1);
+
+    load->space = CT_SPACE_GLOBAL;
+    load->align_log2 = 3;
+    load->read_only = !changes;
+    load->semantics = changes ? PTX_VOLATILE : PTX_WEAK;
+    load->offset = (int64_t)(PTX2SPV_TIMER_OFFSET + offset);
+    load->operands[0] = base;
+    load->results[0] = ct_value_create(b->fn, CT_W_64);
+    return load->results[0];
+}
+
+/* The bits that the clock lacks: struct ptx2spv_timer. The shifts up and down extend the sign of the distance to the reference. */
+static ct_value whole_clock(struct ct_build *b, ct_value clock)
+{
+    struct ct_cursor *at = &b->at;
+    const ct_value base = ct_sysval(at, CT_SYS_FAULT_BASE);
+    const ct_value reference = timer_part(b, base, offsetof(struct ptx2spv_timer, reference));
+    const ct_value lost = ct_low32(at, timer_part(b, base, offsetof(struct ptx2spv_timer, lost_bits)));
+    const ct_value up = ct_op2(at, CT_OP_SHL, PTX_B64, ct_sub(at, clock, reference), lost);
+
+    return ct_add(at, reference, ct_op2(at, CT_OP_SHR, PTX_S64, up, lost));
+}
+
 /* A 64-bit clock: that of the multiprocessor, or one for the whole device if there is such. */
 static ct_value read_clock(struct ct_build *b, enum ptx_scope scope)
 {
@@ -35,20 +62,9 @@ static ct_value read_clock(struct ct_build *b, enum ptx_scope scope)
 
     insn->scope = scope;
     insn->results[0] = ct_value_create(b->fn, CT_W_64);
+    if (b->fn->target->workarounds & PTX2SPV_WORKAROUND_TRUNCATED_CLOCK)
+        return whole_clock(b, insn->results[0]);
     return insn->results[0];
-}
-
-static ct_value timer_part(struct ct_build *b, ct_value base, size_t offset)
-{
-    struct ct_insn *load = ct_emit_insn(&b->at, CT_OP_LOAD, PTX_U64, 1, 1);
-
-    load->space = CT_SPACE_GLOBAL;
-    load->align_log2 = 3;
-    load->read_only = true;
-    load->offset = (int64_t)(PTX2SPV_TIMER_OFFSET + offset);
-    load->operands[0] = base;
-    load->results[0] = ct_value_create(b->fn, CT_W_64);
-    return load->results[0];
 }
 
 /* Nanoseconds (PTX ISA, "Special Registers: %globaltimer"): struct ptx2spv_timer says how they come of the clock's ticks. */

@@ -59,7 +59,7 @@ void ct_gen_clock(struct ct_gen *g, const struct ct_insn *insn)
     const bool of_device = insn->scope == PTX_GPU && g->target->shader_clock_device;
     const bool in_subgroup = g->target->shader_clock_subgroup && !of_device;
 
-    g->fn->uses_timer |= insn->scope == PTX_GPU;
+    g->fn->uses_timer |= insn->scope == PTX_GPU || ct_gen_works_around(g, PTX2SPV_WORKAROUND_TRUNCATED_CLOCK);
     ct_gen_need(g, in_subgroup || g->target->shader_clock_device || g->target->llvm_functions, "a clock");
     if (in_subgroup || g->target->shader_clock_device)
         ct_gen_define(g, insn->results[0], driver_clock(g, in_subgroup ? SpvScopeSubgroup : SpvScopeDevice));
