@@ -7,6 +7,7 @@
 #include "entry_points.h"
 
 #include "core/array/array.h"
+#include "core/backing/address_uses.h"
 #include "core/command/command.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
@@ -20,6 +21,7 @@ struct item {
     struct ct_copy copy;
     CUmemcpySrcAccessOrder order;
     struct ct_array *dst_array, *src_array; /* referenced until the copy is recorded; or NULL */
+    unsigned uses;                          /* of addresses, before those of this copy */
 };
 
 /* The common part of both kinds of batches. */
@@ -41,6 +43,7 @@ static CUresult check_order(CUmemcpySrcAccessOrder order, unsigned flags)
 
 static void release_item(struct item *item)
 {
+    ct_address_uses_end(item->uses);
     ct_array_release(item->dst_array);
     ct_array_release(item->src_array);
 }
@@ -50,7 +53,7 @@ static CUresult make_item(const struct batch *batch, size_t index, struct item *
 {
     CUresult r;
 
-    *out = (struct item){0};
+    *out = (struct item){.uses = ct_address_uses_begin()};
     r = batch->item(batch, index, out);
     if (r == CUDA_SUCCESS && out->copy.dst.read_only)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the destination of a copy is read-only");

@@ -7,6 +7,7 @@
 #include "entry_points.h"
 
 #include "core/array/array.h"
+#include "core/backing/address_uses.h"
 #include "core/command/command.h"
 #include "core/base/log.h"
 
@@ -23,6 +24,7 @@ struct linear {
 
 static CUresult copy_linear(const struct linear *c, CUstream handle, enum ct_copy_mode mode)
 {
+    const unsigned uses = ct_address_uses_begin();
     struct ct_command command;
     struct ct_stream *stream;
     CUresult r = ct_stream_lookup(handle, &stream);
@@ -33,6 +35,7 @@ static CUresult copy_linear(const struct linear *c, CUstream handle, enum ct_cop
     r = ct_copy_command_linear(c->dst_role, c->dst, c->src_role, c->src, c->bytes, mode, &command.copy);
     if (r == CUDA_SUCCESS)
         r = ct_stream_enqueue(stream, &command);
+    ct_address_uses_end(uses);
     ct_stream_release(stream);
     return r;
 }
@@ -250,6 +253,7 @@ static CUresult copy_located(struct ct_stream *stream, const struct located *to,
 static CUresult copy_3d(const struct side *dst, const struct side *src, const struct extent *extent, CUstream handle,
                         enum ct_copy_mode mode)
 {
+    const unsigned uses = ct_address_uses_begin();
     struct located to = {0}, from = {0};
     struct ct_stream *stream;
     CUresult r = ct_stream_lookup(handle, &stream);
@@ -260,6 +264,7 @@ static CUresult copy_3d(const struct side *dst, const struct side *src, const st
         goto done;
     if ((r = locate(dst, extent, &to)) == CUDA_SUCCESS && (r = locate(src, extent, &from)) == CUDA_SUCCESS)
         r = copy_located(stream, &to, &from, extent, mode);
+    ct_address_uses_end(uses);
     ct_array_release(to.array);
     ct_array_release(from.array);
 done:

@@ -29,6 +29,7 @@ struct memory {
     char *bytes;
     bool mapped;   /* by the mock */
     bool reserved; /* in addresses that core has reserved */
+    unsigned used; /* by commands that are being recorded or executed */
 };
 
 struct ct_timestamp {
@@ -483,6 +484,7 @@ static void mock_memory_destroy(struct ct_memory *base)
     if (!memory)
         return;
     lock();
+    fault_unless(!memory->used, "memory is destroyed that commands use");
     mock.counts.memories--;
     if (memory->mapped && (!base->host || base->device->info->host_visible_device_memory))
         mock.used_bytes -= base->size_bytes < mock.used_bytes ? base->size_bytes : mock.used_bytes;
@@ -528,6 +530,22 @@ static void run_fill(const struct command *c)
         memcpy(c->dst->bytes + c->offset + i, &value, 4);
 }
 
+static void use(const struct command *c)
+{
+    lock();
+    c->dst->used++;
+    if (c->src)
+        c->src->used++;
+    unlock();
+}
+
+static void end_use_locked(const struct command *c)
+{
+    c->dst->used--;
+    if (c->src)
+        c->src->used--;
+}
+
 /* Called with the lock held; copies and fills release it meanwhile. */
 static void run_command(const struct command *c)
 {
@@ -540,6 +558,7 @@ static void run_command(const struct command *c)
         else
             run_fill(c);
         lock();
+        end_use_locked(c);
         break;
     case TIMESTAMP:
         c->timestamp->ns = now_ns();
@@ -677,6 +696,8 @@ static CUresult record(struct ct_queue *queue, const struct command *command)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *copy = *command;
     copy->next = NULL;
+    if (command->dst)
+        use(command);
     lock();
     await_room_locked(queue);
     r = pass();
@@ -692,6 +713,8 @@ static CUresult record(struct ct_queue *queue, const struct command *command)
             copy->line->references++;
         changed();
     } else {
+        if (command->dst)
+            end_use_locked(command);
         free(copy);
     }
     unlock();

@@ -5,6 +5,7 @@
  * memory is allocated on a device, charged to its primary context, and lives as long as the code. */
 #include "managed_variables.h"
 
+#include "core/backing/address_uses.h"
 #include "core/backing/device_open.h"
 #include "core/memory/advice.h"
 #include "core/device/device.h"
@@ -13,6 +14,7 @@
 #include "core/memory/managed.h"
 #include "core/memory/memory.h"
 #include "core/base/process.h"
+#include "core/stream/context_streams.h"
 
 #include <string.h>
 
@@ -42,6 +44,8 @@ void ct_managed_variables_finish(struct ct_managed_variables *variables)
     struct ct_range range;
 
     if (variables->device && ct_address_remove(variables->backing.address, CT_RANGE_MANAGED_VARIABLES, &range) == CUDA_SUCCESS) {
+        ct_address_uses_await(range.start, range.size_bytes);
+        ct_contexts_synchronize_except(NULL); /* any context may have copied them */
         ct_advice_forget(range.start, range.size_bytes);
         destroy_backing(variables->device, &variables->backing);
     }

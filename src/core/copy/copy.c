@@ -3,6 +3,7 @@
  * Levels of images are copied in the same ways as memory: their texels count as bytes that the host can only access by copies. */
 #include "copy.h"
 
+#include "core/backing/address_uses.h"
 #include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/stream/stream_record.h"
@@ -230,9 +231,13 @@ CUresult ct_copy_command_linear(enum ct_pointer_role dst_role, uint64_t dst, enu
 
 CUresult ct_copy_to_device(struct ct_context *context, uint64_t dst, const void *src, uint64_t size_bytes)
 {
+    const unsigned uses = ct_address_uses_begin();
     struct ct_copy_command command;
     CUresult r =
         ct_copy_command_linear(CT_POINTER_DEVICE, dst, CT_POINTER_HOST, (uint64_t)(uintptr_t)src, size_bytes, CT_COPY_SYNC, &command);
 
-    return r == CUDA_SUCCESS ? ct_copy_execute(context->legacy_stream, &command) : r;
+    if (r == CUDA_SUCCESS)
+        r = ct_copy_execute(context->legacy_stream, &command);
+    ct_address_uses_end(uses);
+    return r;
 }

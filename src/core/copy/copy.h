@@ -26,7 +26,7 @@ struct ct_place {
     CUcontext owner;          /* the memory's context */
 };
 
-/* Finds the location of `span_bytes` bytes. INVALID_VALUE: NULL, not in the map although required, or beyond its allocation. */
+/* Finds the location of `span_bytes` bytes, which stays valid until the caller's ct_address_uses_end (address_uses.h). INVALID_VALUE: NULL, not in the map although required, or beyond its allocation. */
 CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t span_bytes, struct ct_place *out);
 
 /* The location that is so many bytes further on. */

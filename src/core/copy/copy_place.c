@@ -2,6 +2,7 @@
 /* Locations: resolves the application's pointers for copies and fills. */
 #include "copy.h"
 
+#include "core/backing/address_uses.h"
 #include "core/base/log.h"
 #include "core/vmm/vmm.h"
 
@@ -35,6 +36,8 @@ CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t spa
 
     if (!address)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer is NULL");
+    if ((r = ct_address_use(address, span_bytes)) != CUDA_SUCCESS)
+        return r;
     if (role == CT_POINTER_DEVICE) {
         r = ct_address_find(address, span_bytes, &range);
     } else if (ct_address_find_any(address, 1, &range)) {

@@ -5,6 +5,7 @@
  * The queue waits for the worker on the host side, so a wait does not block device queues with the work that writes the value. */
 #include "stream_value.h"
 
+#include "core/backing/address_uses.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
 #include "core/stream/stream_record.h"
@@ -26,6 +27,7 @@ static CUresult find(const struct ct_stream_value *value, struct ct_place *out)
 
 CUresult ct_stream_value_check(const struct ct_stream_value *value)
 {
+    const unsigned uses = ct_address_uses_begin();
     struct ct_place place;
     struct ct_range range;
     CUresult r;
@@ -33,6 +35,7 @@ CUresult ct_stream_value_check(const struct ct_stream_value *value)
     if (value->address % value->bytes)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not aligned to %u bytes", (unsigned long long)value->address, value->bytes);
     r = find(value, &place);
+    ct_address_uses_end(uses);
     if (r != CUDA_SUCCESS)
         return r;
     if (place.read_only)
@@ -131,26 +134,35 @@ static CUresult check_device(const struct ct_stream *stream, const struct ct_pla
     return CUDA_SUCCESS;
 }
 
+static CUresult write_at(struct ct_stream *stream, const struct ct_place *place, const struct ct_stream_value *value)
+{
+    void *host;
+    CUresult r = ct_stream_begin(stream);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_context_note_access(stream->context, place->owner);
+    host = host_view_or_null(stream, place);
+    if (host && ct_stream_is_idle_locked(stream))
+        store(host, value);
+    else
+        r = record_write_locked(stream, place, host, value);
+    ct_stream_end(stream);
+    return ct_context_check(stream->context, r);
+}
+
 CUresult ct_stream_value_write(struct ct_stream *stream, const struct ct_stream_value *value)
 {
+    const unsigned uses = ct_address_uses_begin();
     struct ct_place place;
-    void *host;
     CUresult r = find(value, &place);
 
     if (r == CUDA_SUCCESS)
         r = check_device(stream, &place, value);
     if (r == CUDA_SUCCESS)
-        r = ct_stream_begin(stream);
-    if (r != CUDA_SUCCESS)
-        return r;
-    ct_context_note_access(stream->context, place.owner);
-    host = host_view_or_null(stream, &place);
-    if (host && ct_stream_is_idle_locked(stream))
-        store(host, value);
-    else
-        r = record_write_locked(stream, &place, host, value);
-    ct_stream_end(stream);
-    return ct_context_check(stream->context, r);
+        r = write_at(stream, &place, value);
+    ct_address_uses_end(uses);
+    return r;
 }
 
 /* ---- waiting ---- */
@@ -209,22 +221,28 @@ static CUresult poll_by_copy(struct poller *poller, const struct wait *wait, con
     return r;
 }
 
-/* Polls once. The memory is looked up each time, since it may have been freed. */
+/* The memory is looked up each time, since it may have been freed. */
+static CUresult read_value(const struct wait *wait, struct poller *poller, uint64_t *out)
+{
+    const unsigned uses = ct_address_uses_begin();
+    struct ct_place place;
+    CUresult r = find(&wait->value, &place);
+
+    if (r == CUDA_SUCCESS && wait->by_host)
+        *out = load(place.host, wait->value.bytes);
+    else if (r == CUDA_SUCCESS)
+        r = poll_by_copy(poller, wait, &place, out);
+    ct_address_uses_end(uses);
+    return r;
+}
+
 static CUresult poll_once(const struct wait *wait, struct poller *poller, uint64_t *out)
 {
-    struct ct_place place;
     CUresult r = ct_process_check();
 
     if (r == CUDA_SUCCESS)
         r = ct_context_check(wait->context, CUDA_SUCCESS);
-    if (r == CUDA_SUCCESS)
-        r = find(&wait->value, &place);
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (!wait->by_host)
-        return poll_by_copy(poller, wait, &place, out);
-    *out = load(place.host, wait->value.bytes);
-    return CUDA_SUCCESS;
+    return r == CUDA_SUCCESS ? read_value(wait, poller, out) : r;
 }
 
 static void rest(unsigned polls, long *sleep_ns)
@@ -264,6 +282,7 @@ static void wait_on_worker(void *user, CUresult status)
 
 CUresult ct_stream_value_wait(struct ct_stream *stream, const struct ct_stream_value *value)
 {
+    const unsigned uses = ct_address_uses_begin();
     struct ct_place place;
     struct wait *wait;
     void *host;
@@ -271,6 +290,7 @@ CUresult ct_stream_value_wait(struct ct_stream *stream, const struct ct_stream_v
 
     if (r == CUDA_SUCCESS)
         r = check_device(stream, &place, value);
+    ct_address_uses_end(uses); /* the worker looks the address up again */
     if (r != CUDA_SUCCESS)
         return r;
     host = host_view_or_null(stream, &place);

@@ -5,10 +5,11 @@
  * reused (memory_spares.h).
  *
  * Memory is published last and unpublished first: an allocation is added to the address map when it is ready. A free removes it from the
- * map, then waits for the context's work (as the native driver does), and only then can the memory be reused. Its addresses stay reserved
- * until then. */
+ * map, then waits for the calls that use it (address_uses.h) and for the context's work (as the native driver does), and only then can the
+ * memory be reused. Its addresses stay reserved until then. */
 #include "memory_arena.h"
 
+#include "core/backing/address_uses.h"
 #include "core/base/log.h"
 #include "core/backing/memory_spares.h"
 #include "core/base/process.h"
@@ -83,15 +84,19 @@ CUresult ct_allocation_publish(struct ct_context *context, const struct ct_range
     return r;
 }
 
-/* Removes the range of `kind` that starts at `start`, and the second range of its allocation, from the map. */
+/* Removes the range of `kind` that starts at `start`, and the second range of its allocation, from the map. Calls that found them before
+ * have recorded their commands on return (address_uses.h). */
 static CUresult unmap(uint64_t start, enum ct_range_kind kind, struct ct_range *out)
 {
     struct ct_range alias;
     CUresult r = ct_address_remove(start, kind, out);
 
-    if (r == CUDA_SUCCESS && out->allocation && out->allocation->alias)
-        ct_address_remove(out->allocation->alias, kind, &alias);
-    return r;
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (out->allocation && out->allocation->alias && ct_address_remove(out->allocation->alias, kind, &alias) == CUDA_SUCCESS)
+        ct_address_uses_await(alias.start, alias.size_bytes);
+    ct_address_uses_await(start, out->size_bytes);
+    return CUDA_SUCCESS;
 }
 
 /* Host memory and managed memory are accessible in all contexts, whichever created them. Device memory is accessible to kernels of its own
@@ -372,13 +377,19 @@ CUresult ct_memory_arena_create(struct ct_context *context, struct ct_memory_are
     return CUDA_SUCCESS;
 }
 
+static void unmap_all(const struct ct_memory_arena *arena)
+{
+    struct ct_range range;
+
+    for (const struct ct_allocation *allocation = arena->allocations; allocation; allocation = allocation->next)
+        unmap(allocation->start, allocation->kind, &range);
+}
+
 static void destroy_allocations(struct ct_memory_arena *arena)
 {
     while (arena->allocations) {
         struct ct_allocation *allocation = arena->allocations;
-        struct ct_range range;
 
-        unmap(allocation->start, allocation->kind, &range);
         list_remove(arena, allocation);
         ct_share_retract(allocation->share_id);
         ct_backing_destroy(arena->context, &allocation->backing); /* a no-op for suballocations, which are freed with their chunks */
@@ -390,6 +401,8 @@ void ct_memory_arena_destroy(struct ct_memory_arena *arena)
 {
     if (!arena)
         return;
+    unmap_all(arena);
+    ct_contexts_synchronize_cross_context(arena->context); /* the context itself is idle */
     destroy_allocations(arena);
     ct_chunks_destroy_all(arena);
     ct_stagings_destroy_all(arena);

@@ -5,6 +5,7 @@
  *   3. a new slab, after all pools of the device have released unused memory
  *   4. blocks that another stream will free: this stream waits for the free */
 #include "core/device/device.h"
+#include "core/backing/address_uses.h"
 #include "core/base/log.h"
 #include "core/stream/stream_record.h"
 #include "core/memory/memory.h"
@@ -231,19 +232,28 @@ CUresult ct_memory_pool_alloc(struct ct_stream *stream, const struct ct_pool_all
 
 /* ---- freeing ---- */
 
+/* Afterwards all calls that found the memory before have recorded their commands (address_uses.h). */
+static CUresult unmap(uint64_t address, struct ct_range *out)
+{
+    CUresult r = ct_address_remove(address, CT_RANGE_POOL, out);
+
+    if (r == CUDA_SUCCESS)
+        ct_address_uses_await(out->start, out->size_bytes);
+    return r;
+}
+
+/* If the stream's context has failed, the error is returned, but the memory is freed even so. */
 static CUresult free_in_order(struct ct_stream *stream, uint64_t address)
 {
     struct ct_range range;
-    uint64_t point = 0;
-    CUresult r = ct_stream_begin(stream);
+    CUresult r = unmap(address, &range);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_address_remove(address, CT_RANGE_POOL, &range);
-    point = ct_stream_point(stream);
-    ct_stream_end(stream);
+    r = ct_stream_begin(stream); /* orders the stream behind the legacy stream's work */
     if (r == CUDA_SUCCESS)
-        ct_pool_block_free(range.block, stream, point);
+        ct_stream_end(stream);
+    ct_pool_block_free(range.block, stream, ct_stream_point(stream));
     return r;
 }
 
@@ -268,13 +278,14 @@ CUresult ct_memory_pool_free_async(struct ct_stream *stream, uint64_t address)
 /* Memory of a pool has no context; work of the application that still uses it is in the current context. */
 static CUresult free_after(struct ct_context *context_or_null, uint64_t address)
 {
-    CUresult r_work = context_or_null ? ct_context_synchronize(context_or_null) : CUDA_SUCCESS;
     struct ct_range range;
-    CUresult r = ct_address_remove(address, CT_RANGE_POOL, &range);
+    CUresult r = unmap(address, &range);
 
-    if (r == CUDA_SUCCESS)
-        ct_pool_block_free(range.block, NULL, 0);
-    return r_work == CUDA_SUCCESS ? r : r_work;
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = context_or_null ? ct_context_synchronize(context_or_null) : CUDA_SUCCESS; /* an error is returned, but the memory is freed */
+    ct_pool_block_free(range.block, NULL, 0);
+    return r;
 }
 
 CUresult ct_memory_pool_free(struct ct_context *context_or_null, uint64_t address)

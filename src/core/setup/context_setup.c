@@ -74,7 +74,6 @@ static void drop_parts(struct ct_context *context)
     ct_external_memories_destroy_all(context);
     ct_external_semaphores_destroy_all(context);
     if (context->arena) {
-        ct_contexts_synchronize_cross_context(context);
         ct_print_destroy(context);
         ct_heap_destroy(context);
     }

@@ -4,9 +4,12 @@
  *   ──reserve──> RESERVED ──map──> MAPPED, no access ──set access──> ACCESSIBLE (read, or read and write)
  *   <───free────          <─unmap──      <────────── unmap, access NONE ──────
  *
- * Only the device of the memory can get access. Unmapping first waits for the work of every context, which may use the mapping. */
+ * Only the device of the memory can get access. A mapping that is to be unmapped, or to lose access, is first marked as closing, so that
+ * copies do not find it any more; then the thread waits for the calls that found it before (address_uses.h) and for the work of every
+ * context, which may use the mapping. */
 #include "vmm_reservation.h"
 
+#include "core/backing/address_uses.h"
 #include "core/device/context.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
@@ -132,6 +135,62 @@ static CUresult change_locked(const struct ct_vmm_run *run, CUmemAccess_flags ac
     return r;
 }
 
+#define NO_MAPPING (-1) /* less than every CUmemAccess_flags */
+
+static CUresult check_open(const struct ct_vmm_run *run, const void *closer)
+{
+    for (size_t i = 0; i < run->count; i++)
+        if (run->mappings[i].closer && run->mappings[i].closer != closer)
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "another thread unmaps 0x%llx or changes its access",
+                           (unsigned long long)run->mappings[i].start);
+    return CUDA_SUCCESS;
+}
+
+/* Marks as closing the mappings whose access exceeds `kept`. The mappings must cover exactly the range. */
+static CUresult close_locked(uint64_t address, uint64_t size_bytes, int kept, const void *closer, bool *out_any)
+{
+    struct ct_vmm_run run;
+    CUresult r = ct_vmm_find_whole_locked(address, size_bytes, &run);
+
+    *out_any = false;
+    if (r != CUDA_SUCCESS || (r = check_open(&run, NULL)) != CUDA_SUCCESS)
+        return r;
+    for (size_t i = 0; i < run.count; i++)
+        if ((int)run.mappings[i].access > kept) {
+            run.mappings[i].closer = closer;
+            *out_any = true;
+        }
+    return CUDA_SUCCESS;
+}
+
+/* The mappings that the call has closed, as far as they still exist, remain with the access that they have. */
+static void reopen_locked(uint64_t address, uint64_t size_bytes, const void *closer)
+{
+    struct ct_reservation *reservation;
+
+    if (ct_vmm_find_reservation_locked(address, size_bytes, &reservation) != CUDA_SUCCESS)
+        return;
+    for (size_t i = ct_vmm_first_behind_locked(reservation, address); i < reservation->n; i++)
+        if (reservation->mappings[i].closer == closer)
+            reservation->mappings[i].closer = NULL;
+}
+
+/* Closes mappings and waits for their users. */
+static CUresult close_and_await(uint64_t address, uint64_t size_bytes, int kept, const void *closer)
+{
+    bool any;
+    CUresult r;
+
+    ct_mutex_lock(&ct_vmm_lock);
+    r = close_locked(address, size_bytes, kept, closer, &any);
+    ct_mutex_unlock(&ct_vmm_lock);
+    if (r == CUDA_SUCCESS && any) {
+        ct_address_uses_await(address, size_bytes);
+        ct_contexts_synchronize_except(NULL);
+    }
+    return r;
+}
+
 static CUresult unmap_locked(uint64_t address, uint64_t size_bytes)
 {
     struct ct_reservation *reservation;
@@ -154,11 +213,12 @@ CUresult ct_vmm_unmap(uint64_t address, uint64_t size_bytes)
 {
     CUresult r = check_granularity(address, size_bytes);
 
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS || (r = close_and_await(address, size_bytes, NO_MAPPING, &r)) != CUDA_SUCCESS)
         return r;
-    ct_contexts_synchronize_except(NULL);
     ct_mutex_lock(&ct_vmm_lock);
     r = unmap_locked(address, size_bytes);
+    if (r != CUDA_SUCCESS)
+        reopen_locked(address, size_bytes, &r);
     ct_mutex_unlock(&ct_vmm_lock);
     return r;
 }
@@ -182,12 +242,12 @@ static CUresult check_desc(const CUmemAccessDesc *desc)
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory location type %d does not exist", (int)desc->location.type);
 }
 
-static CUresult set_access_locked(uint64_t address, uint64_t size_bytes, const CUmemAccessDesc *desc)
+static CUresult set_access_locked(uint64_t address, uint64_t size_bytes, const CUmemAccessDesc *desc, const void *closer)
 {
     struct ct_vmm_run run;
     CUresult r = ct_vmm_find_whole_locked(address, size_bytes, &run);
 
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS || (r = check_open(&run, closer)) != CUDA_SUCCESS)
         return r;
     for (size_t i = 0; i < run.count; i++)
         if (run.mappings[i].view->device->ordinal != desc->location.id)
@@ -198,22 +258,25 @@ static CUresult set_access_locked(uint64_t address, uint64_t size_bytes, const C
 
 CUresult ct_vmm_set_access(uint64_t address, uint64_t size_bytes, const CUmemAccessDesc *descs, size_t count)
 {
-    bool takes_away = false;
+    int kept = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     struct ct_vmm_run run;
     CUresult r = check_granularity(address, size_bytes);
 
     if (r != CUDA_SUCCESS)
         return r;
-    for (size_t i = 0; i < count; i++)
-        takes_away = takes_away || descs[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    if (takes_away)
-        ct_contexts_synchronize_except(NULL);
     ct_mutex_lock(&ct_vmm_lock);
     r = ct_vmm_find_whole_locked(address, size_bytes, &run);
-    for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) /* all of them are validated before the first takes effect */
+    ct_mutex_unlock(&ct_vmm_lock);
+    for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) { /* all of them are validated before the first takes effect */
         r = check_desc(&descs[i]);
+        kept = (int)descs[i].flags < kept ? (int)descs[i].flags : kept;
+    }
+    if (r != CUDA_SUCCESS || (r = close_and_await(address, size_bytes, kept, &r)) != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&ct_vmm_lock);
     for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++)
-        r = set_access_locked(address, size_bytes, &descs[i]);
+        r = set_access_locked(address, size_bytes, &descs[i], &r);
+    reopen_locked(address, size_bytes, &r);
     ct_mutex_unlock(&ct_vmm_lock);
     return r;
 }

@@ -89,6 +89,9 @@ static CUresult spot_at_locked(uint64_t address, uint64_t size_bytes, struct ct_
         if (mapping->access == CU_MEM_ACCESS_FLAGS_PROT_NONE || mapping->view != view)
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "device %d has no access to the mapping at 0x%llx", view->device->ordinal,
                            (unsigned long long)mapping->start);
+        if (mapping->closer)
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "another thread unmaps 0x%llx or changes its access",
+                           (unsigned long long)mapping->start);
         extent.read_only = extent.read_only || mapping->access == CU_MEM_ACCESS_FLAGS_PROT_READ;
     }
     extent.memory = view->memory;

@@ -10,6 +10,8 @@ struct ct_vmm_mapping {
     struct ct_allocated *allocated; /* its count of mappings includes this one */
     struct ct_vmm_view *view;       /* of the memory's device; one of the reservation's views */
     CUmemAccess_flags access;
+    const void *closer; /* identifies the call that waits for its users, to unmap it or to take access away; NULL: none. Copies fail, and
+                           so do other such calls */
 };
 
 struct ct_reservation {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that free the same memory at once: one succeeds, the others get the error of memory that is not there, and who asks about the
  * pointer meanwhile gets an answer or that error. Nothing is freed twice (run it under the sanitizers). Nor is anything freed that a kernel
- * of another context is at work in. */
+ * of another context is at work in, or a call of another thread. */
 #include "virtual_memory.h"
+
+#include <poll.h>
+#include <signal.h>
 
 #define THREADS 4
 #define ROUNDS 25
@@ -342,10 +345,105 @@ static void freeing_waits_for_copies_of_other_contexts(void **state)
     ok(cuMemFree(own));
 }
 
+/* ---- a copy from a page whose first access takes as long as the test says ---- */
+
+#define SLOW_BYTES 4000
+
+static struct {
+    char *page;
+    atomic_int reached, open;
+} slow;
+
+static void on_fault(int signal_number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if ((char *)info->si_addr < slow.page || (char *)info->si_addr >= slow.page + SLOW_BYTES) {
+        signal(signal_number, SIG_DFL);
+        return;
+    }
+    atomic_store(&slow.reached, 1);
+    while (!atomic_load(&slow.open))
+        poll(NULL, 0, 1);
+    mprotect(slow.page, SLOW_BYTES, PROT_READ | PROT_WRITE);
+}
+
+struct call {
+    const struct kind *kind;
+    const struct memory *memory;
+    CUcontext context;
+    CUresult result;
+    atomic_int done;
+};
+
+static void *copy_slowly(void *argument)
+{
+    struct call *call = argument;
+
+    cuCtxSetCurrent(call->context);
+    call->result = cuMemcpy(call->memory->at, (CUdeviceptr)(uintptr_t)slow.page, SLOW_BYTES);
+    return NULL;
+}
+
+static void *free_meanwhile(void *argument)
+{
+    struct call *call = argument;
+
+    cuCtxSetCurrent(call->context);
+    call->result = call->kind->free(call->memory);
+    atomic_store(&call->done, 1);
+    return NULL;
+}
+
+static void free_during_a_copy(const struct kind *kind, CUcontext context)
+{
+    struct memory memory = {0};
+    struct call copying = {.memory = &memory, .context = context}, freeing = {.kind = kind, .memory = &memory, .context = context};
+    pthread_t threads[2];
+
+    kind->make(&memory);
+    if (memory.stream)
+        ok(cuStreamSynchronize(memory.stream));
+    atomic_store(&slow.reached, 0);
+    atomic_store(&slow.open, 0);
+    assert_int_equal(mprotect(slow.page, SLOW_BYTES, PROT_NONE), 0);
+    assert_int_equal(pthread_create(&threads[0], NULL, copy_slowly, &copying), 0);
+    while (!atomic_load(&slow.reached))
+        usleep(100);
+    assert_int_equal(pthread_create(&threads[1], NULL, free_meanwhile, &freeing), 0);
+    usleep(30000);
+    if (atomic_load(&freeing.done))
+        fail_msg("%s: freed while a copy writes to it", kind->name);
+    atomic_store(&slow.open, 1);
+    for (unsigned i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    ok(copying.result);
+    ok(freeing.result);
+    if (kind->drop)
+        kind->drop(&memory);
+}
+
+static void freeing_waits_for_calls_of_other_threads(void **state)
+{
+    const struct sigaction handler = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    struct sigaction before;
+
+    if (!on_cuttle())
+        skip();
+    slow.page = mmap(NULL, SLOW_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(slow.page, MAP_FAILED);
+    sigaction(SIGSEGV, &handler, &before);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].make != make_reserved && kinds[i].make != make_handle && (!kinds[i].needs || seeds_attribute(kinds[i].needs)))
+            free_during_a_copy(&kinds[i], *state);
+    sigaction(SIGSEGV, &before, NULL);
+    munmap(slow.page, SLOW_BYTES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(of_many_that_free_one_succeeds), cmocka_unit_test(freeing_waits_for_other_contexts),
-                                       cmocka_unit_test(freeing_waits_for_copies_of_other_contexts)};
+                                       cmocka_unit_test(freeing_waits_for_copies_of_other_contexts),
+                                       cmocka_unit_test(freeing_waits_for_calls_of_other_threads)};
 
     return cmocka_run_group_tests(tests, with_context, without_context);
 }
