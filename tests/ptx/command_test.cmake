@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# The ptx2spv command: exit statuses, messages with their place, files. Run with -DPTX2SPV=<program> -DWORK=<folder>.
+# Tests the ptx2spv command: exit statuses, messages with their positions, output files. Run with -DPTX2SPV=<program> -DWORK=<folder>.
 file(MAKE_DIRECTORY ${WORK})
 set(head ".version 7.0\n.target sm_70\n.address_size 64\n")
 set(good "{\n.reg .b32 r;\n.reg .b64 d;\nld.param.u64 d,[p];\nmov.u32 r,7;\nst.global.u32 [d],r;\nret;\n}\n")
 file(WRITE ${WORK}/two.ptx "${head}.visible .entry one(.param .u64 p)\n${good}.visible .entry two(.param .u64 p, .param .u32 q)\n${good}")
 file(WRITE ${WORK}/wrong.ptx "${head}.visible .entry one()\n{\n  bogus.u32;\n}\n")
 
-# check(<exit status> <what stdout or stderr must match> <arguments>...)
+# check(<exit status> <regular expression for stdout or stderr> <arguments>...)
 function(check status pattern)
   execute_process(COMMAND ${PTX2SPV} ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE err)
   if(NOT result EQUAL status)
@@ -31,7 +31,7 @@ check(1 "wrong.ptx:6:3: error: .*bogus" ${WORK}/wrong.ptx)
 check(3 "cannot read .*missing.ptx: No such file" ${WORK}/missing.ptx)
 check(3 "cannot write .*no/folder" --kernel one ${WORK}/two.ptx -o ${WORK}/no/folder)
 
-# The file is a SPIR-V module.
+# The output file is a SPIR-V module.
 file(REMOVE ${WORK}/out.spv)
 check(0 "^$" --kernel one --target lavapipe ${WORK}/two.ptx -o ${WORK}/out.spv)
 file(READ ${WORK}/out.spv magic LIMIT 8 HEX)

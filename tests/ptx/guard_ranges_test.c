@@ -165,7 +165,7 @@ static void test_results_are_in_their_ranges(void **state)
 }
 
 /* Many cases must be unaffected, and many of the others must be changed by flushing, or the test proves nothing. */
-static void test_what_is_harmless_is_not_hurt(void **state)
+static void test_unaffected_results_are_not_changed(void **state)
 {
     uint64_t random = SEED;
     unsigned n_unaffected = 0, n_changed = 0;
@@ -213,7 +213,7 @@ static void test_edges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_results_are_in_their_ranges),
-                                       cmocka_unit_test(test_what_is_harmless_is_not_hurt), cmocka_unit_test(test_edges)};
+                                       cmocka_unit_test(test_unaffected_results_are_not_changed), cmocka_unit_test(test_edges)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

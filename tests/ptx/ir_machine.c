@@ -23,7 +23,7 @@ struct machine {
     uint64_t *values;
     struct trace *trace;
     bool flushes, estimates;
-    int32_t places;              /* error of inverse roots in units in the last place */
+    int32_t ulps;                /* error of inverse roots in units in the last place */
     uint8_t frame[FRAME_BYTES];  /* before layout each object has OBJECT_BYTES of it */
     uint8_t shared[FRAME_BYTES]; /* its last two words are the exchange area; the machine executes a single thread */
 };
@@ -149,7 +149,7 @@ static double inverse_root32(const struct machine *m, double x)
     const double exact = 1 / sqrt(m->flushes ? flushed32(x) : x);
     const uint64_t bits = float_bits(PTX_F32, exact);
 
-    return isfinite(exact) && exact > 0 ? read_float(m, PTX_F32, bits + (uint64_t)(int64_t)m->places, false) : exact;
+    return isfinite(exact) && exact > 0 ? read_float(m, PTX_F32, bits + (uint64_t)(int64_t)m->ulps, false) : exact;
 }
 
 /* Checks that the driver's operations on f64 are executed only where they must be: see run_ir_estimating. */
@@ -431,7 +431,7 @@ static void run(struct machine m, struct trace *out)
     m.values = calloc(m.fn->values.n, sizeof *m.values);
     assert_non_null(m.values);
     out->n = 0;
-    out->end = TRACE_TIRED;
+    out->end = TRACE_GAVE_UP;
     while (quiet++ < MAX_BLOCKS_BETWEEN_EVENTS) {
         const struct ct_insn *insn = block->first;
         int next;
@@ -466,9 +466,9 @@ void run_ir_flushing(struct ct_fn *fn, struct trace *out)
     run((struct machine){.fn = fn, .flushes = true}, out);
 }
 
-void run_ir_estimating(struct ct_fn *fn, int places, struct trace *out)
+void run_ir_estimating(struct ct_fn *fn, int ulps, struct trace *out)
 {
-    run((struct machine){.fn = fn, .estimates = true, .places = places}, out);
+    run((struct machine){.fn = fn, .estimates = true, .ulps = ulps}, out);
 }
 
 void emit_event(struct ct_cursor *at, uint64_t offset, ct_value x)
@@ -484,13 +484,13 @@ void emit_event(struct ct_cursor *at, uint64_t offset, ct_value x)
 
 void assert_same_trace(const struct trace *wanted, const struct trace *found)
 {
-    const bool tired = wanted->end == TRACE_TIRED || found->end == TRACE_TIRED;
+    const bool gave_up = wanted->end == TRACE_GAVE_UP || found->end == TRACE_GAVE_UP;
 
     for (uint32_t i = 0; i < wanted->n && i < found->n; i++) {
         assert_int_equal(wanted->events[i].offset, found->events[i].offset);
         assert_int_equal(wanted->events[i].value, found->events[i].value);
     }
-    if (tired)
+    if (gave_up)
         return;
     assert_int_equal(wanted->n, found->n);
     assert_int_equal(wanted->end, found->end);
@@ -846,7 +846,7 @@ static void emit_step(struct generator *g, uint32_t by)
     insn->operands[1] = step;
 }
 
-void build_random_questions(struct bench *bench, uint64_t *random, uint32_t n_blocks)
+void build_random_branches(struct bench *bench, uint64_t *random, uint32_t n_blocks)
 {
     struct ct_block *blocks[256];
     struct generator g;

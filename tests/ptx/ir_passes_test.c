@@ -119,7 +119,7 @@ static void test_random_conditions(void **state)
         struct bench bench;
 
         bench_init(&bench);
-        build_random_questions(&bench, &random, 2 + random_below(&random, 16));
+        build_random_branches(&bench, &random, 2 + random_below(&random, 16));
         run_ir(bench.fn, &wanted);
         for (size_t s = 0; s < sizeof graph_steps / sizeof *graph_steps; s++) {
             const uint32_t before = bench.fn->blocks.n;

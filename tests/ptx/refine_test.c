@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-enum { PLACES = 2, N_KERNELS = 400 };
+enum { MAX_ULPS = 2, N_KERNELS = 400 };
 #define SEED UINT64_C(0x9e3779b97f4a7c15)
 #define TWO_106 ((unsigned __int128)1 << 106)
 
@@ -69,15 +69,15 @@ static void assert_root_and_inverse(double a)
     emit_event(&at, 1, x);
     ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
     refine(&bench);
-    for (int places = -PLACES; places <= PLACES; places++) {
+    for (int ulps = -MAX_ULPS; ulps <= MAX_ULPS; ulps++) {
         const double want[] = {1 / sqrt(a), sqrt(a)};
 
-        run_ir_estimating(bench.fn, places, &found);
+        run_ir_estimating(bench.fn, ulps, &found);
         assert_int_equal(found.n, 2);
         for (unsigned i = 0; i < 2; i++)
             if (found.events[i].value != bits_of_f64(want[i]) && !isnan(want[i]))
-                fail_msg("%s of %a: %a, not %a; estimates %d places off", i ? "root" : "inverse root", a, f64_of(found.events[i].value),
-                         want[i], places);
+                fail_msg("%s of %a: %a, not %a; estimates %d ulps off", i ? "root" : "inverse root", a, f64_of(found.events[i].value),
+                         want[i], ulps);
     }
     bench_finish(&bench);
 }

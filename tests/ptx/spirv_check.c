@@ -7,8 +7,8 @@
 #include <spirv/unified1/spirv.h>
 #include <stdio.h>
 
-/* The head of a module says for which environment it is. OpenCL 2.2 has SPIR-V 1.2 and allows no capability that came as an extension of
- * OpenCL (half floats, 64-bit atomics) or of SPIR-V: such modules are validated against SPIR-V alone. */
+/* A module's header declares its environment. OpenCL 2.2 has SPIR-V 1.2 and does not allow capabilities that were introduced by an
+ * extension of OpenCL (half floats, 64-bit atomics) or of SPIR-V: such modules are validated against SPIR-V alone. */
 static spv_target_env environment_of(const uint32_t *words, size_t n_words)
 {
     bool is_extended = words[1] > 0x00010200;

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* False: spirv-val does not take the module for Vulkan 1.3 or OpenCL, as its head says, and `why` tells the reason. True where the library
- * is not there. */
+/* Validates a module for Vulkan 1.3 or OpenCL, as its header declares. Returns false if it is invalid, with the reason in `why`; true if it
+ * is valid or the library is not available. */
 bool spirv_check(const uint32_t *words, size_t n_words, char *why, size_t why_size);
 
 #endif

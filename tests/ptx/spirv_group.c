@@ -286,8 +286,8 @@ static enum kind kind_of(uint32_t op)
     return op < sizeof kinds ? (enum kind)kinds[op] : PLAIN;
 }
 
-/* PTX ISA, bar.sync: what threads wrote before it, in shared and global memory, is performed for all that take part. SPIR-V says which
- * memory a barrier orders; this machine keeps the order of the program anyway, so it only looks. */
+/* PTX ISA, bar.sync: what threads wrote before it, in shared and global memory, is performed for all participating threads. In SPIR-V a
+ * barrier states which memory it orders; this machine executes in program order anyway, so it only checks the statement. */
 static bool orders_memory(struct group *g, const uint32_t *w)
 {
     const uint64_t semantics = spirv_read(&g->p, w[3], 0),
@@ -483,7 +483,7 @@ static enum spirv_end run_all(struct group *g)
         }
     if (ok && !g->p.stopped)
         snprintf(g->p.run->message, sizeof g->p.run->message, "it does not end");
-    return g->p.stopped ? SPIRV_STOPPED : ok ? SPIRV_TIRED : SPIRV_WRONG;
+    return g->p.stopped ? SPIRV_STOPPED : ok ? SPIRV_GAVE_UP : SPIRV_WRONG;
 }
 
 static bool start(struct group *g)

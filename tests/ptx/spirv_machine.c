@@ -32,7 +32,7 @@ void run_spirv(const uint32_t *words, size_t n_words, struct trace *out)
     end = spirv_run(words, n_words, &run);
     if (end == SPIRV_WRONG)
         fail_msg("%s", run.message);
-    out->end = end == SPIRV_RETURNED ? TRACE_RETURNED : end == SPIRV_STOPPED ? TRACE_FULL : TRACE_TIRED;
+    out->end = end == SPIRV_RETURNED ? TRACE_RETURNED : end == SPIRV_STOPPED ? TRACE_FULL : TRACE_GAVE_UP;
 }
 
 unsigned count_spirv(const uint32_t *words, size_t n_words, uint32_t opcode)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks and runs emitted SPIR-V of the Vulkan dialect: an interpreter of integer kernels, from the words of the SPIR-V specification. */
+/* Validates and executes emitted SPIR-V of the Vulkan dialect: an interpreter of integer kernels, written from the text of the SPIR-V
+ * specification. */
 #ifndef TESTS_PTX_SPIRV_MACHINE_H
 #define TESTS_PTX_SPIRV_MACHINE_H
 
@@ -8,50 +9,53 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `size_bytes` bytes at `address` are those at `bytes`. */
+/* Maps `size_bytes` bytes of device memory at `address` to the host memory at `bytes`. */
 struct spirv_range {
     uint64_t address;
     size_t size_bytes;
     void *bytes; /* borrowed */
 };
 
-/* What a barrier of the work-group waits for. */
+/* Which threads a barrier of the work-group waits for. */
 enum spirv_barriers {
-    SPIRV_BARRIERS_OF_ALL, /* as SPIR-V has it: every thread of the group, at one dynamic instance; else the run is wrong */
-    SPIRV_BARRIERS_OF_GPU, /* for what has not ended: every subgroup, or, where its threads go on side by side, every thread */
+    SPIRV_BARRIERS_OF_ALL, /* as in SPIR-V: every thread of the group, at one dynamic instance; otherwise the run fails */
+    /* as on GPUs: everything that has not ended: every subgroup or, where its threads make independent progress, every thread */
+    SPIRV_BARRIERS_OF_GPU,
 };
 
-/* One work-group of one dimension. */
+/* The execution of one work-group of one dimension. */
 struct spirv_run {
-    uint32_t threads, subgroup_lanes; /* 1024, 128 at most */
-    const uint32_t *spec;             /* by specialization constant; NULL: what the module says */
+    uint32_t threads, subgroup_lanes; /* at most 1024 and 128 */
+    const uint32_t *spec;             /* values of specialization constants; NULL: the module's defaults */
     const void *push;                 /* push constants */
     size_t push_bytes;
     const struct spirv_range *ranges;
     unsigned n_ranges;
     enum spirv_barriers barriers;
-    uint64_t unwritten;   /* what variables and work-group memory hold that nobody has written, and what undefined values are */
-    uint32_t schedule;    /* a seed: in which order threads run, where SPIR-V leaves it open */
-    uint64_t quiet_limit; /* blocks without an event before the run is given up; 0: a million */
-    bool (*on_store)(void *user, uint64_t address, uint64_t value); /* takes stores to global memory, which are the events; false: enough */
+    uint64_t unwritten;   /* the value of uninitialized variables and work-group memory, and of undefined values */
+    uint32_t schedule;    /* a seed for the order of threads, as far as SPIR-V leaves it open */
+    uint64_t quiet_limit; /* number of blocks without an event after which the run is given up; 0: a million */
+    /* called for stores to global memory, which are the events; false stops the run */
+    bool (*on_store)(void *user, uint64_t address, uint64_t value);
     void *user;
-    char message[256]; /* what is wrong */
+    char message[256]; /* describes the failure */
 };
-enum spirv_end { SPIRV_RETURNED, SPIRV_STOPPED /* by on_store */, SPIRV_TIRED, SPIRV_WRONG };
+enum spirv_end { SPIRV_RETURNED, SPIRV_STOPPED /* by on_store */, SPIRV_GAVE_UP, SPIRV_WRONG };
 
 enum spirv_end spirv_run(const uint32_t *words, size_t n_words, struct spirv_run *run);
 
-/* Runs a module with one thread: stores through PhysicalStorageBuffer pointers are the events, their address the offset. Fails the test on
- * instructions that the interpreter does not know. */
+/* Executes a module with one thread: stores through PhysicalStorageBuffer pointers are the events, with the address as offset. Fails the
+ * test on instructions that the interpreter does not implement. */
 void run_spirv(const uint32_t *words, size_t n_words, struct trace *out);
 
-/* Fails the test unless spirv-val (the library) takes the module for Vulkan 1.3 or OpenCL, as its head says. Does nothing where the library is not there. */
+/* Fails the test unless spirv-val (the library) accepts the module for Vulkan 1.3 or OpenCL, as its header declares. Does nothing if the
+ * library is not available. */
 void assert_valid_spirv(const uint32_t *words, size_t n_words);
 
-/* Keeps PTX that was compiled for the judges (tests/judge), if CUTTLE_PTX_DIR says where. */
+/* Saves compiled PTX for the judges (tests/judge) in the folder that CUTTLE_PTX_DIR names, if it is set. */
 void keep_ptx(const char *text);
 
-/* How many instructions of an opcode a module has. */
+/* Returns the number of instructions with this opcode. */
 unsigned count_spirv(const uint32_t *words, size_t n_words, uint32_t opcode);
 
 #endif

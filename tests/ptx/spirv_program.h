@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of the interpreter of SPIR-V (spirv_machine.h): a module taken apart, and the values of all threads of a work-group.
+/* Internals of the SPIR-V interpreter (spirv_machine.h): a decoded module, and the values of all threads of a work-group.
  *
- *   spirv_program.c     types, constants, where values lie
+ *   spirv_program.c     types, constants, the layout of values
  *   spirv_evaluate.c    arithmetic of one thread
  *   spirv_memory.c      pointers, loads, stores, atomics
- *   spirv_group.c       which threads run together, and when: control flow, subgroups, barriers */
+ *   spirv_group.c       scheduling of threads: control flow, subgroups, barriers */
 #ifndef TESTS_PTX_SPIRV_PROGRAM_H
 #define TESTS_PTX_SPIRV_PROGRAM_H
 
@@ -18,9 +18,9 @@
 #define SPIRV_MEMBERS_MAX 12
 
 struct spirv_id {
-    const uint32_t *def; /* the instruction; NULL: none */
+    const uint32_t *def; /* the defining instruction; NULL: none */
     uint32_t type;       /* of a value: the id of its type */
-    /* of a type: bits and number of its components (a pointer: one of 64); of what an array, a pointer or a vector holds the type */
+    /* of a type: bits and number of its components (a pointer has one of 64 bits); the element type of an array, a pointer or a vector */
     unsigned bits, count;
     uint32_t element, storage;
     /* decorations */
@@ -39,15 +39,15 @@ struct spirv_program {
     uint64_t *values, *locals; /* locals: function variables, by slot, then thread */
     uint8_t *shared;
     uint64_t shared_bytes;
-    uint64_t quiet; /* blocks since the last event */
+    uint64_t quiet; /* number of blocks executed since the last event */
     bool stopped;   /* by the run's on_store */
 };
 
-/* Takes a module apart for the run's threads. spirv_program_finish frees what it made, also after a failure. */
+/* Decodes a module for the run's threads. spirv_program_finish frees the tables, also after a failure. */
 bool spirv_program_init(struct spirv_program *p, const uint32_t *words, size_t n_words, struct spirv_run *run);
 void spirv_program_finish(struct spirv_program *p);
 
-/* Says once what is wrong, for the caller of the run; gives false. */
+/* Records the first error, for the caller of the run; returns false. */
 bool spirv_wrong(struct spirv_program *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static inline uint32_t spirv_op(const uint32_t *w)
@@ -87,12 +87,12 @@ static inline int64_t spirv_signed(uint64_t value, unsigned bits)
     return (int64_t)(value << (64 - bits)) >> (64 - bits);
 }
 
-uint32_t spirv_bytes(const struct spirv_program *p, uint32_t type); /* of a scalar, a vector or an array in memory */
+uint32_t spirv_bytes(const struct spirv_program *p, uint32_t type); /* The size of a scalar, a vector or an array in memory. */
 
-/* The instruction's result for one thread, from its operands. */
+/* Computes the instruction's result for one thread from its operands. */
 bool spirv_evaluate(struct spirv_program *p, const uint32_t *w, unsigned thread);
 
-/* An instruction that knows of memory: a pointer, an access. */
+/* Executes an instruction that concerns memory: a pointer computation or an access. */
 bool spirv_access(struct spirv_program *p, const uint32_t *w, unsigned thread);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each workaround of the compiler: a kernel that has what the driver gets wrong is written otherwise if, and only if, the target's mask has
- * the workaround's bit; either way it is valid. That the driver then is right is what the tests of the table's rows show. */
+/* Each workaround of the compiler: a kernel with the construct that the driver handles incorrectly is emitted differently if, and only if,
+ * the target's mask contains the workaround's bit; the code is valid either way. That the results are then correct is shown by the tests
+ * that the table of workarounds names. */
 #include "spirv_check.h"
 
 #include <cuttle/ptx2spv.h>
@@ -34,7 +35,8 @@ static const struct ptx2spv_target vulkan = {VULKAN}, opencl = {OPENCL}, clocks 
                                             .storage8 = 1,
                                             .storage16 = 1};
 
-/* For each workaround: a body, with registers p<4> h<4> r<16> d<4> f<4>, and sh in shared memory. d0, r0, r1, f0 come from parameters. */
+/* For each workaround, a body with registers p<4> h<4> r<16> d<4> f<4>, and sh in shared memory. d0, r0, r1, f0 are initialized from
+ * parameters. */
 static const struct row {
     const struct ptx2spv_target *target;
     const char *body;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes snippets of PTX by the grammar of opcodes.def and modifiers.def, for ptxas to judge (README.md). Every row of the table of opcodes
- * is varied in one dimension at a time: types, modifiers, operands, vector widths, state spaces, and versions of the ISA and of the target.
- * What the tables do not describe (patterns of "...", declarations) stands in handwritten.txt.
+/* Writes snippets of PTX, generated from opcodes.def and modifiers.def, which ptxas then judges (README.md). Every row of the table of
+ * opcodes is varied in one dimension at a time: types, modifiers, operands, vector widths, state spaces, and versions of the ISA and of the
+ * target. handwritten.txt covers what the tables do not describe (patterns of "...", declarations).
  *
- * Snippets that neither ptxas nor the compiler should take are as important as those that both should: all words and types are tried
- * where at least one neighbour is legal. The output has no duplicates within a section. */
+ * Snippets that both ptxas and the compiler should reject are as important as those that both should accept: all modifiers and types are
+ * tried where at least one neighbour is legal. The output has no duplicates within a section. */
 #include "ptx2spv/syntax/opcodes.h"
 
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static void put(const char *text)
     puts(text);
 }
 
-/* Appends to a text of MAX_TEXT. */
+/* Appends to a string of MAX_TEXT characters. */
 static void append(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void append(char *text, const char *format, ...)
 {
@@ -90,11 +90,11 @@ struct shape {
     unsigned n_words;
     enum ptx_type types[3];
     unsigned n_types;
-    const char *operands[8]; /* what stands there instead of the usual one; NULL: the usual */
-    int n_operands;          /* -1: as many as the row demands */
+    const char *operands[8]; /* replaces the usual operand; NULL: the usual operand */
+    int n_operands;          /* -1: as many as the row requires */
 };
 
-/* Where a class stands in an instruction. */
+/* The position of a modifier's class in an instruction. */
 static unsigned rank_of_word(const char *text)
 {
     static const unsigned char order[] = {
@@ -246,7 +246,7 @@ static void put_shape(const struct shape *shape)
     put(all);
 }
 
-/* ---- words that an instruction cannot do without ---- */
+/* ---- mandatory modifiers of an instruction ---- */
 
 static bool is_float(const struct shape *shape)
 {
@@ -296,7 +296,7 @@ static bool is_warp_instruction(enum ptx_opcode opcode)
     return opcode == PTX_OP_SHFL || opcode == PTX_OP_VOTE || opcode == PTX_OP_MATCH || opcode == PTX_OP_REDUX || opcode == PTX_OP_ELECT;
 }
 
-/* Adds the words that must be there, as the table has it. sm: of the target. */
+/* Adds the mandatory modifiers according to the table. sm: of the target. */
 static void complete(struct shape *shape, unsigned sm)
 {
     uint64_t required = ptx_opcode_infos[shape->opcode].required & ~M_UNSUPPORTED;
@@ -358,7 +358,7 @@ static bool is_checked(enum ptx_opcode opcode)
     return opcode && info->operands[0] != '.' && !(info->modifiers & M_LOOSE);
 }
 
-/* Each type in each place, with the words that it needs. */
+/* Each type in each position, with the modifiers that it requires. */
 static void vary_types(enum ptx_opcode opcode, unsigned sm)
 {
     for (unsigned place = 0; place < plain(opcode).n_types && opcode != PTX_OP_CVT; place++)
@@ -387,7 +387,8 @@ static struct shape conversion(enum ptx_type to, enum ptx_type from)
 
 static const char *const conversion_words[] = {NULL, "ftz", "sat", "relu", "satfinite"};
 
-/* A pair of types without and with a rounding to nearest or to an integer, and the other words with what such a pair usually has. */
+/* Pairs of types, one without and one with a rounding mode (to nearest or to an integer), and the other modifiers with those that such a
+ * pair usually has. */
 static void put_conversions(enum ptx_type to, enum ptx_type from)
 {
     static const char *const roundings[] = {NULL, "rn", "rzi"};
@@ -432,7 +433,7 @@ static void vary_conversions(void)
             }
 }
 
-/* Every word, of a legal class with every legal type. */
+/* Every modifier of a legal class with every legal type. */
 static void vary_words(enum ptx_opcode opcode, unsigned sm)
 {
     const struct ptx_opcode_info *info = &ptx_opcode_infos[opcode];
@@ -441,7 +442,7 @@ static void vary_words(enum ptx_opcode opcode, unsigned sm)
         const bool legal = info->modifiers >> words[w].class & 1;
 
         if (!legal && words[w].class == PTX_CLASS_TESTP_MODE && words[w].value != PTX_MODE_FINITE)
-            continue; /* ptxas ignores them everywhere: one is enough */
+            continue; /* ptxas ignores these everywhere: one is enough */
         for (unsigned type = 0; type < PTX_TYPE_COUNT; type++) {
             struct shape shape = plain(opcode);
 
@@ -524,7 +525,7 @@ static void vary_memory(enum ptx_opcode opcode, unsigned sm)
     }
 }
 
-/* What may be thought of in each place. */
+/* Operands of all kinds for each position. */
 static void vary_operands(enum ptx_opcode opcode, enum ptx_type type, unsigned sm)
 {
     static const char *const others[] = {
@@ -612,7 +613,7 @@ static void put_special_registers(void)
 #include "ptx2spv/syntax/sregs.def"
     };
     static const char *const forms[][2] = {
-        /* what stands before and behind the name */
+        /* text before and after the name */
         {"mov.u32 %r1, ", ""},          {"mov.b32 %r1, ", ""},
         {"mov.s32 %r1, ", ""},          {"mov.u16 %h1, ", ""},
         {"mov.u64 %q1, ", ""},          {"mov.u32 %r1, ", ".x"},
@@ -630,7 +631,7 @@ static void put_special_registers(void)
         }
 }
 
-/* Registers of the types that older code does not have. */
+/* Registers of types that older code does not have. */
 static void put_typed_registers(void)
 {
     static const char *const types[] = {"b8", "u8", "s8", "f16", "f16x2", "bf16", "bf16x2", "tf32", "b128", "e4m3x2", "f32x2", "u16x2"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Approximations, within the bounds that the PTX ISA states for them, against the host's f64 functions. */
+/* Approximations. Each result must be within the bound that the PTX ISA states; the reference is the host's f64 function. */
 #include "rows.h"
 
 #define WANT(id, expression)                                                                                                               \
@@ -41,7 +41,7 @@ static uint64_t want_rsqrt64(const uint64_t *in)
     return bits_of_f64(1 / sqrt(f64_of(in[0])));
 }
 
-/* Divisors beyond 2^126 are not bounded by the ISA. */
+/* The ISA states no bound for divisors above 2^126. */
 #define IN_RANGE "abs.f32 %b, %b; max.f32 %b, %b, 0f03800000; min.f32 %b, %b, 0f7B800000; "
 
 static const struct row rows[] = {

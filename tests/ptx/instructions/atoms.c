@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Atomics of bf16, and of vectors, of which each element is an operation of its own, and accesses of devices (PTX ISA, "atom", "red",
- * "ld"). %q0 leads to memory of the thread. */
+/* Atomics of bf16, atomics of vectors, where each element is a separate operation, and accesses with device scope (PTX ISA, "atom", "red",
+ * "ld"). %q0 points to memory of the thread. */
 #include "rows.h"
 
-/* bf16, to nearest even: the sum of two is exact in f64. */
+/* bf16, round to nearest even: the sum of two bf16 is exact in f64. */
 static uint16_t sum(uint16_t a, uint16_t b)
 {
     return bf16_from_double((double)bf16_to_float(a) + (double)bf16_to_float(b));
@@ -19,7 +19,7 @@ static float plus(float a, float b)
     return add_f32(NEAREST, a, b);
 }
 
-/* Numbers that are not subnormal: in global memory .add.f32 flushes those (PTX ISA, "atom"), or keeps them, as the device does. */
+/* Normal numbers only: whether .add.f32 in global memory flushes subnormals (PTX ISA, "atom") or keeps them depends on the device. */
 #define FLOATS "{ .reg .f32 %f<5>; cvt.rn.f32.s32 %f1, %a; cvt.rn.f32.s32 %f2, %b; "
 
 #define ROWS(R)                                                                                                                            \

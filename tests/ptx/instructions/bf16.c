@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bf16 (PTX ISA, "Half Precision Floating Point Instructions"; .relu; set, setp, cvt): one rounding of the exact result, subnormals kept. */
+/* bf16 (PTX ISA, "Half Precision Floating Point Instructions"; .relu; set, setp, cvt): one rounding of the exact result; subnormals are
+ * kept. */
 #include "rows.h"
 
-/* a*b + c to f64 with the last bit standing for all that is lost, which a rounding to bf16 cannot tell from the exact value. */
+/* a*b + c in f64, rounded to odd: the last bit is sticky, so a second rounding, to bf16, gives the same result as one rounding of the exact
+ * value. */
 static uint16_t fused(uint16_t a, uint16_t b, uint16_t c)
 {
     const double x = bf16_to_float(a), y = bf16_to_float(b), z = bf16_to_float(c);
@@ -28,7 +30,7 @@ static bool is_nan16(uint16_t a)
     return (a & 0x7fff) > 0x7f80;
 }
 
-/* The lesser of two, as integers that are in the order of the numbers; -0 is below +0. */
+/* The minimum of two, compared as integers that are ordered like the numbers; -0 is below +0. */
 static bool is_less16(uint16_t a, uint16_t b)
 {
     const int x = a & 0x8000 ? -(a & 0x7fff) - 1 : a, y = b & 0x8000 ? -(b & 0x7fff) - 1 : b;

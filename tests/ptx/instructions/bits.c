@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bit fields, counts and permutations (PTX ISA, "Integer Arithmetic Instructions", prmt), each a bit at a time. */
+/* Bit fields, counts and permutations (PTX ISA, "Integer Arithmetic Instructions", prmt), computed one bit at a time. */
 #include "rows.h"
 
 static unsigned count(uint64_t a)
@@ -29,7 +29,7 @@ static uint64_t reversed(uint64_t a, unsigned bits)
     return result;
 }
 
-/* The place of the highest bit that is not the sign, or -1. */
+/* The position of the highest bit that differs from the sign, or -1. */
 static uint32_t highest(uint64_t a, unsigned bits, int is_signed, int from_above)
 {
     const uint64_t sign = is_signed && (a >> (bits - 1) & 1);
@@ -83,7 +83,7 @@ static uint32_t extended(uint32_t a, uint32_t length, int is_signed)
     return d;
 }
 
-/* The pseudocode of fns: counts from base upwards or downwards. */
+/* The ISA's pseudocode of fns: it counts set bits upwards or downwards from base. */
 static uint32_t nth_set(uint32_t set, uint32_t base, int32_t offset)
 {
     const int step = offset < 0 ? -1 : 1;
@@ -113,7 +113,7 @@ static uint32_t permuted(uint32_t a, uint32_t b, uint32_t selectors)
     return d;
 }
 
-/* The special modes, byte by byte as the ISA's table has them: b3, b2, b1, b0 for c & 3 = 0, 1, 2, 3. */
+/* The special modes, byte by byte as in the ISA's table: b3, b2, b1, b0 for c & 3 = 0, 1, 2, 3. */
 static uint32_t permuted_by_mode(uint32_t a, uint32_t b, uint32_t c, const char *table)
 {
     const char *row = table + 5 * (c & 3);
@@ -124,7 +124,7 @@ static uint32_t permuted_by_mode(uint32_t a, uint32_t b, uint32_t c, const char 
     return permuted(a, b, selectors);
 }
 
-/* Positions and lengths are from 0 to 255 by the ISA; the hardware takes the low byte for 32 bits only. */
+/* The ISA limits positions and lengths to 0 to 255; the hardware uses the low byte for 32 bits only. */
 #define IN_BYTES "and.b32 %b, %b, 255; and.b32 %c, %c, 255; "
 
 #define ROWS(R)                                                                                                                            \

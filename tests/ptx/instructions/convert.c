@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversions (PTX ISA, "cvt"). NaN becomes zero, but from f64 or to 64 bits the sign bit alone. */
+/* Conversions (PTX ISA, "cvt"). NaN becomes zero, except from f64 or to 64 bits, where it becomes the sign bit alone. */
 #include "rows.h"
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)

@@ -7,7 +7,7 @@ static bool is_less(double a, double b)
     return a < b || (a == b && signbit(a) && !signbit(b));
 }
 
-/* The extreme of the magnitudes, with the sign that the product would have; a NaN keeps its own. */
+/* The minimum or maximum of the magnitudes, with the sign of the product; a NaN keeps its own sign. */
 static float with_xored_sign(bool least, bool nan, float a, float b)
 {
     const float x = fabsf(a), y = fabsf(b);

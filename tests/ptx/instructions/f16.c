@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Half precision (PTX ISA, "Half Precision Floating Point Instructions"): f64 holds sums and products of two exactly. */
+/* Half precision (PTX ISA, "Half Precision Floating Point Instructions"): sums and products of two f16 are exact in f64. */
 #include "rows.h"
 
 static uint16_t rounded(double value)
@@ -7,7 +7,8 @@ static uint16_t rounded(double value)
     return f16_from_double(value, NEAREST);
 }
 
-/* a*b + c to f64 with the last bit standing for all that is lost, which a rounding to f16 cannot tell from the exact value. */
+/* a*b + c in f64, rounded to odd: the last bit is sticky, so a second rounding, to f16, gives the same result as one rounding of the exact
+ * value. */
 static uint16_t fused(uint16_t a, uint16_t b, uint16_t c)
 {
     const double x = f16_to_float(a), y = f16_to_float(b), z = f16_to_float(c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Single precision, one rounding each (PTX ISA, "Floating Point Instructions"). */
+/* Single precision, one rounding for each operation (PTX ISA, "Floating Point Instructions"). */
 #include "rows.h"
 
-/* The number beside a NaN; -0 is less than +0. */
+/* The operand that is not a NaN, if there is one; -0 is less than +0. */
 static float least(float a, float b)
 {
     if (isnan(a))
@@ -22,13 +22,14 @@ static int is_normal(float a)
     return fpclassify(a) == FP_NORMAL || a == 0;
 }
 
-/* .ftz of a product: zero if it would be below the least normal number when rounded with any exponent. exact: rounded towards zero. */
+/* .ftz of a product: the result is zero if the product, rounded with an unlimited exponent, is below the least normal number. exact: the
+ * product rounded towards zero. */
 static float flush_tiny(double exact, float rounded)
 {
     return fabs(exact) < 0x1.ffffffp-127 ? copysignf(0, rounded) : rounded;
 }
 
-/* Drivers that join products and sums late see these as constants, if anything lets them. */
+/* Drivers that contract products and sums late recognize constants here, if the emitted code lets them. */
 static float in_a_loop(float a)
 {
     float x = 0x1.333334p0f;
@@ -45,7 +46,7 @@ static float beside_squares(float a, float b, float c)
     return add_f32(NEAREST, fma_f32(NEAREST, add_f32(NEAREST, a, a), b, c), add_f32(NEAREST, difference, c));
 }
 
-/* As far as five steps of Mandelbrot's set. */
+/* Five iterations of the Mandelbrot set. */
 static float orbit(float a, float b)
 {
     float x = 0, y = 0;
@@ -86,7 +87,7 @@ static float fma_ftz(float a, float b, float c)
     R(sqrt_##id, "sqrt." suffix ".f32 %d, %a;", F32, F32, NONE, NONE, NONE, sqrt_f32(mode, a))
 
 #define FUSED(a, b, c) fma_f32(NEAREST, a, b, c)
-/* A product that is also there by itself, one that is a constant, factors that drivers have other forms for. */
+/* A product that is also used by itself, a product that is constant, and factors for which drivers have special forms. */
 #define FUSIONS(R)                                                                                                                         \
     R(fma_f32_near, "mul.rn.f32 %c, %a, %b; neg.f32 %c, %c; fma.rn.f32 %d, %a, %b, %c;", F32, F32, F32, F32, NONE,                         \
       FUSED(a, b, -mul_f32(NEAREST, a, b)))                                                                                                \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Double precision, one rounding each (PTX ISA, "Floating Point Instructions"). */
+/* Double precision, one rounding for each operation (PTX ISA, "Floating Point Instructions"). */
 #include "rows.h"
 
 static double least(double a, double b)

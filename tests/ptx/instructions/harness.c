@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs every row of every table on device 0, or those whose names contain the argument. Ends with 1 if any differs.
+/* Runs every row of every table on device 0, or the rows whose names contain the argument. Exits with 1 if a result differs.
  *   instructions [--list] [--show N] [--may-refuse WORD] [NAME]
- * --may-refuse: a device may say CUDA_ERROR_NOT_SUPPORTED of rows with this word in their text, "f16" for one. */
+ * --may-refuse: the device may return CUDA_ERROR_NOT_SUPPORTED for rows whose text contains this word, for example "f16". */
 #include "harness.h"
 #include "prelude.h"
 
@@ -20,8 +20,8 @@ static const struct table *const tables[] = {
 #include "tables.def"
 };
 
-static unsigned shown = 3;            /* differences printed a row */
-static const char *may_refuse = NULL; /* a word of rows */
+static unsigned shown = 3;            /* number of differences printed for each row */
+static const char *may_refuse = NULL; /* the word of --may-refuse */
 
 static bool check(CUresult result, const char *what)
 {
@@ -105,7 +105,7 @@ static void put_kernel(struct text *text, const struct row *row, unsigned number
     put(text, "DONE:\n  ret;\n}\n");
 }
 
-/* PTX ISA 1.0 to 1.3: parameters are declared in the body, and functions have none in memory. */
+/* PTX ISA 1.0 to 1.3: parameters are declared in the body, and functions have no parameters in memory. */
 static bool is_old(const struct table *table)
 {
     return table->header && !strncmp(table->header, ".version 1.", strlen(".version 1."));
@@ -172,7 +172,7 @@ static void print_difference(const struct row *row, const uint64_t *in, uint64_t
     printf("\n");
 }
 
-/* Number of cases that differ. */
+/* Returns the number of cases that differ. */
 static unsigned compare_all(const struct row *row, const uint64_t *operands, const uint64_t *results, unsigned n)
 {
     unsigned wrong = 0;
@@ -189,7 +189,7 @@ static unsigned compare_all(const struct row *row, const uint64_t *operands, con
     return wrong;
 }
 
-/* Whether the device says that it lacks what the row needs, where it may. */
+/* Whether the device reports that it lacks a feature that the row needs, and --may-refuse allows it. */
 static bool is_refused(const struct row *row, CUfunction function)
 {
     return may_refuse && strstr(row->text, may_refuse) && cuFuncLoad(function) == CUDA_ERROR_NOT_SUPPORTED;
@@ -323,7 +323,7 @@ int main(int argc, char **argv)
         else
             filter = argv[i];
     }
-    setvbuf(stdout, NULL, _IOLBF, 0); /* what was told stays told if a driver ends the process */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* line buffering: nothing printed is lost if a driver ends the process */
     if (!open_device(&context)) {
         fprintf(stderr, "no CUDA device: skipped\n");
         return EXIT_SKIPPED;

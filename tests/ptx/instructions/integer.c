@@ -5,7 +5,7 @@
 typedef __int128 wide;
 typedef unsigned __int128 uwide;
 
-/* Division by zero is the machine's own affair: NVIDIA's give all ones. */
+/* The ISA leaves the result of a division by zero to the machine: NVIDIA's GPUs return all ones. */
 static int64_t quotient(int64_t a, int64_t b)
 {
     return b == 0 ? -1 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
@@ -43,7 +43,7 @@ static uint32_t dot(uint32_t a, uint32_t b, uint32_t c, int sign_a, int sign_b, 
     return c;
 }
 
-/* Video instructions on parts of `bits`: what `operation` says, of parts with the signs of sign_a and sign_b. */
+/* Video instructions on parts of `bits` bits: applies `operation` to the parts, which are signed according to sign_a and sign_b. */
 enum video { V_ADD, V_SUB, V_AVRG, V_ABSDIFF, V_MIN, V_MAX, V_LT, V_EQ };
 
 static int32_t video_part(uint32_t a, unsigned bits, int is_signed)
@@ -74,8 +74,8 @@ static int32_t video_lane(enum video operation, int32_t a, int32_t b)
     return 0;
 }
 
-/* how: 0 the low bits, 1 clamped, 2 the sum of the parts and c: of all their bits, as NVIDIA's driver has it. */
-static uint32_t video(enum video operation, unsigned bits, int sign_d, int sign_a, int sign_b, int how, uint32_t a, uint32_t b, uint32_t c)
+/* mode: 0 keeps the low bits, 1 clamps, 2 adds the parts to c; the sum is of all their bits, as in NVIDIA's driver. */
+static uint32_t video(enum video operation, unsigned bits, int sign_d, int sign_a, int sign_b, int mode, uint32_t a, uint32_t b, uint32_t c)
 {
     const int32_t low = sign_d ? -(1 << (bits - 1)) : 0, high = sign_d ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;
     uint32_t parts = 0, sum = c;
@@ -83,12 +83,12 @@ static uint32_t video(enum video operation, unsigned bits, int sign_d, int sign_
     for (unsigned i = 0; i < 32; i += bits) {
         int32_t part = video_lane(operation, video_part(a >> i, bits, sign_a), video_part(b >> i, bits, sign_b));
 
-        if (how == 1)
+        if (mode == 1)
             part = part < low ? low : part > high ? high : part;
         parts |= ((uint32_t)part & ((1u << bits) - 1)) << i;
         sum += (uint32_t)part;
     }
-    return how == 2 ? sum : parts;
+    return mode == 2 ? sum : parts;
 }
 
 #define ROWS(R)                                                                                                                            \

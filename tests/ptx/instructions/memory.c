@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads, stores, atomics, addresses and calls. Each thread has its own 32 bytes of global memory at %q0 (operands a, b, c, e, 8 bytes
- * each); the variables and functions are in prelude.h. */
+/* Loads, stores, atomics, addresses and calls. Each thread has 32 bytes of global memory at %q0 (operands a, b, c, e, 8 bytes each); the
+ * variables and functions are in prelude.h. */
 #include "rows.h"
 
 static float add_plain(float a, float b)
@@ -73,7 +73,7 @@ static uint32_t way(unsigned i)
       NONE, NONE, NONE, byte_table(a & 15))                                                                                                \
     R(global_pointer, "ld.global.u64 %z, [pointer]; ld.u8 %d, [%z+1];", U32, NONE, NONE, NONE, NONE, byte_table(6))
 
-/* Copies that may be done late: behind src-size bytes come zeros, and nothing is read if ignore-src holds. */
+/* Asynchronous copies: the bytes beyond src-size are zeros, and nothing is read if ignore-src is true. */
 #define COPIES(R)                                                                                                                          \
     R(cp_async_4,                                                                                                                          \
       SHARED_SLOT "cp.async.ca.shared.global [%y+4], [%q0], 4; cp.async.commit_group; cp.async.wait_group 0; "                             \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Floats of 8 bits (e4m3: 4 bits of exponent with bias 7, 3 of fraction, no infinity, NaN only where all bits but the sign are set; e5m2: 5
- * with bias 15 and 2, as IEEE has it), tf32 (f32 with 10 bits of fraction), .satfinite, and cvt.pack (PTX ISA, "Alternate Floating-Point
- * Data Formats", "cvt", "cvt.pack"). Encodings are found among the values of all codes: the nearest, of two the one with an even code. */
+/* Floats of 8 bits (e4m3: 4 exponent bits with bias 7, 3 fraction bits, no infinity, and NaN only where all bits except the sign are set;
+ * e5m2: 5 exponent bits with bias 15 and 2 fraction bits, as in IEEE 754), tf32 (f32 with 10 fraction bits), .satfinite, and cvt.pack (PTX
+ * ISA, "Alternate Floating-Point Data Formats", "cvt", "cvt.pack"). The reference for an encoding searches the values of all codes for the
+ * nearest one, and for the even code in a tie. */
 #include "rows.h"
 
 static double value_of(uint8_t code, bool is_e4m3)
@@ -32,12 +33,12 @@ static uint8_t code_of(double x, bool is_e4m3, bool relu)
         if (distance < least || (distance == least && code % 2 == 0))
             best = code;
     }
-    if (fabs(x) > value_of(greatest, is_e4m3)) /* infinity lies equally far from all */
+    if (fabs(x) > value_of(greatest, is_e4m3)) /* infinity is equally far from all codes */
         best = greatest;
     return best | (signbit(x) ? 0x80 : 0);
 }
 
-/* An f16, exact; relu: as cvt's .relu leaves it. */
+/* An f16 is converted exactly; relu: after cvt's .relu. */
 static uint16_t half_of(uint8_t code, bool is_e4m3, bool relu)
 {
     const double x = value_of(code, is_e4m3);
@@ -55,7 +56,7 @@ static uint16_t codes_of(double high, double low, bool is_e4m3, bool relu)
     return (uint16_t)(code_of(high, is_e4m3, relu) << 8 | code_of(low, is_e4m3, relu));
 }
 
-/* %a is the upper half of an f32, and all its ties lie there; what is below is nothing, little or much. */
+/* %a is the upper half of an f32, which decides all ties; the lower half is zero, small or large. */
 static float single(uint16_t upper, uint16_t lower)
 {
     return f32_of((uint32_t)upper << 16 | lower);
@@ -67,7 +68,7 @@ static float single(uint16_t upper, uint16_t lower)
 #define HALF(x) f16_to_float((uint16_t)(x))
 #define HALF_PAIR(e4m3, relu) codes_of(HALF(a ^ 0x9234), HALF(a), e4m3, relu)
 
-/* All values of a source of 16 bits. */
+/* All values of a 16-bit source. */
 #define EVERY(R)                                                                                                                           \
     R(e4m3x2_f32, SINGLES(0, 1, "cvt.rn.satfinite.e4m3x2.f32 %d, %f1, %f2;"), B16, B16, NONE, NONE, NONE,                                  \
       codes_of(single(a, 0), single(a, 1), true, false))                                                                                   \
@@ -94,7 +95,7 @@ static float single(uint16_t upper, uint16_t lower)
 
 /* ---- tf32 and .satfinite ---- */
 
-/* Bits of x with 13 fewer, rounded as told (away: ties go from zero). */
+/* Removes 13 bits of x in the given rounding mode (AWAY: ties are rounded away from zero). */
 static uint32_t tf32_of(float x, int rounding, bool relu, bool finite)
 {
     enum { TIES_AWAY = -1 };
@@ -133,7 +134,7 @@ static uint16_t finite_brain(float x, bool relu)
     return (bits & 0x7fff) == 0x7f80 ? bits - 1 : bits;
 }
 
-/* The bf16 below or above x, which is x itself if nothing falls away. */
+/* The bf16 below or above x, or x itself if no bits are lost. */
 static uint16_t directed_brain(float x, int rounding)
 {
     const uint16_t upper = (uint16_t)(bits_of_f32(x) >> 16);

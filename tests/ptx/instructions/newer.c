@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What came with compute capability 10.0 (PTX ISA 8.6 to 8.8): two f32 at a time, and extremes of three. */
+/* Instructions introduced with compute capability 10.0 (PTX ISA 8.6 to 8.8): operations on two f32 at a time, and minima and maxima of
+ * three operands. */
 #include "rows.h"
 
 static uint64_t both(float low, float high)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PTX ISA 1.x and targets below sm_20. Divisions, roots and transcendental functions have no .approx before 1.4 and mean it, divisions and
- * roots of f64 round to nearest ("PTX ISA Notes" of these instructions); mad.f32 has no rounding and is fused and rounded to nearest
- * ("mad": when compiled for sm_20 and above). f32 knows no subnormals there ("Target ISA Notes": sm_1x flushes inputs and results). */
+/* PTX ISA 1.x and targets below sm_20. Divisions, roots and transcendental functions have no .approx before 1.4 but are approximate;
+ * divisions and roots of f64 round to nearest ("PTX ISA Notes" of these instructions); mad.f32 has no rounding modifier and is fused and
+ * rounded to nearest ("mad": when compiled for sm_20 and above). f32 has no subnormals there ("Target ISA Notes": sm_1x flushes inputs and
+ * results). */
 #include "rows.h"
 
 static double normal(double x)
@@ -16,7 +17,7 @@ static uint64_t want_mad(const uint64_t *in)
     return bits_of_f32(flush(fma_f32(NEAREST, a, b, c)));
 }
 
-/* As the other rows, but flushed before it is rounded: that lies between, and such operands are rare. */
+/* As in the other rows, but the result is flushed before it is rounded: operands for which this makes a difference are rare. */
 static uint64_t want_add(const uint64_t *in)
 {
     return bits_of_f32(flush(add_f32(NEAREST, flush(f32_of(in[0])), flush(f32_of(in[1])))));
@@ -44,7 +45,7 @@ static uint64_t want_floor(const uint64_t *in)
     return (uint32_t)to_signed(DOWN, flush(f32_of(in[0])), 32, 0);
 }
 
-static uint64_t want_widened(const uint64_t *in) /* before PTX ISA 1.5 subnormals stay */
+static uint64_t want_widened(const uint64_t *in) /* before PTX ISA 1.5 subnormals are kept */
 {
     return bits_of_f64(f32_of(in[0]));
 }
@@ -84,12 +85,12 @@ static uint64_t want_root64(const uint64_t *in)
     return bits_of_f64(sqrt_f64(NEAREST, f64_of(in[0])));
 }
 
-static uint64_t want_place(const uint64_t *in) /* of a thread in its block, in 16 bits and in 32 */
+static uint64_t want_place(const uint64_t *in) /* the index of a thread in its block, in 16 and in 32 bits */
 {
     return (uint32_t)in[0];
 }
 
-/* Divisors beyond 2^126 are not bounded by the ISA. */
+/* The ISA states no bound for divisors above 2^126. */
 #define IN_RANGE "abs.f32 %b, %b; max.f32 %b, %b, 0f03800000; min.f32 %b, %b, 0f7B800000; "
 
 static const struct row rows[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every module of the tests has beside its kernels: variables and functions for the rows of memory.c. */
+/* The variables and functions that every module of the tests contains, for the rows of memory.c. */
 #ifndef INSTRUCTIONS_PRELUDE_H
 #define INSTRUCTIONS_PRELUDE_H
 

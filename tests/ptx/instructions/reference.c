@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host arithmetic for the references: the processor's own IEEE 754 operations in each of its rounding modes. Built with
- * -frounding-math, without contraction; volatile keeps each operation between the changes of mode. */
+/* Host arithmetic for the references: the processor's own IEEE 754 operations in each rounding mode. Built with -frounding-math and without
+ * contraction; volatile keeps each operation between the changes of the mode. */
 #include "harness.h"
 
 #include <fenv.h>
@@ -31,7 +31,7 @@ IN_MODE(float, float_of_s64, (int rounding, int64_t a), (float)V(int64_t, a))
 IN_MODE(double, double_of_s64, (int rounding, int64_t a), (double)V(int64_t, a))
 IN_MODE(double, integral, (int rounding, double a), nearbyint(V(double, a)))
 
-/* A number of more than 63 bits: half of it with its lost bit kept at the end rounds to half of the result. */
+/* A number of more than 63 bits is halved, with a sticky last bit: the half then rounds to half of the result. */
 float float_of_u64(int rounding, uint64_t a)
 {
     return a >> 63 ? 2 * float_of_s64(rounding, (int64_t)(a >> 1 | (a & 1))) : float_of_s64(rounding, (int64_t)a);
@@ -71,10 +71,10 @@ uint16_t f16_from_double(double value, int rounding)
     frexp(magnitude, &exponent); /* magnitude < 2^exponent */
     if (magnitude == 0 || exponent < -13)
         exponent = -13;
-    magnitude = integral(mode, ldexp(magnitude, 11 - exponent)); /* a multiple of the last place, which is 2^(exponent - 11) */
+    magnitude = integral(mode, ldexp(magnitude, 11 - exponent)); /* a multiple of the unit in the last place, 2^(exponent - 11) */
     if (ldexp(magnitude, exponent - 11) > 65504)
         return sign | (mode == FE_TONEAREST || mode == FE_UPWARD ? 0x7c00 : 0x7bff);
-    return sign | (uint16_t)((exponent + 13) * 1024 + (int)magnitude); /* a carry goes to the exponent, the hidden bit too */
+    return sign | (uint16_t)((exponent + 13) * 1024 + (int)magnitude); /* a carry increments the exponent, also through the hidden bit */
 }
 
 float bf16_to_float(uint16_t bits)
@@ -95,10 +95,10 @@ uint16_t bf16_from_double(double value)
     frexp(magnitude, &exponent); /* magnitude < 2^exponent */
     if (magnitude == 0 || exponent < -125)
         exponent = -125;
-    magnitude = integral(FE_TONEAREST, ldexp(magnitude, 8 - exponent)); /* a multiple of the last place, which is 2^(exponent - 8) */
+    magnitude = integral(FE_TONEAREST, ldexp(magnitude, 8 - exponent)); /* a multiple of the unit in the last place, 2^(exponent - 8) */
     if (ldexp(magnitude, exponent - 8) > 0x1.fep127)
         return sign | 0x7f80;
-    return sign | (uint16_t)((exponent + 125) * 128 + (int)magnitude); /* a carry goes to the exponent, the hidden bit too */
+    return sign | (uint16_t)((exponent + 125) * 128 + (int)magnitude); /* a carry increments the exponent, also through the hidden bit */
 }
 
 /* ---- modifiers ---- */

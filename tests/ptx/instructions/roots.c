@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Roots and inverses of f64 together, as the compiler groups them where it computes them itself: inverses of roots, some beside each other,
- * some that wait for others, comparisons of what comes out. */
+/* Roots and inverses of f64 in one kernel, since the compiler groups those that it computes itself: inverses of roots, independent ones and
+ * ones that depend on others, and comparisons of the results. */
 #include "rows.h"
 
 #define REGISTERS ".reg .f64 %r<8>;\n"
 
-/* Each of its terms is rounded by itself; NaN where an operand is negative. */
+/* Each term is rounded separately; the result is NaN where an operand is negative. */
 static double sum_of_roots(double a, double b, double c)
 {
     const double x = sqrt(a), y = sqrt(b), z = sqrt(c);

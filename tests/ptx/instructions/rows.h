@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a file of rows is written: define ROWS(ROW) as a list of
+/* The form of a file of rows: define ROWS(ROW) as a list of
  *   ROW(id, "PTX", result, a, b, c, e, expression)
- * where the expression may use a, b, c, e as C values of those types, and gives a C value of the result's. */
+ * The expression may use a, b, c, e as C values of those types, and its value is converted to the C type of the result. */
 #ifndef INSTRUCTIONS_ROWS_H
 #define INSTRUCTIONS_ROWS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What no manual mentions, and ptxas takes: one register in braces, register + constant as a source, addresses as operands, special
- * registers in cvt, whole vector registers in mov, truth tables with more than 8 bits, and WARP_SZ for a predicate. What they mean was read
- * from the machine code that ptxas makes of them. */
+/* Forms that no manual mentions but ptxas accepts: one register in braces, register + constant as a source, addresses as operands, special
+ * registers in cvt, whole vector registers in mov, truth tables with more than 8 bits, and WARP_SZ as a predicate. Their meaning was read
+ * from the machine code that ptxas generates for them. */
 #include "rows.h"
 
 #define VECTOR(text) "{ .reg .v2 .b32 %v; .reg .v4 .b16 %u; " text " }"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operands: edge values of each type in all combinations that fit, then random ones from a fixed seed. */
+/* Operands: all combinations of each type's edge values as far as the limit allows, then random values from a fixed seed. */
 #include "harness.h"
 
 #include <stdlib.h>
 
 #define MAX_EDGE_CASES 2048
-#ifndef RANDOM_CASES /* a longer search is built with more */
+#ifndef RANDOM_CASES /* can be defined at build time, for a longer search */
 #define RANDOM_CASES 512
 #endif
-#define HURTFUL_CASES (RANDOM_CASES * 3 / 2) /* of rows that take f32 or f64 */
+#define HARD_CASES (RANDOM_CASES * 3 / 2) /* for rows that take f32 or f64 */
 
 unsigned type_bits(enum type type)
 {
@@ -124,7 +124,7 @@ static const uint64_t *edges_of(enum type type, unsigned *n)
     }
 }
 
-/* Integers of all lengths; floats of any bits, or with exponents near each other, where sums cancel and products round. */
+/* Integers of all lengths; floats of arbitrary bits, or with similar exponents, so that sums cancel and products round. */
 static uint64_t random_value(enum type type)
 {
     const uint64_t bits = random_bits();
@@ -156,7 +156,7 @@ static uint64_t cut(enum type type, uint64_t bits)
     return type_bits(type) >= 64 ? bits : bits & ((UINT64_C(1) << type_bits(type)) - 1);
 }
 
-/* How many edge values each source takes, so that all combinations stay below the limit. */
+/* The number of edge values for each source such that the number of all combinations stays below the limit. */
 static unsigned edge_count(const struct row *row, unsigned counts[MAX_SOURCES])
 {
     unsigned total = 1, greatest;
@@ -199,13 +199,13 @@ static void fill_random(const struct row *row, uint64_t *out)
         out[0] = from_interval(row);
 }
 
-/* Sources of one float type, the second and third of them perhaps others. */
-static void fill_hurtful(const struct row *row, unsigned number, uint64_t *out)
+/* For rows whose sources have one float type; the second and third source may have other types. */
+static void fill_hard_operands(const struct row *row, unsigned number, uint64_t *out)
 {
     uint64_t values[3];
 
     fill_random(row, out);
-    make_hurtful(row->sources[0], number, random_bits, values);
+    make_hard_operands(row->sources[0], number, random_bits, values);
     for (unsigned i = 0; i < 3; i++)
         if (row->sources[i] == row->sources[0])
             out[i] = values[i];
@@ -215,9 +215,9 @@ static uint64_t *chosen_values(const struct row *row, unsigned *n_cases)
 {
     unsigned counts[MAX_SOURCES];
     const unsigned edges = row->least != row->greatest ? 0 : edge_count(row, counts);
-    const bool hurts = (row->sources[0] == F32 || row->sources[0] == F64) && row->compare == EXACT;
-    const unsigned hurtful = hurts ? HURTFUL_CASES : 0;
-    uint64_t *operands = calloc((size_t)edges + RANDOM_CASES + hurtful, MAX_SOURCES * sizeof *operands);
+    const bool has_hard = (row->sources[0] == F32 || row->sources[0] == F64) && row->compare == EXACT;
+    const unsigned n_hard = has_hard ? HARD_CASES : 0;
+    uint64_t *operands = calloc((size_t)edges + RANDOM_CASES + n_hard, MAX_SOURCES * sizeof *operands);
 
     *n_cases = 0;
     if (!operands)
@@ -227,13 +227,13 @@ static uint64_t *chosen_values(const struct row *row, unsigned *n_cases)
         fill_edge(row, counts, i, operands + (size_t)i * MAX_SOURCES);
     for (unsigned i = 0; i < RANDOM_CASES; i++)
         fill_random(row, operands + (size_t)(edges + i) * MAX_SOURCES);
-    for (unsigned i = 0; i < hurtful; i++)
-        fill_hurtful(row, i, operands + (size_t)(edges + RANDOM_CASES + i) * MAX_SOURCES);
-    *n_cases = edges + RANDOM_CASES + hurtful;
+    for (unsigned i = 0; i < n_hard; i++)
+        fill_hard_operands(row, i, operands + (size_t)(edges + RANDOM_CASES + i) * MAX_SOURCES);
+    *n_cases = edges + RANDOM_CASES + n_hard;
     return operands;
 }
 
-/* Every value of a source of 16 bits. */
+/* Every value of a 16-bit source. */
 static uint64_t *every_value(unsigned *n_cases)
 {
     uint64_t *operands = calloc(65536, MAX_SOURCES * sizeof *operands);

@@ -6,7 +6,7 @@
 #define VECTOR(text) "{ .reg .v2 .b32 %v<3>; .reg .v4 .b32 %u; " text " }"
 #define SLOT "mov.u32 %y, %tid.x; shl.b32 %y, %y, 4; mov.u32 %t0, slots; add.u32 %y, %y, %t0; "
 
-/* Both halves of a register count in the result. */
+/* Both halves of a register affect the result. */
 #define HALVES(wide) "mov.b128 {%z, %d}, " wide "; shl.b64 %z, %z, 1; xor.b64 %d, %d, %z;"
 #define MIXED(low, high) ((uint64_t)(low) << 1 ^ (uint64_t)(high))
 
@@ -56,7 +56,7 @@
            "ld.local.b128 %w1, [%q1+16]; " HALVES("%w1")),                                                                                 \
       B64, B64, B64, NONE, NONE, MIXED(a, b))
 
-/* %c is the loop's counter: the pair goes on as Fibonacci's numbers do, once more than it says. */
+/* %c is the loop count: the pair advances like the Fibonacci numbers, one iteration more than %c. */
 static uint64_t summed_up(uint64_t low, uint64_t high, uint32_t rounds)
 {
     for (uint32_t i = 0; i <= rounds; i++) {

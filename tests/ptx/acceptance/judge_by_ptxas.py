@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Asks ptxas which snippets it takes. Reads snippets without verdicts from the standard input (see README.md for the form) and writes
-them with verdicts. Needed only when snippets change: the tests read what is checked in.
+"""Finds out which snippets ptxas accepts. Reads snippets without verdicts from the standard input (README.md describes the form) and writes
+them with verdicts. Needed only when snippets change: the tests read the checked-in result.
 
-    acceptance_generate | ask_ptxas.py [--sample=N] [path of ptxas] > snippets.txt
+    acceptance_generate | judge_by_ptxas.py [--sample=N] [path of ptxas] > snippets.txt
 
---sample: keeps what ptxas takes once, in the first section that it takes it in, and one in N of all others.
+--sample: keeps each snippet that ptxas accepts once, in the first section in which it does, and one in N of all others.
 
-Many snippets make one module, a line each. Lines of which ptxas complains are refused and taken out, until it takes what is left."""
+Many snippets form one module, one line each. Lines for which ptxas reports errors are rejected and removed, until it accepts the rest."""
 import os
 import re
 import subprocess
@@ -21,7 +21,7 @@ ARCHITECTURES = [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121]
 
 
 def architecture(target):
-    """The oldest real architecture of ptxas that runs code for the target."""
+    """Returns the oldest real architecture of ptxas that runs code for the target."""
     name = target.split(",")[0].strip()
     if name[-1] in "af":
         return name
@@ -69,7 +69,7 @@ def verdict(reasons, number):
 
 
 def judge(ptxas, head, snippets, prelude):
-    """{number: reason} of the refused ones."""
+    """Returns {number: reason} for the rejected snippets."""
     refused = {}
     for snippet in snippets if len(snippets) > 1 else []:
         if snippet[1].startswith("A "):
@@ -83,7 +83,7 @@ def judge(ptxas, head, snippets, prelude):
         for line, words in found.items():
             if 2 <= line < 2 + len(left) and (len(left) == 1 or is_about(words, left[line - 2][1])):
                 hit[left[line - 2][0]] = words
-            elif 2 <= line < 2 + len(left): # ptxas counts lines of its own library, too
+            elif 2 <= line < 2 + len(left): # ptxas also reports lines of its own library
                 alone = judge(ptxas, head, [left[line - 2]], prelude)
                 hit.update(alone)
         if not hit:

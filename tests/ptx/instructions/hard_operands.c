@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operands built to hurt: what sequences of roundings get wrong and random operands never meet. They fit additions, products, fused
- * operations, quotients and roots alike, since a row is given all of them. */
+/* Operands that are hard to round: cases in which sequences of roundings go wrong and which random operands hardly ever contain. They suit
+ * additions, products, fused operations, quotients and roots alike, since every row gets all of them. */
 #include "harness.h"
 
 #include <math.h>
 
-/* Of f32 and f64 as f64: bits of precision, exponent of the least normal number, of the greatest. */
+/* f32 and f64, both represented as f64: bits of precision, exponents of the least normal number and of the greatest number. */
 struct format {
     int precision, least, greatest;
 };
@@ -17,10 +17,10 @@ static double rounded(enum type type, double value)
     return type == F32 ? (float)value : value;
 }
 
-/* A number of `bits` random bits between 1 and 2, or its opposite. */
+/* A number between 1 and 2 with `bits` random bits, or its negation. */
 static double random_significand(int bits, uint64_t (*next)(void))
 {
-    const uint64_t fraction = next() >> (65 - bits); /* bits - 1 of them */
+    const uint64_t fraction = next() >> (65 - bits); /* bits - 1 random bits */
 
     return (next() & 1 ? -1 : 1) * (1 + ldexp((double)fraction, 1 - bits));
 }
@@ -30,7 +30,7 @@ static int between(int least, int greatest, uint64_t (*next)(void))
     return least + (int)(next() % (unsigned)(greatest - least + 1));
 }
 
-/* Half a place of the last bit of x in the format. */
+/* Half a unit in the last place of x in the format. */
 static double half_place(const struct format *f, double x)
 {
     int exponent;
@@ -39,7 +39,7 @@ static double half_place(const struct format *f, double x)
     return ldexp(1, exponent - f->precision - 1);
 }
 
-/* Few bits: products and sums that end just behind the last place, in a tie. */
+/* Few bits: products and sums that are ties, or end just behind the last place. */
 static void make_ties(const struct format *f, enum type type, uint64_t (*next)(void), double x[3])
 {
     x[0] = random_significand(f->precision / 2 + 1, next);
@@ -48,10 +48,10 @@ static void make_ties(const struct format *f, enum type type, uint64_t (*next)(v
     x[0] = rounded(type, x[0]);
 }
 
-/* What is left of a cancellation is the error of the product; of a sum, a few last places. */
+/* The result of the cancellation is the rounding error of the product, or a few units in the last place of a sum. */
 static void make_cancellation(const struct format *f, enum type type, uint64_t (*next)(void), double x[3])
 {
-    const int shift = between(0, 1, next) ? between(f->least / 2 - 12, f->least / 2 + 26, next) : 0; /* the error near the least number */
+    const int shift = between(0, 1, next) ? between(f->least / 2 - 12, f->least / 2 + 26, next) : 0; /* error near the least number */
 
     x[0] = ldexp(random_significand(f->precision, next), shift);
     x[1] = ldexp(random_significand(f->precision, next), shift);
@@ -60,7 +60,7 @@ static void make_cancellation(const struct format *f, enum type type, uint64_t (
         x[1] = -x[0] * (1 + 2 * half_place(f, 1) * between(-2, 2, next));
 }
 
-/* Products, quotients and sums about the least normal number and below. */
+/* Products, quotients and sums near the least normal number and below it. */
 static void make_tiny(const struct format *f, enum type type, uint64_t (*next)(void), double x[3])
 {
     const int sum = between(f->least - f->precision - 2, f->least + 2, next), part = between(f->least, f->greatest / 2, next);
@@ -73,7 +73,7 @@ static void make_tiny(const struct format *f, enum type type, uint64_t (*next)(v
         x[i] = rounded(type, x[i]);
 }
 
-/* About the greatest number, where a rounding, and no other, overflows. */
+/* Near the greatest number, where one rounding mode overflows and the others do not. */
 static void make_great(const struct format *f, enum type type, uint64_t (*next)(void), double x[3])
 {
     const int part = between(0, f->greatest, next);
@@ -85,7 +85,7 @@ static void make_great(const struct format *f, enum type type, uint64_t (*next)(
         x[i] = rounded(type, x[i]);
 }
 
-/* x0 / x1 next to the middle between two numbers. */
+/* x0 / x1 is next to the midpoint between two numbers. */
 static void make_hard_quotient(const struct format *f, enum type type, uint64_t (*next)(void), double x[3])
 {
     const double q = random_significand(f->precision, next), b = random_significand(f->precision, next);
@@ -96,7 +96,7 @@ static void make_hard_quotient(const struct format *f, enum type type, uint64_t 
     x[2] = x[0];
 }
 
-/* The same of the root of x0. */
+/* The root of x0 is next to the midpoint between two numbers. */
 static void make_hard_root(const struct format *f, enum type type, uint64_t (*next)(void), double x[3])
 {
     const double root = fabs(random_significand(f->precision, next)) * (next() & 1 ? 1 : sqrt(0.5));
@@ -107,13 +107,14 @@ static void make_hard_root(const struct format *f, enum type type, uint64_t (*ne
     x[2] = -x[0];
 }
 
-/* Next to a power of two; significands whose inverses lie next to the middle between two numbers, as few do; squares, and their neighbours. */
+/* x0 is next to a power of two; x1 is one of the few significands whose inverses are next to the midpoint between two numbers; x2 is a
+ * square or next to one. */
 static void make_rare_root(const struct format *f, enum type type, uint64_t (*next)(void), double x[3])
 {
-    static const double divisors[] = {0x1.fffffffffffffp0, 0x1.ffffffffffffdp0, /* of 2^106 - 1, of 2^106 - 9 */
+    static const double divisors[] = {0x1.fffffffffffffp0, 0x1.ffffffffffffdp0, /* divisors of 2^106 - 1, of 2^106 - 9 */
                                       0x1.024a3bd98da02p0, 0x1.0699d36aec84ep0, 0x1.34d8fe343ef42p0, 0x1.63baaac17d1e2p0, /* of 2^106 - 2 */
                                       0x1.7641c46f799eep0, 0x1.bea3278b789d2p0, 0x1.e756f08df1792p0, 0x1.ef7930608393ep0};
-    static const double squares[] = {0x1.d407bb3641da5p0, 0x1.5b95344972fe2p1, 0x1.2b035c1197f48p0}; /* roots next to a middle */
+    static const double squares[] = {0x1.d407bb3641da5p0, 0x1.5b95344972fe2p1, 0x1.2b035c1197f48p0}; /* roots next to a midpoint */
     const double significand = divisors[next() % (sizeof divisors / sizeof *divisors)], sign = next() & 1 ? -1 : 1;
     const double root = random_significand(f->precision / 2, next);
 
@@ -128,7 +129,7 @@ static void make_rare_root(const struct format *f, enum type type, uint64_t (*ne
         x[i] = rounded(type, x[i]);
 }
 
-void make_hurtful(enum type type, unsigned number, uint64_t (*next)(void), uint64_t *out)
+void make_hard_operands(enum type type, unsigned number, uint64_t (*next)(void), uint64_t *out)
 {
     static void (*const makers[])(const struct format *, enum type, uint64_t (*)(void), double *) = {
         make_ties, make_cancellation, make_tiny, make_great, make_hard_quotient, make_hard_root, make_rare_root};
