@@ -66,7 +66,7 @@ static void report(const struct options *options, struct program *program, struc
     fflush(stdout);
 }
 
-static bool goes_on(const struct options *options, const struct progress *progress)
+static bool should_continue(const struct options *options, const struct progress *progress)
 {
     return progress->next < options->seed + options->count && progress->failures < options->failures && !progress->no_device &&
            (!options->deadline || time(NULL) < options->deadline);
@@ -74,7 +74,7 @@ static bool goes_on(const struct options *options, const struct progress *progre
 
 static void run_seeds(const struct options *options, struct progress *progress)
 {
-    for (; goes_on(options, progress); progress->next++) {
+    for (; should_continue(options, progress); progress->next++) {
         struct program *program = generator_create(progress->next, options->features);
         struct trial trial = {0};
 
@@ -117,7 +117,7 @@ static int run_all(const struct options *options)
     if (progress == MAP_FAILED)
         return 1;
     *progress = (struct progress){.next = options->seed};
-    while (goes_on(options, progress)) {
+    while (should_continue(options, progress)) {
         int status;
         pid_t child;
 
@@ -172,7 +172,7 @@ static int usage(void)
     return 2;
 }
 
-/* Printed also if all goes well: a test that hangs is ended with no other word. */
+/* Printed also if all goes well: a test that hangs is ended without any other output. */
 static uint64_t fresh_seed(uint64_t part)
 {
     const char *given = getenv("CUTTLE_TEST_SEED");

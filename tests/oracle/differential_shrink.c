@@ -14,7 +14,7 @@ struct shrinker {
     struct differential_effort left;
 };
 
-static bool goes_on(const struct shrinker *s)
+static bool should_continue(const struct shrinker *s)
 {
     return s->left.attempts && (!s->left.deadline || time(NULL) < s->left.deadline);
 }
@@ -36,7 +36,7 @@ static bool try_cut(struct shrinker *s, unsigned statement, enum generator_cut c
 {
     const enum generator_cut before = generator_cut_of(s->program, statement);
 
-    if (before != GENERATOR_KEPT || !goes_on(s))
+    if (before != GENERATOR_KEPT || !should_continue(s))
         return false;
     generator_cut(s->program, statement, cut);
     if (still_fails(s))
@@ -59,7 +59,7 @@ static bool try_cut_run(struct shrinker *s, unsigned first, unsigned n)
         any |= before[i] == GENERATOR_KEPT;
         generator_cut(s->program, first + i, GENERATOR_DROPPED);
     }
-    kept = any && goes_on(s) && still_fails(s);
+    kept = any && should_continue(s) && still_fails(s);
     for (unsigned i = 0; i < n && first + i < count && !kept; i++)
         generator_cut(s->program, first + i, before[i]);
     free(before);
@@ -84,7 +84,7 @@ static bool try_launch(struct shrinker *s, const struct generator_launch *launch
 {
     const struct generator_launch before = s->program->launch;
 
-    if (memcmp(launch, &before, sizeof before) == 0 || !goes_on(s))
+    if (memcmp(launch, &before, sizeof before) == 0 || !should_continue(s))
         return false;
     s->program->launch = *launch;
     if (still_fails(s))
@@ -124,7 +124,7 @@ void differential_shrink(struct program *program, enum verdict verdict, differen
     for (unsigned run = count / 2; run > 3; run /= 2)
         for (unsigned first = 0; first < count; first += run)
             try_cut_run(&s, first, run);
-    while (goes_on(&s) && shrink_statements(&s))
+    while (should_continue(&s) && shrink_statements(&s))
         continue;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random kernels: PTX text, a launch and its data, from a seed. What a kernel computes is defined by PTX to the last bit: no race, no
- * barrier out of turn, no NaN's bits, no division by zero. The same seed and features give the same kernel.
+/* Random kernels: PTX text, a launch and its data, from a seed. The result of a kernel is defined by PTX to the last bit: it has no races,
+ * no barriers that only some threads reach, no results that depend on the bits of a NaN, no divisions by zero. The same seed and features
+ * give the same kernel.
  *
- * A kernel is a tree of statements. Any statement can be taken out, and what is around others be taken off, to make a failing kernel
- * small; the result may then do something undefined, which the oracle tells. */
+ * A kernel is a tree of statements. To shrink a failing kernel, any statement can be removed, or replaced by the statements that it
+ * contains; the result may then have undefined behaviour, which the oracle reports. */
 #ifndef GENERATE_H
 #define GENERATE_H
 
@@ -21,18 +22,18 @@ enum generator_feature {
 #include "features.def"
 };
 unsigned generator_default_features(void);
-/* Changes *features by a list such as "warps,named", "+warps", "-floats", "all", "none". False: an unknown name. */
+/* Changes *features by a list such as "warps,named", "+warps", "-floats", "all", "none". Returns false for an unknown name. */
 bool generator_parse_features(const char *list, unsigned *features);
 const char *generator_feature_name(unsigned bit);
 const char *generator_feature_help(unsigned bit);
 
 #define GENERATOR_KERNEL "k"
 #define GENERATOR_IN_BYTES 320
-#define GENERATOR_SLOT_BYTES 256 /* of `out`, for each thread: results, and 64 bytes that it works in */
+#define GENERATOR_SLOT_BYTES 256 /* bytes of `out` for each thread: results, and 64 bytes of working memory */
 #define GENERATOR_ACC_BYTES 256
 #define GENERATOR_TABLE_BYTES 32
 
-/* Parameters of every kernel, as PTX lays them out. Set the pointers before the launch. */
+/* Parameters of every kernel, in PTX's layout. The pointers must be set before the launch. */
 struct generator_params {
     uint64_t in, out, acc;
     uint32_t a, b;
@@ -44,7 +45,7 @@ struct generator_launch {
     uint32_t dynamic_shared_bytes;
 };
 
-/* What a kernel works on: it depends on the seed only. */
+/* The data of a kernel, which depend only on the seed. */
 struct generator_data {
     struct generator_params params;
     uint8_t in[GENERATOR_IN_BYTES], acc[GENERATOR_ACC_BYTES];
@@ -62,12 +63,12 @@ struct program {
 
 struct program *generator_create(uint64_t seed, unsigned features);
 void generator_destroy(struct program *program);
-/* The PTX of what is left of the program; to be freed. */
+/* Returns the PTX of the remaining program; the caller frees it. */
 char *generator_print(const struct program *program);
 
-/* Shrinking: statements are numbered from 0, outer ones before what they hold. */
+/* Shrinking: statements are numbered from 0, outer ones before those that they contain. */
 unsigned generator_statement_count(const struct program *program);
-enum generator_cut { GENERATOR_KEPT, GENERATOR_DROPPED, GENERATOR_UNWRAPPED /* only what it holds is left */ };
+enum generator_cut { GENERATOR_KEPT, GENERATOR_DROPPED, GENERATOR_UNWRAPPED /* replaces it by the statements that it contains */ };
 enum generator_cut generator_cut_of(const struct program *program, unsigned statement);
 void generator_cut(struct program *program, unsigned statement, enum generator_cut cut);
 bool generator_holds_others(const struct program *program, unsigned statement);

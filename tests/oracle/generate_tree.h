@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the generator: the tree of statements, and the state while it grows. */
+/* Internals of the generator: the tree of statements, and the state during generation. */
 #ifndef GENERATE_TREE_H
 #define GENERATE_TREE_H
 
@@ -15,7 +15,7 @@ void text_put(struct text *text, const char *format, ...) __attribute__((format(
 void text_append(struct text *text, const char *bytes, size_t n);
 void text_free(struct text *text);
 
-/* A statement: pieces of text, each followed by the statements that it holds. */
+/* A statement: pieces of text, each followed by the statements nested after it. */
 struct node {
     unsigned id;
     enum generator_cut cut;
@@ -27,7 +27,7 @@ struct node {
     struct node *next;
 };
 
-/* Temporary registers by kind; each is written before it is read by the same statement. */
+/* Temporary registers by kind; each is written before the same statement reads it. */
 enum temporary { TEMP_B16, TEMP_B32, TEMP_B64, TEMP_F32, TEMP_F64, TEMP_PRED, TEMP_COUNT };
 
 #define MAX_FUNCTIONS 3
@@ -39,11 +39,11 @@ struct function {
 };
 
 struct generator_tree {
-    struct function functions[MAX_FUNCTIONS + 1]; /* the last n_functions-th is the kernel */
-    unsigned n_functions;                         /* that can be called */
-    bool is_dynamic;                              /* shared memory of the threads is the dynamic part */
+    struct function functions[MAX_FUNCTIONS + 1]; /* index n_functions - 1 is the kernel */
+    unsigned n_functions;                         /* functions that can be called */
+    bool is_dynamic;                              /* the threads' shared memory is the dynamic part */
     unsigned n_threads;
-    unsigned features; /* that this program has indeed */
+    unsigned features; /* features that this program contains */
     unsigned n_labels;
     struct node **nodes; /* by id */
     unsigned n_nodes, cap_nodes;
@@ -55,17 +55,17 @@ struct generator {
     unsigned features;
     uint64_t random;
     unsigned n_labels, n_exits;
-    unsigned budget; /* statements that may still be made */
+    unsigned budget; /* number of statements that may still be generated */
 };
 
-/* Where a statement is to stand. */
+/* The context of a new statement. */
 struct context {
     struct generator *g;
     struct function *function;
     unsigned n_callable; /* functions below this number may be called */
     bool is_kernel;
-    bool is_uniform; /* all threads of the block that are left come here together */
-    unsigned mask;   /* number + 1 of the register that holds the lanes that are here, 0: not known */
+    bool is_uniform; /* all remaining threads of the block reach this place together */
+    unsigned mask;   /* number + 1 of the register with the mask of active lanes, 0: unknown */
     unsigned depth, loops;
 };
 
@@ -85,13 +85,13 @@ void node_destroy(struct node *node);
 
 /* generate_words.c: expands a template of words.def; see there. */
 void expand(const struct context *c, struct text *out, const char *pattern);
-/* A random simple statement. */
+/* Generates a random simple statement. */
 struct node *word_create(const struct context *c);
 
 /* generate_flow.c */
 struct node *flow_list(const struct context *c, unsigned n);
 
-/* generate_together.c: what the threads of a block or warp do together. NULL: nothing fits here. */
+/* generate_together.c: cooperation of the threads of a block or warp. NULL: nothing is possible here. */
 struct node *together_create(const struct context *c);
 
 #endif

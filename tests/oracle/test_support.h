@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the oracle's own tests share. */
+/* Helpers of the oracle's own tests. */
 #ifndef ORACLE_TEST_SUPPORT_H
 #define ORACLE_TEST_SUPPORT_H
 
 #include "oracle.h"
 
-/* A whole file as text, to be freed; ends the process if it cannot be read. */
+/* Returns a whole file as text, which the caller frees; ends the process if it cannot be read. */
 char *test_read_file(const char *path);
 
-/* One run of a kernel that takes pointers to `in` and `out`, words each, and a count. */
+/* One run of a kernel that takes pointers to `in` and `out`, arrays of words, and a count. */
 struct test_run {
     const char *text, *kernel;
     uint32_t blocks, threads;
     uint32_t *in, *out;
-    uint32_t n_in, n_out; /* words */
+    uint32_t n_in, n_out; /* number of words */
     uint32_t count;
     uint32_t dynamic_shared_bytes;
     bool find_grid_races, allow_divergent;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays, and copies of boxes, in which arrays take part. */
+/* Arrays, and copies of boxes that involve arrays. */
 #include "rows.h"
 
 /* ---- descriptors ---- */
 static const struct {
     CUarray_format format;
-    unsigned channels; /* 0: any */
-    unsigned bytes;    /* of a channel; 0: no plain texels */
+    unsigned channels; /* 0: any number */
+    unsigned bytes;    /* bytes of a channel; 0: no plain texels */
 } formats[] = {
     {CU_AD_FORMAT_UNSIGNED_INT8, 0, 1}, {CU_AD_FORMAT_UNSIGNED_INT16, 0, 2}, {CU_AD_FORMAT_UNSIGNED_INT32, 0, 4},
     {CU_AD_FORMAT_SIGNED_INT8, 0, 1},   {CU_AD_FORMAT_SIGNED_INT16, 0, 2},   {CU_AD_FORMAT_SIGNED_INT32, 0, 4},
@@ -18,7 +18,7 @@ static const struct {
 };
 #define FORMATS (sizeof formats / sizeof *formats)
 
-/* The texel's bytes, or 0. */
+/* Returns the texel's size in bytes, or 0. */
 static size_t some_texel(struct calls *c, CUarray_format *format, unsigned *channels)
 {
     const size_t i = calls_number(c, calls_chance(c, 80) ? 8 : FORMATS);
@@ -29,7 +29,7 @@ static size_t some_texel(struct calls *c, CUarray_format *format, unsigned *chan
     return formats[i].bytes * *channels;
 }
 
-/* What tells as much as it can about the size of a box. */
+/* Chooses sides that are likely to reveal errors in the computation of a box's size. */
 static const size_t *some_sides(struct calls *c)
 {
     static const size_t good[][3] = {{64, 0, 0}, {1, 0, 0},  {33, 0, 0}, {64, 64, 0}, {17, 5, 0},
@@ -68,10 +68,10 @@ static void fill(struct calls *c, struct calls_object *array)
         texels[i] = (unsigned char)(i * 5 + array->number);
     array->plain = cuMemcpy3D(&box) == CUDA_SUCCESS && cuStreamSynchronize(NULL) == CUDA_SUCCESS;
     if (!array->plain)
-        calls_say(c, " not filled");
+        calls_append(c, " not filled");
 }
 
-/* What has no contents that are known is of no use to later calls. */
+/* An array without known contents is of no use to later calls. */
 static void keep_or_destroy(struct calls *c, CUarray handle, CUDA_ARRAY3D_DESCRIPTOR shape, size_t texel)
 {
     struct calls_object *array = calls_add(c, CALLS_ARRAY, 0, 0, (uintptr_t)handle);
@@ -153,7 +153,7 @@ void calls_mipmap_level(struct calls *c)
         level = calls_add(c, CALLS_LEVEL, 0, 0, (uintptr_t)array);
         level->parent = o;
         if (cuArray3DGetDescriptor(&d, array) == CUDA_SUCCESS) {
-            calls_say(c, " " SHAPE, SHAPE_OF(d));
+            calls_append(c, " " SHAPE, SHAPE_OF(d));
             level->shape = d, level->texel = o->texel;
             fill(c, level);
         }
@@ -183,7 +183,7 @@ void calls_array_destroy(struct calls *c)
 
     calls_begin(c, "cuArrayDestroy(%s", name);
     if (calls_end(c, cuArrayDestroy(handle_of(o))) && o)
-        calls_gone(c, o);
+        calls_mark_freed(c, o);
 }
 
 void calls_mipmap_destroy(struct calls *c)
@@ -195,7 +195,7 @@ void calls_mipmap_destroy(struct calls *c)
         return;
     calls_begin(c, "cuMipmappedArrayDestroy(%s", calls_object_name(name, o));
     if (calls_end(c, cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)o->handle)))
-        calls_gone(c, o);
+        calls_mark_freed(c, o);
 }
 
 void calls_array_describe(struct calls *c)
@@ -212,12 +212,12 @@ void calls_array_describe(struct calls *c)
     case 0:
         calls_begin(c, "cuArrayGetDescriptor(%s", name);
         if (calls_result(c, cuArrayGetDescriptor(&flat, handle_of(o))))
-            calls_say(c, " %zu x %zu, format %#x, channels %u", flat.Width, flat.Height, (unsigned)flat.Format, flat.NumChannels);
+            calls_append(c, " %zu x %zu, format %#x, channels %u", flat.Width, flat.Height, (unsigned)flat.Format, flat.NumChannels);
         break;
     case 1:
         calls_begin(c, "cuArray3DGetDescriptor(%s", name);
         if (calls_result(c, cuArray3DGetDescriptor(&d, handle_of(o))))
-            calls_say(c, " " SHAPE, SHAPE_OF(d));
+            calls_append(c, " " SHAPE, SHAPE_OF(d));
         break;
     case 2:
         calls_begin(c, "cuArrayGetPlane(%s, 1", name);
@@ -226,7 +226,7 @@ void calls_array_describe(struct calls *c)
     case 3:
         calls_begin(c, "cuArrayGetSparseProperties(%s", name);
         if (calls_result(c, cuArrayGetSparseProperties(&sparse, handle_of(o))))
-            calls_say(c, " tile %u x %u x %u", sparse.tileExtent.width, sparse.tileExtent.height, sparse.tileExtent.depth);
+            calls_append(c, " tile %u x %u x %u", sparse.tileExtent.width, sparse.tileExtent.height, sparse.tileExtent.depth);
         break;
     default:
         calls_begin(c, "cuArrayGetMemoryRequirements(%s", name);
@@ -256,7 +256,7 @@ void calls_copy_array_row(struct calls *c)
     case 1:
         calls_begin(c, "cuMemcpyAtoH(%s, %s, %zu, %zu", h.text, name, offset, n);
         if (calls_result(c, r = cuMemcpyAtoH((void *)(uintptr_t)h.at, a, offset, n)))
-            calls_say_host_contents(c, (void *)(uintptr_t)h.at, n);
+            calls_append_host_contents(c, (void *)(uintptr_t)h.at, n);
         calls_line(c);
         return;
     case 2:
@@ -266,7 +266,7 @@ void calls_copy_array_row(struct calls *c)
     case 3:
         calls_begin(c, "cuMemcpyAtoD(%s, %s, %zu, %zu", d.text, name, offset, n);
         if (calls_result(c, r = cuMemcpyAtoD(d.at, a, offset, n)))
-            calls_say_contents(c, d.at, n);
+            calls_append_contents(c, d.at, n);
         calls_line(c);
         return;
     default:
@@ -274,7 +274,7 @@ void calls_copy_array_row(struct calls *c)
         r = cuMemcpyAtoA(a, offset, handle_of(other), offset / 2, n);
     }
     if (calls_result(c, r) && array)
-        calls_say_array_contents(c, array);
+        calls_append_array_contents(c, array);
     calls_line(c);
 }
 
@@ -289,7 +289,7 @@ struct side {
 
 static const char *const type_names[] = {"no", "host", "device", "array", "any"};
 
-/* Host memory has room for all that these sides can reach. */
+/* Host memory has room for everything that these sides can address. */
 static struct side some_side(struct calls *c, size_t width, bool flat, enum calls_area area)
 {
     struct side s = {.type = (CUmemorytype)(calls_chance(c, 97) ? calls_number(c, 4) + 1 : CALLS_PICK(c, 0, 5))};
@@ -299,7 +299,7 @@ static struct side some_side(struct calls *c, size_t width, bool flat, enum call
     if (s.type == CU_MEMORYTYPE_ARRAY && !(s.array = some_array(c, name)))
         s.type = CU_MEMORYTYPE_HOST;
     if (s.type == CU_MEMORYTYPE_DEVICE || (s.type == CU_MEMORYTYPE_UNIFIED && calls_chance(c, 60)))
-        p = calls_place(c, CALLS_BY_DEVICE, s.type == CU_MEMORYTYPE_DEVICE && calls_chance(c, 25) ? CALLS_ODD : CALLS_SAFE);
+        p = calls_place(c, CALLS_BY_DEVICE, s.type == CU_MEMORYTYPE_DEVICE && calls_chance(c, 25) ? CALLS_ANYTHING : CALLS_SAFE);
     if (s.type == CU_MEMORYTYPE_UNIFIED && p.object && p.room < 128 * CALLS_KIB)
         p = calls_host_place(c, area);
     s.at = p.at;
@@ -316,7 +316,7 @@ static bool unknown_side(const struct side *s)
     return s->array && !s->array->plain;
 }
 
-/* What the target has in it now, as far as it is to be seen by its kind. */
+/* Appends the current contents of the target, as far as its kind makes them visible. */
 static void say_target(struct calls *c, const struct side *to, size_t width, size_t rows, size_t slices, size_t height)
 {
     const size_t pitch = to->pitch ? to->pitch : width;
@@ -325,14 +325,14 @@ static void say_target(struct calls *c, const struct side *to, size_t width, siz
     if (!width || !rows || !slices)
         return;
     if (to->type == CU_MEMORYTYPE_ARRAY)
-        calls_say_array_contents(c, to->array);
+        calls_append_array_contents(c, to->array);
     else if (to->type == CU_MEMORYTYPE_HOST)
-        calls_say_host_contents(c, (void *)(uintptr_t)to->at, last);
+        calls_append_host_contents(c, (void *)(uintptr_t)to->at, last);
     else
-        calls_say_contents(c, to->at, last);
+        calls_append_contents(c, to->at, last);
 }
 
-/* The members that all descriptors of copies share, and those of boxes. */
+/* The members that the descriptors of all copies and those of boxes share. */
 #define SIDES(from, to)                                                                                                                    \
     .srcXInBytes = (from).x, .srcY = (from).y, .srcMemoryType = (from).type, .srcHost = (void *)(uintptr_t)(from).at,                      \
     .srcDevice = (from).at, .srcArray = handle_of((from).array), .srcPitch = (from).pitch, .dstXInBytes = (to).x, .dstY = (to).y,          \

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies in a line, fills, and what is known of pointers. */
+/* Linear copies, fills, and attributes of pointers. */
 #include "rows.h"
 
 #include <string.h>
 
 /* ---- copies ---- */
 
-/* Where the host is to read or write: an area, or page-locked memory with room for it. NVIDIA's driver takes any such pointer on trust. */
+/* An address that the host reads or writes: in an area, or in page-locked memory with enough room. NVIDIA's driver does not validate such
+ * pointers. */
 static struct calls_place host_side(struct calls *c)
 {
     if (calls_chance(c, 40)) {
@@ -20,10 +21,10 @@ static struct calls_place host_side(struct calls *c)
 
 static struct calls_place device_side(struct calls *c)
 {
-    return calls_place(c, CALLS_BY_DEVICE, calls_chance(c, 30) ? CALLS_ODD : calls_chance(c, 25) ? CALLS_EDGES : CALLS_SAFE);
+    return calls_place(c, CALLS_BY_DEVICE, calls_chance(c, 30) ? CALLS_ANYTHING : calls_chance(c, 25) ? CALLS_EDGES : CALLS_SAFE);
 }
 
-/* For both sides; what is too long for one is so for a device's. */
+/* For both sides; a size that is too large for one object is too large for a device's object as well. */
 static size_t bytes_between(struct calls *c, const struct calls_place *device, size_t most)
 {
     const size_t n = calls_bytes(c, device->room);
@@ -31,7 +32,7 @@ static size_t bytes_between(struct calls *c, const struct calls_place *device, s
     return n < most ? n : most;
 }
 
-/* What a copy makes of bytes that are source and target at once is nobody's promise. */
+/* The result of a copy between overlapping ranges is unspecified. */
 static size_t apart(uint64_t a, uint64_t b, size_t n)
 {
     const uint64_t distance = a < b ? b - a : a - b;
@@ -55,7 +56,7 @@ void calls_copy_up(struct calls *c)
                 waits ? "" : calls_stream_name(c, stream));
     if (calls_result(c, waits ? cuMemcpyHtoD(to.at, host(from.at), n) : cuMemcpyHtoDAsync(to.at, host(from.at), n, stream))) {
         calls_wait(c, waits ? NULL : stream);
-        calls_say_contents(c, to.at, n);
+        calls_append_contents(c, to.at, n);
     }
     calls_line(c);
 }
@@ -71,7 +72,7 @@ void calls_copy_down(struct calls *c)
                 waits ? "" : calls_stream_name(c, stream));
     if (calls_result(c, waits ? cuMemcpyDtoH(host(to.at), from.at, n) : cuMemcpyDtoHAsync(host(to.at), from.at, n, stream))) {
         calls_wait(c, waits ? NULL : stream);
-        calls_say_host_contents(c, host(to.at), n);
+        calls_append_host_contents(c, host(to.at), n);
     }
     calls_line(c);
 }
@@ -105,12 +106,12 @@ void calls_copy_across(struct calls *c)
     if (calls_result(c, r)) {
         calls_wait(c, how & 1 ? stream : NULL);
         if (how & 1 ? true : cuStreamSynchronize(NULL) == CUDA_SUCCESS)
-            calls_say_contents(c, to.at, n);
+            calls_append_contents(c, to.at, n);
     }
     calls_line(c);
 }
 
-/* By addresses alone. What no driver knows is the host's, so places are good, and within one object. */
+/* Copies by addresses alone. Unknown addresses count as host memory, so the places are valid, and within one object. */
 void calls_copy_any(struct calls *c)
 {
     const struct calls_place one = host_side(c), other = calls_place(c, CALLS_BY_DEVICE, CALLS_SAFE);
@@ -125,9 +126,9 @@ void calls_copy_any(struct calls *c)
     if (calls_result(c, waits ? cuMemcpy(to->at, from->at, n) : cuMemcpyAsync(to->at, from->at, n, stream))) {
         calls_wait(c, waits ? NULL : stream);
         if (up)
-            calls_say_contents(c, to->at, n);
+            calls_append_contents(c, to->at, n);
         else
-            calls_say_host_contents(c, host(to->at), n);
+            calls_append_host_contents(c, host(to->at), n);
     }
     calls_line(c);
 }
@@ -146,7 +147,7 @@ void calls_copy_batch(struct calls *c)
                 sizes[0], sizes[1], count, attributes, firsts[0], firsts[1], (int)how[0].srcAccessOrder, calls_stream_name(c, stream));
     if (calls_result(c, cuMemcpyBatchAsync(targets, sources, sizes, count, how, firsts, attributes, stream))) {
         calls_wait(c, stream);
-        calls_say_contents(c, to.at, n);
+        calls_append_contents(c, to.at, n);
     }
     calls_line(c);
 }
@@ -171,7 +172,7 @@ void calls_set(struct calls *c)
         r = waits ? cuMemsetD32(p.at, 0x81828384, n) : cuMemsetD32Async(p.at, 0x81828384, n, stream);
     if (calls_result(c, r)) {
         calls_wait(c, waits ? NULL : stream);
-        calls_say_contents(c, p.at, n * bytes);
+        calls_append_contents(c, p.at, n * bytes);
     }
     calls_line(c);
 }
@@ -198,7 +199,7 @@ void calls_set_rows(struct calls *c)
     if (calls_result(c, r)) {
         calls_wait(c, waits ? NULL : stream);
         if (height && width)
-            calls_say_contents(c, p.at, pitch * (height - 1) + width * bytes);
+            calls_append_contents(c, p.at, pitch * (height - 1) + width * bytes);
     }
     calls_line(c);
 }
@@ -255,33 +256,33 @@ static void say_value(struct calls *c, unsigned attribute, const union value *v)
     CUmemoryPool of_all = NULL;
 
     if (memcmp(v, &unwritten, 4) == 0) {
-        calls_say(c, " %s unwritten", name);
+        calls_append(c, " %s unwritten", name);
         return;
     }
     switch (attributes[attribute].meaning) {
     case NUMBER_1:
-        calls_say(c, " %s=%u", name, (unsigned)of_bytes(v, 1));
+        calls_append(c, " %s=%u", name, (unsigned)of_bytes(v, 1));
         return;
     case NUMBER_4:
-        calls_say(c, " %s=%d", name, (int)of_bytes(v, 4));
+        calls_append(c, " %s=%d", name, (int)of_bytes(v, 4));
         return;
     case NUMBER_8:
-        calls_say(c, " %s=%llu", name, (unsigned long long)v->number);
+        calls_append(c, " %s=%llu", name, (unsigned long long)v->number);
         return;
     case ADDRESS:
-        calls_say_address(c, name, v->number);
+        calls_append_address(c, name, v->number);
         return;
     case CONTEXT:
-        calls_say_context(c, name, v->context);
+        calls_append_context(c, name, v->context);
         return;
     case ID:
-        calls_say(c, " %s%s", name, v->number ? "" : "=0");
+        calls_append(c, " %s%s", name, v->number ? "" : "=0");
         return;
     case POOL:
         if (v->pool && cuDeviceGetDefaultMemPool(&of_all, 0) == CUDA_SUCCESS && of_all == v->pool)
-            calls_say(c, " %s=default", name);
+            calls_append(c, " %s=default", name);
         else
-            calls_say_handle(c, name, CALLS_POOL, (uintptr_t)v->pool);
+            calls_append_handle(c, name, CALLS_POOL, (uintptr_t)v->pool);
         return;
     case NOTHING:
         return;
@@ -300,7 +301,7 @@ static const char *attribute_name(unsigned attribute)
 
 void calls_pointer_get(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_ADDRESSED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_ADDRESSED, CALLS_ANYTHING);
     const unsigned attribute = some_attribute(c);
     union value v = unwritten;
 
@@ -313,7 +314,7 @@ void calls_pointer_get(struct calls *c)
 void calls_pointer_get_many(struct calls *c)
 {
     enum { MOST = 4 };
-    const struct calls_place p = calls_place(c, CALLS_ADDRESSED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_ADDRESSED, CALLS_ANYTHING);
     const unsigned count = (unsigned)CALLS_PICK(c, 1, 2, 3, 4, 0);
     CUpointer_attribute list[MOST];
     union value values[MOST] = {unwritten, unwritten, unwritten, unwritten};
@@ -335,7 +336,7 @@ void calls_pointer_get_many(struct calls *c)
 
 void calls_pointer_set(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_ADDRESSED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_ADDRESSED, CALLS_ANYTHING);
     const unsigned attribute = calls_chance(c, 85) ? CU_POINTER_ATTRIBUTE_SYNC_MEMOPS : some_attribute(c);
     const unsigned value = (unsigned)calls_number(c, 3);
 

@@ -13,7 +13,7 @@ static void made(struct calls *c, enum calls_kind kind, CUdeviceptr at, size_t s
     if (at)
         calls_fill(c, calls_add(c, kind, at, size, 0));
     else
-        calls_say(c, " null");
+        calls_append(c, " null");
 }
 
 void calls_mem_alloc(struct calls *c)
@@ -36,7 +36,7 @@ void calls_mem_alloc_pitch(struct calls *c)
 
     calls_begin(c, "cuMemAllocPitch(width %zu, height %zu, element %u", width, height, element);
     if (calls_result(c, cuMemAllocPitch(&at, &pitch, width, height, element))) {
-        calls_say(c, " pitch=%zu", pitch);
+        calls_append(c, " pitch=%zu", pitch);
         made(c, CALLS_DEVICE, at, pitch * height);
     }
     calls_line(c);
@@ -44,24 +44,24 @@ void calls_mem_alloc_pitch(struct calls *c)
 
 void calls_mem_free(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_DEVICE | CALLS_MANAGED | CALLS_POOLED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_DEVICE | CALLS_MANAGED | CALLS_POOLED, CALLS_ANYTHING);
 
     calls_begin(c, "cuMemFree(%s", p.text);
     if (calls_end(c, cuMemFree(p.at)))
-        calls_gone_at(c, CALLS_ADDRESSED & ~(CALLS_RESERVED | CALLS_MAPPED), p.at);
+        calls_mark_freed_at(c, CALLS_ADDRESSED & ~(CALLS_RESERVED | CALLS_MAPPED), p.at);
 }
 
 void calls_mem_get_address_range(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_ADDRESSED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_ADDRESSED, CALLS_ANYTHING);
     const unsigned asked = (unsigned)CALLS_PICK(c, 3, 3, 3, 1, 2, 0);
     CUdeviceptr base = 0;
     size_t size = 0;
 
     calls_begin(c, "cuMemGetAddressRange(%s%s, %s", asked & 1 ? "base, " : "", asked & 2 ? "size" : "", p.text);
     if (calls_result(c, cuMemGetAddressRange(asked & 1 ? &base : NULL, asked & 2 ? &size : NULL, p.at))) {
-        calls_say_address(c, "base", base);
-        calls_say(c, " size=%zu", size);
+        calls_append_address(c, "base", base);
+        calls_append(c, " size=%zu", size);
     }
     calls_line(c);
 }
@@ -72,7 +72,7 @@ void calls_mem_get_info(struct calls *c)
 
     calls_begin(c, "cuMemGetInfo(");
     if (calls_result(c, cuMemGetInfo(&left, &total)))
-        calls_say(c, "%s", left > 0 && left <= total ? "" : " impossible");
+        calls_append(c, "%s", left > 0 && left <= total ? "" : " impossible");
     calls_line(c);
 }
 
@@ -99,41 +99,41 @@ void calls_mem_host_alloc(struct calls *c)
 
 void calls_mem_free_host(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_HOST, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_HOST, CALLS_ANYTHING);
 
     calls_begin(c, "cuMemFreeHost(%s", p.text);
     if (calls_end(c, cuMemFreeHost((void *)(uintptr_t)p.at)))
-        calls_gone_at(c, CALLS_ADDRESSED & ~(CALLS_RESERVED | CALLS_MAPPED), p.at);
+        calls_mark_freed_at(c, CALLS_ADDRESSED & ~(CALLS_RESERVED | CALLS_MAPPED), p.at);
 }
 
 void calls_mem_host_get_device_pointer(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_HOST | CALLS_REGISTERED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_HOST | CALLS_REGISTERED, CALLS_ANYTHING);
     const unsigned flags = calls_chance(c, 6) ? 1 : 0;
     CUdeviceptr at = 0;
 
     calls_begin(c, "cuMemHostGetDevicePointer(%s, %u", p.text, flags);
     if (calls_result(c, cuMemHostGetDevicePointer(&at, (void *)(uintptr_t)p.at, flags)))
-        calls_say_address(c, "at", at);
+        calls_append_address(c, "at", at);
     calls_line(c);
 }
 
 void calls_mem_host_get_flags(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_HOST | CALLS_REGISTERED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_HOST | CALLS_REGISTERED, CALLS_ANYTHING);
     unsigned flags = 0;
 
     calls_begin(c, "cuMemHostGetFlags(%s", p.text);
     if (calls_result(c, cuMemHostGetFlags(&flags, (void *)(uintptr_t)p.at)))
-        calls_say(c, " flags=%#x", flags);
+        calls_append(c, " flags=%#x", flags);
     calls_line(c);
 }
 
-/* Mostly of the window, in pages or across them; at times what is no plain memory, or CUDA's already. */
+/* Mostly in the window, in whole pages or not; sometimes memory that is not plain memory, or that is already CUDA's. */
 static struct calls_place to_register(struct calls *c)
 {
     if (calls_chance(c, 6))
-        return calls_place(c, CALLS_ADDRESSED, CALLS_ODD);
+        return calls_place(c, CALLS_ADDRESSED, CALLS_ANYTHING);
     return calls_host_place(c, calls_chance(c, 80) ? CALLS_WINDOW
                                                    : (enum calls_area)CALLS_PICK(c, CALLS_CONSTANT, CALLS_CONSTANT, CALLS_HOLE));
 }
@@ -152,11 +152,11 @@ void calls_mem_host_register(struct calls *c)
 
 void calls_mem_host_unregister(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_REGISTERED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_REGISTERED, CALLS_ANYTHING);
 
     calls_begin(c, "cuMemHostUnregister(%s", p.text);
     if (calls_end(c, cuMemHostUnregister((void *)(uintptr_t)p.at)))
-        calls_gone_at(c, CALLS_REGISTERED, p.at);
+        calls_mark_freed_at(c, CALLS_REGISTERED, p.at);
 }
 
 /* ---- contexts ---- */
@@ -181,7 +181,7 @@ void calls_ctx_pop(struct calls *c)
 
     calls_begin(c, "cuCtxPopCurrent(");
     if (calls_result(c, cuCtxPopCurrent(&popped)))
-        calls_say_context(c, "popped", popped);
+        calls_append_context(c, "popped", popped);
     calls_line(c);
 }
 
@@ -194,12 +194,12 @@ void calls_ctx_set(struct calls *c)
     calls_end(c, cuCtxSetCurrent(none ? NULL : c->contexts[i]));
 }
 
-void calls_ctx_come_and_go(struct calls *c)
+void calls_ctx_recreate(struct calls *c)
 {
     CUresult r;
 
     if (!c->contexts[2] && calls_chance(c, 60))
-        return; /* it takes long */
+        return; /* creating a context takes long */
     if (!c->contexts[2]) {
         calls_begin(c, "cuCtxCreate(");
         calls_end(c, cuCtxCreate(&c->contexts[2], NULL, 0, 0));
@@ -211,7 +211,7 @@ void calls_ctx_come_and_go(struct calls *c)
         if (c->objects[i].live && c->objects[i].context == c->contexts[2] &&
             (c->objects[i].kind &
              (CALLS_DEVICE | CALLS_HOST | CALLS_REGISTERED | CALLS_MANAGED | CALLS_ARRAY | CALLS_MIPMAP | CALLS_OPENED)))
-            calls_gone(c, &c->objects[i]);
+            calls_mark_freed(c, &c->objects[i]);
     c->contexts[2] = NULL;
     calls_end(c, r);
 }

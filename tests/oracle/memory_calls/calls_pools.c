@@ -14,7 +14,7 @@ static CUmemLocation some_location(struct calls *c)
     return (CUmemLocation){(CUmemLocationType)calls_number(c, 6), (int)CALLS_PICK(c, 0, 0, 0, 1, 99)};
 }
 
-/* One of ours, the default one, or null. */
+/* One of the sequence's pools, the default pool, or null. */
 static CUmemoryPool some_pool(struct calls *c, char name[16], bool may_be_default)
 {
     const struct calls_object *o = calls_object(c, CALLS_POOL);
@@ -35,9 +35,9 @@ static void say_pool(struct calls *c, CUmemoryPool pool)
     CUmemoryPool of_all = NULL;
 
     if (cuDeviceGetDefaultMemPool(&of_all, 0) == CUDA_SUCCESS && pool == of_all)
-        calls_say(c, " pool=default");
+        calls_append(c, " pool=default");
     else
-        calls_say_handle(c, "pool", CALLS_POOL, (uintptr_t)pool);
+        calls_append_handle(c, "pool", CALLS_POOL, (uintptr_t)pool);
 }
 
 void calls_pool_create(struct calls *c)
@@ -63,7 +63,7 @@ void calls_pool_create(struct calls *c)
         calls_add(c, CALLS_POOL, 0, p.maxSize, (uintptr_t)pool);
 }
 
-/* Memory of a destroyed pool stays until it is freed. */
+/* Memory of a destroyed pool remains until it is freed. */
 void calls_pool_destroy(struct calls *c)
 {
     struct calls_object *o = calls_object(c, CALLS_POOL);
@@ -73,7 +73,7 @@ void calls_pool_destroy(struct calls *c)
         return;
     calls_begin(c, "cuMemPoolDestroy(%s", calls_object_name(name, o));
     if (calls_end(c, cuMemPoolDestroy((CUmemoryPool)(uintptr_t)o->handle)))
-        calls_gone(c, o);
+        calls_mark_freed(c, o);
 }
 
 void calls_alloc_async(struct calls *c)
@@ -98,14 +98,14 @@ void calls_alloc_async(struct calls *c)
         if (at)
             calls_fill(c, calls_add(c, CALLS_POOLED, at, size, (uintptr_t)pool));
         else
-            calls_say(c, " null");
+            calls_append(c, " null");
     }
     calls_line(c);
 }
 
 void calls_free_async(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_POOLED | CALLS_DEVICE | CALLS_MANAGED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_POOLED | CALLS_DEVICE | CALLS_MANAGED, CALLS_ANYTHING);
     const CUstream stream = calls_stream(c);
     CUresult r;
 
@@ -114,7 +114,7 @@ void calls_free_async(struct calls *c)
         calls_wait(c, stream);
     calls_line(c);
     if (r == CUDA_SUCCESS)
-        calls_gone_at(c, CALLS_ADDRESSED & ~(CALLS_RESERVED | CALLS_MAPPED), p.at);
+        calls_mark_freed_at(c, CALLS_ADDRESSED & ~(CALLS_RESERVED | CALLS_MAPPED), p.at);
 }
 
 void calls_pool_trim(struct calls *c)
@@ -147,7 +147,7 @@ void calls_pool_get_attribute(struct calls *c)
 
     calls_begin(c, "cuMemPoolGetAttribute(%s, %u", name, attribute);
     if (calls_result(c, cuMemPoolGetAttribute(pool, (CUmemPool_attribute)attribute, &value)))
-        calls_say(c, " value=%llu", (unsigned long long)(attribute <= 3 ? value & 0xffffffff : value));
+        calls_append(c, " value=%llu", (unsigned long long)(attribute <= 3 ? value & 0xffffffff : value));
     calls_line(c);
 }
 
@@ -173,7 +173,7 @@ void calls_pool_get_access(struct calls *c)
 
     calls_begin(c, "cuMemPoolGetAccess(%s, at %d:%d", name, (int)at.type, at.id);
     if (calls_result(c, cuMemPoolGetAccess(&flags, pool, &at)))
-        calls_say(c, " access=%d", (int)flags);
+        calls_append(c, " access=%d", (int)flags);
     calls_line(c);
 }
 
@@ -190,7 +190,7 @@ void calls_pool_of_location(struct calls *c)
     calls_line(c);
 }
 
-/* Out as a file and in again; a pointer the same way. */
+/* Exports a pool as a file descriptor and imports it again; the same for a pointer. */
 void calls_pool_export(struct calls *c)
 {
     char name[16];
@@ -210,7 +210,7 @@ void calls_pool_export(struct calls *c)
 
 void calls_pool_export_pointer(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_POOLED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_POOLED, CALLS_ANYTHING);
     CUmemPoolPtrExportData data;
 
     calls_begin(c, "cuMemPoolExportPointer(%s", p.text);
@@ -232,7 +232,7 @@ void calls_alloc_managed(struct calls *c)
 
 void calls_stream_attach(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_MANAGED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_MANAGED, CALLS_ANYTHING);
     const size_t bytes = calls_chance(c, 60) ? 0 : calls_bytes(c, p.room);
     const unsigned flags = (unsigned)CALLS_PICK(c, 1, 2, 4, 4, 0, 3, 8);
     const CUstream stream = calls_stream(c);
@@ -245,7 +245,7 @@ void calls_stream_attach(struct calls *c)
 
 void calls_advise(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_MANAGED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_MANAGED, CALLS_ANYTHING);
     const size_t bytes = calls_bytes(c, p.room);
     const unsigned advice = (unsigned)(calls_chance(c, 95) ? calls_number(c, 6) + 1 : CALLS_PICK(c, 0, 7, 99));
     const CUmemLocation at = some_location(c);
@@ -256,7 +256,7 @@ void calls_advise(struct calls *c)
 
 void calls_prefetch(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_MANAGED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_MANAGED, CALLS_ANYTHING);
     const size_t bytes = calls_bytes(c, p.room);
     const CUmemLocation at = some_location(c);
     const unsigned flags = calls_chance(c, 5) ? 1 : 0;
@@ -269,10 +269,10 @@ void calls_prefetch(struct calls *c)
     calls_line(c);
 }
 
-/* Numbers of 4 bytes; of accessors as many as there is room for. */
+/* Numbers of 4 bytes; as many accessors as there is room for. */
 void calls_range_attribute(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_MANAGED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_MANAGED, CALLS_ANYTHING);
     const size_t bytes = calls_bytes(c, p.room);
     unsigned attribute = (unsigned)(calls_chance(c, 95) ? calls_number(c, 8) + 1 : CALLS_PICK(c, 0, 9, 99));
     size_t size = calls_chance(c, 85) ? (attribute == 3 ? 8 : 4) : CALLS_PICK(c, 0, 1, 3, 8, 12);
@@ -286,6 +286,6 @@ void calls_range_attribute(struct calls *c)
     if (calls_result(c, plural ? cuMemRangeGetAttributes(&to, &size, &list, 1, p.at, bytes)
                                : cuMemRangeGetAttribute(values, size, list, p.at, bytes)))
         for (size_t i = 0; i < size / 4; i++)
-            calls_say(c, " %d", values[i]);
+            calls_append(c, " %d", values[i]);
     calls_line(c);
 }

@@ -39,7 +39,7 @@ static CUmemAllocationProp some_properties(struct calls *c)
     return p;
 }
 
-/* As the last arguments of a call. */
+/* The flags and sizes that the calls have as their last arguments. */
 #define PROPERTIES "type %d, handles %#x, at %d:%d, compression %d, rdma %d, usage %d"
 #define PROPERTIES_OF(p)                                                                                                                   \
     (int)(p).type, (unsigned)(p).requestedHandleTypes, (int)(p).location.type, (p).location.id, (p).allocFlags.compressionType,            \
@@ -66,7 +66,7 @@ void calls_mem_address_reserve(struct calls *c)
     calls_begin(c, "cuMemAddressReserve(%zu, alignment %zu, at %s, flags %u", size, alignment,
                 there ? calls_object_name(name, there) : name, flags);
     if (calls_result(c, cuMemAddressReserve(&at, size, alignment, hint, flags))) {
-        calls_say(c, "%s%s", alignment && at % alignment ? " misaligned" : "", there && at == hint ? " there" : "");
+        calls_append(c, "%s%s", alignment && at % alignment ? " misaligned" : "", there && at == hint ? " there" : "");
         calls_add(c, CALLS_RESERVED, at, size, 0);
     }
     calls_line(c);
@@ -74,15 +74,15 @@ void calls_mem_address_reserve(struct calls *c)
 
 void calls_mem_address_free(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_RESERVED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_RESERVED, CALLS_ANYTHING);
     const size_t size = p.object && calls_chance(c, 85) ? p.object->size : some_size(c);
 
     calls_begin(c, "cuMemAddressFree(%s, %zu", p.text, size);
     if (calls_end(c, cuMemAddressFree(p.at, size)))
-        calls_gone_at(c, CALLS_RESERVED, p.at);
+        calls_mark_freed_at(c, CALLS_RESERVED, p.at);
 }
 
-/* Nobody says what memory has in it when it is made: here all has the same, as far as that is possible. */
+/* The initial contents of memory are unspecified: here all memory is initialized with the same value, as far as that is possible. */
 static void fill_physical(struct calls *c, CUmemGenericAllocationHandle handle, size_t size)
 {
     const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
@@ -133,10 +133,10 @@ void calls_mem_release(struct calls *c)
 
     calls_begin(c, "cuMemRelease(%s", name);
     if (calls_end(c, cuMemRelease(o ? o->handle : 0)) && o)
-        calls_gone(c, o);
+        calls_mark_freed(c, o);
 }
 
-/* A place in steps of half a granule, or any. */
+/* An offset that is a multiple of half a granule, or arbitrary. */
 static struct calls_place some_part(struct calls *c, unsigned kinds)
 {
     struct calls_place p = {0};
@@ -145,14 +145,14 @@ static struct calls_place some_part(struct calls *c, unsigned kinds)
     size_t offset;
 
     if (!o || calls_chance(c, 8))
-        return calls_place(c, kinds, CALLS_ODD);
+        return calls_place(c, kinds, CALLS_ANYTHING);
     offset = calls_chance(c, 60) ? 0 : calls_number(c, 1 + o->size / c->granule) * c->granule + (calls_chance(c, 10) ? c->granule / 2 : 0);
     p.at = o->address + offset, p.object = o, p.room = offset < o->size ? o->size - offset : 0;
     snprintf(p.text, sizeof p.text, offset < o->size ? "%s+%zu" : "%s+end", calls_object_name(name, o), offset);
     return p;
 }
 
-/* Where there is room for it, as far as sizes tell. */
+/* A place with enough room, as far as sizes show. */
 static struct calls_place room_for(struct calls *c, size_t size)
 {
     const struct calls_object *o = calls_object(c, CALLS_RESERVED);
@@ -182,7 +182,7 @@ void calls_mem_map(struct calls *c)
         calls_add(c, CALLS_MAPPED, p.at, size, o ? o->handle : 0);
 }
 
-/* All that it takes to have memory, mostly without a mistake. */
+/* All steps that are necessary to map memory, mostly without an error. */
 void calls_mem_make_mapping(struct calls *c)
 {
     const size_t size = CALLS_PICK(c, c->granule, c->granule, 2 * c->granule), room = size * CALLS_PICK(c, 1, 1, 2);
@@ -221,7 +221,7 @@ void calls_mem_unmap(struct calls *c)
         return;
     for (unsigned i = 0; i < c->n_objects; i++)
         if (c->objects[i].live && c->objects[i].kind == CALLS_MAPPED && c->objects[i].address - p.at < size)
-            calls_gone(c, &c->objects[i]);
+            calls_mark_freed(c, &c->objects[i]);
 }
 
 void calls_mem_set_access(struct calls *c)
@@ -245,7 +245,7 @@ void calls_mem_get_access(struct calls *c)
 
     calls_begin(c, "cuMemGetAccess(at %d:%d, %s", (int)at.type, at.id, p.text);
     if (calls_result(c, cuMemGetAccess(&flags, &at, p.at)))
-        calls_say(c, " access=%llu", flags);
+        calls_append(c, " access=%llu", flags);
     calls_line(c);
 }
 
@@ -257,7 +257,7 @@ void calls_mem_get_allocation_granularity(struct calls *c)
 
     calls_begin(c, "cuMemGetAllocationGranularity(" PROPERTIES ", %u", PROPERTIES_OF(p), which);
     if (calls_result(c, cuMemGetAllocationGranularity(&size, &p, (CUmemAllocationGranularity_flags)which)))
-        calls_say(c, " size=%zu", size);
+        calls_append(c, " size=%zu", size);
     calls_line(c);
 }
 
@@ -269,24 +269,24 @@ void calls_mem_get_allocation_properties(struct calls *c)
 
     calls_begin(c, "cuMemGetAllocationPropertiesFromHandle(%s", name);
     if (calls_result(c, cuMemGetAllocationPropertiesFromHandle(&p, o ? o->handle : 0)))
-        calls_say(c, " " PROPERTIES, PROPERTIES_OF(p));
+        calls_append(c, " " PROPERTIES, PROPERTIES_OF(p));
     calls_line(c);
 }
 
 void calls_mem_retain_allocation_handle(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_MAPPED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_MAPPED, CALLS_ANYTHING);
     CUmemGenericAllocationHandle handle = 0;
 
     calls_begin(c, "cuMemRetainAllocationHandle(%s", p.text);
     if (calls_result(c, cuMemRetainAllocationHandle(&handle, (void *)(uintptr_t)p.at))) {
-        calls_say_handle(c, "handle", CALLS_PHYSICAL, handle);
+        calls_append_handle(c, "handle", CALLS_PHYSICAL, handle);
         calls_add(c, CALLS_PHYSICAL, 0, p.object ? p.object->size : c->granule, handle);
     }
     calls_line(c);
 }
 
-/* Out as a file and in again. */
+/* Exports a handle as a file descriptor and imports it again. */
 void calls_mem_export(struct calls *c)
 {
     char name[16];
@@ -301,7 +301,7 @@ void calls_mem_export(struct calls *c)
         return;
     calls_begin(c, "cuMemImportFromShareableHandle(file of %s, type 1", name);
     if (calls_result(c, cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))) {
-        calls_say_handle(c, "handle", CALLS_PHYSICAL, handle);
+        calls_append_handle(c, "handle", CALLS_PHYSICAL, handle);
         calls_add(c, CALLS_PHYSICAL, 0, o ? o->size : c->granule, handle);
     }
     calls_line(c);
@@ -310,7 +310,7 @@ void calls_mem_export(struct calls *c)
 
 void calls_mem_range_handle(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_DEVICE | CALLS_MAPPED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_DEVICE | CALLS_MAPPED, CALLS_ANYTHING);
     const size_t bytes = CALLS_PICK(c, 0, 1, 4096, 65536, 2 * CALLS_MIB, p.room, p.room, p.room);
     const unsigned type = calls_chance(c, 90) ? 1 : 0, flags = calls_chance(c, 6) ? 8 : 0;
     int file = -1;
@@ -320,10 +320,10 @@ void calls_mem_range_handle(struct calls *c)
         close(file);
 }
 
-/* ---- between processes; the same one may not open what it gave ---- */
+/* ---- between processes; the exporting process cannot open its own handle ---- */
 void calls_ipc(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_DEVICE, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_DEVICE, CALLS_ANYTHING);
     const unsigned flags = (unsigned)CALLS_PICK(c, 1, 1, 0, 2);
     CUipcMemHandle handle;
     CUdeviceptr at = 0;
@@ -333,13 +333,13 @@ void calls_ipc(struct calls *c)
         return;
     calls_begin(c, "cuIpcOpenMemHandle(of %s, flags %u", p.text, flags);
     if (calls_result(c, cuIpcOpenMemHandle(&at, handle, flags)))
-        calls_say_address(c, "at", at);
+        calls_append_address(c, "at", at);
     calls_line(c);
 }
 
 void calls_ipc_close(struct calls *c)
 {
-    const struct calls_place p = calls_place(c, CALLS_ADDRESSED, CALLS_ODD);
+    const struct calls_place p = calls_place(c, CALLS_ADDRESSED, CALLS_ANYTHING);
 
     calls_begin(c, "cuIpcCloseMemHandle(%s", p.text);
     calls_end(c, cuIpcCloseMemHandle(p.at));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two traces of the same sequences. A sequence is compared up to the first line that differs; where that difference is allowed
- * (allowed.def) and the calls go on alike, further. */
+/* Compares two traces of the same sequences. A sequence is compared up to the first line that differs; if that difference is allowed
+ * (allowed.def) and the calls continue alike, the comparison continues. */
 #include "calls.h"
 
 #include <fnmatch.h>
@@ -58,7 +58,7 @@ static bool begins_sequence(const char *line)
     return strncmp(line, "== ", 3) == 0;
 }
 
-/* Where the result begins; the call goes up to there. */
+/* Returns the beginning of the result; the call extends up to there. */
 static const char *result_of(const char *line)
 {
     const char *found = strstr(line, ") = ");
@@ -82,7 +82,7 @@ static bool is_allowed(const char *native, const char *ours)
     return false;
 }
 
-/* Whether both went on with the same: questions change nothing, and other calls only where they succeed. */
+/* Whether both continued with the same state: queries change nothing, and other calls only if they succeed. */
 static bool leaves_same_state(const char *a, const char *b)
 {
     const char *get = strstr(a, "Get");
@@ -90,7 +90,7 @@ static bool leaves_same_state(const char *a, const char *b)
     return (get && get < strchr(a, '(')) || (strncmp(result_of(a), "SUCCESS", 7) == 0) == (strncmp(result_of(b), "SUCCESS", 7) == 0);
 }
 
-/* True unless there is a difference, which is printed. */
+/* Returns true if there is no difference; prints a difference. */
 static bool compare_sequence(const struct trace *n, size_t i, const struct trace *o, size_t k)
 {
     const char *name = n->lines[i];
@@ -103,7 +103,7 @@ static bool compare_sequence(const struct trace *n, size_t i, const struct trace
         if (!strstr(a, ") = "))
             return true; /* NVIDIA's driver crashed here */
         if (!same_call(a, b) && strstr(b, ") = "))
-            return true; /* behind what is allowed */
+            return true; /* after an allowed difference */
         if (is_allowed(a, b)) {
             if (leaves_same_state(a, b))
                 continue;
@@ -127,7 +127,7 @@ static unsigned long long number_of(const char *line)
     return strtoull(line + 3, NULL, 10);
 }
 
-/* Both have their sequences in ascending order, but perhaps not all of them. */
+/* Both files contain their sequences in ascending order, but perhaps not all of them. */
 int calls_compare(const char *of_native, const char *of_ours, bool all)
 {
     struct trace n = {0}, o = {0};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random sequences of memory calls; a line for each call, to be compared with another driver's.
+/* Random sequences of memory calls; a line for each call, to be compared with the trace of another driver.
  *
  *     oracle_memory_calls [--first N] [--count N] [--calls N] [--together N] [--seconds N] [--check]
  *     oracle_memory_calls --compare NATIVE OURS [--all]
  *
- * Sequences run in a process of their own, --together of them in one (50), since drivers take long to start; what a sequence leaves is
- * freed behind it. A process that crashes, hangs, or spoils its context takes its sequence along and no other. --check is for any driver
- * alone: fails if one crashes or hangs, or gives a code that the manual does not have for the function. */
+ * Sequences run in child processes, --together of them in one (50), since drivers start slowly; the objects that a sequence leaves are
+ * freed after it. A process that crashes, hangs, or makes its context unusable ends its sequence and no other one. --check is for one
+ * driver: it fails if the driver crashes or hangs, or returns a code that the manual does not list for the function. */
 #include "rows.h"
 
 #include <signal.h>
@@ -31,7 +31,7 @@ static struct {
     bool check;
 } options = {.count = 100, .calls = 12, .together = 50, .seconds = 20};
 
-/* Between a process of sequences and the first one, which never calls CUDA. */
+/* Memory shared between a process of sequences and the parent, which never calls CUDA. */
 struct progress {
     uint64_t at;
     bool began, failed;
@@ -71,7 +71,7 @@ static void run_sequence(struct calls *c, uint64_t number)
     calls_begin_sequence(c, number);
     printf("== %llu\n", (unsigned long long)number);
     theme = (unsigned)calls_number(c, GROUP_all + 1);
-    length = 5 + (unsigned)calls_number(c, options.calls) + (theme == GROUP_virtual ? 5 : 0); /* it takes three calls to have memory */
+    length = 5 + (unsigned)calls_number(c, options.calls) + (theme == GROUP_virtual ? 5 : 0); /* three calls are needed to get memory */
     for (unsigned i = 0; i < length; i++) {
         c->row = some_row(c, theme, i < 2);
         c->row->call(c);
@@ -105,7 +105,7 @@ static void run_some(struct progress *progress)
     exit(EXIT_SUCCESS);
 }
 
-/* An exit status if nothing can run here, else EXIT_SUCCESS. */
+/* Returns an exit status if the sequences cannot run here, else EXIT_SUCCESS. */
 static int run_process(struct progress *progress)
 {
     const uint64_t before = progress->at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that calls.def names, each in the file of its chapter. */
+/* The functions of calls.def, each in the file of its chapter. */
 #ifndef CUTTLE_TESTS_MEMORY_CALLS_ROWS_H
 #define CUTTLE_TESTS_MEMORY_CALLS_ROWS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choices, objects and places of a sequence; what a process of sequences needs. */
+/* Choices, objects and places of a sequence; initialization of a process of sequences. */
 #include "calls.h"
 
 #include "../../splitmix.h"
@@ -40,7 +40,7 @@ struct calls_object *calls_object(struct calls *c, unsigned kinds)
 
 CUstream calls_stream(struct calls *c)
 {
-    return c->streams[calls_number(c, calls_chance(c, 5) ? CALLS_STREAMS : CALLS_STREAMS - 1)]; /* the last is another context's */
+    return c->streams[calls_number(c, calls_chance(c, 5) ? CALLS_STREAMS : CALLS_STREAMS - 1)]; /* the last is of another context */
 }
 
 size_t calls_bytes(struct calls *c, size_t room)
@@ -81,7 +81,7 @@ struct calls_object *calls_add(struct calls *c, enum calls_kind kind, uint64_t a
     return o;
 }
 
-void calls_gone(struct calls *c, struct calls_object *object)
+void calls_mark_freed(struct calls *c, struct calls_object *object)
 {
     object->live = false;
     object->made = c->n_objects;
@@ -90,11 +90,11 @@ void calls_gone(struct calls *c, struct calls_object *object)
             c->objects[i].live = false;
 }
 
-void calls_gone_at(struct calls *c, unsigned kinds, uint64_t address)
+void calls_mark_freed_at(struct calls *c, unsigned kinds, uint64_t address)
 {
     for (unsigned i = 0; i < c->n_objects; i++)
         if (c->objects[i].live && (c->objects[i].kind & kinds) && c->objects[i].address == address)
-            calls_gone(c, &c->objects[i]);
+            calls_mark_freed(c, &c->objects[i]);
 }
 
 /* ---- places ---- */
@@ -118,7 +118,7 @@ static struct calls_place wild_place(struct calls *c)
     return place;
 }
 
-/* Something that was freed, and whose address nobody can have got since. */
+/* A freed object whose address cannot have been reused since. */
 static const struct calls_object *freed_object(const struct calls *c)
 {
     for (unsigned i = c->n_objects; i-- > 0;)
@@ -127,7 +127,7 @@ static const struct calls_object *freed_object(const struct calls *c)
     return NULL;
 }
 
-static int64_t offset_in(struct calls *c, size_t size, enum calls_oddity odd)
+static int64_t offset_in(struct calls *c, size_t size, enum calls_place_choice odd)
 {
     const int64_t within = (int64_t)calls_number(c, size);
 
@@ -154,7 +154,7 @@ static int64_t offset_in(struct calls *c, size_t size, enum calls_oddity odd)
     }
 }
 
-static struct calls_place place_in(struct calls *c, const struct calls_object *o, enum calls_oddity odd)
+static struct calls_place place_in(struct calls *c, const struct calls_object *o, enum calls_place_choice odd)
 {
     const int64_t offset = offset_in(c, o->size, odd);
     struct calls_place place = {.at = o->address + (uint64_t)offset, .object = o};
@@ -170,24 +170,24 @@ static struct calls_place place_in(struct calls *c, const struct calls_object *o
     return place;
 }
 
-struct calls_place calls_place(struct calls *c, unsigned kinds, enum calls_oddity odd)
+struct calls_place calls_place(struct calls *c, unsigned kinds, enum calls_place_choice odd)
 {
     const struct calls_object *o;
 
-    if (odd == CALLS_ODD && calls_chance(c, 4))
+    if (odd == CALLS_ANYTHING && calls_chance(c, 4))
         return wild_place(c);
-    if (odd == CALLS_ODD && calls_chance(c, 3))
+    if (odd == CALLS_ANYTHING && calls_chance(c, 3))
         return calls_host_place(c, (enum calls_area)calls_number(c, CALLS_AREAS));
-    if (odd == CALLS_ODD && calls_chance(c, 25) && (o = freed_object(c)))
+    if (odd == CALLS_ANYTHING && calls_chance(c, 25) && (o = freed_object(c)))
         return place_in(c, o, CALLS_SAFE);
-    if (odd == CALLS_ODD && calls_chance(c, 15))
+    if (odd == CALLS_ANYTHING && calls_chance(c, 15))
         kinds = CALLS_ADDRESSED;
     o = calls_object(c, kinds);
-    if (!o && odd == CALLS_ODD)
+    if (!o && odd == CALLS_ANYTHING)
         o = calls_object(c, CALLS_ADDRESSED);
     if (o)
         return place_in(c, o, odd);
-    return odd == CALLS_ODD ? wild_place(c) : calls_host_place(c, CALLS_HEAP);
+    return odd == CALLS_ANYTHING ? wild_place(c) : calls_host_place(c, CALLS_HEAP);
 }
 
 /* ---- the process ---- */
@@ -221,7 +221,7 @@ static bool make_streams(struct calls *c)
 
 bool calls_start(struct calls *c)
 {
-    c->granule = 2 * CALLS_MIB; /* what NVIDIA's driver asks for; ours takes it, too */
+    c->granule = 2 * CALLS_MIB; /* NVIDIA's driver requires this; ours accepts it, too */
     return map_areas(c) && cuInit(0) == CUDA_SUCCESS && cuDevicePrimaryCtxRetain(&c->contexts[0], 0) == CUDA_SUCCESS && make_streams(c);
 }
 

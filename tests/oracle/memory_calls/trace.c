@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The trace: a line for each call, in words that any driver would use. */
+/* The trace: a line for each call, in terms that are independent of the driver. */
 #include "calls.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The codes that any call may give: the states of the library and of its contexts, and wrong arguments. */
+/* The error codes that any call may return: states of the library and of its contexts, and invalid arguments. */
 static const char codes_of_all[] =
     " SUCCESS INVALID_VALUE INVALID_CONTEXT CONTEXT_IS_DESTROYED INVALID_HANDLE INVALID_DEVICE NOT_SUPPORTED ";
 
@@ -30,10 +30,10 @@ void calls_begin(struct calls *c, const char *format, ...)
     vsnprintf(begun, sizeof begun, format, arguments);
     va_end(arguments);
     printf("%s)", begun);
-    fflush(stdout); /* the call may be the last */
+    fflush(stdout); /* the call may end the process */
 }
 
-void calls_say(struct calls *c, const char *format, ...)
+void calls_append(struct calls *c, const char *format, ...)
 {
     va_list arguments;
 
@@ -106,8 +106,8 @@ static bool say_area(struct calls *c, uint64_t address)
     return false;
 }
 
-/* By the youngest object that it lies in; parts go before the whole, and objects before the areas that they are of. */
-void calls_say_address(struct calls *c, const char *name, uint64_t address)
+/* Names the newest object that contains the address; parts take precedence over the whole, and objects over the areas that contain them. */
+void calls_append_address(struct calls *c, const char *name, uint64_t address)
 {
     char text[16];
 
@@ -125,7 +125,7 @@ void calls_say_address(struct calls *c, const char *name, uint64_t address)
         printf(address ? "elsewhere" : "0");
 }
 
-void calls_say_context(struct calls *c, const char *name, CUcontext context)
+void calls_append_context(struct calls *c, const char *name, CUcontext context)
 {
     static const char *const names[CALLS_CONTEXTS] = {"primary", "second", "third"};
 
@@ -137,7 +137,7 @@ void calls_say_context(struct calls *c, const char *name, CUcontext context)
     printf(" %s=%s", name, context ? "?" : "none");
 }
 
-void calls_say_handle(struct calls *c, const char *name, unsigned kinds, uint64_t handle)
+void calls_append_handle(struct calls *c, const char *name, unsigned kinds, uint64_t handle)
 {
     char text[16];
 
@@ -152,7 +152,7 @@ void calls_say_handle(struct calls *c, const char *name, unsigned kinds, uint64_
 /* ---- contents ---- */
 #define MOST_BYTES (64 * CALLS_KIB)
 
-void calls_say_host_contents(struct calls *c, const void *at, size_t bytes)
+void calls_append_host_contents(struct calls *c, const void *at, size_t bytes)
 {
     const unsigned char *p = at;
     uint32_t sum = 2166136261U;
@@ -163,7 +163,7 @@ void calls_say_host_contents(struct calls *c, const void *at, size_t bytes)
     printf(" bytes=%08x", sum);
 }
 
-void calls_say_contents(struct calls *c, CUdeviceptr at, size_t bytes)
+void calls_append_contents(struct calls *c, CUdeviceptr at, size_t bytes)
 {
     static unsigned char copy[MOST_BYTES];
     const size_t part = bytes < sizeof copy ? bytes : sizeof copy;
@@ -172,10 +172,10 @@ void calls_say_contents(struct calls *c, CUdeviceptr at, size_t bytes)
     if (r != CUDA_SUCCESS)
         printf(" reading=%s", code_name(r));
     else
-        calls_say_host_contents(c, copy, part);
+        calls_append_host_contents(c, copy, part);
 }
 
-void calls_say_array_contents(struct calls *c, const struct calls_object *array)
+void calls_append_array_contents(struct calls *c, const struct calls_object *array)
 {
     static unsigned char copy[MOST_BYTES];
     const size_t row = array->shape.Width * array->texel, rows = array->shape.Height ? array->shape.Height : 1;
@@ -197,7 +197,7 @@ void calls_say_array_contents(struct calls *c, const struct calls_object *array)
     if (r != CUDA_SUCCESS)
         printf(" reading=%s", code_name(r));
     else
-        calls_say_host_contents(c, copy, row * rows * slices);
+        calls_append_host_contents(c, copy, row * rows * slices);
 }
 
 void calls_wait(struct calls *c, CUstream stream)
