@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiled with NVIDIA's headers: declares every function of entry_points.def once more. Where a parameter or the result differs, the
- * compiler says so. That our own cuda.h agrees with the table, the library itself sees to (src/api/entry_points.h). */
+/* Compiled with NVIDIA's headers: declares every function of entry_points.def again. If a parameter or the result differs, compilation
+ * fails. The library itself checks that our own cuda.h agrees with the table (src/api/entry_points.h). */
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 #include <cudaProfiler.h>
@@ -9,7 +9,7 @@
 #error "this is not NVIDIA's cuda.h"
 #endif
 
-/* Of interfaces whose own headers need those of OpenGL, EGL or VDPAU; no function of cuda.h takes them. */
+/* Types of interfaces whose own headers need those of OpenGL, EGL or VDPAU; no function of cuda.h takes them. */
 typedef struct CUeglStreamConnection_st *CUeglStreamConnection;
 typedef struct CUeglFrame_st {
     int unused;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a preprocessed cuda.h (cc -E -P -dD) and lists what is in it, for abi_table.c:
+/* Reads a preprocessed cuda.h (cc -E -P -dD) and lists its contents, for abi_table.c:
  *   ENUMERATOR(name)   TYPE(name)   FIELD(type, path)   MACRO(name)   RENAME("name", name)
- * Run at build time on our header and on NVIDIA's. It knows as much C as such headers use: typedefs of enums, structs, unions, plain
- * types and function pointers, and macros without parameters. */
+ * Run at build time on our header and on NVIDIA's. It parses only as much of C as such headers use: typedefs of enums, structs, unions,
+ * plain types and function pointers, and macros without parameters. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A token is a word or one other character; the text stays in the file's buffer. */
+/* A token is a word or one other character; it points into the file's buffer. */
 struct token {
     const char *text;
     int length;
@@ -64,7 +64,8 @@ static struct token word_at(const char *text)
     return token;
 }
 
-/* "#define name value": values of the API begin with capitals, renamed functions with cu; the rest is not for programs. */
+/* "#define name value": names of values of the API begin with capitals, names of renamed functions with cu; others are not part of the
+ * API. */
 static void list_macro(const char *line, const char *all)
 {
     const struct token name = word_at(line);
@@ -80,7 +81,7 @@ static void list_macro(const char *line, const char *all)
         printf("MACRO(%.*s)\n", name.length, name.text);
 }
 
-/* Cuts the text into tokens; lists macros on the way, since they end with their line. */
+/* Splits the text into tokens; macros are listed here, since they end at the end of their line. */
 static struct tokens scan(const char *all)
 {
     struct tokens tokens = {0};
@@ -113,7 +114,7 @@ static struct tokens scan(const char *all)
     return tokens;
 }
 
-/* Behind the closing one; the opening one has been taken. */
+/* Returns the position after the closing brace; the opening one has been consumed. */
 static void skip_to_close(struct tokens *tokens, const char *open, const char *close)
 {
     for (int depth = 1; depth > 0;) {
@@ -150,7 +151,7 @@ static void add_path(char *paths, size_t size, const char *prefix, struct token 
         fail("too many members");
 }
 
-/* struct { .. } name; inside a struct. Its members come first, since the name stands behind them. */
+/* struct { .. } name; inside a struct. The members are collected first, since the name follows them. */
 static void collect_nested(struct tokens *tokens, const char *prefix, char *paths, size_t size)
 {
     char inner[4096] = "", inner_prefix[256];
@@ -180,7 +181,7 @@ static void collect_members(struct tokens *tokens, const char *prefix, char *pat
             last.length = 0;
         } else if (is(token, "[")) {
             skip_to_close(tokens, "[", "]");
-        } else if (is(token, "(")) { /* alignment, or a pointer to a function, whose name is the last word inside */
+        } else if (is(token, "(")) { /* alignment, or a pointer to a function, whose name is the last word in the parentheses */
             while (!is(token = take(tokens), ")"))
                 if (is_word(token))
                     last = token;
@@ -197,7 +198,7 @@ static void collect_members(struct tokens *tokens, const char *prefix, char *pat
     }
 }
 
-/* The names behind a typedef's body, up to the semicolon; gives the first one. */
+/* Lists the names after a typedef's body, up to the semicolon; returns the first one. */
 static struct token list_names(struct tokens *tokens)
 {
     struct token first = {"", 0};

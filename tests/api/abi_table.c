@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One table of abi_table.h. Compiled six times: with our cuda.h and with NVIDIA's first on the include path, and in three modes, by
- * ABI_TABLE (the table's name) and ABI_LIST (what to look at: the output of abi_list for that mode). A name that this header lacks
- * is an error of the compiler, which names it. */
+/* One table of abi_table.h. Compiled six times: with our cuda.h and with NVIDIA's first on the include path, and in three modes, selected
+ * by ABI_TABLE (the table's name) and ABI_LIST (the names: the output of abi_list for that mode). If this header lacks a name, the compiler
+ * reports an error with that name. */
 #include <cuda.h>
 
 #include "abi_table.h"
@@ -14,7 +14,7 @@
 #define TEXT_OF(expansion) #expansion
 #define TEXT(macro) TEXT_OF(macro)
 
-/* Tells integers of one size from each other and from pointers: -1, 1 or 0. */
+/* Distinguishes integers of one size from each other and from pointers: -1, 1 or 0. */
 #define SIGN(type)                                                                                                                         \
     _Generic((type *)0, int *: -1, long *: -1, long long *: -1, unsigned *: 1, unsigned long *: 1, unsigned long long *: 1, default: 0)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one cuda.h says, as a table: made by abi_table.c from our header and from NVIDIA's, compared by abi_test.c. */
+/* The contents of a cuda.h as a table: made by abi_table.c from our header and from NVIDIA's, compared by abi_test.c. */
 #ifndef CT_TESTS_ABI_TABLE_H
 #define CT_TESTS_ABI_TABLE_H
 
@@ -8,7 +8,7 @@
 struct abi_row {
     const char *name;
     long long value;  /* of an enumerator or macro; size or offset in bytes */
-    const char *text; /* what a renamed function is called, or NULL */
+    const char *text; /* the symbol of a renamed function, or NULL */
 };
 
 struct abi_table {
@@ -16,7 +16,7 @@ struct abi_table {
     size_t count;
 };
 
-/* The header, and the way in which a program reads it. */
+/* The header, and the mode in which a program includes it. */
 #define ABI_MODES(MODE) MODE(plain) MODE(per_thread) MODE(internal)
 #define MODE(mode) extern const struct abi_table abi_ours_##mode, abi_theirs_##mode;
 ABI_MODES(MODE)

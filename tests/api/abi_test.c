@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our cuda.h says what NVIDIA's says: every value, size, offset and renaming. The functions' types are compared by the compiler
+/* Our cuda.h agrees with NVIDIA's in every value, size, offset and renamed function. The compiler compares the functions' types
  * (abi_functions.c). Built only where NVIDIA's cuda.h of the same version is installed. */
 #include "abi_table.h"
 
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Both tables come from one list, so their names agree; their contents may not. */
+/* Both tables are made from one list, so their names agree; their contents may differ. */
 static void compare(const struct abi_table *ours, const struct abi_table *theirs, size_t count_min)
 {
     assert_in_range(ours->count, count_min, SIZE_MAX);

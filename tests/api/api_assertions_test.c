@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* assert in kernels (CUDA C++ Programming Guide, "Assertion"): the lines on the standard error that tell of it, and the error. The context
- * is of no use afterwards, so each case has a process of its own. */
+/* assert in kernels (CUDA C++ Programming Guide, "Assertion"): the messages on the standard error, and the error code. The context is
+ * unusable afterwards, so each case runs in a process of its own. */
 #include "api_kernels.h"
 #include "api_test.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Threads whose number is a multiple of `every` fail if `every` is not 0; the others go on. After an assertion out[0] is written, at the
- * end out[1]. As a compiler for CUDA C++ has it: the texts are variables, and their addresses are generic. */
+/* Threads whose number is a multiple of `every` fail unless `every` is 0; the others continue. out[0] is written after an assertion, out[1]
+ * at the end. As a CUDA C++ compiler emits it: the texts are variables, and their addresses are generic. */
 #define PTX_ASSERTS                                                                                                                        \
     ".extern .func __assertfail(.param .b64 message, .param .b64 file, .param .b32 line, .param .b64 function, .param .b64 bytes);\n"      \
     ".global .align 1 .b8 message[13] = {120, 32, 37, 100, 32, 60, 32, 37, 115, 32, 34, 34, 0};\n"                  /* x %d < %s "" */     \
@@ -59,11 +59,11 @@ struct launch {
 };
 
 struct result {
-    CUresult first, second; /* of two calls that wait */
-    unsigned after, others; /* what the kernel wrote */
+    CUresult first, second; /* results of two calls that wait */
+    unsigned after, others; /* written by the kernel */
 };
 
-/* How a process fared, and what it wrote to its standard error. */
+/* The outcome of a process, and its output on standard error. */
 struct report {
     struct result result;
     char text[1 << 19];
@@ -131,7 +131,7 @@ static unsigned count_lines(const char *text)
     return lines;
 }
 
-/* Each thread that fails has its line, in whatever order. */
+/* Each thread that fails prints one line, in any order. */
 static void tells_all(const struct launch *l)
 {
     static struct report report;
@@ -191,7 +191,7 @@ static void an_assertion_that_holds_is_silent(void **state)
     assert_string_equal(report.text, "");
 }
 
-/* More than NVIDIA's driver writes; here the ring is large enough. */
+/* More than NVIDIA's driver prints; our ring buffer is large enough. */
 static void thousands_of_threads(void **state)
 {
     (void)state;

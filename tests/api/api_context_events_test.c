@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of a whole context. A stream is kept busy by a wait for a word that the host writes. */
+/* Events of a whole context. A stream is kept busy by a wait for a value in memory that the host writes. */
 #include "api_test.h"
 
-/* Words in host memory: gates that streams stand before while they are 0. */
+/* Words in host memory: gates at which streams wait while they are 0. */
 static volatile uint32_t *gates;
 static CUdeviceptr seen_gates;
 
@@ -46,7 +46,7 @@ static void record_marks_the_work_of_all_streams(void **state)
     ok(cuEventCreate(&event, CU_EVENT_DEFAULT));
     ok(cuEventRecord(before, first));
     ok(cuCtxRecordEvent(context, event));
-    later = busy_stream(2); /* what comes later is no part of it */
+    later = busy_stream(2); /* later work is not part of it */
     gives(CUDA_ERROR_NOT_READY, cuEventQuery(event));
     gates[0] = 1;
     ok(cuStreamSynchronize(first));
@@ -59,7 +59,7 @@ static void record_marks_the_work_of_all_streams(void **state)
     assert_true(ms >= 0);
     gates[2] = 1;
     ok(cuCtxSynchronize());
-    ok(cuCtxRecordEvent(context, event)); /* where nothing is under way */
+    ok(cuCtxRecordEvent(context, event)); /* nothing is in flight */
     ok(cuEventSynchronize(event));
     ok(cuEventDestroy(event));
     ok(cuEventDestroy(before));
@@ -103,7 +103,7 @@ static void wait_holds_all_streams_and_new_ones(void **state)
         ok(cuMemsetD32Async(memory + 4 * i, 1, 1, streams[i]));
         gives(CUDA_ERROR_NOT_READY, cuStreamQuery(streams[i]));
     }
-    ok(cuMemsetD32Async(memory + 12, 1, 1, CU_STREAM_PER_THREAD)); /* made by its first use */
+    ok(cuMemsetD32Async(memory + 12, 1, 1, CU_STREAM_PER_THREAD)); /* created by its first use */
     gives(CUDA_ERROR_NOT_READY, cuStreamQuery(CU_STREAM_PER_THREAD));
     gates[0] = 1;
     ok(cuCtxSynchronize());

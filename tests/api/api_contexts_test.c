@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Primary contexts, context management, and what is current in which thread. */
+/* Primary contexts, context management, and the current context of each thread. */
 #include "api_test.h"
 
 #include <limits.h>
@@ -55,7 +55,7 @@ static void primary_handle_never_changes(void **state)
     assert_int_equal(primary_is_active(), 0);
     ok(cuDevicePrimaryCtxRetain(&third, device));
     assert_ptr_equal(first, third);
-    assert_null(current()); /* retaining makes nothing current */
+    assert_null(current()); /* retaining does not make it current */
     ok(cuDevicePrimaryCtxRelease(device));
 }
 
@@ -110,7 +110,7 @@ static void primary_flags_are_kept(void **state)
     ok(cuDevicePrimaryCtxSetFlags(device, 0));
 }
 
-/* So libcudart does it: first current, then retained. */
+/* libcudart works in this order: the context is made current before it is retained. */
 static void unretained_primary_may_be_current(void **state)
 {
     CUcontext context;
@@ -132,7 +132,7 @@ static void unretained_primary_may_be_current(void **state)
     assert_int_equal(which, device);
     ok(cuDevicePrimaryCtxReset(device));
     assert_int_equal(primary_is_active(), 0);
-    assert_ptr_equal(current(), context); /* a reset does not unbind it */
+    assert_ptr_equal(current(), context); /* a reset does not unbind the context */
     gives(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuCtxSynchronize());
     ok(cuDevicePrimaryCtxRetain(&context, device));
     ok(cuCtxSynchronize());
@@ -154,7 +154,7 @@ static void created_context_is_current(void **state)
     assert_ptr_not_equal(first, second);
     ok(cuCtxGetDevice(&which));
     assert_int_equal(which, device);
-    ok(cuCtxDestroy(second)); /* and pops it */
+    ok(cuCtxDestroy(second)); /* destroying the current context pops it */
     assert_ptr_equal(current(), first);
     ok(cuCtxDestroy(first));
     assert_null(current());
@@ -182,7 +182,7 @@ static void the_stack_is_last_in_first_out(void **state)
     (void)state;
     ok(cuCtxCreate(&a, NULL, 0, device));
     ok(cuCtxCreate(&b, NULL, 0, device));
-    ok(cuCtxPushCurrent(a)); /* the same one twice is fine */
+    ok(cuCtxPushCurrent(a)); /* the same one twice is allowed */
     for (int i = 0; i < 40; i++)
         ok(cuCtxPushCurrent(b));
     for (int i = 0; i < 40; i++) {
@@ -193,11 +193,11 @@ static void the_stack_is_last_in_first_out(void **state)
     assert_ptr_equal(popped, a);
     ok(cuCtxPopCurrent(NULL));
     assert_ptr_equal(current(), a);
-    ok(cuCtxSetCurrent(b)); /* takes the place of the top */
+    ok(cuCtxSetCurrent(b)); /* replaces the top of the stack */
     ok(cuCtxPopCurrent(&popped));
     assert_ptr_equal(popped, b);
     gives(CUDA_ERROR_INVALID_CONTEXT, cuCtxPopCurrent(&popped));
-    ok(cuCtxSetCurrent(NULL)); /* of an empty stack: nothing */
+    ok(cuCtxSetCurrent(NULL)); /* with an empty stack: no effect */
     ok(cuCtxDestroy(a));
     ok(cuCtxDestroy(b));
 }
@@ -210,7 +210,7 @@ static void handles_that_are_no_contexts(void **state)
     (void)state;
     ok(cuCtxCreate(&dead, NULL, 0, device));
     ok(cuCtxDestroy(dead));
-    if (on_cuttle()) { /* NVIDIA's driver says now INVALID_CONTEXT, now CONTEXT_IS_DESTROYED */
+    if (on_cuttle()) { /* NVIDIA's driver returns either INVALID_CONTEXT or CONTEXT_IS_DESTROYED */
         gives(CUDA_ERROR_INVALID_CONTEXT, cuCtxDestroy(dead));
         gives(CUDA_ERROR_INVALID_CONTEXT, cuCtxGetApiVersion(dead, &version));
     }
@@ -294,7 +294,7 @@ static void settings_of_a_context(void **state)
     ok(cuCtxSetCacheConfig(CU_FUNC_CACHE_PREFER_L1));
     ok(cuCtxGetApiVersion(context, &version));
     assert_true(version >= 3020);
-    ok(cuCtxGetApiVersion(NULL, &flags)); /* NULL: the current one */
+    ok(cuCtxGetApiVersion(NULL, &flags)); /* NULL: the current context */
     assert_int_equal(flags, version);
     ok(cuCtxGetId(context, &id));
     ok(cuCtxGetId(NULL, &other_id));
@@ -326,7 +326,7 @@ static void limits_of_a_context(void **state)
     }
     ok(cuCtxSetLimit(CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 64));
     gives(CUDA_ERROR_INVALID_VALUE, cuCtxGetLimit(&value, (CUlimit)1000));
-    if (on_cuttle()) { /* kernels that launch kernels: NVIDIA's devices have them */
+    if (on_cuttle()) { /* dynamic parallelism: NVIDIA's devices support it */
         gives(CUDA_ERROR_UNSUPPORTED_LIMIT, cuCtxGetLimit(&value, CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH));
         gives(CUDA_ERROR_UNSUPPORTED_LIMIT, cuCtxSetLimit(CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, 1));
     }
@@ -365,7 +365,7 @@ static void *use_while_destroyed(void *argument)
     cuCtxSetCurrent(handover->context);
     handover->before = cuCtxSynchronize();
     pthread_barrier_wait(&handover->barrier);
-    pthread_barrier_wait(&handover->barrier); /* destroyed between the two */
+    pthread_barrier_wait(&handover->barrier); /* destroyed between the two calls */
     handover->after = cuCtxSynchronize();
     return NULL;
 }
@@ -390,7 +390,7 @@ static void destroyed_while_current_elsewhere(void **state)
 
 static void *retain_and_release(void *argument)
 {
-    const int rounds = on_cuttle() ? 50 : 3; /* NVIDIA's driver takes a quarter of a second to make a context and to end it */
+    const int rounds = on_cuttle() ? 50 : 3; /* NVIDIA's driver needs a quarter of a second to create and destroy a context */
     int *failures = argument;
 
     for (int i = 0; i < rounds; i++) {
@@ -429,7 +429,7 @@ static void old_functions_attach_and_detach(void **state)
     assert_ptr_equal(again, context);
     ok(cuCtxDetach(context));
     ok(cuCtxSynchronize());
-    ok(cuCtxDetach(context)); /* the last one destroys it */
+    ok(cuCtxDetach(context)); /* the last release destroys it */
     assert_null(current());
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of all kinds, sizes, alignments and pitches, against the same copy done by the host; memset; and what they refuse. */
+/* Copies of all kinds, sizes, alignments and pitches, compared with the same copy on the host; memset; and arguments that are rejected. */
 #include "api_test.h"
 
 #include <stdbool.h>
@@ -48,7 +48,7 @@ static void check_device(CUdeviceptr device)
     assert_memory_equal(got, expected, BYTES);
 }
 
-/* From `source` (host memory of some kind) to the device, with the rest of the device's memory untouched. */
+/* Copies from `source` (host memory of any kind) to the device and checks that the rest of the device's memory is unchanged. */
 static void check_to_device(unsigned char *source, bool async)
 {
     for (size_t i = 0; i < N_SPANS; i++) {
@@ -129,7 +129,7 @@ static void device_to_device(void **state)
     }
 }
 
-/* cuMemcpy takes any two pointers. */
+/* cuMemcpy accepts any two pointers. */
 static void unified_copies(void **state)
 {
     unsigned char *copy = malloc(BYTES);
@@ -139,7 +139,7 @@ static void unified_copies(void **state)
     ok(cuMemcpy(device_a, (CUdeviceptr)(uintptr_t)pageable, BYTES));
     ok(cuMemcpy(device_b, device_a, BYTES));
     ok(cuMemcpy((CUdeviceptr)(uintptr_t)pinned, device_b, BYTES));
-    ok(cuMemcpyHtoD(device_b, (void *)(uintptr_t)device_a, BYTES)); /* pointers are what they are, whatever the function's name */
+    ok(cuMemcpyHtoD(device_b, (void *)(uintptr_t)device_a, BYTES)); /* the pointers determine the kind of memory */
     ok(cuMemcpyHtoD((CUdeviceptr)(uintptr_t)pinned, pageable, BYTES));
     ok(cuMemcpy((CUdeviceptr)(uintptr_t)copy, (CUdeviceptr)(uintptr_t)pinned, BYTES));
     assert_memory_equal(copy, pageable, BYTES);
@@ -224,9 +224,9 @@ static void copies_in_a_stream_of_their_own(void **state)
     ok(cuStreamDestroy(stream));
 }
 
-#define SLOW_BYTES ((size_t)1 << 20) /* NVIDIA's driver reads small sources when it is called if the stream itself has nothing to do */
+#define SLOW_BYTES ((size_t)1 << 20) /* NVIDIA's driver reads small sources during the call if the stream is idle */
 
-/* A slow function of the host, which writes if it is told where. */
+/* A slow host function, which writes if it gets an address. */
 struct slow {
     unsigned char *out, value;
 };
@@ -240,8 +240,8 @@ static void CUDA_CB take_a_while(void *user)
         memset(slow->out, slow->value, SLOW_BYTES);
 }
 
-/* What a blocking stream does waits for the default stream's work, also where the host does it: each form reads what a slow function of the
- * host wrote, or a fill behind one. */
+/* Work of a blocking stream waits for the work of the default stream, also if the host executes it: each form reads what a slow host
+ * function wrote, or a fill after it. */
 static void copies_in_a_blocking_stream_wait_for_the_default_stream(void **state)
 {
     static unsigned char pageable_bytes[2][SLOW_BYTES];
@@ -365,7 +365,7 @@ static CUresult run_2d_or_3d(const CUDA_MEMCPY3D *c, unsigned way)
     }
 }
 
-/* Every shape, from and to every kind of memory. */
+/* Every shape, to and from every kind of memory. */
 static void pitched_copies(void **state)
 {
     unsigned char *source = malloc(BYTES);
@@ -378,7 +378,7 @@ static void pitched_copies(void **state)
             unsigned char *host_from = from == 1 ? pinned : source, *result = to == 1 ? pinned : pageable;
 
             if (from == 1 && to == 1)
-                continue; /* one buffer */
+                continue; /* one buffer as both source and destination */
             fill_with_noise(source, BYTES, (unsigned)(i * 100 + way));
             memset(expected, 0x44, BYTES);
             copy_by_host(&shapes[i], expected, source);
@@ -517,7 +517,7 @@ static void memset_of_pinned_memory(void **state)
     (void)state;
     memset(pinned, 0, BYTES);
     ok(cuMemHostGetDevicePointer(&mapped, pinned, 0));
-    ok(cuMemsetD8(mapped + 1, 0xab, BYTES - 2)); /* comes back when it is done */
+    ok(cuMemsetD8(mapped + 1, 0xab, BYTES - 2)); /* synchronous: returns when it is done */
     assert_int_equal(pinned[0], 0);
     assert_int_equal(pinned[1], 0xab);
     assert_int_equal(pinned[BYTES - 2], 0xab);

@@ -177,7 +177,7 @@ static void pci_bus_id_names_the_device(void **state)
     gives(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetByPCIBusId(&found, "fffe:fe:1e.0"));
 }
 
-static void execution_affinity_may_be_asked_for(void **state)
+static void execution_affinity_can_be_queried(void **state)
 {
     int supported;
 
@@ -202,8 +202,8 @@ static void a_device_is_no_peer_of_itself(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuDeviceGetP2PAttribute(NULL, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, device, device));
 }
 
-/* Drivers do not survive a fork: the child is told so, and does not crash. */
-static void atomics_with_the_host_are_told(void **state)
+/* Drivers do not survive a fork: the child gets an error and does not crash. */
+static void atomics_with_the_host_are_reported(void **state)
 {
     static const CUatomicOperation operations[] = {CU_ATOMIC_OPERATION_INTEGER_ADD, CU_ATOMIC_OPERATION_CAS, CU_ATOMIC_OPERATION_MAX};
     unsigned capabilities[2] = {99, 99};
@@ -234,7 +234,7 @@ static void linear_textures_have_a_width(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuDeviceGetTexture1DLinearMaxWidth(NULL, CU_AD_FORMAT_FLOAT, 1, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuDeviceGetTexture1DLinearMaxWidth(&width, CU_AD_FORMAT_FLOAT, 3, 0));
     gives(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetTexture1DLinearMaxWidth(&width, CU_AD_FORMAT_FLOAT, 1, -1));
-    if (on_cuttle()) { /* natively it depends on the element */
+    if (on_cuttle()) { /* NVIDIA's driver decides by the element */
         int attribute;
 
         ok(cuDeviceGetTexture1DLinearMaxWidth(&width, CU_AD_FORMAT_FLOAT, 4, 0));
@@ -260,13 +260,13 @@ static void a_forked_child_is_refused(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
-    ok(cuDeviceGetCount(&status)); /* the parent goes on */
+    ok(cuDeviceGetCount(&status)); /* the parent still works */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_works_before_cuInit), /* first: cuInit cannot be undone */
+        cmocka_unit_test(nothing_works_before_cuInit), /* first, since cuInit cannot be undone */
         cmocka_unit_test(init_takes_no_flags_and_may_be_repeated),
         cmocka_unit_test(ordinals_from_0_to_count),
         cmocka_unit_test(name_is_cut_to_its_buffer),
@@ -276,9 +276,9 @@ int main(void)
         cmocka_unit_test(attributes_agree_with_one_another),
         cmocka_unit_test(properties_are_attributes),
         cmocka_unit_test(pci_bus_id_names_the_device),
-        cmocka_unit_test(execution_affinity_may_be_asked_for),
+        cmocka_unit_test(execution_affinity_can_be_queried),
         cmocka_unit_test(a_device_is_no_peer_of_itself),
-        cmocka_unit_test(atomics_with_the_host_are_told),
+        cmocka_unit_test(atomics_with_the_host_are_reported),
         cmocka_unit_test(linear_textures_have_a_width),
         cmocka_unit_test(a_forked_child_is_refused),
     };

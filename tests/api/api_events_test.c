@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events: records, waits, times, and what they refuse. */
+/* Events: records, waits, elapsed times, and arguments that are rejected. */
 #include "api_test.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-/* Host functions that stand before a semaphore of one's own: 0 closed, 1 open. */
+/* Host functions that wait for a semaphore: 0 closed, 1 open. */
 static void CUDA_CB stand_before(void *user)
 {
     while (!atomic_load((atomic_int *)user))
@@ -104,7 +104,7 @@ static void a_stream_waits_for_an_event_of_another(void **state)
     ok(cuEventRecord(event, first));
     ok(cuStreamWaitEvent(second, event, 0));
     ok(cuLaunchHostFunc(second, add_one, &count));
-    ok(cuEventRecord(event, NULL)); /* a later record does not change what the wait is for */
+    ok(cuEventRecord(event, NULL)); /* a later record does not change the record that a wait refers to */
     usleep(20000);
     assert_int_equal(atomic_load(&count), 0);
     gives(CUDA_ERROR_NOT_READY, cuStreamQuery(second));
@@ -116,7 +116,7 @@ static void a_stream_waits_for_an_event_of_another(void **state)
     ok(cuEventDestroy(event));
 }
 
-/* A chain across streams: data goes round, each stream adds to it. */
+/* A chain across streams: data is passed in a circle, and each stream adds to it. */
 static void a_chain_of_streams(void **state)
 {
     enum { COUNT = 8, ROUNDS = 25, WORDS = 4096 };
@@ -207,7 +207,7 @@ static void times_grow_and_are_not_wild(void **state)
     ok(cuMemFree(p));
 }
 
-/* Times are those at which the device came to the records, not those of the calls: here all calls are made at once. */
+/* Times are taken when the device reaches the records, not at the calls: here all calls are made at once. */
 static void times_are_the_devices(void **state)
 {
     enum { BEFORE, BEHIND, LAST, COUNT };
@@ -227,7 +227,7 @@ static void times_are_the_devices(void **state)
     ok(cuEventSynchronize(events[BEFORE]));
     usleep(100000);
     atomic_store(&open, 1);
-    usleep(100000); /* nor when they are asked for */
+    usleep(100000); /* nor the time of the query */
     ok(cuEventSynchronize(events[LAST]));
     ok(cuEventElapsedTime(&held, events[BEFORE], events[BEHIND]));
     ok(cuEventElapsedTime(&behind, events[BEHIND], events[LAST]));
@@ -262,7 +262,7 @@ static void elapsed_time_is_not_ready_while_a_record_is_under_way(void **state)
     ok(cuEventDestroy(end));
 }
 
-/* Recorded again in another stream while the first record is under way: the last record counts. */
+/* Recorded again in another stream while the first record is pending: the last record counts. */
 static void the_last_record_counts(void **state)
 {
     atomic_int open = 0;
@@ -299,7 +299,7 @@ static CUresult query_for_a_while(CUevent event)
     return r;
 }
 
-/* A stream waits for one event, is recorded, and waits for another: the record is done when the first has come. */
+/* A stream waits for one event, records an event, and waits for another one: the record is complete when the first wait is. */
 static void a_record_between_two_waits(void **state)
 {
     CUevent first_event, second_event, between;
@@ -349,7 +349,7 @@ static void events_need_no_current_context(void **state)
     ok(cuEventDestroy(event));
 }
 
-/* A stream of one context stands still until another context's work is done; and the same the other way round. */
+/* A stream of one context waits until another context's work is done; and the same in the other direction. */
 static void waits_hold_across_contexts(void **state)
 {
     CUcontext contexts[2] = {*state};
@@ -400,18 +400,18 @@ static void an_event_belongs_to_its_context(void **state)
     ok(cuEventCreate(&foreign, 0));
     ok(cuEventRecord(foreign, NULL));
     gives(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(event, NULL));
-    ok(cuEventQuery(event)); /* it may be asked from anywhere */
+    ok(cuEventQuery(event)); /* it can be queried in any context */
     ok(cuStreamQuery(stream));
     ok(cuCtxPopCurrent(&popped));
     gives(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(foreign, stream));
-    ok(cuStreamWaitEvent(stream, foreign, 0)); /* waits cross contexts */
+    ok(cuStreamWaitEvent(stream, foreign, 0)); /* waits between contexts */
     ok(cuStreamSynchronize(stream));
     ok(cuCtxDestroy(second));
     ok(cuStreamDestroy(stream));
     ok(cuEventDestroy(event));
 }
 
-/* A handle is never given out again, although its place in our table is. CUDA leaves the use of such a handle undefined. */
+/* A handle is never reused, although its entry in our table is. CUDA leaves the use of such a handle undefined. */
 static void a_dead_handle_is_no_other_object(void **state)
 {
     CUevent dead, living;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that computes with flush-to-zero and another rounding mode, as audio programs and taichi do: kernels compute as ever (PTX ISA,
- * "Floating Point Instructions": subnormals are supported unless an instruction says .ftz), and the program keeps its environment. The
- * environment is set before cuInit, since the threads of a CPU device inherit it when they are created. */
+/* A program that uses flush-to-zero and another rounding mode, as audio programs and taichi do: the results of kernels are not affected
+ * (PTX ISA, "Floating Point Instructions": subnormals are supported unless an instruction has .ftz), and the program keeps its environment.
+ * The environment is set before cuInit, since the threads of a CPU device inherit it when they are created. */
 #include "api_test.h"
 
 #include <fenv.h>
@@ -10,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-/* Sums and products whose results are subnormal or tie-breaking, and a constant that a compiler has to round. */
+/* Sums and products whose results are subnormal or ties, and a constant that a compiler has to round. */
 static const char ptx[] = ".version 6.0\n.target sm_70\n.address_size 64\n"
                           ".visible .entry k(.param .u64 data)\n{\n.reg .b64 %p;\n.reg .f64 %d<6>;\n.reg .f32 %f<6>;\n"
                           "ld.param.u64 %p, [data];\nld.global.f64 %d1, [%p];\nld.global.f64 %d2, [%p+8];\nadd.f64 %d3, %d1, %d1;\n"
@@ -74,7 +74,7 @@ static void test_kernels_compute_as_ever(void **state)
     run_kernel();
 }
 
-/* Host functions run in a thread of the library's. NVIDIA's inherits the environment of the thread that called cuInit, ours does not. */
+/* Host functions run in a thread of the library. NVIDIA's inherits the environment of the thread that called cuInit, ours does not. */
 static void CUDA_CB take_environment(void *user)
 {
     *(int *)user = fegetround();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of the host that hold fat binaries, loaded as modules and libraries; and images with nothing in them that could run here. */
+/* Host files that contain fat binaries, loaded as modules and libraries; and images without any code that could run here. */
 #include "api_test.h"
 
 #include "api_kernels.h"
@@ -10,7 +10,7 @@
 
 #define NAME "/tmp/images_test_XXXXXX"
 
-/* A kernel that needs another part: out[thread] = 3 * thread. */
+/* A kernel that needs another translation unit: out[thread] = 3 * thread. */
 static const char calls[] = PTX_HEADER ".extern .func (.param .b32 r) triple(.param .b32 x);\n"
                                        ".visible .entry apply(.param .u64 out)\n"
                                        "{\n"
@@ -51,7 +51,7 @@ static void expect_written(CUfunction function, uint32_t factor, uint32_t first)
     ok(cuMemFree(out));
 }
 
-/* One after the other, as the linker puts them into a section, filled up with zeros. */
+/* One after the other, as the linker concatenates them into a section, padded with zeros. */
 static struct bytes make_two(struct bytes first, struct bytes second)
 {
     put(&first, "\0\0\0\0\0\0\0", 8);
@@ -60,7 +60,7 @@ static struct bytes make_two(struct bytes first, struct bytes second)
     return first;
 }
 
-/* What nvcc makes of a source file, without -rdc: machine code beside the PTX in one section. */
+/* The output of nvcc for a source file, without -rdc: machine code beside the PTX in one section. */
 static void host_files_are_modules(void **state)
 {
     struct bytes object = make_object(".nv_fatbin", make_two(make_fatbin(2, "\177ELF"), make_fatbin(1, PTX_HEADER PTX_RAMP)));
@@ -72,7 +72,7 @@ static void host_files_are_modules(void **state)
 
     (void)state;
     if (!on_cuttle())
-        skip(); /* NVIDIA's driver takes its own machine code alone */
+        skip(); /* NVIDIA's driver accepts machine code alone */
     make_file(object.at, object.size, name);
     free(object.at);
     ok(cuModuleLoad(&module, name));
@@ -86,7 +86,7 @@ static void host_files_are_modules(void **state)
     ok(cuLibraryUnload(library));
 }
 
-/* With -rdc the parts lie in a section of their own, and are linked. */
+/* With -rdc the parts are in a section of their own, and are linked. */
 static void parts_in_host_files_are_linked(void **state)
 {
     struct bytes object = make_object("__nv_relfatbin", make_two(make_fatbin(1, calls), make_fatbin(1, called)));
@@ -116,7 +116,7 @@ static struct bytes make_cubin(void)
     return bytes;
 }
 
-/* In whatever it is wrapped. */
+/* In any kind of container. */
 static void machine_code_alone_is_refused(void **state)
 {
     struct bytes images[] = {make_cubin(), make_fatbin(2, "\177ELF"), make_object(".nv_fatbin", make_fatbin(2, "\177ELF")),
@@ -145,8 +145,8 @@ static void machine_code_alone_is_refused(void **state)
     }
 }
 
-/* This program once more, with standard error in a pipe: the line is there without any option set. */
-static void the_user_is_told_how_to_rebuild(void **state)
+/* Runs this program again, with standard error in a pipe: the message is printed without any option. */
+static void a_message_explains_how_to_rebuild(void **state)
 {
     extern char **environ;
     char self[] = "/proc/self/exe", word[] = "refused", *arguments[] = {self, word, NULL}, text[4000] = "";
@@ -174,7 +174,7 @@ static void the_user_is_told_how_to_rebuild(void **state)
     assert_non_null(strstr(text, "rebuild it with PTX in it: nvcc -gencode arch=compute_75,code=compute_75"));
 }
 
-/* The other process. */
+/* The child process. */
 static int be_refused(void)
 {
     struct bytes cubin = make_cubin();
@@ -196,7 +196,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(host_files_are_modules),
         cmocka_unit_test(parts_in_host_files_are_linked),
         cmocka_unit_test(machine_code_alone_is_refused),
-        cmocka_unit_test(the_user_is_told_how_to_rebuild),
+        cmocka_unit_test(a_message_explains_how_to_rebuild),
     };
 
     (void)argv;

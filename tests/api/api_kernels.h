@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PTX for the tests of modules and launches, written for them. */
+/* PTX for the tests of modules and launches. */
 #ifndef CUTTLE_TESTS_API_KERNELS_H
 #define CUTTLE_TESTS_API_KERNELS_H
 
@@ -33,10 +33,10 @@
 
 #define PTX_NOTHING ".visible .entry nothing()\n{\n    ret;\n}\n"
 
-/* Stops with an error. */
+/* Ends with an error. */
 #define PTX_TRAP ".visible .entry stops()\n{\n    trap;\n    ret;\n}\n"
 
-/* Static shared memory of `bytes`; writes to it so that it stays. */
+/* Static shared memory of `bytes` bytes; it is written so that it is not removed. */
 #define PTX_SHARED(name, bytes)                                                           \
     ".visible .entry " name "(.param .u64 out)\n"                                         \
     "{\n"                                                                                 \
@@ -52,7 +52,7 @@
     "    ret;\n"                                                                          \
     "}\n"
 
-/* Each of 64 threads writes its number to dynamic shared memory at 4 * (63 - tid) and copies what lies at 4 * tid to out. */
+/* Each of 64 threads writes its number to dynamic shared memory at 4 * (63 - tid) and copies the word at 4 * tid to out. */
 #define PTX_DYNAMIC                                                                       \
     ".extern .shared .align 16 .b8 dynamic[];\n"                                          \
     ".visible .entry reverse(.param .u64 out)\n"                                          \
@@ -77,11 +77,11 @@
     "    ret;\n"                                                                          \
     "}\n"
 
-/* A block of 8 x 4 x 2 threads and no other; of at most 64 threads. */
+/* Requires blocks of 8 x 4 x 2 threads; allows blocks of at most 64 threads. */
 #define PTX_REQUIRED ".visible .entry required()\n.reqntid 8, 4, 2\n{\n    ret;\n}\n"
 #define PTX_BOUNDED ".visible .entry bounded()\n.maxntid 64\n{\n    ret;\n}\n"
 
-/* A block of 8 x 4 x 2, too; counts threads. */
+/* Also requires a block of 8 x 4 x 2; counts threads. */
 #define PTX_COUNTED                                                                       \
     ".visible .entry counted(.param .u64 out)\n"                                          \
     ".reqntid 8, 4, 2\n"                                                                  \
@@ -119,7 +119,7 @@
     "    ret;\n"                                                                          \
     "}\n"
 
-/* Parameters of every size and alignment, copied to out one behind the other: 1 + 2 + 4 + 8 + 12 bytes. */
+/* Parameters of every size and alignment, copied to out one after the other: 1 + 2 + 4 + 8 + 12 bytes. */
 #define PTX_PARAMS                                                                        \
     ".visible .entry params(.param .u8 b, .param .u64 out, .param .u16 h, .param .u32 w, .param .u64 q,\n" \
     "                       .param .align 4 .b8 three[12])\n"                             \
@@ -145,7 +145,7 @@
     "    ret;\n"                                                                          \
     "}\n"
 
-/* 4,000 bytes of parameters: more than push constants hold. Copies word `index` of them to out. */
+/* 4,000 bytes of parameters: more than push constants can hold. Copies word `index` of them to out. */
 #define PTX_MANY                                                                          \
     ".visible .entry many(.param .u64 out, .param .u32 index, .param .align 4 .b8 words[3984])\n" \
     "{\n"                                                                                 \

@@ -32,7 +32,7 @@ static CUresult launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsi
 
 static void read_words(uint32_t *words, size_t count)
 {
-    ok(cuMemcpyDtoH(words, out, count * 4)); /* waits for the kernels before */
+    ok(cuMemcpyDtoH(words, out, count * 4)); /* waits for the preceding kernels */
 }
 
 static void a_kernel_writes_what_it_should(void **state)
@@ -72,7 +72,7 @@ static void parameters_as_one_block(void **state)
     gives(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, cuLaunchKernel(get("ramp"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
     if (!on_cuttle())
         return;
-    size = 12; /* is taken; the count that is missing is 0 here, and anything there */
+    size = 12; /* is accepted; the missing count is 0 here, but could be anything */
     ok(cuMemsetD32(out, 5, 1));
     ok(cuLaunchKernel(get("ramp"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
     read_words(words, 1);
@@ -98,7 +98,7 @@ static void parameters_of_all_sizes(void **state)
     assert_memory_equal(bytes + 16, three, 12);
 }
 
-/* They are copied during the call: each launch keeps its own while later ones are prepared. */
+/* Parameters are copied during the call: each launch has its own while later ones are prepared. */
 static void many_bytes_of_parameters(void **state)
 {
     static uint32_t words[996], got[200];
@@ -162,7 +162,7 @@ static void grids_and_blocks_out_of_bounds(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 1, 1, 2, threads / 2 + 1, 1, 0));
     ok(launch(f, 1, 1, 1, 1, 1, z, 0));
     gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 1, 1, 1, 1, z + 1, 0));
-    gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 1, 1, 0x80000000, 2, 1, 0)); /* a product that wraps */
+    gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 1, 1, 0x80000000, 2, 1, 0)); /* a product that overflows */
     gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, gy + 1, 1, 1, 1, 1, 0));
     gives(CUDA_ERROR_INVALID_VALUE, launch(f, 1, 1, 0xffffffff, 1, 1, 1, 0));
     ok(cuCtxSynchronize());
@@ -271,7 +271,7 @@ static void launch_with_attributes(void **state)
     ok(cuCtxSynchronize());
 }
 
-/* Hints are taken, what is off may be said so; what would change the launch is refused. */
+/* Hints are accepted, and disabled features may be stated explicitly; attributes that would change the launch are rejected. */
 static void every_attribute_is_taken_or_refused(void **state)
 {
     static const struct {
@@ -317,7 +317,7 @@ static void every_attribute_is_taken_or_refused(void **state)
     ok(cuCtxSynchronize());
 }
 
-/* Both kinds of event may come as late as the end of the kernel, never before it begins. */
+/* Both kinds of event may complete as late as the end of the kernel, but not before it begins. */
 static void events_in_launches(void **state)
 {
     CUlaunchAttribute attributes[2] = {{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT}, {.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT}};
@@ -371,7 +371,7 @@ static void launches_run_in_order(void **state)
         assert_int_equal(words[i], 999 + i);
 }
 
-/* The legacy stream waits for the others, and so does a copy in it, though nothing was ever recorded there. */
+/* The legacy stream waits for the others, and so does a copy in it, even if the legacy stream has never been used. */
 static void a_copy_waits_for_other_streams(void **state)
 {
     CUfunction ramp = get("ramp");
@@ -463,12 +463,12 @@ static void occupancy(void **state)
     ok(cuOccupancyMaxPotentialBlockSize(&grid, &block, nothing, a_kilobyte_for_each_warp, 0, 0));
     assert_true(a_kilobyte_for_each_warp(block) <= (size_t)shared);
     ok(cuOccupancyAvailableDynamicSMemPerBlock(&bytes, nothing, 1, 32));
-    if (on_cuttle()) /* by the limit of the function, which may be set higher; NVIDIA's driver may go to that of the device at once */
+    if (on_cuttle()) /* up to the function's limit, which may be raised; NVIDIA's driver may allow the device's limit at once */
         assert_int_equal(bytes, shared);
     assert_true(bytes >= (size_t)shared);
 }
 
-/* A kernel that has 100 bytes of its own and asks how much it was given. */
+/* A kernel that has 100 bytes of shared memory and reads the size of its dynamic part. */
 static void special_registers_of_launches(void **state)
 {
     static const char sizes[] = PTX_HEADER ".visible .entry sizes(.param .u64 out)\n{\n"
@@ -516,7 +516,7 @@ struct times {
     uint64_t first, second, halves, cycles;
 };
 
-/* One launch, and the host's time around it. */
+/* One launch, and the host's times before and after it. */
 static void read_timer(CUfunction function, struct times *out_times, int64_t *before, int64_t *after)
 {
     void *params[] = {&out};
@@ -528,8 +528,8 @@ static void read_timer(CUfunction function, struct times *out_times, int64_t *be
     ok(cuMemcpyDtoH(out_times, out, sizeof *out_times));
 }
 
-/* PTX ISA, "%globaltimer": nanoseconds. The time of a launch lies within what the host measures, and so does the time between two, but for a
- * third: on a busy machine the length of a tick is measured that badly. */
+/* PTX ISA, "%globaltimer": nanoseconds. The duration of a launch lies within the interval that the host measures, and so does the time
+ * between two launches, with a tolerance of a third: on a busy machine the length of a tick cannot be measured more precisely. */
 static void timer_is_nanoseconds(void **state)
 {
     enum { PAUSE_NS = 50000000 };
@@ -542,7 +542,7 @@ static void timer_is_nanoseconds(void **state)
     (void)state;
     ok(cuModuleLoadData(&local, timer_text));
     ok(cuModuleGetFunction(&function, local, "timer"));
-    read_timer(function, &first, &before[0], &after[0]); /* compiles it */
+    read_timer(function, &first, &before[0], &after[0]); /* the first launch compiles it */
     read_timer(function, &first, &before[0], &after[0]);
     nanosleep(&pause, NULL);
     read_timer(function, &second, &before[1], &after[1]);
@@ -556,7 +556,7 @@ static void timer_is_nanoseconds(void **state)
     ok(cuModuleUnload(local));
 }
 
-/* Where devices have no clusters of several blocks. */
+/* Devices without clusters of several blocks. */
 static void clusters_of_one_block(void **state)
 {
     CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value = {.clusterDim = {1, 1, 1}}};
@@ -569,7 +569,7 @@ static void clusters_of_one_block(void **state)
         skip();
     ok(cuOccupancyMaxPotentialClusterSize(&number, nothing, &config));
     assert_int_equal(number, 1);
-    gives(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuOccupancyMaxActiveClusters(&number, nothing, &config)); /* no size given */
+    gives(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuOccupancyMaxActiveClusters(&number, nothing, &config)); /* no size set */
     config.attrs = &cluster;
     config.numAttrs = 1;
     ok(cuOccupancyMaxActiveClusters(&number, nothing, &config));
@@ -586,7 +586,7 @@ static void clusters_of_one_block(void **state)
     gives(CUDA_ERROR_INVALID_HANDLE, cuOccupancyMaxActiveClusters(&number, NULL, &config));
 }
 
-/* In a native driver they end the process. */
+/* With NVIDIA's driver these end the process. */
 static void occupancy_without_a_place_for_it(void **state)
 {
     CUfunction nothing = get("nothing");

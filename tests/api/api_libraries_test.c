@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Library management: code without a context, and kernels that pass for functions. */
+/* Library management: code without a context, and kernels that are used as functions. */
 #include "api_test.h"
 
 #include "api_kernels.h"
@@ -16,7 +16,7 @@ static CUlibrary load(void)
     return library;
 }
 
-/* Launches "ramp" by its kernel's handle in the current context, and looks at what it wrote. */
+/* Launches "ramp" by its kernel's handle in the current context, and checks the result. */
 static void check_ramp(CUkernel kernel, unsigned a)
 {
     unsigned got[100], count = 100;
@@ -59,8 +59,8 @@ static void kernels_pass_for_functions(void **state)
     ok(cuLibraryUnload(library));
 }
 
-/* Each call that takes a function takes a kernel, and means its function in the current context. That is more than the manual says:
- * NVIDIA's driver takes kernels for launches and occupancy only. */
+/* Each call that takes a function also accepts a kernel, which denotes its function in the current context. The manual guarantees less:
+ * NVIDIA's driver accepts kernels for launches and occupancy only. */
 static void every_call_on_functions_takes_kernels(void **state)
 {
     CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
@@ -162,7 +162,7 @@ static void variables_are_found(void **state)
     ok(cuLibraryUnload(library));
 }
 
-/* No context is current while it loads; then the same kernel runs in two contexts, each with its own variables. */
+/* The library is loaded without a current context; then the same kernel runs in two contexts, each with its own variables. */
 static void one_kernel_runs_in_many_contexts(void **state)
 {
     CUlibrary library;
@@ -183,7 +183,7 @@ static void one_kernel_runs_in_many_contexts(void **state)
     }
     ok(cuMemcpyDtoH(&value, addresses[1], sizeof value));
     assert_int_equal(value, 42);
-    ok(cuCtxDestroy(contexts[1])); /* the library stays */
+    ok(cuCtxDestroy(contexts[1])); /* the library remains loaded */
     ok(cuCtxSetCurrent(contexts[0]));
     check_ramp(kernel, 9);
     ok(cuCtxDestroy(contexts[0]));
@@ -192,7 +192,7 @@ static void one_kernel_runs_in_many_contexts(void **state)
     ok(cuLibraryUnload(library));
 }
 
-/* What is set for a kernel on a device holds in all its contexts, those that come later included. */
+/* Attributes that are set for a kernel on a device apply to all its contexts, including those that are created later. */
 static void attributes_are_the_devices(void **state)
 {
     CUlibrary library = load();
@@ -249,7 +249,7 @@ static void libraries_come_from_files(void **state)
     gives(CUDA_ERROR_FILE_NOT_FOUND, cuLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0));
 }
 
-static void wrong_use_is_told(void **state)
+static void wrong_use_gives_errors(void **state)
 {
     CUlibrary library = load(), untouched = library;
     CUlibraryOption option = CU_LIBRARY_NUM_OPTIONS;
@@ -258,7 +258,7 @@ static void wrong_use_is_told(void **state)
 
     (void)state;
     gives(CUDA_ERROR_INVALID_VALUE, cuLibraryLoadData(&library, source, NULL, NULL, 0, &option, &value, 1));
-    if (on_cuttle()) /* NVIDIA's driver puts off looking at it */
+    if (on_cuttle()) /* NVIDIA's driver does not read the image yet */
         gives(CUDA_ERROR_INVALID_IMAGE, cuLibraryLoadData(&library, "no PTX", NULL, NULL, 0, NULL, NULL, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuLibraryLoadData(NULL, source, NULL, NULL, 0, NULL, NULL, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuLibraryLoadData(&library, NULL, NULL, NULL, 0, NULL, NULL, 0));
@@ -285,7 +285,7 @@ static void unloaded_ones_are_gone(void **state)
     check_ramp(kernel, 0);
     ok(cuLibraryUnload(library));
     if (!on_cuttle())
-        return; /* NVIDIA's driver follows such handles */
+        return; /* NVIDIA's driver dereferences such handles */
     gives(CUDA_ERROR_INVALID_HANDLE, cuLibraryUnload(gone));
     gives(CUDA_ERROR_INVALID_HANDLE, cuLibraryGetKernel(&kernel, gone, "ramp"));
     gives(CUDA_ERROR_INVALID_HANDLE, cuKernelGetFunction(&function, kernel));
@@ -293,7 +293,7 @@ static void unloaded_ones_are_gone(void **state)
     gives(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
 }
 
-/* Threads that launch a kernel of one library for the first time, all at once. */
+/* Threads that launch a kernel of one library for the first time simultaneously. */
 static CUkernel shared_kernel;
 
 static void *launch_in(void *context)
@@ -328,7 +328,7 @@ int main(void)
         cmocka_unit_test(attributes_are_the_devices),
         cmocka_unit_test(attributes_need_no_context),
         cmocka_unit_test(libraries_come_from_files),
-        cmocka_unit_test(wrong_use_is_told),
+        cmocka_unit_test(wrong_use_gives_errors),
         cmocka_unit_test(unloaded_ones_are_gone),
         cmocka_unit_test(threads_share_a_library),
     };

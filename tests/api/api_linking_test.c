@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Module management, the linker: several inputs become one image, which stands on its own. */
+/* Module management, the linker: several inputs become one self-contained image. */
 #include "api_test.h"
 
 #include "containers.h"
@@ -10,7 +10,7 @@
 
 #define HEADER ".version 6.0\n.target sm_50\n.address_size 64\n"
 
-/* out[thread] = f(thread) + *place. Here f and place are only declared. */
+/* out[thread] = f(thread) + *place. Here f and place are declared only. */
 static char kernel[] = HEADER ".extern .func (.param .b32 r) f(.param .b32 x);\n"
                               ".extern .global .align 8 .u64 place;\n"
                               ".global .u32 own = 1;\n"
@@ -100,7 +100,7 @@ static void texts_become_one_module(void **unused)
     CUmodule module;
 
     (void)unused;
-    assert_memory_equal(image, ELFMAG, SELFMAG); /* as programs expect of it */
+    assert_memory_equal(image, ELFMAG, SELFMAG); /* as programs expect */
     ok(cuModuleLoadData(&module, image));
     expect_applied(module);
     ok(cuModuleUnload(module));
@@ -111,7 +111,7 @@ static void texts_become_one_module(void **unused)
     ok(cuLinkDestroy(state));
 }
 
-/* This program once more, with a file to load: see main. */
+/* Runs this program again, with a file to load: see main. */
 static void load_in_another_process(const char *name)
 {
     extern char **environ;
@@ -140,7 +140,7 @@ static void the_image_stands_on_its_own(void **unused)
     ok(cuModuleLoadData(&module, copy));
     make_file(copy, size, name);
     memset(copy, 0xff, size);
-    free(copy); /* nor is it needed once it is loaded */
+    free(copy); /* the linked image is not needed once it is loaded */
     expect_applied(module);
     ok(cuModuleUnload(module));
     ok(cuModuleLoad(&module, name));
@@ -203,7 +203,7 @@ static void fat_binaries_and_object_files(void **unused)
     CUlinkState state = create();
 
     (void)unused;
-    if (!on_cuttle()) /* its linker wants object files that nvcc made */
+    if (!on_cuttle()) /* NVIDIA's linker requires object files made by nvcc */
         skip();
     ok(add_bytes(state, CU_JIT_INPUT_FATBINARY, make_fatbin(1, kernel), "kernel.fatbin"));
     make_file(object.at, object.size, name);
@@ -214,7 +214,7 @@ static void fat_binaries_and_object_files(void **unused)
     complete_and_apply(state);
 }
 
-/* Its members take part only where they are needed: `spare` would not fit. */
+/* Members are linked only if they are needed: `spare` would not link. */
 static void libraries(void **unused)
 {
     static const char spare[] = HEADER ".visible .entry apply() { ret; }\n.extern .global .u32 nowhere;\n";
@@ -236,7 +236,7 @@ static void libraries(void **unused)
     complete_and_apply(state);
 }
 
-/* What a link made takes part in another one. */
+/* The result of a link can be the input of another one. */
 static void images_are_inputs(void **unused)
 {
     CUlinkState first = create(), second = create();
@@ -244,7 +244,7 @@ static void images_are_inputs(void **unused)
     size_t size;
 
     (void)unused;
-    if (!on_cuttle()) /* its images are linked for good */
+    if (!on_cuttle()) /* its images are linked already */
         skip();
     ok(add_text(first, function, NULL));
     ok(add_text(first, variable, NULL));
@@ -288,14 +288,14 @@ static void logs_and_hints(void **unused)
     ok(cuLinkComplete(state, &image, &size));
     memcpy(&milliseconds, &values[0], sizeof milliseconds);
     assert_true(milliseconds > 0 && milliseconds < 60000);
-    assert_in_range((size_t)values[2], strlen(info), strlen(info) + 1); /* NVIDIA's driver counts the 0 behind what it cut off */
-    assert_true(strlen(info) > 0);                                      /* it was asked to be verbose */
+    assert_in_range((size_t)values[2], strlen(info), strlen(info) + 1); /* NVIDIA's driver counts the terminating 0 after truncation */
+    assert_true(strlen(info) > 0);                                      /* because of the option for verbose output */
     assert_int_equal((size_t)values[6], 0);
     assert_string_equal(error, "");
     ok(cuLinkDestroy(state));
 }
 
-/* A state with an error log. */
+/* A linker state with an error log. */
 static CUlinkState create_with_log(char *log, size_t size)
 {
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
@@ -309,7 +309,7 @@ static CUlinkState create_with_log(char *log, size_t size)
     return state;
 }
 
-static void what_cannot_be_linked_is_told(void **unused)
+static void link_errors_are_reported(void **unused)
 {
     static char twice[] = HEADER ".visible .global .u32 place;\n", wrong[] = HEADER ".visible .entry k() { nonsense; }\n";
     char log[2000];
@@ -319,7 +319,7 @@ static void what_cannot_be_linked_is_told(void **unused)
 
     (void)unused;
     ok(add_text(state, kernel, "kernel.ptx"));
-    gives(CUDA_ERROR_INVALID_SOURCE, add_text(state, twice, "twice.ptx")); /* the kernel's is larger */
+    gives(CUDA_ERROR_INVALID_SOURCE, add_text(state, twice, "twice.ptx")); /* the kernel's own value is larger */
     assert_non_null(strstr(log, "Size doesn't match for 'place' in 'twice.ptx', first specified in 'kernel.ptx'"));
     ok(cuLinkDestroy(state));
 
@@ -340,11 +340,11 @@ static void what_cannot_be_linked_is_told(void **unused)
 
     state = create_with_log(log, sizeof log);
     gives(CUDA_ERROR_INVALID_PTX, add_text(state, wrong, "wrong.ptx"));
-    assert_non_null(strstr(log, ", line 4")); /* of "wrong.ptx" here, of "application ptx input" there */
+    assert_non_null(strstr(log, ", line 4")); /* of "wrong.ptx" here, of "application ptx input" with NVIDIA's driver */
     ok(cuLinkDestroy(state));
 }
 
-/* The same of one text that is loaded. */
+/* The same for a single text that is loaded. */
 static void a_module_must_be_complete(void **unused)
 {
     char log[1000] = "";
@@ -357,7 +357,7 @@ static void a_module_must_be_complete(void **unused)
     assert_non_null(strstr(log, "Unresolved extern function 'f'"));
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
 static void inputs_that_are_none(void **unused)
 {
@@ -377,12 +377,12 @@ static void inputs_that_are_none(void **unused)
     gives(CUDA_ERROR_INVALID_IMAGE, add_bytes(state, CU_JIT_INPUT_LIBRARY, make_text(cut), NULL));
     gives(CUDA_ERROR_INVALID_IMAGE, add_bytes(state, CU_JIT_INPUT_FATBINARY, make_text("\x50\xed\x55\xba"), NULL));
     gives(CUDA_ERROR_INVALID_VALUE, cuLinkComplete(state, NULL, &size));
-    if (on_cuttle()) { /* which has no compiler for NVIDIA's machine code, nor one for its intermediate code */
+    if (on_cuttle()) { /* the library has no compiler for NVIDIA's machine code or intermediate code */
         gives(CUDA_ERROR_NO_BINARY_FOR_GPU, add(state, CU_JIT_INPUT_CUBIN, &cubin, sizeof cubin, "some.cubin"));
         gives(CUDA_ERROR_NO_BINARY_FOR_GPU, add_bytes(state, CU_JIT_INPUT_FATBINARY, make_fatbin(2, "\177ELF"), NULL));
         gives(CUDA_ERROR_NOT_SUPPORTED, add_bytes(state, CU_JIT_INPUT_NVVM, make_text("BC"), NULL));
     }
-    ok(add_text(state, function, NULL)); /* none of all this spoiled it */
+    ok(add_text(state, function, NULL)); /* the state is still usable after all these errors */
     ok(cuLinkComplete(state, &image, &size));
     if (on_cuttle()) {
         gives(CUDA_ERROR_INVALID_VALUE, add_text(state, kernel, NULL));
@@ -442,7 +442,7 @@ static void links_need_a_context(void **unused)
     ok(cuCtxPushCurrent(context));
 }
 
-/* The other process: loads the file and runs what is in it. */
+/* The child process: loads the file and runs its kernel. */
 static void load_file(void **name)
 {
     CUmodule module;
@@ -462,7 +462,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(libraries),
         cmocka_unit_test(images_are_inputs),
         cmocka_unit_test(logs_and_hints),
-        cmocka_unit_test(what_cannot_be_linked_is_told),
+        cmocka_unit_test(link_errors_are_reported),
         cmocka_unit_test(a_module_must_be_complete),
         cmocka_unit_test(inputs_that_are_none),
         cmocka_unit_test(options_that_are_none),

@@ -12,7 +12,7 @@ static void expect_loaded(CUfunction function)
     assert_int_equal(state, CU_FUNCTION_LOADING_STATE_LOADED);
 }
 
-static void the_mode_is_told(void **unused)
+static void the_mode_is_returned(void **unused)
 {
     CUmoduleLoadingMode mode;
 
@@ -48,7 +48,7 @@ static void those_of_libraries_with_their_module(void **unused)
     ok(cuLibraryUnload(library));
 }
 
-/* What we cannot compile, NVIDIA's driver can. */
+/* NVIDIA's driver can compile what we reject. */
 static void a_kernel_that_fails_leaves_the_others_alone(void **unused)
 {
     static const char recursive[] =
@@ -72,7 +72,7 @@ static void a_kernel_that_fails_leaves_the_others_alone(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_mode_is_told),
+        cmocka_unit_test(the_mode_is_returned),
         cmocka_unit_test(kernels_are_there_at_once),
         cmocka_unit_test(those_of_libraries_with_their_module),
         cmocka_unit_test(a_kernel_that_fails_leaves_the_others_alone),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 64 threads share a context. Each has a stream and memory of its own and checks what comes back; the module is shared, and so is the
- * first launch of its kernels, which all want compiled at once. Meant for ThreadSanitizer, too. */
+/* 64 threads share a context. Each has its own stream and memory and checks the results; the module is shared, and all threads launch its
+ * kernels for the first time at once, so that they compete for the compilation. Meant for ThreadSanitizer, too. */
 #include "api_test.h"
 
 #include "api_kernels.h"
@@ -16,7 +16,7 @@
 
 static const char ptx[] = PTX_HEADER PTX_RAMP PTX_DYNAMIC;
 
-/* What all threads have in common. */
+/* Shared by all threads. */
 struct common {
     CUcontext context;
     CUfunction ramp, reverse;
@@ -30,7 +30,7 @@ struct worker {
     uint32_t number;
     CUstream stream;
     CUdeviceptr memory;
-    const char *failed; /* the first call that failed, or what was wrong */
+    const char *failed; /* the first call that failed, or a description of the error */
 };
 
 #define TRY(worker, call)                                                                                                                  \
@@ -51,7 +51,7 @@ static void check_words(struct worker *worker, const uint32_t *words, uint32_t f
             worker->failed = "a word is wrong";
 }
 
-/* A kernel, a copy of what it wrote, and a function on the host behind both. */
+/* A kernel, a copy of its result, and a host function after both. */
 static void work_once(struct worker *worker, uint32_t round, CUstream stream)
 {
     uint32_t a = worker->number << 16 | round << 8, count = WORDS, words[WORDS];
@@ -121,7 +121,7 @@ static void each_thread_has_its_stream(void **state)
     ok(cuModuleUnload(module));
 }
 
-/* Contexts, modules and memory come and go in every thread, while the others do the same. */
+/* Contexts, modules and memory are created and destroyed in every thread simultaneously. */
 static void *come_and_go(void *argument)
 {
     struct worker *worker = argument;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory management: allocation of device memory and of page-locked memory, registration, and what each refuses. */
+/* Memory management: allocation of device memory and of page-locked memory, registration, and arguments that are rejected. */
 #include "api_test.h"
 
 #include <pthread.h>
@@ -38,7 +38,7 @@ static void alloc_refuses(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuMemAlloc(&p, 0));
     gives(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&p, (size_t)1 << 50));
     gives(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&p, SIZE_MAX));
-    ok(cuMemAlloc(&p, 16)); /* nothing is spoiled */
+    ok(cuMemAlloc(&p, 16)); /* nothing was overwritten */
     ok(cuMemFree(p));
 }
 
@@ -81,7 +81,7 @@ static void small_allocations_do_not_overlap(void **state)
             assert_int_equal(bytes[k], i & 0xff);
     }
     for (unsigned i = 0; i < COUNT; i++)
-        ok(cuMemFree(p[(i * 37) % COUNT])); /* 37 and 300 share no divisor: each once */
+        ok(cuMemFree(p[(i * 37) % COUNT])); /* 37 and 300 are coprime: each index once */
 }
 
 static void info_follows_large_allocations(void **state)
@@ -199,7 +199,7 @@ static void host_memory_refuses(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(host));
 }
 
-/* Registration of memory in the middle of pages; the device sees it. */
+/* Registration of memory that begins and ends within pages; the device can access it. */
 static void registered_memory_works(void **state)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = 5 * page;
@@ -253,14 +253,14 @@ static void registration_refuses(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister(NULL, page, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister(memory, 0, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister(memory, page, 0x1000));
-    munmap(hole, 4 * page); /* not before: what is allocated meanwhile may come to lie there */
+    munmap(hole, 4 * page); /* not earlier: memory allocated in between might get that address */
     gives(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister(hole, page, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemHostUnregister(NULL));
     gives(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(memory));
     free(memory);
 }
 
-/* Memory runs out; what there is works on, and all of it comes back. */
+/* Memory runs out; existing allocations still work, and all of the memory can be allocated again. */
 static void out_of_memory_spoils_nothing(void **state)
 {
     enum { MAX = 64 };
@@ -273,7 +273,7 @@ static void out_of_memory_spoils_nothing(void **state)
     ok(cuMemGetInfo(&free_bytes, &total));
     step = free_bytes / 4 + 1;
     if (step > (size_t)1 << 31)
-        step = (size_t)1 << 31; /* a device may give less at once than it has */
+        step = (size_t)1 << 31; /* a device may return less in one allocation than it has */
     while (n < MAX && cuMemAlloc(&p[n], step) == CUDA_SUCCESS)
         n++;
     ok(cuMemAlloc(&probe, 1));
@@ -388,7 +388,7 @@ static void memory_of_another_context(void **state)
     ok(cuMemsetD8(p, 4, 100));
     ok(cuMemcpyDtoH(&byte, p, 1));
     assert_int_equal(byte, 4);
-    ok(cuCtxDestroy(second)); /* its memory goes with it */
+    ok(cuCtxDestroy(second)); /* its memory is freed with it */
     gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(&byte, p, 1));
 }
@@ -404,7 +404,7 @@ static void nothing_works_without_a_context(void **state)
     ok(cuCtxSetCurrent(NULL));
     gives(CUDA_ERROR_INVALID_CONTEXT, cuMemAlloc(&p, 16));
     gives(CUDA_ERROR_INVALID_CONTEXT, cuMemAlloc(NULL, 0));
-    gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(0x1000)); /* memory knows its context */
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(0x1000)); /* memory belongs to its context */
     ok(cuMemFree(0));
     gives(CUDA_ERROR_INVALID_CONTEXT, cuMemGetInfo(&size, &size));
     gives(CUDA_ERROR_INVALID_CONTEXT, cuMemAllocHost(&host, 16));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Module management, and what functions tell of themselves. */
+/* Module management, and the attributes of functions. */
 #include "api_test.h"
 
 #include "api_kernels.h"
@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* Variables of every kind, and one that holds addresses of others. */
+/* Variables of every kind, and one that contains addresses of others. */
 static const char variables[] = PTX_HEADER ".visible .global .align 4 .u32 answer = 42;\n"
                                            ".visible .global .align 8 .u64 table[3] = { 1, 0x8000000000000000, 3 };\n"
                                            ".visible .const .align 4 .f32 half = 0f3F000000;\n"
@@ -55,7 +55,7 @@ static void variables_have_address_size_and_value(void **state)
     assert_int_equal(address % 256, 0);
     ok(cuMemcpyDtoH(text, address, 1000));
     assert_memory_equal(text, none, 1000);
-    ok(cuModuleGetGlobal(&address, NULL, module, "hidden")); /* though it is not .visible */
+    ok(cuModuleGetGlobal(&address, NULL, module, "hidden")); /* although it is not .visible */
     ok(cuMemcpyDtoH(&word, address, 4));
     assert_int_equal(word, 7);
     ok(cuModuleGetGlobal(&address, &bytes, module, "pointers"));
@@ -76,7 +76,7 @@ static void a_variable_can_be_written(void **state)
     assert_true(a != b);
     ok(cuMemcpyHtoD(a, &word, 4));
     ok(cuMemcpyDtoH(&word, b, 4));
-    assert_int_equal(word, 42); /* each module has its own */
+    assert_int_equal(word, 42); /* each module has its own variable */
     ok(cuMemcpyDtoH(&word, a, 4));
     assert_int_equal(word, 99);
     ok(cuModuleUnload(second));
@@ -210,7 +210,7 @@ static void function_attributes(void **state)
     ok(cuModuleGetFunction(&required, module, "required"));
     assert_int_equal(attribute(room, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), most);
     assert_int_equal(attribute(bounded, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), 64);
-    if (on_cuttle()) /* NVIDIA's driver 580 leaves .reqntid out */
+    if (on_cuttle()) /* NVIDIA's driver 580 ignores .reqntid */
         assert_int_equal(attribute(required, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), 64);
     assert_int_equal(attribute(room, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES), 1024);
     assert_int_equal(attribute(bounded, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES), 0);
@@ -227,7 +227,7 @@ static void function_attributes(void **state)
     ok(cuModuleUnload(module));
 }
 
-/* A kernel that has as many words at once: it loads all of them, in order, before it stores any. */
+/* A kernel that needs the given number of registers: it loads all words, in order, before it stores any. */
 static void write_holder(char *out, size_t size, unsigned words)
 {
     size_t n = (size_t)snprintf(out, size,
@@ -242,7 +242,7 @@ static void write_holder(char *out, size_t size, unsigned words)
     snprintf(out + n, size - n, "    ret;\n}\n");
 }
 
-/* Never 0, which programs divide by; known before the first launch; and more where a thread keeps more. */
+/* Never 0, since programs divide by it; available before the first launch; and larger where a thread keeps more values. */
 static void registers_of_a_thread(void **state)
 {
     static char ptx[16384];
@@ -263,7 +263,7 @@ static void registers_of_a_thread(void **state)
     assert_in_range(few, 4, 32);
     assert_in_range(many, 40, 64);
     ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, attribute(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK), 0));
-    assert_true(blocks >= 1); /* what is said of registers keeps no block from running */
+    assert_true(blocks >= 1); /* the reported number of registers does not prevent any block from running */
     ok(cuModuleUnload(module));
 }
 
@@ -314,7 +314,7 @@ static void ptx_that_is_none(void **state)
     static const char *const texts[] = {
         PTX_HEADER ".visible .entry broken(\n",
         PTX_HEADER ".visible .entry broken()\n{\n    this is no instruction;\n}\n",
-        PTX_HEADER ".visible .entry broken()\n{\n    add.u32 %r1, %r2, %r3;\n    ret;\n}\n", /* no such registers */
+        PTX_HEADER ".visible .entry broken()\n{\n    add.u32 %r1, %r2, %r3;\n    ret;\n}\n", /* no registers with these numbers */
         PTX_HEADER "}\n",
         PTX_HEADER ".global .u32 x = ;\n",
     };
@@ -331,10 +331,10 @@ static void ptx_that_is_none(void **state)
     gives(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, cuModuleLoadData(&module, ".version 99.0\n.target sm_50\n.address_size 64\n" PTX_NOTHING));
     gives(CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(NULL, variables));
     gives(CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(&module, NULL));
-    ok(cuModuleUnload(load("//\n// by hand\n//\n/* or\n not */ " PTX_HEADER PTX_NOTHING))); /* all goes on */
+    ok(cuModuleUnload(load("//\n// by hand\n//\n/* or\n not */ " PTX_HEADER PTX_NOTHING))); /* everything still works */
 }
 
-static void errors_are_told_with_line_and_column(void **state)
+static void errors_have_line_and_column(void **state)
 {
     char errors[1000], infos[1000] = "x";
     float wall_time = -1;
@@ -376,7 +376,7 @@ static void jit_options_are_checked(void **state)
 
     (void)state;
     gives(CUDA_ERROR_INVALID_VALUE, cuModuleLoadDataEx(&module, variables, 1, &unknown, &none));
-    ok(cuModuleLoadDataEx(&module, variables, 1, &level, &five)); /* no such level, but a hint is a hint */
+    ok(cuModuleLoadDataEx(&module, variables, 1, &level, &five)); /* the level does not exist, but it is only a hint */
     ok(cuModuleUnload(module));
     if (on_cuttle())
         gives(CUDA_ERROR_INVALID_VALUE, cuModuleLoadDataEx(&module, variables, 1, NULL, NULL));
@@ -394,7 +394,7 @@ static void images_of_other_kinds(void **state)
     CUresult r = cuModuleLoadData(&module, &elf);
 
     (void)state;
-    assert_true(r == CUDA_ERROR_NO_BINARY_FOR_GPU || r == CUDA_ERROR_INVALID_IMAGE); /* the header is not a whole file */
+    assert_true(r == CUDA_ERROR_NO_BINARY_FOR_GPU || r == CUDA_ERROR_INVALID_IMAGE); /* the header alone is not a whole file */
 }
 
 static void files_are_loaded(void **state)
@@ -406,7 +406,7 @@ static void files_are_loaded(void **state)
 
     (void)state;
     assert_true(fd >= 0);
-    assert_int_equal(write(fd, variables, sizeof variables - 1), sizeof variables - 1); /* no NUL in the file */
+    assert_int_equal(write(fd, variables, sizeof variables - 1), sizeof variables - 1); /* without a NUL in the file */
     close(fd);
     ok(cuModuleLoad(&module, name));
     ok(cuModuleGetFunction(&function, module, "ramp"));
@@ -442,7 +442,7 @@ static void a_context_takes_its_modules_along(void **state)
     ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
     ok(cuCtxDestroy(context));
     if (!on_cuttle())
-        return; /* which gives CONTEXT_IS_DESTROYED, and may crash */
+        return; /* NVIDIA's driver returns CONTEXT_IS_DESTROYED, and may crash */
     gives(CUDA_ERROR_INVALID_HANDLE, cuModuleUnload(module));
     gives(CUDA_ERROR_INVALID_HANDLE, cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
 }
@@ -503,7 +503,7 @@ int main(void)
         cmocka_unit_test(function_attributes_that_can_be_set),
         cmocka_unit_test(functions_load_when_they_are_needed),
         cmocka_unit_test(ptx_that_is_none),
-        cmocka_unit_test(errors_are_told_with_line_and_column),
+        cmocka_unit_test(errors_have_line_and_column),
         cmocka_unit_test(a_full_log_is_cut),
         cmocka_unit_test(jit_options_are_checked),
         cmocka_unit_test(images_of_other_kinds),

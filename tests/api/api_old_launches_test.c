@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launch calls of CUDA 2, which NVIDIA's driver still has. */
+/* The launch functions of CUDA 2, which NVIDIA's driver still supports. */
 #include "loaded_module.h"
 
 #include "api_kernels.h"
 
-/* The calls are deprecated, and the header says so. */
+/* The calls are deprecated, and the header declares them so. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 /* out[0] = f + 1 */
@@ -57,7 +57,7 @@ static void a_function_is_set_up_and_launched(void **state)
     check_ramp(100, 64);
     ok(cuLaunchGrid(ramp, 16, 1));
     check_ramp(100, 1000);
-    ok(cuParamSeti(ramp, 8, 7)); /* the rest stays as it is */
+    ok(cuParamSeti(ramp, 8, 7)); /* the rest is unchanged */
     ok(cuLaunchGrid(ramp, 16, 1));
     check_ramp(7, 1000);
 }
@@ -118,13 +118,13 @@ static void launches_in_a_stream(void **state)
     ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     ok(cuCtxSynchronize()); /* the stream does not wait for the memset */
     ok(cuLaunchGridAsync(ramp, 1, 1, stream));
-    ok(cuParamSeti(ramp, 8, 1)); /* the launch has its own copy */
+    ok(cuParamSeti(ramp, 8, 1)); /* the launch has its own copy of the parameters */
     ok(cuStreamSynchronize(stream));
     check_ramp(9, 64);
     ok(cuStreamDestroy(stream));
 }
 
-/* A library's kernel passes for a function. */
+/* A library's kernel can be used as a function. */
 static void kernels_of_libraries(void **state)
 {
     CUlibrary library;
@@ -148,8 +148,8 @@ static void what_is_wrong_is_refused(void **state)
     (void)state;
     gives(CUDA_ERROR_INVALID_VALUE, cuFuncSetBlockShape(ramp, 0, 1, 1));
     gives(CUDA_ERROR_INVALID_VALUE, cuFuncSetBlockShape(ramp, 1, -1, 1));
-    if (on_cuttle()) {                                             /* what the manual leaves undefined is refused here, never done */
-        gives(CUDA_ERROR_INVALID_VALUE, cuLaunch(get("nothing"))); /* no block shape yet */
+    if (on_cuttle()) {                                             /* where the manual leaves the behaviour undefined, we return an error */
+        gives(CUDA_ERROR_INVALID_VALUE, cuLaunch(get("nothing"))); /* no block shape has been set */
         gives(CUDA_ERROR_INVALID_VALUE, cuParamSetSize(ramp, 32));
         gives(CUDA_ERROR_INVALID_VALUE, cuParamSetv(ramp, 8, &out, 0xfffffff8u));
         gives(CUDA_ERROR_INVALID_VALUE, cuParamSeti(ramp, 16, 1));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory functions of CUDA 2, with 32-bit pointers. cuda.h hides them behind their successors, so they are looked up by name. What works is
- * only known of ours: on NVIDIA's driver nothing is checked but that the symbols are there. */
+/* Memory functions of CUDA 2, with 32-bit pointers. cuda.h hides them behind their successors, so they are looked up by name. The results
+ * are known for our driver only: with NVIDIA's driver only the presence of the symbols is checked. */
 #include "api_test.h"
 
 /* The functions, with their old parameters. */
@@ -31,7 +31,7 @@
     F(cuMemsetD2D16, (unsigned, unsigned, unsigned short, unsigned, unsigned))                                                             \
     F(cuMemsetD2D32, (unsigned, unsigned, unsigned, unsigned, unsigned))
 
-/* The names are those of functions, which cuda.h makes macros of: two steps keep them from being replaced. */
+/* cuda.h defines these function names as macros: two steps prevent their expansion. */
 static struct {
 #define DECLARE(name, params) CUresult(CUDAAPI *old_##name) params;
     OLD_FUNCTIONS(DECLARE)
@@ -51,9 +51,9 @@ static int find_functions(void **state)
 }
 
 static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .global .u32 number = 7;\n";
-#define PAST_ALL 0x7fff0000u /* nothing is there */
+#define PAST_ALL 0x7fff0000u /* without a function */
 
-/* Every function of the list in turn; what each gave. */
+/* Calls every function of the list in turn and records the results. */
 static void check_all(CUmodule module, CUresult alloc, CUresult with_memory, CUresult info)
 {
     static char host[64];
@@ -101,7 +101,7 @@ static void check_all(CUmodule module, CUresult alloc, CUresult with_memory, CUr
     gives(info, old.old_cuMemGetInfo(&a, &b));
 }
 
-/* The manual of CUDA_ERROR_INVALID_CONTEXT: calls of the one kind in contexts of the other. */
+/* The manual on CUDA_ERROR_INVALID_CONTEXT: calls of old functions in contexts of the new API, and vice versa. */
 static void todays_contexts_refuse_them(void **state)
 {
     CUcontext context;
@@ -114,10 +114,10 @@ static void todays_contexts_refuse_them(void **state)
     ok(cuModuleLoadData(&module, ptx));
     check_all(module, CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_CONTEXT);
     ok(cuCtxDestroy(context));
-    gives(CUDA_ERROR_INVALID_CONTEXT, old.old_cuMemFree(0)); /* none is current */
+    gives(CUDA_ERROR_INVALID_CONTEXT, old.old_cuMemFree(0)); /* no context is current */
 }
 
-/* No memory of ours is below 4 GiB: they say so. */
+/* Our memory is never below 4 GiB, and the functions report that. */
 static void old_contexts_have_no_memory_for_them(void **state)
 {
     unsigned version = 0, free_bytes = 0, total_bytes = 0, size = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unified addressing: what is told of pointers, in the type of each attribute, and of pointers that CUDA does not know. */
+/* Unified addressing: the attributes of pointers, with the type of each attribute, and of pointers that CUDA does not know. */
 #include "api_test.h"
 
 #define BYTES ((size_t)100000)
@@ -20,7 +20,7 @@ static int take_down(void **state)
     return without_context(state);
 }
 
-/* Attributes with their sizes: what lies behind in the caller's memory is left alone. */
+/* Attributes with their sizes: the caller's memory behind the value is unchanged. */
 static const struct {
     CUpointer_attribute attribute;
     size_t bytes;
@@ -163,7 +163,7 @@ static void several_at_once(void **state)
     (void)state;
     ok(cuPointerGetAttributes(2, attributes, data, device));
     assert_int_equal(type, CU_MEMORYTYPE_DEVICE);
-    assert_null(host_pointer); /* device memory has none */
+    assert_null(host_pointer); /* device memory has no such value */
 }
 
 static void attributes_refuse(void **state)
@@ -193,7 +193,7 @@ static void sync_memops_can_be_switched(void **state)
     assert_int_equal(got, 1);
     for (int i = 0; i < 20; i++) {
         ok(cuMemcpyDtoD(device, device + BYTES / 2, BYTES / 2));
-        if (on_cuttle()) /* it has waited; NVIDIA's driver 580 was seen to say NOT_READY */
+        if (on_cuttle()) /* it has waited; NVIDIA's driver 580 was seen to return NOT_READY */
             ok(cuStreamQuery(NULL));
     }
     ok(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (CUdeviceptr)(uintptr_t)host));

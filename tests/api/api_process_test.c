@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library lives in somebody else's process: what it and the drivers below it must leave alone. */
+/* The library runs in the application's process: state of the process that it and the drivers below it must not change. */
 #include "api_test.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, SIGPIPE};
 #define N_SIGNALS (sizeof signals / sizeof *signals)
 
-/* quotient[i] = dividend / divisor, of each kind of integer division. */
+/* quotient[i] = dividend / divisor, for each kind of integer division. */
 static const char divisions[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
                                 ".visible .entry divide(.param .u64 out, .param .u32 dividend, .param .u32 divisor)\n"
                                 "{\n"
@@ -79,7 +79,7 @@ static void kernels_divide(void **state)
         assert_int_equal(got[i], 4 * ((100 + i) / 7) + 4 * ((100 + i) % 7));
 }
 
-/* Neither is an error in CUDA, nor are the results defined; on a CPU both are signals. */
+/* CUDA reports no error for either, and the results are undefined; on a CPU both raise a signal. */
 static void undefined_divisions_do_no_harm(void **state)
 {
     uint64_t got[THREADS];
@@ -90,8 +90,8 @@ static void undefined_divisions_do_no_harm(void **state)
     kernels_divide(state);
 }
 
-/* The first calls of the process, between the application's handlers and a look at what became of them. Not within a test: cmocka has
- * handlers of its own there. False: there is no device, which the fixture will say. */
+/* Makes the first CUDA calls of the process after the application has installed its handlers, and then checks the handlers. Not within a
+ * test, since cmocka installs handlers of its own there. Returns false if there is no device, which the fixture reports. */
 static bool start_with_handlers(void)
 {
     void *state;

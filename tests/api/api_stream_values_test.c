@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stream Memory Operations: streams that write values and wait for them. Streams are non-blocking, so that only values order them. */
+/* Stream Memory Operations: streams that write values and wait for values. The streams are non-blocking, so that only values order them. */
 #include "api_test.h"
 
 #include <stdbool.h>
 #include <unistd.h>
 
-/* A word of each width in host memory that the device sees, and in device memory. */
+/* A word of each width in host memory that the device can access, and in device memory. */
 static volatile uint64_t *host_word;
 static CUdeviceptr seen_word, device_word;
 
@@ -35,7 +35,7 @@ static CUstream new_stream(void)
     return stream;
 }
 
-/* The default stream's work is no stream's here, and need not be done when its call comes back. */
+/* Work of the default stream is not ordered with these streams, and may be incomplete when its call returns. */
 static void put32(CUdeviceptr word, unsigned value)
 {
     ok(cuMemsetD32(word, value, 1));
@@ -78,7 +78,7 @@ static void writes_come_to_every_memory(void **state)
         ok(cuStreamSynchronize(stream));
         assert_int_equal(get(words[i]), 0xffffffff12345678);
         assert_int_equal(get(words[i] + 8), 0x8765432112345678);
-        ok(cuStreamWriteValue32(stream, words[i] + 4, 7, 0)); /* nothing is under way */
+        ok(cuStreamWriteValue32(stream, words[i] + 4, 7, 0)); /* nothing is in flight */
         ok(cuStreamWriteValue64(stream, words[i] + 8, 8, 0));
         ok(cuStreamSynchronize(stream));
         assert_int_equal(get(words[i]), 0x712345678);
@@ -87,7 +87,7 @@ static void writes_come_to_every_memory(void **state)
     ok(cuStreamDestroy(stream));
 }
 
-/* Each: what is there at first keeps the stream, what comes then lets it go. */
+/* For each: the first value blocks the stream, the second one unblocks it. */
 static const struct {
     const char *name;
     unsigned flags;
@@ -108,7 +108,7 @@ static const struct {
     {"64 bits: a bit that both lack", CU_STREAM_WAIT_VALUE_NOR, 0xffffffff, 0xffffffff00000000, 0xfffffffe00000000, true},
 };
 
-/* Time enough to look at a value, had the stream a mind to go on. */
+/* Waits long enough for a stream to continue if it did so erroneously. */
 static bool stands_still(CUstream stream)
 {
     usleep(2000);
@@ -163,8 +163,8 @@ static void streams_wait_for_each_other(void **state)
     ok(cuStreamDestroy(writing));
 }
 
-/* The wait looks at what the stream's own earlier work leaves, not at what was there before. */
-static void a_wait_comes_after_what_was_before_it(void **state)
+/* The wait tests the value after the stream's own earlier work, not the initial value. */
+static void a_wait_follows_earlier_work(void **state)
 {
     CUstream stream = new_stream(), other = new_stream();
 
@@ -173,7 +173,7 @@ static void a_wait_comes_after_what_was_before_it(void **state)
     *host_word = 0;
     ok(cuStreamWaitValue32(stream, seen_word, 1, CU_STREAM_WAIT_VALUE_EQ));
     ok(cuStreamWriteValue32(stream, device_word, 0, 0));
-    ok(cuStreamWaitValue32(stream, device_word, 1, CU_STREAM_WAIT_VALUE_EQ)); /* is met now, but the write comes first */
+    ok(cuStreamWaitValue32(stream, device_word, 1, CU_STREAM_WAIT_VALUE_EQ)); /* met at first, but the write precedes it */
     *host_word = 1;
     while (get(device_word) & 0xffffffff)
         ;
@@ -196,7 +196,7 @@ static CUstreamBatchMemOpParams write_op(CUdeviceptr word, unsigned value)
         .writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = word, .value = value, .flags = 0}};
 }
 
-/* Two streams hand a counter to and fro, each by one batch. */
+/* Two streams pass a counter back and forth, each with one batch. */
 static void batches_run_in_their_order(void **state)
 {
     enum { ROUNDS = 10 };
@@ -242,7 +242,7 @@ static void what_is_wrong_is_refused(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(stream, device_word, 1, no_flags));
     gives(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(stream, 1, ops, 1));
     gives(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(stream, device_word, 1, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)); /* of v1 only */
-    if (on_cuttle()) /* NVIDIA's driver looks there first */
+    if (on_cuttle()) /* NVIDIA's driver checks that first */
         gives(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(stream, 1, NULL, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(stream, 256, ops, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(stream, 2, ops, 0));
@@ -253,7 +253,7 @@ static void what_is_wrong_is_refused(void **state)
     ok(cuMemFree(freed));
     gives(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(stream, freed, 1, 0));
     ok(cuStreamSynchronize(stream));
-    if (on_cuttle()) /* nothing of a batch is done if one of its operations is wrong */
+    if (on_cuttle()) /* no operation of a batch is executed if one of them is invalid */
         assert_int_equal(get(device_word) & 0xffffffff, 9);
     ok(cuStreamDestroy(stream));
     if (on_cuttle())
@@ -263,12 +263,9 @@ static void what_is_wrong_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attributes_say_so),
-        cmocka_unit_test(writes_come_to_every_memory),
-        cmocka_unit_test(streams_wait_for_the_host),
-        cmocka_unit_test(streams_wait_for_each_other),
-        cmocka_unit_test(a_wait_comes_after_what_was_before_it),
-        cmocka_unit_test(batches_run_in_their_order),
+        cmocka_unit_test(attributes_say_so),           cmocka_unit_test(writes_come_to_every_memory),
+        cmocka_unit_test(streams_wait_for_the_host),   cmocka_unit_test(streams_wait_for_each_other),
+        cmocka_unit_test(a_wait_follows_earlier_work), cmocka_unit_test(batches_run_in_their_order),
         cmocka_unit_test(what_is_wrong_is_refused),
     };
 

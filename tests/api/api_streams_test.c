@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams: order within one and between them, host functions, default streams. A stream is kept busy by a host function that waits. */
+/* Streams: order within a stream and between streams, host functions, default streams. A stream is kept busy by a host function that
+ * waits. */
 #include "api_test.h"
 
 #include <pthread.h>
@@ -9,7 +10,7 @@
 
 #define BYTES ((size_t)1 << 20)
 
-/* A gate that a stream stands before until the test opens it. */
+/* A gate at which a stream waits until the test opens it. */
 struct gate {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -83,7 +84,7 @@ static void create_and_what_it_tells(void **state)
     ok(cuStreamQuery(stream));
     ok(cuStreamSynchronize(stream));
     ok(cuStreamDestroy(stream));
-    ok(cuStreamCreateWithPriority(&stream, 0, greatest - 100)); /* taken for the nearest */
+    ok(cuStreamCreateWithPriority(&stream, 0, greatest - 100)); /* is clamped to the nearest priority */
     ok(cuStreamGetPriority(stream, &priority));
     assert_int_equal(priority, greatest);
     ok(cuStreamGetFlags(stream, &flags));
@@ -147,7 +148,7 @@ static void query_tells_of_work_under_way(void **state)
     ok(cuStreamDestroy(stream));
 }
 
-/* Work behind the gate has not run while the gate is closed, though it was recorded long before. */
+/* Work after the gate is not executed while the gate is closed, although it was recorded long before. */
 static void work_waits_for_host_functions(void **state)
 {
     struct gate gate;
@@ -160,7 +161,7 @@ static void work_waits_for_host_functions(void **state)
     ok(cuMemAlloc(&p, 4));
     ok(cuMemAllocHost((void **)&pinned, 4));
     ok(cuMemsetD32(p, 1, 1));
-    ok(cuCtxSynchronize()); /* a stream that does not block would not wait for it */
+    ok(cuCtxSynchronize()); /* a non-blocking stream would not wait for it */
     *pinned = 0;
     ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     ok(cuLaunchHostFunc(stream, stand_before, &gate));
@@ -251,11 +252,11 @@ static void destroyed_streams_finish_their_work(void **state)
     gate_close(&gate);
     ok(cuMemAlloc(&p, 4));
     ok(cuMemsetD32(p, 0, 1));
-    ok(cuCtxSynchronize()); /* a memset does not wait for itself, and a non-blocking stream not for the legacy one */
+    ok(cuCtxSynchronize()); /* a memset does not wait for itself, and a non-blocking stream does not wait for the legacy one */
     ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     ok(cuLaunchHostFunc(stream, stand_before, &gate));
     ok(cuMemsetD32Async(p, 42, 1, stream));
-    ok(cuStreamDestroy(stream)); /* comes back though the gate is closed */
+    ok(cuStreamDestroy(stream)); /* returns although the gate is closed */
     gate_open(&gate);
     ok(cuCtxSynchronize());
     ok(cuMemcpyDtoH(&got, p, 4));
@@ -265,7 +266,7 @@ static void destroyed_streams_finish_their_work(void **state)
 
 /* ---- the legacy default stream ---- */
 
-/* What is recorded into one stream waits for the other behind its gate. */
+/* Work recorded in one stream waits for the other one, which waits at its gate. */
 static void check_wait(CUstream waiting, CUstream held)
 {
     struct gate gate;
@@ -317,13 +318,13 @@ static void non_blocking_streams_do_not_wait(void **state)
     ok(cuLaunchHostFunc(NULL, stand_before, &gate));
     gate_await_reached(&gate);
     ok(cuMemsetD32Async(p, 5, 1, stream));
-    ok(cuStreamSynchronize(stream)); /* would wait for ever if it had to wait for the gate */
+    ok(cuStreamSynchronize(stream)); /* would wait forever if it had to wait for the gate */
     gate_open(&gate);
     ok(cuStreamDestroy(stream));
     ok(cuMemFree(p));
 }
 
-/* A thread's own default stream is a blocking one: it and the legacy stream wait for each other. */
+/* A thread's own default stream is a blocking stream: it and the legacy stream wait for each other. */
 static void own_streams_and_the_legacy_stream_wait_for_each_other(void **state)
 {
     static const CUstream order[2][2] = {{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}, {CU_STREAM_PER_THREAD, CU_STREAM_LEGACY}};
@@ -346,8 +347,8 @@ static void own_streams_and_the_legacy_stream_wait_for_each_other(void **state)
     }
 }
 
-/* Two blocking streams have nothing to do with each other, until something comes to the legacy stream between them. Only one function of
- * the host is on its way: several may be run one after the other, whatever their streams are. */
+/* Two blocking streams are independent until something is recorded in the legacy stream between them. Only one host function is in flight:
+ * several may be executed one after the other, whichever streams they are in. */
 static void the_legacy_stream_stands_between(void **state)
 {
     struct gate gate;
@@ -365,7 +366,7 @@ static void the_legacy_stream_stands_between(void **state)
     ok(cuLaunchHostFunc(first, stand_before, &gate));
     gate_await_reached(&gate);
     ok(cuMemsetD32Async(words, 1, 1, second));
-    ok(cuStreamSynchronize(second)); /* would wait for ever if it waited for the first */
+    ok(cuStreamSynchronize(second)); /* would wait forever if it waited for the first */
     ok(cuMemsetD32Async(words, 2, 2, NULL));
     ok(cuMemsetD32Async(words, 3, 1, second));
     usleep(10000);
@@ -401,7 +402,7 @@ struct thread_work {
     bool right;
 };
 
-/* Each thread works in its own default stream and in one of its own making. */
+/* Each thread uses its own default stream and a stream that it created. */
 static void *work_in_a_thread(void *user)
 {
     struct thread_work *work = user;
@@ -447,7 +448,7 @@ static void CUDA_CB sleep_us(void *user)
     usleep(*(const useconds_t *)user);
 }
 
-/* The first of them have the longest to do. */
+/* The first ones have the most work. */
 static void many_streams_at_once(void **state)
 {
     enum { COUNT = 80 };
@@ -510,8 +511,8 @@ static void nothing_is_captured(void **state)
     ok(cuStreamDestroy(stream));
 }
 
-/* A blocking stream that waits for an event, the legacy stream, which waits for that, and the blocking stream again: what the legacy stream
- * waits for is done before the second wait. */
+/* A blocking stream that waits for an event, the legacy stream, which waits for the former, and the blocking stream again: the work that
+ * the legacy stream waits for is done before the second wait. */
 static void waits_to_and_fro_come_to_an_end(void **state)
 {
     CUstream gated, blocking;
@@ -548,7 +549,7 @@ static void capture_modes_are_a_threads_own(void **state)
     ok(cuThreadExchangeStreamCaptureMode(&mode));
     assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
     if (!on_cuttle())
-        return; /* NVIDIA's driver looks at nothing before it takes it */
+        return; /* NVIDIA's driver accepts it without checking */
     gives(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(NULL));
     mode = (CUstreamCaptureMode)3;
     gives(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(&mode));

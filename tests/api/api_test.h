@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of the API's chapters. They call libcuda as any program does, so the same binaries also run on NVIDIA's own driver
- * (put its folder first in LD_LIBRARY_PATH): what they expect has to hold there, too. */
+/* For tests of the API's chapters. They call libcuda as any program does, so the same binaries also run with NVIDIA's own driver (with its
+ * folder first in LD_LIBRARY_PATH): the expected results have to hold there, too. */
 #ifndef CUTTLE_TESTS_API_TEST_H
 #define CUTTLE_TESTS_API_TEST_H
 
@@ -24,7 +24,7 @@ static inline const char *api_error_name(CUresult code)
     return cuGetErrorName(code, &name) == CUDA_SUCCESS && name ? name : "?";
 }
 
-/* Fails the test unless `call` gives `code`; says what it gave instead. */
+/* Fails the test unless `call` returns `code`; prints what it returned instead. */
 #define gives(code, call)                                                                                                                  \
     do {                                                                                                                                   \
         CUresult gives_expected = (code), gives_got = (call);                                                                              \
@@ -35,7 +35,7 @@ static inline const char *api_error_name(CUresult code)
     } while (0)
 #define ok(call) gives(CUDA_SUCCESS, call)
 
-/* A pointer that no API gave out and nobody may dereference: for on_cuttle only. */
+/* A pointer that the API never returned and that must not be dereferenced: for on_cuttle only. */
 #define MADE_UP(type) ((type)(uintptr_t)0x123456789abcdef0)
 
 /* Group fixture: cuInit, and the primary context of device 0 current. */
@@ -53,7 +53,7 @@ static inline int with_context(void **state)
     return 0;
 }
 
-/* A context of its own, current in this thread. */
+/* A context created for the test, current in this thread. */
 static inline CUresult create_context(CUcontext *out, CUdevice device)
 {
 #if CUDA_VERSION >= 13000

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a kernel that traps does to its context, and to others. A program of its own, since on NVIDIA's driver nothing of CUDA works in
- * the process afterwards: of LAUNCH_FAILED the manual says that the process must be terminated and relaunched. Ours ends the context in
- * which it happened and no other: the others' queues and memory are untouched, so giving up on them would protect nothing. */
+/* The effect of a trapping kernel on its context, and on others. A separate program, since with NVIDIA's driver CUDA does not work in the
+ * process afterwards: for LAUNCH_FAILED the manual states that the process must be terminated and relaunched. Our driver invalidates only
+ * the context in which it happened: the other contexts' queues and memory are unaffected, so giving up on them would protect nothing. */
 #include "api_test.h"
 
 #include "api_kernels.h"
 
-static CUcontext other; /* is there before */
+static CUcontext other; /* exists before */
 static CUfunction nothing;
 
 static int initialize(void **state)
@@ -58,8 +58,8 @@ static void CUDA_CB note_run(void *user)
     *(int *)user = 1;
 }
 
-/* A callback runs all the same and is told; a host function does not run. */
-static void after_a_trap_callbacks_are_told(void **state)
+/* A callback runs anyway, with the error code; a host function does not run. */
+static void after_a_trap_callbacks_get_the_error(void **state)
 {
     CUcontext broken;
     CUmodule module;
@@ -69,12 +69,12 @@ static void after_a_trap_callbacks_are_told(void **state)
 
     (void)state;
     if (!on_cuttle())
-        skip(); /* nothing works any more */
+        skip(); /* no function works any more */
     ok(cuCtxCreate(&broken, NULL, 0, 0));
     ok(cuModuleLoadData(&module, PTX_HEADER PTX_TRAP));
     ok(cuModuleGetFunction(&stops, module, "stops"));
     ok(launch(stops));
-    /* either may find the error first */
+    /* either call may find the error first */
     if (cuStreamAddCallback(NULL, note_status, &status, 0) != CUDA_SUCCESS)
         status = CUDA_ERROR_LAUNCH_FAILED;
     cuLaunchHostFunc(NULL, note_run, &has_run);
@@ -103,7 +103,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trap_ends_its_context),
-        cmocka_unit_test(after_a_trap_callbacks_are_told),
+        cmocka_unit_test(after_a_trap_callbacks_get_the_error),
         cmocka_unit_test(after_a_trap_other_contexts_work),
     };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two devices in one process: on Cuttle the first one, listed twice; elsewhere the first two, if there are so many. */
+/* Two devices in one process: on Cuttle the first one, listed twice; elsewhere the first two, if there are two. */
 #include "api_test.h"
 
 #include "api_kernels.h"
@@ -71,7 +71,7 @@ static void all_are(int device, CUdeviceptr memory, unsigned value)
         assert_int_equal(words[i], value);
 }
 
-static void they_are_told_apart(void **state)
+static void devices_are_distinct(void **state)
 {
     CUuuid uuids[2];
     CUdevice device;
@@ -205,7 +205,7 @@ static void memory_is_copied_between_them(void **state)
     use(1);
     ok(cuMemsetD32(b, 33, WORDS));
     ok(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
-    ok(cuMemcpyPeerAsync(a, contexts[0], b, contexts[1], BYTES, stream)); /* behind the memset */
+    ok(cuMemcpyPeerAsync(a, contexts[0], b, contexts[1], BYTES, stream)); /* after the memset */
     ok(cuStreamSynchronize(stream));
     all_are(0, a, 33);
     use(1);
@@ -216,7 +216,7 @@ static void memory_is_copied_between_them(void **state)
     ok(cuMemsetD32(b, 55, WORDS));
     ok(cuMemcpy3DPeer(&box));
     all_are(0, a, 55);
-    if (on_cuttle()) { /* NVIDIA's driver looks into it */
+    if (on_cuttle()) { /* NVIDIA's driver dereferences it */
         gives(CUDA_ERROR_INVALID_CONTEXT, cuMemcpyPeer(b, MADE_UP(CUcontext), a, contexts[0], BYTES));
         gives(CUDA_ERROR_INVALID_CONTEXT, cuMemcpyPeer(b, contexts[1], a, MADE_UP(CUcontext), BYTES));
     }
@@ -264,7 +264,7 @@ static void events_reach_across(void **state)
     atomic_store(&is_open, 1);
     ok(cuEventSynchronize(events[1]));
     assert_int_equal(atomic_load(&count), 1);
-    ok(cuEventSynchronize(events[0])); /* from the other's context */
+    ok(cuEventSynchronize(events[0])); /* in the other one's context */
     gives(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&ms, events[0], events[1]));
     for (int i = 0; i < 2; i++) {
         ok(cuStreamDestroy(streams[i]));
@@ -272,7 +272,7 @@ static void events_reach_across(void **state)
     }
 }
 
-/* A chain: each device copies from the other what that one made before, with nothing but events between them. */
+/* A chain: each device copies what the other one computed before, ordered only by events. */
 static void a_chain_across(void **state)
 {
     enum { ROUNDS = 20 };
@@ -313,7 +313,7 @@ static void a_reset_leaves_the_other_alone(void **state)
     ok(cuDevicePrimaryCtxReset(1));
     all_are(0, memory[0], 3);
     release(0, memory[0]);
-    contexts[1] = NULL; /* gone, and its memory with it; this test is the last */
+    contexts[1] = NULL; /* the context is destroyed with its memory; this test is the last one */
     ok(cuDevicePrimaryCtxRetain(&contexts[1], 1));
     memory[1] = filled(1, 5);
     all_are(1, memory[1], 5);
@@ -323,9 +323,9 @@ static void a_reset_leaves_the_other_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(they_are_told_apart), cmocka_unit_test(each_has_memory_of_its_own),     cmocka_unit_test(kernels_run_on_both),
-        cmocka_unit_test(one_kernel_for_both), cmocka_unit_test(memory_is_copied_between_them),  cmocka_unit_test(events_reach_across),
-        cmocka_unit_test(a_chain_across),      cmocka_unit_test(a_reset_leaves_the_other_alone),
+        cmocka_unit_test(devices_are_distinct), cmocka_unit_test(each_has_memory_of_its_own),     cmocka_unit_test(kernels_run_on_both),
+        cmocka_unit_test(one_kernel_for_both),  cmocka_unit_test(memory_is_copied_between_them),  cmocka_unit_test(events_reach_across),
+        cmocka_unit_test(a_chain_across),       cmocka_unit_test(a_reset_leaves_the_other_alone),
     };
 
     setenv("CUTTLE_DEVICE", "0,0", 1);

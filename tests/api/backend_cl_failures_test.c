@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OpenCL backend when the runtime fails: each call that a function makes fails once, the function says so in CUDA's terms, nothing
- * leaks (address sanitizer), and the next try works. The device gets a table of functions in which a call fails. */
+/* The OpenCL backend when the runtime fails: each call that a function makes fails once; the function returns CUDA's code for the failure,
+ * nothing leaks (address sanitizer), and the next attempt succeeds. The device gets a table of functions in which one call fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@
 
 static const struct ct_backend *const cl = &ct_backend_cl;
 
-/* Calls that fail, by where they tell their result; the caller's other arguments are ignored. */
+/* Functions that fail, by the way in which they return their result; the caller's other arguments are ignored. */
 static cl_int fail_memory(void)
 {
     return CL_OUT_OF_HOST_MEMORY;
@@ -73,7 +73,7 @@ struct fixture {
     struct ct_kernel_image *kernel;
 };
 
-/* ---- what is tried: each leaves nothing behind ---- */
+/* ---- the operations that fail: each releases all it has made ---- */
 
 static struct ct_kernel_image *kernel_or_null(struct ct_backend_device *device, CUresult *out)
 {
@@ -238,7 +238,7 @@ static void test_calls_that_fail(void **state)
         CUresult (*attempt)(struct fixture *f);
         struct failure failure;
         CUresult want;
-        enum where where; /* the calls are made */
+        enum where where; /* the calls happen */
     } rows[] = {
         {make_memory, FAILS(clSVMAlloc, fail_null), CUDA_ERROR_OUT_OF_MEMORY, BUFFER_ONLY},
         {make_kernel, FAILS(clCreateProgramWithIL, fail_fourth), CUDA_ERROR_OUT_OF_MEMORY, EVERYWHERE},
@@ -277,7 +277,7 @@ static void test_calls_that_fail(void **state)
     }
 }
 
-/* A lost device: the call that finds out and every later one say so, waits return, all can be destroyed. */
+/* A lost device: the call that detects it and every later one return the error, waits return, all objects can be destroyed. */
 static void lose_device(struct fixture *f, const struct failure *failure, uint64_t timeout_ns)
 {
     struct ct_queue *held;
@@ -286,7 +286,7 @@ static void lose_device(struct fixture *f, const struct failure *failure, uint64
 
     assert_int_equal(cl->timelines->create(f->device, &timeline), CUDA_SUCCESS);
     assert_int_equal(cl->queues->create(f->device, &(struct ct_queue_desc){0}, &held), CUDA_SUCCESS);
-    assert_int_equal(cl->queues->wait(held, timeline, 1), CUDA_SUCCESS); /* will never go on */
+    assert_int_equal(cl->queues->wait(held, timeline, 1), CUDA_SUCCESS); /* will never complete */
     assert_int_equal(cl->queues->wait_queue(f->queue, held, cl->queues->point(held)), CUDA_SUCCESS);
     inject(f, failure);
     assert_int_not_equal(cl->queues->await(f->queue, cl->queues->point(f->queue), timeout_ns, false), CUDA_SUCCESS);

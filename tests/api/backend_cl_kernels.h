@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of backend_vk_kernels.h for OpenCL, in SPIR-V assembly, written by hand to the contract of cuttle/ptx2spv.h: the argument
+/* The kernels of backend_vk_kernels.h for OpenCL, in SPIR-V assembly, written by hand to the interface of cuttle/ptx2spv.h: the argument
  * block (the system block, the block's dimensions at 48, the parameters at 64) and work-group memory as the two arguments. */
 #ifndef BACKEND_CL_KERNELS_H
 #define BACKEND_CL_KERNELS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A backend by itself (the argument: vulkan or opencl): every function of core/device/backend.h, against results worked out on the host.
- * Run with CUTTLE_VALIDATE=1 the Vulkan validation layer must stay silent. CUTTLE_TEST_DEVICE=<part of a name> picks the device. */
+/* A backend alone (the argument: vulkan or opencl): every function of core/device/backend.h, compared with results computed on the host. If
+ * run with CUTTLE_VALIDATE=1, the Vulkan validation layer must not report anything. CUTTLE_TEST_DEVICE=<part of a name> selects the
+ * device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,12 +29,12 @@
 #define WORDS 4096u
 #define BLOCK 64u
 
-/* A backend and what tests must know of it beyond its interface. */
+/* A backend and the properties that tests need beyond its interface. */
 static const struct subject {
     const struct ct_backend *backend;
     spv_target_env spirv;
     const char *step, *reverse; /* kernels */
-    uint32_t most_param_bytes;  /* that a kernel may take by value; 0 no limit */
+    uint32_t most_param_bytes;  /* maximum size of parameters by value; 0: no limit */
 } subjects[] = {
     {&ct_backend_vk, SPV_ENV_VULKAN_1_3, kernel_step, kernel_reverse, 4096 - PTX2SPV_PARAMS_OFFSET},
 #ifdef CT_WITH_OPENCL
@@ -156,7 +157,7 @@ static struct ct_copy_region run_of(uint64_t dst, uint64_t src, uint64_t bytes)
     return (struct ct_copy_region){.dst_offset = dst, .src_offset = src, .row_bytes = bytes, .rows = 1, .slices = 1};
 }
 
-/* The first `bytes` of device memory, through f->host. */
+/* Reads the first `bytes` of device memory, through f->host. */
 static const uint32_t *download(struct fixture *f, struct ct_queue *queue, struct ct_memory *memory, uint64_t bytes)
 {
     const struct ct_copy_region region = run_of(0, 0, bytes);
@@ -238,7 +239,7 @@ static void test_two_opens_are_independent(void **state)
     await_all(f->queue);
 }
 
-/* Several at once, of an odd size: one alone may be aligned by chance. make_memory looks at the address. */
+/* Several at once, of an odd size: a single one may be aligned by chance. make_memory checks the address. */
 static void check_alignment(struct fixture *f, enum ct_memory_kind kind, uint64_t align)
 {
     struct ct_memory *memory[5];
@@ -261,7 +262,7 @@ static void test_memory_kinds(void **state)
             assert_int_equal(memory->host != NULL, kind != CT_MEMORY_DEVICE || f->info->host_visible_device_memory);
             if (f->info->address_rule == CT_ADDRESS_SHARED)
                 assert_int_equal(memory->address.v, (uintptr_t)memory->host);
-            if (memory->host) { /* the whole of it, and nothing beside it */
+            if (memory->host) { /* all of it, and nothing beyond */
                 ok(backend->queues->fill(f->queue, memory, 0, 10008, 0x5a5a5a5a));
                 await_all(f->queue);
                 assert_int_equal(((unsigned char *)memory->host)[0], 0x5a);
@@ -274,7 +275,7 @@ static void test_memory_kinds(void **state)
     backend->memory->destroy(NULL);
 }
 
-/* Host addresses that are free now: where the rule lets us choose, device memory is made at them and works there. */
+/* Free host addresses: where the address rule allows a choice, device memory is created at them and works there. */
 static void test_chosen_addresses(void **state)
 {
     struct fixture *f = *state;
@@ -303,7 +304,7 @@ static void test_chosen_addresses(void **state)
     munmap(reserved, 4 * size);
 }
 
-/* A kernel works in pages of the host's, at device address `want`. */
+/* A kernel accesses host pages at device address `want`. */
 static void use_imported(struct fixture *f, uint32_t *pages, uint64_t size, uint64_t want)
 {
     struct ct_memory *memory = NULL;
@@ -320,7 +321,7 @@ static void use_imported(struct fixture *f, uint32_t *pages, uint64_t size, uint
     backend->memory->destroy(memory);
 }
 
-/* Chosen addresses are multiples of 64 KiB on NVIDIA's driver 580, whatever the pages' own. */
+/* Chosen addresses are multiples of 64 KiB on NVIDIA's driver 580, whatever the page size. */
 static void test_imported_host_memory(void **state)
 {
     struct fixture *f = *state;
@@ -382,13 +383,13 @@ static void test_copy_rows_and_slices(void **state)
         {0, 0, WORDS * 4, 1, 0, 0, 1, 0, 0},                                /* all */
         {3, 5, 7, 1, 0, 0, 1, 0, 0},                                        /* odd offsets and size */
         {1, 2, 10, 5, 16, 12, 1, 0, 0},                                     /* 2-D, different pitches */
-        {0, 0, 8, 4, 8, 8, 3, 32, 32},                                      /* 3-D that is one run */
+        {0, 0, 8, 4, 8, 8, 3, 32, 32},                                      /* 3-D that is contiguous */
         {64, 0, 6, 3, 10, 8, 4, 100, 40},                                   /* 3-D */
-        {0, 0, 8, 4, 12, 8, 1, 0, 0},                                       /* rows that touch in the source alone, */
-        {0, 0, 8, 4, 8, 12, 1, 0, 0},                                       /* in the destination alone; */
-        {0, 0, 8, 1, 8, 8, 3, 16, 8},                                       /* slices, too */
-        {0, 0, 8, 1, 8, 8, 3, 8, 16},        {0, 1, 1, 700, 3, 2, 1, 0, 0}, /* more rows than one call takes */
-        {8, 8, 0, 1, 0, 0, 1, 0, 0},                                        /* nothing */
+        {0, 0, 8, 4, 12, 8, 1, 0, 0},                                       /* rows that are contiguous in the source only, */
+        {0, 0, 8, 4, 8, 12, 1, 0, 0},                                       /* in the destination only; */
+        {0, 0, 8, 1, 8, 8, 3, 16, 8},                                       /* the same for slices */
+        {0, 0, 8, 1, 8, 8, 3, 8, 16},        {0, 1, 1, 700, 3, 2, 1, 0, 0}, /* more rows than one call accepts */
+        {8, 8, 0, 1, 0, 0, 1, 0, 0},                                        /* empty */
     };
     unsigned char *expect = malloc(WORDS * 4), *source = f->host->host, *got = to->host;
 
@@ -412,7 +413,7 @@ static void test_copy_rows_and_slices(void **state)
     backend->memory->destroy(to);
 }
 
-/* More than one batch of bytes, there and back. */
+/* More than one batch of bytes, to the device and back. */
 static void test_large_copy(void **state)
 {
     struct fixture *f = *state;
@@ -458,7 +459,8 @@ static void test_bad_copies_and_fills(void **state)
 
 /* ---- launches ---- */
 
-/* Thousands of dependent commands; the result is right only in order. Points complete although nobody flushes or waits. */
+/* Thousands of dependent commands; the result is right only if they run in order. Timeline points complete although the test neither
+ * flushes nor waits. */
 static void test_many_commands_in_order(void **state)
 {
     struct fixture *f = *state;
@@ -520,7 +522,7 @@ static void check_grid(struct fixture *f, const uint32_t grid[3], const uint32_t
     backend->memory->destroy(memory);
 }
 
-/* lavapipe allocates memory for each block; under the address sanitizer millions of them cost tens of gigabytes. */
+/* lavapipe allocates memory for each block; with the address sanitizer millions of them need tens of gigabytes. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define SMALL_GRIDS 1
@@ -534,10 +536,10 @@ static void test_grids(void **state)
     struct fixture *f = *state;
     static const uint32_t rows[][2][3] = {
         {{1, 1, 1}, {1, 1, 1}},          {{5, 3, 2}, {4, 2, 3}},
-        {{65535, 1, 1}, {2, 1, 1}},      {{65536, 1, 1}, {1, 1, 1}}, /* one more than some devices take */
+        {{65535, 1, 1}, {2, 1, 1}},      {{65536, 1, 1}, {1, 1, 1}}, /* one more than some devices accept */
         {{70001, 3, 1}, {1, 1, 1}},      {{1, 65535, 1}, {1, 1, 1}},
 #ifndef SMALL_GRIDS
-        {{65535 * 17, 1, 1}, {1, 1, 1}}, /* more than one submission takes: 2^20 blocks */
+        {{65535 * 17, 1, 1}, {1, 1, 1}}, /* more than one submission can contain: 2^20 blocks */
         {{3, 700, 701}, {1, 1, 1}},
 #endif
     };
@@ -610,7 +612,7 @@ static void test_too_many_parameters(void **state)
 
 /* ---- order between queues ---- */
 
-/* Two queues take turns on the same words, each waiting for the other: thousands of edges, right only in order. */
+/* Two queues alternate on the same words, each waiting for the other: thousands of dependencies; the result is right only in order. */
 static void test_queues_wait_for_each_other(void **state)
 {
     struct fixture *f = *state;
@@ -636,9 +638,10 @@ static void test_queues_wait_for_each_other(void **state)
     backend->queues->destroy(queues[2]);
 }
 
-#define HELD_LAUNCHES 1500u /* more than OpenCL has room for in one piece of its memory for arguments */
+#define HELD_LAUNCHES 1500u /* more than OpenCL can place in one piece of its memory for arguments */
 
-/* A queue that waits for the host holds up nobody else, not even on a device with one VkQueue; what waits for it follows. */
+/* A queue that waits for the host does not delay other queues, even on a device with one VkQueue; a queue that waits for it continues
+ * afterwards. */
 static void test_host_timeline(void **state)
 {
     struct fixture *f = *state;
@@ -651,7 +654,7 @@ static void test_host_timeline(void **state)
     await_all(f->queue);
     ok(backend->queues->wait(held, timeline, 5));
     for (uint32_t i = 0; i < HELD_LAUNCHES; i++)
-        launch_step(f, held, f->data, i, 64); /* the parameters of each stay until it runs */
+        launch_step(f, held, f->data, i, 64); /* the parameters of each remain until it runs */
     ok(backend->queues->wait_queue(follower, held, backend->queues->point(held)));
     launch_step(f, follower, f->data, 11, 64);
     ok(backend->queues->flush(held));
@@ -659,7 +662,7 @@ static void test_host_timeline(void **state)
     assert_int_equal(backend->queues->await(follower, backend->queues->point(follower), SECOND / 20, false), CUDA_ERROR_NOT_READY);
     ok(backend->queues->completed(held, &done));
     assert_int_equal(done, 0);
-    assert_int_equal(download(f, f->queue, f->data, 1024)[0], 1); /* the neighbour runs */
+    assert_int_equal(download(f, f->queue, f->data, 1024)[0], 1); /* the other queue runs */
     ok(backend->timelines->signal(timeline, 4));
     assert_int_equal(backend->queues->await(held, backend->queues->point(held), SECOND / 50, true), CUDA_ERROR_NOT_READY);
     ok(backend->timelines->signal(timeline, 5));
@@ -671,7 +674,7 @@ static void test_host_timeline(void **state)
             expect = step_on_host(expect, i);
         assert_int_equal(download(f, f->queue, f->data, 1024)[63], step_on_host(expect, 11));
     }
-    ok(backend->queues->wait(held, timeline, 3)); /* long reached */
+    ok(backend->queues->wait(held, timeline, 3)); /* reached long before */
     await_all(held);
     backend->timelines->destroy(timeline);
     backend->queues->destroy(follower);
@@ -740,7 +743,7 @@ static void test_timestamps(void **state)
         assert_true(i == 0 || now >= before);
         before = now;
     }
-    ok(backend->queues->timestamp(f->queue, times[0])); /* again: the later time counts */
+    ok(backend->queues->timestamp(f->queue, times[0])); /* recorded again: the later time counts */
     await_all(f->queue);
     ok(backend->timestamps->read(times[0], &now));
     assert_true(now > before && now - before < 60e9);
@@ -857,6 +860,6 @@ int main(int argc, char **argv)
     }
     counted_objects_begin();
     failed = cmocka_run_group_tests(tests, setup, teardown);
-    /* Not in the teardown: cmocka's result tells nothing of a group's teardown. */
+    /* Not in the teardown: cmocka's result does not include a group's teardown. */
     return failed || counted_objects_leaked() || ct_vk_validation_messages();
 }

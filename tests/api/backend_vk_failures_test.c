@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Vulkan backend when the driver fails: each call that a function makes fails once, the function says so in CUDA's terms, nothing
- * leaks, and the next try works. Calls are made to fail in the device's own function table. Leaks of the host's memory are found by
- * AddressSanitizer, those of Vulkan objects by counted_objects.h and, where it is installed, by the validation layer. */
+/* The Vulkan backend when the driver fails: each call that a function makes fails once; the function returns CUDA's code for the failure,
+ * nothing leaks, and the next attempt succeeds. Calls are made to fail in the device's own function table. Leaks of host memory are found
+ * by AddressSanitizer, leaks of Vulkan objects by counted_objects.h and, where it is installed, by the validation layer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@
 
 static const struct ct_backend *const vk = &ct_backend_vk;
 
-/* A driver call that takes anything and fails; the caller's arguments are ignored. */
+/* A driver function that accepts any arguments and fails. */
 static VkResult fail_out_of_memory(void)
 {
     return VK_ERROR_OUT_OF_DEVICE_MEMORY;
@@ -65,7 +65,7 @@ static int teardown(void **state)
     return counted_objects_leaked() || ct_vk_validation_messages() ? -1 : 0;
 }
 
-/* ---- making things ---- */
+/* ---- creation ---- */
 
 static CUresult make_memory(struct ct_backend_device *device)
 {
@@ -149,7 +149,7 @@ static CUresult make_image(struct ct_backend_device *device)
     return r;
 }
 
-/* One command on a new queue; also the making of its command buffer and, for launches, of the pipeline. */
+/* One command on a new queue; this includes the creation of its command buffer and, for launches, of the pipeline. */
 static CUresult run_once(struct ct_backend_device *device, struct ct_kernel_image *kernel)
 {
     const struct kernel_params params = {0, 0, 0}; /* no thread is inside */
@@ -206,7 +206,7 @@ static void test_making_things(void **state)
         {make_image, FAILS(vkCreateImage, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
         {make_image, FAILS(vkAllocateMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
         {make_image, FAILS(vkBindImageMemory, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
-        {make_image, FAILS(vkCreateSemaphore, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY}, /* of the queue that settles its layout */
+        {make_image, FAILS(vkCreateSemaphore, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY}, /* of the queue that initializes its layout */
         {make_kernel, FAILS(vkCreateShaderModule, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
         {make_kernel, FAILS(vkCreatePipelineLayout, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
         {make_queue, FAILS(vkCreateSemaphore, fail_out_of_memory), CUDA_ERROR_OUT_OF_MEMORY},
@@ -226,7 +226,7 @@ static void test_making_things(void **state)
     }
 }
 
-/* A destruction that is left out is noticed, for each kind of object: otherwise no test here could find a leak. */
+/* An omitted destruction is noticed, for each kind of object: otherwise no test here could find a leak. */
 static void test_leaks_are_noticed(void **state)
 {
     static const char *const rows[] = {"vkDestroyBuffer",         "vkFreeMemory",      "vkDestroyImage",         "vkDestroyShaderModule",
@@ -247,7 +247,7 @@ static void test_leaks_are_noticed(void **state)
     }
 }
 
-/* An address other than the one asked for is an error, where addresses can be asked for. */
+/* An address other than the requested one is an error, where addresses can be requested. */
 static void test_address_not_granted(void **state)
 {
     struct fixture *f = *state;
@@ -268,7 +268,7 @@ static VkResult fail_init(void)
     return VK_ERROR_INITIALIZATION_FAILED;
 }
 
-/* What NVIDIA's driver says when the process has no file descriptor left. */
+/* The error of NVIDIA's driver when the process has no file descriptor left. */
 static void test_no_descriptor_left(void **state)
 {
     struct fixture *f = *state;
@@ -280,7 +280,7 @@ static void test_no_descriptor_left(void **state)
     assert_int_equal(fd, 7);
 }
 
-/* ---- what drivers tell of their memory ---- */
+/* ---- memory properties of drivers ---- */
 
 #define VISIBLE (VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)
 #define CACHED VK_MEMORY_PROPERTY_HOST_CACHED_BIT
@@ -306,7 +306,7 @@ static VkResult note_the_type(VkDevice device, const VkMemoryAllocateInfo *info,
     return VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
-/* The type of which memory of the kind would be, on a device with these. */
+/* The memory type that is chosen for this kind of memory on a device with these types. */
 static uint32_t type_of(struct fixture *f, enum ct_memory_kind kind, const VkMemoryPropertyFlags types[3])
 {
     static const struct failure rows[] = {FAILS(vkGetBufferMemoryRequirements, any_type_will_do), FAILS(vkAllocateMemory, note_the_type)};
@@ -330,7 +330,7 @@ static uint32_t type_of(struct fixture *f, enum ct_memory_kind kind, const VkMem
     return asked_for;
 }
 
-/* Write-combined memory is of a type that the host does not cache, if there is one, wherever it stands; other host memory is cached. */
+/* Write-combined memory has a type that the host does not cache, if there is one, in any position; other host memory is cached. */
 static void test_types_of_host_memory(void **state)
 {
     static const struct {
@@ -362,7 +362,7 @@ static void tell_a_budget(VkPhysicalDevice device, VkPhysicalDeviceMemoryPropert
     memcpy(budget->heapUsage, told.heapUsage, sizeof told.heapUsage);
 }
 
-/* The free memory is what VK_EXT_memory_budget leaves, at every call anew. */
+/* The free memory is the rest that VK_EXT_memory_budget reports, queried in every call. */
 static void test_free_memory_follows_the_budget(void **state)
 {
     struct fixture *f = *state;
@@ -374,7 +374,7 @@ static void test_free_memory_follows_the_budget(void **state)
     } rows[] = {{total, 0, total},
                 {total / 2, 1000, total / 2 - 1000},
                 {total / 2, total / 2, 0},
-                {1000, 2000, 0}, /* others took what was ours */
+                {1000, 2000, 0}, /* other processes use our share */
                 {2 * total, 1000, total - 1000}};
 
     if (!f->device->physical->has[CT_VK_EXT_MEMORY_BUDGET])
@@ -392,8 +392,8 @@ static void test_free_memory_follows_the_budget(void **state)
     vkGetPhysicalDeviceMemoryProperties2 = real;
 }
 
-/* Recording fails before anything is promised: the queue is as it was. Rows in the order of the calls: a success leaves something behind.
- */
+/* Recording fails before it has any effect: the queue is unchanged. The rows are in the order of the calls, since a success leaves a
+ * command behind. */
 static void test_recording(void **state)
 {
     struct fixture *f = *state;
@@ -418,7 +418,7 @@ static void test_recording(void **state)
     vk->kernels->destroy(kernel);
 }
 
-/* A lost device: the call that finds out and every later one say so, waits return, all can be destroyed. */
+/* A lost device: the call that detects it and every later one return the error, waits return, all objects can be destroyed. */
 static void lose_device(struct fixture *f, const struct failure *failure)
 {
     struct ct_queue *queue, *other;
@@ -430,7 +430,7 @@ static void lose_device(struct fixture *f, const struct failure *failure)
     assert_int_equal(vk->timelines->create(f->device, &timeline), CUDA_SUCCESS);
     assert_int_equal(vk->queues->create(f->device, &(struct ct_queue_desc){0}, &queue), CUDA_SUCCESS);
     assert_int_equal(vk->queues->create(f->device, &(struct ct_queue_desc){0}, &other), CUDA_SUCCESS);
-    assert_int_equal(vk->queues->wait(other, timeline, 1), CUDA_SUCCESS); /* gathers, and will never go */
+    assert_int_equal(vk->queues->wait(other, timeline, 1), CUDA_SUCCESS); /* collects commands that will never be executed */
     inject(f, failure);
     assert_int_not_equal(run_once(f->device, kernel), CUDA_SUCCESS);
     f->device->vk = f->good;

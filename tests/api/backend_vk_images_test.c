@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Levels of images as copies of the Vulkan backend see them: boxes of texels by offsets and distances, and what is no such box. What arrays
- * do with them is in tests/api/memory. */
+/* Levels of images in copies of the Vulkan backend: boxes of texels by offsets and pitches, and regions that are not boxes. The behaviour
+ * of arrays is tested in tests/api/memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,7 +91,7 @@ static void levels_tell_their_texels(void **state)
     vk->images->destroy(image);
 }
 
-/* A box goes in and comes back with other distances; what is around it stays. */
+/* A box is copied in and out with different pitches; its surroundings are unchanged. */
 static void boxes_lie_where_their_offsets_say(void **state)
 {
     struct fixture *f = *state;
@@ -223,6 +223,6 @@ int main(void)
         return 77;
     counted_objects_begin();
     failed = cmocka_run_group_tests(tests, setup, teardown);
-    /* Not in the teardown: cmocka's result tells nothing of a group's teardown. */
+    /* Not in the teardown: cmocka's result does not include a group's teardown. */
     return failed || counted_objects_leaked() || ct_vk_validation_messages();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of backend_test.c in SPIR-V assembly, written by hand to the contract of cuttle/ptx2spv.h: six specialization constants,
- * the system block at the start of the push constants, the parameters at 48. */
+/* Kernels of backend_test.c in SPIR-V assembly, written by hand to the interface of cuttle/ptx2spv.h: six specialization constants, the
+ * system block at the start of the push constants, the parameters at 48. */
 #ifndef BACKEND_VK_KERNELS_H
 #define BACKEND_VK_KERNELS_H
 
@@ -111,7 +111,7 @@ struct kernel_params {
     "%address = OpIAdd %u64 %dst %bytes\n"                                                                                                 \
     "%pointer = OpConvertUToPtr %global_u32 %address\n"
 
-/* if (index < n) dst[index] = 3 * dst[index] + value: not commutative, so every order but the right one shows. */
+/* if (index < n) dst[index] = 3 * dst[index] + value: not commutative, so every wrong order is detected. */
 static const char kernel_step[] = KERNEL_HEAD "%inside = OpULessThan %bool %index %n\n"
                                               "OpSelectionMerge %end None\n"
                                               "OpBranchConditional %inside %then %end\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backend that CUTTLE_BACKEND names, for tests that call one directly. */
+/* The backend that CUTTLE_BACKEND names, for tests that call a backend directly. */
 #ifndef CUTTLE_TESTS_CHOSEN_BACKEND_H
 #define CUTTLE_TESTS_CHOSEN_BACKEND_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUTTLE_COMPUTE_CAPABILITY, and what goes with it. The environment is read once, so each case has its own process. What is expected is the
- * CUDA C++ Programming Guide's table of specifications; where NVIDIA's cuda_occupancy.h is there, it is asked, too. */
+/* CUTTLE_COMPUTE_CAPABILITY and the properties that depend on it. The environment is read once, so each case has its own process.
+ * Expectations are from the table of specifications in the CUDA C++ Programming Guide; where NVIDIA's cuda_occupancy.h is installed, it is
+ * used, too. */
 #include "api_test.h"
 
 #ifdef HAVE_CUDA_OCCUPANCY
@@ -14,13 +15,13 @@
 struct found {
     int major, minor, blocks, threads, registers_sm, registers_block, binary, block_threads;
     int registers, registered_blocks[8]; /* of the module's kernel, and its blocks by block_sizes */
-    size_t logged;                       /* bytes that cuInit and the questions wrote to standard error */
+    size_t logged;                       /* bytes that cuInit and the queries wrote to standard error */
 };
 
 #define LOAD(i) "    ld.volatile.global.u32 %r" #i ", [%d + 4 * " #i "];\n"
 #define STORE(i) "    st.volatile.global.u32 [%d + 4 * " #i "], %r" #i ";\n"
 #define EIGHT(what, tens) what(tens##0) what(tens##1) what(tens##2) what(tens##3) what(tens##4) what(tens##5) what(tens##6) what(tens##7)
-/* Keeps 40 words at once. */
+/* Keeps 40 words in registers. */
 static const char ptx[] =
     ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing(.param .u64 at)\n{\n"
     "    .reg .b32 %r<60>;\n    .reg .b64 %d;\n    ld.param.u64 %d, [at];\n" EIGHT(LOAD, 1) EIGHT(LOAD, 2) EIGHT(LOAD, 3) EIGHT(LOAD, 4)
@@ -61,7 +62,7 @@ static CUresult look(struct found *found, bool with_module)
     return r;
 }
 
-/* What a child with that value of the option finds. */
+/* The results of a child with that value of the option. */
 static struct found find_with(const char *value, bool with_module)
 {
     struct found found = {0};
@@ -117,7 +118,7 @@ static void attributes_fit_the_capability(void **state)
     }
 }
 
-static void what_is_no_capability_is_told_and_left_out(void **state)
+static void invalid_capabilities_are_reported_and_ignored(void **state)
 {
     static const char *const values[] = {"76", "7", "75x", "-75", "7.5.1", "99999999999999999999"};
 
@@ -128,7 +129,7 @@ static void what_is_no_capability_is_told_and_left_out(void **state)
         if (found.major != 7 || found.minor != 5 || !found.logged)
             fail_msg("%s: %d.%d, %zu bytes of a warning", values[i], found.major, found.minor, found.logged);
     }
-    assert_int_equal(find_with("", false).logged, 0); /* set to nothing: the default */
+    assert_int_equal(find_with("", false).logged, 0); /* set to an empty string: the default */
 }
 
 #ifdef HAVE_CUDA_OCCUPANCY
@@ -149,7 +150,7 @@ static void blocks_are_those_of_the_occupancy_calculator(void **state)
     }
 }
 
-/* By threads, blocks and registers. */
+/* Limited by threads, blocks and registers. */
 static void occupancy_is_that_of_the_calculator(void **state)
 {
     static const char *const all[] = {"50", "62", "75", "80", "87", "90", "120"};
@@ -194,7 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attributes_fit_the_capability),
-        cmocka_unit_test(what_is_no_capability_is_told_and_left_out),
+        cmocka_unit_test(invalid_capabilities_are_reported_and_ignored),
 #ifdef HAVE_CUDA_OCCUPANCY
         cmocka_unit_test(blocks_are_those_of_the_occupancy_calculator),
         cmocka_unit_test(occupancy_is_that_of_the_calculator),
@@ -202,6 +203,6 @@ int main(void)
     };
 
     if (!on_cuttle())
-        return 77; /* others are what they are */
+        return 77; /* the other properties are unchanged */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

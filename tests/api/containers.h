@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Containers of PTX and machine code, made by hand, byte for byte as nvcc and the host's assembler write them. */
+/* Containers of PTX and machine code, built by hand, byte for byte as nvcc and the host's assembler write them. */
 #ifndef CUTTLE_TESTS_CONTAINERS_H
 #define CUTTLE_TESTS_CONTAINERS_H
 
@@ -51,7 +51,7 @@ static inline struct bytes make_fatbin(unsigned kind, const char *payload)
     return bytes;
 }
 
-/* A host's object file with one section of that name; frees what goes in. */
+/* A host's object file with one section of that name; frees its contents. */
 static inline struct bytes make_object(const char *section, struct bytes content)
 {
     struct bytes bytes = {0};

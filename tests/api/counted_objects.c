@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backend loads each device's functions with vkGetDeviceProcAddr, a variable of volk's. The one that takes its place here returns
- * functions that count, and then call the driver's. Command buffers are not counted: Vulkan frees them with their pool. */
+/* The backend loads each device's functions with vkGetDeviceProcAddr, a variable of volk. The replacement here returns functions that count
+ * and then call the driver's. Command buffers are not counted: Vulkan frees them with their pool. */
 #include "counted_objects.h"
 
 #include "backend_vk/vk.h"
@@ -84,7 +84,7 @@ static void add(VkDevice device, enum kind kind, long n)
     pthread_mutex_unlock(&state.lock);
 }
 
-/* Whether this destruction is to be left out; the object is then remembered. */
+/* Whether this destruction is to be omitted; the object is then remembered. */
 static bool leave_out(VkDevice device, enum kind kind, uint64_t handle)
 {
     bool omit;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MD2 by the examples of RFC 1319, A.5; HMAC-MD2 by its definition in RFC 2104, written down once more. That the answer is right is
- * shown by the programs of tests/programs/cudart: they do not start otherwise. */
+/* MD2, tested with the examples of RFC 1319, A.5; HMAC-MD2, tested with another implementation of its definition in RFC 2104. That the
+ * final result is right is shown by the programs of tests/programs/cudart: they do not start otherwise. */
 #include "api/cudart_self_test.h"
 
 #include <setjmp.h>

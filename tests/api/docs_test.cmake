@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# docs/PAGE.md is what `cuttle PAGE` prints. Run as cmake -DCUTTLE=.. -DDOCUMENT=.. -DPAGE=.. -P docs_test.cmake
+# docs/PAGE.md equals the output of `cuttle PAGE`. Run as cmake -DCUTTLE=.. -DDOCUMENT=.. -DPAGE=.. -P docs_test.cmake
 execute_process(COMMAND ${CUTTLE} ${PAGE} OUTPUT_VARIABLE printed RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "cuttle ${PAGE} failed: ${result}")
@@ -9,7 +9,7 @@ if(NOT printed STREQUAL written)
   message(FATAL_ERROR "docs/${PAGE}.md is out of date: cmake --build <build folder> --target docs_${PAGE} writes it anew")
 endif()
 
-# The figures of docs/api.md: what each chapter says of itself is what it lists, and the chapters together are what the head says.
+# The figures of docs/api.md: each chapter's figures equal the number of its rows, and their sums equal the figures in the page's heading.
 if(PAGE STREQUAL "api")
   set(totals 0 0 0)
   string(REGEX MATCHALL "## [^\n]*: [0-9]+ implemented, [0-9]+ without effect, [0-9]+ not supported\n[^#]*" chapters "${printed}")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The environment while drivers start (core/device/driver_environment.h): what the application and its threads see of it, and that lavapipe
- * reads its variable within the bracket and not again behind it; with the argument "intel", the same of Intel's OpenCL runtime. */
+/* The environment while drivers start (core/device/driver_environment.h): its effect on the application and its threads. lavapipe reads its
+ * variable between the set and restore calls and not again after them; with the argument "intel", the same for Intel's OpenCL runtime. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ static void test_brackets_in_each_other(void **state)
     expect(NAME, NULL);
 }
 
-/* The C library changes what is there in the array that it finds, and makes another for what is not. */
+/* The C library modifies existing entries of the environment array in place, and makes a new array for new entries. */
 static void test_changes_within_the_bracket_stay(void **state)
 {
     (void)state;
@@ -150,7 +150,7 @@ static void *read_on(void *user)
     return NULL;
 }
 
-/* AddressSanitizer would see an array that was freed under the reader. */
+/* AddressSanitizer would detect an array that was freed while another thread reads it. */
 static void test_readers_in_other_threads(void **state)
 {
     struct reader reader = {0};
@@ -179,7 +179,7 @@ static const char *lavapipe_or_null(void)
     return NULL;
 }
 
-/* Without AVX its vectors have 128 bits, which its name tells. What it says later is what it has read first. */
+/* Without AVX its vectors have 128 bits, as its device name shows. Later it reports the value that it read first. */
 static void test_lavapipe_reads_it_in_time(void **state)
 {
     static const struct ct_variable no_avx = {"GALLIUM_OVERRIDE_CPU_CAPS", "sse4.1"};
@@ -196,11 +196,11 @@ static void test_lavapipe_reads_it_in_time(void **state)
     assert_non_null(strstr(name, "128 bits"));
 }
 
-/* ---- Intel's runtime: one that has read a processor's name that there is none of compiles no kernel ---- */
+/* ---- Intel's runtime: once it has read the name of a processor that does not exist, it cannot compile kernels ---- */
 
 enum { RUNS, FAILS, NO_DEVICE };
 
-/* The variable is there in the bracket around the context only. */
+/* The variable is set only while the context is created. */
 static int launch_with(const struct ct_variable *variable)
 {
     static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k() { ret; }\n";

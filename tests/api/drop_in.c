@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program like any other CUDA program: compiled with NVIDIA's cuda.h, linked with -lcuda, started with our library on
- * LD_LIBRARY_PATH. Checks what it gets; the exit status says whether all was well. */
+/* An ordinary CUDA program: compiled with NVIDIA's cuda.h, linked with -lcuda, started with our library in LD_LIBRARY_PATH. Checks its
+ * results; the exit status is 0 if all are correct. */
 #include <cuda.h>
 
 #ifndef __CUDA_API_PTDS
@@ -81,7 +81,7 @@ int main(void)
     result = cuInit(0);
     if (result == CUDA_ERROR_NO_DEVICE) {
         printf("no device\n");
-        return 77; /* ctest: skipped */
+        return 77; /* reported by ctest as skipped */
     }
     check(result, "cuInit");
     check(cuDeviceGetCount(&count), "cuDeviceGetCount");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The library as a runtime sees it: dlopen, dlsym, cuGetProcAddress. The expectations are cuda.h's documentation and what NVIDIA's
- * runtime was seen to ask for (cudart_lookups.def). The library's path is the first argument. */
+/* The library from a runtime's point of view: dlopen, dlsym, cuGetProcAddress. The expectations are cuda.h's documentation and the observed
+ * requests of NVIDIA's runtime (cudart_lookups.def). The library's path is the first argument. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static int load(void **state)
     return 0;
 }
 
-/* Some programs and bindings look for libcuda.so, without the version: it stands beside and is the same. */
+/* Some programs and bindings load libcuda.so, without the version: it is next to the library and is the same. */
 static void both_names_lead_to_one_library(void **state)
 {
     char path[4096];
@@ -68,12 +68,12 @@ static void every_symbol_is_exported(void **state)
     };
 
     (void)state;
-    assert_in_range(sizeof names / sizeof *names, 637, SIZE_MAX); /* as many as NVIDIA's library of 13.0 has for linking */
+    assert_in_range(sizeof names / sizeof *names, 637, SIZE_MAX); /* the number in NVIDIA's library of 13.0 for linking */
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         symbol(names[i]);
 }
 
-/* Each symbol answers its name at the version of its row and not one version earlier. */
+/* Each symbol is returned for its name at the version of its row and not one version earlier. */
 static void every_symbol_answers_from_its_version(void **state)
 {
     static const struct {
@@ -127,7 +127,7 @@ static void runtime_gets_what_it_asks_for(void **state)
     }
 }
 
-static void what_is_missing_is_told(void **state)
+static void missing_names_give_errors(void **state)
 {
     static const struct {
         const char *what, *name;
@@ -214,7 +214,7 @@ static void every_result_has_name_and_words(void **state)
         assert_int_equal(words_of((CUresult)enumerators[i].value, &text), CUDA_SUCCESS);
         assert_true(strlen(text) > 3);
     }
-    assert_int_equal(codes, 101); /* as many as CUDA 13.0 has */
+    assert_int_equal(codes, 101); /* the number in CUDA 13.0 */
     for (int code = 998; code <= 1000; code += 2) {
         text = "untouched";
         assert_int_equal(name_of((CUresult)code, &text), CUDA_ERROR_INVALID_VALUE);
@@ -248,7 +248,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_symbol_is_exported),
         cmocka_unit_test(every_symbol_answers_from_its_version),
         cmocka_unit_test(runtime_gets_what_it_asks_for),
-        cmocka_unit_test(what_is_missing_is_told),
+        cmocka_unit_test(missing_names_give_errors),
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(driver_version_is_that_of_the_header),
         cmocka_unit_test(every_result_has_name_and_words),

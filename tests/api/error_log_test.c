@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Error Log Management, as cuda.h documents it. The failures are calls of cuGetErrorName with a code that does not exist, whose number
- * then stands in the log. No device is needed. */
+/* Error Log Management, as cuda.h documents it. The failures are calls of cuGetErrorName with a nonexistent code, whose number is then in
+ * the log. No device is needed. */
 #include "api_test.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#define LOG_BYTES 25600 /* what the manual says the log can hold */
+#define LOG_BYTES 25600 /* the capacity of the log according to the manual */
 
 static void fail_with(int code)
 {
@@ -18,7 +18,7 @@ static void fail_with(int code)
     assert_int_equal(cuGetErrorName((CUresult)code, &name), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* How many lines of the text hold the words. */
+/* Returns the number of lines that contain the words. */
 static int lines_with(const char *text, const char *words)
 {
     int n = 0;
@@ -46,7 +46,7 @@ static void dump_gives_what_failed_since(void **state)
     assert_non_null(strstr(text, "2222"));
     assert_true(strstr(text, "3333") > strstr(text, "2222"));
 
-    size = sizeof text; /* the iterator has moved on */
+    size = sizeof text; /* the iterator has advanced */
     assert_int_equal(cuLogsDumpToMemory(&iterator, text, &size, 0), CUDA_SUCCESS);
     assert_int_equal(size, 0);
     assert_string_equal(text, "");
@@ -70,7 +70,7 @@ static void small_buffer_gets_the_newest(void **state)
     fail_with(5555);
     fail_with(6666);
 
-    iterator = start; /* room for the note at the head and at most two lines */
+    iterator = start; /* room for the note at the beginning and at most two lines */
     size = 2 * one_line + 1;
     assert_int_equal(cuLogsDumpToMemory(&iterator, text, &size, 0), CUDA_SUCCESS);
     assert_in_range(size, 1, 2 * one_line);
@@ -99,7 +99,7 @@ static void memory_is_bounded(void **state)
     assert_in_range(size, LOG_BYTES / 2, LOG_BYTES + 200);
     assert_null(strstr(text, "700000"));
     assert_non_null(strstr(text, "701999"));
-    assert_int_not_equal(strncmp(text, "error", 5), 0); /* says that lines are missing */
+    assert_int_not_equal(strncmp(text, "error", 5), 0); /* mentions that lines are missing */
 }
 
 static void file_gets_the_same(void **state)
@@ -137,11 +137,11 @@ static void bad_arguments_are_refused(void **state)
     assert_int_equal(cuLogsDumpToFile(&iterator, "/no/such/folder/file", 0), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* What a callback was told. */
+/* The arguments of a callback. */
 struct told {
     int calls, level;
     char text[256];
-    CUlogsCallbackHandle remove_itself; /* NULL: it does not */
+    CUlogsCallbackHandle remove_itself; /* NULL: it calls none */
     bool fails_itself;
 };
 
@@ -159,7 +159,7 @@ static void hear(void *data, CUlogLevel level, char *message, size_t length)
         fail_with(5555);
 }
 
-static void callbacks_are_told_at_once(void **state)
+static void callbacks_are_called_at_once(void **state)
 {
     struct told first = {.fails_itself = true}, second = {0};
     CUlogsCallbackHandle handle, other;
@@ -168,10 +168,10 @@ static void callbacks_are_told_at_once(void **state)
     (void)state;
     assert_int_equal(cuLogsRegisterCallback(hear, &first, &handle), CUDA_SUCCESS);
     assert_int_equal(cuLogsRegisterCallback(hear, &second, &other), CUDA_SUCCESS);
-    assert_int_equal(cuGetErrorName(CUDA_ERROR_INVALID_VALUE, &name), CUDA_SUCCESS); /* nothing to tell */
+    assert_int_equal(cuGetErrorName(CUDA_ERROR_INVALID_VALUE, &name), CUDA_SUCCESS); /* nothing to report */
     assert_int_equal(first.calls, 0);
     fail_with(6666);
-    assert_int_equal(first.calls, 1); /* not of its own failure */
+    assert_int_equal(first.calls, 1); /* not for its own failure */
     assert_int_equal(first.level, CU_LOG_LEVEL_ERROR);
     assert_non_null(strstr(first.text, "6666"));
     assert_string_equal(second.text, first.text);
@@ -189,7 +189,7 @@ static void callbacks_are_told_at_once(void **state)
     assert_int_equal(cuLogsRegisterCallback(NULL, NULL, &handle), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* Many threads fail while the function comes and goes: after it is gone it is not called, and it is never called when it is gone. */
+/* Many threads fail while the callback is registered and unregistered: it is never called when it is not registered. */
 static atomic_bool registered, stop;
 static atomic_int heard;
 
@@ -232,7 +232,7 @@ static void callbacks_come_and_go_while_threads_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(callbacks_are_told_at_once),
+        cmocka_unit_test(callbacks_are_called_at_once),
         cmocka_unit_test(callbacks_come_and_go_while_threads_fail),
         cmocka_unit_test(dump_gives_what_failed_since),
         cmocka_unit_test(small_buffer_gets_the_newest),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The library exports the symbols of the table and nothing else, and all that NVIDIA's library for linking has, where it is installed.
+# The library exports exactly the symbols of the table, and all symbols of NVIDIA's library for linking, where that is installed.
 # Run as cmake -DNM=.. -DLIBRARY=.. -DMAP=.. [-DNVIDIA_STUB=..] -P exports_test.cmake
 function(dynamic_symbols library out)
   execute_process(COMMAND ${NM} -D --defined-only -P ${library} OUTPUT_VARIABLE text RESULT_VARIABLE result)

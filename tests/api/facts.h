@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a libcuda answers, as a table: rows that are checked against the libcuda at hand, whichever that is. Run on NVIDIA's own driver a
- * table is checked, run on ours we are. Every row that differs is printed; with -v all of them.
+/* The behaviour of a libcuda as a table: rows that are checked against the libcuda that is loaded. With NVIDIA's own driver this checks the
+ * table, with ours the library. Every row that differs is printed; with -v all rows.
  *
- * A call that crashes takes the process of its group along. The group then runs again without that row, in silence up to where it was:
- * later rows may need what earlier ones did. Crashes of NVIDIA's driver are told and no difference; ours has to answer.
+ * A call that crashes ends the process of its group. The group then runs again without that row, and without printing the rows up to it:
+ * later rows may need the effects of earlier ones. Crashes of NVIDIA's driver are printed but are not differences; ours must return a
+ * result.
  *
- * Who includes this has defined before: FACTS_FILE, a file of rows as native_facts.def describes them; enum group, each GROUP_ and the
- * group's name, and last GROUP_COUNT; prepare(), which makes in the process of a group what its rows need; and FACTS_RUN(group, rows, user)
- * if rows(user) is to be called elsewhere than behind prepare(). */
+ * The including file must define: FACTS_FILE, a file of rows as native_facts.def describes them; enum group, each GROUP_ and the group's
+ * name, and last GROUP_COUNT; prepare(), which creates in the process of a group what its rows need; and FACTS_RUN(group, rows, user) if
+ * rows(user) is to be called elsewhere than after prepare(). */
 #ifndef CUTTLE_TESTS_FACTS_H
 #define CUTTLE_TESTS_FACTS_H
 
@@ -76,15 +77,15 @@ static const struct fact facts[] = {
 };
 #define FACTS (sizeof facts / sizeof *facts)
 
-/* Between the process of a group and the first one, which never calls CUDA. */
+/* Memory shared between the process of a group and the parent, which never calls CUDA. */
 struct progress {
     size_t row;  /* about to be called; FACTS: none yet */
-    size_t told; /* rows of the group before this one are told already */
+    size_t told; /* rows of the group before this one have been printed */
     int differences;
     bool crashes[FACTS]; /* on this driver */
 };
 
-/* The call, and what it gave. */
+/* The call, and its result. */
 static void check(const struct fact *fact, struct progress *progress, bool verbose)
 {
     size_t value = 0;
@@ -129,7 +130,7 @@ static void check_rows(void *user)
 
 static int run_group(enum group group, struct progress *progress, bool verbose)
 {
-    static struct run run; /* the rows may be checked when this function is left */
+    static struct run run; /* the rows may be checked at the end of this function */
 
     if (!prepare(group)) {
         printf("group %d: cannot be prepared\n", (int)group);
@@ -144,7 +145,7 @@ static int run_group(enum group group, struct progress *progress, bool verbose)
     return EXIT_SUCCESS;
 }
 
-/* In processes of its own, until one comes to the end. False: not even the fixture works. */
+/* Runs a group in processes of its own, until one reaches the end. Returns false if even the fixture fails. */
 static bool run_in_child(enum group group, struct progress *progress, bool verbose)
 {
     progress->told = 0;
@@ -153,7 +154,7 @@ static bool run_in_child(enum group group, struct progress *progress, bool verbo
         pid_t child;
 
         progress->row = FACTS;
-        fflush(stdout); /* what is in the buffer would be printed twice */
+        fflush(stdout); /* otherwise the contents of the buffer would be printed twice */
         child = fork(); /* before cuInit */
         if (child < 0)
             return false;

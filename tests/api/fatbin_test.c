@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fat binaries made by hand, byte for byte as nvcc writes them: which PTX is chosen, what is unpacked, and that no damage does harm. */
+/* Fat binaries built by hand, byte for byte as nvcc writes them: the choice of the PTX, decompression, and robustness against damaged
+ * files. */
 #include "core/code/image.h"
 #include "core/code/linked_image.h"
 #include "core/base/config.h"
@@ -17,7 +18,7 @@
 
 #define CAPABILITY 75
 
-/* Bytes that grow; the block is exactly as large as they are, so that a sanitizer sees a step beyond. */
+/* A growing array of bytes; the block has exactly their size, so that a sanitizer detects accesses beyond the end. */
 struct bytes {
     unsigned char *at;
     size_t size;
@@ -43,7 +44,7 @@ static void put_number(struct bytes *bytes, uint64_t value, unsigned size)
 enum packing { RAW, LZ4, ZSTD };
 enum { PTX = 1, CUBIN = 2, LTO = 8 };
 #define ONE_ARCH 0x100000u
-#define WITH_OPTIONS 0x8000000000000000u /* no flag of the format: behind the strings stands a record of options for NVIDIA's assembler */
+#define WITH_OPTIONS 0x8000000000000000u /* not a flag of the format: a record of options for NVIDIA's assembler follows the strings */
 
 struct entry {
     unsigned kind, sm;
@@ -87,7 +88,7 @@ static void put_entry(struct bytes *bytes, const struct entry *entry)
     put_number(bytes, 0, 8);
     put_number(bytes, packed ? strlen(entry->text) + 1 : 0, 8);
     put(bytes, "a.cu\0\0\0", 8);
-    if (with_options) { /* where their text is, how long it is, and the text */
+    if (with_options) { /* the offset of their text, its length, and the text */
         put_number(bytes, 80, 4);
         put_number(bytes, 22, 4);
         put(bytes, "-O1  -maxrregcount=32 \0", 24);
@@ -179,10 +180,10 @@ static void the_length_is_in_the_header(void **state)
     free(bytes.at);
 }
 
-/* Whatever the damage, the answer is INVALID_IMAGE or a text that lies within what is there; a sanitizer watches. */
+/* Whatever the damage, the result is INVALID_IMAGE or a text that lies within the image; a sanitizer checks the accesses. */
 static CUresult read_damaged(const unsigned char *at, size_t size)
 {
-    unsigned char *copy = malloc(size ? size : 1); /* no byte more */
+    unsigned char *copy = malloc(size ? size : 1); /* allocated with the exact size */
     struct ct_fatbin content;
     CUresult r;
 
@@ -234,7 +235,7 @@ static void damaged_ones_do_no_harm(void **state)
     }
 }
 
-/* Fields that are numbers, set to what overflows where sums are not watched. */
+/* Fields that are numbers, set to values that overflow if sums are not checked. */
 static void absurd_sizes_are_refused(void **state)
 {
     static const struct {
@@ -305,7 +306,7 @@ static void wrappers_lead_to_fat_binaries(void **state)
     wrapper = (struct wrapper){0x466243b1, 3, first.at, NULL};
     expect_refusal(&wrapper, CT_SIZE_UNKNOWN, CUDA_ERROR_INVALID_IMAGE);
     wrapper = (struct wrapper){0x466243b1, 1, first.at, NULL};
-    expect_refusal(&wrapper, sizeof wrapper, CUDA_ERROR_INVALID_IMAGE); /* in a file its pointers mean nothing */
+    expect_refusal(&wrapper, sizeof wrapper, CUDA_ERROR_INVALID_IMAGE); /* in a file its pointers are meaningless */
     free(first.at);
     free(second.at);
     free(cubin.at);
@@ -342,7 +343,7 @@ static void host_files_are_searched(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct bytes content = make(choices[6].entries, 1), second = make(choices[7].entries, 1), elf;
 
-        put(&content, "\0\0\0\0\0\0\0", 8); /* between two of them the linker fills up */
+        put(&content, "\0\0\0\0\0\0\0", 8); /* the linker pads between two of them */
         put(&content, second.at, second.size);
         elf = make_elf(names[i], &content, EM_X86_64);
         expect_texts(elf.at, elf.size, 2, texts);
@@ -379,7 +380,7 @@ static void what_has_no_ptx_is_refused(void **state)
     free(code.at);
 }
 
-/* What cuLinkComplete makes: with its size, without it, and cut off anywhere. */
+/* An image as cuLinkComplete makes it: with its size, without it, and truncated anywhere. */
 static void linked_images(void **state)
 {
     static const char *const texts[] = {TEXT_OF(75), TEXT_OF(80)};
@@ -399,7 +400,7 @@ static void linked_images(void **state)
     assert_null(image.texts[1].name);
     ct_image_finish(&image);
     for (size_t cut = 0; cut < size; cut++) {
-        unsigned char *part = malloc(cut ? cut : 1); /* no byte more: a sanitizer watches */
+        unsigned char *part = malloc(cut ? cut : 1); /* allocated with the exact size, so that a sanitizer detects accesses beyond it */
 
         assert_non_null(part);
         memcpy(part, bytes, cut);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a block of a cooperative launch keeps while it waits (struct ptx2spv_grid) takes the bytes that ptx2spv.h says, and no other byte is
- * written: the blocks' states lie next to each other, so one word too many of a block's would be the next one's header. By a backend itself
- * (the argument: vulkan or opencl), since a launch through the API shows nothing of it but now and then a block that never goes on. */
+/* The state of a block of a cooperative launch that waits (struct ptx2spv_grid) has the size that ptx2spv.h specifies, and no other byte is
+ * written: the states of blocks are adjacent, so an extra word of one block would be in the next one's header. Tested with a backend alone
+ * (the argument: vulkan or opencl), since a launch through the API would only show an occasional block that never continues. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,17 +26,17 @@ struct fixture {
     struct ct_backend_device *device;
     const struct ct_device_info *info;
     struct ct_queue *queue;
-    struct ct_memory *control, *variables; /* struct ptx2spv_grid; what launch.image and launch.fault lead to */
-    struct ct_memory *words;               /* the one that is waited for, then one for each thread */
+    struct ct_memory *control, *variables; /* struct ptx2spv_grid; the memory that launch.image and launch.fault point to */
+    struct ct_memory *words;               /* the word that is waited for, then one for each thread */
 };
 
 struct params {
-    uint64_t words, grid; /* grid: the one that cooperative kernels have besides */
+    uint64_t words, grid; /* grid: the additional parameter of cooperative kernels */
 };
 
 static const struct row {
     const char *name, *variables;
-    const char *keep, *back; /* x to memory of the block and back */
+    const char *keep, *back; /* copies x to memory of the block and back */
     uint32_t threads, static_bytes, dynamic_bytes;
 } rows[] = {
     {"no shared memory", "", "", "", 96, 0, 0},
@@ -127,7 +127,7 @@ static uint64_t documented_bytes(const struct row *row, const struct ptx2spv_ker
            (uint64_t)row->threads * (info->exchange_thread_bytes + 4 * info->grid_thread_words);
 }
 
-/* Dispatches once; how many blocks wait then. */
+/* Dispatches once; returns the number of blocks that wait then. */
 static uint32_t dispatch(const struct fixture *f, const struct ct_launch *launch)
 {
     struct ptx2spv_grid *grid = f->control->host;
@@ -210,6 +210,6 @@ int main(int argc, char **argv)
     }
     counted_objects_begin();
     failed = cmocka_run_group_tests(tests, setup, teardown);
-    /* Not in the teardown: cmocka's result tells nothing of a group's teardown. */
+    /* Not in the teardown: cmocka's result does not include a group's teardown. */
     return failed || counted_objects_leaked() || ct_vk_validation_messages();
 }

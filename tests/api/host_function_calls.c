@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which functions of the API a host function (cuLaunchHostFunc) and a callback (cuStreamAddCallback) of a stream may call.
  *
- * Every symbol of entry_points.def is called in a host function, in a callback and outside of both. The arguments come from the types of
- * the parameters (FILL below); host_function_calls.def has those of functions for which the types do not suffice. Each call finds the same
- * objects. What has to come of it says host_functions.def, by which the library decides: a call that is not ALLOWED gives
- * CUDA_ERROR_NOT_PERMITTED, and one that is gives what it gives outside. On NVIDIA's driver this checks the table.
+ * Every symbol of entry_points.def is called in a host function, in a callback and outside of both. The arguments are derived from the
+ * types of the parameters (FILL below); host_function_calls.def has the arguments of functions for which the types are not sufficient. Each
+ * call finds the same objects. The expected results are in host_functions.def, which the library uses, too: a call that is not ALLOWED
+ * returns CUDA_ERROR_NOT_PERMITTED, and an allowed one returns the same as outside. With NVIDIA's driver this checks the table.
  *
  *   host_function_calls [PROCESSES [SECONDS [SYMBOL...]]]
  *
- * Calls run in processes of their own, several at a time, since some end the process or wait for ever. */
+ * Calls run in processes of their own, several at a time, since some end the process or wait forever. */
 #include "entry_points.h"
 #include "which_driver.h"
 
@@ -26,11 +26,11 @@
 
 static const char ptx[] = PTX_HEADER ".visible .global .align 4 .u32 seen = 1;\n" PTX_NOTHING PTX_RAMP;
 
-/* ---- what calls refer to ---- */
+/* ---- objects that calls refer to ---- */
 static struct {
     CUdevice device;
     CUcontext context;
-    CUstream stream, runner; /* the second runs the function that calls */
+    CUstream stream, runner; /* the second runs the function that makes the call */
     CUevent event, shared, timed[2];
     CUdeviceptr memory, managed, allocated, reserved, unused;
     CUmemGenericAllocationHandle physical;
@@ -111,7 +111,7 @@ static char ptx_path[64], bus_id[32];
 static CUipcMemHandle memory_handle;
 static CUipcEventHandle event_handle;
 
-/* Natively all of it exists; here what is not supported stays 0, and so do the calls that would need it. */
+/* With NVIDIA's driver all of these exist; here unsupported objects remain 0, and so do the calls that would need them. */
 static void make_graph(void)
 {
     if (cuGraphCreate(&at.graph, 0) != CUDA_SUCCESS)
@@ -323,7 +323,7 @@ static bool make_objects(void)
     __VA_OPT__(COUNTED(__VA_ARGS__, FILL_18, FILL_17, FILL_16, FILL_15, FILL_14, FILL_13, FILL_12, FILL_11, FILL_10, FILL_9, FILL_8,       \
                        FILL_7, FILL_6, FILL_5, FILL_4, FILL_3, FILL_2, FILL_1, )(__VA_ARGS__))
 
-/* Each symbol with the values above for arguments. NVIDIA's library lacks some. */
+/* Each symbol with the values above as arguments. NVIDIA's library lacks some symbols. */
 #define SYMBOL(symbol, name, version, flavour, params, args)                                                                               \
     static CUresult fill_##symbol params                                                                                                   \
     {                                                                                                                                      \
@@ -343,7 +343,7 @@ static bool make_objects(void)
 
 struct subject {
     const char *symbol;
-    unsigned row; /* of entry_points.def; a symbol and its variants are one */
+    unsigned row; /* index in entry_points.def; a symbol and its variants share one */
     ct_function fill;
 };
 
@@ -394,10 +394,10 @@ enum state { WAITING, RUNNING, DONE, ENDED, HANGS, LEFT_OUT };
 struct outcome {
     _Atomic int state; /* enum state */
     CUresult code;
-    int signal; /* that ended the process */
+    int signal; /* the signal that ended the process */
 };
 
-/* Between the processes that call and the first one, which never calls CUDA. */
+/* Memory shared between the processes that make calls and the parent, which never calls CUDA. */
 static struct outcome (*outcomes)[SUBJECTS]; /* [PLACES] */
 
 struct errand {
@@ -419,7 +419,7 @@ static void CUDA_CB run_in_callback(CUstream stream, CUresult status, void *user
     run_errand(user);
 }
 
-/* Comes back when the call has; the signal ends the process if it does not. */
+/* Returns when the call has returned; the signal ends the process if it does not. */
 static void run_subject(enum place place, size_t i)
 {
     static struct errand errand;
@@ -442,7 +442,7 @@ static void run_subject(enum place place, size_t i)
 
 enum ending { FINISHED, CANNOT_PREPARE };
 
-/* Subjects `first`, `first` + `step`, ... that nobody has called yet. A call that did something gets objects to itself. */
+/* Subjects `first`, `first` + `step`, ... that have not been called yet. A call that succeeded gets fresh objects. */
 static enum ending run_share(enum place place, size_t first, size_t step)
 {
     bool prepared = false;
@@ -477,7 +477,7 @@ static pid_t start_share(enum place place, size_t first, size_t step)
     return child;
 }
 
-/* Notes which call ended the process. False: it was none, so that nothing is gained by another process. */
+/* Records which call ended the process. Returns false if it was none, so that another process would not help. */
 static bool note_end(enum place place, size_t first, size_t step, int status)
 {
     for (size_t i = first; i < SUBJECTS; i += step) {
@@ -489,7 +489,7 @@ static bool note_end(enum place place, size_t first, size_t step, int status)
         outcome->state = outcome->signal == SIGALRM ? HANGS : ENDED;
         return true;
     }
-    return WIFSIGNALED(status); /* while it cleaned up behind a call */
+    return WIFSIGNALED(status); /* during the cleanup after a call */
 }
 
 #define PROCESSES_MOST 64
@@ -523,7 +523,7 @@ static void run_place(enum place place, size_t processes, time_t deadline)
     }
 }
 
-/* Calls outside need not be made where inside gave what the table says. */
+/* Calls outside are unnecessary if the result inside agrees with the table. */
 static void leave_out_refused(void)
 {
     for (size_t i = 0; i < SUBJECTS; i++)
@@ -531,7 +531,7 @@ static void leave_out_refused(void)
             outcomes[OUTSIDE][i].state = LEFT_OUT;
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 static const char *describe(const struct outcome *outcome, char *text, size_t size)
 {
     const char *name = NULL;
@@ -556,7 +556,7 @@ static bool is_right(const struct subject *subject, const struct outcome *inside
     return outside->state == DONE && inside->code == outside->code;
 }
 
-/* 1 for a difference. */
+/* Returns 1 for a difference. */
 static int tell(size_t i, enum place place)
 {
     const struct subject *subject = &subjects[i];

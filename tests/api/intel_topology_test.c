@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The replies of Linux's drivers for Intel's GPUs about subslices. They are put together here as include/uapi/drm/i915_drm.h and xe_drm.h
- * describe them, for chips whose numbers Intel publishes; and every reply that is cut short gives 0 without a read beyond its end (which
- * AddressSanitizer would see). */
+/* The replies of the Linux drivers for Intel's GPUs about subslices. They are constructed as include/uapi/drm/i915_drm.h and xe_drm.h
+ * describe them, for chips whose numbers Intel publishes; and every truncated reply gives 0 without a read beyond its end (which
+ * AddressSanitizer would detect). */
 #include "backend_vk/drivers/intel_topology.h"
 
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static void put16(struct reply *reply, uint16_t value)
 
 struct chip {
     const char *name;
-    unsigned slices, subslices, eus; /* of each slice, of each subslice: as many as the masks have bits for */
+    unsigned slices, subslices, eus; /* bytes for each slice and each subslice: as many as the masks need */
     uint32_t slice_mask, subslice_mask[4];
     unsigned want;
 };
@@ -68,7 +68,7 @@ static void make_i915(const struct chip *chip, struct reply *out)
         put(out, eus, eu_stride);
 }
 
-/* The reply in memory of exactly its size. */
+/* The reply, allocated with exactly its size. */
 static unsigned count(unsigned (*subslices)(const void *, size_t), const struct reply *reply, size_t size)
 {
     void *exact = malloc(size ? size : 1);
@@ -135,20 +135,20 @@ static void test_xe(void **state)
     put_mask(&reply, 0, COMPUTE, 0xff);
     put_mask(&reply, 0, L3_BANK, 0xf);
     put_mask(&reply, 0, SIMD16_EU_PER_DSS, 0xff);
-    put_mask(&reply, 1, GEOMETRY, 0); /* the part for media */
+    put_mask(&reply, 1, GEOMETRY, 0); /* the media part */
     put_mask(&reply, 1, COMPUTE, 0);
     put_mask(&reply, 1, EU_PER_DSS, 0);
     assert_int_equal(count(ct_vk_xe_subslices, &reply, reply.size), 8);
     whole = reply.size;
     for (size_t cut = 0; cut < whole; cut++)
-        if (cut % 16 != 0) /* a reply that ends with a mask is a shorter one */
+        if (cut % 16 != 0) /* a reply that ends with a mask is a shorter valid one */
             assert_int_equal(count(ct_vk_xe_subslices, &reply, cut), 0);
     reply.size = 0;
     put_mask(&reply, 0, GEOMETRY, 0xfffff); /* Arc B580: 20 */
     put_mask(&reply, 0, COMPUTE, 0xfffff);
     assert_int_equal(count(ct_vk_xe_subslices, &reply, reply.size), 20);
     reply.size = 0;
-    put_mask(&reply, 0, GEOMETRY, 0); /* Ponte Vecchio, two tiles of 64: compute alone */
+    put_mask(&reply, 0, GEOMETRY, 0); /* Ponte Vecchio, two tiles of 64: compute only */
     put_mask(&reply, 0, COMPUTE, ~UINT64_C(0));
     put_mask(&reply, 1, GEOMETRY, 0);
     put_mask(&reply, 1, COMPUTE, ~UINT64_C(0));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the log says of launches that fail: a warning with the kernel's name, by default. Many programs look at no error, and print how long
- * a kernel took that never ran. */
+/* The log messages for failed launches: by default a warning with the kernel's name. Many programs check no error, and print the duration
+ * of a kernel that never ran. */
 #include "api_kernels.h"
 #include "loaded_module.h"
 
@@ -27,7 +27,7 @@ static int close_log(void **state)
     return unload_module(state);
 }
 
-/* What the log has since the last time; the text lasts until the next. */
+/* Returns the log since the last call; the text is valid until the next call. */
 static const char *news(void)
 {
     static char text[65536];
@@ -96,13 +96,13 @@ static void other_calls_that_launch_warn_too(void **state)
     warns("nothing", "attribute");
     gives(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, cuLaunchCooperativeKernel(get("nothing"), 65535, 65535, 65535, 32, 1, 1, 0, NULL, NULL));
     warns("nothing", "cooperative");
-    if (on_cuttle()) { /* natively any number is taken for a pointer */
+    if (on_cuttle()) { /* NVIDIA's driver treats any number as a pointer */
         gives(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(get("ramp"), 1, 1, 1, 1, 1, 1, 0, MADE_UP(CUstream), NULL, NULL));
         warns("ramp", "");
     }
 }
 
-static void a_loop_of_failures_is_told_once(void **state)
+static void a_loop_of_failures_is_logged_once(void **state)
 {
     (void)state;
     news();
@@ -119,7 +119,7 @@ int main(void)
         cmocka_unit_test(a_launch_that_works_is_silent),
         cmocka_unit_test(each_failing_launch_is_a_warning),
         cmocka_unit_test(other_calls_that_launch_warn_too),
-        cmocka_unit_test(a_loop_of_failures_is_told_once),
+        cmocka_unit_test(a_loop_of_failures_is_logged_once),
     };
 
     return cmocka_run_group_tests(tests, open_log, close_log);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of launches: a module that is loaded for all of a group, and memory that its kernels write. */
+/* For tests of launches: a module that is loaded for all tests of a group, and memory that its kernels write. */
 #ifndef CUTTLE_TESTS_LOADED_MODULE_H
 #define CUTTLE_TESTS_LOADED_MODULE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks native_facts.def against the libcuda that it finds. */
+/* Checks native_facts.def against the loaded libcuda. */
 #include "api_kernels.h"
 
 #include <cuda.h>
@@ -12,7 +12,7 @@ static const char good_ptx[] =
     PTX_HEADER ".visible .global .align 4 .u32 seen = 1;\n"
                ".global .align 4 .u32 hidden = 2;\n" PTX_NOTHING PTX_RAMP PTX_BOUNDED PTX_REQUIRED PTX_COUNTED PTX_TRAP;
 
-/* What rows refer to. */
+/* Objects that rows refer to. */
 static CUdevice device;
 static CUcontext context;
 static CUmodule module, loaded;
@@ -69,7 +69,7 @@ static CUresult in_another_context(CUfunction f)
     return r;
 }
 
-/* A context that is destroyed while the calling thread has it twice: it stays current. */
+/* A context that is destroyed while it is twice on the calling thread's stack: it remains current. */
 static CUresult device_of_destroyed(void)
 {
     CUresult r;
@@ -120,7 +120,7 @@ static CUresult shared_limit_is_devices(void)
     return r == CUDA_SUCCESS && size != (size_t)number ? CUDA_ERROR_UNKNOWN : r;
 }
 
-/* A copy of 16 bytes within `memory`, and what is in `with`. */
+/* A copy of 16 bytes within `memory`, with the members in `with` changed. */
 static CUDA_MEMCPY3D small_box(const CUDA_MEMCPY3D *with)
 {
     CUDA_MEMCPY3D copy = *with;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The probe: its cases against the host's C library, what it says of a device that is said to do more than it does, and its answers
- * on the disk. */
+/* The start-up probe: its cases compared with the host's C library, its result for a device that claims more than it can do, and its
+ * results in the cache on disk. */
 #include "chosen_backend.h"
 #include "core/device/context.h"
 #include "core/device/probe.h"
@@ -81,8 +81,9 @@ static void test_cases_are_right(void **state)
 
 /* ---- a device ---- */
 
-/* What its backend says of a device passes; that everything is exact does not, on devices that round a fused operation twice. */
-static void test_device_is_asked(void **state)
+/* The properties that its backend claims for a device pass; the claim that everything is exact does not, on devices that round a fused
+ * operation twice. */
+static void test_device_is_probed(void **state)
 {
     const struct ct_backend *backend = backend_of_environment();
     const struct ct_device_info *infos;
@@ -116,9 +117,9 @@ static void test_device_is_asked(void **state)
 
 /* ---- warps ---- */
 
-/* Native warps of 32 lanes are right where the backend's table says so (Intel's OpenCL runtime; NVIDIA), and wrong where subgroups have
- * fewer lanes (lavapipe: 8). */
-static void test_warps_are_asked(void **state)
+/* Native warps of 32 lanes work where the backend's table claims them (Intel's OpenCL runtime; NVIDIA), and do not work where subgroups
+ * have fewer lanes (lavapipe: 8). */
+static void test_warps_are_probed(void **state)
 {
     const struct ct_backend *backend = backend_of_environment();
     const struct ct_device_info *infos;
@@ -133,13 +134,13 @@ static void test_warps_are_asked(void **state)
         skip();
     target = infos[0].target;
     if (target.warp_form != PTX2SPV_WARP_NATIVE && !strstr(infos[0].name, "llvmpipe"))
-        skip(); /* PoCL ends the process at some of the kernel */
+        skip(); /* PoCL ends the process for some of the kernels */
     assert_int_equal(backend->device_open(0, &device), CUDA_SUCCESS);
     if (target.warp_form == PTX2SPV_WARP_NATIVE) {
         assert_int_equal(ct_probe_warps(backend, device, &target, &is_right), CUDA_SUCCESS);
         assert_true(is_right);
     }
-    target.warp_form = PTX2SPV_WARP_COLLECTIVE; /* so the kernel and what is expected of it are right */
+    target.warp_form = PTX2SPV_WARP_COLLECTIVE; /* so the kernel and its expected results are right */
     assert_int_equal(ct_probe_warps(backend, device, &target, &is_right), CUDA_SUCCESS);
     assert_true(is_right);
     if (infos[0].target.warp_form != PTX2SPV_WARP_NATIVE) {
@@ -154,7 +155,7 @@ static void test_warps_are_asked(void **state)
 static int make_folder(void **state);
 static int remove_folder(void **state);
 
-/* A device as core has it, of a driver that is not known and promises native warps. */
+/* A device as core represents it, with an unknown driver that claims native warps. */
 static bool keeps_native_warps(struct ct_device_info info)
 {
     const struct ct_backend *backend = backend_of_environment();
@@ -301,7 +302,7 @@ static void test_many_processes(void **state)
         assert_true(wait(&status) > 0);
         assert_int_equal(status, 0);
     }
-    find_file(path, sizeof path); /* nothing is left beside it */
+    find_file(path, sizeof path); /* no other file is left */
 }
 
 static void test_nowhere_to_keep_it(void **state)
@@ -318,8 +319,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases_are_right),
-        cmocka_unit_test(test_device_is_asked),
-        cmocka_unit_test(test_warps_are_asked),
+        cmocka_unit_test(test_device_is_probed),
+        cmocka_unit_test(test_warps_are_probed),
         cmocka_unit_test_setup_teardown(test_wrong_warps_become_collective, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_answer_is_kept, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_damaged_answer_is_not_believed, make_folder, remove_folder),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handles that die while other threads use them. CUDA leaves that undefined; here each call either works or gives an error that says
- * so, and nothing crashes, leaks or is touched after it is freed (run it under the sanitizers). */
+/* Handles that are destroyed while other threads use them. CUDA leaves that undefined; here each call either succeeds or returns an error
+ * for a destroyed object, and nothing crashes, leaks or is accessed after it is freed (run it with the sanitizers). */
 #include "api_test.h"
 
 #include "api_kernels.h"
@@ -17,7 +17,7 @@ struct race {
     CUmodule module;
     CUdeviceptr out;
     atomic_int ready;
-    atomic_int unexpected; /* a CUresult that is none of the two */
+    atomic_int unexpected; /* a CUresult that is neither */
     CUresult alive, dead, dead_too;
 };
 
@@ -33,7 +33,7 @@ static void *launch_until_dead(void *argument)
     uint32_t a = 1, count = 64;
     void *params[] = {&race->out, &a, &count};
     CUresult r = cuCtxSetCurrent(race->context);
-    int after = 3; /* calls after the first that fails: all have to fail */
+    int after = 3; /* calls after the first failure: all of them must fail */
 
     note(race, r);
     atomic_fetch_add(&race->ready, 1);
@@ -144,7 +144,7 @@ static void of_many_that_destroy_one_succeeds(void **state)
     }
 }
 
-/* Reset and retain chase each other: a thread that retained may find it reset, never half made. */
+/* Reset and retain alternate: a thread that has retained the context may find it reset, but never half created. */
 static void *retain_work_release(void *argument)
 {
     struct race *race = argument;
@@ -185,6 +185,6 @@ int main(void)
     };
 
     if (!on_cuttle())
-        return 77; /* what CUDA leaves undefined crashes there */
+        return 77; /* other drivers crash there; CUDA leaves it undefined */
     return cmocka_run_group_tests_name("races", tests, with_context, without_context);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which devices a process gets by CUTTLE_BACKEND and CUTTLE_DEVICE. The environment is read once, so each case has its own process. */
+/* The devices that a process gets with CUTTLE_BACKEND and CUTTLE_DEVICE. The environment is read once, so each case has its own process. */
 #include "api_test.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a child finds: the number of devices, 100 for CUDA_ERROR_NO_DEVICE, 99 for any other error. */
+/* The result of a child: the number of devices, 100 for CUDA_ERROR_NO_DEVICE, 99 for any other error. */
 static int devices_with(const char *backend, const char *device)
 {
     int status, count = 0;
@@ -27,7 +27,7 @@ static int devices_with(const char *backend, const char *device)
     return WEXITSTATUS(status);
 }
 
-/* The name of device `ordinal`, asked for in another process, so that this one stays without cuInit. */
+/* The name of device `ordinal`, queried in another process, so that this process does not call cuInit. */
 static void name_of(int ordinal, char *name, size_t size)
 {
     int ends[2], status;
@@ -62,7 +62,7 @@ static int count_of(const char *backend)
     return devices == 100 ? 0 : devices;
 }
 
-/* A GPU that both reach counts once. */
+/* A GPU that both backends reach counts once. */
 static void devices_of_one_backend(void **state)
 {
     int vulkan = count_of("vulkan"), opencl = count_of("opencl"), all = devices_with("", "");
@@ -88,7 +88,7 @@ static void devices_by_number_and_by_name(void **state)
 
     (void)state;
     assert_int_equal(devices_with("", "0"), 1);
-    assert_int_equal(devices_with("", "0,0"), 2); /* a number counts each time */
+    assert_int_equal(devices_with("", "0,0"), 2); /* each occurrence of a number counts */
     assert_int_equal(devices_with("", "0,0,,0"), 3);
     assert_int_equal(devices_with("", "1000,0"), 1);
     name_of(0, name, sizeof name);
@@ -96,7 +96,7 @@ static void devices_by_number_and_by_name(void **state)
     for (char *at = name; *at; at++) /* case makes no difference */
         *at = *at >= 'a' && *at <= 'z' ? *at - 32 : *at;
     assert_in_range(devices_with("", name), 1, 50);
-    snprintf(twice, sizeof twice, "%s,%s", name, name); /* a name takes each device once */
+    snprintf(twice, sizeof twice, "%s,%s", name, name); /* a name selects each device once */
     assert_int_equal(devices_with("", twice), devices_with("", name));
 }
 
@@ -110,6 +110,6 @@ int main(void)
     };
 
     if (!on_cuttle())
-        return 77; /* how devices are selected is ours */
+        return 77; /* the selection of devices is specific to us */
     return cmocka_run_group_tests_name("selection", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* While a driver compiles a kernel in one thread, which may take a minute, calls of other threads go on, in other streams and contexts as
- * in the same ones. The backend here is the real one, but its compiler does not come back before the test has made all those calls: were
- * one of them to wait for the compiler, the test would never end. */
+/* While a driver compiles a kernel in one thread, which may take a minute, calls of other threads return, in other streams and contexts as
+ * well as in the same ones. The backend here is the real one, but its compiler does not return before the test has made all those calls: if
+ * one of them waited for the compiler, the test would never end. */
 #include "api_test.h"
 
 #include "api_kernels.h"
@@ -25,7 +25,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool is_held, is_compiling;
 static pthread_t slow_thread;
 
-/* Only in the thread that is to be slow, and only while the test says so. */
+/* Only in the thread that is to be slow, and only during the test. */
 static void wait_in_compiler(void)
 {
     pthread_mutex_lock(&lock);
@@ -68,8 +68,8 @@ static void replace_backend(void)
 
 struct fixture {
     CUcontext context;
-    CUfunction compiled, slow; /* the same kernel in two modules, or one */
-    unsigned slow_threads;     /* of a block of the slow launch */
+    CUfunction compiled, slow; /* the same kernel in two modules, or one kernel */
+    unsigned slow_threads;     /* size of a block of the slow launch */
     CUdeviceptr memory;
     CUstream busy; /* the slow launch's */
     CUresult result;
@@ -105,7 +105,7 @@ static void call_much(struct fixture *f, CUstream other)
     ok(cuStreamCreate(&stream, 0));
     ok(cuEventCreate(&event, 0));
     ok(launch(f->compiled, stream, f->memory, BLOCK));
-    ok(launch(f->compiled, NULL, f->memory, BLOCK)); /* the legacy stream waits for all others' recording */
+    ok(launch(f->compiled, NULL, f->memory, BLOCK)); /* the legacy stream waits for recording in all other streams */
     ok(launch(f->compiled, f->busy, f->memory, BLOCK));
     ok(cuEventRecord(event, f->busy));
     ok(cuStreamWaitEvent(stream, event, 0));
@@ -129,7 +129,7 @@ static void call_much(struct fixture *f, CUstream other)
     ok(cuCtxSetCurrent(f->context));
 }
 
-/* From the moment when the slow launch is in the compiler to the end of all other calls. */
+/* From the time when the slow launch is in the compiler to the end of all other calls. */
 static void call_while_it_compiles(struct fixture *f, CUstream other)
 {
     alarm(PATIENCE_S);
@@ -184,7 +184,7 @@ static void test_calls_go_on_while_a_kernel_is_compiled(void **state)
     check(*state, true);
 }
 
-/* Vulkan's drivers compile a kernel for each shape of blocks. */
+/* Vulkan's drivers compile a kernel for each block shape. */
 static void test_calls_go_on_while_it_is_compiled_for_another_block(void **state)
 {
     if (!real->kernels->prepare)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What %globaltimer is made of: the length of a tick is found from readings of clocks as drivers have them, and the formula that kernels
- * follow then gives the host's time. Readings are made up: launches of 50 us at which the clock is read somewhere in between. */
+/* The computation of %globaltimer: the length of a tick is estimated from readings of clocks as drivers provide them, and the formula that
+ * kernels use then gives the host's time. The readings are synthetic: launches of 50 us in which the clock is read at a random time. */
 #include "core/device/timer.h"
 
 #include <setjmp.h>
@@ -22,7 +22,7 @@ struct clock {
     double nominal_ns;
     double cycle_ns;        /* of the processor's counter; 0: none */
     bool is_counter;        /* the clock is that counter */
-    double want_ns, within; /* of the tick, relative */
+    double want_ns, within; /* relative error of the tick */
 };
 
 static const struct clock clocks[] = {
@@ -51,7 +51,7 @@ static void make_readings(const struct clock *clock, struct ct_timer_reading *re
     }
 }
 
-/* As kernels do. */
+/* The computation of kernels. */
 static uint64_t timer_at(const struct ptx2spv_timer *timer, uint64_t ticks)
 {
     return timer->origin_ns + ticks * timer->whole_ns + (uint64_t)((unsigned __int128)ticks * timer->fraction >> 64);
@@ -85,7 +85,8 @@ static void test_ticks_become_nanoseconds(void **state)
     }
 }
 
-/* A busy machine: launches in which the clock is read at the very beginning or end of 6 ms. What is measured alone would be 1.4 ns a tick. */
+/* A busy machine: launches in which the clock is read at the very beginning or end of 6 ms. The measurement alone would give 1.4 ns for a
+ * tick. */
 static void test_long_launches_tell_less(void **state)
 {
     const struct ct_timer_reading readings[2] = {{.ticks = 6000000, .before_ns = 0, .after_ns = 6000000},
@@ -103,7 +104,7 @@ static void test_long_launches_tell_less(void **state)
     assert_int_equal(timer.fraction, 0);
     question.readings = narrow;
     question.count = 3;
-    assert_true(ct_timer_error(&question) < 0.003); /* by the two narrow ones */
+    assert_true(ct_timer_error(&question) < 0.003); /* from the two narrow intervals */
 }
 
 static void test_a_clock_that_stands_is_none(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A module is unloaded while another thread launches one of its kernels: the kernel lives until that launch is complete. The backend is the
- * real one, but it records the launch only when the other thread is unloading, and behind a wait which ends when the test says so. */
+/* A module is unloaded while another thread launches one of its kernels: the kernel exists until that launch is complete. The backend is
+ * the real one, but it records the launch only when the other thread is unloading, and after a wait that the test ends. */
 #include "api_test.h"
 
 #include "api_kernels.h"
@@ -14,7 +14,7 @@
 
 enum { BLOCK = 64, PATIENCE_S = 60, ABOUT_TO_WAIT_US = 100000 };
 
-/* ---- a backend that knows whether a destroyed kernel is still to run ---- */
+/* ---- a backend that checks whether a destroyed kernel is still needed by a launch ---- */
 
 static const struct ct_backend *real;
 static struct ct_backend watched;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Causes a message of the validation layer, and is content: ctest shall fail it nevertheless (third_party/TestOutput.cmake), which the
- * property WILL_FAIL makes a success. So the tests that must stay silent can indeed fail. */
+/* Causes a message of the validation layer and returns success: ctest must fail it nevertheless (third_party/TestOutput.cmake), which the
+ * property WILL_FAIL turns into a success. So the tests that must not cause messages can indeed fail. */
 #include "backend_vk/vk.h"
 #include "core/device/backend.h"
 

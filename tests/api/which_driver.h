@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which driver a test runs on. */
+/* Detects the driver that a test runs with. */
 #ifndef CUTTLE_TESTS_WHICH_DRIVER_H
 #define CUTTLE_TESTS_WHICH_DRIVER_H
 
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* Whether it is ours. NVIDIA's also exports the entry points of its debugger; ours has what the manual of the driver API has and nothing
- * else (exports_test.cmake). For what NVIDIA's driver does not survive, such as handles that it never gave out, and for the few answers
- * of it that we do not repeat; native_facts.def has the reasons. */
+/* Whether it is ours. NVIDIA's also exports the entry points of its debugger interface; ours exports exactly the functions in the manual of
+ * the driver API (exports_test.cmake). Used for calls that NVIDIA's driver does not survive, such as invalid handles, and for the few
+ * results in which we differ on purpose; native_facts.def has the reasons. */
 static inline int on_cuttle(void)
 {
     return dlsym(RTLD_DEFAULT, "cudbgGetAPI") == NULL;

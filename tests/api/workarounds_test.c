@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of workarounds: versions are compared as numbers, CUTTLE_WORKAROUNDS is heeded, every row names a test that is there, and the
- * mask gets to the target that the compiler sees. */
+/* The table of workarounds: versions are compared as numbers, CUTTLE_WORKAROUNDS is applied, every row names an existing test, and the mask
+ * reaches the compiler's target. */
 #include "chosen_backend.h"
 #include "core/device/backend.h"
 #include "core/device/workarounds.h"
@@ -77,7 +77,7 @@ static void test_unknown_words_are_found(void **state)
     assert_memory_equal(word, "-none", 5);
 }
 
-/* Versions are made up: no row has bounds so far. */
+/* The versions are invented: no row has bounds so far. */
 static const struct {
     const char *version, *first, *last;
     bool is_faulty;
@@ -106,7 +106,7 @@ static void test_versions_are_numbers(void **state)
             fail_msg("%s in [%s, %s]", versions[i].version, versions[i].first, versions[i].last);
 }
 
-/* ---- the compiler sees it ---- */
+/* ---- the mask in the compiler ---- */
 
 enum { SAME = 0, OTHER = 1, NO_DEVICE = 77 };
 

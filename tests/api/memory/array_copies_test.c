@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies to, from and between CUDA arrays, against a model in host memory: boxes at any place, any pitch and height, every other side. */
+/* Copies to, from and between CUDA arrays, compared with a model in host memory: boxes at any position, any pitch and height, with every
+ * other kind of memory. */
 #include "arrays.h"
 
 #include <pthread.h>
@@ -8,7 +9,7 @@
 
 #define BUFFER_BYTES ((size_t)96 << 10)
 
-/* An array, and what it should hold. */
+/* An array, and its expected contents. */
 struct model {
     CUarray array;
     unsigned char *bytes;
@@ -51,7 +52,7 @@ static void whole(const struct model *model, void *host, bool to_array)
     copy.srcPitch = copy.dstPitch = model->row;
     copy.srcHeight = copy.dstHeight = model->rows;
     ok(cuMemcpy3D(&copy));
-    ok(cuCtxSynchronize()); /* of pageable memory only the reading is over; other streams come next */
+    ok(cuCtxSynchronize()); /* for pageable memory only the read has completed; other streams are used next */
 }
 
 static struct model model_of(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR *desc, size_t element)
@@ -114,12 +115,12 @@ static unsigned char *model_row(const struct model *model, const struct box *box
     return model->bytes + ((box->z + z) * model->rows + box->y + y) * model->row + box->x;
 }
 
-/* The plain side: a buffer, with a host copy of what it should hold. */
+/* The plain side: a buffer, with a host copy of its expected contents. */
 struct plain {
     const char *name;
     CUmemorytype type;
     CUdeviceptr device;
-    unsigned char *host; /* what the copy is told, for HOST; may be the mirror itself */
+    unsigned char *host; /* the pointer passed to the copy, for HOST; may be the mirror itself */
     unsigned char *mirror;
 };
 
@@ -145,17 +146,17 @@ static void check_plain(const struct plain *plain)
     assert_memory_equal(got, plain->mirror, BUFFER_BYTES);
 }
 
-/* Where a box lies in a plain buffer. */
+/* The position of a box in a plain buffer. */
 struct lie {
-    size_t start, x, y, z, pitch, height; /* start: of the pointer in the buffer */
+    size_t start, x, y, z, pitch, height; /* start: offset of the pointer in the buffer */
 };
 
-/* Of 1D layers without gaps: between those NVIDIA's driver (580.159.04) goes by the pitch alone, whatever the height. */
+/* Of 1D layers without padding: between them NVIDIA's driver (580.159.04) uses the pitch alone and ignores the height. */
 static struct lie random_lie(const struct model *model, const struct box *box)
 {
     size_t element = model->element;
     struct lie lie = {0};
-    size_t grain = random_below(3) ? element : 1; /* often aligned, often not */
+    size_t grain = random_below(3) ? element : 1; /* sometimes aligned, sometimes not */
 
     lie.start = random_below(50) * grain;
     lie.x = random_below(6) * grain;
@@ -213,7 +214,8 @@ static CUDA_MEMCPY3D describe(const struct model *model, const struct box *box, 
     return copy;
 }
 
-/* By turns: synchronous, in a stream, in the thread's stream, between contexts; of one slice also the two-dimensional forms. */
+/* Alternates between synchronous copies, copies in a stream, in the thread's stream, and between contexts; for one slice also the
+ * two-dimensional functions. */
 static void run(const CUDA_MEMCPY3D *c, CUstream stream, unsigned way)
 {
     ok(cuCtxSynchronize());
@@ -257,7 +259,7 @@ static void run(const CUDA_MEMCPY3D *c, CUstream stream, unsigned way)
     } else {
         ok(cuMemcpy3DAsync(c, way % 8 == 2 ? CU_STREAM_PER_THREAD : stream));
     }
-    ok(cuCtxSynchronize()); /* copies within device memory do not wait, and the streams have no order */
+    ok(cuCtxSynchronize()); /* copies within device memory are asynchronous, and the streams have no order */
 }
 
 static void copy_a_box(struct model *model, const struct plain *plain, CUstream stream, bool to_array, unsigned way)
@@ -302,7 +304,7 @@ static void boxes_to_and_from_memory(void **state)
     ok(cuStreamDestroy(stream));
 }
 
-/* The same by batches, whose extents count elements. */
+/* The same with batches, whose extents count elements. */
 static CUDA_MEMCPY3D_BATCH_OP batch_op(const struct model *model, const struct box *box, CUdeviceptr plain, const struct lie *lie,
                                        bool to_array)
 {
@@ -354,7 +356,7 @@ static void boxes_by_batches(void **state)
     ok(cuStreamSynchronize(stream));
     memcpy(model_row(&model, &out, 8, 0), model.bytes, 8 * model.row);
     check_model(&model);
-    if (on_cuttle()) { /* NVIDIA's driver (580.159.04) takes the layer of the destination for that of the source, too */
+    if (on_cuttle()) { /* NVIDIA's driver (580.159.04) uses the destination's layer for the source, too */
         between.dst.op.array.offset.z = 4;
         ok(cuMemcpy3DBatchAsync_v2(1, &between, 0, stream));
         ok(cuStreamSynchronize(stream));
@@ -436,7 +438,7 @@ static void between_formats_of_one_size(void **state)
     drop_model(&from);
 }
 
-/* Nor does that, as long as it is whole elements on both sides. */
+/* Nor does the size of an element, if both sides consist of whole elements. */
 static void between_elements_of_two_sizes(void **state)
 {
     struct model to = make_model(&(struct array_kind){"1D", 64, 0, 0, 0}, 3), from = make_model(&(struct array_kind){"1D", 64, 0, 0, 0}, 2);
@@ -449,7 +451,7 @@ static void between_elements_of_two_sizes(void **state)
     drop_model(&from);
 }
 
-/* One half of an array to the other. */
+/* Copies one half of an array to the other. */
 static void within_one_array(void **state)
 {
     struct model model = make_model(&(struct array_kind){"2D", 64, 32, 0, 0}, 2);
@@ -458,7 +460,7 @@ static void within_one_array(void **state)
     (void)state;
     copy.srcArray = copy.dstArray = model.array;
     copy.dstXInBytes = 128;
-    ok(cuMemcpy2D(&copy)); /* does not wait; check_model's copy comes after it in the same stream */
+    ok(cuMemcpy2D(&copy)); /* asynchronous; check_model's copy follows it in the same stream */
     for (size_t y = 0; y < 32; y++)
         memcpy(model.bytes + y * 256 + 128, model.bytes + y * 256, 128);
     check_model(&model);
@@ -510,7 +512,7 @@ static void rows_of_bytes(void **state)
     drop_model(&b);
 }
 
-/* ---- order and size ---- */
+/* ---- ordering and size ---- */
 
 static atomic_int may_go;
 
@@ -550,7 +552,7 @@ static void copies_are_in_the_streams_order(void **state)
     drop_model(&model);
 }
 
-/* More than any staging buffer has, in rows that are longer than some. */
+/* Larger than any staging buffer, in rows some of which are longer than it. */
 static void large_arrays(void **state)
 {
     static const struct array_kind kinds[] = {
@@ -582,7 +584,7 @@ static void large_arrays(void **state)
 
 /* ---- contexts and devices ---- */
 
-/* Arrays of another context, and of another device where there is one. */
+/* Arrays of another context, and of another device if there is one. */
 static void between_contexts(void **state)
 {
     struct model here = make_model(&array_kinds[1], 2), there;
@@ -603,7 +605,7 @@ static void between_contexts(void **state)
     peer.Height = 20;
     peer.Depth = 1;
     ok(cuMemcpy3DPeer(&peer));
-    ok(cuCtxSynchronize()); /* no copy within devices waits for the host, and the other context's thread stream for none */
+    ok(cuCtxSynchronize()); /* copies within devices are asynchronous, and the other context's per-thread stream does not wait for them */
     for (size_t y = 0; y < 20; y++)
         memcpy(there.bytes + y * there.row, here.bytes + y * here.row + 8, 100);
     ok(cuCtxSetCurrent(other));
@@ -666,7 +668,7 @@ static void many_threads(void **state)
     }
 }
 
-/* ---- what is refused ---- */
+/* ---- rejected copies ---- */
 
 static void bounds_and_elements(void **state)
 {
@@ -674,7 +676,7 @@ static void bounds_and_elements(void **state)
         const char *name;
         struct box box;
         CUresult want;
-        bool by_manual; /* NVIDIA's driver copies parts of elements all the same */
+        bool by_manual; /* NVIDIA's driver copies parts of elements anyway */
     } rows[] = {
         {"all of it", {0, 0, 0, 256, 32, 4}, CUDA_SUCCESS, false},
         {"its last element", {252, 31, 3, 4, 1, 1}, CUDA_SUCCESS, false},
@@ -731,7 +733,7 @@ static void odd_arguments(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyAtoH(host, other.array, 504, 16));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoA(other.array, 0, NULL, 8));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoA(model.array, 0, host, 512)); /* more than its first row */
-    if (on_cuttle()) { /* NVIDIA's driver takes parts of elements, and looks into handles */
+    if (on_cuttle()) { /* NVIDIA's driver accepts parts of elements, and dereferences handles */
         gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoA(other.array, 0, host, 12)); /* elements of 8 bytes */
         gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoA(other.array, 4, host, 8));
         gives(CUDA_ERROR_INVALID_HANDLE, cuMemcpyHtoA(MADE_UP(CUarray), 0, host, 16));

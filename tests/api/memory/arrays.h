@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of arrays share: kinds of arrays, formats, and the size of an element. */
+/* Shared by the tests of arrays: kinds of arrays, formats, and the size of an element. */
 #ifndef CUTTLE_TESTS_ARRAYS_H
 #define CUTTLE_TESTS_ARRAYS_H
 
@@ -18,7 +18,7 @@ static const struct array_format array_formats[] = {
 };
 #define N_ARRAY_FORMATS (sizeof array_formats / sizeof *array_formats)
 
-/* One kind of array that the manual has, in a small size. */
+/* One kind of array that the manual lists, with a small size. */
 struct array_kind {
     const char *name;
     size_t width, height, depth;
@@ -60,7 +60,7 @@ static inline int attribute(CUdevice_attribute which)
     return value;
 }
 
-/* The same request for a part of a mip tail; bytes. */
+/* The same request for a part of a mip tail; in bytes. */
 static inline CUarrayMapInfo tail_of(CUarrayMapInfo info, unsigned layer, uint64_t offset, uint64_t size)
 {
     info.subresourceType = CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA arrays and mipmapped arrays: what can be made, what is told of it, and what is refused. The copies are in array_copies_test.c. */
+/* CUDA arrays and mipmapped arrays: which ones can be created, their descriptors, and requests that are rejected. array_copies_test.c tests
+ * the copies. */
 #include "arrays.h"
 
 #include <stdbool.h>
 
 #define MIB ((size_t)1 << 20)
 
-/* All of a host buffer to an array or back, by the widest form. */
+/* Copies all of a host buffer to an array or back, with the most general function. */
 static void copy_all(CUarray array, void *host, size_t row_bytes, size_t rows, size_t slices, bool to_array)
 {
     CUDA_MEMCPY3D copy = {.WidthInBytes = row_bytes, .Height = rows, .Depth = slices};
@@ -55,7 +56,7 @@ static void assert_descriptor(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR *want
     assert_int_equal(flat.NumChannels, want->NumChannels);
 }
 
-/* ---- what there is ---- */
+/* ---- supported arrays ---- */
 
 static void every_kind_holds_every_format(void **state)
 {
@@ -91,7 +92,7 @@ static void two_dimensional_form(void **state)
     ok(cuArrayDestroy(array));
 }
 
-/* The entry points of CUDA before 3.2, whose extents and offsets have 32 bits: for contexts that are as old. */
+/* The functions of CUDA before 3.2, whose extents and offsets have 32 bits: for contexts of that version. */
 static struct {
     CUresult (*ctx_create)(CUcontext *, unsigned, CUdevice);
     CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR_v1 *);
@@ -136,7 +137,7 @@ static void old_forms_are_not_for_new_contexts(void **state)
     ok(cuArrayDestroy(array));
 }
 
-/* What is known of ours only. */
+/* Known for our driver only. */
 static void old_forms_in_old_contexts(void **state)
 {
     CUDA_ARRAY_DESCRIPTOR_v1 flat = {24, 0, CU_AD_FORMAT_SIGNED_INT16, 4};
@@ -169,11 +170,11 @@ static void old_forms_in_old_contexts(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, old.create(NULL, &flat));
     gives(CUDA_ERROR_INVALID_VALUE, old.create_3d(&array, NULL));
     gives(CUDA_ERROR_INVALID_VALUE, old.create_3d(NULL, &deep));
-    ok(cuCtxDestroy(context)); /* and the array with it */
+    ok(cuCtxDestroy(context)); /* and the array is destroyed with it */
     ok(cuCtxSetCurrent(*state));
 }
 
-/* ---- what may be asked for ---- */
+/* ---- limits ---- */
 
 #define L CUDA_ARRAY3D_LAYERED
 #define C CUDA_ARRAY3D_CUBEMAP
@@ -240,7 +241,7 @@ static void requests_by_the_manual(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* Each side of each kind is refused one above the attribute, and the first sides are granted at it. */
+/* For each side of each kind, a request one above the attribute is rejected, and the first sides are accepted at the attribute's value. */
 static void limits_are_those_of_the_attributes(void **state)
 {
     static const struct {
@@ -320,7 +321,7 @@ static void no_context_is_refused(void **state)
     ok(cuCtxSetCurrent(*state));
 }
 
-/* What the manual answers for arrays that are neither sparse, nor without memory, nor of several planes. */
+/* The manual's results for arrays that are neither sparse, nor without memory, nor of several planes. */
 static void ordinary_arrays_have_no_special_properties(void **state)
 {
     static const CUDA_ARRAY3D_DESCRIPTOR desc = {32, 32, 0, FLOAT, 1, 0};
@@ -343,7 +344,7 @@ static void ordinary_arrays_have_no_special_properties(void **state)
     ok(cuMipmappedArrayDestroy(mipmap));
 }
 
-/* Where the attribute says that there are none. */
+/* The attribute reports that there are none. */
 static void sparse_and_deferred_arrays_follow_their_attributes(void **state)
 {
     static const struct {
@@ -366,7 +367,7 @@ static void sparse_and_deferred_arrays_follow_their_attributes(void **state)
             gives(CUDA_ERROR_NOT_SUPPORTED, cuMipmappedArrayCreate(&mipmap, &desc, 2));
         }
     }
-    if (on_cuttle()) { /* elements that are packed, or in several planes */
+    if (on_cuttle()) { /* packed elements, or elements in several planes */
         CUDA_ARRAY3D_DESCRIPTOR desc = {64, 64, 0, CU_AD_FORMAT_NV12, 3, 0};
         CUarray array;
 
@@ -378,7 +379,7 @@ static void sparse_and_deferred_arrays_follow_their_attributes(void **state)
 
 /* ---- memory ---- */
 
-static void memory_runs_out_and_comes_back(void **state)
+static void memory_runs_out_and_is_freed(void **state)
 {
     size_t side = (size_t)attribute(CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH);
     CUDA_ARRAY3D_DESCRIPTOR desc = {side, side, side, FLOAT, 4, 0};
@@ -402,7 +403,7 @@ static void free_memory_shrinks_by_an_array(void **state)
 
     (void)state;
     if (attribute(CU_DEVICE_ATTRIBUTE_INTEGRATED))
-        return; /* the rest of the machine changes it, too */
+        return; /* other processes change it, too */
     ok(cuMemGetInfo(&before, &total));
     ok(cuArray3DCreate(&array, &desc));
     ok(cuMemGetInfo(&with, &total));
@@ -484,7 +485,7 @@ static void levels_are_memory_of_their_own(void **state)
     for (unsigned i = 0; i < 6; i++) {
         size_t side = 32u >> i;
 
-        ok(cuMipmappedArrayGetLevel(&again, mipmap, i)); /* whatever handle it is, it is that level */
+        ok(cuMipmappedArrayGetLevel(&again, mipmap, i)); /* whatever the handle is, it denotes that level */
         copy_all(again, back, side * 4, side, 1, false);
         memset(texels, (int)(0x10 + i), sizeof texels);
         assert_memory_equal(back, texels, side * side * 4);
@@ -492,7 +493,7 @@ static void levels_are_memory_of_their_own(void **state)
     ok(cuMipmappedArrayDestroy(mipmap));
 }
 
-/* ---- handles that are none; NVIDIA's driver looks into what they point at ---- */
+/* ---- invalid handles; NVIDIA's driver dereferences them ---- */
 
 static void dead_and_foreign_handles(void **state)
 {
@@ -528,7 +529,7 @@ static void dead_and_foreign_handles(void **state)
     }
     ok(cuMipmappedArrayCreate(&mipmap, &desc, 2));
     ok(cuMipmappedArrayGetLevel(&level, mipmap, 1));
-    ok(cuArrayDestroy(level)); /* which does nothing to it */
+    ok(cuArrayDestroy(level)); /* this has no effect on it */
     ok(cuArray3DGetDescriptor(&deep, level));
     gives(CUDA_ERROR_INVALID_HANDLE, cuArrayDestroy((CUarray)mipmap));
     gives(CUDA_ERROR_INVALID_HANDLE, cuMipmappedArrayDestroy((CUmipmappedArray)level));
@@ -575,7 +576,7 @@ int main(void)
         cmocka_unit_test(no_context_is_refused),
         cmocka_unit_test(ordinary_arrays_have_no_special_properties),
         cmocka_unit_test(sparse_and_deferred_arrays_follow_their_attributes),
-        cmocka_unit_test(memory_runs_out_and_comes_back),
+        cmocka_unit_test(memory_runs_out_and_is_freed),
         cmocka_unit_test(free_memory_shrinks_by_an_array),
         cmocka_unit_test(many_are_made_and_destroyed),
         cmocka_unit_test(levels_are_halved),

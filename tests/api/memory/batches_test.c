@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of copies, by the manual (Driver API: Memory Management, cuMemcpyBatchAsync and cuMemcpy3DBatchAsync). A plain program of the
- * driver API: NVIDIA's own driver has to pass, too. */
+/* Batches of copies, according to the manual (Driver API: Memory Management, cuMemcpyBatchAsync and cuMemcpy3DBatchAsync). A plain program
+ * of the driver API: NVIDIA's own driver must pass, too. */
 #include "virtual_memory.h"
 
-/* The forms of CUDA 12.8, which tell which copy failed; cuda.h's names mean the newer ones. */
+/* The functions of CUDA 12.8, which report the copy that failed; cuda.h's names refer to the newer ones. */
 #undef cuMemcpyBatchAsync
 #undef cuMemcpy3DBatchAsync
 
@@ -46,7 +46,7 @@ static CUresult copy_all(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, si
     return cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, &attributes, &first, 1, stream);
 }
 
-/* ---- what a batch does ---- */
+/* ---- the effect of a batch ---- */
 
 /* "Performs memory copies from source buffers specified in srcs to destination buffers specified in dsts", between all kinds of memory. */
 static void copies_between_all_kinds(void **state)
@@ -72,7 +72,7 @@ static void copies_between_all_kinds(void **state)
 
         count_up(expected, BYTES, n);
         ok(cuMemcpy(from, host_pointer(expected), BYTES));
-        ok(cuCtxSynchronize()); /* the default stream's work is no other stream's, and may be under way still */
+        ok(cuCtxSynchronize()); /* the default stream's work is not ordered with other streams, and may still be in flight */
         ok(copy_all(&to, &from, &bytes, 1, orders[n / 9], stream));
         ok(cuStreamSynchronize(stream));
         ok(cuMemcpy(host_pointer(back), to, BYTES - 1));
@@ -115,8 +115,8 @@ static void attributes_are_for_the_copies_from_their_index_on(void **state)
     ok(cuMemFree(device));
 }
 
-/* "This stream [...] must not be the legacy NULL stream", and NULL is none in the variants for threads' own default streams either: NVIDIA's
- * driver wants it by its name. */
+/* "This stream [...] must not be the legacy NULL stream", and NULL is invalid in the variants for per-thread default streams, too: NVIDIA's
+ * driver requires the named handle. */
 static void null_is_no_stream_for_a_batch(void **state)
 {
     CUmemcpyAttributes attributes = with_order(CU_MEMCPY_SRC_ACCESS_ORDER_STREAM);
@@ -142,9 +142,9 @@ static void CUDA_CB write_nines(void *user)
     memset(user, 9, BYTES);
 }
 
-/* "STREAM: the source will be accessed in stream order": what a slow host function of the stream wrote before is there, also in pageable
- * memory. The call may wait for it. */
-static void stream_order_reads_when_its_turn_comes(void **state)
+/* "STREAM: the source will be accessed in stream order": the copy sees what a slow host function of the stream wrote before, also in
+ * pageable memory. The call may wait for it. */
+static void stream_order_reads_at_execution(void **state)
 {
     unsigned char *source = malloc(BYTES), back[BYTES];
     CUdeviceptr device, from = host_pointer(source);
@@ -166,8 +166,8 @@ static void stream_order_reads_when_its_turn_comes(void **state)
     free(source);
 }
 
-/* "DURING_API_CALL: all accesses must be complete before the API call returns": the source may be written at once, pinned or not. What
- * the stream got before keeps it busy meanwhile; the call may wait for that. */
+/* "DURING_API_CALL: all accesses must be complete before the API call returns": the source may be overwritten at once, page-locked or not.
+ * Earlier work keeps the stream busy meanwhile; the call may wait for that. */
 static void during_the_call_reads_before_it_returns(void **state)
 {
     unsigned char back[BYTES], stack[BYTES], scratch[BYTES];
@@ -279,7 +279,7 @@ static void boxes_have_gaps_or_none(void **state)
     ok(cuStreamDestroy(stream));
 }
 
-/* ---- what is refused ---- */
+/* ---- rejected batches ---- */
 
 static linear_form *linear_of_12_8(void)
 {
@@ -299,7 +299,7 @@ static box_form *box_of_12_8(void)
     return form;
 }
 
-/* A good batch of three copies, of which each row spoils something. */
+/* A valid batch of three copies, in which each row invalidates something. */
 struct good {
     unsigned char source[64];
     CUdeviceptr device, dsts[3], srcs[3];
@@ -385,7 +385,7 @@ static void linear_batches_are_refused(void **state)
         ok(cuCtxSynchronize());
         ok(cuMemcpyDtoH(back, g.device, 64));
         for (size_t k = 0; on_cuttle() && k < 64; k++)
-            assert_int_equal(back[k], 0); /* nothing of it was done */
+            assert_int_equal(back[k], 0); /* no copy of it was executed */
         ok(cuMemFree(g.device));
         ok(cuStreamDestroy(stream));
     }
@@ -498,7 +498,7 @@ int main(void)
         cmocka_unit_test(copies_between_all_kinds),
         cmocka_unit_test(attributes_are_for_the_copies_from_their_index_on),
         cmocka_unit_test(null_is_no_stream_for_a_batch),
-        cmocka_unit_test(stream_order_reads_when_its_turn_comes),
+        cmocka_unit_test(stream_order_reads_at_execution),
         cmocka_unit_test(during_the_call_reads_before_it_returns),
         cmocka_unit_test(a_batch_is_in_stream_order),
         cmocka_unit_test(boxes_have_gaps_or_none),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies within device memory, from and to every alignment, of sizes around the blocks of the kernel that does them on some devices
- * (core/copy/copy_kernel.c); CUTTLE_COPY_BY_KERNEL makes all do so. What lies around the destination stays. */
+/* Copies within device memory, from and to every alignment, with sizes around the blocks of the kernel that executes them on some devices
+ * (core/copy/copy_kernel.c); CUTTLE_COPY_BY_KERNEL makes all devices use it. The memory around the destination is unchanged. */
 #include "../api_test.h"
 
 #define BYTES 70000u
@@ -61,13 +61,13 @@ static void what_overlaps_does_no_harm(void **state)
 {
     (void)state;
     ok(cuMemcpyDtoD(to, from, BYTES));
-    ok(cuMemcpyDtoD(to + 4096, to, 40960)); /* as memmove, though CUDA leaves it open */
+    ok(cuMemcpyDtoD(to + 4096, to, 40960)); /* like memmove, although CUDA leaves it undefined */
     ok(cuMemcpyDtoH(got, to, BYTES));
     assert_memory_equal(got, source, 4096);
     assert_memory_equal(got + 4096 + 40960, source + 4096 + 40960, BYTES - 4096 - 40960);
 }
 
-/* Downloads to pageable memory that several threads share. */
+/* Downloads to pageable memory that several threads execute together. */
 static void large_downloads(void **state)
 {
     const size_t bytes = ((size_t)9 << 20) + 13, pitch = 70001, rows = 130, width = 65537;

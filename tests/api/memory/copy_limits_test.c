@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies and fills at their limits: the last byte that may be touched and the first that may not, pitches at both ends, and more than 4
- * GiB. Large memory is touched in few places only: on a CPU device there are no pages behind the rest.
+/* Copies and fills at their limits: the last byte that may be accessed and the first that may not, the smallest and largest pitches, and
+ * more than 4 GiB. Large memory is accessed in few places only: on a CPU device the rest has no pages.
  *
  *     memory_copy_limits_test [--long]
  *
- * The long form also copies and fills more than 4 GiB at once, in addresses nearly all of which lead to the same 2 MiB. A plain program of
- * the driver API: NVIDIA's own driver has to pass, too. */
+ * The long form also copies and fills more than 4 GiB at once, in addresses nearly all of which are mapped to the same 2 MiB. A plain
+ * program of the driver API: NVIDIA's own driver must pass, too. */
 #include "virtual_memory.h"
 
 #define GIB ((size_t)1 << 30)
@@ -39,7 +39,7 @@ static int destroy(void **state)
 
 /* ---- the last byte ---- */
 
-/* Rows whose last ends with the allocation: the pitch's rest behind it is not touched, so it need not be there. `over`: one byte more. */
+/* The last row ends at the end of the allocation: the rest of its pitch is not accessed, so it need not exist. `over`: one byte more. */
 static CUDA_MEMCPY3D to_the_end(const size_t extent[3], size_t pitch, size_t height, bool dst_is_device, size_t over)
 {
     size_t span = ((extent[2] - 1) * height + extent[1] - 1) * pitch + extent[0];
@@ -89,12 +89,12 @@ static void the_last_byte_counts(void **state)
 
             memset(result, 0, BYTES);
             ok(cuMemcpy3D(&copy));
-            if (way == 1) /* it comes back from where it went */
+            if (way == 1) /* it is copied back from the destination */
                 for (size_t z = 0; z < e[2]; z++)
                     for (size_t y = 0; y < e[1]; y++)
                         assert_memory_equal(result + (z * height + y) * pitch, source + (z * height + y) * pitch, e[0]);
             if (e[0] == BYTES || !on_cuttle())
-                continue; /* natively allocations end at larger multiples */
+                continue; /* NVIDIA's allocations end at larger multiples */
             gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&beyond));
             gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3DAsync(&beyond, CU_STREAM_PER_THREAD));
             if (e[2] == 1) {
@@ -137,7 +137,7 @@ static void fills_to_the_last_byte(void **state)
     free(expected);
 }
 
-/* Each 16- and 32-bit element whole, in rows that begin anywhere their alignment allows. */
+/* Each 16- and 32-bit element is written completely, in rows that begin at any permitted alignment. */
 static void elements_keep_their_bytes(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void elements_keep_their_bytes(void **state)
     assert_int_equal(result[16], 0);
 }
 
-/* Modulo the size of a page the ends lie some bytes apart, which is where processors may be slow, and copies go another way. */
+/* Modulo the page size the ends are some bytes apart; processors may be slow there, so copies use another method. */
 static void ends_a_few_bytes_apart(void **state)
 {
     static const size_t distances[] = {0, 1, 16, 63, 64, 4080}, lengths[] = {2047, 2048, 2049, 2113, 6000, 65536, MIB - 1, MIB};
@@ -207,7 +207,7 @@ static void a_pitch_has_a_maximum(void **state)
         ok(cuMemcpy2DUnaligned(&rows));
         ok(cuMemcpy3D(&copy));
         if (!on_cuttle())
-            continue; /* NVIDIA's driver takes any pitch for a single row */
+            continue; /* NVIDIA's driver accepts any pitch for a single row */
         *(i ? &copy.srcPitch : &copy.dstPitch) = most + 1;
         rows = flat(&copy);
         gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy2D(&rows));
@@ -256,7 +256,7 @@ static void pitched_memory(void **state)
         assert_true(p == 7 && pitch == 7 && last != 7);
 }
 
-/* Sizes whose products are beyond 64 bits are refused, and nothing is touched. */
+/* Sizes whose products exceed 64 bits are rejected, and no memory is accessed. */
 static void products_do_not_wrap(void **state)
 {
     const size_t extent[3] = {16, 2, 2}, half = (size_t)1 << 63, third = (size_t)1 << 33;
@@ -265,7 +265,7 @@ static void products_do_not_wrap(void **state)
 
     (void)state;
     if (!on_cuttle())
-        skip(); /* NVIDIA's driver takes what 64 bits leave of such numbers, or reads what is not there */
+        skip(); /* NVIDIA's driver truncates such numbers to 64 bits, or reads out of bounds */
     bad = good, bad.dstY = half;
     gives(CUDA_ERROR_INVALID_VALUE, cuMemcpy3D(&bad));
     bad = good, bad.srcZ = half;
@@ -288,7 +288,8 @@ static void products_do_not_wrap(void **state)
     ok(cuCtxSynchronize());
 }
 
-/* "If specified, srcHeight must be greater than or equal to Height + srcY, and dstHeight [..]": of one slice, too, where it is not used. */
+/* "If specified, srcHeight must be greater than or equal to Height + srcY, and dstHeight [..]": also for one slice, where it is not
+ * used. */
 static void heights_of_one_slice(void **state)
 {
     const size_t extent[3] = {16, 4, 1};
@@ -308,7 +309,7 @@ static void heights_of_one_slice(void **state)
     ok(cuMemcpy3D(&bad));
 }
 
-/* Nothing to copy is no error, whatever the pointers are. */
+/* An empty copy is not an error, whatever the pointers are. */
 static void extents_of_nothing(void **state)
 {
     const size_t extent[3] = {16, 2, 2};
@@ -334,7 +335,7 @@ static void extents_of_nothing(void **state)
     ok(cuMemcpyDtoDAsync(device, other, 0, CU_STREAM_PER_THREAD));
 }
 
-/* Copies within one allocation whose rows lie between each other: no byte is both read and written. */
+/* Copies within one allocation whose rows are interleaved: no byte is both read and written. */
 static void rows_between_rows(void **state)
 {
     static const size_t pitches[] = {20, 64, 100, 700};
@@ -380,7 +381,7 @@ static void work_far_inside(CUdeviceptr p)
 
     for (unsigned i = 0; i < SEEDS_WORDS; i++)
         words[i] = i * 7 + 1;
-    ok(cuMemsetD32(p + 12340, 5, SEEDS_WORDS)); /* where 32 bits would lead */
+    ok(cuMemsetD32(p + 12340, 5, SEEDS_WORDS)); /* the address if it were truncated to 32 bits */
     ok(cuMemsetD32(p + far, 9, SEEDS_WORDS));
     ok(cuMemcpyDtoH(back, p + 12340, sizeof back));
     assert_int_equal(back[0], 5);
@@ -395,12 +396,12 @@ static void work_far_inside(CUdeviceptr p)
         assert_int_equal(back[i], words[i] * 3 + 1);
     ok(cuMemcpyDtoH(back, p + 12340, sizeof back));
     assert_int_equal(back[0], 5);
-    if (!seeds_attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS)) /* else somebody's pageable memory may lie there */
+    if (!seeds_attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS)) /* otherwise the address may be unrelated pageable memory */
         gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(back, p + 5 * GIB, 4));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(p + far, 1, GIB));
 }
 
-/* Rows that lie 1 GiB and a bit apart. */
+/* Rows that are slightly more than 1 GiB apart. */
 static void rows_far_apart(CUdeviceptr p)
 {
     const size_t pitch = GIB + 4096;
@@ -424,7 +425,7 @@ static void rows_far_apart(CUdeviceptr p)
         assert_int_equal(result[row * 100 + 89], row);
         assert_int_equal(result[row * 100 + 90], 0);
     }
-    copy.dstMemoryType = CU_MEMORYTYPE_DEVICE; /* and on the device: every row one to the right */
+    copy.dstMemoryType = CU_MEMORYTYPE_DEVICE; /* and on the device: every row is moved right by one */
     copy.dstDevice = p + 64 + 200;
     copy.dstPitch = pitch;
     ok(cuMemcpy2D(&copy));
@@ -443,14 +444,14 @@ static void beyond_4_gib_in_one_allocation(void **state)
         skip();
     r = cuMemAlloc(&p, 5 * GIB);
     if (r == CUDA_ERROR_OUT_OF_MEMORY)
-        skip(); /* a device that makes no such large ones */
+        skip(); /* a device without such large allocations */
     ok(r);
     work_far_inside(p);
     rows_far_apart(p);
     ok(cuMemFree(p));
 }
 
-/* The same in addresses that are only reserved, but for three places. */
+/* The same in addresses that are reserved, but mapped in three places only. */
 static void beyond_4_gib_in_reserved_addresses(void **state)
 {
     size_t granule, offsets[3];
@@ -488,8 +489,8 @@ static void beyond_4_gib_in_reserved_addresses(void **state)
     ok(cuMemAddressFree(start, 6 * GIB));
 }
 
-/* More than 2^32 bytes of addresses. All granules but the last are one and the same memory, so that there need not be so much; the last is
- * where nothing comes if sizes are cut to 32 bits. */
+/* More than 2^32 bytes of addresses. All granules but the last are mapped to the same memory, so that little is needed; the last one is
+ * where no data would arrive if sizes were truncated to 32 bits. */
 struct wide {
     CUdeviceptr start;
     size_t granule, count, size;
@@ -517,7 +518,7 @@ static void wide_free(const struct wide *wide)
     ok(cuMemAddressFree(wide->start, wide->size));
 }
 
-/* Fills both memories by calls of their size. */
+/* Fills both memories with calls of their full size. */
 static void wide_fill(const struct wide *wide, unsigned char body, unsigned char last)
 {
     ok(cuMemsetD8(wide->start, body, wide->granule));
@@ -535,7 +536,7 @@ static void wide_holds(const struct wide *wide, unsigned char body, unsigned cha
     assert_int_equal(result[3], last);
 }
 
-/* The same of the host's memory. */
+/* The same for host memory. */
 static unsigned char *wide_host(const struct wide *like)
 {
     char *start = mmap(NULL, like->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -573,7 +574,7 @@ static void more_than_2_to_the_32_bytes_filled(void **state)
     wide_free(&wide);
 }
 
-/* Whole, both ways, and between two places of the device, linear and in rows. */
+/* All of it, in both directions, and between two places of the device, linear and in rows. */
 static void more_than_2_to_the_32_bytes_copied(void **state)
 {
     CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_HOST, .dstMemoryType = CU_MEMORYTYPE_DEVICE};

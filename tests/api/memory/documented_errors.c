@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks documented_errors.def against the libcuda that it finds: the errors that the manual lists for the functions of the memory chapters,
- * each provoked. The harness tells more (../api/facts.h). */
+/* Checks documented_errors.def with the loaded libcuda: provokes each error that the manual lists for the functions of the memory chapters.
+ * ../api/facts.h describes the harness. */
 #include <cuda.h>
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #define MIB ((size_t)1 << 20)
 #define HUGE_BYTES ((size_t)1 << 46)
 
-/* What rows refer to. */
+/* Objects that rows refer to. */
 static CUdevice device;
 static CUcontext context;
 static CUstream stream, gone_stream;
@@ -69,7 +69,7 @@ static void *values[1] = {data};
 static size_t value_sizes[1] = {4};
 static CUstreamBatchMemOpParams operation = {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32}}, many_operations[256];
 
-/* A copy of 16 bytes from the host to device memory, with room for one mistake. */
+/* A copy of 16 bytes from the host to device memory, in which one member is made invalid. */
 static CUDA_MEMCPY2D rows_to(CUdeviceptr to)
 {
     return (CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_HOST,
@@ -103,7 +103,7 @@ static CUDA_MEMCPY3D_PEER peer_box_to(CUdeviceptr to)
                                 .Depth = 1};
 }
 
-/* Attributes of what may be asked for where the device has none of it. */
+/* Attributes of features that are queried where the device lacks them. */
 static bool has(CUdevice_attribute attribute)
 {
     int value = 0;
@@ -111,7 +111,7 @@ static bool has(CUdevice_attribute attribute)
     return cuDeviceGetAttribute(&value, attribute, 0) == CUDA_SUCCESS && value;
 }
 
-/* An array whose context is gone; `destroy` says what then is to be answered. */
+/* An array whose context has been destroyed; `destroy` selects which result is returned. */
 static CUresult of_destroyed_context(CUresult (*call)(CUarray))
 {
     CUarray orphan;
@@ -141,7 +141,7 @@ static CUresult destroy_mipmap_of_destroyed_context(void)
     return cuMipmappedArrayDestroy(orphan);
 }
 
-/* Arrays of 4 GiB until there are no more; frees them. What the last call gave. */
+/* Creates arrays of 4 GiB until memory runs out, and frees them. Returns the result of the last call. */
 static CUresult exhaust_by_arrays(bool of_three)
 {
     const CUDA_ARRAY_DESCRIPTOR flat = {.Width = 16384, .Height = 16384, .Format = CU_AD_FORMAT_UNSIGNED_INT32, .NumChannels = 4};
@@ -203,15 +203,15 @@ static bool prepare(enum group group)
     if (!pages)
         return false;
     if (group == GROUP_before) {
-        stream = CU_STREAM_PER_THREAD; /* batches do not take NULL */
+        stream = CU_STREAM_PER_THREAD; /* batches do not accept NULL */
         return true;
     }
-    if (group == GROUP_after && atexit(run_at_exit) != 0) /* before cuInit: so it is called behind what the library does then */
+    if (group == GROUP_after && atexit(run_at_exit) != 0) /* before cuInit: called after the library's initialization */
         return false;
     if (cuInit(0) != CUDA_SUCCESS || cuDeviceGet(&device, 0) != CUDA_SUCCESS || !make_objects())
         return false;
     if (group == GROUP_without)
-        stream = CU_STREAM_PER_THREAD; /* any other knows its context, and batches do not take the default stream */
+        stream = CU_STREAM_PER_THREAD; /* any other stream has a context, and batches do not accept the default stream */
     return group != GROUP_without || cuCtxSetCurrent(NULL) == CUDA_SUCCESS;
 }
 
@@ -227,7 +227,7 @@ static void run_at_exit(void)
     _exit(EXIT_SUCCESS);
 }
 
-/* Where the rows of a group are checked, if they are for the device. */
+/* Checks the rows of a group, if they apply to the device. */
 static void run_rows(enum group group, void (*rows)(void *), void *user)
 {
     const bool lacks = group != GROUP_before && !has(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
@@ -245,7 +245,7 @@ static void run_rows(enum group group, void (*rows)(void *), void *user)
 }
 
 #define FACTS_RUN run_rows
-#define FACTS_FILE "memory/documented_errors.def" /* as ../facts.h sees it */
+#define FACTS_FILE "memory/documented_errors.def" /* the name that ../facts.h uses */
 #include "../facts.h"
 
 int main(int count, char **arguments)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A buffer of the shim's becomes a file in memory of its size when it is exported. An imported file is the buffer that it was made for, as
- * in the kernel; other files are refused. There is nothing in them: nobody executes anything. */
+/* When a buffer of the shim is exported, it becomes a file in memory of its size. An imported file denotes the buffer for which it was
+ * created, as in the kernel; other files are rejected. The files have no contents, since nothing is executed. */
 #include "drm_shim_buffers.h"
 
 #include <errno.h>
@@ -23,9 +23,9 @@
 #define AMDGPU_GEM_USERPTR 0x51
 #define GEM_OP_GET_CREATE_INFO 0
 #define DOMAIN_GTT 0x2u
-#define CREATE_CPU_GTT_USWC 0x4u /* flag: the host's mapping of it combines writes, and caches nothing */
+#define CREATE_CPU_GTT_USWC 0x4u /* flag: the host's mapping of the buffer is write-combined and not cached */
 #define N_HANDLES 65536
-#define FIRST_OF_PAGES 32768 /* handles of pages, for which the shim has none: ours */
+#define FIRST_OF_PAGES 32768 /* our handles of user pages, for which the shim has none */
 
 union gem_create { /* union drm_amdgpu_gem_create */
     struct gem_create_in {
@@ -51,7 +51,7 @@ struct prime { /* struct drm_prime_handle */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct buffer {
-    struct gem_create_in made; /* or, of pages of the process, nothing of it */
+    struct gem_create_in made; /* or, for pages of the process, zeros */
     uint64_t page_bytes;
     int file; /* 0: it has not been exported */
 } buffers[N_HANDLES];
@@ -90,7 +90,7 @@ static int use_pages(drm_ioctl *next, int fd, unsigned long request, struct gem_
     return 0;
 }
 
-/* 0: there is none left. */
+/* Returns 0 if none is left. */
 static int make_file(uint64_t bytes)
 {
     int file = memfd_create("buffer", MFD_CLOEXEC);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers as file descriptors, which Mesa's drm-shim does not know: part of what is preloaded before it (drm_shim_signals.c). */
+/* Buffers as file descriptors, which Mesa's drm-shim does not support: part of the library that is preloaded before it
+ * (drm_shim_signals.c). */
 #ifndef CUTTLE_TESTS_DRM_SHIM_BUFFERS_H
 #define CUTTLE_TESTS_DRM_SHIM_BUFFERS_H
 
@@ -7,16 +8,16 @@
 
 typedef int drm_ioctl(int fd, unsigned long request, ...);
 
-/* Does the request, if it is about buffers that are shared. 0: it is not, and was not looked at. */
+/* Executes the request if it concerns shared buffers. Returns 0 if it does not; the request is then unread. */
 int drm_shim_buffers(drm_ioctl *next, int fd, unsigned long request, void *argument, int *result);
 
-/* What the host's memory that a buffer is made of is to the host: the kernel maps its own as the flags of its creation say. */
+/* The caching type of the host memory of a buffer: the kernel maps its own memory according to the flags of the buffer's creation. */
 enum drm_shim_kind {
     DRM_SHIM_CACHED,   /* the kernel's, cached */
     DRM_SHIM_UNCACHED, /* the kernel's, write-combined */
-    DRM_SHIM_PAGES,    /* the process's own pages, which are cached */
+    DRM_SHIM_PAGES,    /* pages of the process, which are cached */
 };
-/* How much of it there is now. Tests find it by its name (dlsym), since the shim is preloaded. */
+/* The current size of the memory of each type. Tests find the function by its name (dlsym), since the shim is preloaded. */
 uint64_t drm_shim_bytes(enum drm_shim_kind kind);
 
 #endif

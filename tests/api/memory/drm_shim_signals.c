@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded before Mesa's drm-shim, for tests of RADV with no GPU. It has no buffers as file descriptors: drm_shim_buffers.c. The shim knows no signals of synchronization objects, so RADV takes the
- * device for lost once memory was bound to a sparse buffer; here the signals succeed, and a wait lasts until the signal came, or a moment
- * for what only a GPU would signal. */
+/* Preloaded before Mesa's drm-shim, for tests of RADV without a GPU. drm_shim_buffers.c adds buffers as file descriptors. The shim does not
+ * implement signals of synchronization objects, so RADV considers the device lost once memory was bound to a sparse buffer; here the
+ * signals succeed, and a wait lasts until the signal, or a moment for signals that only a GPU would send. */
 #include "drm_shim_buffers.h"
 
 #include <dlfcn.h>

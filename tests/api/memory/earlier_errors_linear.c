@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Earlier errors: functions of linear, page-locked, managed and pooled memory, copies and fills, questions about pointers. */
+/* Earlier errors: functions of linear, page-locked, managed and pooled memory, copies and fills, queries of pointers. */
 #include "earlier_errors.h"
 
-/* Rows on the device, to the host or elsewhere on the device: good until the next are asked for. */
+/* Returns rows on the device, to the host or elsewhere on the device; valid until the next call. */
 static const CUDA_MEMCPY2D *rows(struct broken *b, bool down)
 {
     static CUDA_MEMCPY2D copy;
@@ -19,7 +19,7 @@ static const CUDA_MEMCPY2D *rows(struct broken *b, bool down)
     return &copy;
 }
 
-/* The same of a box. */
+/* The same for a box. */
 static const CUDA_MEMCPY3D *box(struct broken *b, bool down)
 {
     static CUDA_MEMCPY3D copy;
@@ -108,7 +108,7 @@ static CUresult set_pointer(struct broken *b)
 }
 
 /* clang-format off */
-#define CALLS(CALL, WAITS, GOES_ON) \
+#define CALLS(CALL, WAITS, CONTINUES) \
     CALL(mem_get_info, cuMemGetInfo(&b->size, &b->other_size)) \
     CALL(mem_alloc, cuMemAlloc(&b->pointer, 100)) \
     CALL(mem_alloc_large, cuMemAlloc(&b->pointer, (size_t)3 << 20)) \
@@ -168,9 +168,9 @@ static CUresult set_pointer(struct broken *b)
     CALL(mem_prefetch_async, prefetch(b)) \
     CALL(mem_advise, advise(b)) \
     CALL(mem_range_get_attribute, ask_range(b)) \
-    GOES_ON(pointer_get_attribute, ask_pointer(b)) \
-    GOES_ON(pointer_get_attributes, ask_pointers(b)) \
-    GOES_ON(pointer_set_attribute, set_pointer(b)) \
+    CONTINUES(pointer_get_attribute, ask_pointer(b)) \
+    CONTINUES(pointer_get_attributes, ask_pointers(b)) \
+    CONTINUES(pointer_set_attribute, set_pointer(b)) \
     CALL(stream_attach_mem_async, cuStreamAttachMemAsync(b->stream, b->managed, 0, CU_MEM_ATTACH_GLOBAL))
 /* clang-format on */
 

@@ -28,7 +28,7 @@ void errors_make_objects(struct broken *b)
     ok(vm_access(b->mapped, b->granule, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
 }
 
-/* The pools and virtual memory are the device's; arrays went with the context. */
+/* The pools and virtual memory belong to the device; arrays are destroyed with the context. */
 void errors_destroy_objects(struct broken *b)
 {
     cuMemFree(b->pooled);
@@ -117,16 +117,16 @@ static CUresult level_of(CUmipmappedArray mipmapped)
 }
 
 /* clang-format off */
-#define OBJECTS(CALL, WAITS, GOES_ON) \
-    GOES_ON(mem_pool_create, make_pool()) \
-    GOES_ON(device_get_default_mem_pool, default_pool(false)) \
-    GOES_ON(device_get_mem_pool, current_pool()) \
-    GOES_ON(device_set_mem_pool, default_pool(true)) \
-    GOES_ON(mem_pool_set_attribute, pool_attribute(b->pool, true)) \
-    GOES_ON(mem_pool_get_attribute, pool_attribute(b->pool, false)) \
-    GOES_ON(mem_pool_set_access, pool_access(b->pool, true)) \
-    GOES_ON(mem_pool_get_access, pool_access(b->pool, false)) \
-    GOES_ON(mem_pool_trim_to, cuMemPoolTrimTo(b->pool, 0)) \
+#define OBJECTS(CALL, WAITS, CONTINUES) \
+    CONTINUES(mem_pool_create, make_pool()) \
+    CONTINUES(device_get_default_mem_pool, default_pool(false)) \
+    CONTINUES(device_get_mem_pool, current_pool()) \
+    CONTINUES(device_set_mem_pool, default_pool(true)) \
+    CONTINUES(mem_pool_set_attribute, pool_attribute(b->pool, true)) \
+    CONTINUES(mem_pool_get_attribute, pool_attribute(b->pool, false)) \
+    CONTINUES(mem_pool_set_access, pool_access(b->pool, true)) \
+    CONTINUES(mem_pool_get_access, pool_access(b->pool, false)) \
+    CONTINUES(mem_pool_trim_to, cuMemPoolTrimTo(b->pool, 0)) \
     CALL(array_create, make_array(false)) \
     CALL(array_3d_create, make_array(true)) \
     CALL(array_get_descriptor, describe(b->array, false)) \
@@ -142,7 +142,7 @@ static CUresult level_of(CUmipmappedArray mipmapped)
     CALL(memcpy_a_to_h_async, cuMemcpyAtoHAsync(b->host, b->array, 0, WIDTH, b->stream)) \
     CALL(array_destroy, cuArrayDestroy(b->other_array)) \
     CALL(mipmapped_array_destroy, cuMipmappedArrayDestroy(b->mipmapped)) \
-    GOES_ON(mem_pool_destroy, cuMemPoolDestroy(b->other_pool))
+    CONTINUES(mem_pool_destroy, cuMemPoolDestroy(b->other_pool))
 /* clang-format on */
 
 ERRORS_TABLE(errors_objects, OBJECTS)
@@ -203,18 +203,18 @@ static CUresult ipc_handle(struct broken *b)
 }
 
 /* clang-format off */
-#define VIRTUAL(CALL, WAITS, GOES_ON) \
-    GOES_ON(mem_get_allocation_granularity, cuMemGetAllocationGranularity(&b->size, &virtual_props, CU_MEM_ALLOC_GRANULARITY_MINIMUM)) \
-    GOES_ON(mem_address_reserve, reserve(b)) \
-    GOES_ON(mem_create, create(b)) \
-    GOES_ON(mem_map, map(b)) \
-    GOES_ON(mem_set_access, access_of(b, true)) \
-    GOES_ON(mem_get_access, access_of(b, false)) \
-    GOES_ON(mem_get_allocation_properties, properties(b)) \
-    GOES_ON(mem_retain_allocation_handle, retain(b)) \
+#define VIRTUAL(CALL, WAITS, CONTINUES) \
+    CONTINUES(mem_get_allocation_granularity, cuMemGetAllocationGranularity(&b->size, &virtual_props, CU_MEM_ALLOC_GRANULARITY_MINIMUM)) \
+    CONTINUES(mem_address_reserve, reserve(b)) \
+    CONTINUES(mem_create, create(b)) \
+    CONTINUES(mem_map, map(b)) \
+    CONTINUES(mem_set_access, access_of(b, true)) \
+    CONTINUES(mem_get_access, access_of(b, false)) \
+    CONTINUES(mem_get_allocation_properties, properties(b)) \
+    CONTINUES(mem_retain_allocation_handle, retain(b)) \
     CALL(ipc_get_mem_handle, ipc_handle(b)) \
-    GOES_ON(mem_unmap, cuMemUnmap(b->mapped, b->granule)) \
-    GOES_ON(mem_release, cuMemRelease(b->handle))
+    CONTINUES(mem_unmap, cuMemUnmap(b->mapped, b->granule)) \
+    CONTINUES(mem_release, cuMemRelease(b->handle))
 /* clang-format on */
 
 ERRORS_TABLE(errors_virtual, VIRTUAL)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* "Note that this function may also return error codes from previous, asynchronous launches" (Driver API, at the functions of Memory
- * Management, Stream Ordered Memory Allocator and Unified Addressing). What that comes to: a kernel that failed is told by every function
- * that waits for its end, by every function once anybody was told (but for those that NVIDIA's driver goes on doing), and never lost by one
- * that says nothing of it. On NVIDIA's driver no context works in the process any more afterwards: there each failing kernel has a process
- * of its own. */
+ * Management, Stream Ordered Memory Allocator and Unified Addressing). The rules tested: the error of a kernel that failed is returned by
+ * every function that waits for its end, by every function after it was returned once (except those that NVIDIA's driver still executes),
+ * and never lost because of a function that does not return it. With NVIDIA's driver no context of the process works afterwards: there each
+ * failing kernel has a process of its own. */
 #include "earlier_errors.h"
 
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ static void make(struct broken *b)
     ok(cuCtxSynchronize());
 }
 
-/* The context takes with it what is its own. */
+/* The context's own objects are destroyed with it. */
 static void destroy(struct broken *b)
 {
     if (!on_cuttle())
@@ -44,7 +44,7 @@ static void fail_in_background(struct broken *b)
 
 /* ---- the rows of all tables ---- */
 
-/* NVIDIA's driver has virtual memory, and is not yet initialized here. */
+/* NVIDIA's driver supports virtual memory, and is not initialized yet here. */
 static size_t row_count(void)
 {
     int is_virtual = !on_cuttle();
@@ -66,8 +66,8 @@ static const struct errors_row *row_at(size_t i)
 
 /* ---- the tests ---- */
 
-/* Once it was told, every function tells it, and does nothing else. */
-static void a_sticky_error_is_told_by_all(void **state)
+/* Once the error was returned, every function returns it, and has no other effect. */
+static void a_sticky_error_is_returned_by_all(void **state)
 {
     struct broken *b = *state;
     const size_t count = row_count();
@@ -81,7 +81,7 @@ static void a_sticky_error_is_told_by_all(void **state)
     memset(b->plain, 0x33, BYTES);
     for (size_t i = 0; i < count; i++) {
         const struct errors_row *row = row_at(i);
-        const CUresult r = row->call(b), want = row->goes_on ? CUDA_SUCCESS : error;
+        const CUresult r = row->call(b), want = row->continues ? CUDA_SUCCESS : error;
 
         if (r != want) {
             print_error("%s: %s, not %s\n", row->name, api_error_name(r), api_error_name(want));
@@ -105,9 +105,10 @@ static bool is_refused(const struct errors_row *row, CUresult r)
     return strcmp(row->name, "mem_prefetch_async") == 0 && !moves && r == CUDA_ERROR_INVALID_DEVICE;
 }
 
-static size_t first_row, end_row; /* a process's part of the rows */
+static size_t first_row, end_row; /* the rows of one process */
 
-/* As the first call after a failing kernel: who waits tells of it, the others do or do not; the next who waits does in any case. */
+/* As the first call after a failing kernel: functions that wait return the error, the others may or may not; the next function that waits
+ * returns it in any case. */
 static void no_function_loses_an_error(void **state)
 {
     struct broken *b = *state;
@@ -129,7 +130,7 @@ static void no_function_loses_an_error(void **state)
     }
 }
 
-/* Another context of the device has nothing to do with it, and the memory of the broken one is back when that is destroyed. */
+/* Another context of the device is not affected, and the memory of the broken one is free again after its destruction. */
 static void other_contexts_go_on(void **state)
 {
     struct broken *b = *state;
@@ -154,7 +155,7 @@ static void other_contexts_go_on(void **state)
     ok(cuCtxDestroy(other));
 }
 
-/* What was wrong with a call itself is told by that call alone. */
+/* An error of a call itself is returned by that call only. */
 static void refusals_do_not_stick(void **state)
 {
     struct broken *b = *state;
@@ -174,11 +175,11 @@ static void refusals_do_not_stick(void **state)
 
 /* ---- a process for each failing kernel ---- */
 
-#define PROCESSES 8 /* at a time */
+#define PROCESSES 8 /* number of concurrent processes */
 
 static struct broken broken;
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_prestate(a_sticky_error_is_told_by_all, &broken),
+    cmocka_unit_test_prestate(a_sticky_error_is_returned_by_all, &broken),
     cmocka_unit_test_prestate(no_function_loses_an_error, &broken),
     cmocka_unit_test_prestate(other_contexts_go_on, &broken),
     cmocka_unit_test_prestate(refusals_do_not_stick, &broken),
@@ -191,7 +192,7 @@ static int run_one(const struct CMUnitTest *test)
     return cuInit(0) != CUDA_SUCCESS ? 77 : cmocka_run_group_tests(alone, NULL, NULL);
 }
 
-/* How many processes failed; no more than `most` are left to run. */
+/* Returns how many processes failed; waits until at most `most` are still running. */
 static unsigned wait_for(unsigned *running, unsigned most)
 {
     unsigned failed = 0;
@@ -214,7 +215,7 @@ static int run_apart(void)
         const bool by_rows = tests[i].test_func == no_function_loses_an_error;
 
         if (tests[i].test_func == other_contexts_go_on)
-            continue; /* none does */
+            continue; /* no process does */
         for (first_row = 0; first_row < (by_rows ? row_count() : 1); first_row++) {
             failed += wait_for(&running, PROCESSES - 1);
             end_row = first_row + 1;

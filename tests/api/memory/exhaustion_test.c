@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory runs out: each allocator says CUDA_ERROR_OUT_OF_MEMORY when it is called, what there is goes on working, and after freeing, here,
- * in another thread or in another context, everything can be had again. Of the host's memory only a CPU device is asked for so much, where
- * pages come when they are touched; of a GPU's memory all of it. */
+/* Memory runs out: each allocator returns CUDA_ERROR_OUT_OF_MEMORY when it is called, existing memory still works, and after freeing, here,
+ * in another thread or in another context, all of it can be allocated again. Only on a CPU device, where pages are allocated when they are
+ * touched, does the test allocate so much host memory; of a GPU's memory it allocates all. */
 #include "virtual_memory.h"
 
-#define PARTS 8 /* of all there is: so many calls and a few for what others have */
+#define PARTS 8 /* allocations of all memory: this number of calls, and a few more for other memory */
 #define MOST (PARTS + 1)
 
 static size_t total_bytes(void)
@@ -24,7 +24,7 @@ static size_t free_bytes(void)
     return free_now;
 }
 
-/* ---- allocators: each gives an address, or the error ---- */
+/* ---- allocators: each returns an address, or the error ---- */
 
 static CUstream stream;
 static CUmemoryPool pool;
@@ -120,7 +120,7 @@ static const struct allocator {
     CUresult (*alloc)(CUdeviceptr *out, size_t bytes);
     CUresult (*free)(CUdeviceptr p, size_t bytes);
     CUdevice_attribute needs;
-    bool of_host; /* memory of the host: on CPU devices only */
+    bool of_host; /* host memory: on CPU devices only */
 } allocators[] = {
     {"cuMemAlloc", device_alloc, device_free, 0, false},
     {"cuMemAllocPitch", pitch_alloc, device_free, 0, false},
@@ -147,7 +147,7 @@ static size_t part_bytes(const struct allocator *a)
     return all / PARTS & ~(((size_t)2 << 20) - 1);
 }
 
-/* Allocates until nothing is left; returns how often it went well. */
+/* Allocates until nothing is left; returns the number of successful allocations. */
 static size_t exhaust(const struct allocator *a, size_t bytes, CUdeviceptr *out)
 {
     size_t count = 0;
@@ -202,14 +202,14 @@ static void each_allocator_says_so(void **state)
         count = exhaust(a, bytes, parts);
         if (count < 2)
             fail_msg("%s: %zu of %d parts", a->name, count, PARTS);
-        ok(cuCtxSynchronize()); /* it is no error of the context's */
+        ok(cuCtxSynchronize()); /* the context itself is not in an error state */
         ok(a->free(parts[--count], bytes));
-        ok(a->alloc(&parts[count++], bytes)); /* what was freed is there again, at once */
+        ok(a->alloc(&parts[count++], bytes)); /* freed memory is available again at once */
         free_parts(a, bytes, parts, count);
     }
 }
 
-/* More than there is, at once, and sizes that no computer has. */
+/* More than all memory, in one allocation, and sizes that no computer has. */
 static void far_too_much_is_refused(void **state)
 {
     const size_t sizes[] = {(total_bytes() & ~(((size_t)2 << 20) - 1)) * 4, (size_t)1 << 46, (size_t)1 << 62};
@@ -226,8 +226,8 @@ static void far_too_much_is_refused(void **state)
     ok(cuCtxSynchronize());
 }
 
-/* What there is goes on: kernels, fills, copies from pageable memory and back. */
-static void what_there_is_goes_on(void **state)
+/* Existing memory still works: kernels, fills, copies from pageable memory and back. */
+static void existing_memory_still_works(void **state)
 {
     const struct allocator *a = &allocators[0];
     uint32_t words[1000], back[1000];
@@ -252,8 +252,8 @@ static void what_there_is_goes_on(void **state)
     ok(cuMemFree(p));
 }
 
-/* cuMemGetInfo: what was allocated is not free, whether or not anybody has touched it. */
-static void the_free_memory_is_told(void **state)
+/* cuMemGetInfo: allocated memory is not free, whether or not it has been touched. */
+static void the_free_memory_is_reported(void **state)
 {
     (void)state;
     for (size_t i = 0; i < N_ALLOCATORS; i++) {
@@ -266,7 +266,7 @@ static void the_free_memory_is_told(void **state)
         during = free_bytes();
         assert_true(during <= total - bytes);
         ok(allocators[i].free(p, bytes));
-        if (before > total - bytes) /* else others have so much that it does not show */
+        if (before > total - bytes) /* otherwise other processes use so much that it is not visible */
             assert_true(free_bytes() > during);
     }
 }
@@ -314,7 +314,7 @@ static void freed_elsewhere(void **state)
     ok(cuCtxDestroy(other));
 }
 
-/* A context takes all it has with it. */
+/* A context's memory is freed with it. */
 static void a_context_gives_everything_back(void **state)
 {
     const struct allocator *a = &allocators[0];
@@ -334,7 +334,7 @@ static void a_context_gives_everything_back(void **state)
 static void *take_and_give(void *argument)
 {
     struct job *job = argument;
-    /* Vulkan drivers of GPUs take 10 ms for a GiB, and as long to have it back (NVIDIA 580 on an H200). */
+    /* Vulkan drivers of GPUs need 10 ms to allocate a GiB, and as long to free it (NVIDIA 580 on an H200). */
     const unsigned rounds = job->bytes < (size_t)4 << 30 ? 20 : 2;
 
     job->result = cuCtxSetCurrent(job->context);
@@ -350,7 +350,7 @@ static void *take_and_give(void *argument)
     return NULL;
 }
 
-/* Threads that all want everything: none gets what another has, and nothing is lost on the way. */
+/* Threads that compete for all of the memory: each address belongs to one thread, and no memory is lost. */
 static void threads_compete(void **state)
 {
     enum { THREADS = 4 };
@@ -375,9 +375,12 @@ static void threads_compete(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_allocator_says_so), cmocka_unit_test(far_too_much_is_refused),
-        cmocka_unit_test(what_there_is_goes_on),  cmocka_unit_test(the_free_memory_is_told),
-        cmocka_unit_test(freed_elsewhere),        cmocka_unit_test(a_context_gives_everything_back),
+        cmocka_unit_test(each_allocator_says_so),
+        cmocka_unit_test(far_too_much_is_refused),
+        cmocka_unit_test(existing_memory_still_works),
+        cmocka_unit_test(the_free_memory_is_reported),
+        cmocka_unit_test(freed_elsewhere),
+        cmocka_unit_test(a_context_gives_everything_back),
         cmocka_unit_test(threads_compete),
     };
 

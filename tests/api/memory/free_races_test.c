@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that free the same memory at once: one succeeds, the others get the error of memory that is not there, and who asks about the
- * pointer meanwhile gets an answer or that error. Nothing is freed twice (run it under the sanitizers). Nor is anything freed that a kernel
- * of another context is at work in, or a call of another thread. */
+/* Threads that free the same memory at once: one succeeds, the others get the error for memory that does not exist, and concurrent queries
+ * of the pointer return a result or that error. Nothing is freed twice (run it with the sanitizers), and no memory is freed while a kernel
+ * of another context, or a call of another thread, uses it. */
 #include "virtual_memory.h"
 
 #include <poll.h>
@@ -12,7 +12,7 @@
 #define BYTES ((size_t)5000)
 #define LARGE_BYTES ((size_t)3 << 20)
 
-/* Memory of one kind, and what frees it. */
+/* Memory of one kind, and the function that frees it. */
 struct memory {
     CUdeviceptr at;
     size_t bytes;
@@ -82,7 +82,7 @@ static void make_pooled(struct memory *m)
     ok(cuMemAllocAsync(&m->at, m->bytes, m->stream));
 }
 
-/* Memory of cuMemAlloc, which a stream may free, too. */
+/* Memory of cuMemAlloc, which can also be freed in a stream. */
 static void make_for_stream(struct memory *m)
 {
     make_small(m);
@@ -144,7 +144,7 @@ static const struct kind {
     const char *name;
     void (*make)(struct memory *memory);
     CUresult (*free)(const struct memory *memory);
-    void (*drop)(struct memory *memory); /* what is left; NULL: nothing */
+    void (*drop)(struct memory *memory); /* the remaining memory; NULL: none */
     CUresult gone;
     CUdevice_attribute needs;
 } kinds[] = {
@@ -236,7 +236,7 @@ static void *open_later(void *gate)
     return NULL;
 }
 
-/* A kernel of the current context waits for its turn while `freer`, where the memory was made, frees what it will work in. */
+/* A kernel of the current context waits while `freer`, in the context of the memory, frees the memory that the kernel will use. */
 static void free_under_a_kernel(const struct kind *kind, struct memory *memory, CUcontext user, CUcontext freer)
 {
     unsigned count = BYTES / 4;
@@ -265,13 +265,13 @@ static void free_under_a_kernel(const struct kind *kind, struct memory *memory, 
     ok(cuModuleUnload(module));
 }
 
-/* Page-locked and managed memory is every context's: freeing it waits for the work of all. */
+/* Page-locked and managed memory belongs to every context: freeing it waits for the work of all. */
 static void freeing_waits_for_other_contexts(void **state)
 {
     CUcontext other;
 
     if (!on_cuttle())
-        skip(); /* the manual does not say so */
+        skip(); /* the manual does not specify this */
     ok(cuCtxCreate(&other, NULL, 0, 0));
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         bool for_all = kinds[i].make == make_host || kinds[i].make == make_registered || kinds[i].make == make_managed;
@@ -313,7 +313,8 @@ static CUresult write_value(CUdeviceptr memory, CUdeviceptr own, CUstream stream
     return cuStreamWriteValue32(stream, memory, 1, 0);
 }
 
-/* Device memory of one context that another copies or fills: it stays until that is done, whether it is freed or goes with its context. */
+/* Device memory of one context that another one copies or fills: it exists until that is done, whether it is freed or its context is
+ * destroyed. */
 static void freeing_waits_for_copies_of_other_contexts(void **state)
 {
     static CUresult (*const uses[])(CUdeviceptr memory, CUdeviceptr own, CUstream stream) = {copy_from, copy_to, fill, write_value};

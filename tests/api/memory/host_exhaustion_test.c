@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's memory runs out inside the library: of each function that takes some, the n-th allocation fails, for n = 0, 1, .. until the
- * call succeeds. The manual's code for that is CUDA_ERROR_OUT_OF_MEMORY; nothing is left behind (a sanitizer build looks at that, and the
- * descriptors are counted), nothing is written, and the same call succeeds as soon as nothing fails. malloc, calloc and realloc are wrapped
- * by the linker, for the calling thread only, and only those of the library: so this program is not for other drivers. */
+/* Host memory runs out inside the library: for each function that allocates, the n-th allocation fails, for n = 0, 1, .. until the call
+ * succeeds. The manual's code for that is CUDA_ERROR_OUT_OF_MEMORY; nothing leaks (a sanitizer build checks that, and the descriptors are
+ * counted), no output is written, and the same call succeeds as soon as no allocation fails. malloc, calloc and realloc are wrapped by the
+ * linker, for the calling thread only, and only those of the library: so this program is not for other drivers. */
 #include "open_files.h"
 #include "virtual_memory.h"
 
-#define MOST 200 /* allocations of one call */
+#define MOST 200 /* maximum number of allocations of one call */
 #define BYTES ((size_t)3 << 20)
 #define SMALL ((size_t)5000)
 #define LARGE ((size_t)100 << 20)
@@ -14,7 +14,7 @@
 
 /* ---- allocations ---- */
 
-static _Thread_local long allocations_left = -1; /* below 0: all succeed */
+static _Thread_local long allocations_left = -1; /* negative: all succeed */
 
 void *__real_malloc(size_t size_bytes);
 void *__real_calloc(size_t count, size_t size_bytes);
@@ -43,7 +43,7 @@ void *__wrap_realloc(void *old, size_t size_bytes)
     return fails() ? NULL : __real_realloc(old, size_bytes);
 }
 
-/* ---- what the calls work with ---- */
+/* ---- the arguments of the calls ---- */
 
 static struct {
     CUdeviceptr memory, managed, pooled, reserved, mapped;
@@ -58,14 +58,14 @@ static struct {
     int physical_fd, pool_fd;
 } given;
 
-/* What they may give back. */
+/* Objects that the calls may create. */
 static struct {
     CUdeviceptr address, pooled;
     void *host;
     CUarray array;
 } held;
 
-/* What they give. */
+/* The outputs of the calls. */
 static struct {
     CUdeviceptr address;
     void *host;
@@ -92,7 +92,7 @@ static CUmemAllocationProp properties(CUmemAllocationHandleType types)
     return p;
 }
 
-/* ---- calls, and what makes them undone ---- */
+/* ---- calls, and functions that undo them ---- */
 
 static CUresult alloc_large(void)
 {
@@ -369,7 +369,7 @@ static CUresult write_value(void)
     return cuStreamWriteValue32(given.stream, given.memory, 1, 0);
 }
 
-/* ---- what gives something back, and is undone by having it again ---- */
+/* ---- functions that free something, undone by creating it again ---- */
 
 static CUresult free_held(void)
 {
@@ -494,8 +494,8 @@ static const struct row {
 
 /* ---- the tests ---- */
 
-/* No descriptor stays open. What this process gives to itself goes by a thread, which closes its end in a moment; and there may be fewer,
- * since threads of a runtime (Intel's) have a file open now and then. */
+/* No descriptor stays open. A descriptor that this process sends to itself is passed by a thread, which closes its end a moment later; and
+ * the number may be lower, since threads of a runtime (Intel's) sometimes have a file open. */
 static bool files_settle(unsigned wanted)
 {
     for (int i = 0; i < 1000 && open_files_count() > wanted; i++)
@@ -503,7 +503,7 @@ static bool files_settle(unsigned wanted)
     return open_files_count() <= wanted;
 }
 
-/* Whether allocation n came is told, too. */
+/* *out_failed: whether allocation n was reached. */
 static CUresult call_without(const struct row *row, long n, bool *out_failed)
 {
     CUresult r;
@@ -513,14 +513,14 @@ static CUresult call_without(const struct row *row, long n, bool *out_failed)
     r = row->call();
     *out_failed = allocations_left < 0;
     allocations_left = -1;
-    if (r == CUDA_SUCCESS) /* also if it could do without what failed */
+    if (r == CUDA_SUCCESS) /* also if the function could continue without the failed allocation */
         row->undo();
     else if (r != CUDA_ERROR_OUT_OF_MEMORY)
         fail_msg("%s, allocation %ld: %s", row->name, n, api_error_name(r));
     return r;
 }
 
-/* How many allocations the call makes. */
+/* Returns how many allocations the call makes. */
 static long fail_each_once(const struct row *row)
 {
     for (long n = 0; n < MOST; n++) {
@@ -534,12 +534,12 @@ static long fail_each_once(const struct row *row)
             continue;
         for (size_t i = 0; i < sizeof got; i++)
             assert_int_equal(((unsigned char *)&got)[i], 0x5a);
-        if (!files_settle(files)) { /* NVIDIA's driver keeps what it opens at its first call of a kind */
+        if (!files_settle(files)) { /* NVIDIA's driver keeps what it opens in its first call of a kind */
             files = open_files_count();
             (void)call_without(row, n, &failed);
             assert_true(files_settle(files));
         }
-        ok(cuStreamSynchronize(given.stream)); /* it was no error of the context's */
+        ok(cuStreamSynchronize(given.stream)); /* the context is not in an error state */
     }
     fail_msg("%s: no end of allocations", row->name);
     return 0;
@@ -590,7 +590,7 @@ static void make_pools(void)
     ok(create_pool());
     given.pool = got.pool;
     ok(cuMemAllocFromPoolAsync(&given.pooled, BYTES, given.pool, given.stream));
-    ok(cuMemAllocFromPoolAsync(&given.fresh, LARGE, given.pool, given.stream)); /* in memory of its own */
+    ok(cuMemAllocFromPoolAsync(&given.fresh, LARGE, given.pool, given.stream)); /* with memory of its own */
     ok(cuStreamSynchronize(given.stream));
     ok(export_pool());
     given.pool_fd = got.fd;
@@ -603,7 +603,7 @@ static int make(void **state)
 {
     if (with_context(state))
         return -1;
-    given.pages = calloc(1, BYTES); /* zeros, which a wait for a value then finds */
+    given.pages = calloc(1, BYTES); /* zeros, which satisfy a wait for a value */
     ok(cuStreamCreate(&given.stream, CU_STREAM_NON_BLOCKING));
     ok(cuMemAlloc(&given.memory, BYTES));
     ok(cuMemAllocHost(&given.pinned, BYTES));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Managed memory (Driver API: Memory Management, Unified Addressing, Stream Management): what the manual says of it. The same binary runs
- * on NVIDIA's own driver. */
+/* Managed memory (Driver API: Memory Management, Unified Addressing, Stream Management), tested according to the manual. The same binary
+ * runs with NVIDIA's own driver. */
 #include "../which_driver.h"
 #include "seeds.h"
 
@@ -9,8 +9,8 @@ static bool has_managed(void)
     return seeds_attribute(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY);
 }
 
-/* Whether managed memory can be prefetched, and be given advice about the device: where access is concurrent, and here also elsewhere, unless
- * the manual's errors are asked for. */
+/* Whether managed memory can be prefetched, and given advice about the device: where access is concurrent, and with our library also
+ * elsewhere, unless the manual's errors are requested. */
 static bool is_prefetched(void)
 {
     const char *strict = getenv("CUTTLE_STRICT");
@@ -99,7 +99,7 @@ static void flags_of_allocation(void **state)
     if (on_cuttle()) /* NVIDIA's driver has written 0 by then */
         assert_int_equal(pointer, 7);
     ok(cuMemAllocManaged(&pointer, 64, CU_MEM_ATTACH_HOST));
-    words_at(pointer)[0] = 5; /* the host's from the beginning */
+    words_at(pointer)[0] = 5; /* host memory from the beginning */
     ok(cuStreamAttachMemAsync(NULL, pointer, 0, CU_MEM_ATTACH_GLOBAL));
     ok(cuStreamSynchronize(NULL));
     seeds_step(pointer, 1);
@@ -181,7 +181,7 @@ static void copies_and_fills(void **state)
     ok(cuMemcpy(pointer, other, sizeof words));
     ok(cuMemcpyDtoH(back, pointer, sizeof back));
     assert_memory_equal(back, words, sizeof words);
-    ok(cuMemcpyHtoD(other, words_at(pointer), sizeof words)); /* managed memory as the host's */
+    ok(cuMemcpyHtoD(other, words_at(pointer), sizeof words)); /* managed memory as host memory */
     gives(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister(words_at(pointer), 64, 0));
     ok(cuMemFree(other));
     ok(cuMemFree(pointer));
@@ -222,7 +222,7 @@ static void attaching(void **state)
     ok(cuStreamAttachMemAsync(stream, pointer, 8192, CU_MEM_ATTACH_HOST));
     ok(cuStreamAttachMemAsync(NULL, pointer, 0, CU_MEM_ATTACH_GLOBAL));
     gives(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(stream, pointer, 4096, CU_MEM_ATTACH_SINGLE)); /* a part */
-    if (on_cuttle()) { /* NVIDIA's driver crashes of it */
+    if (on_cuttle()) {                                                                                    /* NVIDIA's driver crashes */
         gives(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(stream, pointer, 0, 0));
         gives(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(stream, pointer, 0, 8));
     }
@@ -230,16 +230,16 @@ static void attaching(void **state)
     assert_int_not_equal(cuStreamAttachMemAsync(NULL, pointer, 0, CU_MEM_ATTACH_SINGLE), CUDA_SUCCESS); /* "An error will be returned" */
     ok(cuStreamAttachMemAsync(stream, pointer, 0, CU_MEM_ATTACH_SINGLE));
     ok(cuStreamSynchronize(stream));
-    if (on_cuttle()) /* NVIDIA's driver may keep the host out now */
+    if (on_cuttle()) /* NVIDIA's driver may deny the host access now */
         words_at(pointer)[0] = 1;
-    ok(cuStreamDestroy(stream)); /* back to what it was allocated with */
+    ok(cuStreamDestroy(stream)); /* back to its initial attachment */
     seeds_step(pointer, 1);
     assert_int_equal(words_at(pointer)[0], 4);
     ok(cuMemFree(not_managed));
     ok(cuMemFree(pointer));
 }
 
-/* Device locations, and streams of this device, may be refused where it has no concurrent managed access. */
+/* Device locations, and streams of this device, may be rejected if it has no concurrent managed access. */
 static void prefetching(void **state)
 {
     const CUresult fine = is_prefetched() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
@@ -270,7 +270,7 @@ static void prefetching(void **state)
         ok(cuMemRangeGetAttribute(&where, 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, pointer + page_bytes(), page_bytes()));
         assert_int_equal(where, 0);
         ok(cuMemRangeGetAttribute(&where, 4, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, pointer, 2 * page_bytes()));
-        assert_int_equal(where, CU_DEVICE_INVALID); /* not all to one place */
+        assert_int_equal(where, CU_DEVICE_INVALID); /* not all to one location */
     }
     ok(cuMemFree(not_managed));
     ok(cuMemFree(pointer));
@@ -324,11 +324,11 @@ static int attribute_of(CUdeviceptr pointer, size_t bytes, CUmem_range_attribute
     return value;
 }
 
-/* Of four pages the middle two, then the first three: what all pages of a range have in common is told. */
+/* Advice on the middle two of four pages, then on the first three: a query returns the value that all pages of the range have in common. */
 static void advice_is_kept_by_page(void **state)
 {
     CUdeviceptr pointer;
-    size_t page = on_cuttle() ? page_bytes() : (size_t)2 << 20; /* NVIDIA's driver keeps it by larger ones */
+    size_t page = on_cuttle() ? page_bytes() : (size_t)2 << 20; /* NVIDIA's driver keeps advice for larger pages */
 
     (void)state;
     NEEDS_MANAGED();
@@ -338,7 +338,7 @@ static void advice_is_kept_by_page(void **state)
     ok(cuMemAdvise(pointer + page, 2 * page, CU_MEM_ADVISE_SET_READ_MOSTLY, host));
     assert_int_equal(attribute_of(pointer + page, 2 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 1);
     assert_int_equal(attribute_of(pointer, 2 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 0);
-    if (on_cuttle()) /* NVIDIA's driver tells of the first page here, the manual "1 if all pages in the given range" */
+    if (on_cuttle()) /* NVIDIA's driver returns the first page's value, the manual specifies "1 if all pages in the given range" */
         assert_int_equal(attribute_of(pointer + 2 * page, 2 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 0);
     ok(cuMemAdvise(pointer + 8, page - 8, CU_MEM_ADVISE_SET_READ_MOSTLY, host)); /* widened to pages */
     assert_int_equal(attribute_of(pointer, 3 * page, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 1);
@@ -353,13 +353,13 @@ static void advice_is_kept_by_page(void **state)
     assert_int_equal(attribute_of(pointer, page, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION), CU_DEVICE_INVALID);
     assert_int_equal(attribute_of(pointer + page, 2 * page, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION), CU_DEVICE_CPU);
     ok(cuMemFree(pointer));
-    pointer = allocate(4 * page); /* perhaps the same pages: nothing is said of them */
+    pointer = allocate(4 * page); /* perhaps the same pages: their advice has been reset */
     if (on_cuttle())
         assert_int_equal(attribute_of(pointer + page, page, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION), CU_DEVICE_INVALID);
     ok(cuMemFree(pointer));
 }
 
-/* cuMemAdvise and cuMemPrefetchAsync of CUDA 8.0, which name devices by their numbers and the host by CU_DEVICE_CPU. */
+/* cuMemAdvise and cuMemPrefetchAsync of CUDA 8.0, which take a device number, or CU_DEVICE_CPU for the host. */
 static void forms_of_cuda_8(void **state)
 {
     CUresult (*advise)(CUdeviceptr, size_t, CUmem_advise, CUdevice) =
@@ -414,8 +414,8 @@ static void advice_about_the_device(void **state)
     ok(cuMemFree(pointer));
 }
 
-/* cuMemRangeGetAttributes: "each element in dataSizes corresponds to the size of the memory pointed to by the corresponding element in data":
- * all attributes there are, by one call, as each alone tells. */
+/* cuMemRangeGetAttributes: "each element in dataSizes corresponds to the size of the memory pointed to by the corresponding element in
+ * data": all attributes in one call, with the same values as single queries. */
 static void all_attributes_of_a_range(void **state)
 {
     static CUmem_range_attribute attributes[] = {
@@ -429,7 +429,7 @@ static void all_attributes_of_a_range(void **state)
         CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID,
     };
     enum { COUNT = sizeof attributes / sizeof *attributes, ACCESSED_BY = 2 };
-    const size_t bytes = (size_t)2 << 20; /* NVIDIA's driver keeps advice by as many */
+    const size_t bytes = (size_t)2 << 20; /* NVIDIA's driver keeps advice for as many bytes */
     const int there[COUNT] = {1, CU_DEVICE_CPU, 0, 0, CU_MEM_LOCATION_TYPE_HOST, CU_MEM_LOCATION_TYPE_DEVICE, 0, 0};
     int values[COUNT][3];
     size_t sizes[COUNT];
@@ -439,7 +439,7 @@ static void all_attributes_of_a_range(void **state)
     (void)state;
     NEEDS_MANAGED();
     if (!is_prefetched())
-        skip(); /* advice about the device is refused */
+        skip(); /* advice about the device is rejected */
     pointer = allocate(bytes);
     ok(cuMemAdvise(pointer, bytes, CU_MEM_ADVISE_SET_READ_MOSTLY, host));
     ok(cuMemAdvise(pointer, bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, host));
@@ -457,9 +457,9 @@ static void all_attributes_of_a_range(void **state)
 
         ok(cuMemRangeGetAttribute(alone, sizes[i], attributes[i], pointer, bytes));
         assert_memory_equal(values[i], alone, sizes[i]);
-        if (attributes[i] != CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID) /* "should be ignored" of the host */
+        if (attributes[i] != CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID) /* for the host it "should be ignored" */
             assert_int_equal(values[i][0], there[i]);
-        assert_int_equal(values[i][sizes[i] / sizeof(int)], 0x55555555); /* no more was written */
+        assert_int_equal(values[i][sizes[i] / sizeof(int)], 0x55555555); /* no more bytes were written */
     }
     assert_int_equal(values[ACCESSED_BY][1], CU_DEVICE_INVALID);
     ok(cuMemFree(pointer));
@@ -564,7 +564,7 @@ static void variables_of_a_module(void **state)
     ok(cuModuleUnload(module));
 }
 
-/* "shared across devices": a library's contexts have one variable; they need not be there yet when it is asked for. */
+/* "shared across devices": all contexts of a library have one variable; they need not exist yet when its address is queried. */
 static void variables_of_a_library(void **state)
 {
     CUdeviceptr word, words, again, plain;
@@ -592,14 +592,14 @@ static void variables_of_a_library(void **state)
     check_variables((CUfunction)work, words_at(word), words_at(words));
     ok(cuCtxDestroy(other));
     ok(cuCtxSetCurrent(*state));
-    *words_at(word) = 3; /* still there */
+    *words_at(word) = 3; /* still exists */
     assert_int_equal(words_at(words)[1], 205);
     ok(cuLibraryUnload(library));
 }
 
-/* ---- at once ---- */
+/* ---- concurrent access ---- */
 
-/* Where access is concurrent, the host answers a running kernel in managed memory. */
+/* Where access is concurrent, the host communicates with a running kernel through managed memory. */
 static void host_and_running_kernel_meet(void **state)
 {
     CUdeviceptr pointer, answer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file descriptors of this process, for tests that let them run out or look whether any stays open. */
+/* The file descriptors of this process, for tests that let them run out or check that none stays open. */
 #ifndef CUTTLE_TESTS_MEMORY_OPEN_FILES_H
 #define CUTTLE_TESTS_MEMORY_OPEN_FILES_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
-/* How many there are, and always the same few beside them; 0: that cannot be told. */
+/* Returns their number, including a constant few of the query itself; 0: it cannot be determined. */
 static inline unsigned open_files_count(void)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -21,7 +21,8 @@ static inline unsigned open_files_count(void)
     return n;
 }
 
-/* RLIMIT_NOFILE, if there are to be `more` of them: a number that descriptors stay below, and there are holes in what is open. */
+/* Returns the RLIMIT_NOFILE that allows `more` further descriptors: the limit applies to the numbers of descriptors, and the open numbers
+ * have gaps. */
 static inline rlim_t open_files_limit(unsigned more)
 {
     int fd = 0;

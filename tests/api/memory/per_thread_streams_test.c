@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which stream the symbols of the memory chapters work in that programs with a default stream for each thread call (_ptds and _ptsz): the
- * calling thread's, which waits for no other. Meanwhile a blocking stream is held up, for which the legacy default stream would wait. A
- * plain program of the driver API: NVIDIA's own driver has to pass, too. */
+/* The stream that the symbols of the memory chapters use which programs with one default stream for each thread call (_ptds and _ptsz): the
+ * calling thread's, which waits for no other stream. Meanwhile a blocking stream is held up, for which the legacy default stream would
+ * wait. A plain program of the driver API: NVIDIA's own driver must pass, too. */
 #include "seeds.h"
 
 #include <time.h>

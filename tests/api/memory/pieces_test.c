@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory larger than a driver makes at once: copies, fills and kernels cross the seams of its pieces and nobody notices. ctest makes the
- * pieces small (CUTTLE_PIECE_BYTES); with `--large` the program asks for more than any driver of Vulkan makes, 5 GiB. It is a plain program
- * of the driver API. */
+/* Memory larger than a driver's largest allocation: copies, fills and kernels cross the boundaries of its pieces without any effect on
+ * their results. ctest makes the pieces small (CUTTLE_PIECE_BYTES); with `--large` the program allocates 5 GiB, more than any Vulkan driver
+ * allocates at once. It is a plain program of the driver API. */
 #include "seeds.h"
 
 #define WINDOW_WORDS (100u << 10) /* several pieces of 64 KiB */
@@ -18,7 +18,7 @@ static uint32_t next_random(uint32_t *state, uint32_t below)
     return (uint32_t)(((uint64_t)*state * below) >> 32);
 }
 
-/* A window of device memory, and what has to be in it. */
+/* A window of device memory, and its expected contents. */
 struct window {
     CUdeviceptr start;
     unsigned char *want, *scratch;
@@ -41,7 +41,7 @@ static void fill(struct window *w, uint32_t at, uint32_t bytes, uint32_t seed)
     ok(cuMemsetD8(w->start + at, (unsigned char)seed, bytes));
 }
 
-/* The two halves of a range, one onto the other: the seams lie differently in each. */
+/* Copies one half of a range to the other: the piece boundaries are at different offsets in each. */
 static void move(struct window *w, uint32_t at, uint32_t bytes, uint32_t seed)
 {
     uint32_t half = bytes / 2, to = seed & 1 ? at : at + half, from = seed & 1 ? at + half : at;
@@ -107,14 +107,14 @@ static void device_memory(void **state)
     do_all_in(start);
     do_all_in(start + total_bytes / 2 - 777 * 4);
     do_all_in(start + total_bytes - WINDOW_BYTES);
-    if (total_bytes > (size_t)1 << 32) { /* around 4 GiB, where the seam is most likely */
+    if (total_bytes > (size_t)1 << 32) { /* around 4 GiB, where a boundary is most likely */
         do_all_in(start + ((size_t)1 << 32) - WINDOW_BYTES / 2);
         do_all_in(start + ((size_t)1 << 32) - ((size_t)2 << 20) - WINDOW_BYTES / 2);
     }
     ok(cuMemFree(start));
 }
 
-/* One copy and one fill of all of it. */
+/* One copy and one fill of the whole memory. */
 static void whole_memory(void **state)
 {
     CUdeviceptr start;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every pointer attribute of every kind of pointer. What is expected follows from how the memory was made and from the manual's words
- * (Driver API: Unified Addressing, cuPointerGetAttribute). NVIDIA's own driver has to pass, too; where the manual leaves it open, only
- * our own answer is looked at. */
+/* Every pointer attribute of every kind of pointer. The expectations follow from the allocation and from the manual (Driver API: Unified
+ * Addressing, cuPointerGetAttribute). NVIDIA's own driver must pass, too; where the manual leaves the result open, only our own result is
+ * checked. */
 #include "virtual_memory.h"
 
 #include <unistd.h>
@@ -10,21 +10,21 @@
 #define MIB ((size_t)1 << 20)
 #define N_MOST 48 /* kinds */
 
-/* A pointer, and what was asked for when its memory was made. */
+/* A pointer, and the properties that its memory was allocated with. */
 struct pointer {
     const char *name;
     CUdeviceptr at;
-    bool unknown;      /* to CUDA: every attribute is INVALID_VALUE */
-    bool ours;         /* the manual does not say: to be looked at on our driver only */
-    CUmemorytype type; /* 0: it has none, since nothing is mapped there */
+    bool unknown;      /* unknown to CUDA: every attribute is INVALID_VALUE */
+    bool ours;         /* the manual does not specify it: checked on our driver only */
+    CUmemorytype type; /* 0: none, since nothing is mapped there */
     CUdeviceptr start; /* of the allocation or of the reservation */
     size_t size;
-    CUdeviceptr device;  /* for kernels */
-    void *host;          /* for the host; NULL: it cannot */
-    bool managed, owned; /* owned: it belongs to the context that was current */
+    CUdeviceptr device;  /* the address for kernels */
+    void *host;          /* the address for the host; NULL: the host has no access */
+    bool managed, owned; /* owned: belongs to the context that was current */
     unsigned access;     /* CU_POINTER_ATTRIBUTE_ACCESS_FLAG_* */
     CUmemoryPool pool;
-    CUdeviceptr mapping; /* VMM: of the mapping, else of the allocation */
+    CUdeviceptr mapping; /* VMM: of the mapping, otherwise of the allocation */
     size_t mapping_size;
     unsigned long long handle_types;
 };
@@ -40,7 +40,7 @@ static struct pointer *add(const struct pointer *pointer)
     return &pointers[n_pointers++];
 }
 
-/* The first byte of a range, one inside, and the last; and the one behind it, which is of something else or of nothing. */
+/* The first byte of a range, one inside, and the last; and the byte after it, which belongs to other memory or to none. */
 static void add_range(const char *const names[4], const struct pointer *range)
 {
     size_t offsets[] = {0, range->size / 2 + 1, range->size - 1};
@@ -81,7 +81,7 @@ static struct pointer host_memory(void *host, size_t size)
     return p;
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
 static struct {
     CUdeviceptr small, large, pitched, managed, pooled, freed, reserved, imported;
@@ -120,12 +120,12 @@ static void make_host_memory(void)
     static const char *const registered[] = {"registered", "inside of registered", "the last registered byte", "one past registered"};
     struct pointer p;
 
-    ok(cuMemHostAlloc(&made.host, 3 * PAGE - 100, 0)); /* so that one past it is nothing else's */
+    ok(cuMemHostAlloc(&made.host, 3 * PAGE - 100, 0)); /* so that the byte after it belongs to nothing else */
     p = host_memory(made.host, 3 * PAGE - 100);
     add_range(host, &p);
     ok(cuMemHostAlloc(&made.combined, 3 * PAGE, CU_MEMHOSTALLOC_WRITECOMBINED));
     p = host_memory(made.combined, 3 * PAGE);
-    p.ours = true; /* of the second address of such memory the manual speaks, of the first not */
+    p.ours = true; /* the manual describes the second address of such memory, but not the first */
     add_range(combined, &p);
     made.registered = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(made.registered, MAP_FAILED);
@@ -137,7 +137,7 @@ static void make_host_memory(void)
         ok(cuMemHostRegister(made.only_read, PAGE, CU_MEMHOSTREGISTER_READ_ONLY));
         p = host_memory(made.only_read, PAGE);
         p.access = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ;
-        p.ours = true; /* of access to registered memory the manual does not speak */
+        p.ours = true; /* the manual does not describe access flags of registered memory */
         add_range((const char *const[]){"registered to be read", "inside of it", "the last byte to be read", NULL}, &p);
     }
     if (!seeds_attribute(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY))
@@ -161,7 +161,7 @@ static void make_pooled(void)
     ok(cuStreamSynchronize(CU_STREAM_PER_THREAD));
     p = device_memory(made.pooled, 3000);
     p.pool = made.pool;
-    p.owned = false; /* a pool is a device's */
+    p.owned = false; /* a pool belongs to a device */
     add_range((const char *const[]){"of a pool", "inside of a pool's", "the last byte of a pool's", NULL}, &p);
 }
 
@@ -197,7 +197,7 @@ static void make_virtual(void)
         p.start = made.reserved;
         p.mapping = made.reserved + 2 * i * made.granule;
         p.mapping_size = 2 * made.granule;
-        p.owned = false; /* memory is a device's */
+        p.owned = false; /* the memory belongs to a device */
         p.access = access[i];
         p.handle_types = i == 2 ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE;
         p.type = i == 3 ? 0 : CU_MEMORYTYPE_DEVICE;
@@ -206,7 +206,8 @@ static void make_virtual(void)
     }
 }
 
-/* Memory of a descriptor: the driver's own, so that no other API is needed. Whether it takes that back the manual does not say. */
+/* Memory imported from a descriptor: exported by the same driver, so that no other API is needed. The manual does not state whether such a
+ * re-import works. */
 static void make_imported(void)
 {
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC desc = {.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, .size = 2 * made.granule};
@@ -221,7 +222,7 @@ static void make_imported(void)
     props.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     ok(cuMemCreate(&handle, 2 * made.granule, &props, 0));
     ok(cuMemExportToShareableHandle(&desc.handle.fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-    r = cuImportExternalMemory(&made.external, &desc); /* takes the descriptor */
+    r = cuImportExternalMemory(&made.external, &desc); /* the import takes ownership of the descriptor */
     ok(cuMemRelease(handle));
     if (r == CUDA_ERROR_NOT_SUPPORTED) { /* OpenCL */
         assert_int_equal(close(desc.handle.fd), 0);
@@ -245,10 +246,10 @@ static void make_others(void)
     ok(cuModuleGetGlobal(&at, &size, made.module, "variable"));
     p = device_memory(at + 5, size);
     p.name = "variable of a module";
-    p.start = p.mapping = 0; /* the module's, not the variable's */
+    p.start = p.mapping = 0; /* owned by the module, not by the variable */
     p.ours = true;
     add(&p);
-    ok(cuMemAlloc(&made.freed, 64 * MIB)); /* of its own: nothing else comes to its address */
+    ok(cuMemAlloc(&made.freed, 64 * MIB)); /* a separate one: nothing else gets its address */
     ok(cuMemFree(made.freed));
     add(&(struct pointer){.name = "freed", .at = made.freed, .unknown = true});
     ok(cuMemAllocHost(&made.freed_host, 64 * MIB));
@@ -309,7 +310,7 @@ static int free_all(void **state)
     return without_context(state);
 }
 
-/* ---- what is expected; false: nothing is said of it ---- */
+/* ---- expectations; false: unspecified ---- */
 
 typedef bool expectation(const struct pointer *p, uint64_t *out);
 
@@ -402,7 +403,7 @@ static bool its_mapping_size(const struct pointer *p, uint64_t *out)
     return p->mapping != 0 && on_cuttle();
 }
 
-/* "can be used with cuIpcGetMemHandle": whether it can is found out by doing it. */
+/* "can be used with cuIpcGetMemHandle": compared with the result of that call. */
 static bool whether_ipc(const struct pointer *p, uint64_t *out)
 {
     CUipcMemHandle handle;
@@ -425,7 +426,7 @@ static bool whether_decompress(const struct pointer *p, uint64_t *out)
     return on_cuttle();
 }
 
-/* A value that depends on no more than the driver; that there is one is all that is looked at. */
+/* A value that depends on the driver only; the test only checks that there is one. */
 static bool anything(const struct pointer *p, uint64_t *out)
 {
     (void)p;
@@ -439,8 +440,8 @@ static const struct {
     CUpointer_attribute attribute;
     size_t bytes;
     expectation *expected;
-    uint64_t none;    /* what cuPointerGetAttributes tells of pointers without it */
-    bool of_reserved; /* also of addresses where nothing is mapped */
+    uint64_t none;    /* the default value of cuPointerGetAttributes for pointers without the attribute */
+    bool of_reserved; /* also for addresses where nothing is mapped */
 } rows[] = {
     {"CONTEXT", CU_POINTER_ATTRIBUTE_CONTEXT, 8, its_context, NULL_VALUE, false},
     {"MEMORY_TYPE", CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 4, its_type, NULL_VALUE, false},
@@ -490,7 +491,7 @@ static void each_attribute_of_each_pointer(void **state)
 
             if (r != (has(p, row) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE))
                 fail_msg("%s: %s: %s", p->name, rows[row].name, api_error_name(r));
-            if (r != CUDA_SUCCESS && value != before && on_cuttle()) /* NVIDIA's driver writes 0 for a host pointer that is none */
+            if (r != CUDA_SUCCESS && value != before && on_cuttle()) /* NVIDIA's driver writes 0 for a missing host pointer */
                 fail_msg("%s: %s: written though it failed", p->name, rows[row].name);
             if (r == CUDA_SUCCESS && (value & ~mask) != (before & ~mask))
                 fail_msg("%s: %s: written beyond its type", p->name, rows[row].name);
@@ -501,7 +502,7 @@ static void each_attribute_of_each_pointer(void **state)
     }
 }
 
-/* P2P_TOKENS are for another driver in the kernel, "nv-p2p.h", and only NVIDIA's own has it. */
+/* P2P_TOKENS are for another kernel driver, "nv-p2p.h"; only NVIDIA's own driver supports them. */
 static void tokens_for_another_driver(void **state)
 {
     CUDA_POINTER_ATTRIBUTE_P2P_TOKENS tokens, before;
@@ -544,7 +545,7 @@ static void all_attributes_at_once(void **state)
             uint64_t none = rows[row].none;
 
             if (rows[row].attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && p->unknown)
-                none = p->at; /* as far as one can tell it is ordinary host memory */
+                none = p->at; /* indistinguishable from ordinary host memory */
             single = 0;
             if (cuPointerGetAttribute(&single, rows[row].attribute, p->at) != CUDA_SUCCESS)
                 single = none;
@@ -555,7 +556,8 @@ static void all_attributes_at_once(void **state)
     }
 }
 
-/* BUFFER_ID: "guaranteed to be unique across the process": the same for all bytes of an allocation, another for every other. */
+/* BUFFER_ID: "guaranteed to be unique across the process": the same for all bytes of an allocation, different from every other
+ * allocation. */
 static void ids_tell_allocations_apart(void **state)
 {
     unsigned long long ids[N_MOST] = {0};
@@ -574,8 +576,8 @@ static void ids_tell_allocations_apart(void **state)
 }
 
 /* "CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: a boolean attribute which when set, ensures that [...] synchronous memory operations [...] will always
- * synchronize": it is of the whole allocation, and of no other. */
-static void synchronous_is_of_the_whole_allocation(void **state)
+ * synchronize": it applies to the whole allocation, and to no other one. */
+static void synchronous_applies_to_the_whole_allocation(void **state)
 {
     const CUdeviceptr inside[] = {made.small + 1, made.large + 3 * MIB, made.pitched + 1, (CUdeviceptr)(uintptr_t)made.host + PAGE};
     unsigned on = 1, off = 0, value = 0;
@@ -594,7 +596,7 @@ static void synchronous_is_of_the_whole_allocation(void **state)
             gives(CUDA_ERROR_INVALID_VALUE, cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, pointers[i].at));
 }
 
-/* DEVICE_POINTER: "If there is no current CUcontext then CUDA_ERROR_INVALID_CONTEXT is returned." The others need none. */
+/* DEVICE_POINTER: "If there is no current CUcontext then CUDA_ERROR_INVALID_CONTEXT is returned." The other attributes need none. */
 static void without_a_context(void **state)
 {
     uint64_t value = 0;
@@ -608,7 +610,8 @@ static void without_a_context(void **state)
     ok(cuCtxSetCurrent(context));
 }
 
-/* A second address is taken up at once when the first is freed: nothing of the old allocation is told of the new one. */
+/* The second address of an allocation is reused at once after it is freed: attributes of the new allocation are independent of the old
+ * one. */
 static void nothing_is_left_of_what_was_freed(void **state)
 {
     unsigned on = 1, value = 7;
@@ -634,7 +637,7 @@ int main(void)
         cmocka_unit_test(tokens_for_another_driver),
         cmocka_unit_test(all_attributes_at_once),
         cmocka_unit_test(ids_tell_allocations_apart),
-        cmocka_unit_test(synchronous_is_of_the_whole_allocation),
+        cmocka_unit_test(synchronous_applies_to_the_whole_allocation),
         cmocka_unit_test(without_a_context),
         cmocka_unit_test(nothing_is_left_of_what_was_freed),
     };

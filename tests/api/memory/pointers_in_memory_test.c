@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A CUDA pointer is the same number on the host and in kernels, whatever the device makes of it: pointers that the host wrote are followed
- * by a kernel, and those that a kernel wrote mean something to the host. */
+/* A CUDA pointer has the same value on the host and in kernels, however the device represents it: kernels can dereference pointers that the
+ * host wrote, and the host can use pointers that kernels wrote. */
 #include "seeds.h"
 
 #define NODES 300
@@ -10,7 +10,7 @@ static const char ptx[] =
     ".version 6.0\n.target sm_70\n.address_size 64\n"
     ".visible .global .align 8 .u64 variable[4] = {11, 12, 13, 14};\n"
     ".visible .global .align 8 .u64 points = generic(variable) + 16;\n"
-    /* out = {&variable[1], what `points` holds, *points} */
+    /* out = {&variable[1], the contents of `points`, *points} */
     ".visible .entry where(.param .u64 out)\n"
     "{\n"
     "    .reg .b64 %d<6>;\n    ld.param.u64 %d1, [out];\n"
@@ -18,7 +18,7 @@ static const char ptx[] =
     "    ld.global.u64 %d3, [points];\n    st.u64 [%d1+8], %d3;\n"
     "    ld.u64 %d4, [%d3];\n    st.u64 [%d1+16], %d4;\n"
     "    ret;\n}\n"
-    /* Follows {next, value} from `node` to the end: out = {sum of values, the last node, how many} */
+    /* Follows {next, value} from `node` to the end: out = {sum of values, the last node, number of nodes} */
     ".visible .entry walk(.param .u64 node, .param .u64 out)\n"
     "{\n"
     "    .reg .pred %p;\n    .reg .b64 %d<8>;\n"
@@ -64,13 +64,13 @@ static void addresses_of_variables(void **state)
     assert_int_equal(where[0], variable + 8);
     assert_int_equal(where[1], variable + 16);
     assert_int_equal(where[2], 13);
-    ok(cuMemcpyDtoH(got, (CUdeviceptr)where[0], 8)); /* the host may use it */
+    ok(cuMemcpyDtoH(got, (CUdeviceptr)where[0], 8)); /* the host may access it */
     assert_int_equal(got[0], 12);
     ok(cuModuleUnload(module));
     ok(cuMemFree(device));
 }
 
-/* Nodes lie in device memory, in host memory of CUDA and in registered memory in turn. */
+/* Nodes are in device memory, in host memory of CUDA and in registered memory in turn. */
 static void a_list_through_all_memory(void **state)
 {
     struct node nodes[NODES], *host, *registered = malloc(sizeof nodes);

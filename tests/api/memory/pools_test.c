@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stream-ordered memory allocator, by the manual (Driver API: Stream Ordered Memory Allocator; CUDA programming guide, the chapter of
- * the same name). A plain program of the driver API: NVIDIA's own driver has to pass, too. */
+/* The stream-ordered memory allocator, according to the manual (Driver API: Stream Ordered Memory Allocator; CUDA programming guide, the
+ * chapter of the same name). A plain program of the driver API: NVIDIA's own driver must pass, too. */
 #include "seeds.h"
 
 #define WORDS 3000u
@@ -117,7 +117,7 @@ static void is_memory_behind_an_event(void **state)
     ok(cuStreamDestroy(second));
 }
 
-/* In the default streams, too. */
+/* The same in the default streams. */
 static void works_in_default_streams(void **state)
 {
     static const CUstream streams[] = {NULL, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD};
@@ -160,7 +160,7 @@ static void each_free_takes_each_memory(void **state)
     ok(cuStreamDestroy(stream));
 }
 
-/* Nothing waits for the stream's work: neither the allocation nor the free. */
+/* Neither the allocation nor the free waits for the stream's work. */
 static void nothing_waits(void **state)
 {
     struct seeds_gate gate;
@@ -177,7 +177,7 @@ static void nothing_waits(void **state)
     seeds_gate_finish(&gate);
 }
 
-/* Many sizes at once keep to their own bytes. */
+/* Allocations of many sizes do not overlap. */
 static void allocations_are_apart(void **state)
 {
     enum { COUNT = 40 };
@@ -207,7 +207,7 @@ static void allocations_are_apart(void **state)
 
 /* ---- reuse ---- */
 
-/* What a stream freed it gets again at once, though the free has not run. */
+/* A stream can reuse at once the memory that it freed, although the free has not been executed. */
 static void a_stream_reuses_its_own(void **state)
 {
     CUmemoryPool pool = make_pool();
@@ -225,7 +225,7 @@ static void a_stream_reuses_its_own(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
-/* Two streams; the second allocates what the first freed behind a gate. Returns whether it got the same memory. */
+/* Two streams; the second one allocates the memory that the first one freed after a gate. Returns whether it got the same memory. */
 static bool reused_by_other(CUmemoryPool pool, bool ordered)
 {
     struct seeds_gate gate;
@@ -269,8 +269,8 @@ static void events_let_others_reuse(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
-/* A stream waits for an event of a relay, which itself waits for the free: after that event, or before it. Returns whether the stream got
- * the same memory. Nothing of all that runs before the allocation. */
+/* A stream waits for an event of an intermediate stream, which itself waits for the free, before or after that event. Returns whether the
+ * stream got the same memory. None of this is executed before the allocation. */
 static bool reused_over_a_relay(CUmemoryPool pool, bool event_is_late)
 {
     struct seeds_gate gate, relay;
@@ -303,7 +303,7 @@ static bool reused_over_a_relay(CUmemoryPool pool, bool event_is_late)
     return p == q;
 }
 
-/* What a stream waits for brings along what that waited for, and not what its stream waited for later. */
+/* Event dependencies are transitive, but do not include waits that the other stream recorded after the event. */
 static void waits_are_inherited_up_to_the_event(void **state)
 {
     (void)state;
@@ -317,8 +317,8 @@ static void waits_are_inherited_up_to_the_event(void **state)
     }
 }
 
-/* Without any order, memory whose free has not run is nobody else's. */
-static void without_order_nobody_reuses(void **state)
+/* Without any ordering, memory whose free has not been executed is not reused. */
+static void without_order_there_is_no_reuse(void **state)
 {
     CUmemoryPool pool = make_pool();
 
@@ -350,8 +350,8 @@ static void complete_frees_are_reused(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
-/* A pool that may not grow makes the second stream wait for the first: "Allow cuMemAllocAsync to insert new stream dependencies in order
- * to establish the stream ordering required to reuse a piece of memory". Where it may not, there is no memory. */
+/* A pool that may not grow makes the second stream wait for the first: "Allow cuMemAllocAsync to insert new stream dependencies in order to
+ * establish the stream ordering required to reuse a piece of memory". If this is disabled, the allocation fails. */
 static void full_pools_make_streams_wait(void **state)
 {
     CUmemPoolProps props = props_of_test();
@@ -408,7 +408,7 @@ static void attributes_have_their_defaults(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
-/* Used and reserved memory, their high marks, and "High watermark can only be reset to zero". */
+/* Used and reserved memory, their high watermarks, and "High watermark can only be reset to zero". */
 static void statistics_follow(void **state)
 {
     CUstream stream = make_stream();
@@ -441,7 +441,7 @@ static void statistics_follow(void **state)
     assert_true(number(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) >= 12 * MIB);
     set_number(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0);
     assert_int_equal(number(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), 0);
-    ok(cuMemAllocFromPoolAsync(&p, 100, pool, stream)); /* what was asked for counts, not what that takes */
+    ok(cuMemAllocFromPoolAsync(&p, 100, pool, stream)); /* the requested size counts, not the size of the block */
     ok(cuMemAllocFromPoolAsync(&q, 1, pool, stream));
     assert_int_equal(number(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 101);
     ok(cuMemFreeAsync(p, stream));
@@ -638,7 +638,7 @@ static void memory_outlives_its_context(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
-static void access_is_told(void **state)
+static void access_is_returned(void **state)
 {
     CUmemAccessDesc access = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, device_of_test()}, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUmemoryPool pool = make_pool();
@@ -665,7 +665,7 @@ static void wrong_arguments_are_refused(void **state)
 
     (void)state;
     gives(CUDA_ERROR_INVALID_VALUE, cuMemAllocAsync(NULL, BYTES, stream));
-    ok(cuMemAllocAsync(&p, 0, stream)); /* nothing, as NVIDIA's driver does; the manual does not say */
+    ok(cuMemAllocAsync(&p, 0, stream)); /* no error, as in NVIDIA's driver; the manual does not specify it */
     print_message("0 bytes are at %llx\n", (unsigned long long)p);
     gives(CUDA_ERROR_INVALID_VALUE, cuMemAllocFromPoolAsync(&p, BYTES, NULL, stream));
     gives(CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocAsync(&p, (size_t)1 << 46, stream));
@@ -677,7 +677,7 @@ static void wrong_arguments_are_refused(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolTrimTo(NULL, 0));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAttribute(pool, (CUmemPool_attribute)0, &value));
     gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, NULL));
-    if (on_cuttle()) /* NVIDIA's driver looks there first */
+    if (on_cuttle()) /* NVIDIA's driver checks that first */
         gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, NULL));
     gives(CUDA_ERROR_INVALID_VALUE, cuDeviceGetMemPool(NULL, device_of_test()));
     gives(CUDA_ERROR_INVALID_VALUE, cuDeviceGetMemPool(&other, 1000));
@@ -694,7 +694,7 @@ static void wrong_arguments_are_refused(void **state)
     gives(CUDA_ERROR_INVALID_HANDLE, cuMemAllocAsync(&p, BYTES, MADE_UP(CUstream)));
 }
 
-/* After OUT_OF_MEMORY everything works, and nothing is kept. */
+/* After OUT_OF_MEMORY everything works, and no memory is lost. */
 static void exhaustion_leaves_nothing(void **state)
 {
     CUmemPoolProps props = props_of_test();
@@ -720,7 +720,7 @@ static void exhaustion_leaves_nothing(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
-/* What pools keep for later is there for other allocators, and for other pools. */
+/* Memory that pools keep for reuse is available to other allocators, and to other pools. */
 static void what_pools_keep_is_not_lost_to_others(void **state)
 {
     CUmemAllocationProp props = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
@@ -734,7 +734,7 @@ static void what_pools_keep_is_not_lost_to_others(void **state)
     keep_everything(pool);
     ok(cuMemGetInfo(&unused, &total));
     bytes = unused / 5 * 3 & ~(2 * MIB - 1);
-    if (cuMemAlloc(&most, bytes) != CUDA_SUCCESS) /* where drivers choose addresses pieces cannot be glued */
+    if (cuMemAlloc(&most, bytes) != CUDA_SUCCESS) /* where drivers choose addresses, memory cannot consist of several pieces */
         skip();
     ok(cuMemFree(most));
     for (int i = 0; i < 3; i++) {
@@ -765,7 +765,7 @@ static void what_pools_keep_is_not_lost_to_others(void **state)
 
 /* ---- threads ---- */
 
-/* Allocates, fills, checks and frees in a stream of its own; memory wanders between the threads. */
+/* Allocates, fills, checks and frees in a stream of its own; memory is passed between the threads. */
 static void *use_pool(void *user)
 {
     CUcontext context = user;
@@ -814,7 +814,7 @@ int main(void)
         cmocka_unit_test(a_stream_reuses_its_own),
         cmocka_unit_test(events_let_others_reuse),
         cmocka_unit_test(waits_are_inherited_up_to_the_event),
-        cmocka_unit_test(without_order_nobody_reuses),
+        cmocka_unit_test(without_order_there_is_no_reuse),
         cmocka_unit_test(complete_frees_are_reused),
         cmocka_unit_test(full_pools_make_streams_wait),
         cmocka_unit_test(attributes_have_their_defaults),
@@ -825,7 +825,7 @@ int main(void)
         cmocka_unit_test(devices_have_pools),
         cmocka_unit_test(memory_outlives_its_pool),
         cmocka_unit_test(memory_outlives_its_context),
-        cmocka_unit_test(access_is_told),
+        cmocka_unit_test(access_is_returned),
         cmocka_unit_test(wrong_arguments_are_refused),
         cmocka_unit_test(exhaustion_leaves_nothing),
         cmocka_unit_test(what_pools_keep_is_not_lost_to_others),

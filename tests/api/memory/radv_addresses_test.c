@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses on RADV, with Mesa's drm-shim in place of a GPU: nothing executes there, but the driver hands out its true addresses. On GFX9
- * and newer chips they are those of the host behind a mask, on GFX8 low ones. */
+/* Addresses on RADV, with Mesa's drm-shim in place of a GPU: nothing is executed there, but the driver returns its real addresses. On GFX9
+ * and newer chips these are the host's addresses behind a mask, on GFX8 low ones. */
 #include "../api_test.h"
 
 #include "drm_shim_buffers.h"
@@ -22,7 +22,7 @@ static const struct ct_device_info *info(void)
     return &ct_process.devices[0].info;
 }
 
-/* The device address of a CUDA pointer, as the driver gave it. */
+/* The device address of a CUDA pointer, as the driver returned it. */
 static uint64_t device_address(uint64_t pointer)
 {
     struct ct_range range;
@@ -85,7 +85,7 @@ static void host_memory(void **state)
     }
 }
 
-/* What the driver has of the host's memory now. */
+/* The amount of host memory that the driver uses now. */
 struct host_bytes {
     uint64_t uncached, cached;
 };
@@ -107,8 +107,8 @@ static void has_grown(const struct host_bytes *since, uint64_t uncached, uint64_
     assert_int_equal(now.cached - since->cached, cached);
 }
 
-/* "WRITECOMBINED ... Allocates the memory as write-combined (WC)": the driver has memory that the host caches and such that it does not,
- * and every allocation takes what is meant for it. */
+/* "WRITECOMBINED ... Allocates the memory as write-combined (WC)": the driver has cached and uncached host memory, and every allocation
+ * uses the type that is meant for it. */
 static void write_combined_memory(void **state)
 {
     static const size_t sizes[] = {4096, 3 << 20, (8 << 20) + 4096};
@@ -132,7 +132,7 @@ static void write_combined_memory(void **state)
     }
 }
 
-/* At its own pointer, whatever page that is; two registrations in one fragment of 2 MiB, too. */
+/* At its own pointer, in any page; also two registrations in one fragment of 2 MiB. */
 static void registered_memory(void **state)
 {
     const size_t size = 6 << 20;
@@ -157,8 +157,8 @@ static void registered_memory(void **state)
     munmap(pages, size);
 }
 
-/* Addresses of mappings are where sparse buffers go; more than 4 GiB of them are several such. Nothing is bound: without hardware no
- * binding ever ends. */
+/* The addresses of mappings are those of sparse buffers; more than 4 GiB of addresses use several of them. Nothing is bound: without
+ * hardware a binding never completes. */
 static void mapped_memory(void **state)
 {
     CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
@@ -174,7 +174,7 @@ static void mapped_memory(void **state)
     for (int i = 0; i < 3; i++) {
         ok(cuMemAddressReserve(&start, size, 0, 0, 0));
         assert_int_equal(start % granule, 0);
-        ok(cuMemMap(start, granule, 0, handle, 0)); /* fails unless the driver gives what it is asked for */
+        ok(cuMemMap(start, granule, 0, handle, 0)); /* fails unless the driver returns the requested address */
         ok(cuMemMap(start + size - granule, granule, 0, handle, 0));
         ok(cuMemUnmap(start, granule));
         ok(cuMemUnmap(start + size - granule, granule));
@@ -187,7 +187,7 @@ static void mapped_memory(void **state)
 
 #define SHARED_BYTES ((size_t)4 << 20)
 
-/* Which buffer of the driver's a descriptor is of; closes it. */
+/* Returns which buffer of the driver a descriptor denotes; closes it. */
 static ino_t take_buffer(int fd, size_t bytes)
 {
     struct stat file;
@@ -225,7 +225,7 @@ static void dma_bufs_of_memory(void **state)
         ok(cuMemFree(memory[i]));
 }
 
-/* A mapping is had as one, too, if its memory was made for others. */
+/* A mapping can be exported as a descriptor, too, if its memory was created for sharing. */
 static void dma_bufs_of_mappings(void **state)
 {
     CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
@@ -242,7 +242,7 @@ static void dma_bufs_of_mappings(void **state)
     for (int i = 0; i < 2; i++)
         ok(cuMemMap(start + (size_t)i * SHARED_BYTES, SHARED_BYTES, 0, handles[i], 0));
     ok(cuMemExportToShareableHandle(&fd, handles[0], CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-    buffer = take_buffer(fd, SHARED_BYTES); /* this driver gives dma-bufs as its opaque kind */
+    buffer = take_buffer(fd, SHARED_BYTES); /* this driver's opaque descriptors are dma-bufs */
     assert_int_equal(take_buffer(range_handle(start, SHARED_BYTES), SHARED_BYTES), buffer);
     gives(CUDA_ERROR_NOT_SUPPORTED,
           cuMemGetHandleForAddressRange(&fd, start + SHARED_BYTES, SHARED_BYTES, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
@@ -255,7 +255,7 @@ static void dma_bufs_of_mappings(void **state)
     ok(cuMemAddressFree(start, 2 * SHARED_BYTES));
 }
 
-/* Buffers on imported memory are where the chip's rule wants them, overlapping ones at addresses of their own. */
+/* Buffers on imported memory are at the addresses that the chip's rule requires, overlapping ones at addresses of their own. */
 static void imported_memory(void **state)
 {
     static const CUexternalMemoryHandleType types[] = {CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD};
@@ -291,7 +291,7 @@ static void imported_memory(void **state)
 #define N_PIECES 3u
 #define CONCATENATED_BYTES (2 * PIECE_BYTES + 65536)
 
-/* The name that a handle for other processes is made of. */
+/* The name from which a handle for other processes is made. */
 static struct ct_allocation_share share_of(CUdeviceptr memory)
 {
     struct ct_allocation_share share;
@@ -329,7 +329,7 @@ static void each_piece_has_a_descriptor(void **state)
     gives(CUDA_ERROR_INVALID_HANDLE, ct_share_fetch(&share.name, &shared));
 }
 
-/* What another process does with the handle. The driver's buffers are known to this one only, so here it is the same process. */
+/* What another process does with the handle. The driver's buffers exist in this process only, so here it is the same process. */
 static void pieces_are_concatenated_again(void **state)
 {
     struct ct_allocation_share share;
@@ -344,7 +344,7 @@ static void pieces_are_concatenated_again(void **state)
         uint64_t lead, bytes;
         struct ct_backing backing;
 
-        ok(ct_backing_open(context, &share.name, &backing, &lead, &bytes)); /* each piece's address is read back and compared */
+        ok(ct_backing_open(context, &share.name, &backing, &lead, &bytes)); /* the address of each piece is read back and compared */
         assert_int_equal(lead, 0);
         assert_int_equal(bytes, CONCATENATED_BYTES);
         assert_int_equal(backing.memory->size_bytes, CONCATENATED_BYTES);
@@ -356,7 +356,7 @@ static void pieces_are_concatenated_again(void **state)
     ok(cuMemFree(memory));
 }
 
-/* With room for the descriptors of some pieces, those go that were there already. */
+/* If only some pieces' descriptors fit, those that were sent are closed. */
 static void descriptors_run_out(void **state)
 {
     struct rlimit all, few;
@@ -367,7 +367,7 @@ static void descriptors_run_out(void **state)
 
     (void)state;
     ok(cuMemAlloc(&memory, CONCATENATED_BYTES));
-    ok(cuIpcGetMemHandle(&handle, memory)); /* there is a socket now, for good */
+    ok(cuIpcGetMemHandle(&handle, memory)); /* there is a socket now, permanently */
     ok(cuMemFree(memory));
     before = open_files_count();
     ok(cuMemAlloc(&memory, CONCATENATED_BYTES));
@@ -386,7 +386,7 @@ static void descriptors_run_out(void **state)
     assert_int_equal(open_files_count(), before);
 }
 
-/* A descriptor in a program's hands is of one piece. */
+/* A descriptor for a program denotes a single piece. */
 static void a_dma_buf_is_one_piece(void **state)
 {
     CUdeviceptr memory;
@@ -402,7 +402,7 @@ static void a_dma_buf_is_one_piece(void **state)
 int main(void)
 {
     const struct CMUnitTest of_pieces[] = {
-        cmocka_unit_test(descriptors_run_out), /* first: no connection is just being closed */
+        cmocka_unit_test(descriptors_run_out), /* first: no connection is being closed yet */
         cmocka_unit_test(each_piece_has_a_descriptor),
         cmocka_unit_test(pieces_are_concatenated_again),
         cmocka_unit_test(a_dma_buf_is_one_piece),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For the tests of what the manual says of page-locked memory, sentence by sentence. They are plain programs of the driver API: the same
- * binaries run on NVIDIA's own driver, which has to pass them, too. */
+/* For tests that check the manual's specification of page-locked memory sentence by sentence. They are plain programs of the driver API:
+ * the same binaries run with NVIDIA's own driver, which must pass them, too. */
 #ifndef CUTTLE_TESTS_MEMORY_SEEDS_H
 #define CUTTLE_TESTS_MEMORY_SEEDS_H
 
@@ -38,7 +38,8 @@ static const char seeds_ptx[] =
     "    ld.global.u32 %r1, [%d5];\n    st.global.u32 [%d3], %r1;\n"
     "done:\n    ret;\n}\n"
     ".visible .entry stops()\n{\n    trap;\n    ret;\n}\n"
-    /* Waits until *question is not 0, then writes twice that to answer[1], and 1 to answer[0] when everybody can see answer[1]. */
+    /* Waits until *question is not 0, then writes twice that to answer[1], and 1 to answer[0] once answer[1] is visible to all
+     * observers. */
     ".visible .entry replies(.param .u64 question, .param .u64 answer)\n"
     "{\n"
     "    .reg .pred %p;\n    .reg .b32 %r<4>;\n    .reg .b64 %d<4>;\n"
@@ -80,7 +81,7 @@ static inline void seeds_step(CUdeviceptr p, unsigned count)
     ok(seeds_run("step", (void *[]){&p, &count}, count));
 }
 
-/* The host writes at `host`, a kernel works at `device`, the host sees it: one and the same memory. */
+/* The host writes at `host`, a kernel works at `device`, and the host sees the result: both denote the same memory. */
 static inline void seeds_shared_words(uint32_t *host, CUdeviceptr device, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
@@ -116,7 +117,7 @@ static inline void seeds_gate_finish(struct seeds_gate *gate)
     ok(cuStreamDestroy(gate->stream));
 }
 
-/* An asynchronous copy from page-locked memory reads it when its turn comes, not when it is asked for: nothing is staged. */
+/* An asynchronous copy from page-locked memory reads it when the copy is executed, not during the call: nothing is staged. */
 static inline void seeds_copy_is_direct(uint32_t *host)
 {
     struct seeds_gate gate;
@@ -135,7 +136,8 @@ static inline void seeds_copy_is_direct(uint32_t *host)
     ok(cuMemFree(device));
 }
 
-/* After `code` killed a context of its own, `call` tells it. To be used once, at the end: `call` is in that context. */
+/* After `code` ended with an error in a context of its own, `call` returns that error. To be used once, at the end: `call` runs in that
+ * context. */
 #define seeds_tells_earlier_error(call)                                                                                                    \
     do {                                                                                                                                   \
         CUcontext seeds_context;                                                                                                           \

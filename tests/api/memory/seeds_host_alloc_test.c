@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuMemHostAlloc, by the sentences of the driver API's manual. Each test quotes the words that it is about. */
+/* cuMemHostAlloc, sentence by sentence of the driver API's manual. Each test quotes the sentence that it tests. */
 #include "seeds.h"
 
 #define BYTES (SEEDS_WORDS * 4)
@@ -75,9 +75,9 @@ static void portable_is_pinned_in_other_contexts(void **state)
     ok(cuMemFreeHost(host));
 }
 
-/* "WRITECOMBINED: Allocates the memory as write-combined (WC)": of which type it is backend_vk_failures_test.c looks at. "WC memory is a
- * good option for buffers that will be written by the CPU and read by the GPU via mapped pinned memory or host->device transfers." "then
- * the function cuMemHostGetDevicePointer() must be used to query the device pointer, even if the context supports unified addressing" */
+/* "WRITECOMBINED: Allocates the memory as write-combined (WC)": backend_vk_failures_test.c tests the memory type. "WC memory is a good
+ * option for buffers that will be written by the CPU and read by the GPU via mapped pinned memory or host->device transfers." "then the
+ * function cuMemHostGetDevicePointer() must be used to query the device pointer, even if the context supports unified addressing" */
 static void write_combined_is_read_by_the_device(void **state)
 {
     CUdeviceptr from, to;
@@ -117,7 +117,7 @@ static void flags_are_orthogonal(void **state)
 
         ok(cuMemHostAlloc((void **)&host, BYTES, flags));
         ok(cuMemHostGetFlags(&got, host));
-        assert_int_equal(got | CU_MEMHOSTALLOC_DEVICEMAP, flags | CU_MEMHOSTALLOC_DEVICEMAP); /* with unified addressing all is mapped */
+        assert_int_equal(got | CU_MEMHOSTALLOC_DEVICEMAP, flags | CU_MEMHOSTALLOC_DEVICEMAP); /* unified addressing maps all memory */
         assert_int_equal(got & flags, flags);
         ok(cuMemHostGetDevicePointer(&device, host, 0));
         seeds_shared_words(host, device, 300);

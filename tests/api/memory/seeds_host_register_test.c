@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuMemHostRegister, by the sentences of the driver API's manual. Each test quotes the words that it is about. */
+/* cuMemHostRegister, sentence by sentence of the driver API's manual. Each test quotes the sentence that it tests. */
 #include "seeds.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static void *pages_of(size_t bytes)
     return pages;
 }
 
-/* Registers, lets a kernel work in it, unregisters. */
+/* Registers memory, runs a kernel on it, and unregisters it. */
 static void works(uint32_t *host, unsigned count, unsigned flags)
 {
     CUdeviceptr device;
@@ -27,7 +27,7 @@ static void works(uint32_t *host, unsigned count, unsigned flags)
     ok(cuMemHostUnregister(host));
 }
 
-/* "Page-locks the memory range specified by p and bytesize and maps it for the device(s)"; p and bytesize are any. */
+/* "Page-locks the memory range specified by p and bytesize and maps it for the device(s)"; p and bytesize are arbitrary. */
 static void any_pointer_and_size(void **state)
 {
     static const struct {
@@ -61,7 +61,7 @@ static void memory_on_the_stack(void **state)
     works(words, SEEDS_WORDS, 0);
 }
 
-/* A mapping that not every driver takes; those that go by the host's page tables take all. Whether it was taken. */
+/* A mapping that some drivers do not accept; drivers that use the host's page tables accept all. Returns whether it was accepted. */
 static bool works_if_taken(uint32_t *pages)
 {
     CUresult r = cuMemHostRegister(pages, BYTES, 0);
@@ -87,7 +87,7 @@ static void shared_anonymous_memory(void **state)
     munmap(pages, 4 * PAGE);
 }
 
-/* What a kernel writes to a mapping of shared memory is seen by whoever has it mapped elsewhere. */
+/* What a kernel writes to a mapping of shared memory is visible in other mappings of it. */
 static void is_seen_elsewhere(int file)
 {
     uint32_t *pages = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -100,7 +100,7 @@ static void is_seen_elsewhere(int file)
     munmap(pages, 4 * PAGE);
 }
 
-/* A file in memory, as shared memory of processes is one: without a name, and with one that is unlinked at once, as most programs do. */
+/* A file in memory, like the shared memory of processes: without a name, and with one that is unlinked at once, as in most programs. */
 static void shared_memory_of_processes(void **state)
 {
     char name[] = "/dev/shm/cuttle_seeds_XXXXXX";
@@ -118,7 +118,7 @@ static void shared_memory_of_processes(void **state)
     }
 }
 
-/* Behind the end of a file there are no pages, although they are mapped: who touches them gets SIGBUS. It is not left at that. */
+/* Beyond the end of a file there are no pages, although they are mapped: accesses cause SIGBUS. The registration must not lead to that. */
 static void pages_that_never_come(void **state)
 {
     int file = memfd_create("short", MFD_CLOEXEC);
@@ -129,7 +129,7 @@ static void pages_that_never_come(void **state)
     assert_int_equal(ftruncate(file, PAGE), 0);
     gives(CUDA_ERROR_INVALID_VALUE, cuMemHostRegister(pages, 4 * PAGE, 0));
     assert_int_equal(ftruncate(file, 4 * PAGE), 0);
-    works_if_taken((uint32_t *)pages); /* now there are */
+    works_if_taken((uint32_t *)pages); /* now they exist */
     munmap(pages, 4 * PAGE);
     close(file);
 }
@@ -149,7 +149,7 @@ static void huge_pages(void **state)
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* Two huge pages. NULL: there are none to be had, and it is said. */
+/* Two huge pages. Returns NULL, and prints a message, if none are available. */
 static uint32_t *map_huge(int protection, int flags, int file)
 {
     void *pages = mmap(NULL, 2 * HUGE_PAGE, protection, flags | MAP_HUGETLB, file, 0);
@@ -161,7 +161,7 @@ static uint32_t *map_huge(int protection, int flags, int file)
     return NULL;
 }
 
-/* All of two huge pages, and parts of them, the last one in both: widened to whole pages, not to huge ones. */
+/* All of two huge pages, and parts of them, the last one in both: extended to whole pages, not to whole huge pages. */
 static void parts_work(uint32_t *pages)
 {
     works(pages, (unsigned)(2 * HUGE_PAGE / 4), 0);
@@ -169,7 +169,7 @@ static void parts_work(uint32_t *pages)
     works(pages + HUGE_PAGE / 4 - 1500, SEEDS_WORDS, CU_MEMHOSTREGISTER_DEVICEMAP);
 }
 
-/* Huge pages that were asked for as such; few machines have any to give. */
+/* Explicitly allocated huge pages; few machines provide any. */
 static void huge_pages_by_name(void **state)
 {
     static const int kinds[] = {MAP_PRIVATE | MAP_ANONYMOUS, MAP_SHARED | MAP_ANONYMOUS};
@@ -180,13 +180,13 @@ static void huge_pages_by_name(void **state)
 
         if (!pages)
             skip();
-        if (works_if_taken(pages)) /* RADV's takes nothing that has a file behind it, as these have */
+        if (works_if_taken(pages)) /* RADV accepts no mappings of files, and these are such mappings */
             parts_work(pages);
         munmap(pages, 2 * HUGE_PAGE);
     }
 }
 
-/* A file of huge pages, as those of hugetlbfs are: shared with others, and with a copy for the process alone of what it writes. */
+/* A file of huge pages, as in hugetlbfs: shared, and private with copy-on-write. */
 static void files_of_huge_pages(void **state)
 {
     int file = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
@@ -215,7 +215,7 @@ static void files_of_huge_pages(void **state)
     close(file);
 }
 
-/* A file of SEEDS_WORDS words, each its own number. */
+/* A file of SEEDS_WORDS words, each with its own number. */
 static int file_of_numbers(void)
 {
     char name[] = "/tmp/cuttle_seeds_XXXXXX";
@@ -229,7 +229,7 @@ static int file_of_numbers(void)
     return fd;
 }
 
-/* A mapped file: what a kernel writes is in the file. Linux lets few drivers lock pages of files; those that are not let say so. */
+/* A mapped file: what a kernel writes is in the file. Linux lets few drivers lock pages of files; the others must return an error. */
 static void mapped_files(void **state)
 {
     int fd = file_of_numbers();
@@ -254,7 +254,7 @@ static void mapped_files(void **state)
     close(fd);
 }
 
-/* What is written to a private mapping of a file is the process's own. */
+/* Writes to a private mapping of a file are visible to the process only. */
 static void private_mappings_of_files(void **state)
 {
     int fd = file_of_numbers();
@@ -287,8 +287,8 @@ static void is_tracked(void **state)
     munmap(pages, 4 * PAGE);
 }
 
-/* "On systems where PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES is true, cuMemHostRegister will not page-lock the memory range specified by
- * ptr but only populate unpopulated pages"; who locks pages populates them, too. */
+/* "On systems where PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES is true, cuMemHostRegister will not page-lock the memory range specified
+ * by ptr but only populate unpopulated pages"; locking pages populates them, too. */
 static void pages_are_populated(void **state)
 {
     enum { PAGES = 64 };
@@ -337,8 +337,8 @@ static void flags_are_orthogonal(void **state)
     munmap(pages, 4 * PAGE);
 }
 
-/* "IOMEMORY: The pointer is treated as pointing to some I/O memory space": which ordinary memory is not, so that drivers may refuse it,
- * with one of the errors that the manual names. Where it is taken it works. */
+/* "IOMEMORY: The pointer is treated as pointing to some I/O memory space": ordinary memory is not, so drivers may reject it with one of the
+ * errors in the manual. If it is accepted, it works. */
 static void io_memory(void **state)
 {
     uint32_t *pages = pages_of(4 * PAGE);
@@ -373,7 +373,8 @@ static void read_only_is_read(uint32_t *words)
     free(back);
 }
 
-/* Calls that would write registered memory say so. Another driver may let the hardware find out, and that ends the context. */
+/* Calls that would write read-only registered memory return an error. Another driver may leave the detection to the hardware, which
+ * invalidates the context. */
 static void read_only_is_not_written(void *words)
 {
     CUdeviceptr at, other;
@@ -392,7 +393,7 @@ static void read_only_is_not_written(void *words)
     ok(cuMemFree(other));
 }
 
-/* Pages that the host may not write, in which each word is its own number. */
+/* Pages that the host may not write, in which each word has its own number. */
 static void check_read_only(uint32_t *pages)
 {
     const bool by_page_tables = seeds_attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES);
@@ -402,7 +403,7 @@ static void check_read_only(uint32_t *pages)
     if (seeds_attribute(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED)) {
         ok(cuMemHostRegister(pages, BYTES, CU_MEMHOSTREGISTER_READ_ONLY));
         ok(cuMemHostGetFlags(&flags, pages));
-        assert_int_equal(flags & ~(unsigned)CU_MEMHOSTALLOC_DEVICEMAP, 0); /* those that cuMemHostAlloc has, too */
+        assert_int_equal(flags & ~(unsigned)CU_MEMHOSTALLOC_DEVICEMAP, 0); /* flags that cuMemHostAlloc has, too */
         read_only_is_read(pages);
         if (on_cuttle())
             read_only_is_not_written(pages);
@@ -417,7 +418,7 @@ static void check_read_only(uint32_t *pages)
         if (on_cuttle())
             read_only_is_not_written(pages);
         ok(cuMemHostUnregister(pages));
-    } else { /* which error it is the manual leaves open; this is NVIDIA's */
+    } else { /* the manual does not specify which error it is; this is NVIDIA's */
         gives(CUDA_ERROR_INVALID_VALUE, r);
     }
 }
@@ -458,7 +459,7 @@ static void read_only_huge_pages(void **state)
     munmap(pages, 2 * HUGE_PAGE);
 }
 
-/* What the host may write is read-only for the device if it was registered so, until it is registered otherwise. */
+/* Memory that the host may write is read-only for the device if it was registered so, until it is registered without the flag. */
 static void read_only_for_the_device_alone(void **state)
 {
     uint32_t *pages = pages_of(4 * PAGE);
@@ -512,7 +513,7 @@ static bool all_devices_use_host_pointers(void)
  * a zero value for the device attribute, the device pointer [...] will not match the original host pointer ptr, but it will be suitable for
  * use on all devices provided Unified Virtual Addressing is enabled. In such systems, it is valid to access the memory using either pointer
  * on devices that have a non-zero value for the device attribute. Note however that such devices should access the memory using only of the
- * two pointers and not both": so each has a registration of its own. */
+ * two pointers and not both": so each pointer is tested with a registration of its own. */
 static void host_pointer_in_kernels(void **state)
 {
     uint32_t *pages = (uint32_t *)pages_of(4 * PAGE) + 5;
@@ -545,11 +546,11 @@ static void is_unregistered_with_unregister(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(pages));
     ok(cuMemHostUnregister(pages));
     gives(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(pages));
-    memset(pages, 1, 4 * PAGE); /* it is the application's all along */
+    memset(pages, 1, 4 * PAGE); /* the memory belongs to the application all the time */
     munmap(pages, 4 * PAGE);
 }
 
-/* "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED": a part of it is enough. */
+/* "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED": an overlap in part of the range is enough. */
 static void overlaps_are_refused(void **state)
 {
     static const struct {
@@ -564,7 +565,7 @@ static void overlaps_are_refused(void **state)
         print_message("%s\n", rows[i].name);
         gives(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister(pages + rows[i].first * PAGE, rows[i].pages * PAGE, 0));
     }
-    ok(cuMemHostRegister(pages, 4 * PAGE, 0)); /* what touches does not overlap */
+    ok(cuMemHostRegister(pages, 4 * PAGE, 0)); /* adjacent ranges do not overlap */
     ok(cuMemHostRegister(pages + 8 * PAGE, 4 * PAGE, 0));
     for (unsigned first = 0; first < 12; first += 4)
         ok(cuMemHostUnregister(pages + first * PAGE));
@@ -587,8 +588,8 @@ static void refuses(void **state)
     munmap(pages, 4 * PAGE);
 }
 
-/* Pages that nobody may so much as read are not registered, not to be read either. Part of a page is enough for a registration: two in one
- * page are apart. */
+/* Pages without any access rights are not registered, not even for reading. A registration may be a part of a page, and two in one page are
+ * separate. */
 static void pages_and_parts_of_them(void **state)
 {
     const unsigned flags[] = {0, CU_MEMHOSTREGISTER_READ_ONLY};
@@ -597,7 +598,7 @@ static void pages_and_parts_of_them(void **state)
 
     (void)state;
     if (!on_cuttle())
-        skip(); /* what belongs to whom in a page the manual does not say */
+        skip(); /* the manual does not specify how registrations share a page */
     ok(cuMemHostRegister(pages + 100, 100, 0));
     ok(cuMemHostRegister(pages + 300, 100, 0));
     gives(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister(pages + 399, 100, 0));
@@ -617,7 +618,7 @@ static void pages_and_parts_of_them(void **state)
     munmap(pages, 4 * PAGE);
 }
 
-/* Where kernels reach pageable memory (CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) there is no need to register. */
+/* Where kernels can access pageable memory (CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) registration is unnecessary. */
 static void pageable_memory_in_kernels(void **state)
 {
     uint32_t on_stack[300], *of_malloc = malloc(BYTES);
@@ -640,8 +641,8 @@ static void tells_earlier_errors(void **state)
     munmap(pages, PAGE);
 }
 
-/* "CUDA_ERROR_NOT_SUPPORTED": on devices whose attribute HOST_REGISTER_SUPPORTED is 0, with whatever flags; the other tests are of the
- * others. */
+/* "CUDA_ERROR_NOT_SUPPORTED": on devices whose attribute HOST_REGISTER_SUPPORTED is 0, with any flags; the other tests are for the other
+ * devices. */
 static void is_supported_or_not(void **state)
 {
     char *pages = pages_of(4 * PAGE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mapped memory, by the sentences of the CUDA programming guide ("Mapped Memory"). Each test quotes the words that it is about. What
- * accesses are single is in seeds_single_test.c. */
+/* Mapped memory, sentence by sentence of the CUDA programming guide ("Mapped Memory"). Each test quotes the sentence that it tests.
+ * seeds_single_test.c tests which accesses are single. */
 #include "seeds.h"
 
 #include <time.h>
@@ -33,8 +33,8 @@ static void has_two_addresses(void **state)
 }
 
 /* "There is no need to allocate a block in device memory and copy data between this block and the block in host memory; data transfers are
- * implicitly performed as needed by the kernel"; "the application must synchronize memory accesses using streams or
- * events": after an event the host sees what the kernel wrote, with no copy at all. */
+ * implicitly performed as needed by the kernel"; "the application must synchronize memory accesses using streams or events": after an event
+ * the host sees what the kernel wrote, without any copy. */
 static void events_order_accesses(void **state)
 {
     unsigned count = SEEDS_WORDS;
@@ -66,8 +66,8 @@ static void events_order_accesses(void **state)
 }
 
 /* "page-locked memory mapping must be enabled by calling cudaSetDeviceFlags() with the cudaDeviceMapHost flag": CU_CTX_MAP_HOST, in each
- * context. "Otherwise, cudaHostGetDevicePointer() will return an error": where there is unified addressing mapping is enabled always, and
- * the other tests have contexts without the flag. */
+ * context. "Otherwise, cudaHostGetDevicePointer() will return an error": with unified addressing, mapping is always enabled, and the other
+ * tests have contexts without the flag. */
 static void mapping_is_enabled_by_the_context(void **state)
 {
     CUcontext context;
@@ -96,7 +96,7 @@ static void the_attribute_tells(void **state)
     ok(cuMemFreeHost(host));
 }
 
-/* As seeds_ptx's `replies`, by loads and stores of the system's scope: they order each other, without fences. */
+/* Like `replies` of seeds_ptx, with loads and stores of system scope, which are ordered without fences. */
 static const char replies_in_scope[] =
     ".version 6.0\n.target sm_70\n.address_size 64\n"
     ".visible .entry replies(.param .u64 question, .param .u64 answer)\n{\n.reg .pred %p; .reg .b32 %r<3>; .reg .b64 %d<3>;\n"
@@ -104,7 +104,7 @@ static const char replies_in_scope[] =
     "wait:\nld.acquire.sys.global.u32 %r1, [%d1]; setp.eq.u32 %p, %r1, 0; @%p bra wait;\n"
     "shl.b32 %r1, %r1, 1; st.relaxed.sys.global.u32 [%d2+4], %r1; mov.u32 %r2, 1; st.release.sys.global.u32 [%d2], %r2;\nret;\n}\n";
 
-/* A running kernel waits for the host's flag in `host` and answers there. */
+/* A running kernel waits for the host's flag in `host` and writes its answer there. */
 static void meet_in(volatile uint32_t *host, const char *ptx)
 {
     CUdeviceptr question, answer;
@@ -118,7 +118,7 @@ static void meet_in(volatile uint32_t *host, const char *ptx)
     ok(cuModuleLoadData(&module, ptx));
     ok(cuModuleGetFunction(&function, module, "replies"));
     ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&question, &answer}, NULL));
-    gives(CUDA_ERROR_NOT_READY, cuStreamQuery(NULL)); /* it waits */
+    gives(CUDA_ERROR_NOT_READY, cuStreamQuery(NULL)); /* the kernel waits */
     usleep(20000);
     gives(CUDA_ERROR_NOT_READY, cuStreamQuery(NULL));
     assert_int_equal(host[256], 0);
@@ -145,7 +145,7 @@ static void host_and_running_kernel_see_each_other(void **state)
     ok(cuMemFreeHost(host));
 }
 
-/* The same in registered memory: a copy of it that is brought up to date around kernels would not do. */
+/* The same in registered memory: a copy that is synchronized before and after kernels would not suffice. */
 static void they_see_each_other_in_registered_memory(void **state)
 {
     void *pages;
@@ -161,7 +161,7 @@ static void they_see_each_other_in_registered_memory(void **state)
 }
 
 /* "atomic functions [...] operating on mapped page-locked memory are not atomic from the point of view of the host or other devices": from
- * that of the device itself they are. */
+ * the point of view of the device itself they are. */
 static void atomics_are_atomic_on_the_device(void **state)
 {
     static const char adds[] = ".version 6.0\n.target sm_70\n.address_size 64\n"

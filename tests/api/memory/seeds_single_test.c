@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Single accesses to mapped memory, by the words of the CUDA programming guide ("Mapped Memory"): "1-byte, 2-byte, 4-byte, 8-byte, and
- * 16-byte naturally aligned loads and stores to host memory initiated from the device are preserved as single accesses from the point of
- * view of the host". One side stores two patterns in turn; the other never sees a part of one and a part of the other. */
+/* Single accesses to mapped memory, according to the CUDA programming guide ("Mapped Memory"): "1-byte, 2-byte, 4-byte, 8-byte, and 16-byte
+ * naturally aligned loads and stores to host memory initiated from the device are preserved as single accesses from the point of view of
+ * the host". One side stores two patterns in turn; the other side must never see a mixture of both. */
 #include "seeds.h"
 
 #include <time.h>
 
-#define THREADS 8u /* each has a place of 16 bytes */
+#define THREADS 8u /* each has a slot of 16 bytes */
 #define PLACE_BYTES 16u
-#define STOP 1024u /* where the host says that it is enough: nothing else ends a kernel */
-#define TOLD 2048u /* two words for each thread: the changes that it saw so far, and at the end how much was torn */
+#define STOP 1024u /* where the host signals the end: nothing else ends a kernel */
+#define TOLD 2048u /* two words for each thread: the number of changes that it has seen, and at the end the number of torn accesses */
 
-/* So often one side is to see the patterns change in a place, or, where processors are busy, in so long a time. */
+/* The number of pattern changes that one side must see in a slot, or, if processors are busy, the time limit. */
 #define CHANGES 1000u
 #define ENOUGH_MS 20
 #define LIMIT_MS 10000
 
-/* `load` and `store` are what stands before the address; `first` and -1 are the patterns that are stored. */
+/* `load` and `store` are the instructions without the address; `first` and -1 are the stored patterns. */
 static const struct access {
     const char *name, *load, *store, *first;
     unsigned element_bytes, elements;
@@ -59,7 +59,7 @@ static unsigned bytes_of(const struct access *access)
     return access->element_bytes * access->elements;
 }
 
-/* Bits of the registers that elements are in. */
+/* Width of the registers that hold elements. */
 static unsigned register_bits(const struct access *access)
 {
     return access->element_bytes == 1 ? 16 : access->element_bytes * 8;
@@ -71,8 +71,9 @@ static bool is_joined(const struct access *access)
     return strstr(access->store, ".b128");
 }
 
-/* Up to which size the device's accesses are single. llvmpipe knows none of 16 bytes: docs/devices.md. There elements of vectors go in two
- * accesses, as the PTX ISA lets them (8.2.4, "Memory Operations on Vector Data Types"), and strong accesses of 128 bits are refused. */
+/* The maximum size of the device's single accesses. llvmpipe does not support 16 bytes: docs/devices.md. There elements of vectors are
+ * accessed in two parts, as the PTX ISA allows (8.2.4, "Memory Operations on Vector Data Types"), and strong accesses of 128 bits are
+ * rejected. */
 static unsigned single_bytes(void)
 {
     CUdevice device;
@@ -90,7 +91,7 @@ static bool is_refused(const struct access *access)
 
 /* ---- kernels ---- */
 
-/* The start of a kernel: %d1 is p or, with `own`, the thread's place there. */
+/* The start of a kernel: %d1 is p or, with `own`, the thread's slot there. */
 static int write_head(const char *name, const struct access *access, bool own, char *out, size_t size)
 {
     const unsigned bits = register_bits(access);
@@ -104,7 +105,7 @@ static int write_head(const char *name, const struct access *access, bool own, c
                     own ? "%d3" : "0");
 }
 
-/* `{%a, %a}`, or `{%e0, %e1}` if numbered. */
+/* `{%a, %a}`, or `{%e0, %e1}` if the elements are numbered. */
 static void write_list(const struct access *access, const char *name, bool numbered, char out[64])
 {
     size_t at = (size_t)snprintf(out, 64, "%s", access->elements > 1 ? "{" : "");
@@ -122,7 +123,7 @@ static int write_tail(char *out, size_t size)
     return snprintf(out, size, "membar.sys;\nld.volatile.global.u32 %%r1, [%%d4+%u]; setp.eq.u32 %%p, %%r1, 0; @%%p bra again;\n", STOP);
 }
 
-/* Stores the one, then the other, with a fence after each. */
+/* Stores one pattern, then the other, with a fence after each. */
 static void write_writer(const struct access *access, char *out, size_t size)
 {
     const unsigned bits = register_bits(access);
@@ -143,7 +144,7 @@ static void write_writer(const struct access *access, char *out, size_t size)
     snprintf(out + at, size - at, "ret;\n}\n");
 }
 
-/* %p: element i is neither zeros nor ones. */
+/* %p: element i is neither all zeros nor all ones. */
 static int write_check(const struct access *access, unsigned i, char *out, size_t size)
 {
     const unsigned bits = register_bits(access);
@@ -152,8 +153,8 @@ static int write_check(const struct access *access, unsigned i, char *out, size_
     return snprintf(out, size, "setp.ne.u%u %%p, %%e%u, 0; setp.ne.and.u%u %%p, %%e%u, %s, %%p;\n", bits, i, bits, i, ones);
 }
 
-/* Counts how often the first element is another than before, and how often one is neither zeros nor ones, or unlike the first of the `unit`
- * bytes that it lies in. */
+/* Counts how often the first element has changed, and how often an element is neither all zeros nor all ones, or differs from the first one
+ * of the `unit` bytes to which it belongs. */
 static void write_reader(const struct access *access, unsigned unit, bool own, char *out, size_t size)
 {
     const unsigned bits = register_bits(access), each = unit / access->element_bytes;
@@ -185,7 +186,8 @@ static void write_reader(const struct access *access, unsigned unit, bool own, c
 
 typedef unsigned long long pair __attribute__((vector_size(16)));
 
-/* One load and one store of the size. x86-64 processors with AVX move 16 aligned bytes at once (Intel SDM 3A, 9.1.1; AMD says the same). */
+/* One load and one store of the size. x86-64 processors with AVX transfer 16 aligned bytes at once (Intel SDM 3A, 9.1.1; AMD documents the
+ * same). */
 static void move_once(volatile void *to, const volatile void *from, unsigned bytes)
 {
     switch (bytes) {
@@ -226,7 +228,7 @@ struct session {
     struct timespec begin;
 };
 
-/* Launches the only kernel of a text on the places in `host`. */
+/* Launches the only kernel of a text on the slots in `host`. */
 static void begin(struct session *session, const char *text, const char *name, char *host, unsigned threads)
 {
     CUfunction function;
@@ -240,8 +242,8 @@ static void begin(struct session *session, const char *text, const char *name, c
     clock_gettime(CLOCK_MONOTONIC, &session->begin);
 }
 
-/* Whether to go on, after so many changes. */
-static bool goes_on(const struct session *session, unsigned changes)
+/* Whether to continue after this number of changes. */
+static bool should_continue(const struct session *session, unsigned changes)
 {
     struct timespec now;
     long ms;
@@ -258,7 +260,7 @@ static void end(struct session *session, char *host)
     ok(cuModuleUnload(session->module));
 }
 
-/* The host looks while a kernel stores: how many of its loads found parts of two stores. */
+/* The host loads while a kernel stores: returns how many of its loads contained parts of two stores. */
 static unsigned count_torn_stores(const struct access *access, char *host)
 {
     const unsigned bytes = bytes_of(access), unit = bytes < single_bytes() ? bytes : single_bytes();
@@ -270,7 +272,7 @@ static unsigned count_torn_stores(const struct access *access, char *host)
 
     write_writer(access, text, sizeof text);
     begin(&session, text, "alternates", host, THREADS);
-    while (goes_on(&session, changes))
+    while (should_continue(&session, changes))
         for (unsigned i = 0; i < 1000; i++) {
             move_once(loaded, host + i % THREADS * PLACE_BYTES, bytes);
             torn += !is_whole(loaded, bytes, unit);
@@ -308,7 +310,7 @@ static void stores_of_atomics_are_single(void **state)
     stores_are_single(atomics, N_ATOMICS);
 }
 
-/* The host stores while a kernel looks. */
+/* The host stores while a kernel loads. */
 static unsigned count_torn_loads(const struct access *access, bool own, char *host)
 {
     static const pair patterns[2] = {{0, 0}, {UINT64_MAX, UINT64_MAX}};
@@ -319,7 +321,7 @@ static unsigned count_torn_loads(const struct access *access, bool own, char *ho
 
     write_reader(access, single_bytes(), own, text, sizeof text);
     begin(&session, text, "looks", host, threads);
-    while (goes_on(&session, *word_at(host, TOLD)))
+    while (should_continue(&session, *word_at(host, TOLD)))
         for (unsigned i = 0; i < 1000; i++)
             move_once(host + i % threads * PLACE_BYTES, &patterns[i / threads & 1], bytes);
     end(&session, host);
@@ -329,7 +331,7 @@ static unsigned count_torn_loads(const struct access *access, bool own, char *ho
     return torn;
 }
 
-/* Each thread at a place of its own, and one at the place that a parameter says: drivers load for all threads at once there. */
+/* Each thread uses its own slot, or all use one slot that a parameter selects: drivers load once for all threads there. */
 static void aligned_loads_are_single(void **state)
 {
     char *host;
@@ -346,7 +348,7 @@ static void aligned_loads_are_single(void **state)
     ok(cuMemFreeHost(host));
 }
 
-/* Better no kernel than one whose accesses are not what it says. */
+/* A kernel whose accesses are not single must be rejected. */
 static void what_would_be_torn_is_refused(void **state)
 {
     CUdeviceptr places = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays that get their memory later, by cuMemMapArrayAsync: sparse ones tile by tile, those with deferred mapping all at once. */
+/* Arrays that get their memory later, by cuMemMapArrayAsync: sparse ones tile by tile, those with deferred mapping at once. */
 #include "arrays.h"
 
 #include <stdbool.h>
@@ -59,7 +59,7 @@ static size_t tile_bytes(const CUDA_ARRAY_SPARSE_PROPERTIES *properties, size_t 
     return (size_t)properties->tileExtent.width * properties->tileExtent.height * properties->tileExtent.depth * element_bytes;
 }
 
-/* A box of 4-byte elements to an array or from it. */
+/* Copies a box of 4-byte elements to an array or from it. */
 struct box {
     size_t x, y, z, width, height, depth;
 };
@@ -114,7 +114,7 @@ static void holds(CUarray array, const struct box *box, unsigned seed)
     check_box(array, box, seed);
 }
 
-/* ---- what there is ---- */
+/* ---- supported arrays ---- */
 
 static void attributes_decide(void **state)
 {
@@ -159,7 +159,7 @@ static void kinds_by_the_manual(void **state)
         CUarray array;
 
         if (rows[i].want != CUDA_SUCCESS && !on_cuttle())
-            continue; /* NVIDIA's driver makes arrays of kinds that the manual excludes */
+            continue; /* NVIDIA's driver creates arrays of kinds that the manual excludes */
         gives(rows[i].want, cuArray3DCreate(&array, &rows[i].desc));
         if (rows[i].want != CUDA_SUCCESS)
             continue;
@@ -171,12 +171,12 @@ static void kinds_by_the_manual(void **state)
 
 /* ---- tiles ---- */
 
-/* Arrays of some kinds, every tile mapped by one request for each layer. */
+/* Arrays of several kinds, every tile mapped by one request for each layer. */
 static void all_tiles_hold_all_bytes(void **state)
 {
     static const CUDA_ARRAY3D_DESCRIPTOR rows[] = {
         {512, 384, 0, FLOAT, 1, SPARSE},
-        {300, 200, 0, FLOAT, 1, SPARSE}, /* its last tiles are cut off */
+        {300, 200, 0, FLOAT, 1, SPARSE}, /* its last tiles are partial */
         {256, 256, 3, FLOAT, 1, SPARSE | CUDA_ARRAY3D_LAYERED},
         {100, 70, 40, FLOAT, 1, SPARSE},
     };
@@ -207,13 +207,13 @@ static void all_tiles_hold_all_bytes(void **state)
             ok(cuMemMapArrayAsync(&info, 1, NULL));
         }
         holds(array, &all, (unsigned)i);
-        ok(cuMemRelease(memory)); /* the tiles keep it */
+        ok(cuMemRelease(memory)); /* the tiles keep the memory alive */
         check_box(array, &all, (unsigned)i);
         ok(cuArrayDestroy(array));
     }
 }
 
-/* What was written by way of one tile is read by way of another that has the same memory then. */
+/* Data written through one tile is read through another one to which the same memory is mapped later. */
 static void memory_moves_between_tiles_and_arrays(void **state)
 {
     static const CUDA_ARRAY3D_DESCRIPTOR desc = {512, 512, 0, FLOAT, 1, SPARSE};
@@ -256,7 +256,7 @@ static void memory_moves_between_tiles_and_arrays(void **state)
     ok(cuArrayDestroy(to));
 }
 
-/* A copy between two mappings sees the first, and not the second. */
+/* A copy between two mappings accesses the first one, not the second. */
 static void mappings_keep_the_order_of_the_stream(void **state)
 {
     static const CUDA_ARRAY3D_DESCRIPTOR desc = {128, 128, 0, FLOAT, 1, SPARSE};
@@ -275,7 +275,7 @@ static void mappings_keep_the_order_of_the_stream(void **state)
     ok(cuArray3DCreate(&array, &desc));
     ok(cuMemAllocHost((void **)&host, (size_t)2 * STEPS * BYTES));
     fill_with_noise(host, (size_t)STEPS * BYTES, 9);
-    for (int turn = 0; turn < 2; turn++) /* out to the pool, then back from it */
+    for (int turn = 0; turn < 2; turn++) /* memory is returned to the pool and allocated again */
         for (int i = 0; i < STEPS; i++) {
             CUarrayMapInfo info = box_of(request_for(array, memory, (size_t)i * 65536), offset, extent);
             CUDA_MEMCPY2D copy = {.WidthInBytes = 512, .Height = 128, .srcPitch = 512, .dstPitch = 512};
@@ -290,7 +290,7 @@ static void mappings_keep_the_order_of_the_stream(void **state)
         }
     ok(cuStreamSynchronize(stream));
     assert_memory_equal(host, host + (size_t)STEPS * BYTES, (size_t)STEPS * BYTES);
-    for (int i = 0; i < STEPS; i++) { /* destroyed with requests under way */
+    for (int i = 0; i < STEPS; i++) { /* destroyed while requests are pending */
         CUarrayMapInfo info = box_of(request_for(array, memory, (size_t)i * 65536), offset, extent);
 
         ok(cuMemMapArrayAsync(&info, 1, stream));
@@ -301,8 +301,8 @@ static void mappings_keep_the_order_of_the_stream(void **state)
     ok(cuMemRelease(memory));
 }
 
-/* Released memory goes with the last tile that has it: more is made here, a quarter at a time, than there is. */
-static void memory_goes_with_its_last_tile(void **state)
+/* Released memory is freed with the last tile that uses it: the test allocates more in total, a quarter at a time, than there is. */
+static void memory_is_freed_with_its_last_tile(void **state)
 {
     static const CUDA_ARRAY3D_DESCRIPTOR desc = {512, 512, 0, FLOAT, 1, SPARSE};
     const unsigned whole[3] = {512, 512, 1}, start[3] = {0};
@@ -311,7 +311,7 @@ static void memory_goes_with_its_last_tile(void **state)
     CUarray array;
 
     (void)state;
-    if (!has_sparse() || !on_cuttle()) /* NVIDIA's driver makes no tile pools of that many bytes */
+    if (!has_sparse() || !on_cuttle()) /* NVIDIA's driver does not create tile pools of that size */
         skip();
     ok(cuMemGetInfo(&unused, &total));
     bytes = unused / 4 & ~(((size_t)2 << 20) - 1);
@@ -321,7 +321,7 @@ static void memory_goes_with_its_last_tile(void **state)
         CUarrayMapInfo info;
 
         ok(cuMemCreate(&memory, bytes, &properties, 0));
-        info = box_of(request_for(array, memory, bytes - 16 * 65536), start, whole); /* every other one in the place of the last */
+        info = box_of(request_for(array, memory, bytes - 16 * 65536), start, whole); /* every other tile at the position of the last one */
         ok(cuMemMapArrayAsync(&info, 1, NULL));
         ok(cuMemRelease(memory));
         if (i % 4 == 1) {
@@ -391,7 +391,7 @@ static void levels_and_tails_of_mipmapped_arrays(void **state)
         ok(cuMipmappedArrayGetSparseProperties(&properties, mipmap));
         assert_int_equal(tile_bytes(&properties, 4), 65536);
         assert_int_equal(properties.miptailSize % 65536, 0);
-        first_in_tail = levels; /* where there is no tail, small levels have a tile all the same */
+        first_in_tail = levels; /* without a tail, small levels have a tile nevertheless */
         if (properties.miptailSize)
             first_in_tail = properties.miptailFirstLevel;
         assert_in_range(first_in_tail, 1, levels);
@@ -477,7 +477,7 @@ static void deferred_arrays_get_all_their_memory(void **state)
         assert_true(needed.size >= all.width * all.height * all.depth * 4);
         assert_true(needed.alignment && !(needed.alignment & (needed.alignment - 1)));
         gives(CUDA_ERROR_INVALID_VALUE, cuArrayGetMemoryRequirements(NULL, array, 0));
-        if (on_cuttle()) /* NVIDIA's driver does not look at the device */
+        if (on_cuttle()) /* NVIDIA's driver does not check the device */
             gives(CUDA_ERROR_INVALID_DEVICE, cuArrayGetMemoryRequirements(&needed, array, 99));
         gives(CUDA_ERROR_INVALID_VALUE, cuArrayGetSparseProperties(&sparse, array));
         info = request_for(array, memory, needed.alignment);
@@ -518,7 +518,7 @@ static void deferred_mipmapped_arrays(void **state)
     ok(cuMemRelease(memory));
 }
 
-/* ---- refusals ---- */
+/* ---- errors ---- */
 
 static void requests_that_are_refused(void **state)
 {
@@ -559,7 +559,7 @@ static void requests_that_are_refused(void **state)
     REFUSES(CUDA_ERROR_INVALID_VALUE, ok(cuMipmappedArrayGetLevel(&bad.resource.array, mipmap, 0)));
     REFUSES(CUDA_ERROR_INVALID_VALUE, bad.subresourceType = (CUarraySparseSubresourceType)7);
     REFUSES(CUDA_ERROR_INVALID_VALUE, bad.memOperationType = (CUmemOperationType)0);
-    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP); /* which names no memory */
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP); /* which contains no memory handle */
     REFUSES(CUDA_ERROR_INVALID_VALUE, bad.memHandleType = (CUmemHandleType)1);
     REFUSES(CUDA_ERROR_INVALID_VALUE, bad.memHandle.memHandle = 0);
     REFUSES(CUDA_ERROR_INVALID_VALUE, bad.offset = 4096);
@@ -572,12 +572,12 @@ static void requests_that_are_refused(void **state)
     REFUSES(CUDA_ERROR_INVALID_VALUE, bad.subresource.sparseLevel.extentWidth = 100);
     REFUSES(CUDA_ERROR_INVALID_VALUE, bad.subresource.sparseLevel.extentHeight = 1024);
     REFUSES(CUDA_ERROR_INVALID_VALUE, bad.subresource.sparseLevel.extentDepth = 0);
-    REFUSES(CUDA_ERROR_INVALID_VALUE, bad = tail_of(good, 0, 0, 65536)); /* it has none */
+    REFUSES(CUDA_ERROR_INVALID_VALUE, bad = tail_of(good, 0, 0, 65536)); /* the array has none */
     properties.allocFlags.usage = 0;
     ok(cuMemCreate(&ordinary, POOL_BYTES, &properties, 0));
     REFUSES(CUDA_ERROR_INVALID_VALUE, bad.memHandle.memHandle = ordinary);
     ok(cuMemRelease(ordinary));
-    ok(cuMemAddressReserve(&address, POOL_BYTES, 0, 0, 0)); /* the manual says that such memory is for arrays only; it names no error */
+    ok(cuMemAddressReserve(&address, POOL_BYTES, 0, 0, 0)); /* the manual allows such memory for arrays only; it specifies no error */
     gives(CUDA_ERROR_INVALID_VALUE, cuMemMap(address, POOL_BYTES, 0, memory, 0));
     ok(cuMemAddressFree(address, POOL_BYTES));
     ok(cuMemGetAllocationPropertiesFromHandle(&properties, memory));
@@ -589,8 +589,8 @@ static void requests_that_are_refused(void **state)
     gives(CUDA_ERROR_INVALID_HANDLE, cuMemMapArrayAsync(&good, 1, NULL));
 }
 
-/* An entry that is refused leaves those before it undone. */
-static void a_list_is_done_whole_or_not_at_all(void **state)
+/* If a request is rejected, the preceding requests of the call are not executed. */
+static void a_rejected_list_changes_nothing(void **state)
 {
     static const CUDA_ARRAY3D_DESCRIPTOR desc = {256, 256, 0, FLOAT, 1, SPARSE};
     static const unsigned start[3] = {0}, extent[3] = {128, 128, 1};
@@ -645,13 +645,13 @@ int main(void)
         cmocka_unit_test(all_tiles_hold_all_bytes),
         cmocka_unit_test(memory_moves_between_tiles_and_arrays),
         cmocka_unit_test(mappings_keep_the_order_of_the_stream),
-        cmocka_unit_test(memory_goes_with_its_last_tile),
+        cmocka_unit_test(memory_is_freed_with_its_last_tile),
         cmocka_unit_test(levels_and_tails_of_mipmapped_arrays),
         cmocka_unit_test(an_array_smaller_than_a_tile_is_all_tail_or_a_tile),
         cmocka_unit_test(deferred_arrays_get_all_their_memory),
         cmocka_unit_test(deferred_mipmapped_arrays),
         cmocka_unit_test(requests_that_are_refused),
-        cmocka_unit_test(a_list_is_done_whole_or_not_at_all),
+        cmocka_unit_test(a_rejected_list_changes_nothing),
         cmocka_unit_test(a_context_takes_mapped_arrays_along),
     };
 

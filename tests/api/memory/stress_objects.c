@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stress test's memory: how each kind comes and goes. */
+/* The stress test's memory: allocation and freeing of each kind. */
 #include "stress.h"
 
 #include "../../splitmix.h"
@@ -22,7 +22,7 @@ bool stress_chance(struct stress_random *random, unsigned percent)
     return stress_number(random, 100) < percent;
 }
 
-/* Mostly small, at times larger than what shares a chunk. */
+/* Mostly small, sometimes larger than the allocations that share a chunk. */
 static size_t random_size(struct stress_random *random)
 {
     static const size_t limits[] = {64, 4096, 4096, 70000, 70000, 600000, 1500000};
@@ -76,7 +76,7 @@ static void make_registered(struct stress_thread *t, struct stress_object *o)
     size_t skip = stress_number(&t->random, 5000);
 
     o->bytes = random_size(&t->random);
-    o->pages = malloc(skip + o->bytes + 8192); /* no other registration reaches our pages */
+    o->pages = malloc(skip + o->bytes + 8192); /* no other registration overlaps these pages */
     if (!o->pages)
         stress_fail(t, "out of memory");
     o->host = (unsigned char *)(((uintptr_t)o->pages + 4095) & ~(uintptr_t)4095) + skip % 4096;
@@ -132,14 +132,14 @@ static void make_virtual(struct stress_thread *t, struct stress_object *o)
         STRESS_OK(t, cuMemRelease(handles[i]));
 }
 
-/* The host waits at times, and at times leaves it to the call. */
+/* Sometimes the host waits first, and sometimes it leaves the wait to the call. */
 static void settle(struct stress_thread *t, const struct stress_object *o, unsigned percent)
 {
     if (stress_chance(&t->random, percent))
         STRESS_OK(t, cuStreamSynchronize(t->lanes[o->lane]));
 }
 
-/* cuMemFree waits for the work of the memory's context, which need not be the lane's. */
+/* cuMemFree waits for the work of the memory's context, which may differ from the context of its stream. */
 static void free_device(struct stress_thread *t, struct stress_object *o)
 {
     settle(t, o, o->context == t->context ? 30 : 100);
@@ -198,7 +198,7 @@ static void free_pageable(struct stress_thread *t, struct stress_object *o)
 static const struct {
     void (*make)(struct stress_thread *thread, struct stress_object *object);
     void (*free)(struct stress_thread *thread, struct stress_object *object);
-    unsigned weight; /* how often, of all weights together */
+    unsigned weight; /* relative frequency */
     CUdevice_attribute needs;
 } kinds[STRESS_KINDS] = {
     [STRESS_DEVICE] = {make_device, free_device, 30, 0},

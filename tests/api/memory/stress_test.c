@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random work on memory of every kind, by several threads in several contexts and many streams, against a model in the test: each thread
- * keeps what every byte of its memory has to be and compares again and again. Threads hand memory on to each other, so that it is used and
- * freed far from where it was made. All that happens follows from the seed, but for how the threads' calls interleave.
+/* Random work on memory of every kind, by several threads in several contexts and many streams, compared with a model in the test: each
+ * thread records the expected value of every byte of its memory and compares repeatedly. Threads pass memory to each other, so that it is
+ * used and freed far from its allocation. Everything is determined by the seed, except the interleaving of the threads' calls.
  *
  *     memory_stress_test [--seed N] [--seconds N] [--threads N] [--rounds N] [--operations N] [--trace]
  *
- * Without options one run of seed 1. With --seconds runs with ascending seeds until the time is over, which is the long form. A plain
- * program of the driver API: NVIDIA's own driver has to pass, too. */
+ * Without options, one run of seed 1. With --seconds, runs with ascending seeds until the time is over, which is the long form. A plain
+ * program of the driver API: NVIDIA's own driver must pass, too. */
 #include "stress.h"
 
 #include <pthread.h>
@@ -49,7 +49,7 @@ static struct {
     unsigned threads, rounds, operations, seconds;
 } options = {.seed = 1, .threads = 6, .rounds = 3, .operations = 60};
 
-/* One run, for one seed. */
+/* One run with one seed. */
 struct stress_run {
     uint64_t seed;
     int n_devices;
@@ -130,7 +130,7 @@ static void synchronize_lanes(struct stress_worker *w)
         STRESS_OK(&w->thread, cuStreamSynchronize(w->thread.lanes[i]));
 }
 
-/* Everything is over when it is handed on, so it may go on in another lane. */
+/* All work is complete when an object is passed on, so it may continue in another stream. */
 static void hand_on(struct stress_worker *w, unsigned round)
 {
     struct stress_worker *giver = &w->run->workers[(w->thread.number + 1 + round) % options.threads];
@@ -148,7 +148,7 @@ static void hand_on(struct stress_worker *w, unsigned round)
     pthread_barrier_wait(&w->run->barrier);
 }
 
-/* Memory first, everywhere; then the contexts that others' memory is in. */
+/* All memory first; then the contexts, to which memory of other threads may belong. */
 static void leave(struct stress_worker *w)
 {
     struct stress_thread *t = &w->thread;

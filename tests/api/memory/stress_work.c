@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stress test's operations: each does something to memory and the same to its model. */
+/* The stress test's operations: each applies the same change to memory and to its model. */
 #include "stress.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static struct part random_part(struct stress_worker *w, struct stress_object *o)
     return part;
 }
 
-/* One of the addresses that it has. */
+/* One of the object's addresses. */
 static CUdeviceptr address_of(struct stress_worker *w, const struct part *part)
 {
     bool other = stress_chance(&w->thread.random, 30);
@@ -49,7 +49,7 @@ static CUstream lane(const struct stress_worker *w, unsigned number)
     return w->thread.lanes[number];
 }
 
-/* What is recorded next in `later` comes behind what was recorded in `earlier`. */
+/* Makes work recorded next in `later` wait for the work already recorded in `earlier`. */
 static void order(struct stress_worker *w, unsigned earlier, unsigned later)
 {
     struct stress_thread *t = &w->thread;
@@ -60,8 +60,8 @@ static void order(struct stress_worker *w, unsigned earlier, unsigned later)
     STRESS_OK(t, cuStreamWaitEvent(lane(w, later), t->event, 0));
 }
 
-/* The default stream and the blocking ones wait for each other by themselves: at times that has to do. What comes `later` is work in that
- * lane, and not the host, which waits for one stream alone. */
+/* The default stream and the blocking streams synchronize implicitly: sometimes the test relies on that. The `later` work is in that
+ * stream, and not on the host, which waits for one stream alone. */
 static void order_work(struct stress_worker *w, unsigned earlier, unsigned later)
 {
     bool by_itself = (earlier == STRESS_LEGACY_LANE && later <= STRESS_BLOCKING_LANE) ||
@@ -88,7 +88,7 @@ static void compare(struct stress_worker *w, const struct part *part, const unsi
                 part->offset + part->bytes, part->offset + i, part->offset + last, found[i], wanted[i]);
 }
 
-/* ---- operations; each takes an object and may take another ---- */
+/* ---- operations; each takes an object and may take another one ---- */
 
 static void do_check(struct stress_worker *w, const struct part *part)
 {
@@ -161,7 +161,7 @@ static CUresult fill_run(CUdeviceptr at, unsigned element, uint32_t value, size_
     return cuMemsetD32Async(at, value, count, stream);
 }
 
-/* Elements of 1, 2 or 4 bytes, in a run or in rows with gaps. */
+/* Elements of 1, 2 or 4 bytes, contiguous or in rows with gaps. */
 static void fill(struct stress_worker *w, struct stress_object *o)
 {
     struct stress_thread *t = &w->thread;
@@ -188,7 +188,7 @@ static void fill(struct stress_worker *w, struct stress_object *o)
     }
 }
 
-/* The lanes of both objects wait for the work, which waits for them. Returns the lane to work in. */
+/* Makes the work wait for the streams of both objects, and these for the work. Returns the stream to work in. */
 static unsigned gather(struct stress_worker *w, const struct stress_object *a, const struct stress_object *b)
 {
     unsigned in = stress_chance(&w->thread.random, 70) ? a->lane : (unsigned)stress_number(&w->thread.random, STRESS_LANES);
@@ -209,7 +209,7 @@ static bool only_device(const struct stress_object *o)
     return !o->host;
 }
 
-/* By the function for these two kinds of memory, or by the one for all. */
+/* With the function for these two kinds of memory, or with the generic one. */
 static CUresult copy_bytes(struct stress_worker *w, const struct part *to, const struct part *from, unsigned in)
 {
     CUdeviceptr dst = address_of(w, to), src = address_of(w, from);
@@ -240,20 +240,20 @@ static void copy(struct stress_worker *w, struct stress_object *o)
 
     to.bytes = from.bytes = to.bytes < from.bytes ? to.bytes : from.bytes;
     if (o == other && to.offset < from.offset + from.bytes && from.offset < to.offset + to.bytes)
-        return; /* overlapping: CUDA says nothing of the result */
+        return; /* overlapping: the result is undefined in CUDA */
     in = gather(w, o, other);
     STRESS_OK(&w->thread, copy_bytes(w, &to, &from, in));
     memmove(model_of(&to), model_of(&from), to.bytes);
     scatter(w, in, o, other);
 }
 
-/* A box somewhere in an object. */
+/* A box within an object. */
 struct box {
-    struct part part; /* from the base that the call gets to the end */
+    struct part part; /* from the base pointer that the call gets to the end */
     size_t x, y, z, pitch, height;
 };
 
-/* False: it has no room. */
+/* Returns false if the object is too small. */
 static bool random_box(struct stress_worker *w, struct stress_object *o, size_t width, size_t height, size_t depth, struct box *out)
 {
     struct stress_random *random = &w->thread.random;
@@ -276,7 +276,7 @@ static size_t distance(const struct box *box, size_t slice, size_t row)
     return ((box->z + slice) * box->height + box->y + row) * box->pitch + box->x;
 }
 
-/* A side of the copy: the box in linear memory. */
+/* One side of the copy: the box in linear memory. */
 static void set_source(struct stress_worker *w, CUDA_MEMCPY3D *copy, const struct box *from)
 {
     copy->srcMemoryType = CU_MEMORYTYPE_UNIFIED;
@@ -306,7 +306,7 @@ static void run_copy(struct stress_worker *w, const struct box *to, const struct
     STRESS_OK(&w->thread, cuMemcpy3DAsync(&copy, lane(w, in)));
 }
 
-/* By way of an array, which goes while the copies may still be under way. */
+/* Through an array, which is destroyed while the copies may be in flight. */
 static void run_copy_through_array(struct stress_worker *w, const struct box *to, const struct box *from, CUDA_MEMCPY3D copy, unsigned in)
 {
     struct stress_thread *t = &w->thread;
@@ -356,7 +356,7 @@ static void copy_through_array(struct stress_worker *w, struct stress_object *o)
     copy_box_by(w, o, run_copy_through_array);
 }
 
-/* Copies into some objects from others, all with one source order. What may be read at once has to be there. */
+/* Copies into some objects from others, all with one source access order. Sources that may be read at once must be complete. */
 static void copy_batch(struct stress_worker *w, struct stress_object *o)
 {
     struct stress_thread *t = &w->thread;
@@ -386,7 +386,7 @@ static void copy_batch(struct stress_worker *w, struct stress_object *o)
     STRESS_OK(t, cuMemcpyBatchAsync(dsts, srcs, sizes, MAX_BATCH, &attributes, &first, 1, lane(w, in)));
     for (unsigned i = 0; i < MAX_BATCH; i++)
         memcpy(model_of(&parts[0][i]), model_of(&parts[1][i]), sizes[i]);
-    if (source->kind == STRESS_PAGEABLE) /* which may be read later, but others write it at once */
+    if (source->kind == STRESS_PAGEABLE) /* which may be read later, but is overwritten at once */
         STRESS_OK(t, cuStreamSynchronize(lane(w, in)));
     scatter(w, in, o, source);
 }
@@ -431,7 +431,7 @@ static void run_kernel_on_two(struct stress_worker *w, struct stress_object *o)
     scatter(w, in, o, other);
 }
 
-/* What CUDA knows of the memory. */
+/* Queries the attributes of the memory. */
 static void ask(struct stress_worker *w, struct stress_object *o)
 {
     struct stress_thread *t = &w->thread;
@@ -447,7 +447,7 @@ static void ask(struct stress_worker *w, struct stress_object *o)
                     o->bytes, (unsigned long long)start, bytes);
 }
 
-/* Calls that have to be refused, and change nothing. */
+/* Calls that must be rejected, and change nothing. */
 static void err(struct stress_worker *w, struct stress_object *o)
 {
     struct stress_thread *t = &w->thread;
@@ -465,7 +465,7 @@ static void err(struct stress_worker *w, struct stress_object *o)
     STRESS_GIVES(t, CUDA_ERROR_INVALID_VALUE, cuMemsetD16(o->start | 1, 1, 1));
 }
 
-/* A context comes, gets memory and work, and goes with both. */
+/* Creates a context, allocates memory and works on it, and destroys both. */
 static void use_up_context(struct stress_worker *w, struct stress_object *o)
 {
     struct stress_thread *t = &w->thread;
@@ -534,7 +534,7 @@ void stress_destroy(struct stress_worker *w, struct stress_object *o)
 static const struct {
     const char *name;
     void (*work)(struct stress_worker *worker, struct stress_object *object);
-    unsigned weight; /* of 1000 */
+    unsigned weight; /* per thousand */
 } table[] = {
     {"make", make, 180},
     {"free", stress_destroy, 140},

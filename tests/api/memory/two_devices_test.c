@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of one device in contexts of another. ctest lists one device twice (CUTTLE_DEVICE=0,0): two devices as far as memory
- * is concerned. */
+/* Memory of one device in contexts of another. ctest lists one device twice (CUTTLE_DEVICE=0,0), which behaves as two devices with respect
+ * to memory. */
 #include "virtual_memory.h"
 
 #define BYTES (SEEDS_WORDS * 4)
@@ -11,7 +11,7 @@ static void take_a_while(void *unused)
     usleep(20000);
 }
 
-/* Memory of the host, by all calls that make it. */
+/* Host memory, allocated by all functions that can. */
 struct host_kind {
     uint32_t *host;
     bool registered, managed;
@@ -74,7 +74,7 @@ static bool there_are_two(void)
     return devices >= 2;
 }
 
-/* Kernels of the current context work in it, by the pointer that it says. */
+/* Kernels of the current context access it through the pointer that the library returns. */
 static void works_here(const struct host_kind *kind)
 {
     CUdeviceptr device = (CUdeviceptr)(uintptr_t)kind->host, attribute;
@@ -89,7 +89,7 @@ static void works_here(const struct host_kind *kind)
     assert_int_equal(access, CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
 }
 
-/* Without unified addressing no pointer means the same on two devices: the call says so, rather than giving an address. */
+/* Without unified addressing, no pointer is valid on two devices: the call returns an error instead of an address. */
 static void says_so(const struct host_kind *kind)
 {
     CUdeviceptr device = 0;
@@ -111,8 +111,8 @@ static void check_there(const struct host_kind *kind)
 }
 
 /* "all host memory allocated using cuMemHostAlloc() will automatically be immediately accessible to all contexts on all devices which
- * support unified addressing": what is there when the first context of the other device is made, and what is made later; it goes while both
- * contexts are there, or with one of them. */
+ * support unified addressing": memory that exists when the first context of the other device is created, and memory allocated later; it is
+ * freed while both contexts exist, or with one of them. */
 static void in_the_other_device(void **state)
 {
     struct host_kind before[KINDS], later;
@@ -133,19 +133,19 @@ static void in_the_other_device(void **state)
         later = make_kind(i);
         ok(cuCtxSetCurrent(other));
         check_there(&later);
-        free_kind(&later); /* in a context that it is not of */
+        free_kind(&later); /* in a context to which it does not belong */
         later = make_kind(i);
         ok(cuCtxSetCurrent(*state));
         check_there(&later);
         if (i % 2)
             free_kind(&later);
     }
-    ok(cuCtxDestroy(other)); /* with what is left */
+    ok(cuCtxDestroy(other)); /* with the remaining context */
     ok(cuCtxSetCurrent(*state));
 }
 
-/* Where it is freed does not matter: kernels of the other device that work in it are waited for. NVIDIA's driver does not, and the kernel
- * faults. */
+/* The context in which it is freed does not matter: the call waits for kernels of the other device that use it. NVIDIA's driver does not
+ * wait, and the kernel faults. */
 static void freed_while_the_other_works(void **state)
 {
     uint32_t *const words = pages + 17;
@@ -172,7 +172,7 @@ static void freed_while_the_other_works(void **state)
     ok(cuCtxSetCurrent(*state));
 }
 
-/* Managed variables of a library are one for all its contexts. */
+/* All contexts of a library share its managed variables. */
 static void managed_variable_in_both(void **state)
 {
     /* clang-format off */
@@ -204,7 +204,7 @@ static void managed_variable_in_both(void **state)
     ok(cuLibraryUnload(library));
 }
 
-/* Copies and fills between devices keep the order of their stream, and that of blocking streams behind the default stream. */
+/* Copies and fills between devices keep the order of their stream, and that of blocking streams after the default stream. */
 static void in_stream_order(void **state)
 {
     unsigned char bytes[2] = {0, 0};
@@ -228,7 +228,7 @@ static void in_stream_order(void **state)
     ok(cuMemcpyAsync(there, here, BYTES, stream));
     ok(cuLaunchHostFunc(NULL, take_a_while, NULL));
     ok(cuMemcpyAsync(here, there, BYTES / 2, NULL));
-    if (on_cuttle()) /* NVIDIA's driver fills memory of the stream's own device only */
+    if (on_cuttle()) /* NVIDIA's driver can only fill memory of the stream's own device */
         ok(cuMemsetD8Async(there, 2, BYTES, stream));
     ok(cuStreamSynchronize(stream));
     ok(cuMemcpyDtoH(&bytes[0], here, 1));
@@ -242,7 +242,7 @@ static void in_stream_order(void **state)
     ok(cuStreamDestroy(stream));
 }
 
-/* Where a device does not reach the memory of another it cannot be given access to it. */
+/* A device that cannot access the memory of another one cannot be given access to it. */
 static void access_of_the_other_device(void **state)
 {
     const CUmemAccessDesc desc = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1}, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For the tests of virtual memory management, which run on NVIDIA's own driver, too. */
+/* For the tests of virtual memory management, which run with NVIDIA's own driver, too. */
 #ifndef CUTTLE_TESTS_MEMORY_VIRTUAL_MEMORY_H
 #define CUTTLE_TESTS_MEMORY_VIRTUAL_MEMORY_H
 
 #include "seeds.h"
 
-/* The manual lists the errors of a function, but seldom says which is for what. On our library `call` has to give `code`; another driver
- * has to refuse, too, and what it said is printed where it is something else. */
+/* The manual lists the errors of a function, but seldom their causes. With our library `call` must return `code`; another driver must fail,
+ * too, and its code is printed if it differs. */
 #define refuses(code, call)                                                                                                                \
     do {                                                                                                                                   \
         CUresult refuses_got = (call);                                                                                                     \
@@ -51,7 +51,7 @@ static inline CUresult vm_access(CUdeviceptr at, size_t size, CUmemAccess_flags 
     return cuMemSetAccess(at, size, &desc, 1);
 }
 
-/* Whether the device has virtual memory; the attribute is the truth. */
+/* Whether the device supports virtual memory; the attribute must be correct. */
 static inline int vm_is_there(void)
 {
     return seeds_attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual memory management (the manual's chapter of that name): addresses, memory, mappings and what is known of them. */
+/* Virtual memory management (the manual's chapter of that name): addresses, memory, mappings and their attributes. */
 #include "virtual_memory.h"
 
 #define ACCESS_NONE CU_MEM_ACCESS_FLAGS_PROT_NONE
@@ -20,7 +20,7 @@ static void addresses_are_reserved_and_freed(void **state)
     ok(cuMemAddressReserve(&second, size, 0, 0, 0));
     assert_int_equal(first % granule, 0);
     assert_true(first + size <= second || second + size <= first);
-    ok(cuMemAddressReserve(&big, large, 0, 0, 0)); /* may be more than there is memory */
+    ok(cuMemAddressReserve(&big, large, 0, 0, 0)); /* may be larger than the memory */
     ok(cuMemAddressFree(big, large));
     ok(cuMemAddressFree(second, size));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(first, granule));
@@ -54,7 +54,7 @@ static void an_address_is_a_hint(void **state)
     ok(cuMemAddressReserve(&again, size, 0, address, 0));
     if (on_cuttle())
         assert_int_equal(again, address);
-    ok(cuMemAddressReserve(&other, size, 0, again, 0)); /* not free: somewhere else */
+    ok(cuMemAddressReserve(&other, size, 0, again, 0)); /* not free: another address */
     assert_true(other + size <= again || again + size <= other);
     ok(cuMemAddressFree(other, size));
     ok(cuMemAddressFree(again, size));
@@ -109,7 +109,7 @@ static void wrong_memory_is_refused(void **state)
     assert_int_equal(handle, 77);
 }
 
-static void granularity_is_told(void **state)
+static void granularity_is_reported(void **state)
 {
     CUmemAllocationProp properties = vm_properties();
     size_t least = 0, best = 0;
@@ -161,7 +161,7 @@ static void mapped_memory_is_memory(void **state)
 
     (void)state;
     ok(cuMemsetD32(range.start, 5, range.size / 4));
-    ok(cuMemsetD16(range.start + range.granule - 6, 0x0101, 6)); /* over a seam */
+    ok(cuMemsetD16(range.start + range.granule - 6, 0x0101, 6)); /* across a boundary of mappings */
     seeds_step(middle, count);
     ok(cuMemcpyDtoH(words, range.start, range.size));
     for (size_t i = 0; i < range.size / 4; i++) {
@@ -173,7 +173,7 @@ static void mapped_memory_is_memory(void **state)
     for (size_t i = 0; i < range.size / 4; i++)
         words[i] = (uint32_t)i * 2654435761u;
     ok(cuMemcpyHtoD(range.start, words, range.size));
-    ok(cuMemcpyDtoD(range.start + 2 * range.granule + 64, range.start + 64, range.granule)); /* over two seams */
+    ok(cuMemcpyDtoD(range.start + 2 * range.granule + 64, range.start + 64, range.granule)); /* across two boundaries */
     memset(words, 0, range.size);
     ok(cuMemcpyDtoH(words, range.start, range.size));
     for (size_t i = 0; i < range.granule / 4; i++)
@@ -232,9 +232,9 @@ static void wrong_mappings_are_refused(void **state)
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, 0, 0, one, 0));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, granule, 0, one, 1));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, granule, 0, 0, 0));
-    refuses(CUDA_ERROR_NOT_SUPPORTED, cuMemMap(start, 2 * granule, 0, one, 0)); /* more than it has */
-    if (on_cuttle()) { /* NVIDIA's driver maps it, and then finds the next reservation mapped */
-        refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start + 3 * granule, 2 * granule, 0, two, 0)); /* leaves the reservation */
+    refuses(CUDA_ERROR_NOT_SUPPORTED, cuMemMap(start, 2 * granule, 0, one, 0)); /* more than the handle has */
+    if (on_cuttle()) { /* NVIDIA's driver maps it, and then considers the next reservation mapped */
+        refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start + 3 * granule, 2 * granule, 0, two, 0)); /* exceeds the reservation */
         gives(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, granule, 0, MADE_UP(CUmemGenericAllocationHandle), 0));
     }
     ok(cuMemAlloc(&other, granule));
@@ -247,15 +247,15 @@ static void wrong_mappings_are_refused(void **state)
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemMap(start, 2 * granule, 0, two, 0));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(start + granule, granule)); /* "cannot unmap a sub-range" */
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(start + 2 * granule, granule));
-    if (on_cuttle()) {                                                   /* what another driver does of these is not said */
-        gives(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(start, 3 * granule)); /* begins where nothing is */
+    if (on_cuttle()) {                                                   /* the effect of these on other drivers is not specified */
+        gives(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(start, 3 * granule)); /* begins where nothing is mapped */
         gives(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(start, 4 * granule));
         gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(start + granule));
     }
     refuses(CUDA_ERROR_NOT_SUPPORTED, cuMemMap(start, granule, granule, two, 0)); /* "offset [...] must be zero" */
     ok(cuMemMap(start, granule, 0, one, 0));
     ok(cuMemUnmap(start, 3 * granule)); /* both */
-    if (on_cuttle())                    /* NVIDIA's driver takes nothing out of nothing */
+    if (on_cuttle())                    /* NVIDIA's driver accepts an empty range without a mapping */
         refuses(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(start, 3 * granule));
     ok(cuMemMap(start, granule, 0, one, 0)); /* "can be used for a future calls to cuMemMap" */
     ok(cuMemUnmap(start, granule));
@@ -291,7 +291,7 @@ static void memory_lives_while_it_is_mapped(void **state)
     ok(cuMemGetAllocationPropertiesFromHandle(&properties, again));
     ok(cuMemUnmap(start, granule));
     refuses(CUDA_ERROR_INVALID_VALUE, cuMemRetainAllocationHandle(&third, (void *)(uintptr_t)start));
-    ok(cuMemMap(start, granule, 0, again, 0)); /* it kept its contents */
+    ok(cuMemMap(start, granule, 0, again, 0)); /* it has kept its contents */
     ok(vm_access(start, granule, ACCESS_ALL));
     ok(cuMemcpyDtoH(&word, start + granule - 4, 4));
     assert_int_equal(word, 0xabcd);
@@ -333,7 +333,7 @@ static void one_memory_at_two_addresses(void **state)
     ok(cuMemAddressFree(start, 3 * granule));
 }
 
-/* Unmapping does not pull memory away from under a kernel that was launched before; NVIDIA's driver does, and ends the context. */
+/* Memory is not unmapped while a kernel that was launched before uses it; with NVIDIA's driver it is, which ends the context. */
 static void unmapping_waits_for_work(void **state)
 {
     size_t granule = vm_granule();
@@ -371,7 +371,7 @@ static void unmapping_waits_for_work(void **state)
     ok(cuModuleUnload(module));
 }
 
-/* A reservation that grows at its end and gives back in its middle, as allocators of frameworks use it. */
+/* A reservation that grows at its end and frees memory in its middle, as allocators of frameworks do. */
 static void a_range_grows_and_shrinks(void **state)
 {
     enum { GRANULES = 8 };
@@ -385,14 +385,14 @@ static void a_range_grows_and_shrinks(void **state)
     for (unsigned i = 0; i < GRANULES; i++) {
         handles[i] = vm_create(1);
         ok(cuMemMap(start + i * granule, granule, 0, handles[i], 0));
-        ok(vm_access(start, (i + 1) * granule, ACCESS_ALL)); /* also what is accessible already */
+        ok(vm_access(start, (i + 1) * granule, ACCESS_ALL)); /* including what is already accessible */
         ok(cuMemsetD32(start + i * granule, i + 1, granule / 4));
     }
     ok(cuCtxSynchronize());
     ok(cuMemUnmap(start + 2 * granule, 3 * granule));
-    if (on_cuttle()) /* "must be a fully mapped address range"; NVIDIA's driver takes what is there */
+    if (on_cuttle()) /* "must be a fully mapped address range"; NVIDIA's driver accepts a partly mapped range */
         refuses(CUDA_ERROR_INVALID_VALUE, vm_access(start, GRANULES * granule, ACCESS_ALL));
-    for (unsigned i = 4; i >= 2; i--) /* the other way round */
+    for (unsigned i = 4; i >= 2; i--) /* in the reverse order */
         ok(cuMemMap(start + i * granule, granule, 0, handles[6 - i], 0));
     ok(vm_access(start, GRANULES * granule, ACCESS_ALL));
     for (unsigned i = 0; i < GRANULES; i++) {
@@ -416,7 +416,7 @@ static unsigned long long access_at(CUdeviceptr address)
     return flags;
 }
 
-static void access_is_set_and_told(void **state)
+static void access_is_set_and_returned(void **state)
 {
     size_t granule = vm_granule();
     CUmemGenericAllocationHandle handle = vm_create(2);
@@ -483,7 +483,7 @@ static void what_may_be_read_only(void **state)
     ok(cuMemcpyDtoD(other + 1024, range.start, 1024));
     ok(cuMemcpyDtoH(&word, other + 1024, 4));
     assert_int_equal(word, 42);
-    if (on_cuttle()) { /* another driver may let the hardware find it out, and that ends the context */
+    if (on_cuttle()) { /* another driver may leave the detection to the hardware, which invalidates the context */
         gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(range.start, &word, 4));
         gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoD(range.start, other, 4));
         gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoDAsync(range.start, &word, 4, NULL));
@@ -498,8 +498,8 @@ static void what_may_be_read_only(void **state)
 
 /* "calling cuMemMap does not make the address accessible, the caller needs to update accessibility of a contiguous mapped VA range by
  * calling cuMemSetAccess": copies and fills of memory that is mapped, but not accessible; in a context of its own, since another driver may
- * find out late. */
-static void without_access_nothing_goes(void **state)
+ * detect the error late. */
+static void without_access_nothing_works(void **state)
 {
     size_t granule = vm_granule();
     CUmemGenericAllocationHandle handle = vm_create(1);
@@ -521,7 +521,7 @@ static void without_access_nothing_goes(void **state)
         gives(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(start, 1, 1));
         ok(vm_access(start, granule, ACCESS_ALL));
         ok(cuMemcpyHtoD(end, &word, 4));
-        gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(end, (uint32_t[2]){0}, 8)); /* into what is only reserved */
+        gives(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(end, (uint32_t[2]){0}, 8)); /* into an address that is reserved only */
         gives(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(end, 0, 5));
     }
     cuMemUnmap(start, granule);
@@ -530,7 +530,7 @@ static void without_access_nothing_goes(void **state)
     cuCtxDestroy(context);
 }
 
-/* ---- what is known of such pointers ---- */
+/* ---- attributes of such pointers ---- */
 
 static unsigned long long number_of(CUpointer_attribute attribute, CUdeviceptr pointer)
 {
@@ -572,12 +572,12 @@ static void pointers_are_known(void **state)
     assert_int_equal(size, 2 * granule);
     ok(cuMemMap(start + 6 * granule, 2 * granule, 0, handle, 0)); /* the same memory */
     assert_int_equal(number_of(CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID, start + 7 * granule), id);
-    /* nobody has access there */
+    /* no location has access there */
     refuses(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&host, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, start + 7 * granule));
     refuses(CUDA_ERROR_NOT_FOUND, cuMemGetAddressRange(&base, &size, start + 7 * granule));
     if (on_cuttle()) {
         assert_int_equal(number_of(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, start + 7 * granule), CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE);
-        assert_int_equal(number_of(CU_POINTER_ATTRIBUTE_CONTEXT, at), 0); /* it is no context's */
+        assert_int_equal(number_of(CU_POINTER_ATTRIBUTE_CONTEXT, at), 0); /* it belongs to no context */
         assert_int_equal(number_of(CU_POINTER_ATTRIBUTE_MAPPED, start), 0);
         assert_int_equal(number_of(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, start + 1), start);
         gives(CUDA_ERROR_NOT_FOUND, cuMemGetAddressRange(&base, &size, start));
@@ -607,7 +607,7 @@ static void memory_is_not_a_context_s(void **state)
     vm_range_free(&range);
 }
 
-/* ---- what devices have not ---- */
+/* ---- unsupported features ---- */
 
 static void what_there_is_not(void **state)
 {
@@ -640,7 +640,7 @@ int main(void)
         cmocka_unit_test(an_address_is_a_hint),
         cmocka_unit_test(wrong_reservations_are_refused),
         cmocka_unit_test(wrong_memory_is_refused),
-        cmocka_unit_test(granularity_is_told),
+        cmocka_unit_test(granularity_is_reported),
         cmocka_unit_test(properties_come_back),
         cmocka_unit_test(mapped_memory_is_memory),
         cmocka_unit_test(asynchronous_copies_and_pitches),
@@ -649,19 +649,19 @@ int main(void)
         cmocka_unit_test(one_memory_at_two_addresses),
         cmocka_unit_test(unmapping_waits_for_work),
         cmocka_unit_test(a_range_grows_and_shrinks),
-        cmocka_unit_test(access_is_set_and_told),
+        cmocka_unit_test(access_is_set_and_returned),
         cmocka_unit_test(what_may_be_read_only),
         cmocka_unit_test(pointers_are_known),
         cmocka_unit_test(memory_is_not_a_context_s),
         cmocka_unit_test(what_there_is_not),
-        cmocka_unit_test(without_access_nothing_goes),
+        cmocka_unit_test(without_access_nothing_works),
     };
     void *state;
     CUdeviceptr address;
 
     if (with_context(&state) != 0)
         return 1;
-    if (!vm_is_there()) { /* then no function works, and says so */
+    if (!vm_is_there()) { /* then no function works, and each returns an error */
         int refused = cuMemAddressReserve(&address, (size_t)2 << 20, 0, 0, 0) == CUDA_ERROR_NOT_SUPPORTED;
 
         print_message("no virtual memory management\n");
