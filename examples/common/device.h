@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels of examples and tests use of CUDA C++, for clang without NVIDIA's SDK (--cuda-device-only -nocudainc
- * -nocudalib). With nvcc the SDK's own declarations serve, and this header adds nothing. */
+/* The declarations of CUDA C++ that the kernels of examples and tests use, for clang without NVIDIA's SDK (--cuda-device-only -nocudainc
+ * -nocudalib). With nvcc the SDK's own declarations are used, and this header adds nothing. */
 #ifndef CUTTLE_EXAMPLES_DEVICE_H
 #define CUTTLE_EXAMPLES_DEVICE_H
 
@@ -12,7 +12,7 @@
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define __forceinline__ __inline__ __attribute__((always_inline))
 
-/* One line each, as the rows of a table. */
+/* One line for each, like the rows of a table. */
 /* clang-format off */
 struct cuttle_sreg_tid {
     __declspec(property(get = get_x)) unsigned x;
@@ -46,7 +46,7 @@ struct cuttle_sreg_nctaid {
     __device__ static unsigned get_y() { return __nvvm_read_ptx_sreg_nctaid_y(); }
     __device__ static unsigned get_z() { return __nvvm_read_ptx_sreg_nctaid_z(); }
 };
-/* Never defined: only their properties are used. */
+/* Not defined anywhere: only their properties are used. */
 extern const __device__ cuttle_sreg_tid threadIdx;
 extern const __device__ cuttle_sreg_ntid blockDim;
 extern const __device__ cuttle_sreg_ctaid blockIdx;

@@ -20,7 +20,7 @@ int main(int argc, char **argv)
     const size_t n = example.size / 4, bytes = n * 4;
     unsigned *words = malloc(bytes);
     for (size_t i = 0; i < n; i++) {
-        /* Sums of two random numbers are not evenly spread: some bins are crowded, as in real pictures. */
+        /* Sums of two random numbers are not evenly distributed: some bins are crowded, as in real pictures. */
         words[i] = (example_random(&seed) & 0x3f3f3f3fu) + (example_random(&seed) & 0x1f0f1f0fu);
         for (unsigned byte = 0; byte < 4; byte++)
             expected[words[i] >> (8 * byte) & 255u]++;
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
     CUfunction function = example_function(&example, "histogram");
     const double ms = example_launch(&example, function, (struct example_grid){BLOCKS, 1, 256, 1}, params);
 
-    /* The timed launches added up; one more on a clean array is checked. */
+    /* The timed launches added to the counts; the result of one more launch on a cleared array is checked. */
     CHECK(cuMemsetD32(device_counts, 0, BINS));
     CHECK(cuLaunchKernel(function, BLOCKS, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
     example_download(counts, device_counts, sizeof counts);

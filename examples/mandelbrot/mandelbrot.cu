@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Iteration counts of the Mandelbrot set, one thread a pixel. Every operation is one exact rounding, so the host gets the same counts. */
+/* Iteration counts of the Mandelbrot set, one thread for each pixel. Every operation is rounded exactly once, so the host computes the same
+ * counts. */
 #include "device.h"
 
 extern "C" __global__ void mandelbrot(unsigned short *counts, unsigned width, unsigned height, float left, float top, float step,

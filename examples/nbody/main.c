@@ -13,7 +13,7 @@
 #define SOFTENING 1e-3
 #define FLOPS_PER_PAIR 20.0
 
-/* Body i's acceleration into sum[3], the sum of the terms' sizes into scale[3]. Bodies are x, y, z, mass. */
+/* Computes body i's acceleration in sum[3], and the sum of the terms' magnitudes in scale[3]. Bodies are x, y, z, mass. */
 static void reference(const double *bodies, size_t n, size_t i, double *sum, double *scale)
 {
     for (int axis = 0; axis < 3; axis++)
@@ -48,7 +48,7 @@ static size_t wrong_values(const double *bodies, const double *accelerations, si
     return errors;
 }
 
-/* One precision: `size` is 4 or 8 bytes a number. The reference sees the bodies as the kernel does, rounded to that precision. */
+/* One precision: each number has `size` bytes, 4 or 8. The reference uses the bodies as the kernel does, rounded to that precision. */
 static void run(struct example *example, const double *source, size_t n, size_t size)
 {
     void *bodies = malloc(4 * n * size), *raw = malloc(3 * n * size);

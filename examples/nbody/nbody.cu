@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gravity of n bodies on each other, one step's accelerations, in single and double precision: tiles of bodies in shared memory.
- * n is a multiple of the block, which has 256 threads. Bodies are x, y, z, mass. */
+/* Gravity between n bodies, the accelerations of one step, in single and double precision: tiles of bodies in shared memory. n is a
+ * multiple of the block size, 256 threads. Bodies are x, y, z, mass. */
 #include "device.h"
 
 #define BLOCK 256

@@ -8,7 +8,7 @@
 #define BLOCK 256
 #define BLOCKS 256
 
-/* What one block computes. */
+/* The result of one block. */
 static float block_sum(const float *values, size_t n, unsigned block)
 {
     float partial[BLOCK];

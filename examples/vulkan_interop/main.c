@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waves on a pond: CUDA kernels move the water in a buffer that Vulkan made, Vulkan draws it off screen (--output FILE: as a PNG). Nothing
- * is copied between them. CUDA's last step signals a timeline for which Vulkan waits; where the device shares none, the host waits between
- * them. Every pixel is compared with what the CPU reckons. */
+/* Waves on a pond: CUDA kernels move the water in a buffer that Vulkan allocated, and Vulkan draws it off screen (--output FILE: as a PNG).
+ * Nothing is copied between them. CUDA's last step signals a timeline semaphore for which Vulkan waits; if the device cannot share one, the
+ * host waits between them. Every pixel is compared with the result of a CPU computation. */
 #include "example.h"
 #include "renderer.h"
 
@@ -17,7 +17,7 @@
 #define DROPS 3
 
 static const struct drop {
-    float x, y, depth; /* x, y: in sizes of the pond */
+    float x, y, depth; /* x, y: in units of the pond's size */
     unsigned radius;
 } drops[DROPS] = {{0.3f, 0.35f, 0.0022f, 24}, {0.7f, 0.6f, 0.003f, 20}, {0.42f, 0.78f, 0.004f, 16}};
 
@@ -61,7 +61,7 @@ static void launch(struct pond *pond, CUfunction function, void **params)
     CHECK(cuLaunchKernel(function, blocks, blocks, 1, 16, 16, 1, 0, NULL, params, NULL));
 }
 
-/* The plane of the last state. */
+/* The plane that contains the last state. */
 static unsigned simulate(struct pond *pond)
 {
     CUfunction drop = example_function(pond->example, "drop"), step = example_function(pond->example, "step");
@@ -83,7 +83,7 @@ static unsigned simulate(struct pond *pond)
     return now;
 }
 
-/* Lets Vulkan know; the value that it is to wait for, 0: it need not. */
+/* Signals Vulkan; returns the timeline value that it has to wait for, or 0 if it need not wait. */
 static uint64_t hand_over(struct pond *pond)
 {
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal = {.params.fence.value = 1};
@@ -122,7 +122,7 @@ static void reference_step(const float *now, float *previous, unsigned size)
         }
 }
 
-/* The last state, to be freed. */
+/* Returns the last state, which the caller frees. */
 static float *reference(unsigned size)
 {
     float *planes[2] = {calloc((size_t)size * size, sizeof(float)), calloc((size_t)size * size, sizeof(float))};
@@ -136,7 +136,7 @@ static float *reference(unsigned size)
     return planes[now];
 }
 
-/* What the fragment shader makes of a height and its neighbours. */
+/* Computes the fragment shader's result for a height and its neighbours. */
 static void colour(float h, float right, float below, float *rgb)
 {
     const float s = fminf(1, fmaxf(0, 0.45f + 6 * ((right - h) + (below - h))));
@@ -146,7 +146,7 @@ static void colour(float h, float right, float below, float *rgb)
     rgb[2] = 0.35f + 0.6f * s;
 }
 
-/* Pixels that are more than two of 255 levels away. */
+/* Returns the number of pixels that differ by more than two of 255 levels. */
 static size_t count_wrong(const uint8_t *pixels, const float *heights, unsigned size)
 {
     size_t wrong = 0;
@@ -165,7 +165,7 @@ static size_t count_wrong(const uint8_t *pixels, const float *heights, unsigned 
     return wrong;
 }
 
-/* A pond with as many colours as this is not empty. */
+/* A pond with this number of colours is not empty. */
 static bool is_a_picture(const uint8_t *pixels, unsigned size)
 {
     bool seen[256] = {false};

@@ -40,7 +40,7 @@ struct renderer {
     VkPipeline pipeline;
     VkCommandPool pool;
     VkCommandBuffer commands;
-    VkSemaphore timeline; /* VK_NULL_HANDLE: the device shares none */
+    VkSemaphore timeline; /* VK_NULL_HANDLE: the device cannot share one */
 };
 
 static void must(VkResult result, const char *call, int line)
@@ -78,7 +78,7 @@ static void find_device(struct renderer *r, const uint8_t uuid[16])
     vkGetPhysicalDeviceMemoryProperties(r->physical, &r->memory);
 }
 
-/* Whether the device exports timelines as opaque file descriptors. */
+/* Whether the device exports timeline semaphores as opaque file descriptors. */
 static bool shares_timelines(const struct renderer *r)
 {
     const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
@@ -323,7 +323,7 @@ struct renderer *renderer_open(const uint8_t uuid[16], uint32_t size)
     const VkInstanceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
         .pApplicationInfo = &application,
-        .enabledLayerCount = getenv("INTEROP_VALIDATE") ? 1 : 0, /* it writes to the standard output */
+        .enabledLayerCount = getenv("INTEROP_VALIDATE") ? 1 : 0, /* the validation layer prints to the standard output */
         .ppEnabledLayerNames = &layer,
     };
     struct renderer *r = calloc(1, sizeof *r);
@@ -390,7 +390,7 @@ int renderer_export_timeline(struct renderer *r)
 
 /* ---- drawing ---- */
 
-/* The heights come from CUDA and go back. */
+/* Ownership of the heights is acquired from CUDA and released back to it. */
 static void take_heights(struct renderer *r, bool take)
 {
     const VkBufferMemoryBarrier barrier = {

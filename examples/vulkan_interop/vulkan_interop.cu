@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waves on a square pond, one thread a point. `previous` becomes the next state: a thread needs of it its own point only. Every operation is
- * one exact rounding, so the host gets the same heights. */
+/* Waves on a square pond, one thread for each point. `previous` is overwritten by the next state: a thread reads only its own point of it.
+ * Every operation is rounded exactly once, so the host computes the same heights. */
 #include "device.h"
 
 extern "C" __global__ void drop(float *heights, unsigned size, unsigned x, unsigned y, unsigned radius, float depth)

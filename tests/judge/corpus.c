@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The corpus: PTX files, read once each. */
+/* The corpus: PTX files; each distinct text is included once. */
 #include "judge.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes what judges said of the examples into a document, between two markers; all else in it stays.
+# Writes the judges' results for the examples into a document, between two markers; the rest of the document is unchanged.
 #   cmake "-DTABLES=a.tsv;b.tsv" -DDOCUMENT=devices.md -P devices_table.cmake
 # A line of a table: chip, file, kernel, lanes, instructions, bytes of code, vector and scalar registers, spilled ones, spilled scalar ones.
 set(begin "<!-- table of target docs_devices: begin -->")

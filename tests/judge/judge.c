@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lets a judge compile a corpus.
+/* Compiles a corpus with a judge.
  *
  *   judge [--ocloc LIBRARY DEVICE] [--valid KIND] [--spills N] [--scalar-spills N] [--part K/N] [--batch N] [--chip NAME] [--table FILE]
  *         [--require TEXT] PATH..
- *     PATH        PTX files and folders of them; a folder that is missing is passed over
+ *     PATH        PTX files and folders that contain them; a missing folder is ignored
  *     --ocloc     Intel's OpenCL compiler; default: the Vulkan driver that the loader finds
- *     --valid     spirv-val, on what a kind of device is given (judge_valid.c)
+ *     --valid     spirv-val, on the code for a kind of device (judge_valid.c)
  *     --spills    how many registers a kernel may spill (0); --scalar-spills: how many scalar ones (0)
  *     --part      K/N: the Kth (from 0) of N parts of all modules, chosen by their hashes
- *     --batch     hand over up to N small modules as one, where the judge takes that (1). If it is not taken, or spills, each comes alone
- *     --require   what the judge's name must hold, so that a test judges for the right chip, and does not pass by having no judge
- *     --table     write what was said of each kernel there, a line each with tabs between, NAME first; needs --chip
- * Exit status: 0 all is well; 1 a kernel is refused, spills, or crashes the compiler; 77 there is no such judge.
- * Each kernel, or batch, is compiled in a process of its own, but by spirv-val: a compiler that crashes, hangs or calls exit (Intel's does)
- * costs no more than that. */
+ *     --batch     compile up to N small modules as one, if the judge supports that (1). If that fails, or spills, each is compiled
+ *     separately
+ *     --require   text that the judge's name must contain, so that a test uses the right chip, and does not pass without a judge
+ *     --table     write the statistics of each kernel there, one line each with tabs between, NAME first; needs --chip
+ * Exit status: 0 success; 1 a kernel is rejected, spills, or crashes the compiler; 77 the judge is not available.
+ * Each kernel, or batch, is compiled in a process of its own, except with spirv-val: if a compiler crashes, hangs or calls exit (Intel's
+ * does), no other kernel is affected. */
 #include "judge.h"
 
 #include <signal.h>
@@ -28,12 +29,12 @@ enum { EXIT_GUILTY = 1, EXIT_USAGE = 2, EXIT_NO_JUDGE = 77 };
 
 #define USUAL_BLOCK_THREADS 256
 #define USUAL_DYNAMIC_SHARED_BYTES 1024
-#define PATIENCE_S 60 /* of a processor */
-#define ASLEEP 8      /* so many times longer by the clock: the machine may be busy */
+#define PATIENCE_S 60 /* seconds of processor time */
+#define ASLEEP 8      /* factor for the limit of wall-clock time: the machine may be busy */
 #define BATCH_MAX 256
-#define SMALL_WORDS 3000   /* of a module that goes with others */
-#define BATCH_WORDS 30000  /* of such together */
-#define EXHIBITS_MAX 65536 /* a power of two, well above what tests emit */
+#define SMALL_WORDS 3000   /* size of a module that is batched with others */
+#define BATCH_WORDS 30000  /* size of a batch */
+#define EXHIBITS_MAX 65536 /* a power of two, well above the number of modules that tests emit */
 
 struct options {
     const char *library, *device, *kind, *chip, *table, *require;
@@ -41,7 +42,7 @@ struct options {
     char **paths;
 };
 
-/* A module that waits for others to be judged with. */
+/* A module that waits for others in its batch. */
 struct held {
     const char *path;
     char *name;
@@ -53,7 +54,7 @@ struct trial {
     const struct options *options;
     struct judge judge;
     FILE *table;
-    const char *path; /* of the PTX at hand */
+    const char *path; /* of the current PTX */
     struct held held[BATCH_MAX];
     unsigned n_held;
     size_t held_words;
@@ -64,7 +65,7 @@ struct trial {
 
 /* ---- a process for each kernel ---- */
 
-/* What the process of a kernel tells. */
+/* The result that the process of a kernel sends. */
 struct testimony {
     enum verdict verdict;
     struct statistics statistics;
@@ -73,7 +74,7 @@ struct testimony {
 
 static struct testimony take(struct trial *trial, const struct exhibit *exhibit)
 {
-    struct testimony t = {.statistics = {NOT_TOLD, NOT_TOLD, NOT_TOLD, NOT_TOLD, NOT_TOLD, NOT_TOLD, NOT_TOLD}};
+    struct testimony t = {.statistics = {NOT_REPORTED, NOT_REPORTED, NOT_REPORTED, NOT_REPORTED, NOT_REPORTED, NOT_REPORTED, NOT_REPORTED}};
 
     t.verdict = trial->judge.compile(&trial->judge, exhibit, &t.statistics, t.why, sizeof t.why);
     return t;
@@ -100,7 +101,7 @@ static void describe_end(int status, struct testimony *out)
         snprintf(out->why, sizeof out->why, "the compiler ends the process (exit status %d)", WEXITSTATUS(status));
 }
 
-/* False: no process can be had. */
+/* Returns false if no process can be created. */
 static bool hear(struct trial *trial, const struct exhibit *exhibit, struct testimony *out)
 {
     int ends[2], status = 0;
@@ -117,7 +118,7 @@ static bool hear(struct trial *trial, const struct exhibit *exhibit, struct test
     if ((child = fork()) == 0)
         testify(trial, exhibit, ends[1]);
     close(ends[1]);
-    told = child > 0 && read(ends[0], out, sizeof *out) == sizeof *out; /* less than a pipe takes at once: all or nothing */
+    told = child > 0 && read(ends[0], out, sizeof *out) == sizeof *out; /* less than the size of a pipe's atomic write: all or nothing */
     close(ends[0]);
     if (child < 0 || waitpid(child, &status, 0) < 0)
         return false;
@@ -128,7 +129,7 @@ static bool hear(struct trial *trial, const struct exhibit *exhibit, struct test
 
 /* ---- one kernel ---- */
 
-/* True once for each hash. */
+/* Returns true once for each hash. */
 static bool is_new(struct trial *trial, uint64_t hash)
 {
     hash += !hash;
@@ -143,7 +144,7 @@ static bool is_new(struct trial *trial, uint64_t hash)
             return true;
         }
         if (!*slot)
-            return true; /* full: judged again at worst */
+            return true; /* the table is full: at worst a module is compiled again */
     }
 }
 
@@ -155,7 +156,7 @@ static void accuse(struct trial *trial, const char *kernel, const char *what)
 
 static void write_number(FILE *file, uint64_t number)
 {
-    if (number == NOT_TOLD)
+    if (number == NOT_REPORTED)
         fputs("\t-", file);
     else
         fprintf(file, "\t%llu", (unsigned long long)number);
@@ -176,7 +177,7 @@ static void write_row(const struct trial *trial, const char *kernel, const struc
 static void weigh_spills(struct trial *trial, const char *kernel, uint64_t told, uint64_t budget, const char *what, uint64_t *most)
 {
     char text[128];
-    uint64_t spills = told == NOT_TOLD ? 0 : told;
+    uint64_t spills = told == NOT_REPORTED ? 0 : told;
 
     if (spills > *most)
         *most = spills;
@@ -195,7 +196,7 @@ static void weigh(struct trial *trial, const char *kernel, const struct statisti
     weigh_spills(trial, kernel, statistics->scalar_spills, trial->options->scalar_spills, "scalar registers", &trial->most_scalar_spills);
 }
 
-/* The block that the kernel asks for, or a usual one. */
+/* The block size that the kernel requires, or a usual one. */
 static void choose_block(const struct ptx2spv_kernel_decl *decl, uint32_t block[3])
 {
     const uint32_t *stated = decl->req_ntid[0] ? decl->req_ntid : decl->max_ntid;
@@ -205,7 +206,7 @@ static void choose_block(const struct ptx2spv_kernel_decl *decl, uint32_t block[
     block[2] = stated[0] && stated[2] ? stated[2] : 1;
 }
 
-/* Fewer threads, where the kernel takes so much shared memory for each that the block does not fit. */
+/* Fewer threads, if the kernel needs so much shared memory for each that the block would exceed the limit. */
 static void fit_block(const struct ptx2spv_target *target, const struct ptx2spv_kernel_info *info, struct exhibit *exhibit)
 {
     uint64_t fixed = (uint64_t)info->static_shared_bytes + info->exchange_bytes + exhibit->dynamic_shared_bytes;
@@ -228,7 +229,7 @@ static void judge_alone(struct trial *trial, const struct held *held)
         accuse(trial, held->name, testimony.why);
 }
 
-/* False: each is to be judged alone. */
+/* Returns false if each module has to be compiled separately. */
 static bool judge_together(struct trial *trial)
 {
     const struct ptx2spv_kernel *kernels[BATCH_MAX];
@@ -271,7 +272,7 @@ static void judge_held(struct trial *trial)
     trial->held_words = 0;
 }
 
-/* Takes the kernel. Large ones go alone: a batch that is judged once more would cost too much. */
+/* Adds the kernel to the batch. Large ones are compiled separately: compiling their batch again would take too long. */
 static void judge_kernel(struct trial *trial, const struct ptx2spv_kernel_decl *decl, struct ptx2spv_kernel kernel)
 {
     const bool waits = trial->judge.takes_many && trial->options->batch > 1 && kernel.n_words <= SMALL_WORDS;
@@ -291,7 +292,7 @@ static void judge_kernel(struct trial *trial, const struct ptx2spv_kernel_decl *
     }
 }
 
-/* ---- what Cuttle itself does not compile ---- */
+/* ---- PTX that Cuttle itself rejects ---- */
 
 static void keep_message(void *user, const struct ptx2spv_diagnostic *diagnostic)
 {
@@ -309,7 +310,7 @@ static bool compiles_for(const struct ptx2spv_module *module, unsigned index, co
     return true;
 }
 
-/* Would a device with everything take the kernel? If not, no device does, and there is no module to judge. */
+/* Whether a device with all features would accept the kernel. If not, no device does, and there is no module to judge. */
 static bool compiles_anywhere(const struct trial *trial, const struct ptx2spv_module *module, unsigned index)
 {
     struct ptx2spv_target all = trial->judge.target;
@@ -321,7 +322,7 @@ static bool compiles_anywhere(const struct trial *trial, const struct ptx2spv_mo
     return compiles_for(module, index, &all);
 }
 
-/* Clocks are an extension of OpenCL's, which a driver may be too old for. */
+/* Clocks need an extension of OpenCL, for which a driver may be too old. */
 static bool lacks_clock_only(const struct trial *trial, const struct ptx2spv_module *module, unsigned index)
 {
     struct ptx2spv_target with_clock = trial->judge.target;
@@ -360,7 +361,7 @@ static void judge_text(struct trial *trial, const struct ptx_text *text)
 
     trial->path = text->path;
     if (ptx2spv_module_create(text->text, text->length, NULL, &module) != PTX2SPV_OK)
-        return; /* PTX that no device takes */
+        return; /* PTX that no device accepts */
     for (unsigned i = 0; i < ptx2spv_module_kernel_count(module); i++)
         compile_kernel(trial, module, i);
     ptx2spv_module_destroy(module);
@@ -443,7 +444,7 @@ static int report(const struct trial *trial, const struct corpus *corpus)
 int main(int argc, char **argv)
 {
     static struct trial trial;
-    static struct options options = {.parts = 1, .batch = 1}; /* as long as the trial */
+    static struct options options = {.parts = 1, .batch = 1}; /* lives as long as the trial */
     struct corpus corpus = {0};
     int result = parse(argv, &options);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The judges: real compilers of GPUs, with no GPU. Each kernel of a corpus of PTX is compiled to SPIR-V for a chip, as Cuttle would for
- * that chip, and handed to the chip's own compiler; nothing is executed. A judge is one such compiler, set up for one chip. */
+/* The judges: compilers for real GPUs, used without a GPU. Each kernel of a corpus of PTX is compiled to SPIR-V for a chip, as Cuttle would
+ * compile it for that chip, and then compiled by the chip's own compiler; nothing is executed. A judge is one such compiler, configured for
+ * one chip. */
 #ifndef JUDGE_H
 #define JUDGE_H
 
@@ -10,17 +11,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a compiler says of its code. What it does not tell is NOT_TOLD. */
-#define NOT_TOLD UINT64_MAX
+/* A compiler's statistics of its code. Values that it does not report are NOT_REPORTED. */
+#define NOT_REPORTED UINT64_MAX
 struct statistics {
-    uint64_t lanes; /* of a hardware thread */
+    uint64_t lanes; /* lanes of a hardware thread */
     uint64_t instructions;
     uint64_t code_bytes;
-    uint64_t vector_registers, scalar_registers; /* of a hardware thread; vector ones hold a value for each lane */
-    uint64_t spills, scalar_spills; /* registers that did not fit: to memory, and of scalar ones to lanes of vector registers */
+    uint64_t vector_registers, scalar_registers; /* registers of a hardware thread; a vector register holds a value for each lane */
+    uint64_t spills, scalar_spills;              /* spilled registers: to memory, and scalar ones to lanes of vector registers */
 };
 
-/* A kernel to be judged, with the shape of a launch that might come. */
+/* A kernel to be judged, with the shape of a possible launch. */
 struct exhibit {
     const char *name;
     const struct ptx2spv_kernel *kernel;
@@ -30,30 +31,30 @@ struct exhibit {
 
 enum verdict {
     VERDICT_COMPILED,
-    VERDICT_REFUSED, /* the compiler does not take it; the reason is written to `why` */
+    VERDICT_REFUSED, /* the compiler rejects it; the reason is written to `why` */
 };
 
 struct judge {
     char name[256]; /* chip and compiler */
     struct ptx2spv_target target;
-    bool takes_many; /* modules of many kernels, of which the statistics tell the worst; the names do not matter */
-    bool is_safe;    /* it neither crashes nor keeps memory: kernels need no processes of their own */
-    bool may_lack;   /* the chip lacks features that CUDA takes for granted: our own refusals that name them are no fault */
+    bool takes_many; /* it accepts modules of many kernels, for which the statistics have the worst values; the names do not matter */
+    bool is_safe;    /* it neither crashes nor leaks: kernels need no processes of their own */
+    bool may_lack;   /* the chip lacks features that CUDA requires: our own rejections that name them are not failures */
     enum verdict (*compile)(struct judge *judge, const struct exhibit *exhibit, struct statistics *out, char *why, size_t why_size);
     void *state;
 };
 
-/* Sets a judge up. False: it is not there; why says what is missing. */
+/* Initializes a judge. Returns false if it is not available, with the reason in `why`. */
 bool judge_open_vulkan(struct judge *judge, char *why, size_t why_size);
 /* device: a name that `ocloc compile --help` lists; library: libocloc.so. */
 bool judge_open_ocloc(struct judge *judge, const char *device, const char *library, char *why, size_t why_size);
-/* kind: a name of judge_valid.c. */
+/* kind: a name from judge_valid.c. */
 bool judge_open_validator(struct judge *judge, const char *kind, char *why, size_t why_size);
 
-/* The modules of n kernels as one of *out_n words, to be freed; NULL where that cannot be had. */
+/* Merges the modules of n kernels into one of *out_n words, which the caller frees; returns NULL if that is not possible. */
 uint32_t *merge_modules(const struct ptx2spv_kernel *const *kernels, unsigned n, size_t *out_n);
 
-/* A corpus: PTX texts, each once. */
+/* A corpus: distinct PTX texts. */
 struct ptx_text {
     char *path, *text;
     size_t length;
@@ -62,10 +63,10 @@ struct corpus {
     struct ptx_text *texts;
     size_t n, capacity;
 };
-/* Adds a file, or the *.ptx of a folder (not of those in it) in the order of their names. False: it cannot be read. */
+/* Adds a file, or the *.ptx files of a folder (not of its subfolders) in the order of their names. Returns false if it cannot be read. */
 bool corpus_add(struct corpus *corpus, const char *path);
 void corpus_finish(struct corpus *corpus);
-/* FNV-1a of 64 bits: to tell what was seen before. */
+/* FNV-1a of 64 bits: recognizes texts and modules that occur again. */
 uint64_t hash_bytes(const void *bytes, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Intel's OpenCL compiler for GPUs as a judge: libocloc.so, called in this process. The target is what src/backend_cl/device_info.c makes
- * of a platform without a row in drivers.def and of the features that Intel's driver reports for the chip. */
+/* Intel's OpenCL compiler for GPUs as a judge: libocloc.so, called in this process. The target is the result of
+ * src/backend_cl/device_info.c for a platform without a row in drivers.def and the features that Intel's driver reports for the chip. */
 #include "judge.h"
 
 #include <dlfcn.h>
@@ -85,9 +85,9 @@ static struct ptx2spv_target chip_target(const struct chip *chip)
     };
 }
 
-/* ---- what came out ---- */
+/* ---- the compiler's output ---- */
 
-/* The number behind `key` in text that need not end with NUL, or `otherwise`. */
+/* Returns the number after `key` in text that need not be terminated by NUL, or `otherwise`. */
 static uint64_t number_behind(const uint8_t *bytes, uint64_t length, const char *key, uint64_t otherwise)
 {
     const uint8_t *found = memmem(bytes, length, key, strlen(key));
@@ -102,18 +102,18 @@ static uint64_t number_behind(const uint8_t *bytes, uint64_t length, const char 
     return value;
 }
 
-/* The bytes of section .text.main of an ELF file, or NOT_TOLD. */
+/* Returns the size of section .text.main of an ELF file in bytes, or NOT_REPORTED. */
 static uint64_t code_bytes(const uint8_t *bytes, uint64_t length)
 {
     Elf64_Ehdr head;
     Elf64_Shdr section, names;
 
     if (length < sizeof head || memcmp(bytes, ELFMAG, SELFMAG))
-        return NOT_TOLD;
+        return NOT_REPORTED;
     memcpy(&head, bytes, sizeof head);
     if (head.e_shentsize != sizeof section || head.e_shoff + (uint64_t)head.e_shnum * sizeof section > length ||
         head.e_shstrndx >= head.e_shnum)
-        return NOT_TOLD;
+        return NOT_REPORTED;
     memcpy(&names, bytes + head.e_shoff + head.e_shstrndx * sizeof names, sizeof names);
     for (unsigned i = 0; i < head.e_shnum; i++) {
         memcpy(&section, bytes + head.e_shoff + i * sizeof section, sizeof section);
@@ -121,7 +121,7 @@ static uint64_t code_bytes(const uint8_t *bytes, uint64_t length)
             !strcmp((const char *)bytes + names.sh_offset + section.sh_name, ".text.main"))
             return section.sh_size;
     }
-    return NOT_TOLD;
+    return NOT_REPORTED;
 }
 
 static bool is_log(const char *name)
@@ -129,7 +129,7 @@ static bool is_log(const char *name)
     return !strcmp(name, "stdout.log");
 }
 
-/* The largest of the numbers behind `key`, 0 without one. */
+/* Returns the largest of the numbers after `key`, 0 if there is none. */
 static uint64_t most_behind(const uint8_t *bytes, uint64_t length, const char *key)
 {
     uint64_t most = 0;
@@ -145,7 +145,7 @@ static uint64_t most_behind(const uint8_t *bytes, uint64_t length, const char *k
 
 static void read_statistics(const struct outputs *outputs, struct statistics *out)
 {
-    out->spills = 0; /* said only where there are some */
+    out->spills = 0; /* reported only if there are any */
     for (uint32_t i = 0; i < outputs->n; i++) {
         const uint8_t *bytes = outputs->bytes[i];
         uint64_t length = outputs->lengths[i];
@@ -153,14 +153,14 @@ static void read_statistics(const struct outputs *outputs, struct statistics *ou
         if (is_log(outputs->names[i])) {
             out->spills = most_behind(bytes, length, "spilled around");
         } else if (memmem(bytes, length, "simd_size:", 10)) {
-            out->lanes = number_behind(bytes, length, "simd_size:", NOT_TOLD);
-            out->vector_registers = number_behind(bytes, length, "grf_count:", NOT_TOLD);
+            out->lanes = number_behind(bytes, length, "simd_size:", NOT_REPORTED);
+            out->vector_registers = number_behind(bytes, length, "grf_count:", NOT_REPORTED);
             out->code_bytes = code_bytes(bytes, length);
         }
     }
 }
 
-/* The first line of the log that tells of an error. */
+/* Returns the first line of the log that reports an error. */
 static void read_reason(const struct outputs *outputs, int status, char *why, size_t why_size)
 {
     snprintf(why, why_size, "ocloc gives %d", status);
@@ -176,7 +176,7 @@ static void read_reason(const struct outputs *outputs, int status, char *why, si
 static enum verdict compile(struct judge *judge, const struct exhibit *exhibit, struct statistics *out, char *why, size_t why_size)
 {
     const struct ocloc *ocloc = judge->state;
-    /* As src/backend_cl/kernel.c builds; the second option asks for the binary that describes itself. */
+    /* The options of src/backend_cl/kernel.c; the second one requests a binary with statistics. */
     const char *arguments[] = {"ocloc",
                                "compile",
                                "-q",
@@ -215,7 +215,7 @@ bool judge_open_ocloc(struct judge *judge, const char *device, const char *libra
         snprintf(why, why_size, "%s", dlerror());
         return false;
     }
-    dlopen("libigc.so.1", RTLD_NOW | RTLD_LOCAL); /* the compiler proper, once for all: else the process of each kernel loads it */
+    dlopen("libigc.so.1", RTLD_NOW | RTLD_LOCAL); /* load the actual compiler once here: otherwise the process of each kernel loads it */
     ocloc.invoke = (ocloc_invoke_fn *)dlsym(handle, "oclocInvoke");
     ocloc.free_output = (ocloc_free_fn *)dlsym(handle, "oclocFreeOutput");
     if (!chip || !ocloc.invoke || !ocloc.free_output) {

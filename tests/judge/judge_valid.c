@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spirv-val as a judge: not of a chip, but of what each kind of device is given. */
+/* spirv-val as a judge: not for a chip, but for the code that each kind of device gets. */
 #include "judge.h"
 
 #include "../ptx/spirv_check.h"
@@ -11,12 +11,12 @@
     .float64 = 1, .int64 = 1, .int16 = 1, .int8 = 1, .storage8 = 1, .storage16 = 1, .atomic_int64_global = 1, .atomic_int64_shared = 1,    \
     .memory_model_device_scope = 1, .shader_clock_subgroup = 1, .shader_clock_device = 1
 #define ALIASED_SHARED .shared_explicit_layout = 1, .shared_explicit_layout8 = 1, .shared_explicit_layout16 = 1
-/* Whatever the driver: all that is written otherwise must be valid. */
+/* All workarounds at once: code with any of them must be valid. */
 #define ALL_WORKAROUNDS .workarounds = PTX2SPV_WORKAROUNDS
 #define ALL_EXACT                                                                                                                          \
     .exact_fma32 = 1, .exact_fma64 = 1, .exact_div32 = 1, .exact_div64 = 1, .exact_sqrt32 = 1, .exact_sqrt64 = 1, .exact_zeros = 1
 
-/* Devices that differ as much as may be: what the compiler makes for a real one is made of these parts. */
+/* Devices that are as different as possible: the code for a real device consists of the same parts. */
 static const struct kind {
     const char *name;
     struct ptx2spv_target target;
@@ -25,7 +25,7 @@ static const struct kind {
      {ALL_WORKAROUNDS, .dialect = PTX2SPV_VULKAN, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .push_constant_bytes = 256,
       .shared_bytes = 32768, .max_block_threads = 1024, ALL_WIDTHS, .float16 = 1, .rounding_rte32 = 1, .rounding_rte64 = 1,
       .keeps_subnormals32 = 1, .exact_div32 = 1, .exact_div64 = 1, .exact_sqrt32 = 1, .exact_sqrt64 = 1, .vectors = PTX2SPV_VECTORS_SPLIT}},
-    {"vulkan-gpu", /* NVIDIA's driver, but for maximal reconvergence, which Debian 12's spirv-val does not know */
+    {"vulkan-gpu", /* NVIDIA's driver, without maximal reconvergence, which Debian 12's spirv-val does not support */
      {ALL_WORKAROUNDS,
       .dialect = PTX2SPV_VULKAN,
       .warp_form = PTX2SPV_WARP_NATIVE,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Vulkan driver as a judge: the only physical device that the loader finds. Target and pipelines are made by the backend's own code. */
+/* A Vulkan driver as a judge: the only physical device that the loader finds. The backend's own code creates the target and the
+ * pipelines. */
 #include "judge.h"
 
 #include "backend_vk/vk.h"
@@ -15,7 +16,7 @@ struct vulkan {
 };
 
 static const struct {
-    const char *name; /* of RADV's statistics */
+    const char *name; /* names in RADV's statistics */
     size_t offset;
 } wanted[] = {
     {"SGPRs", offsetof(struct statistics, scalar_registers)},    {"VGPRs", offsetof(struct statistics, vector_registers)},
@@ -77,7 +78,7 @@ static enum verdict compile(struct judge *judge, const struct exhibit *exhibit, 
 
 bool judge_open_vulkan(struct judge *judge, char *why, size_t why_size)
 {
-    static struct vulkan vulkan; /* as long as the process: the backend keeps pointers into it */
+    static struct vulkan vulkan; /* lives as long as the process: the backend keeps pointers to it */
     const struct ct_vk_instance *instance = ct_vk_instance_get();
     VkPhysicalDevice handle;
     uint32_t count = 1;
@@ -87,14 +88,14 @@ bool judge_open_vulkan(struct judge *judge, char *why, size_t why_size)
         snprintf(why, why_size, "no Vulkan device");
         return false;
     }
-    if (instance->n_devices) { /* what start-up found out of it, probes included */
+    if (instance->n_devices) { /* the target as start-up has determined it, including probes */
         vulkan.physical = instance->physical[0];
         vulkan.info = instance->infos[0];
     } else if (!ct_vk_device_examine(instance, handle, &vulkan.physical, &vulkan.info, &reason) && !vulkan.physical.memory_missing) {
         snprintf(why, why_size, "the device lacks %s", reason);
         return false;
     }
-    if (vulkan.physical.memory_missing) { /* no rule can be tried; that of the chips that need this: judge.info.navi31 */
+    if (vulkan.physical.memory_missing) { /* no address rule can be tested; that of the chips that need this: judge.info.navi31 */
         vulkan.info.target.pointer_rule = PTX2SPV_POINTER_OR;
         vulkan.info.target.pointer_mask = UINT64_C(0xffff800000000000);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several SPIR-V modules as one, each kernel under a name of its own: a compiler that spends most of its time on itself does so once for
- * all of them. Ids are told from other words by SPIRV-Tools' parser. */
+/* Merges several SPIR-V modules into one, with a separate name for each kernel: a compiler with a large fixed cost then incurs it once for
+ * all of them. SPIRV-Tools' parser distinguishes ids from other words. */
 #include "judge.h"
 
 #ifdef HAVE_SPIRV_TOOLS
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The parts of a module in their order (SPIR-V, "Logical Layout of a Module"). */
+/* The sections of a module in their order (SPIR-V, "Logical Layout of a Module"). */
 enum part { CAPABILITIES, EXTENSIONS, IMPORTS, MODEL, ENTRIES, MODES, NAMES, DECORATIONS, GLOBALS, CODE, PARTS };
 
 struct words {
@@ -20,7 +20,7 @@ struct words {
 
 struct merge {
     struct words parts[PARTS];
-    uint32_t bound; /* ids of the modules before */
+    uint32_t bound; /* number of ids of the preceding modules */
     unsigned kernel;
     bool in_code, failed;
 };
@@ -82,7 +82,7 @@ static bool is_id(spv_operand_type_t type)
            type == SPV_OPERAND_TYPE_MEMORY_SEMANTICS_ID || type == SPV_OPERAND_TYPE_SCOPE_ID;
 }
 
-/* Whether the part has the instruction already, for those that all modules share. */
+/* Whether the section contains the instruction already, for instructions that all modules share. */
 static bool is_there(const struct merge *m, enum part part, const spv_parsed_instruction_t *insn)
 {
     const struct words *in = &m->parts[part];
@@ -111,7 +111,7 @@ static spv_result_t take(void *user, const spv_parsed_instruction_t *insn)
     for (unsigned i = 0; i < insn->num_operands; i++)
         if (is_id(insn->operands[i].type))
             copy[insn->operands[i].offset] += m->bound;
-    if (part == ENTRIES) { /* "main" becomes a name as long */
+    if (part == ENTRIES) { /* "main" is replaced by a name of the same length */
         char name[5];
 
         snprintf(name, sizeof name, "k%03u", m->kernel % 1000);

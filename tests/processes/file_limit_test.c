@@ -9,7 +9,7 @@
 #define BYTES ((size_t)20 << 20)
 #define COUNT 6u
 
-static void memory_goes_on(void **state)
+static void memory_still_works(void **state)
 {
     CUdeviceptr parts[COUNT];
     uint32_t word;
@@ -48,7 +48,7 @@ static void handles_are_true(void **state)
 int main(void)
 {
     const struct rlimit limit = {FILE_BYTES, FILE_BYTES};
-    const struct CMUnitTest tests[] = {cmocka_unit_test(memory_goes_on), cmocka_unit_test(handles_are_true)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(memory_still_works), cmocka_unit_test(handles_are_true)};
 
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
         return 77;

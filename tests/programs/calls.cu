@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls through addresses and pointers kept in memory, as C++ compilers make them. calls_test.c says in C what each kernel computes. */
+/* Calls through addresses and pointers kept in memory, as C++ compilers make them. calls_test.c computes each kernel's result in C. */
 #include "device.h"
 
 typedef unsigned word;
@@ -16,7 +16,7 @@ struct Shape {
     word a;
     __device__ explicit Shape(word a) : a(a) {}
     __device__ virtual word area(word k) const = 0;
-    __device__ virtual word twice(word k) const { return 2 * area(k); } /* seems to call itself: twice() fits area()'s calls */
+    __device__ virtual word twice(word k) const { return 2 * area(k); } /* looks recursive: its type fits the calls of area() */
 };
 
 struct Square : Shape {
@@ -24,7 +24,7 @@ struct Square : Shape {
     __device__ word area(word k) const override { return a * a + k; }
 };
 
-/* name() comes by a thunk: Named is the second base. */
+/* name() is called through a thunk: Named is the second base. */
 struct Rectangle : Shape, Named {
     word b;
     __device__ Rectangle(word a, word b) : Shape(a), Named(7), b(b) {}
@@ -86,7 +86,7 @@ extern "C" __global__ void tables(word *out, const word *in, word n)
     out[t] = changing[v & 3](v, t) ^ fixed[t & 1](v, n) ^ fold(changing[(v >> 2) & 3], values, n);
 }
 
-/* The threads of a block meet at barriers in functions that are called by address. */
+/* The threads of a block synchronize at barriers in functions that are called by address. */
 __device__ word left_of(word t, word *row)
 {
     asm volatile("bar.sync 0;" ::: "memory");
@@ -115,7 +115,7 @@ struct Node {
     Node *next;
 };
 
-/* A ring of the thread's own, followed by as many steps as the data say. */
+/* A ring for each thread, followed for as many steps as the data specify. */
 extern "C" __global__ void local_ring(word *out, const word *in, word n)
 {
     const word t = threadIdx.x;
@@ -136,7 +136,7 @@ extern "C" __global__ void local_ring(word *out, const word *in, word n)
     out[t] = sum;
 }
 
-/* A list through shared memory that all threads make, and each follows from its own place. */
+/* A list in shared memory that all threads build, and that each follows from its own node. */
 extern "C" __global__ void shared_list(word *out, const word *in, word n)
 {
     __shared__ Node nodes[256];
@@ -152,7 +152,7 @@ extern "C" __global__ void shared_list(word *out, const word *in, word n)
     out[t] = sum;
 }
 
-/* One table in global memory and one in shared memory with pointers of all three kinds; each thread reads and writes its own two. */
+/* A table in global memory and one in shared memory with pointers of all three kinds; each thread reads and writes its own two elements. */
 __device__ word *kept[256];
 
 extern "C" __global__ void mixed_table(word *out, const word *in, word n)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls through addresses and pointers kept in memory. Usage: calls_test [file.ptx]
- * With a file: the kernels of calls.cu, as some compiler wrote them, against the same in C. Without: what an address may be, in PTX
+ * With a file: the kernels of calls.cu, as a compiler emitted them, compared with the same in C. Without: all uses of addresses, in PTX
  * written by hand. */
 #include "../api/api_test.h"
 
 #include <stdbool.h>
 
-enum { N = 256 }; /* words of `in` and `out`; threads of the one block */
+enum { N = 256 }; /* number of words of `in` and `out`, and of threads of the one block */
 
 struct data {
     uint32_t in[N], out[N];
@@ -15,7 +15,7 @@ struct data {
 
 static const char *ptx_file;
 
-/* ---- what calls.cu computes ---- */
+/* ---- the results of calls.cu ---- */
 
 static uint32_t area_of(unsigned shape, uint32_t a, uint32_t b, uint32_t k)
 {
@@ -114,7 +114,7 @@ static const struct row {
     {"local_ring", expect_local_ring}, {"shared_list", expect_shared_list}, {"mixed_table", expect_mixed_table},
 };
 
-/* ---- running ---- */
+/* ---- execution ---- */
 
 static void fill(struct data *data, uint32_t n)
 {
@@ -125,7 +125,7 @@ static void fill(struct data *data, uint32_t n)
         data->in[t] = (word = word * 1664525u + 1013904223u) >> 4;
 }
 
-/* One launch of a kernel with the parameters (out, in, n); the result of waiting for it. */
+/* Launches a kernel once with the parameters (out, in, n); returns the result of waiting for it. */
 static CUresult launch(CUmodule module, const char *name, struct data *data, uint32_t *found)
 {
     CUdeviceptr in, out;
@@ -183,7 +183,7 @@ static void test_compiled(void **state)
     "{ .param .b32 a; .param .b32 b; .param .b32 r; st.param.b32 [a],v; st.param.b32 [b],t; call (r), " target ", (a, b), " list           \
     "; ld.param.b32 x,[r]; }\n"
 
-/* in[0] chooses: `code` makes the address f of it (in v) and calls. */
+/* in[0] selects the function: `code` computes its address f (in v) and calls it. */
 #define MODULE(code)                                                                                                                       \
     ".version 7.0\n.target sm_70\n.address_size 64\n" BINARY("plus", "add.u32 x,x,y;") BINARY("minus", "sub.u32 x,x,y;")                   \
         BINARY("times", "mul.lo.u32 x,x,y;") ".func (.param .b64 r) other(.param .b32 a, .param .b32 b)\n{ ret; }\n"                       \
@@ -210,7 +210,7 @@ static void test_compiled(void **state)
 static const struct address {
     const char *name, *module;
     uint32_t chosen;
-    int function; /* 0 plus, 1 minus, 2 times; -1: a trap */
+    int function; /* 0 adds, 1 subtracts, 2 multiplies; -1: a trap */
 } addresses[] = {
     {"first of a table", MODULE(FROM_TABLE CALL("f", "P")), 0, 0},
     {"second of a table", MODULE(FROM_TABLE CALL("f", "P")), 1, 1},
@@ -245,7 +245,7 @@ static void check_address(const struct address *row)
             fail_msg("%s, thread %u: 0x%x instead of 0x%x", row->name, t, found[t], binary((unsigned)row->function, row->chosen, t));
 }
 
-/* Each in a context of its own: a trap spoils it. */
+/* Each in a context of its own, which a trap makes unusable. */
 static void test_addresses(void **state)
 {
     (void)state;

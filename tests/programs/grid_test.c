@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cooperative launches: blocks that wait for each other, at barriers of the grid and in loops of their own, with all kinds of state that
- * live across; what such a launch refuses; and its place in a stream. Each row is a kernel and what host C says it computes. */
+/* Cooperative launches: blocks that wait for each other, at barriers of the grid and in loops of their own, with all kinds of live state
+ * across the waits; launches that are rejected; and their order in a stream. Each row is a kernel and a host function that computes its
+ * result. */
 #include <cuda.h>
 
 #include <setjmp.h>
@@ -15,7 +16,7 @@
 
 #include "../api/which_driver.h"
 
-enum { WORDS = 2048 }; /* of each of the buffers: threads of a grid at most */
+enum { WORDS = 2048 }; /* size of each of the buffers: maximum number of threads of a grid */
 
 #define ok(call) assert_int_equal(call, CUDA_SUCCESS)
 
@@ -23,10 +24,10 @@ struct grid {
     uint32_t blocks[3], threads, n;
     uint32_t size;       /* threads of the grid */
     uint32_t in[WORDS];  /* read only */
-    uint32_t out[WORDS]; /* expected; 0 at first */
+    uint32_t out[WORDS]; /* expected; initialized with 0 */
 };
 
-/* The barrier of cooperative groups: the last block to come flips the top bit of the second word behind %envreg1 and 2. */
+/* The barrier of cooperative groups: the last block to arrive flips the top bit of the second word at the address in %envreg1 and 2. */
 static const char functions[] =
     ".extern .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope);\n"
     ".extern .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);\n"
@@ -50,7 +51,7 @@ static const char functions[] =
 /* ---- kernels: g is the thread's number in the grid, z the grid's size, b the block's number; o and i point to out[g] and in[g],
  *      w to a buffer of WORDS zeros ---- */
 
-/* Rounds in which each thread adds what a neighbour had. */
+/* Rounds in which each thread adds a neighbour's previous value. */
 static void expect_rounds(struct grid *g)
 {
     uint32_t now[WORDS], next[WORDS];
@@ -68,7 +69,7 @@ static const char rounds[] =
     "mad.lo.u32 r1,r0,7,g; add.u32 r1,r1,1; rem.u32 r1,r1,z; mul.wide.u32 d1,r1,4; add.u64 d1,w,d1; ld.global.u32 r2,[d1];"
     "add.u32 x,x,r2;" SYNC "add.u32 r0,r0,1; bra LOOP; DONE:";
 
-/* Registers of every width, predicates, shared memory of both kinds and local memory, each changed between barriers and looked at last. */
+/* Registers of every width, predicates, shared memory of both kinds and local memory, each changed between barriers and read at the end. */
 static void expect_state(struct grid *g)
 {
     for (uint32_t t = 0; t < g->size; t++) {
@@ -106,7 +107,7 @@ static const char state[] =
     "xor.b32 x,x,r1; mov.u32 r1,l; FOLD: ld.local.u32 r2,[r1]; mad.lo.u32 x,x,31,r2; add.u32 r1,r1,4; sub.u32 r2,r1,l;"
     "setp.lt.u32 p,r2,32; @p bra FOLD; add.u32 x,x,r8; mad.lo.u32 x,r9,7,x;";
 
-/* The sum of the whole grid, over and over: in a block by shared memory, of all blocks by block 0. Each round begins with the last sum. */
+/* The sum of the whole grid, repeatedly: within a block by shared memory, of all blocks by block 0. Each round begins with the last sum. */
 static void expect_reduction(struct grid *g)
 {
     uint32_t sum = 0;
@@ -129,7 +130,7 @@ static const char reduction[] =
     "ALL: ld.global.u32 r6,[d2]; add.u32 r5,r5,r6; add.u64 d2,d2,4; add.u32 r4,r4,1; setp.lt.u32 p,r4,r2; @p bra ALL;"
     "st.global.u32 [w+8000],r5; SUMMED:" SYNC "ld.global.u32 x,[w+8000];" SYNC "add.u32 r0,r0,1; setp.le.u32 p,r0,n; @p bra LOOP;";
 
-/* Each block waits for the next one, the last one for nobody: whatever order blocks run in, one has to wait. One of its threads does. */
+/* Each block waits for the next one, except the last one: whatever order blocks run in, one has to wait. One of its threads does. */
 static void expect_chain(struct grid *g)
 {
     const uint32_t blocks = g->size / g->threads;
@@ -145,7 +146,7 @@ static const char chain[] =
     "LAST: add.u32 r4,r4,b; add.u32 r4,r4,n; st.global.u32 [d1+4],r4; fence.acq_rel.gpu; mov.u32 r5,1; st.relaxed.gpu.global.u32 [d1],r5;"
     "HERE: bar.sync 0; ld.global.u32 x,[d1+4];";
 
-/* The same from thread to thread, through all of the grid, and with as many spinning as there are. */
+/* The same from thread to thread, through the whole grid, with as many spinning threads. */
 static void expect_threads(struct grid *g)
 {
     uint32_t sum = 0;
@@ -168,7 +169,7 @@ static const char lock[] =
     "add.u32 r0,n,1; TRY: atom.global.cas.b32 r1,[w],0,1; setp.ne.u32 p,r1,0; @p bra TRY; membar.gl; ld.volatile.global.u32 r2,[w+4];"
     "add.u32 r2,r2,r0; st.volatile.global.u32 [w+4],r2; membar.gl; atom.global.exch.b32 r1,[w],0;" SYNC "ld.global.u32 x,[w+4];";
 
-/* Warps exchange between barriers, and threads beyond a bound end before the first one. */
+/* Warps exchange values between barriers, and threads beyond a bound exit before the first one. */
 static void expect_early_ends(struct grid *g)
 {
     for (uint32_t t = 0; t < g->size; t++) {
@@ -186,8 +187,8 @@ static const char early_ends[] =
     "shfl.sync.bfly.b32 r1,x,4,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,2,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,1,31,-1;"
     "add.u32 x,x,r1;";
 
-/* By the functions that the device runtime of older toolkits has: the sum of what all ranks gave, and how many there are. NVIDIA's driver
- * has none of them, its linker takes them from libcudadevrt. */
+/* With the functions that the device runtime of older toolkits has: the sum of the values of all ranks, and their number. NVIDIA's driver
+ * provides none of them; its linker takes them from libcudadevrt. */
 static void expect_device_runtime(struct grid *g)
 {
     uint32_t sum = 0;
@@ -205,7 +206,7 @@ static const char device_runtime[] =
     "mad.lo.u32 x,r1,3,x; ld.u32 r1,[d3]; mad.lo.u32 x,r1,4,x; call (d1), cudaCGGetIntrinsicHandle, (2);"
     "call (r1), cudaCGSynchronize, (d1,0); add.u32 x,x,r1; add.u32 x,x,r0;";
 
-/* The same by the calls of the system that the PTX of libcudadevrt.a makes: one thread of each block, or all. */
+/* The same with the system calls that the PTX of libcudadevrt.a contains: by one thread of each block, or by all. */
 static void expect_system_calls(struct grid *g)
 {
     uint32_t sum = 0;
@@ -230,7 +231,7 @@ static void expect_no_wait(struct grid *g)
 static const char no_wait[] =
     "mov.u32 r0,%envreg1; mov.u32 r1,%envreg2; or.b32 r0,r0,r1; setp.ne.u32 p,r0,0; selp.b32 r0,1,0,p; add.u32 x,v,n; add.u32 x,x,r0;";
 
-/* Blocks, threads, n. Each is a program of its own for the driver, so most rows take the first alone. */
+/* Blocks, threads, n. Each is a separate program for the driver, so most rows use the first one only. */
 enum { SHAPES = 3 };
 static const uint32_t shapes[SHAPES][5] = {{8, 1, 1, 40, 3}, {2, 2, 2, 96, 1}, {1, 1, 1, 64, 2}};
 
@@ -251,7 +252,7 @@ static const struct row {
     {"nobody waits", no_wait, expect_no_wait, 1},
 };
 
-/* ---- running them ---- */
+/* ---- execution ---- */
 
 static CUmodule load(const char *body, const char *more_params)
 {
@@ -364,7 +365,7 @@ static void test_rows(void **unused)
     }
 }
 
-/* More parameters than push constants take. */
+/* More parameters than fit into push constants. */
 static void test_large_parameters(void **unused)
 {
     static struct grid g;
@@ -381,7 +382,7 @@ static void test_large_parameters(void **unused)
     ok(cuModuleUnload(module));
 }
 
-/* What is recorded before and behind it keeps its order, in a stream of its own beside another that does the same. */
+/* Work recorded before and after it keeps its order, in a stream beside another one that does the same. */
 static void test_its_place_in_a_stream(void **unused)
 {
     static struct grid g;
@@ -398,7 +399,7 @@ static void test_its_place_in_a_stream(void **unused)
     }
     for (int round = 0; round < 3; round++)
         for (int s = 0; s < 2; s++) {
-            ok(launch(kernel_of(module), &g, &b[s], streams[s])); /* begins by clearing */
+            ok(launch(kernel_of(module), &g, &b[s], streams[s])); /* starts with cleared buffers */
             ok(cuMemcpyDtoDAsync(b[s].work, b[s].out, sizeof g.out, streams[s]));
         }
     for (int s = 0; s < 2; s++) {
@@ -411,7 +412,7 @@ static void test_its_place_in_a_stream(void **unused)
     ok(cuModuleUnload(module));
 }
 
-/* As many blocks as the device has room for, and one more. */
+/* As many blocks as the device can hold, and one more. */
 static void test_as_many_as_there_is_room(void **unused)
 {
     static struct grid g;
@@ -449,7 +450,7 @@ static void test_as_many_as_there_is_room(void **unused)
     ok(cuModuleUnload(module));
 }
 
-/* Natively a grid whose blocks have no room at once is refused. Here it runs: blocks that wait make room for others. */
+/* NVIDIA's driver rejects a grid whose blocks do not fit at once. Here it runs: blocks that wait make room for others. */
 static void test_more_than_there_is_room(void **unused)
 {
     static struct grid g;
@@ -474,7 +475,7 @@ static void test_more_than_there_is_room(void **unused)
     ok(cuModuleUnload(module));
 }
 
-/* One block fails: the others, which would wait for ever, do not. The context is spent. */
+/* One block fails: the others, which would wait forever, are stopped. The context is unusable. */
 static void test_a_block_that_fails(void **unused)
 {
     static struct grid g;

@@ -17,7 +17,7 @@
 static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
                           ".extern .func (.param .b64 func_retval0) malloc(.param .b64 malloc_param_0);\n"
                           ".extern .func free(.param .b64 free_param_0);\n"
-                          /* blocks[t] = malloc(sizes[t]); its first and its last whole word are t */
+                          /* blocks[t] = malloc(sizes[t]); its first and its last whole word are set to t */
                           ".visible .entry take(.param .u64 blocks, .param .u64 sizes)\n"
                           "{\n"
                           "    .reg .pred %p;\n"
@@ -49,7 +49,7 @@ static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
                           "done:\n"
                           "    ret;\n"
                           "}\n"
-                          /* Frees blocks[t] and counts it in *wrong if its words are not t any more. */
+                          /* Frees blocks[t] and counts it in *wrong if its words have changed. */
                           ".visible .entry give(.param .u64 blocks, .param .u64 sizes, .param .u64 wrong)\n"
                           "{\n"
                           "    .reg .pred %p, %q;\n"
@@ -115,7 +115,7 @@ static int end(void **state)
 {
     struct setting *s = *state;
 
-    return cuCtxDestroy(s->context) == CUDA_SUCCESS ? 0 : -1; /* with all that is in it */
+    return cuCtxDestroy(s->context) == CUDA_SUCCESS ? 0 : -1; /* with all allocated blocks */
 }
 
 static void take(struct setting *s, const uint64_t *sizes, uint64_t *blocks, unsigned n)
@@ -157,7 +157,8 @@ static void check_blocks(const uint64_t *sizes, const uint64_t *addresses, unsig
         assert_true(blocks[i - 1].address + blocks[i - 1].size <= blocks[i].address);
 }
 
-/* Blocks of many sizes do not overlap, keep what is in them from kernel to kernel, and are used again: 30 times over they would not fit. */
+/* Blocks of many sizes do not overlap, keep their contents from kernel to kernel, and are reused: without reuse, 30 rounds would not
+ * fit. */
 static void blocks_of_many_sizes(void **state)
 {
     struct setting *s = *state;
@@ -194,7 +195,7 @@ static void what_cannot_be_had(void **state)
     give(*state, 6); /* free(NULL) */
 }
 
-/* A heap that is full gives NULL, and gives again what was freed. */
+/* If the heap is full, malloc returns NULL; freed memory can be allocated again. */
 static void a_full_heap(void **state)
 {
     CUcontext context;
@@ -219,19 +220,19 @@ static void a_full_heap(void **state)
     take(&s, sizes, blocks, THREADS);
     for (unsigned i = 0; i < THREADS; i++)
         got += blocks[i] != 0;
-    assert_in_range(got, 65536 / 256 - 64, 65536 / 240); /* some may find it full while another gives a piece back */
+    assert_in_range(got, 65536 / 256 - 64, 65536 / 240); /* some may find it full while another thread frees a block */
     give(&s, THREADS);
     take(&s, sizes, blocks, THREADS);
     for (unsigned i = 0; i < THREADS; i++)
         again += blocks[i] != 0;
     assert_in_range(again, got, 65536 / 240);
     give(&s, THREADS);
-    sizes[0] = 100; /* smaller than what is free */
+    sizes[0] = 100; /* smaller than the free memory */
     take(&s, sizes, blocks, 1);
     assert_int_not_equal(blocks[0], 0);
     give(&s, 1);
-    give(&s, 1);                                                                                   /* freed twice: nothing happens */
-    assert_int_equal(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 1 << 20), CUDA_ERROR_INVALID_VALUE); /* a kernel was launched */
+    give(&s, 1);                                                                                   /* freed twice: no effect */
+    assert_int_equal(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 1 << 20), CUDA_ERROR_INVALID_VALUE); /* a kernel has been launched */
     ok(cuCtxDestroy(context));
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that reach every form of the emitted code, run on the device and compared with host C: memory of each space and width,
- * control flow, thread indices, parameters. One row a kernel; each has the parameters (out, in, n). */
+/* Kernels that use every form of the emitted code, run on the device and compared with host C: memory of each space and width, control
+ * flow, thread indices, parameters. One kernel for each row; each has the parameters (out, in, n). */
 #include "../api/api_test.h"
 
 #include <stdbool.h>
 
-enum { N = 256 }; /* words of `in` and `out`; threads of a launch, unless a row says else */
+enum { N = 256 }; /* number of words of `in` and `out`, and of threads of a launch, unless a row specifies another one */
 
 struct data {
     uint32_t in[N], out[N];
@@ -14,7 +14,7 @@ struct data {
 
 /* ---- memory ---- */
 
-/* s[t] = in[t]; out[t] = s[(7 t + n) % 256], narrow and with its sign. */
+/* s[t] = in[t]; out[t] = s[(7 t + n) % 256], with narrow and signed accesses. */
 static void expect_bytes(struct data *d)
 {
     for (uint32_t t = 0; t < N; t++)
@@ -34,7 +34,7 @@ static const char halves[] =
     ".shared .align 16 .b8 s[512]; cvt.u16.u32 h0,v; mov.u32 r1,s; mad.lo.u32 r1,t,2,r1; st.shared.u16 [r1],h0; bar.sync 0;"
     "mad.lo.u32 r2,t,7,n; and.b32 r2,r2,255; mov.u32 r1,s; mad.lo.u32 r1,r2,2,r1; ld.shared.s16 x,[r1];";
 
-/* Pairs of 64 bits: s[t] = (in[t] * t, in[t] + t); out[t] = both of the mirrored thread, folded. */
+/* Pairs of 64 bits: s[t] = (in[t] * t, in[t] + t); out[t] = both values of the mirrored thread, combined. */
 static void expect_wide(struct data *d)
 {
     for (uint32_t t = 0; t < N; t++) {
@@ -76,7 +76,7 @@ static const char quads[] =
     "xor.b32 r4,r4,r6; add.u32 x,x,r4; ld.shared.u32 r4,[r2+8]; add.u32 x,x,r4; ld.shared.v2.u32 {r4,r5},[r2]; sub.u32 r4,r4,r5;"
     "add.u32 x,x,r4; ld.shared.u64 d1,[r2+8]; cvt.u32.u64 r4,d1; shr.u64 d1,d1,32; cvt.u32.u64 r5,d1; xor.b32 r4,r4,r5; add.u32 x,x,r4;";
 
-/* Mostly 64 bits: s[t] = in[t] * t, whose upper word n replaces. */
+/* Mostly 64 bits: s[t] = in[t] * t, whose upper word is overwritten by n. */
 static void expect_pairs(struct data *d)
 {
     for (uint32_t t = 0; t < N; t++) {
@@ -91,7 +91,7 @@ static const char pairs[] =
     "xor.b64 d2,d2,d3; cvt.u32.u64 x,d2; add.u32 r3,t,n; and.b32 r3,r3,255; mad.lo.u32 r3,r3,8,r1; ld.shared.v2.u32 {r4,r5},[r3];"
     "mad.lo.u32 x,r4,3,x; add.u32 x,x,r5; ld.shared.u32 r6,[r3+4]; add.u32 x,x,r6;";
 
-/* The bytes of in[t], turned round and each plus its place. */
+/* The bytes of in[t] in reverse order, each plus its position. */
 static void expect_quad(struct data *d)
 {
     for (uint32_t t = 0; t < N; t++)
@@ -103,7 +103,7 @@ static const char quad[] =
     "add.u16 h1,h1,h7; add.u16 h0,h0,h7; add.u16 h2,h2,1; add.u16 h1,h1,2; add.u16 h0,h0,3;"
     "mov.u32 r1,s; mad.lo.u32 r1,t,4,r1; st.shared.v4.u8 [r1],{h3,h2,h1,h0}; ld.shared.u32 x,[r1];";
 
-/* A byte array of the thread's own, indexed by data; then 64 bits over it. */
+/* A local byte array, indexed by data; then 64-bit accesses to it. */
 static void expect_local(struct data *d)
 {
     for (uint32_t t = 0; t < N; t++) {
@@ -126,7 +126,7 @@ static const char local[] =
     "setp.lt.u32 p,r1,16; @p bra G; ld.local.v2.u64 {d1,d2},[l]; shr.u64 d3,d1,32; xor.b64 d1,d1,d3; shr.u64 d3,d2,32;"
     "xor.b64 d2,d2,d3; cvt.u32.u64 r1,d1; cvt.u32.u64 r2,d2; add.u32 x,r1,r2;";
 
-/* One pointer to shared, local or global memory, by the thread and n; the pointer goes through memory. */
+/* One pointer to shared, local or global memory, depending on the thread and n; the pointer is stored in memory. */
 static void expect_generic(struct data *d)
 {
     for (uint32_t t = 0; t < N; t++) {
@@ -142,7 +142,7 @@ static const char generic[] =
     "setp.eq.u32 p,r4,0; mov.b64 d3,i; @p mov.b64 d3,d1; setp.eq.u32 p,r4,1; @p mov.b64 d3,d2; st.local.u64 [q],d3;"
     "ld.local.u64 d4,[q]; ld.u32 r5,[d4]; add.u32 r5,r5,t; st.u32 [d4],r5; ld.volatile.u32 x,[d4];";
 
-/* Atomics of a block's shared words: sum, signed maximum, or of bits, a compare-and-swap loop that adds. */
+/* Atomics on a block's shared words: sum, signed maximum, bitwise or, an adding compare-and-swap loop. */
 static void expect_atomics(struct data *d)
 {
     uint32_t sum = d->n, bits = 0;
@@ -163,7 +163,7 @@ static const char atomics[] =
     "B: add.u32 r4,r3,v; mov.u32 r5,r3; atom.shared.cas.b32 r3,[s+12],r5,r4; setp.ne.u32 p,r3,r5; @p bra B; bar.sync 0;"
     "and.b32 r6,t,3; shl.b32 r6,r6,2; mov.u32 r7,s; add.u32 r7,r7,r6; ld.shared.u32 x,[r7];";
 
-/* The same of 64 bits, beside items of 32 and 8 bits that share words, and through a generic pointer. Thread t reads word t % 8. */
+/* The same with 64 bits, beside elements of 32 and 8 bits that share words, and through a generic pointer. Thread t reads word t % 8. */
 static void expect_wide_atomics(struct data *d)
 {
     uint64_t words[8] = {0, (uint64_t)INT64_MIN, d->n, 0, 0, 0, 0, d->n};
@@ -201,7 +201,7 @@ static const char wide_atomics[] =
 
 /* ---- control flow ---- */
 
-/* Two loops; the inner one is left to its own end, to the outer one's next round, out of both, and out of the kernel. */
+/* Two loops; the inner one is left to its end, to the outer one's next iteration, out of both, and out of the kernel. */
 static void expect_exits(struct data *d)
 {
     for (uint32_t t = 0; t < N; t++) {
@@ -240,7 +240,7 @@ static const char exits[] =
     "setp.eq.u32 p,r3,4; @p ret; add.u32 r2,r2,1; setp.lt.u32 p,r2,8; @p bra I; E: xor.b32 x,x,0x55; X: add.u32 x,x,1; add.u32 r1,r1,1;"
     "setp.lt.u32 p,r1,8; @p bra O; bra Z; D: not.b32 x,x; Z:";
 
-/* A table of branches inside a loop, one of which falls into the next. */
+/* A branch table inside a loop; one of its cases falls through into the next. */
 static void expect_table(struct data *d)
 {
     for (uint32_t t = 0; t < N; t++) {
@@ -291,7 +291,7 @@ static const char two_entries[] =
     "mov.u32 x,v; mov.u32 r1,0; add.u32 r2,n,5; and.b32 r3,t,1; setp.eq.u32 p,r3,1; @p bra B; A: mad.lo.u32 x,x,7,1; B: shr.u32 r4,x,3;"
     "xor.b32 x,x,r4; add.u32 r1,r1,1; setp.lt.u32 p,r1,r2; @p bra A;";
 
-/* A barrier in a loop; half of the threads leave the branch around the work early. */
+/* A barrier in a loop; half of the threads skip the work early. */
 static void expect_scan(struct data *d)
 {
     uint32_t sum = d->n;

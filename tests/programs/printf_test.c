@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* printf in kernels. A kernel hands format and arguments through to vprintf as they lie in memory, so that every format can be held
- * against the host's own printf; others print as compilers write it. */
+/* printf in kernels. A kernel passes format and arguments to vprintf as they are in memory, so that every format can be compared with the
+ * host's own printf; other kernels print as compilers emit it. */
 #include <cuda.h>
 
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 
 #define ok(call) assert_int_equal(call, CUDA_SUCCESS)
 #define MEMORY_BYTES 8192
-#define TEXT_AT 4096 /* of the device memory: texts for %s */
+#define TEXT_AT 4096 /* of the device memory: strings for %s */
 
 static const char ptx[] =
     ".version 6.0\n.target sm_50\n.address_size 64\n"
@@ -40,7 +40,7 @@ static const char ptx[] =
     "    st.global.u32 [%d3], %r1;\n"
     "    ret;\n"
     "}\n"
-    /* Each thread says its number, `times` times over, with its arguments in a local frame. */
+    /* Each thread prints its number, `times` times, with its arguments in a local frame. */
     ".visible .entry lines(.param .u32 times)\n"
     "{\n"
     "    .local .align 8 .b8 depot[16];\n"
@@ -80,7 +80,7 @@ struct setting {
     CUmodule module;
     CUfunction say, lines;
     CUdeviceptr memory;
-    FILE *file; /* what is printed, while it is caught */
+    FILE *file; /* the output while it is captured */
     int standard_output;
 };
 
@@ -96,7 +96,7 @@ static void catch_output(void)
     assert_true(here.file && here.standard_output >= 0 && dup2(fileno(here.file), 1) == 1);
 }
 
-/* What was printed since; the caller frees it. */
+/* Returns the output since the last call; the caller frees it. */
 static char *caught_output(void)
 {
     char *text = NULL;
@@ -123,7 +123,7 @@ static void expect_output(const char *expected)
 
 /* ---- formats ---- */
 
-/* Arguments as the ABI lays them out, and the texts that some point to. */
+/* Arguments in the layout of the ABI, and the strings that some point to. */
 struct arguments {
     unsigned char bytes[512];
     size_t n_bytes, n_text;
@@ -178,7 +178,7 @@ static void lay_out(struct arguments *to, const char *types, va_list values)
     }
 }
 
-/* vprintf's result for a format and arguments that are laid out. */
+/* Returns vprintf's result for a format and arguments in that layout. */
 static int say(const char *format, const struct arguments *arguments)
 {
     CUdeviceptr format_at = here.memory + 1024, arguments_at = here.memory + 512, result_at = here.memory;
@@ -192,8 +192,8 @@ static int say(const char *format, const struct arguments *arguments)
     return result;
 }
 
-/* What the device prints is what the host prints, and the result is how many arguments there were.
- * types: for each argument i (int), l (long long, and pointers), d (double), s (a text). */
+/* The device prints the same as the host, and the result is the number of arguments.
+ * types: for each argument i (int), l (long long, and pointers), d (double), s (a string). */
 static void check(const char *types, const char *format, ...)
 {
     struct arguments arguments;
@@ -275,7 +275,7 @@ static void pointers_and_texts(void **state)
     check("isd", "%d:%s:%f", 9, "mixed", 0.25);
 }
 
-/* Nothing that the host's printf would take for something else reaches it. */
+/* Formats that the host's printf would interpret differently are not passed to it. */
 static void what_is_no_conversion(void **state)
 {
     static const char *const formats[] = {"%k %d\n", "end %", "%", "%1$d\n", "%5"};
@@ -304,7 +304,7 @@ static void no_format_at_all(void **state)
     assert_int_equal(result, -1);
 }
 
-/* ---- many threads, and when output comes ---- */
+/* ---- many threads, and the time of output ---- */
 
 static void launch_lines(unsigned blocks, unsigned threads, unsigned times)
 {
@@ -313,7 +313,7 @@ static void launch_lines(unsigned blocks, unsigned threads, unsigned times)
     ok(cuLaunchKernel(here.lines, blocks, 1, 1, threads, 1, 1, 0, NULL, params, NULL));
 }
 
-/* A declaration without the result, and with too few parameters: ptxas takes both, and the format is printed all the same. */
+/* A declaration without the result, and with too few parameters: ptxas accepts both, and the format is printed anyway. */
 static void other_prototypes(void **state)
 {
     static const struct {
@@ -346,7 +346,7 @@ static void other_prototypes(void **state)
     }
 }
 
-/* Each of 4 x 100 threads prints 3 lines: each comes once, whole, and those of a thread in its order. */
+/* Each of 4 x 100 threads prints 3 lines: each line is printed once, unbroken, and those of a thread in their order. */
 static void many_threads_print(void **state)
 {
     enum { THREADS = 400, TIMES = 3 };
@@ -380,7 +380,7 @@ static void CUDA_CB note_position(void *user)
     *(long *)user = lseek(fileno(here.file), 0, SEEK_END);
 }
 
-static void output_comes_with_every_wait(void **state)
+static void output_is_printed_by_every_wait(void **state)
 {
     CUstream stream;
     CUevent event;
@@ -413,13 +413,13 @@ static void output_comes_with_every_wait(void **state)
     ok(cuLaunchHostFunc(NULL, note_position, &position));
     ok(cuStreamSynchronize(NULL));
     expect_output("line 0 of 2\nline 1 of 2\n");
-    assert_true(position > 0); /* it was there when the function ran */
+    assert_true(position > 0); /* it had been printed when the function ran */
     ok(cuEventDestroy(event));
     ok(cuStreamDestroy(stream));
 }
 
-/* The end of a context brings what was printed in it. */
-static void output_comes_with_the_end(void **state)
+/* Destroying a context prints the output of its kernels. */
+static void output_is_printed_by_context_destruction(void **state)
 {
     CUcontext context;
     CUfunction lines;
@@ -437,7 +437,7 @@ static void output_comes_with_the_end(void **state)
     expect_output("line 0 of 2\nline 1 of 2\n");
 }
 
-/* New output overwrites the oldest: the last lines are there, in order. */
+/* New output overwrites the oldest: the last lines are printed, in order. */
 static void more_than_the_buffer_holds(void **state)
 {
     enum { TIMES = 2000 };
@@ -474,11 +474,11 @@ static void more_than_the_buffer_holds(void **state)
     assert_int_equal(expected, TIMES);
     assert_in_range(count, 50, TIMES / 2);
     free(text);
-    assert_int_equal(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 20), CUDA_ERROR_INVALID_VALUE); /* a kernel was launched */
+    assert_int_equal(cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 20), CUDA_ERROR_INVALID_VALUE); /* a kernel has been launched */
     ok(cuCtxDestroy(context));
 }
 
-/* A ring goes round: hundreds of kilobytes through 4 KiB, read often enough. */
+/* The ring buffer wraps around: hundreds of kilobytes through 4 KiB, read often enough. */
 static void the_buffer_is_used_again(void **state)
 {
     CUcontext context;
@@ -537,8 +537,8 @@ int main(void)
         cmocka_unit_test(no_format_at_all),
         cmocka_unit_test(other_prototypes),
         cmocka_unit_test(many_threads_print),
-        cmocka_unit_test(output_comes_with_every_wait),
-        cmocka_unit_test(output_comes_with_the_end),
+        cmocka_unit_test(output_is_printed_by_every_wait),
+        cmocka_unit_test(output_is_printed_by_context_destruction),
         cmocka_unit_test(more_than_the_buffer_holds),
         cmocka_unit_test(the_buffer_is_used_again),
     };

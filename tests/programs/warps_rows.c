@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels, by what they do; beside each, what they compute in host C. */
+/* The kernels, grouped by what they use; beside each, its result in host C. */
 #include "warps_rows.h"
 
 #include <assert.h>
@@ -43,7 +43,7 @@ static uint32_t shuffled(const struct warps_block *b, uint32_t t, char mode, uin
     return *in_range ? b->in[(t & ~31u) + (uint32_t)j] : b->in[t];
 }
 
-/* Folds what all four kinds give, with segments of 32 and of 8 lanes. */
+/* Combines the results of all four kinds, with segments of 32 and of 8 lanes. */
 static void expect_shuffles(struct warps_block *b)
 {
     static const struct {
@@ -82,7 +82,7 @@ static const char one_warp[] = "mov.u32 x,v; shr.u32 r1,t,5; add.u32 r1,r1,n; an
                                "shfl.sync.bfly.b32 r1,x,4,31,-1; add.u32 x,x,r1; shfl.sync.bfly.b32 r1,x,2,31,-1; add.u32 x,x,r1;"
                                "shfl.sync.bfly.b32 r1,x,1,31,-1; add.u32 x,x,r1; OUT: bar.sync 0;";
 
-/* A sum over the first lanes alone, whose mask names no others, as many programs write it: what it reads from the others is 0. */
+/* A sum over the first lanes only, whose mask contains no others, as many programs do it: values read from other lanes count as 0. */
 static void expect_first_lanes(struct warps_block *b)
 {
     const uint32_t count = b->n + 1;
@@ -100,7 +100,7 @@ static const char first_lanes[] =
     "mov.u32 x,v; mov.u32 r2,v; and.b32 r4,t,31; add.u32 r5,n,1; setp.lt.u32 p,r4,r5; vote.sync.ballot.b32 r3,p,-1; @!p bra OUT;" ADD_FROM(
         "16") ADD_FROM("8") ADD_FROM("4") ADD_FROM("2") ADD_FROM("1") "setp.ne.u32 p,r4,0; @p bra OUT; mov.u32 x,r2; OUT: bar.sync 0;";
 
-/* Each warp goes its own number of rounds; each round rotates the values by one lane. */
+/* Each warp executes its own number of rounds; each round rotates the values by one lane. */
 static void expect_rounds(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++) {
@@ -124,7 +124,7 @@ static const char called_functions[] =
     "shfl.sync.bfly.b32 w,x,8,31,-1; add.u32 x,x,w; shfl.sync.bfly.b32 w,x,4,31,-1; add.u32 x,x,w; shfl.sync.bfly.b32 w,x,2,31,-1;"
     "add.u32 x,x,w; shfl.sync.bfly.b32 w,x,1,31,-1; add.u32 x,x,w; st.param.b32 [all],x; ret; }\n";
 
-/* Rounds by warp again, each of them a call that passes words on through memory between two bar.warp.sync. */
+/* Rounds by warp again, each of them a call that passes words through memory between two bar.warp.sync. */
 static const char called_rounds[] =
     "mov.u32 x,v; shr.u32 r1,t,5; add.u32 r2,n,1; mul.lo.u32 r1,r1,r2; and.b32 r3,t,-32; sub.u32 r4,z,r3; min.u32 r4,r4,32;"
     "and.b32 r5,t,31; add.u32 r5,r5,1; rem.u32 r5,r5,r4; add.u32 r5,r5,r3; mov.u32 r3,s; mad.lo.u32 r5,r5,4,r3; mad.lo.u32 r4,t,4,r3;"
@@ -135,7 +135,7 @@ static const char called_rounds_functions[] =
     "ld.param.b32 m,[mine]; ld.param.b32 o,[next]; st.shared.b32 [m],x; bar.warp.sync -1; ld.shared.b32 x,[o]; bar.warp.sync -1;"
     "st.param.b32 [got],x; ret; }\n";
 
-/* Each lane stays in the loop for rounds of its own; those that are in it read the word of the lowest. */
+/* Each lane remains in the loop for its own number of rounds; the lanes in the loop read the word of the lowest one. */
 static void expect_lane_rounds(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++)
@@ -151,7 +151,7 @@ static const char lane_rounds[] =
     "and.b32 r1,v,7; add.u32 r1,r1,n; mov.u32 r2,0; mov.u32 r3,-1; LOOP: setp.lt.u32 p,r2,r1; vote.sync.ballot.b32 r3,p,r3; @!p bra DONE;"
     "brev.b32 r4,r3; clz.b32 r4,r4; shfl.sync.idx.b32 r5,v,r4,31,r3; mad.lo.u32 x,x,5,r5; add.u32 r2,r2,1; bra LOOP; DONE:";
 
-/* The odd lanes are a round behind the even ones: their first shuffle meets the others' first, in the round before. */
+/* The odd lanes are one round behind the even ones: their first shuffle coincides with the others' first one, of the round before. */
 static void expect_behind(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++) {
@@ -164,7 +164,7 @@ static const char behind[] =
     "mov.u32 x,v; and.b32 r1,t,1; mov.u32 r2,0; add.u32 r3,n,1; mov.u32 r6,0; LOOP: setp.lt.u32 p,r2,r1; @p bra NEXT; add.u32 r4,v,r6;"
     "shfl.sync.bfly.b32 r5,r4,1,31,-1; add.u32 x,x,r5; add.u32 r6,r6,1; NEXT: add.u32 r2,r2,1; setp.lt.u32 p,r6,r3; @p bra LOOP;";
 
-/* The lanes of two branches meet at a shuffle in each. */
+/* The lanes of two branches execute one shuffle together, from each branch. */
 static void expect_from_branches(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++)
@@ -223,7 +223,7 @@ static const char matches[] =
     "and.b32 r1,v,3; match.any.sync.b32 x,r1,-1; add.u32 r2,n,1; rem.u32 r1,v,r2; cvt.u64.u32 d1,r1; shl.b64 d1,d1,33;"
     "match.all.sync.b64 r3|p,d1,-1; @!p bra OUT; xor.b32 x,x,0x80000001; OUT:";
 
-/* activemask in the branch of some lanes: itself, and nobody of the other branch. Uniform: all lanes. */
+/* activemask in the branch of some lanes: the lane itself, and no lane of the other branch. Uniform: all lanes. */
 static void expect_active(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++)
@@ -236,7 +236,7 @@ static const char active[] =
     "not.b32 r5,r4; and.b32 r5,r5,r1; setp.eq.u32 p,r5,0; shr.u32 r1,r1,r2; and.b32 r1,r1,1; setp.eq.and.u32 p,r1,1,p;"
     "selp.u32 r3,2,0,p; or.b32 x,x,r3;";
 
-/* redux of each kind, of the even and of the odd lanes apart. */
+/* redux of each kind, of the even and of the odd lanes separately. */
 static void expect_reductions(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++) {
@@ -262,7 +262,7 @@ static const char reductions[] =
     "xor.b32 x,x,r3; redux.sync.or.b32 r3,r1,r4; redux.sync.xor.b32 r5,r1,r4; add.u32 r3,r3,r5; xor.b32 x,x,r3;"
     "redux.sync.min.u32 r3,r1,r4; mul.lo.u32 r3,r3,3; xor.b32 x,x,r3; redux.sync.max.s32 r3,r1,r4; mul.lo.u32 r3,r3,5; xor.b32 x,x,r3;";
 
-/* A fourth of the lanes has ended; the masks name them still, and nobody waits for them. */
+/* A fourth of the lanes has exited; the masks still contain them, and no lane waits for them. */
 static void expect_after_exits(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++) {
@@ -292,7 +292,7 @@ static const char after_exits[] =
 
 /* ---- barriers ---- */
 
-/* The last n * 20 threads have ended; the rest rotate through shared memory three times. */
+/* The last n * 20 threads have exited; the rest rotate values through shared memory three times. */
 static void expect_early_exit(struct warps_block *b)
 {
     const uint32_t stay = b->threads - b->n * 20;
@@ -305,7 +305,7 @@ static const char early_exit[] =
     "add.u32 r5,t,1; rem.u32 r5,r5,r1; mad.lo.u32 r5,r5,4,r3;"
     "LOOP: st.shared.u32 [r4],x; bar.sync 0; ld.shared.u32 x,[r5]; bar.sync 0; add.u32 r2,r2,1; setp.lt.u32 p,r2,3; @p bra LOOP;";
 
-/* One barrier met from two branches: the odd warps read what the even ones wrote and the other way round. */
+/* One barrier reached from two branches: the odd warps read what the even ones wrote and vice versa. */
 static void expect_two_branches(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++)
@@ -316,7 +316,7 @@ static const char two_branches[] =
     "and.b32 r1,t,32; setp.ne.u32 p,r1,0; @p bra ODD; st.shared.u32 [r4],v; bar.sync 0; ld.shared.u32 x,[r5]; bra OUT;"
     "ODD: st.shared.u32 [r4],v; bar.sync 0; ld.shared.u32 x,[r5]; OUT:";
 
-/* Warp 0 makes n + 2 packets, warp 1 adds them up, on named barriers 1 (full) and 2 (empty); the other warps meet at barrier 3. */
+/* Warp 0 produces n + 2 packets, warp 1 adds them, with named barriers 1 (full) and 2 (empty); the other warps synchronize at barrier 3. */
 static void expect_producer(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++)
@@ -346,7 +346,7 @@ static const char bar_red[] =
     "and.b32 r1,v,7; mul.lo.u32 r2,n,2; setp.le.u32 q,r1,r2; bar.red.popc.u32 x,0,q; bar.red.and.pred p,0,q; selp.u32 r3,0x10000,0,p;"
     "or.b32 x,x,r3; bar.red.or.pred p,0,q; selp.u32 r3,0x20000,0,p; or.b32 x,x,r3;";
 
-/* The even warps count among themselves whose predicate holds, some rounds; the whole block meets behind that, by barrier.cta. */
+/* The even warps count among themselves whose predicate is true, for some rounds; then the whole block synchronizes, by barrier.cta. */
 static void expect_bar_red_of_some(struct warps_block *b)
 {
     uint32_t held = 0;
@@ -363,7 +363,8 @@ static const char bar_red_of_some[] =
     "OUT: barrier.cta.sync 1; add.u32 r1,t,32; rem.u32 r1,r1,z; mad.lo.u32 r1,r1,4,r6; ld.shared.u32 r2,[r1]; add.u32 x,x,r2;"
     "barrier.cta.sync.aligned 0;";
 
-/* The even warps call a function n + 1 times, in which they vote, shuffle and count each by itself, and reduce together by a named barrier. */
+/* The even warps call a function n + 1 times, in which each votes, shuffles and counts separately, and they reduce together with a named
+ * barrier. */
 static void expect_called_meetings(struct warps_block *b)
 {
     for (uint32_t k = 0; k <= b->n; k++) {
@@ -398,7 +399,7 @@ static const char called_meetings_functions[] =
     "barrier.cta.red.or.pred p,5,c,q; @p add.u32 x,x,8; barrier.cta.red.and.pred p,5,c,q; @p add.u32 x,x,16; st.param.b32 [got],x; ret; "
     "}\n";
 
-/* The last n * 20 threads have ended; the rest count by bar.red. */
+/* The last n * 20 threads have exited; the rest count with bar.red. */
 static void expect_red_after_exit(struct warps_block *b)
 {
     const uint32_t stay = b->threads - b->n * 20;
@@ -413,8 +414,8 @@ static const char red_after_exit[] =
     "mul.lo.u32 r1,n,20; sub.u32 r1,z,r1; setp.ge.u32 p,t,r1; @p ret; and.b32 r2,v,1; setp.ne.u32 q,r2,0; bar.red.popc.u32 x,0,q;"
     "setp.lt.u32 q,t,r1; bar.red.and.pred p,0,q; shl.b32 x,x,1; @p add.u32 x,x,1;";
 
-/* From n = 1 on every fourth lane has ended: the rest meet at barriers that count threads, all of the block's, rounded up to warps. The same
- * barrier was another one's before. */
+/* From n = 1 on every fourth lane has exited: the rest synchronize at barriers that count threads, all of the block's, rounded up to warps.
+ * The same barrier had another count before. */
 static void expect_counts(struct warps_block *b)
 {
     uint32_t held = 0;
@@ -429,7 +430,7 @@ static const char counts[] =
     "add.u32 r2,z,31; and.b32 r2,r2,-32; and.b32 r3,v,1; setp.ne.u32 q,r3,0; bar.sync 3,r2; bar.red.popc.u32 x,3,r2,q;"
     "setp.lt.u32 q,t,z; bar.red.and.pred p,3,r2,q; shl.b32 x,x,1; @p add.u32 x,x,1;";
 
-/* The usual sum of a block, n + 1 times over: trees in each warp, a barrier, a tree in the first. */
+/* The usual sum of a block, n + 1 times: trees in each warp, a barrier, a tree in the first warp. */
 static void expect_block_sum(struct warps_block *b)
 {
     uint32_t sum = 0;
@@ -451,7 +452,7 @@ static const char block_sum[] =
     "@q ld.shared.u32 x,[r6];" TREE "setp.eq.u32 q,t,0; @q st.shared.u32 [r3+256],x; REST: bar.sync 0; ld.shared.u32 x,[r3+256];"
     "add.u32 r2,r2,1; setp.le.u32 p,r2,n; @p bra LOOP;";
 
-/* Threads beyond a bound have ended; each warp of the rest sums rows of its own, as many as it finds. */
+/* Threads beyond a bound have exited; each remaining warp sums rows of its own, a varying number of them. */
 static void expect_rows(struct warps_block *b)
 {
     const uint32_t stay = b->threads - 32;
@@ -468,7 +469,7 @@ static const char sum_rows[] =
     "add.u64 d1,d2,d1; ld.global.u32 x,[d1]; add.u32 r8,r3,1; mul.lo.u32 x,x,r8;" TREE "add.u32 r9,r9,x; add.u32 r3,r3,r4; bra LOOP;"
     "DONE: mov.u32 x,r9;";
 
-/* The same sum, once, of the threads but the last warp's, which have ended. */
+/* The same sum, once, over all threads but the last warp's, which have exited. */
 static void expect_sum_after_exit(struct warps_block *b)
 {
     uint32_t sum = 0;
@@ -484,7 +485,7 @@ static const char sum_after_exit[] =
     "@q ld.shared.u32 x,[r6];" TREE "add.u32 x,x,n; setp.eq.u32 q,t,0; @q st.shared.u32 [r3+256],x; REST: bar.sync 0;"
     "ld.shared.u32 x,[r3+256];";
 
-/* Warp 1 waits on a word of shared memory for warp 0, which waits for nobody. */
+/* Warp 1 waits on a word of shared memory for warp 0, which does not wait. */
 static void expect_spin(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++)
@@ -516,7 +517,7 @@ static void expect_volatile_sum(struct warps_block *b)
         step("32") step("16") step("8") step("4") "OUT: bar.sync 0; ld.shared.u32 x,[s]; add.u32 x,x,n;"
 static const char volatile_sum[] = SUM_OF_64(VOLATILE_STEP);
 
-/* The same without volatile: promised to targets below sm_70, and elsewhere what CUTTLE_LOCKSTEP is for. */
+/* The same without volatile: guaranteed for targets below sm_70, and elsewhere the purpose of CUTTLE_LOCKSTEP. */
 #define PLAIN_STEP(bytes) "ld.shared.u32 r5,[r4+" bytes "]; ld.shared.u32 r6,[r4]; add.u32 r6,r6,r5; st.shared.u32 [r4],r6;"
 static const char plain_sum[] = SUM_OF_64(PLAIN_STEP);
 
@@ -529,7 +530,7 @@ static const char generic_sum_functions[] =
     ".func add_up(.param .b64 at)\n{ .reg .b32 x, y; .reg .b64 a; ld.param.b64 a,[at];" GENERIC_STEP("128") GENERIC_STEP("64")
         GENERIC_STEP("32") GENERIC_STEP("16") GENERIC_STEP("8") GENERIC_STEP("4") "ret; }\n";
 
-/* Sums of all lanes up to one's own (Hillis and Steele): in each step some lanes stand aside. */
+/* Inclusive prefix sums over the lanes (Hillis and Steele): in each step some lanes are inactive. */
 static void expect_volatile_scan(struct warps_block *b)
 {
     for (uint32_t t = 0, sum = 0; t < b->threads; t++) {
@@ -545,7 +546,7 @@ static const char volatile_scan[] =
     "mov.u32 r3,s; mad.lo.u32 r4,t,4,r3; and.b32 r1,t,31; st.volatile.shared.u32 [r4],v;" SCAN_STEP("1", "4", "A") SCAN_STEP("2", "8", "B")
         SCAN_STEP("4", "16", "C") SCAN_STEP("8", "32", "D") SCAN_STEP("16", "64", "E") "ld.volatile.shared.u32 x,[r4]; add.u32 x,x,n;";
 
-/* Each warp goes its own number of rounds, and each lane takes its neighbour's value in each. */
+/* Each warp executes its own number of rounds, and each lane takes its neighbour's value in each. */
 static void expect_volatile_rounds(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++) {
@@ -560,7 +561,7 @@ static const char volatile_rounds[] =
     "x,[r2];"
     "sub.u32 r1,r1,1; bra LOOP; DONE:";
 
-/* Values go round by plain accesses, an atomic operation among them, in code for sm_60. */
+/* Values are rotated by plain accesses, with an atomic operation among them, in code for sm_60. */
 static void expect_plain_exchange(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++)
@@ -571,7 +572,7 @@ static const char plain_exchange[] =
     "[r4],v;"
     "ld.shared.u32 x,[r1]; add.u32 r5,v,n; st.shared.u32 [r4],r5; red.shared.add.u32 [r1],1; ld.shared.u32 r6,[r2]; add.u32 x,x,r6;";
 
-/* Values go round through global memory; what ends the kernel overwrites them. */
+/* Values are rotated through global memory; the end of the kernel overwrites them. */
 static void expect_global_exchange(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++)
@@ -580,7 +581,7 @@ static void expect_global_exchange(struct warps_block *b)
 static const char global_exchange[] =
     "st.global.u32 [o],v; xor.b32 r1,t,15; mul.wide.u32 d1,r1,4; sub.u64 d2,o,d0; add.u64 d2,d2,d1; ld.global.u32 x,[d2]; add.u32 x,x,n;";
 
-/* A spin lock around a counter in shared memory, taken by every thread; then its final value. */
+/* A spin lock around a counter in shared memory, acquired by every thread; then the counter's final value. */
 static void expect_lock(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++)

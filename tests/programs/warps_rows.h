@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of warp instructions and barriers wherever CUDA allows them, and what host C says they compute: for programs.warps, which runs
- * them on a device, and for ptx.lanes, which interprets their SPIR-V. */
+/* Kernels with warp instructions and barriers wherever CUDA allows them, and their results in host C: for programs.warps, which runs them
+ * on a device, and for ptx.lanes, which interprets their SPIR-V. */
 #ifndef TESTS_PROGRAMS_WARPS_ROWS_H
 #define TESTS_PROGRAMS_WARPS_ROWS_H
 
@@ -10,20 +10,20 @@
 
 enum { WARPS_THREADS_MAX = 256, WARPS_PTX_BYTES = 8192 };
 
-/* One block: what threads read and must write. */
+/* One block: the words that threads read and must write. */
 struct warps_block {
     uint32_t in[WARPS_THREADS_MAX], out[WARPS_THREADS_MAX];
     uint32_t n, threads;
 };
 
 enum {
-    WARPS_FULL = 1,     /* blocks of whole warps only */
-    WARPS_APART = 2,    /* lanes that meet from different places: the collective forms only */
+    WARPS_FULL = 1,     /* for blocks of whole warps only */
+    WARPS_APART = 2,    /* lanes execute an instruction together from different places: for the collective forms only */
     WARPS_LOCKSTEP = 4, /* with CUTTLE_LOCKSTEP only */
-    WARPS_GENERIC = 8,  /* accesses by generic addresses, which the interpreter of SPIR-V does not know */
+    WARPS_GENERIC = 8,  /* accesses by generic addresses, which the interpreter of SPIR-V does not support */
 };
 
-/* A kernel `k` of (.u64 out, .u64 in, .u32 count): a word of each for every thread of one block; count is below 4. */
+/* A kernel `k` of (.u64 out, .u64 in, .u32 count), with a word of each buffer for every thread of one block; count is below 4. */
 struct warps_row {
     const char *name, *body;
     void (*expect)(struct warps_block *b);
@@ -34,9 +34,9 @@ struct warps_row {
 extern const struct warps_row warps_rows[];
 extern const size_t warps_row_count;
 
-/* The row's PTX, in WARPS_PTX_BYTES at most. */
+/* Writes the row's PTX, at most WARPS_PTX_BYTES. */
 void warps_make_ptx(char *text, size_t size, const struct warps_row *row);
-/* What n and the threads read. */
+/* Sets n and the words that the threads read. */
 void warps_fill(struct warps_block *block, uint32_t n, uint32_t threads);
 
 #endif

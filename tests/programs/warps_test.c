@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Warp instructions and barriers wherever CUDA allows them: in uniform and divergent code, in called functions, in loops of different
- * lengths, after early exits, beside and on barriers of all kinds, beside threads that spin. Each row is a kernel and what host C says it
- * computes. Blocks of 256 and 64 threads and of 80 (a warp of half a length). The same kernels run in every form: as the device prefers,
- * and by CUTTLE_WARP=collective, CUTTLE_SYNC=predicated and CUTTLE_SYNC=resumed. */
+ * lengths, after early exits, beside and in barriers of all kinds, beside threads that spin. Each row is a kernel and its result in host C.
+ * Blocks of 256, 64 and 80 threads (whose last warp is half full). The same kernels run in every form: the form that the device prefers,
+ * and with CUTTLE_WARP=collective, CUTTLE_SYNC=predicated and CUTTLE_SYNC=resumed. */
 #include "../api/api_test.h"
 #include "warps_rows.h"
 
@@ -41,7 +41,8 @@ static void run(const struct warps_row *row, uint32_t threads)
     assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
 }
 
-/* Lanes that wait for each other at different places need the exchange: a device's own shuffles read whoever is there. */
+/* Lanes that wait for each other at different places need the exchange through memory: a device's own shuffles read any lane that is
+ * active. */
 static bool is_surely_collective(void)
 {
     const char *warp = getenv("CUTTLE_WARP");
@@ -49,7 +50,8 @@ static bool is_surely_collective(void)
     return (warp && !strcmp(warp, "collective")) || getenv("CUTTLE_SYNC");
 }
 
-/* Plain accesses for old targets keep step here. NVIDIA's compiler reorders them where it compiles for a new GPU (580.159.04, an H100). */
+/* Plain accesses for old targets are executed in lockstep here. NVIDIA's compiler reorders them when it compiles for a new GPU (580.159.04,
+ * an H100). */
 static bool is_run(const struct warps_row *row, uint32_t threads)
 {
     if (row->flags & WARPS_LOCKSTEP && !(getenv("CUTTLE_LOCKSTEP") && on_cuttle()))
@@ -59,7 +61,7 @@ static bool is_run(const struct warps_row *row, uint32_t threads)
     return (threads % 32 == 0 || !(row->flags & WARPS_FULL)) && (is_surely_collective() || !(row->flags & WARPS_APART));
 }
 
-static uint32_t only; /* blocks of this size; 0: of all */
+static uint32_t only; /* for blocks of this size only; 0: all sizes */
 
 static void run_rows(uint32_t threads)
 {
@@ -79,7 +81,7 @@ static void test_whole_warps(void **state)
 static void test_two_warps(void **state)
 {
     (void)state;
-    if (!getenv("CUTTLE_SYNC")) /* other sizes cost the time of other pipelines */
+    if (!getenv("CUTTLE_SYNC")) /* other sizes would need further pipelines */
         run_rows(64);
 }
 
@@ -89,7 +91,7 @@ static void test_a_short_warp(void **state)
     run_rows(80);
 }
 
-/* An argument: the only size of blocks, for runs whose compiler keeps nothing. */
+/* An argument selects a single block size, for runs whose compiler has no cache. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {

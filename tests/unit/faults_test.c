@@ -191,7 +191,7 @@ static void memory_of_pools_runs_out(void **state)
 }
 
 /* An error that ends a context: whichever call of the backend returns it, the call of the API or the next one that waits reports it. */
-static void a_lost_device_is_told(void **state)
+static void a_lost_device_is_reported(void **state)
 {
     CUresult (*const scenarios[])(struct hands *) = {memory_and_copies, registration, streams_and_events, batches};
 
@@ -244,7 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(memory_of_pools_runs_out),
-        cmocka_unit_test(a_lost_device_is_told),
+        cmocka_unit_test(a_lost_device_is_reported),
         cmocka_unit_test(contexts_that_cannot_be_made),
     };
 

@@ -48,7 +48,7 @@ static void each_open_file_has_its_size(void **state)
             close(files[i]);
 }
 
-static void another_process_is_told(void **state)
+static void another_process_is_reported(void **state)
 {
     int fd = open_node(), other = open_node(), status = -1;
     pid_t child;
@@ -83,7 +83,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_open_file_has_its_size),
-        cmocka_unit_test(another_process_is_told),
+        cmocka_unit_test(another_process_is_reported),
         cmocka_unit_test(no_tag_for_no_size),
     };
 

@@ -180,7 +180,7 @@ static void levels_before_the_tail(void **state)
 }
 
 /* Each tile that uses a part of a memory object keeps the whole object alive. */
-static void memory_goes_with_its_last_tile(void **state)
+static void memory_is_freed_with_its_last_tile(void **state)
 {
     CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
     CUmipmappedArray mipmap = mipmapped(&tail_each, 6);
@@ -207,9 +207,11 @@ static void memory_goes_with_its_last_tile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_layer_has_its_tail),        cmocka_unit_test(layers_have_one_tail),
-        cmocka_unit_test(an_array_that_is_all_tail),      cmocka_unit_test(levels_before_the_tail),
-        cmocka_unit_test(memory_goes_with_its_last_tile),
+        cmocka_unit_test(each_layer_has_its_tail),
+        cmocka_unit_test(layers_have_one_tail),
+        cmocka_unit_test(an_array_that_is_all_tail),
+        cmocka_unit_test(levels_before_the_tail),
+        cmocka_unit_test(memory_is_freed_with_its_last_tile),
     };
 
     return cmocka_run_group_tests(tests, make_memory, release_memory);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What most CUDA programs do: memory, copies, launches of all kinds of kernels, variables, events, attributes. */
+/* Features that most CUDA programs use: memory, copies, launches of all kinds of kernels, variables, events, attributes. */
 #include "check.h"
 
 #include <cstring>
@@ -121,7 +121,7 @@ static void test_shared()
     ok(cudaMemcpy(values.data(), device, n * sizeof *device, cudaMemcpyDeviceToHost));
     for (int i = 0; i < n; i++)
         check(values[i] == i / block * block + block - 1 - i % block);
-    reverse<<<1, block, 8192>>>(device); /* more than was asked for */
+    reverse<<<1, block, 8192>>>(device); /* more than was requested */
     check(cudaGetLastError() == cudaErrorInvalidValue);
     ok(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, reverse, block, 1024));
     check(blocks >= 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nvcc's code for the host calls since CUDA 12 and libcudart 11 does not have yet: launches by a handle of the kernel. Before, they were
- * made by the address of the host's function, so that is the handle here. With it the runtime of CUDA 11 runs what nvcc 13 compiled. */
+/* Functions that nvcc's host code calls since CUDA 12 and that libcudart 11 lacks: launches by a handle of the kernel. Earlier launches
+ * used the address of the host function, so that is the handle here. With it the runtime of CUDA 11 runs programs that nvcc 13 compiled. */
 #include <stddef.h>
 
 struct dimensions {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For programs that check themselves: they say what is wrong and end with 1. */
+/* For programs that check themselves: they print the error and exit with 1. */
 #ifndef CUTTLE_TESTS_CUDART_CHECK_H
 #define CUTTLE_TESTS_CUDART_CHECK_H
 

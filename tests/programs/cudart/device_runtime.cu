@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of the runtime on the device: libcudadevrt.a is linked like any other library. What it asks of its driver is missing only where a
- * kernel reaches it: here the launch of a kernel by a kernel. */
+/* Calls of the device runtime: libcudadevrt.a is linked like any other library. The functions that it requires of its driver are missing
+ * only where a kernel reaches them: here the launch of a kernel by a kernel. */
 #include "check.h"
 
 #include <cstring>

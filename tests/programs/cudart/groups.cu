@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cooperative groups: what a plain launch has of a grid, and barriers of the grid in cooperative ones. */
+/* Cooperative groups: the parts of a grid that ordinary launches have, and barriers of the grid in cooperative launches. */
 #include <cooperative_groups.h>
 
-#include "check.h" /* last: its macros are words that others use */
+#include "check.h" /* last: its macros are common words */
 
 namespace cg = cooperative_groups;
 
@@ -20,7 +20,7 @@ static __global__ void describe(unsigned long long *out)
     out[4] = grid.block_rank();
 }
 
-/* The sum of 1 to the grid's size, by halves: as many barriers as that takes. */
+/* The sum of 1 to the grid's size, by halving: this needs a logarithmic number of barriers. */
 static __global__ void sum(unsigned *words)
 {
     const cg::grid_group grid = cg::this_grid();
@@ -47,7 +47,7 @@ static __global__ void meet(int *data)
 
 int main()
 {
-    setenv("CUTTLE_STRICT", "1", 1); /* for the documented error of a grid that is too large, which NVIDIA's driver always gives */
+    setenv("CUTTLE_STRICT", "1", 1); /* for the documented error of a grid that is too large, which NVIDIA's driver always returns */
     unsigned long long got[5], *device;
     int cooperative = -1, units, each, *data;
     unsigned *words, total;
@@ -71,7 +71,7 @@ int main()
     gives(cudaErrorCooperativeLaunchTooLarge, cudaLaunchCooperativeKernel((void *)sum, each * units + 1, 96, arguments, 0, 0));
     check(cudaGetLastError() == cudaErrorCooperativeLaunchTooLarge);
     ok(cudaDeviceSynchronize());
-    meet<<<2, 32>>>(data); /* in a plain launch a grid has no barrier: the kernel stops itself */
+    meet<<<2, 32>>>(data); /* in an ordinary launch a grid has no barrier: the kernel traps */
     gives(cudaErrorLaunchFailure, cudaDeviceSynchronize());
     std::puts("ok");
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program whose device code is linked of several source files and a library (nvcc -rdc=true). */
+/* A program whose device code is linked from several source files and a library (nvcc -rdc=true). */
 #include "linked.h"
 
 static __device__ int own = 1;
@@ -44,7 +44,7 @@ static void variables_from_the_host()
     use_the_others<<<1, 64>>>(device);
     fetch();
     check(got[3] == 6 + 5 + 7 + 4 + 2 + 10 + 1 + 1000);
-    check(count_in_the_other_part() == 6); /* it is one variable */
+    check(count_in_the_other_part() == 6); /* it is the same variable */
     ok(cudaMemcpyFromSymbol(&five, counter, sizeof five));
     check(five == 6);
 }

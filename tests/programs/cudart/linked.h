@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of linked.cu know of each other. */
+/* Declarations that the parts of linked.cu share. */
 #ifndef CUTTLE_TESTS_CUDART_LINKED_H
 #define CUTTLE_TESTS_CUDART_LINKED_H
 
@@ -19,7 +19,7 @@ int count_in_the_other_part();
 /* linked_library.cu, a library */
 __device__ int of_the_library(int x);
 
-/* In each part: one meaning for all. */
+/* Every part defines it; after linking there is one variable. */
 inline __device__ int shared_by_all = 1000;
 
 template <typename T> __device__ T square(T x)

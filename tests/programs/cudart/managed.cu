@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Managed memory by the runtime: __managed__ variables, cudaMallocManaged, and what is said about them.
+// Managed memory with the runtime API: __managed__ variables, cudaMallocManaged, and their attributes.
 #include "check.h"
 
 #include <cstring>
@@ -57,7 +57,7 @@ static void variables()
     check(copied == 7);
 }
 
-// A list that the host makes and a kernel walks.
+// A list that the host builds and a kernel follows.
 static void lists()
 {
     node *list = nullptr;
@@ -83,7 +83,7 @@ static void lists()
     ok(cudaFree(out));
 }
 
-// Runtimes before CUDA 13 have functions of these names that take the number of a device; whoever compiles with 13 has its declarations.
+// Runtimes before CUDA 13 have functions of these names that take a device number; programs compiled with CUDA 13 use its declarations.
 #ifdef RUNTIME_BEFORE_13
 extern "C" cudaError_t advise_by_number(const void *bytes, size_t count, cudaMemoryAdvise advice, int device) __asm__("cudaMemAdvise");
 extern "C" cudaError_t prefetch_by_number(const void *bytes, size_t count, int device, cudaStream_t stream) __asm__("cudaMemPrefetchAsync");

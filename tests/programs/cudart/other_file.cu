@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The second source file of several.cu: kernels and variables of one name in each, which must not meet. */
+/* The second source file of several.cu: kernels and variables with the same names in each, which must not be confused. */
 #include "check.h"
 
 static __device__ int own = 200;

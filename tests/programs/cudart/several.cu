@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of several source files: each registers a fat binary of its own. */
+/* A program of several source files: each registers its own fat binary. */
 #include "check.h"
 
 static __device__ int own = 100;
