@@ -158,22 +158,22 @@ static CUresult run_recorded(struct ct_stream *stream, const struct ct_copy *cop
 
 static CUresult carry_out(struct ct_stream *stream, const struct ct_copy *copy, const struct ct_copy_plan *plan)
 {
-    switch (plan->way) {
-    case CT_WAY_BETWEEN_DEVICES:
+    switch (plan->method) {
+    case CT_COPY_METHOD_BETWEEN_DEVICES:
         return ct_copy_between_devices(stream, copy, ct_copy_execute);
-    case CT_WAY_HOST:
+    case CT_COPY_METHOD_HOST:
         return run_by_host(stream, copy);
-    case CT_WAY_DOWNLOAD:
+    case CT_COPY_METHOD_DOWNLOAD:
         return ct_copy_download(stream, copy);
-    case CT_WAY_UPLOAD:
+    case CT_COPY_METHOD_UPLOAD:
         return run_recorded(stream, copy, plan, ct_copy_record_upload_locked);
-    case CT_WAY_UPLOAD_IN_ORDER:
+    case CT_COPY_METHOD_UPLOAD_IN_ORDER:
         return run_recorded(stream, copy, plan, ct_copy_record_in_order_locked);
-    case CT_WAY_STAGED:
+    case CT_COPY_METHOD_STAGED:
         return run_recorded(stream, copy, plan, ct_copy_record_staged_locked);
-    case CT_WAY_KERNEL:
+    case CT_COPY_METHOD_KERNEL:
         return run_recorded(stream, copy, plan, ct_copy_kernel_record_locked);
-    case CT_WAY_QUEUE:
+    case CT_COPY_METHOD_QUEUE:
         break;
     }
     return run_recorded(stream, copy, plan, ct_copy_record_direct_locked);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CT_WAY_BETWEEN_DEVICES. */
+/* CT_COPY_METHOD_BETWEEN_DEVICES. */
 #ifndef CT_CORE_COPY_DEVICES_H
 #define CT_CORE_COPY_DEVICES_H
 

@@ -120,7 +120,7 @@ static struct ct_copy part_of(const struct ct_copy *copy, unsigned index, unsign
 static uint64_t allowed_threads(const struct ct_context *context)
 {
     const long processors = context->device->info.kind == CT_DEVICE_CPU ? 1 : sysconf(_SC_NPROCESSORS_ONLN);
-    const long asked = ct_config()->download_threads, allowed = asked > 0 ? asked : processors;
+    const long requested = ct_config()->download_threads, allowed = requested > 0 ? requested : processors;
 
     return allowed < DOWNLOAD_THREADS ? (uint64_t)allowed : DOWNLOAD_THREADS;
 }

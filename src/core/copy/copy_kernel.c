@@ -160,10 +160,10 @@ static CUresult record_blocks(struct ct_stream *stream, const struct ct_copy *co
 CUresult ct_copy_kernel_record_locked(struct ct_stream *stream, const struct ct_copy *copy)
 {
     const uint64_t head = -address_of(&copy->dst) % UNIT_BYTES, blocks = (copy->row_bytes - head) / BLOCK_BYTES;
-    const uint64_t behind = head + blocks * BLOCK_BYTES;
+    const uint64_t end = head + blocks * BLOCK_BYTES;
     CUresult r = record_rest(stream, copy, 0, head);
 
     if (r == CUDA_SUCCESS)
         r = record_blocks(stream, copy, head, blocks);
-    return r == CUDA_SUCCESS ? record_rest(stream, copy, behind, copy->row_bytes - behind) : r;
+    return r == CUDA_SUCCESS ? record_rest(stream, copy, end, copy->row_bytes - end) : r;
 }

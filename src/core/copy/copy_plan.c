@@ -21,19 +21,19 @@ static bool host_copies(const struct ct_copy_facts *f)
     return f->host_reaches && (f->host_is_fast || (f->dst == CT_END_PAGEABLE && f->src == CT_END_PAGEABLE));
 }
 
-static enum ct_copy_way way(const struct ct_copy_facts *f, bool by_host, bool must_wait)
+static enum ct_copy_method choose_method(const struct ct_copy_facts *f, bool by_host, bool must_wait)
 {
     if (f->foreign)
-        return CT_WAY_BETWEEN_DEVICES;
+        return CT_COPY_METHOD_BETWEEN_DEVICES;
     if (by_host && must_wait)
-        return CT_WAY_HOST;
+        return CT_COPY_METHOD_HOST;
     if (f->dst == CT_END_PAGEABLE)
-        return CT_WAY_DOWNLOAD;
+        return CT_COPY_METHOD_DOWNLOAD;
     if (f->src == CT_END_PAGEABLE)
-        return f->source == CT_SOURCE_IN_ORDER && f->bytes <= READ_IN_ORDER_BYTES ? CT_WAY_UPLOAD_IN_ORDER : CT_WAY_UPLOAD;
+        return f->source == CT_SOURCE_IN_ORDER && f->bytes <= READ_IN_ORDER_BYTES ? CT_COPY_METHOD_UPLOAD_IN_ORDER : CT_COPY_METHOD_UPLOAD;
     if (f->queue_refuses)
-        return CT_WAY_STAGED;
-    return f->by_kernel ? CT_WAY_KERNEL : CT_WAY_QUEUE;
+        return CT_COPY_METHOD_STAGED;
+    return f->by_kernel ? CT_COPY_METHOD_KERNEL : CT_COPY_METHOD_QUEUE;
 }
 
 struct ct_copy_plan ct_copy_plan(const struct ct_copy_facts *f)
@@ -41,7 +41,7 @@ struct ct_copy_plan ct_copy_plan(const struct ct_copy_facts *f)
     const bool is_pageable = f->src == CT_END_PAGEABLE, by_host = host_copies(f), must_wait = waits(f);
 
     return (struct ct_copy_plan){
-        .way = way(f, by_host, must_wait),
+        .method = choose_method(f, by_host, must_wait),
         .drains = f->source == CT_SOURCE_IN_ORDER && is_pageable && f->bytes > READ_IN_ORDER_BYTES,
         .host_if_idle = by_host && (is_pageable || f->bytes <= ASYNC_BY_HOST_BYTES),
         .waits = must_wait,

@@ -39,23 +39,23 @@ struct ct_copy_facts {
     bool by_kernel;     /* the copy kernel should execute the copy (copy_kernel.h) */
 };
 
-enum ct_copy_way {
-    CT_WAY_BETWEEN_DEVICES, /* through host memory, in the contexts that own the memory; the call waits */
-    CT_WAY_HOST,            /* by the host after the stream's work; the call waits */
-    CT_WAY_DOWNLOAD,        /* to pageable memory, through staging buffers; the call waits */
-    /* The following ways are recorded into the stream. */
-    CT_WAY_UPLOAD,          /* from pageable memory, which is read during the call, through the stream's ring */
-    CT_WAY_UPLOAD_IN_ORDER, /* the same, but if the stream is busy a host function of the stream reads the memory */
-    CT_WAY_STAGED,          /* from device memory to device memory through the stream's ring */
-    CT_WAY_KERNEL,
-    CT_WAY_QUEUE,
+enum ct_copy_method {
+    CT_COPY_METHOD_BETWEEN_DEVICES, /* through host memory, in the contexts that own the memory; the call waits */
+    CT_COPY_METHOD_HOST,            /* by the host after the stream's work; the call waits */
+    CT_COPY_METHOD_DOWNLOAD,        /* to pageable memory, through staging buffers; the call waits */
+    /* The following methods are recorded into the stream. */
+    CT_COPY_METHOD_UPLOAD,          /* from pageable memory, which is read during the call, through the stream's ring */
+    CT_COPY_METHOD_UPLOAD_IN_ORDER, /* the same, but if the stream is busy a host function of the stream reads the memory */
+    CT_COPY_METHOD_STAGED,          /* from device memory to device memory through the stream's ring */
+    CT_COPY_METHOD_KERNEL,
+    CT_COPY_METHOD_QUEUE,
 };
 
 struct ct_copy_plan {
-    enum ct_copy_way way;
+    enum ct_copy_method method;
     bool drains;       /* the call first waits for the stream's work */
-    bool host_if_idle; /* recorded ways: the host copies during the call if the stream is idle */
-    bool waits;        /* recorded ways: the call waits until the copy is complete */
+    bool host_if_idle; /* recorded methods: the host copies during the call if the stream is idle */
+    bool waits;        /* recorded methods: the call waits until the copy is complete */
 };
 
 struct ct_copy_plan ct_copy_plan(const struct ct_copy_facts *facts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways of copies that are recorded into a stream. See enum ct_copy_way. */
+/* The methods of copying that are recorded into a stream. See enum ct_copy_method. */
 #include "copy_record.h"
 
 #include "core/base/log.h"
