@@ -159,7 +159,7 @@ struct ptx2spv_target {
     uint8_t llvm_functions;  /* PoCL 6.0: fma, roots and roundings are LLVM's own instructions, imported by name */
     uint8_t refined_roots64; /* f64 roots and inverse roots are computed by fused steps from the driver's InverseSqrt of f32, whose error
                                 is at most 2 ulp: faster there than the driver's own, which are used for rare operands only */
-    uint8_t unroll_hint;     /* small loops that only compute run faster if LoopControl asks for unrolling */
+    uint8_t unroll_hint;     /* small loops that only compute run faster if LoopControl requests unrolling */
     uint8_t vectors;         /* enum ptx2spv_vectors */
     uint8_t lockstep;        /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
                          .target or volatile accesses require it (see warp_synchronous.c) */
@@ -206,7 +206,7 @@ struct ptx2spv_fault {
     uint32_t code; /* enum ptx2spv_fault_code */
     uint32_t reserved[3];
 };
-/* What %globaltimer is made of, at PTX2SPV_TIMER_OFFSET behind ptx2spv_system_block.fault_address: with `ticks` of the clock that kernels
+/* What %globaltimer is made of, at PTX2SPV_TIMER_OFFSET after ptx2spv_system_block.fault_address: with `ticks` of the clock that kernels
  * read it is origin_ns + ticks * (whole_ns + fraction / 2^64), modulo 2^64. The host writes it before a kernel with kernel_info.uses_timer
  * runs. With PTX2SPV_WORKAROUND_TRUNCATED_CLOCK the device's clock may lack its upper `lost_bits` bits. `ticks` are then the value with the
  * clock's lower bits that is nearest to `reference`, a recent value that the host keeps up to date while kernels run. */
