@@ -226,13 +226,13 @@ ct_value ct_build_guard(struct ct_build *b)
 
 static void build_in_branch(struct ct_build *b)
 {
-    struct ct_block *inside = ct_build_block(b), *behind = ct_build_block(b);
+    struct ct_block *inside = ct_build_block(b), *after = ct_build_block(b);
 
-    ct_build_branch(b, ct_build_guard(b), inside, behind);
+    ct_build_branch(b, ct_build_guard(b), inside, after);
     ct_build_enter(b, inside);
     b->rule->build(b);
-    ct_build_jump(b, behind);
-    ct_build_enter(b, behind);
+    ct_build_jump(b, after);
+    ct_build_enter(b, after);
 }
 
 static void build_instruction(struct ct_build *b, const struct ptx_instruction *insn)
@@ -285,21 +285,21 @@ static void build_return(struct ct_build *b)
 void ct_build_leave(struct ct_build *b)
 {
     const ct_value guard = ct_build_guard(b);
-    struct ct_block *inside = NULL, *behind = NULL;
+    struct ct_block *inside = NULL, *after = NULL;
 
     if (guard.i) {
         inside = ct_build_block(b);
-        behind = ct_build_block(b);
-        ct_build_branch(b, guard, inside, behind);
+        after = ct_build_block(b);
+        ct_build_branch(b, guard, inside, after);
         ct_build_enter(b, inside);
     }
     if (b->insn->opcode == PTX_OP_RET)
         build_return(b);
     else
         ct_build_terminate(b, CT_OP_EXIT);
-    if (behind) {
-        ct_build_jump(b, behind); /* ends the dead block after the return */
-        ct_build_enter(b, behind);
+    if (after) {
+        ct_build_jump(b, after); /* ends the dead block after the return */
+        ct_build_enter(b, after);
     }
 }
 

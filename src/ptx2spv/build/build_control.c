@@ -10,19 +10,19 @@
 void ct_build_bra(struct ct_build *b)
 {
     const ct_value guard = ct_build_guard(b);
-    struct ct_block *target, *behind;
+    struct ct_block *target, *after;
 
     if (b->insn->operands[0].kind != PTX_OPND_LABEL) {
         ct_build_invalid(b, "a label is missing");
         return;
     }
     target = ct_build_label(b, b->insn->operands[0].label);
-    behind = ct_build_block(b);
+    after = ct_build_block(b);
     if (guard.i)
-        ct_build_branch(b, guard, target, behind);
+        ct_build_branch(b, guard, target, after);
     else
         ct_build_jump(b, target);
-    ct_build_enter(b, behind);
+    ct_build_enter(b, after);
 }
 
 /* brx.idx index, list: an index past the end of the list is undefined, both in PTX and for SWITCH. */

@@ -69,7 +69,7 @@ static void copy_all(struct ct_build *b, const struct copy *copy)
 /* Writes zeros, then copies byte by byte. */
 static void copy_some(struct ct_build *b, const struct copy *copy, ct_value count)
 {
-    struct ct_block *head = ct_build_block(b), *body = ct_build_block(b), *behind = ct_build_block(b);
+    struct ct_block *head = ct_build_block(b), *body = ct_build_block(b), *after = ct_build_block(b);
     const ct_value i = ct_value_create(b->fn, CT_W_32), zero = ct_const32(&b->at, 0);
     const ct_value zeros[WORDS_MAX] = {zero, zero, zero, zero};
     struct ct_address from, to;
@@ -79,7 +79,7 @@ static void copy_some(struct ct_build *b, const struct copy *copy, ct_value coun
     ct_assign(&b->at, i, zero);
     ct_build_jump(b, head);
     ct_build_enter(b, head);
-    ct_build_branch(b, ct_icmp(&b->at, PTX_U32, PTX_LT, i, count), body, behind);
+    ct_build_branch(b, ct_icmp(&b->at, PTX_U32, PTX_LT, i, count), body, after);
     ct_build_enter(b, body);
     from = moved(b, copy->from, i);
     to = moved(b, copy->to, i);
@@ -87,7 +87,7 @@ static void copy_some(struct ct_build *b, const struct copy *copy, ct_value coun
     store(b, &to, PTX_U8, 1, &byte);
     ct_assign(&b->at, i, ct_add_imm(&b->at, i, 1));
     ct_build_jump(b, head);
-    ct_build_enter(b, behind);
+    ct_build_enter(b, after);
 }
 
 /* The number of bytes to copy, as the fourth operand says. */
@@ -104,16 +104,16 @@ static ct_value bytes_to_copy(struct ct_build *b, unsigned size)
 static void copy_to_limit(struct ct_build *b, const struct copy *copy)
 {
     const ct_value count = bytes_to_copy(b, copy->size);
-    struct ct_block *all = ct_build_block(b), *some = ct_build_block(b), *behind = ct_build_block(b);
+    struct ct_block *all = ct_build_block(b), *some = ct_build_block(b), *after = ct_build_block(b);
 
     ct_build_branch(b, ct_equals(&b->at, count, copy->size), all, some);
     ct_build_enter(b, all);
     copy_all(b, copy);
-    ct_build_jump(b, behind);
+    ct_build_jump(b, after);
     ct_build_enter(b, some);
     copy_some(b, copy, count);
-    ct_build_jump(b, behind);
-    ct_build_enter(b, behind);
+    ct_build_jump(b, after);
+    ct_build_enter(b, after);
 }
 
 void ct_build_async_copy(struct ct_build *b)

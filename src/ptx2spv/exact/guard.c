@@ -50,7 +50,7 @@ static ct_value merge(struct ct_cursor *at, ct_value first, ct_value second)
     return ct_emit2(at, CT_OP_PHI, PTX_NONE, ct_width_of_value(at->fn, first), first, second);
 }
 
-/* The exact sequence, executed if the second test says so. `at` continues behind it. */
+/* The exact sequence, executed if the second test says so. `at` continues after it. */
 static ct_value corrected(struct ct_fn *fn, struct ct_cursor *at, const ct_value x[3], ct_value r)
 {
     struct ct_block *exact = ct_block_create(fn), *join = ct_block_create(fn);
@@ -212,7 +212,7 @@ static void divide_block(struct ct_guard *g, struct ct_block *block)
     g->tail[block->id] = scan.segment.fast;
 }
 
-/* ---- uses behind the segments ---- */
+/* ---- uses after the segments ---- */
 
 /* Indexed by block: the number of the segment whose uncorrected values are valid there; 0: none. */
 static uint32_t *map_blocks_to_segments(const struct ct_guard *g)

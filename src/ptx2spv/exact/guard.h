@@ -34,12 +34,12 @@ struct ct_guard {
     CT_VEC(struct ct_block *) unguarded; /* blocks that are not to be guarded: guard_runs.c, guard_loops.c */
     uint32_t n_blocks, n_values;         /* those of the original function; the arrays below are indexed by value */
     uint32_t *segment_of;                /* the segment in which the value is defined and on which it depends; 0: none */
-    ct_value *merged;                    /* behind that segment: the phi of the value and its exact recomputation */
+    ct_value *merged;                    /* after that segment: the phi of the value and its exact recomputation */
     uint8_t *grade;
     uint32_t *graded_in;     /* number + 1 of the block in which `grade` is valid */
     ct_value *copied;        /* the copy of a dependent value in the code that recomputes the segment */
     struct ct_block **home;  /* the block in which it was defined originally */
-    struct ct_block **tail;  /* indexed by block: what remains of it behind its segments */
+    struct ct_block **tail;  /* indexed by block: what remains of it after its segments */
     uint32_t block;          /* number + 1 of the block that is being divided */
     struct ct_block *header; /* header of the innermost loop around it, if loop invariants are checked before that loop; else NULL */
     ct_value flag;           /* set if a segment of this block may have met a subnormal; no value if none can */
@@ -87,7 +87,7 @@ void ct_guard_make_unguarded_loops(struct ct_guard *g);
 /* Whether stores to shared memory can be checked, and whether that is useful. */
 bool ct_guard_can_track_shared(struct ct_fn *fn);
 void ct_guard_track_shared(struct ct_fn *fn);
-/* Whether a number that is no factor has been stored. Emit it behind the loads that it covers. */
+/* Whether a number that is no factor has been stored. Emit it after the loads that it covers. */
 ct_value ct_guard_shared_flag(struct ct_cursor *at);
 /* Whether the instruction neither changes shared memory nor may make stores of other threads visible. Not for terminators. */
 bool ct_guard_leaves_shared_alone(const struct ct_insn *insn);

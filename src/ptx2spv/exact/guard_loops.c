@@ -7,7 +7,7 @@
  *           repeat or leave                               the loop, which guard.c divides into segments
  *                                                     else
  *                                                         the same loop, unguarded
- *                                                     phis of the values that are used behind it
+ *                                                     phis of the values that are used after it
  *
  * Zeros are ordinary, except, in most cases, where they are added to a product of which nothing is known. A loop that contains a
  * barrier, or in which stores of other threads may become visible, is left alone. The unguarded version is simplified by what the ranges
@@ -229,7 +229,7 @@ static void repair_uses(const struct loop *loop, uint32_t n_values)
 
 /* ---- the transformation ---- */
 
-/* Inserts a block on the loop's entry edge, and behind it one that leads to the loop only. */
+/* Inserts a block on the loop's entry edge, and after it one that leads to the loop only. */
 static struct ct_block *split_entry(struct loop *loop, struct ct_block **guarded)
 {
     struct ct_fn *fn = loop->g->fn;

@@ -35,7 +35,7 @@ static bool begins_run(const struct ct_fn *fn, const struct ct_insn *insn)
     return ct_is_guarded(insn) || (insn->op == CT_OP_LOAD && ct_is_shared_word(fn, insn));
 }
 
-/* The first run at or behind `insn` in the block that is long enough; else one without multiply-adds. */
+/* The first run at or after `insn` in the block that is long enough; else one without multiply-adds. */
 static struct run find_run(const struct ct_fn *fn, struct ct_insn *insn)
 {
     struct run run = {.n_ffmas = 0};
@@ -144,11 +144,11 @@ static bool is_accumulator(const struct ct_guard *g, const struct run *run, cons
     for (uint32_t p = 0; p < phi->n_operands; p++) {
         const struct ct_block *from = g->header->preds.v[p];
         const struct ct_insn *def = g->fn->values.v[phi->operands[p].i].def;
-        const bool is_behind = from == run->first->block || (from->id < g->n_blocks && ct_block_dominates(block, from));
+        const bool is_dominated = from == run->first->block || (from->id < g->n_blocks && ct_block_dominates(block, from));
 
         if (from->id < g->n_blocks && !ct_block_dominates(g->header, from))
             continue;
-        if (!is_behind || !ct_is_guarded(def) || !is_in(run, def))
+        if (!is_dominated || !ct_is_guarded(def) || !is_in(run, def))
             return false;
     }
     return true;
@@ -212,7 +212,7 @@ static void complete_flag(struct ct_insn *phi, ct_value of_run)
 
 /* ---- the run-time check ---- */
 
-/* Whether the run has to be guarded, at the end of the block before it; `at` continues in a new block behind that. Accumulators are
+/* Whether the run has to be guarded, at the end of the block before it; `at` continues in a new block after that. Accumulators are
  * examined by the fine check only. */
 static ct_value emit_check(struct ct_guard *g, struct ct_guard_checks *checks, const ct_value_list *accumulators, struct ct_cursor *at)
 {
@@ -235,7 +235,7 @@ static ct_value emit_check(struct ct_guard *g, struct ct_guard_checks *checks, c
     return ct_emit2(at, CT_OP_PHI, PTX_NONE, CT_W_PRED, no, fine);
 }
 
-/* Makes the unguarded version; returns what remains of the block behind the run. */
+/* Makes the unguarded version; returns what remains of the block after the run. */
 static struct ct_block *make_unguarded(struct ct_guard *g, const struct run *run, const struct ct_block *block,
                                        struct ct_guard_checks *checks)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard: numbers in shared memory are checked once, when they are stored, and not by every multiply-add that reads them. A word behind the
+/* guard: numbers in shared memory are checked once, when they are stored, and not by every multiply-add that reads them. A word after the
  * kernel's own shared memory (CT_SYS_EXCHANGE_BASE) says whether a number was ever stored that is not a factor (guard_flags.c): as long as
  * it is 0, all loaded numbers are factors, and one load of that word suffices for a whole segment. It is set before any thread may see the
  * number, and it is never cleared. The last one of several consecutive stores checks the operands of all of them, so that no check

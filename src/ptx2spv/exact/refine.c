@@ -13,7 +13,7 @@
  *     w = fadd v, y                               y = fmul x, b
  *                                                 w = fadd v, y
  *
- * Up to four roots share one slow path, so that drivers may interleave them; pure code that uses a result is moved behind it. */
+ * Up to four roots share one slow path, so that drivers may interleave them; pure code that uses a result is moved after it. */
 #include "refine.h"
 #include "lower.h"
 
@@ -152,7 +152,7 @@ static void merge_results(struct group *group, struct ct_insn *place)
     }
 }
 
-/* Ends the group before `place`, which moves to a new block with everything behind it. */
+/* Ends the group before `place`, which moves to a new block with everything after it. */
 static void end_group(struct group *group, struct ct_insn *place)
 {
     struct ct_fn *fn = group->fn;

@@ -277,9 +277,9 @@ struct ct_block *ct_block_split(struct ct_fn *fn, struct ct_block *block, struct
 
 void ct_block_drop_pred(struct ct_block *block, uint32_t index)
 {
-    const uint32_t behind = block->preds.n - index - 1;
+    const uint32_t after = block->preds.n - index - 1;
 
-    memmove(&block->preds.v[index], &block->preds.v[index + 1], behind * sizeof *block->preds.v);
+    memmove(&block->preds.v[index], &block->preds.v[index + 1], after * sizeof *block->preds.v);
     block->preds.n--;
     for (struct ct_insn *phi = block->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
         if (index >= phi->n_operands)

@@ -60,7 +60,7 @@ enum ct_sysval {
     CT_SYS_NSMID,
     CT_SYS_SHARED_BYTES,         /* static and dynamic part */
     CT_SYS_DYNAMIC_SHARED_BYTES, /* rounded up to whole words */
-    CT_SYS_EXCHANGE_BASE,        /* offset of the exchange area in the shared segment, behind both parts: see sync.h */
+    CT_SYS_EXCHANGE_BASE,        /* offset of the exchange area in the shared segment, after both parts: see sync.h */
     CT_SYS_IMAGE_BASE,           /* 64 bits: CUDA address of the module's image */
     CT_SYS_FAULT_BASE,           /* 64 bits: CUDA address of struct ptx2spv_fault */
     CT_SYS_PARAM_BASE,           /* 64 bits: CUDA address of the parameter block; an instruction that reads it sets fn->params_in_buffer */
@@ -162,9 +162,9 @@ enum ct_props {
 /* ---- structured form (structurize.c -> emit) ----
  * A tree of statement lists. The regions are LOOP, SCOPE and SWITCH. A jump names the region that it leaves (BREAK) or continues
  * (CONTINUE): the innermost enclosing region, or the innermost enclosing LOOP (also from within SCOPEs and SWITCHes inside of it; SPIR-V
- * allows just these). A jump is the last node of its list. Control that reaches the end of a list continues behind the node that
+ * allows just these). A jump is the last node of its list. Control that reaches the end of a list continues after the node that
  * contains the list; at the end of a LOOP's body, with the next iteration; at the end of the function's list, the thread ends. A jump
- * that leaves several regions sets the selector of the region that it leaves, and TEST nodes behind that region continue it. The tree is
+ * that leaves several regions sets the selector of the region that it leaves, and TEST nodes after that region continue it. The tree is
  * at most CT_NODE_DEPTH_MAX deep. */
 enum ct_node_kind {
     CT_NODE_BLOCK,    /* the straight-line code of `block` without its terminator, and the assignments to the phis of its successors */

@@ -126,7 +126,7 @@ static struct ct_node *first_from(const struct ct_node *node, uint32_t slot)
     return NULL;
 }
 
-struct ct_node *ct_node_behind(const struct ct_node *node)
+struct ct_node *ct_node_after(const struct ct_node *node)
 {
     for (; node; node = node->parent) {
         struct ct_node *next = node->next;
@@ -143,5 +143,5 @@ struct ct_node *ct_node_next(const struct ct_node *node)
 {
     struct ct_node *inside = first_from(node, 0);
 
-    return inside ? inside : ct_node_behind(node);
+    return inside ? inside : ct_node_after(node);
 }

@@ -33,7 +33,7 @@ void ct_node_dissolve(struct ct_fn *fn, struct ct_node *scope);
 
 /* The next node in preorder, and the next one that is not a descendant of this one; NULL at the end. */
 struct ct_node *ct_node_next(const struct ct_node *node);
-struct ct_node *ct_node_behind(const struct ct_node *node);
+struct ct_node *ct_node_after(const struct ct_node *node);
 
 /* Step two of structurize: removes jumps that control reaches by falling through anyway, dissolves scopes that no jump leaves, and
  * replaces the remaining jumps that SPIR-V has no branch for by selectors. False after an error was reported (the tree is too deep). */

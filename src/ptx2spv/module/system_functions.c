@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that every CUDA device provides without a definition in the program, as PTX. If a module declares one of them and does
- * not define it, its text below is linked with the module; calls are then inlined like any others. The functions keep their data behind
+ * not define it, its text below is linked with the module; calls are then inlined like any others. The functions keep their data after
  * a pointer in a variable of the module, which the host sets when it places the variables: see include/cuttle/ptx2spv.h for the names
  * and layouts.
  *
@@ -335,7 +335,7 @@ static const char heap_text[] =
     "    add.u64 %block, %block, 2048;\n"
     "    st.global.u32 [%block], %class;\n"
     "    bra found;\n"
-    "full:\n"                                    /* no thread got a block behind it, so it can be given back */
+    "full:\n"                                    /* no thread got a block after it, so it can be given back */
     "    neg.s64 %t, %t;\n"
     "    atom.global.add.u64 %old, [%heap], %t;\n"
     "larger:\n"

@@ -2,7 +2,7 @@
 /* layout: assigns offsets to objects in memory.
  * In:  calls inlined; LOCALADDR, SHAREDADDR and accesses to a named local object.   Out: constants in their place; the sizes of
  *      the thread's frame and of the block's shared segment.
- * Only objects that the kernel refers to take space. Dynamic arrays (extern .shared name[]) all start at the same offset, behind the
+ * Only objects that the kernel refers to take space. Dynamic arrays (extern .shared name[]) all start at the same offset, after the
  * static part (CUDA C++ Programming Guide, "__shared__"). */
 #include "ptx2spv/ir/ir.h"
 

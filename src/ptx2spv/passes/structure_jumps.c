@@ -4,7 +4,7 @@
  *     may end at the same point, so a jump takes the cheapest form: none (fall-through), a jump of the innermost loop, a return, or a
  *     break out of the innermost region that ends there.
  *  2. dissolve: scopes that no jump leaves any more are replaced by their contents.
- *  3. legalize: a jump for which SPIR-V has no branch sets a selector and leaves the innermost region or loop; a TEST behind that region
+ *  3. legalize: a jump for which SPIR-V has no branch sets a selector and leaves the innermost region or loop; a TEST after that region
  *     then continues the jump, and the traversal handles that jump when it reaches it. */
 #include "ptx2spv/ir/structure.h"
 
@@ -121,7 +121,7 @@ static void retarget(struct resolver *r)
             next = ct_node_next(node);
             continue;
         }
-        next = ct_node_behind(node);
+        next = ct_node_after(node);
         if (same_point(target_of(r, node), end_of_list(r, node->parent)))
             ct_node_remove(r->fn, node);
         else
@@ -168,7 +168,7 @@ static void give_selector(struct resolver *r, struct ct_node *region)
     info_of(r, region)->selector = set->variable + 1;
 }
 
-/* The selector value that represents this jump out of several regions. Creates its TEST behind the region for the first such jump. */
+/* The selector value that represents this jump out of several regions. Creates its TEST after the region for the first such jump. */
 static uint32_t number_of_jump(struct resolver *r, struct ct_node *left, const struct ct_node *jump)
 {
     struct ct_node *last = left;

@@ -8,7 +8,7 @@
  *
  * A jump to M1 leaves scope M1. A block with only one forward edge into it is placed directly in that branch. There are two changes against
  * the paper, for SPIR-V and for the reconvergence that PTX promises:
- *  - A block outside a loop is placed behind the outermost loop that contains its immediate dominator but not the block, so that lanes
+ *  - A block outside a loop is placed after the outermost loop that contains its immediate dominator but not the block, so that lanes
  *    which leave the loop in different iterations reconverge there. (The loop's header dominates every such block, and thus all of its
  *    predecessors.)
  *  - Jumps out of several regions at once become selectors and tests (structure_jumps.c).
@@ -26,7 +26,7 @@ struct builder {
     struct ct_fn *fn;
     struct ct_arena *scratch;
     /* indexed by block id: */
-    block_list *inner, *outer; /* blocks that are placed behind the branch of this block, and behind its loop; in reverse postorder */
+    block_list *inner, *outer; /* blocks that are placed after the branch of this block, and after its loop; in reverse postorder */
     struct ct_node **scope_of; /* the scope that a jump to this block leaves; NULL: the block is placed where the jump is */
     struct ct_node **loop_of;  /* for headers: the loop */
     CT_VEC(struct task) tasks; /* blocks whose place is known */
@@ -60,7 +60,7 @@ static struct ct_block *loop_left_by(const struct ct_block *block)
     return header;
 }
 
-/* Decides for every block behind which other block it is placed. */
+/* Decides for every block after which other block it is placed. */
 static void find_followers(struct builder *b)
 {
     uint32_t n;

@@ -2,7 +2,7 @@
 /* Structured IR to SPIR-V: the interface between the emit_*.c files.
  *
  * Every IR value has an id as an integer (or bool) and, if some instruction reads it as a float, one as a float; the other form is a
- * bitcast directly behind the definition. A value also lives in a Function variable if its definition does not dominate a use in the
+ * bitcast directly after the definition. A value also lives in a Function variable if its definition does not dominate a use in the
  * emitted control flow (a use outside of the tree's list that contains the definition); so do phis. */
 #ifndef PTX2SPV_EMIT_H
 #define PTX2SPV_EMIT_H
@@ -208,7 +208,7 @@ struct ct_access {
 void ct_gen_load(struct ct_gen *g, const struct ct_insn *insn);
 void ct_gen_store(struct ct_gen *g, const struct ct_insn *insn);
 bool ct_gen_is_strong(const struct ct_insn *insn); /* volatile, relaxed, acquire, ... */
-/* An access to a generic address: emitted once for each space to which it may belong, each behind a test of the tag; the results are
+/* An access to a generic address: emitted once for each space to which it may belong, each after a test of the tag; the results are
  * merged. */
 struct ct_dispatch {
     /* Emits the access in one space; address: 64 bits for GLOBAL, else 32. */
@@ -260,7 +260,7 @@ static inline uint32_t ct_gen_semantics(struct ct_gen *g, uint8_t semantics)
 {
     return g->dialect->semantics(g, semantics);
 }
-/* The memory barrier behind an acquire load or in front of a release store. */
+/* The memory barrier after an acquire load or in front of a release store. */
 void ct_gen_order(struct ct_gen *g, const struct ct_insn *insn, enum ct_space space);
 
 /* ---- emit_warp.c: subgroup operations ---- */

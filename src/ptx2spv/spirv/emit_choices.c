@@ -104,7 +104,7 @@ static unsigned misinterpreted(const struct constants *constants, unsigned bits)
 }
 
 /* The kinds that must not occur together with a root. */
-static unsigned beside_roots(const struct ct_gen *g, const struct ct_insn *choice)
+static unsigned excluded_by_roots(const struct ct_gen *g, const struct ct_insn *choice)
 {
     unsigned found = 0;
 
@@ -138,7 +138,7 @@ static uint8_t hidden_in_choice(const struct ct_gen *g, const struct ct_insn *ch
     if (bits == 1 || !has_kind(g, choice, bits))
         return 0;
     constants = constants_of(g, choice);
-    return (uint8_t)(misinterpreted(&constants, bits) | beside_roots(g, choice));
+    return (uint8_t)(misinterpreted(&constants, bits) | excluded_by_roots(g, choice));
 }
 
 /* ---- operations on selections ---- */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Negations in kernels with barriers.
  *
- * Intel's OpenCL runtime for CPUs (2026.2) splits kernels at their barriers and stores in memory what is used behind one. For an fneg that
- * is used behind a barrier, as its operand is, it repeats the fneg there but does not store the operand: the result is the negation of
+ * Intel's OpenCL runtime for CPUs (2026.2) splits kernels at their barriers and stores in memory what is used after one. For an fneg that
+ * is used after a barrier, as its operand is, it repeats the fneg there but does not store the operand: the result is the negation of
  * whatever the stack contains. If the fneg is used by a second operation, its compiler terminates the process. Of some 150 operations
  * (tests/oracle/regressions/signs_turned_before_barriers.ptx has those that failed) only this one is affected, with every instruction set.
  *
  * LLVM turns every equivalent form into an fneg: a float's bits with the sign bit added, subtracted, or inverted by an exclusive or;
- * with "or" behind fabs; a product with -1, a quotient by -1, -0 - x, and a selection between factors of 1 and -1. All of these contain
+ * with "or" after fabs; a product with -1, a quotient by -1, -0 - x, and a selection between factors of 1 and -1. All of these contain
  * a constant that is the sign bit alone, or -1, so the compiler must not see those constants: they go through an exclusive or with an
  * opaque zero. It takes one integer instruction per use, in kernels with barriers of targets that have PTX2SPV_WORKAROUND_LOST_SIGNS. */
 #include "emit.h"

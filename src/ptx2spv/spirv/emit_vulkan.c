@@ -20,7 +20,7 @@ static const uint8_t member_offsets[] = {
     offsetof(struct ptx2spv_system_block, ctaid_offset[0]), offsetof(struct ptx2spv_system_block, ctaid_offset[1]),
     offsetof(struct ptx2spv_system_block, ctaid_offset[2]), PTX2SPV_PARAMS_OFFSET,
 };
-_Static_assert(sizeof(struct ptx2spv_system_block) <= PTX2SPV_PARAMS_OFFSET, "parameters lie behind the system block");
+_Static_assert(sizeof(struct ptx2spv_system_block) <= PTX2SPV_PARAMS_OFFSET, "parameters lie after the system block");
 
 /* ---- specialization and push constants ---- */
 
@@ -184,7 +184,7 @@ static uint32_t param_word(struct ct_gen *g, uint32_t word)
     return GEN(g, SpvOpLoad, uint, GEN(g, SpvOpAccessChain, pointer, g->push_constants, ct_gen_u32(g, MEMBER_WORDS), ct_gen_u32(g, word)));
 }
 
-/* 32 bits from any byte offset on, of which only `bytes` are needed: words behind them are not read. */
+/* 32 bits from any byte offset on, of which only `bytes` are needed: words after them are not read. */
 static uint32_t param_bits(struct ct_gen *g, uint32_t offset, unsigned bytes)
 {
     const uint32_t uint = ct_gen_int_type(g, 32), skipped = offset % 4;

@@ -145,18 +145,18 @@ uint32_t ct_gen_local_array(struct ct_gen *g)
 
 /* ---- pointers ---- */
 
-/* The index of the item of `bytes` bytes at address + offset. An offset that is a multiple of the size is added behind the shift, where
+/* The index of the item of `bytes` bytes at address + offset. An offset that is a multiple of the size is added after the shift, where
  * it can be folded into the access, and different offsets share the shift: the address is then a multiple, too. */
 static uint32_t item_index(struct ct_gen *g, uint32_t address, int64_t offset, unsigned bytes)
 {
     const uint32_t type = ct_gen_int_type(g, 32), shift = ct_gen_u32(g, (uint32_t)__builtin_ctz(bytes));
-    const bool behind = offset % (int64_t)bytes == 0;
+    const bool after = offset % (int64_t)bytes == 0;
 
-    if (offset && !behind)
+    if (offset && !after)
         address = GEN(g, SpvOpIAdd, type, address, ct_gen_u32(g, (uint32_t)offset));
     if (bytes > 1)
         address = GEN(g, SpvOpShiftRightLogical, type, address, shift);
-    if (offset && behind)
+    if (offset && after)
         address = GEN(g, SpvOpIAdd, type, address, ct_gen_u32(g, (uint32_t)(offset / (int64_t)bytes)));
     return address;
 }

@@ -131,7 +131,7 @@ static void arrive(struct ct_cursor *at, ct_value word, ct_value weight, ct_valu
 }
 
 /* The active lanes, and one of them that acts for all. The ballot also makes them reconverge: if some lanes of a warp waited in a loop
- * for others of the same warp, those might never make progress (seen with NVIDIA 580, behind loops that lanes left in different
+ * for others of the same warp, those might never make progress (seen with NVIDIA 580, after loops that lanes left in different
  * iterations). */
 struct active_lanes {
     ct_value mask, leader, is_leader;

@@ -3,7 +3,7 @@
  *
  * A register varies if one of its definitions reads something that differs between threads, or is in a block that only some of the threads
  * may reach. A block is divergent if it lies in the influence region of a branch on a varying register, that is between the branch and its
- * immediate post-dominator. A thread that ends counts as reaching the function's end, so the code behind an early exit is divergent. The
+ * immediate post-dominator. A thread that ends counts as reaching the function's end, so the code after an early exit is divergent. The
  * two rules are applied until a fixed point is reached. The result is conservative: a block may be marked divergent that is not.
  *
  * These are data and control dependences as in Sampaio et al., "Divergence Analysis", 2013, without that paper's affine refinement and

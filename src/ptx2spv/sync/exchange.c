@@ -293,7 +293,7 @@ void ct_exchange_clear_present(struct ct_cursor *at, const struct ct_exchange *x
     ct_exchange_atomic(at, PTX_AND, ct_exchange_lanes_word(at, x->warp), ct_not(at, own_bit(at, x)));
 }
 
-/* There are two words, used alternately: one is written, read behind a barrier, and not accessed after another barrier; meanwhile the
+/* There are two words, used alternately: one is written, read after a barrier, and not accessed after another barrier; meanwhile the
  * other one is cleared. */
 ct_value ct_exchange_any(struct ct_cursor *at, ct_value slot, ct_value holds)
 {

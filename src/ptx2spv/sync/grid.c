@@ -240,7 +240,7 @@ static void copy_frame(struct ct_cursor *at, const struct area *area, bool save)
     loop_end(at, &loop, ct_const32(at, 1));
 }
 
-/* Copies the state of all threads; the cursor is behind the copy afterwards. */
+/* Copies the state of all threads; the cursor is after the copy afterwards. */
 static void copy_state(struct ct_cursor *at, const struct area *area, bool save)
 {
     if (save)

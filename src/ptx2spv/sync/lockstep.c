@@ -159,7 +159,7 @@ static void push_successors(struct proof *p, const struct ct_block *block, uint3
     p->steps++;
 }
 
-/* Collects in `reached` the points that threads can reach from behind `start` without passing an anchor. */
+/* Collects in `reached` the points that threads can reach from the position after `start` without passing an anchor. */
 static void traverse(struct proof *p, const struct ct_block *start)
 {
     for (uint32_t i = 0; i < p->touched.n; i++)

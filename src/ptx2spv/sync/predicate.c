@@ -15,7 +15,7 @@
  *                                   } while (any thread of the block has next == H)
  *                                   B: ...
  *
- * A thread that ends continues behind the last piece. Within a piece the control flow is unchanged; registers carry the values that are
+ * A thread that ends continues after the last piece. Within a piece the control flow is unchanged; registers carry the values that are
  * live across pieces, and no thread executes anything that it would not have executed before. */
 #include "sync.h"
 
@@ -138,59 +138,59 @@ static void find_pieces(struct predication *p)
 
 /* ---- points ---- */
 
-static void begin_if(struct ct_cursor *at, ct_value condition, struct ct_block **behind)
+static void begin_if(struct ct_cursor *at, ct_value condition, struct ct_block **after)
 {
     struct ct_block *inside = ct_block_create(at->fn);
 
-    *behind = ct_block_create(at->fn);
-    ct_cursor_branch(at, condition, inside, *behind);
+    *after = ct_block_create(at->fn);
+    ct_cursor_branch(at, condition, inside, *after);
     ct_cursor_enter(at, inside);
 }
 
-static void jump_and_enter(struct ct_cursor *at, struct ct_block *behind)
+static void jump_and_enter(struct ct_cursor *at, struct ct_block *after)
 {
-    ct_cursor_jump(at, behind);
-    ct_cursor_enter(at, behind);
+    ct_cursor_jump(at, after);
+    ct_cursor_enter(at, after);
 }
 
 static void reduce(struct ct_cursor *at, const struct ct_insn *insn, ct_value in)
 {
     const ct_value word = ct_exchange_bar_word(at, ct_const32(at, 0), CT_BAR_PRED_TOTAL);
     const ct_value mine = ct_select(at, in, ct_exchange_predicate(at, insn), ct_const32(at, 0));
-    struct ct_block *behind;
+    struct ct_block *after;
     ct_value counted;
 
     ct_exchange_atomic(at, PTX_ADD, word, mine);
     ct_exchange_barrier(at);
     counted = ct_exchange_load(at, word);
-    begin_if(at, in, &behind);
+    begin_if(at, in, &after);
     ct_assign(at, insn->results[0], ct_exchange_bar_result(at, insn, counted));
-    jump_and_enter(at, behind);
+    jump_and_enter(at, after);
     ct_exchange_barrier(at);
     ct_exchange_atomic(at, PTX_ADD, word, ct_sub(at, ct_const32(at, 0), mine));
 }
 
-/* `run`: the start of the code behind the point, for the threads that take part. */
+/* `run`: the start of the code after the point, for the threads that take part. */
 static void exchange(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value in, struct ct_cursor *run)
 {
     const bool names_lanes = insn->op != CT_OP_SHFL && insn->op != CT_OP_WARPSYNC;
-    struct ct_block *behind;
+    struct ct_block *after;
     ct_value members;
 
-    begin_if(at, in, &behind);
+    begin_if(at, in, &after);
     ct_exchange_post(at, x, insn);
     if (names_lanes)
         ct_exchange_set_present(at, x);
-    jump_and_enter(at, behind);
+    jump_and_enter(at, after);
     ct_exchange_barrier(at);
     if (insn->op == CT_OP_WARPSYNC)
         return;
-    begin_if(at, in, &behind);
+    begin_if(at, in, &after);
     members = ct_exchange_mask(at, insn);
     if (names_lanes)
         members = ct_and(at, members, ct_exchange_present_lanes(at, x));
     ct_exchange_results(at, x, insn, members);
-    jump_and_enter(at, behind);
+    jump_and_enter(at, after);
     ct_exchange_barrier(at);
     ct_exchange_retract(run, x, insn);
     if (names_lanes)
@@ -216,15 +216,15 @@ static void place_point(struct predication *p, struct ct_cursor *at, struct ct_b
 static void place_piece(struct predication *p, struct ct_cursor *at, struct ct_block *block)
 {
     const ct_value in = ct_equals(at, p->next, block->id);
-    struct ct_block *behind;
+    struct ct_block *after;
 
     at->where = block->first->where;
     if (has_point(block))
         place_point(p, at, block, in);
-    behind = ct_block_create(p->fn);
-    ct_cursor_branch(at, in, block, behind);
-    ct_cursor_enter(at, behind);
-    p->join[block->id] = behind;
+    after = ct_block_create(p->fn);
+    ct_cursor_branch(at, in, block, after);
+    ct_cursor_enter(at, after);
+    p->join[block->id] = after;
 }
 
 /* The innermost loop with cuts around the block. Such a loop has a cut at its head, since two pieces join there. */
@@ -335,10 +335,10 @@ static void place_exits(struct predication *p, struct ct_cursor *at)
     if (!p->ends)
         last = p->exits.v[--p->exits.n];
     for (uint32_t i = 0; i < p->exits.n; i++) {
-        struct ct_block *behind = ct_block_create(p->fn);
+        struct ct_block *after = ct_block_create(p->fn);
 
-        ct_cursor_branch(at, ct_equals(at, p->next, p->exits.v[i]->id), p->exits.v[i], behind);
-        ct_cursor_enter(at, behind);
+        ct_cursor_branch(at, ct_equals(at, p->next, p->exits.v[i]->id), p->exits.v[i], after);
+        ct_cursor_enter(at, after);
     }
     if (last)
         ct_cursor_jump(at, last);

@@ -3,7 +3,7 @@
  * execute together until the last one has ended:
  *
  *   entry   initialize the exchange area; point = 0, ready
- *   head    if ready: switch (point) to the segment behind that point. A segment ends at the next point: it posts, sets `point` and clears
+ *   head    if ready: switch (point) to the segment after that point. A segment ends at the next point: it posts, sets `point` and clears
  *           `ready`; or it ends the thread, which is then counted as ended
  *   post    block barrier; everything that was posted is visible
  *           switch (point): have all threads arrived that this thread waits for? Then take the results and set `ready`
@@ -25,7 +25,7 @@ struct resume {
     struct ct_exchange *x;
     struct ct_arena *scratch;
     CT_VEC(struct ct_insn *) points;    /* points.v[i] is point number i + 1 */
-    CT_VEC(struct ct_block *) segments; /* segments.v[i]: where the thread continues behind point i; 0 is the start */
+    CT_VEC(struct ct_block *) segments; /* segments.v[i]: where the thread continues after point i; 0 is the start */
     CT_VEC(struct ct_block *) evaluations;
     uint32_t barriers; /* mask of the barrier numbers in use */
     bool votes;
@@ -305,7 +305,7 @@ static void make_switch(struct ct_cursor *at, const struct resume *rs, struct ct
     ct_block_set_succs(rs->fn, at->block, n, targets);
 }
 
-struct update { /* a barrier's new START words, computed before the second block barrier and stored behind it */
+struct update { /* a barrier's new START words, computed before the second block barrier and stored after it */
     ct_value complete, start, pred_start;
 };
 
@@ -325,29 +325,29 @@ static struct update prepare_update(struct ct_cursor *at, struct resume *rs, uin
 
 static void apply_update(struct ct_cursor *at, struct resume *rs, uint32_t number, const struct update *update)
 {
-    struct ct_block *store = ct_block_create(rs->fn), *behind = ct_block_create(rs->fn);
+    struct ct_block *store = ct_block_create(rs->fn), *after = ct_block_create(rs->fn);
 
-    ct_cursor_branch(at, update->complete, store, behind);
+    ct_cursor_branch(at, update->complete, store, after);
     ct_cursor_enter(at, store);
     ct_exchange_store(at, ct_exchange_bar_word(at, ct_const32(at, number), CT_BAR_START), update->start);
     ct_exchange_store(at, ct_exchange_bar_word(at, ct_const32(at, number), CT_BAR_PRED_START), update->pred_start);
     if (rs->counts)
         ct_exchange_store(at, ct_exchange_bar_word(at, ct_const32(at, number), CT_BAR_ARRIVED_WARPS), ct_const32(at, 0));
-    ct_cursor_jump(at, behind);
-    ct_cursor_enter(at, behind);
+    ct_cursor_jump(at, after);
+    ct_cursor_enter(at, after);
 }
 
 static void clear_ballot(struct ct_cursor *at, struct resume *rs)
 {
     static const struct ct_insn vote = {.op = CT_OP_VOTE};
-    struct ct_block *clear = ct_block_create(rs->fn), *behind = ct_block_create(rs->fn);
+    struct ct_block *clear = ct_block_create(rs->fn), *after = ct_block_create(rs->fn);
 
-    ct_cursor_branch(at, rs->clear, clear, behind);
+    ct_cursor_branch(at, rs->clear, clear, after);
     ct_cursor_enter(at, clear);
     ct_exchange_retract(at, rs->x, &vote);
     ct_assign(at, rs->clear, constant_predicate(at, false));
-    ct_cursor_jump(at, behind);
-    ct_cursor_enter(at, behind);
+    ct_cursor_jump(at, after);
+    ct_cursor_enter(at, after);
 }
 
 /* Continues if any thread can do more than spin. */

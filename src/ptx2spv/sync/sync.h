@@ -11,7 +11,7 @@
  *   grid.c        suspends a block of a cooperative launch that waits for another block, and resumes it later
  *   exchange.c    the exchange area, and the arithmetic that all forms use
  *
- * The exchange area lies behind the kernel's shared memory (CT_SYS_EXCHANGE_BASE). It consists of 32-bit words:
+ * The exchange area lies after the kernel's shared memory (CT_SYS_EXCHANGE_BASE). It consists of 32-bit words:
  *   fixed part   the number of threads that have ended; for each warp a set of lanes (resumed form: those that have ended; predicated form:
  *                those at the point) and its ballot; for each barrier its counters (enum ct_bar_word); two words for ct_exchange_any
  *   columns      arrays of one word per thread (enum ct_column), as many as the kernel needs
@@ -63,7 +63,7 @@ const bool *ct_find_divergent_blocks(struct ct_fn *fn);
 /* Whether ct_predicate is correct for this function. Each point must be the first instruction of its basic block; predecessors and block
  * ids must be as ct_find_divergent_blocks left them. Dominators and loops are valid afterwards. */
 bool ct_runs_in_lockstep(struct ct_fn *fn, const bool *divergent);
-/* Expands the points in the blocks marked `divergent`, and only those. entry: behind ct_exchange_begin, not yet part of the graph. */
+/* Expands the points in the blocks marked `divergent`, and only those. entry: after ct_exchange_begin, not yet part of the graph. */
 void ct_predicate(struct ct_cursor *entry, struct ct_exchange *x, const bool *divergent);
 
 /* ---- spin.c: inserts YIELD where a loop waits for another thread; returns whether there is such a loop ---- */
@@ -71,13 +71,13 @@ enum ct_spins { CT_SPINS_ALL, CT_SPINS_FOR_LOCKS };
 bool ct_mark_spins(struct ct_fn *fn, enum ct_spins which);
 
 /* ---- exchange.c ---- */
-/* Emits the common registers and the initialization of the area, with a barrier behind it. */
+/* Emits the common registers and the initialization of the area, with a barrier after it. */
 void ct_exchange_begin(struct ct_cursor *at, struct ct_exchange *x);
 /* Sets the sizes for the emitter and the user of the compiler: fn->exchange_words, fn->exchange_thread_words. */
 void ct_exchange_finish(struct ct_exchange *x);
 void ct_exchange_barrier(struct ct_cursor *at); /* a barrier of all threads of the block */
 
-/* the first byte behind the area, once all columns are known */
+/* the first byte after the area, once all columns are known */
 ct_value ct_exchange_end(struct ct_cursor *at, const struct ct_exchange *x);
 
 /* Words of the fixed part. */
@@ -96,7 +96,7 @@ void ct_exchange_post(struct ct_cursor *at, struct ct_exchange *x, const struct 
 void ct_exchange_results(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value members);
 /* Removes what must not be seen again, after all threads have read it. */
 void ct_exchange_retract(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn);
-/* The set of lanes that are at a point: set before a barrier, read behind it, cleared behind another one. */
+/* The set of lanes that are at a point: set before a barrier, read after it, cleared after another one. */
 void ct_exchange_set_present(struct ct_cursor *at, const struct ct_exchange *x);
 ct_value ct_exchange_present_lanes(struct ct_cursor *at, const struct ct_exchange *x);
 void ct_exchange_clear_present(struct ct_cursor *at, const struct ct_exchange *x);
@@ -105,7 +105,7 @@ ct_value ct_exchange_any(struct ct_cursor *at, ct_value slot, ct_value holds);
 /* Member mask of a warp instruction; all lanes for activemask. */
 ct_value ct_exchange_mask(struct ct_cursor *at, const struct ct_insn *insn);
 
-/* A loop over the set bits of a mask, lowest first; `lane` is the bit's number in the body. The cursor is behind the loop afterwards. */
+/* A loop over the set bits of a mask, lowest first; `lane` is the bit's number in the body. The cursor is after the loop afterwards. */
 struct ct_lane_loop {
     struct ct_block *head, *done;
     ct_value rest, lane;
@@ -130,7 +130,7 @@ ct_value *ct_find_live(struct ct_fn *fn, const struct ct_block *block, uint32_t 
 struct ct_grid_blocks { /* the loop of a kernel, and empty blocks that grid.c fills */
     struct ct_block *head;
     struct ct_block *start; /* the entry jumps there */
-    struct ct_block *wait;  /* reached by all threads, behind a barrier, if all of them wait for other blocks */
+    struct ct_block *wait;  /* reached by all threads, after a barrier, if all of them wait for other blocks */
     struct ct_block *end;   /* reached by all threads at the end */
 };
 /* Sets fn->grid_thread_words. */

@@ -12,8 +12,8 @@
  *   - at all accesses to shared and global memory, if the target of the compilation says so (CUTTLE_LOCKSTEP).
  *
  * For each of the two memories a forward data-flow analysis finds which kinds of access may have been the last one since the lanes were
- * last in step. A CONVERGE is inserted before an access that must not overtake one of those in another lane: a load stays behind stores,
- * a store behind loads and stores, and an atomic operation behind loads and stores, and vice versa. Since there is a CONVERGE between
+ * last in step. A CONVERGE is inserted before an access that must not overtake one of those in another lane: a load stays after stores,
+ * a store after loads and stores, and an atomic operation after loads and stores, and vice versa. Since there is a CONVERGE between
  * each conflicting pair, only the last access has to be considered. */
 #include "ptx2spv/ir/ir.h"
 
@@ -104,7 +104,7 @@ static uint8_t conflicts_of(enum access access)
     return 0;
 }
 
-/* Whether lanes wait for each other here and are in step behind it. */
+/* Whether lanes wait for each other here and are in step after it. */
 static bool reconverges(const struct ct_insn *insn)
 {
     return insn->op == CT_OP_WARPSYNC || insn->op == CT_OP_CONVERGE || (insn->op == CT_OP_BARRIER && insn->mode != PTX_MODE_ARRIVE);
