@@ -73,10 +73,10 @@ static void device_to_pinned_async(const struct places *on, size_t bytes)
 
 typedef void copy_function(const struct places *on, size_t bytes);
 
-static const struct way {
+static const struct method {
     const char *name;
     copy_function *run;
-} ways[] = {
+} methods[] = {
     {"memcpy itself", by_memcpy}, /* shows the noise: two equal series */
     {"pageable to device", pageable_to_device},
     {"device to pageable", device_to_pageable},
@@ -103,14 +103,14 @@ static double quartile(const double *sorted, unsigned count, unsigned which)
     return sorted[(count - 1) * which / 4];
 }
 
-static void measure(const struct way *way, const struct places *on, size_t bytes, unsigned rounds, double *ratios, double *beyond)
+static void measure(const struct method *method, const struct places *on, size_t bytes, unsigned rounds, double *ratios, double *beyond)
 {
     const unsigned repeats = RUN_BYTES / bytes > MOST_REPEATS ? MOST_REPEATS : bytes < RUN_BYTES ? (unsigned)(RUN_BYTES / bytes) : 1;
 
     time_of(by_memcpy, on, bytes, 1); /* touches pages */
-    time_of(way->run, on, bytes, 1);
+    time_of(method->run, on, bytes, 1);
     for (unsigned round = 0; round < rounds; round++) {
-        double host = round % 2 ? 0 : time_of(by_memcpy, on, bytes, repeats), ours = time_of(way->run, on, bytes, repeats);
+        double host = round % 2 ? 0 : time_of(by_memcpy, on, bytes, repeats), ours = time_of(method->run, on, bytes, repeats);
 
         if (round % 2)
             host = time_of(by_memcpy, on, bytes, repeats);
@@ -119,7 +119,7 @@ static void measure(const struct way *way, const struct places *on, size_t bytes
     }
     median(ratios, rounds); /* sorts */
     median(beyond, rounds);
-    printf("%-28s %6zu KiB  %6.3f (%.3f to %.3f)  %+9.0f ns (%+.0f to %+.0f)\n", way->name, bytes >> 10, quartile(ratios, rounds, 2),
+    printf("%-28s %6zu KiB  %6.3f (%.3f to %.3f)  %+9.0f ns (%+.0f to %+.0f)\n", method->name, bytes >> 10, quartile(ratios, rounds, 2),
            quartile(ratios, rounds, 1), quartile(ratios, rounds, 3), quartile(beyond, rounds, 2), quartile(beyond, rounds, 1),
            quartile(beyond, rounds, 3));
     fflush(stdout);
@@ -132,9 +132,9 @@ static void measure_all(const struct places *on, unsigned rounds, const char *wa
 
     if (!ratios || !beyond)
         exit(1);
-    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
-        for (size_t size = 0; size < sizeof sizes / sizeof *sizes && strstr(ways[way].name, wanted); size++)
-            measure(&ways[way], on, sizes[size], rounds, ratios, beyond);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        for (size_t size = 0; size < sizeof sizes / sizeof *sizes && strstr(methods[i].name, wanted); size++)
+            measure(&methods[i], on, sizes[size], rounds, ratios, beyond);
     free(ratios);
     free(beyond);
 }

@@ -31,6 +31,6 @@ struct hand_api {
 
 extern const struct hand_api hand_vulkan, hand_opencl;
 
-_Noreturn void hand_die(const char *what, int code);
+_Noreturn void hand_fail(const char *what, int code);
 
 #endif

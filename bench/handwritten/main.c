@@ -44,7 +44,7 @@ static const struct comparison {
     {"reduction", "reduction", "reduction", REDUCTION_SIZE, {REDUCTION_SIZE, REDUCTION_BLOCKS}, {REDUCTION_BLOCKS, 1}, {BLOCK, 1}, 0},
 };
 
-void hand_die(const char *what, int code)
+void hand_fail(const char *what, int code)
 {
     fprintf(stderr, "bench_handwritten: %s (%d)\n", what, code);
     exit(EXIT_FAILURE);
@@ -65,7 +65,7 @@ static float *make_values(size_t n)
     unsigned state = 5;
 
     if (!values)
-        hand_die("no memory", 0);
+        hand_fail("no memory", 0);
     for (size_t i = 0; i < n; i++)
         values[i] = example_random_float(&state);
     return values;
@@ -131,7 +131,7 @@ static double difference(const struct comparison *c, const struct hand_api *api,
     double most = 0, scale = 0;
 
     if (!ours || !theirs)
-        hand_die("no memory", 0);
+        hand_fail("no memory", 0);
     example_download(ours, sides->memory[last], bytes);
     api->read(launch->buffers[last], theirs, bytes);
     for (size_t i = 0; i < c->words[last]; i++) {
@@ -180,7 +180,7 @@ static const struct hand_api *api_of(const char *name)
     if (!strcmp(name, hand_opencl.name))
         return &hand_opencl;
 #endif
-    hand_die("usage: bench_handwritten vulkan|opencl [ROUNDS [KERNEL]], as far as it was built with them", 0);
+    hand_fail("usage: bench_handwritten vulkan|opencl [ROUNDS [KERNEL]], as far as it was built with them", 0);
 }
 
 int main(int argc, char **argv)

@@ -22,7 +22,7 @@ static size_t global_size[2], local_size[2];
 static void must(cl_int status, const char *what)
 {
     if (status != CL_SUCCESS)
-        hand_die(what, status);
+        hand_fail(what, status);
 }
 
 static void show_log(cl_device_id device)
@@ -62,7 +62,7 @@ static unsigned make_buffer(const void *data, size_t size_bytes)
     cl_int status;
 
     if (n_buffers == MAX_BUFFERS)
-        hand_die("too many buffers", 0);
+        hand_fail("too many buffers", 0);
     buffers[n_buffers] = clCreateBuffer(context, CL_MEM_READ_WRITE, size_bytes, NULL, &status);
     must(status, "clCreateBuffer");
     if (data)

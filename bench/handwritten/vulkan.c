@@ -39,7 +39,7 @@ static struct { /* the state of the prepared kernel */
 static void must(VkResult result, const char *what)
 {
     if (result != VK_SUCCESS)
-        hand_die(what, (int)result);
+        hand_fail(what, (int)result);
 }
 
 static void make_instance(void)
@@ -52,7 +52,7 @@ static void make_instance(void)
     must(vkCreateInstance(&info, NULL, &instance), "vkCreateInstance");
     volkLoadInstance(instance);
     if (vkEnumeratePhysicalDevices(instance, &count, &physical) < VK_SUCCESS || count == 0)
-        hand_die("no Vulkan device", 0);
+        hand_fail("no Vulkan device", 0);
 }
 
 static uint32_t compute_family(void)
@@ -64,7 +64,7 @@ static uint32_t compute_family(void)
     for (uint32_t i = 0; i < count; i++)
         if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)
             return i;
-    hand_die("no queue for compute", 0);
+    hand_fail("no queue for compute", 0);
 }
 
 static void open_vulkan(void)
@@ -103,7 +103,7 @@ static uint32_t memory_type(uint32_t allowed)
         for (uint32_t i = 0; i < memory.memoryTypeCount; i++)
             if (allowed >> i & 1 && (memory.memoryTypes[i].propertyFlags & wanted[k]) == wanted[k])
                 return i;
-    hand_die("no memory that the host sees", 0);
+    hand_fail("no memory that the host sees", 0);
 }
 
 static unsigned make_buffer(const void *data, size_t size_bytes)
@@ -115,7 +115,7 @@ static unsigned make_buffer(const void *data, size_t size_bytes)
     const unsigned b = n_buffers++;
 
     if (b == MAX_BUFFERS)
-        hand_die("too many buffers", 0);
+        hand_fail("too many buffers", 0);
     must(vkCreateBuffer(device, &info, NULL, &buffers[b].buffer), "vkCreateBuffer");
     vkGetBufferMemoryRequirements(device, buffers[b].buffer, &needs);
     allocate.allocationSize = needs.size;

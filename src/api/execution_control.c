@@ -153,7 +153,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned in
     };
 
     ct_log_forget_failure();
-    return ct_launch_tell(f, ct_launch_call(f, &shape, hStream, kernelParams, extra));
+    return ct_launch_log_failure(f, ct_launch_call(f, &shape, hStream, kernelParams, extra));
 }
 
 /* cuLaunchCooperativeKernel. As cuLaunchKernel, for a grid whose blocks may wait for each other, as the grid barrier of cooperative
@@ -171,7 +171,7 @@ CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, 
     };
 
     ct_log_forget_failure();
-    return ct_launch_tell(f, ct_launch_call(f, &shape, hStream, kernelParams, NULL));
+    return ct_launch_log_failure(f, ct_launch_call(f, &shape, hStream, kernelParams, NULL));
 }
 
 /* cuLaunchKernelEx. As cuLaunchKernel, or as cuLaunchCooperativeKernel if an attribute says so. Attributes that are hints have no
@@ -183,7 +183,7 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
 
     ct_log_forget_failure();
     if (!config)
-        return ct_launch_tell(f, ct_fail(CUDA_ERROR_INVALID_VALUE, "config is NULL"));
+        return ct_launch_log_failure(f, ct_fail(CUDA_ERROR_INVALID_VALUE, "config is NULL"));
     r = ct_launch_check_attributes(config->attrs, config->numAttrs);
     if (r == CUDA_SUCCESS) {
         const struct ct_launch_shape shape = {
@@ -195,5 +195,5 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
 
         r = ct_launch_call(f, &shape, config->hStream, kernelParams, extra);
     }
-    return r == CUDA_SUCCESS ? ct_launch_call_record_events(config->hStream, config->attrs, config->numAttrs) : ct_launch_tell(f, r);
+    return r == CUDA_SUCCESS ? ct_launch_call_record_events(config->hStream, config->attrs, config->numAttrs) : ct_launch_log_failure(f, r);
 }

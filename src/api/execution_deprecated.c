@@ -112,7 +112,7 @@ CUresult CUDAAPI cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height
         r = launch_grid(function, grid_width, grid_height, hStream);
         ct_function_release(function);
     }
-    return ct_launch_tell(f, r);
+    return ct_launch_log_failure(f, r);
 }
 
 /* cuLaunchGrid. Launches in the legacy default stream. */

@@ -263,8 +263,8 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 static uint32_t count_compute_units(const struct subject *subject, enum ct_device_kind kind)
 {
     const uint32_t units = number32(subject, CL_DEVICE_MAX_COMPUTE_UNITS);
-    const bool tells_subslices = kind != CT_DEVICE_CPU && has(subject, "cl_intel_device_attribute_query");
-    const uint32_t of_subslice = tells_subslices ? number32(subject, CL_DEVICE_NUM_EUS_PER_SUB_SLICE_INTEL) : 0;
+    const bool reports_subslices = kind != CT_DEVICE_CPU && has(subject, "cl_intel_device_attribute_query");
+    const uint32_t of_subslice = reports_subslices ? number32(subject, CL_DEVICE_NUM_EUS_PER_SUB_SLICE_INTEL) : 0;
 
     return of_subslice > 1 && units >= of_subslice ? units / of_subslice : units;
 }
@@ -337,7 +337,7 @@ static bool processor_has_fma(void)
 /* What the OpenCL C specification guarantees (3.0, "Relative Error as ULPs"): fma is rounded once, with CL_FP_FMA in hardware, and so
  * are division and square root of 64-bit floats; those of 32-bit floats with the option that kernel.c uses. For CPU runtimes only
  * measured properties are relied on. */
-static void believe_promises(const struct subject *subject, struct ptx2spv_target *target)
+static void trust_specification(const struct subject *subject, struct ptx2spv_target *target)
 {
     const uint64_t whole = CL_FP_FMA | CL_FP_DENORM | CL_FP_INF_NAN;
     bool single = (number(subject, CL_DEVICE_SINGLE_FP_CONFIG) & whole) == whole;
@@ -375,7 +375,7 @@ static void fill_target(const struct subject *subject, const struct driver_facts
     target->exact_zeros = 1;
     target->vectors = info->kind == CT_DEVICE_CPU ? PTX2SPV_VECTORS_LOADS_SPLIT : PTX2SPV_VECTORS_WHOLE;
     if (info->kind != CT_DEVICE_CPU)
-        believe_promises(subject, target);
+        trust_specification(subject, target);
 }
 
 static void fill_physical(const struct subject *subject, enum ct_device_kind kind, struct ct_cl_physical *out)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of another API or process, imported from a file descriptor.
  *
- * Every import is a VkDeviceMemory of its own, so the same bytes can be imported at several addresses. The ways to place it at the address
+ * Every import is a VkDeviceMemory of its own, so the same bytes can be imported at several addresses. The methods to place it at the address
  * that the rule requires, in the order in which core requests them:
- *   way 0   as for memory of the library: by an opaque capture address, which the specification does not allow for imports (03333) and
+ *   method 0  as for memory of the library: by an opaque capture address, which the specification does not allow for imports (03333) and
  *           drivers may ignore; by a sparse buffer on RADV, which is known to ignore it; on CPU devices whose addresses must differ from the
  *           host's by mapping the pages a second time and importing that mapping
- *   way 1   a sparse buffer at the address, to which the memory is bound; not if sparse buffers cannot read compressed data
+ *   method 1  a sparse buffer at the address, to which the memory is bound; not if sparse buffers cannot read compressed data
  * Memory that was concatenated from pieces has a descriptor for each piece, and is concatenated again: only by capture addresses or sparse
  * buffers, since the memory of CPU devices is in one file.
  * An opaque descriptor does not contain its memory type: the types are tried before an address is requested. */
@@ -268,7 +268,7 @@ static CUresult import_opaque(struct ct_backend_device *device, const struct ct_
     struct ct_vk_piece_plan chosen = *plan;
 
     chosen.chosen_address = chosen.wanted_address = ct_rule_devaddr(&device->info->target, import->want_address).v;
-    chosen.sparse = import->way == 1 || device->physical->sparse_import;
+    chosen.sparse = import->method == 1 || device->physical->sparse_import;
     return import_by_plan(device, &chosen, out);
 }
 
@@ -279,7 +279,7 @@ static CUresult import_file(struct ct_backend_device *device, const struct ct_fd
     struct ct_vk_memory *memory;
     CUresult r;
 
-    if (device->info->kind != CT_DEVICE_CPU || import->way > 0)
+    if (device->info->kind != CT_DEVICE_CPU || import->method > 0)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not import pages of files", device->info->name);
     r = ct_vk_memory_on_file(device, &plan, &memory);
     if (r == CUDA_SUCCESS)
@@ -291,7 +291,8 @@ CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct c
 {
     const struct ct_vk_physical *physical = device->physical;
     const struct ct_vk_piece_plan plan = {.import_fd = import, .import_type = ct_vk_fd_type(import)};
-    bool only_way = physical->placement != CT_VK_PLACED_OPAQUE || physical->sparse_import || physical->raw_sparse || !device->sparse_queue;
+    bool only_method =
+        physical->placement != CT_VK_PLACED_OPAQUE || physical->sparse_import || physical->raw_sparse || !device->sparse_queue;
     struct ct_vk_memory *memory;
     CUresult r;
 
@@ -299,8 +300,8 @@ CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct c
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not concatenate imported memory", device->info->name);
     if (import->pages)
         return import_file(device, import, out);
-    if (import->way > (only_way ? 0 : 1))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no other way to import memory at an address", device->info->name);
+    if (import->method > (only_method ? 0 : 1))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no other method to import memory at an address", device->info->name);
     if (!import->want_address)
         r = import_by_plan(device, &plan, &memory);
     else if (physical->placement == CT_VK_PLACED_PAGES)

@@ -193,14 +193,14 @@ static CUresult import(struct ct_vk_image *image, const struct ct_image_request 
 static CUresult give_memory(struct ct_vk_image *image, const struct ct_image_request *request, bool dedicated_only)
 {
     struct ct_backend_device *device = image->base.device;
-    const VkImageMemoryRequirementsInfo2 asked = {.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_REQUIREMENTS_INFO_2, .image = image->handle};
+    const VkImageMemoryRequirementsInfo2 query = {.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_REQUIREMENTS_INFO_2, .image = image->handle};
     const VkMemoryDedicatedAllocateInfo alone = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .image = image->handle};
     VkMemoryDedicatedRequirements dedication = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
     VkMemoryRequirements2 needed = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2, .pNext = &dedication};
     bool dedicated;
     CUresult r;
 
-    device->vk.vkGetImageMemoryRequirements2(device->handle, &asked, &needed);
+    device->vk.vkGetImageMemoryRequirements2(device->handle, &query, &needed);
     image->base.size_bytes = needed.memoryRequirements.size;
     image->base.align = needed.memoryRequirements.alignment;
     dedicated = request->import ? dedicated_only || request->import->dedicated : dedication.prefersDedicatedAllocation;

@@ -150,7 +150,7 @@ static CUresult allocate(struct ct_backend_device *device, const struct ct_vk_pi
     return ct_vk_result(device->vk.vkBindBufferMemory(device->handle, piece->buffer, piece->handle, 0), "vkBindBufferMemory");
 }
 
-__attribute__((noinline)) static uint64_t ask_for_address(struct ct_backend_device *device, VkBuffer buffer)
+__attribute__((noinline)) static uint64_t request_address(struct ct_backend_device *device, VkBuffer buffer)
 {
     const VkBufferDeviceAddressInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = buffer};
 
@@ -161,7 +161,7 @@ __attribute__((noinline)) static uint64_t ask_for_address(struct ct_backend_devi
 __attribute__((noinline)) static CUresult read_address(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan,
                                                        const struct ct_vk_piece *piece, uint64_t *out)
 {
-    uint64_t address = ask_for_address(device, piece->buffer);
+    uint64_t address = request_address(device, piece->buffer);
 
     if (!address)
         return ct_fail(CUDA_ERROR_MAP_FAILED, "the driver returned no device address");

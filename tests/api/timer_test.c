@@ -64,15 +64,14 @@ static void test_ticks_become_nanoseconds(void **state)
         const struct clock *clock = &clocks[i];
         struct ct_timer_reading readings[COUNT];
         const int64_t realtime = INT64_C(1700000000123456789);
-        struct ct_timer_question question = {
-            .readings = readings, .count = COUNT, .nominal_ns = clock->nominal_ns, .realtime_ns = realtime};
+        struct ct_timer_input input = {.readings = readings, .count = COUNT, .nominal_ns = clock->nominal_ns, .realtime_ns = realtime};
         struct ptx2spv_timer timer;
         uint64_t now, later;
         double tick;
 
         make_readings(clock, readings);
-        question.at_ns = readings[COUNT - 1].after_ns;
-        assert_true(ct_timer_find(&question, &timer));
+        input.at_ns = readings[COUNT - 1].after_ns;
+        assert_true(ct_timer_find(&input, &timer));
         tick = (double)timer.whole_ns + (double)timer.fraction * 0x1p-64;
         if (fabs(tick / clock->want_ns - 1) > clock->within)
             fail_msg("%s: a tick of %.9f ns", clock->name, tick);
@@ -94,17 +93,17 @@ static void test_long_launches_tell_less(void **state)
     const struct ct_timer_reading narrow[3] = {readings[0],
                                                {.ticks = 8000000, .before_ns = 7990000, .after_ns = 8010000},
                                                {.ticks = 18000000, .before_ns = 17990000, .after_ns = 18010000}};
-    struct ct_timer_question question = {.readings = readings, .count = 2, .nominal_ns = 1};
+    struct ct_timer_input input = {.readings = readings, .count = 2, .nominal_ns = 1};
     struct ptx2spv_timer timer;
 
     (void)state;
-    assert_true(ct_timer_error(&question) > 0.2);
-    assert_true(ct_timer_find(&question, &timer));
+    assert_true(ct_timer_error(&input) > 0.2);
+    assert_true(ct_timer_find(&input, &timer));
     assert_int_equal(timer.whole_ns, 1);
     assert_int_equal(timer.fraction, 0);
-    question.readings = narrow;
-    question.count = 3;
-    assert_true(ct_timer_error(&question) < 0.003); /* from the two narrow intervals */
+    input.readings = narrow;
+    input.count = 3;
+    assert_true(ct_timer_error(&input) < 0.003); /* from the two narrow intervals */
 }
 
 static void test_a_clock_that_stands_is_none(void **state)
@@ -113,13 +112,13 @@ static void test_a_clock_that_stands_is_none(void **state)
                                                  {.ticks = 5, .before_ns = 100, .after_ns = 109}};
     const struct ct_timer_reading backwards[2] = {{.ticks = 5, .before_ns = 0, .after_ns = 9},
                                                   {.ticks = 4, .before_ns = 100, .after_ns = 109}};
-    struct ct_timer_question question = {.readings = readings, .count = 2, .nominal_ns = 1};
+    struct ct_timer_input input = {.readings = readings, .count = 2, .nominal_ns = 1};
     struct ptx2spv_timer timer = {.origin_ns = 77};
 
     (void)state;
-    assert_false(ct_timer_find(&question, &timer));
-    question.readings = backwards;
-    assert_false(ct_timer_find(&question, &timer));
+    assert_false(ct_timer_find(&input, &timer));
+    input.readings = backwards;
+    assert_false(ct_timer_find(&input, &timer));
     assert_int_equal(timer.origin_ns, 77);
 }
 

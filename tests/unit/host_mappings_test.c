@@ -19,10 +19,10 @@
 static bool of(const void *pages, size_t bytes)
 {
     const uint64_t first = (uint64_t)(uintptr_t)pages;
-    bool by_text = ct_pages_read(first, bytes), asked;
+    bool by_text = ct_pages_read(first, bytes), by_query;
 
-    if (ct_pages_ask(first, bytes, &asked))
-        assert_int_equal(asked, by_text);
+    if (ct_pages_query(first, bytes, &by_query))
+        assert_int_equal(by_query, by_text);
     assert_int_equal(ct_pages_can_be_locked(first, bytes), by_text);
     return by_text;
 }
@@ -163,7 +163,7 @@ static void missing_pages(void **state)
     assert_int_equal(ct_pages_populate((uint64_t)(uintptr_t)pages, 2 * PAGE), CT_PAGES_WRITABLE);
     assert_int_equal(ct_pages_populate((uint64_t)(uintptr_t)pages, 3 * PAGE), CT_PAGES_MISSING);
     assert_int_equal(mprotect(pages, 2 * PAGE, PROT_READ), 0);
-    assert_int_equal(ct_pages_populate((uint64_t)(uintptr_t)pages, 2 * PAGE), CT_PAGES_THERE);
+    assert_int_equal(ct_pages_populate((uint64_t)(uintptr_t)pages, 2 * PAGE), CT_PAGES_EXIST);
     munmap(pages, 4 * PAGE);
     close(file);
 }

@@ -182,7 +182,7 @@ CUresult ct_vk_host_store_refresh_create(struct ct_vk_scheduler *scheduler, stru
 {
     struct ct_vk_host_store_refresh *refresh = calloc(1, sizeof *refresh);
 
-    if (!refresh || !ct_shutdown_guard_arm(CT_CHILD_GOES_ON)) {
+    if (!refresh || !ct_shutdown_guard_arm(CT_CHILD_CONTINUES)) {
         free(refresh);
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "object of the host-store refresh");
     }

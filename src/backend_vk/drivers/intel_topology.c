@@ -86,7 +86,7 @@ unsigned ct_vk_i915_subslices(const void *reply, size_t size)
     return n;
 }
 
-static int ask_i915(int file, void *data, int32_t *length)
+static int query_i915(int file, void *data, int32_t *length)
 {
     struct i915_query_item item = {.id = I915_QUERY_TOPOLOGY_INFO, .length = *length, .data = (uintptr_t)data};
     struct i915_query query = {.n_items = 1, .items = (uintptr_t)&item};
@@ -102,9 +102,9 @@ static unsigned i915_subslices(int file)
     unsigned n = 0;
     void *reply;
 
-    if (ask_i915(file, NULL, &length) || length <= 0 || length > REPLY_BYTES_MAX || !(reply = calloc(1, (size_t)length)))
+    if (query_i915(file, NULL, &length) || length <= 0 || length > REPLY_BYTES_MAX || !(reply = calloc(1, (size_t)length)))
         return 0;
-    if (!ask_i915(file, reply, &length))
+    if (!query_i915(file, reply, &length))
         n = ct_vk_i915_subslices(reply, (size_t)length);
     free(reply);
     return n;

@@ -25,7 +25,7 @@ struct ct_host_aliases {
     void *pages;
     uint64_t address, size_bytes;  /* CUDA address on all devices but the owner; whole pages */
     bool registered, io_memory;    /* pages of the application; CU_MEMHOSTREGISTER_IOMEMORY */
-    bool refused;                  /* by a device: its driver must never be asked for that address again */
+    bool refused;                  /* by a device: its driver must never get another request for that address */
     struct ct_memory *of_device[]; /* by ordinal; NULL: the device has none */
 };
 
@@ -63,7 +63,7 @@ static void *pages_for(const struct ct_device_info *info, const struct ct_host_a
 
 /* Whether to try the import. Pages of the application are checked with Linux first. Memory that a driver allocated and mapped belongs to a
  * device file, which that check would reject, although NVIDIA's driver imports such pages of another device (580.159.04, two H200s). */
-static bool may_ask(const struct ct_device_info *info, const struct ct_host_aliases *aliases)
+static bool may_import(const struct ct_device_info *info, const struct ct_host_aliases *aliases)
 {
     return can_have_address(info, aliases) && (!info->import_refusals_spoil || !aliases->registered || aliases->io_memory ||
                                                ct_pages_can_be_locked((uint64_t)(uintptr_t)aliases->pages, aliases->size_bytes));
@@ -77,7 +77,7 @@ static void import_locked(struct ct_device *device, struct ct_host_aliases *alia
                                           .io_memory = aliases->io_memory};
     CUresult r;
 
-    if (device == aliases->owner || !device->takes_aliases || !may_ask(&device->info, aliases))
+    if (device == aliases->owner || !device->takes_aliases || !may_import(&device->info, aliases))
         return;
     r = device->backend->memory->import_host(device->opened, &import, &aliases->of_device[device->ordinal]);
     if (r == CUDA_SUCCESS)

@@ -85,7 +85,7 @@ static bool is_lockable(const struct mapping *mapping)
     return !why;
 }
 
-static bool is_so_of_part(const struct mapping *mapping, uint64_t first, uint64_t size_bytes, check *check)
+static bool check_part(const struct mapping *mapping, uint64_t first, uint64_t size_bytes, check *check)
 {
     struct mapping part = *mapping;
 
@@ -127,7 +127,7 @@ static int query(int maps, uint64_t address, char path[PATH_MAX], struct mapping
     return 0;
 }
 
-static bool ask(uint64_t first, uint64_t size_bytes, check *check, bool *out)
+static bool query_range(uint64_t first, uint64_t size_bytes, check *check, bool *out)
 {
     const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     struct mapping mapping = {.end = first};
@@ -138,7 +138,7 @@ static bool ask(uint64_t first, uint64_t size_bytes, check *check, bool *out)
         return false;
     *out = true;
     while (*out && mapping.end < first + size_bytes && !(error = query(maps, mapping.end, path, &mapping)))
-        *out = is_so_of_part(&mapping, first, size_bytes, check);
+        *out = check_part(&mapping, first, size_bytes, check);
     close(maps);
     return !error || error == ENOENT;
 }
@@ -168,16 +168,16 @@ static bool read_all(uint64_t first, uint64_t size_bytes, check *check)
     struct mapping mapping = {.first = 0};
     char *line = NULL;
     size_t room = 0;
-    bool so = true;
+    bool result = true;
 
     if (!maps)
         return true; /* there is no /proc: the driver decides in the end anyway */
-    while (so && mapping.first < first + size_bytes && getline(&line, &room, maps) > 0)
+    while (result && mapping.first < first + size_bytes && getline(&line, &room, maps) > 0)
         if (parse(line, &mapping))
-            so = is_so_of_part(&mapping, first, size_bytes, check);
+            result = check_part(&mapping, first, size_bytes, check);
     free(line);
     fclose(maps);
-    return so;
+    return result;
 }
 
 /* ---- public ---- */
@@ -191,15 +191,15 @@ enum ct_pages ct_pages_populate(uint64_t first, uint64_t size_bytes)
     if (madvise(pages, size_bytes, MADV_POPULATE_WRITE) == 0)
         return CT_PAGES_WRITABLE;
     if (madvise(pages, size_bytes, MADV_POPULATE_READ) == 0)
-        return CT_PAGES_THERE;
+        return CT_PAGES_EXIST;
     error = errno;
     ct_log(CT_LOG_DEBUG, "pages at %p are not populated: %s", pages, strerror(error));
-    return error == EFAULT ? CT_PAGES_MISSING : CT_PAGES_THERE;
+    return error == EFAULT ? CT_PAGES_MISSING : CT_PAGES_EXIST;
 }
 
-bool ct_pages_ask(uint64_t first, uint64_t size_bytes, bool *out)
+bool ct_pages_query(uint64_t first, uint64_t size_bytes, bool *out)
 {
-    return ask(first, size_bytes, is_lockable, out);
+    return query_range(first, size_bytes, is_lockable, out);
 }
 
 bool ct_pages_read(uint64_t first, uint64_t size_bytes)
@@ -209,9 +209,9 @@ bool ct_pages_read(uint64_t first, uint64_t size_bytes)
 
 static bool are_all(uint64_t first, uint64_t size_bytes, check *check)
 {
-    bool so;
+    bool result;
 
-    return ask(first, size_bytes, check, &so) ? so : read_all(first, size_bytes, check);
+    return query_range(first, size_bytes, check, &result) ? result : read_all(first, size_bytes, check);
 }
 
 bool ct_pages_can_be_locked(uint64_t first, uint64_t size_bytes)

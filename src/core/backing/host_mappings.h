@@ -12,7 +12,7 @@
 bool ct_pages_can_be_locked(uint64_t first, uint64_t size_bytes);
 enum ct_pages {
     CT_PAGES_WRITABLE, /* all of them exist and are writable */
-    CT_PAGES_THERE,    /* they exist, or are created when they are touched; whether they are writable is unknown */
+    CT_PAGES_EXIST,    /* they exist, or are created when they are touched; whether they are writable is unknown */
     CT_PAGES_MISSING,  /* some cannot be created (beyond the end of a file, no free huge pages): touching them raises SIGBUS */
 };
 /* Makes Linux populate the pages, if its version supports that. */
@@ -21,7 +21,7 @@ enum ct_pages ct_pages_populate(uint64_t first, uint64_t size_bytes);
 bool ct_pages_are_readable(uint64_t first, uint64_t size_bytes);
 bool ct_pages_are_writable(uint64_t first, uint64_t size_bytes);
 /* The two implementations of ct_pages_can_be_locked. The first is fast, but returns false if Linux does not support it. */
-bool ct_pages_ask(uint64_t first, uint64_t size_bytes, bool *out);
+bool ct_pages_query(uint64_t first, uint64_t size_bytes, bool *out);
 bool ct_pages_read(uint64_t first, uint64_t size_bytes);
 
 #endif

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define CT_CHANNEL "memory"
-#define IMPORT_WAYS 2
+#define IMPORT_METHODS 2
 
 static uint64_t page_bytes(void)
 {
@@ -174,12 +174,12 @@ static uint64_t extent_of(const struct ct_fd_import *import)
     return end;
 }
 
-/* Tries each way at a separate address: an address that failed stays reserved, and is never requested again. */
+/* Tries each method at a separate address: an address that failed stays reserved, and is never requested again. */
 static CUresult import_placed(struct ct_context *context, struct ct_fd_import *import, struct ct_backing *out)
 {
     CUresult r = CUDA_ERROR_NOT_SUPPORTED;
 
-    for (import->way = 0; import->way < IMPORT_WAYS && r != CUDA_SUCCESS; import->way++) {
+    for (import->method = 0; import->method < IMPORT_METHODS && r != CUDA_SUCCESS; import->method++) {
         struct ct_backing backing = {0};
 
         r = ct_reserve(&context->device->info, extent_of(import), 1, &backing.reserved, &backing.reserved_bytes);
@@ -198,7 +198,7 @@ CUresult ct_backing_import_fd(struct ct_context *context, const struct ct_fd_imp
     struct ct_fd_import one = *import;
     CUresult r;
 
-    one.way = 0;
+    one.method = 0;
     one.want_address = 0;
     if (is_placed(context))
         r = import_placed(context, &one, out);

@@ -27,7 +27,7 @@ CUresult ct_backing_create_host(struct ct_context *context, uint64_t size_bytes,
 CUresult ct_backing_create_portable(struct ct_context *context, uint64_t size_bytes, enum ct_memory_kind kind, struct ct_backing *out);
 /* Imports pages of the application, likewise; want_address is ignored. NOT_SUPPORTED: the device cannot import them. */
 CUresult ct_backing_import(struct ct_context *context, const struct ct_host_import *pages, struct ct_backing *out);
-/* Imports the memory of a file descriptor; tries all ways. import->way and want_address are ignored. NOT_SUPPORTED, MAP_FAILED. */
+/* Imports the memory of a file descriptor; tries all methods. import->method and want_address are ignored. NOT_SUPPORTED, MAP_FAILED. */
 CUresult ct_backing_import_fd(struct ct_context *context, const struct ct_fd_import *import, struct ct_backing *out);
 struct ct_share_name;
 /* The name by which another process of the user can open the memory until *share_id is retracted (memory_share.h); a new id replaces 0.

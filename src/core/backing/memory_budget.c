@@ -22,7 +22,7 @@ static bool take(atomic_ullong *taken, uint64_t size_bytes, uint64_t limit)
 }
 
 /* The free memory without the spares. */
-static CUresult ask(struct ct_device *device, uint64_t *out_free, uint64_t *out_total)
+static CUresult query(struct ct_device *device, uint64_t *out_free, uint64_t *out_total)
 {
     uint64_t given = atomic_load_explicit(&device->given_bytes, memory_order_relaxed), left;
     CUresult r = device->backend->memory->info(device->opened, out_free, out_total);
@@ -38,7 +38,7 @@ static CUresult ask(struct ct_device *device, uint64_t *out_free, uint64_t *out_
 CUresult ct_budget_info(struct ct_device *device, uint64_t *out_free, uint64_t *out_total)
 {
     uint64_t spare_bytes = atomic_load_explicit(&device->spare_bytes, memory_order_relaxed);
-    CUresult r = ask(device, out_free, out_total);
+    CUresult r = query(device, out_free, out_total);
 
     if (r == CUDA_SUCCESS)
         *out_free = spare_bytes < *out_total - *out_free ? *out_free + spare_bytes : *out_total;
@@ -59,7 +59,7 @@ CUresult ct_budget_take(struct ct_device *device, uint64_t size_bytes)
     CUresult r;
 
     do {
-        if ((r = ask(device, &free_bytes, &total_bytes)) != CUDA_SUCCESS)
+        if ((r = query(device, &free_bytes, &total_bytes)) != CUDA_SUCCESS)
             return r;
         if (size_bytes <= free_bytes && take(&device->given_bytes, size_bytes, total_bytes))
             return CUDA_SUCCESS;

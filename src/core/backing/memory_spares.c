@@ -22,7 +22,7 @@
 struct spare {
     uint64_t size_bytes;
     struct ct_backing backing;
-    const struct ct_vmm_implementation *way; /* for physical memory; NULL: the spare is the backing */
+    const struct ct_vmm_implementation *implementation; /* for physical memory; NULL: the spare is the backing */
     struct ct_vmm_memory physical;
 };
 
@@ -97,7 +97,7 @@ static bool take(struct ct_spares *spares, bool physical, uint64_t size_bytes, u
     for (unsigned i = spares->n; i-- > 0 && !found;) {
         const struct spare *spare = &spares->kept[i];
 
-        found = spare->size_bytes == size_bytes && (spare->way != NULL) == physical && spare->backing.address % align == 0;
+        found = spare->size_bytes == size_bytes && (spare->implementation != NULL) == physical && spare->backing.address % align == 0;
         if (found)
             *out = remove_locked(spares, i);
     }
@@ -107,8 +107,8 @@ static bool take(struct ct_spares *spares, bool physical, uint64_t size_bytes, u
 
 static void give_back(struct ct_spares *spares, struct spare *spare)
 {
-    if (spare->way) {
-        spare->way->memory_finish(&spare->physical);
+    if (spare->implementation) {
+        spare->implementation->memory_finish(&spare->physical);
         ct_budget_give(spares->device, spare->size_bytes);
         return;
     }
@@ -164,9 +164,10 @@ bool ct_spares_take_physical(struct ct_spares *spares, uint64_t size_bytes, stru
     return true;
 }
 
-bool ct_spares_put_physical(struct ct_spares *spares, const struct ct_vmm_implementation *way, const struct ct_vmm_memory *memory)
+bool ct_spares_put_physical(struct ct_spares *spares, const struct ct_vmm_implementation *implementation,
+                            const struct ct_vmm_memory *memory)
 {
-    return put(spares, &(struct spare){.size_bytes = memory->size_bytes, .way = way, .physical = *memory});
+    return put(spares, &(struct spare){.size_bytes = memory->size_bytes, .implementation = implementation, .physical = *memory});
 }
 
 bool ct_spares_trim(struct ct_spares *spares)

@@ -22,7 +22,8 @@ CUresult ct_spares_backing(struct ct_context *context, enum ct_memory_kind kind,
 bool ct_spares_put(struct ct_spares *spares, const struct ct_backing *backing);
 /* The same for physical memory, which stays counted (memory_budget.h) while it is kept. It must not be shared. */
 bool ct_spares_take_physical(struct ct_spares *spares, uint64_t size_bytes, struct ct_vmm_memory *out);
-bool ct_spares_put_physical(struct ct_spares *spares, const struct ct_vmm_implementation *way, const struct ct_vmm_memory *memory);
+bool ct_spares_put_physical(struct ct_spares *spares, const struct ct_vmm_implementation *implementation,
+                            const struct ct_vmm_memory *memory);
 /* Returns all spare memory to the driver. False: there was none. */
 bool ct_spares_trim(struct ct_spares *spares);
 

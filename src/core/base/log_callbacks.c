@@ -125,7 +125,7 @@ static void leave(struct CUlogsCallbackEntry_st *entry)
     ct_mutex_unlock(&registry.lock);
 }
 
-static void tell_all(struct message *message)
+static void call_all(struct message *message)
 {
     struct CUlogsCallbackEntry_st *entry;
     unsigned long long number = 0;
@@ -148,7 +148,7 @@ static void deliver(void)
     mine.busy = true;
     while ((message = mine.first) != NULL) {
         mine.first = message->next;
-        tell_all(message);
+        call_all(message);
         free(message);
     }
     mine.busy = false;

@@ -30,7 +30,7 @@ static void note_fork(void)
 /* Threads may still run and make calls, so nothing is freed, and calls are refused. */
 __attribute__((destructor)) static void note_exit(void)
 {
-    atomic_store_explicit(&ct_process.state, CT_PROCESS_GONE, memory_order_release);
+    atomic_store_explicit(&ct_process.state, CT_PROCESS_ENDED, memory_order_release);
 }
 
 bool ct_process_is_child(void)
@@ -77,7 +77,7 @@ static CUresult state_error(int state)
         if (!atomic_exchange_explicit(&ct_process.fork_logged, true, memory_order_relaxed))
             ct_log(CT_LOG_ERROR, "CUDA was in use before this process was forked; it can only be used in the parent");
         return CUDA_ERROR_NOT_INITIALIZED;
-    case CT_PROCESS_GONE:
+    case CT_PROCESS_ENDED:
         return ct_fail(CUDA_ERROR_DEINITIALIZED, "the process is exiting");
     }
     return CUDA_ERROR_UNKNOWN;

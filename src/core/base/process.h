@@ -12,7 +12,7 @@ struct ct_device;
 /*   NEW ──cuInit──> READY ──exit──> GONE
  *    │ no device: stays NEW, the next cuInit returns the same error
  *    READY ──fork──> FORKED (in the child): drivers do not survive a fork, so every call fails there */
-enum ct_process_state { CT_PROCESS_NEW, CT_PROCESS_READY, CT_PROCESS_FORKED, CT_PROCESS_GONE };
+enum ct_process_state { CT_PROCESS_NEW, CT_PROCESS_READY, CT_PROCESS_FORKED, CT_PROCESS_ENDED };
 
 struct ct_process {
     struct ct_mutex lock;      /* start-up */

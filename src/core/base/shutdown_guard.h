@@ -9,7 +9,7 @@
 
 /* The action of a forked child when its exit reaches the guard's handler. */
 enum ct_exit_child {
-    CT_CHILD_GOES_ON,
+    CT_CHILD_CONTINUES,
     CT_CHILD_ENDS, /* the driver's earlier handlers would wait for threads of the parent */
 };
 

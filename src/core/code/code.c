@@ -36,7 +36,7 @@ static enum ptx2spv_status link_texts(struct ptx2spv_linker *linker, const struc
     return status == PTX2SPV_OK ? ptx2spv_linker_finish(linker, options, out) : status;
 }
 
-CUresult ct_code_refuse(enum ptx2spv_status status, unsigned n_without_ptx)
+CUresult ct_code_link_failure(enum ptx2spv_status status, unsigned n_without_ptx)
 {
     if (status != PTX2SPV_UNDEFINED || !n_without_ptx)
         return ct_fail(ct_jit_result(status), "the PTX was not accepted: %s", ptx2spv_status_string(status));
@@ -61,7 +61,7 @@ static CUresult parse(struct ct_code *code, const struct ct_image *image, struct
     }
     ct_float_environment_restore(&before);
     if (status != PTX2SPV_OK)
-        return ct_code_refuse(status, image->n_without_ptx);
+        return ct_code_link_failure(status, image->n_without_ptx);
     ptx2spv_module_versions(code->ptx, &code->isa, &code->sm, &address_bits);
     if (address_bits != 64)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "PTX with %u-bit addresses is not supported", address_bits);

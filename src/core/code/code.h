@@ -20,7 +20,7 @@ struct ct_code {
  * Errors inside of a kernel are found when it is compiled. */
 CUresult ct_code_create(const void *image, size_t size, struct ct_jit *jit, struct ct_code **out);
 /* The result code for a failure of the compiler's linker, where `n_without_ptx` parts had no PTX. */
-CUresult ct_code_refuse(enum ptx2spv_status status, unsigned n_without_ptx);
+CUresult ct_code_link_failure(enum ptx2spv_status status, unsigned n_without_ptx);
 /* Returns the address of its managed variables, for the kernels of a device and for the host; 0: it has none. Errors of
  * ct_managed_variables_place. */
 CUresult ct_code_managed(struct ct_code *code, struct ct_device *device, uint64_t *out_address);

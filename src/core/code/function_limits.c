@@ -29,7 +29,7 @@ unsigned ct_function_block_limit(const struct ct_function *function)
 }
 
 /* The remainder of a block's shared memory of `total` bytes after the static part. */
-static unsigned beside_static(const struct ct_function *function, CUdevice_attribute total)
+static unsigned remaining_shared(const struct ct_function *function, CUdevice_attribute total)
 {
     unsigned bytes = (unsigned)ct_device_limit(function->module->context->device, total);
     unsigned used = function->info.static_shared_bytes;
@@ -41,7 +41,7 @@ unsigned ct_function_dynamic_shared_limit(const struct ct_function *function)
 {
     int requested = atomic_load_explicit(&function->max_dynamic_shared, memory_order_relaxed); /* a single value, which orders nothing */
 
-    return requested >= 0 ? (unsigned)requested : beside_static(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    return requested >= 0 ? (unsigned)requested : remaining_shared(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
 }
 
 unsigned ct_function_shared_base(const struct ct_function *function)
@@ -58,7 +58,7 @@ CUresult ct_function_set_dynamic_shared(struct ct_function *function, int value)
 
     if (r != CUDA_SUCCESS)
         return r;
-    limit = beside_static(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    limit = remaining_shared(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     if (value < 0 || (unsigned)value > limit)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s cannot have %d bytes of dynamic shared memory, %u at most",
                        function->decl->name, value, limit);

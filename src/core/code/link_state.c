@@ -124,7 +124,7 @@ static CUresult add_text(struct ct_link_state *state, const struct ct_ptx *ptx, 
     ct_float_environment_enter(&before); /* the compiler parses decimal numbers */
     status = ptx2spv_linker_add(state->linker, &input, &options);
     ct_float_environment_restore(&before);
-    return status == PTX2SPV_OK ? CUDA_SUCCESS : ct_code_refuse(status, 0);
+    return status == PTX2SPV_OK ? CUDA_SUCCESS : ct_code_link_failure(status, 0);
 }
 
 /* Adds PTX regardless of its beginning: the parser reports errors. */
@@ -250,11 +250,11 @@ static CUresult complete(struct ct_link_state *state)
     if (status == PTX2SPV_NOT_FOUND)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "nothing was added to the link state");
     if (status == PTX2SPV_UNDEFINED) {
-        ct_code_refuse(status, state->n_without_ptx);
+        ct_code_link_failure(status, state->n_without_ptx);
         return CUDA_ERROR_INVALID_SOURCE; /* as in NVIDIA's linker */
     }
     if (status != PTX2SPV_OK)
-        return ct_code_refuse(status, 0);
+        return ct_code_link_failure(status, 0);
     n = select_used(state, module);
     r = ct_linked_image_write(state->texts, n, &state->image, &state->image_size);
     if (r == CUDA_SUCCESS && state->jit.verbose)

@@ -152,8 +152,8 @@ struct ct_fd_import {
     uint32_t types;                  /* defined by the backend: set by sharing->check_fd, kept by the caller for import_fd */
     uint64_t size_bytes;             /* how many of its first bytes are imported */
     uint64_t want_address;           /* placed rules: the requested CUDA address, reserved by the caller; 0: any */
-    unsigned way;                    /* method to get that address: 0, or 1 after 0 failed; each attempt needs a new address */
-    const struct ct_fd_import *next; /* the next adjacent piece (its want_address and way are ignored), or NULL */
+    unsigned method;                 /* method to get that address: 0, or 1 after 0 failed; each attempt needs a new address */
+    const struct ct_fd_import *next; /* the next adjacent piece (its want_address and method are ignored), or NULL */
 };
 
 enum ct_image_shape { CT_IMAGE_1D, CT_IMAGE_2D, CT_IMAGE_3D };
@@ -284,7 +284,7 @@ struct ct_memory_calls {
 /* Memory imported from and exported to other APIs and processes. */
 struct ct_sharing_calls {
     /* Require info.external_memory_fd. check_fd checks whether the descriptor can be imported and fills in `types`; OPERATING_SYSTEM: it
-     * cannot. Two imports of one descriptor map the same bytes at two addresses. NOT_SUPPORTED: not with this `way`, or not in pieces. */
+     * cannot. Two imports of one descriptor map the same bytes at two addresses. NOT_SUPPORTED: not with this `method`, or not in pieces. */
     CUresult (*check_fd)(struct ct_backend_device *device, struct ct_fd_import *import);
     CUresult (*import_fd)(struct ct_backend_device *device, const struct ct_fd_import *import, struct ct_memory **out);
     /* Requires info.memory_fd, with which import_fd accepts the result. Part 0 has the number of parts. NOT_SUPPORTED: this memory cannot

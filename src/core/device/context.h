@@ -45,7 +45,7 @@ struct ct_device {
     struct ct_context *primary;       /* created at start-up, active while primary_retains > 0; its handle never changes */
     unsigned primary_retains;         /* a reset destroys the context's parts, but does not change this count */
     unsigned primary_flags;           /* of the next activation; of the context while it is active */
-    pthread_cond_t primary_gone;      /* signalled when the primary context was destroyed: see context_setup.c */
+    pthread_cond_t primary_destroyed; /* signalled when the primary context was destroyed: see context_setup.c */
     atomic_int probe_state;           /* see ct_probe_ensure; changed under the lock */
     pthread_cond_t probe_over;        /* signalled when probe_state or timer_state changes */
     int timer_state;                  /* see timer.c; guarded by the lock, as is the timer */

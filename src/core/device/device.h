@@ -9,7 +9,7 @@
 /* Warps have 32 lanes on every device: the compiler ensures it. */
 #define CT_WARP_SIZE 32
 /* Bytes of shared memory that a block may have without opting in to more (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES). */
-#define CT_SHARED_BYTES_UNASKED (48u << 10)
+#define CT_SHARED_BYTES_WITHOUT_OPT_IN (48u << 10)
 /* Size limit of a module's constant variables. */
 #define CT_CONSTANT_BYTES (64u << 10)
 

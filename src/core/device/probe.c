@@ -180,53 +180,53 @@ static void report(const struct ct_device *device, uint32_t wrong)
 }
 
 /* The claims that can be probed and are not excluded by options. */
-static uint32_t questions_of(const struct ct_device_info *info)
+static uint32_t claims_to_test(const struct ct_device_info *info)
 {
-    const bool asks_arithmetic = ct_config()->probe && strcmp(ct_config()->math, "fast") != 0;
-    const bool asks_warps = ct_config()->probe && info->unproven_warps && info->target.warp_form == PTX2SPV_WARP_NATIVE;
+    const bool tests_arithmetic = ct_config()->probe && strcmp(ct_config()->math, "fast") != 0;
+    const bool tests_warps = ct_config()->probe && info->unproven_warps && info->target.warp_form == PTX2SPV_WARP_NATIVE;
 
-    return (asks_arithmetic ? claims_of(&info->target) : 0) | (uint32_t)asks_warps << CT_PROBE_WARPS;
+    return (tests_arithmetic ? claims_of(&info->target) : 0) | (uint32_t)tests_warps << CT_PROBE_WARPS;
 }
 
 /* Warps that could not be probed count as wrong, since nothing is known about them. The cache says so until the result is known, for the
  * next process in case the driver crashes this one. */
-static uint32_t ask_warps(struct ct_device *device, struct ct_backend_device *opened, uint32_t questions, uint32_t wrong)
+static uint32_t probe_warps(struct ct_device *device, struct ct_backend_device *opened, uint32_t tested, uint32_t wrong)
 {
     const uint32_t warps = UINT32_C(1) << CT_PROBE_WARPS;
     bool is_right = false;
 
-    ct_probe_cache_write(&device->info, questions, wrong | warps);
+    ct_probe_cache_write(&device->info, tested, wrong | warps);
     if (ct_probe_warps(device->backend, opened, &device->info.target, &is_right) != CUDA_SUCCESS)
         ct_log(CT_LOG_INFO, "the warps of device %d could not be probed", device->ordinal);
     return is_right ? wrong : wrong | warps;
 }
 
 /* False: the device's arithmetic could not be probed. */
-static bool ask(struct ct_device *device, struct ct_backend_device *opened, uint32_t questions, uint32_t *out_wrong)
+static bool probe(struct ct_device *device, struct ct_backend_device *opened, uint32_t tested, uint32_t *out_wrong)
 {
     const uint32_t warps = UINT32_C(1) << CT_PROBE_WARPS;
     CUresult r = CUDA_SUCCESS;
 
-    if (questions & ~warps)
+    if (tested & ~warps)
         r = ct_probe_run(device->backend, opened, &device->info.target, out_wrong);
     if (r != CUDA_SUCCESS)
         ct_log(CT_LOG_INFO, "device %d could not be probed (error %d): the table of drivers is used", device->ordinal, (int)r);
-    if (questions & warps)
-        *out_wrong = ask_warps(device, opened, questions, *out_wrong);
+    if (tested & warps)
+        *out_wrong = probe_warps(device, opened, tested, *out_wrong);
     return r == CUDA_SUCCESS;
 }
 
 static void settle(struct ct_device *device, struct ct_backend_device *opened)
 {
     struct ct_device_info *info = &device->info;
-    const uint32_t questions = questions_of(info);
+    const uint32_t tested = claims_to_test(info);
     uint32_t wrong = 0;
 
-    if (questions && !ct_probe_cache_read(info, questions, &wrong) && ask(device, opened, questions, &wrong))
-        ct_probe_cache_write(info, questions, wrong);
+    if (tested && !ct_probe_cache_read(info, tested, &wrong) && probe(device, opened, tested, &wrong))
+        ct_probe_cache_write(info, tested, wrong);
     report(device, wrong);
     take_back(&info->target, wrong);
-    if (info->unproven_warps && (wrong >> CT_PROBE_WARPS & 1 || !(questions >> CT_PROBE_WARPS & 1)))
+    if (info->unproven_warps && (wrong >> CT_PROBE_WARPS & 1 || !(tested >> CT_PROBE_WARPS & 1)))
         info->target.warp_form = PTX2SPV_WARP_COLLECTIVE;
 }
 

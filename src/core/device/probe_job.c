@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define CT_CHANNEL "probe"
-#define PATIENCE_NS UINT64_C(10000000000)
+#define TIMEOUT_NS UINT64_C(10000000000)
 
 static bool compile(const struct ptx2spv_target *target, const char *text, struct ptx2spv_kernel *out)
 {
@@ -62,7 +62,7 @@ static CUresult launch(const struct run *run, const struct ct_probe_job *job)
 
     if (r != CUDA_SUCCESS || (r = run->backend->queues->flush(run->queue)) != CUDA_SUCCESS)
         return r;
-    return run->backend->queues->await(run->queue, run->backend->queues->point(run->queue), PATIENCE_NS, false);
+    return run->backend->queues->await(run->queue, run->backend->queues->point(run->queue), TIMEOUT_NS, false);
 }
 
 /* After a timeout everything is leaked, since the kernel may still write to the memory. */

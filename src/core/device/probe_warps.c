@@ -63,7 +63,7 @@ static uint32_t expect_rounds(uint32_t thread)
 }
 
 /* The result of `rounds` from the other half of the warp. */
-static uint32_t expect_behind_rounds(uint32_t thread)
+static uint32_t expect_after_rounds(uint32_t thread)
 {
     return expect_rounds(thread ^ 16);
 }
@@ -119,7 +119,7 @@ static const struct {
      "  vote.sync.ballot.b32 %t, 1, %m0;\n  add.u32 %x, %x, %t;\n"
      "  shl.b32 %m0, %m0, 8;\n  add.u32 %k, %k, 1;\n  shl.b32 %t, %k, 3;\n  setp.ge.u32 %p0, %lane, %t;\n  @%p0 bra LOOP3;\n"
      "  mov.u32 %n, %x;\n"},
-    {"a shuffle behind those rounds", expect_behind_rounds, "  shfl.sync.bfly.b32 %x, %n, 16, 31, 0xffffffff;\n"},
+    {"a shuffle after those rounds", expect_after_rounds, "  shfl.sync.bfly.b32 %x, %n, 16, 31, 0xffffffff;\n"},
     {"a loop that a vote ends", expect_any,
      "  mov.u32 %t, %lane;\n  mov.u32 %x, 0;\nLOOP5:\n  setp.gt.s32 %p0, %t, 0;\n  vote.sync.any.pred %p1, %p0, 0xffffffff;\n"
      "  sub.u32 %t, %t, 1;\n  add.u32 %x, %x, 1;\n  @%p1 bra LOOP5;\n"},

@@ -54,10 +54,10 @@ static uint64_t processor_cycles(void)
 /* ---- evaluation of readings ---- */
 
 /* Whether the clock is the processor's own counter. */
-static bool counts_cycles(const struct ct_timer_question *question)
+static bool counts_cycles(const struct ct_timer_input *input)
 {
-    for (unsigned i = 0; i < question->count; i++) {
-        const struct ct_timer_reading *reading = &question->readings[i];
+    for (unsigned i = 0; i < input->count; i++) {
+        const struct ct_timer_reading *reading = &input->readings[i];
 
         if (!reading->cycles_before || reading->ticks < reading->cycles_before || reading->ticks > reading->cycles_after)
             return false;
@@ -85,13 +85,13 @@ static struct span span_of(const struct ct_timer_reading *from, const struct ct_
 }
 
 /* The span with the least relative error: a launch takes long if the machine is busy. If its ticks are 0 the clock does not advance. */
-static struct span best_span(const struct ct_timer_question *question)
+static struct span best_span(const struct ct_timer_input *input)
 {
     struct span best = {.error_ns = 1};
 
-    for (unsigned i = 0; i < question->count; i++)
-        for (unsigned k = i + 1; k < question->count; k++) {
-            const struct span span = span_of(&question->readings[i], &question->readings[k]);
+    for (unsigned i = 0; i < input->count; i++)
+        for (unsigned k = i + 1; k < input->count; k++) {
+            const struct span span = span_of(&input->readings[i], &input->readings[k]);
 
             if (span.elapsed_ns > 0 && span.error_ns * best.elapsed_ns <= best.error_ns * span.elapsed_ns)
                 best = span;
@@ -99,44 +99,44 @@ static struct span best_span(const struct ct_timer_question *question)
     return best;
 }
 
-double ct_timer_error(const struct ct_timer_question *question)
+double ct_timer_error(const struct ct_timer_input *input)
 {
-    const struct span span = best_span(question);
+    const struct span span = best_span(input);
 
     return span.elapsed_ns > 0 ? span.error_ns / span.elapsed_ns : 1;
 }
 
-static double tick_of_cycles(const struct ct_timer_question *question)
+static double tick_of_cycles(const struct ct_timer_input *input)
 {
-    const struct ct_timer_reading *first = &question->readings[0], *last = &question->readings[question->count - 1];
+    const struct ct_timer_reading *first = &input->readings[0], *last = &input->readings[input->count - 1];
 
     return (double)(last->after_ns - first->before_ns) / (double)(last->cycles_after - first->cycles_before);
 }
 
-static double find_tick(const struct ct_timer_question *question)
+static double find_tick(const struct ct_timer_input *input)
 {
-    const double known[] = {question->nominal_ns, 1};
-    const struct span span = best_span(question);
+    const double known[] = {input->nominal_ns, 1};
+    const struct span span = best_span(input);
 
-    if (span.ticks == 0 || counts_cycles(question))
-        return span.ticks == 0 ? 0 : tick_of_cycles(question);
+    if (span.ticks == 0 || counts_cycles(input))
+        return span.ticks == 0 ? 0 : tick_of_cycles(input);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i] > 0 && fabs(span.ticks * known[i] - span.elapsed_ns) <= span.error_ns + 0.001 * span.elapsed_ns)
             return known[i];
     return span.elapsed_ns / span.ticks;
 }
 
-bool ct_timer_find(const struct ct_timer_question *question, struct ptx2spv_timer *out)
+bool ct_timer_find(const struct ct_timer_input *input, struct ptx2spv_timer *out)
 {
-    const struct ct_timer_reading *last = &question->readings[question->count - 1];
-    const double tick = find_tick(question), whole = floor(tick);
+    const struct ct_timer_reading *last = &input->readings[input->count - 1];
+    const double tick = find_tick(input), whole = floor(tick);
     struct ptx2spv_timer timer = {0};
 
     if (tick <= 0 || tick > 1e9)
         return false;
     timer.whole_ns = (uint64_t)whole;
     timer.fraction = (uint64_t)((tick - whole) * 0x1p64);
-    timer.origin_ns = (uint64_t)(question->realtime_ns - question->at_ns + (int64_t)middle(last));
+    timer.origin_ns = (uint64_t)(input->realtime_ns - input->at_ns + (int64_t)middle(last));
     timer.origin_ns -= last->ticks * timer.whole_ns + (uint64_t)((unsigned __int128)last->ticks * timer.fraction >> 64);
     *out = timer;
     return true;
@@ -272,11 +272,11 @@ static CUresult measure(struct ct_device *device, struct ct_backend_device *open
                                      .before = before_round,
                                      .after = after_round,
                                      .user = readings};
-    struct ct_timer_question question = {.readings = readings + 1, .count = ROUNDS, .nominal_ns = device->info.timestamp_period_ns};
+    struct ct_timer_input input = {.readings = readings + 1, .count = ROUNDS, .nominal_ns = device->info.timestamp_period_ns};
     CUresult r = CUDA_ERROR_NOT_READY;
     bool is_half = false;
 
-    for (unsigned i = 0; i < TRIES && (i == 0 || (r == CUDA_SUCCESS && ct_timer_error(&question) > ERROR_MAX)); i++) {
+    for (unsigned i = 0; i < TRIES && (i == 0 || (r == CUDA_SUCCESS && ct_timer_error(&input) > ERROR_MAX)); i++) {
         r = ct_probe_execute(device->backend, opened, &device->info.target, &job);
         is_half = r == CUDA_SUCCESS && (device->info.target.workarounds & PTX2SPV_WORKAROUND_TRUNCATED_CLOCK) != 0 &&
                   complete_readings(readings + 1, ROUNDS);
@@ -285,9 +285,9 @@ static CUresult measure(struct ct_device *device, struct ct_backend_device *open
         return ct_fail(r, "the clock of device %d cannot be read", device->ordinal);
     if (is_half && (r = start_refreshing()) != CUDA_SUCCESS)
         return r;
-    question.at_ns = now_ns(CLOCK_MONOTONIC_RAW);
-    question.realtime_ns = now_ns(CLOCK_REALTIME);
-    if (!ct_timer_find(&question, out))
+    input.at_ns = now_ns(CLOCK_MONOTONIC_RAW);
+    input.realtime_ns = now_ns(CLOCK_REALTIME);
+    if (!ct_timer_find(&input, out))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the clock of device %d does not advance with time", device->ordinal);
     out->lost_bits = is_half ? 32 : 0;
     ct_log(CT_LOG_DEBUG, "a tick of device %d is %llu + %.9f ns", device->ordinal, (unsigned long long)out->whole_ns,

@@ -24,14 +24,14 @@ struct ct_timer_reading {
 };
 /* The input of the conversion: readings (at least two, in order). nominal_ns: the tick length that the driver reports; 0: unknown.
  * realtime_ns: the timer's value at the host's time at_ns. ct_timer_find returns false if the readings are inconsistent. */
-struct ct_timer_question {
+struct ct_timer_input {
     const struct ct_timer_reading *readings;
     unsigned count;
     double nominal_ns;
     int64_t at_ns, realtime_ns;
 };
 /* The relative uncertainty of the tick length. */
-double ct_timer_error(const struct ct_timer_question *question);
-bool ct_timer_find(const struct ct_timer_question *question, struct ptx2spv_timer *out);
+double ct_timer_error(const struct ct_timer_input *input);
+bool ct_timer_find(const struct ct_timer_input *input, struct ptx2spv_timer *out);
 
 #endif

@@ -39,15 +39,15 @@ static struct version parse_version(const char *text, unsigned long missing)
 {
     struct version version = {.is_known = false};
     const char *at = text + strcspn(text, "0123456789");
-    bool goes_on = *at != '\0';
+    bool has_more = *at != '\0';
 
-    version.is_known = goes_on;
+    version.is_known = has_more;
     for (unsigned i = 0; i < VERSION_PARTS; i++) {
         char *end;
 
-        version.parts[i] = goes_on ? strtoul(at, &end, 10) : missing;
-        goes_on = goes_on && *end == '.' && end[1] >= '0' && end[1] <= '9';
-        if (goes_on)
+        version.parts[i] = has_more ? strtoul(at, &end, 10) : missing;
+        has_more = has_more && *end == '.' && end[1] >= '0' && end[1] <= '9';
+        if (has_more)
             at = end + 1;
     }
     return version;

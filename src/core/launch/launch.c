@@ -327,9 +327,9 @@ static uint64_t hash_failure(CUfunction handle, CUresult r, const char *reason)
     return hash;
 }
 
-CUresult ct_launch_tell(CUfunction handle, CUresult r)
+CUresult ct_launch_log_failure(CUfunction handle, CUresult r)
 {
-    static _Atomic uint64_t last_told; /* so that a loop logs the failure once; relaxed: it orders nothing */
+    static _Atomic uint64_t last_logged; /* so that a loop logs the failure once; relaxed: it orders nothing */
     const char *name, *reason = ct_log_last_failure();
     struct ct_object *object;
     uint64_t hash;
@@ -337,7 +337,7 @@ CUresult ct_launch_tell(CUfunction handle, CUresult r)
     if (r == CUDA_SUCCESS)
         return r;
     hash = hash_failure(handle, r, reason);
-    if (atomic_exchange_explicit(&last_told, hash, memory_order_relaxed) == hash)
+    if (atomic_exchange_explicit(&last_logged, hash, memory_order_relaxed) == hash)
         return r;
     name = name_of(handle, &object);
     if (*reason)

@@ -36,7 +36,7 @@ CUresult ct_launch_execute(struct ct_stream *stream, const struct ct_launch_comm
 
 /* Returns r. Unless r is success it logs a warning that the kernel was not launched, and the reason: programs that ignore errors would use
  * its results or timings as if it had run. For the entry points; the reason is the last ct_fail message since ct_log_forget_failure. */
-CUresult ct_launch_tell(CUfunction function, CUresult r);
+CUresult ct_launch_log_failure(CUfunction function, CUresult r);
 /* launch_attributes.c. INVALID_VALUE: no such attribute, not for launches, or a timed event; INVALID_HANDLE: no such event; NOT_SUPPORTED:
  * one that would change the behaviour of the launch. */
 CUresult ct_launch_check_attributes(const CUlaunchAttribute *attributes, unsigned count);

@@ -7,7 +7,7 @@
  *
  * Calls hold a use (device/context.c), so parts are never destroyed during a call. The thread that releases the last use destroys them:
  * usually the thread that destroys the context, sometimes one that was still inside a call. device->lock guards is_up and primary_retains;
- * a thread that retains a primary context in state LEAVING waits for primary_gone. */
+ * a thread that retains a primary context in state LEAVING waits for primary_destroyed. */
 #include "context_setup.h"
 
 #include "core/backing/device_open.h"
@@ -131,7 +131,7 @@ static void take_down(struct ct_context *context)
     ct_log(CT_LOG_DEBUG, "context %llu is destroyed", context->id);
     ct_mutex_lock(&device->lock);
     context->is_up = false;
-    pthread_cond_broadcast(&device->primary_gone);
+    pthread_cond_broadcast(&device->primary_destroyed);
     ct_mutex_unlock(&device->lock);
     ct_object_release(&context->object);
 }
@@ -250,7 +250,7 @@ static CUresult bring_primary_up_locked(struct ct_device *device)
     CUresult r;
 
     while (device->primary->is_up && !atomic_load(&device->primary->active))
-        ct_mutex_wait(&device->lock, &device->primary_gone);
+        ct_mutex_wait(&device->lock, &device->primary_destroyed);
     if (device->primary->is_up)
         return CUDA_SUCCESS;
     r = ct_device_open_locked(device);

@@ -90,7 +90,7 @@ CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_b
     device->info = *info;
     apply_options(device);
     ct_mutex_init(&device->lock, CT_RANK_DEVICE);
-    pthread_cond_init(&device->primary_gone, NULL);
+    pthread_cond_init(&device->primary_destroyed, NULL);
     pthread_cond_init(&device->probe_over, NULL);
     ct_log(CT_LOG_INFO, "device %d: %s (%s, %s)", ordinal, info->name, backend->name, info->driver);
     r = ct_context_make_primary(device, &device->primary);
@@ -107,7 +107,7 @@ void ct_device_finish(struct ct_device *device)
     ct_copy_kernel_destroy(device);
     if (device->opened)
         device->backend->device_close(device->opened);
-    pthread_cond_destroy(&device->primary_gone);
+    pthread_cond_destroy(&device->primary_destroyed);
     pthread_cond_destroy(&device->probe_over);
     ct_mutex_finish(&device->lock);
 }

@@ -140,7 +140,7 @@ void ct_contexts_synchronize_cross_context(const struct ct_context *except)
 }
 
 /* Records the event in `stream`, after all points of the snapshot. */
-static CUresult record_behind(const struct snapshot *all, struct ct_stream *stream, struct ct_event *event)
+static CUresult record_after(const struct snapshot *all, struct ct_stream *stream, struct ct_event *event)
 {
     CUresult r = CUDA_SUCCESS;
 
@@ -159,8 +159,8 @@ CUresult ct_streams_record(struct ct_context *context, struct ct_event *event)
         return r;
     r = ct_stream_create_internal(context, &stream);
     if (r == CUDA_SUCCESS) {
-        r = record_behind(&all, stream, event);
-        ct_stream_doom(stream);
+        r = record_after(&all, stream, event);
+        ct_stream_mark_destroyed(stream);
         ct_object_release(&stream->object);
     }
     snapshot_drop(&all);
@@ -186,7 +186,7 @@ static CUresult barrier_of(struct ct_context *context, struct ct_stream **out)
             context->barrier = barrier;
         ct_mutex_unlock(&context->lock);
         if (other)
-            ct_stream_doom(barrier);
+            ct_stream_mark_destroyed(barrier);
         ct_object_release(&barrier->object); /* the list has one */
         barrier = other ? other : barrier;
     }

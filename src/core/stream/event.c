@@ -64,7 +64,7 @@ static bool is_reapable(struct ct_event *event)
 {
     bool complete;
 
-    if (!event->doomed)
+    if (!event->is_destroyed)
         return false;
     ct_mutex_lock(&event->lock);
     complete = ct_event_is_complete_locked(event);
@@ -72,7 +72,7 @@ static bool is_reapable(struct ct_event *event)
     return complete;
 }
 
-/* Removes the doomed events whose records are complete from the list and releases them. */
+/* Removes the destroyed events whose records are complete from the list and releases them. */
 static void reap(struct ct_context *context)
 {
     struct ct_event *done = NULL, **link = &context->events;
@@ -98,10 +98,10 @@ static void reap(struct ct_context *context)
     }
 }
 
-static void doom(struct ct_event *event)
+static void mark_destroyed(struct ct_event *event)
 {
     ct_mutex_lock(&event->context->lock);
-    event->doomed = true;
+    event->is_destroyed = true;
     ct_mutex_unlock(&event->context->lock);
     reap(event->context);
 }
@@ -122,7 +122,7 @@ static CUresult make_published(struct ct_context *context, unsigned flags, struc
     if (r == CUDA_SUCCESS)
         *out = event->object.handle;
     else
-        doom(event);
+        mark_destroyed(event);
     ct_object_release(&event->object); /* the list and the handle table have their own references */
     return r;
 }
@@ -197,7 +197,7 @@ CUresult ct_event_destroy(struct ct_event *event)
     CUresult r = ct_object_unpublish(&event->object);
 
     if (r == CUDA_SUCCESS)
-        doom(event);
+        mark_destroyed(event);
     return r;
 }
 
@@ -207,7 +207,7 @@ void ct_events_destroy_all(struct ct_context *context)
         struct ct_event *event = context->events;
 
         context->events = event->next_in_context;
-        if (!event->doomed)
+        if (!event->is_destroyed)
             ct_object_unpublish(&event->object);
         if (event->timestamp)
             context->backend->timestamps->destroy(event->timestamp);

@@ -27,7 +27,7 @@ static CUresult make_detached(struct ct_event *event, struct ct_event **out)
     CUresult r = ct_event_make(event->context, event->flags, out);
 
     if (r == CUDA_SUCCESS)
-        (*out)->doomed = true;
+        (*out)->is_destroyed = true;
     return r;
 }
 

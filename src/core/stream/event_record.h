@@ -12,7 +12,7 @@ struct ct_event {
     struct ct_context *context; /* a reference: it keeps the struct alive */
     struct ct_event *next_in_context;
     unsigned flags;                 /* CU_EVENT_* */
-    bool doomed;                    /* has no handle any more; guarded by context->lock */
+    bool is_destroyed;              /* has no handle any more; guarded by context->lock */
     struct ct_mutex lock;           /* guards the members below */
     struct ct_timestamp *timestamp; /* NULL with CU_EVENT_DISABLE_TIMING */
     struct ct_stream *stream;       /* retained; belongs to our context; NULL: never recorded */

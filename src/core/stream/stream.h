@@ -29,7 +29,7 @@ struct ct_stream {
     unsigned flags;         /* CU_STREAM_* */
     int priority;
     bool is_legacy, is_per_thread;
-    bool listed, doomed;            /* in the context's list; guarded by context->lock */
+    bool listed, is_destroyed;      /* in the context's list; guarded by context->lock */
     unsigned long long list_number; /* decreases along the list; guarded by context->lock */
     unsigned long long id;
     struct ct_mutex lock;            /* serializes recording; only calls that record into this stream take it (base/locks.h) */
@@ -102,11 +102,11 @@ CUresult ct_stream_destroy(struct ct_stream *stream);
 CUresult ct_stream_of_thread(struct ct_context *context, struct ct_stream **out);
 /* Creates a per-thread default stream, without a handle. The caller owns the reference. */
 CUresult ct_stream_create_per_thread(struct ct_context *context, struct ct_stream **out);
-/* Marks the stream as doomed: it gets no new work and is freed when its work is complete. */
-void ct_stream_doom(struct ct_stream *stream);
+/* Marks the stream as destroyed: it gets no new work and is freed when its work is complete. */
+void ct_stream_mark_destroyed(struct ct_stream *stream);
 
 /* Creates a stream that is invisible to the application; it and the legacy stream do not wait for each other. The caller owns the
- * reference, and calls ct_stream_doom in the end. */
+ * reference, and calls ct_stream_mark_destroyed in the end. */
 CUresult ct_stream_create_internal(struct ct_context *context, struct ct_stream **out);
 
 /* Creation and destruction of a context. The legacy stream has flags 0 and is_legacy. Objects that refer to streams (events, blocks of
@@ -114,7 +114,7 @@ CUresult ct_stream_create_internal(struct ct_context *context, struct ct_stream 
 CUresult ct_stream_create_legacy(struct ct_context *context, struct ct_stream **out);
 void ct_streams_await_all(struct ct_context *context); /* the context has no users any more */
 void ct_streams_destroy_all(struct ct_context *context);
-/* Frees the doomed streams whose work is complete. The caller holds no lock. */
+/* Frees the destroyed streams whose work is complete. The caller holds no lock. */
 void ct_streams_reap(struct ct_context *context);
 
 #endif

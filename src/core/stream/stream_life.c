@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Creation and destruction of streams (Driver API: Stream Management).
  *
- * The context's list holds a reference to each stream; the handle table, events and the threads' tables hold others. A doomed stream is
+ * The context's list holds a reference to each stream; the handle table, events and the threads' tables hold others. A destroyed stream is
  * removed from the list ("reaped") by the first call after its work is complete that creates, destroys or waits for streams. */
 #include "stream.h"
 
@@ -120,14 +120,14 @@ int ct_stream_clamp_priority(const struct ct_device *device, int priority)
     return priority > CT_STREAM_PRIORITY_LEAST ? CT_STREAM_PRIORITY_LEAST : priority;
 }
 
-/* Removes a doomed stream whose work is complete from the context's list and returns it, or NULL if there is none. */
+/* Removes a destroyed stream whose work is complete from the context's list and returns it, or NULL if there is none. */
 static struct ct_stream *take_reapable_or_null(struct ct_context *context)
 {
     struct ct_stream *stream;
 
     ct_mutex_lock(&context->lock);
     for (stream = context->streams; stream; stream = stream->next_in_context)
-        if (stream->doomed && ct_stream_is_complete(stream, ct_stream_point(stream)))
+        if (stream->is_destroyed && ct_stream_is_complete(stream, ct_stream_point(stream)))
             break;
     if (stream)
         unlink_locked(stream);
@@ -143,10 +143,10 @@ void ct_streams_reap(struct ct_context *context)
         ct_object_release(&stream->object);
 }
 
-void ct_stream_doom(struct ct_stream *stream)
+void ct_stream_mark_destroyed(struct ct_stream *stream)
 {
     ct_mutex_lock(&stream->context->lock);
-    stream->doomed = true;
+    stream->is_destroyed = true;
     ct_mutex_unlock(&stream->context->lock);
     ct_streams_reap(stream->context);
 }
@@ -180,7 +180,7 @@ CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priori
     if (r == CUDA_SUCCESS)
         *out = stream;
     else
-        ct_stream_doom(stream);
+        ct_stream_mark_destroyed(stream);
     ct_object_release(&stream->object); /* the list and the handle table have their own references */
     return r;
 }
@@ -197,7 +197,7 @@ CUresult ct_stream_create_per_thread(struct ct_context *context, struct ct_strea
     if (r == CUDA_SUCCESS) {
         *out = stream;
     } else {
-        ct_stream_doom(stream);
+        ct_stream_mark_destroyed(stream);
         ct_object_release(&stream->object);
     }
     return r;
@@ -222,7 +222,7 @@ CUresult ct_stream_destroy(struct ct_stream *stream)
     CUresult r = ct_object_unpublish(&stream->object);
 
     if (r == CUDA_SUCCESS)
-        ct_stream_doom(stream);
+        ct_stream_mark_destroyed(stream);
     return r;
 }
 
@@ -245,7 +245,7 @@ void ct_streams_destroy_all(struct ct_context *context)
         ct_mutex_unlock(&context->lock);
         if (!stream)
             return;
-        if (stream->object.handle && !stream->doomed)
+        if (stream->object.handle && !stream->is_destroyed)
             ct_object_unpublish(&stream->object);
         finish(stream); /* remaining references are to a struct without a queue */
         ct_object_release(&stream->object);

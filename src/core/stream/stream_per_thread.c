@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Per-thread default streams (CU_STREAM_PER_THREAD): each thread has one for each context in which it used this stream, created at the
- * first use. When the thread ends they are doomed, and so freed when their work is complete. */
+ * first use. When the thread ends they are marked as destroyed, and so freed when their work is complete. */
 #include "stream.h"
 
 #include "core/base/log.h"
@@ -30,7 +30,7 @@ static void drop(struct own_stream *own)
     ct_object_retain(&context->object);
     alive = ct_context_use(context) == CUDA_SUCCESS; /* else the context's destruction finishes the stream */
     if (alive && stream->queue)
-        ct_stream_doom(stream);
+        ct_stream_mark_destroyed(stream);
     ct_object_release(&stream->object);
     if (alive)
         ct_context_release(context);
