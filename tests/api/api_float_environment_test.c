@@ -36,10 +36,10 @@ static void set_unusual_environment(void)
 static void check_environment(const char *where)
 {
     if (fegetround() != FE_UPWARD)
-        fail_msg("behind %s the rounding mode is another one", where);
+        fail_msg("after %s the rounding mode has changed", where);
 #if defined(__x86_64__)
     if ((_mm_getcsr() & 0x8040) != 0x8040)
-        fail_msg("behind %s subnormals are not flushed any more", where);
+        fail_msg("after %s subnormals are not flushed any more", where);
 #endif
 }
 

@@ -95,9 +95,9 @@ static const struct {
     bool wide;
 } waits[] = {
     {"at least", CU_STREAM_WAIT_VALUE_GEQ, 5, 4, 5, false},
-    {"at least, more comes", CU_STREAM_WAIT_VALUE_GEQ, 5, 4, 900, false},
+    {"at least, a larger value", CU_STREAM_WAIT_VALUE_GEQ, 5, 4, 900, false},
     {"at least, beyond the wrap", CU_STREAM_WAIT_VALUE_GEQ, 2, 0xfffffffe, 3, false},
-    {"at least, what is behind half the range is less", CU_STREAM_WAIT_VALUE_GEQ, 0x80000005, 5, 0x80000005, false},
+    {"at least, a value beyond half the range is less", CU_STREAM_WAIT_VALUE_GEQ, 0x80000005, 5, 0x80000005, false},
     {"equal", CU_STREAM_WAIT_VALUE_EQ, 5, 6, 5, false},
     {"a common bit", CU_STREAM_WAIT_VALUE_AND, 6, 9, 4, false},
     {"a bit that both lack", CU_STREAM_WAIT_VALUE_NOR, 0xffff0000, 0x0000ffff, 0x00007fff, false},

@@ -243,7 +243,7 @@ static void test_leaks_are_noticed(void **state)
         vk->device_close(device);
         counted_objects_omit(NULL);
         if (!counted_objects_leaked())
-            fail_msg("nobody noticed that %s was left out", rows[i]);
+            fail_msg("no check noticed that %s was omitted", rows[i]);
     }
 }
 

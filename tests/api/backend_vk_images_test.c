@@ -149,7 +149,7 @@ static void what_is_no_box_is_refused(void **state)
         {"over the end of a row", {.dst_offset = 124, .row_bytes = 8, .rows = 1, .slices = 1}},
         {"over the last row", {.dst_offset = 15 * 128, .row_bytes = 4, .rows = 2, .dst_pitch = 128, .src_pitch = 4, .slices = 1}},
         {"over the last layer", {.dst_offset = 2 * 2048, .row_bytes = 4, .rows = 1, .slices = 2, .dst_slice = 2048, .src_slice = 4}},
-        {"behind the image", {.dst_offset = 3 * 2048, .row_bytes = 4, .rows = 1, .slices = 1}},
+        {"beyond the image", {.dst_offset = 3 * 2048, .row_bytes = 4, .rows = 1, .slices = 1}},
         {"no bytes", {.rows = 1, .slices = 1}},
         {"no rows", {.row_bytes = 4, .slices = 1}},
         {"memory that is not aligned", {.src_offset = 2, .row_bytes = 4, .rows = 1, .slices = 1}},

@@ -138,7 +138,7 @@ static void missing_names_give_errors(void **state)
         {"no such function", "cuNoSuchFunction", 13000, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND},
         {"a symbol is not a name", "cuMemAlloc_v2", 13000, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND},
         {"a longer name", "cuInitialize", 13000, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND},
-        {"younger than asked", "cuMulticastCreate", 12000, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT},
+        {"newer than requested", "cuMulticastCreate", 12000, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT},
         {"before the first version", "cuInit", 1999, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT},
     };
 

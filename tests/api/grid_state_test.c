@@ -144,7 +144,7 @@ static void check_guards(const struct row *row, const unsigned char *states, uin
     for (uint64_t block = 0; block < BLOCKS; block++)
         for (uint64_t i = bytes; i < stride; i++)
             if (states[block * stride + i] != GUARD)
-                fail_msg("%s: block %u writes behind the %u bytes of its state, at byte %u", row->name, (unsigned)block, (unsigned)bytes,
+                fail_msg("%s: block %u writes beyond the %u bytes of its state, at byte %u", row->name, (unsigned)block, (unsigned)bytes,
                          (unsigned)i);
 }
 

@@ -408,7 +408,7 @@ static int parse(char **argv, struct options *out)
     out->paths = argv;
     if (!*argv || out->part >= out->parts || !out->batch || out->batch > BATCH_MAX)
         return wrong_usage("a path, --part below the number of parts, --batch of 1 to 256");
-    return out->table && (!out->chip || out->batch > 1) ? wrong_usage("--chip beside --table, and no batches") : 0;
+    return out->table && (!out->chip || out->batch > 1) ? wrong_usage("--table needs --chip, and excludes --batch") : 0;
 }
 
 static int open_judge(struct trial *trial)

@@ -249,7 +249,7 @@ static const struct row {
     {"warps, and threads that end before", early_ends, expect_early_ends, 1},
     {"functions of the device runtime", device_runtime, expect_device_runtime, 1},
     {"calls of the system", system_calls, expect_system_calls, 1},
-    {"nobody waits", no_wait, expect_no_wait, 1},
+    {"no block waits", no_wait, expect_no_wait, 1},
 };
 
 /* ---- execution ---- */
@@ -405,7 +405,7 @@ static void test_its_place_in_a_stream(void **unused)
     for (int s = 0; s < 2; s++) {
         ok(cuStreamSynchronize(streams[s]));
         compare("in a stream", &g, &b[s]);
-        compare("copied behind", &g, &(struct buffers){.out = b[s].work});
+        compare("copied after", &g, &(struct buffers){.out = b[s].work});
         free_buffers(&b[s]);
         ok(cuStreamDestroy(streams[s]));
     }

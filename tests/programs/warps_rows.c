@@ -601,7 +601,7 @@ const struct warps_row warps_rows[] = {
     {"shuffles in a function", called, expect_one_warp, 0, called_functions, 0},
     {"words through memory in a function", called_rounds, expect_rounds, 0, called_rounds_functions, 0},
     {"lanes with rounds of their own", lane_rounds, expect_lane_rounds, 0, "", 0},
-    {"lanes a round behind", behind, expect_behind, WARPS_APART, "", 0},
+    {"lanes one round behind", behind, expect_behind, WARPS_APART, "", 0},
     {"lanes from two branches", from_branches, expect_from_branches, WARPS_APART, "", 0},
     {"ballots in two branches", ballots, expect_ballots, 0, "", 0},
     {"votes", votes, expect_votes, 0, "", 0},

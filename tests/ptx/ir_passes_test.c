@@ -406,7 +406,7 @@ static const struct {
     {"two definitions", second_definition, "two definitions"},
     {"no terminator", missing_terminator, "no terminator"},
     {"a phi with an operand too few", missing_phi_operand, "1 operands for 2 predecessors"},
-    {"a phi behind code", phi_behind_code, "head of the block"},
+    {"a phi after other instructions", phi_behind_code, "head of the block"},
     {"a wrong predecessor", lost_predecessor, "has no edge to this block"},
     {"a wrong number of successors", wrong_successor_count, "1 successors"},
     {"a call after inlining", call_left, "a call after inlining"},

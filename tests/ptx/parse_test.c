@@ -157,7 +157,7 @@ static const struct {
     {"decimal double", "f64", "0.1", 0x3fb999999999999a},
     {"exponent", "f64", "1e300", 0x7e37e43c8800759c},
     {"negative exponent", "f32", "-25E-2", 0xbe800000},
-    {"no digits behind the point", "f32", "3.", 0x40400000},
+    {"no digits after the point", "f32", "3.", 0x40400000},
     {"single to double", "f64", "0f3F800000", 0x3ff0000000000000},
     {"double to single", "f32", "0d3FF0000000000000", 0x3f800000},
     {"too large for single", "f32", "1e39", 0x7f800000},

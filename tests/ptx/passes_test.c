@@ -126,7 +126,7 @@ static void check_rows(const struct row *rows, size_t n)
 static void test_inline(void **state)
 {
     static const struct row rows[] = {
-        {"a call is gone, its objects are bound",
+        {"a call is removed, its objects are bound",
          "inline",
          HEAD ADD_ONE ENTRY REGS ARGUMENTS CALL_ADD_ONE("%r2", "%r1") "st.global.u32 [%rd1], %r2;\nret;\n}\n",
          {"same as"},
@@ -205,7 +205,7 @@ static void test_layout(void **state)
               "st.shared.u8 [first], %r1;\nst.shared.u32 [second+4], %r1;\nret;\n}\n",
          {"shared first, 3 bytes, at 0", "shared second, 32 bytes, at 16"},
          {"unused", "sharedaddr"}},
-        {"dynamic arrays share a place behind the static part",
+        {"dynamic arrays share one address after the static part",
          "layout",
          HEAD ".extern .shared .align 16 .b8 dyn[];\n.extern .shared .align 4 .b32 dyn2[];\n" ENTRY REGS
               ".shared .align 4 .b8 fixed[20];\n" ARGUMENTS
@@ -288,7 +288,7 @@ static void test_simplify(void **state)
          HEAD ENTRY REGS ARGUMENTS "mov.u32 %r2, 6;\nmul.lo.s32 %r3, %r2, 7;\nsub.s32 %r4, %r3, 2;\nst.global.u32 [%rd1], %r4;\nret;\n}\n",
          {"const 0x28"},
          {"mul", "sub", "const 0x6\n"}},
-        {"a constant part of an address goes into the access",
+        {"a constant part of an address is folded into the access",
          "simplify",
          HEAD ENTRY REGS ARGUMENTS "add.s64 %rd2, %rd1, 40;\nst.global.u32 [%rd2+8], %r1;\nret;\n}\n",
          {"+48]"},
@@ -310,7 +310,7 @@ static void test_simplify(void **state)
          HEAD ENTRY REGS ARGUMENTS "mov.u32 %r2, 0;\ndiv.u32 %r3, 5, %r2;\nst.global.u32 [%rd1], %r3;\nret;\n}\n",
          {"div.u32"},
          {NULL}},
-        {"volatile loads stay, others that nobody reads go",
+        {"volatile loads stay, other unused ones are removed",
          "simplify",
          HEAD ENTRY REGS ARGUMENTS "ld.volatile.global.u32 %r2, [%rd1];\nld.global.u16 %rs1, [%rd1+4];\nret;\n}\n",
          {"volatile"},
@@ -330,12 +330,12 @@ static void test_warp_synchronous(void **state)
 #define SHARED_WORDS ".shared .align 4 .b32 s[64];\n"
 #define HEAD_OF_SM60 ".version 7.8\n.target sm_60\n.address_size 64\n"
     static const struct row rows[] = {
-        {"a volatile load behind a volatile store",
+        {"a volatile load after a volatile store",
          "warp_synchronous",
          HEAD ENTRY REGS SHARED_WORDS "st.volatile.shared.u32 [s], 1;\nld.volatile.shared.u32 %r2, [s+4];\nret;\n}\n",
          {"store.shared.volatile", "converge", "load.shared.volatile"},
          {NULL}},
-        {"a volatile store behind a volatile load",
+        {"a volatile store after a volatile load",
          "warp_synchronous",
          HEAD ENTRY REGS SHARED_WORDS "ld.volatile.shared.u32 %r2, [s+4];\nst.volatile.shared.u32 [s], %r2;\nret;\n}\n",
          {"load.shared.volatile", "converge", "store.shared.volatile"},
@@ -375,7 +375,7 @@ static void test_warp_synchronous(void **state)
          HEAD_OF_SM60 ENTRY REGS SHARED_WORDS "red.shared.add.u32 [s], 1;\nred.shared.add.u32 [s+4], 1;\nret;\n}\n",
          {"atom"},
          {"converge"}},
-        {"but loads come behind them",
+        {"but loads follow them",
          "warp_synchronous",
          HEAD_OF_SM60 ENTRY REGS SHARED_WORDS "red.shared.add.u32 [s], 1;\nld.shared.u32 %r2, [s+4];\nret;\n}\n",
          {"atom", "converge", "load"},
@@ -473,7 +473,7 @@ static void test_addrspace(void **state)
          "st.global.u64 [%rd1], %rd3;\nld.global.u64 %rd7, [%rd1+8];\nst.u32 [%rd7], %r1;\nst.u16 [%rd1+16], %r1;\nret;\n}\n",
          {"store.generic.u32", "store.global.u16"},
          {NULL}},
-        {"null beside a shared address",
+        {"null and a shared address",
          "addrspace",
          HEAD ENTRY REGS SHARED_OBJECT ARGUMENTS TAGGED
          "setp.eq.u32 %p1, %r1, 0;\nselp.b64 %rd6, %rd3, 0, %p1;\nst.u32 [%rd6], %r1;\nret;\n}\n",

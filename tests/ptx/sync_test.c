@@ -30,10 +30,10 @@ static const struct {
      "setp.lt.u32 p,t,32; @p bra THEN; shfl.sync.up.b32 r1,r0,1,0,-1; bra OUT; THEN: shfl.sync.down.b32 r1,r0,1,31,-1; OUT:"},
     {"if and else of one kind: lanes of both meet", RESUMED,
      "setp.lt.u32 p,t,32; @p bra THEN; shfl.sync.idx.b32 r1,r0,1,31,-1; bra OUT; THEN: shfl.sync.idx.b32 r1,r0,2,31,-1; OUT:"},
-    {"one if behind another: a lane of the first meets one of the second", RESUMED,
+    {"one if after another: a lane of the first synchronizes with one of the second", RESUMED,
      "setp.lt.u32 p,t,32; @!p bra A; shfl.sync.idx.b32 r1,r0,1,31,-1; A: setp.lt.u32 p,t,64; @!p bra B;"
      "shfl.sync.idx.b32 r1,r0,2,31,-1; B:"},
-    {"one if behind another, a barrier between", IN_ORDER,
+    {"one if after another, a barrier between", IN_ORDER,
      "setp.lt.u32 p,t,32; @!p bra A; shfl.sync.idx.b32 r1,r0,1,31,-1; A: bar.sync 0; setp.lt.u32 p,t,64; @!p bra B;"
      "shfl.sync.idx.b32 r1,r0,2,31,-1; B:"},
     {"rounds that differ", IN_ORDER, "L: shfl.sync.idx.b32 r0,r0,1,31,-1; sub.u32 t,t,32; setp.gt.s32 p,t,0; @p bra L; mov.u32 r1,r0;"},
@@ -55,7 +55,7 @@ static const struct {
     {"a mask that changes between two shuffles: others may be at the first", RESUMED,
      "setp.lt.u32 p,t,20; @!p bra OUT; activemask.b32 r2; shfl.sync.bfly.b32 r1,r0,1,31,r2; and.b32 r2,r2,255;"
      "shfl.sync.bfly.b32 r1,r1,2,31,r2; OUT:"},
-    {"behind an early exit", IN_ORDER,
+    {"after an early exit", IN_ORDER,
      "setp.ge.u32 p,t,n; @p ret; shfl.sync.idx.b32 r1,r0,1,31,-1; bar.sync 0; shfl.sync.idx.b32 r1,r1,2,31,-1;"},
     {"one barrier in two branches: it may be any warp that meets any", RESUMED,
      "setp.lt.u32 p,t,32; @p bra THEN; bar.sync 0; bra OUT; THEN: bar.sync 0; OUT: shfl.sync.idx.b32 r1,r0,1,31,-1;"},

@@ -226,7 +226,7 @@ __attribute__((destructor)) static void check_at_exit(void)
     const struct mock_counts *c = &mock.counts;
 
     if (c->memories || c->queues || c->timestamps || c->timelines)
-        fprintf(stderr, "mock: left behind: %u memories, %u queues, %u timestamps, %u timelines\n", c->memories, c->queues, c->timestamps,
+        fprintf(stderr, "mock: not destroyed: %u memories, %u queues, %u timestamps, %u timelines\n", c->memories, c->queues, c->timestamps,
                 c->timelines);
     if (mock.faults || c->memories || c->queues || c->timestamps || c->timelines)
         _exit(99);

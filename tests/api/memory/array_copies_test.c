@@ -685,9 +685,9 @@ static void bounds_and_elements(void **state)
         {"beyond the width", {4, 0, 0, 256, 1, 1}, CUDA_ERROR_INVALID_VALUE, false},
         {"beyond the height", {0, 1, 0, 4, 32, 1}, CUDA_ERROR_INVALID_VALUE, false},
         {"beyond the depth", {0, 0, 3, 4, 1, 2}, CUDA_ERROR_INVALID_VALUE, false},
-        {"starting behind the width", {256, 0, 0, 4, 1, 1}, CUDA_ERROR_INVALID_VALUE, false},
-        {"starting behind the height", {0, 32, 0, 4, 1, 1}, CUDA_ERROR_INVALID_VALUE, false},
-        {"starting behind the depth", {0, 0, 4, 4, 1, 1}, CUDA_ERROR_INVALID_VALUE, false},
+        {"starting beyond the width", {256, 0, 0, 4, 1, 1}, CUDA_ERROR_INVALID_VALUE, false},
+        {"starting beyond the height", {0, 32, 0, 4, 1, 1}, CUDA_ERROR_INVALID_VALUE, false},
+        {"starting beyond the depth", {0, 0, 4, 4, 1, 1}, CUDA_ERROR_INVALID_VALUE, false},
         {"numbers that wrap around", {SIZE_MAX - 3, 0, 0, 8, 1, 1}, CUDA_ERROR_INVALID_VALUE, false},
     };
     struct model model = make_model(&(struct array_kind){"3D", 64, 32, 4, 0}, 2);

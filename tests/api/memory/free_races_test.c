@@ -215,7 +215,8 @@ static void run_race(const struct kind *kind, CUcontext context)
         gone += race.results[i] == kind->gone;
     }
     if (successes != 1 || gone != THREADS - 1 || race.asked != CUDA_SUCCESS)
-        fail_msg("%s: %u succeeded, %u were told that it is gone; asking gave %s", kind->name, successes, gone, api_error_name(race.asked));
+        fail_msg("%s: %u succeeded, %u got the error for freed memory; the query returned %s", kind->name, successes, gone,
+                 api_error_name(race.asked));
     if (kind->drop)
         kind->drop(&race.memory);
 }
