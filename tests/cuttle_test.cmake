@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-# How tests are registered. A folder sets two variables: cuttle_area begins the names of its tests, cuttle_program_prefix those of its programs.
+# Registration of tests. A folder sets two variables: cuttle_area is the prefix of its tests' names, cuttle_program_prefix that of its programs.
 #
 # cuttle_program(target SOURCE.. [LIBRARY library] [LINK library..] [WRAP function..] [DEFINE name..])
-#   builds a program with cmocka and the library: `cuda`, as a user's program has it, unless another is named. WRAP: functions for which the
-#   program has others (ld --wrap).
+#   builds a program with cmocka and the library: `cuda`, like a user's program, unless another one is given. WRAP: functions that the
+#   program replaces (ld --wrap).
 #
 # cuttle_test(name [PROGRAM target] [SOURCES source..] [ARGS argument..] [ENVIRONMENT variable=value..] [VALIDATED] [TIMEOUT seconds] [SKIPS]
-#             [THREADS] [OPENCL [OPENCL_OPTIONS option..]] [what cuttle_program takes])
+#             [THREADS] [OPENCL [OPENCL_OPTIONS option..]] [options of cuttle_program])
 #   registers the test <area>.<name>. Its program is `target`, or is built from the sources (name_test.c) as <prefix><name>_test.
-#   VALIDATED: Vulkan's validation layer watches, and the test fails on a message. SKIPS: exit status 77 means skipped. THREADS: see
-#   cuttle_threads_tests. OPENCL: also on the OpenCL runtimes that are there, with the same environment (cuttle_test_on_opencl says which
-#   OPENCL_OPTIONS there are).
+#   VALIDATED: runs with Vulkan's validation layer, and fails if it prints a message. SKIPS: exit status 77 means skipped. THREADS: see
+#   cuttle_threads_tests. OPENCL: also on the installed OpenCL runtimes, with the same environment (cuttle_test_on_opencl describes the
+#   OPENCL_OPTIONS).
 #
 # cuttle_test_forms(PREFIX prefix [ENVIRONMENT variable=value..] TESTS test..)
-#   registers tests of this folder once more with other settings, on Vulkan and VALIDATED: <area>.<prefix>_<test>. A test api_<name> is that of
+#   registers tests of this folder again with other settings, on Vulkan and VALIDATED: <area>.<prefix>_<test>. A test api_<name> is that of
 #   a chapter of the API (tests/api): <area>.<prefix>_<name>.
 #
 # cuttle_threads_tests(target test..)
-#   gives tests of a program the label "threads": `ci/test` runs them with ThreadSanitizer, too, and builds the target threads_tests for that.
+#   adds the label "threads" to tests of a program: `ci/test` also runs them with ThreadSanitizer, and builds the target threads_tests for that.
 #
-# cuttle_sanitizes_threads: whether this is that build.
+# cuttle_sanitizes_threads: whether this build uses ThreadSanitizer.
 set(cuttle_sanitizes_threads FALSE)
 if(CUTTLE_SANITIZE MATCHES "thread")
   set(cuttle_sanitizes_threads TRUE)

@@ -4,7 +4,7 @@
  * Intel's OpenCL runtime for CPUs (2026.2) splits kernels at their barriers and stores in memory what is used after one. For an fneg that
  * is used after a barrier, as its operand is, it repeats the fneg there but does not store the operand: the result is the negation of
  * whatever the stack contains. If the fneg is used by a second operation, its compiler terminates the process. Of some 150 operations
- * (tests/oracle/regressions/signs_turned_before_barriers.ptx has those that failed) only this one is affected, with every instruction set.
+ * (tests/oracle/regressions/negations_before_barriers.ptx has those that failed) only this one is affected, with every instruction set.
  *
  * LLVM turns every equivalent form into an fneg: a float's bits with the sign bit added, subtracted, or inverted by an exclusive or;
  * with "or" after fabs; a product with -1, a quotient by -1, -0 - x, and a selection between factors of 1 and -1. All of these contain
