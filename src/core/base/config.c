@@ -11,16 +11,27 @@ static struct ct_config config;
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
 
 /* Copies the string, since the application may change its environment later. The copy is never freed. */
-static const char *parse_STRING(const char *text, const char *fallback)
+static const char *copy_of(const char *text, const char *fallback)
 {
     char *copy = text ? strdup(text) : NULL;
 
     return copy ? copy : fallback;
 }
 
-static bool parse_BOOL(const char *text, bool fallback)
+static const char *read_STRING(const char *variable, const char *fallback)
+{
+    return copy_of(getenv(variable), fallback);
+}
+
+static const char *read_PATH(const char *variable, const char *fallback)
+{
+    return copy_of(secure_getenv(variable), fallback);
+}
+
+static bool read_BOOL(const char *variable, bool fallback)
 {
     static const char *const off[] = {"0", "no", "off", "false"};
+    const char *text = getenv(variable);
 
     if (!text || !*text)
         return fallback;
@@ -30,8 +41,9 @@ static bool parse_BOOL(const char *text, bool fallback)
     return true;
 }
 
-static int parse_INT(const char *text, int fallback)
+static int read_INT(const char *variable, int fallback)
 {
+    const char *text = getenv(variable);
     char *end;
     long value;
 
@@ -43,7 +55,7 @@ static int parse_INT(const char *text, int fallback)
 
 static void read_environment(void)
 {
-#define OPTION(member, variable, type, value, help) config.member = parse_##type(getenv(variable), value);
+#define OPTION(member, variable, type, value, help) config.member = read_##type(variable, value);
 #include "config.def"
 }
 

@@ -7,6 +7,7 @@
 
 struct ct_config {
 #define CT_CONFIG_STRING const char *
+#define CT_CONFIG_PATH const char *
 #define CT_CONFIG_BOOL bool
 #define CT_CONFIG_INT int
 #define OPTION(member, variable, type, value, help) CT_CONFIG_##type member;

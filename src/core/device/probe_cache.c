@@ -55,10 +55,11 @@ static uint64_t check_of(const struct record *record)
     return hash(record->key, record, offsetof(struct record, check));
 }
 
-/* The folder, which is created if necessary. False: there is no usable folder. */
+/* The folder, which is created if necessary. False: there is no usable folder, or the program has other rights than its user
+ * (set-user-id), who could have files written anywhere by these variables. */
 static bool find_folder(char *out)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
     int n;
 
     if (cache && *cache == '/')
