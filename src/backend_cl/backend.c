@@ -2,6 +2,11 @@
 /* The table of functions by which core calls the OpenCL backend. */
 #include "queue.h"
 
+static const char *absence(void)
+{
+    return ct_cl_instance_get()->absence.text;
+}
+
 static CUresult enumerate(const struct ct_device_info **out_infos, unsigned *out_count)
 {
     const struct ct_cl_instance *instance = ct_cl_instance_get();
@@ -61,6 +66,7 @@ static const struct ct_timeline_calls timeline_calls = {
 const struct ct_backend ct_backend_cl = {
     .name = "opencl",
     .enumerate = enumerate,
+    .absence = absence,
     .device_open = ct_cl_device_open,
     .device_close = ct_cl_device_close,
     .memory = &memory_calls,

@@ -7,6 +7,7 @@
 #define CT_CL_CL_H
 /* Parts: backend.c, device.c, device_info.c, instance.c, kernel.c, memory.c, result.c, signals.c, timestamp.c. */
 
+#include "core/device/absence.h"
 #include "core/device/backend.h"
 #include "core/base/locks.h"
 #include "core/backing/memory_file.h"
@@ -41,6 +42,7 @@ struct ct_cl_instance {
     struct ct_cl_physical *physical;
     struct ct_device_info *infos;
     unsigned n_devices;
+    struct ct_absence absence; /* of usable devices */
 };
 
 /* Loads OpenCL and finds the devices, once. Never fails: without OpenCL there are no devices. */

@@ -33,14 +33,14 @@ static bool load_api(struct ct_cl_api *api)
     void *library = dlopen(LOADER, RTLD_NOW | RTLD_LOCAL); /* never closed: runtimes have threads of their own */
 
     if (!library) {
-        ct_log(CT_LOG_INFO, "no OpenCL loader (%s)", LOADER);
+        ct_absence_note(&state.instance.absence, "there is no OpenCL loader (%s)", LOADER);
         return false;
     }
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         void *function = dlsym(library, functions[i].name);
 
         if (!function) {
-            ct_log(CT_LOG_INFO, "the OpenCL loader is too old: it lacks %s", functions[i].name);
+            ct_absence_note(&state.instance.absence, "the OpenCL loader is too old: it lacks %s", functions[i].name);
             return false;
         }
         memcpy((char *)api + functions[i].offset, &function, sizeof function);
@@ -58,7 +58,7 @@ static void add_device(struct ct_cl_instance *instance, cl_platform_id platform,
         ct_log(CT_LOG_INFO, "device %u: %s, %s", at, info->name, info->driver);
         instance->n_devices++;
     } else {
-        ct_log(CT_LOG_INFO, "%s (%s) is not used: it lacks %s", info->name, info->driver, reason);
+        ct_absence_note(&instance->absence, "%s (%s) is not used: it lacks %s", info->name, info->driver, reason);
     }
 }
 
@@ -100,7 +100,7 @@ static void find_devices(struct ct_cl_instance *instance)
     cl_uint count = 0;
 
     if (instance->api->clGetPlatformIDs(0, NULL, &count) != CL_SUCCESS || !count) {
-        ct_log(CT_LOG_INFO, "the OpenCL loader found no platform");
+        ct_absence_note(&instance->absence, "the OpenCL loader finds no runtime that works");
         return;
     }
     platforms = calloc(count, sizeof *platforms);
@@ -122,6 +122,16 @@ static void make_uuids_unique(struct ct_cl_instance *instance)
     }
 }
 
+/* The loader is there, and finds no device that can be used. */
+static void explain_absence(struct ct_cl_instance *instance)
+{
+    static const char *const variables[] = {"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "OCL_ICD_FILENAMES"};
+
+    if (!*instance->absence.text)
+        ct_absence_add(&instance->absence, "the OpenCL runtimes have no device");
+    ct_absence_add_variables(&instance->absence, variables, sizeof variables / sizeof *variables);
+}
+
 static void start(void)
 {
     struct ct_cl_signals *signals = ct_cl_signals_save();
@@ -131,6 +141,8 @@ static void start(void)
         state.instance.api = &state.api;
         find_devices(&state.instance);
         make_uuids_unique(&state.instance);
+        if (!state.instance.n_devices)
+            explain_absence(&state.instance);
     }
     ct_driver_environment_leave();
     ct_cl_signals_restore(signals);

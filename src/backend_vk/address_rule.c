@@ -268,7 +268,6 @@ static bool find_forced(struct ct_vk_physical *physical, struct ct_device_info *
         ct_log(CT_LOG_WARN, "%s does not support the address rule \"%s\"", info->name, name);
         return false;
     }
-    ct_log(CT_LOG_WARN, "CUTTLE_ADDRESS_RULE=%s is not known; the rules are chosen, mask, shared, windows and own", name);
     return false;
 }
 

@@ -7,6 +7,11 @@
 
 #define CT_CHANNEL "vulkan"
 
+static const char *absence(void)
+{
+    return ct_vk_instance_get()->absence.text;
+}
+
 static CUresult enumerate(const struct ct_device_info **out_infos, unsigned *out_count)
 {
     const struct ct_vk_instance *instance = ct_vk_instance_get();
@@ -104,6 +109,7 @@ static const struct ct_semaphore_calls semaphore_calls = {
 const struct ct_backend ct_backend_vk = {
     .name = "vulkan",
     .enumerate = enumerate,
+    .absence = absence,
     .device_open = device_open,
     .device_close = ct_vk_device_close,
     .memory = &memory_calls,

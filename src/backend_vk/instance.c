@@ -135,6 +135,7 @@ static bool create_instance(struct ct_vk_instance *instance)
         info.ppEnabledLayerNames = &layer;
         info.ppEnabledExtensionNames = &extension;
     }
+    ct_log_forget_failure();
     if (ct_vk_result(vkCreateInstance(&info, NULL, &instance->handle), "vkCreateInstance") != CUDA_SUCCESS)
         return false;
     volkLoadInstanceOnly(instance->handle);
@@ -154,7 +155,7 @@ static void add_device(struct ct_vk_instance *instance, VkPhysicalDevice handle)
         ct_log(CT_LOG_INFO, "device %u: %s, %s", at, instance->infos[at].name, instance->infos[at].driver);
         instance->n_devices++;
     } else {
-        ct_log(CT_LOG_INFO, "%s is not used: it lacks %s", properties.deviceName, reason);
+        ct_absence_note(&instance->absence, "%s is not used: it lacks %s", properties.deviceName, reason);
     }
 }
 
@@ -175,22 +176,37 @@ static void find_devices(struct ct_vk_instance *instance)
     free(handles);
 }
 
+/* The loader is there, and finds no driver that works. */
+static void explain_absence(struct ct_vk_instance *instance)
+{
+    static const char *const variables[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_LOADER_DRIVERS_SELECT", "VK_LOADER_DRIVERS_DISABLE"};
+
+    if (!instance->handle)
+        ct_absence_add(&instance->absence, "the Vulkan loader finds no driver that works (%s; VK_LOADER_DEBUG=all shows its search)",
+                       ct_log_last_failure());
+    else if (!*instance->absence.text)
+        ct_absence_add(&instance->absence, "the Vulkan drivers have no device");
+    ct_absence_add_variables(&instance->absence, variables, sizeof variables / sizeof *variables);
+}
+
 static void start(void)
 {
     struct ct_vk_instance *instance = &state.instance;
 
     if (volkInitialize() != VK_SUCCESS) {
-        ct_log(CT_LOG_INFO, "no Vulkan loader (libvulkan.so.1)");
+        ct_absence_note(&instance->absence, "there is no Vulkan loader (libvulkan.so.1)");
         return;
     }
     if (volkGetInstanceVersion() < VK_API_VERSION_1_3) {
-        ct_log(CT_LOG_INFO, "the Vulkan loader is older than 1.3");
+        ct_absence_note(&instance->absence, "the Vulkan loader is older than 1.3");
         return;
     }
     ct_driver_environment_enter();
     if (create_instance(instance))
         find_devices(instance);
     ct_driver_environment_leave();
+    if (!instance->n_devices)
+        explain_absence(instance);
 }
 
 const struct ct_vk_instance *ct_vk_instance_get(void)

@@ -7,6 +7,7 @@
 /* Parts: address_rule.c, backend.c, device.c, device_info.c, device_loss.c, external_memory.c, external_semaphore.c, features.c,
  * instance.c, kernel.c, result.c, timestamp.c. */
 
+#include "core/device/absence.h"
 #include "core/device/backend.h"
 #include "core/base/locks.h"
 #include "core/backing/memory_file.h"
@@ -81,6 +82,7 @@ struct ct_vk_instance {
     struct ct_vk_physical *physical;
     struct ct_device_info *infos;
     unsigned n_devices;
+    struct ct_absence absence; /* of usable devices */
 };
 
 /* Loads Vulkan, creates the instance and enumerates the devices, once. Never fails: without Vulkan there are no devices. */

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices that a process gets with CUTTLE_BACKEND and CUTTLE_DEVICE. The environment is read once, so each case has its own process. */
+/* The devices that a process gets with CUTTLE_BACKEND and CUTTLE_DEVICE, and what a user is told who gets none, or has given an option a
+ * value that it cannot have. The environment is read once, so each case has its own process. */
 #include "api_test.h"
 
+#include <fcntl.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static char log_path[] = "/tmp/selection_XXXXXX";           /* where the log of the processes goes */
+static char broken_driver[] = "/tmp/selection_XXXXXX.json"; /* half of a description of a Vulkan driver */
 
 /* The result of a child: the number of devices, 100 for CUDA_ERROR_NO_DEVICE, 99 for any other error. */
 static int devices_with(const char *backend, const char *device)
@@ -100,16 +106,128 @@ static void devices_by_number_and_by_name(void **state)
     assert_int_equal(devices_with("", twice), devices_with("", name));
 }
 
+/* ---- what the user is told ---- */
+
+#define VARIABLES_MAX 4
+static const struct telling {
+    const char *name;
+    const char *variables[VARIABLES_MAX][2];
+    bool has_device;
+    unsigned lines;
+    const char *said[4]; /* texts that the log has */
+} tellings[] = {
+    {"nothing is wrong", {{"CUTTLE_MATH", ""}}, true, 0, {NULL}},
+    {"no such backend", {{"CUTTLE_BACKEND", "cuda"}}, false, 2, {"CUTTLE_BACKEND=cuda", "vulkan opencl"}},
+    {"no such device", {{"CUTTLE_DEVICE", "abacus"}}, false, 1, {"CUTTLE_DEVICE=abacus", "0: "}},
+    {"one device of two", {{"CUTTLE_DEVICE", "0,abacus"}}, true, 1, {"\"abacus\"", "0: "}},
+    {"commas", {{"CUTTLE_DEVICE", ",,"}}, false, 1, {"CUTTLE_DEVICE=,,", "0: "}},
+    {"no driver",
+     {{"VK_DRIVER_FILES", "/no/such/driver.json"}, {"OCL_ICD_VENDORS", "/no/such/folder"}},
+     false,
+     1,
+     {"VK_DRIVER_FILES=/no/such/driver.json", "VK_ERROR_INCOMPATIBLE_DRIVER", "install", "lavapipe"}},
+    {"a broken file of a driver",
+     {{"VK_DRIVER_FILES", broken_driver}, {"CUTTLE_BACKEND", "vulkan"}},
+     false,
+     1,
+     {"VK_DRIVER_FILES=", "vkCreateInstance", "CUTTLE_BACKEND=vulkan", "install"}},
+    {"no OpenCL runtime",
+     {{"OCL_ICD_VENDORS", "/no/such/folder"}, {"CUTTLE_BACKEND", "opencl"}},
+     false,
+     1,
+     {"CUTTLE_BACKEND=opencl", NULL}},
+    {"no number", {{"CUTTLE_SPARE_MIB", "lots"}}, true, 1, {"CUTTLE_SPARE_MIB=lots", "number"}},
+    {"a number and more", {{"CUTTLE_SPARE_MIB", "64k"}}, true, 1, {"CUTTLE_SPARE_MIB=64k", "number"}},
+    {"neither yes nor no", {{"CUTTLE_STRICT", "maybe"}}, true, 1, {"CUTTLE_STRICT=maybe", "0 1"}},
+    {"no such word", {{"CUTTLE_MATH", "quick"}}, true, 1, {"CUTTLE_MATH=quick", "fast exact"}},
+    {"several", {{"CUTTLE_MATH", "quick"}, {"CUTTLE_SYNC", "x"}}, true, 2, {"CUTTLE_MATH=quick", "CUTTLE_SYNC=x"}},
+    {"a word in other letters", {{"CUTTLE_SYNC", "Predicated"}}, true, 0, {NULL}},
+    {"no such level", {{"CUTTLE_LOG", "loud"}}, true, 1, {"CUTTLE_LOG=loud", "debug"}},
+};
+
+/* cuInit twice: what failed is reported once. */
+static bool finds_device(const struct telling *telling)
+{
+    int status;
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        CUresult r;
+
+        unsetenv("CUTTLE_LOG");
+        setenv("CUTTLE_LOG_FILE", log_path, 1);
+        for (int i = 0; i < VARIABLES_MAX && telling->variables[i][0]; i++)
+            setenv(telling->variables[i][0], telling->variables[i][1], 1);
+        r = cuInit(0);
+        _exit(cuInit(0) != r ? 99 : r == CUDA_SUCCESS ? 0 : r == CUDA_ERROR_NO_DEVICE ? 1 : 98);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_in_range(WEXITSTATUS(status), 0, 1);
+    return WEXITSTATUS(status) == 0;
+}
+
+static bool is_told(const struct telling *telling)
+{
+    char text[16384];
+    unsigned lines = 0;
+    bool told = true;
+    int file = open(log_path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = read(file, text, sizeof text - 1);
+
+    assert_true(file >= 0 && n >= 0);
+    close(file);
+    text[n] = 0;
+    for (const char *at = text; *at; at++)
+        lines += *at == '\n';
+    for (int i = 0; i < 4 && telling->said[i]; i++)
+        told &= strstr(text, telling->said[i]) != NULL;
+    if (!told || lines != telling->lines)
+        print_error("%s: %u lines: %s\n", telling->name, lines, text);
+    return told && lines == telling->lines;
+}
+
+static void what_is_wrong_is_told_by_default(void **state)
+{
+    unsigned wrong = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof tellings / sizeof *tellings; i++) {
+        assert_int_equal(truncate(log_path, 0), 0);
+        if (finds_device(&tellings[i]) != tellings[i].has_device) {
+            print_error("%s: %s\n", tellings[i].name, tellings[i].has_device ? "no device" : "a device");
+            wrong++;
+        }
+        wrong += !is_told(&tellings[i]);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static int make_files(void **state)
+{
+    const char half[] = "{\"ICD\": {";
+    int log = mkstemp(log_path), driver = mkstemps(broken_driver, 5);
+
+    (void)state;
+    return log < 0 || close(log) != 0 || write(driver, half, sizeof half - 1) != sizeof half - 1 || close(driver) != 0 ? -1 : 0;
+}
+
+static int remove_files(void **state)
+{
+    (void)state;
+    return unlink(log_path) != 0 || unlink(broken_driver) != 0 ? -1 : 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_devices_by_default),
-        cmocka_unit_test(devices_of_one_backend),
-        cmocka_unit_test(names_that_nothing_has),
-        cmocka_unit_test(devices_by_number_and_by_name),
+        cmocka_unit_test(all_devices_by_default),           cmocka_unit_test(devices_of_one_backend),
+        cmocka_unit_test(names_that_nothing_has),           cmocka_unit_test(devices_by_number_and_by_name),
+        cmocka_unit_test(what_is_wrong_is_told_by_default),
     };
 
     if (!on_cuttle())
         return 77; /* the selection of devices is specific to us */
-    return cmocka_run_group_tests_name("selection", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("selection", tests, make_files, remove_files);
 }

@@ -8,9 +8,10 @@
 struct ct_config {
 #define CT_CONFIG_STRING const char *
 #define CT_CONFIG_PATH const char *
+#define CT_CONFIG_CHOICE const char *
 #define CT_CONFIG_BOOL bool
 #define CT_CONFIG_INT int
-#define OPTION(member, variable, type, value, help) CT_CONFIG_##type member;
+#define OPTION(member, variable, type, value, words, help) CT_CONFIG_##type member;
 #include "config.def"
 };
 
@@ -21,5 +22,10 @@ struct ct_option_help {
     const char *variable, *value, *help;
 };
 bool ct_config_help(unsigned index, struct ct_option_help *out);
+/* For start-up, which reports them: the variables with values that they cannot have. False: there are no more. */
+struct ct_option_fault {
+    const char *variable, *text, *expected;
+};
+bool ct_config_fault(unsigned index, struct ct_option_fault *out);
 
 #endif

@@ -6,6 +6,7 @@
 #include "log_callbacks.h"
 #include "log_history.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -32,22 +33,26 @@ static int level_of(const char *name, size_t length)
     for (int i = 0; i <= CT_LOG_DEBUG; i++)
         if (strlen(level_names[i]) == length && !strncmp(name, level_names[i], length))
             return i;
-    return CT_LOG_WARN;
+    return -1;
 }
+
+static void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static void read_options(void)
 {
     const struct ct_config *config = ct_config();
     const char *colon = strchr(config->log, ':');
-    size_t length = colon ? (size_t)(colon - config->log) : strlen(config->log);
+    const int level = level_of(config->log, colon ? (size_t)(colon - config->log) : strlen(config->log));
+    const int fd = *config->log_file ? open(config->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : STDERR_FILENO;
+    const int error = errno;
 
-    if (*config->log_file) {
-        int fd = open(config->log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-
-        sink.fd = fd >= 0 ? fd : STDERR_FILENO;
-    }
+    sink.fd = fd >= 0 ? fd : STDERR_FILENO;
     sink.channels = colon && colon[1] ? colon + 1 : NULL;
-    atomic_store_explicit(&ct_log_threshold, level_of(config->log, length), memory_order_relaxed); /* pthread_once orders the rest */
+    atomic_store_explicit(&ct_log_threshold, level < 0 ? CT_LOG_WARN : level, memory_order_relaxed); /* pthread_once orders the rest */
+    if (fd < 0)
+        report("CUTTLE_LOG_FILE=%s cannot be opened (%s): the log goes to standard error", config->log_file, strerror(error));
+    if (level < 0 && *config->log)
+        report("CUTTLE_LOG=%s: the level may be off, error, warn, info or debug; warn is used", config->log);
 }
 
 void ct_log_init(void)
@@ -90,6 +95,16 @@ static void write_line(enum ct_log_level level, const char *channel, const char 
     text[at++] = '\n';
     if (write(sink.fd, text, at) < 0)
         return; /* a failure here cannot be reported */
+}
+
+/* A fault of the log's own options, which no level or channel hides. */
+static void report(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    write_line(CT_LOG_WARN, "log", __FILE__, __LINE__, format, arguments);
+    va_end(arguments);
 }
 
 static void log_arguments(enum ct_log_level level, const char *channel, const char *file, int line, const char *format, va_list arguments)

@@ -15,10 +15,11 @@ struct ct_device;
 enum ct_process_state { CT_PROCESS_NEW, CT_PROCESS_READY, CT_PROCESS_FORKED, CT_PROCESS_ENDED };
 
 struct ct_process {
-    struct ct_mutex lock;      /* start-up */
-    atomic_int state;          /* enum ct_process_state; release by cuInit pairs with the acquire in ct_process_check */
-    atomic_bool fork_logged;   /* in state FORKED: the error has been logged, which happens only once */
-    struct ct_device *devices; /* best first; constant once READY (setup/startup.c) */
+    struct ct_mutex lock;                 /* start-up */
+    atomic_int state;                     /* enum ct_process_state; release by cuInit pairs with the acquire in ct_process_check */
+    atomic_bool fork_logged;              /* in state FORKED: the error has been logged, which happens only once */
+    bool options_checked, absence_logged; /* what cuInit has reported; both under the lock */
+    struct ct_device *devices;            /* best first; constant once READY (setup/startup.c) */
     unsigned n_devices;
     struct ct_handle_table handles;
     atomic_ullong next_id;    /* of contexts, streams, allocations: unique in the process, never 0 */

@@ -402,6 +402,8 @@ struct ct_backend {
 
     /* Enumerates the devices. *out_count may be 0. The array is never freed; repeated calls return the same one. */
     CUresult (*enumerate)(const struct ct_device_info **out_infos, unsigned *out_count);
+    /* After enumerate has found no device: what was tried, for the user. The text is never freed. */
+    const char *(*absence)(void);
     CUresult (*device_open)(unsigned index, struct ct_backend_device **out);
     void (*device_close)(struct ct_backend_device *device); /* idle, and all its objects are destroyed */
     const struct ct_memory_calls *memory;

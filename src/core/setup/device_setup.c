@@ -56,8 +56,6 @@ static void apply_options(struct ct_device *device)
         target->warp_form = PTX2SPV_WARP_COLLECTIVE;
     else if (!strcmp(ct_config()->warp, "probed"))
         take_probed_warps(&device->info);
-    else if (*ct_config()->warp)
-        ct_log(CT_LOG_WARN, "CUTTLE_WARP=%s is not known; it may be collective or probed", ct_config()->warp);
     if (!strcmp(ct_config()->math, "fast"))
         take_fast_math(device);
     else if (!strcmp(ct_config()->math, "exact"))
@@ -68,14 +66,10 @@ static void apply_options(struct ct_device *device)
         target->guards_fma32 = 1;
     else if (!strcmp(ct_config()->math, "refined"))
         target->refined_roots64 = 1;
-    else if (*ct_config()->math)
-        ct_log(CT_LOG_WARN, "CUTTLE_MATH=%s is not known; it may be fast, exact, probed, guarded or refined", ct_config()->math);
     if (!strcmp(ct_config()->sync, "resumed"))
         target->sync_form = PTX2SPV_SYNC_RESUMED;
     else if (!strcmp(ct_config()->sync, "predicated"))
         target->sync_form = PTX2SPV_SYNC_PREDICATED;
-    else if (*ct_config()->sync)
-        ct_log(CT_LOG_WARN, "CUTTLE_SYNC=%s is not known; it may be predicated or resumed", ct_config()->sync);
     target->lockstep = ct_config()->lockstep;
 }
 

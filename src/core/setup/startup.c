@@ -6,10 +6,12 @@
 #include "core/base/float_environment.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/device/absence.h"
 #include "core/device/workarounds.h"
 #include "device_setup.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -76,16 +78,22 @@ static CUresult add_backend(struct candidates *list, const struct ct_backend *ba
     return CUDA_SUCCESS;
 }
 
+static bool is_asked(const struct ct_backend *backend)
+{
+    const char *only = ct_config()->backend;
+
+    return !*only || !strcasecmp(only, backend->name);
+}
+
 /* Lists all devices, best kind first; devices of one kind keep their backends' order. If one backend fails, the others are still used. */
 static CUresult find_candidates(struct candidates *list)
 {
-    const char *only = ct_config()->backend;
     CUresult first_error = CUDA_SUCCESS;
 
     for (size_t i = 0; i < CT_N_BACKENDS; i++) {
         CUresult r;
 
-        if (*only && strcasecmp(only, backends[i]->name))
+        if (!is_asked(backends[i]))
             continue;
         r = add_backend(list, backends[i]);
         if (r != CUDA_SUCCESS)
@@ -135,13 +143,52 @@ static size_t most_devices(const char *words, size_t count)
     return count + 1;
 }
 
-static void check_workarounds(void)
+/* Values that no option can have are ignored, and reported once: cuInit may be called again after it has failed. */
+static void check_options(void)
 {
+    struct ct_option_fault fault;
     int length;
     const char *word = ct_workarounds_unknown_or_null(ct_config()->workarounds, &length);
 
+    if (ct_process.options_checked)
+        return;
+    ct_process.options_checked = true;
+    for (unsigned i = 0; ct_config_fault(i, &fault); i++)
+        ct_log(CT_LOG_WARN, "%s=%s is not a value that this variable can have: %s", fault.variable, fault.text, fault.expected);
     if (word)
         ct_log(CT_LOG_WARN, "CUTTLE_WORKAROUNDS: there is no workaround %.*s; `cuttle workarounds` lists them", length, word);
+}
+
+static void name_devices(const struct candidates *list, char *out, size_t size)
+{
+    size_t used = 0;
+
+    for (unsigned i = 0; i < list->count && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%u: %s", i ? ", " : "", i, list->items[i].info->name);
+}
+
+/* The words of CUTTLE_DEVICE that name none of the devices, each in a warning; if no word names one, only one error. */
+static void report_words(const struct candidates *list, bool any)
+{
+    const char *all = ct_config()->device;
+    char names[1024] = "";
+
+    if (ct_process.absence_logged)
+        return;
+    name_devices(list, names, sizeof names);
+    if (!any)
+        ct_log(CT_LOG_ERROR, "no CUDA device: CUTTLE_DEVICE=%s names none of the devices: %s", all, names);
+    ct_process.absence_logged = !any;
+    for (const char *word = all; any && *word; word += *word == ',') {
+        const size_t length = strcspn(word, ",");
+        bool is_known = !length;
+
+        for (unsigned i = 0; i < list->count; i++)
+            is_known |= word_takes(word, length, i, list->items[i].info->name, false);
+        if (!is_known)
+            ct_log(CT_LOG_WARN, "CUTTLE_DEVICE=%s: \"%.*s\" names none of the devices: %s", all, (int)length, word, names);
+        word += length;
+    }
 }
 
 /* Keeps the devices that CUTTLE_DEVICE names, in the order of its words. */
@@ -166,6 +213,8 @@ static CUresult apply_choice(struct candidates *list)
         }
         word += length + (word[length] == ',');
     }
+    if (chosen.items && taken)
+        report_words(list, chosen.count > 0);
     free(list->items);
     *list = chosen;
     if (!chosen.items || !taken)
@@ -212,12 +261,37 @@ static CUresult make_devices(const struct candidates *list)
     return CUDA_SUCCESS;
 }
 
+/* Says what was tried and what may help, at the default log level: many programs only say that there is no device. Once, since some of them
+ * try again. */
+static void report_no_device(void)
+{
+    struct ct_absence tried = {""};
+
+    if (ct_process.absence_logged)
+        return;
+    ct_process.absence_logged = true;
+    for (size_t i = 0; i < CT_N_BACKENDS; i++)
+        if (is_asked(backends[i]))
+            ct_absence_add(&tried, "%s: %s", backends[i]->name, backends[i]->absence());
+    if (!*tried.text)
+        ct_log(CT_LOG_ERROR, "no CUDA device: CUTTLE_BACKEND=%s leaves out all backends", ct_config()->backend);
+    else
+        ct_log(
+            CT_LOG_ERROR,
+            "no CUDA device%s%s: %s. Correct or remove these variables, or install a driver for Vulkan 1.3 or OpenCL 3.0: Mesa's lavapipe "
+            "(in Debian and Ubuntu: libvulkan1 and mesa-vulkan-drivers) runs on any CPU",
+            *ct_config()->backend ? " with CUTTLE_BACKEND=" : "", ct_config()->backend, tried.text);
+}
+
 static CUresult start_locked(void)
 {
     struct candidates list = {NULL, 0};
-    CUresult r = find_candidates(&list);
+    CUresult r;
 
-    check_workarounds();
+    check_options();
+    r = find_candidates(&list);
+    if (r == CUDA_SUCCESS && list.count == 0)
+        report_no_device();
     if (r == CUDA_SUCCESS)
         r = apply_choice(&list);
     if (r == CUDA_SUCCESS && list.count == 0)
