@@ -1,54 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors of driver memory cannot be opened through /proc, and taking one from another process needs the privileges of a debugger.
- * So a process that shares memory runs a thread that sends descriptors over a socket, whose name (in Linux's abstract name space, where
- * nothing is left when the process ends) consists of the pid and a random number. It serves only processes of the same user. */
+ * So a process that shares memory runs a thread that sends descriptors over a socket (share_server.c), whose name consists of the pid and a
+ * random number. It serves only processes of the same user. */
 #include "memory_share.h"
 
+#include "share_server.h"
+#include "share_socket.h"
 #include "core/base/locks.h"
 #include "core/base/log.h"
-#include "core/base/thread.h"
 
 #include <errno.h>
-#include <stddef.h>
-#include <stdio.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CT_CHANNEL "ipc"
-#define TIMEOUT_S 5 /* the timeout for a client that connects and sends nothing, and for a reply */
+#define TIMEOUT_NS 5000000000 /* for all that is requested of another process */
 
 #define MAX_PARTS 65536u /* more than the limit of file descriptors of any process */
 
-static const char magic[8] = {'C', 'u', 't', 't', 'l', 'e', 'M', '2'};
+static const struct timespec retry_pause = {.tv_nsec = 1000000}; /* before the next attempt to connect */
+
 _Static_assert(sizeof(struct ct_share_name) == 32, "half of a handle");
 
 struct entry {
     struct entry *next;
     uint64_t id;
+    unsigned references; /* under the lock: 1 while it is in the list, and 1 while the server sends a descriptor of it */
     struct ct_shared_memory memory;
-};
-
-/* One request for each part, over one connection. */
-struct request {
-    char magic[8];
-    uint64_t id, part;
-};
-
-struct reply {
-    char magic[8];
-    struct ct_memory_share share; /* size_bytes 0: the part does not exist, and no descriptor is sent */
-    uint8_t uuid[16];
 };
 
 static struct {
     struct ct_mutex lock;
     uint64_t process; /* 0: no name was created yet */
-    int socket;
     bool listens;
     struct entry *first;
 } shares = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_SHARES)};
@@ -77,13 +65,13 @@ CUresult ct_share_name_make(enum ct_share_kind kind, uint64_t id, struct ct_shar
     if (r != CUDA_SUCCESS)
         return r;
     *out = (struct ct_share_name){.process = shares.process, .pid = getpid(), .kind = (int32_t)kind, .id = id};
-    memcpy(out->magic, magic, sizeof magic);
+    memcpy(out->magic, ct_share_magic, sizeof ct_share_magic);
     return CUDA_SUCCESS;
 }
 
 CUresult ct_share_name_check(enum ct_share_kind kind, const struct ct_share_name *name)
 {
-    if (memcmp(name->magic, magic, sizeof magic) || name->kind != (int32_t)kind || !name->id || !name->process)
+    if (memcmp(name->magic, ct_share_magic, sizeof ct_share_magic) || name->kind != (int32_t)kind || !name->id || !name->process)
         return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the handle is not of this kind");
     return CUDA_SUCCESS;
 }
@@ -98,75 +86,7 @@ bool ct_share_name_is_own(const struct ct_share_name *name)
     return own;
 }
 
-static socklen_t address_of(int32_t pid, uint64_t process, struct sockaddr_un *out)
-{
-    int length;
-
-    *out = (struct sockaddr_un){.sun_family = AF_UNIX}; /* sun_path begins with 0: an abstract name */
-    length = snprintf(out->sun_path + 1, sizeof out->sun_path - 1, "cuttle-%d-%016llx", (int)pid, (unsigned long long)process);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-}
-
-static int make_socket(void)
-{
-    const struct timeval timeout = {.tv_sec = TIMEOUT_S};
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-    if (fd >= 0)
-        (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-    return fd;
-}
-
-static bool is_same_user(int fd)
-{
-    struct ucred peer;
-    socklen_t length = sizeof peer;
-
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
-}
-
-/* ---- messages with a descriptor ---- */
-
-union control {
-    struct cmsghdr header;
-    char room[CMSG_SPACE(sizeof(int))];
-};
-
-/* fd -1: no descriptor is sent. */
-static bool send_reply(int to, struct reply *reply, int fd)
-{
-    union control control = {.header = {.cmsg_len = CMSG_LEN(sizeof fd), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
-    struct iovec data = {reply, sizeof *reply};
-    struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
-
-    memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
-    if (fd >= 0) {
-        message.msg_control = control.room;
-        message.msg_controllen = sizeof control.room;
-    }
-    return sendmsg(to, &message, MSG_NOSIGNAL) == (ssize_t)sizeof *reply;
-}
-
-/* Stores the received descriptor in *out_fd, which the caller owns; -1: none. */
-static bool receive_reply(int from, struct reply *reply, int *out_fd)
-{
-    union control control;
-    struct iovec data = {reply, sizeof *reply};
-    struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
-    const struct cmsghdr *part;
-    ssize_t got;
-
-    *out_fd = -1;
-    do
-        got = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
-    while (got < 0 && errno == EINTR);
-    part = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
-    if (part && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS)
-        memcpy(out_fd, CMSG_DATA(part), sizeof *out_fd);
-    return got == (ssize_t)sizeof *reply && !memcmp(reply->magic, magic, sizeof magic);
-}
-
-/* ---- the server thread ---- */
+/* ---- the server ---- */
 
 static struct entry **find_locked(uint64_t id)
 {
@@ -177,69 +97,60 @@ static struct entry **find_locked(uint64_t id)
     return link;
 }
 
-/* False: the client sends no more requests. */
-static bool serve(int client)
+/* The entry stays until release(), without the lock: its memory may be freed meanwhile, its descriptors are not closed. */
+static void *find(const struct ct_share_request *request, struct ct_share_reply *reply)
 {
-    struct request request;
-    struct reply reply = {.share = {.fd = -1}};
-    const struct entry *entry;
-    bool sent;
+    struct entry *entry;
 
-    if (recv(client, &request, sizeof request, 0) != (ssize_t)sizeof request || memcmp(request.magic, magic, sizeof magic))
-        return false;
-    memcpy(reply.magic, magic, sizeof magic);
-    ct_mutex_lock(&shares.lock); /* held until it is sent: then the other process has its own descriptor */
-    entry = *find_locked(request.id);
-    if (entry && request.part < entry->memory.n_parts) {
-        reply.share = entry->memory.parts[request.part];
-        memcpy(reply.uuid, entry->memory.uuid, sizeof reply.uuid);
+    ct_mutex_lock(&shares.lock);
+    entry = *find_locked(request->id);
+    if (entry && request->part >= entry->memory.n_parts)
+        entry = NULL;
+    if (entry) {
+        entry->references++;
+        reply->share = entry->memory.parts[request->part];
+        memcpy(reply->uuid, entry->memory.uuid, sizeof reply->uuid);
     }
-    sent = send_reply(client, &reply, reply.share.fd);
     ct_mutex_unlock(&shares.lock);
-    return sent;
+    return entry;
 }
 
-static void *listen_to_others(void *user)
+static void release(void *found)
 {
-    const struct timeval timeout = {.tv_sec = TIMEOUT_S};
+    struct entry *entry = found;
+    bool is_last;
 
-    (void)user;
-    for (;;) {
-        int client = accept4(shares.socket, NULL, NULL, SOCK_CLOEXEC);
-
-        if (client < 0) { /* a timeout, or no descriptor is free */
-            if (errno != EAGAIN && errno != EINTR)
-                sleep(1);
-            continue;
-        }
-        (void)setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-        if (is_same_user(client))
-            while (serve(client))
-                ;
-        close(client);
-    }
-    return NULL;
+    if (!entry)
+        return;
+    ct_mutex_lock(&shares.lock);
+    is_last = --entry->references == 0;
+    ct_mutex_unlock(&shares.lock);
+    if (!is_last)
+        return;
+    ct_shared_memory_finish(&entry->memory);
+    free(entry);
 }
 
 static CUresult listen_locked(void)
 {
+    static const struct ct_share_answerer answerer = {find, release};
     struct sockaddr_un address;
     socklen_t length;
+    int fd, error;
     CUresult r = number_process_locked();
 
     if (r != CUDA_SUCCESS || shares.listens)
         return r;
-    length = address_of(getpid(), shares.process, &address);
-    shares.socket = make_socket();
-    if (shares.socket >= 0 && bind(shares.socket, (const struct sockaddr *)&address, length) == 0 && listen(shares.socket, 16) == 0 &&
-        ct_thread_start_detached(listen_to_others, NULL) == 0) {
+    length = ct_share_address(getpid(), shares.process, &address);
+    fd = ct_share_socket();
+    error = fd < 0 || bind(fd, (const struct sockaddr *)&address, length) != 0 ? errno : ct_share_server_start(fd, &answerer);
+    if (!error) {
         shares.listens = true;
         return CUDA_SUCCESS;
     }
-    r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no socket or thread for sharing memory: %s", strerror(errno));
-    if (shares.socket >= 0)
-        close(shares.socket);
-    return r;
+    if (fd >= 0)
+        close(fd);
+    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no socket or thread for sharing memory: %s", strerror(error));
 }
 
 /* ---- shared memory of this process ---- */
@@ -259,7 +170,7 @@ CUresult ct_share_publish(uint64_t id, struct ct_shared_memory *memory)
 
     ct_mutex_lock(&shares.lock);
     if (entry && (r = listen_locked()) == CUDA_SUCCESS) {
-        *entry = (struct entry){.next = shares.first, .id = id, .memory = *memory};
+        *entry = (struct entry){.next = shares.first, .id = id, .references = 1, .memory = *memory};
         shares.first = entry;
     }
     ct_mutex_unlock(&shares.lock);
@@ -281,59 +192,129 @@ void ct_share_retract(uint64_t id)
     if ((entry = *link))
         *link = entry->next;
     ct_mutex_unlock(&shares.lock);
-    if (entry)
-        ct_shared_memory_finish(&entry->memory);
-    free(entry);
+    release(entry);
 }
 
 /* ---- memory of other processes ---- */
 
-static CUresult connect_to(const struct ct_share_name *name, int *out)
+/* A connection, which is made anew when the server closes it: it does so with the oldest ones when others need them. */
+struct link {
+    const struct ct_share_name *name;
+    int64_t deadline_ns;
+    int fd; /* -1: not connected */
+};
+
+/* Waits until the socket is ready, or the deadline. False: it is not. */
+static bool await(const struct link *link, short events)
+{
+    struct pollfd polled = {.fd = link->fd, .events = events};
+
+    for (;;) {
+        const int64_t left_ns = link->deadline_ns - ct_share_now_ns();
+        const int ready = left_ns > 0 ? poll(&polled, 1, (int)(left_ns / 1000000) + 1) : 0;
+
+        if (ready >= 0 || errno != EINTR)
+            return ready > 0;
+    }
+}
+
+static void disconnect(struct link *link)
+{
+    if (link->fd >= 0)
+        close(link->fd);
+    link->fd = -1;
+}
+
+/* A socket of this kind cannot wait for room in the server's queue without blocking, so this tries again. */
+static bool try_to_connect(struct link *link)
 {
     struct sockaddr_un address;
-    socklen_t length = address_of(name->pid, name->process, &address);
-    int to = make_socket();
+    const socklen_t length = ct_share_address(link->name->pid, link->name->process, &address);
+
+    while (connect(link->fd, (const struct sockaddr *)&address, length) != 0) {
+        if (errno != EAGAIN && errno != EINTR)
+            return false;
+        if (ct_share_now_ns() >= link->deadline_ns)
+            return false;
+        nanosleep(&retry_pause, NULL);
+    }
+    return true;
+}
+
+static CUresult connect_link(struct link *link)
+{
+    const int pid = (int)link->name->pid;
+    pid_t peer;
+
+    link->fd = ct_share_socket();
+    if (link->fd < 0)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a socket cannot be created: %s", strerror(errno));
+    if (!try_to_connect(link))
+        return errno == EAGAIN ? ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "process %d of the handle does not respond", pid)
+                               : ct_fail(CUDA_ERROR_INVALID_HANDLE, "process %d of the handle cannot be reached: %s", pid, strerror(errno));
+    if (!ct_share_peer(link->fd, &peer))
+        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "process %d of the handle belongs to another user", pid);
+    return CUDA_SUCCESS;
+}
+
+/* Sends a request and waits for its reply. CT_SHARE_NOTHING_YET: the time is over. */
+static enum ct_share_received ask(const struct link *link, const struct ct_share_request *request, struct ct_share_reply *out)
+{
+    if (send(link->fd, request, sizeof *request, MSG_NOSIGNAL) != (ssize_t)sizeof *request)
+        return CT_SHARE_CLOSED;
+    while (await(link, POLLIN)) {
+        const enum ct_share_received received = ct_share_receive(link->fd, out);
+
+        if (received != CT_SHARE_NOTHING_YET)
+            return received;
+    }
+    return CT_SHARE_NOTHING_YET;
+}
+
+/* The same, with a new connection for one that was closed. */
+static CUresult ask_until_answered(struct link *link, const struct ct_share_request *request, struct ct_share_reply *out)
+{
+    enum ct_share_received received = CT_SHARE_CLOSED;
     CUresult r;
 
-    if (to < 0)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a socket cannot be created: %s", strerror(errno));
-    if (connect(to, (const struct sockaddr *)&address, length) != 0) {
-        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "process %d of the handle cannot be reached: %s", (int)name->pid, strerror(errno));
-    } else if (!is_same_user(to)) {
-        r = ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "process %d of the handle belongs to another user", (int)name->pid);
-    } else {
-        *out = to;
-        return CUDA_SUCCESS;
+    for (;;) {
+        if (link->fd < 0 && (r = connect_link(link)) != CUDA_SUCCESS)
+            return r;
+        out->share.fd = -1;
+        received = ask(link, request, out);
+        if (received == CT_SHARE_REPLY)
+            return CUDA_SUCCESS;
+        if (out->share.fd >= 0)
+            close(out->share.fd);
+        if (received != CT_SHARE_CLOSED || ct_share_now_ns() >= link->deadline_ns)
+            return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "process %d of the handle does not respond", (int)link->name->pid);
+        disconnect(link);
+        nanosleep(&retry_pause, NULL);
     }
-    close(to);
-    return r;
 }
 
 /* Fetches one part; the caller owns out->share.fd. */
-static CUresult request_part(int to, const struct ct_share_name *name, uint32_t part, struct reply *out)
+static CUresult request_part(struct link *link, uint32_t part, struct ct_share_reply *out)
 {
-    struct request request = {.id = name->id, .part = part};
-    int fd = -1;
-    bool answered;
+    struct ct_share_request request = {.id = link->name->id, .part = part};
+    const int pid = (int)link->name->pid;
+    CUresult r;
 
-    memcpy(request.magic, magic, sizeof magic);
-    answered = send(to, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request && receive_reply(to, out, &fd);
-    if (answered && out->share.size_bytes && fd >= 0) {
-        out->share.fd = fd;
+    memcpy(request.magic, ct_share_magic, sizeof ct_share_magic);
+    if ((r = ask_until_answered(link, &request, out)) != CUDA_SUCCESS)
+        return r;
+    if (out->share.size_bytes && out->share.fd >= 0)
         return CUDA_SUCCESS;
-    }
-    if (fd >= 0)
-        close(fd);
-    if (!answered)
-        return ct_fail(CUDA_ERROR_OPERATING_SYSTEM, "process %d of the handle does not respond: %s", (int)name->pid, strerror(errno));
+    if (out->share.fd >= 0)
+        close(out->share.fd);
     if (!out->share.size_bytes)
-        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "process %d has freed the memory of the handle", (int)name->pid);
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "process %d has freed the memory of the handle", pid);
     /* A descriptor was sent: Linux drops descriptors for which the receiver has no room. */
-    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file descriptor is left for memory of process %d", (int)name->pid);
+    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file descriptor is left for memory of process %d", pid);
 }
 
 /* The first part contains the number of parts. */
-static CUresult begin(const struct reply *reply, struct ct_shared_memory *memory)
+static CUresult begin(const struct ct_share_reply *reply, struct ct_shared_memory *memory)
 {
     const uint32_t n = reply->share.n_parts;
 
@@ -346,10 +327,10 @@ static CUresult begin(const struct reply *reply, struct ct_shared_memory *memory
     return CUDA_SUCCESS;
 }
 
-static CUresult fetch_part(int to, const struct ct_share_name *name, struct ct_shared_memory *memory)
+static CUresult fetch_part(struct link *link, struct ct_shared_memory *memory)
 {
-    struct reply reply;
-    CUresult r = request_part(to, name, memory->n_parts, &reply);
+    struct ct_share_reply reply;
+    CUresult r = request_part(link, memory->n_parts, &reply);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -366,16 +347,14 @@ static CUresult fetch_part(int to, const struct ct_share_name *name, struct ct_s
 
 CUresult ct_share_fetch(const struct ct_share_name *name, struct ct_shared_memory *out)
 {
+    struct link link = {.name = name, .deadline_ns = ct_share_now_ns() + TIMEOUT_NS, .fd = -1};
     struct ct_shared_memory memory = {0};
-    int to;
-    CUresult r = connect_to(name, &to);
+    CUresult r;
 
-    if (r != CUDA_SUCCESS)
-        return r;
     do
-        r = fetch_part(to, name, &memory);
+        r = fetch_part(&link, &memory);
     while (r == CUDA_SUCCESS && memory.n_parts < memory.parts[0].n_parts);
-    close(to);
+    disconnect(&link);
     if (r == CUDA_SUCCESS)
         *out = memory;
     else
