@@ -161,7 +161,7 @@ static CUresult allocate(struct ct_vk_image *image, const VkMemoryRequirements *
                        (unsigned long long)needed->size, device->info->name, (unsigned long long)device->physical->max_memory_bytes);
     if (!ct_vk_choose_type(types, needed->memoryTypeBits, local, &info.memoryTypeIndex))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s has no memory type for images", device->info->name);
-    if ((r = ct_vk_result(device->vk.vkAllocateMemory(device->handle, &info, NULL, &image->memory), "vkAllocateMemory")) != CUDA_SUCCESS)
+    if ((r = ct_vk_allocate(device, &info, &image->memory)) != CUDA_SUCCESS)
         return r;
     image->heap = types->memoryTypes[info.memoryTypeIndex].heapIndex;
     image->charged_bytes = needed->size;

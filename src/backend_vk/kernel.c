@@ -4,11 +4,13 @@
 #include "queue.h"
 
 #include "core/base/log.h"
+#include "core/base/resource_limits.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define CT_CHANNEL "kernel"
+#define COMPILER_BYTES ((uint64_t)32 << 20)
 
 /* The specialization constants in the order of enum ptx2spv_spec_constant; they are also the key of a variant. */
 struct constants {
@@ -175,6 +177,16 @@ __attribute__((noinline)) static CUresult call_compiler(struct ct_backend_device
                         "vkCreateComputePipelines");
 }
 
+/* LLVM ends the process when it finds no memory for code, and other threads of lavapipe crash: with a limit of 12 MiB beyond what was mapped
+ * it did. It compiles here and when a kernel runs for the first time. */
+CUresult ct_vk_check_room(const struct ct_backend_device *device)
+{
+    if (device->info->kind != CT_DEVICE_CPU || ct_limit_allows_mapping(COMPILER_BYTES))
+        return CUDA_SUCCESS;
+    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the limit on memory leaves less than the %llu MiB that the driver may need for a kernel",
+                   (unsigned long long)(COMPILER_BYTES >> 20));
+}
+
 /* ci/tsan.supp excuses what ThreadSanitizer finds below this function: the driver, whose own locks it does not see. So this only reads what
  * does not change any more, and is a function of its own in optimized builds, too. */
 __attribute__((noinline)) static CUresult create_pipeline(struct ct_kernel_image *kernel, const struct constants *constants,
@@ -218,7 +230,8 @@ static CUresult add_variant(struct ct_kernel_image *kernel, const struct constan
 
     if (!made)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "variant of %s", kernel->name);
-    if ((r = create_pipeline(kernel, constants, &made->pipeline)) != CUDA_SUCCESS) {
+    if ((r = ct_vk_check_room(kernel->device)) != CUDA_SUCCESS ||
+        (r = create_pipeline(kernel, constants, &made->pipeline)) != CUDA_SUCCESS) {
         free(made);
         return r;
     }

@@ -333,11 +333,13 @@ static bool is_large(const struct ct_backend_device *device, uint64_t size_bytes
 }
 
 /* Whether pages of the library are used although the driver could allocate the memory: device memory in the file, so that other processes
- * can map it, and host memory with huge pages. */
+ * can map it, host memory with huge pages, and all memory if the driver's own would be in a file that must not grow. */
 static bool prefers_pages(const struct ct_backend_device *device, const struct ct_memory_request *request)
 {
     if (!takes_pages(device))
         return false;
+    if (ct_vk_allocates_in_file(device->info))
+        return true;
     return request->kind == CT_MEMORY_DEVICE ? device->file.bytes != 0 : deserves_huge_pages(device, request->size_bytes);
 }
 

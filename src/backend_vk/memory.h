@@ -59,6 +59,11 @@ static inline VkExternalMemoryHandleTypeFlagBits ct_vk_fd_type(const struct ct_f
 }
 /* memory_piece.c. Imports memory of one type from a duplicate of the descriptor; dedicated memory is dedicated to `buffer`. `next` is
  * appended to the pNext chain. */
+/* lavapipe's memory is in one file in memory. A limit on the size of files (RLIMIT_FSIZE) ends the process in the driver, by SIGXFSZ, or by
+ * SIGBUS at the first access if that signal is ignored. This is whether there is such a limit, for a CPU device. */
+bool ct_vk_allocates_in_file(const struct ct_device_info *info);
+/* Allocates memory of the driver's own. OUT_OF_MEMORY: also if its file could exceed the limit; what was freed counts as in use. */
+CUresult ct_vk_allocate(struct ct_backend_device *device, const VkMemoryAllocateInfo *info, VkDeviceMemory *out);
 CUresult ct_vk_allocate_from_fd(struct ct_backend_device *device, const struct ct_fd_import *import, VkBuffer buffer, uint32_t type,
                                 const void *next, VkDeviceMemory *out);
 

@@ -9,11 +9,13 @@
 #include "memory.h"
 
 #include "core/base/log.h"
+#include "core/base/resource_limits.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #define CT_CHANNEL "memory"
+#define DRIVER_FILE_GRAIN ((uint64_t)64 << 10) /* more than the page before the data, and what alignment costs */
 
 /* Types with these flags are not used: atomics and performance differ in them; protected memory cannot be used at all. */
 #define SKIPPED                                                                                                                            \
@@ -90,6 +92,28 @@ CUresult ct_vk_allocate_from_fd(struct ct_backend_device *device, const struct c
     return ct_vk_result(result, "vkAllocateMemory");
 }
 
+/* What the drivers of CPU devices have allocated while there was a limit on the size of files: their file belongs to the process. Relaxed: a
+ * count. */
+static atomic_uint_fast64_t driver_file_bytes;
+
+bool ct_vk_allocates_in_file(const struct ct_device_info *info)
+{
+    return info->kind == CT_DEVICE_CPU && ct_limit_of_files() != UINT64_MAX;
+}
+
+CUresult ct_vk_allocate(struct ct_backend_device *device, const VkMemoryAllocateInfo *info, VkDeviceMemory *out)
+{
+    if (ct_vk_allocates_in_file(device->info)) {
+        const uint64_t bytes = (info->allocationSize + DRIVER_FILE_GRAIN - 1) & ~(DRIVER_FILE_GRAIN - 1);
+        const uint64_t before = atomic_fetch_add_explicit(&driver_file_bytes, bytes, memory_order_relaxed);
+
+        if (before > ct_limit_of_files() || bytes > ct_limit_of_files() - before)
+            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the driver's memory is in a file, for which the limit is %llu bytes",
+                           (unsigned long long)ct_limit_of_files());
+    }
+    return ct_vk_result(device->vk.vkAllocateMemory(device->handle, info, NULL, out), "vkAllocateMemory");
+}
+
 /* Allocates memory as described by *info, or imports that of a file descriptor. */
 static CUresult allocate_handle(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, const VkMemoryAllocateInfo *info,
                                 struct ct_vk_piece *piece)
@@ -97,7 +121,9 @@ static CUresult allocate_handle(struct ct_backend_device *device, const struct c
     if (plan->import_fd) /* memory that is bound to a sparse buffer cannot be dedicated to it */
         return ct_vk_allocate_from_fd(device, plan->import_fd, plan->sparse ? VK_NULL_HANDLE : piece->buffer, info->memoryTypeIndex,
                                       info->pNext, &piece->handle);
-    return ct_vk_result(device->vk.vkAllocateMemory(device->handle, info, NULL, &piece->handle), "vkAllocateMemory");
+    if (plan->import)
+        return ct_vk_result(device->vk.vkAllocateMemory(device->handle, info, NULL, &piece->handle), "vkAllocateMemory");
+    return ct_vk_allocate(device, info, &piece->handle);
 }
 
 /* The bytes to bind to a sparse buffer: whole granules, but no more than the imported memory has. */

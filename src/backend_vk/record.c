@@ -336,6 +336,8 @@ CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *laun
     struct dispatch dispatch;
     CUresult r;
 
+    if ((r = ct_vk_check_room(queue->device)) != CUDA_SUCCESS)
+        return r;
     if (!variant && (r = find_variant(queue->device, launch, &variant)) != CUDA_SUCCESS)
         return r;
     dispatch.pipeline = ct_vk_kernel_pipeline(launch->kernel, variant);

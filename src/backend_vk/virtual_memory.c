@@ -148,7 +148,7 @@ static CUresult allocate_chunk(struct ct_physical *physical, struct chunk *chunk
                                              .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
     const VkMemoryAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = &flags, .allocationSize = chunk->size_bytes, .memoryTypeIndex = type};
-    CUresult r = ct_vk_result(device->vk.vkAllocateMemory(device->handle, &info, NULL, &chunk->handle), "vkAllocateMemory");
+    CUresult r = ct_vk_allocate(device, &info, &chunk->handle);
 
     if (r != CUDA_SUCCESS)
         return r;

@@ -167,6 +167,8 @@ void ct_vk_kernel_destroy(struct ct_kernel_image *kernel);
 /* Returns the kernel's variant for a launch, compiled at the first use. split: the grid is dispatched in pieces. INVALID_VALUE: more
  * threads or shared memory than the device has. */
 CUresult ct_vk_kernel_variant(const struct ct_launch *launch, bool split, const struct ct_kernel_variant **out);
+/* OUT_OF_MEMORY: the driver could not map the memory that it may need to compile or run a kernel (setrlimit). */
+CUresult ct_vk_check_room(const struct ct_backend_device *device);
 struct ct_vk_pipeline ct_vk_kernel_pipeline(const struct ct_kernel_image *kernel, const struct ct_kernel_variant *variant);
 const struct ptx2spv_kernel_info *ct_vk_kernel_info(const struct ct_kernel_image *kernel);
 const struct ct_backend_device *ct_vk_kernel_device(const struct ct_kernel_image *kernel);

@@ -4,6 +4,7 @@
 #include "memory_file.h"
 
 #include "core/base/log.h"
+#include "core/base/resource_limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,30 +12,22 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define CT_CHANNEL "memory"
 #define FILE_BYTES ((uint64_t)1 << 62)
 #define GRAIN_BYTES ((uint64_t)2 << 20) /* the alignment of claims, which suits huge pages */
 
-/* Exceeding the process's file size limit would raise SIGXFSZ. */
-static uint64_t allowed_bytes(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > FILE_BYTES)
-        return FILE_BYTES;
-    return limit.rlim_cur;
-}
-
 CUresult ct_memory_file_open(struct ct_memory_file *file)
 {
-    uint64_t bytes = allowed_bytes();
-    int fd = memfd_create("cuttle memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const uint64_t allowed = ct_limit_of_files(), bytes = allowed < FILE_BYTES ? allowed : FILE_BYTES;
+    int fd;
     CUresult r;
 
     *file = (struct ct_memory_file){.fd = -1};
+    if (bytes < GRAIN_BYTES) /* nothing could be claimed */
+        return CUDA_SUCCESS;
+    fd = memfd_create("cuttle memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "cannot create a memory file: %s", strerror(errno));
     if (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {

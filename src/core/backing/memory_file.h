@@ -15,7 +15,7 @@ struct ct_memory_file {
     atomic_uint_fast64_t next; /* the end of the part ever used; relaxed: a counter */
 };
 
-/* OUT_OF_MEMORY: the file is not open afterwards. */
+/* OUT_OF_MEMORY: the file is not open afterwards. Nor is it after success if the process may not have such files (RLIMIT_FSIZE). */
 CUresult ct_memory_file_open(struct ct_memory_file *file);
 void ct_memory_file_close(struct ct_memory_file *file); /* mappings remain valid; accepts a file that is not open */
 /* Allocates `size_bytes` of new pages. OUT_OF_MEMORY: the file is not open, or exhausted. */

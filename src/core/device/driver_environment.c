@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A workaround for a fault of LLVM: before version 23 its AVX-512 code computes wrong results (docs/devices.md), and both lavapipe and
+/* Variables that drivers read when they start. Most are a workaround for a fault of LLVM: before version 23 its AVX-512 code computes wrong results (docs/devices.md), and both lavapipe and
  * Intel's OpenCL runtime for CPUs use it. Each has a variable that disables AVX-512. A variable that the user has set is not changed.
  *
  * Mesa reads its variable once, when the driver enumerates its devices; Intel's runtime (2026.2) reads its own at the first
@@ -13,6 +13,7 @@
 #include "driver_environment.h"
 
 #include "core/base/locks.h"
+#include "core/base/resource_limits.h"
 #include "workarounds.h"
 
 #include <stdbool.h>
@@ -174,15 +175,30 @@ static bool has_avx512(void)
 #endif
 }
 
+static bool needs_no_avx512(void)
+{
+    return has_avx512() && (ct_workarounds_of(AFFECTED, "") & CT_WORKAROUND(AVX512));
+}
+
 void ct_driver_environment_enter(void)
 {
-    static const struct ct_variable no_avx512[] = {
-        {"GALLIUM_OVERRIDE_CPU_CAPS", "avx"},       /* lavapipe: its name for at most AVX2 */
-        {"CL_CONFIG_CPU_TARGET_ARCH", "core-avx2"}, /* Intel's OpenCL runtime for CPUs */
+    const struct {
+        bool is_needed;
+        struct ct_variable variable;
+    } all[] = {
+        {needs_no_avx512(), {"GALLIUM_OVERRIDE_CPU_CAPS", "avx"}},       /* lavapipe: its name for at most AVX2 */
+        {needs_no_avx512(), {"CL_CONFIG_CPU_TARGET_ARCH", "core-avx2"}}, /* Intel's OpenCL runtime for CPUs */
+        /* Mesa: a file of its cache that grows beyond the limit would end the process (SIGXFSZ). */
+        {ct_limit_of_files() != UINT64_MAX, {"MESA_SHADER_CACHE_DISABLE", "true"}},
     };
-    const bool is_needed = has_avx512() && (ct_workarounds_of(AFFECTED, "") & CT_WORKAROUND(AVX512));
+    struct ct_variable needed[sizeof all / sizeof *all];
+    size_t count = 0;
 
-    ct_environment_enter(no_avx512, is_needed ? sizeof no_avx512 / sizeof *no_avx512 : 0);
+    _Static_assert(sizeof all / sizeof *all <= CT_VARIABLES_MAX, "they are added at one time");
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].is_needed)
+            needed[count++] = all[i].variable;
+    ct_environment_enter(needed, count);
 }
 
 void ct_driver_environment_leave(void)

@@ -3,6 +3,8 @@
  * renamed, so that many processes may write it at once, and it is only valid if its length, its key and its checksum are correct. */
 #include "probe.h"
 
+#include "core/base/resource_limits.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +114,7 @@ void ct_probe_cache_write(const struct ct_device_info *info, uint32_t claims, ui
     bool whole;
     int file;
 
-    if (!find_file(info, claims, path))
+    if (sizeof record > ct_limit_of_files() || !find_file(info, claims, path))
         return;
     memcpy(record.magic, magic, sizeof magic);
     record.check = check_of(&record);

@@ -7,6 +7,7 @@
 #include "shared_event.h"
 
 #include "core/base/log.h"
+#include "core/base/resource_limits.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -60,8 +61,11 @@ static CUresult map(int fd, struct ct_shared_event **out)
 
 CUresult ct_shared_event_create(struct ct_shared_event **out)
 {
-    int fd = memfd_create("cuttle event", MFD_CLOEXEC);
+    int fd;
 
+    if (sizeof(struct page) > ct_limit_of_files())
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the limit on the size of files allows no event of several processes");
+    fd = memfd_create("cuttle event", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, sizeof(struct page)) != 0) {
         CUresult r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "memory for an event of several processes cannot be shared: %s", strerror(errno));
 

@@ -9,6 +9,7 @@
 
 #include "core/device/device.h"
 #include "core/base/log.h"
+#include "core/base/resource_limits.h"
 #include "core/memory/memory.h"
 #include "core/base/process.h"
 
@@ -46,9 +47,11 @@ static struct ct_device *find_device(const uint8_t uuid[16])
 
 static CUresult write_record(const struct record *record, int *out_fd)
 {
-    int fd = memfd_create("cuttle memory pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd;
 
-    if (fd < 0)
+    if (sizeof *record > ct_limit_of_files())
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the limit on the size of files allows no file for a pool");
+    if ((fd = memfd_create("cuttle memory pool", MFD_CLOEXEC | MFD_ALLOW_SEALING)) < 0)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no file descriptor for a pool: %s", strerror(errno));
     if (write(fd, record, sizeof *record) != (ssize_t)sizeof *record || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
         close(fd);

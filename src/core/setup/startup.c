@@ -6,6 +6,7 @@
 #include "core/base/float_environment.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/base/resource_limits.h"
 #include "core/device/absence.h"
 #include "core/device/workarounds.h"
 #include "device_setup.h"
@@ -15,8 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define CT_CHANNEL "process"
+#define BASE_MIB UINT64_C(256)
+#define THREAD_MIB UINT64_C(72)
 
 static const struct ct_backend *const backends[] = {
     &ct_backend_vk,
@@ -283,13 +287,33 @@ static void report_no_device(void)
             *ct_config()->backend ? " with CUTTLE_BACKEND=" : "", ct_config()->backend, tried.text);
 }
 
+/* Drivers of CPU devices crash when they cannot map memory. What lavapipe maps until it has run a small kernel: Mesa 25.0 and LLVM, and for
+ * each of its threads (one for a processor, at most 32, and a few others) a stack and a heap of the C library. With
+ * 2 processors it crashed with less than 600 MiB at times. */
+static CUresult check_address_space(void)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const uint64_t threads = 4 + (uint64_t)(processors < 1 ? 1 : processors > 32 ? 32 : processors);
+    const uint64_t bytes = BASE_MIB + THREAD_MIB * threads;
+
+    if (ct_limit_allows_mapping(bytes << 20))
+        return CUDA_SUCCESS;
+    if (!ct_process.absence_logged)
+        ct_log(CT_LOG_ERROR, "no CUDA device: the limit on memory (ulimit -v or -d) leaves less than the %llu MiB that drivers may need",
+               (unsigned long long)bytes);
+    ct_process.absence_logged = true;
+    return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "drivers cannot be started with so little memory");
+}
+
 static CUresult start_locked(void)
 {
     struct candidates list = {NULL, 0};
     CUresult r;
 
     check_options();
-    r = find_candidates(&list);
+    r = check_address_space();
+    if (r == CUDA_SUCCESS)
+        r = find_candidates(&list);
     if (r == CUDA_SUCCESS && list.count == 0)
         report_no_device();
     if (r == CUDA_SUCCESS)

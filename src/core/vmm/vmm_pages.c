@@ -11,6 +11,7 @@
 
 #include "core/backing/address_rule.h"
 #include "core/base/log.h"
+#include "core/base/resource_limits.h"
 #include "core/backing/reservation.h"
 
 #include <fcntl.h>
@@ -30,7 +31,7 @@
 
 static CUresult create_file(struct ct_device *device, uint64_t size_bytes, struct ct_vmm_memory *out)
 {
-    int fd = memfd_create("cuttle", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = size_bytes > ct_limit_of_files() ? -1 : memfd_create("cuttle", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
     if (fd < 0)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a file for %llu bytes cannot be created", (unsigned long long)size_bytes);
