@@ -65,6 +65,7 @@ static const struct ct_timeline_calls timeline_calls = {
 
 const struct ct_backend ct_backend_cl = {
     .name = "opencl",
+    .prepare = ct_cl_prepare,
     .enumerate = enumerate,
     .absence = absence,
     .device_open = ct_cl_device_open,

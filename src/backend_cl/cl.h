@@ -47,6 +47,8 @@ struct ct_cl_instance {
 
 /* Loads OpenCL and finds the devices, once. Never fails: without OpenCL there are no devices. */
 const struct ct_cl_instance *ct_cl_instance_get(void);
+/* Finds out which runtimes can be loaded, before the first ct_cl_instance_get (runtimes.h). */
+void ct_cl_prepare(void);
 /* Examines a device. False: it lacks a required feature; *out_reason then names it (valid as long as the process lives). */
 bool ct_cl_device_examine(const struct ct_cl_api *api, cl_platform_id platform, cl_device_id handle, struct ct_cl_physical *out,
                           struct ct_device_info *out_info, const char **out_reason);

@@ -5,6 +5,7 @@
 
 #include "core/device/driver_environment.h"
 #include "core/base/log.h"
+#include "runtimes.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -132,11 +133,8 @@ static void explain_absence(struct ct_cl_instance *instance)
     ct_absence_add_variables(&instance->absence, variables, sizeof variables / sizeof *variables);
 }
 
-static void start(void)
+static void start_loader(void)
 {
-    struct ct_cl_signals *signals = ct_cl_signals_save();
-
-    ct_driver_environment_enter();
     if (load_api(&state.api)) {
         state.instance.api = &state.api;
         find_devices(&state.instance);
@@ -144,8 +142,47 @@ static void start(void)
         if (!state.instance.n_devices)
             explain_absence(&state.instance);
     }
+}
+
+static void start(void)
+{
+    struct ct_cl_signals *signals = ct_cl_signals_save();
+    const char *folder = NULL, *reason = NULL;
+
+    switch (ct_cl_runtimes_choose(&folder, &reason)) {
+    case CT_CL_ALL:
+        ct_driver_environment_enter();
+        break;
+    case CT_CL_SOME: {
+        const struct ct_variable listed[] = {{"OCL_ICD_VENDORS", folder, true}, {"OPENCL_VENDOR_PATH", folder, true}};
+
+        ct_driver_environment_enter_with(listed, sizeof listed / sizeof *listed);
+        break;
+    }
+    case CT_CL_NONE:
+        ct_absence_note(&state.instance.absence, "%s", reason);
+        ct_cl_signals_restore(signals);
+        return;
+    }
+    start_loader();
     ct_driver_environment_leave();
+    ct_cl_runtimes_remove_folder();
     ct_cl_signals_restore(signals);
+}
+
+/* What a child process does: the same. */
+static void try_start(void *user)
+{
+    (void)user;
+    ct_driver_environment_enter();
+    start_loader();
+}
+
+void ct_cl_prepare(void)
+{
+#ifndef __SANITIZE_THREAD__ /* which ends a forked child that starts threads */
+    ct_cl_runtimes_try(try_start);
+#endif
 }
 
 const struct ct_cl_instance *ct_cl_instance_get(void)

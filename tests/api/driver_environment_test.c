@@ -25,7 +25,7 @@
 
 extern char **environ;
 
-static const struct ct_variable variables[] = {{NAME, "ours"}, {OTHER, "ours, too"}};
+static const struct ct_variable variables[] = {{NAME, "ours", false}, {OTHER, "ours, too", false}};
 
 static void enter(void)
 {
@@ -75,6 +75,18 @@ static void test_what_the_user_has_set_stays(void **state)
     ct_environment_leave();
     expect(NAME, "");
     expect(OTHER, NULL);
+}
+
+static void test_what_is_replaced_comes_back(void **state)
+{
+    static const struct ct_variable replaced = {NAME, "ours", true};
+
+    (void)state;
+    setenv(NAME, "theirs", 1);
+    ct_environment_enter(&replaced, 1);
+    expect(NAME, "ours");
+    ct_environment_leave();
+    expect(NAME, "theirs");
 }
 
 static void test_brackets_in_each_other(void **state)
@@ -182,7 +194,7 @@ static const char *lavapipe_or_null(void)
 /* Without AVX its vectors have 128 bits, as its device name shows. Later it reports the value that it read first. */
 static void test_lavapipe_reads_it_in_time(void **state)
 {
-    static const struct ct_variable no_avx = {"GALLIUM_OVERRIDE_CPU_CAPS", "sse4.1"};
+    static const struct ct_variable no_avx = {"GALLIUM_OVERRIDE_CPU_CAPS", "sse4.1", false};
     const char *name;
 
     (void)state;
@@ -241,7 +253,7 @@ static int outcome_with(const struct ct_variable *variable)
 
 static void test_intel_reads_it_in_time(void **state)
 {
-    static const struct ct_variable no_such = {"CL_CONFIG_CPU_TARGET_ARCH", "no such processor"};
+    static const struct ct_variable no_such = {"CL_CONFIG_CPU_TARGET_ARCH", "no such processor", false};
     int usual;
 
     (void)state;
@@ -259,6 +271,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_within_the_bracket_only, clean, clean),
         cmocka_unit_test_setup_teardown(test_what_the_user_has_set_stays, clean, clean),
+        cmocka_unit_test_setup_teardown(test_what_is_replaced_comes_back, clean, clean),
         cmocka_unit_test_setup_teardown(test_brackets_in_each_other, clean, clean),
         cmocka_unit_test_setup_teardown(test_changes_within_the_bracket_stay, clean, clean),
         cmocka_unit_test_setup_teardown(test_empty_environment, clean, clean),

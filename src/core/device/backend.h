@@ -400,6 +400,7 @@ struct ct_semaphore_calls {
 struct ct_backend {
     const char *name; /* its name in CUTTLE_BACKEND */
 
+    void (*prepare)(void); /* or NULL: called once, before the drivers of any backend are loaded */
     /* Enumerates the devices. *out_count may be 0. The array is never freed; repeated calls return the same one. */
     CUresult (*enumerate)(const struct ct_device_info **out_infos, unsigned *out_count);
     /* After enumerate has found no device: what was tried, for the user. The text is never freed. */

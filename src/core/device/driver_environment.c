@@ -23,7 +23,7 @@
 
 extern char **environ;
 
-#define CT_VARIABLES_MAX 4                                     /* variables added at a time */
+#define CT_VARIABLES_MAX 8                                     /* variables added at a time */
 #define AFFECTED (CT_DRIVER_LAVAPIPE | CT_DRIVER_INTEL_CL_CPU) /* the drivers that read the variables */
 
 /* An array that replaces the application's, or did so earlier. */
@@ -31,7 +31,7 @@ struct copy {
     struct copy *next;
     char **theirs, **ours;
     size_t n_theirs, n_added;
-    char *added[CT_VARIABLES_MAX]; /* these follow `theirs` in `ours` */
+    char *added[CT_VARIABLES_MAX]; /* these precede `theirs` in `ours`, where getenv finds the first one of a name */
 };
 
 static struct {
@@ -60,11 +60,11 @@ static char *assignment(const struct ct_variable *variable)
     return text;
 }
 
-/* Chooses the variables that are not set. */
+/* Chooses the variables that are not set, or are replaced. */
 static void choose(struct copy *copy, const struct ct_variable *variables, size_t count)
 {
     for (size_t i = 0; i < count && copy->n_added < CT_VARIABLES_MAX; i++) {
-        char *text = getenv(variables[i].name) ? NULL : assignment(&variables[i]);
+        char *text = !variables[i].replaces && getenv(variables[i].name) ? NULL : assignment(&variables[i]);
 
         if (text)
             copy->added[copy->n_added++] = text;
@@ -89,9 +89,9 @@ static struct copy *extended(char **theirs, const struct ct_variable *variables,
         free(copy);
         return NULL;
     }
+    memcpy(copy->ours, copy->added, copy->n_added * sizeof *copy->added);
     if (copy->n_theirs)
-        memcpy(copy->ours, theirs, copy->n_theirs * sizeof *theirs);
-    memcpy(copy->ours + copy->n_theirs, copy->added, copy->n_added * sizeof *copy->added);
+        memcpy(copy->ours + copy->n_added, theirs, copy->n_theirs * sizeof *theirs);
     return copy;
 }
 
@@ -112,12 +112,12 @@ static bool is_untouched(const struct copy *copy)
 {
     size_t n = 0;
 
-    while (n < copy->n_theirs && copy->ours[n] == copy->theirs[n])
+    while (n < copy->n_theirs && copy->ours[copy->n_added + n] == copy->theirs[n])
         n++;
-    for (size_t i = 0; n == copy->n_theirs && i < copy->n_added; i++)
-        if (copy->ours[n + i] != copy->added[i])
+    for (size_t i = 0; i < copy->n_added; i++)
+        if (copy->ours[i] != copy->added[i])
             return false;
-    return n == copy->n_theirs && !copy->ours[n + copy->n_added];
+    return n == copy->n_theirs && !copy->ours[copy->n_added + n];
 }
 
 /* Removes our variables from an array that is in use, as unsetenv does. */
@@ -180,25 +180,32 @@ static bool needs_no_avx512(void)
     return has_avx512() && (ct_workarounds_of(AFFECTED, "") & CT_WORKAROUND(AVX512));
 }
 
-void ct_driver_environment_enter(void)
+void ct_driver_environment_enter_with(const struct ct_variable *others, size_t n_others)
 {
     const struct {
         bool is_needed;
         struct ct_variable variable;
     } all[] = {
-        {needs_no_avx512(), {"GALLIUM_OVERRIDE_CPU_CAPS", "avx"}},       /* lavapipe: its name for at most AVX2 */
-        {needs_no_avx512(), {"CL_CONFIG_CPU_TARGET_ARCH", "core-avx2"}}, /* Intel's OpenCL runtime for CPUs */
+        {needs_no_avx512(), {"GALLIUM_OVERRIDE_CPU_CAPS", "avx", false}},       /* lavapipe: its name for at most AVX2 */
+        {needs_no_avx512(), {"CL_CONFIG_CPU_TARGET_ARCH", "core-avx2", false}}, /* Intel's OpenCL runtime for CPUs */
         /* Mesa: a file of its cache that grows beyond the limit would end the process (SIGXFSZ). */
-        {ct_limit_of_files() != UINT64_MAX, {"MESA_SHADER_CACHE_DISABLE", "true"}},
+        {ct_limit_of_files() != UINT64_MAX, {"MESA_SHADER_CACHE_DISABLE", "true", false}},
     };
-    struct ct_variable needed[sizeof all / sizeof *all];
+    struct ct_variable needed[CT_VARIABLES_MAX];
     size_t count = 0;
 
-    _Static_assert(sizeof all / sizeof *all <= CT_VARIABLES_MAX, "they are added at one time");
+    _Static_assert(sizeof all / sizeof *all + CT_OTHER_VARIABLES_MAX <= CT_VARIABLES_MAX, "they are added at one time");
+    for (; count < n_others && count < CT_OTHER_VARIABLES_MAX; count++)
+        needed[count] = others[count];
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].is_needed)
             needed[count++] = all[i].variable;
     ct_environment_enter(needed, count);
+}
+
+void ct_driver_environment_enter(void)
+{
+    ct_driver_environment_enter_with(NULL, 0);
 }
 
 void ct_driver_environment_leave(void)

@@ -94,6 +94,9 @@ static CUresult find_candidates(struct candidates *list)
 {
     CUresult first_error = CUDA_SUCCESS;
 
+    for (size_t i = 0; i < CT_N_BACKENDS; i++)
+        if (is_asked(backends[i]) && backends[i]->prepare)
+            backends[i]->prepare();
     for (size_t i = 0; i < CT_N_BACKENDS; i++) {
         CUresult r;
 
