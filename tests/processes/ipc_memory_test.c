@@ -3,6 +3,8 @@
  * the driver API: NVIDIA's own driver must pass, too. The manual does not specify which error is returned when; the tests have Cuttle's. */
 #include "peer.h"
 
+#include <sys/prctl.h>
+
 #define LARGE ((size_t)3 << 20)
 #define SMALL ((size_t)5000) /* not a multiple of the allocation granularity */
 #define FLAG CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
@@ -390,6 +392,28 @@ static void which_memory_is_legal(void **state)
 
 /* "Calling cuMemFree on an exported memory region before calling cuIpcCloseMemHandle in the importing context will result in undefined
  * behavior": in Cuttle nothing is damaged, and the handle becomes invalid. */
+/* On CPU devices a handle's descriptor is that of all the device's memory, which a process that is not dumpable keeps to itself. */
+static void a_process_that_is_not_dumpable_shares_no_pages(void **state)
+{
+    CUipcMemHandle handle;
+    CUdeviceptr pointer;
+    int uses_pages = 0;
+    CUresult r;
+
+    (void)state;
+    ok(cuDeviceGetAttribute(&uses_pages, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 0));
+    ok(cuMemAlloc(&pointer, LARGE));
+    assert_int_equal(prctl(PR_SET_DUMPABLE, 0), 0);
+    r = cuIpcGetMemHandle(&handle, pointer);
+    if (on_cuttle() && uses_pages)
+        assert_int_equal(r, CUDA_ERROR_NOT_SUPPORTED);
+    else
+        assert_int_equal(r, CUDA_SUCCESS);
+    assert_int_equal(prctl(PR_SET_DUMPABLE, 1), 0);
+    ok(cuIpcGetMemHandle(&handle, pointer));
+    ok(cuMemFree(pointer));
+}
+
 static void freed_before_closed(void **state)
 {
     CUipcMemHandle handle;
@@ -469,6 +493,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(only_one_context_opens),
         cmocka_unit_test(wrong_arguments_are_refused),
         cmocka_unit_test(which_memory_is_legal),
+        cmocka_unit_test(a_process_that_is_not_dumpable_shares_no_pages),
         cmocka_unit_test(freed_before_closed),
         cmocka_unit_test(death_of_the_owner),
     };

@@ -18,6 +18,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define CT_CHANNEL "memory"
@@ -211,6 +212,13 @@ CUresult ct_backing_import_fd(struct ct_context *context, const struct ct_fd_imp
 
 /* ---- other processes ---- */
 
+/* On CPU devices a descriptor is that of all the device's memory. Another process of the user can open it in /proc anyway, unless this one
+ * is not dumpable (docs/notes/memory_file.md). */
+static bool would_reveal_memory(const struct ct_memory_share *part)
+{
+    return part->pages && prctl(PR_GET_DUMPABLE) != 1;
+}
+
 /* Exports all parts of the memory. */
 static CUresult export(struct ct_device *device, struct ct_memory *memory, struct ct_shared_memory *out)
 {
@@ -220,6 +228,10 @@ static CUresult export(struct ct_device *device, struct ct_memory *memory, struc
 
     if (r != CUDA_SUCCESS)
         return r;
+    if (would_reveal_memory(&first)) {
+        close(first.fd);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "this process is not dumpable, so memory of %s is not shared", device->info.name);
+    }
     shared.parts = calloc(first.n_parts, sizeof *shared.parts);
     if (!shared.parts) {
         close(first.fd);
