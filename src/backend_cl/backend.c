@@ -47,6 +47,7 @@ static const struct ct_queue_calls queue_calls = {
     .await_room = ct_cl_queue_await_room,
     .point = ct_cl_queue_point,
     .completed = ct_cl_queue_completed,
+    .working = ct_cl_queue_working,
     .await = ct_cl_queue_await,
 };
 
@@ -70,6 +71,7 @@ const struct ct_backend ct_backend_cl = {
     .absence = absence,
     .device_open = ct_cl_device_open,
     .device_close = ct_cl_device_close,
+    .device_give_up = ct_cl_device_give_up,
     .memory = &memory_calls,
     .sharing = &sharing_calls,
     .kernels = &kernel_calls,

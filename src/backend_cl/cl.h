@@ -70,6 +70,7 @@ struct ct_backend_device {
     atomic_uint_fast64_t used_bytes; /* relaxed: statistics */
     /* the CUresult that every queue returns from now on; CUDA_SUCCESS: the device is not lost. release: pairs with ct_cl_device_check */
     atomic_int lost;
+    atomic_bool given_up;             /* the runtime will never finish its work: nothing that it may use is freed */
     struct ct_memory_file file;       /* CT_CL_SYSTEM: the pages of memory of kind DEVICE */
     struct ct_mutex lock;             /* guards what follows */
     struct ct_cl_memory *allocations; /* CT_CL_BUFFER: all of them */
@@ -84,6 +85,9 @@ void ct_cl_device_close(struct ct_backend_device *device); /* takes NULL and a h
 CUresult ct_cl_device_check(struct ct_backend_device *device);
 /* Marks the device as lost (the first cause stays); returns `cause`. */
 CUresult ct_cl_device_lose(struct ct_backend_device *device, CUresult cause);
+/* The same, and its objects are not freed any more. */
+void ct_cl_device_give_up(struct ct_backend_device *device, CUresult cause);
+bool ct_cl_device_is_given_up(struct ct_backend_device *device);
 
 struct ct_cl_memory {
     struct ct_memory base;

@@ -39,9 +39,11 @@ static const struct driver_facts {
     enum ct_device_kind kind;
     const char *extensions;
     uint8_t native, exact[6], keeps_subnormals32, near_exp2, llvm_functions;
+    const char *thread_library;
+    bool shared_threads;
 } drivers[] = {
-#define DRIVER(platform, kind, extensions, native, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, llvm)                   \
-    {platform, kind, extensions, native, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, llvm},
+#define DRIVER(platform, kind, extensions, native, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, llvm, threads, shared)  \
+    {platform, kind, extensions, native, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, llvm, threads, shared},
 #include "drivers.def"
 };
 
@@ -394,6 +396,7 @@ bool ct_cl_device_examine(const struct ct_cl_api *api, cl_platform_id platform, 
                           struct ct_device_info *out_info, const char **out_reason)
 {
     struct subject subject = {.api = api, .platform = platform, .device = handle};
+    const struct driver_facts *driver;
 
     memset(out, 0, sizeof *out);
     memset(out_info, 0, sizeof *out_info);
@@ -410,6 +413,9 @@ bool ct_cl_device_examine(const struct ct_cl_api *api, cl_platform_id platform, 
     fill_physical(&subject, out_info->kind, out);
     fill_capabilities(&subject, out, out_info);
     fill_workarounds(&subject, out_info);
-    fill_target(&subject, find_driver(&subject, out_info->kind), out_info, &out_info->target);
+    driver = find_driver(&subject, out_info->kind);
+    out_info->thread_library = driver->thread_library;
+    out_info->shared_threads = driver->shared_threads;
+    fill_target(&subject, driver, out_info, &out_info->target);
     return true;
 }

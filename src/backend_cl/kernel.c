@@ -137,7 +137,7 @@ CUresult ct_cl_kernel_create(struct ct_backend_device *device, const char *name,
 
 void ct_cl_kernel_destroy(struct ct_kernel_image *kernel)
 {
-    if (!kernel)
+    if (!kernel || ct_cl_device_is_given_up(kernel->device))
         return;
     if (kernel->handle)
         kernel->device->api->clReleaseKernel(kernel->handle);

@@ -182,7 +182,7 @@ void ct_cl_memory_destroy(struct ct_memory *base)
     struct ct_cl_memory *memory = (struct ct_cl_memory *)base;
     struct ct_backend_device *device;
 
-    if (!memory)
+    if (!memory || ct_cl_device_is_given_up(base->device))
         return;
     device = base->device;
     unlink_memory(memory);

@@ -99,6 +99,18 @@ CUresult ct_cl_queue_completed(struct ct_queue *queue, uint64_t *out_point)
     return CUDA_SUCCESS;
 }
 
+bool ct_cl_queue_working(struct ct_queue *queue, uint64_t *out_first, uint64_t *out_last)
+{
+    bool works;
+
+    ct_mutex_lock(&queue->lock);
+    works = retire_locked(queue) == CUDA_SUCCESS && queue->count && status_of(queue, ct_cl_pending_at(queue, 0)->event) == CL_RUNNING;
+    if (works)
+        *out_first = *out_last = ct_cl_pending_at(queue, 0)->point;
+    ct_mutex_unlock(&queue->lock);
+    return works;
+}
+
 /* ---- waits of the host ---- */
 
 static uint64_t now_ns(void)

@@ -49,6 +49,7 @@ CUresult ct_cl_queue_flush(struct ct_queue *queue);
 CUresult ct_cl_queue_await_room(struct ct_queue *queue);
 uint64_t ct_cl_queue_point(struct ct_queue *queue);
 CUresult ct_cl_queue_completed(struct ct_queue *queue, uint64_t *out_point);
+bool ct_cl_queue_working(struct ct_queue *queue, uint64_t *out_first, uint64_t *out_last);
 CUresult ct_cl_queue_await(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin);
 
 /* Every command is enqueued between these two. begin limits the commands in flight and fails if the device is lost; end takes the event

@@ -42,7 +42,7 @@ CUresult ct_cl_queue_create(struct ct_backend_device *device, const struct ct_qu
 
 void ct_cl_queue_destroy(struct ct_queue *queue)
 {
-    if (!queue)
+    if (!queue || ct_cl_device_is_given_up(queue->device))
         return;
     if (queue->handle)
         queue->device->api->clReleaseCommandQueue(queue->handle);

@@ -75,7 +75,7 @@ static void release(struct ct_timeline *timeline)
     ct_mutex_lock(&timeline->lock);
     left = --timeline->references;
     ct_mutex_unlock(&timeline->lock);
-    if (left)
+    if (left || ct_cl_device_is_given_up(timeline->device))
         return;
     /* if the device was lost: otherwise these commands would wait for ever */
     complete(timeline->device, timeline->waiters, CL_INVALID_EVENT);

@@ -28,7 +28,7 @@ CUresult ct_cl_timestamp_create(struct ct_backend_device *device, struct ct_time
 
 void ct_cl_timestamp_destroy(struct ct_timestamp *timestamp)
 {
-    if (!timestamp)
+    if (!timestamp || ct_cl_device_is_given_up(timestamp->device))
         return;
     if (timestamp->event)
         timestamp->device->api->clReleaseEvent(timestamp->event);

@@ -82,6 +82,7 @@ static const struct ct_queue_calls queue_calls = {
     .await_room = ct_vk_queue_await_room,
     .point = ct_vk_queue_point,
     .completed = ct_vk_queue_completed,
+    .working = ct_vk_queue_working,
     .await = ct_vk_queue_await,
 };
 
@@ -112,6 +113,7 @@ const struct ct_backend ct_backend_vk = {
     .absence = absence,
     .device_open = device_open,
     .device_close = ct_vk_device_close,
+    .device_give_up = ct_vk_device_give_up,
     .memory = &memory_calls,
     .sharing = &sharing_calls,
     .virtual_memory = &virtual_memory_calls,

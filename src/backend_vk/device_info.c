@@ -333,6 +333,8 @@ static void fill_identity(const struct properties *properties, const bool has[CT
     snprintf(info->name, sizeof info->name, "%s", core->deviceName);
     snprintf(info->driver, sizeof info->driver, "%.120s %.120s", properties->v12.driverName, properties->v12.driverInfo);
     info->kind = device_kind(core->deviceType);
+    if (properties->v12.driverID == VK_DRIVER_ID_MESA_LLVMPIPE)
+        info->thread_library = "libvulkan_lvp.so";
     info->vendor_id = core->vendorID;
     info->device_id = core->deviceID;
     memcpy(info->uuid, properties->v11.deviceUUID, sizeof info->uuid);

@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a device is lost. */
+/* Whether a device is lost, or even given up: then the driver still executes something that never ends. So nothing waits for the driver or
+ * frees anything that it may use. */
 #include "vk.h"
 
 CUresult ct_vk_device_check(struct ct_backend_device *device)
 {
     return (CUresult)atomic_load_explicit(&device->lost, memory_order_acquire);
+}
+
+void ct_vk_device_give_up(struct ct_backend_device *device, CUresult cause)
+{
+    atomic_store_explicit(&device->given_up, true, memory_order_relaxed); /* the next line publishes it */
+    (void)ct_vk_device_lose(device, cause);
+}
+
+bool ct_vk_device_is_given_up(struct ct_backend_device *device)
+{
+    return ct_vk_device_check(device) != CUDA_SUCCESS && atomic_load_explicit(&device->given_up, memory_order_relaxed);
 }
 
 CUresult ct_vk_device_lose(struct ct_backend_device *device, CUresult cause)

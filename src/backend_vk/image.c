@@ -275,7 +275,7 @@ void ct_vk_image_destroy(struct ct_texel_image *base)
     struct ct_vk_image *image = (struct ct_vk_image *)base;
     struct ct_backend_device *device;
 
-    if (!image)
+    if (!image || ct_vk_device_is_given_up(base->device))
         return;
     device = base->device;
     if (image->handle)

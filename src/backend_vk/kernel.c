@@ -95,7 +95,7 @@ void ct_vk_kernel_destroy(struct ct_kernel_image *kernel)
 {
     struct ct_backend_device *device;
 
-    if (!kernel)
+    if (!kernel || ct_vk_device_is_given_up(kernel->device))
         return;
     device = kernel->device;
     for (struct ct_kernel_variant *variant = kernel->variants, *next; variant; variant = next) {

@@ -411,7 +411,7 @@ void ct_vk_memory_destroy(struct ct_memory *base)
 {
     struct ct_vk_memory *memory = (struct ct_vk_memory *)base;
 
-    if (!memory)
+    if (!memory || ct_vk_device_is_given_up(base->device))
         return;
     if (memory->n_made && !memory->pieces[0].handle) /* a range: an unbinding may be pending; the result of a lost device does not matter */
         (void)ct_vk_sparse_await_all(base->device);

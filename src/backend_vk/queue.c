@@ -61,7 +61,7 @@ void ct_vk_queue_destroy(struct ct_queue *queue)
 {
     struct ct_vk_scheduler *scheduler;
 
-    if (!queue)
+    if (!queue || ct_vk_device_is_given_up(queue->device))
         return;
     scheduler = queue->scheduler;
     ct_mutex_lock(&scheduler->lock);
@@ -315,6 +315,23 @@ CUresult ct_vk_queue_completed(struct ct_queue *queue, uint64_t *out_point)
         return r;
     *out_point = done;
     return CUDA_SUCCESS;
+}
+
+bool ct_vk_queue_working(struct ct_queue *queue, uint64_t *out_first, uint64_t *out_last)
+{
+    const struct ct_vk_batch *oldest;
+    bool works;
+
+    ct_mutex_lock(&queue->scheduler->lock);
+    ct_vk_scheduler_retire_locked(queue->device_queue);
+    oldest = queue->device_queue->in_flight.first; /* the device queue executes batches in order */
+    works = oldest && oldest->queue == queue;
+    if (works) {
+        *out_first = queue->completed + 1;
+        *out_last = oldest->last_point;
+    }
+    ct_mutex_unlock(&queue->scheduler->lock);
+    return works;
 }
 
 static CUresult spin_for(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns)

@@ -163,6 +163,7 @@ CUresult ct_vk_queue_flush(struct ct_queue *queue);
 CUresult ct_vk_queue_await_room(struct ct_queue *queue);
 uint64_t ct_vk_queue_point(struct ct_queue *queue);
 CUresult ct_vk_queue_completed(struct ct_queue *queue, uint64_t *out_point);
+bool ct_vk_queue_working(struct ct_queue *queue, uint64_t *out_first, uint64_t *out_last);
 CUresult ct_vk_queue_await(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin);
 
 /* record.c */

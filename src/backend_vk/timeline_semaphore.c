@@ -46,7 +46,7 @@ void ct_vk_timeline_semaphore_retain_locked(struct ct_vk_timeline_semaphore *sem
 
 void ct_vk_timeline_semaphore_release_locked(struct ct_backend_device *device, struct ct_vk_timeline_semaphore *semaphore)
 {
-    if (!semaphore || --semaphore->references)
+    if (!semaphore || --semaphore->references || ct_vk_device_is_given_up(device))
         return;
     device->vk.vkDestroySemaphore(device->handle, semaphore->handle, NULL);
     free(semaphore);

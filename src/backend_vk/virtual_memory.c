@@ -192,7 +192,7 @@ void ct_vk_physical_destroy(struct ct_physical *physical)
 {
     struct ct_backend_device *device;
 
-    if (!physical)
+    if (!physical || ct_vk_device_is_given_up(physical->device))
         return;
     device = physical->device;
     (void)ct_vk_sparse_await_all(device); /* an unbinding may be pending; the result of a lost device does not matter */

@@ -123,6 +123,7 @@ struct ct_backend_device {
     bool capture_statistics;                             /* pipelines record the compiler's statistics */
     atomic_uint_fast64_t heap_used[VK_MAX_MEMORY_HEAPS]; /* relaxed: statistics */
     atomic_int lost; /* the CUresult that every queue returns from now on; CUDA_SUCCESS: not lost. release: pairs with ct_vk_device_check */
+    atomic_bool given_up; /* see device_loss.c */
     struct ct_vk_scheduler *scheduler;
     struct ct_vk_timestamp_pool *timestamps;
     struct ct_memory_file file; /* CPU devices: the pages of their memory */
@@ -141,6 +142,9 @@ void ct_vk_device_close(struct ct_backend_device *device); /* takes NULL and a p
 CUresult ct_vk_device_check(struct ct_backend_device *device);
 /* Marks the device as lost (the first cause is kept); returns `cause`. */
 CUresult ct_vk_device_lose(struct ct_backend_device *device, CUresult cause);
+/* The same, and the driver will never finish its work: objects are not freed any more. */
+void ct_vk_device_give_up(struct ct_backend_device *device, CUresult cause);
+bool ct_vk_device_is_given_up(struct ct_backend_device *device);
 
 CUresult ct_vk_memory_info(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total);
 CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);

@@ -809,6 +809,17 @@ static CUresult mock_queue_completed(struct ct_queue *queue, uint64_t *out_point
     return CUDA_SUCCESS;
 }
 
+static bool mock_queue_working(struct ct_queue *queue, uint64_t *out_first, uint64_t *out_last)
+{
+    bool works;
+
+    lock();
+    works = queue->line->completed < queue->recorded;
+    *out_first = *out_last = queue->line->completed + 1;
+    unlock();
+    return works;
+}
+
 static CUresult mock_queue_await(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin)
 {
     (void)spin, (void)timeout_ns; /* core always waits without a timeout */
@@ -976,6 +987,7 @@ static const struct ct_queue_calls queue_calls = {
     .await_room = mock_queue_await_room,
     .point = mock_queue_point,
     .completed = mock_queue_completed,
+    .working = mock_queue_working,
     .await = mock_queue_await,
 };
 

@@ -3,15 +3,17 @@
 #include "device_open.h"
 
 #include "core/base/float_environment.h"
+#include "core/device/device_loss.h"
 #include "host_aliases.h"
+#include "kernel_faults.h"
 
 CUresult ct_device_open_locked(struct ct_device *device)
 {
     struct ct_float_environment before;
-    CUresult r;
+    CUresult r = ct_device_check_usable(device);
 
-    if (device->opened)
-        return CUDA_SUCCESS;
+    if (r != CUDA_SUCCESS || device->opened)
+        return r;
     ct_float_environment_enter(&before); /* the driver of a CPU device starts the threads that run kernels */
     r = device->backend->device_open(device->backend_index, &device->opened);
     ct_float_environment_restore(&before);
@@ -19,6 +21,7 @@ CUresult ct_device_open_locked(struct ct_device *device)
         return r;
     device->primary->backend_device = device->opened; /* objects that belong to the device and to no context use the primary context */
     ct_host_aliases_open(device);
+    ct_kernel_faults_watch_locked(device);
     return CUDA_SUCCESS;
 }
 

@@ -34,9 +34,11 @@ enum ct_lock_rank {
     CT_RANK_HOST_ALIASES,   /* host_aliases.c: host memory that other devices may import */
     CT_RANK_SHARES,         /* memory_share.c: memory shared with other processes */
     CT_RANK_HANDLES,        /* object.c */
+    CT_RANK_RUNNING,        /* running.c: the kernels of a device that are not complete */
     CT_RANK_BACKEND,        /* all locks of backends: after those of core above */
     CT_RANK_SHUTDOWN_GUARD, /* shutdown_guard.c: driver calls of background threads */
     CT_RANK_ENVIRONMENT,    /* driver_environment.c */
+    CT_RANK_KERNEL_FAULTS,  /* kernel_faults.c */
     CT_RANK_PRINT,          /* print.c: reading records; only the standard output is used under it */
     CT_RANK_LOG,
 };

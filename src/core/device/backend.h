@@ -103,8 +103,12 @@ struct ct_device_info {
     struct ct_image_limits images; /* limits of CUDA arrays */
     bool sparse_images;            /* memory from physical_create can be bound to images after their creation */
     bool opaque_images;            /* arrays are images of the backend (struct ct_image_calls); else core keeps them in plain memory */
-    bool unproven_warps;           /* warps are native if a probe of the device succeeds (probe_warps.c), else collective */
-    uint32_t workarounds;          /* active workarounds: a set of CT_WORKAROUND(..); the target has those of the compiler */
+    /* CPU devices: the beginning of the file name of the library whose threads execute kernels; NULL: unknown. shared_threads: the
+     * application may use this library, too, so only its faults in code that belongs to no file are faults of kernels. */
+    const char *thread_library;
+    bool shared_threads;
+    bool unproven_warps;  /* warps are native if a probe of the device succeeds (probe_warps.c), else collective */
+    uint32_t workarounds; /* active workarounds: a set of CT_WORKAROUND(..); the target has those of the compiler */
     struct ptx2spv_target target;
 };
 
@@ -365,6 +369,9 @@ struct ct_queue_calls {
     uint64_t (*point)(struct ct_queue *queue); /* of the last recorded command; 0: none */
     /* All commands up to *out_point are complete. Never blocks. An error means that the device is lost or the queue failed. */
     CUresult (*completed)(struct ct_queue *queue, uint64_t *out_point);
+    /* The points at which the device works now: those of the commands that were sent to it together. False: none, since the queue is empty,
+     * or its next command waits for something else. Never blocks. */
+    bool (*working)(struct ct_queue *queue, uint64_t *out_first, uint64_t *out_last);
     /* Blocks until `point` is complete (CUDA_SUCCESS) or the timeout expires (CUDA_ERROR_NOT_READY). UINT64_MAX: no timeout. */
     CUresult (*await)(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin);
 };
@@ -407,6 +414,9 @@ struct ct_backend {
     const char *(*absence)(void);
     CUresult (*device_open)(unsigned index, struct ct_backend_device **out);
     void (*device_close)(struct ct_backend_device *device); /* idle, and all its objects are destroyed */
+    /* The device executes something that never ends: every queue returns `cause` from now on, waits end, and from now on none of its objects is
+     * freed: destroying one does nothing. Called from any thread, without locks. */
+    void (*device_give_up)(struct ct_backend_device *device, CUresult cause);
     const struct ct_memory_calls *memory;
     const struct ct_sharing_calls *sharing;
     const struct ct_virtual_memory_calls *virtual_memory; /* or NULL */

@@ -68,6 +68,13 @@ static CUresult fault_of(const struct ct_context *context)
     return CUDA_ERROR_LAUNCH_FAILED; /* the word was overwritten */
 }
 
+CUresult ct_context_error(const struct ct_context *context)
+{
+    CUresult sticky = (CUresult)atomic_load_explicit(&context->sticky_error, memory_order_relaxed); /* publishes no other data */
+
+    return sticky == CUDA_SUCCESS ? (CUresult)atomic_load_explicit(&context->device->lost, memory_order_relaxed) : sticky;
+}
+
 CUresult ct_context_check(struct ct_context *context, CUresult result)
 {
     void (*flush)(struct ct_context *) = atomic_load_explicit(&context->flush_prints, memory_order_acquire); /* pairs with print.c */

@@ -18,6 +18,7 @@ struct ct_spares;
 struct ct_heap;
 struct ct_array_group;
 struct ct_print;
+struct ct_running;
 
 /* Functions of a device's higher-level parts that lower-level files call. They are set when the device is set up. */
 struct ct_device_hooks {
@@ -50,6 +51,10 @@ struct ct_device {
     pthread_cond_t probe_over;        /* signalled when probe_state or timer_state changes */
     int timer_state;                  /* see timer.c; guarded by the lock, as is the timer */
     struct ptx2spv_timer timer;
+    atomic_int lost;     /* the CUresult of all calls in its contexts; CUDA_SUCCESS: it is not lost (device_loss.h) */
+    atomic_bool watched; /* faults of its kernels are caught (kernel_faults.h) */
+    struct ct_mutex running_lock;
+    struct ct_running *running;                   /* lists of kernels that may be running: running.h */
     _Atomic(struct ct_copy_kernel *) copy_kernel; /* copy_kernel.c; NULL until a copy needs it */
 };
 
@@ -109,6 +114,8 @@ CUresult ct_context_enter(struct ct_context *context);
 CUresult ct_context_use(struct ct_context *context);
 /* The active context of a handle, with one use. INVALID_CONTEXT, CONTEXT_IS_DESTROYED. */
 CUresult ct_context_lookup(CUcontext handle, struct ct_context **out);
+/* The error that calls in the context return because of an earlier one; CUDA_SUCCESS: none. */
+CUresult ct_context_error(const struct ct_context *context);
 /* Turns a device error or a fault word into the context's sticky error and returns it; returns `result` if there is no such error. */
 CUresult ct_context_check(struct ct_context *context, CUresult result);
 /* Notes that the context accesses memory of `owner`, which may be the context itself or NULL. */

@@ -134,7 +134,7 @@ CUresult ct_context_set_current(CUcontext handle_or_null)
 /* Releases the use and fails if a kernel has failed in the context. */
 static CUresult refuse_if_failed(struct ct_context *context)
 {
-    CUresult sticky = (CUresult)atomic_load_explicit(&context->sticky_error, memory_order_relaxed); /* the code publishes no other data */
+    CUresult sticky = ct_context_error(context);
 
     if (sticky == CUDA_SUCCESS)
         return CUDA_SUCCESS;

@@ -5,6 +5,7 @@
  * queue and checks after each one, while the stream's queue waits for the worker, as for a host function. */
 #include "launch.h"
 #include "core/base/log.h"
+#include "core/device/running.h"
 #include "core/backing/memory_backing.h"
 
 #include <stdlib.h>
@@ -19,6 +20,8 @@ _Static_assert(sizeof(struct ptx2spv_grid) <= PARAMS_OFFSET, "the parameters fol
 struct cooperative {
     struct ct_context *context; /* borrowed: it remains in use while its stream has a queue */
     struct ct_queue *queue;
+    struct ct_running running; /* the launches in `queue` */
+    const char *name;          /* borrowed: the kernel exists until the launch is complete */
     struct ct_backing control; /* struct ptx2spv_grid, then the parameters */
     struct ct_backing states;
     struct ct_launch launch;
@@ -27,6 +30,7 @@ struct cooperative {
 
 static void destroy(struct cooperative *job)
 {
+    ct_running_remove(&job->running);
     job->context->backend->queues->destroy(job->queue);
     ct_backing_destroy(job->context, &job->control);
     ct_backing_destroy(job->context, &job->states);
@@ -38,8 +42,10 @@ static void destroy(struct cooperative *job)
 static CUresult dispatch(struct cooperative *job)
 {
     const struct ct_backend *backend = job->context->backend;
-    CUresult r = backend->queues->launch(job->queue, &job->launch);
+    CUresult r;
 
+    ct_running_begin(&job->running, job->name);
+    r = ct_running_end(&job->running, backend->queues->launch(job->queue, &job->launch));
     if (r == CUDA_SUCCESS)
         r = backend->queues->await(job->queue, backend->queues->point(job->queue), UINT64_MAX, false);
     return ct_context_check(job->context, r);
@@ -107,7 +113,7 @@ static void place_params(struct cooperative *job, const struct ptx2spv_kernel_in
     job->launch.params_address = job->control.address + PARAMS_OFFSET;
 }
 
-static CUresult make(struct ct_context *context, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
+static CUresult make(struct ct_context *context, const struct ct_launch_code *code, const struct ct_launch_shape *shape, const char *name,
                      struct cooperative **out)
 {
     struct cooperative *job = calloc(1, sizeof *job);
@@ -117,10 +123,13 @@ static CUresult make(struct ct_context *context, const struct ct_launch_code *co
     if (!job)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "cooperative launch");
     job->context = context;
+    job->name = name;
     job->may_wait = code->info->grid_thread_words > 0;
     job->launch = ct_launch_of(code, shape);
     job->launch.fault = context->fault->memory->address;
     r = context->backend->queues->create(context->backend_device, &desc, &job->queue);
+    if (r == CUDA_SUCCESS)
+        ct_running_add(&job->running, context->device, job->queue);
     if (r == CUDA_SUCCESS)
         r = make_memory(job, code->info, shape);
     if (r == CUDA_SUCCESS)
@@ -131,14 +140,14 @@ static CUresult make(struct ct_context *context, const struct ct_launch_code *co
 }
 
 CUresult ct_launch_record_cooperative(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
-                                      const void *params, uint32_t param_bytes)
+                                      const void *params, const struct ptx2spv_kernel_decl *decl)
 {
     struct cooperative *job;
-    CUresult r = make(stream->context, code, shape, &job);
+    CUresult r = make(stream->context, code, shape, decl->name, &job);
 
     if (r != CUDA_SUCCESS)
         return r;
-    place_params(job, code->info, params, param_bytes);
+    place_params(job, code->info, params, decl->param_bytes);
     r = ct_stream_run_on_host_locked(stream, run, job);
     if (r != CUDA_SUCCESS)
         destroy(job);

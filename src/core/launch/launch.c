@@ -158,7 +158,8 @@ static CUresult pack(const struct ct_function *function, void **params, void **e
 }
 
 /* Records on a stream between begin and end. `params` are packed, info->param_bytes of them; they are copied. */
-static CUresult record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape, const void *params)
+static CUresult record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape, const void *params,
+                       const char *name)
 {
     const struct ct_context *context = stream->context;
     struct ct_launch launch = ct_launch_of(code, shape);
@@ -174,7 +175,8 @@ static CUresult record(struct ct_stream *stream, const struct ct_launch_code *co
         memcpy(piece.host, params, code->info->param_bytes);
         launch.params_address = piece.address;
     }
-    return ct_stream_record_launch_locked(stream, &launch);
+    ct_running_begin(&stream->running, name);
+    return ct_running_end(&stream->running, ct_stream_record_launch_locked(stream, &launch));
 }
 
 /* ---- creation of commands ---- */
@@ -268,6 +270,7 @@ void ct_launch_command_finish(struct ct_launch_command *command)
 static CUresult record_command(struct ct_stream *stream, const struct ct_launch_command *command)
 {
     const struct ct_module *module = command->function->module;
+    const char *name = command->function->decl->name;
     struct ct_launch_code code = {.image = command->runs->image, .info = &command->runs->info, .variant = command->variant};
     CUresult r = ct_stream_begin(stream);
 
@@ -276,11 +279,11 @@ static CUresult record_command(struct ct_stream *stream, const struct ct_launch_
     if (module->image_address)
         code.variables = (ct_devaddr){module->image_address}; /* the CUDA address: kernels may store pointers into it */
     if (!atomic_load(&module->loaded))                        /* with the stream locked: see module.c */
-        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s: its module has been unloaded", command->function->decl->name);
+        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s: its module has been unloaded", name);
     else if (command->shape.cooperative)
-        r = ct_launch_record_cooperative(stream, &code, &command->shape, command->params, command->function->decl->param_bytes);
+        r = ct_launch_record_cooperative(stream, &code, &command->shape, command->params, command->function->decl);
     else
-        r = record(stream, &code, &command->shape, command->params);
+        r = record(stream, &code, &command->shape, command->params, name);
     ct_stream_end(stream);
     return r;
 }

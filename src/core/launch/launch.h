@@ -65,8 +65,8 @@ static inline struct ct_launch ct_launch_of(const struct ct_launch_code *code, c
 }
 
 /* cooperative.c: a cooperative launch, between begin and end, of a kernel from ct_function_cooperative that outlives the stream's
- * work. `params`: param_bytes of them, without the additional parameter. OUT_OF_MEMORY. */
+ * work. `params`: those of the declaration, without the additional parameter. OUT_OF_MEMORY. */
 CUresult ct_launch_record_cooperative(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
-                                      const void *params, uint32_t param_bytes);
+                                      const void *params, const struct ptx2spv_kernel_decl *decl);
 
 #endif

@@ -84,6 +84,7 @@ CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_b
     device->info = *info;
     apply_options(device);
     ct_mutex_init(&device->lock, CT_RANK_DEVICE);
+    ct_mutex_init(&device->running_lock, CT_RANK_RUNNING);
     pthread_cond_init(&device->primary_destroyed, NULL);
     pthread_cond_init(&device->probe_over, NULL);
     ct_log(CT_LOG_INFO, "device %d: %s (%s, %s)", ordinal, info->name, backend->name, info->driver);
@@ -103,5 +104,6 @@ void ct_device_finish(struct ct_device *device)
         device->backend->device_close(device->opened);
     pthread_cond_destroy(&device->primary_destroyed);
     pthread_cond_destroy(&device->probe_over);
+    ct_mutex_finish(&device->running_lock);
     ct_mutex_finish(&device->lock);
 }

@@ -6,6 +6,7 @@
 
 #include "core/device/backend.h"
 #include "core/device/context.h"
+#include "core/device/running.h"
 #include "stream_order.h"
 
 /* The least stream priority. The greatest one is a number below 0 if the device's queues have several priorities. */
@@ -33,6 +34,7 @@ struct ct_stream {
     unsigned long long list_number; /* decreases along the list; guarded by context->lock */
     unsigned long long id;
     struct ct_mutex lock;            /* serializes recording; only calls that record into this stream take it (base/locks.h) */
+    struct ct_running running;       /* the launches in `queue` */
     struct ct_stream_ring *ring;     /* host-visible memory for parameters and staging, recycled when its point is complete */
     struct ct_stream_worker *worker; /* runs host functions; NULL until it is first needed */
     atomic_int sync_policy;          /* CUsynchronizationPolicy: how threads wait for the stream */

@@ -30,6 +30,7 @@ static void finish(struct ct_stream *stream)
     if (!stream->queue)
         return;
     await_all(stream);
+    ct_running_remove(&stream->running);
     ct_stream_worker_destroy(stream->worker);
     ct_stream_ring_destroy(stream->ring);
     ct_stream_backend(stream)->queues->destroy(stream->queue);
@@ -101,6 +102,7 @@ static CUresult make(struct ct_context *context, unsigned flags, int priority, b
         ct_object_release(&stream->object);
         return r;
     }
+    ct_running_add(&stream->running, context->device, stream->queue);
     list_add(stream);
     *out = stream;
     return CUDA_SUCCESS;

@@ -33,7 +33,7 @@ CUresult ct_stream_await(struct ct_stream *stream, uint64_t point)
 
     r = ct_context_check(stream->context, r);
     /* Work that the host executed for the stream may have failed, too. */
-    return r == CUDA_SUCCESS ? (CUresult)atomic_load(&stream->context->sticky_error) : r;
+    return r == CUDA_SUCCESS ? ct_context_error(stream->context) : r;
 }
 
 /* The point after which a command recorded now would run. */

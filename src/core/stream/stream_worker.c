@@ -61,7 +61,7 @@ static void run_item(struct ct_stream_worker *worker, const struct item *item)
     ct_thread_set_in_host_function(true);
     item->function(item->user, status);
     ct_thread_set_in_host_function(false);
-    if (backend->timelines->signal(worker->timeline, item->done_value) != CUDA_SUCCESS)
+    if (backend->timelines->signal(worker->timeline, item->done_value) != CUDA_SUCCESS && ct_context_error(worker->context) == CUDA_SUCCESS)
         ct_log(CT_LOG_WARN, "a stream hangs after a host function, because the timeline cannot be signalled");
 }
 
