@@ -5,7 +5,8 @@
  * that may run a callback (clSetUserEventStatus, clFlush, clWaitForEvents). */
 #ifndef CT_CL_CL_H
 #define CT_CL_CL_H
-/* Parts: backend.c, device.c, device_info.c, instance.c, kernel.c, memory.c, result.c, signals.c, timestamp.c. */
+/* Parts: backend.c, device.c, device_info.c, device_loss.c, instance.c, kernel.c, memory.c, result.c, signals.c, timestamp.c,
+ * waiter.c. */
 
 #include "core/device/absence.h"
 #include "core/device/backend.h"
@@ -88,6 +89,12 @@ CUresult ct_cl_device_lose(struct ct_backend_device *device, CUresult cause);
 /* The same, and its objects are not freed any more. */
 void ct_cl_device_give_up(struct ct_backend_device *device, CUresult cause);
 bool ct_cl_device_is_given_up(struct ct_backend_device *device);
+
+/* waiter.c. Waits for an event; *out_result is the result of the wait. It ends early, with the cause, when the device is given up. */
+CUresult ct_cl_wait(struct ct_backend_device *device, cl_event event, cl_int *out_result);
+/* Whether other threads, with the routine ct_cl_waiter_main, wait in place of the caller. */
+bool ct_cl_device_needs_waiters(const struct ct_device_info *info);
+void *ct_cl_waiter_main(void *argument);
 
 struct ct_cl_memory {
     struct ct_memory base;

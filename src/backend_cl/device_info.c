@@ -416,6 +416,7 @@ bool ct_cl_device_examine(const struct ct_cl_api *api, cl_platform_id platform, 
     driver = find_driver(&subject, out_info->kind);
     out_info->thread_library = driver->thread_library;
     out_info->shared_threads = driver->shared_threads;
+    out_info->thread_routine = ct_cl_device_needs_waiters(out_info) ? ct_cl_waiter_main : NULL;
     fill_target(&subject, driver, out_info, &out_info->target);
     return true;
 }

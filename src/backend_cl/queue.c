@@ -123,8 +123,11 @@ static uint64_t now_ns(void)
 
 static CUresult wait_for(const struct ct_queue *queue, cl_event event)
 {
-    cl_int result = queue->device->api->clWaitForEvents(1, &event);
+    cl_int result;
+    CUresult r = ct_cl_wait(queue->device, event, &result);
 
+    if (r != CUDA_SUCCESS)
+        return r;
     return result == CL_SUCCESS ? CUDA_SUCCESS : ct_cl_device_lose(queue->device, ct_cl_result(result, "clWaitForEvents"));
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/base/float_environment.h"
 #include "core/device/device_loss.h"
+#include "core/device/exit_limit.h"
 #include "host_aliases.h"
 #include "kernel_faults.h"
 
@@ -22,6 +23,7 @@ CUresult ct_device_open_locked(struct ct_device *device)
     device->primary->backend_device = device->opened; /* objects that belong to the device and to no context use the primary context */
     ct_host_aliases_open(device);
     ct_kernel_faults_watch_locked(device);
+    ct_exit_limit_arm();
     return CUDA_SUCCESS;
 }
 

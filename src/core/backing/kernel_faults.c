@@ -9,6 +9,9 @@
  * A thread that faulted cannot go on: the instruction would fault again, and the driver has no way to end a kernel. So it sleeps in the
  * handler for ever, and a thread of ours (report_faults) does what a handler may not do: it logs, and gives the device up.
  *
+ * The thread that exits may execute kernels, too, since Intel's runtime finishes its queues in an exit handler; it then waits for the end of the
+ * process (core/device/exit_limit.c).
+ *
  * All other faults are passed to the handler that was there before. A handler that the application installs later replaces this one. */
 #include "kernel_faults.h"
 
@@ -19,6 +22,7 @@
 #include "core/base/shutdown_guard.h"
 #include "core/base/thread.h"
 #include "core/device/device_loss.h"
+#include "core/device/exit_limit.h"
 #include "core/device/running.h"
 
 #include <dlfcn.h>
@@ -183,10 +187,10 @@ static void handle(int signal, siginfo_t *info, void *user)
     const int error = errno;
     const struct library *library = info->si_code > 0 ? library_of_thread_or_null(instruction_of(info, user)) : NULL;
 
-    if (library) {
+    if (library)
         report(signal, info, library);
+    if (library || (info->si_code > 0 && ct_exit_is_limited() && !is_in_file(instruction_of(info, user))))
         sleep_for_ever();
-    }
     for (unsigned i = 0; i < N_SIGNALS; i++)
         if (signals[i] == signal)
             pass_on(signal, info, user, &watch.before[i]);
@@ -408,11 +412,15 @@ static int add_object(struct dl_phdr_info *object, size_t size, void *user)
 
 void ct_kernel_faults_watch_locked(struct ct_device *device)
 {
+    const uintptr_t routine = (uintptr_t)device->info.thread_routine;
+
     if (device->info.kind != CT_DEVICE_CPU || !device->info.thread_library || !ct_config()->catch_faults)
         return;
     ct_mutex_lock(&watch.lock);
     if (start_locked()) {
         (void)dl_iterate_phdr(add_object, &device->info);
+        if (routine)
+            add_library_locked(&(struct library){device->info.thread_library, routine, routine + 1, device->info.shared_threads});
         atomic_store_explicit(&device->watched, true, memory_order_release);
     }
     ct_mutex_unlock(&watch.lock);

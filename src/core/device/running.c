@@ -194,3 +194,22 @@ bool ct_running_now_locked(const struct ct_running *running, uint64_t *out_point
         }
     return false;
 }
+
+static bool any_locked(const struct ct_running *running)
+{
+    uint64_t completed;
+
+    return running->count && running->device->backend->queues->completed(running->queue, &completed) == CUDA_SUCCESS &&
+           at(running, running->count - 1)->last > completed;
+}
+
+bool ct_running_any(struct ct_device *device)
+{
+    bool any = false;
+
+    ct_mutex_lock(&device->running_lock);
+    for (const struct ct_running *running = device->running; running && !any; running = running->next)
+        any = any_locked(running);
+    ct_mutex_unlock(&device->running_lock);
+    return any;
+}

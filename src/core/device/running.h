@@ -30,6 +30,8 @@ CUresult ct_running_end(struct ct_running *running, CUresult result);
 /* Writes the names of the kernels at which the device works now, at most a few, as a text: "kernel a", or "one of the kernels a, b". If it
  * works at none (it may be about to begin), those that are not complete are named. */
 void ct_running_describe(struct ct_device *device, char *out, size_t size);
+/* Whether any kernel of the device is not complete. */
+bool ct_running_any(struct ct_device *device);
 /* Whether the device works at a kernel of this list; *out_point identifies it. The caller holds device->running_lock. */
 bool ct_running_now_locked(const struct ct_running *running, uint64_t *out_point);
 
