@@ -155,7 +155,7 @@ static bool poll(struct ct_backend_device *device, cl_event event)
 
 bool ct_cl_device_needs_waiters(const struct ct_device_info *info)
 {
-    return info->kind == CT_DEVICE_CPU && ct_config()->catch_faults;
+    return ct_config()->kernel_timeout > 0 || (info->kind == CT_DEVICE_CPU && ct_config()->catch_faults);
 }
 
 CUresult ct_cl_wait(struct ct_backend_device *device, cl_event event, cl_int *out_result)

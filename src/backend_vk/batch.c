@@ -3,12 +3,18 @@
  * is begun in advance, while the device executes the last submission. */
 #include "queue.h"
 
+#include "core/base/config.h"
 #include "core/base/log.h"
 
 #include <stdlib.h>
 
 #define CT_CHANNEL "queue"
 #define MAX_SPARE 32 /* kept for reuse; further batches of a burst are freed */
+
+unsigned ct_vk_batch_limit(void)
+{
+    return ct_config()->kernel_timeout > 0 ? 1 : CT_VK_BATCH_COMMANDS;
+}
 
 void ct_vk_batch_append(struct ct_vk_batch_list *list, struct ct_vk_batch *batch)
 {

@@ -38,7 +38,7 @@ CUresult ct_vk_queue_create(struct ct_backend_device *device, const struct ct_qu
     }
     queue->device = device;
     queue->scheduler = scheduler;
-    queue->max_commands = CT_VK_BATCH_COMMANDS;
+    queue->max_commands = ct_vk_batch_limit();
     ct_mutex_lock(&scheduler->lock);
     queue->device_queue = choose_device_queue_locked(scheduler, desc->priority);
     queue->next = scheduler->queues;

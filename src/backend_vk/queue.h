@@ -123,6 +123,8 @@ CUresult ct_vk_timeline_semaphore_await(struct ct_backend_device *device, const 
                                         uint64_t timeout_ns);
 
 /* batch.c */
+/* The maximum number of commands in a batch: one if the time of each kernel is limited. */
+unsigned ct_vk_batch_limit(void);
 CUresult ct_vk_batch_take_locked(struct ct_queue *queue, struct ct_vk_batch **out);         /* begun and empty */
 void ct_vk_batch_give_locked(struct ct_vk_scheduler *scheduler, struct ct_vk_batch *batch); /* complete, or never submitted */
 void ct_vk_batch_prepare_locked(struct ct_vk_scheduler *scheduler); /* begins a batch in advance, while the device is busy */

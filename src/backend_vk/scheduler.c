@@ -140,7 +140,7 @@ static void adapt_batch_size(struct ct_queue *queue, const struct ct_vk_batch *b
 
     if (done_ns - start > LONG_BATCH_NS && queue->max_commands > 1)
         queue->max_commands /= 2;
-    else if (done_ns - start < SHORT_BATCH_NS && queue->max_commands < CT_VK_BATCH_COMMANDS)
+    else if (done_ns - start < SHORT_BATCH_NS && queue->max_commands < ct_vk_batch_limit())
         queue->max_commands *= 2;
 }
 

@@ -57,9 +57,23 @@
     "    st.global.u32 [%d], %r3;\n"                                                      \
     "    ret;\n"                                                                          \
     "}\n"
+/* Runs until the word at flag is not 0. */
+#define PTX_ENDLESS                                                                       \
+    ".visible .entry endless(.param .u64 flag)\n"                                         \
+    "{\n"                                                                                 \
+    "    .reg .pred %p;\n"                                                                \
+    "    .reg .b32 %r;\n"                                                                 \
+    "    .reg .b64 %d;\n"                                                                 \
+    "    ld.param.u64 %d, [flag];\n"                                                      \
+    "again:\n"                                                                            \
+    "    ld.volatile.global.u32 %r, [%d];\n"                                              \
+    "    setp.eq.u32 %p, %r, 0;\n"                                                        \
+    "    @%p bra again;\n"                                                                \
+    "    ret;\n"                                                                          \
+    "}\n"
 /* clang-format on */
 
-#define ALL_KERNELS PTX_HEADER PTX_NOTHING PTX_STRAY PTX_BAD_PRINT PTX_WILD_INDEX
+#define ALL_KERNELS PTX_HEADER PTX_NOTHING PTX_STRAY PTX_BAD_PRINT PTX_WILD_INDEX PTX_ENDLESS
 
 enum {
     BYTES = 4096,
@@ -67,6 +81,8 @@ enum {
     LIMIT_S = 30,    /* of a scenario; none takes more than a few seconds */
     EXIT_CODE = 42,  /* of a scenario that did what it should */
     OUTPUT_BYTES = 16384,
+    SECOND_US = 1000000,
+    SHORT_US = 200000,
     RESERVED_BYTES = 64 << 20,
     NO_ACCESS_BYTES = 1 << 30,
 };
@@ -83,7 +99,7 @@ enum {
 
 static CUcontext context;
 static CUmodule module;
-static CUfunction nothing, stores_astray, prints_badly, indexes_wildly;
+static CUfunction nothing, stores_astray, prints_badly, indexes_wildly, endless;
 static CUdeviceptr memory;
 static CUstream other_stream;
 
@@ -98,7 +114,9 @@ static void set_up(void)
     REQUIRE(cuModuleGetFunction(&stores_astray, module, "stray_store") == CUDA_SUCCESS);
     REQUIRE(cuModuleGetFunction(&prints_badly, module, "bad_print") == CUDA_SUCCESS);
     REQUIRE(cuModuleGetFunction(&indexes_wildly, module, "wild_index") == CUDA_SUCCESS);
+    REQUIRE(cuModuleGetFunction(&endless, module, "endless") == CUDA_SUCCESS);
     REQUIRE(cuMemAlloc(&memory, BYTES) == CUDA_SUCCESS);
+    REQUIRE(cuMemsetD32(memory, 0, BYTES / 4) == CUDA_SUCCESS);
     REQUIRE(cuStreamCreate(&other_stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
 }
 
@@ -369,6 +387,61 @@ static void handler_that_passes_on(void)
     require_lost();
 }
 
+static void endless_kernel(void)
+{
+    CUcontext another;
+
+    set_up();
+    REQUIRE(launch(endless, (void *[]){&memory}) == CUDA_SUCCESS);
+    REQUIRE(cuStreamSynchronize(NULL) == CUDA_ERROR_LAUNCH_TIMEOUT);
+    REQUIRE(launch(nothing, NULL) == CUDA_ERROR_LAUNCH_TIMEOUT);
+    REQUIRE(cuCtxDestroy(context) == CUDA_SUCCESS);
+    REQUIRE(create_context(&another, 0) == CUDA_ERROR_LAUNCH_TIMEOUT);
+}
+
+/* The process ends, with or without a limit. */
+static void exit_behind_an_endless_kernel(void)
+{
+    set_up();
+    REQUIRE(launch(endless, (void *[]){&memory}) == CUDA_SUCCESS);
+    usleep(SHORT_US);
+}
+
+/* Many kernels that are together longer than the limit; one that waits for the host, which is no reason either. */
+static void CUDA_CB sleep_on_host(void *user)
+{
+    (void)user;
+    usleep(3 * SECOND_US / 2);
+}
+
+static void *end_kernel(void *unused)
+{
+    unsigned one = 1;
+
+    (void)unused;
+    usleep(SECOND_US / 2);
+    REQUIRE(cuCtxSetCurrent(context) == CUDA_SUCCESS);
+    REQUIRE(cuMemcpyHtoDAsync(memory, &one, sizeof one, other_stream) == CUDA_SUCCESS);
+    return NULL;
+}
+
+static void kernels_within_the_limit(void)
+{
+    pthread_t thread;
+
+    set_up();
+    REQUIRE(cuLaunchHostFunc(NULL, sleep_on_host, NULL) == CUDA_SUCCESS);
+    REQUIRE(launch(nothing, NULL) == CUDA_SUCCESS);
+    REQUIRE(cuStreamSynchronize(NULL) == CUDA_SUCCESS);
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(cuMemsetD32(memory, 0, 1) == CUDA_SUCCESS);
+        REQUIRE(pthread_create(&thread, NULL, end_kernel, NULL) == 0);
+        REQUIRE(launch(endless, (void *[]){&memory}) == CUDA_SUCCESS);
+        REQUIRE(cuStreamSynchronize(NULL) == CUDA_SUCCESS);
+        REQUIRE(pthread_join(thread, NULL) == 0);
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -391,6 +464,9 @@ static const struct {
     SCENARIO(handler_for_one_fault),
     SCENARIO(handler_from_afterwards),
     SCENARIO(handler_that_passes_on),
+    SCENARIO(endless_kernel),
+    SCENARIO(exit_behind_an_endless_kernel),
+    SCENARIO(kernels_within_the_limit),
 };
 
 static int play(const char *name)
@@ -560,6 +636,22 @@ static void test_faults_need_not_be_caught(void **state)
     unsetenv("CUTTLE_CATCH_FAULTS");
 }
 
+static void test_an_endless_kernel_is_given_up(void **state)
+{
+    (void)state;
+    setenv("CUTTLE_KERNEL_TIMEOUT", "1", 1);
+    require_survived("endless_kernel");
+    require_said("kernel endless has run for more than 1 s");
+    require_survived("kernels_within_the_limit");
+    unsetenv("CUTTLE_KERNEL_TIMEOUT");
+}
+
+static void test_exit_does_not_wait_for_an_endless_kernel(void **state)
+{
+    (void)state;
+    require_survived("exit_behind_an_endless_kernel");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -575,6 +667,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_an_ignored_signal_stays_ignored),
         cmocka_unit_test(test_the_applications_handler_gets_its_faults),
         cmocka_unit_test(test_faults_need_not_be_caught),
+        cmocka_unit_test(test_an_endless_kernel_is_given_up),
+        cmocka_unit_test(test_exit_does_not_wait_for_an_endless_kernel),
     };
 
     return argc > 1 ? play(argv[1]) : cmocka_run_group_tests(tests, NULL, NULL);
