@@ -203,7 +203,7 @@ struct ptx2spv_opencl_block {
 
 /* Written by a kernel that stops with an error; only the first write of `code` takes effect. */
 struct ptx2spv_fault {
-    uint32_t code; /* enum ptx2spv_fault_code */
+    uint32_t code; /* enum ptx2spv_fault_code in the low 8 bits, above them those of ptx2spv_kernel_tag of the kernel */
     uint32_t reserved[3];
 };
 /* What %globaltimer is made of, at PTX2SPV_TIMER_OFFSET after ptx2spv_system_block.fault_address: with `ticks` of the clock that kernels
@@ -215,6 +215,9 @@ struct ptx2spv_timer {
 };
 #define PTX2SPV_TIMER_OFFSET 16
 enum ptx2spv_fault_code { PTX2SPV_FAULT_NONE = 0, PTX2SPV_FAULT_TRAP = 1, PTX2SPV_FAULT_ASSERT = 2 };
+#define PTX2SPV_FAULT_CODE_MASK 0xffu
+/* A hash of a kernel's name, with the low 8 bits 0. */
+uint32_t ptx2spv_kernel_tag(const char *name);
 
 /* The output of device-side printf. A module that calls printf has a variable PTX2SPV_PRINT_VARIABLE of 8 bytes; before any of its
  * kernels runs, the host stores the CUDA address of a ring there (0: printf returns -2). Records follow each other in the words of the

@@ -57,6 +57,10 @@
     "    st.global.u32 [%d], %r3;\n"                                                      \
     "    ret;\n"                                                                          \
     "}\n"
+/* Stops with an error, in a function that it calls. */
+#define PTX_DEEP_TRAP                                                                     \
+    ".func deep()\n{\n    trap;\n    ret;\n}\n"                                            \
+    ".visible .entry traps_deep()\n{\n    call deep;\n    ret;\n}\n"
 /* Runs until the word at flag is not 0. */
 #define PTX_ENDLESS                                                                       \
     ".visible .entry endless(.param .u64 flag)\n"                                         \
@@ -73,7 +77,7 @@
     "}\n"
 /* clang-format on */
 
-#define ALL_KERNELS PTX_HEADER PTX_NOTHING PTX_STRAY PTX_BAD_PRINT PTX_WILD_INDEX PTX_ENDLESS
+#define ALL_KERNELS PTX_HEADER PTX_NOTHING PTX_STRAY PTX_BAD_PRINT PTX_WILD_INDEX PTX_ENDLESS PTX_DEEP_TRAP
 
 enum {
     BYTES = 4096,
@@ -399,6 +403,17 @@ static void endless_kernel(void)
     REQUIRE(create_context(&another, 0) == CUDA_ERROR_LAUNCH_TIMEOUT);
 }
 
+static void trap_in_a_function(void)
+{
+    CUfunction traps;
+
+    set_up();
+    REQUIRE(cuModuleGetFunction(&traps, module, "traps_deep") == CUDA_SUCCESS);
+    REQUIRE(launch(nothing, NULL) == CUDA_SUCCESS && launch(traps, NULL) == CUDA_SUCCESS);
+    (void)launch(nothing, NULL);
+    REQUIRE(cuCtxSynchronize() == CUDA_ERROR_LAUNCH_FAILED);
+}
+
 /* The process ends, with or without a limit. */
 static void exit_behind_an_endless_kernel(void)
 {
@@ -464,6 +479,7 @@ static const struct {
     SCENARIO(handler_for_one_fault),
     SCENARIO(handler_from_afterwards),
     SCENARIO(handler_that_passes_on),
+    SCENARIO(trap_in_a_function),
     SCENARIO(endless_kernel),
     SCENARIO(exit_behind_an_endless_kernel),
     SCENARIO(kernels_within_the_limit),
@@ -652,6 +668,13 @@ static void test_exit_does_not_wait_for_an_endless_kernel(void **state)
     require_survived("exit_behind_an_endless_kernel");
 }
 
+static void test_a_trap_names_its_kernel(void **state)
+{
+    (void)state;
+    require_survived("trap_in_a_function");
+    require_said("kernel traps_deep failed");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -669,6 +692,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_faults_need_not_be_caught),
         cmocka_unit_test(test_an_endless_kernel_is_given_up),
         cmocka_unit_test(test_exit_does_not_wait_for_an_endless_kernel),
+        cmocka_unit_test(test_a_trap_names_its_kernel),
     };
 
     return argc > 1 ? play(argv[1]) : cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include "core/copy/copy.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -259,6 +260,29 @@ CUresult ct_module_unload(struct ct_module *module)
     free_contents(module);
     unlink_from_context(module);
     return CUDA_SUCCESS;
+}
+
+static bool name_kernel(const struct ct_module *module, uint32_t tag, char *out, size_t size)
+{
+    const struct ptx2spv_kernel_decl *decl;
+
+    for (unsigned i = 0; (decl = ptx2spv_module_kernel(module->ptx, i)); i++)
+        if (ptx2spv_kernel_tag(decl->name) == tag) {
+            snprintf(out, size, "%s", decl->name);
+            return true;
+        }
+    return false;
+}
+
+bool ct_modules_name_kernel(struct ct_context *context, uint32_t tag, char *out, size_t size)
+{
+    bool found = false;
+
+    ct_mutex_lock(&context->lock);
+    for (const struct ct_module *module = context->modules; module && !found; module = module->next_in_context)
+        found = name_kernel(module, tag, out, size);
+    ct_mutex_unlock(&context->lock);
+    return found;
 }
 
 void ct_modules_destroy_all(struct ct_context *context)

@@ -32,6 +32,8 @@ CUmoduleLoadingMode ct_module_loading_mode(void);
 CUresult ct_module_load(struct ct_context *context, struct ct_code *code, CUmodule *out);
 /* Invalidates the handles, waits for the work of the context, and frees the variables. INVALID_HANDLE: another thread has unloaded it. */
 CUresult ct_module_unload(struct ct_module *module);
+/* See ct_context.name_kernel. */
+bool ct_modules_name_kernel(struct ct_context *context, uint32_t tag, char *out, size_t size);
 void ct_modules_destroy_all(struct ct_context *context); /* after its streams were destroyed */
 
 /* Returns a loaded module of any context, retained, with a reference to its context. INVALID_HANDLE, CONTEXT_IS_DESTROYED. */

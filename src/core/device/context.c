@@ -5,6 +5,7 @@
 #include "core/base/log.h"
 
 #define CT_CHANNEL "context"
+#define NAME_BYTES 1024 /* longer names are truncated */
 
 CUresult ct_context_use(struct ct_context *context)
 {
@@ -57,7 +58,7 @@ static bool is_sticky(CUresult result)
 
 static CUresult fault_of(const struct ct_context *context)
 {
-    switch ((enum ptx2spv_fault_code)context->fault_words->code) {
+    switch ((enum ptx2spv_fault_code)(context->fault_words->code & PTX2SPV_FAULT_CODE_MASK)) {
     case PTX2SPV_FAULT_NONE:
         return CUDA_SUCCESS;
     case PTX2SPV_FAULT_TRAP:
@@ -75,6 +76,21 @@ CUresult ct_context_error(const struct ct_context *context)
     return sticky == CUDA_SUCCESS ? (CUresult)atomic_load_explicit(&context->device->lost, memory_order_relaxed) : sticky;
 }
 
+/* A kernel that traps has written its tag; other failures are those of the device, which is asked what it was doing. */
+static void log_failure(struct ct_context *context, CUresult error)
+{
+    const uint32_t tag = context->fault_words->code & ~PTX2SPV_FAULT_CODE_MASK;
+    char name[NAME_BYTES];
+
+    if (atomic_load(&context->device->lost) != CUDA_SUCCESS)
+        return; /* its loss has been logged */
+    if (fault_of(context) != CUDA_SUCCESS && context->name_kernel(context, tag, name, sizeof name))
+        ct_log(CT_LOG_WARN, "kernel %s failed with error %d%s; the context cannot be used any more", name, (int)error,
+               error == CUDA_ERROR_LAUNCH_FAILED ? " (a trap)" : "");
+    else
+        ct_log(CT_LOG_WARN, "a kernel failed with error %d; the context cannot be used any more", (int)error);
+}
+
 CUresult ct_context_check(struct ct_context *context, CUresult result)
 {
     void (*flush)(struct ct_context *) = atomic_load_explicit(&context->flush_prints, memory_order_acquire); /* pairs with print.c */
@@ -86,7 +102,7 @@ CUresult ct_context_check(struct ct_context *context, CUresult result)
     if (error == CUDA_SUCCESS)
         return result;
     if (atomic_compare_exchange_strong(&context->sticky_error, &none, error))
-        ct_log(CT_LOG_WARN, "a kernel failed with error %d; the context cannot be used any more", (int)error);
+        log_failure(context, error);
     return (CUresult)atomic_load(&context->sticky_error);
 }
 

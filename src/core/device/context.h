@@ -68,7 +68,9 @@ struct ct_context {
     bool is_up;                                    /* primary: its parts exist; under device->lock */
     atomic_uint uses;                              /* calls that use it now, plus one while active; at 0 its parts are destroyed */
     void (*take_down)(struct ct_context *context); /* destroys the parts */
-    _Atomic unsigned flags;                        /* CUctx_flags */
+    /* Copies the name of the loaded kernel with that tag (ptx2spv_kernel_tag); false: there is none. */
+    bool (*name_kernel)(struct ct_context *context, uint32_t tag, char *out, size_t size);
+    _Atomic unsigned flags; /* CUctx_flags */
     unsigned long long id;
     atomic_bool has_cross_context_work;               /* it has copied or filled memory of other contexts */
     _Atomic int sticky_error;                         /* the CUresult that calls return from now on; CUDA_SUCCESS: none */

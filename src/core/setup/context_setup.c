@@ -178,6 +178,7 @@ static CUresult make(struct ct_device *device, bool is_primary, unsigned api_ver
     context->is_primary = is_primary;
     context->api_version = api_version;
     context->take_down = take_down;
+    context->name_kernel = ct_modules_name_kernel;
     *out = context;
     return CUDA_SUCCESS;
 }

@@ -129,10 +129,19 @@ void ct_ssa_branch(struct ct_cursor *at, ct_value condition, struct ct_block *ye
     *CT_PUSH(&at->fn->compilation->arena, &no->preds) = at->block;
 }
 
+uint32_t ptx2spv_kernel_tag(const char *name)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash & ~PTX2SPV_FAULT_CODE_MASK;
+}
+
 void ct_emit_fault(struct ct_cursor *at, enum ptx2spv_fault_code code)
 {
     const ct_value address = ct_sysval(at, CT_SYS_FAULT_BASE);
-    const ct_value none = ct_const32(at, PTX2SPV_FAULT_NONE), reason = ct_const32(at, code);
+    const ct_value none = ct_const32(at, PTX2SPV_FAULT_NONE), reason = ct_const32(at, code | ptx2spv_kernel_tag(at->fn->name));
     struct ct_insn *insn = ct_emit_insn(at, CT_OP_ATOM, PTX_B32, 1, 3);
 
     insn->operation = PTX_CAS;
