@@ -3,6 +3,7 @@
  * waits. */
 #include "api_test.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -555,6 +556,52 @@ static void capture_modes_are_a_threads_own(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(&mode));
 }
 
+/* A call waits for room while many host functions are pending, and all run in the end. */
+enum { MANY_FUNCTIONS = 5000, PENDING_MAX = 2048, PAUSE_US = 300000 };
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static atomic_uint n_enqueued, n_run;
+
+static void CUDA_CB pass_gate(void *user)
+{
+    (void)user;
+    pthread_mutex_lock(&gate);
+    pthread_mutex_unlock(&gate);
+    atomic_fetch_add(&n_run, 1);
+}
+
+static void *enqueue_functions(void *stream)
+{
+    for (unsigned i = 0; i < MANY_FUNCTIONS; i++) {
+        if (cuLaunchHostFunc(stream, pass_gate, NULL) != CUDA_SUCCESS)
+            break;
+        atomic_fetch_add(&n_enqueued, 1);
+    }
+    return NULL;
+}
+
+static void pending_host_functions_are_limited(void **state)
+{
+    unsigned seen = UINT_MAX;
+    pthread_t thread;
+    CUstream stream;
+
+    (void)state;
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    pthread_mutex_lock(&gate);
+    assert_int_equal(pthread_create(&thread, NULL, enqueue_functions, stream), 0);
+    while (seen != atomic_load(&n_enqueued)) { /* until the thread waits, or is done */
+        seen = atomic_load(&n_enqueued);
+        usleep(PAUSE_US);
+    }
+    pthread_mutex_unlock(&gate);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    ok(cuStreamSynchronize(stream));
+    assert_int_equal(atomic_load(&n_run), MANY_FUNCTIONS);
+    if (on_cuttle())
+        assert_in_range(seen, 1, PENDING_MAX);
+    ok(cuStreamDestroy(stream));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -579,6 +626,7 @@ int main(void)
         cmocka_unit_test(many_streams_at_once),
         cmocka_unit_test(attributes),
         cmocka_unit_test(nothing_is_captured),
+        cmocka_unit_test(pending_host_functions_are_limited),
     };
 
     return cmocka_run_group_tests(tests, with_context, without_context);

@@ -2,7 +2,7 @@
 /* The ranks of all locks of core. A thread takes locks in ascending order of rank only (debug builds assert it), so there is no deadlock.
  *
  * Neither a callback of the application nor a compilation nor a wait for the device happens under a lock, with one exception: a thread that
- * records into a stream holds the stream's lock while it waits for room in the stream's own ring or queue. Only calls that record into the
+ * records into a stream holds the stream's lock while it waits for room in the stream's own ring, queue or worker. Only calls that record into the
  * same stream take that lock, and calls that wait for all work of its context; no other lock is held during the wait. Calls on other streams
  * read the data that they need of a stream (its queue's points, its order) without it. tests/api/slow_compiler_test.c and
  * tests/unit/slow_device_test.c check this. */

@@ -2,7 +2,10 @@
 /* The host functions of a stream run on one thread, one after the other, in stream order.
  *
  * Function n has two values of the timeline: 2n + 1, which the queue signals when all earlier commands are complete, and 2n + 2, which the
- * thread signals when the function has returned and for which the queue waits. No lock is held while a function runs. */
+ * thread signals when the function has returned and for which the queue waits. No lock is held while a function runs.
+ *
+ * A call that records a host function waits while MAX_PENDING are pending. Waits on the host (CT_WORKER_AT_ONCE) are not limited, since the
+ * calling thread may be the one that ends them. */
 #include "stream_worker.h"
 
 #include "core/base/log.h"
@@ -12,6 +15,7 @@
 #include <stdlib.h>
 
 #define CT_CHANNEL "stream"
+#define MAX_PENDING 1024 /* host functions; on Vulkan each takes 6.4 KB until it has run */
 
 struct item {
     struct item *next;
@@ -26,7 +30,8 @@ struct ct_stream_worker {
     struct ct_timeline *timeline;
     uint64_t last_value;  /* guarded by the stream's lock */
     struct ct_mutex lock; /* guards the members below */
-    pthread_cond_t changed;
+    pthread_cond_t changed, has_room;
+    unsigned pending; /* items that have not run yet */
     struct item *first, **end;
     bool stopping;
     pthread_t thread;
@@ -65,6 +70,14 @@ static void run_item(struct ct_stream_worker *worker, const struct item *item)
         ct_log(CT_LOG_WARN, "a stream hangs after a host function, because the timeline cannot be signalled");
 }
 
+static void leave(struct ct_stream_worker *worker)
+{
+    ct_mutex_lock(&worker->lock);
+    worker->pending--;
+    pthread_cond_signal(&worker->has_room);
+    ct_mutex_unlock(&worker->lock);
+}
+
 static void *worker_main(void *user)
 {
     struct ct_stream_worker *worker = user;
@@ -73,6 +86,7 @@ static void *worker_main(void *user)
     while ((item = next_item(worker)) != NULL) {
         run_item(worker, item);
         free(item);
+        leave(worker);
     }
     return NULL;
 }
@@ -93,11 +107,13 @@ CUresult ct_stream_worker_create(struct ct_context *context, struct ct_stream_wo
     }
     ct_mutex_init(&worker->lock, CT_RANK_WORKER);
     pthread_cond_init(&worker->changed, NULL);
+    pthread_cond_init(&worker->has_room, NULL);
     if (ct_thread_start(&worker->thread, worker_main, worker) == 0) {
         *out = worker;
         return CUDA_SUCCESS;
     }
     pthread_cond_destroy(&worker->changed);
+    pthread_cond_destroy(&worker->has_room);
     ct_mutex_finish(&worker->lock);
     context->backend->timelines->destroy(worker->timeline);
     free(worker);
@@ -114,6 +130,7 @@ void ct_stream_worker_destroy(struct ct_stream_worker *worker)
     ct_mutex_unlock(&worker->lock);
     pthread_join(worker->thread, NULL);
     pthread_cond_destroy(&worker->changed);
+    pthread_cond_destroy(&worker->has_room);
     ct_mutex_finish(&worker->lock);
     worker->context->backend->timelines->destroy(worker->timeline);
     free(worker);
@@ -122,9 +139,19 @@ void ct_stream_worker_destroy(struct ct_stream_worker *worker)
 static void push(struct ct_stream_worker *worker, struct item *item)
 {
     ct_mutex_lock(&worker->lock);
+    worker->pending++;
     *worker->end = item;
     worker->end = &item->next;
     pthread_cond_signal(&worker->changed);
+    ct_mutex_unlock(&worker->lock);
+}
+
+/* Only the thread that has the stream's lock adds items, so there is still room when it does. */
+static void await_room(struct ct_stream_worker *worker)
+{
+    ct_mutex_lock(&worker->lock);
+    while (worker->pending >= MAX_PENDING)
+        ct_mutex_wait(&worker->lock, &worker->has_room);
     ct_mutex_unlock(&worker->lock);
 }
 
@@ -140,6 +167,8 @@ CUresult ct_stream_worker_record(struct ct_stream_worker *worker, struct ct_queu
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "host function");
     *item = (struct item){.function = function, .user = user, .done_value = done};
     item->start_value = order == CT_WORKER_AFTER_QUEUE ? start : 0;
+    if (order == CT_WORKER_AFTER_QUEUE)
+        await_room(worker);
     if (order == CT_WORKER_AFTER_QUEUE)
         r = backend->queues->signal(queue, worker->timeline, start);
     if (r == CUDA_SUCCESS) {
