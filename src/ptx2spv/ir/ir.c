@@ -154,11 +154,19 @@ bool ct_insn_is_pure(const struct ct_insn *insn)
     return ct_op_infos[insn->op].flags & CT_OPF_PURE || (insn->op == CT_OP_LOAD && insn->space == CT_SPACE_PARAM);
 }
 
-uint32_t ct_local_root(const struct ct_fn *fn, uint32_t object)
+uint32_t ct_local_root(struct ct_fn *fn, uint32_t object)
 {
-    while (fn->locals.v[object - 1].same_as)
-        object = fn->locals.v[object - 1].same_as;
-    return object;
+    uint32_t root = object;
+
+    while (fn->locals.v[root - 1].same_as)
+        root = fn->locals.v[root - 1].same_as;
+    while (object != root) { /* shortens the path for the next look-up: it may be as long as a chain of calls */
+        const uint32_t next = fn->locals.v[object - 1].same_as;
+
+        fn->locals.v[object - 1].same_as = root;
+        object = next;
+    }
+    return root;
 }
 
 struct ct_insn *ct_emit_insn(struct ct_cursor *at, enum ct_op op, enum ptx_type type, uint32_t n_results, uint32_t n_operands)

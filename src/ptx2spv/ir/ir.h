@@ -259,7 +259,7 @@ void ct_insn_remove(struct ct_insn *insn);
 void ct_block_set_succs(struct ct_fn *fn, struct ct_block *block, uint32_t n, struct ct_block *const *succs);
 bool ct_insn_is_pure(const struct ct_insn *insn); /* the operation's flag CT_OPF_PURE, or a PARAM load */
 /* The object (index + 1) whose storage the local object `object` (index + 1) shares, usually itself. */
-uint32_t ct_local_root(const struct ct_fn *fn, uint32_t object);
+uint32_t ct_local_root(struct ct_fn *fn, uint32_t object);
 
 /* The insertion point of new instructions: the end of a block, or before an instruction. The functions that emit return the result. */
 struct ct_cursor {

@@ -6,7 +6,7 @@
  *                                     B': y; br C
  *
  * The pending calls are kept on a stack, so deep nesting needs no recursion here. Each pending call knows the instance that contains it: a
- * callee that is found again among the callers of its call is recursive.
+ * callee that is found again among the callers of its call is recursive. A table has those callers by function.
  *
  * A call through an address becomes a switch on the address: it selects a direct call of one of the functions whose address the module
  * takes and whose parameters fit, or a trap for all other addresses. Such a switch offers more functions than will ever be called: a
@@ -24,7 +24,7 @@
 struct instance {
     const struct instance *caller; /* NULL for the kernel */
     const struct ptx_function *source;
-    bool by_address; /* called through an address */
+    uint32_t by_address; /* how many of this instance and those that it is called from were called through an address */
 };
 
 struct pending_call {
@@ -39,7 +39,45 @@ struct inliner {
     uint32_t n_instances;
     bool warned;
     CT_VEC(struct pending_call) pending;
+    /* The instances from the kernel to the caller of the call at hand, and the same by function: a hash table with open addressing, keyed
+     * by the function's address. It is never enumerated, so its order does not matter. */
+    CT_VEC(const struct instance *) path;
+    struct running {
+        const struct ptx_function *function;
+        const struct instance *instance; /* NULL: no longer on the path */
+    } *running;
+    uint32_t mask;
 };
+
+static struct running *find_running(const struct inliner *in, const struct ptx_function *function)
+{
+    uint32_t i = (uint32_t)(((uintptr_t)function >> 4) * 0x9e3779b97f4a7c15u >> 32) & in->mask;
+
+    while (in->running[i].function && in->running[i].function != function)
+        i = (i + 1) & in->mask;
+    return &in->running[i];
+}
+
+static void enter_instance(struct inliner *in, const struct instance *instance)
+{
+    *find_running(in, instance->source) = (struct running){instance->source, instance};
+    *CT_PUSH(in->scratch, &in->path) = instance;
+}
+
+/* Pending calls are taken from a stack, so the caller of the next one is on the path. */
+static void return_to(struct inliner *in, const struct instance *caller)
+{
+    while (in->path.v[in->path.n - 1] != caller)
+        find_running(in, in->path.v[--in->path.n]->source)->instance = NULL;
+}
+
+static void prepare_path(struct inliner *in, const struct instance *kernel)
+{
+    while (in->mask < 2 * in->fn->module->functions.n + 2)
+        in->mask = in->mask * 2 + 1;
+    in->running = CT_ARENA_ARRAY(in->scratch, struct running, (size_t)in->mask + 1);
+    enter_instance(in, kernel);
+}
 
 /* Adds the calls in the blocks from `first` on. The later ones are popped first, so that splitting a block moves few instructions. */
 static void find_calls(struct inliner *in, uint32_t first, const struct instance *caller)
@@ -60,28 +98,14 @@ static const char *name_cycle(struct inliner *in, const struct instance *caller,
     return ct_arena_printf(in->scratch, "%s -> %s", callee->name, cycle);
 }
 
-/* The instance of the callee among the callers, or NULL. */
-static const struct instance *find_recursion(const struct pending_call *pending)
+/* Whether the call closes a cycle in which some function is called through its address. `first`: the instance of the callee among the
+ * callers, or NULL. */
+static bool may_be_recursion(const struct pending_call *pending, const struct instance *first)
 {
-    const struct instance *at = pending->caller;
-
-    while (at && at->source != pending->call->callee)
-        at = at->caller;
-    return at;
+    return first && (pending->by_address || pending->caller->by_address > first->by_address);
 }
 
-/* Whether the call closes a cycle in which some function is called through its address. */
-static bool may_be_recursion(const struct pending_call *pending)
-{
-    const struct instance *first = find_recursion(pending);
-    bool by_address = pending->by_address;
-
-    for (const struct instance *at = pending->caller; first && at != first; at = at->caller)
-        by_address |= at->by_address;
-    return first && by_address;
-}
-
-static bool check_call(struct inliner *in, const struct pending_call *pending)
+static bool check_call(struct inliner *in, const struct pending_call *pending, const struct instance *first)
 {
     struct ct_compilation *compilation = in->fn->compilation;
     const struct ptx_function *callee = pending->call->callee;
@@ -92,7 +116,7 @@ static bool check_call(struct inliner *in, const struct pending_call *pending)
     if (!callee->has_body)
         return ct_error(compilation, where, PTX2SPV_INVALID_PTX, "call of the extern function %s, which the module does not define",
                         callee->name);
-    if (find_recursion(pending))
+    if (first)
         return ct_error(compilation, where, PTX2SPV_UNSUPPORTED, "recursion is not supported: %s", name_cycle(in, pending->caller, callee));
     if (++in->n_instances > MAX_INSTANCES || in->fn->values.n > MAX_VALUES)
         return ct_error(compilation, where, PTX2SPV_UNSUPPORTED,
@@ -236,19 +260,23 @@ static bool inline_call(struct inliner *in, const struct pending_call *pending)
     struct ct_block *block = call->block;
     struct instance *instance = CT_ARENA_NEW(in->scratch, struct instance);
     const uint32_t first_block = fn->blocks.n;
+    const struct instance *first;
     struct ct_body body = {0};
 
     if (call->n_operands) {
         dispatch_call(in, pending);
         return true;
     }
-    if (may_be_recursion(pending)) {
+    return_to(in, pending->caller);
+    first = find_running(in, call->callee)->instance;
+    if (may_be_recursion(pending, first)) {
         trap_recursion(in, pending);
         return true;
     }
-    if (!check_call(in, pending) || !ct_build_body(fn, call->callee, &body))
+    if (!check_call(in, pending, first) || !ct_build_body(fn, call->callee, &body))
         return false;
-    *instance = (struct instance){pending->caller, call->callee, pending->by_address};
+    *instance = (struct instance){pending->caller, call->callee, pending->caller->by_address + pending->by_address};
+    enter_instance(in, instance);
     find_calls(in, first_block, instance);
     bind_objects(fn, call, &body);
 
@@ -271,6 +299,7 @@ enum ct_pass_result ct_pass_inline(struct ct_fn *fn)
     find_calls(&in, 0, kernel);
     if (!in.pending.n)
         return CT_PASS_UNCHANGED;
+    prepare_path(&in, kernel);
     while (in.pending.n) {
         const struct pending_call next = in.pending.v[--in.pending.n];
 
