@@ -76,10 +76,13 @@ static void refresh_operands(struct simplifier *s, struct ct_insn *insn)
 
 /* ---- common subexpressions ---- */
 
+/* A product's upper bits depend on all bits of its factors, but its lower bits on lower ones only. The buckets are selected by the lower
+ * bits of the hash, so they must have something of the upper ones. */
 static uint32_t mix(uint32_t hash, uint64_t word)
 {
-    hash ^= (uint32_t)word ^ (uint32_t)(word >> 32);
-    return (hash << 13 | hash >> 19) * 0x9e3779b1u + 0x7f4a7c15u;
+    const uint64_t product = (word ^ hash) * 0x9e3779b97f4a7c15u;
+
+    return (uint32_t)(product ^ product >> 32) + 0x7f4a7c15u;
 }
 
 static uint32_t hash_of(const struct simplifier *s, const struct ct_insn *insn)
