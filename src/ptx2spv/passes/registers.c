@@ -8,7 +8,7 @@
  * kept: for each block only the number of words that are live-in, and for each instruction by how many words it changes that number. */
 #include "ptx2spv/ir/ir.h"
 
-#define STEPS_MAX (1u << 26) /* visited blocks, about one second; a kernel beyond that is assumed to need all registers */
+#define REGISTERS_MAX 255u /* that a thread can have; a kernel that needs more gets the estimate UINT32_MAX at once */
 
 struct use {
     struct ct_block *block;
@@ -26,7 +26,7 @@ struct liveness {
     uint32_t *in, *out;       /* indexed by block: the value that was last found to be live-in, live-out */
     uint32_t *last, *last_of; /* indexed by block: position of the last use of the value last_of */
     struct ct_block **stack;
-    uint32_t steps;
+    uint64_t n_live_in; /* of all blocks and values together */
 };
 
 static unsigned words_of(const struct ct_fn *fn, ct_value value)
@@ -91,10 +91,10 @@ static void live_out(struct liveness *l, struct ct_block *block, uint32_t value,
     }
     while (n > 0) {
         block = l->stack[--n];
-        l->steps++;
         if (block == home || l->in[block->id] == value)
             continue;
         l->in[block->id] = value;
+        l->n_live_in++;
         l->live_in_words[block->id] += words;
         for (uint32_t i = 0; i < block->preds.n; i++) {
             struct ct_block *before = block->preds.v[i];
@@ -112,6 +112,7 @@ static void live_in(struct liveness *l, struct ct_block *block, uint32_t value, 
     if (block == l->fn->values.v[value].def->block || l->in[block->id] == value)
         return;
     l->in[block->id] = value;
+    l->n_live_in++;
     l->live_in_words[block->id] += words;
     for (uint32_t i = 0; i < block->preds.n; i++)
         live_out(l, block->preds.v[i], value, words);
@@ -175,6 +176,12 @@ static uint32_t max_live(const struct liveness *l)
     return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
+/* If the blocks have more live-in values on average than a thread has registers, some block has, too. */
+static bool needs_all(const struct liveness *l)
+{
+    return l->n_live_in > (uint64_t)REGISTERS_MAX * l->fn->blocks.n;
+}
+
 enum ct_pass_result ct_pass_registers(struct ct_fn *fn)
 {
     struct liveness l = {.fn = fn, .scratch = &fn->compilation->scratch};
@@ -196,11 +203,11 @@ enum ct_pass_result ct_pass_registers(struct ct_fn *fn)
     for (uint32_t b = 0; b < n_blocks; b++) {
         uint32_t position = l.first_position[b];
 
-        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn && l.steps < STEPS_MAX; insn = insn->next, position++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn && !needs_all(&l); insn = insn->next, position++)
             for (uint32_t r = 0; r < insn->n_results; r++)
                 if (words_of(fn, insn->results[r]) > 0)
                     record_live_range(&l, insn->results[r].i, position, words_of(fn, insn->results[r]));
     }
-    fn->registers = l.steps < STEPS_MAX ? max_live(&l) : UINT32_MAX;
+    fn->registers = needs_all(&l) ? UINT32_MAX : max_live(&l);
     return CT_PASS_UNCHANGED;
 }

@@ -4,8 +4,13 @@
  *      has no predecessors; reads of registers that no path has written read one UNDEF per width.
  * How: phis at the iterated dominance frontiers of a register's definitions, where the register is live (Cytron et al., "Efficiently
  *      Computing Static Single Assignment Form and the Control Dependence Graph", 1991), then renaming along the dominator tree. Most
- *      registers of PTX are written once, before every read; they keep their number and need no work beyond that check. */
+ *      registers of PTX are written once, before every read; they keep their number and need no work beyond that check.
+ *      The blocks in which a register is live are found by a walk from its reads. For n registers that are live in n blocks that would take
+ *      n * n steps, so the walk gives up after a number of steps that is proportional to the register's reads and writes. Then all places
+ *      where phis may be needed are found first; those that some read depends on stay. Both give the same phis. */
 #include "ptx2spv/ir/ir.h"
+
+#include <stdlib.h>
 
 struct block_list {
     struct block_list *next;
@@ -26,6 +31,13 @@ struct undo {
     ct_value before;
 };
 
+/* In the blocks from this preorder number of the dominator tree on, up to the next change, the innermost place of the variable that
+ * dominates the block is this one (NULL: there is none). */
+struct change {
+    uint32_t from;
+    struct ct_block *place;
+};
+
 struct ssa {
     struct ct_fn *fn;
     struct ct_arena *scratch;
@@ -37,8 +49,10 @@ struct ssa {
     } *frontiers;
     struct ct_insn **last_phi;
     /* the last variable for which the block had this property; variables are processed in ascending order */
-    uint32_t *writes, *live, *has_phi;
+    uint32_t *writes, *live, *has_phi, *needed;
     struct ct_block **work;
+    CT_VEC(struct ct_block *) places; /* of one variable: see place_far_phis */
+    CT_VEC(struct change) changes;
     uint32_t *first_edge; /* indexed by block id: index of its first edge in edge_slots */
     uint32_t *edge_slots; /* indexed by edge, ordered by source: the edge's index among the predecessors of its target */
     /* renaming: */
@@ -136,13 +150,11 @@ static void find_frontiers(struct ssa *s)
     }
 }
 
-/* Marks the blocks in which the register is live-in. */
-static void find_live(struct ssa *s, uint32_t variable)
+/* Marks the blocks in which the register is live-in; false if there are more than `most` of them, or nearly so many. */
+static bool find_live(struct ssa *s, uint32_t variable, uint32_t most)
 {
-    uint32_t n = 0;
+    uint32_t n = 0, steps = 0;
 
-    for (struct block_list *item = s->variables[variable].defs; item; item = item->next)
-        s->writes[item->block->id] = variable;
     for (struct block_list *item = s->variables[variable].exposed; item; item = item->next) {
         s->live[item->block->id] = variable;
         s->work[n++] = item->block;
@@ -150,6 +162,8 @@ static void find_live(struct ssa *s, uint32_t variable)
     while (n) {
         const struct ct_block *block = s->work[--n];
 
+        if ((steps += block->preds.n) > most)
+            return false;
         for (uint32_t p = 0; p < block->preds.n; p++) {
             struct ct_block *pred = block->preds.v[p];
 
@@ -159,6 +173,7 @@ static void find_live(struct ssa *s, uint32_t variable)
             s->work[n++] = pred;
         }
     }
+    return true;
 }
 
 /* A phi that is still in register form: its result and all its operands are the register. */
@@ -178,13 +193,11 @@ static void insert_phi(struct ssa *s, struct ct_block *block, uint32_t variable)
     *last = phi;
 }
 
-static void place_phis(struct ssa *s, uint32_t variable)
+/* If all live blocks are known. */
+static void place_near_phis(struct ssa *s, uint32_t variable)
 {
     uint32_t n = 0;
 
-    if (!s->variables[variable].exposed)
-        return;
-    find_live(s, variable);
     for (struct block_list *item = s->variables[variable].defs; item; item = item->next)
         s->work[n++] = item->block;
     while (n) {
@@ -201,6 +214,128 @@ static void place_phis(struct ssa *s, uint32_t variable)
                 s->work[n++] = join;
         }
     }
+}
+
+/* Collects the places: the blocks that write the register, and those that may need a phi for it (has_phi). */
+static void find_phi_places(struct ssa *s, uint32_t variable)
+{
+    s->places.n = 0;
+    for (struct block_list *item = s->variables[variable].defs; item; item = item->next)
+        *CT_PUSH(s->scratch, &s->places) = item->block;
+    for (uint32_t next = 0; next < s->places.n; next++) {
+        const struct frontier *frontier = &s->frontiers[s->places.v[next]->id];
+
+        for (uint32_t i = 0; i < frontier->blocks.n; i++) {
+            struct ct_block *join = frontier->blocks.v[i];
+
+            if (s->has_phi[join->id] == variable)
+                continue;
+            s->has_phi[join->id] = variable;
+            if (s->writes[join->id] != variable)
+                *CT_PUSH(s->scratch, &s->places) = join;
+        }
+    }
+}
+
+static int compare_preorder(const void *a, const void *b)
+{
+    const struct ct_block *x = *(struct ct_block *const *)a, *y = *(struct ct_block *const *)b;
+
+    return (x->dom_pre > y->dom_pre) - (x->dom_pre < y->dom_pre);
+}
+
+/* Ends the intervals of the open places (a stack in s->work) that do not contain this preorder number. */
+static uint32_t close_places(struct ssa *s, uint32_t depth, uint32_t preorder)
+{
+    while (depth && s->work[depth - 1]->dom_post < preorder) {
+        const uint32_t end = s->work[--depth]->dom_post + 1;
+
+        *CT_PUSH(s->scratch, &s->changes) = (struct change){end, depth ? s->work[depth - 1] : NULL};
+    }
+    return depth;
+}
+
+static void order_places(struct ssa *s)
+{
+    uint32_t depth = 0;
+
+    s->changes.n = 0;
+    qsort(s->places.v, s->places.n, sizeof *s->places.v, compare_preorder);
+    for (uint32_t i = 0; i < s->places.n; i++) {
+        depth = close_places(s, depth, s->places.v[i]->dom_pre);
+        *CT_PUSH(s->scratch, &s->changes) = (struct change){s->places.v[i]->dom_pre, s->places.v[i]};
+        s->work[depth++] = s->places.v[i];
+    }
+    close_places(s, depth, UINT32_MAX);
+}
+
+/* The innermost place that dominates the block, perhaps itself; or NULL. */
+static struct ct_block *place_above(const struct ssa *s, const struct ct_block *block)
+{
+    uint32_t low = 0, high = s->changes.n;
+
+    while (low < high) { /* the first change behind the block */
+        const uint32_t middle = low + (high - low) / 2;
+
+        if (s->changes.v[middle].from <= block->dom_pre)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? s->changes.v[low - 1].place : NULL;
+}
+
+/* Notes that the value at the end of a block is needed. If it is that of a phi, the phi is; the new length of the list of those. */
+static uint32_t need_value_at_end(struct ssa *s, uint32_t variable, const struct ct_block *block, uint32_t n)
+{
+    struct ct_block *place = block ? place_above(s, block) : NULL;
+
+    if (!place || s->writes[place->id] == variable || s->needed[place->id] == variable)
+        return n;
+    s->needed[place->id] = variable;
+    s->work[n++] = place;
+    return n;
+}
+
+static void place_far_phis(struct ssa *s, uint32_t variable)
+{
+    uint32_t n = 0;
+
+    find_phi_places(s, variable);
+    order_places(s);
+    for (struct block_list *item = s->variables[variable].exposed; item; item = item->next) {
+        struct ct_block *block = item->block;
+
+        if (s->has_phi[block->id] != variable) {
+            n = need_value_at_end(s, variable, block->idom, n);
+        } else if (s->needed[block->id] != variable) {
+            s->needed[block->id] = variable;
+            s->work[n++] = block;
+        }
+    }
+    while (n) {
+        struct ct_block *block = s->work[--n];
+
+        insert_phi(s, block, variable);
+        for (uint32_t p = 0; p < block->preds.n; p++)
+            n = need_value_at_end(s, variable, block->preds.v[p], n);
+    }
+}
+
+static void place_phis(struct ssa *s, uint32_t variable)
+{
+    uint32_t most = 64;
+
+    if (!s->variables[variable].exposed)
+        return;
+    for (struct block_list *item = s->variables[variable].defs; item; item = item->next, most += 4)
+        s->writes[item->block->id] = variable;
+    for (struct block_list *item = s->variables[variable].exposed; item; item = item->next)
+        most += 4 + item->block->preds.n;
+    if (find_live(s, variable, most))
+        place_near_phis(s, variable);
+    else
+        place_far_phis(s, variable);
 }
 
 /* ---- renaming ---- */
@@ -326,6 +461,7 @@ static struct ssa *prepare(struct ct_fn *fn)
     s->writes = CT_ARENA_ARRAY(scratch, uint32_t, n);
     s->live = CT_ARENA_ARRAY(scratch, uint32_t, n);
     s->has_phi = CT_ARENA_ARRAY(scratch, uint32_t, n);
+    s->needed = CT_ARENA_ARRAY(scratch, uint32_t, n);
     s->work = CT_ARENA_ARRAY(scratch, struct ct_block *, n);
     s->first_edge = CT_ARENA_ARRAY(scratch, uint32_t, n);
     s->current = CT_ARENA_ARRAY(scratch, ct_value, s->n_variables);
