@@ -162,8 +162,27 @@ static void plan_insn(struct ct_gen *g, const struct ct_insn *insn)
         plan_use(g, insn->operands[i], operand_float_bits(insn, i), insn->op == CT_OP_PHI ? insn->block->preds.v[i] : insn->block);
 }
 
+/* Lists the edges by source, then by target, then by their index among the predecessors of the target. */
+static void list_edges(struct ct_gen *g)
+{
+    struct ct_arena *scratch = &g->fn->compilation->scratch;
+    const uint32_t n = g->fn->blocks.n;
+    uint32_t *next = CT_ARENA_ARRAY(scratch, uint32_t, n);
+
+    g->first_edge = CT_ARENA_ARRAY(scratch, uint32_t, (size_t)n + 1);
+    for (uint32_t b = 0; b < n; b++)
+        g->first_edge[b + 1] = g->first_edge[b] + g->fn->blocks.v[b]->n_succs;
+    for (uint32_t b = 0; b < n; b++)
+        next[b] = g->first_edge[b];
+    g->edges = CT_ARENA_ARRAY(scratch, struct ct_gen_edge, g->first_edge[n]);
+    for (uint32_t b = 0; b < n; b++)
+        for (uint32_t p = 0; p < g->fn->blocks.v[b]->preds.n; p++)
+            g->edges[next[g->fn->blocks.v[b]->preds.v[p]->id]++] = (struct ct_gen_edge){b, p};
+}
+
 void ct_gen_plan_values(struct ct_gen *g)
 {
+    list_edges(g);
     g->values = CT_ARENA_ARRAY(&g->fn->compilation->scratch, struct ct_gen_value, g->fn->values.n);
     for (uint32_t b = 0; b < g->fn->blocks.n; b++)
         for (const struct ct_insn *insn = g->fn->blocks.v[b]->first; insn; insn = insn->next)
@@ -278,15 +297,22 @@ void ct_gen_load_phis(struct ct_gen *g)
     }
 }
 
-/* The index of a block among the predecessors of another. Several edges between two blocks carry the same values. */
-static uint32_t pred_index(const struct ct_block *block, const struct ct_block *pred)
+/* The index of the current block among the predecessors of another. Several edges between two blocks carry the same values: the first one
+ * counts. */
+static uint32_t pred_index(const struct ct_gen *g, const struct ct_block *block)
 {
-    uint32_t p = 0;
+    uint32_t low = g->first_edge[g->block->id], high = g->first_edge[g->block->id + 1];
 
-    while (p < block->preds.n && block->preds.v[p] != pred)
-        p++;
-    assert(p < block->preds.n);
-    return p;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+
+        if (g->edges[middle].to < block->id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    assert(low < g->first_edge[g->block->id + 1] && g->edges[low].to == block->id);
+    return g->edges[low].index;
 }
 
 /* Without an operand, the phi is undefined on that edge. */
@@ -305,10 +331,10 @@ void ct_gen_store_phis(struct ct_gen *g)
     /* All values are computed first: one may be read from a variable that is written here. */
     for (uint32_t s = 0; s < g->block->n_succs; s++) {
         const struct ct_block *to = g->block->succs[s];
+        const uint32_t index = pred_index(g, to);
 
         for (const struct ct_insn *phi = to->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
             const struct ct_gen_value *info = info_of(g, phi->results[0]);
-            const uint32_t index = pred_index(to, g->block);
 
             if (info->majority.i && phi->operands[index].i == info->majority.i)
                 continue;
