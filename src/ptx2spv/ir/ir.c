@@ -255,7 +255,23 @@ struct ct_insn *ct_emit_copy_of(struct ct_cursor *at, const struct ct_insn *insn
     return copy;
 }
 
-struct ct_block *ct_block_split(struct ct_fn *fn, struct ct_block *block, struct ct_insn *place)
+/* The edges of `block` start at `rest` from now on. The entries keep their places, so that the phis of the successors stay correct. In
+ * register form predecessors are computed when they are needed (and a switch with many cases that join would be slow here). */
+static void move_edges(struct ct_fn *fn, struct ct_block *block, struct ct_block *rest)
+{
+    rest->succs = block->succs;
+    rest->n_succs = block->n_succs;
+    block->succs = NULL;
+    block->n_succs = 0;
+    for (uint32_t s = 0; fn->props & CT_PROP_SSA && s < rest->n_succs; s++)
+        for (uint32_t p = 0; p < rest->succs[s]->preds.n; p++)
+            if (rest->succs[s]->preds.v[p] == block)
+                rest->succs[s]->preds.v[p] = rest;
+    fn->props &= ~CT_PROP_GRAPH;
+}
+
+/* Splits a block, except for insn->block. */
+static struct ct_block *cut_off(struct ct_fn *fn, struct ct_block *block, struct ct_insn *place)
 {
     struct ct_block *rest = ct_block_create(fn);
 
@@ -267,20 +283,54 @@ struct ct_block *ct_block_split(struct ct_fn *fn, struct ct_block *block, struct
     else
         block->first = NULL;
     place->prev = NULL;
-    for (struct ct_insn *insn = place; insn; insn = insn->next)
-        insn->block = rest;
-
-    /* The edges now start at `rest`; the entries keep their places, so that the phis of the successors stay correct. */
-    rest->succs = block->succs;
-    rest->n_succs = block->n_succs;
-    block->succs = NULL;
-    block->n_succs = 0;
-    for (uint32_t s = 0; s < rest->n_succs; s++)
-        for (uint32_t p = 0; p < rest->succs[s]->preds.n; p++)
-            if (rest->succs[s]->preds.v[p] == block)
-                rest->succs[s]->preds.v[p] = rest;
-    fn->props &= ~CT_PROP_GRAPH;
+    move_edges(fn, block, rest);
     return rest;
+}
+
+void ct_block_adopt(struct ct_block *block)
+{
+    for (struct ct_insn *insn = block->first; insn; insn = insn->next)
+        insn->block = block;
+}
+
+struct ct_block *ct_block_split(struct ct_fn *fn, struct ct_block *block, struct ct_insn *place)
+{
+    struct ct_block *rest = cut_off(fn, block, place);
+
+    ct_block_adopt(rest);
+    return rest;
+}
+
+struct ct_block *ct_block_cut(struct ct_fn *fn, struct ct_block *block, struct ct_insn *place)
+{
+    struct ct_block *rest = cut_off(fn, block, place);
+
+    ct_block_adopt(block);
+    place->block = rest;
+    return rest;
+}
+
+void ct_cutter_go_to(struct ct_cutter *cutter, struct ct_insn *insn)
+{
+    if (cutter->rest && (insn->block == cutter->origin || insn->block == cutter->rest)) {
+        insn->block = cutter->rest;
+        return;
+    }
+    ct_cutter_finish(cutter);
+    cutter->origin = cutter->rest = insn->block;
+}
+
+struct ct_block *ct_cutter_cut(struct ct_fn *fn, struct ct_cutter *cutter, struct ct_insn *insn)
+{
+    ct_cutter_go_to(cutter, insn);
+    cutter->rest = ct_block_cut(fn, cutter->rest, insn);
+    return cutter->rest;
+}
+
+void ct_cutter_finish(struct ct_cutter *cutter)
+{
+    if (cutter->rest != cutter->origin)
+        ct_block_adopt(cutter->rest);
 }
 
 void ct_block_drop_pred(struct ct_block *block, uint32_t index)

@@ -277,8 +277,21 @@ ct_value ct_emit_compare(struct ct_cursor *at, enum ct_op op, enum ptx_type type
 /* Copies an instruction; the copy has new results and the same operands. For SSA form. */
 struct ct_insn *ct_emit_copy_of(struct ct_cursor *at, const struct ct_insn *insn);
 /* Splits `block` before `place`: `place` and all that follows it move to the new block, with the successors. The first part is left
- * without a terminator. The predecessor lists of the successors, and so their phis, stay correct. */
+ * without a terminator. In SSA form the predecessor lists of the successors, and so their phis, stay correct; in register form the lists are
+ * out of date afterwards. */
 struct ct_block *ct_block_split(struct ct_fn *fn, struct ct_block *block, struct ct_insn *place);
+/* The same for code that splits a block at many places, from its first to its last, and must not visit all that follows each time: of the
+ * instructions of the new block only `place` has insn->block set. The others get it when the new block is cut or adopted. `block` may
+ * itself be the result of ct_block_cut. */
+struct ct_block *ct_block_cut(struct ct_fn *fn, struct ct_block *block, struct ct_insn *place);
+void ct_block_adopt(struct ct_block *block); /* sets insn->block of all instructions */
+/* Cuts blocks at instructions that come in the order of the code, those of one block after each other; starts as zeros. */
+struct ct_cutter {
+    struct ct_block *origin, *rest; /* the block that is being cut, and what is left of it */
+};
+void ct_cutter_go_to(struct ct_cutter *cutter, struct ct_insn *insn); /* sets insn->block */
+struct ct_block *ct_cutter_cut(struct ct_fn *fn, struct ct_cutter *cutter, struct ct_insn *insn); /* splits before insn; returns the rest */
+void ct_cutter_finish(struct ct_cutter *cutter); /* sets insn->block of what is left */
 /* Removes successor number `successor`, the predecessor entry in its target and, in SSA form, the operands of the phis for it. Updating
  * the terminator is left to the caller. If there are several edges between two blocks, the n-th successor entry belongs to the n-th
  * predecessor entry. */

@@ -245,14 +245,20 @@ static struct points find_points(struct ct_fn *fn, const bool *divergent, bool n
 /* Moves every point to the head of a basic block, splits off the entry, and gives loops preheaders, as predicate.c needs it. */
 static void isolate_points(struct ct_fn *fn)
 {
-    for (uint32_t b = 0; b < fn->blocks.n; b++)
-        for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (ct_is_sync(insn->op) && insn->prev) {
-                struct ct_cursor at = {.fn = fn, .block = fn->blocks.v[b], .where = insn->where};
+    for (uint32_t b = 0; b < fn->blocks.n; b++) {
+        struct ct_block *block = fn->blocks.v[b];
+        struct ct_insn *insn = block->first;
 
-                ct_cursor_jump(&at, ct_block_split(fn, at.block, insn));
-                break; /* the rest of the block is a new block, which is visited later */
-            }
+        while (insn && !(ct_is_sync(insn->op) && insn->prev))
+            insn = insn->next;
+        if (insn) { /* the rest of the block is a new block, which is visited later */
+            struct ct_cursor at = {.fn = fn, .block = block, .where = insn->where};
+
+            ct_cursor_jump(&at, ct_block_cut(fn, block, insn));
+        } else {
+            ct_block_adopt(block);
+        }
+    }
 }
 
 static void add_preheader(struct ct_fn *fn, struct ct_block *head)
@@ -411,10 +417,10 @@ static struct choice choose(struct ct_fn *fn)
 
 /* ---- the work ---- */
 
-static void expand(struct ct_fn *fn, struct ct_exchange *x, struct ct_insn *insn, bool native)
+static void expand(struct ct_fn *fn, struct ct_exchange *x, struct ct_cutter *cutter, struct ct_insn *insn, bool native)
 {
-    struct ct_block *block = insn->block, *rest = ct_block_split(fn, block, insn);
-    struct ct_cursor at = {.fn = fn, .block = block, .where = insn->where};
+    struct ct_cursor at = {.fn = fn, .block = insn->block, .where = insn->where};
+    struct ct_block *rest = ct_cutter_cut(fn, cutter, insn);
 
     ct_insn_remove(insn);
     if (native && ct_is_warp_op(insn->op))
@@ -428,16 +434,20 @@ static void expand(struct ct_fn *fn, struct ct_exchange *x, struct ct_insn *insn
 
 static void expand_points(struct ct_fn *fn, struct ct_exchange *x, const struct points *points, bool native)
 {
+    struct ct_cutter cutter = {0};
+
     for (uint32_t i = 0; i < points->list.n; i++) {
         struct ct_insn *insn = points->list.v[i];
 
         if (!insn->block)
             continue; /* it was predicated */
+        ct_cutter_go_to(&cutter, insn);
         if (is_rewritten(insn, native))
-            expand(fn, x, insn, native);
+            expand(fn, x, &cutter, insn, native);
         else if (is_plain(insn))
             make_barrier_zero(fn, insn);
     }
+    ct_cutter_finish(&cutter);
 }
 
 /* The entry code is created in blocks of its own, which are linked in front of the kernel at the end. */

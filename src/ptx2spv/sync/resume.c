@@ -25,6 +25,7 @@ struct resume {
     struct ct_exchange *x;
     struct ct_arena *scratch;
     CT_VEC(struct ct_insn *) points;    /* points.v[i] is point number i + 1 */
+    CT_VEC(uint32_t) kinds;             /* the first point of each kind but activemask */
     CT_VEC(struct ct_block *) segments; /* segments.v[i]: where the thread continues after point i; 0 is the start */
     CT_VEC(struct ct_block *) evaluations;
     uint32_t barriers; /* mask of the barrier numbers in use */
@@ -51,11 +52,11 @@ static uint32_t kind_of(const struct resume *rs, uint32_t point)
 
     if (insn->op == CT_OP_ACTIVEMASK)
         return KIND_ACTIVEMASK + point;
-    for (uint32_t i = 0; i < point; i++) {
-        const struct ct_insn *other = rs->points.v[i];
+    for (uint32_t i = 0; i < rs->kinds.n; i++) {
+        const struct ct_insn *other = rs->points.v[rs->kinds.v[i] - 1];
 
         if (other->op == insn->op && other->mode == insn->mode && other->type == insn->type && other->operation == insn->operation)
-            return i + 1;
+            return rs->kinds.v[i];
     }
     return point;
 }
@@ -242,15 +243,20 @@ static void make_evaluation(struct resume *rs, uint32_t point)
 
 /* ---- cutting ---- */
 
-static void note_barrier(struct resume *rs, const struct ct_insn *insn)
+/* `writer`: the last instruction before this one that wrote the barrier's number, or NULL. */
+static void note_barrier(struct resume *rs, const struct ct_insn *insn, const struct ct_insn *writer)
 {
-    const struct ct_insn *number = insn->operands[0].i ? insn->prev : NULL;
+    const bool is_constant = writer && writer->block == insn->block && writer->op == CT_OP_CONST;
 
-    for (; number; number = number->prev)
-        if (number->n_results && number->results[0].i == insn->operands[0].i)
-            break;
     /* Compilers put a constant number right before the barrier; a register may hold any number. */
-    rs->barriers |= number && number->op == CT_OP_CONST ? 1u << (number->imm % CT_MAX_BARRIERS) : (1u << CT_MAX_BARRIERS) - 1;
+    rs->barriers |= is_constant ? 1u << (writer->imm % CT_MAX_BARRIERS) : (1u << CT_MAX_BARRIERS) - 1;
+}
+
+static void add_point(struct resume *rs, struct ct_insn *insn)
+{
+    *CT_PUSH(rs->scratch, &rs->points) = insn;
+    if (kind_of(rs, rs->points.n) == rs->points.n)
+        *CT_PUSH(rs->scratch, &rs->kinds) = rs->points.n;
 }
 
 static void arrive_only(struct resume *rs, struct ct_insn *insn)
@@ -261,8 +267,25 @@ static void arrive_only(struct resume *rs, struct ct_insn *insn)
     ct_insn_remove(insn);
 }
 
+static void collect_insn(struct resume *rs, struct ct_insn *insn, const struct ct_insn *const *writers)
+{
+    if (!ct_is_sync(insn->op) && insn->op != CT_OP_YIELD)
+        return;
+    if (insn->op == CT_OP_BARRIER) {
+        note_barrier(rs, insn, insn->operands[0].i ? writers[insn->operands[0].i] : NULL);
+        rs->counts |= has_count(insn);
+    }
+    rs->votes |= insn->op == CT_OP_VOTE;
+    rs->waits_for_grid |= rs->fn->cooperative && insn->op == CT_OP_YIELD;
+    if (insn->op == CT_OP_BARRIER && insn->mode == PTX_MODE_ARRIVE)
+        arrive_only(rs, insn);
+    else
+        add_point(rs, insn);
+}
+
 static void collect_points(struct resume *rs)
 {
+    const struct ct_insn **writers = CT_ARENA_ARRAY(rs->scratch, const struct ct_insn *, rs->fn->values.n); /* by value: the last one */
     struct ct_insn *next;
     uint32_t ends = 0;
 
@@ -270,31 +293,28 @@ static void collect_points(struct resume *rs)
         for (struct ct_insn *insn = rs->fn->blocks.v[b]->first; insn; insn = next) {
             next = insn->next;
             ends += insn->op == CT_OP_RET || insn->op == CT_OP_EXIT;
-            if (!ct_is_sync(insn->op) && insn->op != CT_OP_YIELD)
-                continue;
-            if (insn->op == CT_OP_BARRIER) {
-                note_barrier(rs, insn);
-                rs->counts |= has_count(insn);
-            }
-            rs->votes |= insn->op == CT_OP_VOTE;
-            rs->waits_for_grid |= rs->fn->cooperative && insn->op == CT_OP_YIELD;
-            if (insn->op == CT_OP_BARRIER && insn->mode == PTX_MODE_ARRIVE)
-                arrive_only(rs, insn);
-            else
-                *CT_PUSH(rs->scratch, &rs->points) = insn;
+            collect_insn(rs, insn, writers);
+            for (uint32_t i = 0; i < insn->n_results; i++)
+                writers[insn->results[i].i] = insn;
         }
     rs->ends_early = ends > 1;
 }
 
-static void cut_at_point(struct resume *rs, uint32_t point)
+static void cut_at_points(struct resume *rs)
 {
-    struct ct_insn *insn = rs->points.v[point - 1];
-    struct ct_block *before = insn->block, *rest = ct_block_split(rs->fn, before, insn);
-    struct ct_cursor at = {.fn = rs->fn, .block = before, .where = insn->where};
+    struct ct_cutter cutter = {0};
 
-    ct_insn_remove(insn);
-    post_point(&at, rs, point);
-    *CT_PUSH(rs->scratch, &rs->segments) = rest;
+    for (uint32_t point = 1; point <= rs->points.n; point++) {
+        struct ct_insn *insn = rs->points.v[point - 1];
+        struct ct_cursor at = {.fn = rs->fn, .where = insn->where};
+
+        ct_cutter_go_to(&cutter, insn);
+        at.block = insn->block;
+        *CT_PUSH(rs->scratch, &rs->segments) = ct_cutter_cut(rs->fn, &cutter, insn);
+        ct_insn_remove(insn);
+        post_point(&at, rs, point);
+    }
+    ct_cutter_finish(&cutter);
 }
 
 /* ---- the loop ---- */
@@ -438,8 +458,7 @@ void ct_resume(struct ct_fn *fn, struct ct_exchange *x)
         prepare_for_grid(&rs);
     at = (struct ct_cursor){.fn = fn, .block = entry, .where = fn->source->where};
     ct_exchange_begin(&at, x);
-    for (uint32_t i = 1; i <= rs.points.n; i++)
-        cut_at_point(&rs, i);
+    cut_at_points(&rs);
     n = fn->blocks.n;
     for (uint32_t b = 0; b < n; b++)
         if (fn->blocks.v[b]->last && (fn->blocks.v[b]->last->op == CT_OP_RET || fn->blocks.v[b]->last->op == CT_OP_EXIT))
