@@ -3,6 +3,7 @@
 #include "build_address.h"
 #include "ptx2spv/module/module.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* ---- jumps ---- */
@@ -35,6 +36,10 @@ void ct_build_brx(struct ct_build *b)
 
     if (!targets || !targets->n || !targets->labels) {
         ct_build_invalid(b, "a list of branch targets is missing");
+        return;
+    }
+    if (targets->n > CT_SWITCH_TARGETS_MAX) { /* refused here, before the other passes spend memory on it */
+        ct_build_unsupported(b, ct_arena_printf(&b->fn->compilation->scratch, "an indexed branch with %" PRIu32 " targets", targets->n));
         return;
     }
     succs = CT_ARENA_ARRAY(&b->fn->compilation->scratch, struct ct_block *, targets->n);

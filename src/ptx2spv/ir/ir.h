@@ -179,7 +179,8 @@ enum ct_node_kind {
     CT_NODE_SET,  /* selector `variable` = `number` */
     CT_NODE_TEST, /* if (selector `variable` == `number`) then_list: continues a jump that leaves several regions */
 };
-#define CT_NODE_DEPTH_MAX 1000 /* SPIR-V guarantees 1023 ("Universal Limits", control-flow nesting depth) */
+#define CT_NODE_DEPTH_MAX 1000      /* SPIR-V guarantees 1023 ("Universal Limits", control-flow nesting depth) */
+#define CT_SWITCH_TARGETS_MAX 16384 /* SPIR-V guarantees 16383 pairs of a literal and a label; the last target is the default */
 struct ct_node {
     enum ct_node_kind kind;
     struct ct_node *next, *prev; /* in the list */
@@ -289,9 +290,9 @@ void ct_block_adopt(struct ct_block *block); /* sets insn->block of all instruct
 struct ct_cutter {
     struct ct_block *origin, *rest; /* the block that is being cut, and what is left of it */
 };
-void ct_cutter_go_to(struct ct_cutter *cutter, struct ct_insn *insn); /* sets insn->block */
+void ct_cutter_go_to(struct ct_cutter *cutter, struct ct_insn *insn);                             /* sets insn->block */
 struct ct_block *ct_cutter_cut(struct ct_fn *fn, struct ct_cutter *cutter, struct ct_insn *insn); /* splits before insn; returns the rest */
-void ct_cutter_finish(struct ct_cutter *cutter); /* sets insn->block of what is left */
+void ct_cutter_finish(struct ct_cutter *cutter);                                                  /* sets insn->block of what is left */
 /* Removes successor number `successor`, the predecessor entry in its target and, in SSA form, the operands of the phis for it. Updating
  * the terminator is left to the caller. If there are several edges between two blocks, the n-th successor entry belongs to the n-th
  * predecessor entry. */

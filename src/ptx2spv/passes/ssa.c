@@ -7,10 +7,15 @@
  *      registers of PTX are written once, before every read; they keep their number and need no work beyond that check.
  *      The blocks in which a register is live are found by a walk from its reads. For n registers that are live in n blocks that would take
  *      n * n steps, so the walk gives up after a number of steps that is proportional to the register's reads and writes. Then all places
- *      where phis may be needed are found first; those that some read depends on stay. Both give the same phis. */
-#include "ptx2spv/ir/ir.h"
+ *      where phis may be needed are found first; those that some read depends on stay. Both give the same phis.
+ *      If n edges join in a block, and each comes from code that writes a register of its own, phis would take n * n operands. Registers
+ *      whose phis go beyond what is in proportion to the size of the kernel are kept in the thread's frame (demote.c). */
+#include "demote.h"
 
 #include <stdlib.h>
+
+/* Phi operands that a kernel may have whatever its size, and those for each instruction and for each read and write of one register. */
+enum { OPERANDS_MIN = 1 << 18, OPERANDS_PER_INSN = 32, OPERANDS_PER_ACCESS = 16 };
 
 struct block_list {
     struct block_list *next;
@@ -29,6 +34,11 @@ struct variable { /* a register, by its number in fn->values */
 struct undo {
     uint32_t variable;
     ct_value before;
+};
+
+struct phi_place {
+    struct ct_block *block;
+    uint32_t variable;
 };
 
 /* In the blocks from this preorder number of the dominator tree on, up to the next change, the innermost place of the variable that
@@ -53,8 +63,12 @@ struct ssa {
     struct ct_block **work;
     CT_VEC(struct ct_block *) places; /* of one variable: see place_far_phis */
     CT_VEC(struct change) changes;
-    uint32_t *first_edge; /* indexed by block id: index of its first edge in edge_slots */
-    uint32_t *edge_slots; /* indexed by edge, ordered by source: the edge's index among the predecessors of its target */
+    CT_VEC(struct phi_place) phis; /* to be inserted */
+    uint64_t n_operands, n_insns;  /* of these phis; of the kernel */
+    uint64_t most_operands;        /* of the current variable, if the kernel has more than enough */
+    bool *is_demoted, has_demoted; /* indexed by variable; whether there are any */
+    uint32_t *first_edge;          /* indexed by block id: index of its first edge in edge_slots */
+    uint32_t *edge_slots;          /* indexed by edge, ordered by source: the edge's index among the predecessors of its target */
     /* renaming: */
     ct_value *current;
     ct_value undefined[CT_W_64 + 1];
@@ -69,7 +83,7 @@ static void find_definitions(struct ssa *s)
         struct ct_block *block = s->fn->blocks.v[b];
         uint32_t number = 0;
 
-        for (struct ct_insn *insn = block->first; insn; insn = insn->next, number++)
+        for (struct ct_insn *insn = block->first; insn; insn = insn->next, number++, s->n_insns++)
             for (uint32_t r = 0; r < insn->n_results; r++) {
                 struct variable *variable = &s->variables[insn->results[r].i];
 
@@ -193,6 +207,18 @@ static void insert_phi(struct ssa *s, struct ct_block *block, uint32_t variable)
     *last = phi;
 }
 
+static void add_phi(struct ssa *s, struct ct_block *block, uint32_t variable)
+{
+    *CT_PUSH(s->scratch, &s->phis) = (struct phi_place){block, variable};
+    s->n_operands += block->preds.n;
+}
+
+/* Whether the kernel has too many operands of phis, and the variable whose phis begin behind `before` operands contributes to that. */
+static bool has_too_many_operands(const struct ssa *s, uint64_t before)
+{
+    return s->n_operands > OPERANDS_MIN + OPERANDS_PER_INSN * s->n_insns && s->n_operands - before > s->most_operands;
+}
+
 /* If all live blocks are known. */
 static void place_near_phis(struct ssa *s, uint32_t variable)
 {
@@ -209,7 +235,7 @@ static void place_near_phis(struct ssa *s, uint32_t variable)
             if (s->has_phi[join->id] == variable || s->live[join->id] != variable)
                 continue;
             s->has_phi[join->id] = variable;
-            insert_phi(s, join, variable);
+            add_phi(s, join, variable);
             if (s->writes[join->id] != variable)
                 s->work[n++] = join;
         }
@@ -217,7 +243,7 @@ static void place_near_phis(struct ssa *s, uint32_t variable)
 }
 
 /* Collects the places: the blocks that write the register, and those that may need a phi for it (has_phi). */
-static void find_phi_places(struct ssa *s, uint32_t variable)
+static void find_joins(struct ssa *s, uint32_t variable)
 {
     s->places.n = 0;
     for (struct block_list *item = s->variables[variable].defs; item; item = item->next)
@@ -299,9 +325,10 @@ static uint32_t need_value_at_end(struct ssa *s, uint32_t variable, const struct
 
 static void place_far_phis(struct ssa *s, uint32_t variable)
 {
+    const uint64_t before = s->n_operands;
     uint32_t n = 0;
 
-    find_phi_places(s, variable);
+    find_joins(s, variable);
     order_places(s);
     for (struct block_list *item = s->variables[variable].exposed; item; item = item->next) {
         struct ct_block *block = item->block;
@@ -313,29 +340,37 @@ static void place_far_phis(struct ssa *s, uint32_t variable)
             s->work[n++] = block;
         }
     }
-    while (n) {
+    while (n && !has_too_many_operands(s, before)) {
         struct ct_block *block = s->work[--n];
 
-        insert_phi(s, block, variable);
-        for (uint32_t p = 0; p < block->preds.n; p++)
+        add_phi(s, block, variable);
+        for (uint32_t p = 0; p < block->preds.n && !has_too_many_operands(s, before); p++)
             n = need_value_at_end(s, variable, block->preds.v[p], n);
     }
 }
 
 static void place_phis(struct ssa *s, uint32_t variable)
 {
-    uint32_t most = 64;
+    const uint64_t operands_before = s->n_operands;
+    const uint32_t phis_before = s->phis.n;
+    uint32_t accesses = 0, edges = 0;
 
     if (!s->variables[variable].exposed)
         return;
-    for (struct block_list *item = s->variables[variable].defs; item; item = item->next, most += 4)
+    for (struct block_list *item = s->variables[variable].defs; item; item = item->next, accesses++)
         s->writes[item->block->id] = variable;
-    for (struct block_list *item = s->variables[variable].exposed; item; item = item->next)
-        most += 4 + item->block->preds.n;
-    if (find_live(s, variable, most))
+    for (struct block_list *item = s->variables[variable].exposed; item; item = item->next, accesses++)
+        edges += item->block->preds.n;
+    s->most_operands = 256 + OPERANDS_PER_ACCESS * (uint64_t)accesses;
+    if (find_live(s, variable, 64 + 4 * accesses + edges))
         place_near_phis(s, variable);
     else
         place_far_phis(s, variable);
+    if (!has_too_many_operands(s, operands_before))
+        return;
+    s->phis.n = phis_before;
+    s->n_operands = operands_before;
+    s->is_demoted[variable] = s->has_demoted = true;
 }
 
 /* ---- renaming ---- */
@@ -462,9 +497,24 @@ static struct ssa *prepare(struct ct_fn *fn)
     s->live = CT_ARENA_ARRAY(scratch, uint32_t, n);
     s->has_phi = CT_ARENA_ARRAY(scratch, uint32_t, n);
     s->needed = CT_ARENA_ARRAY(scratch, uint32_t, n);
+    s->is_demoted = CT_ARENA_ARRAY(scratch, bool, s->n_variables);
     s->work = CT_ARENA_ARRAY(scratch, struct ct_block *, n);
     s->first_edge = CT_ARENA_ARRAY(scratch, uint32_t, n);
     s->current = CT_ARENA_ARRAY(scratch, ct_value, s->n_variables);
+    return s;
+}
+
+static struct ssa *find_phis(struct ct_fn *fn)
+{
+    struct ssa *s = prepare(fn);
+
+    find_definitions(s);
+    find_general(s);
+    find_places(s);
+    find_frontiers(s);
+    for (uint32_t i = 1; i < s->n_variables; i++)
+        if (s->variables[i].general)
+            place_phis(s, i);
     return s;
 }
 
@@ -475,15 +525,12 @@ enum ct_pass_result ct_pass_ssa(struct ct_fn *fn)
     ct_fn_remove_unreachable(fn);
     ct_fn_detach_entry(fn);
     ct_fn_compute_dominators(fn);
-    s = prepare(fn);
-    find_definitions(s);
-    find_general(s);
-    find_places(s);
-    find_frontiers(s);
+    for (s = find_phis(fn); s->has_demoted; s = find_phis(fn))
+        if (!ct_demote(fn, s->is_demoted))
+            return CT_PASS_FAILED;
+    for (uint32_t i = 0; i < s->phis.n; i++)
+        insert_phi(s, s->phis.v[i].block, s->phis.v[i].variable);
     number_edges(s);
-    for (uint32_t i = 1; i < s->n_variables; i++)
-        if (s->variables[i].general)
-            place_phis(s, i);
     rename_all(s);
     return CT_PASS_CHANGED;
 }

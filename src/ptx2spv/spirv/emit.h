@@ -95,15 +95,15 @@ struct ct_gen {
     struct ct_gen_value *values;       /* indexed by value */
     struct ct_gen_position *positions; /* indexed by block id */
     struct ct_gen_edge {
-        uint32_t to, index;            /* id of the target; index of the edge among the target's predecessors */
-    } *edges;                          /* see emit_values.c */
-    uint32_t *first_edge;              /* indexed by block id: its edges are edges[first_edge[b]] to edges[first_edge[b + 1] - 1] */
-    struct ct_gen_region *regions;     /* indexed by node id */
-    uint32_t *selectors;               /* Function variables */
-    struct ct_gen_pairs *pairs;        /* see emit_compare.c; NULL: not searched for */
-    const struct ct_block *block;      /* the current block */
-    uint32_t label;                    /* of the current SPIR-V block */
-    bool open;                         /* which has no terminator yet */
+        uint32_t to, index;        /* id of the target; index of the edge among the target's predecessors */
+    } *edges;                      /* see emit_values.c */
+    uint32_t *first_edge;          /* indexed by block id: its edges are edges[first_edge[b]] to edges[first_edge[b + 1] - 1] */
+    struct ct_gen_region *regions; /* indexed by node id */
+    uint32_t *selectors;           /* Function variables */
+    struct ct_gen_pairs *pairs;    /* see emit_compare.c; NULL: not searched for */
+    const struct ct_block *block;  /* the current block */
+    uint32_t label;                /* of the current SPIR-V block */
+    bool open;                     /* which has no terminator yet */
 
     /* the module's interface */
     uint32_t entry;

@@ -12,8 +12,6 @@
 
 #include "ptx2spv/passes/simplify.h"
 
-#define SWITCH_LITERALS_MAX 16383 /* SPIR-V, "Universal Limits" */
-
 uint32_t ct_gen_label(struct ct_gen *g)
 {
     return ct_spv_id(&g->m);
@@ -187,7 +185,7 @@ static void gen_switch(struct ct_gen *g, const struct ct_node *node)
     uint32_t *labels = CT_ARENA_ARRAY(scratch, uint32_t, node->n_cases);
     ct_spv_words words = {0};
 
-    if (last > SWITCH_LITERALS_MAX) {
+    if (node->n_cases > CT_SWITCH_TARGETS_MAX) {
         ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "an indexed branch with %u targets", node->n_cases);
         return;
     }
