@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the time and the memory of the compiler grow with the size of a kernel.
+ * usage: bench_compile_growth [SHAPE [N]]
+ *
+ * Each shape is PTX of one kernel with n, 2n and 4n pieces of one kind. For each size the program prints the CPU time of the compilation
+ * (the least of several runs) and the most memory that was allocated at once, and for each shape the two growth exponents: the exponent e
+ * for which the time, or the memory, at 4n is 4^e times that at n. Linear code shows up to 1.5 in time where its memory outgrows a cache
+ * between n and 4n.
+ *
+ * With COUNT_STEPS (the test ptx.growth) the compiler is instrumented, and the program counts the basic blocks that it executes and the
+ * words that it copies and clears instead of measuring time. Then both exponents are the same in every run, and the exit status is 1 if one
+ * is above EXPONENT_MAX. */
+#include "cuttle/ptx2spv.h"
+
+#include <malloc.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define EXPONENT_MAX 1.2
+enum { SIZES = 3 };
+#ifdef COUNT_STEPS
+enum { REPEATS = 1, DIVISOR = 2 }; /* smaller kernels: the instrumented compiler is slower */
+#else
+enum { REPEATS = 3, DIVISOR = 1 };
+#endif
+
+/* ---- memory ---- */
+
+static struct {
+    size_t now_bytes, most_bytes;
+} heap;
+
+void *__real_malloc(size_t size_bytes);
+void *__real_calloc(size_t count, size_t size_bytes);
+void *__real_realloc(void *memory, size_t size_bytes);
+void __real_free(void *memory);
+void *__wrap_malloc(size_t size_bytes);
+void *__wrap_calloc(size_t count, size_t size_bytes);
+void *__wrap_realloc(void *memory, size_t size_bytes);
+void __wrap_free(void *memory);
+
+static void *counted(void *memory)
+{
+    heap.now_bytes += memory ? malloc_usable_size(memory) : 0;
+    heap.most_bytes = heap.now_bytes > heap.most_bytes ? heap.now_bytes : heap.most_bytes;
+    return memory;
+}
+
+void *__wrap_malloc(size_t size_bytes)
+{
+    return counted(__real_malloc(size_bytes));
+}
+
+void *__wrap_calloc(size_t count, size_t size_bytes)
+{
+    return counted(__real_calloc(count, size_bytes));
+}
+
+void *__wrap_realloc(void *memory, size_t size_bytes)
+{
+    const size_t before_bytes = memory ? malloc_usable_size(memory) : 0;
+    void *moved = __real_realloc(memory, size_bytes);
+
+    if (moved)
+        heap.now_bytes -= before_bytes;
+    return counted(moved);
+}
+
+void __wrap_free(void *memory)
+{
+    heap.now_bytes -= memory ? malloc_usable_size(memory) : 0;
+    __real_free(memory);
+}
+
+/* ---- time ---- */
+
+#ifdef COUNT_STEPS
+static uint64_t steps;
+static const char unit[] = "millions of steps";
+
+void __sanitizer_cov_trace_pc(void); /* -fsanitize-coverage=trace-pc: called in each basic block of the compiler */
+void *__real_memset(void *to, int byte, size_t size_bytes);
+void *__real_memcpy(void *to, const void *from, size_t size_bytes);
+void *__real_memmove(void *to, const void *from, size_t size_bytes);
+void *__wrap_memset(void *to, int byte, size_t size_bytes);
+void *__wrap_memcpy(void *to, const void *from, size_t size_bytes);
+void *__wrap_memmove(void *to, const void *from, size_t size_bytes);
+
+void __sanitizer_cov_trace_pc(void)
+{
+    steps++;
+}
+
+void *__wrap_memset(void *to, int byte, size_t size_bytes)
+{
+    steps += size_bytes / sizeof(uint64_t);
+    return __real_memset(to, byte, size_bytes);
+}
+
+void *__wrap_memcpy(void *to, const void *from, size_t size_bytes)
+{
+    steps += size_bytes / sizeof(uint64_t);
+    return __real_memcpy(to, from, size_bytes);
+}
+
+void *__wrap_memmove(void *to, const void *from, size_t size_bytes)
+{
+    steps += size_bytes / sizeof(uint64_t);
+    return __real_memmove(to, from, size_bytes);
+}
+
+static double time_now(void)
+{
+    return (double)steps * 1e-6;
+}
+#else
+static const char unit[] = "ms of CPU time";
+
+static double time_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+#endif
+
+/* ---- PTX ---- */
+
+struct text {
+    char *at;
+    size_t length, size;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
+{
+    va_list arguments;
+
+    if (text->size - text->length < 4096) {
+        text->size = 2 * text->size + 65536;
+        text->at = realloc(text->at, text->size);
+        if (!text->at)
+            abort();
+    }
+    va_start(arguments, format);
+    text->length += (size_t)vsnprintf(text->at + text->length, 4096, format, arguments);
+    va_end(arguments);
+}
+
+/* A kernel whose %rd1 is an address in global memory and whose %r1 is read from there. */
+static void begin_kernel(struct text *text)
+{
+    add(text, ".visible .entry k(.param .u64 p)\n{\n.reg .u64 %%rd<8>;\n.reg .u32 %%r<8>;\n.reg .pred %%p<8>;\n"
+              "ld.param.u64 %%rd1, [p];\nld.global.u32 %%r1, [%%rd1];\nmov.u32 %%r2, %%tid.x;\n");
+}
+
+static void end_kernel(struct text *text)
+{
+    add(text, "st.global.u32 [%%rd1], %%r1;\nret;\n}\n");
+}
+
+static void write_barriers(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "bar.sync 0;\n");
+    end_kernel(text);
+}
+
+static void write_shuffles(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "shfl.sync.bfly.b32 %%r1, %%r1, %u, 31, -1;\n", 1 + i % 31);
+    end_kernel(text);
+}
+
+/* The values are read behind the last join, so all of them live through all that follow them. */
+static void write_branches(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    add(text, ".reg .u32 %%v<%u>;\n", n);
+    for (unsigned i = 0; i < n; i++)
+        add(text,
+            "setp.gt.u32 %%p1, %%r1, %u;\n@%%p1 bra ELSE%u;\nadd.u32 %%v%u, %%r1, %u;\nbra JOIN%u;\nELSE%u:\nmul.lo.u32 %%v%u, %%r1, "
+            "%u;\nJOIN%u:\n",
+            i, i, i, i + 1, i, i, i, i + 3, i);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "xor.b32 %%r1, %%r1, %%v%u;\n", i);
+    end_kernel(text);
+}
+
+static void write_sums(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "add.s32 %%r1, %%r1, %%r%u;\n", 1 + i % 2);
+    end_kernel(text);
+}
+
+static void write_increments(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "add.s32 %%r1, %%r1, %u;\n", i + 1);
+    end_kernel(text);
+}
+
+static void write_calls(struct text *text, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        add(text, ".func (.param .b32 out) f%u(.param .b32 in)\n{\n.reg .u32 %%r<4>;\nld.param.u32 %%r1, [in];\n", i);
+        if (i)
+            add(text, "{\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %%r1;\ncall.uni (b), f%u, (a);\nld.param.b32 %%r1, [b];\n}\n",
+                i - 1);
+        add(text, "add.u32 %%r1, %%r1, %u;\nst.param.b32 [out], %%r1;\nret;\n}\n", i);
+    }
+    begin_kernel(text);
+    add(text, "{\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %%r1;\ncall.uni (b), f%u, (a);\nld.param.b32 %%r1, [b];\n}\n", n - 1);
+    end_kernel(text);
+}
+
+static void begin_loop(struct text *text, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        add(text, i ? ", T%u" : "TARGETS: .branchtargets T%u", i);
+    add(text, ";\nLOOP:\nld.volatile.global.u32 %%r3, [%%rd1+4];\nsetp.eq.u32 %%p1, %%r3, 0;\n@%%p1 bra DONE;\nbrx.idx %%r3, TARGETS;\n");
+}
+
+/* An interpreter's loop. */
+static void write_targets(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    begin_loop(text, n);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "T%u:\nadd.u32 %%r1, %%r1, %u;\nbra LOOP;\n", i, 2 * i + 1);
+    add(text, "DONE:\n");
+    end_kernel(text);
+}
+
+/* Each target writes a register of its own, all of which live around the loop. */
+static void write_states(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    add(text, ".reg .u32 %%v<%u>;\n", n);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "mov.u32 %%v%u, %u;\n", i, i);
+    begin_loop(text, n);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "T%u:\nadd.u32 %%v%u, %%v%u, %u;\nbra LOOP;\n", i, i, i, 2 * i + 1);
+    add(text, "DONE:\n");
+    for (unsigned i = 0; i < n; i++)
+        add(text, "xor.b32 %%r1, %%r1, %%v%u;\n", i);
+    end_kernel(text);
+}
+
+static void write_fused(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    add(text, ".reg .f32 %%f<4>;\nld.global.f32 %%f1, [%%rd1+8];\nld.global.f32 %%f2, [%%rd1+16];\n");
+    for (unsigned i = 0; i < n; i++)
+        add(text, "fma.rn.f32 %%f1, %%f1, %%f2, %%f1;\n");
+    add(text, "st.global.f32 [%%rd1], %%f1;\n");
+    end_kernel(text);
+}
+
+enum form { COLLECTIVE, NATIVE };
+
+static const struct shape {
+    const char *name;
+    void (*write)(struct text *text, unsigned n);
+    unsigned n;
+    enum form form;
+} shapes[] = {
+    {"bar.sync in a row", write_barriers, 4000, COLLECTIVE},
+    {"shuffles in a row", write_shuffles, 2000, COLLECTIVE},
+    {"shuffles in a row, native", write_shuffles, 4000, NATIVE},
+    {"if/else whose values stay live", write_branches, 2000, COLLECTIVE},
+    {"dependent adds", write_sums, 16000, COLLECTIVE},
+    {"dependent adds of constants", write_increments, 16000, COLLECTIVE},
+    {"call chain", write_calls, 4000, COLLECTIVE},
+    {"brx.idx in a loop", write_targets, 4000, COLLECTIVE},
+    {"brx.idx, a register each", write_states, 4000, COLLECTIVE},
+    {"fma.rn.f32", write_fused, 1000, COLLECTIVE},
+};
+
+/* ---- measurement ---- */
+
+static struct ptx2spv_target target_of(enum form form)
+{
+    return (struct ptx2spv_target){
+        .dialect = PTX2SPV_VULKAN,
+        .warp_form = form == NATIVE ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE,
+        .subgroup_size = form == NATIVE ? 32 : 8,
+        .push_constant_bytes = 256,
+        .shared_bytes = 32768,
+        .max_block_threads = 1024,
+        .float64 = 1,
+        .float16 = 1,
+        .int64 = 1,
+        .int16 = 1,
+        .int8 = 1,
+        .storage8 = 1,
+        .storage16 = 1,
+        .atomic_int64_global = 1,
+        .memory_model_device_scope = 1,
+    };
+}
+
+static void print_diagnostic(void *user, const struct ptx2spv_diagnostic *diagnostic)
+{
+    (void)user;
+    fprintf(stderr, "line %u: %s\n", diagnostic->line, diagnostic->text);
+}
+
+struct figures {
+    double time; /* see `unit` */
+    size_t bytes;
+};
+
+static bool compile(const struct shape *shape, const struct text *text)
+{
+    const struct ptx2spv_options options = {.on_diagnostic = print_diagnostic};
+    const struct ptx2spv_target target = target_of(shape->form);
+    struct ptx2spv_module *module = NULL;
+    struct ptx2spv_kernel kernel = {0};
+    enum ptx2spv_status status = ptx2spv_module_create(text->at, text->length, &options, &module);
+
+    if (status == PTX2SPV_OK)
+        status = ptx2spv_kernel_compile(module, 0, &target, &options, &kernel);
+    if (status != PTX2SPV_OK)
+        fprintf(stderr, "%s: %s\n", shape->name, ptx2spv_status_string(status));
+    ptx2spv_kernel_finish(&kernel);
+    ptx2spv_module_destroy(module);
+    return status == PTX2SPV_OK;
+}
+
+/* The least time of all runs counts. */
+static bool measure(const struct shape *shape, unsigned n, struct figures *out)
+{
+    struct text text = {0};
+    bool good = true;
+
+    add(&text, ".version 7.8\n.target sm_80\n.address_size 64\n");
+    shape->write(&text, n);
+    for (unsigned i = 0; i < REPEATS && good; i++) {
+        const size_t before_bytes = heap.most_bytes = heap.now_bytes;
+        const double start = time_now();
+        double time;
+
+        good = compile(shape, &text);
+        time = time_now() - start;
+        out->time = out->time > 0 && out->time < time ? out->time : time;
+        out->bytes = heap.most_bytes - before_bytes;
+    }
+    free(text.at);
+    return good;
+}
+
+static double exponent(double small, double large)
+{
+    return log(large / small) / log(1 << (SIZES - 1));
+}
+
+/* False if the shape cannot be compiled, or if an exponent is too large. */
+static bool measure_shape(const struct shape *shape, unsigned n)
+{
+    struct figures figures[SIZES] = {0};
+    double time, memory;
+
+    for (int i = 0; i < SIZES; i++)
+        if (!measure(shape, n << i, &figures[i]))
+            return false;
+    time = exponent(figures[0].time, figures[SIZES - 1].time);
+    memory = exponent((double)figures[0].bytes, (double)figures[SIZES - 1].bytes);
+    printf("%-32s %6u", shape->name, n);
+    for (int i = 0; i < SIZES; i++)
+        printf(" %9.1f", figures[i].time);
+    for (int i = 0; i < SIZES; i++)
+        printf(" %8.1f", (double)figures[i].bytes / (1 << 20));
+    printf(" %6.2f %6.2f\n", time, memory);
+    fflush(stdout);
+#ifdef COUNT_STEPS
+    return time <= EXPONENT_MAX && memory <= EXPONENT_MAX;
+#else
+    return true;
+#endif
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+    const unsigned n = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+    bool good = true, found = false;
+
+    printf("%-32s %6s %29s %26s %13s\n", "", "", unit, "MiB", "exponents");
+    printf("%-32s %6s %9s %9s %9s %8s %8s %8s %6s %6s\n", "shape", "n", "n", "2n", "4n", "n", "2n", "4n", "time", "memory");
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        if (name && strcmp(name, shapes[i].name) != 0)
+            continue;
+        found = true;
+        good &= measure_shape(&shapes[i], n ? n : shapes[i].n / DIVISOR);
+    }
+    return !found || !good;
+}
