@@ -331,7 +331,7 @@ void ct_gen_store_phis(struct ct_gen *g)
     /* All values are computed first: one may be read from a variable that is written here. */
     for (uint32_t s = 0; s < g->block->n_succs; s++) {
         const struct ct_block *to = g->block->succs[s];
-        const uint32_t index = pred_index(g, to);
+        const uint32_t index = to->first->op == CT_OP_PHI ? pred_index(g, to) : 0;
 
         for (const struct ct_insn *phi = to->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
             const struct ct_gen_value *info = info_of(g, phi->results[0]);
