@@ -31,6 +31,12 @@ static const struct ptx2spv_target target = {
     .float64 = 1,
 };
 
+/* Sequences as soon as there can be any. */
+static enum ct_pass_result structurize_as_sequences(struct ct_fn *fn)
+{
+    return ct_structurize_within(fn, (struct ct_structure_limits){.scopes = 1, .depth = 2, .part_depth = 2});
+}
+
 static void run_pass(struct bench *bench, enum ct_pass_result (*pass)(struct ct_fn *), uint32_t gives)
 {
     if (bench->fn->props & CT_PROP_SSA)
@@ -50,11 +56,11 @@ static void make_ssa(struct bench *bench)
 }
 
 /* From SSA to words. */
-static struct ptx2spv_kernel emit(struct bench *bench)
+static struct ptx2spv_kernel emit(struct bench *bench, enum ct_pass_result (*structurize)(struct ct_fn *))
 {
     struct ptx2spv_kernel kernel = {0};
 
-    run_pass(bench, ct_pass_structurize, CT_PROP_STRUCTURED);
+    run_pass(bench, structurize, CT_PROP_STRUCTURED);
     if (ct_emit_spirv(bench->fn, &kernel) != PTX2SPV_OK)
         fail_msg("%s", bench->diagnostics);
     return kernel;
@@ -82,7 +88,7 @@ static void check_tree(struct ct_fn *fn)
 static void test_random_graphs(void **state)
 {
     uint64_t random = SEED;
-    unsigned n_selectors = 0, n_scopes = 0, n_loops = 0;
+    unsigned n_selectors = 0, n_scopes = 0, n_loops = 0, n_guards = 0;
 
     (void)state;
     for (int i = 0; i < N_GRAPHS; i++) {
@@ -94,7 +100,7 @@ static void test_random_graphs(void **state)
         run_ir(bench.fn, &wanted);
         make_ssa(&bench);
         run_pass(&bench, ct_pass_simplify, 0); /* without it, phis are seldom used together with the values that replace them */
-        const struct ptx2spv_kernel kernel = emit(&bench);
+        const struct ptx2spv_kernel kernel = emit(&bench, i % 2 ? structurize_as_sequences : ct_pass_structurize);
         check_tree(bench.fn);
         assert_valid_spirv(kernel.words, kernel.n_words);
         run_spirv(kernel.words, kernel.n_words, &found);
@@ -102,10 +108,11 @@ static void test_random_graphs(void **state)
         n_selectors += bench.fn->n_selectors;
         n_scopes += count_spirv(kernel.words, kernel.n_words, SpvOpSwitch);
         n_loops += count_spirv(kernel.words, kernel.n_words, SpvOpLoopMerge);
+        n_guards += count_spirv(kernel.words, kernel.n_words, SpvOpULessThanEqual);
         bench_finish(&bench);
     }
     /* Not all graphs were simple. */
-    assert_true(n_selectors > N_GRAPHS / 20 && n_scopes > N_GRAPHS / 2 && n_loops > N_GRAPHS / 2);
+    assert_true(n_selectors > N_GRAPHS / 20 && n_scopes > N_GRAPHS / 2 && n_loops > N_GRAPHS / 2 && n_guards > N_GRAPHS);
 }
 
 /* ---- simple graphs: the tree has only the nodes that the control flow needs ---- */
@@ -182,7 +189,7 @@ static void test_plain_graphs(void **state)
         bench_init(&bench);
         build_graph(&bench, plain[i].edges, plain[i].n_blocks);
         make_ssa(&bench);
-        const struct ptx2spv_kernel kernel = emit(&bench);
+        const struct ptx2spv_kernel kernel = emit(&bench, ct_pass_structurize);
         assert_valid_spirv(kernel.words, kernel.n_words);
         if (count_nodes(bench.fn, CT_NODE_IF) != plain[i].ifs || count_nodes(bench.fn, CT_NODE_SCOPE) != plain[i].scopes ||
             count_nodes(bench.fn, CT_NODE_LOOP) != plain[i].loops || bench.fn->n_selectors != plain[i].selectors)
@@ -237,7 +244,7 @@ static void test_phi_used_behind_its_loop(void **state)
 
     make_ssa(&bench);
     run_pass(&bench, ct_pass_simplify, 0);
-    const struct ptx2spv_kernel kernel = emit(&bench);
+    const struct ptx2spv_kernel kernel = emit(&bench, ct_pass_structurize);
     assert_valid_spirv(kernel.words, kernel.n_words);
     run_spirv(kernel.words, kernel.n_words, &found);
     assert_int_equal(found.n, 1);
@@ -284,7 +291,7 @@ static void test_long_chain_is_flat(void **state)
     bench_init(&bench);
     build_chain(&bench, 5000);
     make_ssa(&bench);
-    emit(&bench);
+    emit(&bench, ct_pass_structurize);
     for (const struct ct_node *node = bench.fn->body; node; node = ct_node_next(node))
         assert_true(!node->parent || !node->parent->parent);
     bench_finish(&bench);
@@ -306,19 +313,64 @@ static void build_nest(struct bench *bench, uint32_t depth)
     }
 }
 
+static uint32_t depth_of(const struct ct_fn *fn)
+{
+    uint32_t deepest = 0;
+
+    for (const struct ct_node *node = fn->body; node; node = ct_node_next(node)) {
+        uint32_t depth = 0;
+
+        for (const struct ct_node *parent = node->parent; parent; parent = parent->parent)
+            depth++;
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return deepest;
+}
+
+/* Ifs are cut into sequences where they become too deep. */
 static void test_deep_nest(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    bench_init(&bench);
+    build_nest(&bench, 5000);
+    make_ssa(&bench);
+    const struct ptx2spv_kernel kernel = emit(&bench, ct_pass_structurize);
+    assert_in_range(depth_of(bench.fn), 10, 80);
+    assert_valid_spirv(kernel.words, kernel.n_words);
+    bench_finish(&bench);
+}
+
+/* Nested loops: blocks 0 .. depth - 1 are headers, the others go back to the header with the mirrored number, or on. */
+static void build_loops(struct bench *bench, uint32_t depth)
+{
+    struct ct_cursor at = {.fn = bench->fn};
+
+    for (uint32_t b = 0; b <= 2 * depth + 1; b++)
+        ct_block_create(bench->fn);
+    for (uint32_t b = 0; b <= 2 * depth + 1; b++) {
+        at.block = bench->fn->blocks.v[b];
+        if (b == 2 * depth + 1)
+            end_block(bench, &at, 0, 0, 0);
+        else
+            end_block(bench, &at, b <= depth ? 1 : 2, b + 1, b <= depth ? b + 1 : 2 * depth + 1 - b);
+    }
+}
+
+static void test_deep_loops(void **state)
 {
     static const struct {
         uint32_t depth;
         bool allowed;
-    } rows[] = {{CT_NODE_DEPTH_MAX - 1, true}, {CT_NODE_DEPTH_MAX + 1, false}, {20000, false}};
+    } rows[] = {{CT_NODE_DEPTH_MAX / 4, true}, {CT_NODE_DEPTH_MAX + 1, false}};
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct bench bench;
 
         bench_init(&bench);
-        build_nest(&bench, rows[i].depth);
+        build_loops(&bench, rows[i].depth);
         make_ssa(&bench);
         assert_int_equal(ct_pass_structurize(bench.fn), rows[i].allowed ? CT_PASS_CHANGED : CT_PASS_FAILED);
         assert_int_equal(bench.compilation.status, rows[i].allowed ? PTX2SPV_OK : PTX2SPV_UNSUPPORTED);
@@ -330,7 +382,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_graphs),      cmocka_unit_test(test_plain_graphs), cmocka_unit_test(test_phi_used_behind_its_loop),
-        cmocka_unit_test(test_long_chain_is_flat), cmocka_unit_test(test_deep_nest),
+        cmocka_unit_test(test_long_chain_is_flat), cmocka_unit_test(test_deep_nest),    cmocka_unit_test(test_deep_loops),
     };
 
     if (setjmp(bench_exhausted))

@@ -263,7 +263,11 @@ static void put_node(struct writer *out, const struct ct_node *node, int indent)
         put(out, "set %" PRIu32 " to %" PRIu32 "\n", node->variable, node->number);
         return;
     case CT_NODE_TEST:
-        put(out, "if %" PRIu32 " >= %" PRIu32 "\n", node->variable, node->number);
+        put(out, "if %" PRIu32 " == %" PRIu32 "\n", node->variable, node->number);
+        put_nodes(out, node->then_list, indent + 2);
+        return;
+    case CT_NODE_GUARD:
+        put(out, "if %" PRIu32 " <= %" PRIu32 "\n", node->variable, node->number);
         put_nodes(out, node->then_list, indent + 2);
         return;
     }

@@ -176,8 +176,9 @@ enum ct_node_kind {
     CT_NODE_CONTINUE, /* continues with the next iteration of `region`, a LOOP */
     CT_NODE_RETURN,   /* the thread ends */
     CT_NODE_UNREACHABLE,
-    CT_NODE_SET,  /* selector `variable` = `number` */
-    CT_NODE_TEST, /* if (selector `variable` == `number`) then_list: continues a jump that leaves several regions */
+    CT_NODE_SET,   /* selector `variable` = `number` */
+    CT_NODE_TEST,  /* if (selector `variable` == `number`) then_list: continues a jump that leaves several regions */
+    CT_NODE_GUARD, /* if (selector `variable` <= `number`) then_list: some parts of a sequence (structurize.c) */
 };
 #define CT_NODE_DEPTH_MAX 1000      /* SPIR-V guarantees 1023 ("Universal Limits", control-flow nesting depth) */
 #define CT_SWITCH_TARGETS_MAX 16384 /* SPIR-V guarantees 16383 pairs of a literal and a label; the last target is the default */

@@ -13,6 +13,7 @@ static uint32_t list_count(const struct ct_node *node)
     case CT_NODE_LOOP:
     case CT_NODE_SCOPE:
     case CT_NODE_TEST:
+    case CT_NODE_GUARD:
         return 1;
     case CT_NODE_BLOCK:
     case CT_NODE_BREAK:

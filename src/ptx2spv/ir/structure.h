@@ -35,6 +35,15 @@ void ct_node_dissolve(struct ct_fn *fn, struct ct_node *scope);
 struct ct_node *ct_node_next(const struct ct_node *node);
 struct ct_node *ct_node_after(const struct ct_node *node);
 
+/* When structurize makes sequences (structurize.c). */
+struct ct_structure_limits {
+    uint32_t scopes;     /* if more blocks follow the same block; scopes and their tests would grow quadratically */
+    uint32_t depth;      /* if a block is that deep in the tree */
+    uint32_t part_depth; /* depth of the parts of the latter sequences */
+};
+/* The pass with other limits, for tests. */
+enum ct_pass_result ct_structurize_within(struct ct_fn *fn, struct ct_structure_limits limits);
+
 /* Step two of structurize: removes jumps that control reaches by falling through anyway, dissolves scopes that no jump leaves, and
  * replaces the remaining jumps that SPIR-V has no branch for by selectors. False after an error was reported (the tree is too deep). */
 bool ct_structure_resolve_jumps(struct ct_fn *fn);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The structured form to SPIR-V's structured control flow.
  *
- *   IF, TEST    OpSelectionMerge, OpBranchConditional
+ *   IF          OpSelectionMerge, OpBranchConditional; so do TEST and GUARD
  *   SWITCH      OpSelectionMerge, OpSwitch
  *   SCOPE       OpSelectionMerge, OpSwitch with only a default: the only selection whose merge block may be branched to from inside
  *               other selections
@@ -169,11 +169,11 @@ static void gen_two_arms(struct ct_gen *g, uint32_t condition, const struct ct_n
     begin_merge(g, merge, reached);
 }
 
-static void gen_test(struct ct_gen *g, const struct ct_node *node)
+static void gen_test(struct ct_gen *g, const struct ct_node *node, SpvOp compare)
 {
     const uint32_t selector = GEN(g, SpvOpLoad, ct_gen_int_type(g, 32), g->selectors[node->variable]);
 
-    gen_two_arms(g, GEN(g, SpvOpIEqual, ct_gen_int_type(g, 1), selector, ct_gen_u32(g, node->number)), node);
+    gen_two_arms(g, GEN(g, compare, ct_gen_int_type(g, 1), selector, ct_gen_u32(g, node->number)), node);
 }
 
 /* The last case is also the default. */
@@ -283,7 +283,10 @@ static void gen_node(struct ct_gen *g, const struct ct_node *node)
         GEN_VOID(g, SpvOpStore, g->selectors[node->variable], ct_gen_u32(g, node->number));
         break;
     case CT_NODE_TEST:
-        gen_test(g, node);
+        gen_test(g, node, SpvOpIEqual);
+        break;
+    case CT_NODE_GUARD:
+        gen_test(g, node, SpvOpULessThanEqual);
         break;
     }
 }
