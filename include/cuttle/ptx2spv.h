@@ -340,11 +340,26 @@ unsigned ptx2spv_module_kernel_count(const struct ptx2spv_module *module);
 const struct ptx2spv_kernel_decl *ptx2spv_module_kernel(const struct ptx2spv_module *module, unsigned index);
 unsigned ptx2spv_module_variable_count(const struct ptx2spv_module *module);
 const struct ptx2spv_variable *ptx2spv_module_variable(const struct ptx2spv_module *module, unsigned index);
-/* The initial bytes of all variables except the managed ones. *size_bytes may be 0; the result may then be NULL. */
-const void *ptx2spv_module_image(const struct ptx2spv_module *module, uint64_t *size_bytes, uint32_t *align);
+/* The initial bytes of variables: those of the pieces; all others are zero. Pieces are in ascending order, and their bytes follow each
+ * other in memory. They contain everything that relocations and the host write: relocated addresses, the address of the managed image,
+ * PTX2SPV_PRINT_VARIABLE and PTX2SPV_HEAP_VARIABLE. */
+struct ptx2spv_piece {
+    uint64_t offset, size_bytes;
+    const void *bytes;
+};
+struct ptx2spv_image {
+    uint64_t size_bytes; /* may be 0 */
+    uint32_t align;
+    unsigned n_pieces; /* may be 0 */
+    const struct ptx2spv_piece *pieces;
+};
+/* The piece that contains the byte at an offset; NULL: that byte is in no piece, and so it is zero. */
+const struct ptx2spv_piece *ptx2spv_image_piece(const struct ptx2spv_image *image, uint64_t offset);
+/* The image of all variables except the managed ones. Never NULL. */
+const struct ptx2spv_image *ptx2spv_module_image(const struct ptx2spv_module *module);
 /* The same for managed variables, which have an image of their own since host and device share them. If there are any, kernels read its
  * address from the first 8 bytes of the module's image: the host must write it there when it has placed the two images. */
-const void *ptx2spv_module_managed_image(const struct ptx2spv_module *module, uint64_t *size_bytes, uint32_t *align);
+const struct ptx2spv_image *ptx2spv_module_managed_image(const struct ptx2spv_module *module);
 const struct ptx2spv_relocation *ptx2spv_module_relocations(const struct ptx2spv_module *module, unsigned *count);
 /* .version as major*10+minor, .target as its number (sm_75: 75), .address_size in bits. */
 void ptx2spv_module_versions(const struct ptx2spv_module *module, unsigned *isa, unsigned *sm, unsigned *address_bits);

@@ -17,12 +17,10 @@ static void read_all(void *user, const struct ptx2spv_diagnostic *diagnostic)
 
 static void check(const struct ptx2spv_module *module)
 {
-    uint64_t size_bytes;
-    uint32_t align;
+    const uint64_t size_bytes = ptx2spv_module_image(module)->size_bytes;
     unsigned count;
     const struct ptx2spv_relocation *relocations = ptx2spv_module_relocations(module, &count);
 
-    ptx2spv_module_image(module, &size_bytes, &align);
     for (unsigned i = 0; i < count; i++) {
         const struct ptx2spv_variable *variable = ptx2spv_module_variable(module, relocations[i].variable);
 

@@ -23,17 +23,17 @@ static void on_diagnostic(void *user, const struct ptx2spv_diagnostic *diagnosti
 
 static void check_module(const struct ptx2spv_module *module)
 {
-    uint64_t size_bytes;
-    uint32_t align;
     unsigned n_relocations;
-    const void *image = ptx2spv_module_image(module, &size_bytes, &align);
     const struct ptx2spv_relocation *relocations = ptx2spv_module_relocations(module, &n_relocations);
 
-    if (size_bytes && !image)
-        abort();
-    for (unsigned i = 0; i < n_relocations; i++)
-        if (relocations[i].offset + relocations[i].width > size_bytes || !ptx2spv_module_variable(module, relocations[i].variable))
+    for (unsigned i = 0; i < n_relocations; i++) {
+        const struct ptx2spv_image *image = relocations[i].in_managed ? ptx2spv_module_managed_image(module) : ptx2spv_module_image(module);
+        const struct ptx2spv_piece *piece = ptx2spv_image_piece(image, relocations[i].offset);
+
+        if (!piece || relocations[i].offset + relocations[i].width > piece->offset + piece->size_bytes ||
+            !ptx2spv_module_variable(module, relocations[i].variable))
             abort();
+    }
     for (unsigned i = 0; i < ptx2spv_module_kernel_count(module); i++)
         if (!ptx2spv_module_kernel(module, i)->name)
             abort();

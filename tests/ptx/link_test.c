@@ -85,12 +85,12 @@ static const struct ptx2spv_variable *find(const struct linked *linked, const ch
 
 static uint32_t word_at(const struct linked *linked, uint64_t offset)
 {
-    uint64_t size_bytes;
-    uint32_t align, word;
-    const uint8_t *image = ptx2spv_module_image(linked->module, &size_bytes, &align);
+    const struct ptx2spv_piece *piece = ptx2spv_image_piece(ptx2spv_module_image(linked->module), offset);
+    uint32_t word;
 
-    assert_true(offset + sizeof word <= size_bytes);
-    memcpy(&word, image + offset, sizeof word);
+    assert_non_null(piece);
+    assert_true(offset + sizeof word <= piece->offset + piece->size_bytes);
+    memcpy(&word, (const uint8_t *)piece->bytes + (offset - piece->offset), sizeof word);
     return word;
 }
 

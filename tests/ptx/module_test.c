@@ -35,17 +35,29 @@ static const struct ptx2spv_variable *variable(const struct ptx2spv_module *modu
     return NULL;
 }
 
+static const uint8_t zeros[64];
+
+static uint8_t byte_at(const struct ptx2spv_image *image, uint64_t offset)
+{
+    const struct ptx2spv_piece *piece = ptx2spv_image_piece(image, offset);
+
+    return piece ? ((const uint8_t *)piece->bytes)[offset - piece->offset] : 0;
+}
+
+/* The initial bytes of a variable, or zeros if it has none of its own. */
 static const uint8_t *bytes_of(const struct ptx2spv_module *module, const char *name)
 {
-    uint64_t size_bytes;
-    uint32_t align;
-    const uint8_t *image = ptx2spv_module_image(module, &size_bytes, &align);
+    const struct ptx2spv_image *image = ptx2spv_module_image(module);
     const struct ptx2spv_variable *v = variable(module, name, NULL);
+    const struct ptx2spv_piece *piece = ptx2spv_image_piece(image, v->offset);
 
-    assert_true(v->offset + v->size <= size_bytes);
+    assert_true(v->offset + v->size <= image->size_bytes);
     assert_int_equal(v->offset % v->align, 0);
-    assert_int_equal(align % v->align, 0);
-    return image + v->offset;
+    assert_int_equal(image->align % v->align, 0);
+    if (!piece)
+        return zeros;
+    assert_true(v->offset + v->size <= piece->offset + piece->size_bytes);
+    return (const uint8_t *)piece->bytes + (v->offset - piece->offset);
 }
 
 static void versions(void **state)
@@ -147,20 +159,17 @@ static void managed_variables_lie_apart(void **state)
                     ".global .u64 r = m;\n");
     const struct ptx2spv_variable *m = variable(module, "m", NULL), *q = variable(module, "q", NULL);
     const struct ptx2spv_relocation *found;
-    const uint8_t *bytes;
-    uint64_t size;
-    uint32_t align;
+    const struct ptx2spv_image *image = ptx2spv_module_managed_image(module);
     unsigned count, index_m, index_p;
 
     (void)state;
     variable(module, "m", &index_m);
     variable(module, "p", &index_p);
-    bytes = ptx2spv_module_managed_image(module, &size, &align);
     assert_int_equal(m->offset, 0);
     assert_int_equal(q->offset, 32);
-    assert_int_equal(size, 40);
-    assert_int_equal(align, 32);
-    assert_int_equal(bytes[0], 4);
+    assert_int_equal(image->size_bytes, 40);
+    assert_int_equal(image->align, 32);
+    assert_int_equal(byte_at(image, 0), 4);
     assert_int_equal(variable(module, "p", NULL)->offset, 8);
     assert_int_equal(*bytes_of(module, "p"), 3);
     found = ptx2spv_module_relocations(module, &count);
@@ -170,8 +179,7 @@ static void managed_variables_lie_apart(void **state)
     ptx2spv_module_destroy(module);
     module = create(HEAD ".global .u32 p = 3;\n");
     assert_int_equal(variable(module, "p", NULL)->offset, 0);
-    ptx2spv_module_managed_image(module, &size, &align);
-    assert_int_equal(size, 0);
+    assert_int_equal(ptx2spv_module_managed_image(module)->size_bytes, 0);
     ptx2spv_module_destroy(module);
 }
 
@@ -244,16 +252,41 @@ static void addresses_of_functions(void **state)
     ptx2spv_module_destroy(module);
 }
 
-static void large_variables_cost_no_time(void **state)
+static uint64_t bytes_of_pieces(const struct ptx2spv_image *image)
 {
-    struct ptx2spv_module *module = create(HEAD ".global .b8 big[1073741824];\n.global .u32 behind = 5;\n");
-    uint64_t size_bytes;
-    uint32_t align;
+    uint64_t total = 0, end = 0;
+
+    for (unsigned i = 0; i < image->n_pieces; i++) {
+        assert_true(image->pieces[i].offset >= end);
+        end = image->pieces[i].offset + image->pieces[i].size_bytes;
+        total += image->pieces[i].size_bytes;
+    }
+    assert_true(end <= image->size_bytes);
+    return total;
+}
+
+/* Only what is not zero has bytes: here, 8 bytes at the start of a large variable, and the variables between and behind the large ones. */
+static void large_variables_cost_no_memory(void **state)
+{
+    struct ptx2spv_module *module = create(HEAD ".global .b8 big[1099511627776];\n.global .u32 between = 5;\n"
+                                                ".global .align 8 .u64 table[8589934592] = {7, 0, big};\n.global .u32 behind = 6;\n");
+    const struct ptx2spv_image *image = ptx2spv_module_image(module);
+    const struct ptx2spv_variable *table = variable(module, "table", NULL);
+    const struct ptx2spv_relocation *found;
+    unsigned count;
 
     (void)state;
-    ptx2spv_module_image(module, &size_bytes, &align);
-    assert_int_equal(size_bytes, 1073741824 + 4);
-    assert_int_equal(bytes_of(module, "behind")[0], 5);
+    assert_int_equal(image->size_bytes, UINT64_C(1099511627776) + 8 + UINT64_C(8589934592) * 8 + 4);
+    assert_in_range(bytes_of_pieces(image), 4 + 24 + 4, 1 << 18);
+    assert_null(ptx2spv_image_piece(image, variable(module, "big", NULL)->size / 2));
+    assert_null(ptx2spv_image_piece(image, table->offset + table->size / 2));
+    assert_int_equal(bytes_of(module, "between")[0], 5);
+    assert_int_equal(bytes_of(module, "behind")[0], 6);
+    assert_int_equal(byte_at(image, table->offset), 7);
+    found = ptx2spv_module_relocations(module, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(found->offset, table->offset + 16);
+    assert_non_null(ptx2spv_image_piece(image, found->offset + found->width - 1));
     ptx2spv_module_destroy(module);
 }
 
@@ -280,7 +313,7 @@ int main(void)
         cmocka_unit_test(variables_do_not_overlap),
         cmocka_unit_test(relocations),
         cmocka_unit_test(addresses_of_functions),
-        cmocka_unit_test(large_variables_cost_no_time),
+        cmocka_unit_test(large_variables_cost_no_memory),
         cmocka_unit_test(unsupported_code_does_not_fail_the_module),
     };
 

@@ -23,13 +23,13 @@ struct text {
 static struct text text_at_locked(const struct ct_context *context, uint64_t address)
 {
     for (const struct ct_module *module = context->modules; module; module = module->next_in_context) {
-        uint64_t size;
-        uint32_t align;
-        const char *bytes = ptx2spv_module_image(module->ptx, &size, &align);
+        const uint64_t offset = address - module->image_address;
+        const struct ptx2spv_piece *piece = ptx2spv_image_piece(ptx2spv_module_image(module->ptx), offset);
 
-        if (module->image_address && address >= module->image_address && address - module->image_address < size) {
-            bytes += address - module->image_address;
-            size -= address - module->image_address;
+        if (module->image_address && address >= module->image_address && piece) {
+            const char *bytes = (const char *)piece->bytes + (offset - piece->offset);
+            const uint64_t size = piece->size_bytes - (offset - piece->offset);
+
             return (struct text){bytes, (int)strnlen(bytes, size < INT32_MAX ? (size_t)size : INT32_MAX)};
         }
     }

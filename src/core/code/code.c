@@ -111,12 +111,10 @@ CUresult ct_code_create(const void *image, size_t size, struct ct_jit *jit, stru
 
 CUresult ct_code_managed(struct ct_code *code, struct ct_device *device, uint64_t *out_address)
 {
-    uint64_t size_bytes;
-    uint32_t align;
-
     *out_address = 0;
-    ptx2spv_module_managed_image(code->ptx, &size_bytes, &align);
-    return size_bytes ? ct_managed_variables_place(&code->managed, code->ptx, device, out_address) : CUDA_SUCCESS;
+    if (ptx2spv_module_managed_image(code->ptx)->size_bytes == 0)
+        return CUDA_SUCCESS;
+    return ct_managed_variables_place(&code->managed, code->ptx, device, out_address);
 }
 
 CUresult ct_code_managed_variable(struct ct_code *code, struct ct_device *device, const char *name, uint64_t *out_address,

@@ -92,25 +92,30 @@ static CUresult publish(const struct ct_backing *backing, const struct ct_device
     return ct_address_insert(&range);
 }
 
+static void write_image(const struct ptx2spv_image *image, char *to)
+{
+    memset(to, 0, image->size_bytes);
+    for (unsigned i = 0; i < image->n_pieces; i++)
+        memcpy(to + image->pieces[i].offset, image->pieces[i].bytes, image->pieces[i].size_bytes);
+}
+
 static CUresult make(const struct ptx2spv_module *ptx, struct ct_device *device, struct ct_backing *out)
 {
     struct ct_context place = place_of(device);
     struct ct_backing backing;
-    uint64_t size_bytes;
-    uint32_t align;
-    const void *bytes = ptx2spv_module_managed_image(ptx, &size_bytes, &align);
-    CUresult r = ct_backing_create_portable(&place, size_bytes, CT_MEMORY_HOST, &backing);
+    const struct ptx2spv_image *image = ptx2spv_module_managed_image(ptx);
+    CUresult r = ct_backing_create_portable(&place, image->size_bytes, CT_MEMORY_HOST, &backing);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if ((backing.address & (align - 1)) != 0)
-        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variables aligned to %u bytes are not supported", align);
+    if ((backing.address & (image->align - 1)) != 0)
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "managed variables aligned to %u bytes are not supported", image->align);
     if (r == CUDA_SUCCESS) {
-        memcpy(backing.host, bytes, size_bytes);
+        write_image(image, backing.host);
         r = relocate(ptx, backing.address, backing.host);
     }
     if (r == CUDA_SUCCESS)
-        r = publish(&backing, device, size_bytes);
+        r = publish(&backing, device, image->size_bytes);
     if (r == CUDA_SUCCESS)
         *out = backing;
     else

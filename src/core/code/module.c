@@ -15,6 +15,7 @@
 #include "core/stream/stream.h"
 #include "core/stream/context_streams.h"
 #include "core/copy/copy.h"
+#include "core/copy/memset.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -58,8 +59,17 @@ static uint64_t image_of(const struct ct_module *module, const struct ptx2spv_va
     return variable->managed ? module->managed_address : module->image_address;
 }
 
+/* Where the host's copy of the pieces has the byte at an offset of the image. */
+static unsigned char *byte_at(const struct ptx2spv_image *image, unsigned char *pieces, uint64_t offset)
+{
+    const struct ptx2spv_piece *piece = ptx2spv_image_piece(image, offset);
+
+    assert(piece);
+    return pieces + ((const char *)piece->bytes - (const char *)image->pieces->bytes) + (offset - piece->offset);
+}
+
 /* Writes the addresses of variables into the initial bytes of others that are not managed. */
-static CUresult relocate(const struct ct_module *module, unsigned char *image, uint64_t image_bytes)
+static CUresult relocate(const struct ct_module *module, const struct ptx2spv_image *image, unsigned char *pieces)
 {
     unsigned count;
     const struct ptx2spv_relocation *relocations = ptx2spv_module_relocations(module->ptx, &count);
@@ -72,16 +82,16 @@ static CUresult relocate(const struct ct_module *module, unsigned char *image, u
             continue;
         if (!variable || variable->external)
             return ct_fail(CUDA_ERROR_INVALID_PTX, "initializer refers to undefined variable %s", variable ? variable->name : "");
-        assert(relocations[i].width <= sizeof address && relocations[i].offset + relocations[i].width <= image_bytes);
-        (void)image_bytes;
+        assert(relocations[i].width <= sizeof address);
         address = image_of(module, variable) + variable->offset + (uint64_t)relocations[i].addend;
-        memcpy(image + relocations[i].offset, &address, relocations[i].width); /* little-endian, like every supported host and device */
+        /* little-endian, like every supported host and device */
+        memcpy(byte_at(image, pieces, relocations[i].offset), &address, relocations[i].width);
     }
     return CUDA_SUCCESS;
 }
 
 /* Writes the addresses of the context's resources for system functions into the image of a module that uses them. */
-static CUresult connect_system(struct ct_module *module, unsigned char *image)
+static CUresult connect_system(struct ct_module *module, const struct ptx2spv_image *image, unsigned char *pieces)
 {
     const struct {
         const char *variable;
@@ -102,37 +112,58 @@ static CUresult connect_system(struct ct_module *module, unsigned char *image)
                 continue;
             r = parts[k].prepare(module->context, &address);
             if (r == CUDA_SUCCESS)
-                memcpy(image + variable->offset, &address, sizeof address);
+                memcpy(byte_at(image, pieces, variable->offset), &address, sizeof address);
             *parts[k].is_used = true;
         }
     }
     return r;
 }
 
-static CUresult fill_image(struct ct_module *module, const void *bytes, uint64_t size)
+/* Copies the initial values of the pieces, which `pieces` has room for, with all addresses in them. */
+static CUresult copy_pieces(struct ct_module *module, const struct ptx2spv_image *image, unsigned char *pieces, uint64_t n_bytes)
 {
-    unsigned char *image = malloc(size);
     CUresult r;
 
-    if (!image)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the initial values of %llu bytes of variables", (unsigned long long)size);
-    memcpy(image, bytes, size);
-    if (module->managed_address)
-        memcpy(image, &module->managed_address, sizeof module->managed_address); /* the layout of ptx2spv_module_managed_image */
-    r = relocate(module, image, size);
+    memcpy(pieces, image->pieces->bytes, n_bytes);
+    if (module->managed_address) /* the layout of ptx2spv_module_managed_image */
+        memcpy(byte_at(image, pieces, 0), &module->managed_address, sizeof module->managed_address);
+    r = relocate(module, image, pieces);
     if (r == CUDA_SUCCESS)
-        r = connect_system(module, image);
-    if (r == CUDA_SUCCESS)
-        r = ct_copy_to_device(module->context, module->image_address, image, size);
-    free(image);
+        r = connect_system(module, image, pieces);
+    for (unsigned i = 0; i < image->n_pieces && r == CUDA_SUCCESS; i++) {
+        const struct ptx2spv_piece *piece = &image->pieces[i];
+
+        r = ct_copy_to_device(module->context, module->image_address + piece->offset, byte_at(image, pieces, piece->offset),
+                              piece->size_bytes);
+    }
+    return r;
+}
+
+/* Fills the memory of the image: with zeros on the device, if there are any outside of the pieces, and with the pieces. */
+static CUresult fill_image(struct ct_module *module, const struct ptx2spv_image *image)
+{
+    unsigned char *pieces;
+    uint64_t n_bytes = 0;
+    CUresult r = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < image->n_pieces; i++)
+        n_bytes += image->pieces[i].size_bytes;
+    if (n_bytes < image->size_bytes)
+        r = ct_clear_device(module->context, module->image_address, image->size_bytes);
+    if (r != CUDA_SUCCESS || n_bytes == 0)
+        return r;
+    pieces = malloc(n_bytes);
+    if (!pieces)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the initial values of %llu bytes of variables",
+                       (unsigned long long)n_bytes);
+    r = copy_pieces(module, image, pieces, n_bytes);
+    free(pieces);
     return r;
 }
 
 static CUresult place_variables(struct ct_module *module)
 {
-    uint64_t size;
-    uint32_t align;
-    const void *bytes = ptx2spv_module_image(module->ptx, &size, &align);
+    const struct ptx2spv_image *image = ptx2spv_module_image(module->ptx);
     CUresult r;
 
     for (unsigned i = 0; i < ptx2spv_module_variable_count(module->ptx); i++) {
@@ -142,10 +173,10 @@ static CUresult place_variables(struct ct_module *module)
             module->constant_bytes += variable->size;
     }
     r = ct_code_managed(module->code, module->context->device, &module->managed_address);
-    if (r != CUDA_SUCCESS || size == 0)
+    if (r != CUDA_SUCCESS || image->size_bytes == 0)
         return r;
-    r = ct_memory_alloc(module->context, size, align, CT_RANGE_MODULE, &module->image_address);
-    return r == CUDA_SUCCESS ? fill_image(module, bytes, size) : r;
+    r = ct_memory_alloc(module->context, image->size_bytes, image->align, CT_RANGE_MODULE, &module->image_address);
+    return r == CUDA_SUCCESS ? fill_image(module, image) : r;
 }
 
 static CUresult make_functions(struct ct_module *module)

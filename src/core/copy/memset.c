@@ -5,11 +5,14 @@
  * stream's ring. Many short rows with gaps are one copy, whose source is a single row in the ring with a pitch of 0. */
 #include "memset.h"
 
+#include "core/backing/address_uses.h"
 #include "core/base/log.h"
 #include "core/stream/stream_record.h"
 #include "core/stream/stream_ring.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define CT_CHANNEL "memset"
 #define FILL_ROWS 16 /* up to this many rows are filled one by one */
@@ -196,4 +199,41 @@ CUresult ct_fill_execute(struct ct_stream *stream, const struct ct_fill *fill)
     if (fill->place.memory->device != stream->context->backend_device)
         return run_in_owner(stream, fill);
     return run(stream, fill);
+}
+
+static CUresult clear(struct ct_context *context, uint64_t address, uint64_t size_bytes)
+{
+    const struct ct_fill_request request = {.address = address, .width = size_bytes, .height = 1, .element_bytes = 1, .mode = CT_COPY_SYNC};
+    struct ct_fill fill;
+    CUresult r = ct_fill_init(&fill, &request);
+
+    return r == CUDA_SUCCESS ? ct_fill_execute(context->legacy_stream, &fill) : r;
+}
+
+/* On CPU devices, gives whole pages of memory back to the system, which makes new ones, with zeros, where they are used. It refuses (EINVAL)
+ * for other memory than that of files. */
+static bool drop_pages(struct ct_context *context, uint64_t start, uint64_t end)
+{
+    struct ct_place place;
+
+    return start < end && ct_copy_host_is_fast(context) && ct_place_find(CT_POINTER_DEVICE, start, end - start, &place) == CUDA_SUCCESS &&
+           place.host && madvise(place.host, end - start, MADV_REMOVE) == 0;
+}
+
+CUresult ct_clear_device(struct ct_context *context, uint64_t address, uint64_t size_bytes)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t start = (address + page - 1) & ~(page - 1), end = (address + size_bytes) & ~(page - 1);
+    const unsigned uses = ct_address_uses_begin();
+    CUresult r;
+
+    if (drop_pages(context, start, end)) {
+        r = clear(context, address, start - address);
+        if (r == CUDA_SUCCESS)
+            r = clear(context, end, address + size_bytes - end);
+    } else {
+        r = clear(context, address, size_bytes);
+    }
+    ct_address_uses_end(uses);
+    return r == CUDA_SUCCESS ? ct_stream_synchronize(context->legacy_stream) : r;
 }

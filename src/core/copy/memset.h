@@ -24,5 +24,7 @@ struct ct_fill {
 /* INVALID_VALUE: misaligned address or pitch, beyond the allocation, in no allocation, or read-only memory. */
 CUresult ct_fill_init(struct ct_fill *out, const struct ct_fill_request *request);
 CUresult ct_fill_execute(struct ct_stream *stream, const struct ct_fill *fill);
+/* Sets new device memory, which no command uses, to zero, and waits. */
+CUresult ct_clear_device(struct ct_context *context, uint64_t address, uint64_t size_bytes);
 
 #endif

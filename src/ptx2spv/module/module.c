@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define MAX_PARAM_BYTES 32764 /* PTX ISA, "Kernel Function Parameters" */
+#define WHOLE_BYTES 4096      /* variables up to this size are kept whole, without a look at their values */
 
 /* The state needed while a module is laid out. */
 struct module_layout {
@@ -101,7 +102,7 @@ static struct ct_module_image *image_of(const struct module_layout *b, const str
 
 static bool place_variable(struct module_layout *b, struct ptx_variable *source, struct ptx2spv_variable *out)
 {
-    struct ct_module_image *image = image_of(b, source);
+    struct ptx2spv_image *image = &image_of(b, source)->contents;
     const bool external = source->linkage == PTX_LINK_EXTERN;
 
     *out = (struct ptx2spv_variable){
@@ -138,12 +139,15 @@ static void collect(struct module_layout *b, struct ptx_variable *const *variabl
 /* Reserves space for the address of the managed image at the beginning, if there are managed variables. */
 static void place_managed_address(struct module_layout *b)
 {
+    struct ct_module_image *image = &b->module->image;
     const uint32_t bytes = sizeof(uint64_t);
 
-    b->module->image = b->module->managed = (struct ct_module_image){.align = 1};
+    image->contents.align = b->module->managed.contents.align = 1;
     for (uint32_t i = 0; i < b->sources.n; i++)
         if (b->sources.v[i]->managed && b->sources.v[i]->linkage != PTX_LINK_EXTERN)
-            b->module->image = (struct ct_module_image){.size_bytes = bytes, .align = bytes};
+            image->contents = (struct ptx2spv_image){.size_bytes = bytes, .align = bytes};
+    if (image->contents.size_bytes)
+        ct_image_note(b->compilation, image, 0, bytes);
 }
 
 static bool place_variables(struct module_layout *b)
@@ -229,18 +233,19 @@ static void write_function(uint8_t *at, unsigned bytes, const struct ptx_init *i
 static bool initialize(struct module_layout *b, const struct ptx_variable *variable)
 {
     const unsigned bytes = scalar_bytes(variable);
-    uint8_t *base = image_of(b, variable)->bytes + variable->offset;
+    const struct ct_module_image *image = image_of(b, variable);
 
     for (uint32_t i = 0; i < variable->n_inits;) {
         const struct ptx_init *init = &variable->inits[i];
+        const uint64_t offset = variable->offset + init->index * bytes;
         uint32_t taken = 1;
 
         if (init->function)
-            write_function(base + init->index * bytes, bytes, init);
+            write_function(ct_image_at(image, offset), bytes, init);
         else if (init->kind == PTX_INIT_SYMBOL)
             taken = relocate(b, variable, i);
-        else
-            write_value(base + init->index * bytes, bytes, init);
+        else if (init->bits)
+            write_value(ct_image_at(image, offset), bytes, init);
         if (!taken)
             return false;
         i += taken;
@@ -248,18 +253,33 @@ static bool initialize(struct module_layout *b, const struct ptx_variable *varia
     return true;
 }
 
-static void clear_image(struct module_layout *b, struct ct_module_image *image)
+/* Notes the bytes of a variable that are not zero, and all bytes of small ones, which the host may write. */
+static void note_bytes(struct module_layout *b, const struct ptx_variable *variable)
 {
-    if (image->size_bytes && !(image->bytes = calloc(1, image->size_bytes)))
-        longjmp(b->compilation->exhausted, 1);
+    struct ct_module_image *image = image_of(b, variable);
+    const unsigned bytes = scalar_bytes(variable);
+
+    if (variable->size_bytes <= WHOLE_BYTES) {
+        ct_image_note(b->compilation, image, variable->offset, variable->size_bytes);
+        return;
+    }
+    for (uint32_t i = 0; i < variable->n_inits; i++) {
+        const struct ptx_init *init = &variable->inits[i];
+
+        if (init->bits || init->function || init->kind == PTX_INIT_SYMBOL)
+            ct_image_note(b->compilation, image, variable->offset + init->index * bytes, bytes);
+    }
 }
 
 static bool fill_images(struct module_layout *b)
 {
     struct ptx2spv_module *module = b->module;
 
-    clear_image(b, &module->image);
-    clear_image(b, &module->managed);
+    for (uint32_t i = 0; i < b->sources.n; i++)
+        if (!module->variables[i].external)
+            note_bytes(b, b->sources.v[i]);
+    ct_image_make_pieces(b->compilation, &module->image);
+    ct_image_make_pieces(b->compilation, &module->managed);
     for (uint32_t i = 0; i < b->sources.n; i++)
         if (!module->variables[i].external && !initialize(b, b->sources.v[i]))
             return false;
@@ -318,21 +338,14 @@ const struct ptx2spv_variable *ptx2spv_module_variable(const struct ptx2spv_modu
     return index < module->n_variables ? &module->variables[index] : NULL;
 }
 
-static const void *describe_image(const struct ct_module_image *image, uint64_t *size_bytes, uint32_t *align)
+const struct ptx2spv_image *ptx2spv_module_image(const struct ptx2spv_module *module)
 {
-    *size_bytes = image->size_bytes;
-    *align = image->align;
-    return image->bytes;
+    return &module->image.contents;
 }
 
-const void *ptx2spv_module_image(const struct ptx2spv_module *module, uint64_t *size_bytes, uint32_t *align)
+const struct ptx2spv_image *ptx2spv_module_managed_image(const struct ptx2spv_module *module)
 {
-    return describe_image(&module->image, size_bytes, align);
-}
-
-const void *ptx2spv_module_managed_image(const struct ptx2spv_module *module, uint64_t *size_bytes, uint32_t *align)
-{
-    return describe_image(&module->managed, size_bytes, align);
+    return &module->managed.contents;
 }
 
 const struct ptx2spv_relocation *ptx2spv_module_relocations(const struct ptx2spv_module *module, unsigned *count)

@@ -7,12 +7,7 @@
 
 #include "ptx2spv/syntax/ast.h"
 #include "compilation.h"
-
-struct ct_module_image {
-    uint8_t *bytes; /* allocated with calloc: it may be large and all zero, and an arena would touch its pages */
-    uint64_t size_bytes;
-    uint32_t align;
-};
+#include "image.h"
 
 struct ptx2spv_module {
     struct ct_compilation compilation; /* the parser's compilation; its arena holds everything below except the images, and our copies of
