@@ -390,22 +390,22 @@ static void which_memory_is_legal(void **state)
     }
 }
 
-/* "Calling cuMemFree on an exported memory region before calling cuIpcCloseMemHandle in the importing context will result in undefined
- * behavior": in Cuttle nothing is damaged, and the handle becomes invalid. */
 /* On CPU devices a handle's descriptor is that of all the device's memory, which a process that is not dumpable keeps to itself. */
 static void a_process_that_is_not_dumpable_shares_no_pages(void **state)
 {
     CUipcMemHandle handle;
     CUdeviceptr pointer;
-    int uses_pages = 0;
+    char name[256];
+    int uses_pages = 0; /* also of OpenCL's CPU devices; some forms of this test take it away from lavapipe */
     CUresult r;
 
     (void)state;
+    ok(cuDeviceGetName(name, sizeof name, 0));
     ok(cuDeviceGetAttribute(&uses_pages, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 0));
     ok(cuMemAlloc(&pointer, LARGE));
     assert_int_equal(prctl(PR_SET_DUMPABLE, 0), 0);
     r = cuIpcGetMemHandle(&handle, pointer);
-    if (on_cuttle() && uses_pages)
+    if (on_cuttle() && (uses_pages || strstr(name, "llvmpipe")))
         assert_int_equal(r, CUDA_ERROR_NOT_SUPPORTED);
     else
         assert_int_equal(r, CUDA_SUCCESS);
@@ -414,6 +414,8 @@ static void a_process_that_is_not_dumpable_shares_no_pages(void **state)
     ok(cuMemFree(pointer));
 }
 
+/* "Calling cuMemFree on an exported memory region before calling cuIpcCloseMemHandle in the importing context will result in undefined
+ * behavior": in Cuttle nothing is damaged, and the handle becomes invalid. */
 static void freed_before_closed(void **state)
 {
     CUipcMemHandle handle;
