@@ -286,7 +286,8 @@ static void order_places(struct ssa *s)
     uint32_t depth = 0;
 
     s->changes.n = 0;
-    qsort(s->places.v, s->places.n, sizeof *s->places.v, compare_preorder);
+    if (s->places.n)
+        qsort(s->places.v, s->places.n, sizeof *s->places.v, compare_preorder);
     for (uint32_t i = 0; i < s->places.n; i++) {
         depth = close_places(s, depth, s->places.v[i]->dom_pre);
         *CT_PUSH(s->scratch, &s->changes) = (struct change){s->places.v[i]->dom_pre, s->places.v[i]};
