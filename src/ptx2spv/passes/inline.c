@@ -217,25 +217,37 @@ static ct_value index_of_address(struct ct_cursor *at, ct_value address, const s
     return ct_select(at, is_inside, ct_low32(at, distance), ct_const32(at, candidates->n));
 }
 
-static void dispatch_call(struct inliner *in, const struct pending_call *pending)
+static void dispatch_to(struct inliner *in, const struct pending_call *pending, const struct candidates *candidates)
 {
     struct ct_fn *fn = in->fn;
     struct ct_insn *call = pending->call, *branch;
-    const struct candidates candidates = find_candidates(in, call);
     struct ct_cursor at = {.fn = fn, .block = call->block, .where = call->where};
     struct ct_block *rest = ct_block_split(fn, call->block, call), *none = ct_block_create(fn);
-    struct ct_block **succs = CT_ARENA_ARRAY(in->scratch, struct ct_block *, (size_t)candidates.n + 1);
+    struct ct_block **succs = CT_ARENA_ARRAY(in->scratch, struct ct_block *, (size_t)candidates->n + 1);
     ct_value index;
 
     ct_insn_remove(call);
     trap(fn, none, call->where);
-    for (uint32_t i = 0; i < candidates.n; i++)
-        succs[i] = candidates.functions[i] ? call_directly(in, pending, candidates.functions[i], rest) : none;
-    succs[candidates.n] = none;
-    index = index_of_address(&at, call->operands[0], &candidates);
+    for (uint32_t i = 0; i < candidates->n; i++)
+        succs[i] = candidates->functions[i] ? call_directly(in, pending, candidates->functions[i], rest) : none;
+    succs[candidates->n] = none;
+    index = index_of_address(&at, call->operands[0], candidates);
     branch = ct_emit_insn(&at, CT_OP_SWITCH, PTX_U32, 0, 1);
     branch->operands[0] = index;
-    ct_block_set_succs(fn, at.block, candidates.n + 1, succs);
+    ct_block_set_succs(fn, at.block, candidates->n + 1, succs);
+}
+
+/* A switch that cannot be emitted is refused before memory is spent on the bodies of its functions. */
+static bool dispatch_call(struct inliner *in, const struct pending_call *pending)
+{
+    const struct candidates candidates = find_candidates(in, pending->call);
+
+    if (candidates.n >= CT_SWITCH_TARGETS_MAX)
+        return ct_error(in->fn->compilation, pending->call->where, PTX2SPV_UNSUPPORTED,
+                        "an indirect call with %" PRIu32 " functions to choose from is not supported: there may be at most %d",
+                        candidates.n, CT_SWITCH_TARGETS_MAX - 1);
+    dispatch_to(in, pending, &candidates);
+    return true;
 }
 
 /* Correct programs never execute this call. */
@@ -263,10 +275,8 @@ static bool inline_call(struct inliner *in, const struct pending_call *pending)
     const struct instance *first;
     struct ct_body body = {0};
 
-    if (call->n_operands) {
-        dispatch_call(in, pending);
-        return true;
-    }
+    if (call->n_operands)
+        return dispatch_call(in, pending);
     return_to(in, pending->caller);
     first = find_running(in, call->callee)->instance;
     if (may_be_recursion(pending, first)) {

@@ -487,7 +487,8 @@ enum ct_pass_result ct_pass_collective(struct ct_fn *fn)
 
         for (uint32_t i = 0; i < points.list.n; i++)
             note_columns(&x, points.list.v[i]);
-        ct_resume(fn, &x);
+        if (!ct_resume(fn, &x))
+            return CT_PASS_FAILED;
     } else if (points.rewritten || choice.predicated) {
         expand_all(fn, &points, &choice);
     } else {

@@ -22,6 +22,8 @@ struct analysis {
     bool *region_marked; /* indexed by block id: branches whose region has been marked */
     uint32_t *post_idom; /* indexed by block id: id of the immediate post-dominator; n is a virtual exit */
     uint32_t *order;     /* indexed by block id: number in a postorder of the reversed graph */
+    uint32_t *seen_from; /* indexed by block id: the last branch, as id + 1, from which a traversal has reached the block */
+    CT_VEC(const struct ct_block *) work;
     uint32_t n, visits;
 };
 
@@ -151,22 +153,20 @@ static bool propagate_to_values(struct analysis *a)
 static void mark_influence_region(struct analysis *a, const struct ct_block *block)
 {
     const uint32_t meet = a->post_idom[block->id] == UINT32_MAX ? a->n : a->post_idom[block->id];
-    bool *seen = CT_ARENA_ARRAY(a->scratch, bool, a->n);
-    CT_VEC(const struct ct_block *) work = {0};
 
-    *CT_PUSH(a->scratch, &work) = block;
-    while (work.n) {
-        const struct ct_block *from = work.v[--work.n];
+    *CT_PUSH(a->scratch, &a->work) = block;
+    while (a->work.n) {
+        const struct ct_block *from = a->work.v[--a->work.n];
 
         for (uint32_t s = 0; s < from->n_succs; s++) {
             const struct ct_block *to = from->succs[s];
 
-            if (to->id == meet || seen[to->id])
+            if (to->id == meet || a->seen_from[to->id] == block->id + 1)
                 continue;
-            seen[to->id] = true;
+            a->seen_from[to->id] = block->id + 1;
             a->divergent[to->id] = true;
             a->visits++;
-            *CT_PUSH(a->scratch, &work) = to;
+            *CT_PUSH(a->scratch, &a->work) = to;
         }
     }
 }
@@ -196,6 +196,7 @@ const bool *ct_find_divergent_blocks(struct ct_fn *fn)
     a.varying = CT_ARENA_ARRAY(a.scratch, bool, fn->values.n + 1);
     a.divergent = CT_ARENA_ARRAY(a.scratch, bool, a.n);
     a.region_marked = CT_ARENA_ARRAY(a.scratch, bool, a.n);
+    a.seen_from = CT_ARENA_ARRAY(a.scratch, uint32_t, a.n);
     find_post_dominators(&a);
     for (bool changed = true; changed;) {
         changed = propagate_to_values(&a);

@@ -18,6 +18,8 @@
  * the block is suspended (grid.c). */
 #include "sync.h"
 
+#include <inttypes.h>
+
 enum { KIND_ENDED = 0xffff, KIND_ACTIVEMASK = 0x8000 };
 
 struct resume {
@@ -436,7 +438,19 @@ static void prepare_for_grid(struct resume *rs)
     rs->grid = (struct ct_grid_blocks){rs->head, ct_block_create(rs->fn), ct_block_create(rs->fn), ct_block_create(rs->fn)};
 }
 
-void ct_resume(struct ct_fn *fn, struct ct_exchange *x)
+/* The switches over the points also have a case for the first segment, and one for threads that have ended. They are refused before memory
+ * is spent on them. */
+static bool check_points(const struct resume *rs)
+{
+    const uint32_t most = CT_SWITCH_TARGETS_MAX - 2;
+
+    return rs->points.n <= most ||
+           ct_error(rs->fn->compilation, rs->points.v[most]->where, PTX2SPV_UNSUPPORTED,
+                    "%s: %" PRIu32 " barriers and warp instructions are not supported: there may be at most %" PRIu32, rs->fn->name,
+                    rs->points.n, most);
+}
+
+bool ct_resume(struct ct_fn *fn, struct ct_exchange *x)
 {
     struct resume rs = {.fn = fn, .x = x, .scratch = &fn->compilation->scratch};
     struct ct_cursor at;
@@ -454,6 +468,8 @@ void ct_resume(struct ct_fn *fn, struct ct_exchange *x)
     rs.clear = ct_value_create(fn, CT_W_PRED);
     *CT_PUSH(rs.scratch, &rs.segments) = ct_block_split(fn, entry, entry->first);
     collect_points(&rs);
+    if (!check_points(&rs))
+        return false;
     if (rs.waits_for_grid)
         prepare_for_grid(&rs);
     at = (struct ct_cursor){.fn = fn, .block = entry, .where = fn->source->where};
@@ -474,4 +490,5 @@ void ct_resume(struct ct_fn *fn, struct ct_exchange *x)
     if (rs.waits_for_grid)
         ct_grid_add_checkpoint(fn, x, &rs.grid);
     ct_exchange_finish(x);
+    return true;
 }

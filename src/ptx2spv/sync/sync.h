@@ -119,8 +119,9 @@ ct_value ct_exchange_predicate(struct ct_cursor *at, const struct ct_insn *insn)
 ct_value ct_exchange_bar_result(struct ct_cursor *at, const struct ct_insn *insn, ct_value counted);
 
 /* ---- resume.c ---- */
-/* x->column says which columns the points need; KIND and MASK are among them. */
-void ct_resume(struct ct_fn *fn, struct ct_exchange *x);
+/* x->column says which columns the points need; KIND and MASK are among them. False: the kernel has too many points, which
+ * has been reported. */
+bool ct_resume(struct ct_fn *fn, struct ct_exchange *x);
 
 /* ---- live.c ---- */
 /* Registers that are live-in of the block, in scratch memory. */
