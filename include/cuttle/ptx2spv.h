@@ -161,6 +161,9 @@ struct ptx2spv_target {
                                 is at most 2 ulp: faster there than the driver's own, which are used for rare operands only */
     uint8_t unroll_hint;     /* small loops that only compute run faster if LoopControl requests unrolling */
     uint8_t vectors;         /* enum ptx2spv_vectors */
+    uint8_t inlines;         /* VULKAN: the driver inlines all functions. Long sequences of ours are then functions that the kernel calls,
+                                which takes less memory and time than to repeat them */
+    uint8_t reserved[7];     /* 0 */
     uint8_t lockstep;        /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
                          .target or volatile accesses require it (see warp_synchronous.c) */
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: they do not overlap; one of size 0 ends the table */

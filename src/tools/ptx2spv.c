@@ -86,6 +86,7 @@ static const struct {
       .shader_clock_device = 1,
       .exact_div32 = 1,
       .exact_sqrt32 = 1,
+      .inlines = 1,
       .vectors = PTX2SPV_VECTORS_SPLIT}},
     {"h200",
      {EVERY_DEVICE,

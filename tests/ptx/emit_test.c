@@ -67,8 +67,9 @@ static const struct {
      {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32,
       .workarounds = OPENCL_WORKAROUNDS | PTX2SPV_WORKAROUND_PREDICATED_LOOPS | PTX2SPV_WORKAROUND_LOST_SIGNS}},
     {"roots", {BASE, FEATURES, .push_constant_bytes = 256, .exact_sqrt32 = 1, .keeps_subnormals32 = 1}},
+    {"functions inlined", {BASE, .push_constant_bytes = 128, .memory_model_device_scope = 1, .inlines = 1}},
 };
-enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH, SPLIT = 11, OPENCL_SPLIT, OPENCL_NO_FNEG, ROOTS };
+enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH, SPLIT = 11, OPENCL_SPLIT, OPENCL_NO_FNEG, ROOTS, INLINES };
 
 /* ---- compilation of a body ---- */
 
@@ -552,6 +553,46 @@ static unsigned count_in(const char *body, const struct ptx2spv_target *target, 
     return count;
 }
 
+/* Operations with long sequences are functions: one for each operation, type and set of modifiers. */
+static const struct {
+    const char *name, *body;
+    unsigned functions, calls;
+} subroutine_rows[] = {
+    {"one operation", "fma.rn.f32 f1,f0,f0,f0; fma.rn.f32 f1,f1,f0,f1; fma.rn.f32 f1,f1,0f00000000,f1; st.global.f32 [d0],f1;", 1, 3},
+    {"types", "fma.rn.f32 f1,f0,f0,f0; fma.rn.f64 e1,e0,e0,e0; st.global.f32 [d0],f1; st.global.f64 [d0],e1;", 2, 2},
+    {"roundings", "fma.rn.f64 e1,e0,e0,e0; fma.rz.f64 e1,e1,e0,e0; fma.rm.f64 e1,e1,e0,e0; fma.rp.f64 e1,e1,e0,e0; st.global.f64 [d0],e1;",
+     4, 4},
+    {"modifiers", "fma.rn.ftz.f32 f1,f0,f0,f0; fma.rn.sat.f32 f1,f1,f0,f0; fma.rn.f32 f1,f1,f0,f0; st.global.f32 [d0],f1;", 3, 3},
+    {"operands that are flushed already",
+     "add.ftz.f32 f1,f0,f0; fma.rn.ftz.f32 f2,f0,f0,f0; fma.rn.ftz.f32 f2,f2,f1,f1; fma.rn.ftz.f32 f2,f2,f1,f1; st.global.f32 [d0],f2;", 2,
+     3},
+    {"other operations",
+     "add.rz.f32 f1,f0,f0; sub.rm.f64 e1,e0,e0; mul.rp.f32 f2,f1,f0; div.rn.f64 e2,e1,e0; rcp.rn.f32 f3,f2; sqrt.rn.f64 e3,e2;"
+     "st.global.f32 [d0],f3; st.global.f64 [d0],e3;",
+     6, 6},
+    {"short sequences", "add.f32 f1,f0,f0; mul.ftz.f32 f1,f1,f0; div.approx.f32 f1,f1,f0; sqrt.approx.f32 f1,f1; st.global.f32 [d0],f1;", 0,
+     0},
+};
+
+static void test_subroutines(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof subroutine_rows / sizeof *subroutine_rows; i++) {
+        struct outcome outcome;
+        char body[1024];
+
+        snprintf(body, sizeof body, "ld.global.f32 f0,[d0]; ld.global.f64 e0,[d0]; %s", subroutine_rows[i].body);
+        compile(body, &devices[INLINES].target, &outcome);
+        if (outcome.status != PTX2SPV_OK)
+            fail_msg("%s: %s", subroutine_rows[i].name, outcome.messages);
+        assert_valid_spirv(outcome.kernel.words, outcome.kernel.n_words);
+        print_message("%s\n", subroutine_rows[i].name);
+        assert_int_equal(count_spirv(outcome.kernel.words, outcome.kernel.n_words, SpvOpFunction), 1 + subroutine_rows[i].functions);
+        assert_int_equal(count_spirv(outcome.kernel.words, outcome.kernel.n_words, SpvOpFunctionCall), subroutine_rows[i].calls);
+        ptx2spv_kernel_finish(&outcome.kernel);
+    }
+}
+
 /* The programming guide's "Mapped Memory": aligned accesses of up to 16 bytes are single accesses, so for a driver that splits vectors
  * into components they are emitted with as few components as possible. Each access has one pointer. */
 static void test_split_vectors(void **state)
@@ -594,6 +635,7 @@ int main(void)
         cmocka_unit_test(test_wide_words),
         cmocka_unit_test(test_unrolled_loops),
         cmocka_unit_test(test_llvm_functions),
+        cmocka_unit_test(test_subroutines),
         cmocka_unit_test(test_split_vectors),
     };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower: rich operations become primitives that the target executes exactly.
  * In:  SSA; any operation.   Out: no R operation, no M operation with modifiers (ir_ops.def); SSA and the graph are preserved.
- * How: each instruction is replaced in place by straight-line code, whose last value is copied to the old result.
+ * How: each instruction is replaced in place by straight-line code, whose last value is copied to the old result, or by the call of a
+ * subroutine with that code (lower_subroutine.c).
  *
  * Integer division is guarded against undefined operands; .ftz, .sat, rounding modes and NaN rules become explicit code. Operations that
  * the target does not round correctly (ptx2spv_target.exact_*) are emulated by additions and multiplications, for which IEEE 754 is
@@ -18,13 +19,15 @@ void ct_lower_lacks(struct ct_lower *l, const char *what)
     ct_error(l->fn->compilation, l->insn->where, PTX2SPV_TARGET_LACKS, "%s: the device lacks %s", ct_op_infos[l->insn->op].name, what);
 }
 
-/* A constant that is not subnormal, or a copy or select of such values. */
+/* A constant or an argument that is not subnormal, or a copy or select of such values. */
 static bool is_known_flushed(const struct ct_lower *l, const struct ct_insn *insn)
 {
     if (insn->op == CT_OP_CONST)
         return (insn->imm & 0x7f800000) != 0 || (insn->imm & 0x007fffff) == 0;
     if (insn->op == CT_OP_COPY)
         return l->flushed[insn->operands[0].i];
+    if (insn->op == CT_OP_ARGUMENT)
+        return insn->ftz;
     return insn->op == CT_OP_SELECT && l->flushed[insn->operands[1].i] && l->flushed[insn->operands[2].i];
 }
 
@@ -51,6 +54,8 @@ static bool lower_block(struct ct_lower *l, struct ct_block *block)
         l->insn = insn;
         l->at = (struct ct_cursor){.fn = l->fn, .block = block, .before = insn, .where = insn->where};
         if (lowering)
+            value = ct_lower_by_call(l);
+        if (lowering && !value.i)
             value = lowering(l);
         note_flushed(l, insn, lowering != NULL && insn->op != CT_OP_FCMP && insn->op != CT_OP_FCVT);
         if (!value.i)

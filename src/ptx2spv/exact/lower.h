@@ -2,7 +2,8 @@
 /* The interface between lower.c, which iterates over the instructions, and the files that each handle one kind of operation (lower_*.c). */
 #ifndef PTX2SPV_LOWER_H
 #define PTX2SPV_LOWER_H
-/* Parts: lower_approximate.c, lower_convert.c, lower_divide.c, lower_float.c, lower_fma64.c, lower_integer.c, lower_round.c. */
+/* Parts: lower_approximate.c, lower_convert.c, lower_divide.c, lower_float.c, lower_fma64.c, lower_integer.c, lower_round.c,
+ * lower_subroutine.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -21,6 +22,10 @@ typedef ct_value (*ct_lower_fn)(struct ct_lower *l);
 
 /* Reports that the target lacks a feature that the instruction needs. */
 void ct_lower_lacks(struct ct_lower *l, const char *what);
+
+/* ---- lower_subroutine.c ---- */
+/* The result of the call of a subroutine that does what the instruction does; none if it is too short for one. */
+ct_value ct_lower_by_call(struct ct_lower *l);
 
 /* ---- lower_float.c: encodings ---- */
 struct ct_float_layout {

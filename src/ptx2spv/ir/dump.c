@@ -152,6 +152,8 @@ static void put_immediates(struct writer *out, const struct ct_insn *insn)
         put_address(out, insn);
     if (insn->op == CT_OP_CONST)
         put(out, " 0x%" PRIx64, insn->imm);
+    if (insn->op == CT_OP_SUBROUTINE || insn->op == CT_OP_ARGUMENT)
+        put(out, " %" PRIu64, insn->imm);
     if (insn->op == CT_OP_SYSVAL)
         put(out, " %s", insn->sreg < CT_SYS_COUNT ? sysval_names[insn->sreg] : "?");
     if (insn->op == CT_OP_LOCALADDR)

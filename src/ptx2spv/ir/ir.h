@@ -215,7 +215,14 @@ struct ct_shared_object {
     uint32_t offset; /* from layout on */
 };
 
-/* One kernel being compiled. */
+/* A lowered sequence that a kernel calls: see lower_subroutine.c. */
+struct ct_subroutine {
+    struct ct_fn *fn;                /* straight-line code from ARGUMENTs to RESULT */
+    const struct ct_insn *operation; /* what fn computes: an instruction of fn until fn is lowered */
+    uint32_t flushed;                /* the set of arguments that are known not to be subnormal f32 */
+};
+
+/* One kernel being compiled, or one of its subroutines. */
 struct ct_fn {
     struct ct_compilation *compilation;
     const struct ptx_module *module;
@@ -227,6 +234,8 @@ struct ct_fn {
     CT_VEC(struct ct_block *) blocks; /* blocks[0] is the entry; dead ones are removed by ct_fn_remove_unreachable */
     CT_VEC(struct ct_local) locals;
     CT_VEC(struct ct_shared_object) shared;
+    CT_VEC(struct ct_subroutine) subroutines; /* those that SUBROUTINE instructions call */
+    bool is_subroutine;
     /* memory layout */
     uint32_t shared_bytes; /* static part of .shared */
     uint32_t dynamic_shared_offset;

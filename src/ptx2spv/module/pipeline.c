@@ -19,6 +19,12 @@ static const struct pass passes[] = {
 #include "passes.def"
 };
 
+enum {
+#define PASS(name, needs, gives, breaks) PASS_##name,
+#include "passes.def"
+    N_PASSES
+};
+
 /* Whether the comma-separated list `names` contains `name`, or is "all". */
 static bool is_listed(const char *names, const char *name)
 {
@@ -68,6 +74,18 @@ static bool run_pass(struct ct_fn *fn, const struct pass *pass)
     return finish_pass(fn, pass->name);
 }
 
+/* Runs the passes from number `first` up to and including the one named `last`, or to the end. */
+static bool run_passes(struct ct_fn *fn, size_t first, const char *last)
+{
+    for (size_t i = first; i < N_PASSES; i++) {
+        if (!run_pass(fn, &passes[i]))
+            return false;
+        if (last && !strcmp(last, passes[i].name))
+            return true;
+    }
+    return true;
+}
+
 bool ct_fn_run_passes(struct ct_fn *fn, const char *last)
 {
     struct ct_body body = {0};
@@ -76,12 +94,11 @@ bool ct_fn_run_passes(struct ct_fn *fn, const char *last)
         return false;
     if (last && !strcmp(last, "build"))
         return true;
-    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-        if (!run_pass(fn, &passes[i]))
+    if (!run_passes(fn, 0, last))
+        return false;
+    for (uint32_t i = 0; i < fn->subroutines.n; i++)
+        if (!run_passes(fn->subroutines.v[i].fn, PASS_lower, last))
             return false;
-        if (last && !strcmp(last, passes[i].name))
-            return true;
-    }
     return true;
 }
 
@@ -112,6 +129,15 @@ static bool check_insn(struct ct_fn *fn, const struct ct_insn *insn)
     return true;
 }
 
+static bool check_insns(struct ct_fn *fn)
+{
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (!check_insn(fn, insn))
+                return false;
+    return true;
+}
+
 static bool check_target(struct ct_fn *fn)
 {
     const struct ptx2spv_target *target = fn->target;
@@ -122,11 +148,10 @@ static bool check_target(struct ct_fn *fn)
         return ct_error(fn->compilation, fn->source->where, PTX2SPV_TARGET_LACKS,
                         "%s: %" PRIu32 " bytes of shared memory, but a block of the device has at most %" PRIu32, fn->name,
                         fn->shared_bytes, target->shared_bytes);
-    for (uint32_t b = 0; b < fn->blocks.n; b++)
-        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (!check_insn(fn, insn))
-                return false;
-    return true;
+    for (uint32_t i = 0; i < fn->subroutines.n; i++)
+        if (!check_insns(fn->subroutines.v[i].fn))
+            return false;
+    return check_insns(fn);
 }
 
 /* ---- one compilation ---- */

@@ -53,6 +53,9 @@ static gen_fn *const emitters[CT_OP_COUNT] = {
     [CT_OP_COPY] = gen_copy,
     [CT_OP_SYSVAL] = gen_sysval,
     [CT_OP_CLOCK] = ct_gen_clock,
+    [CT_OP_SUBROUTINE] = ct_gen_subroutine,
+    [CT_OP_ARGUMENT] = ct_gen_argument,
+    [CT_OP_RESULT] = ct_gen_result,
     [CT_OP_LOAD] = ct_gen_load,
     [CT_OP_STORE] = ct_gen_store,
     [CT_OP_ATOM] = ct_gen_atomic,
@@ -149,6 +152,20 @@ static bool uses_shared(const struct ct_fn *fn)
     return false;
 }
 
+void ct_gen_code(struct ct_gen *g)
+{
+    ct_fn_compute_defs(g->fn);
+    ct_gen_positions(g);
+    ct_gen_plan_values(g);
+    if (ct_gen_works_around(g, PTX2SPV_WORKAROUND_REPEATED_PRODUCTS))
+        ct_gen_find_sums(g);
+    if (ct_gen_works_around(g, PTX2SPV_WORKAROUND_CONSTANT_CHOICES))
+        ct_gen_find_choices(g);
+    if (ct_gen_works_around(g, PTX2SPV_WORKAROUND_COMPARISONS))
+        ct_gen_find_pairs(g);
+    ct_gen_tree(g);
+}
+
 enum ptx2spv_status ct_emit_spirv(struct ct_fn *fn, struct ptx2spv_kernel *out)
 {
     const struct ct_dialect *dialect = fn->target->dialect == PTX2SPV_OPENCL ? &ct_dialect_opencl : &ct_dialect_vulkan;
@@ -163,18 +180,11 @@ enum ptx2spv_status ct_emit_spirv(struct ct_fn *fn, struct ptx2spv_kernel *out)
     g.hides_signs = ct_gen_must_hide_signs(fn);
     g.has_wide_words = ct_gen_wants_wide_words(fn);
     g.words_view = ct_gen_words_view(fn);
-    ct_fn_compute_defs(fn);
     ct_spv_module_init(&g.m, &fn->compilation->scratch);
+    g.subroutines = CT_ARENA_ARRAY(&fn->compilation->scratch, uint32_t, fn->subroutines.n);
     ct_gen_begin_entry(&g);
-    ct_gen_positions(&g);
-    ct_gen_plan_values(&g);
-    if (ct_gen_works_around(&g, PTX2SPV_WORKAROUND_REPEATED_PRODUCTS))
-        ct_gen_find_sums(&g);
-    if (ct_gen_works_around(&g, PTX2SPV_WORKAROUND_CONSTANT_CHOICES))
-        ct_gen_find_choices(&g);
-    if (ct_gen_works_around(&g, PTX2SPV_WORKAROUND_COMPARISONS))
-        ct_gen_find_pairs(&g);
-    ct_gen_tree(&g);
+    ct_gen_code(&g);
+    ct_gen_subroutines(&g);
     ct_gen_end_entry(&g);
     if (!g.failed && g.m.bound > IDS_MAX)
         ct_gen_refuse(&g, PTX2SPV_UNSUPPORTED, "a kernel of %u SPIR-V ids", g.m.bound);

@@ -105,6 +105,9 @@ struct ct_gen {
     uint32_t label;                /* of the current SPIR-V block */
     bool open;                     /* which has no terminator yet */
 
+    uint32_t *subroutines;                     /* indexed like fn->subroutines: ids of functions; 0: it has not been called */
+    uint32_t arguments[CT_SPV_MAX_PARAMETERS]; /* of the subroutine that is being emitted */
+
     /* the module's interface */
     uint32_t entry;
     CT_VEC(uint32_t) interface; /* global variables */
@@ -200,6 +203,9 @@ uint32_t ct_gen_widened(struct ct_gen *g, const struct ct_insn *insn, uint32_t o
 void ct_gen_integer(struct ct_gen *g, const struct ct_insn *insn);
 void ct_gen_float(struct ct_gen *g, const struct ct_insn *insn);
 
+/* The bits of a constant that is a float zero, if the target must not recognize it; 0: it is no such constant. */
+uint32_t ct_gen_hidden_zero_or_none(struct ct_gen *g, ct_value value);
+
 /* ---- emit_memory.c: loads and stores in any space ---- */
 /* An access as memory sees it: `count` consecutive integers of `bits` each. */
 struct ct_access {
@@ -281,6 +287,11 @@ void ct_gen_load_param(struct ct_gen *g, const struct ct_insn *insn);
 uint32_t ct_gen_global_variable(struct ct_gen *g, SpvStorageClass storage, uint32_t type);
 /* Declares float execution modes for the widths in use, as far as the device supports them. Returns whether there are any. */
 bool ct_gen_float_modes(struct ct_gen *g);
+void ct_gen_subroutine(struct ct_gen *g, const struct ct_insn *insn); /* the call */
+void ct_gen_argument(struct ct_gen *g, const struct ct_insn *insn);
+void ct_gen_result(struct ct_gen *g, const struct ct_insn *insn);
+/* The functions that have been called. To be used after the kernel's last instruction: it takes the place of the kernel in g. */
+void ct_gen_subroutines(struct ct_gen *g);
 
 /* ---- emit_control.c: the tree, blocks and labels ---- */
 void ct_gen_positions(struct ct_gen *g); /* fills in g->positions */
@@ -292,6 +303,7 @@ void ct_gen_branch(struct ct_gen *g, uint32_t label);
 void ct_gen_branch_if(struct ct_gen *g, uint32_t condition, uint32_t if_true, uint32_t if_false, uint32_t merge);
 
 /* ---- emit.c ---- */
+void ct_gen_code(struct ct_gen *g); /* the blocks of g->fn */
 void ct_gen_insn(struct ct_gen *g, const struct ct_insn *insn);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entry point ("main"), system values and parameters, as far as they are the same in both dialects.
+/* The entry point ("main"), system values and parameters, as far as they are the same in both dialects; and the other functions of a module.
  *
  * System values are computed once, at the start of the function (the PROLOGUE section), on first use. */
 #include "emit.h"
+
+#include <string.h>
 
 uint32_t ct_gen_global_variable(struct ct_gen *g, SpvStorageClass storage, uint32_t type)
 {
@@ -138,4 +140,80 @@ void ct_gen_end_entry(struct ct_gen *g)
     for (uint32_t i = 0; i < g->interface.n; i++)
         *CT_PUSH(scratch, &words) = g->interface.v[i];
     ct_spv_emit(&g->m, CT_SPV_ENTRY, SpvOpEntryPoint, words.v, words.n);
+}
+
+/* ---- subroutines (lower_subroutine.c): parameters and result are integers, since values have no float type ---- */
+
+/* Once the function is inlined, a constant argument is a constant operand of the sequence. */
+static uint32_t use_argument(struct ct_gen *g, ct_value value)
+{
+    const uint32_t zero = ct_gen_hidden_zero_or_none(g, value);
+
+    return zero ? zero : ct_gen_use(g, value);
+}
+
+void ct_gen_subroutine(struct ct_gen *g, const struct ct_insn *insn)
+{
+    uint32_t words[1 + CT_SPV_MAX_PARAMETERS];
+
+    if (!g->subroutines[insn->imm])
+        g->subroutines[insn->imm] = ct_spv_id(&g->m);
+    words[0] = g->subroutines[insn->imm];
+    for (uint32_t i = 0; i < insn->n_operands; i++)
+        words[i + 1] = use_argument(g, insn->operands[i]);
+    ct_gen_define(g, insn->results[0],
+                  ct_spv_result(&g->m, CT_SPV_CODE, SpvOpFunctionCall, ct_gen_int_type(g, ct_gen_bits(g, insn->results[0])), words,
+                                insn->n_operands + 1));
+}
+
+void ct_gen_argument(struct ct_gen *g, const struct ct_insn *insn)
+{
+    ct_gen_define(g, insn->results[0], g->arguments[insn->imm]);
+}
+
+void ct_gen_result(struct ct_gen *g, const struct ct_insn *insn)
+{
+    GEN_VOID(g, SpvOpReturnValue, ct_gen_use(g, insn->operands[0]));
+    g->open = false;
+}
+
+/* The head of the function. Arguments and result have the width of the operation. */
+static void begin(struct ct_gen *g, const struct ct_insn *operation, uint32_t id)
+{
+    const uint32_t type = ct_gen_int_type(g, ct_width_bits(ct_width_of(operation->type))), n = operation->n_operands;
+    uint32_t types[1 + CT_SPV_MAX_PARAMETERS];
+
+    for (uint32_t i = 0; i <= n; i++)
+        types[i] = type;
+    CT_SPV_EMIT(&g->m, CT_SPV_VARIABLES, SpvOpFunction, type, id, SpvFunctionControlInlineMask,
+                ct_spv_intern(&g->m, SpvOpTypeFunction, 0, types, n + 1));
+    for (uint32_t i = 0; i < n; i++)
+        g->arguments[i] = ct_spv_result(&g->m, CT_SPV_VARIABLES, SpvOpFunctionParameter, type, NULL, 0);
+    g->label = ct_gen_label(g);
+    g->open = true;
+    CT_SPV_EMIT(&g->m, CT_SPV_VARIABLES, SpvOpLabel, g->label);
+}
+
+/* System values are computed at the start of each function that uses them. */
+static void gen_function(struct ct_gen *g, const struct ct_subroutine *subroutine, uint32_t id)
+{
+    struct ct_spv_outer outer;
+
+    g->fn = subroutine->fn;
+    g->pairs = NULL;
+    memset(g->sysvals, 0, sizeof g->sysvals);
+    ct_spv_function_begin(&g->m, &outer);
+    begin(g, subroutine->operation, id);
+    ct_gen_code(g);
+    ct_spv_function_end(&g->m, &outer);
+}
+
+void ct_gen_subroutines(struct ct_gen *g)
+{
+    struct ct_fn *kernel = g->fn;
+
+    for (uint32_t i = 0; i < kernel->subroutines.n && !g->failed; i++)
+        if (g->subroutines[i])
+            gen_function(g, &kernel->subroutines.v[i], g->subroutines[i]);
+    g->fn = kernel;
 }

@@ -38,15 +38,25 @@ static const struct form {
     [CT_OP_FRINT] = {.ext = CT_EXT_RINT},
 };
 
-/* A zero constant that the target must not recognize: the grid's z, at most 65535, shifted right by 16, with the constant's sign. */
-static uint32_t opaque_float_zero(struct ct_gen *g, unsigned bits, bool negative)
+/* The bits of a zero that the target must not recognize: the grid's z, at most 65535, shifted right by 16, with the constant's sign. */
+static uint32_t opaque_zero_bits(struct ct_gen *g, unsigned bits, bool negative)
 {
-    const uint32_t uint = ct_gen_int_type(g, 32), type = ct_gen_float_type(g, bits);
+    const uint32_t uint = ct_gen_int_type(g, 32);
     const uint32_t zero = ct_gen_shift_by(g, SpvOpShiftRightLogical, 32, ct_gen_sysval(g, CT_SYS_NCTAID_Z), 16);
     const uint32_t top = negative ? GEN(g, SpvOpBitwiseOr, uint, zero, ct_gen_u32(g, UINT32_C(1) << 31)) : zero;
     const uint32_t words[2] = {zero, top};
 
-    return GEN(g, SpvOpBitcast, type, bits == 64 ? ct_gen_pack(g, words, 2, 32) : top);
+    return bits == 64 ? ct_gen_pack(g, words, 2, 32) : top;
+}
+
+uint32_t ct_gen_hidden_zero_or_none(struct ct_gen *g, ct_value value)
+{
+    const struct ct_insn *constant = ct_constant_or_null(g->fn, value);
+    const unsigned bits = ct_gen_bits(g, value);
+
+    if (g->target->exact_zeros || bits < 32 || !constant || constant->imm << (65 - bits) != 0)
+        return 0;
+    return opaque_zero_bits(g, bits, constant->imm != 0);
 }
 
 /* The instruction of a zero constant, also if it is converted from another width; else NULL. */
@@ -70,7 +80,7 @@ static uint32_t use_operand(struct ct_gen *g, const struct ct_insn *insn, uint32
 
     if (g->target->exact_zeros || !sums || bits == 16 || !zero)
         return ct_gen_use_chosen_float(g, insn, index);
-    return opaque_float_zero(g, bits, zero->imm != 0);
+    return GEN(g, SpvOpBitcast, ct_gen_float_type(g, bits), opaque_zero_bits(g, bits, zero->imm != 0));
 }
 
 /* LLVM's intrinsics. PoCL 6.0, which translates SPIR-V to LLVM, calls a function of its library for each of OpenCL's, and does not

@@ -255,6 +255,26 @@ uint32_t ct_spv_import(struct ct_spv_module *m, const char *name, uint32_t type,
     return id;
 }
 
+/* ---- several functions ---- */
+
+void ct_spv_function_begin(struct ct_spv_module *m, struct ct_spv_outer *outer)
+{
+    outer->variables = m->sections[CT_SPV_VARIABLES];
+    outer->prologue = m->sections[CT_SPV_PROLOGUE];
+    outer->code = m->sections[CT_SPV_CODE];
+    m->sections[CT_SPV_VARIABLES] = m->sections[CT_SPV_PROLOGUE] = m->sections[CT_SPV_CODE] = (ct_spv_words){0};
+}
+
+void ct_spv_function_end(struct ct_spv_module *m, const struct ct_spv_outer *outer)
+{
+    for (int s = CT_SPV_VARIABLES; s <= CT_SPV_CODE; s++)
+        push_all(m, &m->sections[CT_SPV_FUNCTIONS], m->sections[s].v, m->sections[s].n);
+    ct_spv_emit(m, CT_SPV_FUNCTIONS, SpvOpFunctionEnd, NULL, 0);
+    m->sections[CT_SPV_VARIABLES] = outer->variables;
+    m->sections[CT_SPV_PROLOGUE] = outer->prologue;
+    m->sections[CT_SPV_CODE] = outer->code;
+}
+
 /* ---- the complete module ---- */
 
 static void push_text_instruction(struct ct_spv_module *m, ct_spv_words *to, SpvOp op, uint32_t id, const char *text)

@@ -20,6 +20,7 @@ enum ct_spv_section {
     CT_SPV_VARIABLES, /* the function's head and its variables */
     CT_SPV_PROLOGUE,  /* straight-line code at its start */
     CT_SPV_CODE,
+    CT_SPV_FUNCTIONS, /* other functions, complete */
     CT_SPV_SECTION_COUNT
 };
 
@@ -63,6 +64,13 @@ uint32_t ct_spv_result(struct ct_spv_module *m, enum ct_spv_section section, Spv
 uint32_t ct_spv_intern(struct ct_spv_module *m, SpvOp op, uint32_t type, const uint32_t *words, uint32_t n);
 /* An imported function whose parameters and result have the same type: only once for each name (a string literal). */
 uint32_t ct_spv_import(struct ct_spv_module *m, const char *name, uint32_t type, uint32_t n_parameters);
+/* Starts another function while one is under construction, in VARIABLES, PROLOGUE and CODE, whose words are kept in `outer`; and ends it, so
+ * that the outer one goes on. */
+struct ct_spv_outer {
+    ct_spv_words variables, prologue, code;
+};
+void ct_spv_function_begin(struct ct_spv_module *m, struct ct_spv_outer *outer);
+void ct_spv_function_end(struct ct_spv_module *m, const struct ct_spv_outer *outer);
 /* Appends a string in SPIR-V's encoding to `words`. */
 void ct_spv_push_string(struct ct_spv_module *m, ct_spv_words *words, const char *text);
 

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower: operations with long sequences become calls of subroutines.
+ *
+ *     y = ffma.f64 a, b, c        =>        y = subroutine 0 a, b, c        and subroutine 0:  x = argument 0
+ *                                                                                              y = argument 1
+ *                                                                                              z = argument 2
+ *                                                                                              r = ffma.f64 x, y, z
+ *                                                                                              result r
+ *
+ * A kernel has one subroutine for each operation with its type and modifiers. The passes from `lower` on run on it as on a kernel
+ * (pipeline.c), so its operation is replaced by the sequence there. Without subroutines each ffma.f64 takes some 200 instructions of
+ * the IR, and as many of SPIR-V. Drivers that inline functions optimize the sequences together with the code around them, as before. */
+#include "lower.h"
+#include "ptx2spv/passes/simplify.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { OPERANDS_MAX = 3 };
+
+/* Whether the target's own operation is correctly rounded to nearest. */
+static bool target_rounds(const struct ptx2spv_target *target, enum ct_op op, enum ptx_type type)
+{
+    switch ((unsigned)op) {
+    case CT_OP_FFMA:
+        return type == PTX_F64 ? target->exact_fma64
+                               : type == PTX_F32 && (target->exact_fma32 || ct_guards_fma32(target) || !target->float64);
+    case CT_OP_FDIV:
+    case CT_OP_FRCP:
+        return type == PTX_F64 ? target->exact_div64 : target->exact_div32;
+    case CT_OP_FSQRT:
+        return type == PTX_F64 ? target->exact_sqrt64 : target->exact_sqrt32;
+    default:
+        return true; /* sums and products are on every target */
+    }
+}
+
+/* Whether an operation takes many instructions. Approximations, conversions, and operations with no other modifiers than .ftz and .sat
+ * take few, and what is known of their operands makes them shorter. */
+static bool is_long(const struct ct_lower *l)
+{
+    const struct ct_insn *insn = l->insn;
+
+    switch ((unsigned)insn->op) {
+    case CT_OP_FADD:
+    case CT_OP_FSUB:
+    case CT_OP_FMUL:
+    case CT_OP_FFMA:
+    case CT_OP_FDIV:
+    case CT_OP_FRCP:
+    case CT_OP_FSQRT:
+        return !insn->approx && !(ct_rounds_to_nearest(insn->rounding) && target_rounds(l->fn->target, insn->op, insn->type));
+    default:
+        return false;
+    }
+}
+
+/* The operands, and which of them need no flushing. */
+struct operands {
+    ct_value v[OPERANDS_MAX];
+    uint32_t flushed; /* a set */
+};
+
+/* A constant is flushed before the call, so that the emitter sees if it is a zero. */
+static struct operands operands_of(struct ct_lower *l)
+{
+    const struct ct_insn *insn = l->insn;
+    const bool flushes = insn->ftz && insn->type == PTX_F32;
+    struct operands operands = {.flushed = 0};
+
+    for (uint32_t i = 0; i < insn->n_operands; i++) {
+        const ct_value x = insn->operands[i];
+        const bool is_constant = ct_constant_or_null(l->fn, x) != NULL;
+
+        operands.v[i] = is_constant ? ct_lower_operand(l, i, insn->type) : x;
+        if (flushes && (is_constant || (x.i < l->n_flushed && l->flushed[x.i])))
+            operands.flushed |= UINT32_C(1) << i;
+    }
+    return operands;
+}
+
+static bool computes(const struct ct_subroutine *subroutine, const struct ct_insn *insn, uint32_t flushed)
+{
+    const struct ct_insn *operation = subroutine->operation;
+
+    return operation->op == insn->op && operation->type == insn->type && operation->rounding == insn->rounding &&
+           operation->ftz == insn->ftz && operation->sat == insn->sat && operation->nan == insn->nan && subroutine->flushed == flushed;
+}
+
+static ct_value add_argument(struct ct_cursor *at, uint32_t index, enum ct_width width, bool is_flushed)
+{
+    struct ct_insn *argument = ct_emit_insn(at, CT_OP_ARGUMENT, PTX_NONE, 1, 0);
+
+    argument->imm = index;
+    argument->ftz = is_flushed;
+    return argument->results[0] = ct_value_create(at->fn, width);
+}
+
+/* The subroutine in the form that a kernel has before `lower`. */
+static struct ct_subroutine create(struct ct_lower *l, uint32_t flushed)
+{
+    struct ct_fn *kernel = l->fn, *fn = ct_fn_create(kernel->compilation, kernel->module, kernel->source, kernel->target);
+    const struct ct_insn *insn = l->insn;
+    struct ct_cursor at = {.fn = fn, .block = ct_block_create(fn), .where = insn->where};
+    ct_value arguments[OPERANDS_MAX], result = ct_value_create(fn, ct_width_of_value(kernel, insn->results[0]));
+    struct ct_insn *operation;
+
+    fn->name =
+        ct_arena_printf(&kernel->compilation->arena, "%s.%s.%" PRIu32, kernel->name, ct_op_infos[insn->op].name, kernel->subroutines.n);
+    fn->is_subroutine = true;
+    fn->props = CT_PROP_CALLS_INLINED | CT_PROP_SYNCHRONIZED | CT_PROP_LAID_OUT | CT_PROP_REDUCIBLE | CT_PROP_SSA | CT_PROP_SPACES;
+    for (uint32_t i = 0; i < insn->n_operands; i++)
+        arguments[i] = add_argument(&at, i, ct_width_of_value(kernel, insn->operands[i]), flushed >> i & 1);
+    operation = ct_emit_insn(&at, insn->op, insn->type, 1, insn->n_operands);
+    operation->rounding = insn->rounding;
+    operation->ftz = insn->ftz;
+    operation->sat = insn->sat;
+    operation->nan = insn->nan;
+    operation->results[0] = result;
+    memcpy(operation->operands, arguments, insn->n_operands * sizeof *arguments);
+    ct_emit_insn(&at, CT_OP_RESULT, PTX_NONE, 0, 1)->operands[0] = result;
+    ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
+    return (struct ct_subroutine){.fn = fn, .operation = operation, .flushed = flushed};
+}
+
+/* The number of the subroutine that does what l->insn does. */
+static uint32_t find_or_create(struct ct_lower *l, uint32_t flushed)
+{
+    struct ct_fn *fn = l->fn;
+
+    for (uint32_t i = 0; i < fn->subroutines.n; i++)
+        if (computes(&fn->subroutines.v[i], l->insn, flushed))
+            return i;
+    *CT_PUSH(&fn->compilation->arena, &fn->subroutines) = create(l, flushed);
+    return fn->subroutines.n - 1;
+}
+
+ct_value ct_lower_by_call(struct ct_lower *l)
+{
+    const struct ct_insn *insn = l->insn;
+    struct operands operands;
+    struct ct_insn *call;
+
+    if (!l->fn->target->inlines || l->fn->is_subroutine || !is_long(l))
+        return CT_NO_VALUE;
+    operands = operands_of(l);
+    call = ct_emit_insn(&l->at, CT_OP_SUBROUTINE, PTX_NONE, 1, insn->n_operands);
+    call->imm = find_or_create(l, operands.flushed);
+    memcpy(call->operands, operands.v, insn->n_operands * sizeof *call->operands);
+    return call->results[0] = ct_value_create(l->fn, ct_width_of_value(l->fn, insn->results[0]));
+}
