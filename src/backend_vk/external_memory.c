@@ -71,7 +71,7 @@ static bool is_of_driver(struct ct_backend_device *device, const struct stat *fi
 {
     uint64_t node = atomic_load_explicit(&device->export_node, memory_order_relaxed);
 
-    if (!device->info->import_refusals_spoil)
+    if (!device->info->import_failures_are_sticky)
         return true;
     if (!S_ISCHR(file->st_mode))
         return false;

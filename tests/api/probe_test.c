@@ -167,11 +167,11 @@ static bool keeps_native_warps(struct ct_device_info info)
     info.target.subgroup_size = 32;
     device.info = info;
     ct_mutex_init(&device.lock, CT_RANK_DEVICE);
-    pthread_cond_init(&device.probe_over, NULL);
+    ct_once_init(&device.probed);
     assert_int_equal(backend->device_open(0, &opened), CUDA_SUCCESS);
     ct_probe_ensure(&device, opened);
     backend->device_close(opened);
-    pthread_cond_destroy(&device.probe_over);
+    ct_once_destroy(&device.probed);
     ct_mutex_finish(&device.lock);
     return device.info.target.warp_form == PTX2SPV_WARP_NATIVE;
 }

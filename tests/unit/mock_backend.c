@@ -290,7 +290,7 @@ static CUresult mock_enumerate(const struct ct_device_info **out_infos, unsigned
         info->can_import_host = info->maps_host = true;
         info->import_at_pointer = mock.has_unmapped; /* memory of the other device has any address */
         info->pageable_access = mock.has_unmapped && info->address_rule == CT_ADDRESS_SHARED;
-        info->import_refusals_spoil = getenv("MOCK_REFUSALS_SPOIL") != NULL;
+        info->import_failures_are_sticky = getenv("MOCK_REFUSALS_SPOIL") != NULL;
         info->opaque_images = info->sparse_images = mock_has_images();
         if (mock_has_images())
             info->images = (struct ct_image_limits){1024, 1024, 256, 1024, 16, 0};

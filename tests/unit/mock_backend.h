@@ -7,7 +7,7 @@
 #include "core/device/backend.h"
 
 /* Called before the first call of CUDA. Otherwise the environment variable MOCK_ADDRESS_RULE ("shared", "chosen", "mask", "own") is used.
- * MOCK_REFUSALS_SPOIL sets import_refusals_spoil. Only with "shared" can the host access device memory; with "own" the device pointer of host
+ * MOCK_REFUSALS_SPOIL sets import_failures_are_sticky. Only with "shared" can the host access device memory; with "own" the device pointer of host
  * memory differs from its host pointer. */
 void mock_use_rule(enum ct_address_rule rule);
 /* Also called before that: makes the device share semaphores (mock_semaphores.h). */

@@ -17,7 +17,7 @@
  */
 #include "address_space.h"
 
-#include "core/base/lasting_memory.h"
+#include "core/base/permanent_arena.h"
 #include "core/base/log.h"
 
 #include <assert.h>
@@ -51,7 +51,7 @@ static struct {
     struct ct_mutex lock; /* guards changes and the members below */
     struct record *free_records;
     struct table *free_tables;
-    struct ct_lasting_memory memory;
+    struct ct_permanent_arena memory;
 } map = {
     .root.entries[0] = (uintptr_t)&map.below_2_56 + 1,
     .below_2_56 = {.entries[0] = (uintptr_t)&map.low + 1, .n_ranges = 1}, /* one too many, so that the permanent tables are never freed */
@@ -184,7 +184,7 @@ static struct record *take_record(void)
         map.free_records = record_of(atomic_load_explicit(&record->words[0], memory_order_relaxed));
         return record;
     }
-    record = ct_lasting_take(&map.memory, sizeof *record);
+    record = ct_permanent_arena_alloc(&map.memory, sizeof *record);
     if (record)
         atomic_init(&record->births, 0);
     return record;
@@ -223,7 +223,7 @@ static struct table *table_make(void)
         map.free_tables = table->next_free;
         return table;
     }
-    table = ct_lasting_take(&map.memory, sizeof *table);
+    table = ct_permanent_arena_alloc(&map.memory, sizeof *table);
     if (!table)
         return NULL;
     table->n_ranges = 0;

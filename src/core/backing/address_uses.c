@@ -3,7 +3,7 @@
  * by another thread when its thread ends. */
 #include "address_uses.h"
 
-#include "core/base/lasting_memory.h"
+#include "core/base/permanent_arena.h"
 #include "core/base/locks.h"
 #include "core/base/log.h"
 
@@ -33,7 +33,7 @@ struct record {
 static struct {
     struct ct_mutex lock; /* guards insertions into the list */
     _Atomic(struct record *) first;
-    struct ct_lasting_memory memory;
+    struct ct_permanent_arena memory;
 } records = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_ADDRESS_SPACE)};
 
 static _Thread_local struct record *own;
@@ -83,7 +83,7 @@ static struct record *add_or_null(void)
     struct record *record;
 
     ct_mutex_lock(&records.lock);
-    record = ct_lasting_take(&records.memory, sizeof *record);
+    record = ct_permanent_arena_alloc(&records.memory, sizeof *record);
     if (record) {
         record->next = atomic_load_explicit(&records.first, memory_order_relaxed);
         record->n = 0;

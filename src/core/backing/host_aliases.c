@@ -65,7 +65,7 @@ static void *pages_for(const struct ct_device_info *info, const struct ct_host_a
  * device file, which that check would reject, although NVIDIA's driver imports such pages of another device (580.159.04, two H200s). */
 static bool may_import(const struct ct_device_info *info, const struct ct_host_aliases *aliases)
 {
-    return can_have_address(info, aliases) && (!info->import_refusals_spoil || !aliases->registered || aliases->io_memory ||
+    return can_have_address(info, aliases) && (!info->import_failures_are_sticky || !aliases->registered || aliases->io_memory ||
                                                ct_pages_can_be_locked((uint64_t)(uintptr_t)aliases->pages, aliases->size_bytes));
 }
 
@@ -85,7 +85,7 @@ static void import_locked(struct ct_device *device, struct ct_host_aliases *alia
     ct_log(CT_LOG_INFO, "device %d cannot access the host memory at 0x%llx, which belongs to device %d", device->ordinal,
            (unsigned long long)aliases->address, aliases->owner->ordinal);
     aliases->refused = true;
-    device->takes_aliases = !device->info.import_refusals_spoil;
+    device->takes_aliases = !device->info.import_failures_are_sticky;
 }
 
 static void add_locked(struct ct_host_aliases *aliases)

@@ -84,14 +84,14 @@ struct ct_device_info {
     struct ct_address_arena arenas[CT_ADDRESS_ARENAS]; /* for placed addresses; an empty one ends the table */
     bool host_visible_device_memory;                   /* all device memory is mapped: if a queue is idle, a copy may be a plain memcpy */
     bool integrated_memory;                            /* host and device share one memory */
-    bool maps_host;             /* kernels can access memory of kind HOST and imported pages. Otherwise such memory has no address
+    bool maps_host;                  /* kernels can access memory of kind HOST and imported pages. Otherwise such memory has no address
                                         (0), only copies use it, the rule is OWN, and kernels are not supported: see core/code/function.c */
-    bool can_import_host;       /* host memory can be registered without a copy */
-    bool import_at_pointer;     /* placed rules: pages can be imported at their own host pointer, whatever page that is */
-    bool import_read_only;      /* pages that the process may only read can be imported, too */
-    bool import_refusals_spoil; /* after a failed import valid imports may fail, too, so pages that cannot be locked are not tried */
-    bool copies_by_kernel;      /* a kernel copies within device memory faster than the queue's copy */
-    bool pageable_access;       /* kernels may read any host pointer */
+    bool can_import_host;            /* host memory can be registered without a copy */
+    bool import_at_pointer;          /* placed rules: pages can be imported at their own host pointer, whatever page that is */
+    bool import_read_only;           /* pages that the process may only read can be imported, too */
+    bool import_failures_are_sticky; /* after a failed import valid imports may fail, too, so pages that cannot be locked are not tried */
+    bool copies_by_kernel;           /* a kernel copies within device memory faster than the queue's copy */
+    bool pageable_access;            /* kernels may read any host pointer */
     bool sparse, external_memory_fd, external_semaphore_fd, dma_buf, timestamps;
     bool external_timeline_fd; /* external semaphores may be timelines, too */
     bool memory_fd;            /* memory of kind DEVICE can be exported to other processes */

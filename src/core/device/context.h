@@ -7,6 +7,7 @@
 #include "backend.h"
 #include "core/base/locks.h"
 #include "core/base/object.h"
+#include "core/base/once.h"
 
 struct ct_device;
 struct ct_stream;
@@ -47,12 +48,11 @@ struct ct_device {
     unsigned primary_retains;         /* a reset destroys the context's parts, but does not change this count */
     unsigned primary_flags;           /* of the next activation; of the context while it is active */
     pthread_cond_t primary_destroyed; /* signalled when the primary context was destroyed: see context_setup.c */
-    atomic_int probe_state;           /* see ct_probe_ensure; changed under the lock */
-    pthread_cond_t probe_over;        /* signalled when probe_state or timer_state changes */
-    int timer_state;                  /* see timer.c; guarded by the lock, as is the timer */
-    struct ptx2spv_timer timer;
-    atomic_int lost;     /* the CUresult of all calls in its contexts; CUDA_SUCCESS: it is not lost (device_loss.h) */
-    atomic_bool watched; /* faults of its kernels are caught (kernel_faults.h) */
+    struct ct_once probed;            /* ct_probe_ensure */
+    struct ct_once timer_measured;    /* ct_timer_ensure */
+    struct ptx2spv_timer timer;       /* written once */
+    atomic_int lost;                  /* the CUresult of all calls in its contexts; CUDA_SUCCESS: it is not lost (device_loss.h) */
+    atomic_bool watched;              /* faults of its kernels are caught (kernel_faults.h) */
     struct ct_mutex running_lock;
     struct ct_running *running;                   /* lists of kernels that may be running: running.h */
     _Atomic(struct ct_copy_kernel *) copy_kernel; /* copy_kernel.c; NULL until a copy needs it */

@@ -232,20 +232,8 @@ static void settle(struct ct_device *device, struct ct_backend_device *opened)
 
 void ct_probe_ensure(struct ct_device *device, struct ct_backend_device *opened)
 {
-    enum { NOT_YET, RUNNING, DONE };
-
-    if (atomic_load_explicit(&device->probe_state, memory_order_acquire) == DONE) /* pairs with the release below */
+    if (!ct_once_begin(&device->probed, &device->lock))
         return;
-    ct_mutex_lock(&device->lock);
-    while (atomic_load(&device->probe_state) == RUNNING)
-        ct_mutex_wait(&device->lock, &device->probe_over);
-    if (atomic_load(&device->probe_state) == NOT_YET) {
-        atomic_store(&device->probe_state, RUNNING);
-        ct_mutex_unlock(&device->lock);
-        settle(device, opened);
-        ct_mutex_lock(&device->lock);
-        atomic_store_explicit(&device->probe_state, DONE, memory_order_release);
-        pthread_cond_broadcast(&device->probe_over);
-    }
-    ct_mutex_unlock(&device->lock);
+    settle(device, opened);
+    ct_once_end(&device->probed, &device->lock, true);
 }

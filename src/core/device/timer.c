@@ -297,36 +297,30 @@ static CUresult measure(struct ct_device *device, struct ct_backend_device *open
 
 /* ---- once for each device ---- */
 
-enum { NOT_YET, RUNNING, DONE };
+static CUresult ensure_measured(struct ct_device *device, struct ct_backend_device *opened)
+{
+    CUresult r;
+
+    if (!ct_once_begin(&device->timer_measured, &device->lock))
+        return CUDA_SUCCESS;
+    r = measure(device, opened, &device->timer);
+    ct_once_end(&device->timer_measured, &device->lock, r == CUDA_SUCCESS);
+    return r;
+}
 
 CUresult ct_timer_ensure(struct ct_context *context)
 {
     struct ct_device *device = context->device;
+    CUresult r = ensure_measured(device, context->backend_device);
     struct ptx2spv_timer timer;
-    CUresult r = CUDA_SUCCESS;
-    bool measures;
 
-    ct_mutex_lock(&device->lock);
-    while (device->timer_state == RUNNING)
-        ct_mutex_wait(&device->lock, &device->probe_over);
-    measures = device->timer_state == NOT_YET;
-    if (measures)
-        device->timer_state = RUNNING;
+    if (r != CUDA_SUCCESS)
+        return r;
     timer = device->timer;
-    ct_mutex_unlock(&device->lock);
-    if (measures)
-        r = measure(device, context->backend_device, &timer);
     ct_mutex_lock(&device->lock);
-    if (measures) {
-        device->timer = timer;
-        device->timer_state = r == CUDA_SUCCESS ? DONE : NOT_YET;
-        pthread_cond_broadcast(&device->probe_over);
-    }
-    if (r == CUDA_SUCCESS) {
-        timer.reference = timer.lost_bits ? (uint64_t)now_ns(CLOCK_MONOTONIC) : 0;
-        memcpy((char *)context->fault->host + PTX2SPV_TIMER_OFFSET, &timer, sizeof timer);
-        atomic_store_explicit(&context->needs_reference, timer.lost_bits != 0, memory_order_relaxed);
-    }
+    timer.reference = timer.lost_bits ? (uint64_t)now_ns(CLOCK_MONOTONIC) : 0;
+    memcpy((char *)context->fault->host + PTX2SPV_TIMER_OFFSET, &timer, sizeof timer);
+    atomic_store_explicit(&context->needs_reference, timer.lost_bits != 0, memory_order_relaxed);
     ct_mutex_unlock(&device->lock);
-    return r;
+    return CUDA_SUCCESS;
 }

@@ -155,7 +155,7 @@ CUresult ct_host_memory_register(struct ct_context *context, void *pointer, uint
     if (!widen_to_pages(pointer, size_bytes, &first, &import.size_bytes) || !pages_exist(first, import.size_bytes))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at %p are not all mapped", (unsigned long long)size_bytes, pointer);
     import.pages = (void *)(uintptr_t)first;
-    if (context->device->info.import_refusals_spoil && (r = check_lockable(&import)) != CUDA_SUCCESS)
+    if (context->device->info.import_failures_are_sticky && (r = check_lockable(&import)) != CUDA_SUCCESS)
         return r;
     if (context->device->info.kind == CT_DEVICE_CPU &&
         (r = take_pages_of_processor(&context->device->info, &import, &flags)) != CUDA_SUCCESS)

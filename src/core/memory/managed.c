@@ -38,13 +38,13 @@ static bool is_concurrent(const struct ct_device *device)
  * access do not expect it, and stop. */
 static CUresult check_concurrent(const struct ct_device *device)
 {
-    static atomic_bool told; /* relaxed: it orders nothing; it only keeps a second thread from logging too */
+    static atomic_bool is_logged; /* relaxed: it orders nothing; it only keeps a second thread from logging too */
 
     if (is_concurrent(device))
         return CUDA_SUCCESS;
     if (ct_config()->strict)
         return ct_fail(CUDA_ERROR_INVALID_DEVICE, "device %d and the host cannot access managed memory concurrently", device->ordinal);
-    if (!atomic_exchange_explicit(&told, true, memory_order_relaxed))
+    if (!atomic_exchange_explicit(&is_logged, true, memory_order_relaxed))
         ct_log(CT_LOG_INFO,
                "device %d and the host cannot access managed memory concurrently: prefetching, discarding and advice are no-ops",
                device->ordinal);

@@ -86,7 +86,8 @@ CUresult ct_device_init(struct ct_device *device, int ordinal, const struct ct_b
     ct_mutex_init(&device->lock, CT_RANK_DEVICE);
     ct_mutex_init(&device->running_lock, CT_RANK_RUNNING);
     pthread_cond_init(&device->primary_destroyed, NULL);
-    pthread_cond_init(&device->probe_over, NULL);
+    ct_once_init(&device->probed);
+    ct_once_init(&device->timer_measured);
     ct_log(CT_LOG_INFO, "device %d: %s (%s, %s)", ordinal, info->name, backend->name, info->driver);
     r = ct_context_make_primary(device, &device->primary);
     if (r == CUDA_SUCCESS)
@@ -103,7 +104,8 @@ void ct_device_finish(struct ct_device *device)
     if (device->opened)
         device->backend->device_close(device->opened);
     pthread_cond_destroy(&device->primary_destroyed);
-    pthread_cond_destroy(&device->probe_over);
+    ct_once_destroy(&device->probed);
+    ct_once_destroy(&device->timer_measured);
     ct_mutex_finish(&device->running_lock);
     ct_mutex_finish(&device->lock);
 }

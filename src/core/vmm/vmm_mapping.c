@@ -74,7 +74,7 @@ static CUresult map_locked(uint64_t address, uint64_t size_bytes, uint64_t offse
         return r;
     if ((r = ct_vmm_find_reservation_locked(address, size_bytes, &reservation)) != CUDA_SUCCESS)
         return r;
-    at = ct_vmm_first_behind_locked(reservation, address);
+    at = ct_vmm_first_ending_after_locked(reservation, address);
     if (at < reservation->n && reservation->mappings[at].start - address < size_bytes)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory is already mapped at 0x%llx", (unsigned long long)reservation->mappings[at].start);
     if (at < reservation->n && reservation->mappings[at].start < address)
@@ -170,7 +170,7 @@ static void reopen_locked(uint64_t address, uint64_t size_bytes, const void *clo
 
     if (ct_vmm_find_reservation_locked(address, size_bytes, &reservation) != CUDA_SUCCESS)
         return;
-    for (size_t i = ct_vmm_first_behind_locked(reservation, address); i < reservation->n; i++)
+    for (size_t i = ct_vmm_first_ending_after_locked(reservation, address); i < reservation->n; i++)
         if (reservation->mappings[i].closer == closer)
             reservation->mappings[i].closer = NULL;
 }

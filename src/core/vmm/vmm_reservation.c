@@ -37,7 +37,7 @@ CUresult ct_vmm_find_reservation_locked(uint64_t address, uint64_t size_bytes, s
     return CUDA_SUCCESS;
 }
 
-size_t ct_vmm_first_behind_locked(const struct ct_reservation *reservation, uint64_t address)
+size_t ct_vmm_first_ending_after_locked(const struct ct_reservation *reservation, uint64_t address)
 {
     size_t low = 0, high = reservation->n;
 
@@ -62,7 +62,7 @@ CUresult ct_vmm_find_mapped_locked(uint64_t address, uint64_t size_bytes, struct
 
     if (r != CUDA_SUCCESS)
         return r;
-    first = next = ct_vmm_first_behind_locked(reservation, address);
+    first = next = ct_vmm_first_ending_after_locked(reservation, address);
     while (reached - address < size_bytes && next < reservation->n && reservation->mappings[next].start <= reached) {
         reached = reservation->mappings[next].start + reservation->mappings[next].size_bytes;
         next++;

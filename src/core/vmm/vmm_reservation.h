@@ -27,7 +27,7 @@ struct ct_reservation {
 /* Finds the reservation that contains all of [address, address + size_bytes). INVALID_VALUE. */
 CUresult ct_vmm_find_reservation_locked(uint64_t address, uint64_t size_bytes, struct ct_reservation **out);
 /* Index of the first mapping that ends after `address`; n: none. */
-size_t ct_vmm_first_behind_locked(const struct ct_reservation *reservation, uint64_t address);
+size_t ct_vmm_first_ending_after_locked(const struct ct_reservation *reservation, uint64_t address);
 /* Adjacent mappings of a reservation; the array is valid until the lock is released or memory is mapped. */
 struct ct_vmm_run {
     struct ct_reservation *reservation;

@@ -4,7 +4,7 @@
  * under a hypervisor a walk of two sets of page tables. If the system refuses huge pages, small ones are used.
  *
  * Blocks come from malloc's arenas, not from mmap, since LeakSanitizer looks for pointers in the former only. */
-#include "lasting_memory.h"
+#include "permanent_arena.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -15,22 +15,22 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 
 /* The rest of the previous block, which is less than one piece, is wasted. */
-static bool add_block(struct ct_lasting_memory *memory)
+static bool add_block(struct ct_permanent_arena *memory)
 {
     size_t larger = 8 * memory->block_bytes, size_bytes = larger == 0 ? FIRST_BLOCK : larger < HUGE_PAGE ? larger : HUGE_PAGE;
-    char *block = aligned_alloc(size_bytes == HUGE_PAGE ? HUGE_PAGE : CT_LASTING_ALIGN, size_bytes);
+    char *block = aligned_alloc(size_bytes == HUGE_PAGE ? HUGE_PAGE : CT_PERMANENT_ALIGN, size_bytes);
 
     if (!block)
         return false;
     if (size_bytes == HUGE_PAGE)
         (void)madvise(block, size_bytes, MADV_HUGEPAGE);
-    *memory = (struct ct_lasting_memory){.next = block, .left_bytes = size_bytes, .block_bytes = size_bytes};
+    *memory = (struct ct_permanent_arena){.next = block, .left_bytes = size_bytes, .block_bytes = size_bytes};
     return true;
 }
 
-void *ct_lasting_take(struct ct_lasting_memory *memory, size_t size_bytes)
+void *ct_permanent_arena_alloc(struct ct_permanent_arena *memory, size_t size_bytes)
 {
-    size_t taken_bytes = (size_bytes + CT_LASTING_ALIGN - 1) & ~(size_t)(CT_LASTING_ALIGN - 1);
+    size_t taken_bytes = (size_bytes + CT_PERMANENT_ALIGN - 1) & ~(size_t)(CT_PERMANENT_ALIGN - 1);
     char *piece;
 
     assert(taken_bytes <= FIRST_BLOCK);
