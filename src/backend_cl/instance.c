@@ -170,6 +170,11 @@ static void start(void)
     ct_cl_signals_restore(signals);
 }
 
+#ifdef __SANITIZE_THREAD__ /* ThreadSanitizer ends a forked child that starts threads. */
+void ct_cl_prepare(void)
+{
+}
+#else
 /* What a child process does: the same. */
 static void try_start(void *user)
 {
@@ -180,10 +185,9 @@ static void try_start(void *user)
 
 void ct_cl_prepare(void)
 {
-#ifndef __SANITIZE_THREAD__ /* which ends a forked child that starts threads */
     ct_cl_runtimes_try(try_start);
-#endif
 }
+#endif
 
 const struct ct_cl_instance *ct_cl_instance_get(void)
 {
