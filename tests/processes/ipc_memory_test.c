@@ -3,7 +3,11 @@
  * the driver API: NVIDIA's own driver must pass, too. The manual does not specify which error is returned when; the tests have Cuttle's. */
 #include "peer.h"
 
+#include <pthread.h>
+#include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/un.h>
+#include <time.h>
 
 #define LARGE ((size_t)3 << 20)
 #define SMALL ((size_t)5000) /* not a multiple of the allocation granularity */
@@ -439,6 +443,124 @@ static void freed_before_closed(void **state)
     }
 }
 
+/* ---- opening in several threads ---- */
+
+/* How a handle of Cuttle begins (core/ipc/memory_share.h). */
+struct name {
+    char magic[8];
+    uint64_t process;
+    int32_t pid, kind;
+};
+
+/* A handle of a process that never answers: the name is that of a socket of this process, which the caller listens at. */
+static int listen_as_another_process(CUipcMemHandle *handle)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct name name;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), length;
+
+    memcpy(&name, handle, sizeof name);
+    name.pid = getpid();
+    name.process ^= UINT64_C(0x5a5a5a5a5a5a5a5a);
+    memcpy(handle, &name, sizeof name);
+    length =
+        snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "cuttle-%d-%016llx", (int)name.pid, (unsigned long long)name.process);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    return fd;
+}
+
+struct opening {
+    CUcontext context;
+    CUipcMemHandle handle;
+    CUdeviceptr pointer;
+    CUresult r;
+};
+
+static void *open_in_thread(void *argument)
+{
+    struct opening *opening = argument;
+
+    opening->r = cuCtxSetCurrent(opening->context);
+    if (opening->r == CUDA_SUCCESS)
+        opening->r = cuIpcOpenMemHandle(&opening->pointer, opening->handle, FLAG);
+    return NULL;
+}
+
+static double now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* A process that does not answer is given up after 5 seconds. Meanwhile handles of others open. */
+static void nobody_waits_for_a_silent_process(void **state)
+{
+    struct opening silent = {.context = *state}, proper = {.context = *state};
+    struct peer_message message;
+    CUdeviceptr theirs;
+    pthread_t thread;
+    double seconds;
+    int fd, link;
+    char request[256];
+
+    if (!on_cuttle())
+        skip();
+    ok(tell(ALLOCATE, LARGE, 0, 0, &message));
+    theirs = message.numbers[0];
+    ok(tell(SHARE, theirs, 0, 0, &message));
+    memcpy(&proper.handle, message.bytes, sizeof proper.handle);
+    silent.handle = proper.handle;
+    fd = listen_as_another_process(&silent.handle);
+    assert_int_equal(pthread_create(&thread, NULL, open_in_thread, &silent), 0);
+    link = accept(fd, NULL, NULL);
+    assert_true(recv(link, request, sizeof request, 0) > 0); /* the thread waits for the answer now */
+    seconds = now_s();
+    open_in_thread(&proper);
+    ok(proper.r);
+    ok(cuIpcCloseMemHandle(proper.pointer));
+    seconds = now_s() - seconds;
+    print_message("opening and closing take %.3f s\n", seconds);
+    pthread_join(thread, NULL);
+    close(link);
+    close(fd);
+    gives(CUDA_ERROR_MAP_FAILED, silent.r);
+    assert_true(seconds < 2);
+    ok(tell(FREE, theirs, 0, 0, NULL));
+}
+
+/* Threads that open a handle at once get the same pointer, and each has to close it. */
+static void threads_open_the_same_handle(void **state)
+{
+    enum { THREADS = 4 };
+    struct opening openings[THREADS];
+    struct peer_message message;
+    pthread_t threads[THREADS];
+    CUdeviceptr theirs;
+
+    ok(tell(ALLOCATE, LARGE, 0, 0, &message));
+    theirs = message.numbers[0];
+    ok(tell(SHARE, theirs, 0, 0, &message));
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < THREADS; i++) {
+            openings[i] = (struct opening){.context = *state};
+            memcpy(&openings[i].handle, message.bytes, sizeof openings[i].handle);
+            assert_int_equal(pthread_create(&threads[i], NULL, open_in_thread, &openings[i]), 0);
+        }
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+        for (int i = 0; i < THREADS; i++) {
+            ok(openings[i].r);
+            assert_int_equal(openings[i].pointer, openings[0].pointer);
+            ok(cuIpcCloseMemHandle(openings[i].pointer));
+        }
+        refuses(CUDA_ERROR_INVALID_VALUE, cuIpcCloseMemHandle(openings[0].pointer));
+    }
+    ok(tell(FREE, theirs, 0, 0, NULL));
+}
+
 /* The last test: when a process dies, its memory remains valid in processes that have opened it, and its handles become invalid. */
 static void death_of_the_owner(void **state)
 {
@@ -497,6 +619,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(which_memory_is_legal),
         cmocka_unit_test(a_process_that_is_not_dumpable_shares_no_pages),
         cmocka_unit_test(freed_before_closed),
+        cmocka_unit_test(nobody_waits_for_a_silent_process),
+        cmocka_unit_test(threads_open_the_same_handle),
         cmocka_unit_test(death_of_the_owner),
     };
 

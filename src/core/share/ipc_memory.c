@@ -3,7 +3,10 @@
  *
  * A handle identifies the memory that contains the allocation, and the offset in it: small allocations are parts of a chunk. Opening
  * maps the whole memory at an address of this process, and adds only the allocation to the map of addresses. A list counts how often
- * each handle is open; its entries may belong to contexts that were destroyed, so the map of addresses is authoritative. */
+ * each handle is open; its entries may belong to contexts that were destroyed, so the map of addresses is authoritative.
+ *
+ * Whoever opens a handle first adds an entry that is being opened, and then asks the other process, which may take seconds, without the lock:
+ * only calls with the same handle wait for that. */
 #include "ipc_memory.h"
 
 #include "core/base/log.h"
@@ -20,6 +23,7 @@ _Static_assert(sizeof(struct ct_allocation_share) <= CU_IPC_HANDLE_SIZE, "a shar
 struct opened {
     struct opened *next;
     struct ct_allocation_share share;
+    bool is_ready; /* false: it is being opened, and only the thread that does so uses the members below */
     CUcontext owner;
     CUdevice device;
     uint64_t address;
@@ -29,8 +33,9 @@ struct opened {
 
 static struct {
     struct ct_mutex lock;
+    pthread_cond_t changed; /* an entry has become ready, or was removed because its memory could not be opened */
     struct opened *first;
-} openings = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_IPC_MEMORY)};
+} openings = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_IPC_MEMORY), .changed = PTHREAD_COND_INITIALIZER};
 
 CUresult ct_ipc_memory_share(uint64_t address, CUipcMemHandle *out)
 {
@@ -62,7 +67,7 @@ static void tidy_locked(void)
     while (*link) {
         struct opened *opened = *link;
 
-        if (is_open(opened)) {
+        if (!opened->is_ready || is_open(opened)) {
             link = &opened->next;
             continue;
         }
@@ -71,8 +76,8 @@ static void tidy_locked(void)
     }
 }
 
-/* Searches in all contexts of the device. */
-static struct opened *find_open_locked(const struct ct_device *device, const struct ct_allocation_share *share)
+/* Searches in all contexts of the device. Entries have their device from the beginning. */
+static struct opened *find_locked(const struct ct_device *device, const struct ct_allocation_share *share)
 {
     for (struct opened *opened = openings.first; opened; opened = opened->next)
         if (opened->device == device->ordinal && !memcmp(&opened->share, share, sizeof *share))
@@ -88,7 +93,6 @@ static CUresult publish(struct ct_context *context, struct ct_allocation *alloca
 
     range.allocation = allocation;
     opened->owner = range.owner;
-    opened->device = range.device;
     opened->address = range.start;
     opened->id = range.id;
     return ct_allocation_publish(context, &range);
@@ -115,24 +119,55 @@ static CUresult open_backing(struct ct_context *context, struct ct_allocation *a
     return publish(context, allocation, opened, lead + share->offset);
 }
 
-static CUresult open_locked(struct ct_context *context, const struct ct_allocation_share *share, uint64_t *out_address)
+/* The entry that is being opened, or NULL. */
+static struct opened *add_locked(const struct ct_device *device, const struct ct_allocation_share *share)
+{
+    struct opened *opened = calloc(1, sizeof *opened);
+
+    if (!opened)
+        return NULL;
+    *opened = (struct opened){.next = openings.first, .share = *share, .device = device->ordinal, .count = 1};
+    openings.first = opened;
+    return opened;
+}
+
+static void remove_locked(struct opened *opened)
+{
+    struct opened **link = &openings.first;
+
+    while (*link != opened)
+        link = &(*link)->next;
+    *link = opened->next;
+    free(opened);
+}
+
+/* Opens the memory of a new entry, without the lock. */
+static CUresult open_new(struct ct_context *context, struct opened *opened, uint64_t *out_address)
 {
     struct ct_allocation *allocation = calloc(1, sizeof *allocation);
-    struct opened *opened = calloc(1, sizeof *opened);
-    CUresult r = allocation && opened ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an imported allocation");
+    CUresult r =
+        allocation ? open_backing(context, allocation, opened) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an imported allocation");
 
-    if (r == CUDA_SUCCESS) {
-        opened->share = *share;
-        opened->count = 1;
-        r = open_backing(context, allocation, opened);
-    }
-    if (r != CUDA_SUCCESS) {
+    if (r != CUDA_SUCCESS)
         ct_allocation_destroy(context, allocation);
-        free(opened);
-        return refusal(r);
+    ct_mutex_lock(&openings.lock);
+    if (r == CUDA_SUCCESS) {
+        opened->is_ready = true;
+        *out_address = opened->address;
+    } else {
+        remove_locked(opened);
     }
-    opened->next = openings.first;
-    openings.first = opened;
+    pthread_cond_broadcast(&openings.changed);
+    ct_mutex_unlock(&openings.lock);
+    return refusal(r);
+}
+
+/* The handle is open already. */
+static CUresult count_locked(const struct ct_context *context, struct opened *opened, uint64_t *out_address)
+{
+    if (opened->owner != context->object.handle)
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the handle is open in another context of the device");
+    opened->count++;
     *out_address = opened->address;
     return CUDA_SUCCESS;
 }
@@ -140,7 +175,7 @@ static CUresult open_locked(struct ct_context *context, const struct ct_allocati
 CUresult ct_ipc_memory_open(struct ct_context *context, const CUipcMemHandle *handle, uint64_t *out_address)
 {
     struct ct_allocation_share share;
-    struct opened *opened;
+    struct opened *opened, *new = NULL;
     CUresult r;
 
     memcpy(&share, handle, sizeof share);
@@ -150,17 +185,16 @@ CUresult ct_ipc_memory_open(struct ct_context *context, const CUipcMemHandle *ha
         return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "the handle was created by this process");
     ct_mutex_lock(&openings.lock);
     tidy_locked();
-    opened = find_open_locked(context->device, &share);
-    if (!opened) {
-        r = open_locked(context, &share, out_address);
-    } else if (opened->owner == context->object.handle) {
-        opened->count++;
-        *out_address = opened->address;
-    } else {
-        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "the handle is open in another context of the device");
+    while ((opened = find_locked(context->device, &share)) && !opened->is_ready) {
+        ct_mutex_wait(&openings.lock, &openings.changed);
+        tidy_locked();
     }
+    if (opened)
+        r = count_locked(context, opened, out_address);
+    else if (!(new = add_locked(context->device, &share)))
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an imported allocation");
     ct_mutex_unlock(&openings.lock);
-    return r;
+    return new ? open_new(context, new, out_address) : r;
 }
 
 /* ---- closing ---- */
@@ -171,7 +205,7 @@ static CUresult close_locked(uint64_t address, bool *out_last)
     struct opened **link = &openings.first, *opened;
 
     tidy_locked();
-    while (*link && (*link)->address != address)
+    while (*link && !((*link)->is_ready && (*link)->address == address))
         link = &(*link)->next;
     opened = *link;
     if (!opened)
