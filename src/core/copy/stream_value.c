@@ -52,7 +52,7 @@ static void *host_view_or_null(const struct ct_stream *stream, const struct ct_p
 }
 
 /* release and acquire: the data written before the value is visible to its readers */
-static void store(void *at, const struct ct_stream_value *value)
+static void store_for_stream(void *at, const struct ct_stream_value *value)
 {
     if (value->bytes == 8)
         __atomic_store_n((uint64_t *)at, value->value, __ATOMIC_RELEASE);
@@ -94,7 +94,7 @@ static void write_by_host(void *user, CUresult status)
     struct host_write *write = user;
 
     if (status == CUDA_SUCCESS)
-        store(write->at, &write->value);
+        store_for_stream(write->at, &write->value);
     free(write);
 }
 
@@ -144,7 +144,7 @@ static CUresult write_at(struct ct_stream *stream, const struct ct_place *place,
     ct_context_note_access(stream->context, place->owner);
     host = host_view_or_null(stream, place);
     if (host && ct_stream_is_idle_locked(stream))
-        store(host, value);
+        store_for_stream(host, value);
     else
         r = record_write_locked(stream, place, host, value);
     ct_stream_end(stream);
