@@ -23,6 +23,7 @@ static void note_locked(const struct ct_mutex *mutex)
 
 static void check_rank(const struct ct_mutex *mutex)
 {
+    assert(mutex->rank && "the lock exists");
     for (unsigned i = 0; i < held.count; i++)
         assert(held.locks[i]->rank < mutex->rank && "locks are taken in ascending rank");
 }
