@@ -695,3 +695,50 @@ CUresult start_user(struct user *user)
         r = cuModuleLoadData(&module, PTX_HEADER PTX_RAMP);
     return r == CUDA_SUCCESS ? cuModuleGetFunction(&user->function, module, "ramp") : r;
 }
+
+/* ---- the objects ---- */
+
+struct slot slots[SLOTS];
+atomic_uint unexpected;
+
+void check(const struct kind *kind, const char *what, unsigned way, CUresult r)
+{
+    if (is_expected(r))
+        return;
+    atomic_fetch_add(&unexpected, 1);
+    print_error("%s: %s %u gave %s\n", kind->name, what, way, api_error_name(r));
+}
+
+void change_slot(struct slot *slot, struct user *by)
+{
+    uint64_t values[MAX_VALUES];
+    CUresult r;
+
+    pthread_mutex_lock(&slot->lock);
+    copy_values(slot, values);
+    if (slot->is_made)
+        check(slot->kind, "destroying", 0, slot->kind->destroy(slot, by, values));
+    r = slot->kind->make(slot, by);
+    slot->is_made = r == CUDA_SUCCESS;
+    check(slot->kind, "making", 0, r);
+    pthread_mutex_unlock(&slot->lock);
+}
+
+void prepare_slots(void)
+{
+    for (unsigned i = 0; i < SLOTS; i++) {
+        slots[i].kind = &kinds[i / SLOTS_OF_KIND];
+        pthread_mutex_init(&slots[i].lock, NULL);
+    }
+}
+
+void empty_slots(struct user *by)
+{
+    for (unsigned i = 0; i < SLOTS; i++) {
+        uint64_t values[MAX_VALUES];
+
+        copy_values(&slots[i], values);
+        if (slots[i].is_made)
+            check(slots[i].kind, "destroying", 0, slots[i].kind->destroy(&slots[i], by, values));
+    }
+}

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { BYTES = 8192, MAX_VALUES = 3, KINDS = 17 };
+enum { BYTES = 8192, MAX_VALUES = 3, KINDS = 17, SLOTS_OF_KIND = 2, SLOTS = KINDS * SLOTS_OF_KIND };
 
 /* One object, of which threads copy the values without a lock: mixtures of an old and a new object are wanted. */
 struct slot {
@@ -49,6 +49,16 @@ bool is_there(const struct kind *kind);
 void copy_values(const struct slot *slot, uint64_t *out);
 /* Whether a call with objects that may be gone may give this result. */
 bool is_expected(CUresult r);
+/* The objects: those of kinds[i] are slots[SLOTS_OF_KIND * i] and those that follow. */
+extern struct slot slots[SLOTS];
+void prepare_slots(void);
+/* Destroys the object of a slot and makes another one. */
+void change_slot(struct slot *slot, struct user *by);
+/* Destroys all objects, when no other thread uses them. */
+void empty_slots(struct user *by);
+/* Prints and counts a result that is not expected. */
+void check(const struct kind *kind, const char *what, unsigned way, CUresult r);
+extern atomic_uint unexpected;
 /* A ramp: one block of 64 threads that writes 64 words. */
 CUresult launch(CUfunction function, CUstream stream, CUdeviceptr memory);
 /* Bytes of the smallest physical memory; `properties` are its properties. */

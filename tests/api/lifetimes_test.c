@@ -12,37 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { USERS = 3, DESTROYERS = 2, SECONDS = 2, SLOTS_OF_KIND = 2, SLOTS = KINDS * SLOTS_OF_KIND };
+enum { USERS = 3, DESTROYERS = 2, SECONDS = 2 };
 
-static struct slot slots[SLOTS];
 static atomic_bool over;
-static atomic_uint unexpected;
 static _Atomic uint64_t uses, destroyed;
 static unsigned long seconds = SECONDS;
-
-static void check(const struct kind *kind, const char *what, unsigned way, CUresult r)
-{
-    if (is_expected(r))
-        return;
-    atomic_fetch_add(&unexpected, 1);
-    print_error("%s: %s %u gave %s\n", kind->name, what, way, api_error_name(r));
-}
-
-static void change(struct slot *slot, struct user *by)
-{
-    uint64_t values[MAX_VALUES];
-    CUresult r;
-
-    pthread_mutex_lock(&slot->lock);
-    copy_values(slot, values);
-    if (slot->is_made)
-        check(slot->kind, "destroying", 0, slot->kind->destroy(slot, by, values));
-    r = slot->kind->make(slot, by);
-    slot->is_made = r == CUDA_SUCCESS;
-    check(slot->kind, "making", 0, r);
-    pthread_mutex_unlock(&slot->lock);
-    atomic_fetch_add(&destroyed, 1);
-}
 
 static void *use_all(void *argument)
 {
@@ -73,8 +47,10 @@ static void *destroy_all(void *argument)
     while (!atomic_load(&over)) {
         struct slot *slot = &slots[number(user, SLOTS)];
 
-        if (is_there(slot->kind))
-            change(slot, user);
+        if (!is_there(slot->kind))
+            continue;
+        change_slot(slot, user);
+        atomic_fetch_add(&destroyed, 1);
     }
     return NULL;
 }
@@ -88,10 +64,7 @@ static void test_every_pair(void **state)
 
     if (!on_cuttle())
         skip(); /* CUDA leaves it undefined */
-    for (unsigned i = 0; i < SLOTS; i++) {
-        slots[i].kind = &kinds[i / SLOTS_OF_KIND];
-        pthread_mutex_init(&slots[i].lock, NULL);
-    }
+    prepare_slots();
     for (unsigned i = 0; i < USERS + DESTROYERS; i++) {
         users[i].context = *state;
         users[i].random = seed * (USERS + DESTROYERS) + i;
@@ -105,13 +78,7 @@ static void test_every_pair(void **state)
     print_message("seed %llu: %llu uses, %llu destructions\n", (unsigned long long)seed, (unsigned long long)uses,
                   (unsigned long long)destroyed);
     assert_int_equal(unexpected, 0);
-    for (unsigned i = 0; i < SLOTS; i++) {
-        uint64_t values[MAX_VALUES];
-
-        copy_values(&slots[i], values);
-        if (slots[i].is_made)
-            ok(slots[i].kind->destroy(&slots[i], &users[0], values));
-    }
+    empty_slots(&users[0]);
 }
 
 int main(int argc, char **argv)
