@@ -7,6 +7,9 @@
 #include "mock_semaphores.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 #define MOMENT_US 20000
@@ -264,6 +267,93 @@ static void contexts(void **state)
     mock_semaphores_forget();
 }
 
+/* ---- destruction in one thread while others signal and wait (tests/api/lifetimes_test.c has the other kinds of objects) ---- */
+
+struct race { /* one for each thread, since values of a timeline increase */
+    CUcontext context;
+    int file;
+    _Atomic(CUexternalSemaphore) semaphore;
+    atomic_bool over;
+    atomic_uint calls, refused, unexpected;
+};
+
+static void note(struct race *race, CUresult r)
+{
+    atomic_fetch_add(&race->calls, 1);
+    if (r == CUDA_ERROR_INVALID_HANDLE)
+        atomic_fetch_add(&race->refused, 1);
+    else if (r != CUDA_SUCCESS)
+        atomic_fetch_add(&race->unexpected, 1);
+}
+
+/* Waits only for values that were signalled before. */
+static void *signal_and_wait(void *argument)
+{
+    struct race *race = argument;
+    uint64_t value = 0;
+    CUstream stream;
+    CUresult r = cuCtxSetCurrent(race->context);
+
+    if (r == CUDA_SUCCESS)
+        r = cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    note(race, r);
+    while (r == CUDA_SUCCESS && !atomic_load(&race->over)) {
+        CUexternalSemaphore semaphore = atomic_load(&race->semaphore);
+        CUresult got = signal(semaphore, ++value, stream);
+
+        note(race, got);
+        if (got == CUDA_SUCCESS)
+            note(race, await(semaphore, value, stream));
+    }
+    note(race, cuStreamSynchronize(stream));
+    note(race, cuStreamDestroy(stream));
+    return NULL;
+}
+
+static void replace(struct race *race)
+{
+    CUexternalSemaphore semaphore = atomic_load(&race->semaphore);
+
+    if (semaphore)
+        ok(cuDestroyExternalSemaphore(semaphore));
+    usleep(100);
+    ok(import(dup(race->file), true, 0, &semaphore));
+    atomic_store(&race->semaphore, semaphore);
+}
+
+static void end_race(struct race *race, pthread_t thread)
+{
+    atomic_store(&race->over, true);
+    pthread_join(thread, NULL);
+    print_message("%u calls, %u with a destroyed semaphore\n", race->calls, race->refused);
+    assert_int_equal(race->unexpected, 0);
+    assert_true(race->refused > 0);
+    ok(cuDestroyExternalSemaphore(atomic_load(&race->semaphore)));
+    close(race->file);
+}
+
+static void destruction_races(void **state)
+{
+    enum { USERS = 3, ROUNDS = 300 };
+    struct race races[USERS];
+    pthread_t threads[USERS];
+
+    memset(races, 0, sizeof races);
+    for (int i = 0; i < USERS; i++) {
+        races[i].context = *state;
+        races[i].file = mock_semaphore_make();
+        replace(&races[i]);
+        assert_int_equal(pthread_create(&threads[i], NULL, signal_and_wait, &races[i]), 0);
+    }
+    for (int i = 0; i < ROUNDS * USERS; i++)
+        replace(&races[i % USERS]);
+    for (int i = 0; i < USERS; i++)
+        end_race(&races[i], threads[i]);
+    ok(cuCtxSynchronize());
+    assert_int_equal(mock_semaphores_imported(), 0);
+    mock_semaphores_forget();
+}
+
 static int with_semaphores(void **state)
 {
     mock_use_semaphores();
@@ -281,6 +371,7 @@ int main(void)
         cmocka_unit_test(ownership),
         cmocka_unit_test(destroyed_while_waited_for),
         cmocka_unit_test(contexts),
+        cmocka_unit_test(destruction_races),
     };
 
     return cmocka_run_group_tests(tests, with_semaphores, without_context);
