@@ -3,7 +3,7 @@
  *
  * A fault belongs to a kernel if it happens in a thread that the driver's library started: the thread's start routine is in that library
  * (struct library). The C library stores the start routine of a thread in the thread's descriptor, which is at pthread_self(); find_offset
- * determines where, with a thread whose routine is known. Where it is not found (sanitizers start threads by a routine of their own) nothing
+ * determines where, with a thread whose routine is known. Where it is not found (ThreadSanitizer starts threads by a routine of its own) nothing
  * is watched. Lists of threads from /proc would be no substitute: drivers start threads at any time, and so does the application.
  *
  * A thread that faulted cannot go on: the instruction would fault again, and the driver has no way to end a kernel. So it sleeps in the
@@ -37,6 +37,7 @@
 #define LIBRARIES_MAX 16
 #define REPORTS_MAX 64        /* further faults are not reported; at the first one the device is given up */
 #define DESCRIPTOR_BYTES 2048 /* how much of a thread's descriptor is searched; it has 2304 bytes in glibc 2.36 on x86-64 */
+#define WRAPPER_BYTES 256     /* how much of AddressSanitizer's object for a thread is searched */
 #define NAMES_BYTES 640
 #define PLACE_BYTES 256
 
@@ -61,6 +62,10 @@ enum { N_SIGNALS = sizeof signals / sizeof *signals };
 static struct {
     struct ct_mutex lock;  /* rank CT_RANK_KERNEL_FAULTS: for adding libraries */
     size_t routine_offset; /* in a thread's descriptor */
+#ifdef __SANITIZE_ADDRESS__
+    const void *wrapper; /* the routine that AddressSanitizer starts all threads by */
+    size_t inner_offset; /* of the thread's routine in the wrapper's argument */
+#endif
     struct library libraries[LIBRARIES_MAX];
     atomic_uint n_libraries; /* release: pairs with the acquire in library_of_thread */
     struct sigaction before[N_SIGNALS];
@@ -74,7 +79,13 @@ static struct {
 
 static void *start_routine_of_this_thread(void)
 {
-    return *(void **)((char *)pthread_self() + watch.routine_offset);
+    void *const *words = (void *const *)((char *)pthread_self() + watch.routine_offset);
+
+#ifdef __SANITIZE_ADDRESS__
+    if (words[0] == watch.wrapper)
+        return *(void **)((char *)words[1] + watch.inner_offset);
+#endif
+    return words[0];
 }
 
 /* Whether an instruction belongs to a file, rather than to code that a compiler has just made. */
@@ -317,14 +328,44 @@ struct search {
     size_t offset; /* 0: not found */
 };
 
+/* The index of two words, or 0. The first words of `words` are never those. */
+static size_t find_pair(void *const *words, size_t count, const void *first, const void *second)
+{
+    for (size_t i = 1; i + 1 < count; i++)
+        if (words[i] == first && words[i + 1] == second)
+            return i;
+    return 0;
+}
+
+#ifdef __SANITIZE_ADDRESS__
+/* AddressSanitizer starts threads by a routine of its own, whose argument is an object in pages of its own that contains the thread's routine and
+ * argument. (That of GCC 14 keeps them elsewhere; there nothing is watched.) */
+static bool is_in_wrapper(const void *wrapper, void *object, const void *routine, const void *argument)
+{
+    Dl_info info;
+    size_t index;
+
+    if (!object || (uintptr_t)object % 4096 || !dladdr(wrapper, &info))
+        return false;
+    index = find_pair(object, WRAPPER_BYTES / sizeof(void *), routine, argument);
+    watch.wrapper = wrapper;
+    watch.inner_offset = index * sizeof(void *);
+    return index != 0;
+}
+#endif
+
 static void *find_offset(void *argument)
 {
     struct search *search = argument;
     void *const *words = (void *const *)pthread_self();
+    const size_t count = DESCRIPTOR_BYTES / sizeof *words;
 
-    for (size_t i = 1; i + 1 < DESCRIPTOR_BYTES / sizeof *words && !search->offset; i++)
-        if (words[i] == (void *)find_offset && words[i + 1] == argument)
+    search->offset = find_pair(words, count, (const void *)find_offset, argument) * sizeof *words;
+#ifdef __SANITIZE_ADDRESS__
+    for (size_t i = 1; i + 1 < count && !search->offset; i++)
+        if (is_in_wrapper(words[i], words[i + 1], (const void *)find_offset, argument))
             search->offset = i * sizeof *words;
+#endif
     return NULL;
 }
 
