@@ -8,6 +8,7 @@
 #include "core/device/device.h"
 #include "core/base/process.h"
 #include "core/device/context.h"
+#include "core/stream/stream.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -157,6 +158,21 @@ static void test_a_launch_that_is_being_recorded_keeps_its_kernel(void **state)
     alarm(0);
 }
 
+/* A thread has found a stream, and another destroys it before the first records its command: the stream is idle and is not waited for any more,
+ * so it takes no command that frees of modules and memory would have to wait for. */
+static void test_a_destroyed_stream_takes_no_more_commands(void **state)
+{
+    struct ct_stream *stream;
+    CUstream handle;
+
+    (void)state;
+    ok(cuStreamCreate(&handle, CU_STREAM_NON_BLOCKING));
+    ok(ct_stream_lookup(handle, &stream));
+    ok(cuStreamDestroy(handle));
+    gives(CUDA_ERROR_INVALID_HANDLE, ct_stream_begin(stream));
+    ct_stream_release(stream);
+}
+
 static int set_up(void **state)
 {
     watch_backend();
@@ -167,6 +183,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_launch_that_is_being_recorded_keeps_its_kernel),
+        cmocka_unit_test(test_a_destroyed_stream_takes_no_more_commands),
     };
 
     return cmocka_run_group_tests(tests, set_up, without_context);

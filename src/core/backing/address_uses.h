@@ -5,7 +5,8 @@
  *   objects with handles   A look-up returns a reference (base/object.h). An object that commands use frees its parts only after it has
  *                          waited for the streams of its context (ct_streams_synchronize): arrays with their last reference, modules
  *                          when they are unloaded (module.c).
- *   streams, contexts      Streams live until their work is complete; contexts wait for the calls that use them (device/context.h).
+ *   streams, contexts      Streams live, and are waited for, until their work is complete; then a thread that found one before it was
+ *                          destroyed can record no more (stream_life.c). Contexts wait for the calls that use them (device/context.h).
  *   memory by address      Look-ups are lock-free and take no reference. A call announces the addresses here before it looks them up, and
  *                          revokes that when its command is recorded, or has been executed by the host. A thread that frees memory
  *                          (1) removes its range from the address map, (2) waits until no call uses a byte of the range (ct_address_uses_await),

@@ -6,11 +6,14 @@
  * point that is already recorded, so there is no cycle, however the threads interleave. */
 #include "stream.h"
 
+#include "core/base/log.h"
 #include "stream_record.h"
 #include "stream_ring.h"
 
 #include <assert.h>
 #include <limits.h>
+
+#define CT_CHANNEL "stream"
 
 #define JOIN_BATCH 16 /* number of streams that the legacy stream joins per locking of the context */
 
@@ -105,9 +108,13 @@ CUresult ct_stream_begin(struct ct_stream *stream)
 
     if (r != CUDA_SUCCESS) {
         ct_mutex_unlock(&stream->lock);
-        r = ct_context_check(stream->context, r);
+        return ct_context_check(stream->context, r);
     }
-    return r;
+    if (stream->is_reaped) {
+        ct_mutex_unlock(&stream->lock);
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "another thread has destroyed the stream");
+    }
+    return CUDA_SUCCESS;
 }
 
 void ct_stream_end(struct ct_stream *stream)

@@ -31,6 +31,7 @@ struct ct_stream {
     int priority;
     bool is_legacy, is_per_thread;
     bool listed, is_destroyed;      /* in the context's list; guarded by context->lock */
+    bool is_reaped;                 /* takes no more commands; guarded by lock */
     unsigned long long list_number; /* decreases along the list; guarded by context->lock */
     unsigned long long id;
     struct ct_mutex lock;            /* serializes recording; only calls that record into this stream take it (base/locks.h) */
@@ -56,7 +57,8 @@ CUresult ct_stream_lookup(CUstream handle, struct ct_stream **out);
 void ct_stream_release(struct ct_stream *stream); /* takes NULL */
 
 /* Locks the stream for recording and orders it after the legacy stream (or the legacy stream after all blocking streams).
- * On success the caller records into stream->queue and then calls ct_stream_end. It holds no lock of rank CT_RANK_STREAM or above. */
+ * On success the caller records into stream->queue and then calls ct_stream_end. It holds no lock of rank CT_RANK_STREAM or above.
+ * INVALID_HANDLE: another thread has destroyed the stream, which was idle. */
 CUresult ct_stream_begin(struct ct_stream *stream);
 void ct_stream_end(struct ct_stream *stream);
 

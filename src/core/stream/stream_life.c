@@ -122,8 +122,8 @@ int ct_stream_clamp_priority(const struct ct_device *device, int priority)
     return priority > CT_STREAM_PRIORITY_LEAST ? CT_STREAM_PRIORITY_LEAST : priority;
 }
 
-/* Removes a destroyed stream whose work is complete from the context's list and returns it, or NULL if there is none. */
-static struct ct_stream *take_reapable_or_null(struct ct_context *context)
+/* A destroyed stream whose work is complete, retained, or NULL. */
+static struct ct_stream *find_reapable_or_null(struct ct_context *context)
 {
     struct ct_stream *stream;
 
@@ -132,17 +132,37 @@ static struct ct_stream *take_reapable_or_null(struct ct_context *context)
         if (stream->is_destroyed && ct_stream_is_complete(stream, ct_stream_point(stream)))
             break;
     if (stream)
-        unlink_locked(stream);
+        ct_object_retain(&stream->object);
     ct_mutex_unlock(&context->lock);
     return stream;
+}
+
+/* Removes a stream from the context's list, unless another thread has done so, or has recorded into it meanwhile. A thread that found the stream
+ * before it was destroyed can record no more: nobody who waits for the context would wait for that command. */
+static bool reap(struct ct_stream *stream)
+{
+    bool is_reaped;
+
+    ct_mutex_lock(&stream->lock);
+    ct_mutex_lock(&stream->context->lock);
+    is_reaped = stream->listed && ct_stream_is_complete(stream, ct_stream_point(stream));
+    if (is_reaped)
+        unlink_locked(stream);
+    stream->is_reaped |= is_reaped;
+    ct_mutex_unlock(&stream->context->lock);
+    ct_mutex_unlock(&stream->lock);
+    return is_reaped;
 }
 
 void ct_streams_reap(struct ct_context *context)
 {
     struct ct_stream *stream;
 
-    while ((stream = take_reapable_or_null(context)) != NULL)
+    while ((stream = find_reapable_or_null(context)) != NULL) {
+        if (reap(stream))
+            ct_object_release(&stream->object); /* the list's reference */
         ct_object_release(&stream->object);
+    }
 }
 
 void ct_stream_mark_destroyed(struct ct_stream *stream)
