@@ -6,12 +6,10 @@
  * <symbol>_ptds: `stream` is the default stream that applies. */
 #include "entry_points.h"
 
-#include "core/array/array.h"
+#include "core/array/copy_request.h"
 #include "core/backing/address_uses.h"
 #include "core/command/command.h"
 #include "core/base/log.h"
-
-#include <limits.h>
 
 #define CT_CHANNEL "copy"
 
@@ -137,137 +135,29 @@ CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, 
 
 /* ---- two and three dimensions ---- */
 
-/* One side of a CUDA_MEMCPY3D. */
-struct side {
-    CUmemorytype type;
-    const void *host;
-    CUdeviceptr device;
-    CUarray array;
-    uint64_t x_bytes, y, z, pitch, height;
-};
-
-/* The extent: bytes, rows, slices. */
-struct extent {
-    uint64_t width_bytes, height, depth;
-};
-
-/* Where a side begins, and its pitches. */
-struct located {
-    struct ct_place place;
-    uint64_t pitch, slice;
-    struct ct_array *array; /* referenced until the copy is recorded; or NULL */
-};
-
-#define MAX_PITCH ((uint64_t)INT_MAX) /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device */
-
-/* A pitch or height of 0 means rows or slices without gaps; any other must not be less than the copy needs, even for one slice. */
-static CUresult distances(const struct side *side, const struct extent *extent, struct located *out)
+/* The arrays are released after the uses are revoked, since the last reference to an array waits for the work of its context. */
+static CUresult enqueue_copy(struct ct_stream *stream, const struct ct_copy_request *request, enum ct_copy_mode mode)
 {
-    uint64_t row_end, column_end, height = side->height;
-
-    if (__builtin_add_overflow(side->x_bytes, extent->width_bytes, &row_end) ||
-        __builtin_add_overflow(side->y, extent->height, &column_end))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the extent of a copy exceeds 64 bits");
-    if (side->pitch > MAX_PITCH)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pitch of %llu exceeds the limit", (unsigned long long)side->pitch);
-    out->pitch = side->pitch ? side->pitch : row_end;
-    height = height ? height : column_end;
-    if (out->pitch < row_end || height < column_end)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pitch %llu and height %llu for rows of %llu bytes, %llu of them",
-                       (unsigned long long)side->pitch, (unsigned long long)side->height, (unsigned long long)row_end,
-                       (unsigned long long)column_end);
-    if (__builtin_mul_overflow(out->pitch, height, &out->slice))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the extent of a copy exceeds 64 bits");
-    return CUDA_SUCCESS;
-}
-
-static CUresult locate_memory(const struct side *side, enum ct_pointer_role role, const struct extent *extent, struct located *out)
-{
-    uint64_t base, z, y, start, span;
-    CUresult r = distances(side, extent, out);
+    const unsigned uses = ct_address_uses_begin();
+    struct ct_copy_located located = {0};
+    CUresult r = ct_copy_request_locate(request, &located);
 
     if (r == CUDA_SUCCESS)
-        r = ct_copy_span(extent->width_bytes, extent->height, out->pitch, extent->depth, out->slice, &span);
-    if (r != CUDA_SUCCESS)
-        return r;
-    base = role == CT_POINTER_HOST ? (uint64_t)(uintptr_t)side->host : side->device;
-    if (!base)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a NULL pointer");
-    if (__builtin_mul_overflow(side->z, out->slice, &z) || __builtin_mul_overflow(side->y, out->pitch, &y) ||
-        __builtin_add_overflow(base, z, &start) || __builtin_add_overflow(start, y, &start) ||
-        __builtin_add_overflow(start, side->x_bytes, &start))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the extent of a copy exceeds 64 bits");
-    return ct_place_find(role, start, span, &out->place);
-}
-
-static CUresult locate_array(const struct side *side, const struct extent *extent, struct located *out)
-{
-    const struct ct_array_box box = {side->x_bytes, side->y, side->z, extent->width_bytes, extent->height, extent->depth};
-    struct ct_array *array;
-    CUresult r;
-
-    if (!side->array)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a NULL array");
-    if ((r = ct_array_lookup(side->array, &array)) != CUDA_SUCCESS)
-        return r;
-    if ((r = ct_array_locate(array, &box, &out->place, &out->pitch, &out->slice)) == CUDA_SUCCESS)
-        out->array = array;
-    else
-        ct_array_release(array);
+        r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_COPY, .copy = {.copy = located.copy, .mode = mode}});
+    ct_address_uses_end(uses);
+    ct_copy_located_finish(&located);
     return r;
 }
 
-static CUresult locate(const struct side *side, const struct extent *extent, struct located *out)
+static CUresult copy_request(const struct ct_copy_request *request, CUstream handle, enum ct_copy_mode mode)
 {
-    switch (side->type) {
-    case CU_MEMORYTYPE_HOST:
-        return locate_memory(side, CT_POINTER_HOST, extent, out);
-    case CU_MEMORYTYPE_DEVICE:
-        return locate_memory(side, CT_POINTER_DEVICE, extent, out);
-    case CU_MEMORYTYPE_UNIFIED:
-        return locate_memory(side, CT_POINTER_UNIFIED, extent, out);
-    case CU_MEMORYTYPE_ARRAY:
-        return locate_array(side, extent, out);
-    }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory type %d does not exist", (int)side->type);
-}
-
-static CUresult copy_located(struct ct_stream *stream, const struct located *to, const struct located *from, const struct extent *extent,
-                             enum ct_copy_mode mode)
-{
-    const struct ct_copy copy = {
-        .dst = to->place,
-        .src = from->place,
-        .row_bytes = extent->width_bytes,
-        .rows = extent->height,
-        .slices = extent->depth,
-        .dst_pitch = to->pitch,
-        .src_pitch = from->pitch,
-        .dst_slice = to->slice,
-        .src_slice = from->slice,
-    };
-
-    return ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_COPY, .copy = {.copy = copy, .mode = mode}});
-}
-
-static CUresult copy_3d(const struct side *dst, const struct side *src, const struct extent *extent, CUstream handle,
-                        enum ct_copy_mode mode)
-{
-    const unsigned uses = ct_address_uses_begin();
-    struct located to = {0}, from = {0};
     struct ct_stream *stream;
     CUresult r = ct_stream_lookup(handle, &stream);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (extent->width_bytes == 0 || extent->height == 0 || extent->depth == 0)
-        goto done;
-    if ((r = locate(dst, extent, &to)) == CUDA_SUCCESS && (r = locate(src, extent, &from)) == CUDA_SUCCESS)
-        r = copy_located(stream, &to, &from, extent, mode);
-    ct_address_uses_end(uses);
-    ct_array_release(to.array);
-    ct_array_release(from.array);
-done:
+    if (!ct_copy_request_is_empty(request))
+        r = enqueue_copy(stream, request, mode);
     ct_stream_release(stream);
     return r;
 }
@@ -276,9 +166,13 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *p, CUstream stream, enum ct_copy_mo
 {
     if (!p)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "pCopy is NULL");
-    return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, 0, p->dstPitch, 0},
-                   &(struct side){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, 0, p->srcPitch, 0},
-                   &(struct extent){p->WidthInBytes, p->Height, 1}, stream, mode);
+    return copy_request(
+        &(struct ct_copy_request){
+            .dst = {p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, 0, p->dstPitch, 0},
+            .src = {p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, 0, p->srcPitch, 0},
+            .extent = {p->WidthInBytes, p->Height, 1},
+        },
+        stream, mode);
 }
 
 /* cuMemcpy2D_v2. Pitches are in bytes; 0 means rows without gaps. INVALID_VALUE also: a pitch less than a row; widths and positions in
@@ -302,17 +196,10 @@ CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *pCopy, CUstream hStream
 
 static CUresult copy_memcpy3d(const CUDA_MEMCPY3D *p, CUstream stream, enum ct_copy_mode mode)
 {
-    if (!p)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pCopy is NULL");
-    /* NVIDIA's driver ignores the reserved members, which programs fill when they pass a CUDA_MEMCPY3D_PEER, and the level of detail of a
-     * side that is not an array. */
-    if ((p->srcLOD && p->srcMemoryType == CU_MEMORYTYPE_ARRAY) || (p->dstLOD && p->dstMemoryType == CU_MEMORYTYPE_ARRAY))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the level of detail of an array is not 0");
-    return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch,
-                                  p->dstHeight},
-                   &(struct side){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch,
-                                  p->srcHeight},
-                   &(struct extent){p->WidthInBytes, p->Height, p->Depth}, stream, mode);
+    struct ct_copy_request request;
+    CUresult r = ct_copy_request_init(p, &request);
+
+    return r == CUDA_SUCCESS ? copy_request(&request, stream, mode) : r;
 }
 
 /* cuMemcpy3D_v2. As cuMemcpy2D_v2; the distance of slices is pitch * height bytes. The slices of arrays are their layers or faces. */
@@ -336,11 +223,13 @@ static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *p, CUstream stream, enum 
     r = check_contexts(p->dstContext, p->srcContext);
     if (r != CUDA_SUCCESS)
         return r;
-    return copy_3d(&(struct side){p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch,
-                                  p->dstHeight},
-                   &(struct side){p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch,
-                                  p->srcHeight},
-                   &(struct extent){p->WidthInBytes, p->Height, p->Depth}, stream, mode);
+    return copy_request(
+        &(struct ct_copy_request){
+            .dst = {p->dstMemoryType, p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes, p->dstY, p->dstZ, p->dstPitch, p->dstHeight},
+            .src = {p->srcMemoryType, p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes, p->srcY, p->srcZ, p->srcPitch, p->srcHeight},
+            .extent = {p->WidthInBytes, p->Height, p->Depth},
+        },
+        stream, mode);
 }
 
 /* cuMemcpy3DPeer. A context of NULL is the current one. INVALID_CONTEXT: a handle is not that of a context. */
@@ -358,24 +247,24 @@ CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream h
 /* ---- rows of arrays ---- */
 
 /* A range of bytes in an array: CUDA has these functions for arrays of one dimension. */
-static struct side row_of(CUarray array, uint64_t offset)
+static struct ct_copy_side row_of(CUarray array, uint64_t offset)
 {
-    return (struct side){.type = CU_MEMORYTYPE_ARRAY, .array = array, .x_bytes = offset};
+    return (struct ct_copy_side){.type = CU_MEMORYTYPE_ARRAY, .array = array, .x_bytes = offset};
 }
 
-static struct side host_row(const void *host)
+static struct ct_copy_side host_row(const void *host)
 {
-    return (struct side){.type = CU_MEMORYTYPE_HOST, .host = host};
+    return (struct ct_copy_side){.type = CU_MEMORYTYPE_HOST, .host = host};
 }
 
-static struct side device_row(CUdeviceptr device)
+static struct ct_copy_side device_row(CUdeviceptr device)
 {
-    return (struct side){.type = CU_MEMORYTYPE_DEVICE, .device = device};
+    return (struct ct_copy_side){.type = CU_MEMORYTYPE_DEVICE, .device = device};
 }
 
-static CUresult copy_row(struct side dst, struct side src, size_t bytes, CUstream stream, enum ct_copy_mode mode)
+static CUresult copy_row(struct ct_copy_side dst, struct ct_copy_side src, size_t bytes, CUstream stream, enum ct_copy_mode mode)
 {
-    return copy_3d(&dst, &src, &(struct extent){bytes, 1, 1}, stream, mode);
+    return copy_request(&(struct ct_copy_request){dst, src, {bytes, 1, 1}}, stream, mode);
 }
 
 /* cuMemcpyDtoA_v2. Offsets and counts are in bytes, and whole elements. Does not wait for the copy. */

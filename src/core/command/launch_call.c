@@ -20,19 +20,26 @@ static CUresult enqueue_launch(struct ct_stream *stream, struct ct_function *fun
     return r;
 }
 
-CUresult ct_launch_call(CUfunction handle, const struct ct_launch_shape *shape, CUstream stream_handle, void **params, void **extra)
+CUresult ct_launch_in_stream(CUfunction handle, const struct ct_launch_shape *shape, struct ct_stream *stream, void **params, void **extra)
 {
     struct ct_function *function;
+    CUresult r = ct_function_lookup(handle, stream->context, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = enqueue_launch(stream, function, shape, params, extra);
+    ct_function_release(function);
+    return r;
+}
+
+CUresult ct_launch_call(CUfunction handle, const struct ct_launch_shape *shape, CUstream stream_handle, void **params, void **extra)
+{
     struct ct_stream *stream;
     CUresult r = ct_stream_lookup(stream_handle, &stream); /* also checks for initialization and a current context */
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_function_lookup(handle, stream->context, &function);
-    if (r == CUDA_SUCCESS) {
-        r = enqueue_launch(stream, function, shape, params, extra);
-        ct_function_release(function);
-    }
+    r = ct_launch_in_stream(handle, shape, stream, params, extra);
     ct_stream_release(stream);
     return r;
 }

@@ -67,6 +67,13 @@ static CUresult check_shape(const struct ct_function *function, const struct ct_
     return CUDA_SUCCESS;
 }
 
+CUresult ct_launch_check_shape(const struct ct_function *function, const struct ct_launch_shape *shape)
+{
+    const struct ct_launch_shape complete = complete_shape(function, shape);
+
+    return check_shape(function, &complete);
+}
+
 /* Includes the shared memory through which threads exchange data on devices without native warp instructions: info->exchange_*. */
 static CUresult check_shared(const struct ct_function *function, const struct ptx2spv_kernel_info *info, unsigned dynamic_bytes,
                              unsigned block_threads)
@@ -143,7 +150,7 @@ static CUresult pack_params(const struct ct_function *function, void **params, u
     return CUDA_SUCCESS;
 }
 
-static CUresult pack(const struct ct_function *function, void **params, void **extra, unsigned char *out)
+CUresult ct_launch_pack_params(const struct ct_function *function, void **params, void **extra, unsigned char *out)
 {
     if (params && extra)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: parameters are passed both as a list and as a buffer", function->decl->name);
@@ -237,7 +244,7 @@ static CUresult take_params(struct ct_launch_command *command, void **params, vo
     command->params = command->owns_params ? malloc(function->decl->param_bytes) : room;
     if (!command->params)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u bytes of parameters", function->decl->param_bytes);
-    return pack(function, params, extra, command->params);
+    return ct_launch_pack_params(function, params, extra, command->params);
 }
 
 CUresult ct_launch_command_init(struct ct_launch_command *command, struct ct_function *function, const struct ct_launch_shape *shape,

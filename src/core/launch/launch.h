@@ -14,6 +14,11 @@ struct ct_launch_shape {
     bool cooperative; /* blocks may wait for each other */
 };
 
+/* The checks of a launch that need no compiled kernel. INVALID_VALUE. */
+CUresult ct_launch_check_shape(const struct ct_function *function, const struct ct_launch_shape *shape);
+/* Packs the parameters of a launch into `out`, decl->param_bytes of them. INVALID_VALUE; LAUNCH_OUT_OF_RESOURCES: the buffer is too large. */
+CUresult ct_launch_pack_params(const struct ct_function *function, void **params, void **extra, unsigned char *out);
+
 /* A launch with its arguments validated, its parameters packed and its kernel compiled. */
 struct ct_launch_command {
     struct ct_function *function; /* borrowed: the caller retains it until the command is finished */

@@ -139,6 +139,31 @@ CUresult ct_event_create(struct ct_context *context, unsigned flags, CUevent *ou
     return make_published(context, flags, shared, out);
 }
 
+CUresult ct_event_create_internal(struct ct_context *context, struct ct_event **out)
+{
+    CUresult r = ct_event_make(context, CU_EVENT_DISABLE_TIMING, out);
+
+    if (r == CUDA_SUCCESS)
+        ct_event_link(*out);
+    return r;
+}
+
+void ct_event_discard(struct ct_event *event)
+{
+    struct ct_context *context = event->context;
+
+    if (ct_context_use(context) == CUDA_SUCCESS) {
+        mark_destroyed(event);
+        ct_context_release(context);
+    }
+    ct_object_release(&event->object);
+}
+
+struct ct_context *ct_event_context(const struct ct_event *event)
+{
+    return event->context;
+}
+
 CUresult ct_event_share(struct ct_event *event, struct ct_ipc_name *out)
 {
     if (!event->shared)

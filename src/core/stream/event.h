@@ -11,6 +11,10 @@ struct ct_event;
 
 /* Creates an event with a handle. INVALID_VALUE: the flags. */
 CUresult ct_event_create(struct ct_context *context, unsigned flags, CUevent *out);
+/* Creates an event without a handle and without timing, for core's own use. The caller owns the reference. */
+CUresult ct_event_create_internal(struct ct_context *context, struct ct_event **out);
+void ct_event_discard(struct ct_event *event);                     /* releases such an event; its context may have been destroyed */
+struct ct_context *ct_event_context(const struct ct_event *event); /* borrowed: the struct, which may be that of a destroyed context */
 /* The name by which other processes open an event. INVALID_HANDLE: the event has no CU_EVENT_INTERPROCESS. */
 CUresult ct_event_share(struct ct_event *event, struct ct_ipc_name *out);
 /* Creates an event with a handle that shares its records with an event of another process. Errors: those of ct_shared_event_open. */

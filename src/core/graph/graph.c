@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Creation and destruction of graphs and nodes.
+ *
+ * What a removed node owns is released after the lock: child graphs take the lock again, and user objects call the application. */
+#include "graph.h"
+
+#include "core/base/log.h"
+#include "core/base/process.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "graph"
+#define FIRST_CAPACITY 16u
+
+static struct ct_mutex lock = CT_MUTEX_INITIALIZER(CT_RANK_GRAPHS);
+
+void ct_graphs_lock(void)
+{
+    ct_mutex_lock(&lock);
+}
+
+void ct_graphs_unlock(void)
+{
+    ct_mutex_unlock(&lock);
+}
+
+static uint64_t next_id(void)
+{
+    static atomic_ullong last; /* relaxed: only its uniqueness matters */
+
+    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+/* ---- graphs ---- */
+
+static void free_graph(struct ct_object *object)
+{
+    struct ct_graph *graph = (struct ct_graph *)object;
+
+    free(graph->nodes);
+    free(graph);
+}
+
+CUresult ct_graph_create(bool publish, struct ct_graph **out)
+{
+    struct ct_graph *graph = calloc(1, sizeof *graph);
+    CUresult r = CUDA_SUCCESS;
+
+    if (!graph)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a graph");
+    ct_object_init(&graph->object, CT_OBJECT_GRAPH, free_graph);
+    graph->id = next_id();
+    if (publish)
+        r = ct_object_publish(&graph->object);
+    if (r == CUDA_SUCCESS)
+        *out = graph;
+    else
+        ct_object_release(&graph->object);
+    return r;
+}
+
+static void unpublish(struct ct_object *object)
+{
+    if (object->handle)
+        (void)ct_object_unpublish(object);
+}
+
+/* Releases nodes that are no longer in a graph. */
+static void release_nodes(struct ct_graph_node **nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ct_object_release(&nodes[i]->object);
+}
+
+void ct_graph_destroy(struct ct_graph *graph)
+{
+    struct ct_graph_node **nodes;
+    struct ct_user_references users;
+    size_t count;
+
+    ct_graphs_lock();
+    nodes = graph->nodes;
+    count = graph->count;
+    users = graph->users;
+    graph->nodes = NULL;
+    graph->count = graph->capacity = 0;
+    graph->users = (struct ct_user_references){0};
+    for (size_t i = 0; i < count; i++) {
+        nodes[i]->graph = NULL;
+        unpublish(&nodes[i]->object);
+    }
+    unpublish(&graph->object);
+    ct_graphs_unlock();
+    release_nodes(nodes, count);
+    free(nodes);
+    ct_user_references_finish(&users);
+    ct_object_release(&graph->object);
+}
+
+CUresult ct_graph_destroy_handle(struct ct_graph *graph)
+{
+    bool is_child;
+
+    ct_graphs_lock();
+    is_child = graph->is_child;
+    ct_graphs_unlock();
+    if (is_child)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the graph belongs to a node of another graph");
+    if (ct_object_unpublish(&graph->object) != CUDA_SUCCESS) /* another thread destroys it, too */
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the graph was destroyed");
+    graph->object.handle = NULL;
+    ct_graph_destroy(graph);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_graph_lookup(CUgraph handle, struct ct_graph **out)
+{
+    struct ct_object *object;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    object = ct_object_find_or_null(CT_OBJECT_GRAPH, handle);
+    if (!object)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%p is not a graph", (void *)handle);
+    *out = (struct ct_graph *)object;
+    return CUDA_SUCCESS;
+}
+
+void ct_graph_release(struct ct_graph *graph)
+{
+    if (graph)
+        ct_object_release(&graph->object);
+}
+
+/* ---- nodes ---- */
+
+static void free_node(struct ct_object *object)
+{
+    struct ct_graph_node *node = (struct ct_graph_node *)object;
+
+    ct_node_params_finish(&node->params);
+    free(node->dependencies.list);
+    free(node->dependents.list);
+    free(node);
+}
+
+CUresult ct_graph_node_lookup(CUgraphNode handle, struct ct_graph_node **out)
+{
+    struct ct_object *object;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    object = ct_object_find_or_null(CT_OBJECT_GRAPH_NODE, handle);
+    if (!object)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%p is not a node of a graph", (void *)handle);
+    *out = (struct ct_graph_node *)object;
+    return CUDA_SUCCESS;
+}
+
+void ct_graph_node_release(struct ct_graph_node *node)
+{
+    if (node)
+        ct_object_release(&node->object);
+}
+
+static bool reserve(struct ct_graph *graph)
+{
+    const size_t capacity = graph->capacity ? 2 * graph->capacity : FIRST_CAPACITY;
+    struct ct_graph_node **nodes;
+
+    if (graph->count < graph->capacity)
+        return true;
+    nodes = realloc(graph->nodes, capacity * sizeof(*nodes));
+    if (!nodes)
+        return false;
+    graph->nodes = nodes;
+    graph->capacity = capacity;
+    return true;
+}
+
+CUresult ct_graph_append_locked(struct ct_graph *graph, bool publish, struct ct_graph_node **out)
+{
+    struct ct_graph_node *node = reserve(graph) ? calloc(1, sizeof *node) : NULL;
+    CUresult r = CUDA_SUCCESS;
+
+    if (!node)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a node of a graph");
+    ct_object_init(&node->object, CT_OBJECT_GRAPH_NODE, free_node);
+    node->params.given.type = CU_GRAPH_NODE_TYPE_EMPTY;
+    if (publish && (r = ct_object_publish(&node->object)) != CUDA_SUCCESS) {
+        ct_object_release(&node->object);
+        return r;
+    }
+    node->graph = graph;
+    node->id = next_id();
+    node->index = graph->count;
+    graph->nodes[graph->count++] = node;
+    *out = node;
+    return CUDA_SUCCESS;
+}
+
+static void take_out_locked(struct ct_graph_node *node)
+{
+    struct ct_graph *graph = node->graph;
+
+    ct_edges_remove_all_locked(node);
+    graph->count--;
+    for (size_t i = node->index; i < graph->count; i++) {
+        graph->nodes[i] = graph->nodes[i + 1];
+        graph->nodes[i]->index = i;
+    }
+    node->graph = NULL;
+    unpublish(&node->object);
+}
+
+static CUresult depend_locked(struct ct_graph_node *node, const struct ct_dependencies *dependencies)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (size_t i = 0; i < dependencies->count && r == CUDA_SUCCESS; i++) {
+        const CUgraphEdgeData *data = dependencies->edge_data ? &dependencies->edge_data[i] : NULL;
+        struct ct_graph_node *from = (struct ct_graph_node *)ct_object_find_or_null(CT_OBJECT_GRAPH_NODE, dependencies->nodes[i]);
+
+        if (from && from->graph == node->graph)
+            r = ct_edge_add_locked(from, node, data);
+        else
+            r = ct_fail(CUDA_ERROR_INVALID_VALUE, "dependency %zu is not a node of the graph", i);
+        ct_graph_node_release(from); /* not the last reference, if it is in the graph */
+    }
+    return r;
+}
+
+CUresult ct_graph_add_node(struct ct_graph *graph, const struct ct_dependencies *dependencies, struct ct_node_params *params,
+                           CUgraphNode *out)
+{
+    struct ct_graph_node *node, *failed = NULL;
+    CUresult r;
+
+    if (dependencies->count && !dependencies->nodes)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%zu dependencies, but the list is NULL", dependencies->count);
+    ct_graphs_lock();
+    r = ct_graph_append_locked(graph, true, &node);
+    if (r == CUDA_SUCCESS && (r = depend_locked(node, dependencies)) != CUDA_SUCCESS) {
+        take_out_locked(node);
+        failed = node;
+    }
+    if (r == CUDA_SUCCESS) {
+        node->params = *params;
+        *params = (struct ct_node_params){0};
+        *out = node->object.handle;
+    }
+    ct_graphs_unlock();
+    ct_graph_node_release(failed);
+    return r;
+}
+
+CUresult ct_graph_remove_node(struct ct_graph_node *node)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    ct_graphs_lock();
+    if (!node->graph || node->graph->is_child)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the node was destroyed, or is in a child graph");
+    else
+        take_out_locked(node);
+    ct_graphs_unlock();
+    if (r == CUDA_SUCCESS)
+        ct_object_release(&node->object); /* the graph's reference */
+    return r;
+}
+
+CUresult ct_graph_node_set_params(struct ct_graph_node *node, struct ct_node_params *params)
+{
+    struct ct_node_params before;
+
+    ct_graphs_lock();
+    if (!node->graph || node->params.given.type != params->given.type) {
+        ct_graphs_unlock();
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the parameters are those of a %s node", ct_node_type_name(params->given.type));
+    }
+    before = node->params;
+    node->params = *params;
+    ct_graphs_unlock();
+    *params = (struct ct_node_params){0};
+    ct_node_params_finish(&before);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs: nodes with parameters, and edges between them (Driver API: Graph Management). One lock guards the structure of all graphs; it is
+ * never held while a command is enqueued, memory is freed or a kernel is compiled. */
+#ifndef CT_CORE_GRAPH_H
+#define CT_CORE_GRAPH_H
+/* Parts: graph_edges.c, graph_clone.c, graph_dot.c. */
+
+#include "core/base/object.h"
+#include "node_params.h"
+#include "user_object.h"
+
+struct ct_graph;
+struct ct_graph_node;
+
+/* One end of an edge. */
+struct ct_edge {
+    struct ct_graph_node *node;
+    CUgraphEdgeData data;
+};
+struct ct_edges {
+    struct ct_edge *list;
+    size_t count, capacity;
+};
+
+/* The graph holds a reference to each of its nodes. */
+struct ct_graph_node {
+    struct ct_object object;
+    struct ct_graph *graph; /* NULL: the node was destroyed */
+    size_t index;           /* in graph->nodes */
+    uint64_t id;            /* never reused in the process */
+    uint64_t original_id;   /* the id of the node of which this one is a clone; 0: none */
+    struct ct_node_params params;
+    struct ct_edges dependencies, dependents;
+};
+
+struct ct_graph {
+    struct ct_object object;
+    struct ct_graph_node **nodes; /* in the order of their creation */
+    size_t count, capacity;
+    bool is_child; /* owned by a GRAPH node: the application must not destroy it */
+    uint64_t id;
+    uint64_t original_id; /* the id of the graph of which this one is a clone; 0: none */
+    struct ct_user_references users;
+};
+
+/* The lock of all graphs' structure. */
+void ct_graphs_lock(void);
+void ct_graphs_unlock(void);
+
+/* Creates a graph, with a handle if `publish`. OUT_OF_MEMORY. */
+CUresult ct_graph_create(bool publish, struct ct_graph **out);
+/* Invalidates the handles of the graph and its nodes, and releases the reference of their owner. The caller holds no lock. */
+void ct_graph_destroy(struct ct_graph *graph);
+/* The same for the application. INVALID_VALUE: a node owns it, or it was destroyed already. */
+CUresult ct_graph_destroy_handle(struct ct_graph *graph);
+/* The graph or node of a handle, retained. INVALID_VALUE: it does not exist; NOT_INITIALIZED. */
+CUresult ct_graph_lookup(CUgraph handle, struct ct_graph **out);
+CUresult ct_graph_node_lookup(CUgraphNode handle, struct ct_graph_node **out);
+void ct_graph_release(struct ct_graph *graph);          /* takes NULL */
+void ct_graph_node_release(struct ct_graph_node *node); /* takes NULL */
+
+/* The nodes on which a new node depends; edge_data may be NULL. */
+struct ct_dependencies {
+    const CUgraphNode *nodes;
+    const CUgraphEdgeData *edge_data;
+    size_t count;
+};
+/* Adds a node. It takes over `params` on success. INVALID_VALUE: a dependency is not a node of the graph, or is listed twice. */
+CUresult ct_graph_add_node(struct ct_graph *graph, const struct ct_dependencies *dependencies, struct ct_node_params *params,
+                           CUgraphNode *out);
+/* Removes the node and its edges, and invalidates its handle. INVALID_VALUE: it was removed already, or is in a child graph. */
+CUresult ct_graph_remove_node(struct ct_graph_node *node);
+/* Replaces the parameters of a node by others of the same type, which it takes over on success. INVALID_VALUE: another type. */
+CUresult ct_graph_node_set_params(struct ct_graph_node *node, struct ct_node_params *params);
+
+/* ---- graph_edges.c ---- */
+
+/* With the lock held. OUT_OF_MEMORY; INVALID_VALUE: the edge exists. */
+CUresult ct_edge_add_locked(struct ct_graph_node *from, struct ct_graph_node *to, const CUgraphEdgeData *data_or_null);
+void ct_edges_remove_all_locked(struct ct_graph_node *node);
+/* Adds or removes `count` edges, all or none. INVALID_VALUE: a node is not in the graph; an edge exists already, or does not exist. */
+CUresult ct_graph_add_edges(struct ct_graph *graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data,
+                            size_t count);
+CUresult ct_graph_remove_edges(struct ct_graph *graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data,
+                               size_t count);
+
+/* Arrays of the application with room for *count elements, any of which may be NULL. With all NULL, *count receives the number of elements.
+ * Otherwise they are filled, the rest with zeros, and *count receives how many are filled. */
+struct ct_edge_arrays {
+    CUgraphNode *from, *to;
+    CUgraphEdgeData *data; /* NULL: INVALID_VALUE if an edge has data other than zeros (LOSSY_QUERY as in CUDA) */
+    size_t *count;
+};
+CUresult ct_graph_list_edges(struct ct_graph *graph, const struct ct_edge_arrays *out);
+CUresult ct_graph_node_list_edges(struct ct_graph_node *node, bool dependents, const struct ct_edge_arrays *out);
+CUresult ct_graph_list_nodes(struct ct_graph *graph, bool only_roots, CUgraphNode *nodes, size_t *count);
+/* Sorts the nodes such that each follows its dependencies; nodes without an order between them stay in the order of their creation. `out` has
+ * room for all nodes. False: the graph has a cycle. */
+bool ct_graph_sort_locked(const struct ct_graph *graph, struct ct_graph_node **out);
+
+/* ---- graph_clone.c ---- */
+
+/* Copies nodes, edges, child graphs and references to user objects. `publish`: the clone and its nodes get handles. OUT_OF_MEMORY. */
+CUresult ct_graph_clone(struct ct_graph *graph, bool publish, struct ct_graph **out);
+/* With the lock held. After a failure *out is what was cloned so far, or NULL: the caller destroys it when it has released the lock. */
+CUresult ct_graph_clone_locked(const struct ct_graph *graph, bool publish, struct ct_graph **out);
+/* With the lock held: appends a node without parameters. OUT_OF_MEMORY. */
+CUresult ct_graph_append_locked(struct ct_graph *graph, bool publish, struct ct_graph_node **out);
+/* The handle of the clone's node of which `node` is the original. INVALID_VALUE: there is none. */
+CUresult ct_graph_find_in_clone(const struct ct_graph_node *node, const struct ct_graph *clone, CUgraphNode *out);
+
+/* ---- graph_dot.c ---- */
+
+/* Writes the graph in the DOT language; flags: CU_GRAPH_DEBUG_DOT_FLAGS_*. OPERATING_SYSTEM: the file cannot be written. */
+CUresult ct_graph_write_dot(struct ct_graph *graph, const char *path, unsigned flags);
+
+#endif

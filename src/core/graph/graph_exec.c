@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Creation, launches and destruction of executable graphs. A launch enqueues the nodes one after the other, in an order that follows the
+ * edges. */
+#include "graph_exec.h"
+
+#include "core/base/log.h"
+#include "core/base/process.h"
+#include "core/memory/host_memory.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "graph"
+#define KNOWN_FLAGS                                                                                                                        \
+    (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH |    \
+     CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
+
+/* ---- creation ---- */
+
+static size_t count_nodes(const struct ct_graph *graph)
+{
+    size_t count = graph->count;
+
+    for (size_t i = 0; i < graph->count; i++)
+        if (graph->nodes[i]->params.child)
+            count += count_nodes(graph->nodes[i]->params.child);
+    return count;
+}
+
+/* Appends the nodes of a graph, and after each GRAPH node those of its child. */
+static CUresult flatten(struct ct_graph_exec *exec, const struct ct_graph *graph)
+{
+    struct ct_graph_node **sorted = calloc(graph->count ? graph->count : 1, sizeof(*sorted));
+    CUresult r = CUDA_SUCCESS;
+
+    if (!sorted)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %zu nodes of a graph", graph->count);
+    if (!ct_graph_sort_locked(graph, sorted))
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the graph has a cycle");
+    for (size_t i = 0; i < graph->count && r == CUDA_SUCCESS; i++) {
+        exec->steps[exec->n_steps++] = (struct ct_graph_step){.node = sorted[i], .id = sorted[i]->original_id};
+        if (sorted[i]->params.child)
+            r = flatten(exec, sorted[i]->params.child);
+    }
+    free(sorted);
+    return r;
+}
+
+/* The handle of the application's node with that id, in the graph or in a child graph. */
+static CUgraphNode find_handle_locked(const struct ct_graph *graph, uint64_t id)
+{
+    CUgraphNode found = NULL;
+
+    for (size_t i = 0; i < graph->count && !found; i++) {
+        const struct ct_graph_node *node = graph->nodes[i];
+
+        found = node->id == id ? node->object.handle : node->params.child ? find_handle_locked(node->params.child, id) : NULL;
+    }
+    return found;
+}
+
+static CUresult prepare_steps(const struct ct_graph_exec *exec, struct ct_graph *graph, struct ct_instantiate_result *result)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++) {
+        r = ct_graph_step_prepare(&exec->steps[i]);
+        if (r == CUDA_SUCCESS)
+            continue;
+        ct_graphs_lock();
+        result->node = find_handle_locked(graph, exec->steps[i].id);
+        ct_graphs_unlock();
+    }
+    return r;
+}
+
+static void free_exec(struct ct_object *object)
+{
+    struct ct_graph_exec *exec = (struct ct_graph_exec *)object;
+
+    if (exec->graph)
+        ct_graph_destroy(exec->graph);
+    if (exec->launched)
+        ct_event_discard(exec->launched);
+    pthread_cond_destroy(&exec->free_again);
+    ct_mutex_finish(&exec->lock);
+    free(exec->steps);
+    free(exec);
+}
+
+static struct ct_graph_exec *make_or_null(uint64_t flags)
+{
+    struct ct_graph_exec *exec = calloc(1, sizeof *exec);
+
+    if (!exec)
+        return NULL;
+    ct_object_init(&exec->object, CT_OBJECT_GRAPH_EXEC, free_exec);
+    ct_mutex_init(&exec->lock, CT_RANK_GRAPH_EXEC);
+    pthread_cond_init(&exec->free_again, NULL);
+    exec->flags = flags;
+    return exec;
+}
+
+static CUresult fill(struct ct_graph_exec *exec, struct ct_graph *graph, struct ct_instantiate_result *result)
+{
+    CUresult r = ct_graph_clone(graph, false, &exec->graph);
+    size_t count;
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    count = count_nodes(exec->graph); /* no other thread has the clone */
+    exec->steps = calloc(count ? count : 1, sizeof *exec->steps);
+    if (!exec->steps)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %zu nodes of a graph", count);
+    r = flatten(exec, exec->graph);
+    if (r == CUDA_ERROR_INVALID_VALUE)
+        result->result = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
+    return r == CUDA_SUCCESS ? prepare_steps(exec, graph, result) : r;
+}
+
+CUresult ct_graph_instantiate(struct ct_graph *graph, uint64_t flags, CUgraphExec *out, struct ct_instantiate_result *result)
+{
+    struct ct_graph_exec *exec;
+    CUresult r;
+
+    *result = (struct ct_instantiate_result){.result = CUDA_GRAPH_INSTANTIATE_ERROR};
+    if (flags & ~(uint64_t)KNOWN_FLAGS)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%llx", (unsigned long long)flags);
+    if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "graphs that kernels launch are not supported");
+    if (!(exec = make_or_null(flags)))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an executable graph");
+    r = fill(exec, graph, result);
+    if (r == CUDA_SUCCESS)
+        r = ct_object_publish(&exec->object);
+    if (r == CUDA_SUCCESS) {
+        *out = exec->object.handle;
+        result->result = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+    }
+    ct_object_release(&exec->object);
+    return r;
+}
+
+CUresult ct_graph_exec_lookup(CUgraphExec handle, struct ct_graph_exec **out)
+{
+    struct ct_object *object;
+    CUresult r = ct_process_check();
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    object = ct_object_find_or_null(CT_OBJECT_GRAPH_EXEC, handle);
+    if (!object)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%p is not an executable graph", (void *)handle);
+    *out = (struct ct_graph_exec *)object;
+    return CUDA_SUCCESS;
+}
+
+void ct_graph_exec_release(struct ct_graph_exec *exec)
+{
+    ct_object_release(&exec->object);
+}
+
+/* ---- use ---- */
+
+void ct_graph_exec_enter(struct ct_graph_exec *exec)
+{
+    ct_mutex_lock(&exec->lock);
+    while (exec->is_in_use)
+        ct_mutex_wait(&exec->lock, &exec->free_again);
+    exec->is_in_use = true;
+    ct_mutex_unlock(&exec->lock);
+}
+
+void ct_graph_exec_leave(struct ct_graph_exec *exec)
+{
+    ct_mutex_lock(&exec->lock);
+    exec->is_in_use = false;
+    pthread_cond_signal(&exec->free_again);
+    ct_mutex_unlock(&exec->lock);
+}
+
+struct ct_graph_step *ct_graph_exec_step_or_null(const struct ct_graph_exec *exec, uint64_t id)
+{
+    for (size_t i = 0; i < exec->n_steps; i++)
+        if (exec->steps[i].id == id)
+            return &exec->steps[i];
+    return NULL;
+}
+
+/* ---- launches ---- */
+
+/* The event that marks the end of a launch belongs to the stream's context. */
+static CUresult mark_launch(struct ct_graph_exec *exec, struct ct_stream *stream)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    if (exec->launched && ct_event_context(exec->launched) != stream->context) {
+        ct_event_discard(exec->launched);
+        exec->launched = NULL;
+    }
+    if (!exec->launched)
+        r = ct_event_create_internal(stream->context, &exec->launched);
+    return r == CUDA_SUCCESS ? ct_event_record(exec->launched, stream) : r;
+}
+
+/* Makes the stream wait for the previous launch, unless that launch's context was destroyed. */
+static CUresult follow_last_launch(const struct ct_graph_exec *exec, struct ct_stream *stream)
+{
+    struct ct_context *context;
+    CUresult r;
+
+    if (!exec->launched || ct_context_use(context = ct_event_context(exec->launched)) != CUDA_SUCCESS)
+        return CUDA_SUCCESS;
+    r = ct_event_wait(exec->launched, stream);
+    ct_context_release(context);
+    return r;
+}
+
+static CUresult launch(struct ct_graph_exec *exec, struct ct_stream *stream)
+{
+    CUresult r = follow_last_launch(exec, stream);
+
+    for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++)
+        if (!exec->steps[i].disabled)
+            r = ct_graph_step_execute(&exec->steps[i], stream);
+    return r == CUDA_SUCCESS ? mark_launch(exec, stream) : r;
+}
+
+CUresult ct_graph_exec_launch(struct ct_graph_exec *exec, struct ct_stream *stream)
+{
+    CUresult r;
+
+    ct_graph_exec_enter(exec);
+    r = launch(exec, stream);
+    ct_graph_exec_leave(exec);
+    return r;
+}
+
+/* ---- destruction ---- */
+
+static bool holds_memory(const struct ct_graph_exec *exec)
+{
+    bool holds = false;
+
+    for (size_t i = 0; i < exec->n_steps && !holds; i++)
+        holds = exec->steps[i].staging != NULL;
+    return holds;
+}
+
+/* If the context of the last launch was destroyed, its work is complete, and page-locked memory was freed with it. */
+static void finish_launches(struct ct_graph_exec *exec)
+{
+    struct ct_context *context;
+
+    if (!exec->launched || ct_context_use(context = ct_event_context(exec->launched)) != CUDA_SUCCESS)
+        return;
+    (void)ct_event_synchronize(exec->launched);
+    for (size_t i = 0; i < exec->n_steps; i++)
+        (void)ct_host_memory_free(context, exec->steps[i].staging);
+    ct_context_release(context);
+}
+
+CUresult ct_graph_exec_destroy(struct ct_graph_exec *exec)
+{
+    if (ct_object_unpublish(&exec->object) != CUDA_SUCCESS)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the executable graph was destroyed");
+    ct_graph_exec_enter(exec);
+    if (exec->graph->users.count || holds_memory(exec))
+        finish_launches(exec);
+    for (size_t i = 0; i < exec->n_steps; i++)
+        exec->steps[i].staging = NULL;
+    ct_graph_exec_leave(exec);
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Executable graphs. An executable graph contains a clone of its graph, and the clone's nodes in the order of their execution. */
+#ifndef CT_CORE_GRAPH_EXEC_H
+#define CT_CORE_GRAPH_EXEC_H
+/* Parts: graph_execute.c, graph_update.c. */
+
+#include "core/stream/event.h"
+#include "core/stream/stream.h"
+#include "graph.h"
+
+/* A node of an executable graph. The nodes of a child graph follow their GRAPH node. */
+struct ct_graph_step {
+    struct ct_graph_node *node; /* of the clone; borrowed */
+    uint64_t id;                /* of the application's node */
+    bool disabled;
+    void *staging; /* page-locked memory for copies of pageable memory; NULL until needed */
+    size_t staging_bytes;
+};
+
+struct ct_graph_exec {
+    struct ct_object object;
+    struct ct_graph *graph;
+    struct ct_graph_step *steps;
+    size_t n_steps;
+    uint64_t flags; /* CUDA_GRAPH_INSTANTIATE_FLAG_* */
+    /* One thread at a time launches or changes the graph; it holds no lock meanwhile, since commands are enqueued. */
+    struct ct_mutex lock;
+    pthread_cond_t free_again;
+    bool is_in_use;
+    struct ct_event *launched; /* recorded after each launch; NULL: never launched */
+};
+
+/* Why an executable graph could not be created: the result, and the application's node. */
+struct ct_instantiate_result {
+    CUgraphInstantiateResult result;
+    CUgraphNode node;
+};
+/* Creates an executable graph with a handle, and compiles its kernels. INVALID_VALUE: unknown flags, or the graph has a cycle; NOT_SUPPORTED:
+ * CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH; errors of the compilation; OUT_OF_MEMORY. *result is always written. */
+CUresult ct_graph_instantiate(struct ct_graph *graph, uint64_t flags, CUgraphExec *out, struct ct_instantiate_result *result);
+/* INVALID_VALUE: it does not exist; NOT_INITIALIZED. */
+CUresult ct_graph_exec_lookup(CUgraphExec handle, struct ct_graph_exec **out);
+void ct_graph_exec_release(struct ct_graph_exec *exec);
+/* Invalidates the handle. Launches continue; the call waits for them only if the graph holds user objects or page-locked memory. */
+CUresult ct_graph_exec_destroy(struct ct_graph_exec *exec);
+
+/* Enqueues all nodes in the stream, after the previous launch of the same executable graph. */
+CUresult ct_graph_exec_launch(struct ct_graph_exec *exec, struct ct_stream *stream);
+
+/* Waits until no other thread uses the graph, and marks it as in use. */
+void ct_graph_exec_enter(struct ct_graph_exec *exec);
+void ct_graph_exec_leave(struct ct_graph_exec *exec);
+/* The step of an application's node, or NULL. The caller has entered. */
+struct ct_graph_step *ct_graph_exec_step_or_null(const struct ct_graph_exec *exec, uint64_t id);
+
+/* ---- graph_execute.c ---- */
+
+/* Compiles what the step executes, in the context of its node or the current one. */
+CUresult ct_graph_step_prepare(const struct ct_graph_step *step);
+CUresult ct_graph_step_execute(struct ct_graph_step *step, struct ct_stream *stream);
+
+/* ---- graph_update.c ---- */
+
+/* Replaces the parameters of a node by others of the same type, which it takes over on success. INVALID_VALUE: the node is not one of the
+ * graph, or of another type. Launches that were enqueued keep the old ones. */
+CUresult ct_graph_exec_set_params(struct ct_graph_exec *exec, const struct ct_graph_node *node, struct ct_node_params *params);
+/* Enables or disables a kernel, copy or memset node. INVALID_VALUE: another node. */
+CUresult ct_graph_exec_set_enabled(struct ct_graph_exec *exec, const struct ct_graph_node *node, bool enabled);
+CUresult ct_graph_exec_get_enabled(struct ct_graph_exec *exec, const struct ct_graph_node *node, bool *out);
+/* Takes over the parameters of all nodes of a graph with the same structure. GRAPH_EXEC_UPDATE_FAILURE: *out_result says why, and nothing was
+ * changed. */
+CUresult ct_graph_exec_update(struct ct_graph_exec *exec, struct ct_graph *graph, CUgraphExecUpdateResultInfo *out_result);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes of executable graphs (Driver API: cuGraphExecUpdate, cuGraphExecKernelNodeSetParams and its kin). */
+#include "graph_exec.h"
+
+#include "core/base/log.h"
+
+#define CT_CHANNEL "graph"
+
+/* ---- one node ---- */
+
+static CUresult find_step(const struct ct_graph_exec *exec, const struct ct_graph_node *node, struct ct_graph_step **out)
+{
+    struct ct_graph_step *step = ct_graph_exec_step_or_null(exec, node->id);
+
+    if (!step)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the executable graph has no such node");
+    *out = step;
+    return CUDA_SUCCESS;
+}
+
+static void exchange(struct ct_node_params *a, struct ct_node_params *b)
+{
+    const struct ct_node_params before = *a;
+
+    *a = *b;
+    *b = before;
+}
+
+CUresult ct_graph_exec_set_params(struct ct_graph_exec *exec, const struct ct_graph_node *node, struct ct_node_params *params)
+{
+    struct ct_graph_step *step;
+    CUresult r;
+
+    ct_graph_exec_enter(exec);
+    r = find_step(exec, node, &step);
+    if (r == CUDA_SUCCESS && step->node->params.given.type != params->given.type)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the node is a %s node", ct_node_type_name(step->node->params.given.type));
+    if (r == CUDA_SUCCESS && params->child)
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "child graphs are updated by cuGraphExecChildGraphNodeSetParams only");
+    if (r == CUDA_SUCCESS) {
+        params->cooperative = step->node->params.cooperative;
+        exchange(&step->node->params, params);
+    }
+    ct_graph_exec_leave(exec);
+    if (r == CUDA_SUCCESS)
+        ct_node_params_finish(params);
+    return r;
+}
+
+static bool can_be_disabled(const struct ct_graph_step *step)
+{
+    const CUgraphNodeType type = step->node->params.given.type;
+
+    return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY || type == CU_GRAPH_NODE_TYPE_MEMSET;
+}
+
+static CUresult find_switchable(const struct ct_graph_exec *exec, const struct ct_graph_node *node, struct ct_graph_step **out)
+{
+    CUresult r = find_step(exec, node, out);
+
+    if (r == CUDA_SUCCESS && !can_be_disabled(*out))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a %s node cannot be disabled", ct_node_type_name((*out)->node->params.given.type));
+    return r;
+}
+
+CUresult ct_graph_exec_set_enabled(struct ct_graph_exec *exec, const struct ct_graph_node *node, bool enabled)
+{
+    struct ct_graph_step *step;
+    CUresult r;
+
+    ct_graph_exec_enter(exec);
+    r = find_switchable(exec, node, &step);
+    if (r == CUDA_SUCCESS)
+        step->disabled = !enabled;
+    ct_graph_exec_leave(exec);
+    return r;
+}
+
+CUresult ct_graph_exec_get_enabled(struct ct_graph_exec *exec, const struct ct_graph_node *node, bool *out)
+{
+    struct ct_graph_step *step;
+    CUresult r;
+
+    ct_graph_exec_enter(exec);
+    r = find_switchable(exec, node, &step);
+    if (r == CUDA_SUCCESS)
+        *out = !step->disabled;
+    ct_graph_exec_leave(exec);
+    return r;
+}
+
+/* ---- all nodes ---- */
+
+static bool has_same_edges(const struct ct_graph_node *a, const struct ct_graph_node *b)
+{
+    bool same = a->dependencies.count == b->dependencies.count;
+
+    for (size_t i = 0; i < a->dependencies.count && same; i++)
+        same = a->dependencies.list[i].node->index == b->dependencies.list[i].node->index;
+    return same;
+}
+
+static CUgraphExecUpdateResult compare_nodes(const struct ct_graph_node *old, const struct ct_graph_node *new)
+{
+    if (old->params.given.type != new->params.given.type)
+        return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+    if (!has_same_edges(old, new))
+        return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+    if (old->params.cooperative != new->params.cooperative)
+        return CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
+    return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+/* Whether `new` has the structure of `old`; *out receives the first difference. Nodes correspond by the order of their creation. */
+static bool compare_locked(const struct ct_graph *old, const struct ct_graph *new, CUgraphExecUpdateResultInfo *out)
+{
+    CUgraphExecUpdateResult result = old->count == new->count ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+
+    for (size_t i = 0; i < old->count && result == CU_GRAPH_EXEC_UPDATE_SUCCESS; i++) {
+        result = compare_nodes(old->nodes[i], new->nodes[i]);
+        if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS)
+            out->errorNode = new->nodes[i]->object.handle;
+        else if (old->nodes[i]->params.child && !compare_locked(old->nodes[i]->params.child, new->nodes[i]->params.child, out))
+            return false;
+    }
+    out->result = result;
+    return result == CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+/* The graphs have the same structure. Child graphs stay, since steps refer to their nodes. */
+static void exchange_all(struct ct_graph *graph, struct ct_graph *with)
+{
+    for (size_t i = 0; i < graph->count; i++) {
+        struct ct_node_params *ours = &graph->nodes[i]->params, *theirs = &with->nodes[i]->params;
+
+        if (ours->child)
+            exchange_all(ours->child, theirs->child);
+        else
+            exchange(ours, theirs);
+    }
+}
+
+static CUresult check_update(struct ct_graph_exec *exec, struct ct_graph *graph, CUgraphExecUpdateResultInfo *out)
+{
+    bool same;
+
+    *out = (CUgraphExecUpdateResultInfo){.result = CU_GRAPH_EXEC_UPDATE_SUCCESS};
+    ct_graphs_lock();
+    same = compare_locked(exec->graph, graph, out);
+    ct_graphs_unlock();
+    return same ? CUDA_SUCCESS
+                : ct_fail(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, "the graph differs from the executable graph (update result %d)",
+                          (int)out->result);
+}
+
+CUresult ct_graph_exec_update(struct ct_graph_exec *exec, struct ct_graph *graph, CUgraphExecUpdateResultInfo *out)
+{
+    struct ct_graph *clone = NULL;
+    CUresult r;
+
+    ct_graph_exec_enter(exec);
+    r = check_update(exec, graph, out);
+    if (r == CUDA_SUCCESS && (r = ct_graph_clone(graph, false, &clone)) == CUDA_SUCCESS &&
+        (r = check_update(exec, clone, out)) == CUDA_SUCCESS) /* the graph may have changed meanwhile */
+        exchange_all(exec->graph, clone);
+    for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++)
+        r = ct_graph_step_prepare(&exec->steps[i]);
+    ct_graph_exec_leave(exec);
+    if (clone)
+        ct_graph_destroy(clone);
+    return r;
+}

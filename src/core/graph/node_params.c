@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies and checks the parameters of graph nodes, type by type. */
+#include "node_params.h"
+
+#include "core/array/copy_request.h"
+#include "core/backing/address_uses.h"
+#include "core/base/log.h"
+#include "core/code/function.h"
+#include "core/copy/memset.h"
+#include "core/launch/launch.h"
+#include "core/library/function_lookup.h"
+#include "core/stream/event.h"
+#include "graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "graph"
+
+/* ---- kernels ---- */
+
+/* Lets params->given refer to the copied arguments. */
+static void point_to_arguments(struct ct_node_params *params)
+{
+    params->given.kernel.kernelParams = params->arguments.pointers;
+    params->given.kernel.extra = NULL;
+}
+
+static CUresult allocate_arguments(size_t size_bytes, size_t count, struct ct_kernel_arguments *out)
+{
+    unsigned char *bytes = calloc(1, size_bytes ? size_bytes : 1);
+    void **pointers = calloc(count ? count : 1, sizeof *pointers);
+
+    if (!bytes || !pointers) {
+        free(bytes);
+        free(pointers);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes of kernel parameters", size_bytes);
+    }
+    *out = (struct ct_kernel_arguments){bytes, size_bytes, pointers, count};
+    return CUDA_SUCCESS;
+}
+
+static CUresult copy_arguments(const struct ct_function *function, const CUDA_KERNEL_NODE_PARAMS_v3 *given, struct ct_kernel_arguments *out)
+{
+    const struct ptx2spv_kernel_decl *decl = function->decl;
+    struct ct_kernel_arguments arguments;
+    CUresult r = allocate_arguments(decl->param_bytes, decl->n_params, &arguments);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    for (unsigned i = 0; i < decl->n_params; i++)
+        arguments.pointers[i] = arguments.bytes + decl->params[i].offset;
+    r = ct_launch_pack_params(function, given->kernelParams, given->extra, arguments.bytes);
+    if (r == CUDA_SUCCESS) {
+        *out = arguments;
+    } else {
+        free(arguments.bytes);
+        free(arguments.pointers);
+    }
+    return r;
+}
+
+/* The function of a node: given as a CUfunction, or as a CUkernel in `func` or `kern`. */
+static CUresult find_function(const CUDA_KERNEL_NODE_PARAMS_v3 *given, struct ct_function **out)
+{
+    const CUfunction handle = given->func ? given->func : (CUfunction)given->kern;
+    struct ct_context *context;
+    CUresult r;
+
+    if (!handle)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a kernel node without a function");
+    r = ct_context_lookup_or_current(given->ctx, &context);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_function_lookup(handle, context, out);
+    ct_context_release(context);
+    return r;
+}
+
+static CUresult check_kernel(struct ct_node_params *params)
+{
+    const CUDA_KERNEL_NODE_PARAMS_v3 *given = &params->given.kernel;
+    const struct ct_launch_shape shape = {
+        .grid = {given->gridDimX, given->gridDimY, given->gridDimZ},
+        .block = {given->blockDimX, given->blockDimY, given->blockDimZ},
+        .dynamic_shared_bytes = given->sharedMemBytes,
+    };
+    struct ct_function *function;
+    CUresult r = find_function(given, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((r = ct_launch_check_shape(function, &shape)) == CUDA_SUCCESS &&
+        (r = copy_arguments(function, given, &params->arguments)) == CUDA_SUCCESS)
+        point_to_arguments(params);
+    ct_function_release(function);
+    return r;
+}
+
+static CUresult duplicate_arguments(const struct ct_kernel_arguments *from, struct ct_kernel_arguments *out)
+{
+    CUresult r = allocate_arguments(from->size_bytes, from->count, out);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    memcpy(out->bytes, from->bytes, from->size_bytes);
+    for (size_t i = 0; i < from->count; i++)
+        out->pointers[i] = out->bytes + ((unsigned char *)from->pointers[i] - from->bytes);
+    return CUDA_SUCCESS;
+}
+
+/* ---- memory ---- */
+
+/* Reports what is wrong with a copy now; the memory is looked up again when the node is executed. */
+static CUresult check_memcpy(struct ct_node_params *params)
+{
+    const unsigned uses = ct_address_uses_begin();
+    struct ct_copy_located located = {0};
+    struct ct_copy_request request;
+    CUresult r = ct_copy_request_init(&params->given.memcpy.copyParams, &request);
+
+    if (r == CUDA_SUCCESS && ct_copy_request_is_empty(&request))
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy node without bytes");
+    if (r == CUDA_SUCCESS)
+        r = ct_copy_request_locate(&request, &located);
+    ct_address_uses_end(uses);
+    ct_copy_located_finish(&located);
+    return r;
+}
+
+static CUresult check_memset(struct ct_node_params *params)
+{
+    const CUDA_MEMSET_NODE_PARAMS_v2 *given = &params->given.memset;
+    const struct ct_fill_request request = {given->dst,         given->pitch, given->width, given->height,
+                                            given->elementSize, given->value, CT_COPY_ASYNC};
+    const unsigned uses = ct_address_uses_begin();
+    struct ct_fill fill;
+    CUresult r;
+
+    if (given->elementSize != 1 && given->elementSize != 2 && given->elementSize != 4)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "elements of %u bytes in a memset node", given->elementSize);
+    else if (!given->width || !given->height)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a memset node without elements");
+    else
+        r = ct_fill_init(&fill, &request);
+    ct_address_uses_end(uses);
+    return r;
+}
+
+/* ---- other types ---- */
+
+static CUresult check_host(struct ct_node_params *params)
+{
+    return params->given.host.fn ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "a host node without a function");
+}
+
+static CUresult check_event(CUevent handle)
+{
+    struct ct_event *event;
+    CUresult r = ct_event_lookup(handle, &event);
+
+    if (r == CUDA_SUCCESS)
+        ct_event_release(event);
+    return r;
+}
+
+static CUresult check_event_wait(struct ct_node_params *params)
+{
+    return check_event(params->given.eventWait.event);
+}
+
+static CUresult check_event_record(struct ct_node_params *params)
+{
+    return check_event(params->given.eventRecord.event);
+}
+
+static CUresult check_graph(struct ct_node_params *params)
+{
+    struct ct_graph *graph;
+    CUresult r = ct_graph_lookup(params->given.graph.graph, &graph);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (params->given.graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
+        r = ct_graph_clone(graph, true, &params->child);
+    else
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "child graphs with ownership %d are not supported", (int)params->given.graph.ownership);
+    if (r == CUDA_SUCCESS) {
+        params->child->is_child = true; /* no other thread has its handle yet */
+        params->given.graph.graph = params->child->object.handle;
+    }
+    ct_graph_release(graph);
+    return r;
+}
+
+static CUresult check_nothing(struct ct_node_params *params)
+{
+    (void)params;
+    return CUDA_SUCCESS;
+}
+
+/* ---- all types ---- */
+
+static const struct {
+    const char *name;
+    CUresult (*check)(struct ct_node_params *params);
+} types[] = {
+#define NODE(type, member, check, execute) [CU_GRAPH_NODE_TYPE_##type] = {#type, check},
+#include "node_types.def"
+};
+#define N_TYPES (sizeof types / sizeof *types)
+
+const char *ct_node_type_name(CUgraphNodeType type)
+{
+    return (size_t)type < N_TYPES ? types[type].name : "UNKNOWN";
+}
+
+CUresult ct_node_params_init(struct ct_node_params *out, const CUgraphNodeParams *given)
+{
+    struct ct_node_params params = {.given = *given};
+    CUresult r;
+
+    if ((unsigned)given->type > CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "graph nodes have no type %d", (int)given->type);
+    if ((size_t)given->type >= N_TYPES)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "graph nodes of type %d are not supported", (int)given->type);
+    r = types[given->type].check(&params);
+    if (r == CUDA_SUCCESS)
+        *out = params;
+    return r;
+}
+
+CUresult ct_node_params_copy_locked(struct ct_node_params *out, const struct ct_node_params *params, bool publish)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    *out = *params;
+    out->arguments = (struct ct_kernel_arguments){0};
+    out->child = NULL;
+    if (params->arguments.bytes && (r = duplicate_arguments(&params->arguments, &out->arguments)) == CUDA_SUCCESS)
+        point_to_arguments(out);
+    if (r == CUDA_SUCCESS && params->child) {
+        r = ct_graph_clone_locked(params->child, publish, &out->child);
+        if (r == CUDA_SUCCESS) {
+            out->child->is_child = true;
+            out->given.graph.graph = out->child->object.handle;
+        }
+    }
+    return r;
+}
+
+void ct_node_params_finish(struct ct_node_params *params)
+{
+    free(params->arguments.bytes);
+    free(params->arguments.pointers);
+    if (params->child)
+        ct_graph_destroy(params->child);
+    *params = (struct ct_node_params){0};
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parameters of graph nodes: copies of what the application passes (CUgraphNodeParams), which stay valid while the node exists.
+ *
+ * Functions, events, arrays and memory are stored by their handles and addresses and looked up when the node is executed, so a graph does not
+ * keep them alive, as in CUDA. */
+#ifndef CT_CORE_NODE_PARAMS_H
+#define CT_CORE_NODE_PARAMS_H
+
+#include "cuda.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ct_graph;
+
+/* The parameters of a kernel as one block, and a pointer to each, as applications get them. */
+struct ct_kernel_arguments {
+    unsigned char *bytes;
+    size_t size_bytes;
+    void **pointers;
+    size_t count;
+};
+
+struct ct_node_params {
+    CUgraphNodeParams given; /* pointers in it refer to the members below */
+    struct ct_kernel_arguments arguments;
+    bool cooperative;
+    struct ct_graph *child; /* of a GRAPH node, which owns it: a reference */
+};
+
+/* Copies the parameters of a node of any supported type and validates what does not depend on the node's context. INVALID_VALUE: they are
+ * invalid; NOT_SUPPORTED: nodes of this type; INVALID_HANDLE: a function or an event that does not exist; OUT_OF_MEMORY. */
+CUresult ct_node_params_init(struct ct_node_params *out, const CUgraphNodeParams *params);
+/* With the lock of graphs held. After a failure *out is valid for ct_node_params_finish, too. `publish`: child graphs get handles. */
+CUresult ct_node_params_copy_locked(struct ct_node_params *out, const struct ct_node_params *params, bool publish);
+void ct_node_params_finish(struct ct_node_params *params); /* the caller does not hold that lock */
+
+/* "KERNEL", "MEMCPY" ...; never NULL. */
+const char *ct_node_type_name(CUgraphNodeType type);
+
+#endif
