@@ -433,6 +433,24 @@ static CUresult with_node(CUgraphExec exec_handle, CUgraphNode node_handle,
     return r;
 }
 
+static CUresult set_child(struct ct_graph_exec *exec, const struct ct_graph_node *node, void *graph)
+{
+    return ct_graph_exec_set_child(exec, node, graph);
+}
+
+/* cuGraphExecChildGraphNodeSetParams. The graph must have the structure of the node's graph. */
+CUresult CUDAAPI cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph)
+{
+    struct ct_graph *graph;
+    CUresult r = ct_graph_lookup(childGraph, &graph);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = with_node(hGraphExec, hNode, set_child, graph);
+    ct_graph_release(graph);
+    return r;
+}
+
 static CUresult set_enabled(struct ct_graph_exec *exec, const struct ct_graph_node *node, void *enabled)
 {
     return ct_graph_exec_set_enabled(exec, node, *(const unsigned *)enabled != 0);

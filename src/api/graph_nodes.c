@@ -201,6 +201,80 @@ CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphN
     return WITH_PARAMS(nodeParams, set_exec_params(hGraphExec, hNode, of_kernel_v1(nodeParams)));
 }
 
+/* Looks up a kernel node and calls a function with its parameters, with the lock of graphs held. */
+static CUresult with_kernel(CUgraphNode handle, CUresult (*use)(struct ct_node_params *, void *), void *user)
+{
+    struct ct_graph_node *node;
+    CUresult r = ct_graph_node_lookup(handle, &node);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_graphs_lock();
+    r = node->params.given.type == CU_GRAPH_NODE_TYPE_KERNEL
+            ? use(&node->params, user)
+            : ct_fail(CUDA_ERROR_INVALID_VALUE, "a %s node, not a KERNEL node", ct_node_type_name(node->params.given.type));
+    ct_graphs_unlock();
+    ct_graph_node_release(node);
+    return r;
+}
+
+struct attribute_query {
+    CUkernelNodeAttrID id;
+    CUkernelNodeAttrValue *out;
+};
+
+static CUresult get_attribute(struct ct_node_params *params, void *query)
+{
+    const struct attribute_query *q = query;
+
+    return ct_node_params_get_attribute(params, q->id, q->out);
+}
+
+static CUresult set_attribute(struct ct_node_params *params, void *attribute)
+{
+    return ct_node_params_set_attribute(params, attribute);
+}
+
+/* Copies the attributes to parameters of the caller's own, without the arguments. */
+static CUresult read_attributes(struct ct_node_params *params, void *out)
+{
+    return ct_node_params_copy_attributes(out, params);
+}
+
+static CUresult write_attributes(struct ct_node_params *params, void *from)
+{
+    return ct_node_params_copy_attributes(params, from);
+}
+
+/* cuGraphKernelNodeGetAttribute. Attributes that were not set are 0. */
+CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr, CUkernelNodeAttrValue *value_out)
+{
+    if (!value_out)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "value_out is NULL");
+    return with_kernel(hNode, get_attribute, &(struct attribute_query){attr, value_out});
+}
+
+/* cuGraphKernelNodeSetAttribute. CU_LAUNCH_ATTRIBUTE_COOPERATIVE has an effect; others are hints, as in cuLaunchKernelEx. NOT_SUPPORTED: clusters,
+ * and nodes that kernels update. */
+CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value)
+{
+    if (!value)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "value is NULL");
+    return with_kernel(hNode, set_attribute, &(CUlaunchAttribute){.id = attr, .value = *value});
+}
+
+/* cuGraphKernelNodeCopyAttributes */
+CUresult CUDAAPI cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
+{
+    struct ct_node_params copies = {.attributes = NULL};
+    CUresult r = with_kernel(src, read_attributes, &copies);
+
+    if (r == CUDA_SUCCESS)
+        r = with_kernel(dst, write_attributes, &copies);
+    ct_node_params_finish(&copies);
+    return r;
+}
+
 /* ---- copies ---- */
 
 static CUgraphNodeParams of_memcpy(const CUDA_MEMCPY3D *p, CUcontext context)

@@ -244,6 +244,39 @@ static void child_graphs_run_in_place(void **state)
     ok(cuMemFree(data));
 }
 
+static CUgraph one_linear(CUdeviceptr data, uint32_t factor)
+{
+    CUgraph graph;
+
+    ok(cuGraphCreate(&graph, 0));
+    add_linear(graph, NULL, 0, data, factor, 0);
+    return graph;
+}
+
+static void a_child_graph_is_replaced(void **state)
+{
+    CUdeviceptr data = allocate(1);
+    CUgraph graph, child = one_linear(data, 3), other = one_linear(data, 7), longer = one_linear(data, 7);
+    CUgraphNode node;
+    CUgraphExec exec;
+
+    (void)state;
+    add_empty(longer, NULL, 0);
+    ok(cuGraphCreate(&graph, 0));
+    ok(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+    exec = instantiate(graph);
+    ok(cuGraphExecChildGraphNodeSetParams(exec, node, other));
+    launch_and_wait(exec);
+    all_are(data, 7);
+    gives(CUDA_ERROR_INVALID_VALUE, cuGraphExecChildGraphNodeSetParams(exec, node, longer));
+    ok(cuGraphExecDestroy(exec));
+    ok(cuGraphDestroy(graph));
+    ok(cuGraphDestroy(child));
+    ok(cuGraphDestroy(other));
+    ok(cuGraphDestroy(longer));
+    ok(cuMemFree(data));
+}
+
 static void event_nodes_record_and_wait(void **state)
 {
     CUdeviceptr data = allocate(1);
@@ -436,6 +469,7 @@ int main(void)
         cmocka_unit_test(boxes_are_copied),
         cmocka_unit_test(memset_nodes_fill),
         cmocka_unit_test(child_graphs_run_in_place),
+        cmocka_unit_test(a_child_graph_is_replaced),
         cmocka_unit_test(event_nodes_record_and_wait),
         cmocka_unit_test(a_kernel_gets_other_parameters),
         cmocka_unit_test(nodes_are_disabled),

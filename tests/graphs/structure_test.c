@@ -274,6 +274,31 @@ static void kernels_that_cannot_run_are_refused(void **state)
     ok(cuGraphDestroy(graph));
 }
 
+static void kernel_nodes_have_attributes(void **state)
+{
+    CUkernelNodeAttrValue value = {.cooperative = 1}, got = {.cooperative = 9};
+    CUgraphNode a, b, empty;
+    CUgraph graph;
+
+    (void)state;
+    ok(cuGraphCreate(&graph, 0));
+    a = add_linear(graph, NULL, 0, 4096, 1, 1);
+    b = add_linear(graph, NULL, 0, 4096, 1, 1);
+    empty = add_empty(graph, NULL, 0);
+    ok(cuGraphKernelNodeGetAttribute(a, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &got));
+    assert_int_equal(got.cooperative, 0);
+    ok(cuGraphKernelNodeSetAttribute(a, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value));
+    ok(cuGraphKernelNodeGetAttribute(a, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &got));
+    assert_int_equal(got.cooperative, 1);
+    ok(cuGraphKernelNodeCopyAttributes(b, a));
+    ok(cuGraphKernelNodeGetAttribute(b, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &got));
+    assert_int_equal(got.cooperative, 1);
+    gives(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeSetAttribute(a, (CUkernelNodeAttrID)999, &value));
+    gives(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeSetAttribute(empty, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value));
+    gives(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeGetAttribute(a, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, NULL));
+    ok(cuGraphDestroy(graph));
+}
+
 static void a_graph_is_printed(void **state)
 {
     struct diamond x = make_diamond();
@@ -366,6 +391,7 @@ int main(void)
         cmocka_unit_test(a_child_graph_belongs_to_its_node),
         cmocka_unit_test(parameters_are_copied_and_read_back),
         cmocka_unit_test(kernels_that_cannot_run_are_refused),
+        cmocka_unit_test(kernel_nodes_have_attributes),
         cmocka_unit_test(a_graph_is_printed),
         cmocka_unit_test(user_objects_live_as_long_as_graphs),
         cmocka_unit_test(user_objects_are_moved),

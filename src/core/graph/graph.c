@@ -282,6 +282,8 @@ CUresult ct_graph_node_set_params(struct ct_graph_node *node, struct ct_node_par
     }
     before = node->params;
     node->params = *params;
+    node->params.attributes = before.attributes; /* they stay */
+    before.attributes = NULL;
     ct_graphs_unlock();
     *params = (struct ct_node_params){0};
     ct_node_params_finish(&before);

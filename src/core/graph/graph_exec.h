@@ -64,6 +64,9 @@ CUresult ct_graph_step_execute(struct ct_graph_step *step, struct ct_stream *str
 /* Replaces the parameters of a node by others of the same type, which it takes over on success. INVALID_VALUE: the node is not one of the
  * graph, or of another type. Launches that were enqueued keep the old ones. */
 CUresult ct_graph_exec_set_params(struct ct_graph_exec *exec, const struct ct_graph_node *node, struct ct_node_params *params);
+/* Replaces the parameters of the nodes of a GRAPH node's graph by those of a graph with the same structure. INVALID_VALUE: it has another
+ * structure, or the node is not a GRAPH node of the graph. */
+CUresult ct_graph_exec_set_child(struct ct_graph_exec *exec, const struct ct_graph_node *node, struct ct_graph *graph);
 /* Enables or disables a kernel, copy or memset node. INVALID_VALUE: another node. */
 CUresult ct_graph_exec_set_enabled(struct ct_graph_exec *exec, const struct ct_graph_node *node, bool enabled);
 CUresult ct_graph_exec_get_enabled(struct ct_graph_exec *exec, const struct ct_graph_node *node, bool *out);

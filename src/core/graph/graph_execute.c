@@ -26,7 +26,7 @@ static struct ct_launch_shape shape_of(const struct ct_node_params *params)
         .grid = {given->gridDimX, given->gridDimY, given->gridDimZ},
         .block = {given->blockDimX, given->blockDimY, given->blockDimZ},
         .dynamic_shared_bytes = given->sharedMemBytes,
-        .cooperative = params->cooperative,
+        .cooperative = ct_node_params_cooperate(params),
     };
 }
 

@@ -36,10 +36,11 @@ CUresult ct_graph_exec_set_params(struct ct_graph_exec *exec, const struct ct_gr
     if (r == CUDA_SUCCESS && step->node->params.given.type != params->given.type)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the node is a %s node", ct_node_type_name(step->node->params.given.type));
     if (r == CUDA_SUCCESS && params->child)
-        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "child graphs are updated by cuGraphExecChildGraphNodeSetParams only");
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a GRAPH node"); /* ct_graph_exec_set_child */
     if (r == CUDA_SUCCESS) {
-        params->cooperative = step->node->params.cooperative;
         exchange(&step->node->params, params);
+        step->node->params.attributes = params->attributes; /* they stay */
+        params->attributes = NULL;
     }
     ct_graph_exec_leave(exec);
     if (r == CUDA_SUCCESS)
@@ -106,7 +107,7 @@ static CUgraphExecUpdateResult compare_nodes(const struct ct_graph_node *old, co
         return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
     if (!has_same_edges(old, new))
         return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-    if (old->params.cooperative != new->params.cooperative)
+    if (ct_node_params_cooperate(&old->params) != ct_node_params_cooperate(&new->params))
         return CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
     return CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }
@@ -140,33 +141,57 @@ static void exchange_all(struct ct_graph *graph, struct ct_graph *with)
     }
 }
 
-static CUresult check_update(struct ct_graph_exec *exec, struct ct_graph *graph, CUgraphExecUpdateResultInfo *out)
+static CUresult check_update(const struct ct_graph *old, const struct ct_graph *new, CUgraphExecUpdateResultInfo *out)
 {
     bool same;
 
     *out = (CUgraphExecUpdateResultInfo){.result = CU_GRAPH_EXEC_UPDATE_SUCCESS};
     ct_graphs_lock();
-    same = compare_locked(exec->graph, graph, out);
+    same = compare_locked(old, new, out);
     ct_graphs_unlock();
     return same ? CUDA_SUCCESS
                 : ct_fail(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, "the graph differs from the executable graph (update result %d)",
                           (int)out->result);
 }
 
-CUresult ct_graph_exec_update(struct ct_graph_exec *exec, struct ct_graph *graph, CUgraphExecUpdateResultInfo *out)
+/* `old` is the executable graph's, or that of one of its GRAPH nodes. */
+static CUresult update(struct ct_graph_exec *exec, struct ct_graph *old, struct ct_graph *new, CUgraphExecUpdateResultInfo *out)
 {
     struct ct_graph *clone = NULL;
-    CUresult r;
+    CUresult r = check_update(old, new, out);
 
-    ct_graph_exec_enter(exec);
-    r = check_update(exec, graph, out);
-    if (r == CUDA_SUCCESS && (r = ct_graph_clone(graph, false, &clone)) == CUDA_SUCCESS &&
-        (r = check_update(exec, clone, out)) == CUDA_SUCCESS) /* the graph may have changed meanwhile */
-        exchange_all(exec->graph, clone);
+    if (r == CUDA_SUCCESS && (r = ct_graph_clone(new, false, &clone)) == CUDA_SUCCESS &&
+        (r = check_update(old, clone, out)) == CUDA_SUCCESS) /* the graph may have changed meanwhile */
+        exchange_all(old, clone);
     for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++)
         r = ct_graph_step_prepare(&exec->steps[i]);
-    ct_graph_exec_leave(exec);
     if (clone)
         ct_graph_destroy(clone);
     return r;
+}
+
+CUresult ct_graph_exec_update(struct ct_graph_exec *exec, struct ct_graph *graph, CUgraphExecUpdateResultInfo *out)
+{
+    CUresult r;
+
+    ct_graph_exec_enter(exec);
+    r = update(exec, exec->graph, graph, out);
+    ct_graph_exec_leave(exec);
+    return r;
+}
+
+CUresult ct_graph_exec_set_child(struct ct_graph_exec *exec, const struct ct_graph_node *node, struct ct_graph *graph)
+{
+    CUgraphExecUpdateResultInfo info;
+    struct ct_graph_step *step;
+    CUresult r;
+
+    ct_graph_exec_enter(exec);
+    r = find_step(exec, node, &step);
+    if (r == CUDA_SUCCESS && !step->node->params.child)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the node is a %s node", ct_node_type_name(step->node->params.given.type));
+    if (r == CUDA_SUCCESS)
+        r = update(exec, step->node->params.child, graph, &info);
+    ct_graph_exec_leave(exec);
+    return r == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE ? ct_fail(CUDA_ERROR_INVALID_VALUE, "the child graph has another structure") : r;
 }

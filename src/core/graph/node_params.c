@@ -109,6 +109,78 @@ static CUresult duplicate_arguments(const struct ct_kernel_arguments *from, stru
     return CUDA_SUCCESS;
 }
 
+/* ---- attributes of kernels ---- */
+
+static struct ct_node_attribute *find_attribute_or_null(const struct ct_node_params *params, CUlaunchAttributeID id)
+{
+    struct ct_node_attribute *attribute = params->attributes;
+
+    while (attribute && attribute->attribute.id != id)
+        attribute = attribute->next;
+    return attribute;
+}
+
+CUresult ct_node_params_set_attribute(struct ct_node_params *params, const CUlaunchAttribute *value)
+{
+    struct ct_node_attribute *attribute = find_attribute_or_null(params, value->id);
+    CUresult r = ct_launch_check_attributes(value, 1);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!attribute) {
+        if (!(attribute = calloc(1, sizeof *attribute)))
+            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an attribute of a node");
+        attribute->next = params->attributes;
+        params->attributes = attribute;
+    }
+    attribute->attribute = *value;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_node_params_get_attribute(const struct ct_node_params *params, CUlaunchAttributeID id, CUlaunchAttributeValue *out)
+{
+    const struct ct_node_attribute *attribute = find_attribute_or_null(params, id);
+    const CUlaunchAttribute none = {.id = id};
+    CUresult r = attribute ? CUDA_SUCCESS : ct_launch_check_attributes(&none, 1);
+
+    if (r == CUDA_SUCCESS)
+        *out = attribute ? attribute->attribute.value : none.value;
+    return r;
+}
+
+static void free_attributes(struct ct_node_params *params)
+{
+    while (params->attributes) {
+        struct ct_node_attribute *attribute = params->attributes;
+
+        params->attributes = attribute->next;
+        free(attribute);
+    }
+}
+
+CUresult ct_node_params_copy_attributes(struct ct_node_params *out, const struct ct_node_params *params)
+{
+    struct ct_node_params copy = {.attributes = NULL};
+    CUresult r = CUDA_SUCCESS;
+
+    for (const struct ct_node_attribute *a = params->attributes; a && r == CUDA_SUCCESS; a = a->next)
+        r = ct_node_params_set_attribute(&copy, &a->attribute);
+    if (r != CUDA_SUCCESS) {
+        free_attributes(&copy);
+        return r;
+    }
+    free_attributes(out);
+    out->attributes = copy.attributes;
+    return CUDA_SUCCESS;
+}
+
+bool ct_node_params_cooperate(const struct ct_node_params *params)
+{
+    const struct ct_node_attribute *attribute = find_attribute_or_null(params, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+
+    return attribute && attribute->attribute.value.cooperative;
+}
+
 /* ---- memory ---- */
 
 /* Reports what is wrong with a copy now; the memory is looked up again when the node is executed. */
@@ -237,7 +309,9 @@ CUresult ct_node_params_copy_locked(struct ct_node_params *out, const struct ct_
     *out = *params;
     out->arguments = (struct ct_kernel_arguments){0};
     out->child = NULL;
-    if (params->arguments.bytes && (r = duplicate_arguments(&params->arguments, &out->arguments)) == CUDA_SUCCESS)
+    out->attributes = NULL;
+    r = ct_node_params_copy_attributes(out, params);
+    if (r == CUDA_SUCCESS && params->arguments.bytes && (r = duplicate_arguments(&params->arguments, &out->arguments)) == CUDA_SUCCESS)
         point_to_arguments(out);
     if (r == CUDA_SUCCESS && params->child) {
         r = ct_graph_clone_locked(params->child, publish, &out->child);
@@ -253,6 +327,7 @@ void ct_node_params_finish(struct ct_node_params *params)
 {
     free(params->arguments.bytes);
     free(params->arguments.pointers);
+    free_attributes(params);
     if (params->child)
         ct_graph_destroy(params->child);
     *params = (struct ct_node_params){0};

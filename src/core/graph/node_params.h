@@ -22,11 +22,17 @@ struct ct_kernel_arguments {
     size_t count;
 };
 
+/* Attributes that were set, as a list. */
+struct ct_node_attribute {
+    struct ct_node_attribute *next;
+    CUlaunchAttribute attribute;
+};
+
 struct ct_node_params {
     CUgraphNodeParams given; /* pointers in it refer to the members below */
     struct ct_kernel_arguments arguments;
-    bool cooperative;
-    struct ct_graph *child; /* of a GRAPH node, which owns it: a reference */
+    struct ct_node_attribute *attributes; /* of a kernel; NULL: none was set */
+    struct ct_graph *child;               /* of a GRAPH node, which owns it: a reference */
 };
 
 /* Copies the parameters of a node of any supported type and validates what does not depend on the node's context. INVALID_VALUE: they are
@@ -35,6 +41,15 @@ CUresult ct_node_params_init(struct ct_node_params *out, const CUgraphNodeParams
 /* With the lock of graphs held. After a failure *out is valid for ct_node_params_finish, too. `publish`: child graphs get handles. */
 CUresult ct_node_params_copy_locked(struct ct_node_params *out, const struct ct_node_params *params, bool publish);
 void ct_node_params_finish(struct ct_node_params *params); /* the caller does not hold that lock */
+
+/* Attributes of kernels (cuGraphKernelNodeSetAttribute). INVALID_VALUE: it is not an attribute of kernels, or has an invalid value; NOT_SUPPORTED:
+ * one that would change the behaviour of the launch. */
+CUresult ct_node_params_set_attribute(struct ct_node_params *params, const CUlaunchAttribute *attribute);
+/* Attributes that were not set are 0. */
+CUresult ct_node_params_get_attribute(const struct ct_node_params *params, CUlaunchAttributeID id, CUlaunchAttributeValue *out);
+/* Replaces the attributes of `out` by copies. */
+CUresult ct_node_params_copy_attributes(struct ct_node_params *out, const struct ct_node_params *params);
+bool ct_node_params_cooperate(const struct ct_node_params *params);
 
 /* "KERNEL", "MEMCPY" ...; never NULL. */
 const char *ct_node_type_name(CUgraphNodeType type);
