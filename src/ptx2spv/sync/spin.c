@@ -13,8 +13,11 @@
 struct search {
     struct ct_fn *fn;
     struct ct_arena *scratch;
-    uint32_t *component; /* indexed by block id: blocks of one cycle share a number; 0: in no cycle */
+    uint32_t *component; /* indexed by block id: blocks of one cycle share a number, from 1; 0: in no cycle */
     bool *constant;      /* indexed by value: every definition is a constant */
+    uint32_t n_components;
+    struct ct_block **members, **next_member; /* by component: its first block; by block id: the next block of the same component */
+    uint32_t *decides_in;                     /* indexed by value: the last component in which a branch depends on it */
 };
 
 /* ---- cycles: Tarjan's strongly connected components, without recursion ---- */
@@ -61,6 +64,7 @@ static void find_components(struct search *s)
             s->component[member->id] = loops ? number : 0;
         }
     }
+    s->n_components = number;
 }
 
 static void find_constants(struct search *s)
@@ -95,36 +99,68 @@ static bool may_wait(const struct search *s, const struct ct_insn *insn, enum ct
     return insn->operation == PTX_EXCH || (insn->operation == PTX_CAS && s->constant[insn->operands[1].i]);
 }
 
-static bool decides_in_its_cycle(const struct search *s, const struct ct_insn *read)
+/* Marks the operands of an instruction if they decide, or one of its results does. Whether a mark is new. */
+static bool mark_deciding(struct search *s, const struct ct_insn *insn, uint32_t component)
 {
-    const uint32_t component = s->component[read->block->id];
-    bool *tainted = CT_ARENA_ARRAY(s->scratch, bool, s->fn->values.n + 1);
+    bool decides = insn->op == CT_OP_CBR || insn->op == CT_OP_SWITCH, is_new = false;
 
-    for (uint32_t i = 0; i < read->n_results; i++)
-        tainted[read->results[i].i] = true;
-    tainted[0] = false;
+    for (uint32_t i = 0; i < insn->n_results && insn->op != CT_OP_LOAD; i++)
+        decides |= insn->results[i].i && s->decides_in[insn->results[i].i] == component;
+    for (uint32_t i = 0; decides && i < insn->n_operands; i++) {
+        is_new |= insn->operands[i].i && s->decides_in[insn->operands[i].i] != component;
+        s->decides_in[insn->operands[i].i] = component;
+    }
+    return is_new;
+}
+
+/* Finds the registers on whose values a branch in this cycle depends. */
+static void find_deciding(struct search *s, uint32_t component)
+{
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t b = 0; b < s->fn->blocks.n; b++) {
-            if (s->component[b] != component)
-                continue;
-            for (const struct ct_insn *insn = s->fn->blocks.v[b]->first; insn; insn = insn->next) {
-                bool reads = false;
-
-                for (uint32_t i = 0; i < insn->n_operands; i++)
-                    reads |= tainted[insn->operands[i].i];
-                if (!reads)
-                    continue;
-                if (insn->op == CT_OP_CBR || insn->op == CT_OP_SWITCH)
-                    return true;
-                for (uint32_t i = 0; i < insn->n_results && insn->op != CT_OP_LOAD; i++) {
-                    changed |= insn->results[i].i && !tainted[insn->results[i].i];
-                    tainted[insn->results[i].i] |= insn->results[i].i != 0;
-                }
-            }
-        }
+        for (struct ct_block *block = s->members[component]; block; block = s->next_member[block->id])
+            for (const struct ct_insn *insn = block->last; insn; insn = insn->prev)
+                changed |= mark_deciding(s, insn, component);
     }
+}
+
+static bool decides_in_its_cycle(const struct search *s, const struct ct_insn *read)
+{
+    for (uint32_t i = 0; i < read->n_results; i++)
+        if (read->results[i].i && s->decides_in[read->results[i].i] == s->component[read->block->id])
+            return true;
     return false;
+}
+
+/* Inserts the points in one cycle; whether there are any. */
+static bool mark_cycle(struct search *s, uint32_t component, enum ct_spins which)
+{
+    bool is_searched = false, found = false;
+
+    for (struct ct_block *block = s->members[component]; block; block = s->next_member[block->id])
+        for (struct ct_insn *insn = block->first; insn; insn = insn->next) {
+            if (!may_wait(s, insn, which))
+                continue;
+            if (!is_searched)
+                find_deciding(s, component);
+            is_searched = true;
+            if (!decides_in_its_cycle(s, insn))
+                continue;
+            ct_insn_insert_before(insn, ct_insn_create(s->fn, CT_OP_YIELD, PTX_NONE, 0, 0));
+            found = true;
+        }
+    return found;
+}
+
+/* Lists the blocks of each cycle. */
+static void list_members(struct search *s)
+{
+    s->members = CT_ARENA_ARRAY(s->scratch, struct ct_block *, (size_t)s->fn->blocks.n + 1);
+    s->next_member = CT_ARENA_ARRAY(s->scratch, struct ct_block *, s->fn->blocks.n);
+    for (uint32_t b = s->fn->blocks.n; b-- > 0;) {
+        s->next_member[b] = s->members[s->component[b]];
+        s->members[s->component[b]] = s->fn->blocks.v[b];
+    }
 }
 
 bool ct_mark_spins(struct ct_fn *fn, enum ct_spins which)
@@ -134,16 +170,11 @@ bool ct_mark_spins(struct ct_fn *fn, enum ct_spins which)
 
     s.component = CT_ARENA_ARRAY(s.scratch, uint32_t, fn->blocks.n);
     s.constant = CT_ARENA_ARRAY(s.scratch, bool, fn->values.n + 1);
+    s.decides_in = CT_ARENA_ARRAY(s.scratch, uint32_t, fn->values.n + 1);
     find_components(&s);
     find_constants(&s);
-    for (uint32_t b = 0; b < fn->blocks.n; b++) {
-        if (!s.component[b])
-            continue;
-        for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (may_wait(&s, insn, which) && decides_in_its_cycle(&s, insn)) {
-                ct_insn_insert_before(insn, ct_insn_create(fn, CT_OP_YIELD, PTX_NONE, 0, 0));
-                found = true;
-            }
-    }
+    list_members(&s);
+    for (uint32_t component = 1; component <= s.n_components; component++)
+        found |= mark_cycle(&s, component, which);
     return found;
 }
