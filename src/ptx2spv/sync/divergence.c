@@ -10,21 +10,19 @@
  * with the control dependence applied to whole blocks. */
 #include "sync.h"
 
-#include <string.h>
-
-#define MAX_VISITS (1u << 22) /* visited blocks of all traversals together; beyond that, every block counts as divergent */
-
 struct analysis {
     struct ct_fn *fn;
     struct ct_arena *scratch;
-    bool *varying;       /* indexed by value */
-    bool *divergent;     /* indexed by block id */
-    bool *region_marked; /* indexed by block id: branches whose region has been marked */
+    bool *varying;    /* indexed by value */
+    bool *divergent;  /* indexed by block id */
+    bool *influences; /* indexed by block id: the blocks that depend on this one have been marked */
+    uint32_t *above;  /* indexed by block id: a block on the way up the tree of post-dominators, at most the first one that is not marked;
+                            its own id if it is not marked */
+    uint32_t *depth;  /* indexed by block id: in that tree */
+    CT_VEC(const struct ct_block *) work;
     uint32_t *post_idom; /* indexed by block id: id of the immediate post-dominator; n is a virtual exit */
     uint32_t *order;     /* indexed by block id: number in a postorder of the reversed graph */
-    uint32_t *seen_from; /* indexed by block id: the last branch, as id + 1, from which a traversal has reached the block */
-    CT_VEC(const struct ct_block *) work;
-    uint32_t n, visits;
+    uint32_t n;
 };
 
 /* ---- post-dominators: Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm", on the reversed graph ---- */
@@ -74,6 +72,22 @@ static uint32_t intersect(const struct analysis *a, uint32_t x, uint32_t y)
     return x;
 }
 
+/* Blocks from which no exit can be reached are treated as if they led to the exit. */
+static uint32_t meet_of(const struct analysis *a, uint32_t block)
+{
+    return a->post_idom[block] == UINT32_MAX ? a->n : a->post_idom[block];
+}
+
+/* The immediate post-dominator of a block has a higher number than the block. */
+static void find_depths(struct analysis *a, struct ct_block *const *by_order)
+{
+    a->depth = CT_ARENA_ARRAY(a->scratch, uint32_t, (size_t)a->n + 1);
+    for (uint32_t b = 0; b < a->n; b++)
+        a->depth[b] = 1; /* if it has no number */
+    for (uint32_t i = a->order[a->n] - 1; i-- > 0;)
+        a->depth[by_order[i]->id] = a->depth[meet_of(a, by_order[i]->id)] + 1;
+}
+
 static void find_post_dominators(struct analysis *a)
 {
     struct ct_block **by_order = CT_ARENA_ARRAY(a->scratch, struct ct_block *, a->n);
@@ -103,6 +117,7 @@ static void find_post_dominators(struct analysis *a)
             }
         }
     }
+    find_depths(a, by_order);
 }
 
 /* ---- varying values ---- */
@@ -149,38 +164,57 @@ static bool propagate_to_values(struct analysis *a)
 
 /* ---- divergent blocks ---- */
 
-/* Marks the blocks between the branch that ends `block` and its immediate post-dominator. */
+/* The first block from this one up the tree that is not marked. */
+static uint32_t first_unmarked(struct analysis *a, uint32_t block)
+{
+    uint32_t found = block;
+
+    while (a->above[found] != found)
+        found = a->above[found];
+    while (block != found) { /* shortens the path for the next search */
+        const uint32_t next = a->above[block];
+
+        a->above[block] = found;
+        block = next;
+    }
+    return found;
+}
+
+/* Marks the blocks that are control-dependent on this one: those up the tree from its successors to its immediate post-dominator, without
+ * the latter. */
+static void mark_dependent(struct analysis *a, const struct ct_block *block)
+{
+    const uint32_t meet = meet_of(a, block->id);
+
+    if (a->influences[block->id])
+        return;
+    a->influences[block->id] = true;
+    for (uint32_t s = 0; s < block->n_succs; s++)
+        for (uint32_t at = first_unmarked(a, block->succs[s]->id); a->depth[at] > a->depth[meet]; at = first_unmarked(a, at)) {
+            a->divergent[at] = true;
+            a->above[at] = meet_of(a, at);
+            *CT_PUSH(a->scratch, &a->work) = a->fn->blocks.v[at];
+        }
+}
+
+/* Marks the blocks between the branch that ends `block` and its immediate post-dominator. They are those that depend on the branch, on one
+ * of these, and so on; so each block is visited only once, however many regions it is in. */
 static void mark_influence_region(struct analysis *a, const struct ct_block *block)
 {
-    const uint32_t meet = a->post_idom[block->id] == UINT32_MAX ? a->n : a->post_idom[block->id];
-
-    *CT_PUSH(a->scratch, &a->work) = block;
-    while (a->work.n) {
-        const struct ct_block *from = a->work.v[--a->work.n];
-
-        for (uint32_t s = 0; s < from->n_succs; s++) {
-            const struct ct_block *to = from->succs[s];
-
-            if (to->id == meet || a->seen_from[to->id] == block->id + 1)
-                continue;
-            a->seen_from[to->id] = block->id + 1;
-            a->divergent[to->id] = true;
-            a->visits++;
-            *CT_PUSH(a->scratch, &a->work) = to;
-        }
-    }
+    mark_dependent(a, block);
+    while (a->work.n)
+        mark_dependent(a, a->work.v[--a->work.n]);
 }
 
 static bool propagate_to_blocks(struct analysis *a)
 {
     bool changed = false;
 
-    for (uint32_t b = 0; b < a->n && a->visits < MAX_VISITS; b++) {
+    for (uint32_t b = 0; b < a->n; b++) {
         const struct ct_block *block = a->fn->blocks.v[b];
 
-        if (a->region_marked[b] || block->n_succs < 2 || !block->last->n_operands || !a->varying[block->last->operands[0].i])
+        if (a->influences[b] || block->n_succs < 2 || !block->last->n_operands || !a->varying[block->last->operands[0].i])
             continue;
-        a->region_marked[b] = true;
         mark_influence_region(a, block);
         changed = true;
     }
@@ -195,14 +229,14 @@ const bool *ct_find_divergent_blocks(struct ct_fn *fn)
     a.n = fn->blocks.n;
     a.varying = CT_ARENA_ARRAY(a.scratch, bool, fn->values.n + 1);
     a.divergent = CT_ARENA_ARRAY(a.scratch, bool, a.n);
-    a.region_marked = CT_ARENA_ARRAY(a.scratch, bool, a.n);
-    a.seen_from = CT_ARENA_ARRAY(a.scratch, uint32_t, a.n);
+    a.influences = CT_ARENA_ARRAY(a.scratch, bool, a.n);
+    a.above = CT_ARENA_ARRAY(a.scratch, uint32_t, (size_t)a.n + 1);
+    for (uint32_t b = 0; b <= a.n; b++)
+        a.above[b] = b;
     find_post_dominators(&a);
     for (bool changed = true; changed;) {
         changed = propagate_to_values(&a);
         changed |= propagate_to_blocks(&a);
     }
-    if (a.visits >= MAX_VISITS)
-        memset(a.divergent, true, a.n * sizeof *a.divergent);
     return a.divergent;
 }
