@@ -15,18 +15,30 @@
  * iterations, groups of lanes that meet from different branches. The state of a thread is in its registers, since this is register form.
  * A loop that spins on memory which another thread writes is a point without a condition, so that the other threads make progress. In
  * kernels of cooperative launches, such a loop may wait for another block: if the threads of a block can continue from such points only,
- * the block is suspended (grid.c). */
+ * the block is suspended (grid.c).
+ *
+ * Every register that lives through `post` needs a phi there with an operand for each point. In kernels with many points, the number of
+ * these registers is therefore kept independent of the number of points: a thread waits at one point at a time, so all points share the
+ * registers that carry operands to the evaluations and results from them, and coalesce.c merges the kernel's own registers. */
 #include "sync.h"
 
 #include <inttypes.h>
 
-enum { KIND_ENDED = 0xffff, KIND_ACTIVEMASK = 0x8000 };
+enum { KIND_ENDED = 0xffff, KIND_ACTIVEMASK = 0x8000, MANY_POINTS = 64, OPERANDS_MAX = 4, RESULTS_MAX = 2 };
+
+struct shared_point {
+    struct ct_insn *insn;                          /* a copy with the shared registers as operands and results */
+    const struct ct_insn *constants[OPERANDS_MAX]; /* operands that are constants: what makes them */
+};
 
 struct resume {
     struct ct_fn *fn;
     struct ct_exchange *x;
     struct ct_arena *scratch;
     CT_VEC(struct ct_insn *) points;    /* points.v[i] is point number i + 1 */
+    bool shares_registers;              /* there are many points: */
+    CT_VEC(struct shared_point) shared; /* like points */
+    ct_value operands[OPERANDS_MAX][CT_W_64 + 1], results[RESULTS_MAX][CT_W_64 + 1];
     CT_VEC(uint32_t) kinds;             /* the first point of each kind but activemask */
     CT_VEC(struct ct_block *) segments; /* segments.v[i]: where the thread continues after point i; 0 is the start */
     CT_VEC(struct ct_block *) evaluations;
@@ -72,6 +84,68 @@ static void wait_at(struct ct_cursor *at, struct resume *rs, uint32_t point)
     ct_cursor_jump(at, rs->post);
 }
 
+/* ---- shared registers ---- */
+
+static ct_value shared_register(struct resume *rs, ct_value *of_width, ct_value like)
+{
+    const enum ct_width width = ct_width_of_value(rs->fn, like);
+
+    if (!of_width[width].i)
+        of_width[width] = ct_value_create(rs->fn, width);
+    return of_width[width];
+}
+
+/* `writers`: by value, the last instruction before this one that wrote it. */
+static void add_shared(struct resume *rs, const struct ct_insn *insn, const struct ct_insn *const *writers)
+{
+    struct shared_point *point = CT_PUSH(rs->scratch, &rs->shared);
+    struct ct_insn *copy = ct_insn_create(rs->fn, insn->op, insn->type, insn->n_results, insn->n_operands);
+    const struct ct_insn lists = *copy;
+
+    *copy = *insn;
+    copy->results = lists.results;
+    copy->operands = lists.operands;
+    point->insn = copy;
+    for (uint32_t i = 0; i < insn->n_operands; i++) {
+        const struct ct_insn *writer = writers[insn->operands[i].i];
+
+        if (writer && writer->block == insn->block && writer->op == CT_OP_CONST)
+            point->constants[i] = writer;
+        else if (insn->operands[i].i)
+            copy->operands[i] = shared_register(rs, rs->operands[i], insn->operands[i]);
+    }
+    for (uint32_t i = 0; i < insn->n_results; i++)
+        if (insn->results[i].i)
+            copy->results[i] = shared_register(rs, rs->results[i], insn->results[i]);
+}
+
+static void share_operands(struct ct_cursor *at, const struct resume *rs, uint32_t point)
+{
+    const struct ct_insn *insn = rs->points.v[point - 1], *shared = rs->shared.v[point - 1].insn;
+
+    for (uint32_t i = 0; i < insn->n_operands; i++)
+        if (shared->operands[i].i)
+            ct_assign(at, shared->operands[i], insn->operands[i]);
+}
+
+/* Where the thread continues. */
+static void take_shared_results(struct ct_cursor *at, const struct resume *rs, uint32_t point)
+{
+    const struct ct_insn *insn = rs->points.v[point - 1], *shared = rs->shared.v[point - 1].insn;
+
+    for (uint32_t i = 0; i < insn->n_results; i++)
+        if (shared->results[i].i)
+            ct_assign(at, insn->results[i], shared->results[i]);
+}
+
+static const struct ct_insn *repeat_shared_constants(struct ct_cursor *at, const struct shared_point *point)
+{
+    for (uint32_t i = 0; i < point->insn->n_operands; i++)
+        if (point->constants[i])
+            point->insn->operands[i] = ct_emit_const(at, ct_width_at(at, point->constants[i]->results[0]), point->constants[i]->imm);
+    return point->insn;
+}
+
 /* ---- what a thread does before it waits ---- */
 
 static bool has_count(const struct ct_insn *insn)
@@ -111,6 +185,8 @@ static void post_point(struct ct_cursor *at, struct resume *rs, uint32_t point)
     } else {
         post_kind(at, rs, ct_const32(at, 0)); /* a loop that spins, or CONVERGE: all threads that are there in the same iteration */
     }
+    if (rs->shares_registers)
+        share_operands(at, rs, point);
     wait_at(at, rs, point);
 }
 
@@ -232,6 +308,8 @@ static void make_evaluation(struct resume *rs, uint32_t point)
     const struct ct_insn *insn = rs->points.v[point - 1];
     struct ct_cursor at = {.fn = rs->fn, .block = rs->evaluations.v[point], .where = insn->where};
 
+    if (rs->shares_registers)
+        insn = repeat_shared_constants(&at, &rs->shared.v[point - 1]);
     if (insn->op == CT_OP_BARRIER)
         evaluate_barrier(&at, rs, insn);
     else if (insn->op == CT_OP_ACTIVEMASK)
@@ -254,9 +332,11 @@ static void note_barrier(struct resume *rs, const struct ct_insn *insn, const st
     rs->barriers |= is_constant ? 1u << (writer->imm % CT_MAX_BARRIERS) : (1u << CT_MAX_BARRIERS) - 1;
 }
 
-static void add_point(struct resume *rs, struct ct_insn *insn)
+static void add_point(struct resume *rs, struct ct_insn *insn, const struct ct_insn *const *writers)
 {
     *CT_PUSH(rs->scratch, &rs->points) = insn;
+    if (rs->shares_registers)
+        add_shared(rs, insn, writers);
     if (kind_of(rs, rs->points.n) == rs->points.n)
         *CT_PUSH(rs->scratch, &rs->kinds) = rs->points.n;
 }
@@ -282,7 +362,7 @@ static void collect_insn(struct resume *rs, struct ct_insn *insn, const struct c
     if (insn->op == CT_OP_BARRIER && insn->mode == PTX_MODE_ARRIVE)
         arrive_only(rs, insn);
     else
-        add_point(rs, insn);
+        add_point(rs, insn, writers);
 }
 
 static void collect_points(struct resume *rs)
@@ -313,6 +393,8 @@ static void cut_at_points(struct resume *rs)
         ct_cutter_go_to(&cutter, insn);
         at.block = insn->block;
         *CT_PUSH(rs->scratch, &rs->segments) = ct_cutter_cut(rs->fn, &cutter, insn);
+        if (rs->shares_registers)
+            take_shared_results(&(struct ct_cursor){.fn = rs->fn, .block = insn->block, .before = insn, .where = insn->where}, rs, point);
         ct_insn_remove(insn);
         post_point(&at, rs, point);
     }
@@ -450,6 +532,16 @@ static bool check_points(const struct resume *rs)
                     rs->points.n, most);
 }
 
+static bool has_many_points(const struct ct_fn *fn)
+{
+    uint32_t n = 0;
+
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            n += ct_is_sync(insn->op) || insn->op == CT_OP_YIELD;
+    return n >= MANY_POINTS;
+}
+
 bool ct_resume(struct ct_fn *fn, struct ct_exchange *x)
 {
     struct resume rs = {.fn = fn, .x = x, .scratch = &fn->compilation->scratch};
@@ -457,6 +549,9 @@ bool ct_resume(struct ct_fn *fn, struct ct_exchange *x)
     struct ct_block *entry;
     uint32_t n;
 
+    rs.shares_registers = has_many_points(fn);
+    if (rs.shares_registers)
+        ct_coalesce_registers(fn);
     ct_fn_compute_preds(fn);
     ct_fn_detach_entry(fn);
     entry = fn->blocks.v[0];

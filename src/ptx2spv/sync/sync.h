@@ -8,6 +8,7 @@
  *   predicate.c   lets all threads pass all points in that order, under predicates
  *   spin.c        loops that wait for another thread
  *   resume.c      cuts a kernel at its points (the form that is correct for any control flow)
+ *   coalesce.c    registers that live across points, but never together, become one
  *   grid.c        suspends a block of a cooperative launch that waits for another block, and resumes it later
  *   exchange.c    the exchange area, and the arithmetic that all forms use
  *
@@ -19,7 +20,7 @@
  * other threads may be counting. A lane clears its own bit of a ballot after all threads have read the ballot. */
 #ifndef PTX2SPV_SYNC_H
 #define PTX2SPV_SYNC_H
-/* Parts: divergence.c, exchange.c, grid.c, lockstep.c, predicate.c, resume.c, spin.c, ir/live.c. */
+/* Parts: coalesce.c, divergence.c, exchange.c, grid.c, lockstep.c, predicate.c, resume.c, spin.c, ir/live.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -122,6 +123,9 @@ ct_value ct_exchange_bar_result(struct ct_cursor *at, const struct ct_insn *insn
 /* x->column says which columns the points need; KIND and MASK are among them. False: the kernel has too many points, which
  * has been reported. */
 bool ct_resume(struct ct_fn *fn, struct ct_exchange *x);
+
+/* ---- coalesce.c: before the kernel is cut. Removes unreachable blocks. ---- */
+void ct_coalesce_registers(struct ct_fn *fn);
 
 /* ---- live.c ---- */
 /* Registers that are live-in of the block, in scratch memory. */
