@@ -1,108 +1,95 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Live-in registers of a block, for IR in register form: the usual backward data-flow analysis over bit sets. Only registers with an
- * upward-exposed use (read in some block before that block writes them) have a bit. */
+/* Live-in registers of a block, for IR in register form. For each register with an upward-exposed use (read in some block before that block
+ * writes it), its live range is followed from these uses back to its definitions. No sets of registers are kept, so the memory is in
+ * proportion to the kernel. */
 #include "ptx2spv/sync/sync.h"
 
-struct sets { /* one row of bits for each block */
-    uint64_t *uses, *defs, *live_in;
-    uint32_t row; /* words of 64 bits */
+struct block_list {
+    struct block_list *next;
+    struct ct_block *block;
 };
 
 struct search {
     struct ct_fn *fn;
     struct ct_arena *scratch;
-    uint32_t *number;        /* by value: 1 + its bit; 0 has no bit */
-    CT_VEC(ct_value) values; /* by bit */
-    struct sets sets;
+    struct block_list **defs, **exposed; /* indexed by value: blocks that write it; blocks that read it before they write it */
+    CT_VEC(ct_value) values;             /* those with an upward-exposed use */
+    uint32_t *writes, *live;             /* indexed by block id: the last register that the block writes, that is live-in there */
+    struct ct_block **work;
 };
 
-static void find_upward_exposed(struct search *s)
+/* Blocks are visited one after the other, so a block that is in the list already is its first item. */
+static void add_block(struct search *s, struct block_list **list, struct ct_block *block)
 {
-    uint32_t *defined_in = CT_ARENA_ARRAY(s->scratch, uint32_t, s->fn->values.n); /* 1 + the last block that defined it */
+    struct block_list *item;
 
-    for (uint32_t b = 0; b < s->fn->blocks.n; b++)
-        for (const struct ct_insn *insn = s->fn->blocks.v[b]->first; insn; insn = insn->next) {
-            for (uint32_t i = 0; i < insn->n_operands; i++) {
-                const ct_value value = insn->operands[i];
-
-                if (!value.i || defined_in[value.i] == b + 1 || s->number[value.i])
-                    continue;
-                *CT_PUSH(s->scratch, &s->values) = value;
-                s->number[value.i] = s->values.n;
-            }
-            for (uint32_t r = 0; r < insn->n_results; r++)
-                defined_in[insn->results[r].i] = b + 1;
-        }
+    if (*list && (*list)->block == block)
+        return;
+    item = CT_ARENA_NEW(s->scratch, struct block_list);
+    *item = (struct block_list){*list, block};
+    *list = item;
 }
 
-static bool has_bit(const uint64_t *row, uint32_t bit)
+static void list_accesses(struct search *s, struct ct_block *block)
 {
-    return row[bit / 64] >> bit % 64 & 1;
-}
-
-static void set_bit(uint64_t *row, uint32_t bit)
-{
-    row[bit / 64] |= UINT64_C(1) << bit % 64;
-}
-
-static void fill_sets(struct search *s, const struct ct_block *block)
-{
-    uint64_t *uses = s->sets.uses + (size_t)block->id * s->sets.row, *defs = s->sets.defs + (size_t)block->id * s->sets.row;
-
     for (const struct ct_insn *insn = block->first; insn; insn = insn->next) {
         for (uint32_t i = 0; i < insn->n_operands; i++) {
-            const uint32_t number = s->number[insn->operands[i].i];
+            const ct_value value = insn->operands[i];
 
-            if (number && !has_bit(defs, number - 1))
-                set_bit(uses, number - 1);
+            if (!value.i || (s->defs[value.i] && s->defs[value.i]->block == block))
+                continue;
+            if (!s->exposed[value.i])
+                *CT_PUSH(s->scratch, &s->values) = value;
+            add_block(s, &s->exposed[value.i], block);
         }
         for (uint32_t r = 0; r < insn->n_results; r++)
-            if (s->number[insn->results[r].i])
-                set_bit(defs, s->number[insn->results[r].i] - 1);
+            if (insn->results[r].i)
+                add_block(s, &s->defs[insn->results[r].i], block);
     }
 }
 
-/* live_in = uses, and what is live into a successor and not defined here. Whether the set changed. */
-static bool update(struct search *s, const struct ct_block *block)
+static bool is_live_in(struct search *s, ct_value value, const struct ct_block *block)
 {
-    const size_t at = (size_t)block->id * s->sets.row;
-    bool changed = false;
+    uint32_t n = 0;
 
-    for (uint32_t w = 0; w < s->sets.row; w++) {
-        uint64_t bits = 0;
-
-        for (uint32_t i = 0; i < block->n_succs; i++)
-            bits |= s->sets.live_in[(size_t)block->succs[i]->id * s->sets.row + w];
-        bits = s->sets.uses[at + w] | (bits & ~s->sets.defs[at + w]);
-        changed |= bits != s->sets.live_in[at + w];
-        s->sets.live_in[at + w] = bits;
+    for (const struct block_list *item = s->defs[value.i]; item; item = item->next)
+        s->writes[item->block->id] = value.i;
+    for (const struct block_list *item = s->exposed[value.i]; item; item = item->next) {
+        s->live[item->block->id] = value.i;
+        s->work[n++] = item->block;
     }
-    return changed;
+    while (n && s->live[block->id] != value.i) {
+        const struct ct_block *at = s->work[--n];
+
+        for (uint32_t p = 0; p < at->preds.n; p++) {
+            struct ct_block *pred = at->preds.v[p];
+
+            if (s->writes[pred->id] == value.i || s->live[pred->id] == value.i)
+                continue;
+            s->live[pred->id] = value.i;
+            s->work[n++] = pred;
+        }
+    }
+    return s->live[block->id] == value.i;
 }
 
 ct_value *ct_find_live(struct ct_fn *fn, const struct ct_block *block, uint32_t *out_count)
 {
     struct search s = {.fn = fn, .scratch = &fn->compilation->scratch};
-    const size_t n = fn->blocks.n;
     ct_value *live;
 
-    s.number = CT_ARENA_ARRAY(s.scratch, uint32_t, fn->values.n);
-    find_upward_exposed(&s);
-    s.sets.row = (s.values.n + 63) / 64;
-    s.sets.uses = CT_ARENA_ARRAY(s.scratch, uint64_t, n *s.sets.row);
-    s.sets.defs = CT_ARENA_ARRAY(s.scratch, uint64_t, n *s.sets.row);
-    s.sets.live_in = CT_ARENA_ARRAY(s.scratch, uint64_t, n *s.sets.row);
-    for (uint32_t b = 0; b < n; b++)
-        fill_sets(&s, fn->blocks.v[b]);
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t b = fn->blocks.n; b-- > 0;)
-            changed |= update(&s, fn->blocks.v[b]);
-    }
+    ct_fn_compute_preds(fn);
+    s.defs = CT_ARENA_ARRAY(s.scratch, struct block_list *, fn->values.n);
+    s.exposed = CT_ARENA_ARRAY(s.scratch, struct block_list *, fn->values.n);
+    s.writes = CT_ARENA_ARRAY(s.scratch, uint32_t, fn->blocks.n);
+    s.live = CT_ARENA_ARRAY(s.scratch, uint32_t, fn->blocks.n);
+    s.work = CT_ARENA_ARRAY(s.scratch, struct ct_block *, fn->blocks.n);
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        list_accesses(&s, fn->blocks.v[b]);
     live = CT_ARENA_ARRAY(s.scratch, ct_value, s.values.n + 1);
     *out_count = 0;
     for (uint32_t i = 0; i < s.values.n; i++)
-        if (has_bit(s.sets.live_in + (size_t)block->id * s.sets.row, i))
+        if (is_live_in(&s, s.values.v[i], block))
             live[(*out_count)++] = s.values.v[i];
     return live;
 }

@@ -28,13 +28,28 @@ struct reached {
     uint32_t levels; /* bit d: the block is reached in the next iteration of a loop of depth d; bit 0: in the same iteration of all loops */
 };
 
+/* Points of one kind among those that were reached: `differ` if lanes at two of them may not be the same lanes. */
+struct reached_kind {
+    const struct ct_insn *insn;
+    uint32_t chain;
+    bool differ, divergent;
+};
+
+struct chain_end { /* indexed by value, the mask; see number_chains_from */
+    uint32_t start, chain;
+};
+
 struct proof {
     struct ct_fn *fn;
     struct ct_arena *scratch;
     const bool *divergent;
     bool barriers_only;
-    bool *full;        /* indexed by value: the constant mask of all lanes */
-    uint32_t *visited; /* indexed by block id: levels */
+    bool *full;      /* indexed by value: the constant mask of all lanes */
+    uint32_t *chain; /* indexed by block id: see number_chains_from */
+    uint32_t n_chains;
+    CT_VEC(struct reached_kind) kinds;
+    uint32_t *visited;               /* indexed by block id: levels */
+    const struct ct_block **seen_in; /* indexed by block id: head of the loop in which the block was last seen */
     CT_VEC(struct ct_block *) touched;
     CT_VEC(struct reached) reached;
     CT_VEC(struct reached) work; /* one level each */
@@ -62,6 +77,18 @@ static bool is_anchor(const struct proof *p, const struct ct_insn *insn)
     return insn->op == CT_OP_BARRIER || p->full[mask_of(insn).i];
 }
 
+/* activemask has no mask, but takes whichever lanes are there. */
+static bool has_mask(const struct ct_insn *insn)
+{
+    return ct_is_warp_op(insn->op) && insn->op != CT_OP_ACTIVEMASK;
+}
+
+/* The next block of straight-line code, or NULL. */
+static struct ct_block *follower(const struct ct_block *block)
+{
+    return block->n_succs == 1 && block->succs[0]->preds.n == 1 ? block->succs[0] : NULL;
+}
+
 static void find_full_masks(struct proof *p)
 {
     for (uint32_t v = 1; v < p->fn->values.n; v++)
@@ -81,39 +108,43 @@ static void find_full_masks(struct proof *p)
     }
 }
 
-static bool assigns(const struct ct_block *block, ct_value value)
+/* Straight-line code under one mask: the lanes that reach the first of its points also reach the others. Gives the points of one such
+ * chain a number. `start`: a block that no other one precedes in straight-line code; `last`: by mask, the last point of a chain that may
+ * go on, valid for this start. */
+static void number_chains_from(struct proof *p, struct ct_block *start, struct chain_end *last)
 {
-    for (const struct ct_insn *insn = block->first; insn; insn = insn->next)
-        for (uint32_t i = 0; i < insn->n_results; i++)
-            if (insn->results[i].i == value.i)
-                return true;
-    return false;
-}
+    for (struct ct_block *block = start; block; block = follower(block)) {
+        struct chain_end *end = has_mask(block->first) ? &last[mask_of(block->first).i] : NULL;
 
-/* Whether straight-line code under one mask leads from one point to the other: then the lanes that reach the first also reach the
- * second. */
-static bool follows(struct ct_block *from, const struct ct_block *to)
-{
-    const ct_value mask = mask_of(from->first);
-
-    while (from != to) {
-        if (from->n_succs != 1 || from->succs[0]->preds.n != 1 || assigns(from, mask))
-            return false;
-        from = from->succs[0];
+        if (end && end->start == start->id + 1)
+            p->chain[block->id] = end->chain;
+        else
+            p->chain[block->id] = ++p->n_chains;
+        if (end)
+            *end = (struct chain_end){start->id + 1, p->chain[block->id]};
+        for (const struct ct_insn *insn = block->first; insn; insn = insn->next)
+            for (uint32_t i = 0; i < insn->n_results; i++)
+                last[insn->results[i].i].start = 0; /* another mask from here on */
     }
-    return mask_of(to->first).i == mask.i;
 }
 
-/* Whether lanes at these two points might be paired with each other. */
-static bool may_meet(const struct proof *p, struct ct_block *a, struct ct_block *b)
+static void number_chains(struct proof *p)
 {
-    const struct ct_insn *x = a->first, *y = b->first;
+    struct chain_end *last = CT_ARENA_ARRAY(p->scratch, struct chain_end, p->fn->values.n);
 
-    if (x->op != y->op || (!p->divergent[a->id] && !p->divergent[b->id]))
-        return false;
-    if (x->op == CT_OP_BARRIER)
-        return true;
-    return x->mode == y->mode && x->type == y->type && x->operation == y->operation && !follows(a, b) && !follows(b, a);
+    for (uint32_t b = 0; b < p->fn->blocks.n; b++) {
+        struct ct_block *block = p->fn->blocks.v[b];
+
+        if (block->preds.n != 1 || follower(block->preds.v[0]) != block)
+            number_chains_from(p, block, last);
+    }
+}
+
+static bool is_same_kind(const struct ct_insn *x, const struct ct_insn *y)
+{
+    if (x->op != y->op || x->op == CT_OP_BARRIER)
+        return x->op == y->op;
+    return x->mode == y->mode && x->type == y->type && x->operation == y->operation;
 }
 
 /* ---- loops ---- */
@@ -178,17 +209,37 @@ static void traverse(struct proof *p, const struct ct_block *start)
             *CT_PUSH(p->scratch, &p->reached) = (struct reached){p->touched.v[i], p->visited[p->touched.v[i]->id]};
 }
 
+static struct reached_kind *find_kind(struct proof *p, const struct ct_insn *insn)
+{
+    for (uint32_t i = 0; i < p->kinds.n; i++, p->steps++)
+        if (is_same_kind(p->kinds.v[i].insn, insn))
+            return &p->kinds.v[i];
+    *CT_PUSH(p->scratch, &p->kinds) = (struct reached_kind){.insn = insn};
+    return &p->kinds.v[p->kinds.n - 1];
+}
+
+/* Whether lanes at this point might be paired with those at another one. */
+static bool may_meet_another(struct proof *p, const struct ct_block *block)
+{
+    struct reached_kind *kind = find_kind(p, block->first);
+
+    kind->differ |= kind->chain && (block->first->op == CT_OP_BARRIER || kind->chain != p->chain[block->id]);
+    kind->divergent |= p->divergent[block->id];
+    kind->chain = p->chain[block->id];
+    return kind->differ && kind->divergent;
+}
+
 static bool stay_together_from(struct proof *p, const struct ct_block *start)
 {
     traverse(p, start);
+    p->kinds.n = 0;
     for (uint32_t i = 0; i < p->reached.n; i++) {
         const struct reached *a = &p->reached.v[i];
 
         if (p->divergent[a->block->id] && (a->levels & (a->levels - 1)))
             return false;
-        for (uint32_t j = 0; j < i; j++, p->steps++)
-            if (may_meet(p, a->block, p->reached.v[j].block))
-                return false;
+        if (may_meet_another(p, a->block))
+            return false;
     }
     return p->steps < MAX_STEPS;
 }
@@ -197,7 +248,6 @@ static bool stay_together_from(struct proof *p, const struct ct_block *start)
 static bool has_iteration_without_anchor(struct proof *p, const struct ct_block *head)
 {
     CT_VEC(const struct ct_block *) work = {0};
-    bool *seen = CT_ARENA_ARRAY(p->scratch, bool, p->fn->blocks.n);
 
     *CT_PUSH(p->scratch, &work) = head;
     while (work.n) {
@@ -211,9 +261,10 @@ static bool has_iteration_without_anchor(struct proof *p, const struct ct_block 
 
             if (to == head)
                 return true;
-            if (seen[to->id] || loop_at_depth(to, head->loop_depth) != head)
+            if (p->seen_in[to->id] == head || loop_at_depth(to, head->loop_depth) != head)
                 continue;
-            seen[to->id] = true;
+            p->seen_in[to->id] = head;
+            p->steps++;
             *CT_PUSH(p->scratch, &work) = to;
         }
     }
@@ -232,7 +283,6 @@ static bool iterations_are_separated(struct proof *p)
             continue;
         for (const struct ct_block *head = block->loop_head; head && !checked[head->id]; head = head->loop_parent) {
             checked[head->id] = true;
-            p->steps += p->fn->blocks.n;
             if (head->loop_depth > MAX_DEPTH || p->steps > MAX_STEPS || has_iteration_without_anchor(p, head))
                 return false;
         }
@@ -246,7 +296,10 @@ static bool prove(struct ct_fn *fn, const bool *divergent, bool barriers_only)
 
     p.full = CT_ARENA_ARRAY(p.scratch, bool, fn->values.n + 1);
     p.visited = CT_ARENA_ARRAY(p.scratch, uint32_t, fn->blocks.n);
+    p.chain = CT_ARENA_ARRAY(p.scratch, uint32_t, fn->blocks.n);
+    p.seen_in = CT_ARENA_ARRAY(p.scratch, const struct ct_block *, fn->blocks.n);
     find_full_masks(&p);
+    number_chains(&p);
     if (!iterations_are_separated(&p) || !stay_together_from(&p, fn->blocks.v[0]))
         return false;
     for (uint32_t b = 0; b < fn->blocks.n; b++) {

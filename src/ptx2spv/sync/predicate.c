@@ -30,11 +30,19 @@ struct predication {
     const bool *divergent;   /* indexed by block id */
     uint32_t *part;          /* indexed by block id: number of the connected divergent part with points that contains the block; 0: none */
     uint32_t n_parts;
-    bool *cut;                       /* indexed by block id: a piece begins here */
-    uint32_t *owner;                 /* indexed by block id: id of the block at which its piece begins; its own id outside of all parts */
-    struct ct_block **join;          /* indexed by owner's id: where its piece ends */
-    struct ct_block **head;          /* indexed by part: its entry */
+    bool *is_spread;        /* indexed by block id: its successors are in the parts to which they belong */
+    bool *cut;              /* indexed by block id: a piece begins here */
+    uint32_t *owner;        /* indexed by block id: id of the block at which its piece begins; its own id outside of all parts */
+    struct ct_block **join; /* indexed by owner's id: where its piece ends */
+    struct ct_block **head; /* indexed by part: its entry */
+    /* Lists in reverse postorder; NULL ends a list. first_piece: indexed by part, its pieces outside of loops with cuts. inner_piece: indexed
+     * by the id of a loop's header, the pieces in that loop. next_piece: indexed by block id. */
+    struct ct_block **first_piece, **inner_piece, **next_piece;
+    struct touching {
+        CT_VEC(struct ct_block *) blocks;
+    } *touching;                     /* indexed by part: the blocks in it, and those that branch into it, in reverse postorder */
     CT_VEC(struct ct_block *) exits; /* of the current part, to blocks outside */
+    uint32_t *exit_of;               /* indexed by block id: the last part that has this exit */
     bool ends;                       /* threads end in the current part */
     ct_value next, any_slot;         /* registers */
 };
@@ -73,8 +81,9 @@ static void spread_part(struct predication *p, struct ct_block *first)
             struct ct_block *pred = block->preds.v[i];
 
             take_into_part(p, &work, pred);
-            for (uint32_t s = 0; s < pred->n_succs; s++)
+            for (uint32_t s = 0; !p->is_spread[pred->id] && s < pred->n_succs; s++)
                 take_into_part(p, &work, pred->succs[s]);
+            p->is_spread[pred->id] = true;
         }
     }
 }
@@ -237,28 +246,38 @@ static const struct ct_block *loop_around(const struct predication *p, const str
     return head && p->part[head->id] == p->part[block->id] ? head : NULL;
 }
 
-static void place_pieces(struct predication *p, struct ct_cursor *at, uint32_t part, const struct ct_block *around);
+static void list_pieces(struct predication *p)
+{
+    for (uint32_t i = p->n; i-- > 0;) {
+        struct ct_block *block = p->order[i];
+        const struct ct_block *around = loop_around(p, block);
+        struct ct_block **list = around ? &p->inner_piece[around->id] : &p->first_piece[p->part[block->id]];
 
-static void place_loop(struct predication *p, struct ct_cursor *at, struct ct_block *block, uint32_t part)
+        if (!p->cut[block->id])
+            continue;
+        p->next_piece[block->id] = *list;
+        *list = block;
+    }
+}
+
+static void place_pieces(struct predication *p, struct ct_cursor *at, struct ct_block *first);
+
+static void place_loop(struct predication *p, struct ct_cursor *at, struct ct_block *block)
 {
     struct ct_block *again = ct_block_create(p->fn), *done = ct_block_create(p->fn);
 
     jump_and_enter(at, again);
     place_piece(p, at, block);
-    place_pieces(p, at, part, block);
+    place_pieces(p, at, p->inner_piece[block->id]);
     ct_cursor_branch(at, ct_exchange_any(at, p->any_slot, ct_equals(at, p->next, block->id)), again, done);
     ct_cursor_enter(at, done);
 }
 
-static void place_pieces(struct predication *p, struct ct_cursor *at, uint32_t part, const struct ct_block *around)
+static void place_pieces(struct predication *p, struct ct_cursor *at, struct ct_block *first)
 {
-    for (uint32_t i = 0; i < p->n; i++) {
-        struct ct_block *block = p->order[i];
-
-        if (p->part[block->id] != part || !p->cut[block->id] || loop_around(p, block) != around)
-            continue;
+    for (struct ct_block *block = first; block; block = p->next_piece[block->id]) {
         if (block->loop_head == block)
-            place_loop(p, at, block, part);
+            place_loop(p, at, block);
         else
             place_piece(p, at, block);
     }
@@ -277,11 +296,11 @@ static struct ct_block *make_hop(struct predication *p, const struct ct_block *f
     return hop;
 }
 
-static void note_exit(struct predication *p, struct ct_block *to)
+static void note_exit(struct predication *p, struct ct_block *to, uint32_t part)
 {
-    for (uint32_t i = 0; i < p->exits.n; i++)
-        if (p->exits.v[i] == to)
-            return;
+    if (p->exit_of[to->id] == part)
+        return;
+    p->exit_of[to->id] = part;
     *CT_PUSH(p->scratch, &p->exits) = to;
 }
 
@@ -299,14 +318,23 @@ static bool is_in(const struct predication *p, const struct ct_block *block, uin
     return block->id < p->n && p->part[block->id] == part;
 }
 
-/* Whether the block is in the part or branches into it. */
-static bool touches(const struct predication *p, const struct ct_block *block, uint32_t part)
+static void note_touching(struct predication *p, struct ct_block *block, uint32_t part)
 {
-    bool found = is_in(p, block, part);
+    struct touching *touching = &p->touching[part];
 
-    for (uint32_t s = 0; s < block->n_succs; s++)
-        found |= is_in(p, block->succs[s], part);
-    return found;
+    if (part && !(touching->blocks.n && touching->blocks.v[touching->blocks.n - 1] == block))
+        *CT_PUSH(p->scratch, &touching->blocks) = block;
+}
+
+static void list_touching(struct predication *p)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        struct ct_block *block = p->order[i];
+
+        note_touching(p, block, p->part[block->id]);
+        for (uint32_t s = 0; s < block->n_succs; s++)
+            note_touching(p, block, p->part[block->succs[s]->id]);
+    }
 }
 
 /* Redirects the edges that lead into the part, out of it, past it, or from piece to piece. */
@@ -323,7 +351,7 @@ static void redirect_edges(struct predication *p, struct ct_block *block, uint32
         if (!leads_out && !p->cut[to->id])
             continue; /* an edge within a piece */
         if (leads_out)
-            note_exit(p, to);
+            note_exit(p, to, part);
         block->succs[s] = make_hop(p, block, to, part);
     }
 }
@@ -353,10 +381,9 @@ static void place_part(struct predication *p, uint32_t part)
     p->head[part] = at.block;
     p->exits.n = 0;
     p->ends = false;
-    place_pieces(p, &at, part, NULL);
-    for (uint32_t i = 0; i < p->n; i++)
-        if (touches(p, p->order[i], part))
-            redirect_edges(p, p->order[i], part);
+    place_pieces(p, &at, p->first_piece[part]);
+    for (uint32_t i = 0; i < p->touching[part].blocks.n; i++)
+        redirect_edges(p, p->touching[part].blocks.v[i], part);
     place_exits(p, &at);
 }
 
@@ -370,9 +397,17 @@ void ct_predicate(struct ct_cursor *entry, struct ct_exchange *x, const bool *di
     p.cut = CT_ARENA_ARRAY(p.scratch, bool, p.n);
     p.owner = CT_ARENA_ARRAY(p.scratch, uint32_t, p.n);
     p.join = CT_ARENA_ARRAY(p.scratch, struct ct_block *, p.n);
+    p.is_spread = CT_ARENA_ARRAY(p.scratch, bool, p.n);
     find_parts(&p);
     p.head = CT_ARENA_ARRAY(p.scratch, struct ct_block *, (size_t)p.n_parts + 1);
+    p.first_piece = CT_ARENA_ARRAY(p.scratch, struct ct_block *, (size_t)p.n_parts + 1);
+    p.inner_piece = CT_ARENA_ARRAY(p.scratch, struct ct_block *, p.n);
+    p.next_piece = CT_ARENA_ARRAY(p.scratch, struct ct_block *, p.n);
+    p.touching = CT_ARENA_ARRAY(p.scratch, struct touching, (size_t)p.n_parts + 1);
+    p.exit_of = CT_ARENA_ARRAY(p.scratch, uint32_t, fn->blocks.n);
     find_pieces(&p);
+    list_pieces(&p);
+    list_touching(&p);
     p.next = ct_copy(entry, ct_const32(entry, ENDED));
     p.any_slot = ct_copy(entry, ct_const32(entry, 0));
     for (uint32_t part = 1; part <= p.n_parts; part++)
