@@ -279,7 +279,126 @@ static void write_fused64(struct text *text, unsigned n)
     write_fused(text, n, "f64");
 }
 
-enum form { COLLECTIVE, NATIVE };
+/* Shuffles that only some threads reach, all of them under the mask of all lanes. */
+static void write_conditional_shuffles(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text,
+            "setp.eq.u32 %%p1, %%r2, %u;\n@%%p1 bra L%u;\nshfl.sync.down.b32 %%r1, %%r1, 1, 31, -1;\nL%u:\nadd.u32 %%r1, %%r1, %%r2;\n", i,
+            i, i);
+    end_kernel(text);
+}
+
+/* The lanes meet between the shuffles, so no two shuffles can be paired, and the kernel can be predicated. */
+static void write_separated_shuffles(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text,
+            "setp.eq.u32 %%p1, %%r2, %u;\n@%%p1 bra L%u;\nshfl.sync.down.b32 %%r1, %%r1, 1, 31, -1;\nL%u:\nbar.warp.sync -1;\n"
+            "add.u32 %%r1, %%r1, %%r2;\n",
+            i, i, i);
+    end_kernel(text);
+}
+
+/* As compilers write it: a register for each value. */
+static void write_named_shuffles(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    add(text, ".reg .u32 %%v<%u>, %%w<%u>;\n.reg .pred %%q<%u>;\nmov.u32 %%v0, %%r1;\n", n + 1, n, n);
+    for (unsigned i = 0; i < n; i++)
+        add(text,
+            "mov.u32 %%v%u, %%v%u;\nsetp.eq.u32 %%q%u, %%r2, %u;\n@%%q%u bra L%u;\nshfl.sync.down.b32 %%w%u, %%v%u, 1, 31, -1;\n"
+            "add.u32 %%v%u, %%v%u, %%w%u;\nL%u:\n",
+            i + 1, i, i, i, i, i, i, i, i + 1, i, i, i);
+    add(text, "mov.u32 %%r1, %%v%u;\n", n);
+    end_kernel(text);
+}
+
+/* Under the mask of the lanes that are there. */
+static void write_active_shuffles(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text,
+            "setp.eq.u32 %%p1, %%r2, %u;\n@%%p1 bra L%u;\nactivemask.b32 %%r3;\nshfl.sync.down.b32 %%r1, %%r1, 1, 31, %%r3;\nL%u:\n"
+            "add.u32 %%r1, %%r1, %%r2;\n",
+            i, i, i);
+    end_kernel(text);
+}
+
+static void write_polls(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text,
+            "setp.ne.u32 %%p1, %%r2, %u;\n@%%p1 bra L%u;\nst.volatile.global.u32 [%%rd1+%u], 5;\nL%u:\n"
+            "ld.volatile.global.u32 %%r3, [%%rd1+%u];\nsetp.eq.u32 %%p1, %%r3, 0;\n@%%p1 bra L%u;\nadd.u32 %%r1, %%r1, %%r3;\n",
+            i, i, 4 * i, i, 4 * i, i);
+    end_kernel(text);
+}
+
+/* Barriers of a part of the block. */
+static void write_counted_barriers(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "bar.sync %u, 64;\nadd.u32 %%r1, %%r1, %%r2;\n", i % 16);
+    end_kernel(text);
+}
+
+static void write_exits(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "mad.lo.u32 %%r1, %%r1, 3, %%r2;\nsetp.eq.u32 %%p1, %%r2, %u;\n@%%p1 bra OUT;\n", i);
+    add(text, "OUT:\n");
+    end_kernel(text);
+}
+
+static void write_working_exits(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "mad.lo.u32 %%r1, %%r1, 3, %%r2;\nsetp.ne.u32 %%p1, %%r2, %u;\n@%%p1 bra L%u;\nadd.u32 %%r1, %%r1, 7;\nbra OUT;\nL%u:\n",
+            i, i, i);
+    add(text, "OUT:\n");
+    end_kernel(text);
+}
+
+static void write_returns(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "mad.lo.u32 %%r1, %%r1, 3, %%r2;\nsetp.eq.u32 %%p1, %%r2, %u;\n@%%p1 ret;\n", i);
+    end_kernel(text);
+}
+
+/* Exits to labels of their own in reverse order, so that each one is within all earlier ones. */
+static void write_nested(struct text *text, unsigned n, const char *innermost)
+{
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "mad.lo.u32 %%r1, %%r1, 3, %%r2;\nsetp.eq.u32 %%p1, %%r2, %u;\n@%%p1 bra L%u;\n", i, i);
+    add(text, "%s", innermost);
+    for (unsigned i = n; i-- > 0;)
+        add(text, "L%u:\nadd.u32 %%r1, %%r1, %u;\n", i, i);
+    end_kernel(text);
+}
+
+static void write_nested_exits(struct text *text, unsigned n)
+{
+    write_nested(text, n, "");
+}
+
+/* A barrier that only some threads reach. */
+static void write_nested_barrier(struct text *text, unsigned n)
+{
+    write_nested(text, n, "bar.sync 0;\n");
+}
+
+enum form { COLLECTIVE, PREDICATED, RESUMED, NATIVE };
 
 static const struct shape {
     const char *name;
@@ -300,15 +419,37 @@ static const struct shape {
     /* a tenth of what they took when each was expanded in the kernel */
     {"fma.rn.f32", write_fused32, 4000, COLLECTIVE, 27 * 1024 / 10},
     {"fma.rn.f64", write_fused64, 4000, COLLECTIVE, 105 * 1024 / 10},
+    {"conditional shuffles", write_conditional_shuffles, 1000, COLLECTIVE, 0},
+    {"conditional shuffles, predicated", write_separated_shuffles, 1000, PREDICATED, 0},
+    {"conditional shuffles, resumed", write_conditional_shuffles, 1000, RESUMED, 0},
+    {"conditional shuffles, native", write_conditional_shuffles, 2000, NATIVE, 0},
+    {"the same, a register each", write_named_shuffles, 1000, RESUMED, 0},
+    {"activemask and shuffles", write_active_shuffles, 500, COLLECTIVE, 0},
+    {"activemask, predicated", write_active_shuffles, 500, PREDICATED, 0},
+    {"activemask, resumed", write_active_shuffles, 500, RESUMED, 0},
+    {"activemask, native", write_active_shuffles, 1000, NATIVE, 0},
+    {"polling loops", write_polls, 1000, COLLECTIVE, 0},
+    {"polling loops, native", write_polls, 2000, NATIVE, 0},
+    {"counted barriers, resumed", write_counted_barriers, 1000, RESUMED, 0},
+    {"counted barriers, native", write_counted_barriers, 1000, NATIVE, 0},
+    {"early exits", write_exits, 2000, COLLECTIVE, 0},
+    {"early exits with work", write_working_exits, 2000, COLLECTIVE, 0},
+    {"early returns", write_returns, 2000, COLLECTIVE, 0},
+    {"exits to nested labels", write_nested_exits, 2000, COLLECTIVE, 0},
+    {"the same around a barrier", write_nested_barrier, 2000, COLLECTIVE, 0},
 };
 
 /* ---- measurement ---- */
 
 static struct ptx2spv_target target_of(enum form form)
 {
+    static const enum ptx2spv_sync_form sync_forms[] = {
+        [PREDICATED] = PTX2SPV_SYNC_PREDICATED, [RESUMED] = PTX2SPV_SYNC_RESUMED, [NATIVE] = PTX2SPV_SYNC_CHEAPEST};
+
     return (struct ptx2spv_target){
         .dialect = PTX2SPV_VULKAN,
         .warp_form = form == NATIVE ? PTX2SPV_WARP_NATIVE : PTX2SPV_WARP_COLLECTIVE,
+        .sync_form = sync_forms[form],
         .subgroup_size = form == NATIVE ? 32 : 8,
         .push_constant_bytes = 256,
         .shared_bytes = 32768,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Long flat code compiles, to modules that are valid, that grow with the code, and whose constructs are nested less deep than the 80 levels
- * of llvmpipe (Mesa, LP_MAX_TGSI_NESTING). What they compute is tested by programs.flat. */
+ * of llvmpipe (Mesa, LP_MAX_TGSI_NESTING). What they compute is tested by programs.flat, and how
+ * the compiler's time grows by ptx.growth. */
 #include "cuttle/ptx2spv.h"
 
 #include "spirv_machine.h"
@@ -13,7 +14,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <string.h>
-#include <time.h>
 
 #define NESTING_MAX 80
 
@@ -34,19 +34,16 @@ static const struct ptx2spv_target target = {
     .memory_model_device_scope = 1,
 };
 
-/* Returns the seconds that the compiler took. */
-static double compile(enum flat_code_kind kind, unsigned n, struct ptx2spv_kernel *out)
+static void compile(enum flat_code_kind kind, unsigned n, struct ptx2spv_kernel *out)
 {
     char *text = flat_code_text(kind, n);
     struct ptx2spv_module *module;
-    const clock_t start = clock();
 
     assert_int_equal(ptx2spv_module_create(text, strlen(text), NULL, &module), PTX2SPV_OK);
     if (ptx2spv_kernel_compile(module, 0, &target, NULL, out) != PTX2SPV_OK)
         fail_msg("%u %s are refused", n, flat_codes[kind].name);
     ptx2spv_module_destroy(module);
     free(text);
-    return (double)(clock() - start) / CLOCKS_PER_SEC;
 }
 
 /* How many constructs are nested: a merge instruction begins one, the label of its merge block ends it. */
@@ -87,41 +84,10 @@ static void test_it_compiles(void **state)
     }
 }
 
-/* The best of three, since other processes run at the same time. */
-static double time_of(enum flat_code_kind kind, unsigned n)
-{
-    double best = 1e9;
-
-    for (int i = 0; i < 3; i++) {
-        struct ptx2spv_kernel kernel;
-        const double seconds = compile(kind, n, &kernel);
-
-        best = seconds < best ? seconds : best;
-        ptx2spv_kernel_finish(&kernel);
-    }
-    return best;
-}
-
-/* The limit is that of an exponent of 1.5: a quadratic step would exceed it. */
-static void test_time_is_linear(void **state)
-{
-    static const enum flat_code_kind kinds[] = {FLAT_EXITS, FLAT_RETURNS, FLAT_REVERSE};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const enum flat_code_kind kind = kinds[i];
-        const double small = time_of(kind, STEPS), large = time_of(kind, 4 * STEPS);
-
-        if (large > 8 * small)
-            fail_msg("%s: %.3f s, and %.3f s for four times as many", flat_codes[kind].name, small, large);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_compiles),
-        cmocka_unit_test(test_time_is_linear),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
