@@ -36,7 +36,7 @@ CUresult CUDAAPI cuGraphDestroy(CUgraph hGraph)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_graph_destroy_handle(graph);
+    r = ct_graph_destroy(graph);
     ct_graph_release(graph);
     return r;
 }

@@ -24,7 +24,7 @@ static CUresult add_node(CUgraphNode *out, CUgraph handle, const struct ct_depen
         return r;
     if (!out)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "phGraphNode is NULL");
-    else if ((r = ct_node_params_init(&params, &given)) == CUDA_SUCCESS &&
+    else if ((r = ct_graph_params_init(&params, &given)) == CUDA_SUCCESS &&
              (r = ct_graph_add_node(graph, dependencies, &params, out)) != CUDA_SUCCESS)
         ct_node_params_finish(&params);
     ct_graph_release(graph);
@@ -39,7 +39,7 @@ static CUresult set_params(CUgraphNode handle, CUgraphNodeParams given)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if ((r = ct_node_params_init(&params, &given)) == CUDA_SUCCESS && (r = ct_graph_node_set_params(node, &params)) != CUDA_SUCCESS)
+    if ((r = ct_graph_params_init(&params, &given)) == CUDA_SUCCESS && (r = ct_graph_node_set_params(node, &params)) != CUDA_SUCCESS)
         ct_node_params_finish(&params);
     ct_graph_node_release(node);
     return r;
@@ -53,7 +53,7 @@ static CUresult set_params_in(struct ct_graph_exec *exec, CUgraphNode handle, CU
 
     if (r != CUDA_SUCCESS)
         return r;
-    if ((r = ct_node_params_init(&params, &given)) == CUDA_SUCCESS && (r = ct_graph_exec_set_params(exec, node, &params)) != CUDA_SUCCESS)
+    if ((r = ct_graph_params_init(&params, &given)) == CUDA_SUCCESS && (r = ct_graph_exec_set_params(exec, node, &params)) != CUDA_SUCCESS)
         ct_node_params_finish(&params);
     ct_graph_node_release(node);
     return r;

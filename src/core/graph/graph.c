@@ -33,10 +33,25 @@ static uint64_t next_id(void)
 
 /* ---- graphs ---- */
 
+static void unpublish(struct ct_object *object)
+{
+    if (object->handle)
+        (void)ct_object_unpublish(object);
+}
+
 static void free_graph(struct ct_object *object)
 {
     struct ct_graph *graph = (struct ct_graph *)object;
 
+    ct_graphs_lock(); /* other threads may have found nodes by their handles */
+    for (size_t i = 0; i < graph->count; i++) {
+        graph->nodes[i]->graph = NULL;
+        unpublish(&graph->nodes[i]->object);
+    }
+    ct_graphs_unlock();
+    for (size_t i = 0; i < graph->count; i++)
+        ct_object_release(&graph->nodes[i]->object);
+    ct_user_references_finish(&graph->users);
     free(graph->nodes);
     free(graph);
 }
@@ -59,45 +74,7 @@ CUresult ct_graph_create(bool publish, struct ct_graph **out)
     return r;
 }
 
-static void unpublish(struct ct_object *object)
-{
-    if (object->handle)
-        (void)ct_object_unpublish(object);
-}
-
-/* Releases nodes that are no longer in a graph. */
-static void release_nodes(struct ct_graph_node **nodes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        ct_object_release(&nodes[i]->object);
-}
-
-void ct_graph_destroy(struct ct_graph *graph)
-{
-    struct ct_graph_node **nodes;
-    struct ct_user_references users;
-    size_t count;
-
-    ct_graphs_lock();
-    nodes = graph->nodes;
-    count = graph->count;
-    users = graph->users;
-    graph->nodes = NULL;
-    graph->count = graph->capacity = 0;
-    graph->users = (struct ct_user_references){0};
-    for (size_t i = 0; i < count; i++) {
-        nodes[i]->graph = NULL;
-        unpublish(&nodes[i]->object);
-    }
-    unpublish(&graph->object);
-    ct_graphs_unlock();
-    release_nodes(nodes, count);
-    free(nodes);
-    ct_user_references_finish(&users);
-    ct_object_release(&graph->object);
-}
-
-CUresult ct_graph_destroy_handle(struct ct_graph *graph)
+CUresult ct_graph_destroy(struct ct_graph *graph)
 {
     bool is_child;
 
@@ -108,9 +85,14 @@ CUresult ct_graph_destroy_handle(struct ct_graph *graph)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the graph belongs to a node of another graph");
     if (ct_object_unpublish(&graph->object) != CUDA_SUCCESS) /* another thread destroys it, too */
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the graph was destroyed");
-    graph->object.handle = NULL;
-    ct_graph_destroy(graph);
+    ct_object_release(&graph->object);
     return CUDA_SUCCESS;
+}
+
+void ct_graph_discard(struct ct_graph *graph)
+{
+    unpublish(&graph->object);
+    ct_object_release(&graph->object);
 }
 
 CUresult ct_graph_lookup(CUgraph handle, struct ct_graph **out)

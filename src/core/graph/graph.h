@@ -3,7 +3,7 @@
  * never held while a command is enqueued, memory is freed or a kernel is compiled. */
 #ifndef CT_CORE_GRAPH_H
 #define CT_CORE_GRAPH_H
-/* Parts: graph_edges.c, graph_clone.c, graph_dot.c. */
+/* Parts: edges.c, graph_edges.c, graph_clone.c, graph_dot.c. */
 
 #include "core/base/object.h"
 #include "node_params.h"
@@ -43,16 +43,23 @@ struct ct_graph {
     struct ct_user_references users;
 };
 
+/* The graph of a GRAPH node, which is its child; NULL for other types. */
+static inline struct ct_graph *ct_node_child_or_null(const struct ct_graph_node *node)
+{
+    return (struct ct_graph *)node->params.child;
+}
+
 /* The lock of all graphs' structure. */
 void ct_graphs_lock(void);
 void ct_graphs_unlock(void);
 
 /* Creates a graph, with a handle if `publish`. OUT_OF_MEMORY. */
 CUresult ct_graph_create(bool publish, struct ct_graph **out);
-/* Invalidates the handles of the graph and its nodes, and releases the reference of their owner. The caller holds no lock. */
-void ct_graph_destroy(struct ct_graph *graph);
-/* The same for the application. INVALID_VALUE: a node owns it, or it was destroyed already. */
-CUresult ct_graph_destroy_handle(struct ct_graph *graph);
+/* Invalidates the graph's handle and releases the reference of its owner. With the last reference, its nodes are destroyed. The caller holds no
+ * lock. INVALID_VALUE: a node owns the graph, or it was destroyed already. */
+CUresult ct_graph_destroy(struct ct_graph *graph);
+/* The same for a graph that the application has not seen, or whose handle is invalid already. */
+void ct_graph_discard(struct ct_graph *graph);
 /* The graph or node of a handle, retained. INVALID_VALUE: it does not exist; NOT_INITIALIZED. */
 CUresult ct_graph_lookup(CUgraph handle, struct ct_graph **out);
 CUresult ct_graph_node_lookup(CUgraphNode handle, struct ct_graph_node **out);
@@ -73,11 +80,16 @@ CUresult ct_graph_remove_node(struct ct_graph_node *node);
 /* Replaces the parameters of a node by others of the same type, which it takes over on success. INVALID_VALUE: another type. */
 CUresult ct_graph_node_set_params(struct ct_graph_node *node, struct ct_node_params *params);
 
+/* ---- edges.c: with the lock held ---- */
+
+struct ct_edge *ct_edge_find_or_null(const struct ct_graph_node *from, const struct ct_graph_node *to);
+/* OUT_OF_MEMORY; INVALID_VALUE: the edge exists. */
+CUresult ct_edge_add_locked(struct ct_graph_node *from, struct ct_graph_node *to, const CUgraphEdgeData *data_or_null);
+void ct_edge_remove_locked(struct ct_graph_node *from, struct ct_graph_node *to);
+void ct_edges_remove_all_locked(struct ct_graph_node *node);
+
 /* ---- graph_edges.c ---- */
 
-/* With the lock held. OUT_OF_MEMORY; INVALID_VALUE: the edge exists. */
-CUresult ct_edge_add_locked(struct ct_graph_node *from, struct ct_graph_node *to, const CUgraphEdgeData *data_or_null);
-void ct_edges_remove_all_locked(struct ct_graph_node *node);
 /* Adds or removes `count` edges, all or none. INVALID_VALUE: a node is not in the graph; an edge exists already, or does not exist. */
 CUresult ct_graph_add_edges(struct ct_graph *graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data,
                             size_t count);
@@ -100,10 +112,10 @@ bool ct_graph_sort_locked(const struct ct_graph *graph, struct ct_graph_node **o
 
 /* ---- graph_clone.c ---- */
 
+/* As ct_node_params_init; a GRAPH node gets a clone of its graph. */
+CUresult ct_graph_params_init(struct ct_node_params *out, const CUgraphNodeParams *params);
 /* Copies nodes, edges, child graphs and references to user objects. `publish`: the clone and its nodes get handles. OUT_OF_MEMORY. */
 CUresult ct_graph_clone(struct ct_graph *graph, bool publish, struct ct_graph **out);
-/* With the lock held. After a failure *out is what was cloned so far, or NULL: the caller destroys it when it has released the lock. */
-CUresult ct_graph_clone_locked(const struct ct_graph *graph, bool publish, struct ct_graph **out);
 /* With the lock held: appends a node without parameters. OUT_OF_MEMORY. */
 CUresult ct_graph_append_locked(struct ct_graph *graph, bool publish, struct ct_graph_node **out);
 /* The handle of the clone's node of which `node` is the original. INVALID_VALUE: there is none. */

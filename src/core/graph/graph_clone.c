@@ -6,6 +6,29 @@
 
 #define CT_CHANNEL "graph"
 
+static CUresult clone_locked(const struct ct_graph *graph, bool publish, struct ct_graph **out);
+
+static void adopt(struct ct_node_params *params, struct ct_graph *child)
+{
+    child->is_child = true;
+    params->child = &child->object;
+    params->given.graph.graph = child->object.handle;
+}
+
+static CUresult clone_node(const struct ct_graph_node *from, bool publish, struct ct_graph_node *node)
+{
+    CUresult r = ct_node_params_copy(&node->params, &from->params);
+    struct ct_graph *child = NULL;
+
+    node->original_id = from->id;
+    if (r != CUDA_SUCCESS || !from->params.child)
+        return r;
+    r = clone_locked(ct_node_child_or_null(from), publish, &child);
+    if (child)
+        adopt(&node->params, child);
+    return r;
+}
+
 static CUresult clone_nodes(const struct ct_graph *graph, bool publish, struct ct_graph *clone)
 {
     CUresult r = CUDA_SUCCESS;
@@ -13,10 +36,9 @@ static CUresult clone_nodes(const struct ct_graph *graph, bool publish, struct c
     for (size_t i = 0; i < graph->count && r == CUDA_SUCCESS; i++) {
         struct ct_graph_node *node;
 
-        if ((r = ct_graph_append_locked(clone, publish, &node)) != CUDA_SUCCESS)
-            return r;
-        node->original_id = graph->nodes[i]->id;
-        r = ct_node_params_copy_locked(&node->params, &graph->nodes[i]->params, publish);
+        r = ct_graph_append_locked(clone, publish, &node);
+        if (r == CUDA_SUCCESS)
+            r = clone_node(graph->nodes[i], publish, node);
     }
     return r;
 }
@@ -35,7 +57,8 @@ static CUresult clone_edges(const struct ct_graph *graph, struct ct_graph *clone
     return r;
 }
 
-CUresult ct_graph_clone_locked(const struct ct_graph *graph, bool publish, struct ct_graph **out)
+/* After a failure *out is what was cloned so far, or NULL: it is released without the lock. */
+static CUresult clone_locked(const struct ct_graph *graph, bool publish, struct ct_graph **out)
 {
     struct ct_graph *clone = NULL;
     CUresult r = ct_graph_create(publish, &clone);
@@ -56,13 +79,37 @@ CUresult ct_graph_clone(struct ct_graph *graph, bool publish, struct ct_graph **
     CUresult r;
 
     ct_graphs_lock();
-    r = ct_graph_clone_locked(graph, publish, &clone);
+    r = clone_locked(graph, publish, &clone);
     ct_graphs_unlock();
     if (r == CUDA_SUCCESS)
         *out = clone;
     else if (clone)
-        ct_graph_destroy(clone);
+        ct_graph_discard(clone);
     return r;
+}
+
+static CUresult give_child(struct ct_node_params *params)
+{
+    struct ct_graph *graph, *clone;
+    CUresult r;
+
+    if (params->given.graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "child graphs with ownership %d are not supported", (int)params->given.graph.ownership);
+    r = ct_graph_lookup(params->given.graph.graph, &graph);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_graph_clone(graph, true, &clone);
+    if (r == CUDA_SUCCESS)
+        adopt(params, clone); /* no other thread has its handle yet */
+    ct_graph_release(graph);
+    return r;
+}
+
+CUresult ct_graph_params_init(struct ct_node_params *out, const CUgraphNodeParams *given)
+{
+    CUresult r = ct_node_params_init(out, given);
+
+    return r == CUDA_SUCCESS && given->type == CU_GRAPH_NODE_TYPE_GRAPH ? give_child(out) : r;
 }
 
 CUresult ct_graph_find_in_clone(const struct ct_graph_node *node, const struct ct_graph *clone, CUgraphNode *out)

@@ -102,7 +102,7 @@ static void print_graph(const struct printer *p, const struct ct_graph *graph)
     fprintf(p->file, "  }\n");
     for (size_t i = 0; i < graph->count; i++)
         if (graph->nodes[i]->params.child)
-            print_graph(p, graph->nodes[i]->params.child);
+            print_graph(p, ct_node_child_or_null(graph->nodes[i]));
 }
 
 CUresult ct_graph_write_dot(struct ct_graph *graph, const char *path, unsigned flags)

@@ -22,7 +22,7 @@ static size_t count_nodes(const struct ct_graph *graph)
 
     for (size_t i = 0; i < graph->count; i++)
         if (graph->nodes[i]->params.child)
-            count += count_nodes(graph->nodes[i]->params.child);
+            count += count_nodes(ct_node_child_or_null(graph->nodes[i]));
     return count;
 }
 
@@ -39,7 +39,7 @@ static CUresult flatten(struct ct_graph_exec *exec, const struct ct_graph *graph
     for (size_t i = 0; i < graph->count && r == CUDA_SUCCESS; i++) {
         exec->steps[exec->n_steps++] = (struct ct_graph_step){.node = sorted[i], .id = sorted[i]->original_id};
         if (sorted[i]->params.child)
-            r = flatten(exec, sorted[i]->params.child);
+            r = flatten(exec, ct_node_child_or_null(sorted[i]));
     }
     free(sorted);
     return r;
@@ -53,7 +53,7 @@ static CUgraphNode find_handle_locked(const struct ct_graph *graph, uint64_t id)
     for (size_t i = 0; i < graph->count && !found; i++) {
         const struct ct_graph_node *node = graph->nodes[i];
 
-        found = node->id == id ? node->object.handle : node->params.child ? find_handle_locked(node->params.child, id) : NULL;
+        found = node->id == id ? node->object.handle : node->params.child ? find_handle_locked(ct_node_child_or_null(node), id) : NULL;
     }
     return found;
 }
@@ -78,7 +78,7 @@ static void free_exec(struct ct_object *object)
     struct ct_graph_exec *exec = (struct ct_graph_exec *)object;
 
     if (exec->graph)
-        ct_graph_destroy(exec->graph);
+        ct_graph_discard(exec->graph);
     if (exec->launched)
         ct_event_discard(exec->launched);
     pthread_cond_destroy(&exec->free_again);

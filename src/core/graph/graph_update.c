@@ -121,7 +121,8 @@ static bool compare_locked(const struct ct_graph *old, const struct ct_graph *ne
         result = compare_nodes(old->nodes[i], new->nodes[i]);
         if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS)
             out->errorNode = new->nodes[i]->object.handle;
-        else if (old->nodes[i]->params.child && !compare_locked(old->nodes[i]->params.child, new->nodes[i]->params.child, out))
+        else if (old->nodes[i]->params.child &&
+                 !compare_locked(ct_node_child_or_null(old->nodes[i]), ct_node_child_or_null(new->nodes[i]), out))
             return false;
     }
     out->result = result;
@@ -135,7 +136,7 @@ static void exchange_all(struct ct_graph *graph, struct ct_graph *with)
         struct ct_node_params *ours = &graph->nodes[i]->params, *theirs = &with->nodes[i]->params;
 
         if (ours->child)
-            exchange_all(ours->child, theirs->child);
+            exchange_all((struct ct_graph *)ours->child, (struct ct_graph *)theirs->child);
         else
             exchange(ours, theirs);
     }
@@ -166,7 +167,7 @@ static CUresult update(struct ct_graph_exec *exec, struct ct_graph *old, struct 
     for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++)
         r = ct_graph_step_prepare(&exec->steps[i]);
     if (clone)
-        ct_graph_destroy(clone);
+        ct_graph_discard(clone);
     return r;
 }
 
@@ -191,7 +192,7 @@ CUresult ct_graph_exec_set_child(struct ct_graph_exec *exec, const struct ct_gra
     if (r == CUDA_SUCCESS && !step->node->params.child)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the node is a %s node", ct_node_type_name(step->node->params.given.type));
     if (r == CUDA_SUCCESS)
-        r = update(exec, step->node->params.child, graph, &info);
+        r = update(exec, ct_node_child_or_null(step->node), graph, &info);
     ct_graph_exec_leave(exec);
     return r == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE ? ct_fail(CUDA_ERROR_INVALID_VALUE, "the child graph has another structure") : r;
 }

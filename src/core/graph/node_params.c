@@ -10,7 +10,6 @@
 #include "core/launch/launch.h"
 #include "core/library/function_lookup.h"
 #include "core/stream/event.h"
-#include "graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -246,25 +245,6 @@ static CUresult check_event_record(struct ct_node_params *params)
     return check_event(params->given.eventRecord.event);
 }
 
-static CUresult check_graph(struct ct_node_params *params)
-{
-    struct ct_graph *graph;
-    CUresult r = ct_graph_lookup(params->given.graph.graph, &graph);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (params->given.graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
-        r = ct_graph_clone(graph, true, &params->child);
-    else
-        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "child graphs with ownership %d are not supported", (int)params->given.graph.ownership);
-    if (r == CUDA_SUCCESS) {
-        params->child->is_child = true; /* no other thread has its handle yet */
-        params->given.graph.graph = params->child->object.handle;
-    }
-    ct_graph_release(graph);
-    return r;
-}
-
 static CUresult check_nothing(struct ct_node_params *params)
 {
     (void)params;
@@ -302,9 +282,9 @@ CUresult ct_node_params_init(struct ct_node_params *out, const CUgraphNodeParams
     return r;
 }
 
-CUresult ct_node_params_copy_locked(struct ct_node_params *out, const struct ct_node_params *params, bool publish)
+CUresult ct_node_params_copy(struct ct_node_params *out, const struct ct_node_params *params)
 {
-    CUresult r = CUDA_SUCCESS;
+    CUresult r;
 
     *out = *params;
     out->arguments = (struct ct_kernel_arguments){0};
@@ -313,13 +293,6 @@ CUresult ct_node_params_copy_locked(struct ct_node_params *out, const struct ct_
     r = ct_node_params_copy_attributes(out, params);
     if (r == CUDA_SUCCESS && params->arguments.bytes && (r = duplicate_arguments(&params->arguments, &out->arguments)) == CUDA_SUCCESS)
         point_to_arguments(out);
-    if (r == CUDA_SUCCESS && params->child) {
-        r = ct_graph_clone_locked(params->child, publish, &out->child);
-        if (r == CUDA_SUCCESS) {
-            out->child->is_child = true;
-            out->given.graph.graph = out->child->object.handle;
-        }
-    }
     return r;
 }
 
@@ -328,7 +301,10 @@ void ct_node_params_finish(struct ct_node_params *params)
     free(params->arguments.bytes);
     free(params->arguments.pointers);
     free_attributes(params);
-    if (params->child)
-        ct_graph_destroy(params->child);
+    if (params->child) {
+        if (params->child->handle)
+            (void)ct_object_unpublish(params->child);
+        ct_object_release(params->child);
+    }
     *params = (struct ct_node_params){0};
 }

@@ -6,13 +6,11 @@
 #ifndef CT_CORE_NODE_PARAMS_H
 #define CT_CORE_NODE_PARAMS_H
 
-#include "cuda.h"
+#include "core/base/object.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct ct_graph;
 
 /* The parameters of a kernel as one block, and a pointer to each, as applications get them. */
 struct ct_kernel_arguments {
@@ -32,15 +30,15 @@ struct ct_node_params {
     CUgraphNodeParams given; /* pointers in it refer to the members below */
     struct ct_kernel_arguments arguments;
     struct ct_node_attribute *attributes; /* of a kernel; NULL: none was set */
-    struct ct_graph *child;               /* of a GRAPH node, which owns it: a reference */
+    struct ct_object *child;              /* the graph of a GRAPH node, which owns it: ct_node_child_or_null (graph.h) */
 };
 
-/* Copies the parameters of a node of any supported type and validates what does not depend on the node's context. INVALID_VALUE: they are
+/* Copies the parameters of a node of any supported type, without the child graph, and validates what does not depend on the node's context. INVALID_VALUE: they are
  * invalid; NOT_SUPPORTED: nodes of this type; INVALID_HANDLE: a function or an event that does not exist; OUT_OF_MEMORY. */
 CUresult ct_node_params_init(struct ct_node_params *out, const CUgraphNodeParams *params);
-/* With the lock of graphs held. After a failure *out is valid for ct_node_params_finish, too. `publish`: child graphs get handles. */
-CUresult ct_node_params_copy_locked(struct ct_node_params *out, const struct ct_node_params *params, bool publish);
-void ct_node_params_finish(struct ct_node_params *params); /* the caller does not hold that lock */
+/* Copies everything but the child graph. After a failure *out is valid for ct_node_params_finish, too. */
+CUresult ct_node_params_copy(struct ct_node_params *out, const struct ct_node_params *params);
+void ct_node_params_finish(struct ct_node_params *params); /* the caller does not hold the lock of graphs */
 
 /* Attributes of kernels (cuGraphKernelNodeSetAttribute). INVALID_VALUE: it is not an attribute of kernels, or has an invalid value; NOT_SUPPORTED:
  * one that would change the behaviour of the launch. */
