@@ -86,35 +86,65 @@ static void fill_input(void *user)
         words[i] = 7;
 }
 
-/* A host function writes pageable memory, which is copied to the device, multiplied, and copied back: the copies must read and write it when
- * they run, not when they are enqueued. */
+/* Pageable memory is read before a launch returns, although an earlier node writes it later, and has been written when the launch returns. */
 static void copies_of_pageable_memory(void **state)
 {
     static uint32_t input[COUNT], output[COUNT];
-    const CUDA_HOST_NODE_PARAMS host = {fill_input, input};
     CUdeviceptr data = allocate(0);
     CUDA_MEMCPY3D up = copy_params(NULL, data, input, 0, BYTES), down = copy_params(output, 0, NULL, data, BYTES);
-    CUgraphNode a, b, c;
+    CUgraphNode a, b;
     CUgraphExec exec;
     CUgraph graph;
 
     (void)state;
     ok(cuGraphCreate(&graph, 0));
-    ok(cuGraphAddHostNode(&a, graph, NULL, 0, &host));
-    b = add_copy(graph, &a, 1, &up);
-    c = add_linear(graph, &b, 1, data, 6, 0);
-    add_copy(graph, &c, 1, &down);
+    a = add_copy(graph, NULL, 0, &up);
+    b = add_linear(graph, &a, 1, data, 6, 0);
+    add_copy(graph, &b, 1, &down);
     exec = instantiate(graph);
     for (unsigned round = 1; round <= 3; round++) {
-        memset(input, 0, sizeof input);
-        memset(output, 0, sizeof output);
-        launch_and_wait(exec);
-        assert_int_equal(atomic_load(&calls), round);
         for (unsigned i = 0; i < COUNT; i++)
-            assert_int_equal(output[i], 42);
+            input[i] = round + i;
+        ok(cuGraphLaunch(exec, NULL));
+        memset(input, 0, sizeof input);
+        for (unsigned i = 0; i < COUNT; i++)
+            assert_int_equal(output[i], (round + i) * 6);
     }
     ok(cuGraphExecDestroy(exec));
     ok(cuGraphDestroy(graph));
+    ok(cuMemFree(data));
+}
+
+static void host_functions_run_in_order(void **state)
+{
+    static uint32_t pageable[COUNT];
+    CUDA_HOST_NODE_PARAMS host = {fill_input, NULL};
+    CUdeviceptr data = allocate(0);
+    CUDA_MEMCPY3D up, down;
+    CUgraphNode node;
+    CUgraphExec exec;
+    CUgraph graph;
+    void *locked;
+
+    (void)state;
+    ok(cuMemAllocHost(&locked, BYTES));
+    memset(locked, 0, BYTES);
+    host.userData = locked;
+    up = copy_params(NULL, data, locked, 0, BYTES);
+    down = copy_params(pageable, 0, NULL, data, BYTES);
+    ok(cuGraphCreate(&graph, 0));
+    ok(cuGraphAddHostNode(&node, graph, NULL, 0, &host));
+    node = add_copy(graph, &node, 1, &up);
+    node = add_linear(graph, &node, 1, data, 6, 0);
+    add_copy(graph, &node, 1, &down);
+    exec = instantiate(graph);
+    launch_and_wait(exec);
+    assert_int_equal(atomic_load(&calls), 1);
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_int_equal(pageable[i], 42);
+    ok(cuGraphExecDestroy(exec));
+    ok(cuGraphDestroy(graph));
+    ok(cuMemFreeHost(locked));
     ok(cuMemFree(data));
 }
 
@@ -268,7 +298,7 @@ static void a_child_graph_is_replaced(void **state)
     ok(cuGraphExecChildGraphNodeSetParams(exec, node, other));
     launch_and_wait(exec);
     all_are(data, 7);
-    gives(CUDA_ERROR_INVALID_VALUE, cuGraphExecChildGraphNodeSetParams(exec, node, longer));
+    gives(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecChildGraphNodeSetParams(exec, node, longer));
     ok(cuGraphExecDestroy(exec));
     ok(cuGraphDestroy(graph));
     ok(cuGraphDestroy(child));
@@ -465,6 +495,7 @@ int main(void)
         cmocka_unit_test(kernels_follow_their_dependencies),
         cmocka_unit_test(launches_are_ordered),
         cmocka_unit_test(copies_of_pageable_memory),
+        cmocka_unit_test(host_functions_run_in_order),
         cmocka_unit_test(copies_between_all_kinds_of_memory),
         cmocka_unit_test(boxes_are_copied),
         cmocka_unit_test(memset_nodes_fill),

@@ -295,7 +295,24 @@ static void kernel_nodes_have_attributes(void **state)
     assert_int_equal(got.cooperative, 1);
     gives(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeSetAttribute(a, (CUkernelNodeAttrID)999, &value));
     gives(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeSetAttribute(empty, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value));
-    gives(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeGetAttribute(a, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeGetAttribute(a, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, &got));
+    if (on_cuttle()) /* NVIDIA's driver writes to the null pointer */
+        gives(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeGetAttribute(a, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, NULL));
+    ok(cuGraphDestroy(graph));
+}
+
+static void nodes_need_their_objects(void **state)
+{
+    CUDA_KERNEL_NODE_PARAMS none = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
+    CUgraphNode node;
+    CUgraph graph;
+
+    (void)state;
+    ok(cuGraphCreate(&graph, 0));
+    gives(CUDA_ERROR_INVALID_HANDLE, cuGraphAddKernelNode(&node, graph, NULL, 0, &none));
+    gives(CUDA_ERROR_INVALID_VALUE, cuGraphAddEventRecordNode(&node, graph, NULL, 0, NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, cuGraphAddEventWaitNode(&node, graph, NULL, 0, NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, cuGraphAddChildGraphNode(&node, graph, NULL, 0, NULL));
     ok(cuGraphDestroy(graph));
 }
 
@@ -392,6 +409,7 @@ int main(void)
         cmocka_unit_test(parameters_are_copied_and_read_back),
         cmocka_unit_test(kernels_that_cannot_run_are_refused),
         cmocka_unit_test(kernel_nodes_have_attributes),
+        cmocka_unit_test(nodes_need_their_objects),
         cmocka_unit_test(a_graph_is_printed),
         cmocka_unit_test(user_objects_live_as_long_as_graphs),
         cmocka_unit_test(user_objects_are_moved),

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <cmocka.h>
 
 #define ok(call) assert_int_equal(call, CUDA_SUCCESS)
@@ -118,6 +119,7 @@ static void test_results(void **state)
 
 int main(void)
 {
+    unsetenv("CUTTLE_PTX_DIR"); /* the judges limit spilled registers, of which hundreds of polling loops in a row need many */
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_results)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,6 @@
 
 #include "core/base/log.h"
 #include "core/base/process.h"
-#include "core/memory/host_memory.h"
 
 #include <stdlib.h>
 
@@ -63,7 +62,7 @@ static CUresult prepare_steps(const struct ct_graph_exec *exec, struct ct_graph 
     CUresult r = CUDA_SUCCESS;
 
     for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++) {
-        r = ct_graph_step_prepare(&exec->steps[i]);
+        r = ct_node_prepare(&exec->steps[i].node->params);
         if (r == CUDA_SUCCESS)
             continue;
         ct_graphs_lock();
@@ -221,7 +220,7 @@ static CUresult launch(struct ct_graph_exec *exec, struct ct_stream *stream)
 
     for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++)
         if (!exec->steps[i].disabled)
-            r = ct_graph_step_execute(&exec->steps[i], stream);
+            r = ct_node_execute(&exec->steps[i].node->params, stream);
     return r == CUDA_SUCCESS ? mark_launch(exec, stream) : r;
 }
 
@@ -237,25 +236,14 @@ CUresult ct_graph_exec_launch(struct ct_graph_exec *exec, struct ct_stream *stre
 
 /* ---- destruction ---- */
 
-static bool holds_memory(const struct ct_graph_exec *exec)
-{
-    bool holds = false;
-
-    for (size_t i = 0; i < exec->n_steps && !holds; i++)
-        holds = exec->steps[i].staging != NULL;
-    return holds;
-}
-
-/* If the context of the last launch was destroyed, its work is complete, and page-locked memory was freed with it. */
-static void finish_launches(struct ct_graph_exec *exec)
+/* If the context of the last launch was destroyed, its work is complete. */
+static void await_last_launch(const struct ct_graph_exec *exec)
 {
     struct ct_context *context;
 
     if (!exec->launched || ct_context_use(context = ct_event_context(exec->launched)) != CUDA_SUCCESS)
         return;
     (void)ct_event_synchronize(exec->launched);
-    for (size_t i = 0; i < exec->n_steps; i++)
-        (void)ct_host_memory_free(context, exec->steps[i].staging);
     ct_context_release(context);
 }
 
@@ -263,11 +251,10 @@ CUresult ct_graph_exec_destroy(struct ct_graph_exec *exec)
 {
     if (ct_object_unpublish(&exec->object) != CUDA_SUCCESS)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the executable graph was destroyed");
-    ct_graph_exec_enter(exec);
-    if (exec->graph->users.count || holds_memory(exec))
-        finish_launches(exec);
-    for (size_t i = 0; i < exec->n_steps; i++)
-        exec->steps[i].staging = NULL;
-    ct_graph_exec_leave(exec);
+    if (exec->graph->users.count) {
+        ct_graph_exec_enter(exec);
+        await_last_launch(exec);
+        ct_graph_exec_leave(exec);
+    }
     return CUDA_SUCCESS;
 }

@@ -13,8 +13,6 @@ struct ct_graph_step {
     struct ct_graph_node *node; /* of the clone; borrowed */
     uint64_t id;                /* of the application's node */
     bool disabled;
-    void *staging; /* page-locked memory for copies of pageable memory; NULL until needed */
-    size_t staging_bytes;
 };
 
 struct ct_graph_exec {
@@ -41,7 +39,7 @@ CUresult ct_graph_instantiate(struct ct_graph *graph, uint64_t flags, CUgraphExe
 /* INVALID_VALUE: it does not exist; NOT_INITIALIZED. */
 CUresult ct_graph_exec_lookup(CUgraphExec handle, struct ct_graph_exec **out);
 void ct_graph_exec_release(struct ct_graph_exec *exec);
-/* Invalidates the handle. Launches continue; the call waits for them only if the graph holds user objects or page-locked memory. */
+/* Invalidates the handle. Launches continue; the call waits for them only if the graph holds user objects. */
 CUresult ct_graph_exec_destroy(struct ct_graph_exec *exec);
 
 /* Enqueues all nodes in the stream, after the previous launch of the same executable graph. */
@@ -55,17 +53,17 @@ struct ct_graph_step *ct_graph_exec_step_or_null(const struct ct_graph_exec *exe
 
 /* ---- graph_execute.c ---- */
 
-/* Compiles what the step executes, in the context of its node or the current one. */
-CUresult ct_graph_step_prepare(const struct ct_graph_step *step);
-CUresult ct_graph_step_execute(struct ct_graph_step *step, struct ct_stream *stream);
+/* Compiles what the node executes, in its context or the current one. INVALID_VALUE: it has none, and no context is current. */
+CUresult ct_node_prepare(const struct ct_node_params *params);
+CUresult ct_node_execute(const struct ct_node_params *params, struct ct_stream *stream);
 
 /* ---- graph_update.c ---- */
 
 /* Replaces the parameters of a node by others of the same type, which it takes over on success. INVALID_VALUE: the node is not one of the
  * graph, or of another type. Launches that were enqueued keep the old ones. */
 CUresult ct_graph_exec_set_params(struct ct_graph_exec *exec, const struct ct_graph_node *node, struct ct_node_params *params);
-/* Replaces the parameters of the nodes of a GRAPH node's graph by those of a graph with the same structure. INVALID_VALUE: it has another
- * structure, or the node is not a GRAPH node of the graph. */
+/* Replaces the parameters of the nodes of a GRAPH node's graph by those of a graph with the same structure.
+ * GRAPH_EXEC_UPDATE_FAILURE: it has another structure; INVALID_VALUE: the node is not a GRAPH node of the graph. */
 CUresult ct_graph_exec_set_child(struct ct_graph_exec *exec, const struct ct_graph_node *node, struct ct_graph *graph);
 /* Enables or disables a kernel, copy or memset node. INVALID_VALUE: another node. */
 CUresult ct_graph_exec_set_enabled(struct ct_graph_exec *exec, const struct ct_graph_node *node, bool enabled);

@@ -8,11 +8,6 @@
 #include "core/command/command.h"
 #include "core/command/host_function.h"
 #include "core/command/launch_call.h"
-#include "core/library/function_lookup.h"
-#include "core/memory/host_memory.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define CT_CHANNEL "graph"
 
@@ -35,9 +30,8 @@ static CUfunction function_of(const struct ct_node_params *params)
     return params->given.kernel.func ? params->given.kernel.func : (CUfunction)params->given.kernel.kern;
 }
 
-static CUresult execute_kernel(struct ct_graph_step *step, struct ct_stream *stream)
+static CUresult execute_kernel(const struct ct_node_params *params, struct ct_stream *stream)
 {
-    const struct ct_node_params *params = &step->node->params;
     const struct ct_launch_shape shape = shape_of(params);
 
     return ct_launch_in_stream(function_of(params), &shape, stream, params->given.kernel.kernelParams, NULL);
@@ -49,125 +43,40 @@ static CUresult prepare_kernel(const struct ct_node_params *params)
     unsigned char room[CT_LAUNCH_ROOM_BYTES];
     struct ct_launch_command command;
     struct ct_function *function;
-    struct ct_context *context;
-    CUresult r = ct_context_lookup_or_current(params->given.kernel.ctx, &context);
+    CUresult r = ct_node_function(&params->given.kernel, &function);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if ((r = ct_function_lookup(function_of(params), context, &function)) == CUDA_SUCCESS) {
-        r = ct_launch_command_init(&command, function, &shape, params->given.kernel.kernelParams, NULL, room);
-        if (r == CUDA_SUCCESS)
-            ct_launch_command_finish(&command);
-        ct_function_release(function);
-    }
-    ct_context_release(context);
+    r = ct_launch_command_init(&command, function, &shape, params->given.kernel.kernelParams, NULL, room);
+    if (r == CUDA_SUCCESS)
+        ct_launch_command_finish(&command);
+    ct_function_release(function);
     return r;
 }
 
-/* ---- copies ---- */
+/* ---- memory ---- */
 
-/* A copy by the host, in the order of a stream, because one side is pageable memory. */
-struct host_copy {
-    char *dst;
-    const char *src;
-    uint64_t row_bytes, rows, slices, dst_pitch, src_pitch, dst_slice, src_slice;
-};
-
-static void run_host_copy(void *user, CUresult status)
-{
-    const struct host_copy copy = *(struct host_copy *)user;
-
-    free(user);
-    if (status != CUDA_SUCCESS)
-        return;
-    for (uint64_t z = 0; z < copy.slices; z++)
-        for (uint64_t y = 0; y < copy.rows; y++)
-            memmove(copy.dst + z * copy.dst_slice + y * copy.dst_pitch, copy.src + z * copy.src_slice + y * copy.src_pitch, copy.row_bytes);
-}
-
-static CUresult enqueue_host_copy(struct ct_stream *stream, const struct ct_copy *copy)
-{
-    struct host_copy *job = malloc(sizeof *job);
-    CUresult r;
-
-    if (!job)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a copy by the host");
-    *job = (struct host_copy){copy->dst.host,  copy->src.host,  copy->row_bytes, copy->rows,     copy->slices,
-                              copy->dst_pitch, copy->src_pitch, copy->dst_slice, copy->src_slice};
-    r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_HOST_FUNCTION, .host_function = {run_host_copy, job}});
-    if (r != CUDA_SUCCESS)
-        free(job);
-    return r;
-}
-
-static CUresult enqueue_copy(struct ct_stream *stream, const struct ct_copy *copy)
-{
-    return ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_COPY, .copy = {.copy = *copy, .mode = CT_COPY_ASYNC}});
-}
-
-/* Page-locked memory of the step that replaces a pageable side: rows without gaps. */
-static CUresult take_staging(struct ct_graph_step *step, const struct ct_stream *stream, const struct ct_copy *copy, struct ct_place *out)
-{
-    const uint64_t bytes = copy->row_bytes * copy->rows * copy->slices; /* less than the pageable side's span, which fits in memory */
-    CUresult r = CUDA_SUCCESS;
-
-    if (step->staging && step->staging_bytes < bytes) {
-        (void)ct_host_memory_free(stream->context, step->staging);
-        step->staging = NULL;
-    }
-    if (!step->staging)
-        r = ct_host_memory_alloc(stream->context, bytes, CU_MEMHOSTALLOC_PORTABLE, &step->staging);
-    if (r != CUDA_SUCCESS)
-        return r;
-    step->staging_bytes = bytes;
-    return ct_place_find(CT_POINTER_HOST, (uintptr_t)step->staging, bytes, out);
-}
-
-static bool is_pageable(const struct ct_place *place)
-{
-    return !place->memory;
-}
-
-/* The host must access pageable memory when the node is executed, not now: earlier nodes may write it. */
-static CUresult copy_pageable(struct ct_graph_step *step, struct ct_stream *stream, const struct ct_copy *copy)
-{
-    struct ct_copy first = *copy, second = *copy;
-    struct ct_place staging;
-    CUresult r;
-
-    if (copy->dst.host && copy->src.host)
-        return enqueue_host_copy(stream, copy);
-    if ((r = take_staging(step, stream, copy, &staging)) != CUDA_SUCCESS)
-        return r;
-    first.dst = second.src = staging;
-    first.dst_pitch = second.src_pitch = copy->row_bytes;
-    first.dst_slice = second.src_slice = copy->row_bytes * copy->rows;
-    r = is_pageable(&copy->src) ? enqueue_host_copy(stream, &first) : enqueue_copy(stream, &first);
-    if (r != CUDA_SUCCESS)
-        return r;
-    return is_pageable(&copy->src) ? enqueue_copy(stream, &second) : enqueue_host_copy(stream, &second);
-}
-
-static CUresult execute_memcpy(struct ct_graph_step *step, struct ct_stream *stream)
+/* As cuMemcpy3DAsync, also for pageable memory: it is read before the launch returns, even if an earlier node writes it, and has been written
+ * when the launch returns. NVIDIA's driver 580 does the same. */
+static CUresult execute_memcpy(const struct ct_node_params *params, struct ct_stream *stream)
 {
     const unsigned uses = ct_address_uses_begin();
     struct ct_copy_located located = {0};
     struct ct_copy_request request;
-    CUresult r = ct_copy_request_init(&step->node->params.given.memcpy.copyParams, &request);
+    CUresult r = ct_copy_request_init(&params->given.memcpy.copyParams, &request);
 
     if (r == CUDA_SUCCESS)
         r = ct_copy_request_locate(&request, &located);
     if (r == CUDA_SUCCESS)
-        r = is_pageable(&located.copy.dst) || is_pageable(&located.copy.src) ? copy_pageable(step, stream, &located.copy)
-                                                                             : enqueue_copy(stream, &located.copy);
+        r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_COPY, .copy = {.copy = located.copy, .mode = CT_COPY_ASYNC}});
     ct_address_uses_end(uses);
     ct_copy_located_finish(&located);
     return r;
 }
 
-static CUresult execute_memset(struct ct_graph_step *step, struct ct_stream *stream)
+static CUresult execute_memset(const struct ct_node_params *params, struct ct_stream *stream)
 {
-    const CUDA_MEMSET_NODE_PARAMS_v2 *given = &step->node->params.given.memset;
+    const CUDA_MEMSET_NODE_PARAMS_v2 *given = &params->given.memset;
     const struct ct_fill_request request = {given->dst,         given->pitch, given->width, given->height,
                                             given->elementSize, given->value, CT_COPY_ASYNC};
     const unsigned uses = ct_address_uses_begin();
@@ -182,9 +91,9 @@ static CUresult execute_memset(struct ct_graph_step *step, struct ct_stream *str
 
 /* ---- other types ---- */
 
-static CUresult execute_host(struct ct_graph_step *step, struct ct_stream *stream)
+static CUresult execute_host(const struct ct_node_params *params, struct ct_stream *stream)
 {
-    return ct_host_function_enqueue(stream, step->node->params.given.host.fn, step->node->params.given.host.userData);
+    return ct_host_function_enqueue(stream, params->given.host.fn, params->given.host.userData);
 }
 
 static CUresult enqueue_event(struct ct_stream *stream, CUevent handle, bool records)
@@ -204,37 +113,35 @@ static CUresult enqueue_event(struct ct_stream *stream, CUevent handle, bool rec
     return r;
 }
 
-static CUresult execute_event_wait(struct ct_graph_step *step, struct ct_stream *stream)
+static CUresult execute_event_wait(const struct ct_node_params *params, struct ct_stream *stream)
 {
-    return enqueue_event(stream, step->node->params.given.eventWait.event, false);
+    return enqueue_event(stream, params->given.eventWait.event, false);
 }
 
-static CUresult execute_event_record(struct ct_graph_step *step, struct ct_stream *stream)
+static CUresult execute_event_record(const struct ct_node_params *params, struct ct_stream *stream)
 {
-    return enqueue_event(stream, step->node->params.given.eventRecord.event, true);
+    return enqueue_event(stream, params->given.eventRecord.event, true);
 }
 
-static CUresult execute_nothing(struct ct_graph_step *step, struct ct_stream *stream)
+static CUresult execute_nothing(const struct ct_node_params *params, struct ct_stream *stream)
 {
-    (void)step, (void)stream;
+    (void)params, (void)stream;
     return CUDA_SUCCESS;
 }
 
 /* ---- all types ---- */
 
-CUresult ct_graph_step_prepare(const struct ct_graph_step *step)
+CUresult ct_node_prepare(const struct ct_node_params *params)
 {
-    const struct ct_node_params *params = &step->node->params;
-
     return params->given.type == CU_GRAPH_NODE_TYPE_KERNEL ? prepare_kernel(params) : CUDA_SUCCESS;
 }
 
-CUresult ct_graph_step_execute(struct ct_graph_step *step, struct ct_stream *stream)
+CUresult ct_node_execute(const struct ct_node_params *params, struct ct_stream *stream)
 {
-    static CUresult (*const functions[])(struct ct_graph_step *step, struct ct_stream *stream) = {
+    static CUresult (*const functions[])(const struct ct_node_params *params, struct ct_stream *stream) = {
 #define NODE(type, member, check, execute) [CU_GRAPH_NODE_TYPE_##type] = execute,
 #include "node_types.def"
     };
 
-    return functions[step->node->params.given.type](step, stream);
+    return functions[params->given.type](params, stream);
 }

@@ -165,7 +165,7 @@ static CUresult update(struct ct_graph_exec *exec, struct ct_graph *old, struct 
         (r = check_update(old, clone, out)) == CUDA_SUCCESS) /* the graph may have changed meanwhile */
         exchange_all(old, clone);
     for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++)
-        r = ct_graph_step_prepare(&exec->steps[i]);
+        r = ct_node_prepare(&exec->steps[i].node->params);
     if (clone)
         ct_graph_discard(clone);
     return r;
@@ -194,5 +194,5 @@ CUresult ct_graph_exec_set_child(struct ct_graph_exec *exec, const struct ct_gra
     if (r == CUDA_SUCCESS)
         r = update(exec, ct_node_child_or_null(step->node), graph, &info);
     ct_graph_exec_leave(exec);
-    return r == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE ? ct_fail(CUDA_ERROR_INVALID_VALUE, "the child graph has another structure") : r;
+    return r;
 }

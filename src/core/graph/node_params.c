@@ -59,16 +59,27 @@ static CUresult copy_arguments(const struct ct_function *function, const CUDA_KE
     return r;
 }
 
-/* The function of a node: given as a CUfunction, or as a CUkernel in `func` or `kern`. */
-static CUresult find_function(const CUDA_KERNEL_NODE_PARAMS_v3 *given, struct ct_function **out)
+static bool is_function(CUfunction handle)
+{
+    struct ct_object *object = ct_object_find_or_null(CT_OBJECT_FUNCTION, handle);
+
+    ct_object_release(object);
+    return object != NULL;
+}
+
+CUresult ct_node_function(const CUDA_KERNEL_NODE_PARAMS_v3 *given, struct ct_function **out)
 {
     const CUfunction handle = given->func ? given->func : (CUfunction)given->kern;
     struct ct_context *context;
     CUresult r;
 
     if (!handle)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a kernel node without a function");
+        return ct_fail(CUDA_ERROR_INVALID_HANDLE, "a kernel node without a function");
+    if (is_function(handle)) /* which has a context; a CUkernel has one function in each */
+        return ct_function_lookup(handle, NULL, out);
     r = ct_context_lookup_or_current(given->ctx, &context);
+    if (r == CUDA_ERROR_INVALID_CONTEXT)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a kernel node without a context, while none is current");
     if (r != CUDA_SUCCESS)
         return r;
     r = ct_function_lookup(handle, context, out);
@@ -85,7 +96,7 @@ static CUresult check_kernel(struct ct_node_params *params)
         .dynamic_shared_bytes = given->sharedMemBytes,
     };
     struct ct_function *function;
-    CUresult r = find_function(given, &function);
+    CUresult r = ct_node_function(given, &function);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -110,6 +121,33 @@ static CUresult duplicate_arguments(const struct ct_kernel_arguments *from, stru
 
 /* ---- attributes of kernels ---- */
 
+/* Which attributes of launches kernel nodes have: those that NVIDIA's driver 580 reads back. */
+static bool is_node_attribute(CUlaunchAttributeID id)
+{
+    static const CUlaunchAttributeID ids[] = {
+        CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+        CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+        CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+        CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+        CU_LAUNCH_ATTRIBUTE_PRIORITY,
+        CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
+        CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+        CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE,
+        CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+    };
+
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (ids[i] == id)
+            return true;
+    return false;
+}
+
+static CUresult check_attribute(const CUlaunchAttribute *attribute)
+{
+    return is_node_attribute(attribute->id) ? ct_launch_check_attributes(attribute, 1)
+                                            : ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel nodes have no attribute %d", (int)attribute->id);
+}
+
 static struct ct_node_attribute *find_attribute_or_null(const struct ct_node_params *params, CUlaunchAttributeID id)
 {
     struct ct_node_attribute *attribute = params->attributes;
@@ -122,7 +160,7 @@ static struct ct_node_attribute *find_attribute_or_null(const struct ct_node_par
 CUresult ct_node_params_set_attribute(struct ct_node_params *params, const CUlaunchAttribute *value)
 {
     struct ct_node_attribute *attribute = find_attribute_or_null(params, value->id);
-    CUresult r = ct_launch_check_attributes(value, 1);
+    CUresult r = check_attribute(value);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -140,7 +178,7 @@ CUresult ct_node_params_get_attribute(const struct ct_node_params *params, CUlau
 {
     const struct ct_node_attribute *attribute = find_attribute_or_null(params, id);
     const CUlaunchAttribute none = {.id = id};
-    CUresult r = attribute ? CUDA_SUCCESS : ct_launch_check_attributes(&none, 1);
+    CUresult r = attribute ? CUDA_SUCCESS : check_attribute(&none);
 
     if (r == CUDA_SUCCESS)
         *out = attribute ? attribute->attribute.value : none.value;
@@ -228,7 +266,7 @@ static CUresult check_host(struct ct_node_params *params)
 static CUresult check_event(CUevent handle)
 {
     struct ct_event *event;
-    CUresult r = ct_event_lookup(handle, &event);
+    CUresult r = handle ? ct_event_lookup(handle, &event) : ct_fail(CUDA_ERROR_INVALID_VALUE, "an event node without an event");
 
     if (r == CUDA_SUCCESS)
         ct_event_release(event);

@@ -26,6 +26,8 @@ struct ct_node_attribute {
     CUlaunchAttribute attribute;
 };
 
+struct ct_function;
+
 struct ct_node_params {
     CUgraphNodeParams given; /* pointers in it refer to the members below */
     struct ct_kernel_arguments arguments;
@@ -48,6 +50,10 @@ CUresult ct_node_params_get_attribute(const struct ct_node_params *params, CUlau
 /* Replaces the attributes of `out` by copies. */
 CUresult ct_node_params_copy_attributes(struct ct_node_params *out, const struct ct_node_params *params);
 bool ct_node_params_cooperate(const struct ct_node_params *params);
+
+/* The function of a kernel node, given as a CUfunction or a CUkernel, retained. INVALID_HANDLE: it does not exist; INVALID_VALUE: no context is
+ * given or current. */
+CUresult ct_node_function(const CUDA_KERNEL_NODE_PARAMS_v3 *kernel, struct ct_function **out);
 
 /* "KERNEL", "MEMCPY" ...; never NULL. */
 const char *ct_node_type_name(CUgraphNodeType type);
