@@ -4,11 +4,10 @@
  * context. */
 #include "entry_points.h"
 
-#include "core/command/command.h"
+#include "core/command/semaphore_calls.h"
 #include "core/share/external_memory.h"
+#include "core/share/external_semaphore.h"
 #include "core/base/log.h"
-
-#include <stdlib.h>
 
 #define CT_CHANNEL "external"
 
@@ -90,62 +89,6 @@ CUresult CUDAAPI cuDestroyExternalSemaphore(CUexternalSemaphore extSem)
     return ct_external_semaphore_destroy(extSem);
 }
 
-static void release(struct ct_external_fence *fences, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        ct_external_semaphore_release(fences[i].semaphore);
-    free(fences);
-}
-
-/* Looks up and retains the semaphores of an array; the values are left 0. */
-static CUresult look_up(const struct ct_stream *stream, const CUexternalSemaphore *handles, unsigned count, struct ct_external_fence **out)
-{
-    struct ct_external_fence *fences = calloc(count ? count : 1, sizeof *fences);
-    CUresult r;
-
-    if (!fences)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %u external semaphores", count);
-    for (unsigned i = 0; i < count; i++) {
-        r = ct_external_semaphore_lookup(stream->context, handles[i], &fences[i].semaphore);
-        if (r != CUDA_SUCCESS) {
-            release(fences, i);
-            return r;
-        }
-    }
-    *out = fences;
-    return CUDA_SUCCESS;
-}
-
-/* The common beginning of calls for an array of semaphores: looks up and retains the stream and the semaphores. */
-static CUresult begin(CUstream handle, const CUexternalSemaphore *semaphores, const void *params, unsigned count, struct ct_stream **stream,
-                      struct ct_external_fence **fences)
-{
-    CUresult r = ct_stream_lookup(handle, stream);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (count && (!semaphores || !params))
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "%u semaphores at %p, %p", count, (const void *)semaphores, params);
-    else
-        r = look_up(*stream, semaphores, count, fences);
-    if (r != CUDA_SUCCESS)
-        ct_stream_release(*stream);
-    return r;
-}
-
-/* The flags apply only to semaphores of NVIDIA's embedded systems. */
-static CUresult check_flags(unsigned flags)
-{
-    return flags ? ct_fail(CUDA_ERROR_INVALID_VALUE, "flags of external semaphores are 0x%x instead of 0", flags) : CUDA_SUCCESS;
-}
-
-static CUresult end(struct ct_stream *stream, struct ct_external_fence *fences, unsigned count, CUresult r)
-{
-    release(fences, count);
-    ct_stream_release(stream);
-    return r;
-}
-
 /* cuSignalExternalSemaphoresAsync. When all earlier work of the stream is complete, a binary semaphore is signalled, and a timeline is
  * set to its value. Vulkan requires that the signal of a binary semaphore is submitted before a wait for it: this is so when the
  * function returns, unless the stream itself waits for the host. INVALID_VALUE: a null pointer, nonzero flags, or a value that is not
@@ -154,19 +97,14 @@ CUresult CUDAAPI cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *extS
                                                  const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *paramsArray, unsigned int numExtSems,
                                                  CUstream stream)
 {
-    struct ct_command command = {.kind = CT_COMMAND_SEMAPHORE_SIGNAL};
-    struct ct_external_fence *fences;
-    struct ct_stream *s;
-    CUresult r = begin(stream, extSemArray, paramsArray, numExtSems, &s, &fences);
+    struct ct_stream *found;
+    CUresult r = ct_stream_lookup(stream, &found);
 
     if (r != CUDA_SUCCESS)
         return r;
-    for (unsigned i = 0; i < numExtSems && r == CUDA_SUCCESS; i++) {
-        fences[i].value = paramsArray[i].params.fence.value;
-        r = check_flags(paramsArray[i].flags);
-    }
-    command.semaphore_signal = (struct ct_external_fences){fences, numExtSems};
-    return end(s, fences, numExtSems, r == CUDA_SUCCESS ? ct_stream_enqueue(s, &command) : r);
+    r = ct_semaphore_signals_enqueue(found, &(struct ct_semaphore_signals){extSemArray, paramsArray, numExtSems});
+    ct_stream_release(found);
+    return r;
 }
 
 /* cuWaitExternalSemaphoresAsync. Later work of the stream waits until each binary semaphore is signalled, and resets it, and until each
@@ -175,17 +113,12 @@ CUresult CUDAAPI cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSem
                                                const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray, unsigned int numExtSems,
                                                CUstream stream)
 {
-    struct ct_command command = {.kind = CT_COMMAND_SEMAPHORE_WAIT};
-    struct ct_external_fence *fences;
-    struct ct_stream *s;
-    CUresult r = begin(stream, extSemArray, paramsArray, numExtSems, &s, &fences);
+    struct ct_stream *found;
+    CUresult r = ct_stream_lookup(stream, &found);
 
     if (r != CUDA_SUCCESS)
         return r;
-    for (unsigned i = 0; i < numExtSems && r == CUDA_SUCCESS; i++) {
-        fences[i].value = paramsArray[i].params.fence.value;
-        r = check_flags(paramsArray[i].flags);
-    }
-    command.semaphore_wait = (struct ct_external_fences){fences, numExtSems};
-    return end(s, fences, numExtSems, r == CUDA_SUCCESS ? ct_stream_enqueue(s, &command) : r);
+    r = ct_semaphore_waits_enqueue(found, &(struct ct_semaphore_waits){extSemArray, paramsArray, numExtSems});
+    ct_stream_release(found);
+    return r;
 }

@@ -511,3 +511,129 @@ CUresult CUDAAPI cuGraphExecEventWaitNodeSetEvent(CUgraphExec hGraphExec, CUgrap
 {
     return set_exec_params(hGraphExec, hNode, of_wait(event));
 }
+
+/* ---- signals of external semaphores ---- */
+
+static CUgraphNodeParams of_signals(const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *p)
+{
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL};
+
+    _Static_assert(sizeof *p == sizeof params.extSemSignal, "the struct of version 1 is that of version 2");
+    memcpy(&params.extSemSignal, p, sizeof *p);
+    return params;
+}
+
+/* cuGraphAddExternalSemaphoresSignalNode. The semaphores are looked up when the node is executed. */
+CUresult CUDAAPI cuGraphAddExternalSemaphoresSignalNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                                        size_t numDependencies, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *nodeParams)
+{
+    return WITH_PARAMS(nodeParams, add_node(phGraphNode, hGraph, DEPENDENCIES, of_signals(nodeParams)));
+}
+
+/* cuGraphExternalSemaphoresSignalNodeGetParams. The arrays are memory of the node, which the application may not change. */
+CUresult CUDAAPI cuGraphExternalSemaphoresSignalNodeGetParams(CUgraphNode hNode, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *params_out)
+{
+    CUgraphNodeParams params;
+    CUresult r = get_params(hNode, CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL, params_out, &params);
+
+    if (r == CUDA_SUCCESS)
+        memcpy(params_out, &params.extSemSignal, sizeof *params_out);
+    return r;
+}
+
+/* cuGraphExternalSemaphoresSignalNodeSetParams */
+CUresult CUDAAPI cuGraphExternalSemaphoresSignalNodeSetParams(CUgraphNode hNode, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *nodeParams)
+{
+    return WITH_PARAMS(nodeParams, set_params(hNode, of_signals(nodeParams)));
+}
+
+/* cuGraphExecExternalSemaphoresSignalNodeSetParams */
+CUresult CUDAAPI cuGraphExecExternalSemaphoresSignalNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                                  const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *nodeParams)
+{
+    return WITH_PARAMS(nodeParams, set_exec_params(hGraphExec, hNode, of_signals(nodeParams)));
+}
+
+/* ---- waits for external semaphores ---- */
+
+static CUgraphNodeParams of_waits(const CUDA_EXT_SEM_WAIT_NODE_PARAMS *p)
+{
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT};
+
+    _Static_assert(sizeof *p == sizeof params.extSemWait, "the struct of version 1 is that of version 2");
+    memcpy(&params.extSemWait, p, sizeof *p);
+    return params;
+}
+
+/* cuGraphAddExternalSemaphoresWaitNode. The semaphores are looked up when the node is executed. */
+CUresult CUDAAPI cuGraphAddExternalSemaphoresWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+                                                      size_t numDependencies, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *nodeParams)
+{
+    return WITH_PARAMS(nodeParams, add_node(phGraphNode, hGraph, DEPENDENCIES, of_waits(nodeParams)));
+}
+
+/* cuGraphExternalSemaphoresWaitNodeGetParams. The arrays are memory of the node, which the application may not change. */
+CUresult CUDAAPI cuGraphExternalSemaphoresWaitNodeGetParams(CUgraphNode hNode, CUDA_EXT_SEM_WAIT_NODE_PARAMS *params_out)
+{
+    CUgraphNodeParams params;
+    CUresult r = get_params(hNode, CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT, params_out, &params);
+
+    if (r == CUDA_SUCCESS)
+        memcpy(params_out, &params.extSemWait, sizeof *params_out);
+    return r;
+}
+
+/* cuGraphExternalSemaphoresWaitNodeSetParams */
+CUresult CUDAAPI cuGraphExternalSemaphoresWaitNodeSetParams(CUgraphNode hNode, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *nodeParams)
+{
+    return WITH_PARAMS(nodeParams, set_params(hNode, of_waits(nodeParams)));
+}
+
+/* cuGraphExecExternalSemaphoresWaitNodeSetParams */
+CUresult CUDAAPI cuGraphExecExternalSemaphoresWaitNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                                const CUDA_EXT_SEM_WAIT_NODE_PARAMS *nodeParams)
+{
+    return WITH_PARAMS(nodeParams, set_exec_params(hGraphExec, hNode, of_waits(nodeParams)));
+}
+
+/* ---- batches of memory operations ---- */
+
+static CUgraphNodeParams of_operations(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
+{
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+
+    _Static_assert(sizeof *p == sizeof params.memOp, "the struct of version 1 is that of version 2");
+    memcpy(&params.memOp, p, sizeof *p);
+    return params;
+}
+
+/* cuGraphAddBatchMemOpNode. As cuStreamBatchMemOp. */
+CUresult CUDAAPI cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
+                                          const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
+{
+    return WITH_PARAMS(nodeParams, add_node(phGraphNode, hGraph, DEPENDENCIES, of_operations(nodeParams)));
+}
+
+/* cuGraphBatchMemOpNodeGetParams. The arrays are memory of the node, which the application may not change. */
+CUresult CUDAAPI cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *params_out)
+{
+    CUgraphNodeParams params;
+    CUresult r = get_params(hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, params_out, &params);
+
+    if (r == CUDA_SUCCESS)
+        memcpy(params_out, &params.memOp, sizeof *params_out);
+    return r;
+}
+
+/* cuGraphBatchMemOpNodeSetParams */
+CUresult CUDAAPI cuGraphBatchMemOpNodeSetParams(CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
+{
+    return WITH_PARAMS(nodeParams, set_params(hNode, of_operations(nodeParams)));
+}
+
+/* cuGraphExecBatchMemOpNodeSetParams */
+CUresult CUDAAPI cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
+                                                    const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
+{
+    return WITH_PARAMS(nodeParams, set_exec_params(hGraphExec, hNode, of_operations(nodeParams)));
+}

@@ -274,6 +274,43 @@ static void child_graphs_run_in_place(void **state)
     ok(cuMemFree(data));
 }
 
+static void memory_operations_write_and_wait(void **state)
+{
+    CUdeviceptr data = allocate(1);
+    CUstreamBatchMemOpParams ops[3] = {{.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = data, .value = 7}},
+                                       {.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32, .address = data, .value = 7}},
+                                       {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = data + 8, .value64 = 5}}};
+    CUDA_BATCH_MEM_OP_NODE_PARAMS params = {.count = 3, .paramArray = ops}, got;
+    uint32_t words[4];
+    CUgraphNode node;
+    CUgraphExec exec;
+    CUgraph graph;
+
+    (void)state;
+    ok(cuCtxGetCurrent(&params.ctx));
+    ok(cuGraphCreate(&graph, 0));
+    ok(cuGraphAddBatchMemOpNode(&node, graph, NULL, 0, &params));
+    ok(cuGraphBatchMemOpNodeGetParams(node, &got));
+    assert_int_equal(got.count, 3);
+    assert_ptr_not_equal(got.paramArray, ops);
+    assert_int_equal(got.paramArray[0].writeValue.value, 7);
+    exec = instantiate(graph);
+    launch_and_wait(exec);
+    ok(cuMemcpyDtoH(words, data, sizeof words));
+    assert_int_equal(words[0], 7);
+    assert_int_equal(words[1], 1);
+    assert_int_equal(words[2], 5);
+    assert_int_equal(words[3], 0);
+    ops[2].writeValue.value64 = 9;
+    ok(cuGraphExecBatchMemOpNodeSetParams(exec, node, &params));
+    launch_and_wait(exec);
+    ok(cuMemcpyDtoH(words, data, sizeof words));
+    assert_int_equal(words[2], 9);
+    ok(cuGraphExecDestroy(exec));
+    ok(cuGraphDestroy(graph));
+    ok(cuMemFree(data));
+}
+
 static CUgraph one_linear(CUdeviceptr data, uint32_t factor)
 {
     CUgraph graph;
@@ -500,6 +537,7 @@ int main(void)
         cmocka_unit_test(boxes_are_copied),
         cmocka_unit_test(memset_nodes_fill),
         cmocka_unit_test(child_graphs_run_in_place),
+        cmocka_unit_test(memory_operations_write_and_wait),
         cmocka_unit_test(a_child_graph_is_replaced),
         cmocka_unit_test(event_nodes_record_and_wait),
         cmocka_unit_test(a_kernel_gets_other_parameters),

@@ -363,6 +363,62 @@ static int with_semaphores(void **state)
     return with_context(state);
 }
 
+/* A graph waits, fills the word, and signals. */
+static CUgraph make_graph(const struct fixture *f, CUgraphNode *out_signal)
+{
+    CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS wait_params = {.params.fence.value = 3};
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal_params = {.params.fence.value = 5};
+    CUexternalSemaphore semaphores[2] = {f->semaphores[0], f->semaphores[1]};
+    const CUDA_EXT_SEM_WAIT_NODE_PARAMS wait = {&semaphores[0], &wait_params, 1};
+    const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS signals = {&semaphores[1], &signal_params, 1};
+    const CUDA_MEMSET_NODE_PARAMS fill = {.dst = f->word, .value = 7, .elementSize = 4, .width = 1, .height = 1};
+    CUcontext context;
+    CUgraphNode nodes[2];
+    CUgraph graph;
+
+    ok(cuCtxGetCurrent(&context));
+    ok(cuGraphCreate(&graph, 0));
+    ok(cuGraphAddExternalSemaphoresWaitNode(&nodes[0], graph, NULL, 0, &wait));
+    ok(cuGraphAddMemsetNode(&nodes[1], graph, &nodes[0], 1, &fill, context));
+    ok(cuGraphAddExternalSemaphoresSignalNode(out_signal, graph, &nodes[1], 1, &signals));
+    return graph;
+}
+
+static void in_graphs(void **state)
+{
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS later = {.params.fence.value = 9};
+    CUDA_EXT_SEM_SIGNAL_NODE_PARAMS signals;
+    CUgraphNode node;
+    CUgraphExec exec;
+    struct fixture f;
+    CUgraph graph;
+
+    (void)state;
+    begin(&f, true);
+    graph = make_graph(&f, &node);
+    ok(cuGraphInstantiate(&exec, graph, 0));
+    ok(cuGraphLaunch(exec, f.stream));
+    expect_waiting(&f);
+    assert_int_equal(word_of(&f), 0);
+    mock_semaphore_signal(f.files[0], 3);
+    ok(cuStreamSynchronize(f.stream));
+    assert_int_equal(mock_semaphore_value(f.files[1]), 5);
+    assert_int_equal(word_of(&f), 7);
+    ok(cuGraphExternalSemaphoresSignalNodeGetParams(node, &signals));
+    assert_int_equal(signals.numExtSems, 1);
+    assert_int_equal(signals.paramsArray[0].params.fence.value, 5);
+    signals.paramsArray = &later;
+    ok(cuGraphExecExternalSemaphoresSignalNodeSetParams(exec, node, &signals));
+    ok(cuGraphLaunch(exec, f.stream));
+    ok(cuStreamSynchronize(f.stream));
+    assert_int_equal(mock_semaphore_value(f.files[1]), 9);
+    later.flags = 1;
+    gives(CUDA_ERROR_INVALID_VALUE, cuGraphExternalSemaphoresSignalNodeSetParams(node, &signals));
+    ok(cuGraphExecDestroy(exec));
+    ok(cuGraphDestroy(graph));
+    finish(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +430,7 @@ int main(void)
         cmocka_unit_test(ownership),
         cmocka_unit_test(destroyed_while_waited_for),
         cmocka_unit_test(contexts),
+        cmocka_unit_test(in_graphs),
         cmocka_unit_test(destruction_races),
     };
 

@@ -8,6 +8,8 @@
 #include "core/command/command.h"
 #include "core/command/host_function.h"
 #include "core/command/launch_call.h"
+#include "core/command/memory_operations.h"
+#include "core/command/semaphore_calls.h"
 
 #define CT_CHANNEL "graph"
 
@@ -121,6 +123,27 @@ static CUresult execute_event_wait(const struct ct_node_params *params, struct c
 static CUresult execute_event_record(const struct ct_node_params *params, struct ct_stream *stream)
 {
     return enqueue_event(stream, params->given.eventRecord.event, true);
+}
+
+static CUresult execute_signals(const struct ct_node_params *params, struct ct_stream *stream)
+{
+    const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2 *p = &params->given.extSemSignal;
+
+    return ct_semaphore_signals_enqueue(stream, &(struct ct_semaphore_signals){p->extSemArray, p->paramsArray, p->numExtSems});
+}
+
+static CUresult execute_waits(const struct ct_node_params *params, struct ct_stream *stream)
+{
+    const CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2 *p = &params->given.extSemWait;
+
+    return ct_semaphore_waits_enqueue(stream, &(struct ct_semaphore_waits){p->extSemArray, p->paramsArray, p->numExtSems});
+}
+
+static CUresult execute_operations(const struct ct_node_params *params, struct ct_stream *stream)
+{
+    const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p = &params->given.memOp;
+
+    return ct_memory_operations_enqueue(stream, &(struct ct_memory_operations){p->paramArray, p->count, p->flags, 2});
 }
 
 static CUresult execute_nothing(const struct ct_node_params *params, struct ct_stream *stream)

@@ -6,6 +6,8 @@
 #include "core/backing/address_uses.h"
 #include "core/base/log.h"
 #include "core/code/function.h"
+#include "core/command/memory_operations.h"
+#include "core/command/semaphore_calls.h"
 #include "core/copy/memset.h"
 #include "core/launch/launch.h"
 #include "core/library/function_lookup.h"
@@ -283,6 +285,104 @@ static CUresult check_event_record(struct ct_node_params *params)
     return check_event(params->given.eventRecord.event);
 }
 
+/* ---- arrays ---- */
+
+static CUresult copy_array(const void *elements, size_t size_bytes, struct ct_node_array *out)
+{
+    void *copy = malloc(size_bytes ? size_bytes : 1);
+
+    if (!copy)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes of parameters of a node", size_bytes);
+    if (size_bytes)
+        memcpy(copy, elements, size_bytes);
+    *out = (struct ct_node_array){copy, size_bytes};
+    return CUDA_SUCCESS;
+}
+
+static void free_arrays(struct ct_node_params *params)
+{
+    for (unsigned i = 0; i < CT_NODE_ARRAYS; i++)
+        free(params->arrays[i].elements);
+}
+
+/* Lets params->given refer to the copied arrays. */
+static void point_to_arrays(struct ct_node_params *params)
+{
+    void *first = params->arrays[0].elements, *second = params->arrays[1].elements;
+
+    switch (params->given.type) {
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+        params->given.extSemSignal.extSemArray = first;
+        params->given.extSemSignal.paramsArray = second;
+        break;
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+        params->given.extSemWait.extSemArray = first;
+        params->given.extSemWait.paramsArray = second;
+        break;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        params->given.memOp.paramArray = first;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Replaces the arrays by copies of others. After a failure some may be copied. */
+static CUresult copy_arrays(struct ct_node_params *params, const struct ct_node_array *arrays)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < CT_NODE_ARRAYS; i++)
+        params->arrays[i] = (struct ct_node_array){0};
+    for (unsigned i = 0; i < CT_NODE_ARRAYS && r == CUDA_SUCCESS; i++)
+        if (arrays[i].elements)
+            r = copy_array(arrays[i].elements, arrays[i].size_bytes, &params->arrays[i]);
+    if (r == CUDA_SUCCESS)
+        point_to_arrays(params);
+    return r;
+}
+
+static CUresult keep_arrays(struct ct_node_params *params, const struct ct_node_array arrays[CT_NODE_ARRAYS])
+{
+    CUresult r = copy_arrays(params, arrays);
+
+    if (r != CUDA_SUCCESS)
+        free_arrays(params);
+    return r;
+}
+
+static CUresult check_signals(struct ct_node_params *params)
+{
+    const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2 *p = &params->given.extSemSignal;
+    const size_t n = p->numExtSems;
+    CUresult r = ct_semaphore_signals_check(&(struct ct_semaphore_signals){p->extSemArray, p->paramsArray, p->numExtSems});
+
+    return r == CUDA_SUCCESS ? keep_arrays(params, (struct ct_node_array[]){{p->extSemArray, n * sizeof *p->extSemArray},
+                                                                            {(void *)p->paramsArray, n * sizeof *p->paramsArray}})
+                             : r;
+}
+
+static CUresult check_waits(struct ct_node_params *params)
+{
+    const CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2 *p = &params->given.extSemWait;
+    const size_t n = p->numExtSems;
+    CUresult r = ct_semaphore_waits_check(&(struct ct_semaphore_waits){p->extSemArray, p->paramsArray, p->numExtSems});
+
+    return r == CUDA_SUCCESS ? keep_arrays(params, (struct ct_node_array[]){{p->extSemArray, n * sizeof *p->extSemArray},
+                                                                            {(void *)p->paramsArray, n * sizeof *p->paramsArray}})
+                             : r;
+}
+
+static CUresult check_operations(struct ct_node_params *params)
+{
+    const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p = &params->given.memOp;
+    const unsigned uses = ct_address_uses_begin();
+    CUresult r = ct_memory_operations_check(&(struct ct_memory_operations){p->paramArray, p->count, p->flags, 2});
+
+    ct_address_uses_end(uses);
+    return r == CUDA_SUCCESS ? keep_arrays(params, (struct ct_node_array[]){{p->paramArray, p->count * sizeof *p->paramArray}, {0}}) : r;
+}
+
 static CUresult check_nothing(struct ct_node_params *params)
 {
     (void)params;
@@ -302,7 +402,7 @@ static const struct {
 
 const char *ct_node_type_name(CUgraphNodeType type)
 {
-    return (size_t)type < N_TYPES ? types[type].name : "UNKNOWN";
+    return (size_t)type < N_TYPES && types[type].name ? types[type].name : "UNKNOWN";
 }
 
 CUresult ct_node_params_init(struct ct_node_params *out, const CUgraphNodeParams *given)
@@ -312,7 +412,7 @@ CUresult ct_node_params_init(struct ct_node_params *out, const CUgraphNodeParams
 
     if ((unsigned)given->type > CU_GRAPH_NODE_TYPE_CONDITIONAL)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "graph nodes have no type %d", (int)given->type);
-    if ((size_t)given->type >= N_TYPES)
+    if ((size_t)given->type >= N_TYPES || !types[given->type].check)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "graph nodes of type %d are not supported", (int)given->type);
     r = types[given->type].check(&params);
     if (r == CUDA_SUCCESS)
@@ -328,9 +428,13 @@ CUresult ct_node_params_copy(struct ct_node_params *out, const struct ct_node_pa
     out->arguments = (struct ct_kernel_arguments){0};
     out->child = NULL;
     out->attributes = NULL;
+    for (unsigned i = 0; i < CT_NODE_ARRAYS; i++)
+        out->arrays[i] = (struct ct_node_array){0};
     r = ct_node_params_copy_attributes(out, params);
     if (r == CUDA_SUCCESS && params->arguments.bytes && (r = duplicate_arguments(&params->arguments, &out->arguments)) == CUDA_SUCCESS)
         point_to_arguments(out);
+    if (r == CUDA_SUCCESS)
+        r = copy_arrays(out, params->arrays);
     return r;
 }
 
@@ -339,6 +443,7 @@ void ct_node_params_finish(struct ct_node_params *params)
     free(params->arguments.bytes);
     free(params->arguments.pointers);
     free_attributes(params);
+    free_arrays(params);
     if (params->child) {
         if (params->child->handle)
             (void)ct_object_unpublish(params->child);

@@ -20,6 +20,13 @@ struct ct_kernel_arguments {
     size_t count;
 };
 
+/* An array that was copied. */
+struct ct_node_array {
+    void *elements;
+    size_t size_bytes;
+};
+#define CT_NODE_ARRAYS 2
+
 /* Attributes that were set, as a list. */
 struct ct_node_attribute {
     struct ct_node_attribute *next;
@@ -31,8 +38,9 @@ struct ct_function;
 struct ct_node_params {
     CUgraphNodeParams given; /* pointers in it refer to the members below */
     struct ct_kernel_arguments arguments;
-    struct ct_node_attribute *attributes; /* of a kernel; NULL: none was set */
-    struct ct_object *child;              /* the graph of a GRAPH node, which owns it: ct_node_child_or_null (graph.h) */
+    struct ct_node_array arrays[CT_NODE_ARRAYS]; /* those of semaphores, or of memory operations */
+    struct ct_node_attribute *attributes;        /* of a kernel; NULL: none was set */
+    struct ct_object *child;                     /* the graph of a GRAPH node, which owns it: ct_node_child_or_null (graph.h) */
 };
 
 /* Copies the parameters of a node of any supported type, without the child graph, and validates what does not depend on the node's context. INVALID_VALUE: they are
