@@ -626,6 +626,86 @@ static CUresult use_external(struct user *user, const uint64_t *values, unsigned
     return r == CUDA_SUCCESS ? cuMemFree(at) : r;
 }
 
+/* ---- graphs: values[0] is the graph, values[1] its first node, values[2] an executable graph ---- */
+
+static CUresult fill_graph(CUgraph graph, struct user *by, CUgraphNode *out_node)
+{
+    const CUDA_MEMSET_NODE_PARAMS fill = {.dst = by->memory, .value = 1, .elementSize = 1, .width = BYTES, .height = 1};
+    uint32_t a = 1, count = 64;
+    void *params[] = {&by->memory, &a, &count};
+    const CUDA_KERNEL_NODE_PARAMS kernel = {.func = by->function,
+                                            .gridDimX = 1,
+                                            .gridDimY = 1,
+                                            .gridDimZ = 1,
+                                            .blockDimX = 64,
+                                            .blockDimY = 1,
+                                            .blockDimZ = 1,
+                                            .kernelParams = params};
+    CUgraphNode node;
+    CUresult r = cuGraphAddMemsetNode(out_node, graph, NULL, 0, &fill, by->context);
+
+    return r == CUDA_SUCCESS ? cuGraphAddKernelNode(&node, graph, out_node, 1, &kernel) : r;
+}
+
+static CUresult make_graph(struct slot *slot, struct user *by)
+{
+    CUgraphNode node = NULL;
+    CUgraphExec exec = NULL;
+    CUgraph graph;
+    CUresult r = cuGraphCreate(&graph, 0);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = fill_graph(graph, by, &node);
+    if (r == CUDA_SUCCESS)
+        r = cuGraphInstantiate(&exec, graph, 0);
+    set(slot, 0, (uintptr_t)graph);
+    set(slot, 1, (uintptr_t)node);
+    set(slot, 2, (uintptr_t)exec);
+    return r;
+}
+
+static CUresult destroy_graph(struct slot *slot, struct user *by, const uint64_t *values)
+{
+    CUresult r = cuGraphExecDestroy((CUgraphExec)(uintptr_t)values[2]);
+
+    (void)slot, (void)by;
+    return r == CUDA_SUCCESS ? cuGraphDestroy((CUgraph)(uintptr_t)values[0]) : r;
+}
+
+static CUresult use_graph(struct user *user, const uint64_t *values, unsigned way)
+{
+    const CUDA_MEMSET_NODE_PARAMS fill = {.dst = user->memory, .value = 2, .elementSize = 1, .width = BYTES, .height = 1};
+    CUgraph graph = (CUgraph)(uintptr_t)values[0], copy;
+    CUgraphNode node = (CUgraphNode)(uintptr_t)values[1], other, nodes[4];
+    CUgraphExec exec = (CUgraphExec)(uintptr_t)values[2];
+    CUgraphExecUpdateResultInfo info;
+    size_t count = 4;
+    CUresult r;
+
+    switch (way) {
+    case 0:
+        return cuGraphAddEmptyNode(&other, graph, &node, 1);
+    case 1:
+        return cuGraphGetNodes(graph, nodes, &count);
+    case 2:
+        r = cuGraphInstantiate(&exec, graph, 0);
+        return r == CUDA_SUCCESS ? cuGraphExecDestroy(exec) : r;
+    case 3:
+        r = cuGraphClone(&copy, graph);
+        return r == CUDA_SUCCESS ? cuGraphDestroy(copy) : r;
+    case 4:
+        return cuGraphExecMemsetNodeSetParams(exec, node, &fill, user->context);
+    case 5:
+        r = cuGraphExecUpdate(exec, graph, &info);
+        return r == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE ? CUDA_SUCCESS : r; /* empty nodes were added */
+    case 6:
+        return cuGraphMemsetNodeSetParams(node, &fill);
+    default:
+        return cuGraphLaunch(exec, user->stream);
+    }
+}
+
 /* ---- the table ---- */
 
 const struct kind kinds[KINDS] = {
@@ -647,6 +727,7 @@ const struct kind kinds[KINDS] = {
     {"stream", make_stream, destroy_stream, use_stream, 7, 0},
     {"event", make_event, destroy_event, use_event, 5, 0},
     {"context", make_context, destroy_context, use_context, 4, 0},
+    {"graph", make_graph, destroy_graph, use_graph, 9, 0},
 };
 
 /* ---- for the tests ---- */

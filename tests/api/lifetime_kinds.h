@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { BYTES = 8192, MAX_VALUES = 3, KINDS = 17, SLOTS_OF_KIND = 2, SLOTS = KINDS * SLOTS_OF_KIND };
+enum { BYTES = 8192, MAX_VALUES = 3, KINDS = 18, SLOTS_OF_KIND = 2, SLOTS = KINDS * SLOTS_OF_KIND };
 
 /* One object, of which threads copy the values without a lock: mixtures of an old and a new object are wanted. */
 struct slot {
