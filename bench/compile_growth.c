@@ -416,7 +416,7 @@ static const struct shape {
     {"call chain", write_calls, 4000, COLLECTIVE, 0},
     {"brx.idx in a loop", write_targets, 4000, COLLECTIVE, 0},
     {"brx.idx, a register each", write_states, 4000, COLLECTIVE, 0},
-    /* a tenth of what they took when each was expanded in the kernel */
+    /* The limit is a tenth of the memory that an operation took when its sequence was repeated in the kernel. */
     {"fma.rn.f32", write_fused32, 4000, COLLECTIVE, 27 * 1024 / 10},
     {"fma.rn.f64", write_fused64, 4000, COLLECTIVE, 105 * 1024 / 10},
     {"conditional shuffles", write_conditional_shuffles, 1000, COLLECTIVE, 0},

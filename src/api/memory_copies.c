@@ -6,9 +6,9 @@
  * <symbol>_ptds: `stream` is the default stream that applies. */
 #include "entry_points.h"
 
-#include "core/array/copy_request.h"
 #include "core/backing/address_uses.h"
 #include "core/command/command.h"
+#include "core/command/copy_call.h"
 #include "core/base/log.h"
 
 #define CT_CHANNEL "copy"
@@ -135,20 +135,6 @@ CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, 
 
 /* ---- two and three dimensions ---- */
 
-/* The arrays are released after the uses are revoked, since the last reference to an array waits for the work of its context. */
-static CUresult enqueue_copy(struct ct_stream *stream, const struct ct_copy_request *request, enum ct_copy_mode mode)
-{
-    const unsigned uses = ct_address_uses_begin();
-    struct ct_copy_located located = {0};
-    CUresult r = ct_copy_request_locate(request, &located);
-
-    if (r == CUDA_SUCCESS)
-        r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_COPY, .copy = {.copy = located.copy, .mode = mode}});
-    ct_address_uses_end(uses);
-    ct_copy_located_finish(&located);
-    return r;
-}
-
 static CUresult copy_request(const struct ct_copy_request *request, CUstream handle, enum ct_copy_mode mode)
 {
     struct ct_stream *stream;
@@ -157,7 +143,7 @@ static CUresult copy_request(const struct ct_copy_request *request, CUstream han
     if (r != CUDA_SUCCESS)
         return r;
     if (!ct_copy_request_is_empty(request))
-        r = enqueue_copy(stream, request, mode);
+        r = ct_copy_call(stream, request, mode);
     ct_stream_release(stream);
     return r;
 }

@@ -6,8 +6,7 @@
  * implements <symbol> and <symbol>_ptds. */
 #include "entry_points.h"
 
-#include "core/backing/address_uses.h"
-#include "core/command/command.h"
+#include "core/command/copy_call.h"
 
 struct target {
     CUdeviceptr address;
@@ -18,17 +17,12 @@ struct target {
 static CUresult set(const struct target *t, unsigned value, CUstream handle, enum ct_copy_mode mode)
 {
     const struct ct_fill_request request = {t->address, t->pitch, t->width, t->height, t->element_bytes, value, mode};
-    const unsigned uses = ct_address_uses_begin();
-    struct ct_command command = {.kind = CT_COMMAND_FILL};
     struct ct_stream *stream;
     CUresult r = ct_stream_lookup(handle, &stream);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_fill_init(&command.fill, &request);
-    if (r == CUDA_SUCCESS)
-        r = ct_stream_enqueue(stream, &command);
-    ct_address_uses_end(uses);
+    r = ct_fill_call(stream, &request);
     ct_stream_release(stream);
     return r;
 }

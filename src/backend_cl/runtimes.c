@@ -30,7 +30,7 @@
 const char *const ct_cl_loader_variables[] = {"OPENCL_VENDOR_PATH", "OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_LAYERS", NULL};
 
 struct runtime {
-    char library[PATH_BYTES]; /* as the loader is told */
+    char library[PATH_BYTES]; /* the name by which the OpenCL loader finds it */
     bool crashes;
 };
 

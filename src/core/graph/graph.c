@@ -147,6 +147,15 @@ void ct_graph_node_release(struct ct_graph_node *node)
         ct_object_release(&node->object);
 }
 
+/* A node with a handle has a reference of the handle table while the lock is held, so none is released for the last time here. */
+struct ct_graph_node *ct_graph_node_or_null_locked(const struct ct_graph *graph, CUgraphNode handle)
+{
+    struct ct_graph_node *node = (struct ct_graph_node *)ct_object_find_or_null(CT_OBJECT_GRAPH_NODE, handle);
+
+    ct_graph_node_release(node);
+    return node && node->graph == graph ? node : NULL;
+}
+
 static bool reserve(struct ct_graph *graph)
 {
     const size_t capacity = graph->capacity ? 2 * graph->capacity : FIRST_CAPACITY;
@@ -203,13 +212,9 @@ static CUresult depend_locked(struct ct_graph_node *node, const struct ct_depend
 
     for (size_t i = 0; i < dependencies->count && r == CUDA_SUCCESS; i++) {
         const CUgraphEdgeData *data = dependencies->edge_data ? &dependencies->edge_data[i] : NULL;
-        struct ct_graph_node *from = (struct ct_graph_node *)ct_object_find_or_null(CT_OBJECT_GRAPH_NODE, dependencies->nodes[i]);
+        struct ct_graph_node *from = ct_graph_node_or_null_locked(node->graph, dependencies->nodes[i]);
 
-        if (from && from->graph == node->graph)
-            r = ct_edge_add_locked(from, node, data);
-        else
-            r = ct_fail(CUDA_ERROR_INVALID_VALUE, "dependency %zu is not a node of the graph", i);
-        ct_graph_node_release(from); /* not the last reference, if it is in the graph */
+        r = from ? ct_edge_add_locked(from, node, data) : ct_fail(CUDA_ERROR_INVALID_VALUE, "dependency %zu is not a node of the graph", i);
     }
     return r;
 }
@@ -255,19 +260,13 @@ CUresult ct_graph_remove_node(struct ct_graph_node *node)
 
 CUresult ct_graph_node_set_params(struct ct_graph_node *node, struct ct_node_params *params)
 {
-    struct ct_node_params before;
-
     ct_graphs_lock();
     if (!node->graph || node->params.given.type != params->given.type) {
         ct_graphs_unlock();
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the parameters are those of a %s node", ct_node_type_name(params->given.type));
     }
-    before = node->params;
-    node->params = *params;
-    node->params.attributes = before.attributes; /* they stay */
-    before.attributes = NULL;
+    ct_node_params_replace(&node->params, params);
     ct_graphs_unlock();
-    *params = (struct ct_node_params){0};
-    ct_node_params_finish(&before);
+    ct_node_params_finish(params);
     return CUDA_SUCCESS;
 }

@@ -39,7 +39,6 @@ struct ct_graph {
     size_t count, capacity;
     bool is_child; /* owned by a GRAPH node: the application must not destroy it */
     uint64_t id;
-    uint64_t original_id; /* the id of the graph of which this one is a clone; 0: none */
     struct ct_user_references users;
 };
 
@@ -63,6 +62,8 @@ void ct_graph_discard(struct ct_graph *graph);
 /* The graph or node of a handle, retained. INVALID_VALUE: it does not exist; NOT_INITIALIZED. */
 CUresult ct_graph_lookup(CUgraph handle, struct ct_graph **out);
 CUresult ct_graph_node_lookup(CUgraphNode handle, struct ct_graph_node **out);
+/* With the lock held: the node of a handle, borrowed from the graph; NULL: it is not in the graph. */
+struct ct_graph_node *ct_graph_node_or_null_locked(const struct ct_graph *graph, CUgraphNode handle);
 void ct_graph_release(struct ct_graph *graph);          /* takes NULL */
 void ct_graph_node_release(struct ct_graph_node *node); /* takes NULL */
 

@@ -66,7 +66,6 @@ static CUresult clone_locked(const struct ct_graph *graph, bool publish, struct 
     *out = clone;
     if (r != CUDA_SUCCESS)
         return r;
-    clone->original_id = graph->id;
     r = clone_nodes(graph, publish, clone);
     if (r == CUDA_SUCCESS)
         r = clone_edges(graph, clone);

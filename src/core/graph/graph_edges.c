@@ -17,24 +17,10 @@ struct edge_request {
     const CUgraphEdgeData *data;
 };
 
-/* The node of a handle, borrowed from the graph, which the caller has locked; NULL: it is not in the graph. */
-static struct ct_graph_node *node_of_or_null(const struct ct_graph *graph, CUgraphNode handle)
-{
-    struct ct_graph_node *node = (struct ct_graph_node *)ct_object_find_or_null(CT_OBJECT_GRAPH_NODE, handle);
-
-    if (!node)
-        return NULL;
-    if (node->graph != graph) {
-        ct_graph_node_release(node);
-        return NULL;
-    }
-    ct_object_release(&node->object); /* the graph has another reference */
-    return node;
-}
-
 static CUresult add_one(const struct edge_request *request, size_t i)
 {
-    struct ct_graph_node *from = node_of_or_null(request->graph, request->from[i]), *to = node_of_or_null(request->graph, request->to[i]);
+    struct ct_graph_node *from = ct_graph_node_or_null_locked(request->graph, request->from[i]),
+                         *to = ct_graph_node_or_null_locked(request->graph, request->to[i]);
 
     if (!from || !to)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "edge %zu does not join two nodes of the graph", i);
@@ -43,7 +29,8 @@ static CUresult add_one(const struct edge_request *request, size_t i)
 
 static void take_back(const struct edge_request *request, size_t i)
 {
-    ct_edge_remove_locked(node_of_or_null(request->graph, request->from[i]), node_of_or_null(request->graph, request->to[i]));
+    ct_edge_remove_locked(ct_graph_node_or_null_locked(request->graph, request->from[i]),
+                          ct_graph_node_or_null_locked(request->graph, request->to[i]));
 }
 
 static CUresult check_arrays(const CUgraphNode *from, const CUgraphNode *to, size_t count)
@@ -78,7 +65,8 @@ static bool has_data(const struct ct_edge *edge, const CUgraphEdgeData *data_or_
 
 static CUresult check_removal(const struct edge_request *request, size_t i)
 {
-    struct ct_graph_node *from = node_of_or_null(request->graph, request->from[i]), *to = node_of_or_null(request->graph, request->to[i]);
+    struct ct_graph_node *from = ct_graph_node_or_null_locked(request->graph, request->from[i]),
+                         *to = ct_graph_node_or_null_locked(request->graph, request->to[i]);
     const struct ct_edge *edge = from && to ? ct_edge_find_or_null(from, to) : NULL;
 
     if (!edge || !has_data(edge, request->data ? &request->data[i] : NULL))

@@ -2,10 +2,9 @@
 /* Executes the nodes of graphs: each is looked up again and enqueued as a command. */
 #include "graph_exec.h"
 
-#include "core/array/copy_request.h"
-#include "core/backing/address_uses.h"
 #include "core/base/log.h"
 #include "core/command/command.h"
+#include "core/command/copy_call.h"
 #include "core/command/host_function.h"
 #include "core/command/launch_call.h"
 #include "core/command/memory_operations.h"
@@ -62,33 +61,17 @@ static CUresult prepare_kernel(const struct ct_node_params *params)
  * when the launch returns. NVIDIA's driver 580 does the same. */
 static CUresult execute_memcpy(const struct ct_node_params *params, struct ct_stream *stream)
 {
-    const unsigned uses = ct_address_uses_begin();
-    struct ct_copy_located located = {0};
     struct ct_copy_request request;
     CUresult r = ct_copy_request_init(&params->given.memcpy.copyParams, &request);
 
-    if (r == CUDA_SUCCESS)
-        r = ct_copy_request_locate(&request, &located);
-    if (r == CUDA_SUCCESS)
-        r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_COPY, .copy = {.copy = located.copy, .mode = CT_COPY_ASYNC}});
-    ct_address_uses_end(uses);
-    ct_copy_located_finish(&located);
-    return r;
+    return r == CUDA_SUCCESS ? ct_copy_call(stream, &request, CT_COPY_ASYNC) : r;
 }
 
 static CUresult execute_memset(const struct ct_node_params *params, struct ct_stream *stream)
 {
-    const CUDA_MEMSET_NODE_PARAMS_v2 *given = &params->given.memset;
-    const struct ct_fill_request request = {given->dst,         given->pitch, given->width, given->height,
-                                            given->elementSize, given->value, CT_COPY_ASYNC};
-    const unsigned uses = ct_address_uses_begin();
-    struct ct_command command = {.kind = CT_COMMAND_FILL};
-    CUresult r = ct_fill_init(&command.fill, &request);
+    const struct ct_fill_request request = ct_node_fill(&params->given.memset);
 
-    if (r == CUDA_SUCCESS)
-        r = ct_stream_enqueue(stream, &command);
-    ct_address_uses_end(uses);
-    return r;
+    return ct_fill_call(stream, &request);
 }
 
 /* ---- other types ---- */

@@ -18,14 +18,6 @@ static CUresult find_step(const struct ct_graph_exec *exec, const struct ct_grap
     return CUDA_SUCCESS;
 }
 
-static void exchange(struct ct_node_params *a, struct ct_node_params *b)
-{
-    const struct ct_node_params before = *a;
-
-    *a = *b;
-    *b = before;
-}
-
 CUresult ct_graph_exec_set_params(struct ct_graph_exec *exec, const struct ct_graph_node *node, struct ct_node_params *params)
 {
     struct ct_graph_step *step;
@@ -37,11 +29,8 @@ CUresult ct_graph_exec_set_params(struct ct_graph_exec *exec, const struct ct_gr
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the node is a %s node", ct_node_type_name(step->node->params.given.type));
     if (r == CUDA_SUCCESS && params->child)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a GRAPH node"); /* ct_graph_exec_set_child */
-    if (r == CUDA_SUCCESS) {
-        exchange(&step->node->params, params);
-        step->node->params.attributes = params->attributes; /* they stay */
-        params->attributes = NULL;
-    }
+    if (r == CUDA_SUCCESS)
+        ct_node_params_replace(&step->node->params, params);
     ct_graph_exec_leave(exec);
     if (r == CUDA_SUCCESS)
         ct_node_params_finish(params);
@@ -127,6 +116,14 @@ static bool compare_locked(const struct ct_graph *old, const struct ct_graph *ne
     }
     out->result = result;
     return result == CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+static void exchange(struct ct_node_params *a, struct ct_node_params *b)
+{
+    const struct ct_node_params before = *a;
+
+    *a = *b;
+    *b = before;
 }
 
 /* The graphs have the same structure. Child graphs stay, since steps refer to their nodes. */

@@ -8,7 +8,6 @@
 #include "core/code/function.h"
 #include "core/command/memory_operations.h"
 #include "core/command/semaphore_calls.h"
-#include "core/copy/memset.h"
 #include "core/launch/launch.h"
 #include "core/library/function_lookup.h"
 #include "core/stream/event.h"
@@ -239,11 +238,23 @@ static CUresult check_memcpy(struct ct_node_params *params)
     return r;
 }
 
+struct ct_fill_request ct_node_fill(const CUDA_MEMSET_NODE_PARAMS_v2 *given)
+{
+    return (struct ct_fill_request){
+        .address = given->dst,
+        .pitch = given->pitch,
+        .width = given->width,
+        .height = given->height,
+        .element_bytes = given->elementSize,
+        .value = given->value,
+        .mode = CT_COPY_ASYNC,
+    };
+}
+
 static CUresult check_memset(struct ct_node_params *params)
 {
     const CUDA_MEMSET_NODE_PARAMS_v2 *given = &params->given.memset;
-    const struct ct_fill_request request = {given->dst,         given->pitch, given->width, given->height,
-                                            given->elementSize, given->value, CT_COPY_ASYNC};
+    const struct ct_fill_request request = ct_node_fill(given);
     const unsigned uses = ct_address_uses_begin();
     struct ct_fill fill;
     CUresult r;
@@ -436,6 +447,16 @@ CUresult ct_node_params_copy(struct ct_node_params *out, const struct ct_node_pa
     if (r == CUDA_SUCCESS)
         r = copy_arrays(out, params->arrays);
     return r;
+}
+
+void ct_node_params_replace(struct ct_node_params *params, struct ct_node_params *by)
+{
+    const struct ct_node_params before = *params;
+
+    *params = *by;
+    *by = before;
+    params->attributes = before.attributes;
+    by->attributes = NULL;
 }
 
 void ct_node_params_finish(struct ct_node_params *params)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parameters of graph nodes: copies of what the application passes (CUgraphNodeParams), which stay valid while the node exists.
+/* The parameters of graph nodes. A node copies the CUgraphNodeParams of the application with everything to which they point.
  *
  * Functions, events, arrays and memory are stored by their handles and addresses and looked up when the node is executed, so a graph does not
  * keep them alive, as in CUDA. */
@@ -7,6 +7,7 @@
 #define CT_CORE_NODE_PARAMS_H
 
 #include "core/base/object.h"
+#include "core/copy/memset.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,6 +49,8 @@ struct ct_node_params {
 CUresult ct_node_params_init(struct ct_node_params *out, const CUgraphNodeParams *params);
 /* Copies everything but the child graph. After a failure *out is valid for ct_node_params_finish, too. */
 CUresult ct_node_params_copy(struct ct_node_params *out, const struct ct_node_params *params);
+/* Exchanges the parameters of a node and new ones of the same type, which have no attributes; the node keeps its attributes. */
+void ct_node_params_replace(struct ct_node_params *params, struct ct_node_params *by);
 void ct_node_params_finish(struct ct_node_params *params); /* the caller does not hold the lock of graphs */
 
 /* Attributes of kernels (cuGraphKernelNodeSetAttribute). INVALID_VALUE: it is not an attribute of kernels, or has an invalid value; NOT_SUPPORTED:
@@ -62,6 +65,9 @@ bool ct_node_params_cooperate(const struct ct_node_params *params);
 /* The function of a kernel node, given as a CUfunction or a CUkernel, retained. INVALID_HANDLE: it does not exist; INVALID_VALUE: no context is
  * given or current. */
 CUresult ct_node_function(const CUDA_KERNEL_NODE_PARAMS_v3 *kernel, struct ct_function **out);
+
+/* What a MEMSET node fills. */
+struct ct_fill_request ct_node_fill(const CUDA_MEMSET_NODE_PARAMS_v2 *memset);
 
 /* "KERNEL", "MEMCPY" ...; never NULL. */
 const char *ct_node_type_name(CUgraphNodeType type);

@@ -137,8 +137,9 @@ static struct ct_stream *find_reapable_or_null(struct ct_context *context)
     return stream;
 }
 
-/* Removes a stream from the context's list, unless another thread has done so, or has recorded into it meanwhile. A thread that found the stream
- * before it was destroyed can record no more: nobody who waits for the context would wait for that command. */
+/* Removes a stream from the context's list, unless another thread has done so, or has recorded into it meanwhile. From
+ * then on a thread that found the stream before it was destroyed cannot record into it, since a wait for the context's work would miss the
+ * command. */
 static bool reap(struct ct_stream *stream)
 {
     bool is_reaped;

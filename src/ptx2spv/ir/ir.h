@@ -298,7 +298,7 @@ struct ct_block *ct_block_cut(struct ct_fn *fn, struct ct_block *block, struct c
 void ct_block_adopt(struct ct_block *block); /* sets insn->block of all instructions */
 /* Cuts blocks at instructions that come in the order of the code, those of one block after each other; starts as zeros. */
 struct ct_cutter {
-    struct ct_block *origin, *rest; /* the block that is being cut, and what is left of it */
+    struct ct_block *origin, *rest; /* the block that is being cut, and the part of it that follows the last cut */
 };
 void ct_cutter_go_to(struct ct_cutter *cutter, struct ct_insn *insn);                             /* sets insn->block */
 struct ct_block *ct_cutter_cut(struct ct_fn *fn, struct ct_cutter *cutter, struct ct_insn *insn); /* splits before insn; returns the rest */
