@@ -48,7 +48,7 @@ struct ct_gen_position {
 
 struct ct_gen_region {
     uint32_t merge, next_round; /* labels; next_round: LOOP only */
-    bool is_left;               /* the merge block is reached */
+    uint32_t n_exits;           /* the number of edges that reach the merge block */
 };
 
 enum ct_shared_view { CT_VIEW_8, CT_VIEW_16, CT_VIEW_32, CT_VIEW_64, CT_VIEW_2X32, CT_VIEW_4X32, CT_VIEW_F32, CT_VIEW_F64, CT_VIEW_COUNT };
@@ -104,6 +104,12 @@ struct ct_gen {
     const struct ct_block *block;  /* the current block */
     uint32_t label;                /* of the current SPIR-V block */
     bool open;                     /* which has no terminator yet */
+
+    /* see emit_control.c */
+    uint32_t n_cuts;        /* barriers and, if the kernel has_barriers, loops that have been emitted */
+    bool merged;            /* a merge block with several predecessors has been emitted after the last of them */
+    uint32_t merge_of_part; /* the last merge block of a construct with such */
+    bool has_barriers;
 
     uint32_t *subroutines;                     /* indexed like fn->subroutines: ids of functions; 0: it has not been called */
     uint32_t arguments[CT_SPV_MAX_PARAMETERS]; /* of the subroutine that is being emitted */
@@ -301,6 +307,8 @@ void ct_gen_begin_block(struct ct_gen *g, uint32_t label);
 void ct_gen_branch(struct ct_gen *g, uint32_t label);
 /* A selection; the merge block is emitted later. */
 void ct_gen_branch_if(struct ct_gen *g, uint32_t condition, uint32_t if_true, uint32_t if_false, uint32_t merge);
+/* Notes that the code so far ends with a barrier of the work-group. */
+void ct_gen_cut(struct ct_gen *g);
 
 /* ---- emit.c ---- */
 void ct_gen_code(struct ct_gen *g); /* the blocks of g->fn */

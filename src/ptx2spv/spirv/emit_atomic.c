@@ -199,4 +199,5 @@ void ct_gen_barrier(struct ct_gen *g, const struct ct_insn *insn)
         ct_gen_refuse(g, PTX2SPV_UNSUPPORTED, "instruction bar.sync with another barrier than 0");
     else
         GEN_VOID(g, SpvOpControlBarrier, block, block, ct_gen_semantics(g, PTX_ACQ_REL));
+    ct_gen_cut(g);
 }

@@ -39,11 +39,58 @@ static void end_with(struct ct_gen *g, SpvOp op)
     g->open = false;
 }
 
+/* ---- the ways out of parts with barriers ---- */
+
+/* PoCL copies what follows a conditional part with barriers, once for each edge that leaves the part, and a loop with barriers gets a barrier
+ * on each back edge. Two such edges from the same barrier are for PoCL two ways that a block takes as a whole: all threads follow the first
+ * one. So a branch that threads take differently must not become two edges (see also collective.c). LLVM makes two of it if the block behind
+ * the branch is empty, and is merged with the merge block of the part or with the header of the loop, or if that merge block ends with the
+ * branch and is small enough to be copied to its predecessors. Fences prevent both: the first needs one, for the second jump threading counts
+ * four instructions for a call and copies six.
+ *
+ * g->n_cuts counts the places where PoCL divides the kernel: barriers and, if the kernel has any, loops, which get barriers of their own. */
+static void keep_one_edge(struct ct_gen *g, unsigned fences)
+{
+    if (ct_gen_works_around(g, PTX2SPV_WORKAROUND_SPLIT_TAILS))
+        for (unsigned i = 0; i < fences; i++)
+            GEN_VOID(g, SpvOpMemoryBarrier, ct_gen_u32(g, SpvScopeWorkgroup), ct_gen_semantics(g, PTX_ACQ_REL));
+}
+
+void ct_gen_cut(struct ct_gen *g)
+{
+    g->n_cuts++;
+    g->merged = false;
+}
+
+/* The end of a list before which there had been `cuts`: whether ways of threads have merged behind its last one. */
+static void end_part(struct ct_gen *g, uint32_t cuts)
+{
+    if (g->open && g->n_cuts != cuts && g->merged)
+        keep_one_edge(g, 1);
+}
+
+/* The terminator of a block is a branch, which threads may take differently. */
+static void end_with_branch(struct ct_gen *g)
+{
+    if (g->label == g->merge_of_part)
+        keep_one_edge(g, 2);
+    g->open = false;
+}
+
+static bool has_barriers(const struct ct_fn *fn)
+{
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (insn->op == CT_OP_BARRIER)
+                return true;
+    return false;
+}
+
 void ct_gen_branch_if(struct ct_gen *g, uint32_t condition, uint32_t if_true, uint32_t if_false, uint32_t merge)
 {
+    end_with_branch(g);
     GEN_VOID(g, SpvOpSelectionMerge, merge, SpvSelectionControlMaskNone);
     GEN_VOID(g, SpvOpBranchConditional, condition, if_true, if_false);
-    g->open = false;
 }
 
 /* ---- hints ---- */
@@ -137,6 +184,7 @@ static uint32_t arm_label(struct ct_gen *g, const struct ct_node *list, uint32_t
 /* Emits the arm and returns whether it reaches the merge block. */
 static bool gen_arm(struct ct_gen *g, const struct ct_node *list, uint32_t label, uint32_t merge)
 {
+    const uint32_t cuts = g->n_cuts;
     bool reached;
 
     if (!list)
@@ -144,14 +192,19 @@ static bool gen_arm(struct ct_gen *g, const struct ct_node *list, uint32_t label
     ct_gen_begin_block(g, label);
     gen_list(g, list);
     reached = g->open;
+    end_part(g, cuts);
     ct_gen_branch(g, merge);
     return reached;
 }
 
-static void begin_merge(struct ct_gen *g, uint32_t merge, bool reached)
+/* n: the number of edges that reach the merge block; cuts: g->n_cuts before the construct. */
+static void begin_merge(struct ct_gen *g, uint32_t merge, uint32_t n, uint32_t cuts)
 {
     ct_gen_begin_block(g, merge);
-    if (!reached)
+    g->merged |= n > 1;
+    if (n > 1 && g->n_cuts != cuts)
+        g->merge_of_part = merge;
+    if (!n)
         end_with(g, SpvOpUnreachable);
 }
 
@@ -159,14 +212,15 @@ static void gen_two_arms(struct ct_gen *g, uint32_t condition, const struct ct_n
 {
     const uint32_t merge = ct_gen_label(g);
     const uint32_t if_true = arm_label(g, node->then_list, merge), if_false = arm_label(g, node->else_list, merge);
-    bool reached;
+    const uint32_t cuts = g->n_cuts;
+    uint32_t reached;
 
     if (if_true == merge && if_false == merge)
         return;
     ct_gen_branch_if(g, condition, if_true, if_false, merge);
     reached = gen_arm(g, node->then_list, if_true, merge);
-    reached |= gen_arm(g, node->else_list, if_false, merge);
-    begin_merge(g, merge, reached);
+    reached += gen_arm(g, node->else_list, if_false, merge);
+    begin_merge(g, merge, reached, cuts);
 }
 
 static void gen_test(struct ct_gen *g, const struct ct_node *node, SpvOp compare)
@@ -181,7 +235,7 @@ static void gen_switch(struct ct_gen *g, const struct ct_node *node)
 {
     struct ct_arena *scratch = &g->fn->compilation->scratch;
     struct ct_gen_region *region = &g->regions[node->id];
-    const uint32_t last = node->n_cases - 1;
+    const uint32_t last = node->n_cases - 1, cuts = g->n_cuts;
     uint32_t *labels = CT_ARENA_ARRAY(scratch, uint32_t, node->n_cases);
     ct_spv_words words = {0};
 
@@ -198,34 +252,36 @@ static void gen_switch(struct ct_gen *g, const struct ct_node *node)
         *CT_PUSH(scratch, &words) = i;
         *CT_PUSH(scratch, &words) = labels[i];
     }
+    end_with_branch(g);
     GEN_VOID(g, SpvOpSelectionMerge, region->merge, SpvSelectionControlMaskNone);
     ct_spv_emit(&g->m, CT_SPV_CODE, SpvOpSwitch, words.v, words.n);
-    g->open = false;
     for (uint32_t i = 0; i <= last; i++)
-        region->is_left |= gen_arm(g, node->cases[i], labels[i], region->merge);
-    begin_merge(g, region->merge, region->is_left);
+        region->n_exits += gen_arm(g, node->cases[i], labels[i], region->merge);
+    begin_merge(g, region->merge, region->n_exits, cuts);
 }
 
 static void gen_scope(struct ct_gen *g, const struct ct_node *node)
 {
     struct ct_gen_region *region = &g->regions[node->id];
-    const uint32_t inside = ct_gen_label(g);
+    const uint32_t inside = ct_gen_label(g), cuts = g->n_cuts;
 
     region->merge = ct_gen_label(g);
     GEN_VOID(g, SpvOpSelectionMerge, region->merge, SpvSelectionControlMaskNone);
     GEN_VOID(g, SpvOpSwitch, ct_gen_u32(g, 0), inside);
     g->open = false;
+    if (g->label == g->merge_of_part)
+        g->merge_of_part = inside; /* LLVM makes one block of both */
     ct_gen_begin_block(g, inside);
     gen_list(g, node->then_list);
-    region->is_left |= g->open;
+    region->n_exits += g->open;
     ct_gen_branch(g, region->merge);
-    begin_merge(g, region->merge, region->is_left);
+    begin_merge(g, region->merge, region->n_exits, cuts);
 }
 
 static void gen_loop(struct ct_gen *g, const struct ct_node *node)
 {
     struct ct_gen_region *region = &g->regions[node->id];
-    const uint32_t header = ct_gen_label(g), inside = ct_gen_label(g);
+    const uint32_t header = ct_gen_label(g), inside = ct_gen_label(g), cuts = g->n_cuts;
 
     region->merge = ct_gen_label(g);
     region->next_round = ct_gen_label(g);
@@ -237,15 +293,18 @@ static void gen_loop(struct ct_gen *g, const struct ct_node *node)
     gen_list(g, node->then_list);
     ct_gen_branch(g, region->next_round);
     ct_gen_begin_block(g, region->next_round);
+    end_part(g, cuts);
     ct_gen_branch(g, header);
-    begin_merge(g, region->merge, region->is_left);
+    if (g->has_barriers)
+        ct_gen_cut(g);
+    begin_merge(g, region->merge, region->n_exits, cuts);
 }
 
 static void gen_break(struct ct_gen *g, const struct ct_node *node)
 {
     struct ct_gen_region *region = &g->regions[node->region->id];
 
-    region->is_left = true;
+    region->n_exits++;
     ct_gen_branch(g, region->merge);
 }
 
@@ -304,6 +363,7 @@ void ct_gen_tree(struct ct_gen *g)
 
     g->regions = CT_ARENA_ARRAY(scratch, struct ct_gen_region, g->fn->n_nodes);
     g->selectors = CT_ARENA_ARRAY(scratch, uint32_t, g->fn->n_selectors);
+    g->has_barriers = has_barriers(g->fn);
     for (uint32_t i = 0; i < g->fn->n_selectors; i++)
         g->selectors[i] = ct_gen_variable(g, ct_gen_int_type(g, 32));
     gen_list(g, g->fn->body);

@@ -370,10 +370,45 @@ static bool has_divergent_loop(const struct ct_fn *fn, const bool *divergent)
     return false;
 }
 
+static bool is_loop_header(const struct ct_block *block)
+{
+    for (uint32_t i = 0; i < block->preds.n; i++)
+        if (ct_block_dominates(block, block->preds.v[i]))
+            return true;
+    return false;
+}
+
+/* Whether threads that have passed a point together may then leave the part of the kernel that it dominates in different ways: some of them
+ * end, for example, and others go on behind the condition under which all of them reached the point. Loops that all threads enter count as
+ * points (emit_control.c). The numbers are those of the points in the dominators of a block: an edge leaves the part of a point if its source
+ * has more of them than the immediate dominator of its target. */
+static bool is_left_in_different_ways(struct ct_fn *fn, const bool *divergent, const struct points *points)
+{
+    uint32_t *above = CT_ARENA_ARRAY(&fn->compilation->scratch, uint32_t, fn->blocks.n), n;
+    struct ct_block **order;
+
+    ct_fn_compute_rpo(fn);
+    ct_fn_compute_dominators(fn);
+    order = ct_fn_rpo_blocks(fn, &n);
+    for (uint32_t i = 0; i < points->list.n; i++)
+        above[points->list.v[i]->block->id]++;
+    for (uint32_t i = 1; i < n; i++)
+        above[order[i]->id] += above[order[i]->idom->id] + (!divergent[order[i]->id] && is_loop_header(order[i]));
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t s = 0; s < order[i]->n_succs; s++) {
+            const struct ct_block *to = order[i]->succs[s];
+
+            if (divergent[to->id] && !ct_block_dominates(to, order[i]) && above[order[i]->id] > above[to->idom->id])
+                return true;
+        }
+    return false;
+}
+
 static void choose_collective(struct ct_fn *fn, struct choice *choice)
 {
     const struct points points = find_points(fn, choice->divergent, false);
-    const bool forced = fn->target->sync_form == PTX2SPV_SYNC_PREDICATED;
+    const bool forced = fn->target->sync_form == PTX2SPV_SYNC_PREDICATED || ((fn->target->workarounds & PTX2SPV_WORKAROUND_SPLIT_TAILS) &&
+                                                                             is_left_in_different_ways(fn, choice->divergent, &points));
 
     if (!points.list.n || !(points.divergent || points.parts || forced))
         return;
