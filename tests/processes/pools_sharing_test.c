@@ -3,23 +3,26 @@
  * cuMemPoolExportPointer, cuMemPoolImportPointer), with real processes. A plain program of the driver API: NVIDIA's own driver must pass, too. */
 #include "peer.h"
 
+#include <pthread.h>
+
 #define FILE_TYPE CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 #define WORDS SEEDS_WORDS
 #define BYTES (WORDS * 4)
 
 enum order {
-    IMPORT_POOL,    /* fd. Gives numbers[3]: the pool */
-    IMPORT,         /* bytes: exported data; numbers[3]: a pool. Gives numbers[0]: the pointer */
-    FREE,           /* numbers[0]: a pointer, by cuMemFree */
-    FREE_ASYNC,     /* the same by cuMemFreeAsync, and waits */
-    STEP,           /* numbers: pointer, words. The kernel of seeds_step */
-    WORD,           /* numbers: pointer. Gives numbers[1]: the word there */
-    ALLOCATE,       /* numbers[3]: a pool. Allocates in it */
-    MAKE_CURRENT,   /* numbers[3]: a pool, of the device */
-    EXPORT,         /* numbers[3]: a pool, to a file descriptor again */
-    EXPORT_POINTER, /* numbers[0]: a pointer, again */
-    POOL_OF,        /* numbers: pointer. Gives numbers[1]: 1 if it is of pool numbers[3] */
-    DESTROY,        /* numbers[3]: a pool */
+    IMPORT_POOL,     /* fd. Gives numbers[3]: the pool */
+    IMPORT_TOGETHER, /* the same in several threads at once; CUDA_ERROR_UNKNOWN: they got different pointers */
+    IMPORT,          /* bytes: exported data; numbers[3]: a pool. Gives numbers[0]: the pointer */
+    FREE,            /* numbers[0]: a pointer, by cuMemFree */
+    FREE_ASYNC,      /* the same by cuMemFreeAsync, and waits */
+    STEP,            /* numbers: pointer, words. The kernel of seeds_step */
+    WORD,            /* numbers: pointer. Gives numbers[1]: the word there */
+    ALLOCATE,        /* numbers[3]: a pool. Allocates in it */
+    MAKE_CURRENT,    /* numbers[3]: a pool, of the device */
+    EXPORT,          /* numbers[3]: a pool, to a file descriptor again */
+    EXPORT_POINTER,  /* numbers[0]: a pointer, again */
+    POOL_OF,         /* numbers: pointer. Gives numbers[1]: 1 if it is of pool numbers[3] */
+    DESTROY,         /* numbers[3]: a pool */
 };
 
 /* ---- the other process ---- */
@@ -48,6 +51,52 @@ static CUresult import_pointer(struct peer_message *message, CUmemoryPool pool)
     return r;
 }
 
+enum { IMPORTERS = 8 };
+
+struct importer {
+    pthread_t thread;
+    pthread_barrier_t *start;
+    CUcontext context;
+    CUmemoryPool pool;
+    struct peer_message message;
+    CUresult result;
+};
+
+static void *import_with_others(void *user)
+{
+    struct importer *importer = user;
+
+    ok(cuCtxSetCurrent(importer->context));
+    pthread_barrier_wait(importer->start);
+    importer->result = import_pointer(&importer->message, importer->pool);
+    return NULL;
+}
+
+static CUresult import_together(struct peer_message *message, CUmemoryPool pool)
+{
+    struct importer importers[IMPORTERS];
+    pthread_barrier_t start;
+    CUresult r = CUDA_SUCCESS;
+    CUcontext context;
+
+    ok(cuCtxGetCurrent(&context));
+    pthread_barrier_init(&start, NULL, IMPORTERS);
+    for (int i = 0; i < IMPORTERS; i++) {
+        importers[i] = (struct importer){.start = &start, .context = context, .pool = pool, .message = *message};
+        assert_int_equal(pthread_create(&importers[i].thread, NULL, import_with_others, &importers[i]), 0);
+    }
+    for (int i = 0; i < IMPORTERS; i++) {
+        pthread_join(importers[i].thread, NULL);
+        if (importers[i].result != CUDA_SUCCESS)
+            r = importers[i].result;
+        else if (importers[i].message.numbers[0] != importers[0].message.numbers[0])
+            r = CUDA_ERROR_UNKNOWN;
+    }
+    message->numbers[0] = importers[0].message.numbers[0];
+    pthread_barrier_destroy(&start);
+    return r;
+}
+
 static CUresult obey(struct peer_message *message)
 {
     uint64_t *numbers = message->numbers;
@@ -63,6 +112,8 @@ static CUresult obey(struct peer_message *message)
         return import_pool(message);
     case IMPORT:
         return import_pointer(message, pool);
+    case IMPORT_TOGETHER:
+        return import_together(message, pool);
     case FREE:
         r = cuMemFree(pointer);
         return r == CUDA_SUCCESS ? cuCtxSynchronize() : r; /* pools release memory when the host synchronizes */
@@ -141,7 +192,7 @@ static CUdeviceptr allocate(CUmemoryPool pool, size_t bytes, unsigned value)
     return pointer;
 }
 
-static CUresult import_pointer_there(CUdeviceptr pointer, uint64_t pool_there, CUdeviceptr *out)
+static CUresult import_by(enum order order, CUdeviceptr pointer, uint64_t pool_there, CUdeviceptr *out)
 {
     struct peer_message message = {.numbers = {0, 0, 0, pool_there}, .fd = -1};
     CUmemPoolPtrExportData data;
@@ -149,9 +200,14 @@ static CUresult import_pointer_there(CUdeviceptr pointer, uint64_t pool_there, C
 
     ok(cuMemPoolExportPointer(&data, pointer));
     memcpy(message.bytes, &data, sizeof data);
-    r = peer_tell(&peer, IMPORT, &message);
+    r = peer_tell(&peer, order, &message);
     *out = message.numbers[0];
     return r;
+}
+
+static CUresult import_pointer_there(CUdeviceptr pointer, uint64_t pool_there, CUdeviceptr *out)
+{
+    return import_by(IMPORT, pointer, pool_there, out);
 }
 
 static uint32_t word_there(CUdeviceptr pointer)
@@ -286,6 +342,26 @@ static void importing_twice(void **state)
     ok(cuMemPoolDestroy(pool));
 }
 
+/* Threads that import the same pointer at once get one mapping, which one call frees. */
+static void importing_together(void **state)
+{
+    CUmemoryPool pool = make_pool(FILE_TYPE);
+    uint64_t there = import_there(pool);
+
+    (void)state;
+    for (unsigned i = 0; i < 20; i++) {
+        CUdeviceptr ours = allocate(pool, BYTES, i), theirs;
+
+        ok(import_by(IMPORT_TOGETHER, ours, there, &theirs));
+        assert_int_equal(word_there(theirs), i);
+        ok(tell(FREE, theirs, 0, 0, NULL));
+        gives(CUDA_ERROR_INVALID_VALUE, tell(WORD, theirs, 0, 0, NULL));
+        free_here(ours);
+    }
+    ok(tell(DESTROY, 0, 0, there, NULL));
+    ok(cuMemPoolDestroy(pool));
+}
+
 static void wrong_arguments_are_refused(void **state)
 {
     CUmemoryPool pool = make_pool(FILE_TYPE), private = make_pool(CU_MEM_HANDLE_TYPE_NONE), got = NULL, standard;
@@ -410,10 +486,15 @@ static int start(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_work_in_it),         cmocka_unit_test(many_pointers),
-        cmocka_unit_test(memory_is_reused),        cmocka_unit_test(imported_pools_allocate_nothing),
-        cmocka_unit_test(importing_twice),         cmocka_unit_test(wrong_arguments_are_refused),
-        cmocka_unit_test(pointers_of_other_pools), cmocka_unit_test(freed_by_the_owner_first),
+        cmocka_unit_test(both_work_in_it),
+        cmocka_unit_test(many_pointers),
+        cmocka_unit_test(memory_is_reused),
+        cmocka_unit_test(imported_pools_allocate_nothing),
+        cmocka_unit_test(importing_twice),
+        cmocka_unit_test(importing_together),
+        cmocka_unit_test(wrong_arguments_are_refused),
+        cmocka_unit_test(pointers_of_other_pools),
+        cmocka_unit_test(freed_by_the_owner_first),
         cmocka_unit_test(leaving_with_memory),
     };
 

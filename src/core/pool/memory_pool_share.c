@@ -176,42 +176,76 @@ static void add_slab_locked(struct ct_memory_pool *pool, struct ct_pool_slab *sl
     atomic_store_explicit(&pool->device->pools->needs_reclaim, true, memory_order_release); /* pairs with the exchange in observe */
 }
 
-/* Importing a pointer again returns the same address, without a count, as in NVIDIA's driver: then *out is NULL. */
-static CUresult take_locked(struct ct_memory_pool *pool, struct ct_pool_slab *slab, const struct pointer *pointer,
-                            struct ct_pool_block *spares[2], struct ct_pool_block **out, uint64_t *out_address)
+struct import {
+    struct ct_memory_pool *pool;
+    struct ct_context *owner;
+    struct pointer pointer;
+    struct ct_pool_block *spares[2]; /* NULL once they are in use */
+    struct ct_pool_slab *mapped;     /* a slab that this thread has mapped and that is in no pool; NULL: none */
+    uint64_t address;
+};
+
+static bool is_imported(const struct import *import)
 {
-    uint64_t offset = slab->lead_bytes + pointer->offset;
     struct ct_range range;
 
-    if (pool->destroyed)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was destroyed");
-    *out_address = slab->backing.address + offset;
-    *out = ct_pool_take_at_locked(slab, offset, pointer->size_bytes, spares);
-    if (*out || (ct_address_find(*out_address, 0, &range) == CUDA_SUCCESS && range.kind == CT_RANGE_POOL && range.start == *out_address &&
-                 range.size_bytes == pointer->size_bytes))
-        return CUDA_SUCCESS;
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer exceeds its memory, or overlaps another");
+    return ct_address_find(import->address, 0, &range) == CUDA_SUCCESS && range.kind == CT_RANGE_POOL && range.start == import->address &&
+           range.size_bytes == import->pointer.size_bytes;
 }
 
-/* Takes the block of the pointer, in a slab that is mapped already or is mapped now, and uses the spares. NULL: it is imported already. */
-static CUresult take(struct ct_memory_pool *pool, const struct pointer *pointer, struct ct_pool_block *spares[2],
-                     struct ct_pool_block **out, uint64_t *out_address)
+/* Takes the block of the pointer and makes its address known. Importing a pointer again returns the same address, without a count, as in
+ * NVIDIA's driver; both steps are under one lock, so that another thread that imports it finds either none or both. */
+static CUresult take_locked(struct import *import, struct ct_pool_slab *slab)
 {
-    struct ct_device_pools *pools = pool->device->pools;
-    struct ct_pool_slab *slab;
+    const uint64_t offset = slab->lead_bytes + import->pointer.offset;
+    struct ct_pool_block *block;
+    CUresult r;
+
+    if (import->pool->destroyed)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was destroyed");
+    import->address = slab->backing.address + offset;
+    block = ct_pool_take_at_locked(slab, offset, import->pointer.size_bytes, import->spares);
+    if (!block)
+        return is_imported(import) ? CUDA_SUCCESS
+                                   : ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer exceeds its memory, or overlaps another");
+    import->spares[0] = import->spares[1] = NULL;
+    r = ct_pool_block_publish(block, import->owner, import->pointer.size_bytes, &import->address);
+    if (r != CUDA_SUCCESS)
+        ct_pool_free_locked(block, NULL, 0);
+    return r;
+}
+
+/* Takes the block if its slab is in the pool, or is mapped, which may have happened in another thread first. Otherwise *out_found is false. */
+static CUresult take(struct import *import, bool *out_found)
+{
+    struct ct_device_pools *pools = import->pool->device->pools;
     CUresult r = CUDA_SUCCESS;
+    struct ct_pool_slab *slab;
 
     ct_mutex_lock(&pools->lock);
-    if ((slab = find_slab_locked(pool, pointer->slab.id)))
-        r = take_locked(pool, slab, pointer, spares, out, out_address);
+    slab = find_slab_locked(import->pool, import->pointer.slab.id);
+    if (!slab && import->mapped) {
+        slab = import->mapped;
+        import->mapped = NULL;
+        add_slab_locked(import->pool, slab);
+    }
+    if (slab)
+        r = take_locked(import, slab); /* at once: a slab without blocks in use may be released */
     ct_mutex_unlock(&pools->lock);
-    if (slab || (r = ct_pool_slab_import(pool, &pointer->slab, &slab)) != CUDA_SUCCESS)
-        return r;
-    ct_mutex_lock(&pools->lock);
-    add_slab_locked(pool, slab);
-    r = take_locked(pool, slab, pointer, spares, out, out_address); /* at once: a slab without blocks in use may be released */
-    ct_mutex_unlock(&pools->lock);
+    *out_found = slab != NULL;
     return r;
+}
+
+/* Maps the slab without a lock, since its owner has to answer. */
+static CUresult map_and_take(struct import *import)
+{
+    bool found;
+    CUresult r = take(import, &found);
+
+    if (found)
+        return r;
+    r = ct_pool_slab_import(import->pool, &import->pointer.slab, &import->mapped);
+    return r == CUDA_SUCCESS ? take(import, &found) : r;
 }
 
 static CUresult check_pointer(const struct ct_memory_pool *pool, const struct pointer *pointer)
@@ -230,27 +264,23 @@ static CUresult check_pointer(const struct ct_memory_pool *pool, const struct po
 CUresult ct_memory_pool_import_pointer(struct ct_memory_pool *pool, struct ct_context *context, const CUmemPoolPtrExportData *data,
                                        uint64_t *out_address)
 {
-    struct ct_context *owner = context->device == pool->device ? context : pool->device->primary;
-    struct ct_pool_block *spares[2] = {NULL, NULL}, *block = NULL;
-    struct pointer pointer;
-    uint64_t address;
+    struct import import = {.pool = pool, .owner = context->device == pool->device ? context : pool->device->primary};
+    struct ct_pool_garbage garbage = {0};
     CUresult r;
 
-    memcpy(&pointer, data, sizeof pointer);
-    if ((r = check_pointer(pool, &pointer)) != CUDA_SUCCESS)
+    memcpy(&import.pointer, data, sizeof import.pointer);
+    if ((r = check_pointer(pool, &import.pointer)) != CUDA_SUCCESS)
         return r;
     for (int i = 0; i < 2; i++)
-        if (!(spares[i] = calloc(1, sizeof *spares[i])))
+        if (!(import.spares[i] = calloc(1, sizeof *import.spares[i])))
             r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block of a memory pool");
     if (r == CUDA_SUCCESS)
-        r = take(pool, &pointer, spares, &block, &address);
-    if (!block) {
-        free(spares[0]);
-        free(spares[1]);
-    } else if ((r = ct_pool_block_publish(block, owner, pointer.size_bytes, &address)) != CUDA_SUCCESS) {
-        ct_pool_block_free(block, NULL, 0);
-    }
+        r = map_and_take(&import);
     if (r == CUDA_SUCCESS)
-        *out_address = address;
+        *out_address = import.address;
+    garbage.slabs = import.mapped;
+    ct_pool_garbage_free(pool->device->pools, &garbage);
+    free(import.spares[0]);
+    free(import.spares[1]);
     return r;
 }
