@@ -37,7 +37,7 @@ static const struct {
     unsigned driver;
     uint32_t want;
 } choices[] = {
-    {"the table", "", CT_DRIVER_POCL, CT_WORKAROUND(SECOND_STORES) | CT_WORKAROUND(SPLIT_TAILS)},
+    {"the table", "", CT_DRIVER_POCL, CT_WORKAROUND(SECOND_STORES) | CT_WORKAROUND(SPLIT_TAILS) | CT_WORKAROUND(STORED_BOOLEANS)},
     {"another driver has others", "", CT_DRIVER_LAVAPIPE,
      CT_WORKAROUND(CONSTANT_CHOICES) | CT_WORKAROUND(TRUNCATED_CLOCK) | CT_WORKAROUND(HOISTED_LOADS) | CT_WORKAROUND(AVX512)},
     {"none", "none", CT_DRIVER_LAVAPIPE, 0},
@@ -47,11 +47,12 @@ static const struct {
     {"all but one", "-avx512", CT_DRIVER_LAVAPIPE,
      CT_WORKAROUND(CONSTANT_CHOICES) | CT_WORKAROUND(TRUNCATED_CLOCK) | CT_WORKAROUND(HOISTED_LOADS)},
     {"all and one more", "all,lost-signs", CT_DRIVER_POCL,
-     CT_WORKAROUND(SECOND_STORES) | CT_WORKAROUND(SPLIT_TAILS) | CT_WORKAROUND(LOST_SIGNS)},
+     CT_WORKAROUND(SECOND_STORES) | CT_WORKAROUND(SPLIT_TAILS) | CT_WORKAROUND(STORED_BOOLEANS) | CT_WORKAROUND(LOST_SIGNS)},
     {"all and one more, without one", " all, lost-signs, -second-stores", CT_DRIVER_POCL,
-     CT_WORKAROUND(SPLIT_TAILS) | CT_WORKAROUND(LOST_SIGNS)},
+     CT_WORKAROUND(SPLIT_TAILS) | CT_WORKAROUND(STORED_BOOLEANS) | CT_WORKAROUND(LOST_SIGNS)},
     {"a part of a name is none", "lost", CT_DRIVER_POCL, 0},
-    {"what is no name switches nothing off", "-nonsense", CT_DRIVER_POCL, CT_WORKAROUND(SECOND_STORES) | CT_WORKAROUND(SPLIT_TAILS)},
+    {"what is no name switches nothing off", "-nonsense", CT_DRIVER_POCL,
+     CT_WORKAROUND(SECOND_STORES) | CT_WORKAROUND(SPLIT_TAILS) | CT_WORKAROUND(STORED_BOOLEANS)},
 };
 
 static void test_option_chooses(void **state)

@@ -55,6 +55,7 @@ static void report(const struct options *options, struct program *program, struc
     char path[4096];
 
     printf("--seed %" PRIu64 " %s: %s\n", program->seed, differential_verdict_name(trial->verdict), trial->message);
+    fflush(stdout); /* a later kernel may end the process */
     if (!options->shrinks)
         return;
     differential_stop_clock();

@@ -16,7 +16,7 @@
 #define VULKAN_WORKAROUNDS (PTX2SPV_WORKAROUNDS & ~(PTX2SPV_WORKAROUND_REVERSED_SIX_BYTES | PTX2SPV_WORKAROUND_LOGICAL_NOT))
 #define OPENCL_WORKAROUNDS                                                                                                                 \
     (PTX2SPV_WORKAROUND_REVERSED_SIX_BYTES | PTX2SPV_WORKAROUND_LOGICAL_NOT | PTX2SPV_WORKAROUND_VECTORIZED_STATES |                       \
-     PTX2SPV_WORKAROUND_SECOND_STORES | PTX2SPV_WORKAROUND_SPLIT_TAILS)
+     PTX2SPV_WORKAROUND_SECOND_STORES | PTX2SPV_WORKAROUND_SPLIT_TAILS | PTX2SPV_WORKAROUND_STORED_BOOLEANS)
 #define BASE                                                                                                                               \
     .dialect = PTX2SPV_VULKAN, .workarounds = VULKAN_WORKAROUNDS, .max_block_threads = 1024, .shared_bytes = 32768, .int64 = 1,            \
     .int16 = 1, .int8 = 1, .float64 = 1, .float16 = 1, .storage8 = 1, .storage16 = 1, .warp_form = PTX2SPV_WARP_COLLECTIVE,                \

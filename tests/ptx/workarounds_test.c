@@ -70,6 +70,8 @@ static const struct row {
                                                 "st.global.u32 [d0],r0; setp.lt.u32 p0,r0,r1; @!p0 bra E; st.global.u32 [d0],r1; E:"},
     [PTX2SPV_WORKAROUND_INDEX_SPLIT_TAILS] = {&opencl, "setp.lt.u32 p0,r0,r1; @!p0 bra E; bar.sync 0; setp.lt.u32 p1,r1,7; "
                                                        "@p1 st.global.u32 [d0+4],r0; E: st.global.u32 [d0],r1;"},
+    [PTX2SPV_WORKAROUND_INDEX_STORED_BOOLEANS] = {&opencl, "setp.lt.u32 p1,r0,r1; setp.lt.u32 p0,r1,7; @p0 bra E; setp.lt.u32 p1,r1,9; "
+                                                           "E: @p1 st.global.u32 [d0],r1;"},
     [PTX2SPV_WORKAROUND_INDEX_LOGICAL_NOT] = {&opencl, "setp.lt.u32 p0,r0,r1; setp.lt.u32 p1,r1,7; and.pred p2,p0,p1; not.pred p2,p2; "
                                                        "xor.pred p3,p2,p0; and.pred p3,p3,p2; selp.u32 r2,1,0,p3; st.global.u32 [d0],r2;"},
 };

@@ -75,10 +75,37 @@ static unsigned operand_float_bits(const struct ct_insn *insn, uint32_t operand)
     }
 }
 
+/* ---- variables: PoCL's code sometimes stores a boolean as a byte that is neither 0 nor 1, so there they are words ---- */
+
+static bool is_stored_as_word(const struct ct_gen *g, ct_value value)
+{
+    return ct_gen_bits(g, value) == 1 && ct_gen_works_around(g, PTX2SPV_WORKAROUND_STORED_BOOLEANS);
+}
+
+static uint32_t stored_type(struct ct_gen *g, ct_value value)
+{
+    return ct_gen_int_type(g, is_stored_as_word(g, value) ? 32 : ct_gen_bits(g, value));
+}
+
 static uint32_t variable_for(struct ct_gen *g, ct_value value)
 {
-    return ct_gen_variable(g, ct_gen_int_type(g, ct_gen_bits(g, value)));
+    return ct_gen_variable(g, stored_type(g, value));
 }
+
+/* The value as its variable holds it. */
+static uint32_t to_variable(struct ct_gen *g, ct_value value, uint32_t id)
+{
+    return is_stored_as_word(g, value) ? GEN(g, SpvOpSelect, ct_gen_int_type(g, 32), id, ct_gen_u32(g, 1), ct_gen_u32(g, 0)) : id;
+}
+
+static uint32_t from_variable(struct ct_gen *g, ct_value value, uint32_t variable)
+{
+    const uint32_t stored = GEN(g, SpvOpLoad, stored_type(g, value), variable);
+
+    return is_stored_as_word(g, value) ? GEN(g, SpvOpINotEqual, ct_gen_int_type(g, 1), stored, ct_gen_u32(g, 0)) : stored;
+}
+
+/* ---- planning ---- */
 
 static void plan_use(struct ct_gen *g, ct_value value, unsigned float_bits, const struct ct_block *block)
 {
@@ -202,7 +229,7 @@ static void load_value(struct ct_gen *g, ct_value value, struct ct_gen_value *in
     if (info->loaded_in == g->block->id + 1)
         return;
     info->loaded_in = g->block->id + 1;
-    info->loaded_int = GEN(g, SpvOpLoad, ct_gen_int_type(g, ct_gen_bits(g, value)), info->variable);
+    info->loaded_int = from_variable(g, value, info->variable);
     info->loaded_float = info->type_float ? as_float(g, info, info->loaded_int) : 0;
 }
 
@@ -258,12 +285,14 @@ uint32_t ct_gen_use_float(struct ct_gen *g, ct_value value)
 }
 
 /* Writes the variables that carry a value that has just been defined. */
-static void store_value(struct ct_gen *g, const struct ct_gen_value *info)
+static void store_value(struct ct_gen *g, ct_value value, const struct ct_gen_value *info)
 {
+    const uint32_t stored = info->variable || info->seeds ? to_variable(g, value, info->as_int) : 0;
+
     if (info->variable)
-        GEN_VOID(g, SpvOpStore, info->variable, info->as_int);
+        GEN_VOID(g, SpvOpStore, info->variable, stored);
     for (const struct ct_gen_seed *seed = info->seeds; seed; seed = seed->next)
-        GEN_VOID(g, SpvOpStore, seed->variable, info->as_int);
+        GEN_VOID(g, SpvOpStore, seed->variable, stored);
 }
 
 void ct_gen_define(struct ct_gen *g, ct_value value, uint32_t id)
@@ -273,7 +302,7 @@ void ct_gen_define(struct ct_gen *g, ct_value value, uint32_t id)
     info->as_int = id;
     if (info->type_float)
         info->as_float = as_float(g, info, id);
-    store_value(g, info);
+    store_value(g, value, info);
 }
 
 void ct_gen_define_float(struct ct_gen *g, ct_value value, uint32_t id)
@@ -283,7 +312,7 @@ void ct_gen_define_float(struct ct_gen *g, ct_value value, uint32_t id)
     info->as_float = id;
     if (info->wants_int)
         info->as_int = GEN(g, SpvOpBitcast, ct_gen_int_type(g, ct_gen_bits(g, value)), id);
-    store_value(g, info);
+    store_value(g, value, info);
 }
 
 /* ---- phis ---- */
@@ -291,9 +320,9 @@ void ct_gen_define_float(struct ct_gen *g, ct_value value, uint32_t id)
 void ct_gen_load_phis(struct ct_gen *g)
 {
     for (const struct ct_insn *insn = g->block->first; insn && insn->op == CT_OP_PHI; insn = insn->next) {
-        const uint32_t type = ct_gen_int_type(g, ct_gen_bits(g, insn->results[0]));
+        const ct_value value = insn->results[0];
 
-        ct_gen_define(g, insn->results[0], GEN(g, SpvOpLoad, type, info_of(g, insn->results[0])->incoming));
+        ct_gen_define(g, value, from_variable(g, value, info_of(g, value)->incoming));
     }
 }
 
@@ -339,7 +368,7 @@ void ct_gen_store_phis(struct ct_gen *g)
             if (info->majority.i && phi->operands[index].i == info->majority.i)
                 continue;
             *CT_PUSH(scratch, &stores) = info->incoming;
-            *CT_PUSH(scratch, &stores) = phi_operand(g, phi, index);
+            *CT_PUSH(scratch, &stores) = to_variable(g, phi->results[0], phi_operand(g, phi, index));
         }
     }
     for (uint32_t i = 0; i < stores.n; i += 2)
