@@ -488,7 +488,7 @@ static bool check_boolean(struct ptx_parser *p, const struct ptx_instruction *in
     return check_count(p, insn, n_others + combines, n_others + combines);
 }
 
-/* Checks constants that the ISA limits: bit positions and lengths, event numbers. */
+/* Checks constants that the ISA limits: bit positions and lengths, event numbers. The number of operands is right. */
 static bool check_ranges(struct ptx_parser *p, const struct ptx_instruction *insn)
 {
     const bool is_field = insn->opcode == PTX_OP_BFE || insn->opcode == PTX_OP_BFI;
@@ -522,7 +522,5 @@ bool ptx_check_instruction(struct ptx_parser *p, const struct ptx_instruction *i
         return false;
     if ((insn->opcode == PTX_OP_SET || insn->opcode == PTX_OP_SETP || insn->opcode == PTX_OP_LOP3) && !check_boolean(p, insn))
         return false;
-    if (!check_ranges(p, insn))
-        return false;
-    return check_pattern(p, insn, pattern);
+    return check_pattern(p, insn, pattern) && check_ranges(p, insn);
 }
