@@ -69,7 +69,8 @@ struct report {
     char text[1 << 19];
 };
 
-static void launch_and_wait(const struct launch *launch, struct result *out)
+/* Standard error is redirected when the runtime has started: without /sys, Intel's prints a line of its own. */
+static void launch_and_wait(const struct launch *launch, int errors, struct result *out)
 {
     unsigned every = launch->every, *words;
     CUdeviceptr address;
@@ -81,6 +82,7 @@ static void launch_and_wait(const struct launch *launch, struct result *out)
         cuMemHostGetDevicePointer(&address, host, 0) != CUDA_SUCCESS || cuModuleLoadData(&module, PTX_HEADER PTX_ASSERTS) != CUDA_SUCCESS ||
         cuModuleGetFunction(&function, module, "asserts") != CUDA_SUCCESS)
         _exit(EXIT_FAILURE);
+    dup2(errors, STDERR_FILENO);
     words = host;
     words[0] = words[1] = 0;
     if (cuLaunchKernel(function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1], launch->block[2], 0,
@@ -105,9 +107,8 @@ static void run(const struct launch *launch, struct report *out)
     assert_true(child >= 0);
     if (child == 0) {
         setenv("CUTTLE_LOG", "off", 1);
-        dup2(errors[1], STDERR_FILENO);
         close(errors[0]);
-        launch_and_wait(launch, &out->result);
+        launch_and_wait(launch, errors[1], &out->result);
         _exit(write(results[1], &out->result, sizeof out->result) != sizeof out->result);
     }
     close(errors[1]);
