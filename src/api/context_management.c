@@ -6,6 +6,7 @@
 #include "entry_points.h"
 
 #include "core/device/device.h"
+#include "core/graph/capture_state.h"
 #include "core/stream/event.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
@@ -236,7 +237,9 @@ CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext ctx)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_context_synchronize(context);
+    r = ct_capture_check_context(context, "cuCtxSynchronize");
+    if (r == CUDA_SUCCESS)
+        r = ct_context_synchronize(context);
     ct_context_release(context);
     return r;
 }
@@ -345,6 +348,8 @@ static CUresult with_event(CUresult (*call)(struct ct_context *context, struct c
     r = ct_context_lookup_or_current(ctx, &context);
     if (r == CUDA_SUCCESS) {
         r = ct_context_check(context, CUDA_SUCCESS);
+        if (r == CUDA_SUCCESS)
+            r = ct_capture_check_context(context, "a record of or wait for a context");
         if (r == CUDA_SUCCESS)
             r = call(context, event);
         ct_context_release(context);

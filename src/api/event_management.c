@@ -4,7 +4,7 @@
  * in its context. Only cuEventCreate needs a current context; it is NOT_PERMITTED in a host function. */
 #include "entry_points.h"
 
-#include "core/command/command.h"
+#include "core/command/event_call.h"
 #include "core/base/log.h"
 
 #define CT_CHANNEL "event"
@@ -33,12 +33,9 @@ CUresult CUDAAPI cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsign
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (flags != CU_EVENT_RECORD_DEFAULT)
-        r = ct_fail(flags == CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_VALUE, "flags 0x%x", flags);
-    if (r == CUDA_SUCCESS)
-        r = ct_stream_lookup(hStream, &stream);
+    r = ct_stream_lookup(hStream, &stream);
     if (r == CUDA_SUCCESS) {
-        r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_EVENT_RECORD, .event_record = event});
+        r = ct_event_record_call(stream, event, flags);
         ct_stream_release(stream);
     }
     ct_event_release(event);
@@ -59,7 +56,7 @@ CUresult CUDAAPI cuEventQuery(CUevent hEvent)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_event_query(event);
+    r = ct_event_query_call(event);
     ct_event_release(event);
     return r;
 }
@@ -72,7 +69,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent hEvent)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_event_synchronize(event);
+    r = ct_event_synchronize_call(event);
     ct_event_release(event);
     return r;
 }
@@ -108,7 +105,7 @@ CUresult CUDAAPI cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUe
         return r;
     r = ct_event_lookup(hEnd, &end);
     if (r == CUDA_SUCCESS) {
-        r = pMilliseconds ? ct_event_elapsed(start, end, pMilliseconds) : ct_fail(CUDA_ERROR_INVALID_HANDLE, "pMilliseconds is NULL");
+        r = pMilliseconds ? ct_event_elapsed_call(start, end, pMilliseconds) : ct_fail(CUDA_ERROR_INVALID_HANDLE, "pMilliseconds is NULL");
         ct_event_release(end);
     }
     ct_event_release(start);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The symbols that applications call, generated from entry_points.def. Each forwards the call to its implementation, unless the caller
- * is a host function or a callback of a stream, which may call only the functions that host_functions.def lists. */
+ * is a host function or a callback of a stream, which may call only the functions that host_functions.def lists, or a stream is captured and
+ * capture_unsafe.def lists the function. */
 #include "entry_points.h"
 
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "core/graph/capture_state.h"
 
 #define CT_CHANNEL "api"
 
@@ -13,20 +15,24 @@ static const bool allowed_in_host_functions[CT_ROW_COUNT] = {
 #include "host_functions.def"
 };
 
-static bool is_refused(enum ct_entry_row row)
-{
-    return ct_thread_is_in_host_function() && !allowed_in_host_functions[row];
-}
+static const bool unsafe_in_captures[CT_ROW_COUNT] = {
+#define UNSAFE(symbol) [CT_ROW_##symbol] = true,
+#include "capture_unsafe.def"
+};
 
-static CUresult refuse(const char *symbol)
+static inline CUresult check(enum ct_entry_row row, const char *symbol)
 {
-    return ct_fail(CUDA_ERROR_NOT_PERMITTED, "%s must not be called in a host function of a stream", symbol);
+    if (ct_thread_is_in_host_function() && !allowed_in_host_functions[row])
+        return ct_fail(CUDA_ERROR_NOT_PERMITTED, "%s must not be called in a host function of a stream", symbol);
+    return unsafe_in_captures[row] && ct_captures_exist() ? ct_capture_check_unsafe(symbol) : CUDA_SUCCESS;
 }
 
 #define EXPORT(row, symbol, params, args)                                                                                                  \
     CUresult CUDAAPI ct_exported_##symbol params                                                                                           \
     {                                                                                                                                      \
-        return is_refused(CT_ROW_##row) ? refuse(#symbol) : symbol args;                                                                   \
+        CUresult r_ = check(CT_ROW_##row, #symbol);                                                                                        \
+                                                                                                                                           \
+        return r_ == CUDA_SUCCESS ? symbol args : r_;                                                                                      \
     }
 #define ENTRY(symbol, name, version, params, args) EXPORT(symbol, symbol, params, args)
 #define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args)                                                                \

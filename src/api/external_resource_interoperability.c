@@ -5,6 +5,7 @@
 #include "entry_points.h"
 
 #include "core/command/semaphore_calls.h"
+#include "core/graph/capture_calls.h"
 #include "core/share/external_memory.h"
 #include "core/share/external_semaphore.h"
 #include "core/base/log.h"
@@ -102,7 +103,11 @@ CUresult CUDAAPI cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *extS
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_semaphore_signals_enqueue(found, &(struct ct_semaphore_signals){extSemArray, paramsArray, numExtSems});
+    if (ct_stream_is_captured(found))
+        r = ct_capture_node(found, &(CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
+                                                        .extSemSignal = {(CUexternalSemaphore *)extSemArray, paramsArray, numExtSems}});
+    else
+        r = ct_semaphore_signals_enqueue(found, &(struct ct_semaphore_signals){extSemArray, paramsArray, numExtSems});
     ct_stream_release(found);
     return r;
 }
@@ -118,7 +123,11 @@ CUresult CUDAAPI cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSem
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_semaphore_waits_enqueue(found, &(struct ct_semaphore_waits){extSemArray, paramsArray, numExtSems});
+    if (ct_stream_is_captured(found))
+        r = ct_capture_node(found, &(CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
+                                                        .extSemWait = {(CUexternalSemaphore *)extSemArray, paramsArray, numExtSems}});
+    else
+        r = ct_semaphore_waits_enqueue(found, &(struct ct_semaphore_waits){extSemArray, paramsArray, numExtSems});
     ct_stream_release(found);
     return r;
 }

@@ -6,6 +6,7 @@
 
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/graph/capture_state.h"
 #include "core/graph/graph_exec.h"
 
 #define CT_CHANNEL "graph"
@@ -336,7 +337,8 @@ CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec hGraphExec)
     return r;
 }
 
-static CUresult use_in_stream(CUgraphExec handle, CUstream stream_handle, CUresult (*use)(struct ct_graph_exec *, struct ct_stream *))
+static CUresult use_in_stream(CUgraphExec handle, CUstream stream_handle, const char *call,
+                              CUresult (*use)(struct ct_graph_exec *, struct ct_stream *))
 {
     struct ct_graph_exec *exec;
     struct ct_stream *stream;
@@ -344,7 +346,7 @@ static CUresult use_in_stream(CUgraphExec handle, CUstream stream_handle, CUresu
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_stream_lookup(stream_handle, &stream);
+    r = ct_stream_lookup_uncaptured(stream_handle, call, &stream);
     if (r == CUDA_SUCCESS) {
         r = use(exec, stream);
         ct_stream_release(stream);
@@ -354,10 +356,10 @@ static CUresult use_in_stream(CUgraphExec handle, CUstream stream_handle, CUresu
 }
 
 /* cuGraphLaunch. Enqueues the nodes in the stream, after the previous launch of the same executable graph. INVALID_HANDLE: the stream does not
- * exist, or a function, event or array of a node does not exist any more. */
+ * exist, or a function, event or array of a node does not exist any more; STREAM_CAPTURE_UNSUPPORTED: the stream is captured. */
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
 {
-    return use_in_stream(hGraph, hStream, ct_graph_exec_launch);
+    return use_in_stream(hGraph, hStream, "cuGraphLaunch", ct_graph_exec_launch);
 }
 
 static CUresult upload(struct ct_graph_exec *exec, struct ct_stream *stream)
@@ -369,7 +371,7 @@ static CUresult upload(struct ct_graph_exec *exec, struct ct_stream *stream)
 /* cuGraphUpload. Validates its arguments; otherwise a no-op, since instantiation has prepared all nodes. */
 CUresult CUDAAPI cuGraphUpload(CUgraphExec hGraph, CUstream hStream)
 {
-    return use_in_stream(hGraph, hStream, upload);
+    return use_in_stream(hGraph, hStream, "cuGraphUpload", upload);
 }
 
 /* ---- updates ---- */

@@ -9,6 +9,7 @@
 #include "core/array/array.h"
 #include "core/backing/address_uses.h"
 #include "core/command/command.h"
+#include "core/graph/capture_state.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
 
@@ -105,7 +106,7 @@ static CUresult run(const struct batch *batch, CUresult refusal, size_t *index_o
     if (r == CUDA_SUCCESS && (!handle || handle == CU_STREAM_LEGACY)) /* even if no context is current, as with NVIDIA's driver */
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "batches are not allowed in the legacy default stream");
     if (r == CUDA_SUCCESS)
-        r = ct_stream_lookup(handle, &stream);
+        r = ct_stream_lookup_uncaptured(handle, "a batch of copies", &stream);
     if (r == CUDA_SUCCESS) {
         r = refusal == CUDA_SUCCESS ? run_items(stream, batch, &index) : refusal;
         ct_stream_release(stream);

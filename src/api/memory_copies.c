@@ -10,6 +10,7 @@
 #include "core/command/command.h"
 #include "core/command/copy_call.h"
 #include "core/base/log.h"
+#include "core/graph/capture_calls.h"
 
 #define CT_CHANNEL "copy"
 
@@ -20,6 +21,21 @@ struct linear {
     uint64_t dst, src, bytes;
 };
 
+static struct ct_copy_side side_of(enum ct_pointer_role role, uint64_t address)
+{
+    static const CUmemorytype types[] = {
+        [CT_POINTER_UNIFIED] = CU_MEMORYTYPE_UNIFIED, [CT_POINTER_HOST] = CU_MEMORYTYPE_HOST, [CT_POINTER_DEVICE] = CU_MEMORYTYPE_DEVICE};
+
+    return (struct ct_copy_side){.type = types[role], .device = address, .host = (const void *)(uintptr_t)address};
+}
+
+static CUresult capture_linear(const struct linear *c, struct ct_stream *stream, enum ct_copy_mode mode)
+{
+    const struct ct_copy_request request = {side_of(c->dst_role, c->dst), side_of(c->src_role, c->src), {c->bytes, 1, 1}};
+
+    return c->bytes ? ct_capture_copy(stream, &request, mode) : CUDA_SUCCESS;
+}
+
 static CUresult copy_linear(const struct linear *c, CUstream handle, enum ct_copy_mode mode)
 {
     const unsigned uses = ct_address_uses_begin();
@@ -29,10 +45,14 @@ static CUresult copy_linear(const struct linear *c, CUstream handle, enum ct_cop
 
     if (r != CUDA_SUCCESS)
         return r;
-    command.kind = CT_COMMAND_COPY;
-    r = ct_copy_command_linear(c->dst_role, c->dst, c->src_role, c->src, c->bytes, mode, &command.copy);
-    if (r == CUDA_SUCCESS)
-        r = ct_stream_enqueue(stream, &command);
+    if (ct_stream_is_captured(stream)) {
+        r = capture_linear(c, stream, mode);
+    } else {
+        command.kind = CT_COMMAND_COPY;
+        r = ct_copy_command_linear(c->dst_role, c->dst, c->src_role, c->src, c->bytes, mode, &command.copy);
+        if (r == CUDA_SUCCESS)
+            r = ct_stream_enqueue(stream, &command);
+    }
     ct_address_uses_end(uses);
     ct_stream_release(stream);
     return r;
@@ -125,10 +145,25 @@ CUresult ct_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdevicept
                      stream, CT_COPY_SYNC);
 }
 
-/* cuMemcpyPeerAsync. A copy between two devices is complete when the function returns. */
+/* NVIDIA's driver captures no copies between contexts. */
+static CUresult check_captured(CUstream handle, const char *call)
+{
+    struct ct_stream *stream;
+    CUresult r = ct_stream_lookup_uncaptured(handle, call, &stream);
+
+    if (r == CUDA_SUCCESS)
+        ct_stream_release(stream);
+    return r;
+}
+
+/* cuMemcpyPeerAsync. A copy between two devices is complete when the function returns. STREAM_CAPTURE_UNSUPPORTED: the stream is captured. */
 CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext,
                                    size_t ByteCount, CUstream hStream)
 {
+    CUresult r = check_captured(hStream, "cuMemcpyPeerAsync");
+
+    if (r != CUDA_SUCCESS)
+        return r;
     return copy_peer(&(struct linear){CT_POINTER_DEVICE, CT_POINTER_DEVICE, dstDevice, srcDevice, ByteCount}, dstContext, srcContext,
                      hStream, CT_COPY_ASYNC);
 }
@@ -224,10 +259,12 @@ CUresult ct_cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy, CUstream stream)
     return copy_3d_peer(pCopy, stream, CT_COPY_SYNC);
 }
 
-/* cuMemcpy3DPeerAsync. A copy between two devices is complete when the function returns. */
+/* cuMemcpy3DPeerAsync. A copy between two devices is complete when the function returns. STREAM_CAPTURE_UNSUPPORTED: the stream is captured. */
 CUresult CUDAAPI cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
-    return copy_3d_peer(pCopy, hStream, CT_COPY_ASYNC);
+    CUresult r = check_captured(hStream, "cuMemcpy3DPeerAsync");
+
+    return r == CUDA_SUCCESS ? copy_3d_peer(pCopy, hStream, CT_COPY_ASYNC) : r;
 }
 
 /* ---- rows of arrays ---- */

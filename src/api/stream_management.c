@@ -2,12 +2,14 @@
 /* Driver API: Stream Management.
  * Every function: NOT_INITIALIZED; INVALID_CONTEXT and CONTEXT_IS_DESTROYED according to the current context; INVALID_HANDLE if the handle
  * is not that of a stream; NOT_PERMITTED in a host function unless host_functions.def lists the function; and the error of a kernel that
- * failed. INVALID_VALUE: the pointer for a result is NULL.
+ * failed. INVALID_VALUE: the pointer for a result is NULL. For the errors while streams are captured see core/graph/capture_state.h.
  * A stream may be 0 or CU_STREAM_LEGACY (the legacy default stream) or CU_STREAM_PER_THREAD; the _ptsz variants are defined in
  * per_thread_variants.c. */
 #include "entry_points.h"
 
 #include "core/command/command.h"
+#include "core/command/event_call.h"
+#include "core/graph/capture.h"
 #include "core/base/log.h"
 #include "core/memory/managed.h"
 #include "core/base/process.h"
@@ -58,7 +60,7 @@ CUresult CUDAAPI cuStreamGetPriority(CUstream hStream, int *priority)
 CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
     struct ct_stream *stream;
-    CUresult r = ct_stream_lookup(hStream, &stream);
+    CUresult r = ct_stream_lookup_uncaptured(hStream, "cuStreamGetDevice", &stream);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -74,7 +76,7 @@ CUresult CUDAAPI cuStreamGetDevice(CUstream hStream, CUdevice *device)
 CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 {
     struct ct_stream *stream;
-    CUresult r = ct_stream_lookup(hStream, &stream);
+    CUresult r = ct_stream_lookup_uncaptured(hStream, "cuStreamGetFlags", &stream);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -90,7 +92,7 @@ CUresult CUDAAPI cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 CUresult CUDAAPI cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
     struct ct_stream *stream;
-    CUresult r = ct_stream_lookup(hStream, &stream);
+    CUresult r = ct_stream_lookup_uncaptured(hStream, "cuStreamGetId", &stream);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -141,13 +143,12 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned in
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (Flags != CU_EVENT_WAIT_DEFAULT)
-        r = ct_fail(Flags == CU_EVENT_WAIT_EXTERNAL ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_VALUE, "flags 0x%x", Flags);
-    if (r == CUDA_SUCCESS)
-        r = ct_event_lookup(hEvent, &event);
+    r = ct_event_lookup(hEvent, &event);
     if (r == CUDA_SUCCESS) {
-        r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_EVENT_WAIT, .event_wait = event});
+        r = ct_event_wait_call(stream, event, Flags);
         ct_event_release(event);
+    } else {
+        ct_capture_invalidate(stream);
     }
     ct_stream_release(stream);
     return r;
@@ -173,7 +174,7 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback
 {
     struct ct_stream *stream;
     struct callback *call;
-    CUresult r = ct_stream_lookup(hStream, &stream);
+    CUresult r = ct_stream_lookup_uncaptured(hStream, "cuStreamAddCallback", &stream);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -191,64 +192,6 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream hStream, CUstreamCallback callback
     return r;
 }
 
-/* The calling thread's mode for calls that are unsafe while streams are captured. */
-static _Thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-
-/* cuThreadExchangeStreamCaptureMode. Exchanges the calling thread's mode with *mode. Streams cannot be captured, so the mode has no
- * other effect. INVALID_VALUE: mode is NULL, or the mode does not exist. */
-CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-    CUstreamCaptureMode before = capture_mode;
-    CUresult r = ct_process_check();
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid capture mode at %p", (void *)mode);
-    capture_mode = *mode;
-    *mode = before;
-    return CUDA_SUCCESS;
-}
-
-/* cuStreamIsCapturing. Streams cannot be captured: always CU_STREAM_CAPTURE_STATUS_NONE. */
-CUresult CUDAAPI cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
-{
-    struct ct_stream *stream;
-    CUresult r = ct_stream_lookup(hStream, &stream);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    ct_stream_release(stream);
-    if (!captureStatus)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "captureStatus is NULL");
-    *captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
-    return CUDA_SUCCESS;
-}
-
-/* cuStreamGetCaptureInfo and its versions. Streams cannot be captured: the other results are not written. */
-CUresult CUDAAPI cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
-{
-    (void)id_out;
-    return cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-/* cuStreamGetCaptureInfo_v2 */
-CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
-                                           CUgraph *graph_out, const CUgraphNode **dependencies_out, size_t *numDependencies_out)
-{
-    (void)id_out, (void)graph_out, (void)dependencies_out, (void)numDependencies_out;
-    return cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-/* cuStreamGetCaptureInfo_v3 */
-CUresult CUDAAPI cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
-                                           CUgraph *graph_out, const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out,
-                                           size_t *numDependencies_out)
-{
-    (void)id_out, (void)graph_out, (void)dependencies_out, (void)edgeData_out, (void)numDependencies_out;
-    return cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
 /* cuStreamAttachMemAsync. Declares which streams use managed memory, or pageable memory that the device can access. length: 0, or the
  * size of the allocation; never 0 for pageable memory. Flags: CU_MEM_ATTACH_GLOBAL, _HOST or _SINGLE. The host and the device can access
  * managed memory at any time, so there is no effect. INVALID_VALUE: other memory, a part of an allocation, unknown flags, or SINGLE with
@@ -260,7 +203,9 @@ CUresult CUDAAPI cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_managed_attach(stream, dptr, length, flags);
+    r = ct_capture_check_wait(stream, "cuStreamAttachMemAsync");
+    if (r == CUDA_SUCCESS)
+        r = ct_managed_attach(stream, dptr, length, flags);
     ct_stream_release(stream);
     return r;
 }
@@ -273,7 +218,9 @@ CUresult CUDAAPI cuStreamQuery(CUstream hStream)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_stream_query(stream);
+    r = ct_capture_check_wait(stream, "cuStreamQuery");
+    if (r == CUDA_SUCCESS)
+        r = ct_stream_query(stream);
     ct_stream_release(stream);
     return r;
 }
@@ -286,12 +233,15 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream hStream)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_stream_synchronize(stream);
+    r = ct_capture_check_wait(stream, "cuStreamSynchronize");
+    if (r == CUDA_SUCCESS)
+        r = ct_stream_synchronize(stream);
     ct_stream_release(stream);
     return r;
 }
 
-/* cuStreamDestroy_v2. Returns at once; the stream is freed when its work is complete. INVALID_HANDLE also: a default stream. */
+/* cuStreamDestroy_v2. Returns at once; the stream is freed when its work is complete. A capture that began in
+ * it ends. INVALID_HANDLE also: a default stream. */
 CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
 {
     struct ct_stream *stream;
@@ -299,10 +249,12 @@ CUresult CUDAAPI cuStreamDestroy_v2(CUstream hStream)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (stream->is_legacy || stream->is_per_thread)
+    if (stream->is_legacy || stream->is_per_thread) {
         r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "a default stream cannot be destroyed");
-    else
+    } else {
+        ct_capture_forget(stream);
         r = ct_stream_destroy(stream);
+    }
     ct_stream_release(stream);
     return r;
 }

@@ -8,6 +8,7 @@
 #include "entry_points.h"
 
 #include "core/command/memory_operations.h"
+#include "core/graph/capture_calls.h"
 
 static CUresult run_all(CUstream handle, unsigned count, const CUstreamBatchMemOpParams *ops, unsigned flags, int version)
 {
@@ -16,7 +17,12 @@ static CUresult run_all(CUstream handle, unsigned count, const CUstreamBatchMemO
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_memory_operations_enqueue(stream, &(struct ct_memory_operations){ops, count, flags, version});
+    if (ct_stream_is_captured(stream))
+        r = ct_capture_node(stream,
+                            &(CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+                                                 .memOp = {stream->context->object.handle, count, (CUstreamBatchMemOpParams *)ops, flags}});
+    else
+        r = ct_memory_operations_enqueue(stream, &(struct ct_memory_operations){ops, count, flags, version});
     ct_stream_release(stream);
     return r;
 }

@@ -7,14 +7,27 @@
 #include "core/device/context.h"
 #include "core/base/log.h"
 #include "core/command/command.h"
+#include "core/graph/capture_state.h"
 #include "core/base/process.h"
 #include "core/device/device.h"
 #include "core/vmm/vmm.h"
 
 #define CT_CHANNEL "memory"
 
+static CUresult check_capture(struct ct_stream *stream, const char *call)
+{
+    if (!ct_stream_is_captured(stream))
+        return ct_capture_check_unsafe(call);
+    ct_capture_invalidate(stream);
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s in a captured stream: nodes that allocate memory are not implemented", call);
+}
+
 static CUresult allocate(struct ct_stream *stream, const struct ct_pool_allocation *allocation)
 {
+    CUresult r = check_capture(stream, "cuMemAllocAsync");
+
+    if (r != CUDA_SUCCESS)
+        return r;
     return ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_MEMORY_ALLOC, .memory_alloc = *allocation});
 }
 
@@ -66,7 +79,9 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_MEMORY_FREE, .memory_free = dptr});
+    r = check_capture(stream, "cuMemFreeAsync");
+    if (r == CUDA_SUCCESS)
+        r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_MEMORY_FREE, .memory_free = dptr});
     ct_stream_release(stream);
     return r;
 }

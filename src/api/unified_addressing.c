@@ -5,6 +5,7 @@
 #include "entry_points.h"
 
 #include "core/base/log.h"
+#include "core/graph/capture_state.h"
 #include "core/memory/managed.h"
 #include "core/pointer/pointer.h"
 
@@ -70,7 +71,7 @@ static CUresult run_batch(CUstream handle, unsigned long long flags, const struc
                           CUresult (*run)(struct ct_stream *stream, const struct ct_managed_ranges *ranges))
 {
     struct ct_stream *stream;
-    CUresult r = ct_stream_lookup(handle, &stream);
+    CUresult r = ct_stream_lookup_uncaptured(handle, "a batch of managed memory", &stream);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -92,7 +93,7 @@ CUresult CUDAAPI cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLo
     const size_t first = 0;
     const struct ct_managed_ranges range = {&devPtr, &count, 1, &location, &first, 1};
     struct ct_stream *stream;
-    CUresult r = ct_stream_lookup(hStream, &stream);
+    CUresult r = ct_stream_lookup_uncaptured(hStream, "cuMemPrefetchAsync", &stream);
 
     if (r != CUDA_SUCCESS)
         return r;

@@ -9,6 +9,7 @@
 
 #include "core/command/command.h"
 #include "core/device/context.h"
+#include "core/graph/capture_state.h"
 #include "core/share/dma_buf.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
@@ -112,7 +113,7 @@ CUresult CUDAAPI cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int co
 {
     struct ct_tile_work work;
     struct ct_stream *stream;
-    CUresult r = ct_stream_lookup(hStream, &stream);
+    CUresult r = ct_stream_lookup_uncaptured(hStream, "cuMemMapArrayAsync", &stream);
 
     if (r != CUDA_SUCCESS)
         return r;

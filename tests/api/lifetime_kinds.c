@@ -476,6 +476,20 @@ static void CUDA_CB do_nothing(void *unused)
     (void)unused;
 }
 
+/* Other threads may add nodes to the same capture, invalidate it or end it. */
+static CUresult capture(CUstream stream, struct user *user)
+{
+    CUgraph graph = NULL;
+    CUresult r = cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    (void)cuMemsetD8Async(user->memory, 1, BYTES, stream);
+    (void)launch(user->function, stream, user->memory);
+    r = cuStreamEndCapture(stream, &graph);
+    return r == CUDA_SUCCESS ? cuGraphDestroy(graph) : r;
+}
+
 static CUresult use_stream(struct user *user, const uint64_t *values, unsigned way)
 {
     CUstream stream = (CUstream)(uintptr_t)values[0];
@@ -495,6 +509,8 @@ static CUresult use_stream(struct user *user, const uint64_t *values, unsigned w
         return cuLaunchHostFunc(stream, do_nothing, NULL);
     case 5:
         return cuMemcpyHtoDAsync(user->memory, user->bytes, BYTES, stream);
+    case 6:
+        return capture(stream, user);
     default:
         r = cuMemAllocAsync(&at, BYTES, stream);
         return r == CUDA_SUCCESS ? cuMemFree(at) : r;
@@ -724,7 +740,7 @@ const struct kind kinds[KINDS] = {
     {"mipmapped array", make_mipmapped, destroy_mipmapped, use_mipmapped, 5, 0},
     {"physical memory", make_physical, release_physical, use_physical, 3, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED},
     {"linker's state", make_link, destroy_link, use_link, 3, 0},
-    {"stream", make_stream, destroy_stream, use_stream, 7, 0},
+    {"stream", make_stream, destroy_stream, use_stream, 8, 0},
     {"event", make_event, destroy_event, use_event, 5, 0},
     {"context", make_context, destroy_context, use_context, 4, 0},
     {"graph", make_graph, destroy_graph, use_graph, 9, 0},
@@ -744,6 +760,12 @@ bool is_expected(CUresult r)
     case CUDA_ERROR_NOT_READY:
     case CUDA_ERROR_NOT_SUPPORTED:
     case CUDA_ERROR_OUT_OF_MEMORY:
+    case CUDA_ERROR_ILLEGAL_STATE: /* these of captures */
+    case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
+    case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
+    case CUDA_ERROR_STREAM_CAPTURE_ISOLATION:
+    case CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
+    case CUDA_ERROR_CAPTURED_EVENT:
         return true;
     default:
         return false;

@@ -2,6 +2,8 @@
 /* Dispatches a command to the function that executes it. */
 #include "command.h"
 
+#include "core/graph/capture_state.h"
+
 /* ---- adapters for the table ---- */
 
 static CUresult run_on_host(struct ct_stream *stream, const struct ct_host_call *call)
@@ -46,6 +48,9 @@ CUresult ct_stream_enqueue(struct ct_stream *stream, const struct ct_command *co
 #include "commands.def"
 #undef COMMAND
     };
+    CUresult r = ct_capture_check_implicit(stream);
 
-    return functions[command->kind](stream, command);
+    if (r == CUDA_SUCCESS) /* what can be captured has been, before it became a command */
+        r = ct_capture_check_stream(stream, "work that no node of a graph can do");
+    return r == CUDA_SUCCESS ? functions[command->kind](stream, command) : r;
 }

@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "core/base/log.h"
+#include "core/graph/capture_calls.h"
 
 #include <stdlib.h>
 
@@ -25,10 +26,13 @@ static void call_function(void *user, CUresult status)
 
 CUresult ct_host_function_enqueue(struct ct_stream *stream, CUhostFn function, void *user)
 {
-    struct call *call = malloc(sizeof *call);
+    const CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_HOST, .host = {.fn = function, .userData = user}};
+    struct call *call;
     CUresult r;
 
-    if (!call)
+    if (ct_stream_is_captured(stream))
+        return ct_capture_node(stream, &node);
+    if (!(call = malloc(sizeof *call)))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a host function");
     *call = (struct call){function, user};
     r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_HOST_FUNCTION, .host_function = {call_function, call}});

@@ -3,7 +3,9 @@
 #include "launch_call.h"
 
 #include "command.h"
+#include "core/graph/capture_calls.h"
 #include "core/library/function_lookup.h"
+#include "event_call.h"
 
 static CUresult enqueue_launch(struct ct_stream *stream, struct ct_function *function, const struct ct_launch_shape *shape, void **params,
                                void **extra)
@@ -23,8 +25,11 @@ static CUresult enqueue_launch(struct ct_stream *stream, struct ct_function *fun
 CUresult ct_launch_in_stream(CUfunction handle, const struct ct_launch_shape *shape, struct ct_stream *stream, void **params, void **extra)
 {
     struct ct_function *function;
-    CUresult r = ct_function_lookup(handle, stream->context, &function);
+    CUresult r;
 
+    if (ct_stream_is_captured(stream))
+        return ct_capture_launch(stream, handle, shape, params, extra);
+    r = ct_function_lookup(handle, stream->context, &function);
     if (r != CUDA_SUCCESS)
         return r;
     r = enqueue_launch(stream, function, shape, params, extra);
@@ -56,7 +61,7 @@ CUresult ct_launch_call_record_events(CUstream handle, const CUlaunchAttribute *
         if (!event)
             continue;
         if ((r = ct_stream_lookup(handle, &stream)) == CUDA_SUCCESS) {
-            r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_EVENT_RECORD, .event_record = event});
+            r = ct_event_record_call(stream, event, 0);
             ct_stream_release(stream);
         }
         ct_event_release(event);

@@ -76,13 +76,16 @@ CUresult ct_graph_create(bool publish, struct ct_graph **out)
 
 CUresult ct_graph_destroy(struct ct_graph *graph)
 {
-    bool is_child;
+    bool is_child, is_captured;
 
     ct_graphs_lock();
     is_child = graph->is_child;
+    is_captured = graph->is_captured;
     ct_graphs_unlock();
     if (is_child)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the graph belongs to a node of another graph");
+    if (is_captured)
+        return ct_fail(CUDA_ERROR_ILLEGAL_STATE, "a capture adds nodes to the graph");
     if (ct_object_unpublish(&graph->object) != CUDA_SUCCESS) /* another thread destroys it, too */
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the graph was destroyed");
     ct_object_release(&graph->object);
@@ -250,6 +253,8 @@ CUresult ct_graph_remove_node(struct ct_graph_node *node)
     ct_graphs_lock();
     if (!node->graph || node->graph->is_child)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the node was destroyed, or is in a child graph");
+    else if (node->graph->is_captured)
+        r = ct_fail(CUDA_ERROR_ILLEGAL_STATE, "a capture adds nodes to the graph");
     else
         take_out_locked(node);
     ct_graphs_unlock();

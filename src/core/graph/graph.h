@@ -37,7 +37,8 @@ struct ct_graph {
     struct ct_object object;
     struct ct_graph_node **nodes; /* in the order of their creation */
     size_t count, capacity;
-    bool is_child; /* owned by a GRAPH node: the application must not destroy it */
+    bool is_child;    /* owned by a GRAPH node: the application must not destroy it */
+    bool is_captured; /* a capture adds nodes to it (capture.h): neither it nor its nodes can be destroyed */
     uint64_t id;
     struct ct_user_references users;
 };
@@ -55,7 +56,7 @@ void ct_graphs_unlock(void);
 /* Creates a graph, with a handle if `publish`. OUT_OF_MEMORY. */
 CUresult ct_graph_create(bool publish, struct ct_graph **out);
 /* Invalidates the graph's handle and releases the reference of its owner. With the last reference, its nodes are destroyed. The caller holds no
- * lock. INVALID_VALUE: a node owns the graph, or it was destroyed already. */
+ * lock. INVALID_VALUE: a node owns the graph, or it was destroyed already; ILLEGAL_STATE: a capture adds nodes to it. */
 CUresult ct_graph_destroy(struct ct_graph *graph);
 /* The same for a graph that the application has not seen, or whose handle is invalid already. */
 void ct_graph_discard(struct ct_graph *graph);
@@ -76,7 +77,8 @@ struct ct_dependencies {
 /* Adds a node. It takes over `params` on success. INVALID_VALUE: a dependency is not a node of the graph, or is listed twice. */
 CUresult ct_graph_add_node(struct ct_graph *graph, const struct ct_dependencies *dependencies, struct ct_node_params *params,
                            CUgraphNode *out);
-/* Removes the node and its edges, and invalidates its handle. INVALID_VALUE: it was removed already, or is in a child graph. */
+/* Removes the node and its edges, and invalidates its handle. INVALID_VALUE: it was removed already, or is in a child graph; ILLEGAL_STATE: a
+ * capture adds nodes to the graph. */
 CUresult ct_graph_remove_node(struct ct_graph_node *node);
 /* Replaces the parameters of a node by others of the same type, which it takes over on success. INVALID_VALUE: another type. */
 CUresult ct_graph_node_set_params(struct ct_graph_node *node, struct ct_node_params *params);

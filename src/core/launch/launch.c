@@ -236,6 +236,19 @@ static CUresult prepare(struct ct_function *function, const struct ct_launch_sha
     return check_shared(function, &(*out)->info, shape->dynamic_shared_bytes, threads);
 }
 
+CUresult ct_launch_check(struct ct_function *function, const struct ct_launch_shape *shape)
+{
+    const struct ct_launch_shape complete = complete_shape(function, shape);
+    struct ct_float_environment before;
+    struct ct_function *runs;
+    CUresult r;
+
+    ct_float_environment_enter(&before);
+    r = prepare(function, &complete, &runs);
+    ct_float_environment_restore(&before);
+    return r;
+}
+
 static CUresult take_params(struct ct_launch_command *command, void **params, void **extra, unsigned char *room)
 {
     const struct ct_function *function = command->function;

@@ -16,6 +16,8 @@ struct ct_launch_shape {
 
 /* The checks of a launch that need no compiled kernel. INVALID_VALUE. */
 CUresult ct_launch_check_shape(const struct ct_function *function, const struct ct_launch_shape *shape);
+/* Does all checks of a launch that do not depend on the parameters, for which the kernel is compiled. */
+CUresult ct_launch_check(struct ct_function *function, const struct ct_launch_shape *shape);
 /* Packs the parameters of a launch into `out`, decl->param_bytes of them. INVALID_VALUE; LAUNCH_OUT_OF_RESOURCES: the buffer is too large. */
 CUresult ct_launch_pack_params(const struct ct_function *function, void **params, void **extra, unsigned char *out);
 

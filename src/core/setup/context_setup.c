@@ -17,6 +17,7 @@
 #include "core/code/module.h"
 #include "core/device/context_local.h"
 #include "core/device/device.h"
+#include "core/graph/capture_state.h"
 #include "core/code/heap.h"
 #include "core/code/print.h"
 #include "core/memory/memory.h"
@@ -63,6 +64,7 @@ static void drop_fault_memory(struct ct_context *context)
 /* Accepts NULL parts: also cleans up after a bring_up that failed partway. */
 static void drop_parts(struct ct_context *context)
 {
+    ct_captures_end_in_context(context);
     ct_streams_await_all(context);
     ct_events_destroy_all(context);
     ct_memory_pools_forget(context); /* before the queues are destroyed, whose progress the pools query */

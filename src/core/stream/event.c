@@ -23,6 +23,7 @@ static void free_event(struct ct_object *object)
     if (event->stream)
         ct_object_release(&event->stream->object);
     ct_shared_event_release(event->shared);
+    ct_object_release(event->captured);
     ct_mutex_finish(&event->lock);
     free(event);
     ct_object_release(&context->object);
@@ -47,6 +48,29 @@ CUresult ct_event_make(struct ct_context *context, unsigned flags, struct ct_eve
     else
         ct_object_release(&event->object);
     return r;
+}
+
+void ct_event_set_captured(struct ct_event *event, struct ct_object *captured_or_null)
+{
+    struct ct_object *before;
+
+    ct_mutex_lock(&event->lock);
+    before = event->captured;
+    event->captured = captured_or_null;
+    ct_mutex_unlock(&event->lock);
+    ct_object_release(before);
+}
+
+struct ct_object *ct_event_captured_or_null(struct ct_event *event)
+{
+    struct ct_object *captured;
+
+    ct_mutex_lock(&event->lock);
+    captured = event->captured;
+    if (captured)
+        ct_object_retain(captured);
+    ct_mutex_unlock(&event->lock);
+    return captured;
 }
 
 void ct_event_link(struct ct_event *event)
@@ -157,6 +181,26 @@ void ct_event_discard(struct ct_event *event)
         ct_context_release(context);
     }
     ct_object_release(&event->object);
+}
+
+bool ct_event_is_shared(const struct ct_event *event)
+{
+    return event->shared != NULL;
+}
+
+bool ct_event_is_recorded(struct ct_event *event)
+{
+    bool is_recorded;
+
+    ct_mutex_lock(&event->lock);
+    is_recorded = event->stream != NULL;
+    ct_mutex_unlock(&event->lock);
+    return is_recorded;
+}
+
+CUevent ct_event_handle(const struct ct_event *event)
+{
+    return event->object.handle;
 }
 
 struct ct_context *ct_event_context(const struct ct_event *event)

@@ -13,7 +13,8 @@ struct ct_event;
 CUresult ct_event_create(struct ct_context *context, unsigned flags, CUevent *out);
 /* Creates an event without a handle and without timing, for core's own use. The caller owns the reference. */
 CUresult ct_event_create_internal(struct ct_context *context, struct ct_event **out);
-void ct_event_discard(struct ct_event *event);                     /* releases such an event; its context may have been destroyed */
+void ct_event_discard(struct ct_event *event); /* releases such an event; its context may have been destroyed */
+CUevent ct_event_handle(const struct ct_event *event);
 struct ct_context *ct_event_context(const struct ct_event *event); /* borrowed: the struct, which may be that of a destroyed context */
 /* The name by which other processes open an event. INVALID_HANDLE: the event has no CU_EVENT_INTERPROCESS. */
 CUresult ct_event_share(struct ct_event *event, struct ct_ipc_name *out);
@@ -26,6 +27,12 @@ void ct_event_release(struct ct_event *event); /* takes NULL */
 CUresult ct_event_destroy(struct ct_event *event);
 
 bool ct_event_is_timed(const struct ct_event *event);
+bool ct_event_is_shared(const struct ct_event *event); /* with CU_EVENT_INTERPROCESS */
+bool ct_event_is_recorded(struct ct_event *event);     /* in a stream that was not captured, at any time */
+/* What the event stands for if it was last recorded in a captured stream (core/graph/capture.h): an object of which the event owns a reference.
+ * It is returned retained; NULL: it was last recorded in another stream, or never. */
+void ct_event_set_captured(struct ct_event *event, struct ct_object *captured_or_null);
+struct ct_object *ct_event_captured_or_null(struct ct_event *event);
 /* INVALID_HANDLE: the event and the stream belong to different contexts. */
 CUresult ct_event_record(struct ct_event *event, struct ct_stream *stream);
 /* CUDA_SUCCESS if the event is complete or was never recorded, else NOT_READY. */

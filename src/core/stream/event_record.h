@@ -17,6 +17,7 @@ struct ct_event {
     struct ct_timestamp *timestamp; /* NULL with CU_EVENT_DISABLE_TIMING */
     struct ct_stream *stream;       /* retained; belongs to our context; NULL: never recorded */
     uint64_t point;
+    struct ct_object *captured;     /* a reference; see ct_event_set_captured */
     struct ct_shared_event *shared; /* with CU_EVENT_INTERPROCESS; constant */
     uint32_t shared_number;         /* number of our record among those of all processes; 0: none */
 };

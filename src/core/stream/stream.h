@@ -15,6 +15,7 @@ int ct_stream_greatest_priority(const struct ct_device *device);
 /* Clamps a priority to the range. */
 int ct_stream_clamp_priority(const struct ct_device *device, int priority);
 
+struct ct_capture_part;
 struct ct_stream_ring;
 struct ct_stream_worker;
 
@@ -41,6 +42,7 @@ struct ct_stream {
     atomic_int sync_policy;          /* CUsynchronizationPolicy: how threads wait for the stream */
     uint64_t seen_legacy_point;      /* the legacy stream's point that this stream already waits for; guarded by lock */
     uint64_t seen_by_legacy;         /* this stream's point that the legacy stream already waits for; guarded by the latter's lock */
+    _Atomic(struct ct_capture_part *) capture; /* core/graph/capture.h; NULL: it is not captured */
     struct ct_mutex order_lock;
     struct ct_stream_order order; /* other streams' work that this stream is known to follow; guarded by order_lock */
 };
