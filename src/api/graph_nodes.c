@@ -6,7 +6,7 @@
 #include "entry_points.h"
 
 #include "core/base/log.h"
-#include "core/graph/graph_exec.h"
+#include "core/graph/graph_memory.h"
 
 #include <string.h>
 
@@ -14,30 +14,57 @@
 
 /* ---- any type ---- */
 
-static CUresult add_node(CUgraphNode *out, CUgraph handle, const struct ct_dependencies *dependencies, CUgraphNodeParams given)
+static CUresult add_to_graph(CUgraphNode *out, struct ct_graph *graph, const struct ct_dependencies *dependencies, CUgraphNodeParams *given)
 {
     struct ct_node_params params;
+    CUresult r = ct_graph_params_init(&params, given);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_graph_memory_attach(graph, dependencies, &params);
+    if (r == CUDA_SUCCESS) {
+        if (given->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+            given->alloc.dptr = params.given.alloc.dptr;
+        if ((r = ct_graph_add_node(graph, dependencies, &params, out)) != CUDA_SUCCESS)
+            ct_graph_memory_detach(&params);
+    }
+    if (r != CUDA_SUCCESS)
+        ct_node_params_finish(&params);
+    return r;
+}
+
+/* given->alloc.dptr receives the address of memory that the node allocates. */
+static CUresult add_any_node(CUgraphNode *out, CUgraph handle, const struct ct_dependencies *dependencies, CUgraphNodeParams *given)
+{
     struct ct_graph *graph;
     CUresult r = ct_graph_lookup(handle, &graph);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (!out)
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "phGraphNode is NULL");
-    else if ((r = ct_graph_params_init(&params, &given)) == CUDA_SUCCESS &&
-             (r = ct_graph_add_node(graph, dependencies, &params, out)) != CUDA_SUCCESS)
-        ct_node_params_finish(&params);
+    r = out ? add_to_graph(out, graph, dependencies, given) : ct_fail(CUDA_ERROR_INVALID_VALUE, "phGraphNode is NULL");
     ct_graph_release(graph);
     return r;
+}
+
+static CUresult add_node(CUgraphNode *out, CUgraph handle, const struct ct_dependencies *dependencies, CUgraphNodeParams given)
+{
+    return add_any_node(out, handle, dependencies, &given);
+}
+
+static CUresult check_settable(const CUgraphNodeParams *given)
+{
+    return ct_node_type_has_memory(given->type)
+               ? ct_fail(CUDA_ERROR_INVALID_VALUE, "the parameters of a %s node cannot be changed", ct_node_type_name(given->type))
+               : CUDA_SUCCESS;
 }
 
 static CUresult set_params(CUgraphNode handle, CUgraphNodeParams given)
 {
     struct ct_node_params params;
     struct ct_graph_node *node;
-    CUresult r = ct_graph_node_lookup(handle, &node);
+    CUresult r = check_settable(&given);
 
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS || (r = ct_graph_node_lookup(handle, &node)) != CUDA_SUCCESS)
         return r;
     if ((r = ct_graph_params_init(&params, &given)) == CUDA_SUCCESS && (r = ct_graph_node_set_params(node, &params)) != CUDA_SUCCESS)
         ct_node_params_finish(&params);
@@ -49,9 +76,9 @@ static CUresult set_params_in(struct ct_graph_exec *exec, CUgraphNode handle, CU
 {
     struct ct_node_params params;
     struct ct_graph_node *node;
-    CUresult r = ct_graph_node_lookup(handle, &node);
+    CUresult r = check_settable(&given);
 
-    if (r != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS || (r = ct_graph_node_lookup(handle, &node)) != CUDA_SUCCESS)
         return r;
     if ((r = ct_graph_params_init(&params, &given)) == CUDA_SUCCESS && (r = ct_graph_exec_set_params(exec, node, &params)) != CUDA_SUCCESS)
         ct_node_params_finish(&params);
@@ -100,14 +127,14 @@ CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, con
 {
     const struct ct_dependencies all = {dependencies, dependencyData, numDependencies};
 
-    return WITH_PARAMS(nodeParams, add_node(phGraphNode, hGraph, &all, *nodeParams));
+    return WITH_PARAMS(nodeParams, add_any_node(phGraphNode, hGraph, &all, nodeParams));
 }
 
 /* cuGraphAddNode */
 CUresult CUDAAPI cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
                                 CUgraphNodeParams *nodeParams)
 {
-    return WITH_PARAMS(nodeParams, add_node(phGraphNode, hGraph, DEPENDENCIES, *nodeParams));
+    return WITH_PARAMS(nodeParams, add_any_node(phGraphNode, hGraph, DEPENDENCIES, nodeParams));
 }
 
 /* cuGraphNodeSetParams */

@@ -7,32 +7,28 @@
 #include "core/device/context.h"
 #include "core/base/log.h"
 #include "core/command/command.h"
-#include "core/graph/capture_state.h"
+#include "core/graph/capture_calls.h"
 #include "core/base/process.h"
 #include "core/device/device.h"
 #include "core/vmm/vmm.h"
 
 #define CT_CHANNEL "memory"
 
-static CUresult check_capture(struct ct_stream *stream, const char *call)
-{
-    if (!ct_stream_is_captured(stream))
-        return ct_capture_check_unsafe(call);
-    ct_capture_invalidate(stream);
-    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s in a captured stream: nodes that allocate memory are not implemented", call);
-}
-
 static CUresult allocate(struct ct_stream *stream, const struct ct_pool_allocation *allocation)
 {
-    CUresult r = check_capture(stream, "cuMemAllocAsync");
+    const struct ct_device *device = allocation->pool ? ct_memory_pool_device_of(allocation->pool) : stream->context->device;
+    CUresult r;
 
-    if (r != CUDA_SUCCESS)
+    if (ct_stream_is_captured(stream))
+        return ct_capture_alloc(stream, device, allocation->size_bytes, allocation->out_address);
+    if ((r = ct_capture_check_unsafe("cuMemAllocAsync")) != CUDA_SUCCESS)
         return r;
     return ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_MEMORY_ALLOC, .memory_alloc = *allocation});
 }
 
 /* cuMemAllocFromPoolAsync. Allocates memory of the pool that later work in hStream may use; other streams must be ordered after it. The
- * memory is aligned to 512 bytes and not cleared; 0 bytes give address 0. INVALID_VALUE: dptr is NULL, the pool does not exist, or it is
+ * memory is aligned to 512 bytes and not cleared; 0 bytes give address 0. In a captured stream the graph allocates memory of its own.
+ * INVALID_VALUE: dptr is NULL, the pool does not exist, or it is
  * imported; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
 {
@@ -79,8 +75,9 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = check_capture(stream, "cuMemFreeAsync");
-    if (r == CUDA_SUCCESS)
+    if (ct_stream_is_captured(stream))
+        r = ct_capture_free(stream, dptr);
+    else if ((r = ct_capture_check_unsafe("cuMemFreeAsync")) == CUDA_SUCCESS)
         r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_MEMORY_FREE, .memory_free = dptr});
     ct_stream_release(stream);
     return r;

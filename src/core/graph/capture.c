@@ -173,54 +173,27 @@ CUresult ct_capture_begin(struct ct_stream *stream, CUstreamCaptureMode mode, st
 
 /* ---- the end ---- */
 
-/* Collects a node and all on which it depends in `found`, once each. */
-static size_t add_found(struct ct_graph_node *node, struct ct_graph_node **found, size_t n, bool *seen)
-{
-    if (node && !seen[node->index]) {
-        seen[node->index] = true;
-        found[n++] = node;
-    }
-    return n;
-}
-
-static size_t find_ancestors_locked(const struct ct_graph *graph, const struct ct_capture_nodes *of, struct ct_graph_node **found,
-                                    bool *seen)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < of->count; i++)
-        n = add_found(ct_graph_node_or_null_locked(graph, of->nodes[i]), found, n, seen);
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < found[i]->dependencies.count; k++)
-            n = add_found(found[i]->dependencies.list[k].node, found, n, seen);
-    return n;
-}
-
 /* Whether the origin's nodes depend on those of all other streams. */
 static CUresult check_joined(const struct ct_capture *capture)
 {
+    const struct ct_capture_nodes *last = &origin_of(capture)->nodes;
     const struct ct_graph *graph = capture->graph;
-    struct ct_graph_node **found;
     CUresult r = CUDA_SUCCESS;
-    bool *seen;
+    bool *is_joined;
 
     ct_graphs_lock();
-    found = calloc(graph->count + 1, sizeof *found);
-    seen = calloc(graph->count + 1, sizeof *seen);
-    if (!found || !seen)
+    is_joined = calloc(graph->count + 1, sizeof *is_joined);
+    if (!is_joined || !ct_graph_mark_ancestors_locked(graph, last->nodes, last->count, is_joined))
         r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the end of a capture");
-    else
-        (void)find_ancestors_locked(graph, &origin_of(capture)->nodes, found, seen);
     for (const struct ct_capture_part *part = capture->parts; part->next && r == CUDA_SUCCESS; part = part->next)
         for (size_t i = 0; i < part->nodes.count && r == CUDA_SUCCESS; i++) {
             const struct ct_graph_node *node = ct_graph_node_or_null_locked(graph, part->nodes.nodes[i]);
 
-            if (node && !seen[node->index])
+            if (node && !is_joined[node->index])
                 r = ct_fail(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "a stream that joined the capture was not joined to its origin again");
         }
     ct_graphs_unlock();
-    free(found);
-    free(seen);
+    free(is_joined);
     return r;
 }
 

@@ -2,7 +2,9 @@
 /* Turns the arguments of calls into parameters of nodes. */
 #include "capture_calls.h"
 
+#include "core/device/device.h"
 #include "core/library/function_lookup.h"
+#include "graph_memory.h"
 
 /* Takes over `params`. */
 static CUresult add(struct ct_stream *stream, struct ct_node_params *params)
@@ -135,4 +137,69 @@ CUresult ct_capture_fill(struct ct_stream *stream, const struct ct_fill_request 
     if (!request->width || !request->height)
         return check_active(stream);
     return ct_capture_node(stream, &given);
+}
+
+/* A copy of the dependencies of the stream's next node. Another thread that adds a node to the stream meanwhile adds one that depends on them. */
+static CUresult copy_dependencies(struct ct_stream *stream, struct ct_capture_nodes *out, struct ct_graph **out_graph)
+{
+    const struct ct_capture_part *part;
+    CUresult r;
+
+    ct_captures_lock();
+    part = ct_capture_part_locked(stream);
+    r = ct_capture_check_locked(part);
+    if (r == CUDA_SUCCESS)
+        r = ct_capture_nodes_add(out, part->nodes.nodes, part->nodes.data, part->nodes.count);
+    if (r == CUDA_SUCCESS) {
+        *out_graph = part->capture->graph;
+        ct_object_retain(&part->capture->graph->object);
+    }
+    ct_captures_unlock();
+    return r;
+}
+
+static CUresult add_memory_node(struct ct_stream *stream, struct ct_node_params *params, uint64_t *out_address)
+{
+    struct ct_capture_nodes nodes = {0};
+    struct ct_graph *graph;
+    CUresult r = copy_dependencies(stream, &nodes, &graph);
+
+    if (r == CUDA_SUCCESS) {
+        r = ct_graph_memory_attach(graph, &(struct ct_dependencies){nodes.nodes, nodes.data, nodes.count}, params);
+        ct_graph_release(graph);
+    }
+    ct_capture_nodes_finish(&nodes);
+    if (r != CUDA_SUCCESS)
+        return r;
+    *out_address = params->given.alloc.dptr;
+    if ((r = ct_capture_add(stream, params)) != CUDA_SUCCESS) {
+        ct_graph_memory_detach(params);
+        ct_node_params_finish(params);
+    }
+    return r;
+}
+
+CUresult ct_capture_alloc(struct ct_stream *stream, const struct ct_device *device, uint64_t size_bytes, uint64_t *out_address)
+{
+    const CUgraphNodeParams given = {
+        .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+        .alloc = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal}},
+                  .bytesize = size_bytes},
+    };
+    struct ct_node_params params;
+    CUresult r = check_active(stream);
+
+    *out_address = 0;
+    if (r != CUDA_SUCCESS || !size_bytes)
+        return r;
+    r = ct_node_params_init(&params, &given);
+    return r == CUDA_SUCCESS ? add_memory_node(stream, &params, out_address) : r;
+}
+
+CUresult ct_capture_free(struct ct_stream *stream, uint64_t address)
+{
+    struct ct_node_params params = {.given = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free.dptr = address}};
+    uint64_t ignored;
+
+    return address ? add_memory_node(stream, &params, &ignored) : check_active(stream);
 }

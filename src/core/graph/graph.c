@@ -237,6 +237,7 @@ CUresult ct_graph_add_node(struct ct_graph *graph, const struct ct_dependencies 
         failed = node;
     }
     if (r == CUDA_SUCCESS) {
+        graph->has_memory |= params->allocation != NULL;
         node->params = *params;
         *params = (struct ct_node_params){0};
         *out = node->object.handle;
@@ -253,6 +254,8 @@ CUresult ct_graph_remove_node(struct ct_graph_node *node)
     ct_graphs_lock();
     if (!node->graph || node->graph->is_child)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the node was destroyed, or is in a child graph");
+    else if (node->graph->has_memory)
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "nodes cannot be removed from a graph that allocates or frees memory");
     else if (node->graph->is_captured)
         r = ct_fail(CUDA_ERROR_ILLEGAL_STATE, "a capture adds nodes to the graph");
     else

@@ -38,6 +38,7 @@ struct ct_graph {
     struct ct_graph_node **nodes; /* in the order of their creation */
     size_t count, capacity;
     bool is_child;    /* owned by a GRAPH node: the application must not destroy it */
+    bool has_memory;  /* nodes allocate or free memory (graph_memory.h): it loses neither nodes nor edges, and has no clones */
     bool is_captured; /* a capture adds nodes to it (capture.h): neither it nor its nodes can be destroyed */
     uint64_t id;
     struct ct_user_references users;
@@ -78,7 +79,7 @@ struct ct_dependencies {
 CUresult ct_graph_add_node(struct ct_graph *graph, const struct ct_dependencies *dependencies, struct ct_node_params *params,
                            CUgraphNode *out);
 /* Removes the node and its edges, and invalidates its handle. INVALID_VALUE: it was removed already, or is in a child graph; ILLEGAL_STATE: a
- * capture adds nodes to the graph. */
+ * capture adds nodes to the graph; NOT_SUPPORTED: the graph has memory nodes. */
 CUresult ct_graph_remove_node(struct ct_graph_node *node);
 /* Replaces the parameters of a node by others of the same type, which it takes over on success. INVALID_VALUE: another type. */
 CUresult ct_graph_node_set_params(struct ct_graph_node *node, struct ct_node_params *params);
@@ -112,6 +113,10 @@ CUresult ct_graph_list_nodes(struct ct_graph *graph, bool only_roots, CUgraphNod
 /* Sorts the nodes such that each follows its dependencies; nodes without an order between them stay in the order of their creation. `out` has
  * room for all nodes. False: the graph has a cycle. */
 bool ct_graph_sort_locked(const struct ct_graph *graph, struct ct_graph_node **out);
+
+/* Sets the elements of `marks`, one for each node of the graph, for the nodes and all on which they depend. Handles of other nodes are ignored.
+ * False: out of memory. */
+bool ct_graph_mark_ancestors_locked(const struct ct_graph *graph, const CUgraphNode *nodes, size_t count, bool *marks);
 
 /* ---- graph_clone.c ---- */
 

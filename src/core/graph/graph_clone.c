@@ -77,8 +77,12 @@ CUresult ct_graph_clone(struct ct_graph *graph, bool publish, struct ct_graph **
     struct ct_graph *clone;
     CUresult r;
 
+    clone = NULL;
     ct_graphs_lock();
-    r = clone_locked(graph, publish, &clone);
+    if (publish && graph->has_memory)
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory cannot be cloned");
+    else
+        r = clone_locked(graph, publish, &clone);
     ct_graphs_unlock();
     if (r == CUDA_SUCCESS)
         *out = clone;

@@ -83,6 +83,8 @@ CUresult ct_graph_remove_edges(struct ct_graph *graph, const CUgraphNode *from, 
     if (r != CUDA_SUCCESS)
         return r;
     ct_graphs_lock();
+    if (graph->has_memory)
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "edges cannot be removed from a graph that allocates or frees memory");
     for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++)
         r = check_removal(&request, i);
     for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++)
@@ -195,4 +197,30 @@ bool ct_graph_sort_locked(const struct ct_graph *graph, struct ct_graph_node **o
                 out[sorted++] = out[i]->dependents.list[k].node;
     free(missing);
     return sorted == graph->count;
+}
+
+/* Appends the node if it is not marked. */
+static size_t mark(struct ct_graph_node *node, struct ct_graph_node **marked, size_t n, bool *marks)
+{
+    if (node && !marks[node->index]) {
+        marks[node->index] = true;
+        marked[n++] = node;
+    }
+    return n;
+}
+
+bool ct_graph_mark_ancestors_locked(const struct ct_graph *graph, const CUgraphNode *nodes, size_t count, bool *marks)
+{
+    struct ct_graph_node **marked = calloc(graph->count + 1, sizeof(*marked));
+    size_t n = 0;
+
+    if (!marked)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        n = mark(ct_graph_node_or_null_locked(graph, nodes[i]), marked, n, marks);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < marked[i]->dependencies.count; k++)
+            n = mark(marked[i]->dependencies.list[k].node, marked, n, marks);
+    free(marked);
+    return true;
 }

@@ -2,6 +2,7 @@
 /* Creation, launches and destruction of executable graphs. A launch enqueues the nodes one after the other, in an order that follows the
  * edges. */
 #include "graph_exec.h"
+#include "graph_memory.h"
 
 #include "core/base/log.h"
 #include "core/base/process.h"
@@ -37,6 +38,7 @@ static CUresult flatten(struct ct_graph_exec *exec, const struct ct_graph *graph
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the graph has a cycle");
     for (size_t i = 0; i < graph->count && r == CUDA_SUCCESS; i++) {
         exec->steps[exec->n_steps++] = (struct ct_graph_step){.node = sorted[i], .id = sorted[i]->original_id};
+        exec->has_memory |= ct_node_type_has_memory(sorted[i]->params.given.type);
         if (sorted[i]->params.child)
             r = flatten(exec, ct_node_child_or_null(sorted[i]));
     }
@@ -76,6 +78,7 @@ static void free_exec(struct ct_object *object)
 {
     struct ct_graph_exec *exec = (struct ct_graph_exec *)object;
 
+    ct_graph_memory_unclaim(exec);
     if (exec->graph)
         ct_graph_discard(exec->graph);
     if (exec->launched)
@@ -113,6 +116,8 @@ static CUresult fill(struct ct_graph_exec *exec, struct ct_graph *graph, struct 
     r = flatten(exec, exec->graph);
     if (r == CUDA_ERROR_INVALID_VALUE)
         result->result = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
+    if (r == CUDA_SUCCESS)
+        r = ct_graph_memory_claim(exec);
     return r == CUDA_SUCCESS ? prepare_steps(exec, graph, result) : r;
 }
 
@@ -216,8 +221,10 @@ static CUresult follow_last_launch(const struct ct_graph_exec *exec, struct ct_s
 
 static CUresult launch(struct ct_graph_exec *exec, struct ct_stream *stream)
 {
-    CUresult r = follow_last_launch(exec, stream);
+    CUresult r = ct_graph_memory_check_launch(exec, stream);
 
+    if (r == CUDA_SUCCESS)
+        r = follow_last_launch(exec, stream);
     for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++)
         if (!exec->steps[i].disabled)
             r = ct_node_execute(&exec->steps[i].node->params, stream);

@@ -20,7 +20,10 @@ struct ct_graph_exec {
     struct ct_graph *graph;
     struct ct_graph_step *steps;
     size_t n_steps;
-    uint64_t flags; /* CUDA_GRAPH_INSTANTIATE_FLAG_* */
+    uint64_t flags;            /* CUDA_GRAPH_INSTANTIATE_FLAG_* */
+    bool has_memory;           /* nodes allocate or free memory */
+    struct ct_object **claims; /* references to the allocations of its nodes (graph_memory.h) */
+    size_t n_claims;
     /* One thread at a time launches or changes the graph; it holds no lock meanwhile, since commands are enqueued. */
     struct ct_mutex lock;
     pthread_cond_t free_again;
@@ -34,7 +37,7 @@ struct ct_instantiate_result {
     CUgraphNode node;
 };
 /* Creates an executable graph with a handle, and compiles its kernels. INVALID_VALUE: unknown flags, or the graph has a cycle; NOT_SUPPORTED:
- * CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH; errors of the compilation; OUT_OF_MEMORY. *result is always written. */
+ * CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH, or the graph allocates memory and has an executable graph; errors of the compilation; OUT_OF_MEMORY. *result is always written. */
 CUresult ct_graph_instantiate(struct ct_graph *graph, uint64_t flags, CUgraphExec *out, struct ct_instantiate_result *result);
 /* INVALID_VALUE: it does not exist; NOT_INITIALIZED. */
 CUresult ct_graph_exec_lookup(CUgraphExec handle, struct ct_graph_exec **out);

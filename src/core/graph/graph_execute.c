@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executes the nodes of graphs: each is looked up again and enqueued as a command. */
 #include "graph_exec.h"
+#include "graph_memory.h"
 
 #include "core/base/log.h"
 #include "core/command/command.h"
@@ -127,6 +128,16 @@ static CUresult execute_operations(const struct ct_node_params *params, struct c
     const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p = &params->given.memOp;
 
     return ct_memory_operations_enqueue(stream, &(struct ct_memory_operations){p->paramArray, p->count, p->flags, 2});
+}
+
+static CUresult execute_alloc(const struct ct_node_params *params, struct ct_stream *stream)
+{
+    return ct_graph_memory_alloc(params, stream);
+}
+
+static CUresult execute_free(const struct ct_node_params *params, struct ct_stream *stream)
+{
+    return ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_MEMORY_FREE, .memory_free = params->given.free.dptr});
 }
 
 static CUresult execute_nothing(const struct ct_node_params *params, struct ct_stream *stream)

@@ -9,6 +9,8 @@
 #include "core/command/memory_operations.h"
 #include "core/command/semaphore_calls.h"
 #include "core/launch/launch.h"
+#include "core/pool/kept_block.h"
+#include "core/pool/memory_pool.h"
 #include "core/library/function_lookup.h"
 #include "core/stream/event.h"
 
@@ -221,6 +223,13 @@ bool ct_node_params_cooperate(const struct ct_node_params *params)
 
 /* ---- memory ---- */
 
+/* Memory that graphs allocate need not be allocated yet. */
+static bool uses_memory_of_graphs(const struct ct_copy_request *request)
+{
+    return (!request->src.array && ct_kept_blocks_contain(request->src.device)) ||
+           (!request->dst.array && ct_kept_blocks_contain(request->dst.device));
+}
+
 /* Reports what is wrong with a copy now; the memory is looked up again when the node is executed. */
 static CUresult check_memcpy(struct ct_node_params *params)
 {
@@ -231,7 +240,7 @@ static CUresult check_memcpy(struct ct_node_params *params)
 
     if (r == CUDA_SUCCESS && ct_copy_request_is_empty(&request))
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy node without bytes");
-    if (r == CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS && !uses_memory_of_graphs(&request))
         r = ct_copy_request_locate(&request, &located);
     ct_address_uses_end(uses);
     ct_copy_located_finish(&located);
@@ -264,7 +273,7 @@ static CUresult check_memset(struct ct_node_params *params)
     else if (!given->width || !given->height)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a memset node without elements");
     else
-        r = ct_fill_init(&fill, &request);
+        r = ct_kept_blocks_contain(given->dst) ? CUDA_SUCCESS : ct_fill_init(&fill, &request);
     ct_address_uses_end(uses);
     return r;
 }
@@ -394,6 +403,36 @@ static CUresult check_operations(struct ct_node_params *params)
     return r == CUDA_SUCCESS ? keep_arrays(params, (struct ct_node_array[]){{p->paramArray, p->count * sizeof *p->paramArray}, {0}}) : r;
 }
 
+/* Which memory NVIDIA's driver allocates in graphs: not on the host, and none that is shared. */
+static CUresult check_memory_properties(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p)
+{
+    struct ct_device *device;
+
+    if (p->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "graphs cannot allocate memory of type %d", (int)p->poolProps.allocType);
+    if (p->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "graphs allocate device memory only");
+    if (p->poolProps.handleTypes != CU_MEM_HANDLE_TYPE_NONE)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory of graphs cannot be shared with other processes");
+    return ct_memory_pool_device(p->poolProps.location.id, &device);
+}
+
+/* Memory is accessible to its device; access of another one is as for pools (ct_memory_pool_set_access). */
+static CUresult check_alloc(struct ct_node_params *params)
+{
+    const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p = &params->given.alloc;
+    CUresult r = check_memory_properties(p);
+
+    if (r == CUDA_SUCCESS && !p->bytesize)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a node that allocates 0 bytes");
+    for (size_t i = 0; i < p->accessDescCount && r == CUDA_SUCCESS; i++)
+        if (p->accessDescs[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || p->accessDescs[i].location.id != p->poolProps.location.id)
+            r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access of other devices to the memory of graphs is not supported");
+    params->given.alloc.accessDescs = NULL;
+    params->given.alloc.accessDescCount = 0;
+    return r;
+}
+
 static CUresult check_nothing(struct ct_node_params *params)
 {
     (void)params;
@@ -439,6 +478,8 @@ CUresult ct_node_params_copy(struct ct_node_params *out, const struct ct_node_pa
     out->arguments = (struct ct_kernel_arguments){0};
     out->child = NULL;
     out->attributes = NULL;
+    if (out->allocation)
+        ct_object_retain(out->allocation);
     for (unsigned i = 0; i < CT_NODE_ARRAYS; i++)
         out->arrays[i] = (struct ct_node_array){0};
     r = ct_node_params_copy_attributes(out, params);
@@ -465,6 +506,7 @@ void ct_node_params_finish(struct ct_node_params *params)
     free(params->arguments.pointers);
     free_attributes(params);
     free_arrays(params);
+    ct_object_release(params->allocation);
     if (params->child) {
         if (params->child->handle)
             (void)ct_object_unpublish(params->child);

@@ -42,9 +42,10 @@ struct ct_node_params {
     struct ct_node_array arrays[CT_NODE_ARRAYS]; /* those of semaphores, or of memory operations */
     struct ct_node_attribute *attributes;        /* of a kernel; NULL: none was set */
     struct ct_object *child;                     /* the graph of a GRAPH node, which owns it: ct_node_child_or_null (graph.h) */
+    struct ct_object *allocation;                /* of a MEM_ALLOC or MEM_FREE node (graph_memory.h); a reference */
 };
 
-/* Copies the parameters of a node of any supported type, without the child graph, and validates what does not depend on the node's context. INVALID_VALUE: they are
+/* Copies the parameters of a node of any supported type, without the child graph or memory, and validates what does not depend on the node's context. INVALID_VALUE: they are
  * invalid; NOT_SUPPORTED: nodes of this type; INVALID_HANDLE: a function or an event that does not exist; OUT_OF_MEMORY. */
 CUresult ct_node_params_init(struct ct_node_params *out, const CUgraphNodeParams *params);
 /* Copies everything but the child graph. After a failure *out is valid for ct_node_params_finish, too. */

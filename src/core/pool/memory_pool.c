@@ -24,10 +24,10 @@ static void free_pool(struct ct_object *object)
     free(pool);
 }
 
-CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool_kind *kind, struct ct_memory_pool **out)
+CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool_kind *kind, bool publish, struct ct_memory_pool **out)
 {
     struct ct_memory_pool *pool = calloc(1, sizeof *pool);
-    CUresult r;
+    CUresult r = CUDA_SUCCESS;
 
     if (!pool)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a memory pool");
@@ -38,7 +38,8 @@ CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool
         pool->kind.max_bytes = UINT64_MAX;
     for (int i = 0; i < CT_REUSE_POLICIES; i++)
         pool->reuse[i] = true;
-    r = ct_object_publish(&pool->object);
+    if (publish)
+        r = ct_object_publish(&pool->object);
     if (r != CUDA_SUCCESS) {
         ct_object_release(&pool->object);
         return r;
@@ -102,8 +103,10 @@ CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the memory pools of a device");
     pools->device = device;
     ct_mutex_init(&pools->lock, CT_RANK_POOLS);
-    r = ct_memory_pool_make(pools, &ordinary, &pools->standard);
+    r = ct_memory_pool_make(pools, &ordinary, true, &pools->standard);
     pools->current = pools->standard;
+    if (r == CUDA_SUCCESS)
+        r = ct_memory_pool_make(pools, &ordinary, false, &pools->graphs);
     if (r != CUDA_SUCCESS) {
         ct_device_pools_destroy(pools);
         return r;
@@ -121,7 +124,7 @@ void ct_device_pools_destroy(struct ct_device_pools *pools)
     if (!pools)
         return;
     for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next) {
-        if (!pool->destroyed)
+        if (!pool->destroyed && pool->object.handle)
             ct_object_unpublish(&pool->object);
         pool->destroyed = true;
     }
@@ -220,7 +223,7 @@ CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *o
         r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a pool of %llu bytes exceeds the device's %llu", (unsigned long long)kind.max_bytes,
                     (unsigned long long)device->info.memory_bytes);
     if (r == CUDA_SUCCESS)
-        r = ct_memory_pool_make(device->pools, &kind, &pool);
+        r = ct_memory_pool_make(device->pools, &kind, true, &pool);
     if (r == CUDA_SUCCESS)
         *out = pool->object.handle;
     return r;
@@ -249,6 +252,11 @@ CUresult ct_memory_pool_destroy(struct ct_memory_pool *pool)
 }
 
 /* ---- the pools of a device ---- */
+
+struct ct_device *ct_memory_pool_device_of(const struct ct_memory_pool *pool)
+{
+    return pool->device;
+}
 
 CUmemoryPool ct_memory_pool_default(struct ct_device *device)
 {

@@ -20,6 +20,7 @@ CUmemAllocationHandleType ct_memory_pool_handle_types(CUmemoryPool handle);
 void ct_memory_pool_release(struct ct_memory_pool *pool); /* NULL is a no-op */
 CUmemoryPool ct_memory_pool_default(struct ct_device *device);
 CUmemoryPool ct_memory_pool_current(struct ct_device *device);
+struct ct_device *ct_memory_pool_device_of(const struct ct_memory_pool *pool);
 /* INVALID_VALUE: the pool belongs to another device. */
 CUresult ct_memory_pool_set_current(struct ct_device *device, struct ct_memory_pool *pool);
 

@@ -145,12 +145,51 @@ static CUresult take_ordered(struct ct_memory_pool *pool, struct ct_stream *stre
     return CUDA_SUCCESS;
 }
 
+CUresult ct_pool_block_take(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_block **out)
+{
+    const struct ct_pool_request request = {.size_bytes = size_bytes};
+    struct ct_pool_block *spare = calloc(1, sizeof *spare);
+    CUresult r = CUDA_SUCCESS;
+
+    if (!spare)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block of a memory pool");
+    ct_mutex_lock(&pool->device->pools->lock);
+    *out = ct_pool_take_locked(pool, &request, spare, NULL);
+    ct_mutex_unlock(&pool->device->pools->lock);
+    if (!*out)
+        r = grow(pool, size_bytes, spare, out);
+    if (r != CUDA_SUCCESS)
+        free(spare);
+    return r;
+}
+
+/* Returns a stream whose reference the caller releases without the lock, or NULL. */
+static struct ct_stream *note_free_locked(struct ct_kept_block *kept, struct ct_stream *stream_or_null, uint64_t point)
+{
+    struct ct_stream *before = kept->freed_in;
+
+    if (stream_or_null)
+        ct_object_retain(&stream_or_null->object);
+    kept->is_allocated = false;
+    kept->freed_in = stream_or_null;
+    kept->freed_at = point;
+    return before;
+}
+
 void ct_pool_block_free(struct ct_pool_block *block, struct ct_stream *stream_or_null, uint64_t point)
 {
     struct ct_device_pools *pools = block->slab->pool->device->pools;
     struct ct_pool_user *user;
 
     ct_mutex_lock(&pools->lock);
+    if (block->kept) {
+        struct ct_stream *before = note_free_locked(block->kept, stream_or_null, point);
+
+        ct_mutex_unlock(&pools->lock);
+        if (before)
+            ct_object_release(&before->object);
+        return;
+    }
     user = stream_or_null ? ct_pools_user_locked(pools, stream_or_null) : NULL;
     if (stream_or_null && !user) { /* no memory to record the pending block */
         ct_mutex_unlock(&pools->lock);

@@ -32,11 +32,22 @@ struct ct_pool_user {
 struct ct_pool_block {
     struct ct_pool_block *next; /* in the slab */
     struct ct_pool_slab *slab;
+    struct ct_kept_block *kept; /* of memory that graphs allocate and free; NULL: other memory */
     uint64_t offset, size_bytes;
     uint64_t requested_bytes; /* of USED: the size of the allocation, which is what the statistics count */
     enum ct_block_state state;
     struct ct_pool_user *user; /* of PENDING: the stream that freed it, and the point after which it is free */
     uint64_t point;
+};
+
+/* A USED block whose address is kept while its memory is freed and allocated again (kept_block.h). The lock of the device's pools guards the members
+ * that change. */
+struct ct_kept_block {
+    struct ct_pool_block *block;
+    unsigned references;
+    bool is_allocated;
+    struct ct_stream *freed_in; /* retained: the stream that freed it last, or NULL; and the point after which it is free */
+    uint64_t freed_at;
 };
 
 struct ct_pool_slab {
@@ -79,6 +90,7 @@ struct ct_device_pools {
     struct ct_mutex lock;
     struct ct_memory_pool *first; /* the list owns a reference to each */
     struct ct_memory_pool *current, *standard;
+    struct ct_memory_pool *graphs; /* the memory of graphs; it has no handle */
     struct ct_pool_user *users;
     atomic_bool needs_reclaim; /* a wait of the host may free memory: blocks are pending, or a pool exceeds its threshold */
 };
@@ -112,8 +124,8 @@ struct ct_pool_block *ct_pool_take_locked(struct ct_memory_pool *pool, const str
 /* Changes a block from USED to FREE, or to PENDING if `user` is not NULL. */
 void ct_pool_free_locked(struct ct_pool_block *block, struct ct_pool_user *user, uint64_t point);
 
-/* Creates a pool with a handle in the list of its device. */
-CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool_kind *kind, struct ct_memory_pool **out);
+/* Creates a pool in the list of its device, with a handle if `publish`. */
+CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool_kind *kind, bool publish, struct ct_memory_pool **out);
 /* Allocates a slab that is in no pool yet. OUT_OF_MEMORY. No lock is held. */
 CUresult ct_pool_slab_create(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_slab **out);
 /* The same for a slab of another process. Errors of ct_backing_open. */
@@ -126,6 +138,8 @@ static inline uint64_t ct_pool_block_bytes(uint64_t size_bytes)
 /* Returns a USED block of this size at exactly this offset of a slab, and uses the spares; NULL: the range is not entirely free. */
 struct ct_pool_block *ct_pool_take_at_locked(struct ct_pool_slab *slab, uint64_t offset, uint64_t requested_bytes,
                                              struct ct_pool_block *spares[2]);
+/* Takes a FREE block, if necessary of a new slab. OUT_OF_MEMORY. No lock is held. */
+CUresult ct_pool_block_take(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_block **out);
 /* Adds a block to the map of addresses, with an owner for accesses in other contexts, and returns its address. */
 CUresult ct_pool_block_publish(struct ct_pool_block *block, struct ct_context *owner, uint64_t size_bytes, uint64_t *out_address);
 /* Frees a USED block: when `stream` has reached `point`, or at once if it is NULL. */

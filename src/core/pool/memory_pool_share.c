@@ -103,7 +103,7 @@ CUresult ct_memory_pool_import(int fd, CUmemoryPool *out)
     if (!(device = find_device(record.uuid)))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool belongs to a device that this process does not have");
     kind.origin = record.name;
-    r = ct_memory_pool_make(device->pools, &kind, &pool);
+    r = ct_memory_pool_make(device->pools, &kind, true, &pool);
     if (r == CUDA_SUCCESS)
         *out = pool->object.handle;
     return r;
