@@ -29,7 +29,7 @@ static CUresult add_to_graph(CUgraphNode *out, struct ct_graph *graph, const str
             ct_graph_memory_detach(&params);
     }
     if (r != CUDA_SUCCESS)
-        ct_node_params_finish(&params);
+        ct_graph_params_undo(&params);
     return r;
 }
 
@@ -67,7 +67,7 @@ static CUresult set_params(CUgraphNode handle, CUgraphNodeParams given)
     if (r != CUDA_SUCCESS || (r = ct_graph_node_lookup(handle, &node)) != CUDA_SUCCESS)
         return r;
     if ((r = ct_graph_params_init(&params, &given)) == CUDA_SUCCESS && (r = ct_graph_node_set_params(node, &params)) != CUDA_SUCCESS)
-        ct_node_params_finish(&params);
+        ct_graph_params_undo(&params);
     ct_graph_node_release(node);
     return r;
 }
@@ -78,6 +78,8 @@ static CUresult set_params_in(struct ct_graph_exec *exec, CUgraphNode handle, CU
     struct ct_graph_node *node;
     CUresult r = check_settable(&given);
 
+    if (r == CUDA_SUCCESS && given.type == CU_GRAPH_NODE_TYPE_GRAPH && given.graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a graph cannot be moved into an executable graph");
     if (r != CUDA_SUCCESS || (r = ct_graph_node_lookup(handle, &node)) != CUDA_SUCCESS)
         return r;
     if ((r = ct_graph_params_init(&params, &given)) == CUDA_SUCCESS && (r = ct_graph_exec_set_params(exec, node, &params)) != CUDA_SUCCESS)

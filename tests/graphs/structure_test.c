@@ -2,6 +2,8 @@
 /* The structure of graphs: nodes, edges, queries, clones, destruction (Driver API: Graph Management). */
 #include "graphs_test.h"
 
+#include "which_driver.h"
+
 #include <unistd.h>
 
 static size_t count_nodes(CUgraph graph)
@@ -394,6 +396,73 @@ static void user_objects_are_moved(void **state)
     assert_int_equal(destroyed, 1);
 }
 
+static CUresult add_child(CUgraphNode *out, CUgraph graph, CUgraph child, int ownership)
+{
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
+
+    params.graph.graph = child;
+    params.graph.ownership = (CUgraphChildGraphNodeOwnership)ownership;
+    return cuGraphAddNode(out, graph, NULL, NULL, 0, &params);
+}
+
+static void a_graph_is_moved_into_another(void **state)
+{
+    CUgraph parent, other, child, found, clone;
+    CUgraphNode node, inner;
+    CUgraphExec exec;
+    size_t count;
+
+    (void)state;
+    ok(cuGraphCreate(&parent, 0));
+    ok(cuGraphCreate(&other, 0));
+    ok(cuGraphCreate(&child, 0));
+    inner = add_empty(child, NULL, 0);
+    gives(CUDA_ERROR_INVALID_VALUE, add_child(&node, parent, child, 7));
+    ok(add_child(&node, parent, child, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE));
+    ok(cuGraphChildGraphNodeGetGraph(node, &found));
+    assert_ptr_equal(found, child);
+    add_empty(child, &inner, 1); /* it still gets nodes */
+    gives(CUDA_ERROR_INVALID_VALUE, cuGraphDestroy(child));
+    gives(CUDA_ERROR_NOT_SUPPORTED, cuGraphInstantiate(&exec, child, 0));
+    gives(CUDA_ERROR_NOT_SUPPORTED, add_child(&node, other, child, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE));
+    gives(CUDA_ERROR_NOT_SUPPORTED, add_child(&node, other, child, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE));
+    ok(cuGraphClone(&clone, child));
+    ok(cuGraphDestroy(clone));
+    ok(cuGraphClone(&clone, parent));
+    ok(cuGraphDestroy(clone));
+    ok(cuGraphInstantiate(&exec, parent, 0));
+    launch_and_wait(exec);
+    ok(cuGraphExecDestroy(exec));
+    ok(add_child(&node, other, parent, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)); /* with its own child */
+    ok(cuGraphDestroy(other));
+    gives(CUDA_ERROR_INVALID_VALUE, cuGraphGetNodes(parent, NULL, &count));
+    gives(CUDA_ERROR_INVALID_VALUE, cuGraphGetNodes(child, NULL, &count));
+}
+
+/* NVIDIA's driver accepts it, and does not survive it. */
+static void a_graph_does_not_contain_itself(void **state)
+{
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
+    CUgraph outer, inner, wrong;
+    CUgraphNode node, foreign;
+
+    (void)state;
+    if (!on_cuttle())
+        skip();
+    ok(cuGraphCreate(&outer, 0));
+    ok(cuGraphCreate(&inner, 0));
+    ok(cuGraphCreate(&wrong, 0));
+    foreign = add_empty(wrong, NULL, 0);
+    gives(CUDA_ERROR_INVALID_VALUE, add_child(&node, outer, outer, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE));
+    ok(add_child(&node, outer, inner, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE));
+    gives(CUDA_ERROR_INVALID_VALUE, add_child(&node, inner, outer, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE));
+    params.graph.graph = outer;
+    params.graph.ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+    gives(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode(&node, inner, &foreign, NULL, 1, &params)); /* after which it is not moved */
+    ok(cuGraphDestroy(outer));
+    ok(cuGraphDestroy(wrong));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,6 +482,8 @@ int main(void)
         cmocka_unit_test(a_graph_is_printed),
         cmocka_unit_test(user_objects_live_as_long_as_graphs),
         cmocka_unit_test(user_objects_are_moved),
+        cmocka_unit_test(a_graph_is_moved_into_another),
+        cmocka_unit_test(a_graph_does_not_contain_itself),
     };
 
     return cmocka_run_group_tests(tests, graphs_set_up, graphs_tear_down);

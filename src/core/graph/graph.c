@@ -74,6 +74,16 @@ CUresult ct_graph_create(bool publish, struct ct_graph **out)
     return r;
 }
 
+bool ct_graph_is_child(const struct ct_graph *graph)
+{
+    bool is_child;
+
+    ct_graphs_lock();
+    is_child = graph->is_child;
+    ct_graphs_unlock();
+    return is_child;
+}
+
 CUresult ct_graph_destroy(struct ct_graph *graph)
 {
     bool is_child, is_captured;
@@ -222,6 +232,24 @@ static CUresult depend_locked(struct ct_graph_node *node, const struct ct_depend
     return r;
 }
 
+/* Whether a graph is the other one, or one of its child graphs. */
+static bool contains_locked(const struct ct_graph *graph, const struct ct_graph *other)
+{
+    if (graph == other)
+        return true;
+    for (size_t i = 0; i < graph->count; i++)
+        if (graph->nodes[i]->params.child && contains_locked(ct_node_child_or_null(graph->nodes[i]), other))
+            return true;
+    return false;
+}
+
+static CUresult check_child_locked(const struct ct_graph *graph, const struct ct_node_params *params)
+{
+    const struct ct_graph *child = (const struct ct_graph *)params->child;
+
+    return child && contains_locked(child, graph) ? ct_fail(CUDA_ERROR_INVALID_VALUE, "a graph cannot contain itself") : CUDA_SUCCESS;
+}
+
 CUresult ct_graph_add_node(struct ct_graph *graph, const struct ct_dependencies *dependencies, struct ct_node_params *params,
                            CUgraphNode *out)
 {
@@ -231,13 +259,15 @@ CUresult ct_graph_add_node(struct ct_graph *graph, const struct ct_dependencies 
     if (dependencies->count && !dependencies->nodes)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%zu dependencies, but the list is NULL", dependencies->count);
     ct_graphs_lock();
-    r = ct_graph_append_locked(graph, true, &node);
+    r = check_child_locked(graph, params);
+    if (r == CUDA_SUCCESS)
+        r = ct_graph_append_locked(graph, true, &node);
     if (r == CUDA_SUCCESS && (r = depend_locked(node, dependencies)) != CUDA_SUCCESS) {
         take_out_locked(node);
         failed = node;
     }
     if (r == CUDA_SUCCESS) {
-        graph->has_memory |= params->allocation != NULL;
+        graph->has_memory |= params->allocation || (params->child && ((const struct ct_graph *)params->child)->has_memory);
         node->params = *params;
         *params = (struct ct_node_params){0};
         *out = node->object.handle;
@@ -268,10 +298,16 @@ CUresult ct_graph_remove_node(struct ct_graph_node *node)
 
 CUresult ct_graph_node_set_params(struct ct_graph_node *node, struct ct_node_params *params)
 {
+    CUresult r;
+
     ct_graphs_lock();
     if (!node->graph || node->params.given.type != params->given.type) {
         ct_graphs_unlock();
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the parameters are those of a %s node", ct_node_type_name(params->given.type));
+    }
+    if ((r = check_child_locked(node->graph, params)) != CUDA_SUCCESS) {
+        ct_graphs_unlock();
+        return r;
     }
     ct_node_params_replace(&node->params, params);
     ct_graphs_unlock();

@@ -50,6 +50,8 @@ static inline struct ct_graph *ct_node_child_or_null(const struct ct_graph_node 
     return (struct ct_graph *)node->params.child;
 }
 
+bool ct_graph_is_child(const struct ct_graph *graph);
+
 /* The lock of all graphs' structure. */
 void ct_graphs_lock(void);
 void ct_graphs_unlock(void);
@@ -75,7 +77,8 @@ struct ct_dependencies {
     const CUgraphEdgeData *edge_data;
     size_t count;
 };
-/* Adds a node. It takes over `params` on success. INVALID_VALUE: a dependency is not a node of the graph, or is listed twice. */
+/* Adds a node. It takes over `params` on success. INVALID_VALUE: a dependency is not a node of the graph, or is listed twice; the
+ * graph would contain itself. */
 CUresult ct_graph_add_node(struct ct_graph *graph, const struct ct_dependencies *dependencies, struct ct_node_params *params,
                            CUgraphNode *out);
 /* Removes the node and its edges, and invalidates its handle. INVALID_VALUE: it was removed already, or is in a child graph; ILLEGAL_STATE: a
@@ -120,8 +123,11 @@ bool ct_graph_mark_ancestors_locked(const struct ct_graph *graph, const CUgraphN
 
 /* ---- graph_clone.c ---- */
 
-/* As ct_node_params_init; a GRAPH node gets a clone of its graph. */
+/* As ct_node_params_init; a GRAPH node gets a clone of its graph, or the graph itself (CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE). NOT_SUPPORTED: a node owns
+ * the graph already, or it has memory nodes and would be cloned. */
 CUresult ct_graph_params_init(struct ct_node_params *out, const CUgraphNodeParams *params);
+/* Finishes the parameters of a node that was not added; a graph that was moved belongs to the application again. */
+void ct_graph_params_undo(struct ct_node_params *params);
 /* Copies nodes, edges, child graphs and references to user objects. `publish`: the clone and its nodes get handles. OUT_OF_MEMORY. */
 CUresult ct_graph_clone(struct ct_graph *graph, bool publish, struct ct_graph **out);
 /* With the lock held: appends a node without parameters. OUT_OF_MEMORY. */

@@ -91,19 +91,48 @@ CUresult ct_graph_clone(struct ct_graph *graph, bool publish, struct ct_graph **
     return r;
 }
 
-static CUresult give_child(struct ct_node_params *params)
+static CUresult clone_child(struct ct_node_params *params, struct ct_graph *graph)
 {
-    struct ct_graph *graph, *clone;
+    struct ct_graph *clone;
     CUresult r;
 
-    if (params->given.graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "child graphs with ownership %d are not supported", (int)params->given.graph.ownership);
-    r = ct_graph_lookup(params->given.graph.graph, &graph);
+    if (ct_graph_is_child(graph))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a node owns the graph");
+    if ((r = ct_graph_clone(graph, true, &clone)) == CUDA_SUCCESS)
+        adopt(params, clone); /* no other thread has its handle yet */
+    return r;
+}
+
+/* The reference of the application becomes that of the node. */
+static CUresult move_child(struct ct_node_params *params, struct ct_graph *graph)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    ct_graphs_lock();
+    if (graph->is_child)
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a node owns the graph already");
+    else if (graph->is_captured)
+        r = ct_fail(CUDA_ERROR_ILLEGAL_STATE, "a capture adds nodes to the graph");
+    else
+        adopt(params, graph);
+    ct_graphs_unlock();
+    return r;
+}
+
+static CUresult give_child(struct ct_node_params *params)
+{
+    const CUgraphChildGraphNodeOwnership ownership = params->given.graph.ownership;
+    struct ct_graph *graph;
+    CUresult r = ct_graph_lookup(params->given.graph.graph, &graph);
+
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_graph_clone(graph, true, &clone);
-    if (r == CUDA_SUCCESS)
-        adopt(params, clone); /* no other thread has its handle yet */
+    if (ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
+        r = clone_child(params, graph);
+    else if (ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
+        r = move_child(params, graph);
+    else
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "child graphs have no ownership %d", (int)ownership);
     ct_graph_release(graph);
     return r;
 }
@@ -113,6 +142,19 @@ CUresult ct_graph_params_init(struct ct_node_params *out, const CUgraphNodeParam
     CUresult r = ct_node_params_init(out, given);
 
     return r == CUDA_SUCCESS && given->type == CU_GRAPH_NODE_TYPE_GRAPH ? give_child(out) : r;
+}
+
+void ct_graph_params_undo(struct ct_node_params *params)
+{
+    struct ct_graph *moved = params->given.graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE ? (struct ct_graph *)params->child : NULL;
+
+    if (params->given.type == CU_GRAPH_NODE_TYPE_GRAPH && moved) {
+        ct_graphs_lock();
+        moved->is_child = false;
+        ct_graphs_unlock();
+        params->child = NULL;
+    }
+    ct_node_params_finish(params);
 }
 
 CUresult ct_graph_find_in_clone(const struct ct_graph_node *node, const struct ct_graph *clone, CUgraphNode *out)

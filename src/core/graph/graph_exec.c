@@ -129,6 +129,8 @@ CUresult ct_graph_instantiate(struct ct_graph *graph, uint64_t flags, CUgraphExe
     *result = (struct ct_instantiate_result){.result = CUDA_GRAPH_INSTANTIATE_ERROR};
     if (flags & ~(uint64_t)KNOWN_FLAGS)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%llx", (unsigned long long)flags);
+    if (ct_graph_is_child(graph))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a node owns the graph");
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "graphs that kernels launch are not supported");
     if (!(exec = make_or_null(flags)))

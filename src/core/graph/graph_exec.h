@@ -37,7 +37,7 @@ struct ct_instantiate_result {
     CUgraphNode node;
 };
 /* Creates an executable graph with a handle, and compiles its kernels. INVALID_VALUE: unknown flags, or the graph has a cycle; NOT_SUPPORTED:
- * CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH, or the graph allocates memory and has an executable graph; errors of the compilation; OUT_OF_MEMORY. *result is always written. */
+ * CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH, the graph is a child graph, or the graph allocates memory and has an executable graph; errors of the compilation; OUT_OF_MEMORY. *result is always written. */
 CUresult ct_graph_instantiate(struct ct_graph *graph, uint64_t flags, CUgraphExec *out, struct ct_instantiate_result *result);
 /* INVALID_VALUE: it does not exist; NOT_INITIALIZED. */
 CUresult ct_graph_exec_lookup(CUgraphExec handle, struct ct_graph_exec **out);

@@ -10,7 +10,7 @@
 #include "graph_exec.h"
 
 /* For the parameters of a MEM_ALLOC or MEM_FREE node that is about to be added behind the dependencies: gives it memory, whose address is
- * written to its parameters, or finds the memory that it frees. A no-op for other types. INVALID_VALUE: no graph has allocated memory at the
+ * written to its parameters, or finds the memory that it frees. A no-op for other types. NOT_SUPPORTED: a node owns the graph; INVALID_VALUE: no graph has allocated memory at the
  * address, or a node frees it already; OUT_OF_MEMORY. */
 CUresult ct_graph_memory_attach(struct ct_graph *graph, const struct ct_dependencies *dependencies, struct ct_node_params *params);
 /* Undoes it: the node was not added. */
