@@ -417,7 +417,8 @@ static void a_graph_is_moved_into_another(void **state)
     ok(cuGraphCreate(&other, 0));
     ok(cuGraphCreate(&child, 0));
     inner = add_empty(child, NULL, 0);
-    gives(CUDA_ERROR_INVALID_VALUE, add_child(&node, parent, child, 7));
+    if (on_cuttle()) /* NVIDIA's driver clones the graph */
+        gives(CUDA_ERROR_INVALID_VALUE, add_child(&node, parent, child, 7));
     ok(add_child(&node, parent, child, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE));
     ok(cuGraphChildGraphNodeGetGraph(node, &found));
     assert_ptr_equal(found, child);
