@@ -5,6 +5,7 @@
 
 #include "core/device/device.h"
 #include "core/base/log.h"
+#include "core/device/async_notification.h"
 #include "core/base/process.h"
 
 #include <limits.h>
@@ -160,6 +161,30 @@ CUresult CUDAAPI cuDeviceGetHostAtomicCapabilities(unsigned int *capabilities, c
     for (unsigned i = 0; r == CUDA_SUCCESS && i < count; i++)
         capabilities[i] = ct_atomics_with_host(device, operations[i]);
     return r;
+}
+
+/* cuDeviceRegisterAsyncNotification. The registration has no effect (core/device/async_notification.h). INVALID_VALUE: callbackFunc or callback is
+ * NULL; INVALID_DEVICE; OUT_OF_MEMORY. */
+CUresult CUDAAPI cuDeviceRegisterAsyncNotification(CUdevice device, CUasyncCallback callbackFunc, void *userData,
+                                                   CUasyncCallbackHandle *callback)
+{
+    struct ct_device *found;
+    CUresult r = ct_device_lookup(device, &found);
+
+    (void)userData;
+    if (r != CUDA_SUCCESS)
+        return r;
+    return callbackFunc && callback ? ct_async_notification_register(found, callback)
+                                    : ct_fail(CUDA_ERROR_INVALID_VALUE, "%s is NULL", callbackFunc ? "callback" : "callbackFunc");
+}
+
+/* cuDeviceUnregisterAsyncNotification. INVALID_VALUE: callback is not registered with the device; INVALID_DEVICE. */
+CUresult CUDAAPI cuDeviceUnregisterAsyncNotification(CUdevice device, CUasyncCallbackHandle callback)
+{
+    struct ct_device *found;
+    CUresult r = ct_device_lookup(device, &found);
+
+    return r == CUDA_SUCCESS ? ct_async_notification_unregister(found, callback) : r;
 }
 
 /* cuDeviceGetExecAffinitySupport. Always 0, for every type: devices cannot be partitioned. */

@@ -7,6 +7,8 @@
 
 #include "core/command/launch_call.h"
 #include "core/base/log.h"
+#include "core/base/process.h"
+#include "core/device/device.h"
 #include "core/library/function_lookup.h"
 
 #define CT_CHANNEL "launch"
@@ -172,6 +174,41 @@ CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, 
 
     ct_log_forget_failure();
     return ct_launch_log_failure(f, ct_launch_call(f, &shape, hStream, kernelParams, NULL));
+}
+
+/* The first error of the list as a whole. */
+static CUresult check_devices(const CUDA_LAUNCH_PARAMS *list, unsigned count, unsigned flags)
+{
+    const unsigned known =
+        CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC | CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC;
+    struct ct_device *device;
+
+    if (!list || !count || flags & ~known)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u launches, flags 0x%x", count, flags);
+    if (ct_device_lookup((CUdevice)count - 1, &device) != CUDA_SUCCESS)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u launches, but there are fewer devices", count);
+    for (unsigned i = 0; i < count; i++)
+        if (!list[i].hStream || list[i].hStream == CU_STREAM_LEGACY)
+            return ct_fail(CUDA_ERROR_INVALID_HANDLE, "launch %u is in the legacy default stream", i);
+    return CUDA_SUCCESS;
+}
+
+/* cuLaunchCooperativeKernelMultiDevice. One launch as by cuLaunchCooperativeKernel on each of several devices. The kernels cannot wait for each
+ * other: COOPERATIVE_MULTI_DEVICE_LAUNCH is 0. Devices do not wait for each other's earlier work either, which programs can request by events.
+ * INVALID_VALUE: no launches, more than devices, or unknown flags; INVALID_HANDLE also: the legacy default stream. */
+CUresult CUDAAPI cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchParamsList, unsigned int numDevices, unsigned int flags)
+{
+    CUresult r = ct_process_check();
+
+    if (r == CUDA_SUCCESS)
+        r = check_devices(launchParamsList, numDevices, flags);
+    for (unsigned i = 0; i < numDevices && r == CUDA_SUCCESS; i++) {
+        const CUDA_LAUNCH_PARAMS *p = &launchParamsList[i];
+
+        r = cuLaunchCooperativeKernel(p->function, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY, p->blockDimZ,
+                                      p->sharedMemBytes, p->hStream, p->kernelParams);
+    }
+    return r;
 }
 
 /* cuLaunchKernelEx. As cuLaunchKernel, or as cuLaunchCooperativeKernel if an attribute says so. Attributes that are hints have no

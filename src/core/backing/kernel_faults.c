@@ -21,6 +21,7 @@
 #include "core/base/process.h"
 #include "core/base/shutdown_guard.h"
 #include "core/base/thread.h"
+#include "core/device/coredump.h"
 #include "core/device/device_loss.h"
 #include "core/device/exit_limit.h"
 #include "core/device/running.h"
@@ -274,17 +275,20 @@ static void describe_place(uint64_t address, char *out, size_t size)
 
 static void log_fault(const struct report *report, struct ct_device *device, CUresult error)
 {
-    char names[NAMES_BYTES], place[PLACE_BYTES];
+    char names[NAMES_BYTES], place[PLACE_BYTES], line[NAMES_BYTES + PLACE_BYTES + 128];
 
     ct_running_describe(device, names, sizeof names);
     if (error != CUDA_ERROR_ILLEGAL_ADDRESS && error != CUDA_ERROR_MISALIGNED_ADDRESS) {
-        ct_log(CT_LOG_ERROR, "%s failed with signal %d at instruction 0x%llx", names, report->signal, (unsigned long long)report->address);
+        snprintf(line, sizeof line, "%s failed with signal %d at instruction 0x%llx", names, report->signal,
+                 (unsigned long long)report->address);
     } else if (report->signal == SIGSEGV && report->code == SI_KERNEL) {
-        ct_log(CT_LOG_ERROR, "%s accessed an address that no memory can have (the processor does not report which)", names);
+        snprintf(line, sizeof line, "%s accessed an address that no memory can have (the processor does not report which)", names);
     } else {
         describe_place(report->address, place, sizeof place);
-        ct_log(CT_LOG_ERROR, "%s accessed the illegal address 0x%llx: %s", names, (unsigned long long)report->address, place);
+        snprintf(line, sizeof line, "%s accessed the illegal address 0x%llx: %s", names, (unsigned long long)report->address, place);
     }
+    ct_log(CT_LOG_ERROR, "%s", line);
+    ct_coredump_write(NULL, device, line);
     ct_log(CT_LOG_ERROR, "device %d (%s) is lost for this process, since its driver cannot end a kernel: all calls return error %d",
            device->ordinal, device->info.name, (int)error);
 }

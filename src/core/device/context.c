@@ -3,6 +3,9 @@
 #include "context.h"
 
 #include "core/base/log.h"
+#include "coredump.h"
+
+#include <stdio.h>
 
 #define CT_CHANNEL "context"
 #define NAME_BYTES 1024 /* longer names are truncated */
@@ -80,15 +83,17 @@ CUresult ct_context_error(const struct ct_context *context)
 static void log_failure(struct ct_context *context, CUresult error)
 {
     const uint32_t tag = context->fault_words->code & ~PTX2SPV_FAULT_CODE_MASK;
-    char name[NAME_BYTES];
+    char name[NAME_BYTES], line[NAME_BYTES + 128];
 
     if (atomic_load(&context->device->lost) != CUDA_SUCCESS)
         return; /* its loss has been logged */
     if (fault_of(context) != CUDA_SUCCESS && context->name_kernel(context, tag, name, sizeof name))
-        ct_log(CT_LOG_WARN, "kernel %s failed with error %d%s; the context cannot be used any more", name, (int)error,
-               error == CUDA_ERROR_LAUNCH_FAILED ? " (a trap)" : "");
+        snprintf(line, sizeof line, "kernel %s failed with error %d%s", name, (int)error,
+                 error == CUDA_ERROR_LAUNCH_FAILED ? " (a trap)" : "");
     else
-        ct_log(CT_LOG_WARN, "a kernel failed with error %d; the context cannot be used any more", (int)error);
+        snprintf(line, sizeof line, "a kernel failed with error %d", (int)error);
+    ct_log(CT_LOG_WARN, "%s; the context cannot be used any more", line);
+    ct_coredump_write(context, context->device, line);
 }
 
 CUresult ct_context_check(struct ct_context *context, CUresult result)

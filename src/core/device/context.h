@@ -92,8 +92,9 @@ struct ct_context {
     size_t limits[CU_LIMIT_MAX];
     _Atomic CUfunc_cache cache_config;
     _Atomic CUsharedconfig shared_config;
-    unsigned api_version; /* 3010 from the first cuCtxCreate, else 3020 */
-    unsigned attaches;    /* number of cuCtxAttach calls that cuCtxDetach has not undone */
+    unsigned api_version;                  /* 3010 from the first cuCtxCreate, else 3020 */
+    struct ct_coredump_settings *coredump; /* coredump.c; NULL: those of the process */
+    unsigned attaches;                     /* number of cuCtxAttach calls that cuCtxDetach has not undone */
 };
 
 /* A context has two reference counts. A use keeps its parts alive: its holder may access every member. A reference to the object keeps

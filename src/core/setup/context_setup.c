@@ -163,6 +163,7 @@ static void free_context(struct ct_object *object)
     assert(!context->is_up);
     ct_context_local_finish(context);
     ct_mutex_finish(&context->lock);
+    free(context->coredump);
     free(context);
 }
 
