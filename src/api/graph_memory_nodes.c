@@ -40,26 +40,11 @@ CUresult CUDAAPI cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph,
     return cuGraphAddNode(phGraphNode, hGraph, dependencies, numDependencies, &params);
 }
 
-/* INVALID_VALUE: it is not a node, or is one of another type. */
-static CUresult get_params(CUgraphNode handle, CUgraphNodeType type, CUgraphNodeParams *out)
-{
-    struct ct_graph_node *node;
-    CUresult r = ct_graph_node_lookup(handle, &node);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    ct_graphs_lock();
-    *out = node->params.given;
-    ct_graphs_unlock();
-    ct_graph_node_release(node);
-    return out->type == type ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_INVALID_VALUE, "not a %s node", ct_node_type_name(type));
-}
-
 /* cuGraphMemAllocNodeGetParams. INVALID_VALUE: hNode is not a node that allocates memory. */
 CUresult CUDAAPI cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out)
 {
     CUgraphNodeParams params;
-    CUresult r = get_params(hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &params);
+    CUresult r = ct_graph_node_params(hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &params);
 
     if (r == CUDA_SUCCESS && !params_out)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "params_out is NULL");
@@ -73,7 +58,7 @@ CUresult CUDAAPI cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_
 CUresult CUDAAPI cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_out)
 {
     CUgraphNodeParams params;
-    CUresult r = get_params(hNode, CU_GRAPH_NODE_TYPE_MEM_FREE, &params);
+    CUresult r = ct_graph_node_params(hNode, CU_GRAPH_NODE_TYPE_MEM_FREE, &params);
 
     if (r == CUDA_SUCCESS && !dptr_out)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "dptr_out is NULL");

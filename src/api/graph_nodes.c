@@ -103,20 +103,9 @@ static CUresult set_exec_params(CUgraphExec exec_handle, CUgraphNode handle, CUg
 /* Reads the parameters of a node of that type. `is_valid`: the caller has a place for them. */
 static CUresult get_params(CUgraphNode handle, CUgraphNodeType type, bool is_valid, CUgraphNodeParams *out)
 {
-    struct ct_graph_node *node;
-    CUresult r = ct_graph_node_lookup(handle, &node);
+    CUresult r = ct_graph_node_params(handle, type, out);
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    ct_graphs_lock();
-    *out = node->params.given;
-    ct_graphs_unlock();
-    ct_graph_node_release(node);
-    if (!is_valid)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the place for the parameters is NULL");
-    if (out->type != type)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a %s node, not a %s node", ct_node_type_name(out->type), ct_node_type_name(type));
-    return CUDA_SUCCESS;
+    return r == CUDA_SUCCESS && !is_valid ? ct_fail(CUDA_ERROR_INVALID_VALUE, "the place for the parameters is NULL") : r;
 }
 
 /* Calls a function with parameters that were converted to CUgraphNodeParams; NULL is not accepted. */

@@ -296,6 +296,22 @@ CUresult ct_graph_remove_node(struct ct_graph_node *node)
     return r;
 }
 
+CUresult ct_graph_node_params(CUgraphNode handle, CUgraphNodeType type, CUgraphNodeParams *out)
+{
+    struct ct_graph_node *node;
+    CUresult r = ct_graph_node_lookup(handle, &node);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_graphs_lock();
+    *out = node->params.given;
+    ct_graphs_unlock();
+    ct_graph_node_release(node);
+    if (out->type != type)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a %s node, not a %s node", ct_node_type_name(out->type), ct_node_type_name(type));
+    return CUDA_SUCCESS;
+}
+
 CUresult ct_graph_node_set_params(struct ct_graph_node *node, struct ct_node_params *params)
 {
     CUresult r;

@@ -84,6 +84,8 @@ CUresult ct_graph_add_node(struct ct_graph *graph, const struct ct_dependencies 
 /* Removes the node and its edges, and invalidates its handle. INVALID_VALUE: it was removed already, or is in a child graph; ILLEGAL_STATE: a
  * capture adds nodes to the graph; NOT_SUPPORTED: the graph has memory nodes. */
 CUresult ct_graph_remove_node(struct ct_graph_node *node);
+/* The parameters of a node. INVALID_VALUE: it does not exist, or is of another type. */
+CUresult ct_graph_node_params(CUgraphNode handle, CUgraphNodeType type, CUgraphNodeParams *out);
 /* Replaces the parameters of a node by others of the same type, which it takes over on success. INVALID_VALUE: another type. */
 CUresult ct_graph_node_set_params(struct ct_graph_node *node, struct ct_node_params *params);
 
