@@ -6,6 +6,7 @@
 #include "entry_points.h"
 
 #include "core/device/device.h"
+#include "core/device/green_context.h"
 #include "core/graph/capture_state.h"
 #include "core/stream/event.h"
 #include "core/base/log.h"
@@ -135,15 +136,13 @@ CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
 /* cuCtxGetCurrent. The result is NULL if no context is current. */
 CUresult CUDAAPI cuCtxGetCurrent(CUcontext *pctx)
 {
-    const struct ct_context *top;
     CUresult r = ct_process_check();
 
     if (r != CUDA_SUCCESS)
         return r;
     if (!pctx)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "pctx is NULL");
-    top = ct_context_top_or_null();
-    *pctx = top ? top->object.handle : NULL;
+    *pctx = ct_context_top_handle();
     return CUDA_SUCCESS;
 }
 
@@ -219,12 +218,15 @@ CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
 /* cuCtxGetId. A number that no other context of the process ever has. A ctx of NULL is the current context. */
 CUresult CUDAAPI cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 {
+    struct ct_green_context *green;
     struct ct_context *context;
     CUresult r = find_for(ctxId, ctx, &context);
 
     if (r != CUDA_SUCCESS)
         return r;
-    *ctxId = context->id;
+    green = ctx ? ct_green_find_or_null(ctx) : NULL;
+    *ctxId = green ? green->id : context->id;
+    ct_green_release(green);
     ct_context_release(context);
     return CUDA_SUCCESS;
 }

@@ -9,6 +9,7 @@
 
 #include "core/command/command.h"
 #include "core/command/event_call.h"
+#include "core/device/green_context.h"
 #include "core/graph/capture.h"
 #include "core/base/log.h"
 #include "core/memory/managed.h"
@@ -33,7 +34,8 @@ CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int fla
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = phStream ? ct_stream_create(context, flags, priority, &stream) : ct_fail(CUDA_ERROR_INVALID_VALUE, "phStream is NULL");
+    r = phStream ? ct_stream_create(context, flags, priority, ct_context_top_green_or_null(), &stream)
+                 : ct_fail(CUDA_ERROR_INVALID_VALUE, "phStream is NULL");
     if (r == CUDA_SUCCESS)
         *phStream = stream->object.handle;
     ct_context_release(context);
@@ -113,23 +115,27 @@ CUresult CUDAAPI cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
     if (r != CUDA_SUCCESS)
         return r;
     if (pctx)
-        *pctx = stream->context->object.handle;
+        *pctx = stream->green ? (CUcontext)stream->green->object.handle : stream->context->object.handle;
     else
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "pctx is NULL");
     ct_stream_release(stream);
     return r;
 }
 
-/* cuStreamGetCtx_v2. No stream belongs to a green context: *pGreenCtx is set to NULL. */
+/* cuStreamGetCtx_v2. For a stream of a green context, that and the primary context. */
 CUresult CUDAAPI cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
 {
+    struct ct_stream *stream;
     CUresult r;
 
-    if (!pGreenCtx)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pGreenCtx is NULL");
-    r = cuStreamGetCtx(hStream, pCtx);
-    if (r == CUDA_SUCCESS)
-        *pGreenCtx = NULL;
+    if (!pGreenCtx || !pCtx)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s is NULL", pCtx ? "pGreenCtx" : "pCtx");
+    r = ct_stream_lookup(hStream, &stream);
+    if (r != CUDA_SUCCESS)
+        return r;
+    *pCtx = stream->context->object.handle;
+    *pGreenCtx = stream->green ? (CUgreenCtx)stream->green->object.handle : NULL;
+    ct_stream_release(stream);
     return r;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/base/log.h"
 #include "coredump.h"
+#include "green_context.h"
 
 #include <stdio.h>
 
@@ -33,8 +34,14 @@ void ct_context_release(struct ct_context *context)
 CUresult ct_context_lookup(CUcontext handle, struct ct_context **out)
 {
     struct ct_context *context = (struct ct_context *)ct_object_find_or_null(CT_OBJECT_CONTEXT, handle);
+    struct ct_green_context *green = context ? NULL : ct_green_find_or_null(handle);
     CUresult r;
 
+    if (green) {
+        context = green->primary;
+        ct_object_retain(&context->object);
+        ct_green_release(green);
+    }
     if (!context)
         return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "%p is not a context", (void *)handle);
     r = ct_context_use(context);

@@ -131,6 +131,9 @@ CUresult ct_context_lookup_or_current(CUcontext handle, struct ct_context **out)
 /* The calling thread's stack of contexts (context_stack.c). Its entries may be destroyed contexts, or primary contexts that are not
  * retained. */
 struct ct_context *ct_context_top_or_null(void); /* borrowed: until the calling thread changes its stack */
+/* The handle of the current context, which may be that of a green context; and the latter, borrowed. NULL: there is none. */
+CUcontext ct_context_top_handle(void);
+struct ct_green_context *ct_context_top_green_or_null(void);
 /* The device of a context, or of the current one for NULL, active or not. INVALID_CONTEXT. */
 CUresult ct_context_ordinal(CUcontext handle_or_null, CUdevice *out);
 CUresult ct_context_push(CUcontext handle);      /* INVALID_CONTEXT */

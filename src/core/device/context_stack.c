@@ -6,13 +6,20 @@
 #include "core/base/log.h"
 #include "core/base/process.h"
 #include "core/base/thread.h"
+#include "green_context.h"
 
 #include <stdlib.h>
 
 #define CT_CHANNEL "context"
 
+/* With a green context the context is its primary one. Both are retained. */
+struct entry {
+    struct ct_context *context;
+    struct ct_green_context *green;
+};
+
 struct stack {
-    struct ct_context **entries;
+    struct entry *entries;
     unsigned depth, capacity;
     bool freed_at_exit; /* forget_stack is called when the thread exits */
 };
@@ -22,12 +29,18 @@ static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 static bool exit_works; /* written inside exit_once */
 
+static void drop(const struct entry *entry)
+{
+    ct_object_release(&entry->context->object);
+    ct_green_release(entry->green);
+}
+
 static void forget_stack(void *value)
 {
     struct stack *leaving = value;
 
     while (leaving->depth > 0)
-        ct_object_release(&leaving->entries[--leaving->depth]->object);
+        drop(&leaving->entries[--leaving->depth]);
     free(leaving->entries);
     *leaving = (struct stack){0};
 }
@@ -40,7 +53,7 @@ static void make_exit_key(void)
 static CUresult grow(void)
 {
     unsigned capacity = stack.capacity ? stack.capacity * 2 : 8;
-    struct ct_context **entries = realloc(stack.entries, capacity * sizeof *entries);
+    struct entry *entries = realloc(stack.entries, capacity * sizeof *entries);
 
     if (!entries)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "stack of contexts");
@@ -53,32 +66,58 @@ static CUresult grow(void)
     return CUDA_SUCCESS;
 }
 
-/* The context of a handle, active or not, with a reference. */
-static CUresult find(CUcontext handle, struct ct_context **out)
+/* The entry of a handle, whose context is active or not. */
+static CUresult find(CUcontext handle, struct entry *out)
 {
     struct ct_object *object = ct_object_find_or_null(CT_OBJECT_CONTEXT, handle);
+    struct ct_green_context *green = object ? NULL : ct_green_find_or_null(handle);
 
-    if (!object)
+    if (!object && !green)
         return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "%p is not a context", (void *)handle);
-    *out = (struct ct_context *)object;
+    *out = (struct entry){green ? green->primary : (struct ct_context *)object, green};
+    if (green)
+        ct_object_retain(&green->primary->object);
     return CUDA_SUCCESS;
+}
+
+static const struct entry *top_or_null(void)
+{
+    return stack.depth ? &stack.entries[stack.depth - 1] : NULL;
+}
+
+CUcontext ct_context_top_handle(void)
+{
+    const struct entry *top = top_or_null();
+
+    if (!top)
+        return NULL;
+    return top->green ? (CUcontext)top->green->object.handle : top->context->object.handle;
+}
+
+struct ct_green_context *ct_context_top_green_or_null(void)
+{
+    return stack.depth ? stack.entries[stack.depth - 1].green : NULL;
 }
 
 struct ct_context *ct_context_top_or_null(void)
 {
-    return stack.depth ? stack.entries[stack.depth - 1] : NULL;
+    return stack.depth ? stack.entries[stack.depth - 1].context : NULL;
 }
 
 CUresult ct_context_ordinal(CUcontext handle_or_null, CUdevice *out)
 {
     struct ct_context *context = ct_context_top_or_null();
+    struct entry entry;
     CUresult r;
 
     if (handle_or_null) {
-        r = find(handle_or_null, &context);
+        r = find(handle_or_null, &entry);
         if (r != CUDA_SUCCESS)
             return r;
-        ct_object_release(&context->object); /* devices outlive it */
+        context = entry.context;
+        *out = context->device->ordinal; /* devices outlive it */
+        drop(&entry);
+        return CUDA_SUCCESS;
     }
     if (!context)
         return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "no context is current");
@@ -88,46 +127,43 @@ CUresult ct_context_ordinal(CUcontext handle_or_null, CUdevice *out)
 
 CUresult ct_context_push(CUcontext handle)
 {
-    struct ct_context *context;
-    CUresult r = find(handle, &context);
+    struct entry entry;
+    CUresult r = find(handle, &entry);
 
     if (r != CUDA_SUCCESS)
         return r;
     if (stack.depth == stack.capacity && (r = grow()) != CUDA_SUCCESS) {
-        ct_object_release(&context->object);
+        drop(&entry);
         return r;
     }
-    stack.entries[stack.depth++] = context;
+    stack.entries[stack.depth++] = entry;
     return CUDA_SUCCESS;
 }
 
 CUresult ct_context_pop(CUcontext *out_or_null)
 {
-    struct ct_context *context = ct_context_top_or_null();
-
-    if (!context)
+    if (!stack.depth)
         return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "no context is current");
     if (out_or_null)
-        *out_or_null = context->object.handle;
-    stack.depth--;
-    ct_object_release(&context->object);
+        *out_or_null = ct_context_top_handle();
+    drop(&stack.entries[--stack.depth]);
     return CUDA_SUCCESS;
 }
 
 CUresult ct_context_set_current(CUcontext handle_or_null)
 {
-    struct ct_context *context;
+    struct entry entry;
     CUresult r;
 
     if (!handle_or_null)
         return stack.depth ? ct_context_pop(NULL) : CUDA_SUCCESS;
     if (!stack.depth)
         return ct_context_push(handle_or_null);
-    r = find(handle_or_null, &context);
+    r = find(handle_or_null, &entry);
     if (r != CUDA_SUCCESS)
         return r;
-    ct_object_release(&stack.entries[stack.depth - 1]->object);
-    stack.entries[stack.depth - 1] = context;
+    drop(&stack.entries[stack.depth - 1]);
+    stack.entries[stack.depth - 1] = entry;
     return CUDA_SUCCESS;
 }
 

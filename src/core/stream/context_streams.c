@@ -26,8 +26,8 @@ struct snapshot {
     size_t count;
 };
 
-/* Takes a list of all streams of the context with their last points. */
-static CUresult snapshot_take(struct ct_context *context, struct snapshot *out)
+/* Takes a list of the streams of the context, or of a green context in it, with their last points. */
+static CUresult snapshot_take(struct ct_context *context, const struct ct_green_context *green_or_null, struct snapshot *out)
 {
     struct stream_point *points;
     size_t count = 0;
@@ -38,6 +38,8 @@ static CUresult snapshot_take(struct ct_context *context, struct snapshot *out)
     points = calloc(count ? count : 1, sizeof *points);
     count = 0;
     for (struct ct_stream *stream = context->streams; stream && points; stream = stream->next_in_context) {
+        if (green_or_null && stream->green != green_or_null)
+            continue;
         points[count++] = (struct stream_point){stream, ct_stream_point(stream)};
         ct_object_retain(&stream->object);
     }
@@ -149,11 +151,11 @@ static CUresult record_after(const struct snapshot *all, struct ct_stream *strea
     return r == CUDA_SUCCESS ? ct_event_record(event, stream) : r;
 }
 
-CUresult ct_streams_record(struct ct_context *context, struct ct_event *event)
+CUresult ct_streams_record_green(struct ct_context *context, const struct ct_green_context *green_or_null, struct ct_event *event)
 {
     struct ct_stream *stream;
     struct snapshot all;
-    CUresult r = snapshot_take(context, &all);
+    CUresult r = snapshot_take(context, green_or_null, &all);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -163,6 +165,37 @@ CUresult ct_streams_record(struct ct_context *context, struct ct_event *event)
         ct_stream_mark_destroyed(stream);
         ct_object_release(&stream->object);
     }
+    snapshot_drop(&all);
+    return r;
+}
+
+CUresult ct_streams_record(struct ct_context *context, struct ct_event *event)
+{
+    return ct_streams_record_green(context, NULL, event);
+}
+
+CUresult ct_streams_wait_green(struct ct_context *context, const struct ct_green_context *green, struct ct_event *event)
+{
+    struct snapshot all;
+    CUresult r = snapshot_take(context, green, &all);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    for (size_t i = 0; i < all.count && r == CUDA_SUCCESS; i++)
+        r = ct_event_wait(event, all.points[i].stream);
+    snapshot_drop(&all);
+    return r;
+}
+
+CUresult ct_streams_of_green(struct ct_context *context, const struct ct_green_context *green, void (*call)(struct ct_stream *stream))
+{
+    struct snapshot all;
+    CUresult r = snapshot_take(context, green, &all);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    for (size_t i = 0; i < all.count; i++)
+        call(all.points[i].stream);
     snapshot_drop(&all);
     return r;
 }
@@ -203,7 +236,7 @@ CUresult ct_streams_wait(struct ct_context *context, struct ct_event *event)
     if (r == CUDA_SUCCESS)
         r = ct_event_wait(event, barrier);
     if (r == CUDA_SUCCESS) /* after the barrier has its wait: listed streams wait below, and those created later wait for the barrier */
-        r = snapshot_take(context, &all);
+        r = snapshot_take(context, NULL, &all);
     if (r != CUDA_SUCCESS)
         return r;
     for (size_t i = 0; i < all.count && r == CUDA_SUCCESS; i++)

@@ -9,6 +9,11 @@
 CUresult ct_streams_synchronize(struct ct_context *context);
 /* Records the event after all current work of the context's streams. INVALID_HANDLE: the event belongs to another context. */
 CUresult ct_streams_record(struct ct_context *context, struct ct_event *event);
+/* The same for the streams of a green context of it: all work now in them, later work in them, and a call for each. OUT_OF_MEMORY. */
+struct ct_green_context;
+CUresult ct_streams_record_green(struct ct_context *context, const struct ct_green_context *green_or_null, struct ct_event *event);
+CUresult ct_streams_wait_green(struct ct_context *context, const struct ct_green_context *green, struct ct_event *event);
+CUresult ct_streams_of_green(struct ct_context *context, const struct ct_green_context *green, void (*call)(struct ct_stream *stream));
 /* All later work in the context, also that of streams created later, waits for the event's last record. */
 CUresult ct_streams_wait(struct ct_context *context, struct ct_event *event);
 

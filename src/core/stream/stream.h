@@ -42,6 +42,7 @@ struct ct_stream {
     atomic_int sync_policy;          /* CUsynchronizationPolicy: how threads wait for the stream */
     uint64_t seen_legacy_point;      /* the legacy stream's point that this stream already waits for; guarded by lock */
     uint64_t seen_by_legacy;         /* this stream's point that the legacy stream already waits for; guarded by the latter's lock */
+    struct ct_green_context *green;  /* retained; NULL: it belongs to none */
     _Atomic(struct ct_capture_part *) capture; /* core/graph/capture.h; NULL: it is not captured */
     struct ct_mutex order_lock;
     struct ct_stream_order order; /* other streams' work that this stream is known to follow; guarded by order_lock */
@@ -99,8 +100,9 @@ CUresult ct_stream_run_on_host_locked(struct ct_stream *stream, ct_host_function
 
 /* ---- creation and destruction: stream_life.c ---- */
 
-/* Creates a stream for the application, with a handle. */
-CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priority, struct ct_stream **out);
+/* Creates a stream for the application, with a handle, in a green context or not. */
+CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priority, struct ct_green_context *green_or_null,
+                          struct ct_stream **out);
 /* Invalidates the handle; the stream is freed when its work is complete. INVALID_HANDLE: another thread has already destroyed it. */
 CUresult ct_stream_destroy(struct ct_stream *stream);
 

@@ -7,6 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/device/green_context.h"
 #include "stream_record.h"
 #include "stream_ring.h"
 #include "stream_worker.h"
@@ -48,6 +49,7 @@ static void free_stream(struct ct_object *object)
     finish(stream);
     ct_mutex_finish(&stream->lock);
     ct_mutex_finish(&stream->order_lock);
+    ct_green_release(stream->green);
     free(stream);
     ct_object_release(&context->object);
 }
@@ -186,7 +188,7 @@ static CUresult join_barrier(struct ct_stream *stream)
     return barrier ? ct_stream_wait_for(stream, barrier, ct_stream_point(barrier)) : CUDA_SUCCESS;
 }
 
-CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priority, struct ct_stream **out)
+CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priority, struct ct_green_context *green, struct ct_stream **out)
 {
     struct ct_stream *stream;
     CUresult r;
@@ -197,6 +199,9 @@ CUresult ct_stream_create(struct ct_context *context, unsigned flags, int priori
     r = make(context, flags, ct_stream_clamp_priority(context->device, priority), false, &stream);
     if (r != CUDA_SUCCESS)
         return r;
+    if (green)
+        ct_object_retain(&green->object);
+    stream->green = green;
     r = join_barrier(stream);
     if (r == CUDA_SUCCESS)
         r = ct_object_publish(&stream->object);
